@@ -514,6 +514,7 @@ pub(crate) struct KernelDoctorArgs {
     mut_arg("valid", needs_listen),
     mut_arg("addresses", needs_listen),
     mut_arg("allow", needs_listen),
+    mut_arg("threads", needs_listen),
     mut_arg("fingerprint", |arg| arg.conflicts_with("listen"))
 )]
 pub(crate) struct PerfArgs {
@@ -664,6 +665,9 @@ pub(crate) struct FarArgs {
     /// An address for the ticket. Without, those that the listener has are found. May be repeated.
     #[arg(long = "address", value_name = "ADDR")]
     pub(crate) addresses: Vec<String>,
+    /// Threads over which connections are spread, each on one of them.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=64))]
+    pub(crate) threads: u8,
     /// Say what becomes of each connection.
     #[arg(long, short = 'v')]
     pub(crate) verbose: bool,
@@ -731,6 +735,9 @@ pub(crate) struct DeskArgs {
     /// Let in the caller that has this key, without a ticket. May be repeated.
     #[arg(long, value_name = "SHA256:...")]
     pub(crate) allow: Vec<String>,
+    /// Threads over which connections are spread, each on one of them.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=64))]
+    pub(crate) threads: u8,
 }
 
 /// How an end sends, and who it is.

@@ -29,6 +29,7 @@ use crate::service::Service;
 use crate::shared::Shared;
 use crate::side::Side;
 use crate::streams::{StreamEvent, StreamId, Streams};
+use crate::team::Place;
 use crate::ticket::TicketId;
 use crate::tls::data_keys;
 use crate::via::Via;
@@ -215,6 +216,8 @@ pub struct Connection {
     spoke: bool,
     events: VecDeque<Event>,
     ids: Vec<IdChange>,
+    /// What it counts as while it is young. A caller's counts nowhere.
+    place: Option<Place>,
 }
 
 impl Connection {
@@ -255,6 +258,7 @@ impl Connection {
             spoke: false,
             events: VecDeque::new(),
             ids: alloc::vec![IdChange::New(own_id)],
+            place: None,
         }
     }
 
@@ -263,9 +267,20 @@ impl Connection {
         self.budget.prove();
     }
 
-    /// Whether the peer's address is proved.
-    pub(crate) fn is_address_proved(&self) -> bool {
-        self.budget.is_proved()
+    /// It counts among the handshakes that are open, while it is one.
+    pub(crate) fn take_place(&mut self, place: Place) {
+        self.place = Some(place);
+    }
+
+    /// Counts no longer as what it is no longer.
+    pub(crate) fn settle_place(&mut self) {
+        if self.place.is_some() && !self.is_young() {
+            self.place = None;
+        }
+        let is_proved = self.budget.is_proved();
+        if let Some(place) = self.place.as_mut().filter(|_| is_proved) {
+            place.prove();
+        }
     }
 
     /// Which end this is.

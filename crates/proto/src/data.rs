@@ -349,7 +349,7 @@ impl Data {
 
     /// Gives the peer an ID for one path more.
     fn give_id(&mut self) -> Result<(), Fault> {
-        let (path, id) = (self.next_path, self.shared.random::<ID_LEN>()?);
+        let (path, id) = (self.next_path, self.shared.new_id()?);
         let token = self.shared.reset_token(id);
         self.next_path += 1;
         self.outbox().given.insert(path, (id, token));

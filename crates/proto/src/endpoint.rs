@@ -5,13 +5,13 @@ use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use core::net::{IpAddr, SocketAddr};
+use core::net::SocketAddr;
 
 use flow::Codepoint;
 use rustls::crypto::CryptoProvider;
 use rustls::{ServerConfig, SupportedCipherSuite};
 use thiserror::Error;
-use units::{Span, Time};
+use units::Time;
 
 use crate::closed::Fault;
 use crate::connection::{Connection, IdChange, Transmit, tag_of_retry};
@@ -21,23 +21,16 @@ use crate::identity::{self, Identity, Trust};
 use crate::observe::{Birth, Watch};
 use crate::parameters::FirstId;
 use crate::search::SMALLEST;
-use crate::secret::{Key, Secret};
+use crate::secret::Secret;
 use crate::settings::Settings;
 use crate::shared::Shared;
 use crate::side::Side;
+use crate::team::{Crowded, Member};
 use crate::ticket::TicketId;
 use crate::token::Tokens;
 use crate::via::Via;
 use crate::{ID_LEN, Id, TOKEN_LEN, VERSION};
 
-/// Handshakes that may be open before callers must prove their addresses.
-const LOAD: usize = 64;
-/// Handshakes that may be open in all, and of one address that is not proved: strangers must leave room for each other, and
-/// whoever forges an address must not shut it out.
-const MOST_YOUNG: usize = 1_024;
-const MOST_YOUNG_EACH: usize = 16;
-/// Resets, and words to callers that ask for another service, in a second.
-const MOST_STRANGERS: u32 = 100;
 /// Answers to strangers that wait to be sent; more are not made.
 const MOST_ANSWERS: usize = 64;
 
@@ -71,6 +64,9 @@ pub enum Received {
     Connection(Handle),
     /// This connection, which it has begun.
     New(Handle),
+    /// No connection of this endpoint. If another one of its team knows this token, its peer has lost that connection:
+    /// [`Endpoint::on_reset`].
+    MaybeReset([u8; TOKEN_LEN]),
 }
 
 /// Whoever opened a connection that is young.
@@ -98,8 +94,6 @@ pub struct Endpoint {
     callers: BTreeMap<Caller, Handle>,
     tokens: Tokens,
     answers: VecDeque<Answer>,
-    /// Strangers that were answered since the second that began then.
-    strangers: (Time, u32),
 }
 
 impl Endpoint {
@@ -113,15 +107,44 @@ impl Endpoint {
         identity: Identity,
         listens: bool,
     ) -> Result<Self, EndpointError> {
-        let suites = provider.cipher_suites.clone();
         let (service, key_log) = (settings.service, settings.key_log.clone());
         let listens = if listens { Some(identity::listener(&provider, &identity, service, key_log)?) } else { None };
-        let mut shared = Shared { settings: Arc::new(settings), provider, reset: Key::new(&[]) };
-        shared.reset = Key::new(&shared.random::<32>()?);
+        Self::member(now, Shared::new((settings, provider), Member::alone())?, identity, listens)
+    }
+
+    /// Endpoints that listen at one address together, as many as are asked for and at least one, each for a thread of its own.
+    ///
+    /// Each has connections of its own. The first byte of an ID, modulo the number of endpoints, is the place of the endpoint that
+    /// gave it, counted from 0. So a datagram with a short header is for the endpoint that its second byte names. Of others all that
+    /// comes from one address and port must come to one endpoint, whichever that is. What strangers may do counts over all endpoints.
+    ///
+    /// # Errors
+    /// As for [`Endpoint::new`].
+    pub fn team(
+        now: Time,
+        (settings, provider): (Settings, Arc<CryptoProvider>),
+        identity: &Identity,
+        of: u8,
+    ) -> Result<Vec<Self>, EndpointError> {
+        let tls = identity::listener(&provider, identity, settings.service, settings.key_log.clone())?;
+        let shared = Shared::new((settings, provider), Member::alone())?;
+        let all = Member::all(of).into_iter().map(|member| {
+            let shared = Shared { member, ..shared.clone() };
+            Self::member(now, shared, identity.clone(), Some(tls.clone()))
+        });
+        all.collect()
+    }
+
+    fn member(
+        now: Time,
+        shared: Shared,
+        identity: Identity,
+        listens: Option<Arc<ServerConfig>>,
+    ) -> Result<Self, EndpointError> {
         let tokens = Tokens::new(now, &shared)?;
         Ok(Self {
+            suites: shared.provider.cipher_suites.clone(),
             shared,
-            suites,
             identity,
             listens,
             connections: BTreeMap::new(),
@@ -130,7 +153,6 @@ impl Endpoint {
             callers: BTreeMap::new(),
             tokens,
             answers: VecDeque::new(),
-            strangers: (now, 0),
         })
     }
 
@@ -164,7 +186,7 @@ impl Endpoint {
         let (service, key_log) = (shared.settings.service, shared.settings.key_log.clone());
         let tls = identity::caller(&shared.provider, trust, Some(&self.identity), service, key_log)?;
         let first_id = FirstId::from(self.shared.random::<ID_LEN>()?);
-        let own_id = self.new_id()?;
+        let own_id = self.shared.new_id()?;
         let ours = crate::parameters::Parameters {
             own_id: Some(own_id),
             reset: Some(self.shared.reset_token(own_id)),
@@ -180,11 +202,6 @@ impl Endpoint {
     fn begin(&self, settings: &Settings, birth: Birth) -> Context {
         let watch = Watch::new(settings.observe.as_ref(), &birth);
         Context { now: birth.now, suites: self.suites.clone(), service: birth.service, watch }
-    }
-
-    /// An ID that no connection has.
-    fn new_id(&self) -> Result<Id, Fault> {
-        self.shared.random()
     }
 
     fn add(&mut self, connection: Connection) -> Handle {
@@ -214,6 +231,7 @@ impl Endpoint {
     /// this endpoint's own methods.
     pub fn settle(&mut self, handle: Handle) {
         let Some(connection) = self.connections.get_mut(&handle) else { return };
+        connection.settle_place();
         for change in connection.take_ids() {
             match change {
                 IdChange::New(id) => drop(self.ids.insert(id, handle)),
@@ -235,16 +253,6 @@ impl Endpoint {
         self.connections.remove(&handle);
         self.ids.retain(|_, of| *of != handle);
         self.callers.retain(|_, of| *of != handle);
-    }
-
-    /// Whether a stranger may be answered now that has proved nothing. It counts as answered then.
-    fn may_answer_strangers(&mut self, now: Time) -> bool {
-        if now.saturating_since(self.strangers.0) >= Span::from_s(1) {
-            self.strangers = (now, 0);
-        }
-        let may = self.strangers.1 < MOST_STRANGERS;
-        self.strangers.1 += u32::from(may);
-        may
     }
 
     /// A datagram came.
@@ -294,7 +302,7 @@ impl Endpoint {
             (has_heard, is_turned_away) = (connection.has_heard(), connection.is_turned_away());
         }
         // It did not open, as somebody made noise; or too many ask for what is not here.
-        if !has_heard || (is_turned_away && !self.may_answer_strangers(now)) {
+        if !has_heard || (is_turned_away && !self.shared.member.may_answer(now)) {
             self.remove(handle);
             return Received::Nothing;
         }
@@ -311,26 +319,28 @@ impl Endpoint {
     /// A caller's first packet came. Gives its connection, if it may have one now.
     fn accept(&mut self, now: Time, via: Via, (to, from): (FirstId, Id), token: &[u8]) -> Option<Handle> {
         let tls = self.listens.clone()?;
-        self.callers.retain(|_, handle| self.connections.get(handle).is_some_and(|it| it.is_young()));
-        if self.callers.len() >= MOST_YOUNG {
-            return None;
-        }
-        let unproved = |(caller, handle): &(&Caller, &Handle)| {
-            neighbours(caller.remote.ip(), via.remote.ip())
-                && self.connections.get(handle).is_some_and(|connection| !connection.is_address_proved())
-        };
-        let is_crowded = self.callers.iter().filter(unproved).count() >= MOST_YOUNG_EACH;
-        let (first_id, retry_id) = if token.is_empty() {
-            if self.callers.len() >= LOAD || is_crowded {
+        let connections = &mut self.connections;
+        self.callers.retain(|_, handle| {
+            connections.get_mut(handle).is_some_and(|connection| {
+                connection.settle_place();
+                connection.is_young()
+            })
+        });
+        let place = match self.shared.member.enter(via.remote.ip(), !token.is_empty()) {
+            Ok(place) => place,
+            Err(Crowded::Unproved) => {
                 self.retry(now, via, to, from);
                 return None;
             }
+            Err(Crowded::Full) => return None,
+        };
+        let (first_id, retry_id) = if token.is_empty() {
             (to, None)
         } else {
             let retry_id = <Id>::try_from(to.as_bytes()).ok()?;
             (self.tokens.redeem(now, via.remote, retry_id, token)?, Some(retry_id))
         };
-        let own_id = self.new_id().ok()?;
+        let own_id = self.shared.new_id().ok()?;
         let ours = crate::parameters::Parameters {
             own_id: Some(own_id),
             first_id: Some(first_id),
@@ -344,6 +354,7 @@ impl Endpoint {
         let handshake = Handshake::accept(context, tls, (to, from), (own_id, &ours)).ok()?;
         let context = (now, self.shared.clone(), Side::Listener);
         let mut connection = Connection::new(context, (own_id, via, to), handshake, None);
+        connection.take_place(place);
         if retry_id.is_some() {
             connection.prove_address();
         }
@@ -354,7 +365,7 @@ impl Endpoint {
 
     /// Tells a caller to come again, with a proof of its address.
     fn retry(&mut self, now: Time, via: Via, first_id: FirstId, to: Id) {
-        let Ok(retry_id) = self.new_id() else { return };
+        let Ok(retry_id) = self.shared.new_id() else { return };
         let Ok(token) = self.tokens.make(now, &self.shared, via.remote, first_id, retry_id) else { return };
         let mut bytes = Vec::new();
         put_retry(&mut bytes, &to, retry_id, &token);
@@ -371,24 +382,33 @@ impl Endpoint {
 
     /// A packet with a short header came, for no connection.
     fn on_unknown(&mut self, now: Time, via: Via, datagram: &[u8]) -> Received {
-        if let Some(token) = datagram.last_chunk::<TOKEN_LEN>().filter(|_| datagram.len() >= SHORTEST_RESET)
-            && let Some(handle) = self.reset_by(via, token)
-        {
-            if let Some(connection) = self.connections.get_mut(&handle) {
-                connection.on_reset(now);
-            }
+        let token = datagram.last_chunk::<TOKEN_LEN>().filter(|_| datagram.len() >= SHORTEST_RESET);
+        if let Some(handle) = token.and_then(|token| self.on_reset(now, via, token)) {
             return Received::Connection(handle);
         }
-        if datagram.len() >= SHORTEST_PACKET && self.may_answer_strangers(now) {
-            let id = datagram.get(1..=ID_LEN).and_then(|id| <Id>::try_from(id).ok());
-            if let (Some(id), Ok(random)) = (id, self.shared.random::<{ SHORTEST_RESET - TOKEN_LEN }>()) {
-                let mut bytes = random.to_vec();
-                bytes[0] = bytes[0] & 0x3f | 0x40;
-                bytes.extend(self.shared.reset_token(id));
-                self.answer(via, bytes);
-            }
+        let id = datagram.get(1..=ID_LEN).and_then(|id| <Id>::try_from(id).ok());
+        // Another endpoint may well have a connection with its ID.
+        let id = id.filter(|id| datagram.len() >= SHORTEST_PACKET && self.shared.member.owns(*id));
+        let is_shown = token.filter(|_| self.shared.member.has_others());
+        if (id.is_none() && is_shown.is_none()) || !self.shared.member.may_answer(now) {
+            return Received::Nothing;
         }
-        Received::Nothing
+        if let (Some(id), Ok(random)) = (id, self.shared.random::<{ SHORTEST_RESET - TOKEN_LEN }>()) {
+            let mut bytes = random.to_vec();
+            bytes[0] = bytes[0] & 0x3f | 0x40;
+            bytes.extend(self.shared.reset_token(id));
+            self.answer(via, bytes);
+        }
+        is_shown.map_or(Received::Nothing, |token| Received::MaybeReset(*token))
+    }
+
+    /// Ends the connection that this token resets, if there is one. A datagram that came to another endpoint of the team had it.
+    pub fn on_reset(&mut self, now: Time, via: Via, token: &[u8; TOKEN_LEN]) -> Option<Handle> {
+        let handle = self.reset_by(via, token)?;
+        if let Some(connection) = self.connections.get_mut(&handle) {
+            connection.on_reset(now);
+        }
+        Some(handle)
     }
 
     /// The connection that this token resets, which comes from where its peer is.
@@ -427,13 +447,5 @@ impl Endpoint {
             connection.on_timer(now);
         }
         self.settle(handle);
-    }
-}
-
-/// Whether two addresses count as one caller's: the same IPv4 address, or the same IPv6 network of 64 bits.
-fn neighbours(a: IpAddr, b: IpAddr) -> bool {
-    match (a.to_canonical(), b.to_canonical()) {
-        (IpAddr::V6(a), IpAddr::V6(b)) => a.octets()[..8] == b.octets()[..8],
-        (a, b) => a == b,
     }
 }

@@ -46,6 +46,7 @@ mod shared;
 pub mod side;
 mod space;
 pub mod streams;
+mod team;
 pub mod ticket;
 mod tls;
 mod token;

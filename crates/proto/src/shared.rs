@@ -7,6 +7,7 @@ use rustls::crypto::CryptoProvider;
 use crate::closed::{Code, Fault};
 use crate::secret::Key;
 use crate::settings::Settings;
+use crate::team::Member;
 use crate::{Id, TOKEN_LEN};
 
 #[derive(Clone, Debug)]
@@ -15,9 +16,18 @@ pub(crate) struct Shared {
     pub(crate) provider: Arc<CryptoProvider>,
     /// Makes reset tokens from IDs.
     pub(crate) reset: Key,
+    /// Which endpoint this is, of those that listen together.
+    pub(crate) member: Member,
 }
 
 impl Shared {
+    /// Of the endpoints of a team, of which this one is a member.
+    pub(crate) fn new((settings, provider): (Settings, Arc<CryptoProvider>), member: Member) -> Result<Self, Fault> {
+        let mut shared = Self { settings: Arc::new(settings), provider, reset: Key::new(&[]), member };
+        shared.reset = Key::new(&shared.random::<32>()?);
+        Ok(shared)
+    }
+
     /// Bytes that nobody can guess.
     pub(crate) fn random<const N: usize>(&self) -> Result<[u8; N], Fault> {
         let mut bytes = [0; N];
@@ -25,6 +35,11 @@ impl Shared {
             Ok(()) => Ok(bytes),
             Err(_) => Err(Fault::new(Code::INTERNAL, "this machine gives no random numbers")),
         }
+    }
+
+    /// An ID that no connection has.
+    pub(crate) fn new_id(&self) -> Result<Id, Fault> {
+        Ok(self.member.mark(self.random()?))
     }
 
     /// What a stateless reset for this ID ends with.

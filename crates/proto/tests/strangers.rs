@@ -4,6 +4,7 @@
 #[path = "world/provider.rs"]
 mod provider;
 
+use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 
@@ -162,6 +163,85 @@ fn an_unknown_connection_is_reset_by_its_token_alone() {
     assert_eq!(events(&mut endpoint, handle), []);
     assert_eq!(receive(&mut endpoint, Time::ZERO, LISTENER, vec![reset]), [Received::Connection(handle)]);
     assert_eq!(events(&mut endpoint, handle), [Event::Closed(Closed::Reset)]);
+}
+
+fn team(seed: u8, of: u8) -> Vec<Endpoint> {
+    let identity = Identity::from_seed(&provider::provider(), &[seed; 32]).unwrap();
+    let settings = Settings { paths: 4, ..settings_of("test") };
+    Endpoint::team(Time::ZERO, (settings, provider::provider()), &identity, of).unwrap()
+}
+
+/// A reset has no ID, so it may come to any endpoint of a team. The one that has the connection is told by that one.
+#[test]
+fn a_reset_finds_the_connection_in_a_team() {
+    provider::begin(11, 0);
+    let (mut team, mut endpoint) = (team(1, 3), endpoint(2, false));
+    let handle = call(&mut endpoint, None);
+    let via = caller(1, 1);
+    let there = meet((&mut endpoint, handle), &mut team[1], via, Time::ZERO);
+    team[1].connection(there).unwrap().admit(Time::ZERO);
+    let datagrams = sent(&mut team[1], there, Time::ZERO);
+    receive(&mut endpoint, Time::ZERO, LISTENER, datagrams);
+    // The caller forgets the connection, and its word of that is lost.
+    endpoint.connection(handle).unwrap().close(Time::ZERO, Code::NONE, "");
+    endpoint.on_timer(Time::from_ms(600_000), handle);
+    let _ = events(&mut endpoint, handle);
+    assert!(endpoint.forget(handle));
+    team[1].connection(there).unwrap().ping();
+    let ping = sent(&mut team[1], there, Time::from_ms(500));
+    receive(&mut endpoint, Time::ZERO, LISTENER, ping);
+    let reset = answers(&mut endpoint).remove(0);
+    let _ = events(&mut team[1], there);
+    let received = receive(&mut team[2], Time::ZERO, via, vec![reset]);
+    let Received::MaybeReset(token) = received[0] else { panic!("{received:?}") };
+    assert_eq!(team[0].on_reset(Time::ZERO, via, &token), None);
+    assert_eq!(team[1].on_reset(Time::ZERO, caller(9, 9), &token), None);
+    assert_eq!(team[1].on_reset(Time::ZERO, via, &token), Some(there));
+    assert_eq!(events(&mut team[1], there), [Event::Closed(Closed::Reset)]);
+    // All together show so many, as they answer.
+    let shown = (0..300).filter(|at| {
+        let received = receive(&mut team[at % 3], Time::ZERO, caller(1, 2), vec![vec![0x40; 41]]);
+        matches!(received[..], [Received::MaybeReset(_)])
+    });
+    assert_eq!(shown.count(), 99);
+}
+
+/// A Retry's token comes back to who made it, as it names the address; all IDs that an endpoint gives out later name the endpoint.
+#[test]
+fn an_id_names_its_endpoint() {
+    provider::begin(12, 0);
+    let mut team = team(1, 3);
+    for port in 1..=16 {
+        let mut endpoint = endpoint(2, false);
+        let handle = call(&mut endpoint, None);
+        let first = sent(&mut endpoint, handle, Time::ZERO);
+        receive(&mut team[usize::from(port) % 3], Time::ZERO, caller(1, port), first);
+    }
+    // Whichever endpoints have them, this address has as many handshakes as it may have.
+    let (mut endpoint, via, now) = (endpoint_with_paths(2, false, 4), caller(1, 99), Time::ZERO);
+    let handle = call(&mut endpoint, None);
+    let first = sent(&mut endpoint, handle, now);
+    assert_eq!(receive(&mut team[1], now, via, first), [Received::Nothing]);
+    let told = answers(&mut team[1]);
+    receive(&mut endpoint, now, LISTENER, told);
+    let there = meet((&mut endpoint, handle), &mut team[1], via, now);
+    team[1].connection(there).unwrap().admit(now);
+    let datagrams = sent(&mut team[1], there, now);
+    receive(&mut endpoint, now, LISTENER, datagrams);
+    let connection = endpoint.connection(handle).unwrap();
+    for socket in 1..4 {
+        connection.open_path(now, socket).unwrap();
+    }
+    connection.ping();
+    let datagrams = sent(&mut endpoint, handle, now);
+    let ids: BTreeSet<[u8; 8]> = datagrams.iter().map(|it| it[1..9].try_into().unwrap()).collect();
+    assert!(ids.len() == 4 && ids.iter().all(|id| id[0] % 3 == 1), "{ids:?}");
+    // Another endpoint that gets such a packet ends nothing by a reset.
+    let answered = team.iter_mut().map(|endpoint| {
+        receive(endpoint, now, via, vec![[&[0x40, 1][..], &[0; 60]].concat()]);
+        answers(endpoint).len()
+    });
+    assert_eq!(answered.collect::<Vec<_>>(), [0, 1, 0]);
 }
 
 #[test]
@@ -455,7 +535,7 @@ fn callers_of_other_services_cost_little() {
                 assert!(listener.forget(there));
             }
             Received::Nothing => {}
-            received @ Received::Connection(_) => panic!("{received:?}"),
+            received => panic!("{received:?}"),
         }
         assert_eq!(listener.handles().count(), 0);
     }

@@ -214,6 +214,11 @@ impl Connection {
         self.held.core.lock().endpoint.connection(self.held.handle)?.peer()
     }
 
+    /// Which of the endpoint's threads serves it, counted from 0.
+    pub fn thread(&self) -> usize {
+        self.held.core.lock().thread
+    }
+
     /// How many bytes that were written to a stream wait for acknowledgement.
     pub fn unacked(&self, stream: StreamId) -> u64 {
         let mut state = self.held.core.lock();

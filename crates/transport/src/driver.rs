@@ -1,4 +1,5 @@
-//! The thread of an endpoint: sleeps until a datagram comes, a timer is due or an application says something.
+//! A thread of an endpoint: sleeps until a datagram comes, a timer is due or an application says something.
+//! Each of a listener's threads has a socket of its own at one address, and the kernel gives each what is for its connections.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -7,6 +8,7 @@ use std::time::Duration;
 
 use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::time::TimeSpec;
+use proto::TOKEN_LEN;
 use proto::connection::Transmit;
 use proto::endpoint::{Handle, Received};
 use proto::via::Via;
@@ -33,8 +35,12 @@ struct Stuck {
 }
 
 pub(crate) struct Driver {
+    /// Of all threads of the endpoint, and this thread's own.
+    cores: Arc<[Arc<Core>]>,
     core: Arc<Core>,
     inbox: Inbox,
+    /// Tokens of what may be resets of other threads' connections, and where they came from.
+    resets: Vec<(Via, [u8; TOKEN_LEN])>,
     /// What is sent, before it is.
     buffer: Vec<u8>,
     stuck: Option<Stuck>,
@@ -43,23 +49,28 @@ pub(crate) struct Driver {
 }
 
 /// Ends an endpoint when it is dropped.
-struct End(Arc<Core>);
+struct End(Arc<[Arc<Core>]>);
 
 impl Drop for End {
     fn drop(&mut self) {
-        self.0.lock().end();
+        for core in self.0.iter() {
+            core.lock().end();
+            core.ring();
+        }
     }
 }
 
 impl Driver {
-    pub(crate) fn new(core: Arc<Core>, paths: u8) -> Self {
-        Self { core, inbox: Inbox::new(), buffer: Vec::new(), stuck: None, paths }
+    /// Of one of an endpoint's threads.
+    pub(crate) fn new(cores: Arc<[Arc<Core>]>, own: usize, paths: u8) -> Self {
+        let (core, inbox) = (cores[own].clone(), Inbox::new());
+        Self { cores, core, inbox, resets: Vec::new(), buffer: Vec::new(), stuck: None, paths }
     }
 
     /// Until the endpoint is closed and all of its connections are over.
     pub(crate) fn run(mut self) {
-        // However this thread ends, nobody waits for it any more.
-        let _end = End(self.core.clone());
+        // However this thread ends, nobody waits for it any more, nor for the others.
+        let _end = End(self.cores.clone());
         loop {
             let (sockets, wait, ends) = {
                 let core = self.core.clone();
@@ -124,11 +135,24 @@ impl Driver {
                     Received::Nothing => {}
                     Received::Connection(handle) => state.touch(handle),
                     Received::New(handle) => state.add(handle, paths, false),
+                    Received::MaybeReset(token) => self.resets.push((via, token)),
                 }
             });
             // A socket that fails is as silent as a network that loses everything: connections end by their timers.
             if received.unwrap_or(0) == 0 {
                 break;
+            }
+        }
+        drop(state);
+        for (via, token) in self.resets.drain(..) {
+            // One lock at a time: whoever held two could wait for ever.
+            for core in self.cores.iter() {
+                let mut state = core.lock();
+                let now = core.clock.now();
+                if let Some(handle) = state.endpoint.on_reset(now, via, &token) {
+                    state.touch(handle);
+                    core.ring();
+                }
             }
         }
     }

@@ -4,7 +4,6 @@ use std::future::poll_fn;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::task::Poll;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
@@ -20,11 +19,15 @@ use crate::clock::Clock;
 use crate::connection::{Connection, Incoming};
 use crate::driver::Driver;
 use crate::error::Error;
-use crate::shared::{Core, State, Stray};
+use crate::lobby::{Caller, Lobby, Stray};
+use crate::shared::{Core, State};
 use crate::socket::Socket;
 
 /// So many milliseconds at most is waited for a socket to take the last packets.
 const FAREWELL_MS: u32 = 500;
+
+/// Threads of a listener, at most.
+const MOST_THREADS: u8 = 64;
 
 /// What an endpoint is made of.
 #[derive(Clone, Debug)]
@@ -33,6 +36,9 @@ pub struct Config {
     pub settings: Settings,
     /// Who it is.
     pub identity: Identity,
+    /// Threads of a listener, 1 to 64; 1 if nothing else is said. Callers are spread over them, and each connection is served by
+    /// one. A caller has one thread.
+    pub threads: u8,
     provider: Arc<CryptoProvider>,
 }
 
@@ -63,7 +69,7 @@ impl Config {
     pub fn with_identity(settings: Settings, seed: &[u8; SEED_LEN]) -> io::Result<Self> {
         let provider = Arc::new(aws_lc_rs::default_provider());
         let identity = Identity::from_seed(&provider, seed).map_err(io::Error::other)?;
-        Ok(Self { settings, identity, provider })
+        Ok(Self { settings, identity, threads: 1, provider })
     }
 }
 
@@ -73,21 +79,33 @@ pub struct Port {
     socket: u16,
 }
 
-/// One UDP port and its thread, or several ports of a caller. When it is dropped, its connections are closed.
+/// One UDP port and its threads, or several ports of a caller. When it is dropped, its connections are closed.
 pub struct Endpoint {
-    core: Arc<Core>,
+    /// Of each thread. A caller has one.
+    cores: Arc<[Arc<Core>]>,
+    lobby: Arc<Lobby>,
     address: SocketAddr,
     paths: u8,
-    thread: JoinHandle<()>,
+    threads: Vec<JoinHandle<()>>,
 }
 
 impl Endpoint {
     /// Listens at an address. Port 0 is any that is free.
     ///
     /// # Errors
-    /// If the address cannot be used, or the machine gives no thread or random numbers.
+    /// If the address cannot be used, or the machine gives no thread or random numbers, or cannot spread callers over several
+    /// threads.
     pub fn listen(address: SocketAddr, config: &Config) -> io::Result<Self> {
-        Self::new(address, config, true)
+        let Config { settings, identity, threads, provider } = config.clone();
+        if !(1..=MOST_THREADS).contains(&threads) {
+            let error = format!("a listener of {threads} threads: there may be 1 to {MOST_THREADS}");
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, error));
+        }
+        let sockets = Socket::bind_all(address, threads)?;
+        let (clock, paths) = (Clock::new(), settings.paths);
+        let endpoints = proto::endpoint::Endpoint::team(clock.now(), (settings, provider), &identity, threads)
+            .map_err(io::Error::other)?;
+        Self::new(endpoints, sockets, clock, paths)
     }
 
     /// Calls from an address; its port is that of the first path.
@@ -95,20 +113,41 @@ impl Endpoint {
     /// # Errors
     /// As for [`Endpoint::listen`].
     pub fn call_from(address: SocketAddr, config: &Config) -> io::Result<Self> {
-        Self::new(address, config, false)
+        let Config { settings, identity, provider, .. } = config.clone();
+        let socket = Socket::bind(address)?;
+        let (clock, paths) = (Clock::new(), settings.paths);
+        let endpoint = proto::endpoint::Endpoint::new(clock.now(), (settings, provider), identity, false)
+            .map_err(io::Error::other)?;
+        Self::new(vec![endpoint], vec![socket], clock, paths)
     }
 
-    fn new(address: SocketAddr, config: &Config, listens: bool) -> io::Result<Self> {
-        let socket = Socket::bind(address)?;
-        let address = socket.address()?;
-        let clock = Clock::new();
-        let context = (config.settings.clone(), config.provider.clone());
-        let endpoint = proto::endpoint::Endpoint::new(clock.now(), context, config.identity.clone(), listens)
-            .map_err(io::Error::other)?;
-        let core = Arc::new(Core::new(State::new(endpoint, socket)?, clock)?);
-        let driver = Driver::new(core.clone(), config.settings.paths);
-        let thread = thread::Builder::new().name("narrows endpoint".into()).spawn(move || driver.run())?;
-        Ok(Self { core, address, paths: config.settings.paths, thread })
+    /// With a thread for each socket and what the protocol has for it.
+    fn new(
+        endpoints: Vec<proto::endpoint::Endpoint>,
+        sockets: Vec<Socket>,
+        clock: Clock,
+        paths: u8,
+    ) -> io::Result<Self> {
+        let address = sockets[0].address()?;
+        let lobby = Arc::new(Lobby::default());
+        let cores = endpoints.into_iter().zip(sockets).enumerate().map(|(thread, (endpoint, socket))| {
+            let state = State::new(endpoint, socket, (thread, lobby.clone()))?;
+            Ok(Arc::new(Core::new(state, clock)?))
+        });
+        let cores: Arc<[Arc<Core>]> = cores.collect::<io::Result<_>>()?;
+        let count = cores.len();
+        let mut endpoint = Self { cores, lobby, address, paths, threads: Vec::new() };
+        for own in 0..count {
+            let driver = Driver::new(endpoint.cores.clone(), own, paths);
+            let thread = thread::Builder::new().name("narrows endpoint".into()).spawn(move || driver.run())?;
+            endpoint.threads.push(thread);
+        }
+        Ok(endpoint)
+    }
+
+    /// The thread that calls.
+    fn core(&self) -> &Arc<Core> {
+        &self.cores[0]
     }
 
     /// Where it is.
@@ -123,7 +162,7 @@ impl Endpoint {
     /// If the address cannot be used, or the endpoint has 65,536 ports.
     pub fn reserve(&self, address: SocketAddr) -> io::Result<Port> {
         let socket = Socket::bind(address)?;
-        let mut state = self.core.lock();
+        let mut state = self.core().lock();
         let at =
             u16::try_from(state.sockets.len()).map_err(|_| io::Error::other("this endpoint has too many ports"))?;
         state.sockets.push(Arc::new(socket));
@@ -144,15 +183,15 @@ impl Endpoint {
     ) -> Result<Connection, Error> {
         let paths = settings.paths;
         let handle = {
-            let (mut state, via) = (self.core.lock(), Via { socket: port.socket, remote });
-            let now = self.core.clock.now();
+            let (mut state, via) = (self.core().lock(), Via { socket: port.socket, remote });
+            let now = self.core().clock.now();
             let handle = state.endpoint.call_with(now, via, (trust, None), Arc::new(settings))?;
             state.reserved.insert(port.socket, Some(handle));
             state.add(handle, paths, true);
             handle
         };
-        self.core.ring();
-        let connection = Connection::new(self.core.clone(), handle);
+        self.core().ring();
+        let connection = Connection::new(self.core().clone(), handle);
         connection.connected().await?;
         Ok(connection)
     }
@@ -161,76 +200,75 @@ impl Endpoint {
     /// [`Connection::admitted`] waits for its word, while what is sent already travels.
     ///
     /// # Errors
-    /// If the listener does not answer, or is not who was expected.
+    /// If the listener does not answer, or is not who was expected; or if this endpoint has several threads, of which any could get
+    /// the answer.
     pub async fn connect(
         &self,
         remote: SocketAddr,
         trust: Trust,
         secret: Option<(TicketId, Secret)>,
     ) -> Result<Connection, Error> {
+        if self.cores.len() > 1 {
+            return Err(Error::Threads);
+        }
         let handle = {
-            let mut state = self.core.lock();
-            let handle = state.endpoint.call(self.core.clock.now(), Via { socket: 0, remote }, trust, secret)?;
+            let mut state = self.core().lock();
+            let handle = state.endpoint.call(self.core().clock.now(), Via { socket: 0, remote }, trust, secret)?;
             state.add(handle, self.paths, true);
             handle
         };
-        self.core.ring();
-        let connection = Connection::new(self.core.clone(), handle);
+        self.core().ring();
+        let connection = Connection::new(self.core().clone(), handle);
         connection.connected().await?;
         Ok(connection)
     }
 
     /// The next caller; none when the endpoint is closed.
     pub async fn accept(&self) -> Option<Incoming> {
-        poll_fn(|context| {
-            let mut state = self.core.lock();
-            if state.is_closed {
-                return Poll::Ready(None);
+        loop {
+            let Caller { thread, handle } = poll_fn(|context| self.lobby.poll_next(context)).await?;
+            let core = &self.cores[thread];
+            // Who has gone in the meantime is nobody's caller.
+            if let Some(entry) = core.lock().entries.get_mut(&handle).filter(|entry| entry.closed.is_none()) {
+                entry.is_held = true;
+                return Some(Incoming::new(Connection::new(core.clone(), handle)));
             }
-            while let Some(handle) = state.incoming.pop_front() {
-                // Who has gone in the meantime is nobody's caller.
-                if let Some(entry) = state.entries.get_mut(&handle).filter(|entry| entry.closed.is_none()) {
-                    entry.is_held = true;
-                    return Poll::Ready(Some(Incoming::new(Connection::new(self.core.clone(), handle))));
-                }
-            }
-            state.wait_for_callers(context);
-            Poll::Pending
-        })
-        .await
+        }
     }
 
     /// The next caller that asked for another service than the one of [`proto::settings::Settings::service`]: it was told so, and
     /// is no [`Incoming`]. 64 are remembered; more than that are told and forgotten.
     pub fn next_stray(&self) -> Option<Stray> {
-        self.core.lock().strays.pop_front()
+        self.lobby.next_stray()
     }
 
     /// Closes all connections.
     pub fn close(&self, code: Code, reason: &str) {
-        let mut state = self.core.lock();
-        let now = self.core.clock.now();
-        let handles: Vec<_> = state.endpoint.handles().collect();
-        for handle in handles {
-            if let Some(connection) = state.endpoint.connection(handle) {
-                connection.close(now, code, reason);
+        for core in self.cores.iter() {
+            let mut state = core.lock();
+            let now = core.clock.now();
+            let handles: Vec<_> = state.endpoint.handles().collect();
+            for handle in handles {
+                if let Some(connection) = state.endpoint.connection(handle) {
+                    connection.close(now, code, reason);
+                }
+                if let Some(entry) = state.entries.get_mut(&handle) {
+                    entry.is_held = false;
+                }
+                state.touch(handle);
             }
-            if let Some(entry) = state.entries.get_mut(&handle) {
-                entry.is_held = false;
-            }
-            state.touch(handle);
+            state.entries.retain(|_, entry| !entry.is_held);
+            state.end();
+            drop(state);
+            core.ring();
         }
-        state.entries.retain(|_, entry| !entry.is_held);
-        state.end();
-        drop(state);
-        self.core.ring();
     }
 
     /// Closes all connections, and waits until their peers have been told: a process that is about to end says goodbye so.
     pub fn end(self, code: Code, reason: &str) {
         self.close(code, reason);
         let mut waited = 0;
-        while !self.thread.is_finished() && waited < FAREWELL_MS {
+        while !self.threads.iter().all(JoinHandle::is_finished) && waited < FAREWELL_MS {
             thread::sleep(Duration::from_millis(1));
             waited += 1;
         }

@@ -17,6 +17,9 @@ pub enum Error {
     /// The endpoint was closed.
     #[error("this endpoint was closed")]
     Endpoint,
+    /// A listener with several threads calls nobody from its own address: [`crate::Endpoint::connect_from`] can.
+    #[error("a listener with several threads calls nobody from its own address")]
+    Threads,
     /// The connection cannot begin.
     #[error("{0}")]
     Call(#[from] EndpointError),
@@ -46,6 +49,7 @@ impl From<Error> for io::Error {
             Error::Endpoint => io::ErrorKind::NotConnected,
             Error::Write(_) => io::ErrorKind::BrokenPipe,
             Error::TooLong { .. } => io::ErrorKind::InvalidData,
+            Error::Threads => io::ErrorKind::Unsupported,
             Error::Call(_) | Error::Socket(_) => io::ErrorKind::Other,
         };
         match error {

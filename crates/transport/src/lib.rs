@@ -1,6 +1,6 @@
 //! The Narrows transport over UDP sockets of this machine: what `proto` decides, carried out.
 //!
-//! An [`Endpoint`] is one UDP port, or several, and a thread. A [`Connection`] carries streams, messages and datagrams. All
+//! An [`Endpoint`] is one UDP port, or several, and a thread; a listener may have several threads ([`Config::threads`]). A [`Connection`] carries streams, messages and datagrams. All
 //! waiting functions are `async` and need no particular runtime; [`wait`] runs one to its end on the calling thread, and
 //! [`SendStream`] and [`RecvStream`] are [`std::io::Write`] and [`std::io::Read`], too.
 //!
@@ -46,6 +46,7 @@ mod driver;
 mod endpoint;
 mod error;
 mod held;
+mod lobby;
 mod shared;
 mod socket;
 mod stream;
@@ -54,6 +55,6 @@ mod wait;
 pub use self::connection::{BothStreams, Connection, Incoming};
 pub use self::endpoint::{Config, Endpoint, Port, random};
 pub use self::error::Error;
-pub use self::shared::Stray;
+pub use self::lobby::Stray;
 pub use self::stream::{RecvStream, SendStream};
 pub use self::wait::wait;

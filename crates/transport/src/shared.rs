@@ -10,13 +10,13 @@ use nix::sys::eventfd::EventFd;
 use proto::closed::Closed;
 use proto::connection::{Claim, Connection, Event};
 use proto::endpoint::{Endpoint, Handle};
-use proto::service::Service;
 use proto::side::Side;
 use proto::streams::{StreamEvent, StreamId};
 use units::Time;
 
 use crate::clock::Clock;
 use crate::error::Error;
+use crate::lobby::{Caller, Lobby, Stray};
 use crate::socket::Socket;
 
 /// Datagrams that no application has read count so many bytes together; the next are dropped.
@@ -95,26 +95,16 @@ impl Entry {
     }
 }
 
-/// A caller that asked a listener for another service than the one that it offers, and was told so. It has proved nothing.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Stray {
-    /// Where it called from.
-    pub remote: SocketAddr,
-    /// What it asked for; none if it is no service of this protocol.
-    pub asked: Option<Service>,
-}
-
 pub(crate) struct State {
     pub(crate) endpoint: Endpoint,
     pub(crate) entries: BTreeMap<Handle, Entry>,
     timers: BTreeSet<(Time, Handle)>,
     /// Connections to which something was said that may have to leave now.
     touched: VecDeque<Handle>,
-    /// Callers that want to be let in.
-    pub(crate) incoming: VecDeque<Handle>,
-    /// Callers that asked for another service, and were told.
-    pub(crate) strays: VecDeque<Stray>,
-    acceptors: Vec<Waker>,
+    /// Which thread of the endpoint this is, and what it shares with the others.
+    pub(crate) thread: usize,
+    lobby: Arc<Lobby>,
+    /// The first one is the endpoint's address.
     pub(crate) sockets: Vec<Arc<Socket>>,
     /// Sockets that are for one connection alone, and for which, once it has begun.
     pub(crate) reserved: BTreeMap<u16, Option<Handle>>,
@@ -122,22 +112,16 @@ pub(crate) struct State {
     pub(crate) is_closed: bool,
 }
 
-/// Callers that may wait to be accepted; more are refused.
-const MOST_INCOMING: usize = 1_024;
-/// Callers of other services that are remembered until somebody asks; more are not.
-const MOST_STRAYS: usize = 64;
-
 impl State {
-    pub(crate) fn new(endpoint: Endpoint, socket: Socket) -> io::Result<Self> {
+    pub(crate) fn new(endpoint: Endpoint, socket: Socket, (thread, lobby): (usize, Arc<Lobby>)) -> io::Result<Self> {
         let local = socket.address()?;
         Ok(Self {
             endpoint,
             entries: BTreeMap::new(),
             timers: BTreeSet::new(),
             touched: VecDeque::new(),
-            incoming: VecDeque::new(),
-            strays: VecDeque::new(),
-            acceptors: Vec::new(),
+            thread,
+            lobby,
             sockets: vec![Arc::new(socket)],
             reserved: BTreeMap::new(),
             local,
@@ -213,11 +197,8 @@ impl State {
                 }
                 Event::Claim(claim) => {
                     entry.claim = Some(claim);
-                    if self.incoming.len() >= MOST_INCOMING || self.is_closed {
+                    if !self.lobby.enter(Caller { thread: self.thread, handle }) {
                         connection.refuse(now);
-                    } else {
-                        self.incoming.push_back(handle);
-                        self.acceptors.drain(..).for_each(Waker::wake);
                     }
                 }
                 Event::Admitted => {
@@ -232,9 +213,8 @@ impl State {
                 Event::Closed(closed) => {
                     if let Closed::Service { asked, .. } = closed
                         && connection.side() == Side::Listener
-                        && self.strays.len() < MOST_STRAYS
                     {
-                        self.strays.push_back(Stray { remote: connection.remote(), asked });
+                        self.lobby.note(Stray { remote: connection.remote(), asked });
                     }
                     entry.closed = Some(closed);
                     entry.wake_all();
@@ -255,18 +235,11 @@ impl State {
         }
     }
 
-    /// Somebody waits for a caller.
-    pub(crate) fn wait_for_callers(&mut self, context: &Context) {
-        if !self.acceptors.iter().any(|waker| waker.will_wake(context.waker())) {
-            self.acceptors.push(context.waker().clone());
-        }
-    }
-
     /// Nobody waits any more: the endpoint ends.
     pub(crate) fn end(&mut self) {
         self.is_closed = true;
         self.endpoint.stop_listening();
-        self.acceptors.drain(..).for_each(Waker::wake);
+        self.lobby.close();
         self.entries.values_mut().for_each(Entry::wake_all);
     }
 }

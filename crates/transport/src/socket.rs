@@ -2,10 +2,11 @@
 
 use std::io::{self, IoSliceMut};
 use std::net::{SocketAddr, UdpSocket};
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 
 use flow::Codepoint;
-use nix::sys::socket::{setsockopt, sockopt};
+use nix::errno::Errno;
+use nix::sys::socket::{AddressFamily, SockFlag, SockType, SockaddrStorage, bind, setsockopt, socket, sockopt};
 use proto::connection::Transmit;
 use quinn_udp::{BATCH_SIZE, EcnCodepoint, RecvMeta, UdpSocketState};
 
@@ -23,7 +24,28 @@ pub(crate) struct Socket {
 
 impl Socket {
     pub(crate) fn bind(address: SocketAddr) -> io::Result<Self> {
-        let socket = UdpSocket::bind(address)?;
+        Self::new(UdpSocket::bind(address)?)
+    }
+
+    /// As many as are asked for, and at least one, at one address. The kernel gives each what is for its connections: [`steer`].
+    ///
+    /// # Errors
+    /// If the address cannot be used, or this system cannot do that.
+    pub(crate) fn bind_all(address: SocketAddr, count: u8) -> io::Result<Vec<Self>> {
+        // The first is bound before it shares, so the address is nobody else's, whose callers would come here.
+        let mut all = vec![UdpSocket::bind(address)?];
+        if count > 1 {
+            let address = all[0].local_addr()?;
+            share(&all[0])?;
+            for _ in 1..count {
+                all.push(bind_too(address)?);
+            }
+            steer(&all[0], count)?;
+        }
+        all.into_iter().map(Self::new).collect()
+    }
+
+    fn new(socket: UdpSocket) -> io::Result<Self> {
         let state = UdpSocketState::new((&socket).into())?;
         // quinn-udp 0.6 asks for receive times, and then has no room for the codepoint of datagrams that come joined (96 bytes for
         // control messages of 112): whoever sends in batches would find that the path takes codepoints away. Nobody reads those
@@ -64,6 +86,55 @@ impl Socket {
             _ => Ok(()),
         }
     }
+}
+
+/// Lets other sockets of this user bind to the same address, if they do so, too.
+fn share(socket: &impl AsFd) -> io::Result<()> {
+    setsockopt(socket, sockopt::ReusePort, &true).map_err(|error| not_here("SO_REUSEPORT", error))
+}
+
+/// What a system says that has no way for several threads.
+fn not_here(option: &str, error: Errno) -> io::Error {
+    let error = io::Error::from(error);
+    io::Error::new(error.kind(), format!("this system cannot share a UDP port among threads ({option}): {error}"))
+}
+
+/// Sees to it that a datagram comes to the socket that its ID names, of so many at one address, in the order in which they were
+/// bound (`proto::endpoint::Endpoint::team`). During a handshake IDs may be a caller's choice; all that comes from one address and
+/// port then comes to one socket.
+#[cfg(target_os = "linux")]
+fn steer(socket: &impl AsFd, count: u8) -> io::Result<()> {
+    use nix::libc::{
+        BPF_A, BPF_ABS, BPF_ALU, BPF_B, BPF_JMP, BPF_JSET, BPF_K, BPF_LD, BPF_MOD, BPF_RET, sock_filter, sock_fprog,
+    };
+    let step = |code: u32, k: u32| sock_filter { code: code as u16, jt: 0, jf: 0, k };
+    // The program sees what UDP carries. What it returns is the number of a socket, or the kernel chooses by addresses and ports.
+    let mut program = [
+        step(BPF_LD | BPF_B | BPF_ABS, 0),
+        // After a long header's first bit the last step is next.
+        sock_filter { jt: 3, ..step(BPF_JMP | BPF_JSET | BPF_K, 0x80) },
+        step(BPF_LD | BPF_B | BPF_ABS, 1),
+        step(BPF_ALU | BPF_MOD | BPF_K, count.into()),
+        step(BPF_RET | BPF_A, 0),
+        step(BPF_RET | BPF_K, u32::MAX),
+    ];
+    let program = sock_fprog { len: program.len() as u16, filter: program.as_mut_ptr() };
+    let attached = setsockopt(socket, sockopt::AttachReusePortCbpf, &program);
+    attached.map_err(|error| not_here("SO_ATTACH_REUSEPORT_CBPF", error))
+}
+
+#[cfg(not(target_os = "linux"))]
+fn steer(_: &impl AsFd, _: u8) -> io::Result<()> {
+    Err(not_here("SO_ATTACH_REUSEPORT_CBPF", Errno::EOPNOTSUPP))
+}
+
+/// Binds to an address that another socket shares.
+fn bind_too(address: SocketAddr) -> io::Result<UdpSocket> {
+    let family = if address.is_ipv4() { AddressFamily::Inet } else { AddressFamily::Inet6 };
+    let socket = socket(family, SockType::Datagram, SockFlag::SOCK_CLOEXEC, None)?;
+    share(&socket)?;
+    bind(socket.as_raw_fd(), &SockaddrStorage::from(address))?;
+    Ok(socket.into())
 }
 
 impl AsFd for Socket {

@@ -75,7 +75,9 @@ impl Desk {
         let valid = duration("--valid", &args.valid, (Duration::from_secs(1), LONGEST_VALID))?;
         let allowed = args.allow.iter().map(|text| fingerprint("--allow", text)).collect::<Result<_, _>>()?;
         let kept = lasting.file.map_or(Ok(None), |path| kept(path, end))?;
-        let endpoint = Endpoint::listen(at, &end.config)
+        let mut config = end.config.clone();
+        config.threads = args.threads;
+        let endpoint = Endpoint::listen(at, &config)
             .map_err(|error| Failure::Input(format!("error: cannot listen at {at}: {error}")))?;
         let random_error = |error: std::io::Error| Failure::Run(error.into());
         let ends = (!lasting.never_ends).then(|| seconds_since_1970().saturating_add(valid.as_secs()));

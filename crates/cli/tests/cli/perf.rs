@@ -239,6 +239,28 @@ fn a_ticket_without_keep_is_good_once() {
     assert!(code == 0 && said.contains("refused a caller: one caller was let in already"), "{said}");
 }
 
+/// Callers at once, of whom some come to either thread: all are served, and a ticket lets in one of them.
+#[test]
+fn a_listener_may_have_threads() {
+    let scratch = Scratch::new("perf-threads");
+    let at_once = |listener: &Listener, options: &str| -> Vec<Ran> {
+        let line = format!("{} --bytes 2M --json {options}", listener.ticket);
+        let start = |_| command(&scratch, &line).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let callers: Vec<Child> = (0..6).map(start).collect();
+        callers.into_iter().map(|caller| Ran::new(&line, &caller.wait_with_output().unwrap())).collect()
+    };
+    let listener = Listener::new(&scratch, "--threads 2 --keep");
+    for ran in at_once(&listener, "--paths 4") {
+        is_sound(&ran.ok().json(), 2_000_000);
+    }
+    assert_eq!(listener.interrupted().matches(": received 2.00 MB").count(), 6);
+    let listener = Listener::new(&scratch, "--threads 2");
+    let ran = at_once(&listener, "--idle 1");
+    assert_eq!(ran.iter().filter(|ran| ran.code == 0).count(), 1);
+    let (code, said) = listener.ended();
+    assert!(code == 0 && said.matches(": received 2.00 MB").count() == 1, "{said}");
+}
+
 #[test]
 fn keys_instead_of_tickets() {
     let scratch = Scratch::new("perf-keys");
@@ -288,6 +310,8 @@ fn wrong_input_is_named() {
         ("--listen 127.0.0.1:0 --valid never", &["--valid never: expected 1 s to"]),
         ("--listen 127.0.0.1:0 --window 1", &["--window 1: expected 65536 to"]),
         ("--listen 192.0.2.1:0", &["cannot listen at 192.0.2.1:0"]),
+        ("--listen 127.0.0.1:0 --threads 65", &["'65' for '--threads <N>': 65 is not in 1..=64"]),
+        ("127.0.0.1 --insecure --threads 2", &["'[TICKET|ADDR]' cannot be used with '--threads <N>'"]),
         ("127.0.0.1 --insecure --keep", &["'[TICKET|ADDR]' cannot be used with '--keep'"]),
         ("--listen nowhere:port", &["--listen `nowhere:port`: expected an address"]),
         ("", &["TICKET|ADDR"]),

@@ -144,8 +144,8 @@ fn socks(door: SocketAddr, to: SocketAddr) -> (TcpStream, u8) {
 #[test]
 fn programs_come_in_and_what_is_not_allowed_is_refused() {
     let (scratch, server) = (Scratch::new("proxy"), echo());
-    let rules = format!("--allow 127.0.0.1:{}", server.port());
-    let doors = format!("--socks 0 --forward 127.0.0.1:0={server} --law cubic");
+    let rules = format!("--threads 2 --allow 127.0.0.1:{}", server.port());
+    let doors = format!("--paths 4 --socks 0 --forward 127.0.0.1:0={server} --law cubic");
     let (far, near) = both(&scratch, &rules, &doors);
     let (door, forward) = (near.door("SOCKS 5 at "), near.door(" at the far end"));
     let (tcp, reply) = socks(door, server);
@@ -201,6 +201,7 @@ fn what_is_wrong_is_named() {
     ran("far --listen 127.0.0.1:0 --allow a").fails(2, &["error: --allow `a` is no HOST:PORTS, such as"]);
     ran("far --listen 127.0.0.1:0 --allow-caller x").fails(2, &["error: --allow-caller x: a fingerprint is"]);
     ran("far --listen 127.0.0.1:0 --valid x").fails(2, &["error: --valid x: expected 1 s to"]);
+    ran("far --listen 127.0.0.1:0 --threads 65").fails(2, &["'65' for '--threads <N>': 65 is not in 1..=64"]);
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let line = format!("near 127.0.0.1 --insecure --socks {}", taken.local_addr().unwrap());
     ran(&line).fails(2, &["error: --socks 127.0.0.1:", "cannot listen there: Address already in use"]);

@@ -131,7 +131,7 @@ fn a_tree_arrives_and_a_ticket_is_good_once() {
     assert_eq!(fs::read_dir(scratch.path("in")).unwrap().count(), 2);
 
     // Once more: nothing moves. A receiver with another ticket does not take the first one.
-    let receiver = Receiver::new(&scratch, "--keep --json");
+    let receiver = Receiver::new(&scratch, "--keep --json --threads 2");
     let other = Receiver { ticket: used, child: Command::new("true").spawn().unwrap() };
     send(&scratch, "notes", &other).fails(1, &["nothing answers at 127.0.0.1"]);
     let ran = send(&scratch, "photos notes", &receiver).ok();
@@ -158,6 +158,7 @@ fn what_cannot_be_sent_is_a_slip_of_the_command_line() {
     run("send a 127.0.0.1").fails(2, &["says nothing of who listens there"]);
     run("recv no/such --listen 127.0.0.1:0").fails(2, &["error: cannot make `no/such`: No such file"]);
     run("recv a/x --listen 127.0.0.1:0").fails(2, &["error: cannot use `a/x`: it is no directory"]);
+    run("recv in --threads 0").fails(2, &["'0' for '--threads <N>': 0 is not in 1..=64"]);
     let receiver = Receiver::new(&scratch, "");
     let said = ["`in` is in use by process ", "one `narrows recv` at a time writes to a directory"];
     run("recv in --listen 127.0.0.1:0").fails(2, &said);

@@ -31,6 +31,7 @@ pub(super) fn far(args: &FarArgs) -> Result<(), Failure> {
         valid: args.valid.clone().unwrap_or_else(|| "1d".to_owned()),
         addresses: args.addresses.clone(),
         allow: args.allow_caller.clone(),
+        threads: args.threads,
     };
     let room = Room { paths: MOST_PATHS, packet: LONGEST_PACKET, both_ways: MOST_FLOWS as u64, one_way: 0 };
     let mut end = End::new(&args.end, PROXY, room)?;

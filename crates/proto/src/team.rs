@@ -1,0 +1,221 @@
+//! Endpoints that listen at one address together, each in a thread of its own: whose an ID is, and what strangers may use of all
+//! of them. `docs/src/transport.md`, "Several threads".
+//!
+//! Each endpoint has connections of its own, so what they share are counters, without a lock. Where two of them count at the same
+//! moment, a caller may be asked to prove its address one handshake too early, but never too late.
+
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::net::IpAddr;
+use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering::SeqCst};
+
+use units::{Span, Time};
+
+use crate::Id;
+
+/// Handshakes that may be open before callers must prove their addresses.
+const LOAD: usize = 64;
+/// Handshakes that may be open in all, and of one address that is not proved: strangers must leave room for each other, and
+/// whoever forges an address must not shut it out.
+const MOST_YOUNG: usize = 1_024;
+const MOST_YOUNG_EACH: usize = 16;
+/// What strangers cause in a second beyond a lookup: resets, words to callers that ask for another service, and datagrams that are
+/// shown to all endpoints.
+const MOST_STRANGERS: u64 = 100;
+
+/// An entry of [`Team::unproved`] that is nobody's. As a network this would be one of multicast, from which nothing comes.
+const FREE: u64 = u64::MAX;
+
+/// What the endpoints of a team share.
+#[derive(Debug)]
+struct Team {
+    of: u8,
+    /// Handshakes that are open.
+    young: AtomicUsize,
+    /// Addresses of those that have not proved theirs, at most [`LOAD`].
+    unproved: [AtomicU64; LOAD],
+    /// The second in which strangers were answered last, and how often: 32 bits each.
+    strangers: AtomicU64,
+}
+
+/// One endpoint of a team.
+#[derive(Clone, Debug)]
+pub(crate) struct Member {
+    team: Arc<Team>,
+    number: u8,
+}
+
+/// Why a caller gets no place.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Crowded {
+    /// It must prove its address first.
+    Unproved,
+    /// There is no room for anybody.
+    Full,
+}
+
+/// A handshake that is open counts as long as this is there.
+#[derive(Debug)]
+pub(crate) struct Place {
+    team: Arc<Team>,
+    /// Its entry among the addresses that are not proved.
+    entry: Option<usize>,
+}
+
+impl Team {
+    fn new(of: u8) -> Arc<Self> {
+        let unproved = [const { AtomicU64::new(FREE) }; LOAD];
+        Arc::new(Self { of, young: AtomicUsize::new(0), unproved, strangers: AtomicU64::new(0) })
+    }
+}
+
+impl Member {
+    /// All of a team: at least one.
+    pub(crate) fn all(of: u8) -> Vec<Self> {
+        let team = Team::new(of.max(1));
+        (0..team.of).map(|number| Self { team: team.clone(), number }).collect()
+    }
+
+    /// One without others.
+    pub(crate) fn alone() -> Self {
+        Self { team: Team::new(1), number: 0 }
+    }
+
+    /// Whether there are others.
+    pub(crate) fn has_others(&self) -> bool {
+        self.team.of > 1
+    }
+
+    /// Whether this endpoint gave an ID, if one of the team did.
+    pub(crate) fn owns(&self, id: Id) -> bool {
+        id[0] % self.team.of == self.number
+    }
+
+    /// Makes an ID of random bytes one of this endpoint's. All else stays random: at least 58 of 64 bits, in a team of up to 64.
+    pub(crate) fn mark(&self, random: Id) -> Id {
+        let mut id = random;
+        // The last values of a byte may be too few for all endpoints.
+        id[0] = (id[0] - id[0] % self.team.of).checked_add(self.number).unwrap_or(self.number);
+        id
+    }
+
+    /// A place for a handshake that a caller begins.
+    pub(crate) fn enter(&self, remote: IpAddr, is_proved: bool) -> Result<Place, Crowded> {
+        let team = &self.team;
+        let most = if is_proved { MOST_YOUNG } else { LOAD };
+        let entered = team.young.fetch_update(SeqCst, SeqCst, |young| (young < most).then_some(young + 1));
+        if let Err(young) = entered {
+            return Err(if young < MOST_YOUNG { Crowded::Unproved } else { Crowded::Full });
+        }
+        let mut place = Place { team: team.clone(), entry: None };
+        if !is_proved {
+            let network = network(remote);
+            let takes = |entry: &AtomicU64| entry.compare_exchange(FREE, network, SeqCst, SeqCst).is_ok();
+            place.entry = team.unproved.iter().position(takes);
+            // With this one. All that count at the same time see each other.
+            let neighbours = team.unproved.iter().filter(|entry| entry.load(SeqCst) == network).count();
+            if place.entry.is_none() || neighbours > MOST_YOUNG_EACH {
+                return Err(Crowded::Unproved);
+            }
+        }
+        Ok(place)
+    }
+
+    /// Whether a stranger may be answered now that has proved nothing. It counts as answered then.
+    pub(crate) fn may_answer(&self, now: Time) -> bool {
+        // Times end after 213 days.
+        let second = now.ps() / Span::from_s(1).unsigned_ps();
+        let counted = |word: u64| match (word >> 32, word & 0xffff_ffff) {
+            (then, count) if then == second => (count < MOST_STRANGERS).then_some(word + 1),
+            _ => Some(second << 32 | 1),
+        };
+        self.team.strangers.fetch_update(SeqCst, SeqCst, counted).is_ok()
+    }
+}
+
+impl Place {
+    /// The caller has proved its address.
+    pub(crate) fn prove(&mut self) {
+        if let Some(entry) = self.entry.take() {
+            self.team.unproved[entry].store(FREE, SeqCst);
+        }
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        // In this order: there are never more entries than handshakes.
+        self.prove();
+        self.team.young.fetch_sub(1, SeqCst);
+    }
+}
+
+/// What counts as one caller's address: an IPv4 address, or an IPv6 network of 64 bits.
+fn network(address: IpAddr) -> u64 {
+    match address.to_canonical() {
+        // As a network of IPv6 this, too, would be one of multicast.
+        IpAddr::V4(address) => 0xff00 << 48 | u64::from(u32::from(address)),
+        IpAddr::V6(address) => (u128::from(address) >> 64) as u64,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_says_whose_it_is() {
+        for of in 1..=64 {
+            for member in Member::all(of) {
+                for first in 0..=255 {
+                    let random = [first, 1, 2, 3, 4, 5, 6, 7];
+                    let id = member.mark(random);
+                    assert!(member.owns(id) && id[0] % of == member.number && id[1..] == random[1..]);
+                    assert!(of > 1 || id == random);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn places_are_counted_over_all_endpoints() {
+        let team = Member::all(3);
+        let enter = |at: usize, host: u8, is_proved| team[at % 3].enter(IpAddr::from([10, 0, 0, host]), is_proved);
+        let mut places: Vec<Place> = (0..16).map(|at| enter(at, 1, false).unwrap()).collect();
+        assert_eq!(enter(0, 1, false).unwrap_err(), Crowded::Unproved);
+        // One that proves its address, and one that ends, make room.
+        places[3].prove();
+        places.push(enter(1, 1, false).unwrap());
+        assert_eq!(enter(2, 1, false).unwrap_err(), Crowded::Unproved);
+        places.pop();
+        places.push(enter(1, 1, false).unwrap());
+        places.extend((0..LOAD - 17).map(|at| enter(at, 2 + at as u8 / 16, false).unwrap()));
+        assert_eq!(enter(0, 99, false).unwrap_err(), Crowded::Unproved);
+        places.extend((0..MOST_YOUNG - LOAD).map(|at| enter(at, 99, true).unwrap()));
+        assert_eq!(enter(0, 99, false).unwrap_err(), Crowded::Full);
+        assert_eq!(enter(0, 99, true).unwrap_err(), Crowded::Full);
+        drop(places);
+        assert_eq!(team[0].team.young.load(SeqCst), 0);
+        assert!(team[0].team.unproved.iter().all(|entry| entry.load(SeqCst) == FREE));
+    }
+
+    #[test]
+    fn networks_are_told_apart() {
+        let network = |text: &str| network(text.parse().unwrap());
+        assert_eq!(network("2001:db8::1"), network("2001:db8::2:0:0:1"));
+        assert_ne!(network("2001:db8::1"), network("2001:db8:0:1::1"));
+        assert_eq!(network("::ffff:192.0.2.1"), network("192.0.2.1"));
+        assert_ne!(network("192.0.2.1"), network("192.0.2.2"));
+        assert_ne!(network("0.0.0.1"), network("::1"));
+    }
+
+    #[test]
+    fn strangers_are_answered_so_often_by_all_together() {
+        let team = Member::all(2);
+        for second in [0, 1, 7] {
+            let now = Time::from_ms(1_000 * second);
+            let told = (0..300).filter(|at| team[at % 2].may_answer(now)).count();
+            assert_eq!(told as u64, MOST_STRANGERS);
+        }
+    }
+}

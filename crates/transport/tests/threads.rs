@@ -1,0 +1,334 @@
+//! A listener with two threads: the kernel chooses which of them gets a datagram, and nobody notices.
+
+use std::collections::BTreeSet;
+use std::net::{SocketAddr, UdpSocket};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use laws::{Law, NewReno, Path, newreno};
+use proto::closed::{Closed, Code};
+use proto::identity::Trust;
+use proto::secret::Secret;
+use proto::service::Service;
+use proto::settings::Settings;
+use transport::{Config, Connection, Endpoint, Error, wait};
+
+/// Callers, so that each thread has some: all have the same one of two once in 2^31 times.
+const CALLERS: usize = 32;
+
+fn config(paths: u8) -> Config {
+    let law = |path: &Path| Law::NewReno(NewReno::new(path, newreno::Params::for_path(path)));
+    let mut settings = Settings::new(Service::named("test"), Arc::new(law));
+    settings.paths = paths;
+    let mut config = Config::new(settings).unwrap();
+    config.threads = 2;
+    config
+}
+
+/// Any free port of the loopback.
+fn anywhere() -> SocketAddr {
+    "127.0.0.1:0".parse().unwrap()
+}
+
+fn listen(config: &Config) -> (Endpoint, SocketAddr, Trust) {
+    let listener = Endpoint::listen(anywhere(), config).unwrap();
+    let (address, trust) = (listener.address(), Trust::Fingerprint(config.identity.fingerprint()));
+    (listener, address, trust)
+}
+
+fn caller(config: &Config) -> Endpoint {
+    Endpoint::call_from(anywhere(), config).unwrap()
+}
+
+/// Sends what comes on one stream back.
+async fn echo(connection: &Connection) {
+    let stream = connection.accept_stream().await.unwrap();
+    let (mut receive, mut send) = (stream.receive, stream.send.unwrap());
+    let mut buffer = vec![0; 1 << 16];
+    loop {
+        match receive.read(&mut buffer).await.unwrap() {
+            0 => break,
+            count => send.write_all(&buffer[..count]).await.unwrap(),
+        }
+    }
+    send.finish().unwrap();
+    // The caller hangs up when it has read everything.
+    let _ = send.delivered().await;
+}
+
+/// Lets in so many, and sends back what they send on one stream each. Gives which threads they were on.
+fn echoes(listener: Endpoint, count: usize) -> JoinHandle<Vec<usize>> {
+    std::thread::spawn(move || {
+        let accept = || wait(async { listener.accept().await.unwrap().admit().unwrap() });
+        let serve = |_| {
+            let connection = accept();
+            let thread = connection.thread();
+            (thread, std::thread::spawn(move || wait(echo(&connection))))
+        };
+        let served: Vec<_> = (0..count).map(serve).collect();
+        let thread = |(thread, served): (usize, JoinHandle<()>)| {
+            served.join().unwrap();
+            thread
+        };
+        served.into_iter().map(thread).collect()
+    })
+}
+
+/// Sends bytes and gets them back.
+async fn there_and_back(connection: &Connection, data: &[u8]) {
+    let (mut send, mut receive) = connection.open().await.unwrap();
+    send.write_all(data).await.unwrap();
+    send.finish().unwrap();
+    assert!(receive.read_to_end(data.len()).await.unwrap() == data, "other bytes came back");
+}
+
+#[test]
+fn connections_are_spread_over_threads() {
+    let config = config(1);
+    let (listener, address, trust) = listen(&config);
+    let listening = echoes(listener, CALLERS);
+    let callers: Vec<_> = (0..CALLERS as u8)
+        .map(|of| {
+            let config = config.clone();
+            std::thread::spawn(move || {
+                let endpoint = caller(&config);
+                wait(async {
+                    let connection = endpoint.connect(address, trust, None).await.unwrap();
+                    there_and_back(&connection, &vec![of; 300_000]).await;
+                });
+            })
+        })
+        .collect();
+    for caller in callers {
+        caller.join().unwrap();
+    }
+    let threads = listening.join().unwrap();
+    assert_eq!(threads.iter().collect::<BTreeSet<_>>(), BTreeSet::from([&0, &1]), "{threads:?}");
+}
+
+/// Ports of further paths lead to either thread, and their datagrams to the connection with their codepoints.
+#[test]
+fn all_paths_of_a_connection_lead_to_it() {
+    const CONNECTIONS: usize = 8;
+    let config = config(4);
+    let (listener, address, trust) = listen(&config);
+    let listening = echoes(listener, CONNECTIONS);
+    for _ in 0..CONNECTIONS {
+        let endpoint = caller(&config);
+        wait(async {
+            let connection = endpoint.connect(address, trust, None).await.unwrap();
+            connection.admitted().await.unwrap();
+            let open = || connection.paths().iter().filter(|path| path.is_open).count();
+            let mut looks = 0;
+            while open() < 4 {
+                looks += 1;
+                assert!(looks < 5_000, "{:?}", connection.paths());
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            there_and_back(&connection, &vec![1; 2_000_000]).await;
+            let paths = connection.paths();
+            assert!(paths.len() == 4 && paths.iter().all(|path| path.is_open && path.ecn), "{paths:?}");
+            assert!(paths.iter().filter(|path| path.acked.get() > 0).count() > 1, "{paths:?}");
+        });
+    }
+    listening.join().unwrap();
+}
+
+/// Carries datagrams between one caller and a listener, which sees them come from a port that may change.
+struct Nat {
+    inside: UdpSocket,
+    outside: Mutex<Arc<UdpSocket>>,
+    listener: SocketAddr,
+    caller: Mutex<Option<SocketAddr>>,
+    ends: AtomicBool,
+}
+
+/// Until then a thread looks whether it should end.
+const LOOK: Duration = Duration::from_millis(50);
+
+impl Nat {
+    fn new(listener: SocketAddr) -> Arc<Self> {
+        let socket = || UdpSocket::bind(anywhere()).unwrap();
+        let (inside, outside) = (socket(), Mutex::new(Arc::new(socket())));
+        inside.set_read_timeout(Some(LOOK)).unwrap();
+        let nat = Arc::new(Self { inside, outside, listener, caller: Mutex::new(None), ends: AtomicBool::new(false) });
+        nat.rebind();
+        let outwards = nat.clone();
+        std::thread::spawn(move || {
+            let mut datagram = [0; 2_000];
+            while !outwards.ends.load(Ordering::Relaxed) {
+                let Ok((len, from)) = outwards.inside.recv_from(&mut datagram) else { continue };
+                *outwards.caller.lock().unwrap() = Some(from);
+                let outside = outwards.outside.lock().unwrap().clone();
+                outside.send_to(&datagram[..len], outwards.listener).unwrap();
+            }
+        });
+        nat
+    }
+
+    /// Goes on from another port. What comes to the old one is lost. Gives the new one's address.
+    fn rebind(self: &Arc<Self>) -> SocketAddr {
+        let socket = Arc::new(UdpSocket::bind(anywhere()).unwrap());
+        socket.set_read_timeout(Some(LOOK)).unwrap();
+        *self.outside.lock().unwrap() = socket.clone();
+        let (address, nat) = (socket.local_addr().unwrap(), self.clone());
+        std::thread::spawn(move || {
+            let mut datagram = [0; 2_000];
+            while !nat.ends.load(Ordering::Relaxed) && Arc::ptr_eq(&socket, &nat.outside.lock().unwrap()) {
+                if let (Ok((len, _)), Some(caller)) = (socket.recv_from(&mut datagram), *nat.caller.lock().unwrap()) {
+                    nat.inside.send_to(&datagram[..len], caller).unwrap();
+                }
+            }
+        });
+        address
+    }
+}
+
+/// A NAT that forgets lets the caller appear at other ports, of which some lead to the other thread.
+#[test]
+fn a_caller_whose_port_changes_keeps_its_connection() {
+    let config = config(1);
+    let (listener, address, trust) = listen(&config);
+    let nat = Nat::new(address);
+    let endpoint = caller(&config);
+    wait(async {
+        let connection = endpoint.connect(nat.inside.local_addr().unwrap(), trust, None).await.unwrap();
+        let there = listener.accept().await.unwrap().admit().unwrap();
+        for round in 0..12 {
+            let (port, data) = (nat.rebind(), vec![round; 50_000]);
+            let (mut send, mut receive) = connection.open().await.unwrap();
+            send.write_all(&data).await.unwrap();
+            send.finish().unwrap();
+            let mut stream = there.accept_stream().await.unwrap();
+            assert_eq!(stream.receive.read_to_end(50_000).await.unwrap(), data);
+            // The listener answers there only once it has moved.
+            let back = stream.send.as_mut().unwrap();
+            back.write_all(&data).await.unwrap();
+            back.finish().unwrap();
+            assert_eq!(receive.read_to_end(50_000).await.unwrap(), data);
+            assert_eq!(there.paths()[0].via.remote, port);
+        }
+    });
+    nat.ends.store(true, Ordering::Relaxed);
+}
+
+/// Endpoints of callers that lead to different threads. What comes from one address always leads to the same thread.
+fn apart(listener: &Endpoint, config: &Config, trust: Trust) -> [Endpoint; 2] {
+    let thread_of = |endpoint: &Endpoint| {
+        wait(async {
+            let _connection = endpoint.connect(listener.address(), trust, None).await.unwrap();
+            listener.accept().await.unwrap().admit().unwrap().thread()
+        })
+    };
+    let mut found = [None, None];
+    for _ in 0..CALLERS {
+        let endpoint = caller(config);
+        let thread = thread_of(&endpoint);
+        assert_eq!(thread_of(&endpoint), thread);
+        found[thread] = Some(endpoint);
+    }
+    found.map(|endpoint| endpoint.expect("callers at either thread"))
+}
+
+/// Two callers at different threads have one ticket. Whoever accepts callers sees both, one after the other.
+#[test]
+fn one_ticket_lets_in_one_of_two_callers_at_once() {
+    let config = config(1);
+    let (listener, address, trust) = listen(&config);
+    let endpoints = apart(&listener, &config, trust);
+    for round in 0..20 {
+        let (ticket, secret) = ([round; 8], Secret::new([round; 16]));
+        let admitted: usize = std::thread::scope(|scope| {
+            let calls = endpoints.each_ref().map(|endpoint| {
+                let secret = secret.clone();
+                scope.spawn(move || {
+                    wait(async {
+                        // The refusal may come before the connection is seen to be there.
+                        let called = match endpoint.connect(address, trust, Some((ticket, secret))).await {
+                            Ok(connection) => connection.admitted().await.map(|()| connection),
+                            Err(error) => Err(error),
+                        };
+                        match called {
+                            Ok(_) => 1,
+                            Err(Error::Closed(Closed::There { code: Code::REFUSED, .. })) => 0,
+                            Err(error) => panic!("{error}"),
+                        }
+                    })
+                })
+            });
+            let (mut is_used, mut held) = (false, Vec::new());
+            for _ in 0..2 {
+                let incoming = wait(listener.accept()).unwrap();
+                let is_good = incoming.claim().unwrap().ticket == ticket && incoming.proves(&secret);
+                assert!(is_good, "a caller without the ticket");
+                if std::mem::replace(&mut is_used, true) {
+                    incoming.refuse();
+                } else {
+                    held.push(incoming.admit().unwrap());
+                }
+            }
+            calls.into_iter().map(|call| call.join().unwrap()).sum()
+        });
+        assert_eq!(admitted, 1);
+    }
+}
+
+/// All threads end with the endpoint, and tell their peers.
+#[test]
+fn a_listener_that_ends_says_so_on_all_threads() {
+    let mut config = config(1);
+    // A caller that is not told hears nothing, and ends with other words.
+    (config.settings.idle, config.settings.keep_alive) = (units::Span::from_s(1), None);
+    let (listener, address, trust) = listen(&config);
+    let endpoints = apart(&listener, &config, trust);
+    let connections = endpoints.each_ref().map(|endpoint| {
+        wait(async {
+            let connection = endpoint.connect(address, trust, None).await.unwrap();
+            std::mem::forget(listener.accept().await.unwrap().admit().unwrap());
+            connection.admitted().await.unwrap();
+            connection
+        })
+    });
+    listener.end(Code(0x1000), "enough");
+    for connection in connections {
+        let closed = wait(connection.closed());
+        assert!(matches!(closed, Closed::There { code: Code(0x1000), .. }), "{closed}");
+    }
+}
+
+#[test]
+fn the_address_is_the_listeners_alone() {
+    let mut config = config(1);
+    let (listener, address, _) = listen(&config);
+    for threads in [1, 2] {
+        config.threads = threads;
+        let error = Endpoint::listen(address, &config).err().expect("an address in use");
+        assert_eq!(error.kind(), std::io::ErrorKind::AddrInUse, "{error}");
+    }
+    drop(listener);
+    for threads in [0, 65] {
+        config.threads = threads;
+        let error = Endpoint::listen(anywhere(), &config).err().expect("no such number");
+        assert_eq!(error.to_string(), format!("a listener of {threads} threads: there may be 1 to 64"));
+    }
+}
+
+/// Any thread could get the answer to what leaves from the address of all; a port of its own is one thread's.
+#[test]
+fn a_listener_with_threads_calls_from_ports_of_their_own() {
+    let config = config(3);
+    let (listener, address, trust) = listen(&config);
+    let calling = Endpoint::listen(anywhere(), &config).unwrap();
+    assert!(matches!(wait(calling.connect(address, trust, None)).err(), Some(Error::Threads)));
+    let listening = echoes(listener, 4);
+    for _ in 0..4 {
+        let port = calling.reserve(anywhere()).unwrap();
+        wait(async {
+            let connection = calling.connect_from(port, config.settings.clone(), address, trust).await.unwrap();
+            there_and_back(&connection, &vec![1; 100_000]).await;
+        });
+    }
+    listening.join().unwrap();
+}
