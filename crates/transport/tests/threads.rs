@@ -7,39 +7,28 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use laws::{Law, NewReno, Path, newreno};
 use proto::closed::{Closed, Code};
 use proto::identity::Trust;
 use proto::secret::Secret;
-use proto::service::Service;
-use proto::settings::Settings;
 use transport::{Config, Connection, Endpoint, Error, wait};
+
+mod ends;
+
+use ends::{anywhere, caller};
 
 /// Callers, so that each thread has some: all have the same one of two once in 2^31 times.
 const CALLERS: usize = 32;
 
 fn config(paths: u8) -> Config {
-    let law = |path: &Path| Law::NewReno(NewReno::new(path, newreno::Params::for_path(path)));
-    let mut settings = Settings::new(Service::named("test"), Arc::new(law));
-    settings.paths = paths;
-    let mut config = Config::new(settings).unwrap();
+    let mut config = ends::config(paths);
     config.threads = 2;
     config
 }
 
-/// Any free port of the loopback.
-fn anywhere() -> SocketAddr {
-    "127.0.0.1:0".parse().unwrap()
-}
-
 fn listen(config: &Config) -> (Endpoint, SocketAddr, Trust) {
-    let listener = Endpoint::listen(anywhere(), config).unwrap();
+    let listener = ends::listen(config);
     let (address, trust) = (listener.address(), Trust::Fingerprint(config.identity.fingerprint()));
     (listener, address, trust)
-}
-
-fn caller(config: &Config) -> Endpoint {
-    Endpoint::call_from(anywhere(), config).unwrap()
 }
 
 /// Sends what comes on one stream back.

@@ -1,0 +1,29 @@
+//! What tests of two ends on one machine begin with.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use laws::{Law, NewReno, Path, newreno};
+use proto::service::Service;
+use proto::settings::Settings;
+use transport::{Config, Endpoint};
+
+pub(crate) fn config(paths: u8) -> Config {
+    let law = |path: &Path| Law::NewReno(NewReno::new(path, newreno::Params::for_path(path)));
+    let mut settings = Settings::new(Service::named("test"), Arc::new(law));
+    settings.paths = paths;
+    Config::new(settings).unwrap()
+}
+
+/// Any free port of the loopback.
+pub(crate) fn anywhere() -> SocketAddr {
+    "127.0.0.1:0".parse().unwrap()
+}
+
+pub(crate) fn listen(config: &Config) -> Endpoint {
+    Endpoint::listen(anywhere(), config).unwrap()
+}
+
+pub(crate) fn caller(config: &Config) -> Endpoint {
+    Endpoint::call_from(anywhere(), config).unwrap()
+}

@@ -1,0 +1,58 @@
+//! What connections leave behind in a process that runs nothing else.
+
+use proto::identity::Trust;
+use transport::wait;
+
+mod ends;
+
+use ends::{caller, config, listen};
+
+/// What this process holds in memory, in bytes.
+fn resident() -> usize {
+    let pages = std::fs::read_to_string("/proc/self/statm").unwrap();
+    pages.split_whitespace().nth(1).unwrap().parse::<usize>().unwrap() * 4096
+}
+
+/// A thousand connections are opened and dropped: before they are let in, with a stream that has begun, with bytes on their way.
+/// Nothing of them stays, and the next one is served as if there had been none.
+#[test]
+fn a_thousand_connections_leave_nothing() {
+    let config = config(1);
+    let listener = listen(&config);
+    let (address, trust) = (listener.address(), Trust::Fingerprint(config.identity.fingerprint()));
+    let endpoint = caller(&config);
+    let mut held = Vec::new();
+    for turn in 0..1_000 {
+        wait(async {
+            let connection = endpoint.connect(address, trust, None).await.unwrap();
+            let incoming = listener.accept().await.unwrap();
+            if turn % 4 == 0 {
+                return;
+            }
+            let admitted = incoming.admit().unwrap();
+            let (mut send, receive) = connection.open().await.unwrap();
+            send.write_all(&vec![1; 100 << (turn % 10)]).await.unwrap();
+            if turn % 4 == 1 {
+                drop((connection, send, receive));
+                let mut stream = admitted.accept_stream().await.map(|stream| stream.receive);
+                while let Ok(stream) = &mut stream
+                    && stream.read(&mut [0; 1000]).await.is_ok_and(|count| count > 0)
+                {}
+            }
+        });
+        if turn % 250 == 249 {
+            held.push(resident());
+        }
+    }
+    let grown = held[3].saturating_sub(held[1]);
+    assert!(grown < 8 << 20, "{grown} bytes more after 500 connections more: {held:?}");
+    wait(async {
+        let connection = endpoint.connect(address, trust, None).await.unwrap();
+        let admitted = listener.accept().await.unwrap().admit().unwrap();
+        let mut send = connection.open_one_way().await.unwrap();
+        send.write_all(b"the last").await.unwrap();
+        send.finish().unwrap();
+        let mut stream = admitted.accept_stream().await.unwrap().receive;
+        assert_eq!(stream.read_to_end(100).await.unwrap(), b"the last");
+    });
+}
