@@ -594,6 +594,8 @@ pub(crate) struct SendArgs {
     recv inbox > ticket\n  narrows recv inbox --listen 192.0.2.1:4800 --keep",
     mut_arg("law", |arg| arg.hide(true)),
     mut_arg("params", |arg| arg.hide(true)),
+    mut_arg("one_law", |arg| arg.hide(true)),
+    mut_arg("on_ramp", |arg| arg.hide(true)),
     mut_arg("line_rate", |arg| arg.hide(true)),
     mut_arg("coding", |arg| arg.hide(true)),
 )]

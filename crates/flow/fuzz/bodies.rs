@@ -10,7 +10,7 @@ use flow::{
     AckError, Acks, Answering, Arrivals, Channel, ChannelConfig, Codepoint, EcnCounts, LossTimer, Range, SendState,
 };
 use laws::catalog::{self, Kind};
-use laws::{Law, Path};
+use laws::{Law, Path, on_ramp};
 use units::{Bytes, Rate, Span, Time, mix64};
 
 use crate::stream::{Covered, Part, Stream};
@@ -109,6 +109,12 @@ impl World {
         config.timing.rto_max = Span::from_s(1);
         config.timeouts_cut = choices & 4 == 0;
         config.most_outstanding = most[usize::from(choices >> 6)];
+        let threshold = Span::from_us(100);
+        config.on_ramp = (choices & 9 == 9).then_some(on_ramp::Params {
+            threshold,
+            gain: on_ramp::Params::GAIN,
+            strawman: choices & 2 == 0,
+        });
         let every = u32::from(choices >> 4 & 3) + 1;
         let echo = Span::from_us(i64::from(choices & 32) * 100);
         let answering = Answering { every, delay: Span::from_us(500), echo, timestamps: choices & 8 != 0 };
@@ -242,7 +248,7 @@ impl World {
             17 => self.lie(script),
             18 => {
                 let subflow = script.byte() % self.channel.subflows();
-                match script.byte() % 4 {
+                match script.byte() % 5 {
                     0 => self.channel.set_mss(subflow, u32::from(script.byte()) * 16 + 256),
                     1 => {
                         let Some(number) = self.channel.number_apart(subflow, self.now) else { return };
@@ -250,6 +256,9 @@ impl World {
                         self.packets.push_back(Packet { subflow, number, content, wants, marked: false });
                     }
                     2 => drop(self.channel.skip_number(subflow, self.now)),
+                    3 if !self.closed[usize::from(subflow)] => {
+                        self.channel.renew_subflow(subflow, None, false, self.now);
+                    }
                     _ => self.arrivals[usize::from(subflow)].forget_below(script.number(0)),
                 }
             }

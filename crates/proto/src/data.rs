@@ -355,6 +355,10 @@ impl Data {
         self.outbox().given.insert(path, (id, token));
         self.outbox().push(Own::PathId(path));
         self.news.push(News::NewId(id));
+        // The peer may have forgotten an old path sooner, and given its ID before.
+        if self.offered.contains_key(&path) {
+            self.news.push(News::MorePaths);
+        }
         Ok(())
     }
 

@@ -48,7 +48,7 @@ pub struct Ticket {
 #[non_exhaustive]
 pub enum TicketError {
     /// Something else.
-    #[error("a ticket begins with `{PREFIX}`; this begins with `{found}`")]
+    #[error("a ticket begins with `{PREFIX}`; {}", if found.is_empty() { "this is empty".into() } else { alloc::format!("this begins with `{found}`") })]
     Prefix {
         /// Its first characters.
         found: String,
@@ -193,7 +193,7 @@ mod tests {
         let text = ticket().to_string();
         let read = |text: &str| text.parse::<Ticket>().unwrap_err().to_string();
         assert_eq!(read("ssh-ed25519 AAAA"), "a ticket begins with `narrows1`; this begins with `ssh-ed25`");
-        assert_eq!(read(""), "a ticket begins with `narrows1`; this begins with ``");
+        assert_eq!(read(""), "a ticket begins with `narrows1`; this is empty");
         let marked = format!("{}!{}", &text[..20], &text[21..]);
         let expected = "character 21 of the ticket is `!`; behind `narrows1` it has a to z and 2 to 7 only";
         assert_eq!(read(&marked), expected);

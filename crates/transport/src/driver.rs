@@ -204,7 +204,11 @@ impl Driver {
                 break;
             }
         }
-        state.tell(now, handle);
+        if state.tell(now, handle) {
+            // Once more, with what these events ask for.
+            self.open_paths(state, handle);
+            state.touch(handle);
+        }
         state.set_timer(handle);
         state.tidy(handle);
     }

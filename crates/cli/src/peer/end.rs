@@ -88,9 +88,9 @@ impl End {
 
 /// The threshold of `--on-ramp`; the weight is the paper's.
 fn on_ramp(text: &str) -> Result<Params, Failure> {
-    let threshold = argument::span("--on-ramp", text)?;
-    if !(Span::from_us(1)..=Span::from_s(10)).contains(&threshold) {
-        return Err(Failure::Input(format!("error: --on-ramp {text}: expected 1us to 10s")));
-    }
+    let known = argument::span("--on-ramp", text).ok();
+    let threshold = known.filter(|it| (Span::from_us(1)..=Span::from_s(10)).contains(it)).ok_or_else(|| {
+        Failure::Input(format!("error: --on-ramp {text}: expected 1us to 10s, with a unit, as in 2ms or 500us"))
+    })?;
     Ok(Params { threshold, gain: Params::GAIN, strawman: false })
 }

@@ -125,6 +125,8 @@ struct Party {
     events: Vec<String>,
     stalled_until: Time,
     wants_paths: u8,
+    /// Whether it was told that there may be more, and has not tried since.
+    may_open: bool,
     next_socket: u16,
     gone: u32,
     open_paths: u32,
@@ -229,6 +231,7 @@ impl World {
                 events: Vec::new(),
                 stalled_until: Time::ZERO,
                 wants_paths: scene.paths - 1,
+                may_open: false,
                 next_socket: 1,
                 gone: 0,
                 open_paths: 1,
@@ -414,7 +417,8 @@ impl World {
             party.events.push(format!("{event:?}"));
             match event {
                 Event::Connected => party.connected = Some(now),
-                Event::Admitted => party.admitted = Some(now),
+                Event::Admitted => (party.admitted, party.may_open) = (Some(now), true),
+                Event::MorePaths => party.may_open = true,
                 Event::Claim(claim) => {
                     let connection = party.endpoint.connection(handle).expect("a connection");
                     if claim.ticket == TICKET && connection.proves(&Secret::new(SECRET)) {
@@ -428,7 +432,7 @@ impl World {
                 Event::Closed(closed) => party.closed = Some(closed),
                 Event::PathOpen(_) => party.open_paths += 1,
                 Event::PathGone(_) => {
-                    party.gone += 1;
+                    (party.gone, party.may_open) = (party.gone + 1, true);
                     party.wants_paths = party.wants_paths.saturating_add(u8::from(party.end == End::Caller));
                 }
                 Event::PathWanted(path) => {
@@ -452,8 +456,10 @@ impl World {
             }
         }
         let wants_paths = party.admitted.is_some() && party.end == End::Caller && party.closed.is_none();
-        if wants_paths && party.wants_paths > 0 {
-            if let Some(connection) = party.endpoint.connection(handle)
+        // Only when it is told, as an application does it.
+        if wants_paths && std::mem::take(&mut party.may_open) {
+            while party.wants_paths > 0
+                && let Some(connection) = party.endpoint.connection(handle)
                 && connection.open_path(now, party.next_socket).is_some()
             {
                 party.next_socket += 1;

@@ -46,7 +46,8 @@ pub(super) fn call(peer: &str, args: &PerfArgs) -> Result<(), Failure> {
     let mut watch = Watch::new(&meter, end.idle).every(every, !args.json);
     if !args.json {
         let (local, ways) = (endpoint.address().port(), if args.paths == 1 { "path" } else { "paths" });
-        tell(&format!("connected to {address} from port {local}: {} {ways}, {}", args.paths, end.law.name()));
+        let all = if end.config.settings.one_law && args.paths > 1 { " for all" } else { "" };
+        tell(&format!("connected to {address} from port {local}: {} {ways}, {}{all}", args.paths, end.law.name()));
     }
     // Closed before its streams are, so that the peer learns why.
     let close = |trouble: &Trouble| connection.close(trouble.code(), &trouble.to_peer());

@@ -14,6 +14,9 @@ use crate::args::PerfArgs;
 use crate::peer::end::End;
 use crate::peer::quantity::{amount, bits_a_second, rate};
 
+/// Where one packet in so many or more is lost, a law may take the path for a faster one than it is.
+const SOME: u64 = 10;
+
 /// The version of the JSON document.
 const SCHEMA: u32 = 1;
 
@@ -74,6 +77,14 @@ impl Shown<'_> {
                 path.packet_size,
                 in_ms(path.rtt),
                 if path.least_rtt == Span::MAX { "unknown".to_owned() } else { in_ms(path.least_rtt) },
+            ));
+        }
+        let sent = self.both()[0].1;
+        if self.args.end.law.is_some() && self.args.end.line_rate.is_none() && sent.lost > sent.packets / SOME {
+            lines.push(format!(
+                "help: one packet in {SOME} or more was lost; {} may scale with --line-rate, the rate of the narrowest link, which is \
+                 10 Gb/s if it is not said",
+                self.end.law.name()
             ));
         }
         lines.join("\n")
