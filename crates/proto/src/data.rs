@@ -1133,8 +1133,9 @@ impl Data {
             self.leave_out_numbers(now, at, subflow);
             let start = self.begin(at, out);
             let frames_at = out.len();
+            let is_due = self.paths[at].arrivals.answer_at().is_set();
             let has_room = count == 0 && !self.outbox().needs_whole_packet();
-            let newest = if has_room { self.put_answer(now, at, out, ACK_ROOM) } else { None };
+            let newest = if is_due && has_room { self.put_answer(now, at, out, ACK_ROOM) } else { None };
             let work = self.channel.work_mut();
             work.frames_at = frames_at;
             mem::swap(&mut work.packet, out);
@@ -1172,13 +1173,10 @@ impl Data {
         }
     }
 
-    /// Appends an acknowledgement of what has come on a path, if somebody waits for one, in about `room` bytes. Gives the
-    /// highest number that it names.
+    /// Appends an acknowledgement of what has come on a path, if anything has, in about `room` bytes. Gives the highest number that
+    /// it names.
     fn put_answer(&mut self, now: Time, at: usize, out: &mut Vec<u8>, room: usize) -> Option<u64> {
         let (began, path) = (self.began, &mut self.paths[at]);
-        if !path.arrivals.answer_at().is_set() {
-            return None;
-        }
         if path.arrivals.is_echo() {
             self.channel.work_mut().say_wholes_again();
         }
@@ -1229,7 +1227,7 @@ impl Data {
         let at = self.paths.iter().position(Path::is_used)?;
         let number = self.channel.number_apart(self.paths[at].subflow?, now)?;
         let (start, via) = (self.begin(at, out), self.paths[at].via);
-        // What has come before is acknowledged, so the peer knows what was delivered.
+        // What has come before is acknowledged, once more if need be: whatever said so may come after this, and then nobody reads it.
         for path in 0..self.paths.len() {
             if out.len() - start < usize::from(SMALLEST) / 2 {
                 self.put_answer(now, path, out, ACK_ROOM);

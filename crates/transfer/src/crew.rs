@@ -12,6 +12,9 @@ use crate::error::Error;
 /// Who waits looks up at least this often.
 pub(crate) const LOOK: Duration = Duration::from_millis(50);
 
+/// Who was told goodbye looks so often, a second in all, whether that was because all is done.
+const GOODBYE_LOOKS: u32 = 200;
+
 /// A lock that a panic elsewhere does not break: what it guards is whole between statements.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
@@ -27,6 +30,7 @@ pub(crate) struct Crew<'a> {
     connection: &'a Connection,
     trouble: Mutex<Option<Error>>,
     is_over: AtomicBool,
+    is_done: AtomicBool,
     running: Mutex<usize>,
     changed: Condvar,
 }
@@ -37,6 +41,7 @@ impl<'a> Crew<'a> {
             connection,
             trouble: Mutex::new(None),
             is_over: AtomicBool::new(false),
+            is_done: AtomicBool::new(false),
             running: Mutex::new(0),
             changed: Condvar::new(),
         }
@@ -47,8 +52,28 @@ impl<'a> Crew<'a> {
         self.is_over.load(Ordering::Acquire)
     }
 
+    /// All is on the receiver's disk, and the peer has heard so or is about to. If it says goodbye then, that is no trouble: its
+    /// CLOSE may overtake the last acknowledgements.
+    pub(crate) fn done(&self) {
+        self.is_done.store(true, Ordering::Release);
+    }
+
+    /// Whether all is done, or is within a moment: what came before the goodbye may still wait to be read by another thread.
+    fn is_soon_done(&self) -> bool {
+        (0..GOODBYE_LOOKS).any(|_| {
+            let is_done = self.is_done.load(Ordering::Acquire);
+            if !is_done {
+                std::thread::sleep(LOOK / 10);
+            }
+            is_done
+        })
+    }
+
     /// Ends all, with the first trouble that was found. The connection is closed, so nobody waits for the peer any more.
     pub(crate) fn fail(&self, error: Error) {
+        if error.is_goodbye() && self.is_soon_done() {
+            return;
+        }
         let mut trouble = lock(&self.trouble);
         if trouble.is_none() {
             self.connection.close(error.code(), &error.to_peer());

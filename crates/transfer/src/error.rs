@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use proto::closed::Code;
+use proto::closed::{Closed, Code};
 use thiserror::Error;
 
 /// Why a transfer was given up. What was verified is kept.
@@ -48,6 +48,12 @@ impl Error {
         }
     }
 
+    /// Whether the peer has closed the connection because all is done. One that was interrupted says so.
+    pub(crate) fn is_goodbye(&self) -> bool {
+        let Self::Transport(transport::Error::Closed(Closed::There { code, reason })) = self else { return false };
+        *code == Code::NONE && reason.is_empty()
+    }
+
     /// The code with which the connection is closed.
     pub fn code(&self) -> Code {
         if matches!(self, Self::Interrupted) { Code::NONE } else { Code::APPLICATION }
@@ -62,5 +68,21 @@ impl Error {
             Self::File(_) => "the other end cannot use its folder".to_owned(),
             other => other.to_string(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_word_without_a_complaint_is_a_goodbye() {
+        let said =
+            |code, reason: &str| Error::from(transport::Error::Closed(Closed::There { code, reason: reason.into() }));
+        assert!(said(Code::NONE, "").is_goodbye());
+        assert!(!said(Code::NONE, "interrupted").is_goodbye());
+        assert!(!said(Code::APPLICATION, "").is_goodbye());
+        assert!(!Error::from(transport::Error::Closed(Closed::Silence)).is_goodbye());
+        assert!(!Error::Interrupted.is_goodbye());
     }
 }

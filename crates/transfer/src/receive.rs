@@ -413,6 +413,7 @@ impl<'a> Receiver<'a> {
         }
         self.folder.sync().map_err(Error::local("write", self.folder.path()))?;
         self.outbox.push(&self.crew, &Reply::Summary(self.summary()));
+        self.crew.done();
         self.outbox.end();
         Ok(())
     }

@@ -291,6 +291,7 @@ impl<'a> Sender<'a> {
                     }
                     drop(state);
                     *lock(&self.summary) = Some(summary);
+                    self.crew.done();
                 }
             }
         }
