@@ -800,8 +800,8 @@ impl<L: ControlLaw, W: Work> Channel<L, W> {
     }
 }
 
-/// The newest packet with a time stamp that is still remembered, and the time from its departure to its arrival. A time stamp of a packet that the
-/// answer does not name, or that never left, says nothing.
+/// The newest packet with a time stamp that is still remembered, and the time from its departure to its arrival. A time stamp of a
+/// packet that the answer does not name, or that never left, says nothing.
 fn one_way<C: Copy>(out: &Outstanding<C>, acks: &Acks) -> Option<(u64, Span)> {
     let known = |&&(number, _): &&(u64, Time)| {
         number >= out.records.first() && acks.ranges.iter().any(|range| range.contains(number))

@@ -15,7 +15,7 @@ use crate::peer::end::End;
 use crate::peer::quantity::{amount, bits_a_second, rate};
 
 /// Where one packet in so many or more is lost, a law may take the path for a faster one than it is.
-const SOME: u64 = 10;
+const ONE_LOST_IN: u64 = 10;
 
 /// The version of the JSON document.
 const SCHEMA: u32 = 1;
@@ -80,9 +80,9 @@ impl Shown<'_> {
             ));
         }
         let sent = self.both()[0].1;
-        if self.args.end.law.is_some() && self.args.end.line_rate.is_none() && sent.lost > sent.packets / SOME {
+        if self.args.end.law.is_some() && self.args.end.line_rate.is_none() && sent.lost > sent.packets / ONE_LOST_IN {
             lines.push(format!(
-                "help: one packet in {SOME} or more was lost; {} may scale with --line-rate, the rate of the narrowest link, which is \
+                "help: one packet in {ONE_LOST_IN} or more was lost; {} may scale with --line-rate, the rate of the narrowest link, which is \
                  10 Gb/s if it is not said",
                 self.end.law.name()
             ));
