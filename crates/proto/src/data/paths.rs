@@ -1,0 +1,286 @@
+//! Paths come, are proved, move and go (`docs/src/transport.md`, "Paths").
+
+use core::mem;
+
+use laws::Law;
+use units::{Span, Time, mix64};
+
+use super::{Arrival, Data, News, SKIP_EVERY, SMALLEST_MSS, make_law};
+use crate::closed::{Code, Fault};
+use crate::observe::{Event, PathChange};
+use crate::outbox::{LostFull, Own};
+use crate::path::{Budget, Challenge, Path, State};
+use crate::search::Search;
+use crate::side::Side;
+use crate::via::Via;
+use crate::{Id, TOKEN_LEN};
+
+/// Frames of the connection itself that may wait because of what a peer asks for: two for each path that there may be, twice.
+const MOST_WAITING: usize = 256;
+
+impl Data {
+    /// Tells whoever watches what becomes of a path.
+    pub(super) fn tell_of_path(&self, now: Time, at: usize, change: PathChange) {
+        let Path { number, via, .. } = self.paths[at];
+        self.watch.tell(now, || Event::Path { path: number, via, change });
+    }
+
+    /// Tells whoever watches that the longest packet of a path is another one.
+    pub(super) fn tell_of_size(&self, now: Time, at: usize, old: u16) {
+        let Path { number: path, search, .. } = &self.paths[at];
+        let (path, new, is_done) = (*path, search.size(), search.is_done());
+        if old != new {
+            self.watch.tell(now, || Event::PacketSize { path, old, new, is_done });
+        }
+    }
+
+    /// Both ends know each other: paths may be opened.
+    pub(crate) fn confirm(&mut self) -> Result<(), Fault> {
+        if !mem::replace(&mut self.is_confirmed, true) {
+            while self.next_path < self.most_paths {
+                self.give_id()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives the peer an ID for one path more.
+    pub(super) fn give_id(&mut self) -> Result<(), Fault> {
+        let (path, id) = (self.next_path, self.shared.new_id()?);
+        let token = self.shared.reset_token(id);
+        self.next_path += 1;
+        self.outbox().given.insert(path, (id, token));
+        self.outbox().push(Own::PathId(path));
+        self.news.push(News::NewId(id));
+        // The peer may have forgotten an old path sooner, and given its ID before.
+        if self.offered.contains_key(&path) {
+            self.news.push(News::MorePaths);
+        }
+        Ok(())
+    }
+
+    /// The path whose packets the peer sends to this ID. Opens it if it is new.
+    pub(super) fn path_of(&mut self, now: Time, id: Id, via: Via) -> Option<usize> {
+        if let Some(at) = self.paths.iter().position(|path| path.ours == id) {
+            return Some(at);
+        }
+        // The caller alone opens paths.
+        let number = *self.outbox_ref().given.iter().find(|(_, given)| given.0 == id)?.0;
+        if self.side == Side::Caller {
+            return None;
+        }
+        let theirs = self.offered.remove(&number)?;
+        let (ours, _) = *self.outbox_ref().given.get(&number)?;
+        let (at, until) = (self.add_path(now, number, (ours, theirs), via)?, self.gives_up_at(now));
+        self.paths[at].challenge = Some(Challenge::new(via, None, now, until));
+        Some(at)
+    }
+
+    /// A path that carries nothing yet.
+    fn add_path(&mut self, now: Time, number: u32, ids: (Id, (Id, [u8; TOKEN_LEN])), via: Via) -> Option<usize> {
+        let law = self.own_law();
+        let unused =
+            (0..self.channel.subflows()).find(|&slot| self.paths.iter().all(|path| path.subflow != Some(slot)));
+        let subflow = if let Some(slot) = unused {
+            self.channel.renew_subflow(slot, law, true, now);
+            slot
+        } else {
+            self.channel.add_subflow(law, now)?
+        };
+        self.channel.set_open(subflow, false);
+        *self.outbox().lost_full(subflow) = LostFull::default();
+        let mut path = Path::new(number, ids, via, State::Opening, self.answering, self.most_packet());
+        path.subflow = Some(subflow);
+        path.skip_at = 1 + self.draw() % SKIP_EVERY;
+        self.paths.push(path);
+        let at = self.paths.len() - 1;
+        self.tell_of_path(now, at, PathChange::Probing);
+        Some(at)
+    }
+
+    /// The law of a path that begins; none if one decides for all.
+    fn own_law(&self) -> Option<Law> {
+        (!self.shared.settings.one_law).then(|| make_law(&self.shared, self.base_rtt, SMALLEST_MSS))
+    }
+
+    /// The longest packet that is tried.
+    fn most_packet(&self) -> u16 {
+        self.shared.settings.max_packet.min(self.theirs.max_packet as u16)
+    }
+
+    pub(super) fn draw(&mut self) -> u64 {
+        self.chance = mix64(self.chance.wrapping_add(1));
+        self.chance
+    }
+
+    /// A caller opens the next path from another of its ports. Gives the path's number; none if none is free now.
+    pub(crate) fn open_path(&mut self, now: Time, socket: u16) -> Option<u32> {
+        let used = self.paths.iter().filter(|path| path.is_used()).count() as u32;
+        let number = *self.offered.keys().find(|number| self.outbox_ref().given.contains_key(number))?;
+        if self.side == Side::Listener || used >= self.most_paths {
+            return None;
+        }
+        let remote = self.paths.iter().find(|path| path.is_used())?.via.remote;
+        let (theirs, (ours, _)) = (self.offered.remove(&number)?, *self.outbox_ref().given.get(&number)?);
+        let via = Via { socket, remote };
+        let until = self.gives_up_at(now);
+        let at = self.add_path(now, number, (ours, theirs), via)?;
+        let path = &mut self.paths[at];
+        (path.budget, path.challenge) = (Budget::PROVED, Some(Challenge::new(via, None, now, until)));
+        Some(number)
+    }
+
+    /// Takes a path out of use, and tells the peer.
+    pub(crate) fn retire_path(&mut self, now: Time, number: u32) -> Result<(), Fault> {
+        let until = now.saturating_add(self.timeout().times(3));
+        let others = self.paths.iter().any(|path| path.number != number && path.is_used());
+        let Some(path) = self.paths.iter_mut().find(|path| path.number == number && path.is_used()) else {
+            return Ok(());
+        };
+        if !others {
+            return Err(Fault::new(Code::NONE, "the last path was retired"));
+        }
+        let was_open = path.state == State::Open;
+        (path.state, path.challenge) = (State::Retired(until), None);
+        if let Some(subflow) = path.subflow.take() {
+            if was_open && !self.shared.settings.one_law {
+                let law = (self.channel.law(subflow).clone(), self.channel.delivered(subflow));
+                self.rerouting.keep(law, self.most_paths);
+            }
+            self.channel.close_subflow(subflow);
+        }
+        let via = path.via;
+        self.watch.tell(now, || Event::Path { path: number, via, change: PathChange::Abandoned });
+        self.outbox().push(Own::PathRetire { path: number, reason: 0 });
+        self.news.push(News::PathGone(number));
+        Ok(())
+    }
+
+    pub(super) fn on_path_id(&mut self, path: u32, id: Id, token: [u8; TOKEN_LEN]) -> Result<(), Fault> {
+        let contradicts = self.paths.iter().any(|open| open.number == path && open.theirs.0 != id)
+            || self.offered.get(&path).is_some_and(|offered| offered.0 != id);
+        if contradicts {
+            return Err(Fault::new(Code::FRAME, "a path's ID has changed"));
+        }
+        if path == 0 || self.paths.iter().any(|open| open.number == path) {
+            return Ok(());
+        }
+        // Paths that went are behind those that are offered: so many are not retired at a time.
+        let gone = self.paths.iter().filter(|path| !path.is_used()).count() as u32;
+        if path >= self.next_path.max(self.most_paths) + self.most_paths + gone {
+            return Err(Fault::new(Code::FLOW, "more paths than were allowed"));
+        }
+        // An ID that comes again for a path that is over says nothing.
+        if self.outbox_ref().given.contains_key(&path) || path >= self.next_path {
+            self.offered.insert(path, (id, token));
+            self.news.push(News::MorePaths);
+        }
+        if self.offered.len() > 2 * self.most_paths as usize {
+            return Err(Fault::new(Code::FLOW, "more paths than were allowed"));
+        }
+        Ok(())
+    }
+
+    pub(super) fn on_path_retire(&mut self, now: Time, path: u32, reason: u64) -> Result<(), Fault> {
+        if path >= self.next_path {
+            return Err(Fault::new(Code::FRAME, "a path is retired that there never was"));
+        }
+        if reason == 1 && self.side == Side::Caller {
+            self.news.push(News::PathWanted(path));
+            return Ok(());
+        }
+        self.retire_path(now, path)?;
+        if let Some(path) = self.path_mut(path) {
+            path.peer_let_go = true;
+            return Ok(());
+        }
+        // It was never open here: it is answered all the same, and there may be another one.
+        if let Some((id, _)) = self.outbox().given.remove(&path) {
+            self.offered.remove(&path);
+            self.outbox().push(Own::PathRetire { path, reason: 0 });
+            self.news.push(News::OldId(id));
+            self.give_id()?;
+            // Each costs two frames, so a peer that retires paths faster than it hears of new ones is not served.
+            if self.outbox().waiting() > MOST_WAITING {
+                return Err(Fault::new(Code::FLOW, "more paths than were allowed"));
+            }
+        }
+        Ok(())
+    }
+
+    /// The peer has answered a challenge.
+    pub(super) fn on_response(&mut self, now: Time, number: u32, via: Via, value: [u8; 8]) {
+        // Who is the only one under a law has it for itself.
+        let alone = self.paths.iter().filter(|path| path.is_used()).count() == 1;
+        let law = if alone { Some(make_law(&self.shared, self.base_rtt, SMALLEST_MSS)) } else { self.own_law() };
+        let most = self.most_packet();
+        let settles_at = self.gives_up_at(now);
+        let Some(at) = self.paths.iter().position(|path| path.number == number) else { return };
+        let path = &mut self.paths[at];
+        let Some(subflow) = path.subflow else { return };
+        let old = path.search.size();
+        let Some(challenge) = path.challenge.as_ref().filter(|challenge| challenge.values.contains(&value)) else {
+            return;
+        };
+        let mut change = PathChange::Validated;
+        match path.before {
+            Some((before, budget)) if before == via => {
+                // The peer is still where it was: somebody forwarded its packets.
+                (path.via, path.budget) = (before, budget);
+                change = PathChange::MovedBack;
+            }
+            // From elsewhere: that proves nothing.
+            _ if challenge.via != via || path.via != via => return,
+            None => {
+                path.budget.prove();
+                if path.state == State::Opening {
+                    (path.state, path.settles_at) = (State::Open, settles_at);
+                    self.news.push(News::PathOpen(number));
+                    if let Some(law) = self.rerouting.take() {
+                        self.channel.adopt(subflow, law, now);
+                        self.channel.set_mss(subflow, SMALLEST_MSS);
+                    }
+                }
+            }
+            Some(_) => {
+                // The way to the new address is another one.
+                path.budget.prove();
+                (path.search, path.least_rtt) = (Search::new(most), Span::MAX);
+                self.channel.renew_subflow(subflow, law, false, now);
+            }
+        }
+        (path.before, path.challenge) = (None, None);
+        self.channel.set_open(subflow, true);
+        self.tell_of_path(now, at, change);
+        self.tell_of_size(now, at, old);
+        self.tell_metrics(now, at, None);
+    }
+
+    /// A packet came from another address than those before, with the highest number of its path.
+    pub(super) fn on_moved(&mut self, arrival: &Arrival) {
+        let &Arrival { now, path, via, len, .. } = arrival;
+        let until = self.gives_up_at(now);
+        if self.side == Side::Caller || !self.is_confirmed {
+            return;
+        }
+        let Some(at) = self.paths.iter().position(|it| it.number == path) else { return };
+        let path = &mut self.paths[at];
+        let Some(subflow) = path.subflow else { return };
+        let present = (path.via, path.budget);
+        match path.before.take() {
+            Some((before, budget)) if before == via => {
+                (path.via, path.budget, path.challenge) = (before, budget, None);
+                self.channel.set_open(subflow, true);
+                self.tell_of_path(now, at, PathChange::MovedBack);
+                return;
+            }
+            // The address that is proved is remembered, not one that came between.
+            before => path.before = before.or_else(|| (path.state == State::Open).then_some(present)),
+        }
+        (path.via, path.budget) = (via, Budget::default());
+        path.budget.came(len);
+        path.challenge = Some(Challenge::new(via, path.before.map(|(via, _)| via), now, until));
+        self.channel.set_open(subflow, false);
+        self.tell_of_path(now, at, PathChange::Moved);
+    }
+}

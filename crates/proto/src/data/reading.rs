@@ -1,0 +1,360 @@
+//! What a packet says: it is opened, and its frames are read.
+
+use flow::{AckError, Acks};
+use laws::Notification;
+use units::{Frac, Span, Time};
+
+use super::{Arrival, DATAGRAM_COST, Data, LATENESS, LEAST_SEND_BUFFER, News, Outcome, SMALLEST_MSS};
+use crate::blocks::{BlockError, Coder, Conditions};
+use crate::closed::{Code, Fault};
+use crate::frame::{Ack, Frame, Frames};
+use crate::keys::{MOST_FAILURES, Opened};
+use crate::observe::{self, Event, KeyCause};
+use crate::outbox::{LostFull, OVERHEAD, Own};
+use crate::path::{Path, State, Told};
+use crate::search::SMALLEST;
+use crate::side::Side;
+use crate::streams::Taken;
+use crate::via::Via;
+use crate::{ID_LEN, Id};
+
+/// Frames of the connection itself that wait; blocks keep theirs beyond.
+const MOST_OWN: usize = 64;
+/// Datagrams that nobody has read count so many bytes together; the next are dropped.
+const MOST_UNREAD: usize = 1 << 20;
+/// So many full packets lost in a row show that they are too long.
+const MOST_LOST_FULL: u8 = 3;
+/// So may as many strikes of a timer in a row.
+const MOST_STRIKES: u8 = 2;
+/// Strikes show it only after so long, as hosts are late at times.
+const BLACK_HOLE_WAIT: Span = Span::from_ms(100);
+
+impl Data {
+    /// Opens a packet with a short header. Gives the number of its path, and where its frames are; none if it does not open.
+    pub(crate) fn open(
+        &mut self,
+        now: Time,
+        id: Id,
+        via: Via,
+        packet: &mut [u8],
+    ) -> Result<Option<(u32, Opened)>, Fault> {
+        let Some(at) = self.path_of(now, id, via) else { return Ok(None) };
+        let timeout = self.timeout();
+        let path = &mut self.paths[at];
+        let from = (path.number, path.arrivals.newest(), &mut path.seen);
+        let opened = self.keys.open((now, timeout), packet, 1 + ID_LEN, from).ok();
+        if self.keys.failures >= MOST_FAILURES {
+            return Err(Fault::new(Code::KEYS, "too many packets that do not open"));
+        }
+        self.note_update(now, KeyCause::Remote);
+        let Some(opened) = opened else {
+            // A path that nobody has proved to want is not kept.
+            if self.paths[at].state == State::Opening
+                && self.paths[at].arrivals.newest().is_none()
+                && self.paths[at].next == 0
+                && self.side == Side::Listener
+            {
+                let path = self.paths.swap_remove(at);
+                self.offered.insert(path.number, path.theirs);
+            }
+            return Ok(None);
+        };
+        let path = &self.paths[at];
+        Ok(path.arrivals.is_new(opened.number).then_some((path.number, opened)))
+    }
+
+    /// If the key has changed, the peer may have changed it: packets from now on are under the new one.
+    pub(super) fn note_update(&mut self, now: Time, cause: KeyCause) {
+        if self.updates != self.keys.updates() {
+            self.updates = self.keys.updates();
+            let (space, updates) = (observe::Space::Data, self.updates);
+            self.watch.tell(now, || Event::Keys { space, updates, cause });
+            self.paths.iter_mut().for_each(|path| path.phase_from = path.next);
+        }
+    }
+
+    pub(super) fn path_mut(&mut self, number: u32) -> Option<&mut Path> {
+        self.paths.iter_mut().find(|path| path.number == number)
+    }
+
+    /// Reads the frames of a packet that opened; each was checked by itself. AUTH is passed over: it was looked at before.
+    pub(crate) fn read(&mut self, arrival: Arrival, payload: &[u8]) -> Result<Outcome, Fault> {
+        let Arrival { now, path, number, codepoint, via, len } = arrival;
+        if self.came(&arrival).is_none() {
+            return Ok(Outcome::Dropped);
+        }
+        let mut wants = false;
+        let mut frames = Frames::new(payload);
+        let (mut source, mut challenge) = (None, None);
+        while let Some(frame) = frames.next() {
+            let frame = frame?;
+            wants |= frame.counts();
+            match frame {
+                Frame::Source { block, shape, place } if source.is_none() => {
+                    source = Some((block, shape, place, frames.rest()));
+                }
+                Frame::Stream(_) | Frame::Padding(_) if source.is_some() => {
+                    if self.read_frame(now, &frame)? == Taken::Dropped {
+                        return Ok(Outcome::Dropped);
+                    }
+                }
+                _ if source.is_some() => return Err(no_symbol()),
+                Frame::Close { code, reason, .. } => return Ok(Outcome::Closed(Fault::new(Code(code), reason))),
+                Frame::PathResponse(value) => self.on_response(now, path, via, value),
+                Frame::PathChallenge(value) => challenge = Some(value),
+                frame => {
+                    if self.read_frame(now, &frame)? == Taken::Dropped {
+                        return Ok(Outcome::Dropped);
+                    }
+                }
+            }
+        }
+        if let Some((block, shape, place, symbol)) = source {
+            let rebuilding = self.rebuilding.as_mut().ok_or_else(no_blocks)?;
+            rebuilding.on_source(now, block, shape, place, symbol)?;
+            self.read_rebuilt(block)?;
+        }
+        let Some(path) = self.path_mut(path) else { return Ok(Outcome::Dropped) };
+        if let Some(value) = challenge {
+            path.respond(value, via, len);
+        }
+        let is_newest = path.arrivals.newest().is_none_or(|newest| newest < number);
+        path.arrivals.on_packet(now, number, codepoint, wants);
+        if is_newest && path.via != via {
+            self.on_moved(&arrival);
+        }
+        self.tell_notes(now);
+        Ok(Outcome::Read)
+    }
+
+    /// A packet of a path opened. None if it came from where it must not.
+    pub(super) fn came(&mut self, arrival: &Arrival) -> Option<()> {
+        let (side, &Arrival { path, via, len, .. }) = (self.side, arrival);
+        let path = self.path_mut(path)?;
+        if side == Side::Caller && path.via.remote != via.remote {
+            return None;
+        }
+        if path.via == via {
+            path.budget.came(len);
+        } else if let Some((before, budget)) = &mut path.before
+            && *before == via
+        {
+            budget.came(len);
+        }
+        Some(())
+    }
+
+    fn read_frame(&mut self, now: Time, frame: &Frame) -> Result<Taken, Fault> {
+        let streams = &mut self.channel.work_mut().streams;
+        match *frame {
+            Frame::Ack(ref ack) => self.on_ack(now, ack)?,
+            Frame::Done if self.side == Side::Caller => {
+                self.news.push(News::Done);
+                self.confirm()?;
+            }
+            Frame::PathId { path, id, token } => self.on_path_id(path, id, token)?,
+            Frame::PathRetire { path, reason } => self.on_path_retire(now, path, reason)?,
+            Frame::MaxData(bytes) => streams.on_max_data(bytes),
+            Frame::MaxStreamData { stream, bytes } => streams.on_max_stream_data(stream, bytes)?,
+            Frame::MaxStreams { one_way, count } => streams.on_max_streams(one_way, count),
+            Frame::Blocked { stream, .. } => streams.on_blocked(stream)?,
+            Frame::ResetStream { stream, code, total } => streams.on_reset(stream, code, total)?,
+            Frame::StopSending { stream, code } => streams.on_stop(stream, code)?,
+            Frame::Stream(ref stream) => return Ok(streams.on_stream(stream)?),
+            Frame::Datagram(data) => self.on_datagram(data)?,
+            Frame::Parity { block, shape, place, symbol } => {
+                self.rebuilding.as_mut().ok_or_else(no_blocks)?.on_parity(now, block, shape, place, symbol)?;
+                self.read_rebuilt(block)?;
+            }
+            Frame::BlockNack { block, missing } => self.coder(block)?.on_nack(block, missing, now)?,
+            Frame::BlockWhole { first, count } => {
+                self.coder(first)?.on_whole(first, count)?;
+                self.outbox().settle_blocks();
+            }
+            Frame::Auth { .. } if self.side == Side::Listener => {}
+            Frame::Crypto { .. } | Frame::Done | Frame::Auth { .. } | Frame::Source { .. } => {
+                return Err(Fault::new(Code::FRAME, "a frame that this end may not get, or not in such a packet"));
+            }
+            // Of the latter three it matters where they come from: they are read with their packet.
+            Frame::Padding(_)
+            | Frame::Ping
+            | Frame::Close { .. }
+            | Frame::PathChallenge(_)
+            | Frame::PathResponse(_) => {}
+        }
+        Ok(Taken::Yes)
+    }
+
+    /// The blocks of this end, of which a frame speaks.
+    fn coder(&mut self, block: u64) -> Result<&mut Coder, Fault> {
+        Ok(self.outbox().coder.as_mut().ok_or(BlockError::Unsent { block, sent: 0 })?)
+    }
+
+    /// Reads what was rebuilt of a block, as if its packets had come.
+    fn read_rebuilt(&mut self, block: u64) -> Result<(), Fault> {
+        let Some(rebuilding) = &mut self.rebuilding else { return Ok(()) };
+        let outbox = self.channel.work_mut();
+        let mut all = true;
+        while let Some(symbol) = rebuilding.next_rebuilt() {
+            for frame in Frames::new(symbol).take_while(|_| !symbol.is_empty()) {
+                match frame? {
+                    Frame::Stream(stream) => all &= outbox.streams.on_stream(&stream)? == Taken::Yes,
+                    Frame::Padding(_) => {}
+                    _ => return Err(no_symbol()),
+                }
+            }
+        }
+        if !all {
+            // Its sender hears nothing of it, and sends it again.
+            rebuilding.is_not_read(block);
+        }
+        Ok(())
+    }
+
+    /// What blocks have to say is to be sent, unless much waits already: what they have not said they keep, in bounded memory.
+    pub(super) fn speak_of_blocks(&mut self) {
+        let outbox = self.channel.work_mut();
+        while let Some(rebuilding) = &mut self.rebuilding
+            && outbox.waiting() < MOST_OWN
+        {
+            if let Some((first, count)) = rebuilding.next_whole() {
+                outbox.say_whole(first, count);
+            } else if let Some((block, missing)) = rebuilding.next_nack() {
+                outbox.push(Own::Nack { block, missing });
+            } else {
+                return;
+            }
+        }
+    }
+
+    fn on_datagram(&mut self, data: &[u8]) -> Result<(), Fault> {
+        if data.len() > self.shared.settings.max_datagram.into() {
+            return Err(Fault::new(Code::FLOW, "a datagram that is longer than was allowed"));
+        }
+        let cost = data.len() + DATAGRAM_COST;
+        if self.datagram_bytes + cost <= MOST_UNREAD {
+            self.datagram_bytes += cost;
+            self.datagrams.push_back(data.to_vec());
+        }
+        Ok(())
+    }
+
+    fn on_ack(&mut self, now: Time, ack: &Ack) -> Result<(), Fault> {
+        let Some(at) = self.paths.iter().position(|path| path.number == ack.path) else {
+            // A path that is forgotten, or that never was.
+            let known = ack.path < self.next_path && !self.offered.contains_key(&ack.path);
+            return if known {
+                Ok(())
+            } else {
+                Err(Fault::new(Code::ACK, "an acknowledgement for a path that was never open"))
+            };
+        };
+        let path = &mut self.paths[at];
+        if ack.newest.last >= path.next {
+            return Err(AckError::NeverSent { number: ack.newest.last, next: path.next }.into());
+        }
+        let Some(subflow) = path.subflow else { return Ok(()) };
+        self.ranges.clear();
+        self.ranges.extend(ack.ranges());
+        self.times.clear();
+        self.times.extend(ack.received());
+        let ecn = path.ecn.then_some(ack.ecn);
+        let mut acks = Acks { ranges: &self.ranges, ecn, delay: ack.delay, received: &self.times };
+        let acked = match self.channel.acked(now, subflow, &acks) {
+            Err(AckError::EcnRunsBack { .. } | AckError::EcnTooMany { .. }) => {
+                path.ecn = false;
+                acks.ecn = None;
+                self.channel.acked(now, subflow, &acks)?
+            }
+            acked => acked?,
+        };
+        path.ecn &= self.channel.ecn_works(subflow);
+        if acked.packets > 0 {
+            path.acked_at = now;
+        }
+        path.acked += acked.bytes;
+        path.marked += acked.marked;
+        if ack.newest.last >= path.phase_from {
+            self.keys.acknowledged(self.updates);
+        }
+        let named = |number| self.ranges.iter().any(|range| range.contains(number));
+        if let Some(Told { newest, .. }) = path.told.take_if(|told| named(told.number)) {
+            path.arrivals.forget_below(newest);
+        }
+        let old = path.search.size();
+        if path.search.acked(now, named) {
+            let mss = u32::from(path.search.size()) - OVERHEAD as u32;
+            self.channel.set_mss(subflow, mss);
+            self.tell_of_size(now, at, old);
+        }
+        let path = &mut self.paths[at];
+        if let Some(rtt) = acked.rtt.filter(|&rtt| rtt < path.least_rtt && rtt > Span::ZERO) {
+            path.least_rtt = rtt;
+            let is_least = rtt < self.base_rtt;
+            if is_least {
+                self.base_rtt = rtt;
+            }
+            if is_least || !self.shared.settings.one_law {
+                self.channel.notify(subflow, &Notification::BaseRtt(rtt));
+            }
+        }
+        self.look_for_black_hole(now, at, subflow);
+        self.tell_blocks(subflow);
+        self.size_buffers();
+        if acked.packets > 0 {
+            self.tell_notes(now);
+            self.tell_metrics(now, at, acked.rtt);
+        }
+        Ok(())
+    }
+
+    /// A stream's buffer holds two windows: what is in flight, and what may leave when that is acknowledged. More would only
+    /// fill the processor's caches.
+    fn size_buffers(&mut self) {
+        let most = self.shared.settings.send_buffer;
+        let wanted = self.channel.permit().window.get().saturating_mul(2);
+        self.outbox().streams.set_send_buffer(wanted.clamp(LEAST_SEND_BUFFER.min(most), most));
+    }
+
+    /// Tells both ends of blocks what the network does.
+    fn tell_blocks(&mut self, subflow: u8) {
+        let (stats, rtt) = (*self.channel.stats(), self.channel.smoothed_rtt(subflow));
+        let (ack_delay, bdp) = (Span::from_us(self.theirs.ack_delay as i64), self.channel.permit().window);
+        let slowest = self.paths.iter().filter_map(|path| path.subflow).map(|it| self.channel.smoothed_rtt(it)).max();
+        let slowest = slowest.unwrap_or(rtt);
+        if let Some(rebuilding) = &mut self.rebuilding {
+            rebuilding.set_timing(ack_delay, slowest);
+        }
+        let outbox = self.channel.work_mut();
+        if let Some(coder) = &mut outbox.coder {
+            coder.set_timing(slowest.times(2) + ack_delay.times(2) + LATENESS, slowest);
+            let lost = stats.lost.saturating_sub(stats.spurious).min(stats.packets_sent);
+            outbox.conditions = Conditions { loss: Frac::ratio(lost, stats.packets_sent.max(1)), bdp: bdp.get() };
+        }
+    }
+
+    /// Where only the long packets of a path are lost, or nothing comes any more, they may be too long for it now (RFC 8899
+    /// §4.3).
+    pub(super) fn look_for_black_hole(&mut self, now: Time, at: usize, subflow: u8) {
+        let path = &mut self.paths[at];
+        let &mut LostFull { in_a_row, small_came, .. } = self.channel.work_mut().lost_full(subflow);
+        let only_small_come = in_a_row >= MOST_LOST_FULL && small_came;
+        let nothing_comes =
+            self.channel.strikes(subflow) >= MOST_STRIKES && now.saturating_since(path.acked_at) >= BLACK_HOLE_WAIT;
+        if (only_small_come || nothing_comes) && path.search.size() > SMALLEST {
+            let old = path.search.size();
+            path.search.fall(now);
+            *self.channel.work_mut().lost_full(subflow) = LostFull::default();
+            self.channel.set_mss(subflow, SMALLEST_MSS);
+            self.tell_of_size(now, at, old);
+        }
+    }
+}
+
+fn no_symbol() -> Fault {
+    Fault::new(Code::FRAME, "a symbol holds other frames than STREAM and PADDING")
+}
+
+fn no_blocks() -> Fault {
+    Fault::new(Code::FLOW, "a block, and none were allowed")
+}

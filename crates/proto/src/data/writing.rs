@@ -1,0 +1,290 @@
+//! What leaves: packets of data in batches, and answers, challenges and probes on their own.
+
+use alloc::vec::Vec;
+use core::mem;
+
+use flow::{Codepoint, SendState};
+use units::{Span, Time};
+
+use super::{Data, SKIP_EVERY, Sent};
+use crate::closed::Fault;
+use crate::frame::{Ack, Frame};
+use crate::header::{SHORTEST_PACKET, put_short};
+use crate::keys::{Numbered, Place, SEAL_LEN, leave_number};
+use crate::observe::{self, Event};
+use crate::outbox::{HEAD_LEN, NUMBER_LEN, OVERHEAD, Own};
+use crate::path::{Path, Response, SHORTEST_ANSWER, State, Told};
+use crate::search::SMALLEST;
+use crate::via::Via;
+
+/// Packets that only acknowledge, after which one asks for an acknowledgement: what was told is forgotten then.
+const SILENT: u32 = 32;
+/// What leaves at once has so many bytes at most: the longest payload that UDP takes over IPv4.
+const LONGEST_BATCH: usize = 65_507;
+/// Bytes that an acknowledgement's ranges may take in a packet that carries something else.
+const ACK_ROOM: usize = 300;
+/// A probe of the packet size is lost after so long at least: hosts are late at times.
+const PROBE_WAIT: Span = Span::from_ms(200);
+
+/// A packet whose frames are written and that is not sealed yet.
+#[derive(Clone, Copy)]
+struct Written {
+    /// Its path, by place.
+    at: usize,
+    /// Where it leaves to.
+    via: Via,
+    /// Where it begins.
+    start: usize,
+    number: u64,
+    /// Whether it counts as in flight.
+    in_flight: bool,
+}
+
+impl Data {
+    /// Appends packets of one size, the last one may be shorter, for one datagram each. Gives where they go and that size.
+    pub(crate) fn write(&mut self, now: Time, most: usize, out: &mut Vec<u8>) -> Result<Option<(Sent, usize)>, Fault> {
+        if self.keys.wants_update() {
+            self.update_keys(now);
+        }
+        self.speak_of_blocks();
+        self.wake = Time::NEVER;
+        if self.keys.is_used_up() {
+            return Ok(None);
+        }
+        for at in 0..self.paths.len() {
+            if let Some(sent) = self.write_challenge(now, at, out)? {
+                return Ok(Some(sent));
+            }
+        }
+        if let Some(sent) = self.write_probe(now, out) {
+            return Ok(Some(sent));
+        }
+        match self.channel.choose(now) {
+            Ok(subflow) => {
+                if let Some(sent) = self.write_batch(now, subflow, most, out) {
+                    return Ok(Some(sent));
+                }
+            }
+            Err(SendState::At(time)) => self.wake = time,
+            Err(_) => {}
+        }
+        Ok(self.write_answer(now, out))
+    }
+
+    /// Appends a packet's header. Gives where it begins.
+    pub(super) fn begin(&self, at: usize, out: &mut Vec<u8>) -> usize {
+        let start = out.len();
+        put_short(out, self.paths[at].theirs.0, self.keys.phase(), NUMBER_LEN);
+        leave_number(out, NUMBER_LEN);
+        start
+    }
+
+    /// Seals the packet at the end of `out`. Gives its length.
+    fn finish(&mut self, now: Time, out: &mut Vec<u8>, packet: Written) -> usize {
+        let Written { at, via, start, number, in_flight } = packet;
+        let shortest = start + SHORTEST_PACKET - SEAL_LEN;
+        if out.len() < shortest {
+            out.resize(shortest, 0);
+        }
+        let path = &mut self.paths[at];
+        self.watch.tell(now, || {
+            let (len, payload) = (out.len() + SEAL_LEN - start, &out[start + HEAD_LEN..]);
+            let (space, path) = (observe::Space::Data, path.number);
+            Event::Sent(observe::Packet { space, path, number, len, payload, in_flight })
+        });
+        let place = Place { start, number_at: start + HEAD_LEN - NUMBER_LEN, number_len: NUMBER_LEN };
+        self.keys.seal(out, place, Numbered { path: path.number, number });
+        path.next = number + 1;
+        let len = out.len() - start;
+        if path.via == via {
+            path.budget.left(len);
+        }
+        len
+    }
+
+    /// Appends a packet that the work knows nothing of.
+    fn write_apart(
+        &mut self,
+        now: Time,
+        (at, via): (usize, Via),
+        out: &mut Vec<u8>,
+        fill: impl FnOnce(&mut Vec<u8>),
+    ) -> Option<usize> {
+        let number = self.channel.number_apart(self.paths[at].subflow?, now)?;
+        let start = self.begin(at, out);
+        fill(out);
+        Some(self.finish(now, out, Written { at, via, start, number, in_flight: false }))
+    }
+
+    /// Appends a packet with a challenge, or a response, if one is due on this path.
+    fn write_challenge(&mut self, now: Time, at: usize, out: &mut Vec<u8>) -> Result<Option<(Sent, usize)>, Fault> {
+        let (wait, path) = (self.timeout(), &mut self.paths[at]);
+        if !path.is_used() {
+            return Ok(None);
+        }
+        let mut frames = Vec::new();
+        let (via, most) = if let Some(Response { value, via, most }) = path.next_response() {
+            Frame::PathResponse(value).put(&mut frames);
+            (via, most)
+        } else if let Some(challenge) = path.challenge.as_mut().filter(|challenge| challenge.due() <= now) {
+            if let (Some(value), Some(before)) = (challenge.owed.take(), challenge.before) {
+                // There it was proved to be.
+                Frame::PathChallenge(value).put(&mut frames);
+                (before, usize::MAX)
+            } else {
+                let value = self.shared.random()?;
+                challenge.left(value, now, wait);
+                Frame::PathChallenge(value).put(&mut frames);
+                (challenge.via, usize::MAX)
+            }
+        } else {
+            return Ok(None);
+        };
+        let room = if via == path.via { path.budget.room().min(SMALLEST.into()) as usize } else { SMALLEST.into() };
+        let len = room.min(most);
+        if len < SHORTEST_PACKET {
+            return Ok(None);
+        }
+        let sent = self.write_apart(now, (at, via), out, |out| {
+            let end = out.len() + len - OVERHEAD;
+            out.append(&mut frames);
+            out.resize(end, 0);
+        });
+        Ok(sent.map(|len| (Sent { via, codepoint: Codepoint::NotEct }, len)))
+    }
+
+    /// Appends a packet that shows whether a path takes longer ones, if one is due.
+    fn write_probe(&mut self, now: Time, out: &mut Vec<u8>) -> Option<(Sent, usize)> {
+        let due = |path: &&Path| path.state == State::Open && path.budget.is_proved() && path.search.due().is_some();
+        let at = self.paths.iter().position(|path| due(&path)).filter(|_| self.is_confirmed)?;
+        let (size, via) = (usize::from(self.paths[at].search.due()?), self.paths[at].via);
+        let len = self.write_apart(now, (at, via), out, |out| {
+            let end = out.len() + size - OVERHEAD;
+            Frame::Ping.put(out);
+            out.resize(end, 0);
+        })?;
+        let wait = self.timeout().times(2).max(PROBE_WAIT);
+        let path = &mut self.paths[at];
+        path.search.left(path.next - 1, now, wait);
+        Some((Sent { via, codepoint: Codepoint::NotEct }, len))
+    }
+
+    /// Appends packets of the work on one subflow.
+    fn write_batch(&mut self, now: Time, subflow: u8, most: usize, out: &mut Vec<u8>) -> Option<(Sent, usize)> {
+        let at = self.paths.iter().position(|path| path.subflow == Some(subflow) && path.budget.is_proved())?;
+        let (full, via) = (usize::from(self.paths[at].search.size()), self.paths[at].via);
+        let most = most.min(LONGEST_BATCH / full).max(1);
+        let (mut segment, mut count) = (0, 0);
+        let sizes = self.paths.iter().filter(|path| path.state == State::Open).map(|path| path.search.size());
+        let least = u32::from(sizes.min().unwrap_or(SMALLEST)) - OVERHEAD as u32;
+        let outbox = self.channel.work_mut();
+        (outbox.least_mss, outbox.now) = (least, now);
+        while count < most {
+            self.leave_out_numbers(now, at, subflow);
+            let start = self.begin(at, out);
+            let frames_at = out.len();
+            let is_due = self.paths[at].arrivals.answer_at().is_set();
+            let has_room = count == 0 && !self.outbox().needs_whole_packet();
+            let newest = if is_due && has_room { self.put_answer(now, at, out, ACK_ROOM) } else { None };
+            let work = self.channel.work_mut();
+            work.frames_at = frames_at;
+            mem::swap(&mut work.packet, out);
+            let departed = self.channel.send_on(now, subflow);
+            mem::swap(&mut self.channel.work_mut().packet, out);
+            let Some(departed) = departed else {
+                out.truncate(start);
+                break;
+            };
+            self.note_told(at, departed.number, newest);
+            self.paths[at].silent = 0;
+            let len = self.finish(now, out, Written { at, via, start, number: departed.number, in_flight: true });
+            count += 1;
+            if count == 1 {
+                segment = len;
+            }
+            if len < full {
+                break;
+            }
+        }
+        self.tell_notes(now);
+        let path = &self.paths[at];
+        let codepoint = if path.ecn { Codepoint::Ect0 } else { Codepoint::NotEct };
+        (count > 0).then_some((Sent { via, codepoint }, segment))
+    }
+
+    /// A number is left out now and then: whoever acknowledges it acknowledges what did not come.
+    fn leave_out_numbers(&mut self, now: Time, at: usize, subflow: u8) {
+        if self.paths[at].next >= self.paths[at].skip_at {
+            let step = 1 + self.draw() % (2 * SKIP_EVERY);
+            if let Some(number) = self.channel.skip_number(subflow, now) {
+                let path = &mut self.paths[at];
+                (path.next, path.skip_at) = (number + 1, number + 1 + step);
+            }
+        }
+    }
+
+    /// Appends an acknowledgement of what has come on a path, if anything has, in about `room` bytes. Gives the highest number that
+    /// it names.
+    fn put_answer(&mut self, now: Time, at: usize, out: &mut Vec<u8>, room: usize) -> Option<u64> {
+        let (began, path) = (self.began, &mut self.paths[at]);
+        if path.arrivals.is_echo() {
+            self.channel.work_mut().say_wholes_again();
+        }
+        let acks = path.arrivals.answer(now)?;
+        // A range takes 16 bytes at most.
+        let ranges = &acks.ranges[..acks.ranges.len().min(room / 16)];
+        let newest = ranges.first()?.last;
+        self.times.clear();
+        self.times.extend(acks.received.iter().filter(|(number, _)| *number <= newest));
+        self.times.sort_unstable_by_key(|&(number, _)| core::cmp::Reverse(number));
+        self.times.iter_mut().for_each(|(_, time)| *time = Time::from_ps(time.saturating_since(began).unsigned_ps()));
+        Ack::put(out, (path.number, acks.delay), ranges, acks.ecn.unwrap_or_default(), &self.times);
+        path.arrivals.answered();
+        Some(newest)
+    }
+
+    /// A packet with an acknowledgement left.
+    fn note_told(&mut self, at: usize, number: u64, newest: Option<u64>) {
+        let told = &mut self.paths[at].told;
+        if let Some(newest) = newest
+            && told.is_none_or(|told| told.number + 256 < number)
+        {
+            *told = Some(Told { number, newest });
+        }
+    }
+
+    /// Appends a packet that only acknowledges, if one is due.
+    fn write_answer(&mut self, now: Time, out: &mut Vec<u8>) -> Option<(Sent, usize)> {
+        let due = |path: &Path| path.can_answer() && path.arrivals.answer_at() <= now;
+        let at = self.paths.iter().position(due)?;
+        let number = self.channel.number_apart(self.paths[at].subflow?, now)?;
+        let (start, via) = (self.begin(at, out), self.paths[at].via);
+        // As much as the address may get, less what a packet has besides.
+        let room = self.paths[at].budget.room().min(u64::from(SMALLEST)) as usize;
+        self.put_answer(now, at, out, room - SHORTEST_ANSWER);
+        let len = self.finish(now, out, Written { at, via, start, number, in_flight: false });
+        let path = &mut self.paths[at];
+        path.silent += 1;
+        if path.silent >= SILENT {
+            path.silent = 0;
+            self.outbox().push(Own::Ping);
+        }
+        Some((Sent { via, codepoint: Codepoint::NotEct }, len))
+    }
+
+    /// Appends a packet with this CLOSE.
+    pub(crate) fn write_close(&mut self, now: Time, out: &mut Vec<u8>, fault: &Fault) -> Option<(Sent, usize)> {
+        let at = self.paths.iter().position(Path::is_used)?;
+        let number = self.channel.number_apart(self.paths[at].subflow?, now)?;
+        let (start, via) = (self.begin(at, out), self.paths[at].via);
+        // What has come before is acknowledged, once more if need be: whatever said so may come after this, and then nobody reads it.
+        for path in 0..self.paths.len() {
+            if out.len() - start < usize::from(SMALLEST) / 2 {
+                self.put_answer(now, path, out, ACK_ROOM);
+            }
+        }
+        Frame::Close { code: fault.code.0, kind: 0, reason: &fault.reason }.put(out);
+        let len = self.finish(now, out, Written { at, via, start, number, in_flight: false });
+        Some((Sent { via, codepoint: Codepoint::NotEct }, len))
+    }
+}
