@@ -83,16 +83,19 @@ impl Driver {
                     stuck if stuck <= now => Some(STUCK),
                     next => self.core.clock.until(next),
                 };
-                (state.sockets.clone(), wait, state.is_closed && state.entries.is_empty())
+                self.core.falls_asleep(&state);
+                (state.ports.all(), wait, state.is_closed && state.entries.is_empty())
             };
             if ends {
                 return;
             }
-            match self.sleep(&sockets, wait) {
+            let woken = self.sleep(&sockets, wait);
+            self.core.wakes_up();
+            match woken {
                 Ok(ready) => {
-                    for (at, socket) in sockets.iter().enumerate() {
-                        if ready[at] {
-                            self.receive(at as u16, socket);
+                    for ((at, socket), is_ready) in sockets.iter().zip(ready) {
+                        if is_ready {
+                            self.receive(*at, socket);
                         }
                     }
                 }
@@ -103,11 +106,11 @@ impl Driver {
     }
 
     /// Waits. Gives which sockets have something.
-    fn sleep(&mut self, sockets: &[Arc<Socket>], wait: Option<Duration>) -> io::Result<Vec<bool>> {
-        let stuck = self.stuck.as_ref().map(|stuck| usize::from(stuck.transmit.via.socket));
+    fn sleep(&mut self, sockets: &[(u16, Arc<Socket>)], wait: Option<Duration>) -> io::Result<Vec<bool>> {
+        let stuck = self.stuck.as_ref().map(|stuck| stuck.transmit.via.socket);
         let interest = |at| if stuck == Some(at) { PollFlags::POLLIN | PollFlags::POLLOUT } else { PollFlags::POLLIN };
         let mut fds: Vec<PollFd> =
-            sockets.iter().enumerate().map(|(at, socket)| PollFd::new(socket.as_fd(), interest(at))).collect();
+            sockets.iter().map(|(at, socket)| PollFd::new(socket.as_fd(), interest(*at))).collect();
         fds.push(PollFd::new(self.core.bell.as_fd(), PollFlags::POLLIN));
         match ppoll(&mut fds, wait.map(TimeSpec::from), None) {
             Ok(_) | Err(nix::errno::Errno::EINTR) => {}
@@ -191,7 +194,7 @@ impl Driver {
         if state.tell(now, handle) {
             self.open_paths(state, handle);
         }
-        let most = state.sockets[0].most_segments();
+        let most = state.ports.get(0).map_or(1, |first| first.most_segments());
         for turn in 0.. {
             if turn == TURN {
                 state.touch(handle);
@@ -222,27 +225,12 @@ impl Driver {
             if connection.paths().count() >= most || connection.side() == proto::side::Side::Listener {
                 return;
             }
-            let owner = |at: &u16| state.reserved.get(at).copied().flatten();
             // A path that went may have gone because nothing comes any more from that port.
             let known: Vec<u16> = connection.sockets().collect();
-            let has_own = known.iter().any(|at| owner(at) == Some(handle));
-            let is_free = |at: &u16| {
-                let fits = if has_own { owner(at) == Some(handle) } else { !state.reserved.contains_key(at) };
-                fits && !known.contains(at)
-            };
-            let sockets = state.sockets.len() as u16;
-            let socket = match (0..sockets).find(is_free) {
-                Some(socket) => socket,
-                None if known.len() < MOST_SOCKETS && sockets < u16::MAX => {
-                    let Ok(socket) = Socket::bind((state.local.ip(), 0).into()) else { return };
-                    state.sockets.push(Arc::new(socket));
-                    if has_own {
-                        state.reserved.insert(sockets, Some(handle));
-                    }
-                    sockets
-                }
-                None => return,
-            };
+            if known.len() >= MOST_SOCKETS {
+                return;
+            }
+            let Some(socket) = state.ports.another(handle, &known) else { return };
             let opened = state.endpoint.connection(handle).and_then(|connection| connection.open_path(now, socket));
             state.endpoint.settle(handle);
             if opened.is_none() {
@@ -253,7 +241,7 @@ impl Driver {
 
     /// Sends what is in the buffer. Gives whether the socket took it; if not, it will.
     fn send(&mut self, state: &State, transmit: Transmit) -> bool {
-        let Some(socket) = state.sockets.get(usize::from(transmit.via.socket)) else { return true };
+        let Some(socket) = state.ports.get(transmit.via.socket) else { return true };
         if socket.send(&transmit, &self.buffer).is_ok() {
             return true;
         }

@@ -159,15 +159,12 @@ impl Endpoint {
     /// ports see that connection apart from the others. The port is in the network namespace of the calling thread.
     ///
     /// # Errors
-    /// If the address cannot be used, or the endpoint has 65,536 ports.
+    /// If the address cannot be used, or the endpoint has 65,535 ports.
     pub fn reserve(&self, address: SocketAddr) -> io::Result<Port> {
         let socket = Socket::bind(address)?;
         let mut state = self.core().lock();
-        let at =
-            u16::try_from(state.sockets.len()).map_err(|_| io::Error::other("this endpoint has too many ports"))?;
-        state.sockets.push(Arc::new(socket));
-        state.reserved.insert(at, None);
-        Ok(Port { socket: at })
+        let at = state.ports.reserve(socket);
+        at.map(|at| Port { socket: at }).ok_or_else(|| io::Error::other("this endpoint has too many ports"))
     }
 
     /// Opens a connection from a port of its own, with settings of its own.
@@ -186,7 +183,7 @@ impl Endpoint {
             let (mut state, via) = (self.core().lock(), Via { socket: port.socket, remote });
             let now = self.core().clock.now();
             let handle = state.endpoint.call_with(now, via, (trust, None), Arc::new(settings))?;
-            state.reserved.insert(port.socket, Some(handle));
+            state.ports.give(port.socket, handle);
             state.add(handle, paths, true);
             handle
         };

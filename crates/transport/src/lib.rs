@@ -47,6 +47,7 @@ mod endpoint;
 mod error;
 mod held;
 mod lobby;
+mod ports;
 mod shared;
 mod socket;
 mod stream;

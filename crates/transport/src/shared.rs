@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io;
-use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
@@ -17,6 +17,7 @@ use units::Time;
 use crate::clock::Clock;
 use crate::error::Error;
 use crate::lobby::{Caller, Lobby, Stray};
+use crate::ports::Ports;
 use crate::socket::Socket;
 
 /// Datagrams that no application has read count so many bytes together; the next are dropped.
@@ -104,11 +105,7 @@ pub(crate) struct State {
     /// Which thread of the endpoint this is, and what it shares with the others.
     pub(crate) thread: usize,
     lobby: Arc<Lobby>,
-    /// The first one is the endpoint's address.
-    pub(crate) sockets: Vec<Arc<Socket>>,
-    /// Sockets that are for one connection alone, and for which, once it has begun.
-    pub(crate) reserved: BTreeMap<u16, Option<Handle>>,
-    pub(crate) local: SocketAddr,
+    pub(crate) ports: Ports,
     pub(crate) is_closed: bool,
 }
 
@@ -122,9 +119,7 @@ impl State {
             touched: VecDeque::new(),
             thread,
             lobby,
-            sockets: vec![Arc::new(socket)],
-            reserved: BTreeMap::new(),
-            local,
+            ports: Ports::new(socket, local),
             is_closed: false,
         })
     }
@@ -229,6 +224,7 @@ impl State {
         let is_over = self.endpoint.connection(handle).is_none_or(|connection| connection.is_over());
         if is_over && self.entries.get(&handle).is_none_or(|entry| !entry.is_held) {
             self.endpoint.forget(handle);
+            self.ports.forget(handle);
             if let Some(entry) = self.entries.remove(&handle) {
                 self.timers.remove(&(entry.timer, handle));
             }
@@ -264,11 +260,14 @@ pub(crate) struct Core {
     pub(crate) clock: Clock,
     /// Ends the thread's sleep.
     pub(crate) bell: EventFd,
+    /// Whether the thread sleeps, or is about to. It says so while it has the state, so whoever changed the state before has been
+    /// seen, and whoever changes it afterwards finds that it must be woken.
+    is_asleep: AtomicBool,
 }
 
 impl Core {
     pub(crate) fn new(state: State, clock: Clock) -> io::Result<Self> {
-        Ok(Self { state: Mutex::new(state), clock, bell: EventFd::new()? })
+        Ok(Self { state: Mutex::new(state), clock, bell: EventFd::new()?, is_asleep: AtomicBool::new(false) })
     }
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
@@ -279,8 +278,20 @@ impl Core {
 
     /// Wakes the thread.
     pub(crate) fn ring(&self) {
-        // A counter that is full wakes it, too.
-        let _ = self.bell.write(1);
+        if self.is_asleep.swap(false, Ordering::SeqCst) {
+            // A counter that is full wakes it, too.
+            let _ = self.bell.write(1);
+        }
+    }
+
+    /// The thread is about to sleep. The caller has the state, in which nothing is left to do.
+    pub(crate) fn falls_asleep(&self, _: &State) {
+        self.is_asleep.store(true, Ordering::SeqCst);
+    }
+
+    /// The thread has woken up.
+    pub(crate) fn wakes_up(&self) {
+        self.is_asleep.store(false, Ordering::SeqCst);
     }
 
     /// Does something with a connection, then sees to it that what it wants to say leaves.
@@ -288,6 +299,16 @@ impl Core {
         &self,
         handle: Handle,
         act: impl FnOnce(&mut Connection, &mut Entry, Time) -> Poll<Result<T, Error>>,
+    ) -> Poll<Result<T, Error>> {
+        self.with_and(handle, act, |_| true)
+    }
+
+    /// As [`Core::with`] for what seldom asks for a packet, as reading does: `says` tells whether it did.
+    pub(crate) fn with_and<T>(
+        &self,
+        handle: Handle,
+        act: impl FnOnce(&mut Connection, &mut Entry, Time) -> Poll<Result<T, Error>>,
+        says: impl FnOnce(&mut Connection) -> bool,
     ) -> Poll<Result<T, Error>> {
         let mut state = self.lock();
         let state = &mut *state;
@@ -299,7 +320,7 @@ impl Core {
             return Poll::Ready(Err(Error::Closed(entry.closed.clone().unwrap_or(Closed::Silence))));
         };
         let outcome = act(connection, entry, self.clock.now());
-        if outcome.is_ready() {
+        if outcome.is_ready() && says(connection) {
             state.endpoint.settle(handle);
             state.touch(handle);
             self.ring();

@@ -10,7 +10,7 @@ use proto::streams::{Read, ReadError, StreamId, Streams, WriteError};
 
 use crate::error::Error;
 use crate::held::Held;
-use crate::shared::Wish;
+use crate::shared::{Entry, Wish};
 use crate::wait::wait;
 
 /// Does something with a stream, or waits for it.
@@ -20,7 +20,11 @@ fn poll_stream<T>(
     context: &Context,
     act: impl FnOnce(&mut Streams) -> Poll<Result<T, Error>>,
 ) -> Poll<Result<T, Error>> {
-    held.core.with(held.handle, |connection, entry, _| {
+    // Reading says something only now and then: that more may come.
+    let says = |connection: &mut proto::connection::Connection| {
+        wish != Wish::Read || connection.streams().is_none_or(|streams| streams.has_control())
+    };
+    let act = |connection: &mut proto::connection::Connection, entry: &mut Entry, _| {
         // What came before the end can still be read, and nothing can be written.
         let may = entry.closed.is_none() || wish == Wish::Read;
         let outcome = connection.streams().filter(|_| may).map_or(Poll::Pending, act);
@@ -32,7 +36,8 @@ fn poll_stream<T>(
             }
             (Poll::Ready(_), _) => outcome,
         }
-    })
+    };
+    held.core.with_and(held.handle, act, says)
 }
 
 /// The sending end of a stream. When it is dropped before it is finished, the stream is reset.

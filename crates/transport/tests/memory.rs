@@ -1,5 +1,7 @@
 //! What connections leave behind in a process that runs nothing else.
 
+use std::time::Duration;
+
 use proto::identity::Trust;
 use transport::wait;
 
@@ -11,6 +13,11 @@ use ends::{caller, config, listen};
 fn resident() -> usize {
     let pages = std::fs::read_to_string("/proc/self/statm").unwrap();
     pages.split_whitespace().nth(1).unwrap().parse::<usize>().unwrap() * 4096
+}
+
+/// How many files and sockets this process has open.
+fn descriptors() -> usize {
+    std::fs::read_dir("/proc/self/fd").unwrap().count()
 }
 
 /// A thousand connections are opened and dropped: before they are let in, with a stream that has begun, with bytes on their way.
@@ -55,4 +62,16 @@ fn a_thousand_connections_leave_nothing() {
         let mut stream = admitted.accept_stream().await.unwrap().receive;
         assert_eq!(stream.read_to_end(100).await.unwrap(), b"the last");
     });
+
+    // Those with ports of their own: these are closed once their connections are over.
+    let before = descriptors();
+    for _ in 0..100 {
+        let port = endpoint.reserve("127.0.0.1:0".parse().unwrap()).unwrap();
+        drop(wait(endpoint.connect_from(port, config.settings.clone(), address, trust)).unwrap());
+    }
+    let are_closed = (0..2_000).any(|_| {
+        std::thread::sleep(Duration::from_millis(10));
+        descriptors() <= before
+    });
+    assert!(are_closed, "{} descriptors are open, {before} were before", descriptors());
 }

@@ -1,0 +1,92 @@
+//! The UDP ports of one of an endpoint's threads, and whose they are.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use proto::endpoint::Handle;
+
+use crate::socket::Socket;
+
+/// Whose a port is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Owner {
+    /// Any connection may have a path from it.
+    Anyone,
+    /// Of a connection that has not begun.
+    Reserved,
+    /// Of one connection alone; it is closed when that is forgotten.
+    One(Handle),
+}
+
+/// The ports, by their numbers.
+#[derive(Debug)]
+pub(crate) struct Ports {
+    local: SocketAddr,
+    /// None where one was closed: the next that is bound gets its number.
+    ports: Vec<Option<(Arc<Socket>, Owner)>>,
+}
+
+impl Ports {
+    /// The first one is the endpoint's address.
+    pub(crate) fn new(first: Socket, local: SocketAddr) -> Self {
+        Self { local, ports: vec![Some((Arc::new(first), Owner::Anyone))] }
+    }
+
+    pub(crate) fn get(&self, at: u16) -> Option<&Arc<Socket>> {
+        self.ports.get(usize::from(at))?.as_ref().map(|(socket, _)| socket)
+    }
+
+    /// All that are open.
+    pub(crate) fn all(&self) -> Vec<(u16, Arc<Socket>)> {
+        let open = (0u16..).zip(&self.ports).filter_map(|(at, port)| Some((at, port.as_ref()?.0.clone())));
+        open.collect()
+    }
+
+    /// One more, for a connection that begins later. None if there are too many.
+    pub(crate) fn reserve(&mut self, socket: Socket) -> Option<u16> {
+        self.add(socket, Owner::Reserved)
+    }
+
+    /// The connection of a port that was reserved has begun.
+    pub(crate) fn give(&mut self, at: u16, handle: Handle) {
+        if let Some(Some((_, owner))) = self.ports.get_mut(usize::from(at)) {
+            *owner = Owner::One(handle);
+        }
+    }
+
+    /// A port for another path of a connection, which has `known` already: one that is free, or a new one. Who began at a port of
+    /// its own has all of them to itself.
+    pub(crate) fn another(&mut self, handle: Handle, known: &[u16]) -> Option<u16> {
+        let own = Owner::One(handle);
+        let has_own = known.iter().any(|at| self.owner(*at) == Some(own));
+        let owner = if has_own { own } else { Owner::Anyone };
+        let is_free = |at: &u16| self.owner(*at) == Some(owner) && !known.contains(at);
+        match (0..self.ports.len() as u16).find(is_free) {
+            None => self.add(Socket::bind((self.local.ip(), 0).into()).ok()?, owner),
+            free => free,
+        }
+    }
+
+    /// A connection is forgotten: what was its alone is closed.
+    pub(crate) fn forget(&mut self, handle: Handle) {
+        for port in &mut self.ports {
+            if port.as_ref().is_some_and(|(_, owner)| *owner == Owner::One(handle)) {
+                *port = None;
+            }
+        }
+    }
+
+    fn owner(&self, at: u16) -> Option<Owner> {
+        self.ports.get(usize::from(at))?.as_ref().map(|(_, owner)| *owner)
+    }
+
+    fn add(&mut self, socket: Socket, owner: Owner) -> Option<u16> {
+        let at = self.ports.iter().position(Option::is_none).unwrap_or(self.ports.len());
+        let number = u16::try_from(at).ok().filter(|at| *at < u16::MAX)?;
+        if at == self.ports.len() {
+            self.ports.push(None);
+        }
+        self.ports[at] = Some((Arc::new(socket), owner));
+        Some(number)
+    }
+}
