@@ -39,11 +39,20 @@ struct Reproduced {
 }
 
 impl Scale {
-    /// How many seeds a recorded verdict needs.
+    /// Over how many seeds a verdict is, if nothing else is said.
     const fn seeds(self) -> u64 {
         match self {
             Self::Paper => 3,
             Self::Quick => 5,
+        }
+    }
+
+    /// How many seeds a verdict needs to be kept. At the paper's size one seed may take hours, so one will do; the page
+    /// says of how many seeds it is.
+    const fn least_seeds(self) -> u64 {
+        match self {
+            Self::Paper => 1,
+            Self::Quick => self.seeds(),
         }
     }
 
@@ -63,8 +72,8 @@ pub(crate) fn reproduce(args: &ReproduceArgs) -> Result<(), Failure> {
         )));
     }
     let seeds = args.seeds.unwrap_or(args.scale.seeds());
-    if let Some(option) = kept(args).filter(|_| seeds < args.scale.seeds()) {
-        let (scale, needed) = (args.scale.name(), args.scale.seeds());
+    if let Some(option) = kept(args).filter(|_| seeds < args.scale.least_seeds()) {
+        let (scale, needed) = (args.scale.name(), args.scale.least_seeds());
         return Err(Failure::Input(format!(
             "error: {option} keeps verdicts, which are of {needed} seeds or more at the scale `{scale}`; --seeds {seeds} is too few"
         )));
@@ -292,11 +301,11 @@ fn enough_seeds(path: &Path, scenario: &Scenario, claims: &[Claim], option: &str
         for run in claim.runs() {
             let Some(own) = seeds.get(run) else { continue };
             let missing: Vec<String> = all.difference(own).map(u64::to_string).collect();
-            let wrong = if own.len() < scale.seeds() as usize {
+            let wrong = if own.len() < scale.least_seeds() as usize {
                 let own = crate::table::count(own.len(), "seed");
                 format!(
                     "has {own} of its own, and {} or more are needed at the scale `{}`",
-                    scale.seeds(),
+                    scale.least_seeds(),
                     scale.name()
                 )
             } else if missing.is_empty() {
@@ -487,7 +496,8 @@ fn section(reproduced: &Reproduced) -> (String, String) {
         (Some(least), Some(most)) if least < most => format!("{least} to {most} seeds"),
         (_, most) => crate::table::count(most.copied().unwrap_or_default(), "seed"),
     };
-    let _ = writeln!(text, "Of {seeds}, by Narrows {}, engine {}.\n", program.version, program.engine);
+    let alone = if counts.last() == Some(&1) { ": without intervals, the values decide" } else { "" };
+    let _ = writeln!(text, "Of {seeds}{alone}, by Narrows {}, engine {}.\n", program.version, program.engine);
     text.push_str(&results_page::claims(&reproduced.judgements));
     for table in &reproduced.tables {
         let _ = writeln!(text, "\n### {}\n{}", results_page::cell(&table.title), table.markdown());
