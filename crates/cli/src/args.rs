@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
 
 /// Congestion control for traffic that crosses datacenters: simulate, compare, reproduce.
 #[derive(Parser, Debug)]
@@ -682,6 +682,7 @@ pub(crate) struct FarArgs {
     after_help = "Without a host, an address is at 127.0.0.1: 1080 is 127.0.0.1:1080.\n\nExamples:\n  narrows proxy near @ticket \
     --socks 1080\n  narrows proxy near @ticket --forward 5201=server.example:5201\n  narrows proxy near @ticket \
     --transparent 1081    # as root; see the book for the redirection",
+    group(ArgGroup::new("entrances").args(["socks", "forward", "transparent"]).required(true).multiple(true)),
     mut_arg("window", |arg| arg.default_value("64MiB")),
     mut_arg("insecure", |arg| arg.help("Take any listener for the right one"))
 )]
@@ -691,7 +692,7 @@ pub(crate) struct NearArgs {
     #[arg(value_name = "TICKET|ADDR")]
     pub(crate) peer: String,
     /// Take connections by SOCKS 5 at this address. May be repeated.
-    #[arg(long, value_name = "ADDR", required_unless_present_any = ["forward", "transparent"])]
+    #[arg(long, value_name = "ADDR")]
     pub(crate) socks: Vec<String>,
     /// Take connections at this address, all for one destination. May be repeated.
     #[arg(long, value_name = "ADDR=HOST:PORT")]
@@ -756,7 +757,7 @@ pub(crate) struct EndArgs {
     #[arg(long = "param", value_name = "NAME=VALUE", requires = "law")]
     pub(crate) params: Vec<String>,
     /// Hold packets while the one-way delay is over the least of late by more than this, as in 2ms: On-Ramp, under any law.
-    #[arg(long, value_name = "THRESHOLD")]
+    #[arg(long, value_name = "THRESHOLD", allow_negative_numbers = true)]
     pub(crate) on_ramp: Option<String>,
     /// Rate of the narrowest link that the transfer will cross: laws scale with it. Default: 10Gbps.
     #[arg(long, value_name = "RATE")]

@@ -32,6 +32,17 @@ pub(crate) struct Lasting<'a> {
     pub(crate) never_ends: bool,
 }
 
+/// Listens at an address. Nobody is let in before there is a [`Desk`].
+///
+/// # Errors
+/// If the address is none, or cannot be used.
+pub(crate) fn listen(address: &str, args: &DeskArgs, end: &End) -> Result<Endpoint, Failure> {
+    let at = addresses("--listen", address)?[0];
+    let mut config = end.config.clone();
+    config.threads = args.threads;
+    Endpoint::listen(at, &config).map_err(|error| Failure::Input(format!("error: cannot listen at {at}: {error}")))
+}
+
 /// Who is let in.
 pub(crate) struct Desk {
     id: TicketId,
@@ -48,17 +59,12 @@ pub(crate) struct Desk {
 }
 
 impl Desk {
-    /// Listens at an address and prints the ticket on standard output. `lets_anyone_in` asks for no proof.
+    /// Prints a ticket for an endpoint that listens ([`listen`]) on standard output. `lets_anyone_in` asks for no proof.
     ///
     /// # Errors
-    /// If an argument is wrong, the address cannot be used, or nobody reads the ticket.
-    pub(crate) fn open(
-        address: &str,
-        args: &DeskArgs,
-        end: &End,
-        lets_anyone_in: bool,
-    ) -> Result<(Endpoint, Self), Failure> {
-        Self::open_with(address, args, end, (lets_anyone_in, Lasting::default()))
+    /// If an argument is wrong, or nobody reads the ticket.
+    pub(crate) fn open(endpoint: &Endpoint, args: &DeskArgs, end: &End, lets_anyone_in: bool) -> Result<Self, Failure> {
+        Self::open_with(endpoint, args, end, (lets_anyone_in, Lasting::default()))
     }
 
     /// The same with a ticket that lasts.
@@ -66,19 +72,14 @@ impl Desk {
     /// # Errors
     /// As for [`Desk::open`], and if the file cannot be used.
     pub(crate) fn open_with(
-        address: &str,
+        endpoint: &Endpoint,
         args: &DeskArgs,
         end: &End,
         (lets_anyone_in, lasting): (bool, Lasting),
-    ) -> Result<(Endpoint, Self), Failure> {
-        let at = addresses("--listen", address)?[0];
+    ) -> Result<Self, Failure> {
         let valid = duration("--valid", &args.valid, (Duration::from_secs(1), LONGEST_VALID))?;
         let allowed = args.allow.iter().map(|text| fingerprint("--allow", text)).collect::<Result<_, _>>()?;
         let kept = lasting.file.map_or(Ok(None), |path| kept(path, end))?;
-        let mut config = end.config.clone();
-        config.threads = args.threads;
-        let endpoint = Endpoint::listen(at, &config)
-            .map_err(|error| Failure::Input(format!("error: cannot listen at {at}: {error}")))?;
         let random_error = |error: std::io::Error| Failure::Run(error.into());
         let ends = (!lasting.never_ends).then(|| seconds_since_1970().saturating_add(valid.as_secs()));
         let (addresses, fingerprint) = (to_be_named(endpoint.address(), args)?, end.config.identity.fingerprint());
@@ -99,7 +100,7 @@ impl Desk {
         if !printed(&ticket.to_string())? {
             return Err(Failure::Run(anyhow::anyhow!("nobody reads standard output, where the ticket goes")));
         }
-        Ok((endpoint, desk))
+        Ok(desk)
     }
 
     /// Whether nobody else is let in.

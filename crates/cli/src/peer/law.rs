@@ -49,11 +49,11 @@ impl Chosen {
             let params = USUAL_PARAMS.map(|(name, value)| (name.to_owned(), value)).to_vec();
             return Ok(Self { kind: USUAL, params });
         };
-        let kind =
-            Kind::from_name(name).ok_or_else(|| Failure::unknown(&format!("no law `{name}`"), name, &accepted()))?;
+        let kind = Kind::from_name(name)
+            .ok_or_else(|| Failure::unknown(&format!("--law: no law `{name}`"), name, &accepted()))?;
         if let Some(needs) = needs(kind) {
             return Err(Failure::Input(format!(
-                "error: {} needs {needs}, which the transport does not have; there are {}",
+                "error: --law: {} needs {needs}, which the transport does not have; there are {}",
                 kind.info().title,
                 accepted().join(", ")
             )));

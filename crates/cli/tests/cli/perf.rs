@@ -301,7 +301,7 @@ fn wrong_input_is_named() {
         ("127.0.0.1 --insecure --coding 8,20", &["--coding", "\"8,20\"", "1 to 16"]),
         ("127.0.0.1 --insecure --packet 1000", &["1000 is not in 1200..=65527"]),
         ("127.0.0.1 --insecure --idle 0.5", &["--idle 0.5: expected 1 s to 600 s"]),
-        ("127.0.0.1 --insecure --law rubic", &["no law `rubic`", "did you mean `cubic`?"]),
+        ("127.0.0.1 --insecure --law rubic", &["--law: no law `rubic`", "did you mean `cubic`?"]),
         ("127.0.0.1 --insecure --law hpcc", &["needs reports of switches (INT)"]),
         ("127.0.0.1 --insecure --law expresspass", &["needs credits"]),
         ("127.0.0.1 --insecure --law dctcp --param ewma_gain=7", &["--param", "it must be"]),

@@ -12,7 +12,7 @@ use super::test::{Outcome, of_listener};
 use crate::args::PerfArgs;
 use crate::exit::{Failure, tell};
 use crate::interrupt::{interrupted, listen as listen_for_interrupts};
-use crate::peer::desk::Desk;
+use crate::peer::desk::{Desk, listen as listen_at};
 use crate::peer::end::{End, LONGEST_PACKET, MOST_PATHS, Room};
 use crate::peer::patience::{explained, wait_for};
 use crate::peer::quantity::{amount, rate};
@@ -29,7 +29,8 @@ pub(super) fn listen(address: &str, args: &PerfArgs) -> Result<(), Failure> {
     let room = Room { paths: MOST_PATHS, packet: LONGEST_PACKET, both_ways: 1, one_way: MOST_STREAMS.into() };
     let end = End::new(&args.end, PERF, room)?;
     listen_for_interrupts();
-    let (endpoint, mut desk) = Desk::open(address, &args.desk, &end, args.call.insecure)?;
+    let endpoint = listen_at(address, &args.desk, &end)?;
+    let mut desk = Desk::open(&endpoint, &args.desk, &end, args.call.insecure)?;
     let done = serve(&endpoint, &end, &mut desk);
     endpoint.end(Code::NONE, if interrupted() { "the listener was interrupted" } else { "" });
     done

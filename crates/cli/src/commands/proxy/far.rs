@@ -13,7 +13,7 @@ use super::{LOOK, run, with_room};
 use crate::args::{DeskArgs, FarArgs};
 use crate::exit::{Failure, tell};
 use crate::peer::access::fingerprint;
-use crate::peer::desk::{Desk, Lasting};
+use crate::peer::desk::{Desk, Lasting, listen};
 use crate::peer::end::{End, LONGEST_PACKET, MOST_PATHS, Room};
 use crate::peer::service::PROXY;
 
@@ -37,7 +37,8 @@ pub(super) fn far(args: &FarArgs) -> Result<(), Failure> {
     let mut end = End::new(&args.end, PROXY, room)?;
     with_room(&mut end.config.settings);
     let lasting = Lasting { file: args.ticket.as_deref(), never_ends: args.valid.is_none() };
-    let (endpoint, mut desk) = Desk::open_with(&args.listen, &desk, &end, (args.insecure, lasting))?;
+    let endpoint = listen(&args.listen, &desk, &end)?;
+    let mut desk = Desk::open_with(&endpoint, &desk, &end, (args.insecure, lasting))?;
     if rules.is_empty() {
         tell("warning: without --allow HOST:PORTS this end connects to nothing");
     }

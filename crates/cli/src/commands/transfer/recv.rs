@@ -12,7 +12,7 @@ use crate::args::RecvArgs;
 use crate::exit::{Failure, print, tell, tell_of_lock};
 use crate::interrupt::{interrupted, listen as listen_for_interrupts};
 use crate::peer::descriptors::open_more_files;
-use crate::peer::desk::Desk;
+use crate::peer::desk::{Desk, listen};
 use crate::peer::end::{End, LONGEST_PACKET, MOST_PATHS, Room};
 use crate::peer::patience::{explained, wait_for};
 use crate::peer::service::FILES;
@@ -24,12 +24,14 @@ const GOES_ON: &str = "what came whole is kept: when the sender sends the same a
 pub(crate) fn recv(args: &RecvArgs) -> Result<(), Failure> {
     let room = Room { paths: MOST_PATHS, packet: LONGEST_PACKET, both_ways: 1, one_way: transfer::MOST_LANES.into() };
     let end = End::new(&args.end, FILES, room)?;
+    // First: where nobody can be heard, no directory is made.
+    let endpoint = listen(&args.listen, &args.desk, &end)?;
     let folder = Folder::take(&args.directory, &format!("narrows recv {}", args.directory.display()))
         .map_err(|error| unusable(&error))?;
     tell_of_lock(folder.path(), folder.lock());
     open_more_files();
     listen_for_interrupts();
-    let (endpoint, mut desk) = Desk::open(&args.listen, &args.desk, &end, false)?;
+    let mut desk = Desk::open(&endpoint, &args.desk, &end, false)?;
     let done = serve(&endpoint, &mut desk, &folder, args);
     endpoint.end(Code::NONE, if interrupted() { "the receiver was interrupted" } else { "" });
     done
