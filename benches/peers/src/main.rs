@@ -70,6 +70,8 @@ fn narrows(packet: u16, bytes: u64, coding: &str) -> Result<()> {
     let law = move |path: &laws::Path| laws::catalog::build(kind, path, &[]).expect("cubic");
     let mut settings = proto::settings::Settings::new(proto::service::Service::named("bench"), Arc::new(law));
     (settings.max_packet, settings.coding) = (packet, coding.parse()?);
+    // As quinn's below.
+    (settings.send_buffer, settings.limits.max_stream_data) = (16 << 20, 16 << 20);
     let config = Config::new(settings)?;
     let listener = Endpoint::listen(ANY, &config)?;
     let address = listener.address();

@@ -40,8 +40,8 @@ pub trait Work {
     /// work is given more.
     fn next_bytes(&mut self, mss: u32) -> Option<u32>;
 
-    /// Whether there is more, but something else than the law keeps it: the peer's flow control, a full buffer. What leaves then
-    /// measures the path as well as it ever will, so it does not count as limited by the application.
+    /// Whether there is more, but something else than the law keeps it: the peer's flow control, a full buffer
+    /// ([`laws::Ack::held_back`]).
     fn is_held_back(&self) -> bool {
         false
     }
@@ -244,14 +244,24 @@ impl<C> Lane<C> {
     }
 }
 
+/// There was less to send than the law permitted.
+#[derive(Clone, Copy, Debug)]
+struct Limit {
+    /// Packets that leave until so much was delivered measure no bandwidth (draft-cheng-iccrg-delivery-rate-estimation §3.4).
+    until: Bytes,
+    /// Whether there was more, and something else kept it.
+    held_back: bool,
+}
+
 /// A law of one subflow or of several, and what is known of how its window is used.
 #[derive(Debug)]
 struct Governor<L> {
     control: Control<L>,
     usage: Usage,
-    /// What was lacking is more data, not room: packets that leave until so much was delivered measure no bandwidth
-    /// (draft-cheng-iccrg-delivery-rate-estimation §3.4).
-    limited_until: Option<Bytes>,
+    /// What was lacking is more data, not room.
+    limit: Option<Limit>,
+    /// When the window was full, or the pace held packets, for the last time.
+    filled_at: Option<Time>,
     /// Whether nothing was left to send as the last packet left.
     ran_out: bool,
     /// The payload of a full packet that the law knows.
@@ -261,14 +271,14 @@ struct Governor<L> {
 impl<L: ControlLaw> Governor<L> {
     fn new(config: &ChannelConfig, law: L, now: Time) -> Self {
         let usage = Usage::new(config.usage, law.permit().window, now);
-        Self { control: Control::new(law, now), usage, limited_until: None, ran_out: false, mss: config.mss }
+        Self { control: Control::new(law, now), usage, limit: None, filled_at: None, ran_out: false, mss: config.mss }
     }
 
     /// With this law, but for what late acknowledgements refer to.
     fn begin_anew(&mut self, config: &ChannelConfig, law: L, now: Time) {
         self.usage = Usage::new(config.usage, law.permit().window, now);
         self.control.begin_anew(law, now);
-        (self.limited_until, self.ran_out, self.mss) = (None, false, config.mss);
+        (self.limit, self.filled_at, self.ran_out, self.mss) = (None, None, false, config.mss);
     }
 }
 
@@ -558,7 +568,9 @@ impl<L: ControlLaw, W: Work> Channel<L, W> {
         lane.probes = lane.probes.saturating_sub(1);
         let attempt = 1 + u8::from(again);
         let number = lane.out.sent(&mut governor.control, Departure { now, bytes, content, attempt, path: 0 });
-        lane.out.records.get_mut(number).set_app_limited(governor.limited_until.is_some());
+        if let Some(limit) = governor.limit {
+            lane.out.limited(number, limit.held_back);
+        }
         if let Some(ramp) = &mut lane.ramp {
             ramp.sent(now, number, lane.out.records.first());
         }
@@ -568,22 +580,26 @@ impl<L: ControlLaw, W: Work> Channel<L, W> {
         let then = self.poll(now);
         let timing = self.config.timing;
         let (lane, governor) = self.parts(chosen);
+        let full = governor.control.is_full(lane.mss);
+        if full || governor.control.pacer.next() > now {
+            governor.filled_at = Some(now);
+        }
         if then != SendState::Now {
-            let (full, timeout) = (governor.control.is_full(lane.mss), lane.out.timeout(&timing));
+            let timeout = lane.out.timeout(&timing);
             if let Some(told) = governor.usage.after_burst(now, &governor.control, full, timeout) {
                 self.notify(chosen, &told);
             }
         }
         let ran_out = then == SendState::Blocked && self.work.next_bytes(self.config.mss).is_none();
-        let is_held_back = self.work.is_held_back();
+        let held_back = ran_out && self.work.is_held_back();
         let chosens = self.lanes[usize::from(chosen)].law;
         for (law, governor) in self.governors.iter_mut().enumerate() {
             governor.ran_out = ran_out;
             let control = &governor.control;
-            if ran_out && !is_held_back && control.in_flight < control.permit.window {
-                governor.limited_until = Some(control.delivered + control.in_flight);
+            if ran_out && control.in_flight < control.permit.window {
+                governor.limit = Some(Limit { until: control.delivered + control.in_flight, held_back });
                 if law == usize::from(chosens) {
-                    self.lanes[usize::from(chosen)].out.records.get_mut(number).set_app_limited(true);
+                    self.lanes[usize::from(chosen)].out.limited(number, held_back);
                 }
             }
         }
@@ -671,9 +687,10 @@ impl<L: ControlLaw, W: Work> Channel<L, W> {
         let ChannelConfig { timing, pacing, .. } = self.config;
         let retimes = self.retimes;
         let (lane, governor) = self.parts(subflow);
-        let Governor { control, usage, limited_until, .. } = governor;
+        let Governor { control, usage, limit, filled_at, .. } = governor;
         let limited = !usage.is_valid(control.permit.window);
-        let batch = Batch { number, record, answers, acked, marked, noise, limited, hops: &[] };
+        let unfilled = filled_at.is_none_or(|at| at < record.sent_at);
+        let batch = Batch { number, record, answers, acked, marked, noise, limited, unfilled, hops: &[] };
         let told = lane.out.acked(control, now, &batch);
         // No number is used twice, so what left well before this packet is overtaken.
         lane.out.arrived(record.sent_at);
@@ -681,7 +698,7 @@ impl<L: ControlLaw, W: Work> Channel<L, W> {
             lane.out.tolerate_more(&timing);
         }
         control.read_permit(retimes, &pacing);
-        *limited_until = limited_until.filter(|&until| told.delivered <= until);
+        *limit = limit.filter(|limit| told.delivered <= limit.until);
         let (delivered, rtt) = (told.delivered - told.delivered_at_send, lane.out.smoothed_rtt());
         if let Some(told) = usage.acked(now, told.sent_at, delivered, rtt, control.permit.window) {
             self.notify(subflow, &told);

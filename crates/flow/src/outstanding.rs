@@ -60,6 +60,9 @@ pub(crate) struct Batch<'a, C> {
     pub(crate) noise: Span,
     /// Whether the law's window was not what limited the flow.
     pub(crate) limited: bool,
+    /// Whether the window was never full since that packet left, nor the pace what held packets, although there was always something
+    /// to send: the host was slower.
+    pub(crate) unfilled: bool,
     /// What the ports reported that the newest packet passed.
     pub(crate) hops: &'a [Hop],
 }
@@ -156,6 +159,13 @@ impl<C: Copy> Outstanding<C> {
         number
     }
 
+    /// A packet left while there was less to send than its law permitted, maybe because something else held the rest back.
+    pub(crate) fn limited(&mut self, number: u64, held_back: bool) {
+        let record = self.records.get_mut(number);
+        record.set_app_limited(true);
+        record.set_held_back(held_back);
+    }
+
     /// A packet's content has come, by whatever word: it is in flight no more. Gives what its record was, if that is not over.
     #[inline(always)]
     pub(crate) fn take<L>(&mut self, control: &mut Control<L>, number: u64) -> Option<Record<C>> {
@@ -179,7 +189,7 @@ impl<C: Copy> Outstanding<C> {
         now: Time,
         batch: &Batch<'a, C>,
     ) -> Ack<'a> {
-        let Batch { number, record, answers, acked, marked, noise, limited, hops } = *batch;
+        let Batch { number, record, answers, acked, marked, noise, limited, unfilled, hops } = *batch;
         control.delivered += acked;
         self.rtt.progress();
         // No time is taken from any departure but the one that the acknowledgement answers.
@@ -201,7 +211,8 @@ impl<C: Copy> Outstanding<C> {
             delivered_at_send: record.delivered(control.delivered),
             delivered_time_at_send: record.delivered_time(),
             send_elapsed: record.send_elapsed(),
-            app_limited: record.is_app_limited() || limited,
+            app_limited: record.is_app_limited() || limited || unfilled,
+            held_back: record.is_held_back() || (unfilled && !record.is_app_limited()),
             cookie: self.records.cookie(number),
             hops,
         };

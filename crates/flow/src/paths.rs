@@ -338,6 +338,7 @@ mod tests {
             delivered_time_at_send: Time::ZERO,
             send_elapsed: Span::ZERO,
             app_limited: false,
+            held_back: false,
             cookie: Cookie::NONE,
             hops: &[],
         }

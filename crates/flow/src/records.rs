@@ -44,6 +44,7 @@ pub(crate) struct Record<C> {
 
 const STATE: u64 = 3;
 const LIMITED: u64 = 1;
+const HELD_BACK: u64 = 1 << 7;
 const MOST_AGE: u64 = (1 << 48) - 1;
 
 /// What a packet is that leaves.
@@ -125,6 +126,15 @@ impl<C> Record<C> {
 
     pub(crate) fn set_app_limited(&mut self, limited: bool) {
         self.past = self.past & !LIMITED | u64::from(limited);
+    }
+
+    #[inline(always)]
+    pub(crate) fn is_held_back(&self) -> bool {
+        self.past & HELD_BACK != 0
+    }
+
+    pub(crate) fn set_held_back(&mut self, held_back: bool) {
+        self.past = self.past & !HELD_BACK | if held_back { HELD_BACK } else { 0 };
     }
 
     #[inline(always)]

@@ -555,13 +555,17 @@ fn answers_alone_are_not_remembered() {
 /// What a law hears of data that ran out: which packets measure bandwidth, and when new data finds nothing in flight.
 #[derive(Default)]
 struct Lacking {
+    /// Whether the window was not used.
     limited: Vec<bool>,
+    /// Whether data were lacking.
+    lacking: Vec<bool>,
     resumed: Vec<Time>,
 }
 
 impl ControlLaw for Lacking {
     fn on_ack(&mut self, ack: &Ack) {
         self.limited.push(ack.app_limited);
+        self.lacking.push(ack.app_limited && !ack.held_back);
     }
 
     fn on_loss(&mut self, _: &Loss) {}
@@ -604,13 +608,38 @@ fn a_sender_without_data_measures_no_bandwidth() {
             next += burst;
         }
     }
-    let Lacking { limited, resumed } = channel.law(0);
-    assert_eq!(limited[..12], [[false, false, false, true], [true; 4], [true; 4]].concat());
+    let Lacking { limited, lacking, resumed } = channel.law(0);
+    assert_eq!(lacking[..12], [[false, false, false, true], [true; 4], [true; 4]].concat());
     // The first packet of the last message leaves before what the third one lacked is known to be over.
-    assert_eq!(limited[12..22], [true; 10]);
-    assert_eq!(limited[22..36], [false; 14]);
-    assert_eq!(limited[36..], [true]);
+    assert_eq!(lacking[12..22], [true; 10]);
+    assert_eq!(lacking[22..36], [false; 14]);
+    assert_eq!(lacking[36..], [true]);
+    // The window was not full before the last message.
+    assert_eq!(limited[..22], [true; 22]);
+    assert_eq!(limited[22..32], [false; 10]);
+    assert_eq!(limited[32..], [true; 5]);
     assert_eq!(*resumed, [1, 2, 3].map(|round| Time::ZERO + RTT.times(round)));
+}
+
+/// A host that sends three packets a round trip where ten may leave, and has more: its window is not used, and what it sends
+/// measures the path. Once it sends all that may leave, the window is used.
+#[test]
+fn a_slow_host_does_not_fill_its_window() {
+    let config = ChannelConfig {
+        usage: UsageRules { restart: false, validation: Validation::Off },
+        ..ChannelConfig::new(RTT, MSS)
+    };
+    let mut channel = Channel::new(config, Lacking::default(), Stream::of(1_000_000), Time::ZERO);
+    let (mut now, mut next) = (Time::ZERO, 0);
+    for most in [3, 3, 10, 10] {
+        let left = std::iter::from_fn(|| channel.send(now)).take(most).count() as u64;
+        assert_eq!(left, most as u64);
+        now += RTT;
+        channel.acked(now, 0, &acks(&range(next, next + left - 1))).unwrap();
+        next += left;
+    }
+    let Lacking { limited, lacking, .. } = channel.law(0);
+    assert_eq!((&limited[..], &lacking[..]), (&[true, true, false, false][..], &[false; 4][..]));
 }
 
 /// Packets that need no repair, and probes.

@@ -40,7 +40,7 @@ impl ControlLaw for Overheard {
     fn on_ack(&mut self, ack: &Ack) {
         // Of what measures no bandwidth, each host has its own reading: a channel marks all that leaves until the data that ran out is
         // delivered, a sender its last packet.
-        let ack = &Ack { app_limited: false, ..*ack };
+        let ack = &Ack { app_limited: false, held_back: false, ..*ack };
         self.note(format!("{ack:?}"));
         self.law.on_ack(ack);
     }

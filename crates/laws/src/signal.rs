@@ -71,6 +71,11 @@ pub struct Ack<'a> {
     pub send_elapsed: Span,
     /// Whether, when the packet left, the sender had less to send than its law permitted.
     pub app_limited: bool,
+    /// Of [`Ack::app_limited`]: whether more stood behind the packet all the same, and the peer's flow control, a full buffer or a
+    /// slow host kept it, or the end came before the window was full. What was delivered measures the path as well as it ever will,
+    /// so an estimate of bandwidth counts it. A window that was not filled grows no more for it than otherwise (RFC 9002, section
+    /// 7.8).
+    pub held_back: bool,
     /// What [`ControlLaw::on_sent`](crate::ControlLaw::on_sent) answered for this packet.
     pub cookie: Cookie,
     /// What the ports that the acked packet passed reported, in order; empty without telemetry.

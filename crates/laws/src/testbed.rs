@@ -40,6 +40,7 @@ pub(crate) fn ack(path: &Path, now_us: u64) -> Ack<'static> {
         delivered_time_at_send: now - path.base_rtt,
         send_elapsed: path.base_rtt,
         app_limited: false,
+        held_back: false,
         cookie: Cookie::NONE,
         hops: &[],
     }
@@ -121,6 +122,7 @@ pub(crate) fn history() -> impl Strategy<Value = Vec<Event>> {
                         delivered_time_at_send: now - rtt,
                         send_elapsed: rtt,
                         app_limited,
+                        held_back: false,
                         cookie: Cookie::NONE,
                         hops: &[],
                     })
@@ -298,6 +300,7 @@ impl<L: ControlLaw> Bed<L> {
                 delivered_time_at_send: flow.delivered_time,
                 send_elapsed: now.since(flow.first_sent),
                 app_limited: false,
+                held_back: false,
                 cookie,
                 hops: &[],
             };

@@ -426,7 +426,8 @@ impl<L: ControlLaw> Sender<L> {
         let (limited, before) =
             if self.tcp.is_some() { self.before_ack(now, record.sent_at, acked, marked) } else { (false, None) };
         let it = self.subflows.get_mut(subflow);
-        let told = it.acked(now, &Batch { number, record, answers, acked, marked, noise, limited, hops });
+        let told =
+            it.acked(now, &Batch { number, record, answers, acked, marked, noise, limited, unfilled: false, hops });
         it.out.records.trim();
         it.control.read_permit(self.retimes, &self.config.pacing);
         if answers == Answers::Another {
