@@ -556,16 +556,16 @@ fn answers_alone_are_not_remembered() {
 #[derive(Default)]
 struct Lacking {
     /// Whether the window was not used.
-    limited: Vec<bool>,
+    unused: Vec<bool>,
     /// Whether data were lacking.
-    lacking: Vec<bool>,
+    no_data: Vec<bool>,
     resumed: Vec<Time>,
 }
 
 impl ControlLaw for Lacking {
     fn on_ack(&mut self, ack: &Ack) {
-        self.limited.push(ack.app_limited);
-        self.lacking.push(ack.app_limited && !ack.held_back);
+        self.unused.push(ack.app_limited);
+        self.no_data.push(ack.app_limited && !ack.held_back);
     }
 
     fn on_loss(&mut self, _: &Loss) {}
@@ -608,16 +608,16 @@ fn a_sender_without_data_measures_no_bandwidth() {
             next += burst;
         }
     }
-    let Lacking { limited, lacking, resumed } = channel.law(0);
-    assert_eq!(lacking[..12], [[false, false, false, true], [true; 4], [true; 4]].concat());
+    let Lacking { unused, no_data, resumed } = channel.law(0);
+    assert_eq!(no_data[..12], [[false, false, false, true], [true; 4], [true; 4]].concat());
     // The first packet of the last message leaves before what the third one lacked is known to be over.
-    assert_eq!(lacking[12..22], [true; 10]);
-    assert_eq!(lacking[22..36], [false; 14]);
-    assert_eq!(lacking[36..], [true]);
+    assert_eq!(no_data[12..22], [true; 10]);
+    assert_eq!(no_data[22..36], [false; 14]);
+    assert_eq!(no_data[36..], [true]);
     // The window was not full before the last message.
-    assert_eq!(limited[..22], [true; 22]);
-    assert_eq!(limited[22..32], [false; 10]);
-    assert_eq!(limited[32..], [true; 5]);
+    assert_eq!(unused[..22], [true; 22]);
+    assert_eq!(unused[22..32], [false; 10]);
+    assert_eq!(unused[32..], [true; 5]);
     assert_eq!(*resumed, [1, 2, 3].map(|round| Time::ZERO + RTT.times(round)));
 }
 
@@ -638,8 +638,8 @@ fn a_slow_host_does_not_fill_its_window() {
         channel.acked(now, 0, &acks(&range(next, next + left - 1))).unwrap();
         next += left;
     }
-    let Lacking { limited, lacking, .. } = channel.law(0);
-    assert_eq!((&limited[..], &lacking[..]), (&[true, true, false, false][..], &[false; 4][..]));
+    let Lacking { unused, no_data, .. } = channel.law(0);
+    assert_eq!((&unused[..], &no_data[..]), (&[true, true, false, false][..], &[false; 4][..]));
 }
 
 /// Packets that need no repair, and probes.
