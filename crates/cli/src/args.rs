@@ -757,7 +757,7 @@ pub(crate) struct EndArgs {
     #[arg(long = "param", value_name = "NAME=VALUE", requires = "law")]
     pub(crate) params: Vec<String>,
     /// Hold packets while the one-way delay is over the least of late by more than this, as in 2ms: On-Ramp, under any law.
-    #[arg(long, value_name = "THRESHOLD", allow_negative_numbers = true)]
+    #[arg(long, value_name = "THRESHOLD", allow_hyphen_values = true)]
     pub(crate) on_ramp: Option<String>,
     /// Rate of the narrowest link that the transfer will cross: laws scale with it. Default: 10Gbps.
     #[arg(long, value_name = "RATE")]

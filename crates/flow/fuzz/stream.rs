@@ -45,6 +45,8 @@ impl Covered {
 pub(crate) struct Stream {
     /// Bytes that were written so far.
     pub(crate) written: u64,
+    /// Whether its writer has more, for which there is no room.
+    pub(crate) holds_back: bool,
     next: u64,
     lost: VecDeque<Part>,
     acked: Covered,
@@ -76,6 +78,10 @@ impl Work for Stream {
         let new = u32::try_from(self.written - self.next).unwrap_or(u32::MAX);
         let len = self.lost.front().map_or(new, |part| part.len);
         (len > 0).then(|| len.min(mss))
+    }
+
+    fn is_held_back(&self) -> bool {
+        self.holds_back
     }
 
     fn take(&mut self, _: u8, mss: u32) -> Parcel<Part> {

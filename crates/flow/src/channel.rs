@@ -247,9 +247,9 @@ impl<C> Lane<C> {
 /// There was less to send than the law permitted.
 #[derive(Clone, Copy, Debug)]
 struct Limit {
-    /// Packets that leave until so much was delivered measure no bandwidth (draft-cheng-iccrg-delivery-rate-estimation §3.4).
+    /// It holds for packets that leave until so much was delivered (draft-cheng-iccrg-delivery-rate-estimation §3.4).
     until: Bytes,
-    /// Whether there was more, and something else kept it.
+    /// Whether there was more, and something else kept it. If not, those packets measure no bandwidth.
     held_back: bool,
 }
 
@@ -258,7 +258,7 @@ struct Limit {
 struct Governor<L> {
     control: Control<L>,
     usage: Usage,
-    /// What was lacking is more data, not room.
+    /// What was lacking is more than room; none if nothing was.
     limit: Option<Limit>,
     /// When the window was full, or the pace held packets, for the last time.
     filled_at: Option<Time>,
@@ -569,7 +569,7 @@ impl<L: ControlLaw, W: Work> Channel<L, W> {
         let attempt = 1 + u8::from(again);
         let number = lane.out.sent(&mut governor.control, Departure { now, bytes, content, attempt, path: 0 });
         if let Some(limit) = governor.limit {
-            lane.out.limited(number, limit.held_back);
+            lane.out.mark_limited(number, limit.held_back);
         }
         if let Some(ramp) = &mut lane.ramp {
             ramp.sent(now, number, lane.out.records.first());
@@ -596,10 +596,12 @@ impl<L: ControlLaw, W: Work> Channel<L, W> {
         for (law, governor) in self.governors.iter_mut().enumerate() {
             governor.ran_out = ran_out;
             let control = &governor.control;
-            if ran_out && control.in_flight < control.permit.window {
+            // While data are known to have been lacking, what something else holds back afterwards measures no bandwidth, either.
+            let lacks_data = governor.limit.is_some_and(|limit| !limit.held_back);
+            if ran_out && control.in_flight < control.permit.window && !(held_back && lacks_data) {
                 governor.limit = Some(Limit { until: control.delivered + control.in_flight, held_back });
                 if law == usize::from(chosens) {
-                    self.lanes[usize::from(chosen)].out.limited(number, held_back);
+                    self.lanes[usize::from(chosen)].out.mark_limited(number, held_back);
                 }
             }
         }

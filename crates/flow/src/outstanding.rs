@@ -61,7 +61,7 @@ pub(crate) struct Batch<'a, C> {
     /// Whether the law's window was not what limited the flow.
     pub(crate) limited: bool,
     /// Whether the window was never full since that packet left, nor the pace what held packets, although there was always something
-    /// to send: the host was slower.
+    /// to send: the host was slower, or the end came first.
     pub(crate) unfilled: bool,
     /// What the ports reported that the newest packet passed.
     pub(crate) hops: &'a [Hop],
@@ -160,7 +160,7 @@ impl<C: Copy> Outstanding<C> {
     }
 
     /// A packet left while there was less to send than its law permitted, maybe because something else held the rest back.
-    pub(crate) fn limited(&mut self, number: u64, held_back: bool) {
+    pub(crate) fn mark_limited(&mut self, number: u64, held_back: bool) {
         let record = self.records.get_mut(number);
         record.set_app_limited(true);
         record.set_held_back(held_back);

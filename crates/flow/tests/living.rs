@@ -621,6 +621,32 @@ fn a_sender_without_data_measures_no_bandwidth() {
     assert_eq!(*resumed, [1, 2, 3].map(|round| Time::ZERO + RTT.times(round)));
 }
 
+/// What is held back measures bandwidth, though the window is not used; but not while it is known that data lacked before it.
+#[test]
+fn what_is_held_back_measures_bandwidth_unless_data_lacked_before() {
+    let config = ChannelConfig {
+        usage: UsageRules { restart: false, validation: Validation::Off },
+        ..ChannelConfig::new(RTT, MSS)
+    };
+    let mut channel = Channel::new(config, Lacking::default(), Stream::of(4 * u64::from(MSS)), Time::ZERO);
+    assert_eq!(send(&mut channel, Time::ZERO).len(), 4);
+    channel.work_mut().holds_back = true;
+    let (mut now, mut next) = (Time::ZERO, 0);
+    for before in [4, 0] {
+        channel.work_mut().written += 3 * u64::from(MSS);
+        let burst = before + send(&mut channel, now).len() as u64;
+        assert_eq!(burst, before + 3);
+        now += RTT;
+        for number in next..next + burst {
+            channel.acked(now, 0, &acks(&range(number, number))).unwrap();
+        }
+        next += burst;
+    }
+    let Lacking { unused, no_data, .. } = channel.law(0);
+    assert_eq!(no_data[..], [[false, false, false, true], [true, true, true, false], [false; 4]].concat()[..10]);
+    assert_eq!(unused[..], [true; 10]);
+}
+
 /// A host that sends three packets a round trip where ten may leave, and has more: its window is not used, and what it sends
 /// measures the path. Once it sends all that may leave, the window is used.
 #[test]

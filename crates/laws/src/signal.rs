@@ -69,12 +69,12 @@ pub struct Ack<'a> {
     pub delivered_time_at_send: Time,
     /// How long before the acked packet the first packet of its flight left (BBR's send interval).
     pub send_elapsed: Span,
-    /// Whether, when the packet left, the sender had less to send than its law permitted.
+    /// Whether the window was not filled, neither when the packet left nor since, and no pace held it: a window that is not used
+    /// does not grow (RFC 9002, section 7.8).
     pub app_limited: bool,
-    /// Of [`Ack::app_limited`]: whether more stood behind the packet all the same, and the peer's flow control, a full buffer or a
-    /// slow host kept it, or the end came before the window was full. What was delivered measures the path as well as it ever will,
-    /// so an estimate of bandwidth counts it. A window that was not filled grows no more for it than otherwise (RFC 9002, section
-    /// 7.8).
+    /// Of [`Ack::app_limited`]: whether data were not what lacked. The peer's flow control, a full buffer or a slow host kept more
+    /// from leaving, or the packet left before the data ended. Then it measures the path as well as any, and an estimate of bandwidth
+    /// counts it. The transport alone says so.
     pub held_back: bool,
     /// What [`ControlLaw::on_sent`](crate::ControlLaw::on_sent) answered for this packet.
     pub cookie: Cookie,

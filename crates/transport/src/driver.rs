@@ -83,7 +83,9 @@ impl Driver {
                     stuck if stuck <= now => Some(STUCK),
                     next => self.core.clock.until(next),
                 };
-                self.core.falls_asleep(&state);
+                if is_done {
+                    self.core.falls_asleep(&state);
+                }
                 (state.ports.all(), wait, state.is_closed && state.entries.is_empty())
             };
             if ends {
@@ -124,9 +126,13 @@ impl Driver {
     }
 
     /// Reads what has come to a socket.
-    fn receive(&mut self, at: u16, socket: &Socket) {
+    fn receive(&mut self, at: u16, socket: &Arc<Socket>) {
         let core = self.core.clone();
         let mut state = core.lock();
+        // It may have been closed since, and another one have its number.
+        if !state.ports.get(at).is_some_and(|open| Arc::ptr_eq(open, socket)) {
+            return;
+        }
         for _ in 0..READS {
             let paths = self.paths;
             // The time after reading: what is read may have come while this thread waited for a processor.

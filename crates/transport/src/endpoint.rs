@@ -182,8 +182,9 @@ impl Endpoint {
         let handle = {
             let (mut state, via) = (self.core().lock(), Via { socket: port.socket, remote });
             let now = self.core().clock.now();
-            let handle = state.endpoint.call_with(now, via, (trust, None), Arc::new(settings))?;
-            state.ports.give(port.socket, handle);
+            let called = state.endpoint.call_with(now, via, (trust, None), Arc::new(settings));
+            state.ports.give(port.socket, called.as_ref().ok().copied());
+            let handle = called?;
             state.add(handle, paths, true);
             handle
         };

@@ -47,10 +47,15 @@ impl Ports {
         self.add(socket, Owner::Reserved)
     }
 
-    /// The connection of a port that was reserved has begun.
-    pub(crate) fn give(&mut self, at: u16, handle: Handle) {
-        if let Some(Some((_, owner))) = self.ports.get_mut(usize::from(at)) {
-            *owner = Owner::One(handle);
+    /// The connection of a port that was reserved has begun; none if it could not. Then the port is closed.
+    pub(crate) fn give(&mut self, at: u16, handle: Option<Handle>) {
+        if self.owner(at) != Some(Owner::Reserved) {
+            return;
+        }
+        let port = &mut self.ports[usize::from(at)];
+        match (port.as_mut(), handle) {
+            (Some((_, owner)), Some(handle)) => *owner = Owner::One(handle),
+            _ => *port = None,
         }
     }
 

@@ -276,7 +276,7 @@ impl Core {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Wakes the thread.
+    /// Wakes the thread if it sleeps.
     pub(crate) fn ring(&self) {
         if self.is_asleep.swap(false, Ordering::SeqCst) {
             // A counter that is full wakes it, too.

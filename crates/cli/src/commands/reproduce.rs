@@ -496,8 +496,8 @@ fn section(reproduced: &Reproduced) -> (String, String) {
         (Some(least), Some(most)) if least < most => format!("{least} to {most} seeds"),
         (_, most) => crate::table::count(most.copied().unwrap_or_default(), "seed"),
     };
-    let alone = if counts.last() == Some(&1) { ": without intervals, the values decide" } else { "" };
-    let _ = writeln!(text, "Of {seeds}{alone}, by Narrows {}, engine {}.\n", program.version, program.engine);
+    let alone = if counts.first() == Some(&1) { " One seed gives no interval: the values decide." } else { "" };
+    let _ = writeln!(text, "Of {seeds}, by Narrows {}, engine {}.{alone}\n", program.version, program.engine);
     text.push_str(&results_page::claims(&reproduced.judgements));
     for table in &reproduced.tables {
         let _ = writeln!(text, "\n### {}\n{}", results_page::cell(&table.title), table.markdown());

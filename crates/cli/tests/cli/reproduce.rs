@@ -91,7 +91,11 @@ fn recorded_and_worse() {
     assert!(scratch.read(file).contains("recorded = { quick = \"direction only\", paper = \"direction only\" }"));
     // One seed will do there, and the page says that it was one.
     scratch.narrows("reproduce tiny/fig8 --record --page one.md --scale paper --seeds 1 --quiet").ok();
-    assert!(scratch.read("one.md").contains("\nOf 1 seed: without intervals, the values decide, by Narrows "));
+    let page = scratch.read("one.md");
+    assert!(
+        page.contains("\nOf 1 seed, by Narrows ")
+            && page.contains(". One seed gives no interval: the values decide.\n")
+    );
     scratch.narrows("reproduce tiny/fig8 --record --seeds 1").fails(2, &["of 5 seeds or more at the scale `quick`"]);
     // What a person wrote beside a verdict stays, and so do line ends.
     let noted = before.replacen("check = ", "recorded = { quick = \"undecided\" } # accepted: Ann\ncheck = ", 1);
