@@ -33,7 +33,8 @@ pub(crate) struct Record<C> {
     /// 46 bits: 70 TB, more than is ever delivered while one packet is remembered.
     load: u64,
     /// From the lowest bit: whether the window was not filled (1), path (6), whether something else than lacking data was the reason
-    /// (1), transmission (8), and how long before this packet left something had last been delivered, in picoseconds (48: 281 s, saturating).
+    /// (1), transmission (8), and how long before this packet left something had last been delivered, in picoseconds (48: 281 s,
+    /// saturating).
     past: u64,
     /// From the beginning of the flight that this packet left in to its departure, in units of 1,024 ps: 4.4 s at most,
     /// saturating.

@@ -305,6 +305,7 @@ fn wrong_input_is_named() {
         ("127.0.0.1 --insecure --law hpcc", &["needs reports of switches (INT)"]),
         ("127.0.0.1 --insecure --law expresspass", &["needs credits"]),
         ("127.0.0.1 --insecure --law dctcp --param ewma_gain=7", &["--param", "it must be"]),
+        ("127.0.0.1 --insecure --on-ramp -2ms", &["--on-ramp -2ms: expected 1us to 10s"]),
         ("127.0.0.1 --insecure --line-rate fast", &["--line-rate"]),
         ("127.0.0.1 --insecure --reverse --law bbr", &["cannot be used with"]),
         ("--listen 127.0.0.1:0 --valid never", &["--valid never: expected 1 s to"]),

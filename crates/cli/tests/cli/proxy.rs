@@ -193,7 +193,7 @@ fn a_far_end_that_starts_again_with_its_ticket_is_found() {
 fn what_is_wrong_is_named() {
     let scratch = Scratch::new("proxy-wrong");
     let ran = |line: &str| Ran::new(line, &proxy(&scratch, line).output().unwrap());
-    ran("near 127.0.0.1 --insecure").fails(2, &["--socks <ADDR>"]);
+    ran("near 127.0.0.1 --insecure").fails(2, &["--socks <ADDR>|--forward <ADDR=HOST:PORT>|--transparent <ADDR>"]);
     ran("near 127.0.0.1 --socks 1080").fails(2, &["says nothing of who listens there"]);
     ran("near 127.0.0.1 --insecure --socks here").fails(2, &["error: --socks here: expected an address and a port"]);
     ran("near 127.0.0.1 --insecure --forward 1").fails(2, &["error: --forward 1: expected ADDR=HOST:PORT"]);

@@ -158,6 +158,8 @@ fn what_cannot_be_sent_is_a_slip_of_the_command_line() {
     run("send a 127.0.0.1").fails(2, &["says nothing of who listens there"]);
     run("recv no/such --listen 127.0.0.1:0").fails(2, &["error: cannot make `no/such`: No such file"]);
     run("recv a/x --listen 127.0.0.1:0").fails(2, &["error: cannot use `a/x`: it is no directory"]);
+    run("recv unheard --listen 192.0.2.1:0").fails(2, &["cannot listen at 192.0.2.1:0"]);
+    assert!(!scratch.path("unheard").exists(), "a directory where nobody can be heard");
     run("recv in --threads 0").fails(2, &["'0' for '--threads <N>': 0 is not in 1..=64"]);
     let receiver = Receiver::new(&scratch, "");
     let said = ["`in` is in use by process ", "one `narrows recv` at a time writes to a directory"];
