@@ -260,8 +260,11 @@ struct Governor<L> {
     usage: Usage,
     /// What was lacking is more than room; none if nothing was.
     limit: Option<Limit>,
-    /// When the window was full, or the pace held packets, for the last time.
-    filled_at: Option<Time>,
+    /// When the window was full for the last time.
+    full_at: Option<Time>,
+    /// When the pace held packets for the last time, unless less than a window's worth was left since then: that would not have
+    /// filled the window without a pace, either (RFC 9002 §7.8).
+    paced_at: Option<Time>,
     /// Whether nothing was left to send as the last packet left.
     ran_out: bool,
     /// The payload of a full packet that the law knows.
@@ -271,14 +274,23 @@ struct Governor<L> {
 impl<L: ControlLaw> Governor<L> {
     fn new(config: &ChannelConfig, law: L, now: Time) -> Self {
         let usage = Usage::new(config.usage, law.permit().window, now);
-        Self { control: Control::new(law, now), usage, limit: None, filled_at: None, ran_out: false, mss: config.mss }
+        Self {
+            control: Control::new(law, now),
+            usage,
+            limit: None,
+            full_at: None,
+            paced_at: None,
+            ran_out: false,
+            mss: config.mss,
+        }
     }
 
     /// With this law, but for what late acknowledgements refer to.
     fn begin_anew(&mut self, config: &ChannelConfig, law: L, now: Time) {
         self.usage = Usage::new(config.usage, law.permit().window, now);
         self.control.begin_anew(law, now);
-        (self.limit, self.filled_at, self.ran_out, self.mss) = (None, None, false, config.mss);
+        (self.limit, self.full_at, self.paced_at) = (None, None, None);
+        (self.ran_out, self.mss) = (false, config.mss);
     }
 }
 
@@ -581,8 +593,11 @@ impl<L: ControlLaw, W: Work> Channel<L, W> {
         let timing = self.config.timing;
         let (lane, governor) = self.parts(chosen);
         let full = governor.control.is_full(lane.mss);
-        if full || governor.control.pacer.next() > now {
-            governor.filled_at = Some(now);
+        if full {
+            governor.full_at = Some(now);
+        }
+        if governor.control.pacer.next() > now {
+            governor.paced_at = Some(now);
         }
         if then != SendState::Now {
             let timeout = lane.out.timeout(&timing);
@@ -598,7 +613,11 @@ impl<L: ControlLaw, W: Work> Channel<L, W> {
             let control = &governor.control;
             // While data are known to have been lacking, what something else holds back afterwards measures no bandwidth, either.
             let lacks_data = governor.limit.is_some_and(|limit| !limit.held_back);
-            if ran_out && control.in_flight < control.permit.window && !(held_back && lacks_data) {
+            if !ran_out || control.in_flight >= control.permit.window {
+                continue;
+            }
+            governor.paced_at = None;
+            if !(held_back && lacks_data) {
                 governor.limit = Some(Limit { until: control.delivered + control.in_flight, held_back });
                 if law == usize::from(chosens) {
                     self.lanes[usize::from(chosen)].out.mark_limited(number, held_back);
@@ -689,9 +708,9 @@ impl<L: ControlLaw, W: Work> Channel<L, W> {
         let ChannelConfig { timing, pacing, .. } = self.config;
         let retimes = self.retimes;
         let (lane, governor) = self.parts(subflow);
-        let Governor { control, usage, limit, filled_at, .. } = governor;
+        let Governor { control, usage, limit, full_at, paced_at, .. } = governor;
         let limited = !usage.is_valid(control.permit.window);
-        let unfilled = filled_at.is_none_or(|at| at < record.sent_at);
+        let unfilled = (*full_at).max(*paced_at).is_none_or(|at| at < record.sent_at);
         let batch = Batch { number, record, answers, acked, marked, noise, limited, unfilled, hops: &[] };
         let told = lane.out.acked(control, now, &batch);
         // No number is used twice, so what left well before this packet is overtaken.

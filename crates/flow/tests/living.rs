@@ -1,6 +1,7 @@
 //! A connection that lives: a stream without an end, tails that are lost, subflows that come and go, a peer that says nothing.
 
 use std::cell::RefCell;
+use std::collections::VecDeque;
 use std::rc::Rc;
 
 use flow::{
@@ -8,7 +9,7 @@ use flow::{
     SendState, UsageRules, Validation, Work,
 };
 use laws::{Ack, Acted, ControlLaw, Loss, LossCause, Notification, Permit, on_ramp};
-use units::{Bytes, Span, Time};
+use units::{Bytes, Rate, Span, Time};
 
 #[path = "../fuzz/stream.rs"]
 #[allow(dead_code)]
@@ -555,6 +556,7 @@ fn answers_alone_are_not_remembered() {
 /// What a law hears of data that ran out: which packets measure bandwidth, and when new data finds nothing in flight.
 #[derive(Default)]
 struct Lacking {
+    pacing: Option<Rate>,
     /// Whether the window was not used.
     unused: Vec<bool>,
     /// Whether data were lacking.
@@ -577,7 +579,7 @@ impl ControlLaw for Lacking {
     }
 
     fn permit(&self) -> Permit {
-        Permit::window(Bytes::new(10 * u64::from(MSS)))
+        Permit { window: Bytes::new(10 * u64::from(MSS)), pacing: self.pacing.unwrap_or(Rate::MAX) }
     }
 
     fn acted(&self) -> Acted {
@@ -608,7 +610,7 @@ fn a_sender_without_data_measures_no_bandwidth() {
             next += burst;
         }
     }
-    let Lacking { unused, no_data, resumed } = channel.law(0);
+    let Lacking { unused, no_data, resumed, .. } = channel.law(0);
     assert_eq!(no_data[..12], [[false, false, false, true], [true; 4], [true; 4]].concat());
     // The first packet of the last message leaves before what the third one lacked is known to be over.
     assert_eq!(no_data[12..22], [true; 10]);
@@ -666,6 +668,41 @@ fn a_slow_host_does_not_fill_its_window() {
     }
     let Lacking { unused, no_data, .. } = channel.law(0);
     assert_eq!((&unused[..], &no_data[..]), (&[true, true, false, false][..], &[false; 4][..]));
+}
+
+/// At a pace, packets wait that would not have filled the window without it, either: the window is not used. Of thirty that a pace of
+/// nine a round trip makes wait, those show a used window that are acknowledged before the last one leaves.
+#[test]
+fn a_pace_fills_no_window_with_what_is_less() {
+    let config = ChannelConfig {
+        usage: UsageRules { restart: false, validation: Validation::Off },
+        ..ChannelConfig::new(RTT, MSS)
+    };
+    // Nine packets in a round trip; the window has ten.
+    let law = Lacking { pacing: Some(Rate::from_mbps(180)), ..Lacking::default() };
+    let mut channel = Channel::new(config, law, Stream::of(0), Time::ZERO);
+    let (mut now, mut next) = (Time::ZERO, 0);
+    for packets in [3, 3, 30] {
+        channel.work_mut().written += packets * u64::from(MSS);
+        let mut left: VecDeque<Time> = VecDeque::new();
+        let end = next + packets;
+        while next < end {
+            left.extend(channel.send(now).map(|_| now));
+            now += Span::from_us(1);
+            if left.front().is_some_and(|&at| at + RTT <= now) {
+                left.pop_front();
+                channel.acked(now, 0, &acks(&range(next, next))).unwrap();
+                next += 1;
+            }
+        }
+    }
+    let Lacking { unused, no_data, .. } = channel.law(0);
+    assert_eq!(unused[..6], [true; 6]);
+    assert_eq!(no_data[..2], [false; 2]);
+    // What leaves before its first answer does so while it is known that data lacked.
+    assert_eq!((&unused[..16], &no_data[6..16]), (&[true; 16][..], &[true; 10][..]));
+    assert_eq!((&unused[16..27], &no_data[16..27]), (&[false; 11][..], &[false; 11][..]));
+    assert_eq!((&unused[27..], &no_data[27..35]), (&[true; 9][..], &[false; 8][..]));
 }
 
 /// Packets that need no repair, and probes.
