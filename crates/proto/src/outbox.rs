@@ -176,9 +176,12 @@ impl Contents {
 pub(crate) struct LostFull {
     /// Packets longer than the smallest packet size, lost with none of them having come since.
     pub(crate) in_a_row: u8,
+    /// The [`Slot::order`] of the first of them.
+    first: u64,
     /// The highest [`Slot::order`] of those that have come: what left before it and is lost says nothing of sizes.
     came: u64,
-    /// Whether a smaller one has come since.
+    /// Whether a smaller one has come that left after the first of them. One that left before says nothing: a peer that is silent
+    /// for a while has the others, too.
     pub(crate) small_came: bool,
 }
 
@@ -512,9 +515,12 @@ impl Outbox {
         let is_small = bytes <= self.small;
         let full = self.lost_full(subflow);
         match (came, is_small) {
-            (true, true) => full.small_came = true,
+            (true, true) => full.small_came |= full.in_a_row > 0 && order > full.first,
             (true, false) => *full = LostFull { came: full.came.max(order), ..LostFull::default() },
-            (false, false) if order > full.came => full.in_a_row = full.in_a_row.saturating_add(1),
+            (false, false) if order > full.came => {
+                full.first = if full.in_a_row == 0 { order } else { full.first.min(order) };
+                full.in_a_row = full.in_a_row.saturating_add(1);
+            }
             (false, _) => {}
         }
         for carried in frames.drain(..) {

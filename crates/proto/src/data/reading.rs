@@ -26,8 +26,9 @@ const MOST_UNREAD: usize = 1 << 20;
 const MOST_LOST_FULL: u8 = 3;
 /// So may as many strikes of a timer in a row.
 const MOST_STRIKES: u8 = 2;
-/// Strikes show it only after so long, as hosts are late at times.
-const BLACK_HOLE_WAIT: Span = Span::from_ms(100);
+/// Strikes show it only after so long: a host that has much to do is silent for hundreds of milliseconds, which is more common than a
+/// path that suddenly takes less.
+const BLACK_HOLE_WAIT: Span = Span::from_s(1);
 
 impl Data {
     /// Opens a packet with a short header. Gives the number of its path, and where its frames are; none if it does not open.
