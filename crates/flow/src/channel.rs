@@ -11,7 +11,7 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
-use laws::{Acted, ControlLaw, LossCause, Notification, Permit, marked_share, on_ramp};
+use laws::{Acted, ControlLaw, Loss, LossCause, Notification, Permit, marked_share, on_ramp};
 use units::{Bytes, Span, Time};
 
 use crate::acks::{AckError, Acks, Heard, MOST_PACKET_NUMBERS};
@@ -27,7 +27,7 @@ use crate::usage::{Usage, UsageRules, Validation};
 /// of 1,200 bytes are 315 MB: 100 ms at 25 Gb/s. Their records take 40 bytes each with a content of 8, 10 MB.
 pub const MOST_OUTSTANDING: u64 = 1 << 18;
 
-/// How often a timer strikes in a row before what is in flight counts as lost (RFC 9002 §7.6: three).
+/// How often a timer strikes in a row before what is in flight is given back to the work (RFC 9002 §7.6: three).
 const PROBES: u8 = 2;
 
 /// What goes next, and what becomes of it.
@@ -93,7 +93,9 @@ pub struct Departed<C> {
 pub struct ChannelConfig {
     /// How losses show.
     pub timing: Timing,
-    /// Whether laws are told of timeouts. If not, a timeout only gives contents back.
+    /// Whether laws are told of timeouts. If not, a timeout only gives contents back. With [`LossTimer::Probe`] they are told once an
+    /// answer shows that nothing of what was given back has come (RFC 9002 §7.6.2): until then the peer may only be late, and a
+    /// packet leaves with each timeout.
     pub timeouts_cut: bool,
     /// How it is paced.
     pub pacing: Pacing,
@@ -182,6 +184,38 @@ pub struct Acked {
     pub one_way: Option<Span>,
 }
 
+/// What timeouts took of a subflow, until an answer shows what became of it.
+#[derive(Clone, Copy, Debug)]
+struct Silence {
+    /// Numbers of its first packet and its last one.
+    numbers: (u64, u64),
+    /// Payload.
+    lost: Bytes,
+    /// Of that, what has come after all.
+    came: Bytes,
+    /// When the last one left.
+    sent_at: Time,
+    /// Whether nothing has been heard of the first one or later ones. So long nothing but probes leaves.
+    lasts: bool,
+}
+
+impl Silence {
+    /// Another timeout took these, too.
+    fn and(self, later: Self) -> Self {
+        Self {
+            numbers: (self.numbers.0, later.numbers.1),
+            lost: self.lost + later.lost,
+            came: self.came,
+            sent_at: self.sent_at.max(later.sent_at),
+            lasts: true,
+        }
+    }
+
+    fn has(&self, number: u64) -> bool {
+        (self.numbers.0..=self.numbers.1).contains(&number)
+    }
+}
+
 /// A subflow: what is in flight on a path, and what the peer has said of it.
 #[derive(Debug)]
 struct Lane<C> {
@@ -196,6 +230,8 @@ struct Lane<C> {
     strikes: u8,
     /// Packets that may leave whatever the window says.
     probes: u8,
+    /// What timeouts took, and no answer has shown yet what became of it.
+    silence: Option<Silence>,
     ramp: Option<Ramp>,
 }
 
@@ -209,6 +245,7 @@ impl<C: Copy> Lane<C> {
             open: true,
             strikes: 0,
             probes: 0,
+            silence: None,
             ramp: config.on_ramp.map(|params| Ramp::new(params, now)),
         }
     }
@@ -227,6 +264,7 @@ impl<C: Copy> Lane<C> {
         match work.next_bytes(self.mss) {
             None => SendState::Blocked,
             Some(_) if self.probes > 0 => SendState::Now,
+            Some(_) if self.silence.is_some_and(|silence| silence.lasts) => SendState::Blocked,
             Some(bytes) => self.after_hold(now, control.poll(now, bytes)),
         }
     }
@@ -676,11 +714,17 @@ impl<L: ControlLaw, W: Work> Channel<L, W> {
         }
         let mut taken = Acked { one_way: timed.map(|(_, delay)| delay), ..Acked::default() };
         let mut newest: Option<(u64, Record<W::Content>)> = None;
-        let mut late = 0;
+        let (mut late, mut overtaken) = (0, 0);
         for range in acks.ranges {
             for number in range.first.max(lane.out.records.first())..range.last.saturating_add(1) {
                 let Some(record) = lane.out.take(control, number) else { continue };
-                late += u64::from(record.state() == State::Lost);
+                if record.state() == State::Lost {
+                    late += 1;
+                    match &mut lane.silence {
+                        Some(silence) if silence.has(number) => silence.came += record.bytes(),
+                        _ => overtaken += 1,
+                    }
+                }
                 taken.packets += 1;
                 taken.bytes += record.bytes();
                 if newest.is_none_or(|(highest, _)| highest < number) {
@@ -692,7 +736,15 @@ impl<L: ControlLaw, W: Work> Channel<L, W> {
         let marks = lane.heard.take(acks, taken.packets);
         let Some((number, record)) = newest else { return Ok(taken) };
         taken.marked = marked_share(taken.bytes, taken.packets, marks);
-        (lane.strikes, lane.probes) = (0, 0);
+        // What left before a silence says nothing of it.
+        let says = lane.silence.is_none_or(|silence| silence.numbers.0 <= number);
+        if says {
+            (lane.strikes, lane.probes) = (0, 0);
+        }
+        if let Some(silence) = &mut lane.silence {
+            silence.lasts &= !says;
+        }
+        let over = lane.silence.take_if(|silence| silence.numbers.1 <= number);
         self.stats.spurious += late;
         self.stats.marked += taken.marked;
         // Only the newest packet of all has a delay of the receiver, and measures a round trip.
@@ -715,7 +767,7 @@ impl<L: ControlLaw, W: Work> Channel<L, W> {
         let told = lane.out.acked(control, now, &batch);
         // No number is used twice, so what left well before this packet is overtaken.
         lane.out.arrived(record.sent_at);
-        if late > 0 {
+        if overtaken > 0 {
             lane.out.tolerate_more(&timing);
         }
         control.read_permit(retimes, &pacing);
@@ -724,12 +776,35 @@ impl<L: ControlLaw, W: Work> Channel<L, W> {
         if let Some(told) = usage.acked(now, told.sent_at, delivered, rtt, control.permit.window) {
             self.notify(subflow, &told);
         }
+        if let Some(silence) = over {
+            self.settle(now, subflow, &silence);
+        }
         self.lose_while(now, subflow, LossCause::Reordered, Outstanding::overtaken);
         self.forget(now, subflow);
         Ok(taken)
     }
 
-    /// Holds packets in flight on a subflow for lost as long as `next` names one, and tells the law.
+    /// What timeouts took of a subflow, and has not come, is lost, and its law hears of it. If anything has come, the path was not
+    /// dead, and this is as other losses.
+    fn settle(&mut self, now: Time, subflow: u8, silence: &Silence) {
+        let ChannelConfig { pacing, timeouts_cut, .. } = self.config;
+        let Silence { lost, came, sent_at, .. } = *silence;
+        let lost = lost - came.min(lost);
+        let cause = if came.is_zero() { LossCause::Timeout } else { LossCause::Reordered };
+        if lost.is_zero() || (cause == LossCause::Timeout && !timeouts_cut) {
+            return;
+        }
+        if cause != LossCause::Timeout {
+            self.before_cut(now, subflow, sent_at, lost);
+        }
+        let retimes = self.retimes;
+        let control = &mut self.parts(subflow).1.control;
+        control.law.on_loss(&Loss { now, sent_at, lost, in_flight: control.in_flight, cause });
+        control.read_permit(retimes, &pacing);
+    }
+
+    /// Holds packets in flight on a subflow for lost as long as `next` names one, and tells the law; of timeouts with probes once
+    /// something is heard.
     fn lose_while(
         &mut self,
         now: Time,
@@ -737,21 +812,29 @@ impl<L: ControlLaw, W: Work> Channel<L, W> {
         cause: LossCause,
         next: impl Fn(&mut Outstanding<W::Content>) -> Option<u64>,
     ) {
-        let ChannelConfig { pacing, timeouts_cut, .. } = self.config;
+        let ChannelConfig { timing, pacing, timeouts_cut, .. } = self.config;
         let retimes = self.retimes;
         let lane = &mut self.lanes[usize::from(subflow)];
         let control = &mut self.governors[usize::from(lane.law)].control;
+        let mut numbers: Option<(u64, u64)> = None;
         while let Some(number) = next(&mut lane.out) {
             let record = lane.out.lose(control, number);
+            numbers = Some((numbers.map_or(number, |(first, _)| first), number));
             self.stats.lost += 1;
             self.work.held_for_lost(subflow, number, cause);
             self.work.lost(record.content);
         }
-        let hears = cause != LossCause::Timeout || timeouts_cut;
         let (lost, sent_at) = lane.out.held_for_lost();
-        if !lost.is_zero() && cause != LossCause::Timeout {
+        let is_timeout = cause == LossCause::Timeout;
+        let waits = is_timeout && timing.loss_timer == LossTimer::Probe;
+        if let Some(numbers) = numbers.filter(|_| waits) {
+            let silence = Silence { numbers, lost, came: Bytes::ZERO, sent_at, lasts: true };
+            lane.silence = Some(lane.silence.map_or(silence, |before| before.and(silence)));
+        }
+        if !lost.is_zero() && !is_timeout {
             self.before_cut(now, subflow, sent_at, lost);
         }
+        let hears = !is_timeout || (timeouts_cut && !waits);
         let (lane, Governor { control, .. }) = self.parts(subflow);
         if !lane.out.tell_of_losses(control, now, cause, hears).is_zero() {
             control.read_permit(retimes, &pacing);
@@ -768,9 +851,12 @@ impl<L: ControlLaw, W: Work> Channel<L, W> {
     }
 
     /// Forgets what is over. What was held for lost is remembered for two timeouts more: it may come late, and shows then how
-    /// much reordering there is.
+    /// much reordering there is; what timeouts took, until it is known what became of it.
     fn forget(&mut self, now: Time, subflow: u8) {
-        let out = &mut self.lanes[usize::from(subflow)].out;
+        let Lane { out, silence, .. } = &mut self.lanes[usize::from(subflow)];
+        if silence.is_some() {
+            return;
+        }
         let timeout = out.timeout(&self.config.timing);
         out.records.forget_left_before(now.saturating_sub(timeout.times(2)));
     }
@@ -826,6 +912,8 @@ impl<L: ControlLaw, W: Work> Channel<L, W> {
         } else {
             self.stats.timeouts += 1;
             self.lose_while(now, subflow, LossCause::Timeout, |out| out.next_overdue(now, false, &timing));
+            let lane = &mut self.lanes[usize::from(subflow)];
+            lane.probes = u8::from(lane.silence.is_some_and(|silence| silence.lasts));
         }
     }
 

@@ -158,7 +158,8 @@ fn a_probe_finds_a_lost_tail() {
     assert_eq!((channel.stats().timeouts, channel.stats().lost), (0, 2));
 }
 
-/// Nothing comes back: two probes, then a timeout takes everything, ever more slowly.
+/// Nothing comes back: two probes, then a timeout takes everything, ever more slowly, and a packet leaves each time. The law hears of
+/// it when something comes back and shows that nothing of it has come.
 #[test]
 fn a_dead_path_is_probed_twice() {
     let (mut channel, heard) = channel(8, 1 << 20);
@@ -168,7 +169,7 @@ fn a_dead_path_is_probed_twice() {
         let now = channel.next_timer();
         channel.on_timer(now);
         strikes.push((now.since(Time::ZERO), channel.stats().probes, channel.stats().timeouts));
-        send(&mut channel, now);
+        assert_eq!(send(&mut channel, now).len(), 1);
     }
     let counts: Vec<_> = strikes.iter().map(|&(_, probes, timeouts)| (probes, timeouts)).collect();
     assert_eq!(counts, [(1, 0), (2, 0), (2, 1), (2, 2), (2, 3), (2, 4)]);
@@ -176,7 +177,52 @@ fn a_dead_path_is_probed_twice() {
     assert!(waits.windows(2).all(|pair| pair[1] >= pair[0]), "{waits:?}");
     let causes =
         |cause| heard.borrow().iter().filter(|it| matches!(it, Heard::Loss { cause: it, .. } if *it == cause)).count();
-    assert_eq!((causes(LossCause::Timeout), causes(LossCause::Reordered)), (4, 0));
+    assert_eq!((causes(LossCause::Timeout), causes(LossCause::Reordered)), (0, 0));
+    // Eight packets, two probes, and one for each timeout; the last of those is answered.
+    let now = Time::ZERO + strikes[5].0 + RTT;
+    channel.acked(now, 0, &acks(&range(13, 13))).unwrap();
+    assert_eq!(heard.borrow().last(), Some(&Heard::Loss { lost: 13_000, cause: LossCause::Timeout }));
+    assert_eq!((causes(LossCause::Timeout), causes(LossCause::Reordered)), (1, 0));
+    assert_eq!(send(&mut channel, now).len(), 8);
+}
+
+/// A peer is silent for longer than three timeouts, and has everything: its law hears of no loss. What it says meanwhile of what left
+/// before ends no silence. If it lacks some, that is lost as if it had been overtaken.
+#[test]
+fn who_is_late_has_lost_nothing() {
+    for lacks in [false, true] {
+        let (mut channel, heard) = channel(8, 1_000);
+        send(&mut channel, Time::ZERO);
+        channel.work_mut().written = 1 << 20;
+        let second = Time::ZERO + RTT.over(2);
+        send(&mut channel, second);
+        channel.acked(second + RTT, 0, &acks(&range(1, 7))).unwrap();
+        assert_eq!(channel.stats().lost, 1);
+        send(&mut channel, second + RTT);
+        let lost = |heard: &[Heard]| heard.iter().filter(|it| matches!(it, Heard::Loss { .. })).count();
+        let before = lost(&heard.borrow());
+        let mut now = Time::ZERO;
+        for _ in 0..3 {
+            now = channel.next_timer();
+            channel.on_timer(now);
+            assert_eq!(send(&mut channel, now).len(), 1);
+        }
+        assert_eq!(channel.stats().timeouts, 1);
+        let end = channel.stats().packets_sent;
+        now += Span::from_us(10);
+        channel.acked(now, 0, &acks(&range(0, 7))).unwrap();
+        assert!(send(&mut channel, now).is_empty());
+        // It goes on with the first two packets of what it has.
+        channel.acked(now, 0, &acks(&range(0, 9))).unwrap();
+        assert!(!send(&mut channel, now).is_empty());
+        let ranges = if lacks { vec![range(11, end - 1), range(0, 9)] } else { vec![range(0, end - 1)] };
+        channel.acked(now, 0, &acks(&ranges.concat())).unwrap();
+        let heard = heard.borrow();
+        assert_eq!(lost(&heard) - before, usize::from(lacks), "{heard:?}");
+        if lacks {
+            assert!(heard.contains(&Heard::Loss { lost: 1_000, cause: LossCause::Reordered }), "{heard:?}");
+        }
+    }
 }
 
 /// A packet that was overtaken by less than the tolerance is lost by time, though no acknowledgement follows.
