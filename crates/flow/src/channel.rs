@@ -193,22 +193,20 @@ struct Silence {
     lost: Bytes,
     /// Of that, what has come after all.
     came: Bytes,
-    /// When the last one left.
-    sent_at: Time,
-    /// Whether nothing has been heard of the first one or later ones. So long nothing but probes leaves.
+    /// Whether nothing has been heard of the first one or later ones. Until then only probes leave.
     lasts: bool,
 }
 
 impl Silence {
-    /// Another timeout took these, too.
+    /// Another timeout took these, too, and nothing was heard between.
     fn and(self, later: Self) -> Self {
-        Self {
-            numbers: (self.numbers.0, later.numbers.1),
-            lost: self.lost + later.lost,
-            came: self.came,
-            sent_at: self.sent_at.max(later.sent_at),
-            lasts: true,
-        }
+        let (numbers, lost) = ((self.numbers.0, later.numbers.1), self.lost + later.lost);
+        Self { numbers, lost, ..self }
+    }
+
+    /// Payload of which nothing is known: it may still be under way, and counts against the window.
+    fn open(&self) -> Bytes {
+        self.lost - self.came.min(self.lost)
     }
 
     fn has(&self, number: u64) -> bool {
@@ -228,6 +226,8 @@ struct Lane<C> {
     open: bool,
     /// How often in a row its timer struck.
     strikes: u8,
+    /// When it struck first of these times.
+    struck_at: Option<Time>,
     /// Packets that may leave whatever the window says.
     probes: u8,
     /// What timeouts took, and no answer has shown yet what became of it.
@@ -244,6 +244,7 @@ impl<C: Copy> Lane<C> {
             mss: config.mss,
             open: true,
             strikes: 0,
+            struck_at: None,
             probes: 0,
             silence: None,
             ramp: config.on_ramp.map(|params| Ramp::new(params, now)),
@@ -265,6 +266,9 @@ impl<C: Copy> Lane<C> {
             None => SendState::Blocked,
             Some(_) if self.probes > 0 => SendState::Now,
             Some(_) if self.silence.is_some_and(|silence| silence.lasts) => SendState::Blocked,
+            Some(bytes) if self.silence.is_some_and(|silence| control.is_full_with(silence.open(), bytes)) => {
+                SendState::Blocked
+            }
             Some(bytes) => self.after_hold(now, control.poll(now, bytes)),
         }
     }
@@ -300,8 +304,8 @@ struct Governor<L> {
     limit: Option<Limit>,
     /// When the window was full for the last time.
     full_at: Option<Time>,
-    /// When the pace held packets for the last time, unless less than a window's worth was left since then: that would not have
-    /// filled the window without a pace, either (RFC 9002 §7.8).
+    /// When the pace held packets for the last time, unless data ran out since then with the window not full: so few would not have
+    /// filled it without a pace, either (RFC 9002 §7.8).
     paced_at: Option<Time>,
     /// Whether nothing was left to send as the last packet left.
     ran_out: bool,
@@ -390,11 +394,13 @@ impl<L: ControlLaw, W: Work> Channel<L, W> {
         &self.governors[usize::from(self.lanes[usize::from(subflow)].law)].control
     }
 
-    /// Nothing leaves on this subflow any more, and what it has in flight is given back to the work. Its numbers stay known.
+    /// Nothing leaves on this subflow any more, and what it has in flight is given back to the work. Its numbers stay known. Its law is
+    /// not told of timeouts that it has not heard of yet: a path that is left says nothing of another.
     pub fn close_subflow(&mut self, subflow: u8) {
         let lane = &mut self.lanes[usize::from(subflow)];
         let control = &mut self.governors[usize::from(lane.law)].control;
         lane.open = false;
+        (lane.silence, lane.probes, lane.strikes, lane.struck_at) = (None, 0, 0, None);
         while let Some((number, _)) = lane.out.oldest() {
             if let Some(record) = lane.out.take(control, number) {
                 self.work.lost(record.content);
@@ -555,6 +561,11 @@ impl<L: ControlLaw, W: Work> Channel<L, W> {
     /// For how long On-Ramp has held a subflow, whether there was something to send or not, a hold that has not ended included.
     pub fn held(&self, subflow: u8) -> Span {
         self.lanes[usize::from(subflow)].ramp.as_ref().map_or(Span::ZERO, Ramp::held)
+    }
+
+    /// When a subflow's timer first struck since something was last acknowledged; none if it has not.
+    pub fn struck_at(&self, subflow: u8) -> Option<Time> {
+        self.lanes[usize::from(subflow)].struck_at
     }
 
     /// How often in a row a subflow's timer has struck since something was last acknowledged.
@@ -739,12 +750,16 @@ impl<L: ControlLaw, W: Work> Channel<L, W> {
         // What left before a silence says nothing of it.
         let says = lane.silence.is_none_or(|silence| silence.numbers.0 <= number);
         if says {
-            (lane.strikes, lane.probes) = (0, 0);
+            (lane.strikes, lane.struck_at, lane.probes) = (0, None, 0);
         }
         if let Some(silence) = &mut lane.silence {
             silence.lasts &= !says;
         }
         let over = lane.silence.take_if(|silence| silence.numbers.1 <= number);
+        // Whatever the window says, something must leave whose answer ends it.
+        if says && lane.silence.is_some() && lane.out.oldest().is_none() {
+            lane.probes = 1;
+        }
         self.stats.spurious += late;
         self.stats.marked += taken.marked;
         // Only the newest packet of all has a delay of the receiver, and measures a round trip.
@@ -784,16 +799,26 @@ impl<L: ControlLaw, W: Work> Channel<L, W> {
         Ok(taken)
     }
 
-    /// What timeouts took of a subflow, and has not come, is lost, and its law hears of it. If anything has come, the path was not
-    /// dead, and this is as other losses.
+    /// Tells a subflow's law what timeouts took and what has not come. If some of it came, the path was not dead: these are ordinary
+    /// losses.
     fn settle(&mut self, now: Time, subflow: u8, silence: &Silence) {
         let ChannelConfig { pacing, timeouts_cut, .. } = self.config;
-        let Silence { lost, came, sent_at, .. } = *silence;
-        let lost = lost - came.min(lost);
-        let cause = if came.is_zero() { LossCause::Timeout } else { LossCause::Reordered };
-        if lost.is_zero() || (cause == LossCause::Timeout && !timeouts_cut) {
+        let lane = &self.lanes[usize::from(subflow)];
+        let (first, last) = silence.numbers;
+        // Of what is forgotten nothing is known.
+        let (mut lost, mut sent_at) = (Bytes::ZERO, Time::ZERO);
+        for number in first.max(lane.out.records.first())..=last {
+            let record = lane.out.records.get(number);
+            if record.state() == State::Lost {
+                lost += record.bytes();
+                sent_at = record.sent_at;
+            }
+        }
+        let lost = lost.min(silence.open());
+        if lost.is_zero() || !timeouts_cut {
             return;
         }
+        let cause = if silence.came.is_zero() { LossCause::Timeout } else { LossCause::Reordered };
         if cause != LossCause::Timeout {
             self.before_cut(now, subflow, sent_at, lost);
         }
@@ -803,8 +828,8 @@ impl<L: ControlLaw, W: Work> Channel<L, W> {
         control.read_permit(retimes, &pacing);
     }
 
-    /// Holds packets in flight on a subflow for lost as long as `next` names one, and tells the law; of timeouts with probes once
-    /// something is heard.
+    /// Holds packets in flight on a subflow for lost as long as `next` names one, and tells the law. A timeout with probes only begins
+    /// a [`Silence`]; [`Channel::settle`] tells the law.
     fn lose_while(
         &mut self,
         now: Time,
@@ -828,8 +853,12 @@ impl<L: ControlLaw, W: Work> Channel<L, W> {
         let is_timeout = cause == LossCause::Timeout;
         let waits = is_timeout && timing.loss_timer == LossTimer::Probe;
         if let Some(numbers) = numbers.filter(|_| waits) {
-            let silence = Silence { numbers, lost, came: Bytes::ZERO, sent_at, lasts: true };
-            lane.silence = Some(lane.silence.map_or(silence, |before| before.and(silence)));
+            let silence = Silence { numbers, lost, came: Bytes::ZERO, lasts: true };
+            match lane.silence.replace(silence) {
+                Some(before) if before.lasts => lane.silence = Some(before.and(silence)),
+                Some(before) => self.settle(now, subflow, &before),
+                None => {}
+            }
         }
         if !lost.is_zero() && !is_timeout {
             self.before_cut(now, subflow, sent_at, lost);
@@ -897,6 +926,7 @@ impl<L: ControlLaw, W: Work> Channel<L, W> {
         let lane = &mut self.lanes[usize::from(subflow)];
         lane.out.back_off();
         lane.strikes = lane.strikes.saturating_add(1);
+        lane.struck_at = lane.struck_at.or(Some(now));
         if timing.loss_timer == LossTimer::Probe && lane.strikes <= PROBES {
             lane.probes = 1;
             self.stats.probes += 1;
@@ -913,7 +943,12 @@ impl<L: ControlLaw, W: Work> Channel<L, W> {
             self.stats.timeouts += 1;
             self.lose_while(now, subflow, LossCause::Timeout, |out| out.next_overdue(now, false, &timing));
             let lane = &mut self.lanes[usize::from(subflow)];
-            lane.probes = u8::from(lane.silence.is_some_and(|silence| silence.lasts));
+            if lane.silence.is_some() {
+                lane.probes = 1;
+                if self.work.next_bytes(lane.mss).is_none() {
+                    self.work.probe();
+                }
+            }
         }
     }
 

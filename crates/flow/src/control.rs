@@ -93,6 +93,12 @@ impl<L> Control<L> {
     /// Whether the window has no room for a packet of so many bytes.
     #[inline(always)]
     pub(crate) fn is_full(&self, bytes: u32) -> bool {
-        self.in_flight + Bytes::new(bytes.into()) > self.permit.window
+        self.is_full_with(Bytes::ZERO, bytes)
+    }
+
+    /// The same, with so much more in flight.
+    #[inline(always)]
+    pub(crate) fn is_full_with(&self, more: Bytes, bytes: u32) -> bool {
+        self.in_flight + more + Bytes::new(bytes.into()) > self.permit.window
     }
 }

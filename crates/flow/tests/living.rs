@@ -186,8 +186,9 @@ fn a_dead_path_is_probed_twice() {
     assert_eq!(send(&mut channel, now).len(), 8);
 }
 
-/// A peer is silent for longer than three timeouts, and has everything: its law hears of no loss. What it says meanwhile of what left
-/// before ends no silence. If it lacks some, that is lost as if it had been overtaken.
+/// A peer is silent for longer than three timeouts, and has everything: the sender's law hears of no loss. What the peer says meanwhile
+/// of what left before ends no silence. If it lacks some, that is lost as if it had been overtaken. Until the peer has spoken of all, what
+/// may still be under way counts against the window.
 #[test]
 fn who_is_late_has_lost_nothing() {
     for lacks in [false, true] {
@@ -210,19 +211,50 @@ fn who_is_late_has_lost_nothing() {
         assert_eq!(channel.stats().timeouts, 1);
         let end = channel.stats().packets_sent;
         now += Span::from_us(10);
-        channel.acked(now, 0, &acks(&range(0, 7))).unwrap();
+        assert_eq!(channel.acked(now, 0, &acks(&range(0, 7))).unwrap().packets, 1);
         assert!(send(&mut channel, now).is_empty());
-        // It goes on with the first two packets of what it has.
+        // It has the first two packets of ten that timers took, and one later one is in flight.
         channel.acked(now, 0, &acks(&range(0, 9))).unwrap();
-        assert!(!send(&mut channel, now).is_empty());
-        let ranges = if lacks { vec![range(11, end - 1), range(0, 9)] } else { vec![range(0, end - 1)] };
-        channel.acked(now, 0, &acks(&ranges.concat())).unwrap();
+        assert_eq!((channel.strikes(0), channel.state(0).1), (0, Bytes::new(1_000)));
+        assert!(send(&mut channel, now).is_empty());
+        channel.acked(now, 0, &acks(&[range(11, 13), range(0, 9)].concat())).unwrap();
+        assert_eq!(send(&mut channel, now).len(), 2);
+        let ranges = [range(15, end - 1), range(11, 13), range(0, 9)].concat();
+        let ranges = if lacks { &ranges[..] } else { &range(0, end - 1) };
+        channel.acked(now, 0, &acks(ranges)).unwrap();
         let heard = heard.borrow();
         assert_eq!(lost(&heard) - before, usize::from(lacks), "{heard:?}");
         if lacks {
-            assert!(heard.contains(&Heard::Loss { lost: 1_000, cause: LossCause::Reordered }), "{heard:?}");
+            assert_eq!(heard.last(), Some(&Heard::Loss { lost: 2_000, cause: LossCause::Reordered }), "{heard:?}");
         }
     }
+}
+
+/// Two silences, and something is heard between them of the first one: the law hears of the first as of losses, and of the second, of
+/// which nothing has come, as of a timeout.
+#[test]
+fn a_silence_ends_where_something_is_heard() {
+    let (mut channel, heard) = channel(8, 1 << 20);
+    send(&mut channel, Time::ZERO);
+    let mut now = Time::ZERO;
+    let mut strike = |channel: &mut Channel<Still, Stream>| {
+        for _ in 0..3 {
+            now = channel.next_timer();
+            channel.on_timer(now);
+            assert_eq!(send(channel, now).len(), 1);
+        }
+        now
+    };
+    let now = strike(&mut channel);
+    channel.acked(now, 0, &acks(&range(0, 3))).unwrap();
+    assert_eq!(channel.struck_at(0), None);
+    assert!(!send(&mut channel, now).is_empty());
+    let now = strike(&mut channel);
+    let losses = || heard.borrow().iter().filter(|it| matches!(it, Heard::Loss { .. })).cloned().collect::<Vec<_>>();
+    let [Heard::Loss { cause: LossCause::Reordered, .. }] = losses()[..] else { panic!("{:?}", losses()) };
+    let last = channel.stats().packets_sent - 1;
+    channel.acked(now + RTT, 0, &acks(&range(last, last))).unwrap();
+    let [_, Heard::Loss { cause: LossCause::Timeout, .. }] = losses()[..] else { panic!("{:?}", losses()) };
 }
 
 /// A packet that was overtaken by less than the tolerance is lost by time, though no acknowledgement follows.
@@ -719,7 +751,7 @@ fn a_slow_host_does_not_fill_its_window() {
 /// At a pace, packets wait that would not have filled the window without it, either: the window is not used. Of thirty that a pace of
 /// nine a round trip makes wait, those show a used window that are acknowledged before the last one leaves.
 #[test]
-fn a_pace_fills_no_window_with_what_is_less() {
+fn a_pace_does_not_fill_a_window_that_data_would_not() {
     let config = ChannelConfig {
         usage: UsageRules { restart: false, validation: Validation::Off },
         ..ChannelConfig::new(RTT, MSS)

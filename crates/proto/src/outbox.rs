@@ -171,18 +171,44 @@ impl Contents {
     }
 }
 
-/// How often in a row full packets of a subflow were lost.
+/// So many full packets lost in a row show that they are too long.
+const MOST_LOST_FULL: u8 = 3;
+
+/// How full packets of a subflow fare, those that are longer than the smallest packet size. Orders are [`Slot::order`].
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct LostFull {
-    /// Packets longer than the smallest packet size, lost with none of them having come since.
-    pub(crate) in_a_row: u8,
-    /// The [`Slot::order`] of the first of them.
+    /// So many were lost, and none has come that left later.
+    in_a_row: u8,
+    /// The order of the first of them.
     first: u64,
-    /// The highest [`Slot::order`] of those that have come: what left before it and is lost says nothing of sizes.
+    /// The highest order of those that have come: what left before it and is lost says nothing of sizes.
     came: u64,
-    /// Whether a smaller one has come that left after the first of them. One that left before says nothing: a peer that is silent
-    /// for a while has the others, too.
-    pub(crate) small_came: bool,
+    /// The highest order of smaller ones that have come. If it left before those that are lost it proves nothing: the peer may
+    /// only be late.
+    small: u64,
+}
+
+impl LostFull {
+    fn come(&mut self, is_small: bool, order: u64) {
+        if is_small {
+            self.small = self.small.max(order);
+        } else {
+            *self = Self { came: self.came.max(order), small: self.small, ..Self::default() };
+        }
+    }
+
+    /// A full packet is lost, by an answer to a later one: timers prove nothing.
+    fn lose(&mut self, order: u64) {
+        if order > self.came {
+            self.first = if self.in_a_row == 0 { order } else { self.first.min(order) };
+            self.in_a_row = self.in_a_row.saturating_add(1);
+        }
+    }
+
+    /// Whether small packets alone come.
+    pub(crate) fn is_black_hole(&self) -> bool {
+        self.in_a_row >= MOST_LOST_FULL && self.small > self.first
+    }
 }
 
 /// Why a datagram cannot be sent.
@@ -219,6 +245,8 @@ pub(crate) struct Outbox {
     departures: u64,
     /// By subflow.
     lost_full: Vec<LostFull>,
+    /// Whether the packet that is lost next was overtaken, and not taken by a timer.
+    is_proved: bool,
     /// Frames of at most so many bytes fit into a packet of the smallest size.
     small: u32,
     /// Codes packets, if the peer takes blocks.
@@ -249,6 +277,7 @@ impl Outbox {
             contents: Contents::default(),
             departures: 0,
             lost_full: Vec::new(),
+            is_proved: false,
             small,
             coder,
             conditions: Conditions { loss: Frac::ZERO, bdp: 0 },
@@ -508,20 +537,16 @@ impl Outbox {
 
     /// A packet came, or is lost.
     fn is_over(&mut self, handle: Handle, came: bool) {
+        let is_proved = mem::take(&mut self.is_proved);
         let Some(at) = self.contents.release(handle) else { return };
         let slot = &mut self.contents.slots[at];
         let (mut frames, bytes, order, subflow, tag) =
             (mem::take(&mut slot.frames), slot.bytes, slot.order, slot.subflow, slot.tag.take());
         let is_small = bytes <= self.small;
-        let full = self.lost_full(subflow);
-        match (came, is_small) {
-            (true, true) => full.small_came |= full.in_a_row > 0 && order > full.first,
-            (true, false) => *full = LostFull { came: full.came.max(order), ..LostFull::default() },
-            (false, false) if order > full.came => {
-                full.first = if full.in_a_row == 0 { order } else { full.first.min(order) };
-                full.in_a_row = full.in_a_row.saturating_add(1);
-            }
-            (false, _) => {}
+        if came {
+            self.lost_full(subflow).come(is_small, order);
+        } else if !is_small && is_proved {
+            self.lost_full(subflow).lose(order);
         }
         for carried in frames.drain(..) {
             self.settle(carried, came);
@@ -596,6 +621,7 @@ impl Work for Outbox {
     }
 
     fn held_for_lost(&mut self, subflow: u8, number: u64, cause: LossCause) {
+        self.is_proved = cause == LossCause::Reordered;
         self.lost.note(|| LostNote { subflow, number, cause });
     }
 
@@ -608,6 +634,32 @@ impl Work for Outbox {
 mod tests {
     use super::*;
     use crate::side::Side;
+
+    /// Three full packets are lost, and a small one comes that left after the first of them, whichever is known first. One that
+    /// left before proves nothing, nor does anything once a later full one has come.
+    #[test]
+    fn small_packets_alone_prove_a_black_hole() {
+        let mut full = LostFull::default();
+        full.come(true, 4);
+        for order in [5, 6, 7] {
+            full.lose(order);
+        }
+        assert!(!full.is_black_hole());
+        full.come(true, 8);
+        assert!(full.is_black_hole());
+
+        let mut full = LostFull::default();
+        full.come(true, 8);
+        for order in [5, 6, 7] {
+            full.lose(order);
+        }
+        assert!(full.is_black_hole());
+        full.come(false, 7);
+        for order in [3, 4, 6] {
+            full.lose(order);
+        }
+        assert!(!full.is_black_hole());
+    }
     use crate::streams::Limits;
 
     fn outbox() -> Outbox {

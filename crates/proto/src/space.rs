@@ -76,12 +76,13 @@ impl Work for Crypto {
 
     fn take(&mut self, _: u8, _: u32) -> Parcel<Part> {
         let before = self.packet.len();
-        let again = self.lost.pop();
+        // The oldest first: while a peer is silent one packet leaves at a time, and each should have its turn.
+        let again = (!self.lost.is_empty()).then(|| self.lost.remove(0));
         let mut part = again.unwrap_or(Part { offset: self.left as u32, len: (self.said.len() - self.left) as u32 });
         let room = self.most.saturating_sub(before + CRYPTO_HEAD) as u32;
         if part.len > room {
             if again.is_some() {
-                self.lost.push(Part { offset: part.offset + room, len: part.len - room });
+                self.lost.insert(0, Part { offset: part.offset + room, len: part.len - room });
             }
             part.len = room;
         }

@@ -22,11 +22,9 @@ use crate::{ID_LEN, Id};
 const MOST_OWN: usize = 64;
 /// Datagrams that nobody has read count so many bytes together; the next are dropped.
 const MOST_UNREAD: usize = 1 << 20;
-/// So many full packets lost in a row show that they are too long.
-const MOST_LOST_FULL: u8 = 3;
-/// So may as many strikes of a timer in a row.
+/// So many strikes of a timer in a row may show that packets are too long.
 const MOST_STRIKES: u8 = 2;
-/// Strikes show it only after so long: a host that has much to do is silent for hundreds of milliseconds, which is more common than a
+/// They show it only so long after the first of them: a host that has much to do is silent for hundreds of milliseconds, which is more common than a
 /// path that suddenly takes less.
 const BLACK_HOLE_WAIT: Span = Span::from_s(1);
 
@@ -338,10 +336,9 @@ impl Data {
     /// §4.3).
     pub(super) fn look_for_black_hole(&mut self, now: Time, at: usize, subflow: u8) {
         let path = &mut self.paths[at];
-        let &mut LostFull { in_a_row, small_came, .. } = self.channel.work_mut().lost_full(subflow);
-        let only_small_come = in_a_row >= MOST_LOST_FULL && small_came;
-        let nothing_comes =
-            self.channel.strikes(subflow) >= MOST_STRIKES && now.saturating_since(path.acked_at) >= BLACK_HOLE_WAIT;
+        let only_small_come = self.channel.work_mut().lost_full(subflow).is_black_hole();
+        let nothing_comes = self.channel.strikes(subflow) >= MOST_STRIKES
+            && self.channel.struck_at(subflow).is_some_and(|at| now.saturating_since(at) >= BLACK_HOLE_WAIT);
         if (only_small_come || nothing_comes) && path.search.size() > SMALLEST {
             let old = path.search.size();
             path.search.fall(now);
