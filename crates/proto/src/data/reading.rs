@@ -24,8 +24,8 @@ const MOST_OWN: usize = 64;
 const MOST_UNREAD: usize = 1 << 20;
 /// So many strikes of a timer in a row may show that packets are too long.
 const MOST_STRIKES: u8 = 2;
-/// They show it only so long after the first of them: a host that has much to do is silent for hundreds of milliseconds, which is more common than a
-/// path that suddenly takes less.
+/// They show it only so long after the first of them: a host that has much to do is silent for hundreds of milliseconds, which is
+/// more common than a path that suddenly takes less.
 const BLACK_HOLE_WAIT: Span = Span::from_s(1);
 
 impl Data {
