@@ -370,7 +370,7 @@ impl Connection {
                     }
                 }
                 Header::OtherVersion { .. } => break,
-                Header::Short { to } => self.on_short(now, (via, codepoint), to, &mut rest[..len]),
+                Header::Short { to } => self.on_short((now, now), (via, codepoint), to, &mut rest[..len]),
             };
             if let Err(fault) = outcome {
                 self.fail(now, fault);
@@ -451,9 +451,9 @@ impl Connection {
         }
         self.data = Some(data.into());
         self.events.push_back(Event::Connected);
-        for (_, via, codepoint, mut packet) in core::mem::take(&mut self.early).packets {
+        for (came, via, codepoint, mut packet) in core::mem::take(&mut self.early).packets {
             if let Ok(Packet { header: Header::Short { to }, .. }) = Packet::read(&packet) {
-                self.on_short(now, (via, codepoint), to, &mut packet)?;
+                self.on_short((now, came), (via, codepoint), to, &mut packet)?;
             }
         }
         Ok(())
@@ -461,7 +461,7 @@ impl Connection {
 
     fn on_short(
         &mut self,
-        now: Time,
+        (now, came): (Time, Time),
         (via, codepoint): (Via, Codepoint),
         to: Id,
         packet: &mut [u8],
@@ -482,25 +482,28 @@ impl Connection {
         if !is_plain {
             return Err(Fault::new(Code::FRAME, "the reserved bits of a header are not 0"));
         }
-        let arrival = Arrival { now, path, number, codepoint, via, len };
+        let arrival = Arrival { now, came, path, number, codepoint, via, len };
         self.on_opened(arrival, &packet[payload])
     }
 
     fn on_opened(&mut self, arrival: Arrival, payload: &[u8]) -> Result<(), Fault> {
         // All frames are readable, or none is read.
-        let (mut may_wait, mut auth) = (false, None);
+        let (mut waits, mut counts, mut auth) = (false, false, None);
         for frame in Frames::new(payload) {
-            match frame? {
-                Frame::Auth { ticket, proof } => (may_wait, auth) = (true, Some((ticket, proof))),
+            let frame = frame?;
+            counts |= frame.counts();
+            match frame {
+                Frame::Auth { ticket, proof } => auth = Some((ticket, proof)),
                 Frame::Padding(_) | Frame::Ping | Frame::Ack(_) | Frame::Close { .. } => {}
-                _ => may_wait = true,
+                _ => waits = true,
             }
         }
         if let Some((ticket, proof)) = auth {
             self.on_auth(ticket, proof)?;
         }
+        // While one packet waits, none is answered that left after it: the peer would hold the first for lost.
         if let Admission::Waits { held, bytes, .. } = &mut self.admission
-            && may_wait
+            && (waits || counts && !held.is_empty())
         {
             let cost = payload.len() + HELD_COST;
             if *bytes + cost <= MOST_HELD && held.iter().all(|held| held.arrival.number != arrival.number) {

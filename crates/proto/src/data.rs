@@ -88,6 +88,8 @@ pub(crate) enum Outcome {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Arrival {
     pub(crate) now: Time,
+    /// When it came: earlier, if it had to wait.
+    pub(crate) came: Time,
     /// The path that it came on.
     pub(crate) path: u32,
     pub(crate) number: u64,

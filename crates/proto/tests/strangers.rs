@@ -333,6 +333,49 @@ fn who_has_no_ticket_is_refused() {
     }
 }
 
+/// A listener that takes its time to let a caller in answers nothing that left after what waits: the caller's law hears of no loss.
+#[test]
+fn who_waits_to_be_let_in_loses_nothing() {
+    provider::begin(12, 0);
+    for writes_at_once in [false, true] {
+        let (mut listener, mut endpoint) = (endpoint(1, true), endpoint(2, false));
+        let handle = call(&mut endpoint, None);
+        let via = caller(1, 1);
+        let there = meet((&mut endpoint, handle), &mut listener, via, Time::ZERO);
+        let window = endpoint.connection(handle).unwrap().laws().window;
+        let (mut back, mut stream, mut admitted) = (Vec::new(), None, None);
+        for step in 0..200 {
+            let now = Time::from_ms(10 * step);
+            receive(&mut endpoint, now, LISTENER, std::mem::take(&mut back));
+            let connection = endpoint.connection(handle).unwrap();
+            if stream.is_none() && (writes_at_once || admitted.is_some()) {
+                let streams = connection.streams().unwrap();
+                let opened = streams.open(proto::streams::Direction::OneWay).unwrap();
+                streams.write(opened, b"hello").unwrap();
+                streams.finish(opened).unwrap();
+                stream = Some(opened);
+            }
+            // With nothing else to send, it asks whether the listener is there.
+            if step % 10 == 9 {
+                connection.ping();
+            }
+            endpoint.on_timer(now, handle);
+            receive(&mut listener, now, via, sent(&mut endpoint, handle, now));
+            if admitted.is_none() && step == 35 {
+                listener.connection(there).unwrap().admit(now);
+                admitted = Some(now);
+            }
+            listener.on_timer(now, there);
+            back = sent(&mut listener, there, now);
+        }
+        let connection = endpoint.connection(handle).unwrap();
+        assert!(connection.is_delivered(stream.unwrap()));
+        let (stats, laws) = (connection.stats(), connection.laws());
+        assert_eq!((stats.lost, laws.acted.loss_cuts), (stats.spurious, 0), "{stats:?}");
+        assert!(laws.window >= window, "{} of {window}", laws.window);
+    }
+}
+
 /// A caller that says nothing of itself is refused after 10 s, and costs nothing then.
 #[test]
 fn who_says_nothing_is_forgotten() {

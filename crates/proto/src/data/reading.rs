@@ -78,7 +78,7 @@ impl Data {
 
     /// Reads the frames of a packet that opened; each was checked by itself. AUTH is passed over: it was looked at before.
     pub(crate) fn read(&mut self, arrival: Arrival, payload: &[u8]) -> Result<Outcome, Fault> {
-        let Arrival { now, path, number, codepoint, via, len } = arrival;
+        let Arrival { now, came, path, number, codepoint, via, len } = arrival;
         if self.came(&arrival).is_none() {
             return Ok(Outcome::Dropped);
         }
@@ -118,7 +118,7 @@ impl Data {
             path.respond(value, via, len);
         }
         let is_newest = path.arrivals.newest().is_none_or(|newest| newest < number);
-        path.arrivals.on_packet(now, number, codepoint, wants);
+        path.arrivals.on_packet(came, number, codepoint, wants);
         if is_newest && path.via != via {
             self.on_moved(&arrival);
         }
