@@ -15,12 +15,15 @@ fn count() -> u64 {
     std::env::var("SEEDS").ok().and_then(|text| text.parse().ok()).unwrap_or(5_000)
 }
 
+/// Seeds beyond those of a run that once found something: the last path that carried data was retired, because others were open.
+const FOUND: [u64; 1] = [2_051_399];
+
 #[test]
 fn all_comes_in_any_weather() {
     let count = count();
     let first: u64 = std::env::var("FIRST").ok().and_then(|text| text.parse().ok()).unwrap_or(0);
     let mut failed = Vec::new();
-    for seed in first..first + count {
+    for seed in (first..first + count).chain(FOUND) {
         let rebinding = scene(seed).weather.rebinding;
         let run = std::panic::catch_unwind(|| World::new(scene(seed)).run(Time::from_ms(3_600_000)));
         match run {

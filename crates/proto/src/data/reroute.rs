@@ -1,6 +1,6 @@
 //! A path on which nothing comes any more goes elsewhere, as `UnoLB` does it (Bonato et al., "Uno", SC 2025, §4.2, Algorithm 2).
 //!
-//! Of the paths whose timers have struck the one that was silent longest is retired, if others were heard meanwhile; the caller
+//! Of the paths whose timers have struck the one that was silent longest is retired, if another was heard since then; the caller
 //! opens another from another of its ports, and the first path that opens goes on by the law of the one that was retired.
 //! The paper re-routes at a `NACK` or the first timeout. Here the timer must have struck twice: on a long path single packets are
 //! lost by chance, and a queue that fills makes an acknowledgement late.
@@ -48,19 +48,18 @@ impl Data {
         if !self.is_confirmed || !self.may_reroute(now) {
             return Ok(());
         }
-        let (mut silent, mut is_heard) = (None, false);
-        for path in self.paths.iter().filter(|path| path.state == State::Open && path.budget.is_proved()) {
-            let Some(subflow) = path.subflow else { continue };
-            is_heard |= now.saturating_since(path.acked_at) <= self.channel.timeout(subflow);
-            let this = (path.acked_at, path.number);
-            if path.settles_at <= now
-                && self.channel.strikes(subflow) >= STRIKES
-                && silent.is_none_or(|other| this < other)
-            {
-                silent = Some(this);
-            }
+        let is_silent = |path: &&Path| {
+            path.state == State::Open
+                && path.budget.is_proved()
+                && path.settles_at <= now
+                && path.subflow.is_some_and(|subflow| self.channel.strikes(subflow) >= STRIKES)
+        };
+        let silent = self.paths.iter().filter(is_silent).min_by_key(|path| (path.acked_at, path.number));
+        let Some(Path { number, subflow: Some(subflow), .. }) = silent else { return Ok(()) };
+        let (number, since) = (*number, self.channel.struck_at(*subflow).unwrap_or(now));
+        if !self.paths.iter().any(|path| path.acked_at >= since && self.stays(now, path, number)) {
+            return Ok(());
         }
-        let Some((_, number)) = silent.filter(|_| is_heard) else { return Ok(()) };
         if self.side == Side::Caller {
             return self.replace_path(now, number);
         }
@@ -75,12 +74,21 @@ impl Data {
         self.rerouting.last.is_none_or(|last| now.saturating_since(last) > wait)
     }
 
+    /// Whether a path carries data when that of this number has gone: it is another one, the peer will not give it up, and its timer
+    /// has not struck since something came.
+    fn stays(&self, now: Time, path: &Path, without: u32) -> bool {
+        path.number != without
+            && path.state == State::Open
+            && path.budget.is_proved()
+            && path.settles_at <= now
+            && path.subflow.is_some_and(|subflow| self.channel.strikes(subflow) == 0)
+    }
+
     /// The caller leaves a path for one from another port. Nothing happens if another one went a moment ago, or no other is
     /// sure to stay.
     pub(crate) fn replace_path(&mut self, now: Time, number: u32) -> Result<(), Fault> {
         let is_open = |number| self.paths.iter().any(|path| path.number == number && path.state == State::Open);
-        let stays = |path: &Path| path.state == State::Open && path.settles_at <= now;
-        let others = self.paths.iter().any(|path| path.number != number && stays(path));
+        let others = self.paths.iter().any(|path| self.stays(now, path, number));
         if self.side == Side::Listener || !is_open(number) || !others || !self.may_reroute(now) {
             return Ok(());
         }
