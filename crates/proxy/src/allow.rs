@@ -14,7 +14,7 @@ use std::str::FromStr;
 
 use thiserror::Error;
 
-use crate::destination::{Destination, Host};
+use crate::destination::{Destination, Host, shown};
 
 /// Which hosts a rule is about.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -35,10 +35,14 @@ pub struct Rule {
 
 /// A text that is no rule.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
-#[error("`{text}` is no HOST:PORTS, such as files.example.org:873, 10.1.0.0/16:5201-5210, [2001:db8::7]:* or *:443")]
+#[error(
+    "`{text}`: {wrong}; expected HOST:PORTS, such as files.example.org:873, 10.1.0.0/16:5201-5210, [2001:db8::7]:* or *:443"
+)]
 pub struct RuleError {
-    /// The text.
+    /// The text, shortened, and without what a terminal would act on.
     pub text: String,
+    /// Which part of it is wrong.
+    pub wrong: &'static str,
 }
 
 /// All rules of a far end.
@@ -73,20 +77,30 @@ fn bits(address: IpAddr) -> (u128, u8) {
 }
 
 impl Hosts {
-    fn new(text: &str) -> Option<Self> {
+    /// # Errors
+    /// If it is none: what is wrong.
+    fn new(text: &str) -> Result<Self, &'static str> {
+        const NO_HOST: &str = "its host is no name, address or network, and not *";
+        const NO_NETWORK: &str = "its network is no address with a length, at most /32 of IPv4 and /128 of IPv6";
+
         if text == "*" {
-            return Some(Self::All);
+            return Ok(Self::All);
         }
-        let bare = text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(text);
+        let bare = text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
+        // An address of IPv6 without brackets could have its end taken for a port.
+        if bare.is_none() && text.contains(':') {
+            return Err("an address of IPv6 stands in brackets");
+        }
+        let bare = bare.unwrap_or(text);
         if let Some((address, length)) = bare.split_once('/') {
-            let address: IpAddr = address.parse().ok()?;
-            let length = length.parse().ok().filter(|&length| length <= bits(address).1)?;
-            return Some(Self::Network(address, length));
+            let address: IpAddr = address.parse().map_err(|_| NO_NETWORK)?;
+            let length = length.parse().ok().filter(|&length| length <= bits(address).1).ok_or(NO_NETWORK)?;
+            return Ok(Self::Network(address, length));
         }
-        match Host::new(bare.as_bytes()).ok()? {
-            Host::Address(address) => Some(Self::Network(address, bits(address).1)),
-            Host::Name(_) if bare.len() != text.len() => None,
-            Host::Name(name) => Some(Self::Name(name)),
+        match Host::new(bare.as_bytes()).map_err(|_| NO_HOST)? {
+            Host::Address(address) => Ok(Self::Network(address, bits(address).1)),
+            Host::Name(_) if bare.len() != text.len() => Err(NO_HOST),
+            Host::Name(name) => Ok(Self::Name(name)),
         }
     }
 
@@ -108,18 +122,21 @@ impl FromStr for Rule {
 
     fn from_str(text: &str) -> Result<Self, RuleError> {
         let read = || {
-            let (hosts, ports) = text.rsplit_once(':')?;
-            let port = |text: &str| text.parse().ok().filter(|&port: &u16| port != 0);
+            const NO_PORTS: &str = "its ports are no number from 1 to 65535, no range of them, and not *";
+
+            let (hosts, ports) = text.rsplit_once(':').ok_or("it has no ports")?;
+            let port = |text: &str| text.parse().ok().filter(|&port: &u16| port != 0).ok_or(NO_PORTS);
             let ports = match ports.split_once('-') {
                 _ if ports == "*" => (1, u16::MAX),
                 Some((first, last)) => (port(first)?, port(last)?),
                 None => (port(ports)?, port(ports)?),
             };
-            // An address of IPv6 without brackets could have its end taken for a port.
-            let is_clear = !hosts.contains(':') || hosts.starts_with('[');
-            (is_clear && ports.0 <= ports.1).then_some(Self { hosts: Hosts::new(hosts)?, ports })
+            if ports.0 > ports.1 {
+                return Err("its range of ports ends before it begins");
+            }
+            Ok(Self { hosts: Hosts::new(hosts)?, ports })
         };
-        read().ok_or_else(|| RuleError { text: text.chars().filter(|it| !it.is_control()).take(80).collect() })
+        read().map_err(|wrong| RuleError { text: shown(text.as_bytes()), wrong })
     }
 }
 
@@ -252,23 +269,25 @@ mod tests {
         for text in ["*:*", "*:443", "a.example:1-2", "10.0.0.0/8:*", "[2001:db8::/32]:7", "[::1]:7", "192.0.2.1:80"] {
             assert_eq!(text.parse::<Rule>().unwrap().to_string(), text);
         }
-        for text in [
-            "",
-            "a",
-            "a:",
-            "a:0",
-            "a:2-1",
-            "a:x",
-            "10.0.0.0/33:1",
-            "::1:1",
-            "2001:db8::/32:1",
-            "*.example:1",
-            "[a]:1",
-            ":1",
-            "a:1-",
+        for (text, wrong) in [
+            ("", "has no ports"),
+            ("a", "has no ports"),
+            ("a:", "its ports are"),
+            ("a:0", "its ports are"),
+            ("a:x", "its ports are"),
+            ("a:1-", "its ports are"),
+            ("a:2-1", "ends before it begins"),
+            ("10.0.0.0/33:1", "its network is"),
+            ("a/8:1", "its network is"),
+            ("::1:1", "stands in brackets"),
+            ("2001:db8::/32:1", "stands in brackets"),
+            ("*.example:1", "its host is"),
+            ("[a]:1", "its host is"),
+            (":1", "its host is"),
         ] {
             let said = text.parse::<Rule>().unwrap_err().to_string();
-            assert!(said.contains("is no HOST:PORTS, such as"), "{said}");
+            assert!(said.starts_with(&format!("`{text}`: ")) && said.contains(wrong), "{said}");
+            assert!(said.contains("; expected HOST:PORTS, such as"), "{said}");
         }
     }
 

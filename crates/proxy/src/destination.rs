@@ -56,12 +56,9 @@ pub enum DestinationError {
     },
 }
 
-/// A peer's text, for a message: short, and without control characters.
-fn shown(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(&bytes[..bytes.len().min(60)])
-        .chars()
-        .map(|it| if it.is_control() { '?' } else { it })
-        .collect()
+/// Somebody's text, for a message: short, and without what a terminal would act on or would not show.
+pub(crate) fn shown(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(&bytes[..bytes.len().min(60)]).escape_debug().to_string()
 }
 
 impl Host {
@@ -226,8 +223,11 @@ mod tests {
         }
         assert_eq!(Destination::read(&[2]), Err(DestinationError::Kind { kind: 2 }));
         assert!(matches!(Destination::read(&[1, 1, 2, 3, 4, 0, 0]), Err(DestinationError::Port { .. })));
-        let said = Destination::read(b"\x03\x04a\x1b[m\x00\x01").unwrap_err().to_string();
-        assert!(said.starts_with("`a?[m` is no name of a host"), "{said}");
+        for (name, shown) in [("a\x1b[m", "`a\\u{1b}[m`"), ("\u{202e}moc", "`\\u{202e}moc`"), ("ü", "`ü`")] {
+            let text = [&[3, name.len() as u8], name.as_bytes(), &[0, 1]].concat();
+            let said = Destination::read(&text).unwrap_err().to_string();
+            assert!(said.starts_with(&format!("{shown} is no name of a host")), "{said}");
+        }
         assert!(matches!(Destination::read(b"\x03\x00\x00\x01"), Err(DestinationError::Name { .. })));
     }
 

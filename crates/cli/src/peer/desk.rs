@@ -23,24 +23,100 @@ use crate::exit::{Failure, printed, tell};
 const TICKET: Limit = Limit { what: "a file with a ticket", mib: 1 };
 const LONGEST_VALID: Duration = Duration::from_hours(24 * 365);
 
-/// How long a ticket lasts, where that is longer than usual.
-#[derive(Clone, Copy, Default, Debug)]
-pub(crate) struct Lasting<'a> {
-    /// The file in which it is kept from one run to the next. Where there is none it is made.
+/// What a command line says of a listener.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Asked<'a> {
+    /// Where it listens.
+    pub(crate) listen: &'a str,
+    /// Threads over which connections are spread.
+    pub(crate) threads: u8,
+    /// Whether any number of callers are let in, one after the other or together.
+    pub(crate) keep: bool,
+    /// How long a new ticket is valid; none if for ever.
+    pub(crate) valid: Option<&'a str>,
+    /// Addresses for the ticket; none for those that the listener has.
+    pub(crate) addresses: &'a [String],
+    /// Callers' keys, and the option that names them.
+    pub(crate) allow: (&'static str, &'a [String]),
+    /// Whether no caller is asked for a proof.
+    pub(crate) insecure: bool,
+    /// The file in which the ticket is kept from one run to the next. Where there is none it is made.
     pub(crate) file: Option<&'a Path>,
-    /// Whether a new one is valid for ever, whatever `--valid` says.
-    pub(crate) never_ends: bool,
 }
 
-/// Listens at an address. Nobody is let in before there is a [`Desk`].
-///
-/// # Errors
-/// If the address is none, or cannot be used.
-pub(crate) fn listen(address: &str, args: &DeskArgs, end: &End) -> Result<Endpoint, Failure> {
-    let at = addresses("--listen", address)?[0];
-    let mut config = end.config.clone();
-    config.threads = args.threads;
-    Endpoint::listen(at, &config).map_err(|error| Failure::Input(format!("error: cannot listen at {at}: {error}")))
+impl<'a> Asked<'a> {
+    /// A ticket for a run.
+    pub(crate) fn new(listen: &'a str, args: &'a DeskArgs) -> Self {
+        let DeskArgs { keep, ref valid, ref addresses, ref allow, threads } = *args;
+        let (valid, allow) = (Some(&**valid), ("--allow", &**allow));
+        Self { listen, threads, keep, valid, addresses, allow, insecure: false, file: None }
+    }
+}
+
+/// The same, read: nothing has been done yet, and nothing of it is wrong.
+pub(crate) struct Terms<'a> {
+    asked: Asked<'a>,
+    at: SocketAddr,
+    valid: Option<Duration>,
+    allowed: Vec<Fingerprint>,
+    /// Addresses for the ticket, and whether they have a port of their own.
+    named: Vec<(SocketAddr, bool)>,
+}
+
+impl<'a> Terms<'a> {
+    /// # Errors
+    /// If something that is asked for is wrong.
+    pub(crate) fn new(asked: Asked<'a>) -> Result<Self, Failure> {
+        let at = addresses("--listen", asked.listen)?[0];
+        let range = (Duration::from_secs(1), LONGEST_VALID);
+        let valid = asked.valid.map(|text| duration("--valid", text, range)).transpose()?;
+        let (option, keys) = asked.allow;
+        let allowed = keys.iter().map(|text| fingerprint(option, text)).collect::<Result<_, _>>()?;
+        let mut named = Vec::new();
+        for text in asked.addresses {
+            // A name or a number without a port is where this listener is.
+            let has_port = text.parse::<SocketAddr>().is_ok()
+                || text.rsplit_once(':').is_some_and(|(name, _)| !name.contains(':'));
+            named.extend(addresses("--address", text)?.into_iter().map(|it| (it, has_port)));
+        }
+        Ok(Self { asked, at, valid, allowed, named })
+    }
+
+    /// Listens. Nobody is let in before there is a [`Desk`].
+    ///
+    /// # Errors
+    /// If the address cannot be used.
+    pub(crate) fn listen(&self, end: &End) -> Result<Endpoint, Failure> {
+        let mut config = end.config.clone();
+        config.threads = self.asked.threads;
+        let at = self.at;
+        Endpoint::listen(at, &config).map_err(|error| Failure::Input(format!("error: cannot listen at {at}: {error}")))
+    }
+
+    /// The addresses in the ticket of a listener that has this one.
+    fn to_be_named(&self, own: SocketAddr) -> Result<Vec<SocketAddr>, Failure> {
+        let with_port = |&(it, has_port): &(SocketAddr, bool)| {
+            SocketAddr::new(it.ip(), if has_port { it.port() } else { own.port() })
+        };
+        let mut named: Vec<SocketAddr> = self.named.iter().map(with_port).collect();
+        if named.is_empty() {
+            named = if own.ip().is_unspecified() { of_this_machine(own) } else { vec![own] };
+            named.truncate(MOST_ADDRESSES);
+        }
+        let mut known = BTreeSet::new();
+        named.retain(|address| known.insert(*address));
+        match named.len() {
+            1..=MOST_ADDRESSES => Ok(named),
+            0 => Err(Failure::Input(
+                "error: this machine has no address by which others reach it, so there is none for the ticket\nhelp: name one \
+                 with --address"
+                    .to_owned(),
+            )),
+            many => {
+                Err(Failure::Input(format!("error: --address: {many} addresses; a ticket has 1 to {MOST_ADDRESSES}")))
+            }
+        }
+    }
 }
 
 /// Who is let in.
@@ -59,43 +135,30 @@ pub(crate) struct Desk {
 }
 
 impl Desk {
-    /// Prints a ticket for an endpoint that listens ([`listen`]) on standard output. `lets_anyone_in` asks for no proof.
+    /// Prints a ticket for an endpoint that listens ([`Terms::listen`]) on standard output.
     ///
     /// # Errors
-    /// If an argument is wrong, or nobody reads the ticket.
-    pub(crate) fn open(endpoint: &Endpoint, args: &DeskArgs, end: &End, lets_anyone_in: bool) -> Result<Self, Failure> {
-        Self::open_with(endpoint, args, end, (lets_anyone_in, Lasting::default()))
-    }
-
-    /// The same with a ticket that lasts.
-    ///
-    /// # Errors
-    /// As for [`Desk::open`], and if the file cannot be used.
-    pub(crate) fn open_with(
-        endpoint: &Endpoint,
-        args: &DeskArgs,
-        end: &End,
-        (lets_anyone_in, lasting): (bool, Lasting),
-    ) -> Result<Self, Failure> {
-        let valid = duration("--valid", &args.valid, (Duration::from_secs(1), LONGEST_VALID))?;
-        let allowed = args.allow.iter().map(|text| fingerprint("--allow", text)).collect::<Result<_, _>>()?;
-        let kept = lasting.file.map_or(Ok(None), |path| kept(path, end))?;
+    /// If the ticket's file cannot be used, or nobody reads the ticket.
+    pub(crate) fn open(endpoint: &Endpoint, terms: Terms, end: &End) -> Result<Self, Failure> {
+        let file = terms.asked.file;
+        let kept = file.map_or(Ok(None), |path| kept(path, end))?;
         let random_error = |error: std::io::Error| Failure::Run(error.into());
-        let ends = (!lasting.never_ends).then(|| seconds_since_1970().saturating_add(valid.as_secs()));
-        let (addresses, fingerprint) = (to_be_named(endpoint.address(), args)?, end.config.identity.fingerprint());
+        let (addresses, fingerprint) = (terms.to_be_named(endpoint.address())?, end.config.identity.fingerprint());
         let ticket = if let Some(Ticket { id, secret, ends, .. }) = &kept {
             Ticket { addresses, fingerprint, id: *id, secret: secret.clone(), ends: *ends }
         } else {
             let id = random().map_err(random_error)?;
             let secret = Secret::new(random().map_err(random_error)?);
+            let ends = terms.valid.map(|valid| seconds_since_1970().saturating_add(valid.as_secs()));
             Ticket { addresses, fingerprint, id, secret, ends }
         };
-        if let (Some(path), None) = (lasting.file, &kept) {
+        if let (Some(path), None) = (file, &kept) {
             files::create_private(path, format!("{ticket}\n").as_bytes())
                 .map_err(|error| Failure::file("make", path, &error))?;
         }
         let (id, secret, ends) = (ticket.id, ticket.secret.clone(), ticket.ends);
-        let desk = Self { id, secret, ends, allowed, lets_anyone_in, keeps: args.keep, pair: end.pair, is_used: false };
+        let Terms { asked: Asked { insecure: lets_anyone_in, keep: keeps, .. }, allowed, .. } = terms;
+        let desk = Self { id, secret, ends, allowed, lets_anyone_in, keeps, pair: end.pair, is_used: false };
         tell(&introduction(&ticket, endpoint.address(), &desk));
         if !printed(&ticket.to_string())? {
             return Err(Failure::Run(anyhow::anyhow!("nobody reads standard output, where the ticket goes")));
@@ -146,35 +209,6 @@ impl Desk {
             () if self.ends.is_some_and(|ends| ends <= now) => Err("the ticket has ended"),
             () => Ok(()),
         }
-    }
-}
-
-/// The addresses in the ticket.
-fn to_be_named(own: SocketAddr, args: &DeskArgs) -> Result<Vec<SocketAddr>, Failure> {
-    let mut named = Vec::new();
-    for text in &args.addresses {
-        // A name or a number without a port is where this listener is.
-        let has_port =
-            text.parse::<SocketAddr>().is_ok() || text.rsplit_once(':').is_some_and(|(name, _)| !name.contains(':'));
-        let found = addresses("--address", text)?;
-        named.extend(
-            found.into_iter().map(|it| SocketAddr::new(it.ip(), if has_port { it.port() } else { own.port() })),
-        );
-    }
-    if named.is_empty() {
-        named = if own.ip().is_unspecified() { of_this_machine(own) } else { vec![own] };
-        named.truncate(MOST_ADDRESSES);
-    }
-    let mut known = BTreeSet::new();
-    named.retain(|address| known.insert(*address));
-    match named.len() {
-        1..=MOST_ADDRESSES => Ok(named),
-        0 => Err(Failure::Input(
-            "error: this machine has no address by which others reach it, so there is none for the ticket\nhelp: name one with \
-             --address"
-                .to_owned(),
-        )),
-        many => Err(Failure::Input(format!("error: --address: {many} addresses; a ticket has 1 to {MOST_ADDRESSES}"))),
     }
 }
 

@@ -159,6 +159,9 @@ fn what_cannot_be_sent_is_a_slip_of_the_command_line() {
     run("recv no/such --listen 127.0.0.1:0").fails(2, &["error: cannot make `no/such`: No such file"]);
     run("recv a/x --listen 127.0.0.1:0").fails(2, &["error: cannot use `a/x`: it is no directory"]);
     run("recv unheard --listen 192.0.2.1:0").fails(2, &["cannot listen at 192.0.2.1:0"]);
+    run("recv unheard --valid soon").fails(2, &["error: --valid soon: expected 1 s to"]);
+    run("recv unheard --allow x").fails(2, &["error: --allow x: a fingerprint is"]);
+    run("recv unheard --address a:b:c").fails(2, &["error: --address `a:b:c`: expected an address such as"]);
     assert!(!scratch.path("unheard").exists(), "a directory where nobody can be heard");
     run("recv in --threads 0").fails(2, &["'0' for '--threads <N>': 0 is not in 1..=64"]);
     let receiver = Receiver::new(&scratch, "");

@@ -12,7 +12,7 @@ use super::test::{Outcome, of_listener};
 use crate::args::PerfArgs;
 use crate::exit::{Failure, tell};
 use crate::interrupt::{interrupted, listen as listen_for_interrupts};
-use crate::peer::desk::{Desk, listen as listen_at};
+use crate::peer::desk::{Asked, Desk, Terms};
 use crate::peer::end::{End, LONGEST_PACKET, MOST_PATHS, Room};
 use crate::peer::patience::{explained, wait_for};
 use crate::peer::quantity::{amount, rate};
@@ -26,11 +26,12 @@ const MOST_TESTS: usize = 64;
 type Tested = Result<String, Trouble>;
 
 pub(super) fn listen(address: &str, args: &PerfArgs) -> Result<(), Failure> {
+    let terms = Terms::new(Asked { insecure: args.call.insecure, ..Asked::new(address, &args.desk) })?;
     let room = Room { paths: MOST_PATHS, packet: LONGEST_PACKET, both_ways: 1, one_way: MOST_STREAMS.into() };
     let end = End::new(&args.end, PERF, room)?;
     listen_for_interrupts();
-    let endpoint = listen_at(address, &args.desk, &end)?;
-    let mut desk = Desk::open(&endpoint, &args.desk, &end, args.call.insecure)?;
+    let endpoint = terms.listen(&end)?;
+    let mut desk = Desk::open(&endpoint, terms, &end)?;
     let done = serve(&endpoint, &end, &mut desk);
     endpoint.end(Code::NONE, if interrupted() { "the listener was interrupted" } else { "" });
     done

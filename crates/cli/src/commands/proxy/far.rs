@@ -10,10 +10,9 @@ use transport::Endpoint;
 
 use super::told::Told;
 use super::{LOOK, run, with_room};
-use crate::args::{DeskArgs, FarArgs};
+use crate::args::FarArgs;
 use crate::exit::{Failure, tell};
-use crate::peer::access::fingerprint;
-use crate::peer::desk::{Desk, Lasting, listen};
+use crate::peer::desk::{Asked, Desk, Terms};
 use crate::peer::end::{End, LONGEST_PACKET, MOST_PATHS, Room};
 use crate::peer::service::PROXY;
 
@@ -23,22 +22,21 @@ const MOST_CALLERS: usize = 32;
 pub(super) fn far(args: &FarArgs) -> Result<(), Failure> {
     let rules: Result<Vec<Rule>, _> = args.allow.iter().map(|text| text.parse()).collect();
     let rules = rules.map_err(|error| Failure::Input(format!("error: --allow {error}")))?;
-    for text in &args.allow_caller {
-        fingerprint("--allow-caller", text)?;
-    }
-    let desk = DeskArgs {
-        keep: true,
-        valid: args.valid.clone().unwrap_or_else(|| "1d".to_owned()),
-        addresses: args.addresses.clone(),
-        allow: args.allow_caller.clone(),
+    let terms = Terms::new(Asked {
+        listen: &args.listen,
         threads: args.threads,
-    };
+        keep: true,
+        valid: args.valid.as_deref(),
+        addresses: &args.addresses,
+        allow: ("--allow-caller", &args.allow_caller),
+        insecure: args.insecure,
+        file: args.ticket.as_deref(),
+    })?;
     let room = Room { paths: MOST_PATHS, packet: LONGEST_PACKET, both_ways: MOST_FLOWS as u64, one_way: 0 };
     let mut end = End::new(&args.end, PROXY, room)?;
     with_room(&mut end.config.settings);
-    let lasting = Lasting { file: args.ticket.as_deref(), never_ends: args.valid.is_none() };
-    let endpoint = listen(&args.listen, &desk, &end)?;
-    let mut desk = Desk::open_with(&endpoint, &desk, &end, (args.insecure, lasting))?;
+    let endpoint = terms.listen(&end)?;
+    let mut desk = Desk::open(&endpoint, terms, &end)?;
     if rules.is_empty() {
         tell("warning: without --allow HOST:PORTS this end connects to nothing");
     }

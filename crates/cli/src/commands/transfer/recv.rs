@@ -12,7 +12,7 @@ use crate::args::RecvArgs;
 use crate::exit::{Failure, print, tell, tell_of_lock};
 use crate::interrupt::{interrupted, listen as listen_for_interrupts};
 use crate::peer::descriptors::open_more_files;
-use crate::peer::desk::{Desk, listen};
+use crate::peer::desk::{Asked, Desk, Terms};
 use crate::peer::end::{End, LONGEST_PACKET, MOST_PATHS, Room};
 use crate::peer::patience::{explained, wait_for};
 use crate::peer::service::FILES;
@@ -22,16 +22,17 @@ use crate::peer::trouble::Trouble;
 const GOES_ON: &str = "what came whole is kept: when the sender sends the same again, it goes on there";
 
 pub(crate) fn recv(args: &RecvArgs) -> Result<(), Failure> {
+    let terms = Terms::new(Asked::new(&args.listen, &args.desk))?;
     let room = Room { paths: MOST_PATHS, packet: LONGEST_PACKET, both_ways: 1, one_way: transfer::MOST_LANES.into() };
     let end = End::new(&args.end, FILES, room)?;
     // First: where nobody can be heard, no directory is made.
-    let endpoint = listen(&args.listen, &args.desk, &end)?;
+    let endpoint = terms.listen(&end)?;
     let folder = Folder::take(&args.directory, &format!("narrows recv {}", args.directory.display()))
         .map_err(|error| unusable(&error))?;
     tell_of_lock(folder.path(), folder.lock());
     open_more_files();
     listen_for_interrupts();
-    let mut desk = Desk::open(&endpoint, &args.desk, &end, false)?;
+    let mut desk = Desk::open(&endpoint, terms, &end)?;
     let done = serve(&endpoint, &mut desk, &folder, args);
     endpoint.end(Code::NONE, if interrupted() { "the receiver was interrupted" } else { "" });
     done
