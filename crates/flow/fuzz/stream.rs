@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use flow::{Parcel, Work};
+use flow::{Parcel, Why, Work};
 
 /// A part of a stream.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -103,7 +103,7 @@ impl Work for Stream {
         self.acked.add(content);
     }
 
-    fn lost(&mut self, content: Part) {
+    fn lost(&mut self, content: Part, _: Why) {
         if content.len > 0 && !self.acked.has(content) {
             self.lost.push_back(content);
         }

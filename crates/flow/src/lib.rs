@@ -38,7 +38,7 @@ mod usage;
 pub use acks::{AckError, Acks, EcnCounts, MOST_PACKET_NUMBERS, MOST_RANGES, MOST_TIMES};
 pub use arrivals::{Answering, Arrivals, Codepoint};
 pub use blocks::{Blocks, Code, MOST_PACKETS};
-pub use channel::{Acked, Channel, ChannelConfig, ChannelStats, Departed, MOST_OUTSTANDING, Parcel, Work};
+pub use channel::{Acked, Channel, ChannelConfig, ChannelStats, Departed, MOST_OUTSTANDING, Parcel, Why, Work};
 pub use control::SendState;
 pub use edge::{Edge, EdgeConfig, Reading};
 pub use hold::{Handover, Hold};

@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use flow::{
     AckError, Acked, Acks, Channel, ChannelConfig, Departed, EcnCounts, LossTimer, MOST_OUTSTANDING, Parcel, Range,
-    SendState, UsageRules, Validation, Work,
+    SendState, UsageRules, Validation, Why, Work,
 };
 use laws::{Ack, Acted, ControlLaw, Loss, LossCause, Notification, Permit, on_ramp};
 use units::{Bytes, Rate, Span, Time};
@@ -808,7 +808,7 @@ impl Work for NoRepair {
 
     fn acked(&mut self, (): ()) {}
 
-    fn lost(&mut self, (): ()) {}
+    fn lost(&mut self, (): (), _: Why) {}
 
     fn probe(&mut self) {
         self.probes += 1;

@@ -7,7 +7,7 @@ use std::rc::Rc;
 
 use flow::{
     AckHeader, Answering, Arrivals, Channel, ChannelConfig, Codepoint, FlowConfig, LossTimer, Parcel, Receiver,
-    Recovery, SendState, Sender, TcpConfig, Timing, UsageRules, Validation, Work,
+    Recovery, SendState, Sender, TcpConfig, Timing, UsageRules, Validation, Why, Work,
 };
 use laws::catalog::{self, Kind};
 use laws::{Ack, Acted, ControlLaw, Cookie, Law, Loss, Notification, Path, Permit, Sent};
@@ -107,7 +107,7 @@ impl Work for Message {
         self.acked.insert(content);
     }
 
-    fn lost(&mut self, content: u32) {
+    fn lost(&mut self, content: u32, _: Why) {
         self.lost.push_back(content);
     }
 }

@@ -5,7 +5,7 @@ mod reading;
 mod reroute;
 mod writing;
 
-use alloc::collections::{BTreeMap, VecDeque};
+use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use core::mem;
 
@@ -15,6 +15,7 @@ use units::{Bytes, Span, Time};
 
 use crate::blocks::{Coder, Coding, Rebuilding};
 use crate::closed::Fault;
+use crate::datagrams::Datagrams;
 use crate::keys::DataKeys;
 use crate::observe::{self, Event, KeyCause, LostNote, Metrics, PathChange, Watch};
 use crate::outbox::{DATAGRAM_HEAD, DatagramError, OVERHEAD, Outbox};
@@ -34,8 +35,6 @@ use reroute::Rerouting;
 const SKIP_EVERY: u64 = 1_024;
 /// Bytes of frames in a packet of the smallest size.
 const SMALLEST_MSS: u32 = SMALLEST as u32 - OVERHEAD as u32;
-/// What a datagram that nobody has read counts beside its length.
-const DATAGRAM_COST: usize = 64;
 /// The last answer of a burst with losses leaves twice, this part of a round trip apart: losses that come together are over by
 /// then, and its sender has not timed out.
 const ECHOES: u32 = 8;
@@ -126,9 +125,8 @@ pub(crate) struct Data {
     chance: u64,
     /// When a packet may leave that pacing holds back.
     wake: Time,
-    /// Datagrams that nobody has read, and what they count.
-    datagrams: VecDeque<Vec<u8>>,
-    datagram_bytes: usize,
+    /// Datagrams that nobody has read.
+    datagrams: Datagrams,
     news: Vec<News>,
     ranges: Vec<Range>,
     times: Vec<(u64, Time)>,
@@ -212,8 +210,7 @@ impl Data {
             began: now,
             chance,
             wake: Time::NEVER,
-            datagrams: VecDeque::new(),
-            datagram_bytes: 0,
+            datagrams: Datagrams::default(),
             news: Vec::new(),
             ranges: Vec::new(),
             times: Vec::new(),
@@ -282,9 +279,7 @@ impl Data {
 
     /// The next datagram that came.
     pub(crate) fn next_datagram(&mut self) -> Option<Vec<u8>> {
-        let datagram = self.datagrams.pop_front()?;
-        self.datagram_bytes -= datagram.len() + DATAGRAM_COST;
-        Some(datagram)
+        self.datagrams.pop()
     }
 
     pub(crate) fn paths(&self) -> &[Path] {

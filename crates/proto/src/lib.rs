@@ -23,10 +23,12 @@
 extern crate alloc;
 
 mod assembler;
+mod black_hole;
 pub mod blocks;
 pub mod closed;
 pub mod connection;
 mod data;
+mod datagrams;
 pub mod endpoint;
 pub mod frame;
 mod handshake;

@@ -4,11 +4,13 @@ use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::vec::Vec;
 use core::mem;
 
-use flow::{Parcel, Work};
+use flow::{Parcel, Why, Work};
 use laws::LossCause;
 use units::{Frac, Time};
 
+use crate::black_hole::LostFull;
 use crate::blocks::{Coder, Conditions, LENGTH_BYTES, Offer, Pending, Resend, Tag};
+use crate::datagrams::Datagrams;
 use crate::frame::Frame;
 use crate::header::SHORTEST_PACKET;
 use crate::keys::SEAL_LEN;
@@ -25,8 +27,6 @@ pub(crate) const HEAD_LEN: usize = 1 + ID_LEN + NUMBER_LEN;
 pub(crate) const OVERHEAD: usize = HEAD_LEN + SEAL_LEN;
 /// The least bytes of frames.
 const SHORTEST_FRAMES: usize = SHORTEST_PACKET - OVERHEAD;
-/// Bytes of datagrams that may wait to be sent: as many as leave in a millisecond at 8 Gb/s.
-const MOST_DATAGRAM_BYTES: usize = 1 << 20;
 /// What stands before a datagram in a packet of its own.
 pub(crate) const DATAGRAM_HEAD: usize = 1;
 /// The longest of [`Own`]'s frames: AUTH.
@@ -116,6 +116,15 @@ impl Handle {
     }
 }
 
+/// What became of a packet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Fate {
+    Came,
+    /// A later one came before it.
+    Overtaken,
+    Unknown,
+}
+
 /// What a packet carried, or one symbol of a block.
 #[derive(Default, Debug)]
 struct Slot {
@@ -171,46 +180,6 @@ impl Contents {
     }
 }
 
-/// So many full packets lost in a row show that they are too long.
-const MOST_LOST_FULL: u8 = 3;
-
-/// How full packets of a subflow fare, those that are longer than the smallest packet size. Orders are [`Slot::order`].
-#[derive(Clone, Copy, Default, Debug)]
-pub(crate) struct LostFull {
-    /// So many were lost, and none has come that left later.
-    in_a_row: u8,
-    /// The order of the first of them.
-    first: u64,
-    /// The highest order of those that have come: what left before it and is lost says nothing of sizes.
-    came: u64,
-    /// The highest order of smaller ones that have come. If it left before those that are lost it proves nothing: the peer may
-    /// only be late.
-    small: u64,
-}
-
-impl LostFull {
-    fn come(&mut self, is_small: bool, order: u64) {
-        if is_small {
-            self.small = self.small.max(order);
-        } else {
-            *self = Self { came: self.came.max(order), small: self.small, ..Self::default() };
-        }
-    }
-
-    /// A full packet is lost, by an answer to a later one: timers prove nothing.
-    fn lose(&mut self, order: u64) {
-        if order > self.came {
-            self.first = if self.in_a_row == 0 { order } else { self.first.min(order) };
-            self.in_a_row = self.in_a_row.saturating_add(1);
-        }
-    }
-
-    /// Whether small packets alone come.
-    pub(crate) fn is_black_hole(&self) -> bool {
-        self.in_a_row >= MOST_LOST_FULL && self.small > self.first
-    }
-}
-
 /// Why a datagram cannot be sent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum DatagramError {
@@ -238,15 +207,12 @@ pub(crate) struct Outbox {
     pub(crate) given: BTreeMap<u32, (Id, [u8; TOKEN_LEN])>,
     /// Blocks of which was said that they are whole, since that was last said again.
     wholes: VecDeque<(u64, u64)>,
-    datagrams: VecDeque<Vec<u8>>,
-    datagram_bytes: usize,
+    datagrams: Datagrams,
     contents: Contents,
     /// Packets that left.
     departures: u64,
     /// By subflow.
     lost_full: Vec<LostFull>,
-    /// Whether the packet that is lost next was overtaken, and not taken by a timer.
-    is_proved: bool,
     /// Frames of at most so many bytes fit into a packet of the smallest size.
     small: u32,
     /// Codes packets, if the peer takes blocks.
@@ -272,12 +238,10 @@ impl Outbox {
             auth: ([0; 8], [0; 32]),
             given: BTreeMap::new(),
             wholes: VecDeque::new(),
-            datagrams: VecDeque::new(),
-            datagram_bytes: 0,
+            datagrams: Datagrams::default(),
             contents: Contents::default(),
             departures: 0,
             lost_full: Vec::new(),
-            is_proved: false,
             small,
             coder,
             conditions: Conditions { loss: Frac::ZERO, bdp: 0 },
@@ -323,12 +287,7 @@ impl Outbox {
         if data.len() > most {
             return Err(DatagramError::TooLong { len: data.len(), most });
         }
-        if self.datagram_bytes + data.len() > MOST_DATAGRAM_BYTES {
-            return Err(DatagramError::Full);
-        }
-        self.datagram_bytes += data.len();
-        self.datagrams.push_back(data.to_vec());
-        Ok(())
+        if self.datagrams.push(data) { Ok(()) } else { Err(DatagramError::Full) }
     }
 
     /// How full packets of a subflow fare.
@@ -498,6 +457,10 @@ impl Outbox {
             self.streams.put_control(control, &mut self.packet);
             carried.push(Carried::Control(control));
         }
+        // A path takes shorter packets than when it was given: nothing would ever carry it.
+        while self.datagrams.front().is_some_and(|datagram| DATAGRAM_HEAD + datagram.len() > self.least_mss as usize) {
+            self.datagrams.pop();
+        }
         if let Some(datagram) = self.datagrams.front()
             && datagram.len() < room(&self.packet)
         {
@@ -507,8 +470,7 @@ impl Outbox {
                 Frame::Padding(missing).put(&mut self.packet);
             }
             Frame::Datagram(datagram).put(&mut self.packet);
-            self.datagram_bytes -= datagram.len();
-            self.datagrams.pop_front();
+            self.datagrams.pop();
             return (None, false);
         }
         let only_streams = carried.is_empty();
@@ -535,18 +497,18 @@ impl Outbox {
         }
     }
 
-    /// A packet came, or is lost.
-    fn is_over(&mut self, handle: Handle, came: bool) {
-        let is_proved = mem::take(&mut self.is_proved);
+    /// A packet came, or its content is given back.
+    fn is_over(&mut self, handle: Handle, fate: Fate) {
+        let came = fate == Fate::Came;
         let Some(at) = self.contents.release(handle) else { return };
         let slot = &mut self.contents.slots[at];
         let (mut frames, bytes, order, subflow, tag) =
             (mem::take(&mut slot.frames), slot.bytes, slot.order, slot.subflow, slot.tag.take());
         let is_small = bytes <= self.small;
-        if came {
-            self.lost_full(subflow).come(is_small, order);
-        } else if !is_small && is_proved {
-            self.lost_full(subflow).lose(order);
+        match fate {
+            Fate::Came => self.lost_full(subflow).come(is_small, order),
+            Fate::Overtaken if !is_small => self.lost_full(subflow).lose(order),
+            Fate::Overtaken | Fate::Unknown => {}
         }
         for carried in frames.drain(..) {
             self.settle(carried, came);
@@ -613,16 +575,15 @@ impl Work for Outbox {
     }
 
     fn acked(&mut self, handle: Handle) {
-        self.is_over(handle, true);
+        self.is_over(handle, Fate::Came);
     }
 
-    fn lost(&mut self, handle: Handle) {
-        self.is_over(handle, false);
-    }
-
-    fn held_for_lost(&mut self, subflow: u8, number: u64, cause: LossCause) {
-        self.is_proved = cause == LossCause::Reordered;
-        self.lost.note(|| LostNote { subflow, number, cause });
+    fn lost(&mut self, handle: Handle, why: Why) {
+        if let Why::Lost { subflow, number, cause } = why {
+            self.lost.note(|| LostNote { subflow, number, cause });
+        }
+        let is_proved = matches!(why, Why::Lost { cause: LossCause::Reordered, .. });
+        self.is_over(handle, if is_proved { Fate::Overtaken } else { Fate::Unknown });
     }
 
     fn probe(&mut self) {
@@ -634,37 +595,24 @@ impl Work for Outbox {
 mod tests {
     use super::*;
     use crate::side::Side;
-
-    /// Three full packets are lost, and a small one comes that left after the first of them, whichever is known first. One that
-    /// left before proves nothing, nor does anything once a later full one has come.
-    #[test]
-    fn small_packets_alone_prove_a_black_hole() {
-        let mut full = LostFull::default();
-        full.come(true, 4);
-        for order in [5, 6, 7] {
-            full.lose(order);
-        }
-        assert!(!full.is_black_hole());
-        full.come(true, 8);
-        assert!(full.is_black_hole());
-
-        let mut full = LostFull::default();
-        full.come(true, 8);
-        for order in [5, 6, 7] {
-            full.lose(order);
-        }
-        assert!(full.is_black_hole());
-        full.come(false, 7);
-        for order in [3, 4, 6] {
-            full.lose(order);
-        }
-        assert!(!full.is_black_hole());
-    }
     use crate::streams::Limits;
 
     fn outbox() -> Outbox {
         let limits = Limits { max_data: 1, max_stream_data: 1, max_streams_bidi: 1, max_streams_uni: 1 };
         Outbox::new(Streams::new(Side::Caller, limits, 1), None, 1)
+    }
+
+    /// A path takes shorter packets than when a datagram was given: that one is lost, and the next one leaves.
+    #[test]
+    fn a_datagram_that_no_packet_carries_holds_up_no_other() {
+        let mut outbox = outbox();
+        for len in [1_000, 100] {
+            outbox.push_datagram(&alloc::vec![7; len], 1_000).unwrap();
+        }
+        outbox.least_mss = 500;
+        let parcel = outbox.take(0, 500);
+        assert!(outbox.packet.ends_with(&[7; 100]) && parcel.bytes < 200, "{parcel:?}");
+        assert_eq!(outbox.next_bytes(500), None);
     }
 
     /// What waits, as a packet takes it.

@@ -2,8 +2,8 @@
 
 use alloc::vec::Vec;
 
-use flow::{Answering, Arrivals, Channel, ChannelConfig, Parcel, SendState, UsageRules, Work};
-use laws::{Fixed, Law, LossCause, Path, fixed};
+use flow::{Answering, Arrivals, Channel, ChannelConfig, Parcel, SendState, UsageRules, Why, Work};
+use laws::{Fixed, Law, Path, fixed};
 use units::{Bytes, Rate, Span, Time};
 
 use crate::assembler::Assembler;
@@ -101,11 +101,10 @@ impl Work for Crypto {
         self.lost.retain(|&lost| lost != part);
     }
 
-    fn held_for_lost(&mut self, subflow: u8, number: u64, cause: LossCause) {
-        self.held_for_lost.note(|| LostNote { subflow, number, cause });
-    }
-
-    fn lost(&mut self, part: Part) {
+    fn lost(&mut self, part: Part, why: Why) {
+        if let Why::Lost { subflow, number, cause } = why {
+            self.held_for_lost.note(|| LostNote { subflow, number, cause });
+        }
         if part.len == 0 {
             self.ping = true;
         } else if !self.lost.contains(&part) {

@@ -6,19 +6,29 @@ use laws::Law;
 use units::{Span, Time, mix64};
 
 use super::{Arrival, Data, News, SKIP_EVERY, SMALLEST_MSS, make_law};
+use crate::black_hole::LostFull;
 use crate::closed::{Code, Fault};
 use crate::observe::{Event, PathChange};
-use crate::outbox::{LostFull, Own};
+use crate::outbox::Own;
 use crate::path::{Budget, Challenge, Path, State};
-use crate::search::Search;
+use crate::search::{SMALLEST, Search};
 use crate::side::Side;
 use crate::via::Via;
 use crate::{Id, TOKEN_LEN};
 
 /// Frames of the connection itself that may wait because of what a peer asks for: two for each path that there may be, twice.
 const MOST_WAITING: usize = 256;
+/// So many strikes of a timer in a row may show that packets are too long.
+const MOST_STRIKES: u8 = 2;
+/// They show it only so long after the first of them: a host that has much to do is silent for hundreds of milliseconds, which is
+/// more common than a path that suddenly takes less.
+const BLACK_HOLE_WAIT: Span = Span::from_s(1);
 
 impl Data {
+    pub(super) fn path_mut(&mut self, number: u32) -> Option<&mut Path> {
+        self.paths.iter_mut().find(|path| path.number == number)
+    }
+
     /// Tells whoever watches what becomes of a path.
     pub(super) fn tell_of_path(&self, now: Time, at: usize, change: PathChange) {
         let Path { number, via, .. } = self.paths[at];
@@ -254,6 +264,22 @@ impl Data {
         self.tell_of_path(now, at, change);
         self.tell_of_size(now, at, old);
         self.tell_metrics(now, at, None);
+    }
+
+    /// Where only the long packets of a path are lost, or nothing comes any more, they may be too long for it now (RFC 8899
+    /// §4.3).
+    pub(super) fn look_for_black_hole(&mut self, now: Time, at: usize, subflow: u8) {
+        let path = &mut self.paths[at];
+        let only_small_come = self.channel.work_mut().lost_full(subflow).is_black_hole();
+        let nothing_comes = self.channel.strikes(subflow) >= MOST_STRIKES
+            && self.channel.struck_at(subflow).is_some_and(|at| now.saturating_since(at) >= BLACK_HOLE_WAIT);
+        if (only_small_come || nothing_comes) && path.search.size() > SMALLEST {
+            let old = path.search.size();
+            path.search.fall(now);
+            *self.channel.work_mut().lost_full(subflow) = LostFull::default();
+            self.channel.set_mss(subflow, SMALLEST_MSS);
+            self.tell_of_size(now, at, old);
+        }
     }
 
     /// A packet came from another address than those before, with the highest number of its path.

@@ -4,29 +4,18 @@ use flow::{AckError, Acks};
 use laws::Notification;
 use units::{Frac, Span, Time};
 
-use super::{Arrival, DATAGRAM_COST, Data, LATENESS, LEAST_SEND_BUFFER, News, Outcome, SMALLEST_MSS};
+use super::{Arrival, Data, LATENESS, LEAST_SEND_BUFFER, News, Outcome};
 use crate::blocks::{BlockError, Coder, Conditions};
 use crate::closed::{Code, Fault};
 use crate::frame::{Ack, Frame, Frames};
 use crate::keys::{MOST_FAILURES, Opened};
 use crate::observe::{self, Event, KeyCause};
-use crate::outbox::{LostFull, OVERHEAD, Own};
-use crate::path::{Path, State, Told};
-use crate::search::SMALLEST;
+use crate::outbox::OVERHEAD;
+use crate::path::{State, Told};
 use crate::side::Side;
 use crate::streams::Taken;
 use crate::via::Via;
 use crate::{ID_LEN, Id};
-
-/// Frames of the connection itself that wait; blocks keep theirs beyond.
-const MOST_OWN: usize = 64;
-/// Datagrams that nobody has read count so many bytes together; the next are dropped.
-const MOST_UNREAD: usize = 1 << 20;
-/// So many strikes of a timer in a row may show that packets are too long.
-const MOST_STRIKES: u8 = 2;
-/// They show it only so long after the first of them: a host that has much to do is silent for hundreds of milliseconds, which is
-/// more common than a path that suddenly takes less.
-const BLACK_HOLE_WAIT: Span = Span::from_s(1);
 
 impl Data {
     /// Opens a packet with a short header. Gives the number of its path, and where its frames are; none if it does not open.
@@ -70,10 +59,6 @@ impl Data {
             self.watch.tell(now, || Event::Keys { space, updates, cause });
             self.paths.iter_mut().for_each(|path| path.phase_from = path.next);
         }
-    }
-
-    pub(super) fn path_mut(&mut self, number: u32) -> Option<&mut Path> {
-        self.paths.iter_mut().find(|path| path.number == number)
     }
 
     /// Reads the frames of a packet that opened; each was checked by itself. AUTH is passed over: it was looked at before.
@@ -210,31 +195,12 @@ impl Data {
         Ok(())
     }
 
-    /// What blocks have to say is to be sent, unless much waits already: what they have not said they keep, in bounded memory.
-    pub(super) fn speak_of_blocks(&mut self) {
-        let outbox = self.channel.work_mut();
-        while let Some(rebuilding) = &mut self.rebuilding
-            && outbox.waiting() < MOST_OWN
-        {
-            if let Some((first, count)) = rebuilding.next_whole() {
-                outbox.say_whole(first, count);
-            } else if let Some((block, missing)) = rebuilding.next_nack() {
-                outbox.push(Own::Nack { block, missing });
-            } else {
-                return;
-            }
-        }
-    }
-
     fn on_datagram(&mut self, data: &[u8]) -> Result<(), Fault> {
         if data.len() > self.shared.settings.max_datagram.into() {
             return Err(Fault::new(Code::FLOW, "a datagram that is longer than was allowed"));
         }
-        let cost = data.len() + DATAGRAM_COST;
-        if self.datagram_bytes + cost <= MOST_UNREAD {
-            self.datagram_bytes += cost;
-            self.datagrams.push_back(data.to_vec());
-        }
+        // Where there is no room it is lost, as on the way.
+        self.datagrams.push(data);
         Ok(())
     }
 
@@ -329,22 +295,6 @@ impl Data {
             coder.set_timing(slowest.times(2) + ack_delay.times(2) + LATENESS, slowest);
             let lost = stats.lost.saturating_sub(stats.spurious).min(stats.packets_sent);
             outbox.conditions = Conditions { loss: Frac::ratio(lost, stats.packets_sent.max(1)), bdp: bdp.get() };
-        }
-    }
-
-    /// Where only the long packets of a path are lost, or nothing comes any more, they may be too long for it now (RFC 8899
-    /// §4.3).
-    pub(super) fn look_for_black_hole(&mut self, now: Time, at: usize, subflow: u8) {
-        let path = &mut self.paths[at];
-        let only_small_come = self.channel.work_mut().lost_full(subflow).is_black_hole();
-        let nothing_comes = self.channel.strikes(subflow) >= MOST_STRIKES
-            && self.channel.struck_at(subflow).is_some_and(|at| now.saturating_since(at) >= BLACK_HOLE_WAIT);
-        if (only_small_come || nothing_comes) && path.search.size() > SMALLEST {
-            let old = path.search.size();
-            path.search.fall(now);
-            *self.channel.work_mut().lost_full(subflow) = LostFull::default();
-            self.channel.set_mss(subflow, SMALLEST_MSS);
-            self.tell_of_size(now, at, old);
         }
     }
 }

@@ -40,7 +40,26 @@ struct Written {
     in_flight: bool,
 }
 
+/// Frames of the connection itself that wait; blocks keep theirs beyond.
+const MOST_OWN: usize = 64;
+
 impl Data {
+    /// What blocks have to say is to be sent, unless much waits already: what they have not said they keep, in bounded memory.
+    pub(super) fn speak_of_blocks(&mut self) {
+        let outbox = self.channel.work_mut();
+        while let Some(rebuilding) = &mut self.rebuilding
+            && outbox.waiting() < MOST_OWN
+        {
+            if let Some((first, count)) = rebuilding.next_whole() {
+                outbox.say_whole(first, count);
+            } else if let Some((block, missing)) = rebuilding.next_nack() {
+                outbox.push(Own::Nack { block, missing });
+            } else {
+                return;
+            }
+        }
+    }
+
     /// Appends packets of one size, the last one may be shorter, for one datagram each. Gives where they go and that size.
     pub(crate) fn write(&mut self, now: Time, most: usize, out: &mut Vec<u8>) -> Result<Option<(Sent, usize)>, Fault> {
         if self.keys.wants_update() {

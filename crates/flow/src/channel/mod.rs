@@ -8,72 +8,30 @@
 //!
 //! What is in flight, lost and permitted is decided by the parts that the simulator's [`crate::Sender`] has, too.
 
+mod config;
+mod governor;
+mod lane;
+mod strikes;
+mod work;
+
 use alloc::vec;
 use alloc::vec::Vec;
 
-use laws::{Acted, ControlLaw, Loss, LossCause, Notification, Permit, marked_share, on_ramp};
+use laws::{Acted, ControlLaw, Loss, LossCause, Notification, Permit, marked_share};
 use units::{Bytes, Span, Time};
 
-use crate::acks::{AckError, Acks, Heard, MOST_PACKET_NUMBERS};
+pub use config::{ChannelConfig, MOST_OUTSTANDING};
+use governor::{Governor, Limit};
+use lane::Lane;
+use strikes::{Silence, Strikes};
+pub use work::{Parcel, Why, Work};
+
+use crate::acks::{AckError, Acks};
 use crate::control::{Control, SendState};
-use crate::outstanding::{Answers, Batch, LossTimer, Outstanding, Timing};
-use crate::pacer::Pacing;
+use crate::outstanding::{Answers, Batch, LossTimer, Outstanding};
 use crate::ramp::Ramp;
 use crate::records::{Departure, Record, State};
 use crate::subflow::{in_turn, together};
-use crate::usage::{Usage, UsageRules, Validation};
-
-/// The most packets that a subflow remembers unless its channel says otherwise ([`ChannelConfig::most_outstanding`]). 2^18 packets
-/// of 1,200 bytes are 315 MB: 100 ms at 25 Gb/s. Their records take 40 bytes each with a content of 8, 10 MB.
-pub const MOST_OUTSTANDING: u64 = 1 << 18;
-
-/// How often a timer strikes in a row before what is in flight is given back to the work (RFC 9002 §7.6: three).
-const PROBES: u8 = 2;
-
-/// What goes next, and what becomes of it.
-pub trait Work {
-    /// What one packet carries, in a form that is cheap to keep: a place in a table, or a part of a stream.
-    type Content: Copy + Default;
-
-    /// The payload of the packet that would go next, in bytes, at most `mss`, or a bound of it where that is not known before
-    /// the packet is made; none if there is nothing to send. It may change only with a call of another method, or when the
-    /// work is given more.
-    fn next_bytes(&mut self, mss: u32) -> Option<u32>;
-
-    /// Whether there is more, but something else than the law keeps it: the peer's flow control, a full buffer
-    /// ([`laws::Ack::held_back`]).
-    fn is_held_back(&self) -> bool {
-        false
-    }
-
-    /// That packet leaves on this subflow.
-    fn take(&mut self, subflow: u8, mss: u32) -> Parcel<Self::Content>;
-
-    /// A packet with this content came. Of a content that left several times this may be said several times.
-    fn acked(&mut self, content: Self::Content);
-
-    /// A packet with this content is lost, or nobody knows, and it should go again unless it came before. It may come after
-    /// all.
-    fn lost(&mut self, content: Self::Content);
-
-    /// A packet of a subflow is held for lost, for whoever watches. [`Work::lost`] says what it carried.
-    fn held_for_lost(&mut self, _subflow: u8, _number: u64, _cause: LossCause) {}
-
-    /// Nothing is to be sent, and a packet is to leave that the peer answers: there is something to send now, such as a
-    /// PING. A work that has nothing of that kind sends none, and what is in flight is lost when its timeout strikes.
-    fn probe(&mut self) {}
-}
-
-/// What a packet carries that leaves.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Parcel<C> {
-    /// Its payload: at most as many bytes as [`Work::next_bytes`] said, and under 65,536.
-    pub bytes: u32,
-    /// What it is.
-    pub content: C,
-    /// Whether that left before.
-    pub again: bool,
-}
 
 /// A packet that leaves.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -86,65 +44,6 @@ pub struct Departed<C> {
     pub parcel: Parcel<C>,
     /// Whether another packet may go after it.
     pub then: SendState,
-}
-
-/// How a channel sends.
-#[derive(Clone, Copy, Debug)]
-pub struct ChannelConfig {
-    /// How losses show.
-    pub timing: Timing,
-    /// Whether laws are told of timeouts. If not, a timeout only gives contents back. With [`LossTimer::Probe`] they are told once an
-    /// answer shows that nothing of what was given back has come (RFC 9002 §7.6.2): until then the peer may only be late, and a
-    /// packet leaves with each timeout.
-    pub timeouts_cut: bool,
-    /// How it is paced.
-    pub pacing: Pacing,
-    /// Payload of a full packet at first, 1 to 65,535 bytes ([`Channel::set_mss`]).
-    pub mss: u32,
-    /// What happens to a window that a subflow does not use.
-    pub usage: UsageRules,
-    /// On-Ramp on each subflow's path, if there is any: it hears of one-way delays from acknowledgements with receive times, and counts
-    /// them from the least of the last 10 to 20 s.
-    pub on_ramp: Option<on_ramp::Params>,
-    /// The most packets of which a subflow remembers something: what is in flight or lately lost, and what left between. No packet
-    /// leaves beyond that, of whatever kind, so a peer that acknowledges nothing costs bounded memory.
-    pub most_outstanding: u64,
-}
-
-impl ChannelConfig {
-    /// Over a path of this base round trip, with probes, timeouts of one and a half round trips to 60 s that cut, a tolerance of a
-    /// quarter of the round trip, plain pacing, a restart after idleness, validation by RFC 7661, and no On-Ramp.
-    pub const fn new(base_rtt: Span, mss: u32) -> Self {
-        Self {
-            timing: Timing {
-                base_rtt,
-                reordering: base_rtt.over(4),
-                rto_min: base_rtt.times(3).over(2),
-                rto_max: Span::from_s(60),
-                loss_timer: LossTimer::Probe,
-            },
-            timeouts_cut: true,
-            pacing: Pacing::PLAIN,
-            mss,
-            usage: UsageRules { restart: true, validation: Validation::Rfc7661 },
-            on_ramp: None,
-            most_outstanding: MOST_OUTSTANDING,
-        }
-    }
-}
-
-impl ChannelConfig {
-    /// Whether another packet may leave without too much to remember, or a number too high.
-    fn leaves_room<C: Copy>(&self, out: &Outstanding<C>) -> bool {
-        out.records.len() < self.most_outstanding && out.records.end() < MOST_PACKET_NUMBERS
-    }
-
-    /// Where too much is remembered, what was held for lost is forgotten early: nothing else may ever make room for it.
-    fn make_room<C: Copy>(&self, out: &mut Outstanding<C>) {
-        if out.records.len() >= self.most_outstanding {
-            out.records.forget_left_before(Time::NEVER);
-        }
-    }
 }
 
 /// Counters of a channel.
@@ -182,158 +81,6 @@ pub struct Acked {
     /// From departure to arrival of the newest packet that has a time stamp and was still remembered: the receiver's clock less
     /// the sender's.
     pub one_way: Option<Span>,
-}
-
-/// What timeouts took of a subflow, until an answer shows what became of it.
-#[derive(Clone, Copy, Debug)]
-struct Silence {
-    /// Numbers of its first packet and its last one.
-    numbers: (u64, u64),
-    /// Payload.
-    lost: Bytes,
-    /// Of that, what has come after all.
-    came: Bytes,
-    /// Whether nothing has been heard of the first one or later ones. Until then only probes leave.
-    lasts: bool,
-}
-
-impl Silence {
-    /// Another timeout took these, too, and nothing was heard between.
-    fn and(self, later: Self) -> Self {
-        let (numbers, lost) = ((self.numbers.0, later.numbers.1), self.lost + later.lost);
-        Self { numbers, lost, ..self }
-    }
-
-    /// Payload of which nothing is known: it may still be under way, and counts against the window.
-    fn open(&self) -> Bytes {
-        self.lost - self.came.min(self.lost)
-    }
-
-    fn has(&self, number: u64) -> bool {
-        (self.numbers.0..=self.numbers.1).contains(&number)
-    }
-}
-
-/// A subflow: what is in flight on a path, and what the peer has said of it.
-#[derive(Debug)]
-struct Lane<C> {
-    out: Outstanding<C>,
-    /// Which law decides for it.
-    law: u8,
-    heard: Heard,
-    mss: u32,
-    /// Whether packets may leave.
-    open: bool,
-    /// How often in a row its timer struck.
-    strikes: u8,
-    /// When it struck first of these times.
-    struck_at: Option<Time>,
-    /// Packets that may leave whatever the window says.
-    probes: u8,
-    /// What timeouts took, and no answer has shown yet what became of it.
-    silence: Option<Silence>,
-    ramp: Option<Ramp>,
-}
-
-impl<C: Copy> Lane<C> {
-    fn new(config: &ChannelConfig, law: u8, now: Time) -> Self {
-        Self {
-            out: Outstanding::new(&config.timing),
-            law,
-            heard: Heard::new(),
-            mss: config.mss,
-            open: true,
-            strikes: 0,
-            struck_at: None,
-            probes: 0,
-            silence: None,
-            ramp: config.on_ramp.map(|params| Ramp::new(params, now)),
-        }
-    }
-
-    /// Whether a packet of the work may leave on this subflow, under `control`.
-    fn poll<L: ControlLaw, W: Work>(
-        &self,
-        now: Time,
-        config: &ChannelConfig,
-        control: &Control<L>,
-        work: &mut W,
-    ) -> SendState {
-        if !self.open || !config.leaves_room(&self.out) {
-            return SendState::Blocked;
-        }
-        match work.next_bytes(self.mss) {
-            None => SendState::Blocked,
-            Some(_) if self.probes > 0 => SendState::Now,
-            Some(_) if self.silence.is_some_and(|silence| silence.lasts) => SendState::Blocked,
-            Some(bytes) if self.silence.is_some_and(|silence| control.is_full_with(silence.open(), bytes)) => {
-                SendState::Blocked
-            }
-            Some(bytes) => self.after_hold(now, control.poll(now, bytes)),
-        }
-    }
-}
-
-impl<C> Lane<C> {
-    /// When a packet may leave that would otherwise do so then: not before a hold ends.
-    fn after_hold(&self, now: Time, state: SendState) -> SendState {
-        let until = self.ramp.as_ref().map_or(Time::ZERO, Ramp::until);
-        match state {
-            SendState::Now if until > now => SendState::At(until),
-            SendState::At(at) => SendState::At(at.max(until)),
-            state => state,
-        }
-    }
-}
-
-/// There was less to send than the law permitted.
-#[derive(Clone, Copy, Debug)]
-struct Limit {
-    /// It holds for packets that leave until so much was delivered (draft-cheng-iccrg-delivery-rate-estimation §3.4).
-    until: Bytes,
-    /// Whether there was more, and something else kept it. If not, those packets measure no bandwidth.
-    held_back: bool,
-}
-
-/// A law of one subflow or of several, and what is known of how its window is used.
-#[derive(Debug)]
-struct Governor<L> {
-    control: Control<L>,
-    usage: Usage,
-    /// What was lacking is more than room; none if nothing was.
-    limit: Option<Limit>,
-    /// When the window was full for the last time.
-    full_at: Option<Time>,
-    /// When the pace held packets for the last time, unless data ran out since then with the window not full: so few would not have
-    /// filled it without a pace, either (RFC 9002 §7.8).
-    paced_at: Option<Time>,
-    /// Whether nothing was left to send as the last packet left.
-    ran_out: bool,
-    /// The payload of a full packet that the law knows.
-    mss: u32,
-}
-
-impl<L: ControlLaw> Governor<L> {
-    fn new(config: &ChannelConfig, law: L, now: Time) -> Self {
-        let usage = Usage::new(config.usage, law.permit().window, now);
-        Self {
-            control: Control::new(law, now),
-            usage,
-            limit: None,
-            full_at: None,
-            paced_at: None,
-            ran_out: false,
-            mss: config.mss,
-        }
-    }
-
-    /// With this law, but for what late acknowledgements refer to.
-    fn begin_anew(&mut self, config: &ChannelConfig, law: L, now: Time) {
-        self.usage = Usage::new(config.usage, law.permit().window, now);
-        self.control.begin_anew(law, now);
-        (self.limit, self.full_at, self.paced_at) = (None, None, None);
-        (self.ran_out, self.mss) = (false, config.mss);
-    }
 }
 
 /// The sending end of a connection under laws `L`, which carries the work `W`.
@@ -400,10 +147,10 @@ impl<L: ControlLaw, W: Work> Channel<L, W> {
         let lane = &mut self.lanes[usize::from(subflow)];
         let control = &mut self.governors[usize::from(lane.law)].control;
         lane.open = false;
-        (lane.silence, lane.probes, lane.strikes, lane.struck_at) = (None, 0, 0, None);
+        lane.strikes = Strikes::default();
         while let Some((number, _)) = lane.out.oldest() {
             if let Some(record) = lane.out.take(control, number) {
-                self.work.lost(record.content);
+                self.work.lost(record.content, Why::Closed);
             }
         }
         // A late answer says nothing of what comes then.
@@ -565,12 +312,12 @@ impl<L: ControlLaw, W: Work> Channel<L, W> {
 
     /// When a subflow's timer first struck since something was last acknowledged; none if it has not.
     pub fn struck_at(&self, subflow: u8) -> Option<Time> {
-        self.lanes[usize::from(subflow)].struck_at
+        self.lanes[usize::from(subflow)].strikes.first_at()
     }
 
     /// How often in a row a subflow's timer has struck since something was last acknowledged.
     pub fn strikes(&self, subflow: u8) -> u8 {
-        self.lanes[usize::from(subflow)].strikes
+        self.lanes[usize::from(subflow)].strikes.count()
     }
 
     /// Whether a subflow's peer sees the codepoints that packets leave with. If not, nothing is known of marks.
@@ -626,7 +373,7 @@ impl<L: ControlLaw, W: Work> Channel<L, W> {
         self.turn = if chosen + 1 < self.subflows() { chosen + 1 } else { 0 };
         let pacing = self.config.pacing;
         let (lane, governor) = self.parts(chosen);
-        lane.probes = lane.probes.saturating_sub(1);
+        lane.strikes.sent();
         let attempt = 1 + u8::from(again);
         let number = lane.out.sent(&mut governor.control, Departure { now, bytes, content, attempt, path: 0 });
         if let Some(limit) = governor.limit {
@@ -731,10 +478,7 @@ impl<L: ControlLaw, W: Work> Channel<L, W> {
                 let Some(record) = lane.out.take(control, number) else { continue };
                 if record.state() == State::Lost {
                     late += 1;
-                    match &mut lane.silence {
-                        Some(silence) if silence.has(number) => silence.came += record.bytes(),
-                        _ => overtaken += 1,
-                    }
+                    overtaken += u64::from(!lane.strikes.came(number, record.bytes()));
                 }
                 taken.packets += 1;
                 taken.bytes += record.bytes();
@@ -747,18 +491,10 @@ impl<L: ControlLaw, W: Work> Channel<L, W> {
         let marks = lane.heard.take(acks, taken.packets);
         let Some((number, record)) = newest else { return Ok(taken) };
         taken.marked = marked_share(taken.bytes, taken.packets, marks);
-        // What left before a silence says nothing of it.
-        let says = lane.silence.is_none_or(|silence| silence.numbers.0 <= number);
-        if says {
-            (lane.strikes, lane.struck_at, lane.probes) = (0, None, 0);
-        }
-        if let Some(silence) = &mut lane.silence {
-            silence.lasts &= !says;
-        }
-        let over = lane.silence.take_if(|silence| silence.numbers.1 <= number);
-        // Whatever the window says, something must leave whose answer ends it.
-        if says && lane.silence.is_some() && lane.out.oldest().is_none() {
-            lane.probes = 1;
+        let strikes::Heard { ends_silence, over } = lane.strikes.heard(number);
+        // Whatever the window says, something must leave whose answer shows the rest.
+        if ends_silence && lane.strikes.open().is_some() && lane.out.oldest().is_none() {
+            lane.strikes.probe();
         }
         self.stats.spurious += late;
         self.stats.marked += taken.marked;
@@ -846,19 +582,14 @@ impl<L: ControlLaw, W: Work> Channel<L, W> {
             let record = lane.out.lose(control, number);
             numbers = Some((numbers.map_or(number, |(first, _)| first), number));
             self.stats.lost += 1;
-            self.work.held_for_lost(subflow, number, cause);
-            self.work.lost(record.content);
+            self.work.lost(record.content, Why::Lost { subflow, number, cause });
         }
         let (lost, sent_at) = lane.out.held_for_lost();
         let is_timeout = cause == LossCause::Timeout;
         let waits = is_timeout && timing.loss_timer == LossTimer::Probe;
-        if let Some(numbers) = numbers.filter(|_| waits) {
-            let silence = Silence { numbers, lost, came: Bytes::ZERO, lasts: true };
-            match lane.silence.replace(silence) {
-                Some(before) if before.lasts => lane.silence = Some(before.and(silence)),
-                Some(before) => self.settle(now, subflow, &before),
-                None => {}
-            }
+        let numbers = numbers.filter(|_| waits);
+        if let Some(before) = numbers.and_then(|numbers| lane.strikes.take(numbers, lost)) {
+            self.settle(now, subflow, &before);
         }
         if !lost.is_zero() && !is_timeout {
             self.before_cut(now, subflow, sent_at, lost);
@@ -882,8 +613,8 @@ impl<L: ControlLaw, W: Work> Channel<L, W> {
     /// Forgets what is over. What was held for lost is remembered for two timeouts more: it may come late, and shows then how
     /// much reordering there is; what timeouts took, until it is known what became of it.
     fn forget(&mut self, now: Time, subflow: u8) {
-        let Lane { out, silence, .. } = &mut self.lanes[usize::from(subflow)];
-        if silence.is_some() {
+        let Lane { out, strikes, .. } = &mut self.lanes[usize::from(subflow)];
+        if strikes.open().is_some() {
             return;
         }
         let timeout = out.timeout(&self.config.timing);
@@ -925,30 +656,31 @@ impl<L: ControlLaw, W: Work> Channel<L, W> {
         }
         let lane = &mut self.lanes[usize::from(subflow)];
         lane.out.back_off();
-        lane.strikes = lane.strikes.saturating_add(1);
-        lane.struck_at = lane.struck_at.or(Some(now));
-        if timing.loss_timer == LossTimer::Probe && lane.strikes <= PROBES {
-            lane.probes = 1;
+        let probes_still = lane.strikes.strike(now);
+        if probes_still && timing.loss_timer == LossTimer::Probe {
             self.stats.probes += 1;
             // If there is nothing new to send, the oldest content goes again. Its packet stays in flight.
             if self.work.next_bytes(lane.mss).is_none()
                 && let Some((number, _)) = lane.out.oldest()
             {
-                self.work.lost(lane.out.records.get(number).content);
+                self.work.lost(lane.out.records.get(number).content, Why::Probe);
             }
-            if self.work.next_bytes(lane.mss).is_none() {
-                self.work.probe();
-            }
+            self.probe(subflow);
         } else {
             self.stats.timeouts += 1;
             self.lose_while(now, subflow, LossCause::Timeout, |out| out.next_overdue(now, false, &timing));
-            let lane = &mut self.lanes[usize::from(subflow)];
-            if lane.silence.is_some() {
-                lane.probes = 1;
-                if self.work.next_bytes(lane.mss).is_none() {
-                    self.work.probe();
-                }
+            if self.lanes[usize::from(subflow)].strikes.open().is_some() {
+                self.probe(subflow);
             }
+        }
+    }
+
+    /// A packet more may leave on a subflow.
+    fn probe(&mut self, subflow: u8) {
+        let lane = &mut self.lanes[usize::from(subflow)];
+        lane.strikes.probe();
+        if self.work.next_bytes(lane.mss).is_none() {
+            self.work.probe();
         }
     }
 

@@ -1,0 +1,60 @@
+//! Datagrams that wait, to be sent or to be read, in bounded memory.
+
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+
+/// What all that wait may count: as many bytes as leave in a millisecond at 8 Gb/s.
+const MOST: usize = 1 << 20;
+/// What each counts beside its length.
+const COST: usize = 64;
+
+/// A queue of datagrams.
+#[derive(Default, Debug)]
+pub(crate) struct Datagrams {
+    queue: VecDeque<Vec<u8>>,
+    counted: usize,
+}
+
+impl Datagrams {
+    /// Appends one. Gives whether there was room for it.
+    pub(crate) fn push(&mut self, datagram: &[u8]) -> bool {
+        let counts = datagram.len() + COST;
+        let fits = self.counted + counts <= MOST;
+        if fits {
+            self.counted += counts;
+            self.queue.push_back(datagram.to_vec());
+        }
+        fits
+    }
+
+    pub(crate) fn front(&self) -> Option<&[u8]> {
+        self.queue.front().map(Vec::as_slice)
+    }
+
+    pub(crate) fn pop(&mut self) -> Option<Vec<u8>> {
+        let datagram = self.queue.pop_front()?;
+        self.counted -= datagram.len() + COST;
+        Some(datagram)
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.queue.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_queue_takes_bounded_memory() {
+        for len in [0, 1_000] {
+            let mut datagrams = Datagrams::default();
+            let most = MOST / (len + COST);
+            let taken = (0..2 * most).filter(|_| datagrams.push(&alloc::vec![1; len])).count();
+            assert_eq!(taken, most);
+            assert_eq!(datagrams.pop().map(|datagram| datagram.len()), Some(len));
+            assert!(datagrams.push(&alloc::vec![2; len]) && !datagrams.push(&[]) || len > COST);
+        }
+    }
+}
