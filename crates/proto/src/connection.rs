@@ -39,9 +39,10 @@ pub use crate::outbox::DatagramError;
 
 /// The handshake must be over, and the caller known, after so long.
 const HANDSHAKE: Span = Span::from_s(10);
-/// What may wait until the caller is known, in bytes; a packet counts 64 beside its own.
+/// What may wait until the caller is known, in bytes, and what a packet counts beside its own: its place in a list that doubles, and
+/// what an allocation costs.
 const MOST_HELD: usize = 64 << 10;
-const HELD_COST: usize = 64;
+const HELD_COST: usize = 2 * size_of::<Held>() + 32;
 
 /// Something happened.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -501,7 +502,7 @@ impl Connection {
         if let Some((ticket, proof)) = auth {
             self.on_auth(ticket, proof)?;
         }
-        // While one packet waits, none is answered that left after it: the peer would hold the first for lost.
+        // While one packet waits, no other is answered: the peer would hold for lost what left before that.
         if let Admission::Waits { held, bytes, .. } = &mut self.admission
             && (waits || counts && !held.is_empty())
         {
@@ -547,7 +548,8 @@ impl Connection {
         }
     }
 
-    /// A listener lets its caller in: what the caller has sent so far is read now.
+    /// A listener lets its caller in: what the caller has sent so far is read now. It has answered nothing since something of that
+    /// waits, so who takes longer than the caller's [`Settings::idle`](crate::settings::Settings::idle) lets nobody in.
     pub fn admit(&mut self, now: Time) {
         if self.life != Life::Open || !matches!(self.admission, Admission::Waits { claim: Some(_), .. }) {
             return;
@@ -702,7 +704,8 @@ impl Connection {
     }
 
     /// A caller takes a path out of use that is to be replaced ([`Event::PathWanted`]); the next one that opens goes on by
-    /// its law. Nothing happens if it is the last that is open, or another was replaced a moment ago.
+    /// its law. Nothing happens unless another one is open, which the peer will not give up and which is not silent, or if one was
+    /// replaced a moment ago.
     pub fn replace_path(&mut self, now: Time, path: u32) {
         if let Some(data) = self.data.as_mut().filter(|_| self.life == Life::Open)
             && let Err(fault) = data.replace_path(now, path)

@@ -192,7 +192,7 @@ pub enum DatagramError {
         most: usize,
     },
     /// Too many wait.
-    #[error("1 MiB of datagrams wait to be sent")]
+    #[error("too many datagrams wait to be sent: 1 MiB of them, each counted with 64 bytes more than it has")]
     Full,
 }
 
@@ -457,10 +457,6 @@ impl Outbox {
             self.streams.put_control(control, &mut self.packet);
             carried.push(Carried::Control(control));
         }
-        // A path takes shorter packets than when it was given: nothing would ever carry it.
-        while self.datagrams.front().is_some_and(|datagram| DATAGRAM_HEAD + datagram.len() > self.least_mss as usize) {
-            self.datagrams.pop();
-        }
         if let Some(datagram) = self.datagrams.front()
             && datagram.len() < room(&self.packet)
         {
@@ -600,19 +596,6 @@ mod tests {
     fn outbox() -> Outbox {
         let limits = Limits { max_data: 1, max_stream_data: 1, max_streams_bidi: 1, max_streams_uni: 1 };
         Outbox::new(Streams::new(Side::Caller, limits, 1), None, 1)
-    }
-
-    /// A path takes shorter packets than when a datagram was given: that one is lost, and the next one leaves.
-    #[test]
-    fn a_datagram_that_no_packet_carries_holds_up_no_other() {
-        let mut outbox = outbox();
-        for len in [1_000, 100] {
-            outbox.push_datagram(&alloc::vec![7; len], 1_000).unwrap();
-        }
-        outbox.least_mss = 500;
-        let parcel = outbox.take(0, 500);
-        assert!(outbox.packet.ends_with(&[7; 100]) && parcel.bytes < 200, "{parcel:?}");
-        assert_eq!(outbox.next_bytes(500), None);
     }
 
     /// What waits, as a packet takes it.

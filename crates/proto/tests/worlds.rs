@@ -66,6 +66,22 @@ fn a_silent_path_goes_elsewhere() {
     }
 }
 
+/// Nothing crosses for two seconds, on any path. While that lasts no path goes elsewhere, for none shows that another would do better;
+/// when one is heard again, one that is still silent may. All comes soon after.
+#[test]
+fn where_all_are_silent_they_stay() {
+    for from in [End::Caller, End::Listener] {
+        let mut scene = Scene::fair(Rate::from_mbps(100), Span::from_ms(5));
+        scene.jobs = vec![Job { from, bytes: 30_000_000, message: true, echo: false }];
+        (scene.paths, scene.law, scene.window) = (4, "unocc", 16 << 20);
+        scene.weather.black_hole = (Time::from_ms(1_000), Time::from_ms(3_000));
+        scene.weather.buffer = Bytes::new(500_000);
+        let report = World::new(scene).run(Time::from_ms(600_000));
+        assert!(report.gone <= 1 && report.open_paths >= 4, "{from:?}: {report:?}");
+        assert!(report.done < Time::from_ms(6_500), "{from:?}: {report:?}");
+    }
+}
+
 /// Over a queue of ten round trips Cubic fills it. Held at the edge, datagrams take at most two thirds as long, at the price that the simulator has
 /// for it: the same flow over the same network takes 2.52 s there, and 3.34 s when held.
 #[test]

@@ -9,12 +9,12 @@
 //!   The one exception is the name `localhost`.
 
 use std::fmt;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::str::FromStr;
 
 use thiserror::Error;
 
-use crate::destination::{Destination, Host, shown};
+use crate::destination::{Destination, Host, printable};
 
 /// Which hosts a rule is about.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -39,7 +39,7 @@ pub struct Rule {
     "`{text}`: {wrong}; expected HOST:PORTS, such as files.example.org:873, 10.1.0.0/16:5201-5210, [2001:db8::7]:* or *:443"
 )]
 pub struct RuleError {
-    /// The text, shortened, and without what a terminal would act on.
+    /// The text, without what a terminal would act on.
     pub text: String,
     /// Which part of it is wrong.
     pub wrong: &'static str,
@@ -76,22 +76,29 @@ fn bits(address: IpAddr) -> (u128, u8) {
     }
 }
 
+const NO_BRACKETS: &str = "an address of IPv6 must stand in brackets";
+
+/// Whether a text is an address of IPv6 or a network of them, but for its brackets.
+fn is_of_ipv6(text: &str) -> bool {
+    text.split('/').next().is_some_and(|address| address.parse::<Ipv6Addr>().is_ok())
+}
+
 impl Hosts {
     /// # Errors
     /// If it is none: what is wrong.
     fn new(text: &str) -> Result<Self, &'static str> {
         const NO_HOST: &str = "its host is no name, address or network, and not *";
-        const NO_NETWORK: &str = "its network is no address with a length, at most /32 of IPv4 and /128 of IPv6";
+        const NO_NETWORK: &str =
+            "its network is no address with a length, which is at most 32 for IPv4 and 128 for IPv6";
 
         if text == "*" {
             return Ok(Self::All);
         }
-        let bare = text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
+        let bare = text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(text);
         // An address of IPv6 without brackets could have its end taken for a port.
-        if bare.is_none() && text.contains(':') {
-            return Err("an address of IPv6 stands in brackets");
+        if bare.len() == text.len() && is_of_ipv6(bare) {
+            return Err(NO_BRACKETS);
         }
-        let bare = bare.unwrap_or(text);
         if let Some((address, length)) = bare.split_once('/') {
             let address: IpAddr = address.parse().map_err(|_| NO_NETWORK)?;
             let length = length.parse().ok().filter(|&length| length <= bits(address).1).ok_or(NO_NETWORK)?;
@@ -122,10 +129,17 @@ impl FromStr for Rule {
 
     fn from_str(text: &str) -> Result<Self, RuleError> {
         let read = || {
-            const NO_PORTS: &str = "its ports are no number from 1 to 65535, no range of them, and not *";
+            const NO_PORTS: &str = "it has no ports";
+            const WRONG_PORTS: &str = "its ports are neither a number from 1 to 65535 nor a range of them nor *";
 
-            let (hosts, ports) = text.rsplit_once(':').ok_or("it has no ports")?;
-            let port = |text: &str| text.parse().ok().filter(|&port: &u16| port != 0).ok_or(NO_PORTS);
+            if is_of_ipv6(text) {
+                return Err(NO_BRACKETS);
+            }
+            let (hosts, ports) = text.rsplit_once(':').ok_or(NO_PORTS)?;
+            if text.ends_with(']') {
+                return Err(NO_PORTS);
+            }
+            let port = |text: &str| text.parse().ok().filter(|&port: &u16| port != 0).ok_or(WRONG_PORTS);
             let ports = match ports.split_once('-') {
                 _ if ports == "*" => (1, u16::MAX),
                 Some((first, last)) => (port(first)?, port(last)?),
@@ -136,7 +150,7 @@ impl FromStr for Rule {
             }
             Ok(Self { hosts: Hosts::new(hosts)?, ports })
         };
-        read().map_err(|wrong| RuleError { text: shown(text.as_bytes()), wrong })
+        read().map_err(|wrong| RuleError { text: text.chars().flat_map(printable).collect(), wrong })
     }
 }
 
@@ -279,8 +293,12 @@ mod tests {
             ("a:2-1", "ends before it begins"),
             ("10.0.0.0/33:1", "its network is"),
             ("a/8:1", "its network is"),
-            ("::1:1", "stands in brackets"),
-            ("2001:db8::/32:1", "stands in brackets"),
+            ("::1:1", "must stand in brackets"),
+            ("2001:db8::/32:1", "must stand in brackets"),
+            ("2001:db8::a", "must stand in brackets"),
+            ("[2001:db8::7]", "has no ports"),
+            ("https://example.org:443", "its network is"),
+            ("a:b:443", "its host is"),
             ("*.example:1", "its host is"),
             ("[a]:1", "its host is"),
             (":1", "its host is"),

@@ -56,9 +56,17 @@ pub enum DestinationError {
     },
 }
 
-/// Somebody's text, for a message: short, and without what a terminal would act on or would not show.
-pub(crate) fn shown(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(&bytes[..bytes.len().min(60)]).escape_debug().to_string()
+/// A character as a message shows it: what a terminal would act on, or would not show, is written as an escape.
+pub(crate) fn printable(it: char) -> impl Iterator<Item = char> {
+    let is_plain = matches!(it, '\'' | '"' | '\\');
+    is_plain.then_some(it).into_iter().chain(it.escape_debug().filter(move |_| !is_plain))
+}
+
+/// A peer's text, for a message: its first 60 characters.
+fn shown(bytes: &[u8]) -> String {
+    let text = String::from_utf8_lossy(bytes);
+    let rest = if text.chars().count() > 60 { "..." } else { "" };
+    text.chars().take(60).flat_map(printable).chain(rest.chars()).collect()
 }
 
 impl Host {

@@ -53,7 +53,7 @@ impl<'a> Asked<'a> {
     }
 }
 
-/// The same, read: nothing has been done yet, and nothing of it is wrong.
+/// The same, read and found right, before anything is done.
 pub(crate) struct Terms<'a> {
     asked: Asked<'a>,
     at: SocketAddr,
@@ -77,7 +77,14 @@ impl<'a> Terms<'a> {
             // A name or a number without a port is where this listener is.
             let has_port = text.parse::<SocketAddr>().is_ok()
                 || text.rsplit_once(':').is_some_and(|(name, _)| !name.contains(':'));
-            named.extend(addresses("--address", text)?.into_iter().map(|it| (it, has_port)));
+            for address in addresses("--address", text)? {
+                if !named.contains(&(address, has_port)) {
+                    named.push((address, has_port));
+                }
+            }
+        }
+        if named.len() > MOST_ADDRESSES {
+            return Err(too_many(named.len()));
         }
         Ok(Self { asked, at, valid, allowed, named })
     }
@@ -95,8 +102,8 @@ impl<'a> Terms<'a> {
 
     /// The addresses in the ticket of a listener that has this one.
     fn to_be_named(&self, own: SocketAddr) -> Result<Vec<SocketAddr>, Failure> {
-        let with_port = |&(it, has_port): &(SocketAddr, bool)| {
-            SocketAddr::new(it.ip(), if has_port { it.port() } else { own.port() })
+        let with_port = |&(address, has_port): &(SocketAddr, bool)| {
+            if has_port { address } else { SocketAddr::new(address.ip(), own.port()) }
         };
         let mut named: Vec<SocketAddr> = self.named.iter().map(with_port).collect();
         if named.is_empty() {
@@ -105,18 +112,19 @@ impl<'a> Terms<'a> {
         }
         let mut known = BTreeSet::new();
         named.retain(|address| known.insert(*address));
-        match named.len() {
-            1..=MOST_ADDRESSES => Ok(named),
-            0 => Err(Failure::Input(
+        if named.is_empty() {
+            return Err(Failure::Input(
                 "error: this machine has no address by which others reach it, so there is none for the ticket\nhelp: name one \
                  with --address"
                     .to_owned(),
-            )),
-            many => {
-                Err(Failure::Input(format!("error: --address: {many} addresses; a ticket has 1 to {MOST_ADDRESSES}")))
-            }
+            ));
         }
+        Ok(named)
     }
+}
+
+fn too_many(addresses: usize) -> Failure {
+    Failure::Input(format!("error: --address: {addresses} addresses; a ticket has 1 to {MOST_ADDRESSES}"))
 }
 
 /// Who is let in.

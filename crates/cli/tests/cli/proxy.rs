@@ -200,7 +200,7 @@ fn what_is_wrong_is_named() {
     ran("near 127.0.0.1 --insecure --forward 1=a").fails(2, &["error: --forward 1=a: `a` has no port from 1 to 65535"]);
     ran("far --listen 127.0.0.1:0 --allow a")
         .fails(2, &["error: --allow `a`: it has no ports; expected HOST:PORTS, such as"]);
-    ran("far --listen 127.0.0.1:0 --allow ::1:80").fails(2, &["an address of IPv6 stands in brackets"]);
+    ran("far --listen 127.0.0.1:0 --allow ::1:80").fails(2, &["an address of IPv6 must stand in brackets"]);
     ran("far --listen 127.0.0.1:0 --allow-caller x").fails(2, &["error: --allow-caller x: a fingerprint is"]);
     ran("far --listen 127.0.0.1:0 --valid x").fails(2, &["error: --valid x: expected 1 s to"]);
     ran("far --listen 127.0.0.1:0 --threads 65").fails(2, &["'65' for '--threads <N>': 65 is not in 1..=64"]);

@@ -162,6 +162,8 @@ fn what_cannot_be_sent_is_a_slip_of_the_command_line() {
     run("recv unheard --valid soon").fails(2, &["error: --valid soon: expected 1 s to"]);
     run("recv unheard --allow x").fails(2, &["error: --allow x: a fingerprint is"]);
     run("recv unheard --address a:b:c").fails(2, &["error: --address `a:b:c`: expected an address such as"]);
+    let many: Vec<String> = (1..=9).map(|host| format!("--address 192.0.2.{host}")).collect();
+    run(&format!("recv unheard {}", many.join(" "))).fails(2, &["error: --address: 9 addresses; a ticket has 1 to 8"]);
     assert!(!scratch.path("unheard").exists(), "a directory where nobody can be heard");
     run("recv in --threads 0").fails(2, &["'0' for '--threads <N>': 0 is not in 1..=64"]);
     let receiver = Receiver::new(&scratch, "");

@@ -491,7 +491,7 @@ impl<L: ControlLaw, W: Work> Channel<L, W> {
         let marks = lane.heard.take(acks, taken.packets);
         let Some((number, record)) = newest else { return Ok(taken) };
         taken.marked = marked_share(taken.bytes, taken.packets, marks);
-        let strikes::Heard { ends_silence, over } = lane.strikes.heard(number);
+        let strikes::Answered { ends_silence, over } = lane.strikes.heard(number);
         // Whatever the window says, something must leave whose answer shows the rest.
         if ends_silence && lane.strikes.open().is_some() && lane.out.oldest().is_none() {
             lane.strikes.probe();
@@ -675,7 +675,7 @@ impl<L: ControlLaw, W: Work> Channel<L, W> {
         }
     }
 
-    /// A packet more may leave on a subflow.
+    /// A packet more may leave on a subflow; if there is nothing to send, the work is asked for one.
     fn probe(&mut self, subflow: u8) {
         let lane = &mut self.lanes[usize::from(subflow)];
         lane.strikes.probe();

@@ -1,5 +1,6 @@
-//! What a subflow's timer has done since its peer was last heard of: it strikes, probes leave, and at the third strike in a row what
-//! is in flight is given back to the work. Whether that is lost or only late, an answer shows (RFC 9002 §7.6.2).
+//! What a subflow's timer has done since its peer was last heard of. With [`LossTimer::Probe`](crate::LossTimer::Probe) probes leave
+//! first, and at the third strike in a row what is in flight is given back to the work. Whether that is lost or only late, an
+//! answer shows (RFC 9002 §7.6.2).
 
 use units::{Bytes, Time};
 
@@ -41,7 +42,7 @@ pub(super) struct Strikes {
 
 /// What an answer means for a timer.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Heard {
+pub(super) struct Answered {
     /// Whether the peer is not silent any more.
     pub(super) ends_silence: bool,
     /// What timeouts took, of which it is now known what has come.
@@ -82,7 +83,7 @@ impl Strikes {
         self.probes = 1;
     }
 
-    /// The timer strikes. Gives whether probes still leave, and nothing is lost.
+    /// The timer strikes. Gives whether it is one of the first strikes in a row, at which nothing is lost if there are probes.
     pub(super) fn strike(&mut self, now: Time) -> bool {
         self.count = self.count.saturating_add(1);
         self.first_at = self.first_at.or(Some(now));
@@ -114,7 +115,7 @@ impl Strikes {
     }
 
     /// This packet is the newest that an answer newly acknowledges.
-    pub(super) fn heard(&mut self, number: u64) -> Heard {
+    pub(super) fn heard(&mut self, number: u64) -> Answered {
         // What left before a silence says nothing of it.
         let ends_silence = self.silence.is_none_or(|silence| silence.numbers.0 <= number);
         if ends_silence {
@@ -123,7 +124,7 @@ impl Strikes {
         if let Some(silence) = &mut self.silence {
             silence.lasts &= !ends_silence;
         }
-        Heard { ends_silence, over: self.silence.take_if(|silence| silence.numbers.1 <= number) }
+        Answered { ends_silence, over: self.silence.take_if(|silence| silence.numbers.1 <= number) }
     }
 }
 

@@ -1,6 +1,7 @@
 //! A path on which nothing comes any more goes elsewhere, as `UnoLB` does it (Bonato et al., "Uno", SC 2025, §4.2, Algorithm 2).
 //!
-//! Of the paths whose timers have struck the one that was silent longest is retired, if another was heard since then; the caller
+//! Of the paths whose timers have struck the one that was silent longest is retired, if another was acknowledged after its timer
+//! first struck; the caller
 //! opens another from another of its ports, and the first path that opens goes on by the law of the one that was retired.
 //! The paper re-routes at a `NACK` or the first timeout. Here the timer must have struck twice: on a long path single packets are
 //! lost by chance, and a queue that fills makes an acknowledgement late.
@@ -74,14 +75,14 @@ impl Data {
         self.rerouting.last.is_none_or(|last| now.saturating_since(last) > wait)
     }
 
-    /// Whether a path carries data when that of this number has gone: it is another one, the peer will not give it up, and its timer
-    /// has not struck since something came.
+    /// Whether a path carries data when that of this number has gone: it is another one, the peer will not give it up, and it is not
+    /// silent itself.
     fn stays(&self, now: Time, path: &Path, without: u32) -> bool {
         path.number != without
             && path.state == State::Open
             && path.budget.is_proved()
             && path.settles_at <= now
-            && path.subflow.is_some_and(|subflow| self.channel.strikes(subflow) == 0)
+            && path.subflow.is_some_and(|subflow| self.channel.strikes(subflow) < STRIKES)
     }
 
     /// The caller leaves a path for one from another port. Nothing happens if another one went a moment ago, or no other is

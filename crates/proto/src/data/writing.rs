@@ -17,6 +17,8 @@ use crate::path::{Path, Response, SHORTEST_ANSWER, State, Told};
 use crate::search::SMALLEST;
 use crate::via::Via;
 
+/// Frames of the connection itself that wait; blocks keep theirs beyond.
+const MOST_OWN: usize = 64;
 /// Packets that only acknowledge, after which one asks for an acknowledgement: what was told is forgotten then.
 const SILENT: u32 = 32;
 /// What leaves at once has so many bytes at most: the longest payload that UDP takes over IPv4.
@@ -40,26 +42,7 @@ struct Written {
     in_flight: bool,
 }
 
-/// Frames of the connection itself that wait; blocks keep theirs beyond.
-const MOST_OWN: usize = 64;
-
 impl Data {
-    /// What blocks have to say is to be sent, unless much waits already: what they have not said they keep, in bounded memory.
-    pub(super) fn speak_of_blocks(&mut self) {
-        let outbox = self.channel.work_mut();
-        while let Some(rebuilding) = &mut self.rebuilding
-            && outbox.waiting() < MOST_OWN
-        {
-            if let Some((first, count)) = rebuilding.next_whole() {
-                outbox.say_whole(first, count);
-            } else if let Some((block, missing)) = rebuilding.next_nack() {
-                outbox.push(Own::Nack { block, missing });
-            } else {
-                return;
-            }
-        }
-    }
-
     /// Appends packets of one size, the last one may be shorter, for one datagram each. Gives where they go and that size.
     pub(crate) fn write(&mut self, now: Time, most: usize, out: &mut Vec<u8>) -> Result<Option<(Sent, usize)>, Fault> {
         if self.keys.wants_update() {
@@ -188,6 +171,22 @@ impl Data {
         Some((Sent { via, codepoint: Codepoint::NotEct }, len))
     }
 
+    /// What blocks have to say is to be sent, unless much waits already: what they have not said they keep, in bounded memory.
+    pub(super) fn speak_of_blocks(&mut self) {
+        let outbox = self.channel.work_mut();
+        while let Some(rebuilding) = &mut self.rebuilding
+            && outbox.waiting() < MOST_OWN
+        {
+            if let Some((first, count)) = rebuilding.next_whole() {
+                outbox.say_whole(first, count);
+            } else if let Some((block, missing)) = rebuilding.next_nack() {
+                outbox.push(Own::Nack { block, missing });
+            } else {
+                return;
+            }
+        }
+    }
+
     /// Appends packets of the work on one subflow.
     fn write_batch(&mut self, now: Time, subflow: u8, most: usize, out: &mut Vec<u8>) -> Option<(Sent, usize)> {
         let at = self.paths.iter().position(|path| path.subflow == Some(subflow) && path.budget.is_proved())?;
@@ -254,7 +253,8 @@ impl Data {
         let ranges = &acks.ranges[..acks.ranges.len().min(room / 16)];
         let newest = ranges.first()?.last;
         self.times.clear();
-        self.times.extend(acks.received.iter().filter(|(number, _)| *number <= newest));
+        // What came before there were keys has no time on this clock.
+        self.times.extend(acks.received.iter().filter(|&&(number, came)| number <= newest && came >= began));
         self.times.sort_unstable_by_key(|&(number, _)| core::cmp::Reverse(number));
         self.times.iter_mut().for_each(|(_, time)| *time = Time::from_ps(time.saturating_since(began).unsigned_ps()));
         Ack::put(out, (path.number, acks.delay), ranges, acks.ecn.unwrap_or_default(), &self.times);
