@@ -12,9 +12,9 @@ use flow::{ChannelStats, Codepoint};
 use laws::{Acted, ControlLaw};
 use units::{Bytes, Span, Time};
 
+use crate::admission::{Admission, Content, Early, Sealed};
 use crate::closed::{Closed, Code, Fault};
 use crate::data::{Arrival, Data, News, Outcome};
-use crate::frame::{Frame, Frames};
 use crate::handshake::{Agreed, Came, Handshake, Read, other_service};
 use crate::header::{Header, LongKind, Packet, TAG_LEN};
 use crate::identity::Fingerprint;
@@ -39,10 +39,6 @@ pub use crate::outbox::DatagramError;
 
 /// The handshake must be over, and the caller known, after so long.
 const HANDSHAKE: Span = Span::from_s(10);
-/// What may wait until the caller is known, in bytes, and what a packet counts beside its own: its place in a list that doubles, and
-/// what an allocation costs.
-const MOST_HELD: usize = 64 << 10;
-const HELD_COST: usize = 2 * size_of::<Held>() + 32;
 
 /// Something happened.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -134,41 +130,6 @@ pub struct LawStats {
     pub trace: Vec<(&'static str, i64)>,
 }
 
-/// A packet that waits until the caller is known, or until TLS is done.
-#[derive(Debug)]
-struct Held {
-    arrival: Arrival,
-    payload: Vec<u8>,
-}
-
-/// Whether the caller is known.
-#[derive(Debug)]
-enum Admission {
-    /// It is, or this end is the caller.
-    Known,
-    Waits {
-        claim: Option<(TicketId, [u8; 32])>,
-        held: Vec<Held>,
-        bytes: usize,
-    },
-}
-
-/// Packets with short headers that came before their keys were there.
-#[derive(Default, Debug)]
-struct Early {
-    packets: Vec<(Time, Via, Codepoint, Vec<u8>)>,
-    bytes: usize,
-}
-
-impl Early {
-    fn hold(&mut self, now: Time, via: Via, codepoint: Codepoint, packet: &[u8]) {
-        if self.bytes + packet.len() + HELD_COST <= MOST_HELD {
-            self.bytes += packet.len() + HELD_COST;
-            self.packets.push((now, via, codepoint, packet.to_vec()));
-        }
-    }
-}
-
 /// How far a connection is.
 #[derive(Clone, PartialEq, Eq, Debug)]
 enum Life {
@@ -229,10 +190,6 @@ impl Connection {
         handshake: Handshake,
         secret: Option<(TicketId, Secret)>,
     ) -> Self {
-        let admission = match side {
-            Side::Caller => Admission::Known,
-            Side::Listener => Admission::Waits { claim: None, held: Vec::new(), bytes: 0 },
-        };
         let idle = shared.settings.idle;
         let budget = if side == Side::Caller { Budget::PROVED } else { Budget::default() };
         Self {
@@ -249,7 +206,7 @@ impl Connection {
             exporter: [0; 32],
             peer: None,
             secret,
-            admission,
+            admission: Admission::new(side),
             life: Life::Open,
             began: now,
             idle,
@@ -301,7 +258,7 @@ impl Connection {
 
     /// Whether the handshake is not over, or the caller not known.
     pub(crate) fn is_young(&self) -> bool {
-        self.life == Life::Open && (self.data.is_none() || !matches!(self.admission, Admission::Known))
+        self.life == Life::Open && (self.data.is_none() || !self.admission.is_known())
     }
 
     /// Whom the peer has proved to be by a key.
@@ -452,7 +409,7 @@ impl Connection {
         }
         self.data = Some(data.into());
         self.events.push_back(Event::Connected);
-        for (came, via, codepoint, mut packet) in core::mem::take(&mut self.early).packets {
+        for Sealed { came, via, codepoint, mut packet } in self.early.take() {
             if let Ok(Packet { header: Header::Short { to }, .. }) = Packet::read(&packet) {
                 self.on_short((now, came), (via, codepoint), to, &mut packet)?;
             }
@@ -469,7 +426,7 @@ impl Connection {
     ) -> Result<(), Fault> {
         let len = packet.len();
         let Some(data) = &mut self.data else {
-            self.early.hold(now, via, codepoint, packet);
+            self.early.keep(now, via, codepoint, packet);
             return Ok(());
         };
         let Some((path, Opened { number, payload, is_plain })) = data.open(now, to, via, packet)? else {
@@ -488,29 +445,11 @@ impl Connection {
     }
 
     fn on_opened(&mut self, arrival: Arrival, payload: &[u8]) -> Result<(), Fault> {
-        // All frames are readable, or none is read.
-        let (mut waits, mut counts, mut auth) = (false, false, None);
-        for frame in Frames::new(payload) {
-            let frame = frame?;
-            counts |= frame.counts();
-            match frame {
-                Frame::Auth { ticket, proof } => auth = Some((ticket, proof)),
-                Frame::Padding(_) | Frame::Ping | Frame::Ack(_) | Frame::Close { .. } => {}
-                _ => waits = true,
-            }
-        }
-        if let Some((ticket, proof)) = auth {
+        let content = Content::new(payload)?;
+        if let Some((ticket, proof)) = content.auth {
             self.on_auth(ticket, proof)?;
         }
-        // While one packet waits, no other is answered: the peer would hold for lost what left before that.
-        if let Admission::Waits { held, bytes, .. } = &mut self.admission
-            && (waits || counts && !held.is_empty())
-        {
-            let cost = payload.len() + HELD_COST;
-            if *bytes + cost <= MOST_HELD && held.iter().all(|held| held.arrival.number != arrival.number) {
-                *bytes += cost;
-                held.push(Held { arrival, payload: payload.to_vec() });
-            }
+        if self.admission.holds(&content, arrival, payload) {
             return Ok(());
         }
         let Some(data) = &mut self.data else { return Ok(()) };
@@ -528,34 +467,22 @@ impl Connection {
         if self.side == Side::Caller {
             return Err(Fault::new(Code::FRAME, "a listener has sent AUTH"));
         }
-        let Admission::Waits { claim, .. } = &mut self.admission else { return Ok(()) };
-        match claim {
-            Some(said) if *said != (ticket, proof) => Err(Fault::new(Code::FRAME, "a second AUTH")),
-            Some(_) => Ok(()),
-            None => {
-                *claim = Some((ticket, proof));
-                self.events.push_back(Event::Claim(Claim { ticket, key: self.peer }));
-                Ok(())
-            }
+        if self.admission.claim(ticket, proof)? {
+            self.events.push_back(Event::Claim(Claim { ticket, key: self.peer }));
         }
+        Ok(())
     }
 
     /// Whether the caller has proved to have this secret. It takes the same time whatever is wrong.
     pub fn proves(&self, secret: &Secret) -> bool {
-        match &self.admission {
-            Admission::Waits { claim: Some((_, proof)), .. } => secret.verifies(&self.exporter, proof),
-            _ => false,
-        }
+        self.admission.proof().is_some_and(|proof| secret.verifies(&self.exporter, proof))
     }
 
     /// A listener lets its caller in: what the caller has sent so far is read now. It has answered nothing since something of that
     /// waits, so who takes longer than the caller's [`Settings::idle`](crate::settings::Settings::idle) lets nobody in.
     pub fn admit(&mut self, now: Time) {
-        if self.life != Life::Open || !matches!(self.admission, Admission::Waits { claim: Some(_), .. }) {
-            return;
-        }
-        let Admission::Waits { held, .. } = core::mem::replace(&mut self.admission, Admission::Known) else { return };
-        let Some(data) = &mut self.data else { return };
+        let Some(data) = self.data.as_mut().filter(|_| self.life == Life::Open) else { return };
+        let Some(held) = self.admission.admit() else { return };
         data.outbox().push(Own::Done);
         self.watch.tell(now, || observe::Event::Progress(Progress::Admitted));
         self.handshake.end();
@@ -665,7 +592,7 @@ impl Connection {
         if let Some(event) = self.events.pop_front() {
             return Some(event);
         }
-        if self.life != Life::Open || !matches!(self.admission, Admission::Known) {
+        if self.life != Life::Open || !self.admission.is_known() {
             return None;
         }
         let data = self.data.as_mut()?;
@@ -675,7 +602,7 @@ impl Connection {
     /// The streams: none before [`Event::Connected`], and at a listener before it has admitted the caller. After the connection's
     /// end what came before can still be read, and nothing is sent.
     pub fn streams(&mut self) -> Option<&mut Streams> {
-        if !matches!(self.admission, Admission::Known) {
+        if !self.admission.is_known() {
             return None;
         }
         self.data.as_mut().map(|data| &mut data.outbox().streams)
@@ -691,7 +618,7 @@ impl Connection {
     /// # Errors
     /// If it is too long, or too many wait.
     pub fn send_datagram(&mut self, datagram: &[u8]) -> Result<(), DatagramError> {
-        let may = matches!(self.admission, Admission::Known);
+        let may = self.admission.is_known();
         match &mut self.data {
             Some(data) if may => data.send_datagram(datagram),
             _ => Err(DatagramError::TooLong { len: datagram.len(), most: 0 }),

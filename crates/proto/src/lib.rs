@@ -22,6 +22,7 @@
 
 extern crate alloc;
 
+mod admission;
 mod assembler;
 mod black_hole;
 pub mod blocks;
