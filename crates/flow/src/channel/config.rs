@@ -23,7 +23,7 @@ pub struct ChannelConfig {
     pub timeouts_cut: bool,
     /// How it is paced.
     pub pacing: Pacing,
-    /// Payload of a full packet at first, 1 to 65,535 bytes ([`Channel::set_mss`]).
+    /// Payload of a full packet at first, 1 to 65,535 bytes ([`Channel::set_mss`](crate::Channel::set_mss)).
     pub mss: u32,
     /// What happens to a window that a subflow does not use.
     pub usage: UsageRules,
