@@ -3,7 +3,8 @@
 /// So many full packets lost in a row show that they are too long.
 const MOST_LOST_FULL: u8 = 3;
 
-/// How full packets of a subflow fare, those that are longer than the smallest packet size. Orders are packets' places among all that left.
+/// How full packets of a subflow fare, those that are longer than the smallest packet size. Orders are packets' places among all that
+/// left.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct LostFull {
     /// So many were lost, and none has come that left later.

@@ -17,7 +17,7 @@ use proto::endpoint::{Endpoint, Handle, Received};
 use proto::frame::Frame;
 use proto::header::{Header, Packet};
 use proto::identity::{Identity, Trust};
-use proto::observe::{Birth, ObserverMaker};
+use proto::observe::{Birth, Observer, ObserverMaker};
 use proto::secret::Secret;
 use proto::service::Service;
 use proto::settings::Settings;
@@ -333,13 +333,31 @@ fn who_has_no_ticket_is_refused() {
     }
 }
 
-/// A listener that takes its time to let a caller in answers nothing that left after what waits: the caller's law hears of no loss.
+/// The longest round trip that a connection is told of.
+#[derive(Default)]
+struct LongestRtt(Mutex<Span>);
+
+impl Observer for LongestRtt {
+    fn on_event(&self, _: Time, event: &proto::observe::Event) {
+        if let proto::observe::Event::Metrics { metrics, .. } = event {
+            let mut longest = self.0.lock().unwrap();
+            *longest = metrics.latest_rtt.map_or(*longest, |rtt| rtt.max(*longest));
+        }
+    }
+}
+
+/// A listener that takes its time to let a caller in answers nothing that left after what waits: the caller's law hears of no loss. And
+/// its answers say how long what they answer has waited.
 #[test]
 fn who_waits_to_be_let_in_loses_nothing() {
     provider::begin(12, 0);
-    for writes_at_once in [false, true] {
+    for writes_early in [false, true] {
         let (mut listener, mut endpoint) = (endpoint(1, true), endpoint(2, false));
-        let handle = call(&mut endpoint, None);
+        let longest = Arc::new(LongestRtt::default());
+        let watch = longest.clone();
+        let observe: ObserverMaker = Arc::new(move |_| Some(watch.clone()));
+        let settings = Arc::new(Settings { observe: Some(observe), ..settings_of("test") });
+        let handle = endpoint.call_with(Time::ZERO, LISTENER, (Trust::Anyone, None), settings).unwrap();
         let via = caller(1, 1);
         let there = meet((&mut endpoint, handle), &mut listener, via, Time::ZERO);
         let window = endpoint.connection(handle).unwrap().laws().window;
@@ -348,7 +366,7 @@ fn who_waits_to_be_let_in_loses_nothing() {
             let now = Time::from_ms(10 * step);
             receive(&mut endpoint, now, LISTENER, std::mem::take(&mut back));
             let connection = endpoint.connection(handle).unwrap();
-            if stream.is_none() && (writes_at_once || admitted.is_some()) {
+            if stream.is_none() && (writes_early && step == 3 || admitted.is_some()) {
                 let streams = connection.streams().unwrap();
                 let opened = streams.open(proto::streams::Direction::OneWay).unwrap();
                 streams.write(opened, b"hello").unwrap();
@@ -361,7 +379,7 @@ fn who_waits_to_be_let_in_loses_nothing() {
             }
             endpoint.on_timer(now, handle);
             receive(&mut listener, now, via, sent(&mut endpoint, handle, now));
-            if admitted.is_none() && step == 35 {
+            if admitted.is_none() && step == 40 {
                 listener.connection(there).unwrap().admit(now);
                 admitted = Some(now);
             }
@@ -373,6 +391,9 @@ fn who_waits_to_be_let_in_loses_nothing() {
         let (stats, laws) = (connection.stats(), connection.laws());
         assert_eq!((stats.lost, laws.acted.loss_cuts), (stats.spurious, 0), "{stats:?}");
         assert!(laws.window >= window, "{} of {window}", laws.window);
+        // The newest of what waited had waited for 50 ms; a packet and its answer take 10.
+        let longest = *longest.0.lock().unwrap();
+        assert!((Span::from_ms(1)..Span::from_ms(25)).contains(&longest), "{longest}");
     }
 }
 

@@ -55,9 +55,7 @@ impl ChannelConfig {
             most_outstanding: MOST_OUTSTANDING,
         }
     }
-}
 
-impl ChannelConfig {
     /// Whether another packet may leave without too much to remember, or a number too high.
     pub(super) fn leaves_room<C: Copy>(&self, out: &Outstanding<C>) -> bool {
         out.records.len() < self.most_outstanding && out.records.end() < MOST_PACKET_NUMBERS

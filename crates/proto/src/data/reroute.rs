@@ -1,10 +1,9 @@
 //! A path on which nothing comes any more goes elsewhere, as `UnoLB` does it (Bonato et al., "Uno", SC 2025, §4.2, Algorithm 2).
 //!
 //! Of the paths whose timers have struck the one that was silent longest is retired, if another was acknowledged after its timer
-//! first struck; the caller
-//! opens another from another of its ports, and the first path that opens goes on by the law of the one that was retired.
-//! The paper re-routes at a `NACK` or the first timeout. Here the timer must have struck twice: on a long path single packets are
-//! lost by chance, and a queue that fills makes an acknowledgement late.
+//! first struck; the caller opens another from another of its ports, and the first path that opens goes on by the law of the one
+//! that was retired. The paper re-routes at a `NACK` or the first timeout. Here the timer must have struck twice: on a long path
+//! single packets are lost by chance, and a queue that fills makes an acknowledgement late.
 
 use alloc::vec::Vec;
 
@@ -49,12 +48,7 @@ impl Data {
         if !self.is_confirmed || !self.may_reroute(now) {
             return Ok(());
         }
-        let is_silent = |path: &&Path| {
-            path.state == State::Open
-                && path.budget.is_proved()
-                && path.settles_at <= now
-                && path.subflow.is_some_and(|subflow| self.channel.strikes(subflow) >= STRIKES)
-        };
+        let is_silent = |path: &&Path| self.strikes(now, path).is_some_and(|strikes| strikes >= STRIKES);
         let silent = self.paths.iter().filter(is_silent).min_by_key(|path| (path.acked_at, path.number));
         let Some(Path { number, subflow: Some(subflow), .. }) = silent else { return Ok(()) };
         let (number, since) = (*number, self.channel.struck_at(*subflow).unwrap_or(now));
@@ -75,14 +69,15 @@ impl Data {
         self.rerouting.last.is_none_or(|last| now.saturating_since(last) > wait)
     }
 
-    /// Whether a path carries data when that of this number has gone: it is another one, the peer will not give it up, and it is not
-    /// silent itself.
+    /// How often in a row the timer of a path has struck; none unless it carries data, and the peer will not give it up.
+    fn strikes(&self, now: Time, path: &Path) -> Option<u8> {
+        let is_settled = path.state == State::Open && path.budget.is_proved() && path.settles_at <= now;
+        path.subflow.filter(|_| is_settled).map(|subflow| self.channel.strikes(subflow))
+    }
+
+    /// Whether a path carries data when that of this number has gone: it is another one, and not silent itself.
     fn stays(&self, now: Time, path: &Path, without: u32) -> bool {
-        path.number != without
-            && path.state == State::Open
-            && path.budget.is_proved()
-            && path.settles_at <= now
-            && path.subflow.is_some_and(|subflow| self.channel.strikes(subflow) < STRIKES)
+        path.number != without && self.strikes(now, path).is_some_and(|strikes| strikes < STRIKES)
     }
 
     /// The caller leaves a path for one from another port. Nothing happens if another one went a moment ago, or no other is

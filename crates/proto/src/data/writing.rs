@@ -172,7 +172,7 @@ impl Data {
     }
 
     /// What blocks have to say is to be sent, unless much waits already: what they have not said they keep, in bounded memory.
-    pub(super) fn speak_of_blocks(&mut self) {
+    fn speak_of_blocks(&mut self) {
         let outbox = self.channel.work_mut();
         while let Some(rebuilding) = &mut self.rebuilding
             && outbox.waiting() < MOST_OWN
