@@ -37,6 +37,8 @@ impl Code {
     pub const KEYS: Self = Self(8);
     /// This endpoint failed.
     pub const INTERNAL: Self = Self(9);
+    /// This endpoint has lived as long as it may.
+    pub const AGE: Self = Self(10);
     /// TLS's alert 0; alert n is this and n.
     pub const TLS: Self = Self(0x100);
     /// TLS's alert for a service that is not here (RFC 7301 §3.2). The reason is the one that is.
@@ -56,6 +58,7 @@ impl Code {
             7 => "parameter",
             8 => "keys",
             9 => "internal",
+            10 => "age",
             0x100..0x200 => "tls",
             0x1000.. => "application",
             _ => "unknown",

@@ -2,7 +2,12 @@
 
 use std::time::{Duration, Instant};
 
+#[cfg(test)]
+use units::Span;
 use units::Time;
+
+/// When an endpoint ends, after 100 days: spans are picoseconds in 64 bits with a sign, which are 106 days, and timers look ahead.
+pub(crate) const END: Time = Time::from_ms(100 * 86_400_000);
 
 /// Counts from when it was made.
 #[derive(Clone, Copy, Debug)]
@@ -16,9 +21,17 @@ impl Clock {
         Self { start: Instant::now() }
     }
 
-    /// The time, in whole nanoseconds, which are enough for 213 days in picoseconds.
+    /// Of an endpoint that was made so long ago.
+    #[cfg(test)]
+    pub(crate) fn of_age(age: Span) -> Self {
+        let start = Self::new().start.checked_sub(Duration::from_nanos(age.unsigned_ps() / 1_000));
+        Self { start: start.expect("a clock may have begun before the machine") }
+    }
+
+    /// The time, in whole nanoseconds. It stands still at the last that there is.
     pub(crate) fn now(self) -> Time {
-        Time::from_ns(u64::try_from(self.start.elapsed().as_nanos()).unwrap_or(u64::MAX / 1_000))
+        const MOST: u64 = u64::MAX / 1_000 - 1;
+        Time::from_ns(u64::try_from(self.start.elapsed().as_nanos()).map_or(MOST, |ns| ns.min(MOST)))
     }
 
     /// How long it is until then; none if that is never.

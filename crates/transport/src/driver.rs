@@ -4,16 +4,19 @@
 use std::io;
 use std::os::fd::AsFd;
 use std::sync::Arc;
+use std::task::Waker;
 use std::time::Duration;
 
 use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::time::TimeSpec;
 use proto::TOKEN_LEN;
+use proto::closed::Code;
 use proto::connection::Transmit;
 use proto::endpoint::{Handle, Received};
 use proto::via::Via;
 use units::Time;
 
+use crate::clock::END;
 use crate::shared::{Core, State};
 use crate::socket::{Inbox, Socket};
 
@@ -54,8 +57,7 @@ struct End(Arc<[Arc<Core>]>);
 impl Drop for End {
     fn drop(&mut self) {
         for core in self.0.iter() {
-            core.lock().end();
-            core.ring();
+            core.end(core.lock());
         }
     }
 }
@@ -72,12 +74,17 @@ impl Driver {
         // However this thread ends, nobody waits for it any more, nor for the others.
         let _end = End(self.cores.clone());
         loop {
-            let (sockets, wait, ends) = {
+            let (sockets, wait, ends, woken) = {
                 let core = self.core.clone();
                 let mut state = core.lock();
                 let now = self.core.clock.now();
+                if now >= END && !state.is_closed {
+                    state.close(now, Code::AGE, "this end has run for 100 days, which is the most");
+                    state.end();
+                }
                 let is_done = self.act(now, &mut state);
-                let wait = match state.next_timer() {
+                let next = if state.is_closed { state.next_timer() } else { state.next_timer().min(END) };
+                let wait = match next {
                     _ if !is_done => Some(Duration::ZERO),
                     // It was due, and nothing could be done: something else must change first.
                     stuck if stuck <= now => Some(STUCK),
@@ -86,8 +93,9 @@ impl Driver {
                 if is_done {
                     self.core.falls_asleep(&state);
                 }
-                (state.ports.all(), wait, state.is_closed && state.entries.is_empty())
+                (state.ports.all(), wait, state.is_closed && state.entries.is_empty(), state.take_woken())
             };
+            woken.into_iter().for_each(Waker::wake);
             if ends {
                 return;
             }

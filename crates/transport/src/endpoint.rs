@@ -15,7 +15,7 @@ use proto::ticket::TicketId;
 use proto::via::Via;
 use rustls::crypto::{CryptoProvider, aws_lc_rs};
 
-use crate::clock::Clock;
+use crate::clock::{Clock, END};
 use crate::connection::{Connection, Incoming};
 use crate::driver::Driver;
 use crate::error::Error;
@@ -79,7 +79,8 @@ pub struct Port {
     socket: u16,
 }
 
-/// One UDP port and its threads, or several ports of a caller. When it is dropped, its connections are closed.
+/// One UDP port and its threads, or several ports of a caller. When it is dropped, its connections are closed. It lives for 100 days
+/// and then closes them with [`Code::AGE`]; whoever needs one for longer makes another.
 pub struct Endpoint {
     /// Of each thread. A caller has one.
     cores: Arc<[Arc<Core>]>,
@@ -96,13 +97,17 @@ impl Endpoint {
     /// If the address cannot be used, or the machine gives no thread or random numbers, or cannot spread callers over several
     /// threads.
     pub fn listen(address: SocketAddr, config: &Config) -> io::Result<Self> {
+        Self::listen_by(Clock::new(), address, config)
+    }
+
+    fn listen_by(clock: Clock, address: SocketAddr, config: &Config) -> io::Result<Self> {
         let Config { settings, identity, threads, provider } = config.clone();
         if !(1..=MOST_THREADS).contains(&threads) {
             let error = format!("a listener of {threads} threads: there may be 1 to {MOST_THREADS}");
             return Err(io::Error::new(io::ErrorKind::InvalidInput, error));
         }
         let sockets = Socket::bind_all(address, threads)?;
-        let (clock, paths) = (Clock::new(), settings.paths);
+        let paths = settings.paths;
         let endpoints = proto::endpoint::Endpoint::team(clock.now(), (settings, provider), &identity, threads)
             .map_err(io::Error::other)?;
         Self::new(endpoints, sockets, clock, paths)
@@ -221,7 +226,7 @@ impl Endpoint {
         Ok(connection)
     }
 
-    /// The next caller; none when the endpoint is closed.
+    /// The next caller; none when the endpoint is closed, or has ended.
     pub async fn accept(&self) -> Option<Incoming> {
         loop {
             let Caller { thread, handle } = poll_fn(|context| self.lobby.poll_next(context)).await?;
@@ -234,6 +239,11 @@ impl Endpoint {
         }
     }
 
+    /// Whether it has ended because it has lived for 100 days.
+    pub fn is_old(&self) -> bool {
+        self.core().clock.now() >= END
+    }
+
     /// The next caller that asked for another service than the one of [`proto::settings::Settings::service`]: it was told so, and
     /// is no [`Incoming`]. 64 are remembered; more than that are told and forgotten.
     pub fn next_stray(&self) -> Option<Stray> {
@@ -244,21 +254,8 @@ impl Endpoint {
     pub fn close(&self, code: Code, reason: &str) {
         for core in self.cores.iter() {
             let mut state = core.lock();
-            let now = core.clock.now();
-            let handles: Vec<_> = state.endpoint.handles().collect();
-            for handle in handles {
-                if let Some(connection) = state.endpoint.connection(handle) {
-                    connection.close(now, code, reason);
-                }
-                if let Some(entry) = state.entries.get_mut(&handle) {
-                    entry.is_held = false;
-                }
-                state.touch(handle);
-            }
-            state.entries.retain(|_, entry| !entry.is_held);
-            state.end();
-            drop(state);
-            core.ring();
+            state.close(core.clock.now(), code, reason);
+            core.end(state);
         }
     }
 
@@ -276,5 +273,39 @@ impl Endpoint {
 impl Drop for Endpoint {
     fn drop(&mut self) {
         self.close(Code::NONE, "");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv4Addr;
+
+    use laws::{Law, NewReno, Path, newreno};
+    use proto::closed::Closed;
+    use proto::service::Service;
+    use units::{Span, Time};
+
+    use super::*;
+    use crate::wait::wait;
+
+    #[test]
+    fn an_endpoint_that_has_lived_as_long_as_it_may_says_goodbye_to_its_peers_and_ends() {
+        let law = |path: &Path| Law::NewReno(NewReno::new(path, newreno::Params::for_path(path)));
+        let config = Config::new(Settings::new(Service::named("test"), Arc::new(law))).unwrap();
+        let old = Clock::of_age(END.since(Time::ZERO) - Span::from_ms(500));
+        let here = (Ipv4Addr::LOCALHOST, 0).into();
+        let listener = Endpoint::listen_by(old, here, &config).unwrap();
+        let caller = Endpoint::call_from(here, &config).unwrap();
+        let trust = Trust::Fingerprint(config.identity.fingerprint());
+        let connection = wait(caller.connect(listener.address(), trust, None)).unwrap();
+        let _there = wait(listener.accept()).unwrap().admit().unwrap();
+        assert!(matches!(wait(connection.closed()), Closed::There { code: Code::AGE, .. }));
+        assert!(wait(listener.accept()).is_none() && listener.is_old());
+    }
+
+    #[test]
+    fn a_clock_does_not_begin_again() {
+        let late = Clock::of_age(Span::MAX).now();
+        assert!(late > END && late.is_set());
     }
 }

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
 use nix::sys::eventfd::EventFd;
-use proto::closed::Closed;
+use proto::closed::{Closed, Code};
 use proto::connection::{Claim, Connection, Event};
 use proto::endpoint::{Endpoint, Handle};
 use proto::side::Side;
@@ -55,24 +55,28 @@ pub(crate) struct Entry {
 }
 
 impl Entry {
-    fn wake(&mut self, stream: StreamId, wish: Wish) {
-        if let Some(waker) = self.wishes.remove(&(stream, wish)) {
-            waker.wake();
-        }
+    /// Who waits for the connection is to be woken.
+    fn wake(&mut self, woken: &mut Vec<Waker>) {
+        woken.append(&mut self.others);
     }
 
-    fn wake_all(&mut self) {
-        core::mem::take(&mut self.wishes).into_values().for_each(Waker::wake);
-        self.others.drain(..).for_each(Waker::wake);
+    /// Who waits for this on a stream is to be woken.
+    fn wake_for(&mut self, stream: StreamId, wish: Wish, woken: &mut Vec<Waker>) {
+        woken.extend(self.wishes.remove(&(stream, wish)));
+    }
+
+    fn wake_all(&mut self, woken: &mut Vec<Waker>) {
+        woken.extend(core::mem::take(&mut self.wishes).into_values());
+        self.wake(woken);
     }
 
     /// A datagram came. It is dropped if too many wait to be read.
-    fn take_datagram(&mut self, datagram: Vec<u8>) {
+    fn take_datagram(&mut self, datagram: Vec<u8>, woken: &mut Vec<Waker>) {
         let cost = datagram.len() + DATAGRAM_COST;
         if self.datagram_bytes + cost <= MOST_UNREAD {
             self.datagram_bytes += cost;
             self.datagrams.push_back(datagram);
-            self.others.drain(..).for_each(Waker::wake);
+            self.wake(woken);
         }
     }
 
@@ -102,6 +106,9 @@ pub(crate) struct State {
     timers: BTreeSet<(Time, Handle)>,
     /// Connections to which something was said that may have to leave now.
     touched: VecDeque<Handle>,
+    /// Who has waited for what has happened. They are woken by whoever has the state once it is free again: a thread that wakes
+    /// up wants it at once.
+    woken: Vec<Waker>,
     /// Which thread of the endpoint this is, and what it shares with the others.
     pub(crate) thread: usize,
     lobby: Arc<Lobby>,
@@ -117,6 +124,7 @@ impl State {
             entries: BTreeMap::new(),
             timers: BTreeSet::new(),
             touched: VecDeque::new(),
+            woken: Vec::new(),
             thread,
             lobby,
             ports: Ports::new(socket, local),
@@ -178,7 +186,12 @@ impl State {
         }
     }
 
-    /// Tells those that wait what has happened on a connection. Gives whether a caller wants more paths.
+    /// Who is to be woken, once the state is free.
+    pub(crate) fn take_woken(&mut self) -> Vec<Waker> {
+        core::mem::take(&mut self.woken)
+    }
+
+    /// Notes who waits for what has happened on a connection ([`State::take_woken`]). Gives whether a caller wants more paths.
     pub(crate) fn tell(&mut self, now: Time, handle: Handle) -> bool {
         let mut wants_paths = false;
         while let Some(connection) = self.endpoint.connection(handle)
@@ -188,7 +201,7 @@ impl State {
             match event {
                 Event::Connected => {
                     entry.is_connected = true;
-                    entry.others.drain(..).for_each(Waker::wake);
+                    entry.wake(&mut self.woken);
                 }
                 Event::Claim(claim) => {
                     entry.claim = Some(claim);
@@ -198,10 +211,10 @@ impl State {
                 }
                 Event::Admitted => {
                     (entry.is_admitted, wants_paths) = (true, true);
-                    entry.others.drain(..).for_each(Waker::wake);
+                    entry.wake(&mut self.woken);
                 }
-                Event::Stream(event) => tell_of_stream(entry, event),
-                Event::Datagram(datagram) => entry.take_datagram(datagram),
+                Event::Stream(event) => tell_of_stream(entry, event, &mut self.woken),
+                Event::Datagram(datagram) => entry.take_datagram(datagram, &mut self.woken),
                 Event::PathOpen(_) => {}
                 Event::PathWanted(path) => connection.replace_path(now, path),
                 Event::MorePaths | Event::PathGone(_) => wants_paths = true,
@@ -212,7 +225,7 @@ impl State {
                         self.lobby.note(Stray { remote: connection.remote(), asked });
                     }
                     entry.closed = Some(closed);
-                    entry.wake_all();
+                    entry.wake_all(&mut self.woken);
                 }
             }
         }
@@ -231,25 +244,42 @@ impl State {
         }
     }
 
+    /// Closes all connections.
+    pub(crate) fn close(&mut self, now: Time, code: Code, reason: &str) {
+        let handles: Vec<_> = self.endpoint.handles().collect();
+        for handle in handles {
+            if let Some(connection) = self.endpoint.connection(handle) {
+                connection.close(now, code, reason);
+            }
+            if let Some(entry) = self.entries.get_mut(&handle) {
+                entry.is_held = false;
+            }
+            self.touch(handle);
+        }
+        self.entries.retain(|_, entry| !entry.is_held);
+    }
+
     /// Nobody waits any more: the endpoint ends.
     pub(crate) fn end(&mut self) {
         self.is_closed = true;
         self.endpoint.stop_listening();
         self.lobby.close();
-        self.entries.values_mut().for_each(Entry::wake_all);
+        self.entries.values_mut().for_each(|entry| entry.wake_all(&mut self.woken));
     }
 }
 
-fn tell_of_stream(entry: &mut Entry, event: StreamEvent) {
+fn tell_of_stream(entry: &mut Entry, event: StreamEvent, woken: &mut Vec<Waker>) {
     match event {
-        StreamEvent::Opened | StreamEvent::MoreStreams(_) => entry.others.drain(..).for_each(Waker::wake),
-        StreamEvent::Readable(stream) | StreamEvent::Reset { id: stream, .. } => entry.wake(stream, Wish::Read),
-        StreamEvent::Writable(stream) => entry.wake(stream, Wish::Write),
-        StreamEvent::Delivered(stream) => entry.wake(stream, Wish::Delivery),
+        StreamEvent::Opened | StreamEvent::MoreStreams(_) => entry.wake(woken),
+        StreamEvent::Readable(stream) | StreamEvent::Reset { id: stream, .. } => {
+            entry.wake_for(stream, Wish::Read, woken);
+        }
+        StreamEvent::Writable(stream) => entry.wake_for(stream, Wish::Write, woken),
+        StreamEvent::Delivered(stream) => entry.wake_for(stream, Wish::Delivery, woken),
         StreamEvent::Stopped { id: stream, code } => {
             entry.stopped.insert(stream, code);
-            entry.wake(stream, Wish::Write);
-            entry.wake(stream, Wish::Delivery);
+            entry.wake_for(stream, Wish::Write, woken);
+            entry.wake_for(stream, Wish::Delivery, woken);
         }
     }
 }
@@ -274,6 +304,15 @@ impl Core {
         // A panic elsewhere leaves the state as whole as it was: each call of `proto` ends or panics before it changes anything
         // that others rely on.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Nobody waits any more: the endpoint ends.
+    pub(crate) fn end(&self, mut state: MutexGuard<State>) {
+        state.end();
+        let woken = state.take_woken();
+        drop(state);
+        woken.into_iter().for_each(Waker::wake);
+        self.ring();
     }
 
     /// Wakes the thread if it sleeps.

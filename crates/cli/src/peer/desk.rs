@@ -127,6 +127,15 @@ fn too_many(addresses: usize) -> Failure {
     Failure::Input(format!("error: --address: {addresses} addresses; a ticket has 1 to {MOST_ADDRESSES}"))
 }
 
+/// Why a listener has no more callers.
+pub(crate) fn ended(endpoint: &Endpoint) -> Failure {
+    Failure::Run(if endpoint.is_old() {
+        anyhow::anyhow!("the listener has run for 100 days, which is the most: start it again")
+    } else {
+        anyhow::anyhow!("the listener's socket failed")
+    })
+}
+
 /// Who is let in.
 pub(crate) struct Desk {
     id: TicketId,

@@ -12,7 +12,7 @@ use super::test::{Outcome, of_listener};
 use crate::args::PerfArgs;
 use crate::exit::{Failure, tell};
 use crate::interrupt::{interrupted, listen as listen_for_interrupts};
-use crate::peer::desk::{Asked, Desk, Terms};
+use crate::peer::desk::{self, Asked, Desk, Terms};
 use crate::peer::end::{End, LONGEST_PACKET, MOST_PATHS, Room};
 use crate::peer::patience::{explained, wait_for};
 use crate::peer::quantity::{amount, rate};
@@ -62,7 +62,7 @@ fn serve(endpoint: &Endpoint, end: &End, desk: &mut Desk) -> Result<(), Failure>
                 }
                 tests.push(begin(connection, end, desk.keeps())?);
             }
-            Ok(None) => return Err(Failure::Run(anyhow::anyhow!("the listener's socket failed"))),
+            Ok(None) => return Err(desk::ended(endpoint)),
             Err(_) => break,
         }
     }

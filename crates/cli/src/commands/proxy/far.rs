@@ -12,7 +12,7 @@ use super::told::Told;
 use super::{LOOK, run, with_room};
 use crate::args::FarArgs;
 use crate::exit::{Failure, tell};
-use crate::peer::desk::{Asked, Desk, Terms};
+use crate::peer::desk::{self, Asked, Desk, Terms};
 use crate::peer::end::{End, LONGEST_PACKET, MOST_PATHS, Room};
 use crate::peer::service::PROXY;
 
@@ -43,11 +43,12 @@ pub(super) fn far(args: &FarArgs) -> Result<(), Failure> {
     let told = Arc::new(Told::default());
     let far = Far::new(Allow::new(rules), told.log(args.verbose));
     let ended = run(serve(&endpoint, &mut desk, &far))?;
-    endpoint.end(Code::NONE, if ended.is_none() { "the far end was interrupted" } else { "" });
-    match ended {
+    let outcome = match ended {
         None => Err(Failure::Interrupted(format!("the far end ended: {}", told.summary()))),
-        Some(()) => Err(Failure::Run(anyhow::anyhow!("the listener's socket failed"))),
-    }
+        Some(()) => Err(desk::ended(&endpoint)),
+    };
+    endpoint.end(Code::NONE, if ended.is_none() { "the far end was interrupted" } else { "" });
+    outcome
 }
 
 /// Serves near ends until the socket fails.

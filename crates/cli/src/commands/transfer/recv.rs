@@ -12,7 +12,7 @@ use crate::args::RecvArgs;
 use crate::exit::{Failure, print, tell, tell_of_lock};
 use crate::interrupt::{interrupted, listen as listen_for_interrupts};
 use crate::peer::descriptors::open_more_files;
-use crate::peer::desk::{Asked, Desk, Terms};
+use crate::peer::desk::{self, Asked, Desk, Terms};
 use crate::peer::end::{End, LONGEST_PACKET, MOST_PATHS, Room};
 use crate::peer::patience::{explained, wait_for};
 use crate::peer::service::FILES;
@@ -56,7 +56,7 @@ fn serve(endpoint: &Endpoint, desk: &mut Desk, folder: &Folder, args: &RecvArgs)
         };
         let incoming = match wait_for(endpoint.accept(), look) {
             Ok(Some(incoming)) => incoming,
-            Ok(None) => return Err(Failure::Run(anyhow::anyhow!("the receiver's socket failed"))),
+            Ok(None) => return Err(desk::ended(endpoint)),
             Err(_) => return Err(Failure::Interrupted("the receiver ended".to_owned())),
         };
         let Some(connection) = desk.admit(incoming) else { continue };
