@@ -46,11 +46,12 @@ def row(
     sides: list[dict[str, Any]],
     holds: list[bool | None],
 ) -> str:
-    """One quantity: the simulator's, the mean of the emulated ones, the least and the most of them."""
-    simulated = sides[0]["a"]
-    emulated = [each["b"] for each in sides if each["b"] is not None]
-    if simulated is None or not emulated:
+    """One quantity: the simulator's, which is the same each time (of two stacks the mean of the first one's), the mean of the
+    emulated ones, the least and the most of them."""
+    both = [each for each in sides if each["a"] is not None and each["b"] is not None]
+    if not both:
         return ""
+    simulated, emulated = mean(each["a"] for each in both), [each["b"] for each in both]
     middle = mean(emulated)
     # Rounded before, so that next to nothing is +0.0 and not -0.0.
     percent = f"{round((middle / simulated - 1) * 100, 1) + 0.0:+.1f} %" if simulated else ""

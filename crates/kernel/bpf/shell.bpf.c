@@ -264,6 +264,29 @@ static __always_inline struct storage *storage_of(struct sock *sk)
 	return bpf_sk_storage_get(&flows, sk, 0, 0);
 }
 
+// Makes a flow, or makes it anew. Its law begins when a round trip is known.
+static __always_inline struct storage *join(struct sock *sk)
+{
+	struct tcp_sock *tp = (struct tcp_sock *)sk;
+	struct storage *storage = bpf_sk_storage_get(&flows, sk, 0, BPF_SK_STORAGE_GET_F_CREATE);
+
+	if (storage) {
+		storage->prior_rcv_nxt = tp->rcv_nxt;
+		storage->congestion_seen = 0;
+		storage->began = 0;
+	}
+	return storage;
+}
+
+// Kernels were seen that left out calls of hooks for milliseconds, also of hook_init. So a flow is made where it is missed:
+// without one a receiver would tell of each mark for a whole round trip (RFC 3168), and a sender would have no law.
+static __always_inline struct storage *storage_or_new(struct sock *sk)
+{
+	struct storage *storage = storage_of(sk);
+
+	return storage ? storage : join(sk);
+}
+
 static __always_inline void begin(struct sock *sk, struct tcp_sock *tp, struct storage *storage)
 {
 	__u32 zero = 0;
@@ -287,7 +310,7 @@ SEC("struct_ops")
 void BPF_PROG(hook_init, struct sock *sk)
 {
 	struct tcp_sock *tp = (struct tcp_sock *)sk;
-	struct storage *storage = bpf_sk_storage_get(&flows, sk, 0, BPF_SK_STORAGE_GET_F_CREATE);
+	struct storage *storage = join(sk);
 	__u32 zero = 0;
 	__u64 *count;
 
@@ -297,9 +320,6 @@ void BPF_PROG(hook_init, struct sock *sk)
 			__sync_fetch_and_add(count, 1);
 		return;
 	}
-	storage->prior_rcv_nxt = tp->rcv_nxt;
-	storage->congestion_seen = 0;
-	storage->began = 0;
 	if (tp->srtt_us)
 		begin(sk, tp, storage);
 }
@@ -315,7 +335,7 @@ SEC("struct_ops")
 void BPF_PROG(hook_cong_control, struct sock *sk, __u32 ack, int flag, const struct rate_sample *rs)
 {
 	struct tcp_sock *tp = (struct tcp_sock *)sk;
-	struct storage *storage = storage_of(sk);
+	struct storage *storage = storage_or_new(sk);
 	struct Report *report;
 
 	if (!storage)
@@ -388,10 +408,13 @@ SEC("struct_ops")
 void BPF_PROG(hook_cwnd_event, struct sock *sk, enum tcp_ca_event event)
 {
 	struct tcp_sock *tp = (struct tcp_sock *)sk;
-	struct storage *storage = storage_of(sk);
+	struct storage *storage;
 	bool congestion;
 
-	if (!storage || (event != CA_EVENT_ECN_IS_CE && event != CA_EVENT_ECN_NO_CE))
+	if (event != CA_EVENT_ECN_IS_CE && event != CA_EVENT_ECN_NO_CE)
+		return;
+	storage = storage_or_new(sk);
+	if (!storage)
 		return;
 	congestion = event == CA_EVENT_ECN_IS_CE;
 	if (congestion != storage->congestion_seen) {

@@ -317,7 +317,16 @@ fn sockets_without_memory_for_the_law_are_counted() {
     let (mut to, mut from) = connected(&netns, law.tcp_name());
     assert_eq!(law.refused().expect("a count"), 2, "both ends");
     carry(&mut to, &mut from, 1 << 20);
-    assert!(law.sockets().expect("the kernel lists them").is_empty());
+    let listed = || law.sockets().expect("the kernel lists them");
+    assert!(listed().is_empty());
+    // As soon as there is memory the law begins, in the middle of the flow.
+    assert!(inside(&netns, || fs::write(optmem, "131072").is_ok()));
+    carry(&mut to, &mut from, 1 << 20);
+    let port = to.local_addr().expect("connected").port();
+    let sockets = listed();
+    let sender = sockets.iter().find(|socket| socket.local.port() == port).expect("it is listed");
+    let state = sender.law.as_ref().expect("it has begun");
+    assert!(sockets.len() == 2 && state.delivered.get() > 1 << 19, "{state:?}");
 }
 
 #[test]

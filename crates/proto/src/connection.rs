@@ -13,6 +13,7 @@ use laws::{Acted, ControlLaw};
 use units::{Bytes, Span, Time};
 
 use crate::admission::{Admission, Content, Early, Sealed};
+use crate::blocks::CodingStats;
 use crate::closed::{Closed, Code, Fault};
 use crate::data::{Arrival, Data, News, Outcome};
 use crate::handshake::{Agreed, Came, Handshake, Read, other_service};
@@ -681,6 +682,11 @@ impl Connection {
     /// What left and what was lost, on all paths.
     pub fn stats(&self) -> ChannelStats {
         self.data.as_ref().map_or_else(ChannelStats::default, |data| *data.channel.stats())
+    }
+
+    /// What coding has done.
+    pub fn coding(&self) -> CodingStats {
+        self.data.as_ref().map_or_else(CodingStats::default, |data| data.coding())
     }
 
     /// What its laws know, permit and have done. Nothing before there are keys for data.

@@ -13,7 +13,7 @@ use flow::{Answering, Channel, ChannelConfig, Codepoint, Pacing, Range};
 use laws::Law;
 use units::{Bytes, Span, Time};
 
-use crate::blocks::{Coder, Coding, Rebuilding};
+use crate::blocks::{Coder, Coding, CodingStats, Rebuilding};
 use crate::closed::Fault;
 use crate::datagrams::Datagrams;
 use crate::keys::DataKeys;
@@ -260,6 +260,14 @@ impl Data {
 
     pub(crate) fn outbox(&mut self) -> &mut Outbox {
         self.channel.work_mut()
+    }
+
+    /// What coding has done.
+    pub(crate) fn coding(&self) -> CodingStats {
+        CodingStats {
+            parity: self.outbox_ref().coder.as_ref().map_or(0, Coder::parity_sent),
+            recovered: self.rebuilding.as_ref().map_or(0, Rebuilding::recovered),
+        }
     }
 
     pub(crate) fn outbox_ref(&self) -> &Outbox {

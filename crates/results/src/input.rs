@@ -126,7 +126,7 @@ pub struct Emulator {
     pub soundness: Soundness,
     /// Why it, and not the network, was the bottleneck, if it was.
     pub bottleneck: Option<String>,
-    /// Why the hosts may have been starved of processors, a line each; empty if nothing says so.
+    /// Why the run is hardly to be believed, a line each, such as hosts that waited for processors; empty if nothing says so.
     #[serde(default)]
     pub doubts: Vec<String>,
     /// The share of the run, 0 to 1, in which somebody on the machine waited for a processor; null where the kernel
@@ -158,7 +158,7 @@ pub enum Soundness {
     /// Nothing speaks against it.
     #[default]
     Sound,
-    /// Its hosts may have been starved of processors.
+    /// Something speaks against it, such as hosts that waited for processors.
     Doubtful,
     /// The emulator was slower than the network.
     Bottleneck,

@@ -81,6 +81,13 @@ impl<'a> Shelf<'a> {
         for entry in opened.iter().take(MOST_NAMES) {
             names.insert(entry?.file_name().to_string_lossy().into_owned());
         }
+        let is_left = |name: &&String| name.strip_suffix(SUMS).is_some_and(|key| !names.contains(key));
+        if names.len() < MOST_NAMES {
+            // A kill came when the file had its final name and these had not gone.
+            names.iter().filter(is_left).for_each(|name| {
+                let _ = unlink(directory, name);
+            });
+        }
         Ok(Self { directory, names: Mutex::new(names) })
     }
 

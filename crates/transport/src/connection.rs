@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use flow::ChannelStats;
+use proto::blocks::CodingStats;
 use proto::closed::{Closed, Code};
 use proto::connection::{Claim, DatagramError, LawStats, PathStats};
 use proto::endpoint::Handle;
@@ -230,6 +231,12 @@ impl Connection {
     pub fn stats(&self) -> ChannelStats {
         let mut state = self.held.core.lock();
         state.endpoint.connection(self.held.handle).map_or_else(ChannelStats::default, |it| it.stats())
+    }
+
+    /// What coding has done.
+    pub fn coding(&self) -> CodingStats {
+        let mut state = self.held.core.lock();
+        state.endpoint.connection(self.held.handle).map_or_else(CodingStats::default, |it| it.coding())
     }
 
     /// What its laws know, permit and have done.

@@ -159,7 +159,7 @@ fn starved_hosts_are_doubtful() {
     let emulator = &summary["emulator"];
     assert!(emulator["soundness"] != "sound", "{emulator:#}");
     assert!(!emulator["doubts"].as_array().unwrap().is_empty(), "{emulator:#}");
-    assert!(ran.out.contains("the hosts may have been starved"), "{ran}");
+    assert!(ran.out.contains("waited for a processor in"), "{ran}");
     scratch.narrows("run pair.toml --scheme cubic --out simulated --quiet").ok();
     for flows in ["", " --flows"] {
         let compared = scratch.narrows(&format!("compare simulated real{flows}"));
@@ -611,6 +611,10 @@ fn coded_flows_on_several_paths_arrive_over_a_lossy_link() {
         let (losses, bytes) = (link.unwrap()["losses"].as_u64().unwrap(), link.unwrap()["bytes"].as_u64().unwrap());
         // 10 MB in blocks of 8 and 2 are 12.5 MB and headers.
         assert!(losses > 30 && bytes > 12_500_000, "{losses} lost of {bytes} bytes");
+        let count = |key: &str| json["network"][key].as_u64().unwrap();
+        // Two of ten packets, and a few that were sent again; of 870 blocks some lack up to two packets.
+        let (parity, recovered) = (count("parity_packets"), count("recovered_blocks"));
+        assert!((1_700..2_500).contains(&parity) && (20..600).contains(&recovered), "{parity}, {recovered}");
         let said = json["warnings"].to_string();
         assert!(said.contains("re-routes a path only when its timer has struck twice"), "{said}");
     }

@@ -57,6 +57,15 @@ pub use policy::{Coding, CodingError, Conditions, Pending};
 pub use receiving::Rebuilding;
 pub use sending::{Coder, Offer, Resend};
 
+/// What coding has done on a connection.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct CodingStats {
+    /// Parity packets that this end has sent, those included that were sent again.
+    pub parity: u64,
+    /// Blocks of the peer's that parity completed here.
+    pub recovered: u64,
+}
+
 /// What a block counts in memory, in bytes, beside its symbols.
 pub const BLOCK_BYTES: u64 = 512;
 

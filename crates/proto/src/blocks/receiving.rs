@@ -53,6 +53,8 @@ pub struct Rebuilding {
     /// Blocks to ask for, if they still say so.
     requests: VecDeque<u64>,
     timers: Timers,
+    /// Blocks that parity completed.
+    recovered: u64,
     /// For whoever watches.
     pub(crate) notes: Notes<BlockEvent>,
 }
@@ -137,6 +139,7 @@ impl Rebuilding {
             whole: Spans::default(),
             requests: VecDeque::new(),
             timers: Timers::default(),
+            recovered: 0,
             notes: Notes::default(),
         };
         new.set_timing(Span::from_ms(1), Span::from_ms(333));
@@ -336,11 +339,17 @@ impl Rebuilding {
             rebuilt.for_each(|buffer| self.pool.give(buffer));
             return Err(wrong);
         }
+        self.recovered += 1;
         self.notes.note(|| BlockEvent::Recovered { block: number, packets: lost as u8 });
         self.rebuilt.extend(rebuilt);
         // Of more ranges than are kept, the oldest is not told. The sender's timeout is for such blocks, too.
         self.whole.insert(Range::of(number));
         Ok(())
+    }
+
+    /// Blocks that parity completed: with enough packets, not all of which were data.
+    pub fn recovered(&self) -> u64 {
+        self.recovered
     }
 
     /// A symbol that was rebuilt, each once: frames, to be read as if their packet had come.

@@ -89,6 +89,8 @@ pub struct Coder {
     /// The part of the packets that is lost, as it was last seen.
     loss: Frac,
     spent: Spent,
+    /// Parity packets that left, those included that did so again.
+    parity_sent: u64,
     /// For whoever watches.
     pub(crate) notes: Notes<BlockEvent>,
 }
@@ -208,8 +210,14 @@ impl Coder {
             timers: Timers::default(),
             loss: Frac::ZERO,
             spent: Spent::default(),
+            parity_sent: 0,
             notes: Notes::default(),
         }
+    }
+
+    /// Parity packets that left, those included that did so again.
+    pub fn parity_sent(&self) -> u64 {
+        self.parity_sent
     }
 
     /// How long a block may hear nothing after its last packet left, for packets that leave from now on, and the
@@ -376,11 +384,12 @@ impl Coder {
 
     /// Appends the PARITY frame of a packet, which must be the packet's last. False, and nothing is written, if the
     /// block is over by now.
-    pub fn put_again(&self, tag: Tag, out: &mut Vec<u8>) -> bool {
+    pub fn put_again(&mut self, tag: Tag, out: &mut Vec<u8>) -> bool {
         let block = self.ring.get(tag.block).filter(|_| tag.is_parity());
         let Some(packet) = block.and_then(|block| block.packets.get(usize::from(tag.place))) else { return false };
         let Tag { block, shape, place } = tag;
         Frame::Parity { block, shape, place, symbol: self.parity.get(packet.symbol as u32) }.put(out);
+        self.parity_sent += 1;
         true
     }
 

@@ -28,7 +28,7 @@ pub fn summarise(
     let mut warnings = identities::broken(info, setup, outcome, flows);
     warnings.extend(info.emulator.iter().filter_map(|it| it.bottleneck.clone()));
     let doubts = info.emulator.iter().filter(|it| !it.doubts.is_empty());
-    warnings.extend(doubts.map(|it| format!("doubtful, the hosts may have been starved: {}", it.doubts.join("; "))));
+    warnings.extend(doubts.map(|it| format!("doubtful: {}", it.doubts.join("; "))));
     warnings.extend(warnings::warnings(info, setup, outcome, flows, &acted));
     warnings.extend(info.warnings.iter().cloned());
     let window_ns = info.fairness_window.unsigned_ps().div_ceil(1_000);

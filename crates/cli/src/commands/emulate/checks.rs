@@ -2,9 +2,10 @@
 
 use emulator::RouterOutcome;
 use fabric::LinkId;
-use scenario::BuiltRun;
+use laws::catalog::Marks;
+use scenario::{BuiltRun, FlowClass};
 use sim::{PathChoice, Setup};
-use units::{Rate, Span};
+use units::{Bytes, Rate, Span};
 
 use crate::args::{EmulateArgs, Stack};
 use crate::exit::Failure;
@@ -144,6 +145,25 @@ fn busiest(setup: &Setup) -> Rate {
     Rate::from_bps(links.iter().map(|link| rate(link).bps()).fold(0, u64::saturating_add))
 }
 
+/// Whether senders heard of more marks than ports made, which speaks against a run: where a law tells each mark from the next, a
+/// receiver must tell of each once (RFC 8257 §3.2). `heard` is what the kernel's TCP counted as marked of the scenario's flows.
+pub(super) fn of_marks(built: &BuiltRun, heard: Bytes, made: u64, ipv6: bool) -> Option<String> {
+    let setup = &built.setup;
+    let hears = |class| matches!(built.laws.law(class).0.info().marks, Marks::Heard);
+    if ![FlowClass::Intra, FlowClass::Inter].into_iter().all(hears) {
+        return None;
+    }
+    let header = TCP_IPV4 + if ipv6 { 20 } else { 0 };
+    let segment = u64::from(setup.host.mss + setup.host.header - header);
+    let heard = heard.get() / segment;
+    // An acknowledgement that covers several packets counts all of them.
+    (heard > made + made / 10 + 100).then(|| {
+        format!(
+            "senders heard of {heard} marks, and ports made {made}: a receiver's kernel told of marks again and again"
+        )
+    })
+}
+
 /// What the router says of itself.
 pub(super) fn of_router(router: &RouterOutcome, real_time: bool) -> Vec<String> {
     let mut said = Vec::new();
@@ -166,4 +186,27 @@ pub(super) fn of_router(router: &RouterOutcome, real_time: bool) -> Vec<String> 
     }
     said.extend(router.captures_ended.iter().chain(&router.captures_unnamed).cloned());
     said
+}
+
+#[cfg(test)]
+mod tests {
+    use scenario::{Overrides, parse};
+
+    use super::*;
+
+    #[test]
+    fn marks_that_nobody_made_are_a_doubt() {
+        let built = |law: &str| {
+            let text = include_str!("../../../../../scenarios/sim-to-real/transport.toml");
+            let scenario = parse(text, "transport.toml", &Overrides::default()).unwrap();
+            scenario.runs().into_iter().find(|run| run.scheme == law).unwrap().build().unwrap()
+        };
+        let segments = |count: u64| Bytes::new(count * 1_448);
+        let dctcp = built("dctcp");
+        assert_eq!(of_marks(&dctcp, segments(5_800), 5_240, false), None);
+        let said = of_marks(&dctcp, segments(12_359), 5_240, false).unwrap();
+        assert!(said.starts_with("senders heard of 12359 marks, and ports made 5240"), "{said}");
+        // A law that does not tell marks apart asks for nothing of the kind.
+        assert_eq!(of_marks(&built("cubic"), segments(12_359), 5_240, false), None);
+    }
 }

@@ -227,6 +227,13 @@ impl Emulation<'_> {
         });
         info.warnings.extend(emulated.notes.iter().cloned());
         info.warnings.extend(checks::of_router(router, !self.args.no_real_time));
+        let mut doubts = pressure.doubts();
+        if matches!(self.args.stack, Stack::Kernel) && self.args.command.is_empty() {
+            let outcome = &emulated.outcome;
+            let heard = outcome.flows.iter().fold(units::Bytes::ZERO, |sum, flow| sum + flow.stats.marked);
+            let made = outcome.links.iter().map(|link| link.marks).sum();
+            doubts.extend(checks::of_marks(built, heard, made, self.args.ipv6));
+        }
         let measured = Emulator {
             lateness_p50_ns: ns(router.lateness.p50),
             lateness_p99_ns: ns(router.lateness.p99),
@@ -240,7 +247,7 @@ impl Emulation<'_> {
             congestion,
             command: (!self.args.command.is_empty()).then(|| programs::line(self.args)),
             bottleneck: router.bottleneck.clone(),
-            doubts: pressure.doubts(),
+            doubts,
             machine_pressure: pressure.machine.map(of_wall),
             group_pressure: pressure.group.map(of_wall),
             thread_wait: of_wall(pressure.thread),

@@ -242,6 +242,8 @@ impl Carrier for Transport<'_> {
         seen.stats.timeouts = all.timeouts.try_into().unwrap_or(u32::MAX);
         seen.stats.spurious = all.spurious;
         seen.stats.marked = all.marked;
+        seen.stats.parity = connection.coding().parity;
+        seen.stats.recovered = flow.receiver.borrow().as_ref().map_or(0, |receiver| receiver.coding().recovered);
         seen
     }
 
