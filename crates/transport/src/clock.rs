@@ -9,6 +9,9 @@ use units::Time;
 /// When an endpoint ends, after 100 days: spans are picoseconds in 64 bits with a sign, which are 106 days, and timers look ahead.
 pub(crate) const END: Time = Time::from_ms(100 * 86_400_000);
 
+/// What it says to its peers then.
+pub(crate) const LAST_WORD: &str = "this end has run for 100 days, which is the most";
+
 /// Counts from when it was made.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Clock {

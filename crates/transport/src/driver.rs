@@ -16,7 +16,7 @@ use proto::endpoint::{Handle, Received};
 use proto::via::Via;
 use units::Time;
 
-use crate::clock::END;
+use crate::clock::{END, LAST_WORD};
 use crate::shared::{Core, State};
 use crate::socket::{Inbox, Socket};
 
@@ -79,7 +79,7 @@ impl Driver {
                 let mut state = core.lock();
                 let now = self.core.clock.now();
                 if now >= END && !state.is_closed {
-                    state.close(now, Code::AGE, "this end has run for 100 days, which is the most");
+                    state.close(now, Code::AGE, LAST_WORD);
                     state.end();
                 }
                 let is_done = self.act(now, &mut state);

@@ -298,8 +298,9 @@ mod tests {
         let caller = Endpoint::call_from(here, &config).unwrap();
         let trust = Trust::Fingerprint(config.identity.fingerprint());
         let connection = wait(caller.connect(listener.address(), trust, None)).unwrap();
-        let _there = wait(listener.accept()).unwrap().admit().unwrap();
+        let there = wait(listener.accept()).unwrap().admit().unwrap();
         assert!(matches!(wait(connection.closed()), Closed::There { code: Code::AGE, .. }));
+        assert!(matches!(wait(there.closed()), Closed::Here { code: Code::AGE, .. }));
         assert!(wait(listener.accept()).is_none() && listener.is_old());
     }
 
