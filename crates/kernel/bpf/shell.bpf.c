@@ -138,6 +138,7 @@ struct bpf_iter__bpf_sk_storage_map {
 #define TCP_CONG_NON_RESTRICTED 0x1
 #define TCP_CONG_NEEDS_ECN 0x2
 #define TCP_ECN_DEMAND_CWR 4
+#define TCP_SYN_SENT 2
 #define ICSK_ACK_TIMER 2
 #define ICSK_ACK_NOW 16
 #define SK_PACING_NONE 0
@@ -284,7 +285,10 @@ static __always_inline struct storage *storage_or_new(struct sock *sk)
 {
 	struct storage *storage = storage_of(sk);
 
-	return storage ? storage : join(sk);
+	// A caller hears of its SYN's acknowledgement before hook_init is called.
+	if (!storage && sk->__sk_common.skc_state != TCP_SYN_SENT)
+		storage = join(sk);
+	return storage;
 }
 
 static __always_inline void begin(struct sock *sk, struct tcp_sock *tp, struct storage *storage)

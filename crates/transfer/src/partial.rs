@@ -83,7 +83,7 @@ impl<'a> Shelf<'a> {
         }
         let is_left = |name: &&String| name.strip_suffix(SUMS).is_some_and(|key| !names.contains(key));
         if names.len() < MOST_NAMES {
-            // A kill came when the file had its final name and these had not gone.
+            // A kill came after the file got its final name and before its checksums were removed.
             names.iter().filter(is_left).for_each(|name| {
                 let _ = unlink(directory, name);
             });

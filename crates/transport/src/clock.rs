@@ -2,15 +2,13 @@
 
 use std::time::{Duration, Instant};
 
-#[cfg(test)]
-use units::Span;
 use units::Time;
 
 /// When an endpoint ends, after 100 days: spans are picoseconds in 64 bits with a sign, which are 106 days, and timers look ahead.
 pub(crate) const END: Time = Time::from_ms(100 * 86_400_000);
 
 /// What it says to its peers then.
-pub(crate) const LAST_WORD: &str = "this end has run for 100 days, which is the most";
+pub(crate) const LAST_WORD: &str = "the endpoint has run for 100 days, which is the most";
 
 /// Counts from when it was made.
 #[derive(Clone, Copy, Debug)]
@@ -26,8 +24,8 @@ impl Clock {
 
     /// Of an endpoint that was made so long ago.
     #[cfg(test)]
-    pub(crate) fn of_age(age: Span) -> Self {
-        let start = Self::new().start.checked_sub(Duration::from_nanos(age.unsigned_ps() / 1_000));
+    pub(crate) fn of_age(age: Duration) -> Self {
+        let start = Self::new().start.checked_sub(age);
         Self { start: start.expect("a clock may have begun before the machine") }
     }
 

@@ -15,7 +15,6 @@ use proto::secret::Secret;
 use proto::streams::{Direction, StreamId, Streams};
 use units::Time;
 
-use crate::clock::{END, LAST_WORD};
 use crate::error::Error;
 use crate::held::Held;
 use crate::shared::{Core, Entry};
@@ -199,11 +198,7 @@ impl Connection {
     pub async fn closed(&self) -> Closed {
         match self.until(|_, entry, _| entry.closed.clone()).await {
             Ok(closed) | Err(Error::Closed(closed)) => closed,
-            // The endpoint has ended, and this with it.
-            Err(_) if self.held.core.clock.now() >= END => {
-                Closed::Here { code: Code::AGE, reason: LAST_WORD.to_owned() }
-            }
-            Err(_) => Closed::Here { code: Code::NONE, reason: String::new() },
+            Err(_) => Closed::Silence,
         }
     }
 

@@ -51,13 +51,13 @@ pub(crate) struct Driver {
     paths: u8,
 }
 
-/// Ends an endpoint when it is dropped.
+/// Ends an endpoint when it is dropped, unless it has ended: a thread has failed.
 struct End(Arc<[Arc<Core>]>);
 
 impl Drop for End {
     fn drop(&mut self) {
         for core in self.0.iter() {
-            core.end(core.lock());
+            core.end(Code::INTERNAL, "a thread of the endpoint has failed");
         }
     }
 }
@@ -78,12 +78,14 @@ impl Driver {
                 let core = self.core.clone();
                 let mut state = core.lock();
                 let now = self.core.clock.now();
-                if now >= END && !state.is_closed {
-                    state.close(now, Code::AGE, LAST_WORD);
-                    state.end();
+                if now >= END && state.ended.is_none() {
+                    drop(state);
+                    // The other threads, too: their clocks are this one.
+                    self.cores.iter().for_each(|core| core.end(Code::AGE, LAST_WORD));
+                    continue;
                 }
                 let is_done = self.act(now, &mut state);
-                let next = if state.is_closed { state.next_timer() } else { state.next_timer().min(END) };
+                let next = if state.ended.is_some() { state.next_timer() } else { state.next_timer().min(END) };
                 let wait = match next {
                     _ if !is_done => Some(Duration::ZERO),
                     // It was due, and nothing could be done: something else must change first.
@@ -93,7 +95,7 @@ impl Driver {
                 if is_done {
                     self.core.falls_asleep(&state);
                 }
-                (state.ports.all(), wait, state.is_closed && state.entries.is_empty(), state.take_woken())
+                (state.ports.all(), wait, state.ended.is_some() && state.entries.is_empty(), state.take_woken())
             };
             woken.into_iter().for_each(Waker::wake);
             if ends {

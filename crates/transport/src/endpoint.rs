@@ -15,7 +15,7 @@ use proto::ticket::TicketId;
 use proto::via::Via;
 use rustls::crypto::{CryptoProvider, aws_lc_rs};
 
-use crate::clock::{Clock, END};
+use crate::clock::Clock;
 use crate::connection::{Connection, Incoming};
 use crate::driver::Driver;
 use crate::error::Error;
@@ -203,8 +203,8 @@ impl Endpoint {
     /// [`Connection::admitted`] waits for its word, while what is sent already travels.
     ///
     /// # Errors
-    /// If the listener does not answer, or is not who was expected; or if this endpoint has several threads, of which any could get
-    /// the answer.
+    /// If the listener does not answer, or is not who was expected; if this endpoint has several threads, of which any could get the
+    /// answer; or if it has ended.
     pub async fn connect(
         &self,
         remote: SocketAddr,
@@ -241,7 +241,7 @@ impl Endpoint {
 
     /// Whether it has ended because it has lived for 100 days.
     pub fn is_old(&self) -> bool {
-        self.core().clock.now() >= END
+        self.core().lock().ended.as_ref().is_some_and(|(code, _)| *code == Code::AGE)
     }
 
     /// The next caller that asked for another service than the one of [`proto::settings::Settings::service`]: it was told so, and
@@ -252,11 +252,7 @@ impl Endpoint {
 
     /// Closes all connections.
     pub fn close(&self, code: Code, reason: &str) {
-        for core in self.cores.iter() {
-            let mut state = core.lock();
-            state.close(core.clock.now(), code, reason);
-            core.end(state);
-        }
+        self.cores.iter().for_each(|core| core.end(code, reason));
     }
 
     /// Closes all connections, and waits until their peers have been told: a process that is about to end says goodbye so.
@@ -283,30 +279,72 @@ mod tests {
     use laws::{Law, NewReno, Path, newreno};
     use proto::closed::Closed;
     use proto::service::Service;
-    use units::{Span, Time};
 
     use super::*;
+    use crate::clock::END;
     use crate::wait::wait;
 
-    #[test]
-    fn an_endpoint_that_has_lived_as_long_as_it_may_says_goodbye_to_its_peers_and_ends() {
+    fn config(threads: u8) -> Config {
         let law = |path: &Path| Law::NewReno(NewReno::new(path, newreno::Params::for_path(path)));
         let config = Config::new(Settings::new(Service::named("test"), Arc::new(law))).unwrap();
-        let old = Clock::of_age(END.since(Time::ZERO) - Span::from_ms(500));
-        let here = (Ipv4Addr::LOCALHOST, 0).into();
-        let listener = Endpoint::listen_by(old, here, &config).unwrap();
+        Config { threads, ..config }
+    }
+
+    /// A caller and a listener by this clock, connected.
+    fn connected(clock: Clock, threads: u8) -> ((Endpoint, Connection), (Endpoint, Connection)) {
+        let (config, here) = (config(threads), (Ipv4Addr::LOCALHOST, 0).into());
+        let listener = Endpoint::listen_by(clock, here, &config).unwrap();
         let caller = Endpoint::call_from(here, &config).unwrap();
         let trust = Trust::Fingerprint(config.identity.fingerprint());
         let connection = wait(caller.connect(listener.address(), trust, None)).unwrap();
         let there = wait(listener.accept()).unwrap().admit().unwrap();
+        ((caller, connection), (listener, there))
+    }
+
+    fn ends_by_age(threads: u8) {
+        let life = Duration::from_hours(24 * 100);
+        let ((_caller, connection), (listener, there)) =
+            connected(Clock::of_age(life.checked_sub(Duration::from_secs(3)).unwrap()), threads);
         assert!(matches!(wait(connection.closed()), Closed::There { code: Code::AGE, .. }));
         assert!(matches!(wait(there.closed()), Closed::Here { code: Code::AGE, .. }));
         assert!(wait(listener.accept()).is_none() && listener.is_old());
+        drop(there);
+        let threads = listener.threads.iter();
+        let waited = (0..5_000).any(|_| {
+            thread::sleep(Duration::from_millis(1));
+            threads.clone().all(JoinHandle::is_finished)
+        });
+        assert!(waited, "its threads end");
+    }
+
+    #[test]
+    fn an_endpoint_that_has_lived_as_long_as_it_may_says_goodbye_to_its_peers_and_ends() {
+        ends_by_age(1);
+    }
+
+    #[test]
+    fn so_do_all_of_its_threads() {
+        ends_by_age(4);
+    }
+
+    #[test]
+    fn why_an_endpoint_was_closed_is_known_at_both_ends_and_so_is_what_the_peer_has_said_before() {
+        let ((_caller, connection), (listener, there)) = connected(Clock::new(), 1);
+        listener.close(Code(0x1001), "enough");
+        let closed = |end: &str| format!("{end} closed the connection: application 1 (enough)");
+        assert_eq!(wait(there.closed()).to_string(), closed("this end"));
+        assert_eq!(wait(connection.closed()).to_string(), closed("the peer"));
+        assert!(!listener.is_old());
+        let ((caller, connection), (_listener, there)) = connected(Clock::new(), 1);
+        there.close(Code(0x1001), "enough");
+        assert_eq!(wait(connection.closed()).to_string(), closed("the peer"));
+        caller.close(Code::NONE, "");
+        assert_eq!(wait(connection.closed()).to_string(), closed("the peer"));
     }
 
     #[test]
     fn a_clock_does_not_begin_again() {
-        let late = Clock::of_age(Span::MAX).now();
+        let late = Clock::of_age(Duration::from_hours(24 * 214)).now();
         assert!(late > END && late.is_set());
     }
 }

@@ -50,15 +50,14 @@ impl Lobby {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A caller wants to be let in. Gives whether there is room for it.
-    pub(crate) fn enter(&self, caller: Caller) -> bool {
+    /// A caller wants to be let in. Gives who is to be woken for it; none if there is no room for it.
+    pub(crate) fn enter(&self, caller: Caller) -> Option<Vec<Waker>> {
         let mut waiting = self.lock();
         let has_room = waiting.incoming.len() < MOST_INCOMING && !waiting.is_closed;
-        if has_room {
+        has_room.then(|| {
             waiting.incoming.push_back(caller);
-            waiting.acceptors.drain(..).for_each(Waker::wake);
-        }
-        has_room
+            std::mem::take(&mut waiting.acceptors)
+        })
     }
 
     /// The next caller that wanted to be let in, and may have gone since; none when the endpoint is closed.
@@ -89,10 +88,10 @@ impl Lobby {
         self.lock().strays.pop_front()
     }
 
-    /// Nobody is let in any more.
-    pub(crate) fn close(&self) {
+    /// Nobody is let in any more. Gives who is to be woken.
+    pub(crate) fn close(&self) -> Vec<Waker> {
         let mut waiting = self.lock();
         waiting.is_closed = true;
-        waiting.acceptors.drain(..).for_each(Waker::wake);
+        std::mem::take(&mut waiting.acceptors)
     }
 }

@@ -113,7 +113,8 @@ pub(crate) struct State {
     pub(crate) thread: usize,
     lobby: Arc<Lobby>,
     pub(crate) ports: Ports,
-    pub(crate) is_closed: bool,
+    /// Why it has closed, once it has.
+    pub(crate) ended: Option<(Code, String)>,
 }
 
 impl State {
@@ -128,7 +129,7 @@ impl State {
             thread,
             lobby,
             ports: Ports::new(socket, local),
-            is_closed: false,
+            ended: None,
         })
     }
 
@@ -205,8 +206,9 @@ impl State {
                 }
                 Event::Claim(claim) => {
                     entry.claim = Some(claim);
-                    if !self.lobby.enter(Caller { thread: self.thread, handle }) {
-                        connection.refuse(now);
+                    match self.lobby.enter(Caller { thread: self.thread, handle }) {
+                        Some(mut acceptors) => self.woken.append(&mut acceptors),
+                        None => connection.refuse(now),
                     }
                 }
                 Event::Admitted => {
@@ -244,8 +246,11 @@ impl State {
         }
     }
 
-    /// Closes all connections.
-    pub(crate) fn close(&mut self, now: Time, code: Code, reason: &str) {
+    /// Closes all connections, and nobody waits any more: the endpoint ends. Nothing happens if it has ended.
+    pub(crate) fn end(&mut self, now: Time, code: Code, reason: &str) {
+        if self.ended.is_some() {
+            return;
+        }
         let handles: Vec<_> = self.endpoint.handles().collect();
         for handle in handles {
             if let Some(connection) = self.endpoint.connection(handle) {
@@ -257,13 +262,9 @@ impl State {
             self.touch(handle);
         }
         self.entries.retain(|_, entry| !entry.is_held);
-    }
-
-    /// Nobody waits any more: the endpoint ends.
-    pub(crate) fn end(&mut self) {
-        self.is_closed = true;
+        self.ended = Some((code, reason.to_owned()));
         self.endpoint.stop_listening();
-        self.lobby.close();
+        self.woken.append(&mut self.lobby.close());
         self.entries.values_mut().for_each(|entry| entry.wake_all(&mut self.woken));
     }
 }
@@ -306,9 +307,10 @@ impl Core {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Nobody waits any more: the endpoint ends.
-    pub(crate) fn end(&self, mut state: MutexGuard<State>) {
-        state.end();
+    /// As [`State::end`].
+    pub(crate) fn end(&self, code: Code, reason: &str) {
+        let mut state = self.lock();
+        state.end(self.clock.now(), code, reason);
         let woken = state.take_woken();
         drop(state);
         woken.into_iter().for_each(Waker::wake);
@@ -351,10 +353,14 @@ impl Core {
     ) -> Poll<Result<T, Error>> {
         let mut state = self.lock();
         let state = &mut *state;
-        let Some(entry) = state.entries.get_mut(&handle) else { return Poll::Ready(Err(Error::Endpoint)) };
-        if state.is_closed {
-            return Poll::Ready(Err(Error::Endpoint));
+        let entry = state.entries.get_mut(&handle);
+        if let Some((code, reason)) = &state.ended {
+            // What it heard before counts, such as the peer's word.
+            let here = || Closed::Here { code: *code, reason: reason.clone() };
+            let closed = entry.and_then(|entry| entry.closed.clone()).unwrap_or_else(here);
+            return Poll::Ready(Err(Error::Closed(closed)));
         }
+        let Some(entry) = entry else { return Poll::Ready(Err(Error::Endpoint)) };
         let Some(connection) = state.endpoint.connection(handle) else {
             return Poll::Ready(Err(Error::Closed(entry.closed.clone().unwrap_or(Closed::Silence))));
         };

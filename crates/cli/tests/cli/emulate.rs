@@ -612,9 +612,10 @@ fn coded_flows_on_several_paths_arrive_over_a_lossy_link() {
         // 10 MB in blocks of 8 and 2 are 12.5 MB and headers.
         assert!(losses > 30 && bytes > 12_500_000, "{losses} lost of {bytes} bytes");
         let count = |key: &str| json["network"][key].as_u64().unwrap();
-        // Two of ten packets, and a few that were sent again; of 870 blocks some lack up to two packets.
+        // Two of ten packets, and a few that were sent again. Four of five losses are of data, few of them in one block.
         let (parity, recovered) = (count("parity_packets"), count("recovered_blocks"));
-        assert!((1_700..2_500).contains(&parity) && (20..600).contains(&recovered), "{parity}, {recovered}");
+        assert!((1_700..2_500).contains(&parity), "{parity}");
+        assert!((losses / 3..2 * losses).contains(&recovered), "{recovered} blocks, {losses} losses");
         let said = json["warnings"].to_string();
         assert!(said.contains("re-routes a path only when its timer has struck twice"), "{said}");
     }

@@ -264,12 +264,15 @@ fn parity_leaves_again_with_the_same_bytes() {
     resent(&mut coder, START + RTT);
     coder.lost(data[0]);
     let mut out = Vec::new();
+    assert_eq!(coder.parity_sent(), 2);
     assert!(coder.put_again(parity[1].0, &mut out));
+    assert_eq!(coder.parity_sent(), 3);
     assert_eq!(parity_symbol(&out, parity[1].0), parity[1].1);
     assert_eq!(coder.parity_len(parity[1].0), Some(out.len()));
     assert!(!coder.put_again(data[0], &mut out) && coder.parity_len(data[0]).is_none());
     coder.on_whole(0, 1).unwrap();
     assert!(!coder.put_again(parity[1].0, &mut out) && coder.parity_len(parity[1].0).is_none());
+    assert_eq!(coder.parity_sent(), 3);
 }
 
 #[test]
@@ -530,6 +533,7 @@ fn whole_blocks_are_told_where_symbols_were_rebuilt() {
     // Packets of a block that is over are read like any other, whatever they say.
     all.on_source(START, 0, shape, 1, b"else").unwrap();
     assert_eq!((all.kept(), all.next_rebuilt()), (0, None));
+    assert_eq!(all.recovered(), 4);
 }
 
 #[test]
