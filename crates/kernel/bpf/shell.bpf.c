@@ -279,7 +279,7 @@ static __always_inline struct storage *join(struct sock *sk)
 	return storage;
 }
 
-// Kernels were seen that left out calls of hooks for milliseconds, also of hook_init. So a flow is made where it is missed:
+// A kernel was seen that left out calls of hooks for milliseconds, and hook_init is one. So a flow is made where it is missed:
 // without one a receiver would tell of each mark for a whole round trip (RFC 3168), and a sender would have no law.
 static __always_inline struct storage *storage_or_new(struct sock *sk)
 {

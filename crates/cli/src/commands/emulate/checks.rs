@@ -145,7 +145,7 @@ fn busiest(setup: &Setup) -> Rate {
     Rate::from_bps(links.iter().map(|link| rate(link).bps()).fold(0, u64::saturating_add))
 }
 
-/// Whether senders heard of more marks than ports made, which speaks against a run: where a law tells each mark from the next, a
+/// Whether senders heard of more marks than ports made, which speaks against a run: where a law counts marks, a
 /// receiver must tell of each once (RFC 8257 §3.2). `heard` is what the kernel's TCP counted as marked of the scenario's flows.
 pub(super) fn of_marks(built: &BuiltRun, heard: Bytes, made: u64, ipv6: bool) -> Option<String> {
     let setup = &built.setup;
@@ -206,7 +206,7 @@ mod tests {
         assert_eq!(of_marks(&dctcp, segments(5_800), 5_240, false), None);
         let said = of_marks(&dctcp, segments(12_359), 5_240, false).unwrap();
         assert!(said.starts_with("senders heard of 12359 marks, and ports made 5240"), "{said}");
-        // A law that does not tell marks apart asks for nothing of the kind.
+        // A law that is deaf to marks does not count them.
         assert_eq!(of_marks(&built("cubic"), segments(12_359), 5_240, false), None);
     }
 }
