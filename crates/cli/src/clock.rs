@@ -1,70 +1,9 @@
-//! What a piece of work costs. The only place in the command that reads a clock.
+//! The wall clock. The only place in the command that reads one, but for what a study's stopwatch reads.
 
-#[cfg(all(target_os = "linux", feature = "transport"))]
 use std::time::SystemTime;
-use std::time::{Duration, Instant};
-
-use nix::sys::resource::{UsageWho, getrusage};
-use results::EngineTimes;
-
-/// Started when it is made.
-pub(crate) struct Stopwatch {
-    began: Instant,
-    whose: UsageWho,
-    cpu: Duration,
-}
-
-impl Stopwatch {
-    /// Counts the processor time of all threads of the process.
-    pub(crate) fn start() -> Self {
-        Self::of(UsageWho::RUSAGE_SELF)
-    }
-
-    /// Counts the processor time of this thread only, where the system can tell.
-    pub(crate) fn of_this_thread() -> Self {
-        #[cfg(target_os = "linux")]
-        let whose = UsageWho::RUSAGE_THREAD;
-        #[cfg(not(target_os = "linux"))]
-        let whose = UsageWho::RUSAGE_SELF;
-        Self::of(whose)
-    }
-
-    #[expect(clippy::disallowed_methods, reason = "measuring is what this is for; no result depends on it")]
-    fn of(whose: UsageWho) -> Self {
-        Self { began: Instant::now(), whose, cpu: cpu_time(whose) }
-    }
-
-    pub(crate) fn elapsed(&self) -> Duration {
-        self.began.elapsed()
-    }
-
-    /// Wall and processor time since the start, and the most memory that the process ever held.
-    pub(crate) fn times(&self) -> EngineTimes {
-        EngineTimes {
-            wall_s: self.elapsed().as_secs_f64(),
-            cpu_s: cpu_time(self.whose).saturating_sub(self.cpu).as_secs_f64(),
-            peak_rss_bytes: peak_rss_bytes(),
-        }
-    }
-}
 
 /// Seconds since 1970, by which tickets end.
-#[cfg(all(target_os = "linux", feature = "transport"))]
 #[expect(clippy::disallowed_methods, reason = "a ticket ends by the wall clock; no result depends on it")]
 pub(crate) fn seconds_since_1970() -> u64 {
     SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs())
-}
-
-fn cpu_time(whose: UsageWho) -> Duration {
-    let Ok(usage) = getrusage(whose) else { return Duration::ZERO };
-    [usage.user_time(), usage.system_time()]
-        .iter()
-        .map(|time| Duration::from_micros((time.tv_sec() * 1_000_000 + time.tv_usec()).unsigned_abs()))
-        .sum()
-}
-
-fn peak_rss_bytes() -> u64 {
-    // Linux and the BSDs count in KiB, macOS in bytes.
-    let unit = if cfg!(target_os = "macos") { 1 } else { 1024 };
-    getrusage(UsageWho::RUSAGE_SELF).map_or(0, |usage| usage.max_rss().unsigned_abs() * unit)
 }

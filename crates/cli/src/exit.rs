@@ -51,6 +51,8 @@ impl fmt::Display for Failure {
     }
 }
 
+impl std::error::Error for Failure {}
+
 impl From<anyhow::Error> for Failure {
     fn from(error: anyhow::Error) -> Self {
         Self::Run(error)
@@ -75,6 +77,45 @@ impl From<results::Error> for Failure {
             )),
             other => Self::Input(format!("error: {other}")),
         }
+    }
+}
+
+/// What a study says. What a host of the command's own says comes through it as it is.
+impl From<study::Error> for Failure {
+    fn from(error: study::Error) -> Self {
+        use study::Error as E;
+        match error {
+            E::Scenario(error) => error.into(),
+            E::Results(error) => error.into(),
+            error @ E::Asked { .. } => Self::Input(format!("error: {error}")),
+            E::Broken(broken) => Self::Run(broken.into()),
+            E::Host(error) => match error.downcast::<Self>() {
+                Ok(failure) => *failure,
+                Err(error) => Self::Run(anyhow::anyhow!(error)),
+            },
+            E::Interrupted => Self::Interrupted("no run was finished".to_owned()),
+            E::Stopped { cause, finished, of } => stopped((*cause).into(), finished, of),
+        }
+    }
+}
+
+/// A failure of which a study says something: it comes back as it was.
+impl From<Failure> for study::Error {
+    fn from(failure: Failure) -> Self {
+        match failure {
+            Failure::Interrupted(_) => Self::Interrupted,
+            failure => Self::host(failure),
+        }
+    }
+}
+
+/// The failure of a command whose runs were not all finished: says how many are kept.
+fn stopped(failure: Failure, finished: usize, of: usize) -> Failure {
+    match failure {
+        failure if finished == 0 => failure,
+        Failure::Interrupted(_) => Failure::Interrupted(study::kept(finished, of)),
+        Failure::Input(what) => Failure::Input(format!("{what}\nhelp: {}", study::kept(finished, of))),
+        failure => failure,
     }
 }
 
@@ -150,25 +191,9 @@ pub(crate) fn tell(text: &str) {
     let _ = write_text(&mut io::stderr().lock(), text);
 }
 
-/// The line for a directory whose holder has died.
-pub(crate) fn taken_over(directory: &Path, dead: &str) -> String {
-    format!("`{}` was held by {dead}, which has ended: taken over", directory.display())
-}
-
-/// Says what the user must know of a lock: whose it was, and whether the kernel holds it.
+/// Says what the user must know of a lock.
 pub(crate) fn tell_of_lock(directory: &Path, lock: &files::Lock) {
-    if let Some(dead) = lock.stale() {
-        tell(&taken_over(directory, dead));
-    }
-    if !lock.is_by_kernel() {
-        let file = directory.join(files::LOCK);
-        tell(&format!(
-            "`{}` is on a file system without locks: the file `{}` keeps other writers out, and stays if this process is \
-             killed; remove it then",
-            directory.display(),
-            file.display()
-        ));
-    }
+    lock.notes(directory).iter().for_each(|note| tell(note));
 }
 
 fn write_text(out: &mut impl Write, text: &str) -> io::Result<()> {

@@ -1,17 +1,16 @@
 //! The `narrows` command.
 
 mod args;
+#[cfg(all(target_os = "linux", feature = "transport"))]
 mod clock;
 mod commands;
 mod exit;
 mod interrupt;
 mod named_file;
-mod page;
 #[cfg(all(target_os = "linux", feature = "transport"))]
 mod peer;
 mod progress;
 mod results_page;
-mod session;
 mod table;
 
 use std::process::ExitCode;

@@ -11,8 +11,8 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use files::{Draft, Limit};
-use results::store::{results_around, sha256};
+use files::{Draft, Limit, Seal};
+use results::store::{REPORT_SEAL, results_around};
 
 use crate::exit::{Failure, tell};
 
@@ -50,7 +50,7 @@ impl Kind {
     /// The kind, with its article.
     const fn what(self) -> &'static str {
         match self {
-            Self::Report => "a report that `narrows report` wrote",
+            Self::Report => REPORT_SEAL.what,
             Self::Tables => "a page that `narrows compare --flows` wrote",
             Self::Scenario => "a scenario that `narrows import` wrote",
             Self::Flows => "a list of flows that `narrows import` wrote",
@@ -64,55 +64,38 @@ impl Kind {
         }
     }
 
-    /// What the last line begins and ends with; none for what has no lines.
-    const fn comment(self) -> Option<(&'static str, &'static str)> {
-        match self {
-            Self::Report => Some(("<!-- narrows report, SHA-256 of all above: ", " -->\n")),
-            Self::Tables => Some(("<!-- narrows compare, SHA-256 of all above: ", " -->\n")),
-            Self::Scenario => Some(("# narrows import, SHA-256 of all above: ", "\n")),
-            Self::Flows => Some(("# narrows import of flows, SHA-256 of all above: ", "\n")),
+    /// The last line by which it is known again; none for what has no lines.
+    const fn seal(self) -> Option<Seal> {
+        let (before, after) = match self {
+            Self::Report => return Some(REPORT_SEAL),
+            Self::Tables => ("<!-- narrows compare, SHA-256 of all above: ", " -->\n"),
+            Self::Scenario => ("# narrows import, SHA-256 of all above: ", "\n"),
+            Self::Flows => ("# narrows import of flows, SHA-256 of all above: ", "\n"),
             #[cfg(target_os = "linux")]
-            Self::Capture => None,
-            Self::Manual => Some((".\\\" narrows man, SHA-256 of all above: ", "\n")),
+            Self::Capture => return None,
+            Self::Manual => (".\\\" narrows man, SHA-256 of all above: ", "\n"),
             #[cfg(feature = "bpf")]
-            Self::Object => None,
+            Self::Object => return None,
             #[cfg(feature = "bpf")]
-            Self::Sources => Some(("# narrows kernel export, SHA-256 of all above: ", "\n")),
-        }
+            Self::Sources => ("# narrows kernel export, SHA-256 of all above: ", "\n"),
+        };
+        Some(Seal { what: self.what(), before, after })
     }
 
     /// The text with the last line by which it is known again.
-    pub(crate) fn sealed(self, mut text: String) -> String {
-        let Some((before, after)) = self.comment() else { return text };
-        if !text.ends_with('\n') {
-            text.push('\n');
+    pub(crate) fn sealed(self, text: String) -> String {
+        match self.seal() {
+            Some(seal) => seal.put_on(text),
+            None => text,
         }
-        let hash = sha256(text.as_bytes());
-        text + before + &hash + after
     }
 
     /// Why an existing file may not be replaced; none if it may.
     fn refusal(self, path: &Path) -> Result<Option<String>, Failure> {
-        let Some((before, after)) = self.comment() else {
-            return Ok((!self.is_of_kind(path)?).then(|| format!("it is not {}", self.what())));
-        };
-        let bytes = files::read(path, LOOKED_AT)?;
-        if bytes.is_empty() {
-            return Ok(None);
+        match self.seal() {
+            Some(seal) => Ok(seal.refusal(path)?),
+            None => Ok((!self.is_of_kind(path)?).then(|| format!("it is not {}", self.what()))),
         }
-        let lines = bytes.strip_suffix(b"\n").unwrap_or(&bytes);
-        let (above, last) = bytes.split_at(lines.iter().rposition(|&byte| byte == b'\n').map_or(0, |end| end + 1));
-        let hash = last.strip_prefix(before.as_bytes()).and_then(|rest| rest.strip_suffix(after.as_bytes()));
-        if hash.is_some_and(|hash| hash == sha256(above).as_bytes()) {
-            return Ok(None);
-        }
-        // Lines may have come after the last one, or have other ends.
-        let is_marked = bytes.split(|&byte| byte == b'\n').any(|line| line.starts_with(before.as_bytes()));
-        Ok(Some(if is_marked {
-            "it was edited after Narrows wrote it".to_owned()
-        } else {
-            format!("it is not {}, or its last line was removed since", self.what())
-        }))
     }
 
     /// Whether an existing file without lines is empty or of the kind.
@@ -199,32 +182,11 @@ pub(crate) fn write_into(directory: &Path, files: &[(String, Kind, Vec<u8>)]) ->
     Ok(())
 }
 
-/// Refuses to replace the report in a results directory if somebody edited it or put another file in its place.
-pub(crate) fn may_replace_report(path: &Path) -> Result<(), Failure> {
-    let refusal = if path.metadata().is_ok_and(|there| there.is_file()) { Kind::Report.refusal(path)? } else { None };
-    match refusal {
-        None => Ok(()),
-        Some(why) => Err(Failure::Input(format!(
-            "error: will not replace `{}`: {why}\nhelp: move that file out of the results directory, and give the command \
-             again",
-            path.display()
-        ))),
-    }
-}
-
 /// Says which half-written files of this name stopped commands left beside it. A live process's are not among them.
 pub(crate) fn tell_of_leftovers(path: &Path) {
     for left in files::leftovers(path) {
-        tell_of_leftover(&left);
+        tell(&files::left_by_a_stopped_command(&left));
     }
-}
-
-/// Says that a half-written file is of no use to Narrows.
-pub(crate) fn tell_of_leftover(left: &Path) {
-    tell(&format!(
-        "`{}` was left by a command that was stopped, or that could not put it in place; you may delete it",
-        left.display()
-    ));
 }
 
 /// Refuses a path in a results directory.

@@ -7,12 +7,41 @@ use std::time::Duration;
 
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use sim::Progress;
+use study::{Line, Stopwatch, Watch};
 use units::Time;
 
-use crate::clock::Stopwatch;
+use crate::interrupt::{interrupted, listen};
+
+/// Standard error, where the user of a command looks on.
+pub(crate) struct Terminal {
+    /// Whether progress is not shown.
+    pub(crate) quiet: bool,
+}
+
+impl Watch for Terminal {
+    fn tell(&self, text: &str) {
+        crate::exit::tell(text);
+    }
+
+    fn interrupted(&self) -> bool {
+        interrupted()
+    }
+
+    fn listen(&self) {
+        listen();
+    }
+
+    fn board<'a>(&'a self, names: &[String], kept: usize) -> Box<dyn study::Board + 'a> {
+        if kept > 0 && !self.quiet {
+            let all = study::count(names.len(), "run");
+            self.tell(&format!("{kept} of {all} finished before: kept; --anew runs them again"));
+        }
+        Box::new(Board::new(self.quiet, names, kept))
+    }
+}
 
 /// Where the runs of a command show how far they are.
-pub(crate) struct Board {
+struct Board {
     terminal: Option<MultiProgress>,
     /// The bar of all runs together, where there are several.
     total: Option<ProgressBar>,
@@ -63,7 +92,7 @@ pub(crate) const PLAIN_EVERY: Duration = Duration::from_secs(10);
 
 impl Board {
     /// For runs of these names, of which so many were finished before.
-    pub(crate) fn new(quiet: bool, names: &[String], kept: usize) -> Self {
+    fn new(quiet: bool, names: &[String], kept: usize) -> Self {
         let terminal = (!quiet && std::io::stderr().is_terminal()).then(MultiProgress::new);
         let width = names.iter().map(|name| name.chars().count()).max().unwrap_or(0);
         let runs = names.len();
@@ -72,8 +101,7 @@ impl Board {
         Self { terminal, total, quiet, width, state: Mutex::new(state), clock: Stopwatch::start() }
     }
 
-    /// A run begins that ends at `stop` at the latest and has `flows` flows.
-    pub(crate) fn run(&self, name: &str, stop: Time, flows: u64) -> RunLine<'_> {
+    fn begin(&self, name: &str, stop: Time, flows: u64) -> RunLine<'_> {
         let mut state = self.lock();
         state.started += 1;
         let number = state.started;
@@ -97,6 +125,12 @@ impl Board {
     }
 }
 
+impl study::Board for Board {
+    fn run<'a>(&'a self, name: &str, stop: Time, flows: u64) -> Box<dyn Line + 'a> {
+        Box::new(self.begin(name, stop, flows))
+    }
+}
+
 fn bar(length: u64) -> ProgressBar {
     let bar = ProgressBar::new(length);
     let style = ProgressStyle::with_template("{prefix} {wide_bar:.cyan/blue} {msg}");
@@ -113,7 +147,7 @@ impl Drop for Board {
 }
 
 /// One run's line.
-pub(crate) struct RunLine<'a> {
+struct RunLine<'a> {
     board: &'a Board,
     bar: Option<ProgressBar>,
     name: String,
@@ -123,9 +157,8 @@ pub(crate) struct RunLine<'a> {
     clock: Stopwatch,
 }
 
-impl RunLine<'_> {
-    /// How far a run on real packets is, of which a second takes a second.
-    pub(crate) fn update_real(&self, time: Time, completed: usize) {
+impl Line for RunLine<'_> {
+    fn update_real(&self, time: Time, completed: usize) {
         let open = self.flows.saturating_sub(completed as u64);
         let progress = Progress { time, packet_hops: 0, open };
         let text = || {
@@ -136,7 +169,7 @@ impl RunLine<'_> {
         self.tell(self.done(&progress), text);
     }
 
-    pub(crate) fn update(&self, progress: &Progress) {
+    fn update(&self, progress: &Progress) {
         let wall = self.clock.elapsed().as_secs_f64().max(1e-9);
         let done = self.done(progress);
         let text = || {
@@ -149,7 +182,9 @@ impl RunLine<'_> {
         };
         self.tell(done, text);
     }
+}
 
+impl RunLine<'_> {
     /// How much time is left of this run; none until a thousandth is done.
     fn left(&self, done: f64) -> Option<Duration> {
         (done > 0.001).then(|| self.clock.elapsed().mul_f64((1.0 / done - 1.0).max(0.0)))
@@ -207,8 +242,8 @@ mod tests {
     fn runs_are_numbered_and_the_whole_grids_time_is_told() {
         let names: Vec<String> = (0..60).map(|run| format!("uno,load=0.{run}")).collect();
         let board = Board::new(true, &names, 20);
-        drop(board.run("kept ones are counted", Time::from_ps(1), 1));
-        let line = board.run("uno,load=0.4", Time::from_ps(1), 1);
+        drop(board.begin("kept ones are counted", Time::from_ps(1), 1));
+        let line = board.begin("uno,load=0.4", Time::from_ps(1), 1);
         assert_eq!(line.name, "run 22/60 uno,load=0.4");
         let mut state = board.lock();
         assert_eq!((state.finished, state.left(Duration::from_secs(5))), (1, Some(Duration::from_secs(195))));
@@ -218,7 +253,7 @@ mod tests {
         assert_eq!(state.left_in_words(Duration::from_secs(30), Duration::from_hours(2)), ", about 2.0 h left in all");
         drop(state);
         let alone = Board::new(true, &names[..1], 0);
-        assert_eq!(alone.run("uno", Time::from_ps(1), 1).name, "uno");
+        assert_eq!(alone.begin("uno", Time::from_ps(1), 1).name, "uno");
         assert_eq!(alone.lock().left(Duration::ZERO), Some(Duration::ZERO));
         let new = Board::new(true, &names, 0);
         assert_eq!((new.lock().left(Duration::from_secs(9)), words(Duration::from_mins(150))), (None, "2.5 h".into()));

@@ -8,7 +8,7 @@ use files::{Draft, Limit, Seen};
 use results::claims::{Judgement, Verdict};
 
 use crate::exit::Failure;
-use crate::table::count as count_of;
+use study::count as count_of;
 
 const TITLE: &str = "# What was reproduced\n";
 const SECTION: &str = "\n## ";

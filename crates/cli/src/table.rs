@@ -7,6 +7,7 @@ use comfy_table::{Cell, CellAlignment, ColumnConstraint, ContentArrangement, Tab
 use results::RunResults;
 use results::causes::{Said, causes};
 use results::summary;
+use study::count;
 
 /// The last column of what all collectives have together.
 const OVER_IDEAL: &str = "over ideal";
@@ -132,13 +133,6 @@ fn drawn(
         }
     }
     table.to_string()
-}
-
-/// Up to five of a list, and how many more there are.
-pub(crate) fn first_of(list: &[String], separator: &str) -> String {
-    const SHOWN: usize = 5;
-    let shown = list[..list.len().min(SHOWN)].join(separator);
-    if list.len() > SHOWN { format!("{shown}{separator}and {} more", list.len() - SHOWN) } else { shown }
 }
 
 /// Tables of averages over seeds, a part after the other.
@@ -349,16 +343,6 @@ pub(crate) fn bytes(bytes: u64) -> String {
         n if n < 1e12 => format!("{:.1} GB", n / 1e9),
         n => format!("{:.2} TB", n / 1e12),
     }
-}
-
-/// `1 flow`, `2 flows`.
-pub(crate) fn count(n: usize, what: &str) -> String {
-    let plural = match what {
-        _ if n == 1 => "",
-        "switch" => "es",
-        _ => "s",
-    };
-    format!("{n} {what}{plural}")
 }
 
 #[cfg(test)]

@@ -1,11 +1,13 @@
 //! Bounded reads of users' files, atomic writes, and one writer a directory.
 //!
 //! [`read()`] takes regular files of bounded size and nothing else. [`replace`] and [`Draft`] write a file that readers
-//! see whole or not at all. [`Lock`] keeps a directory to one writer. This crate knows no format.
+//! see whole or not at all. A [`Seal`] tells text that nobody edited from other text. [`Lock`] keeps a directory to one
+//! writer. This crate knows no format.
 #![forbid(unsafe_code)]
 
 mod lock;
 mod read;
+mod seal;
 mod text;
 mod write;
 
@@ -14,10 +16,14 @@ use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
-pub use lock::{LOCK, Lock};
+pub use lock::{LOCK, Lock, taken_over};
 pub use read::{Limit, head, read, text};
+pub use seal::{Seal, hexadecimal, sha256};
 pub use text::{BYTE_ORDER_MARK, utf8};
-pub use write::{Draft, Seen, create_new, create_private, is_leftover, leftovers, replace, sync_directory, writable};
+pub use write::{
+    Draft, Seen, create_new, create_private, is_leftover, left_by_a_stopped_command, leftovers, replace,
+    sync_directory, writable,
+};
 
 /// Why a file cannot be used.
 #[derive(Debug, Error)]

@@ -113,10 +113,30 @@ impl Lock {
         self.by_kernel
     }
 
+    /// What the user must know of it, a line each: whose it was, and whether the kernel holds it. The directory is called
+    /// `shown`.
+    pub fn notes(&self, shown: &Path) -> Vec<String> {
+        let unheld = || {
+            format!(
+                "`{}` is on a file system without locks: the file `{}` keeps other writers out, and stays if this process is \
+                 killed; remove it then",
+                shown.display(),
+                shown.join(LOCK).display()
+            )
+        };
+        let stale = self.stale.as_deref().map(|dead| taken_over(shown, dead));
+        stale.into_iter().chain((!self.by_kernel).then(unheld)).collect()
+    }
+
     /// The process that held the directory and died before it gave it back, if one did.
     pub fn stale(&self) -> Option<&str> {
         self.stale.as_deref()
     }
+}
+
+/// The line for a directory whose holder has died.
+pub fn taken_over(directory: &Path, dead: &str) -> String {
+    format!("`{}` was held by {dead}, which has ended: taken over", directory.display())
 }
 
 impl Drop for Lock {

@@ -227,6 +227,14 @@ impl Drop for Draft {
 /// What marks the name of a draft, before a number.
 const PARTIAL: &str = ".partial-";
 
+/// The line for a half-written file that is of no use any more.
+pub fn left_by_a_stopped_command(left: &Path) -> String {
+    format!(
+        "`{}` was left by a command that was stopped, or that could not put it in place; you may delete it",
+        left.display()
+    )
+}
+
 /// The drafts beside a file that no process writes any more: a kill left them, or they could not be put in place. In
 /// order of their names.
 pub fn leftovers(path: &Path) -> Vec<PathBuf> {

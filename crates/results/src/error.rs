@@ -77,6 +77,14 @@ pub enum Error {
         /// How many there are.
         count: usize,
     },
+    /// A report that Narrows did not write as it is now.
+    #[error("will not replace `{}`: {why}\nhelp: move that file out of the results directory, and give the command again", path.display())]
+    Edited {
+        /// The report.
+        path: PathBuf,
+        /// What is wrong with it.
+        why: String,
+    },
     /// A writer ended while its set was taking another one's place, and this process may not finish that.
     #[error("`{}` is between old and new results: {reason}", path.display())]
     Unsettled {

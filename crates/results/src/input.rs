@@ -231,7 +231,7 @@ pub struct RunInfo {
     pub resolved: Value,
     /// The hash by which the run is known again: [`crate::Manifest::key_of`].
     pub key: String,
-    /// Files that the run was made from: name and SHA-256 in hexadecimal (see [`crate::store::sha256`]).
+    /// Files that the run was made from: name and SHA-256 in hexadecimal (see [`files::sha256`]).
     pub inputs: Vec<(String, String)>,
     /// What the caller found odd.
     pub warnings: Vec<String>,

@@ -11,7 +11,7 @@ use sim::{FlowId, FlowSpec, HostConfig, Outcome, SeriesConfig, Setup, Start};
 use units::{Bytes, Frac, Rate, Span, Time};
 
 use crate::input::{Class, EngineTimes, Program, RunInfo, SizeBin};
-use crate::store::{Plan, RunResults, Writer, sha256};
+use crate::store::{Plan, RunResults, Writer};
 use crate::tables::FlowRow;
 
 /// A directory that is removed with it.
@@ -49,7 +49,7 @@ impl Drop for Scratch {
 pub(crate) fn write_run(target: &Path, run: &RunResults) {
     let plan = Plan::new("test", "", [(run.manifest.run.clone(), run.manifest.key.clone())]);
     let writer = Writer::new(target, plan, "a test").unwrap();
-    writer.finish(&Program::default(), std::slice::from_ref(run), "", "").unwrap();
+    writer.finish(&Program::default(), std::slice::from_ref(run), "", String::new()).unwrap();
 }
 
 /// A flow of 1 KB that takes a microsecond.
@@ -139,7 +139,7 @@ fn info(setup: &Setup, laws: &[&str]) -> RunInfo {
         sets_fairness_window: false,
         resolved: json!({ "name": "test", "seed": 1 }),
         key: String::new(),
-        inputs: vec![("test.toml".into(), sha256(b"test"))],
+        inputs: vec![("test.toml".into(), files::sha256(b"test"))],
         warnings: Vec::new(),
         emulator: None,
     }

@@ -12,8 +12,8 @@ use units::Bytes;
 
 use crate::args::CheckArgs;
 use crate::exit::{Failure, print};
-use crate::session::{known_schemes, tables};
-use crate::table::{bytes, count};
+use crate::table::bytes;
+use study::{count, known_schemes, tables};
 
 pub(crate) fn check(args: &CheckArgs) -> Result<(), Failure> {
     let overrides = Overrides { set: args.set.clone(), seed: None, scale: args.scale.clone() };

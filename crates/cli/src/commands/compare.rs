@@ -11,8 +11,9 @@ use results::store::{Set, load_set};
 use serde_json::Value;
 
 use crate::args::CompareArgs;
-use crate::exit::{Failure, print, taken_over, tell};
-use crate::table::{bytes, count, first_of, time};
+use crate::exit::{Failure, print, tell};
+use crate::table::{bytes, time};
+use study::{count, first_of};
 
 pub(crate) fn compare(args: &CompareArgs) -> Result<(), Failure> {
     let (before, after) = both(args)?;
@@ -117,7 +118,7 @@ pub(super) fn lacking(args: &CompareArgs, before: &Set, after: &Set) -> Vec<Stri
 pub(super) fn what_it_lacks(directory: &Path, set: &Set) -> Vec<String> {
     let path = directory.display();
     let mut said = Vec::new();
-    said.extend(set.taken_over.as_deref().map(|dead| taken_over(directory, dead)));
+    said.extend(set.taken_over.as_deref().map(|dead| files::taken_over(directory, dead)));
     said.extend(
         set.unfinished.as_ref().map(|unfinished| {
             format!("`{path}` is unfinished: {unfinished}; `{}` goes on with it", unfinished.command)

@@ -1,10 +1,10 @@
 //! `narrows demo`: Uno's mixed incast (SC 2025, Fig. 8) at a size that ends within seconds.
 
 use scenario::parse;
+use study::Simulator;
 
 use crate::args::DemoArgs;
 use crate::exit::Failure;
-use crate::session::Simulator;
 
 const DEMO: &str = include_str!("../../scenarios/demo.toml");
 

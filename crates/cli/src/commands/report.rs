@@ -6,22 +6,22 @@
 
 use std::path::Path;
 
-use results::store::{self, MANIFEST, NEXT, load_set};
+use results::store::{self, MANIFEST, NEXT, REPORT, REPORT_SEAL, load_set, may_replace_report};
+use study::page::{self, Page};
 
 use crate::args::ReportArgs;
 use crate::exit::{Failure, print, tell, tell_of_lock};
-use crate::named_file::{Kind, NamedFile, may_replace_report, tell_of_leftovers};
-use crate::page::{self, Page};
+use crate::named_file::{Kind, NamedFile, tell_of_leftovers};
 
 pub(crate) fn report(args: &ReportArgs) -> Result<(), Failure> {
     let directory = &args.directory;
-    let inside = directory.join(page::REPORT);
+    let inside = directory.join(REPORT);
     // The report's own place is no other file, however it is called.
     let other = args.out.as_ref().filter(|out| !is_same(out, &inside));
     let other = other.map(|out| NamedFile::new(out, Kind::Report, "--out")).transpose()?;
     if other.is_none() {
         tell_of_leftovers(&inside);
-        tell_of_leftovers(&directory.join(NEXT).join(page::REPORT));
+        tell_of_leftovers(&directory.join(NEXT).join(REPORT));
     }
     let is_whole = || directory.join(MANIFEST).exists();
     let lock = if other.is_none() && is_whole() { Some(store::lock(directory, "narrows report")?) } else { None };
@@ -61,10 +61,10 @@ pub(crate) fn report(args: &ReportArgs) -> Result<(), Failure> {
         other.write(html)?
     } else {
         // An unfinished set's report lies in `.next`, so the whole set's can take its own place later.
-        let out = if whole { inside } else { directory.join(NEXT).join(page::REPORT) };
+        let out = if whole { inside } else { directory.join(NEXT).join(REPORT) };
         lock.as_ref().map_or(Ok(()), files::Lock::check)?;
         may_replace_report(&out)?;
-        files::replace(&out, &Kind::Report.sealed(html))?;
+        files::replace(&out, &REPORT_SEAL.put_on(html))?;
         out
     };
     print(&format!("wrote {}", out.display()))

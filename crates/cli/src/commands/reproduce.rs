@@ -7,16 +7,18 @@ use std::path::{Path, PathBuf};
 use comfy_table::{Cell, Color};
 use results::averages::Table;
 use results::claims::{Claim, Judgement, SEED, Verdict, name_in_claims, regressed};
+use results::store::REPORT;
 use results::{RunResults, Summary};
 use scenario::{Overrides, Scenario};
 use serde_json::{Value, json};
+use study::{Simulator, Study, figure, program};
 use toml_edit::{DocumentMut, InlineTable, Item};
 
 use crate::args::{ReproduceArgs, Scale};
 use crate::exit::{Failure, print, tell, tell_of_lock};
 use crate::named_file::{outside_of_results, tell_of_leftovers};
+use crate::progress::Terminal;
 use crate::results_page::{self, ResultsPage};
-use crate::session::{Session, Simulator, figure, program};
 
 /// One of a paper's files.
 struct Figure {
@@ -203,10 +205,10 @@ fn listed(papers: &Path, all: &[(String, PathBuf)]) -> String {
             0 => String::new(),
             more => format!(", and {more} as published, which run where they are named"),
         };
-        let _ = writeln!(text, "  {paper}: {}{variants}", crate::table::count(*figures, "figure"));
+        let _ = writeln!(text, "  {paper}: {}{variants}", study::count(*figures, "figure"));
     }
     let example = counts.first().map_or("PAPER", |(paper, ..)| paper);
-    let sum = crate::table::count(counts.iter().map(|(_, figures, _)| figures).sum(), "figure");
+    let sum = study::count(counts.iter().map(|(_, figures, _)| figures).sum(), "figure");
     let _ = write!(
         text,
         "help: name papers or figures, as in `narrows reproduce {example}`, or `all`: {sum}, which may take hours"
@@ -302,7 +304,7 @@ fn enough_seeds(path: &Path, scenario: &Scenario, claims: &[Claim], option: &str
             let Some(own) = seeds.get(run) else { continue };
             let missing: Vec<String> = all.difference(own).map(u64::to_string).collect();
             let wrong = if own.len() < scale.least_seeds() as usize {
-                let own = crate::table::count(own.len(), "seed");
+                let own = study::count(own.len(), "seed");
                 format!(
                     "has {own} of its own, and {} or more are needed at the scale `{}`",
                     scale.least_seeds(),
@@ -360,18 +362,19 @@ fn run(figure: Figure, args: &ReproduceArgs) -> Result<Reproduced, Failure> {
         words.extend(["--seeds".to_owned(), seeds.to_string()]);
     }
     let replay = super::run::replay_line(words, &args.common);
-    let session = Session {
+    let watch = Terminal { quiet: args.common.quiet || args.common.json };
+    let study = Study {
         scenario: &figure.scenario,
         host: &Simulator { checked: args.common.checked },
+        watch: &watch,
         schemes: &[],
         threads: args.common.threads,
         out: root.join(&figure.name),
-        quiet: args.common.quiet || args.common.json,
         replay: vec![replay],
         claims: &figure.claims,
         anew: args.common.anew,
     };
-    let finished = session.run()?;
+    let finished = study.run()?;
     let runs = finished.runs.into_iter().map(|run: RunResults| run.summary).collect();
     Ok(Reproduced { figure, judgements: finished.judgements, tables: finished.tables, runs, out: finished.out })
 }
@@ -393,7 +396,7 @@ fn describe(reproduced: &Reproduced, scale: Scale, wide: bool) -> String {
         let text = format!("{}: {}", judged.id, judged.text);
         table.add_row([Cell::new(text), Cell::new(&judged.paper), Cell::new(&judged.measured), verdict]);
     }
-    let report = reproduced.out.join(crate::page::REPORT);
+    let report = reproduced.out.join(REPORT);
     let mut reasons = String::new();
     for judged in reproduced.judgements.iter().filter(|judged| judged.verdict == Verdict::CannotJudge) {
         let _ = writeln!(reasons, "cannot judge {}: {}", judged.id, judged.note);
@@ -494,7 +497,7 @@ fn section(reproduced: &Reproduced) -> (String, String) {
     let counts: BTreeSet<usize> = seeds_of(&reproduced.figure.scenario).values().map(BTreeSet::len).collect();
     let seeds = match (counts.first(), counts.last()) {
         (Some(least), Some(most)) if least < most => format!("{least} to {most} seeds"),
-        (_, most) => crate::table::count(most.copied().unwrap_or_default(), "seed"),
+        (_, most) => study::count(most.copied().unwrap_or_default(), "seed"),
     };
     let alone = if counts.first() == Some(&1) { " One seed gives no interval: the values decide." } else { "" };
     let _ = writeln!(text, "Of {seeds}, by Narrows {}, engine {}.{alone}\n", program.version, program.engine);

@@ -2,11 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
+use results::store::REPORT;
 use scenario::{Overrides, Scenario};
+use study::{Finished, Host, Simulator, Study};
 
 use crate::args::{Common, RunArgs};
 use crate::exit::{Failure, print, tell};
-use crate::session::{Finished, Host, Session, Simulator, grid_json};
+use crate::progress::Terminal;
 use crate::table;
 
 pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
@@ -35,18 +37,19 @@ pub(crate) fn all_of(
     replay: Vec<String>,
 ) -> Result<(), Failure> {
     let out = common.out.clone().unwrap_or_else(|| Path::new("out").join(scenario.config.name.as_str()));
-    let session = Session {
+    let watch = Terminal { quiet: common.quiet || common.json };
+    let study = Study {
         scenario,
         host,
+        watch: &watch,
         schemes,
         threads: common.threads,
         out,
-        quiet: common.quiet || common.json,
         replay: vec![replay_line(replay, common)],
         claims: &[],
         anew: common.anew,
     };
-    let finished = session.run()?;
+    let finished = study.run()?;
     show(&finished, common)?;
     crate::exit::sound(finished.runs.iter().map(|run| &run.summary))
 }
@@ -56,7 +59,7 @@ fn show(finished: &Finished, common: &Common) -> Result<(), Failure> {
     if common.json {
         return print(&match &finished.runs[..] {
             [run] => run.summary.to_json(),
-            runs => grid_json(runs),
+            runs => study::summaries(runs),
         });
     }
     if common.quiet {
@@ -72,7 +75,7 @@ fn show(finished: &Finished, common: &Common) -> Result<(), Failure> {
         text.push('\n');
     }
     text.push_str(&table::averages(&finished.tables, common.wide));
-    let report: PathBuf = finished.out.join(crate::page::REPORT);
+    let report: PathBuf = finished.out.join(REPORT);
     print(&format!("{text}report: {}", report.display()))
 }
 

@@ -13,9 +13,9 @@ use super::end::End;
 use super::patience::wait_for;
 use super::quantity::in_words;
 use super::trouble::Trouble;
-use crate::clock::Stopwatch;
 use crate::exit::{Failure, tell};
 use crate::interrupt::interrupted;
+use study::Stopwatch;
 
 /// An address that does not answer is given up after so long, where there is another one.
 const NEXT_ADDRESS: Duration = Duration::from_secs(3);

@@ -10,7 +10,7 @@ use std::time::Duration;
 use transport::{Connection, Error};
 
 use super::trouble::Trouble;
-use crate::clock::Stopwatch;
+use study::Stopwatch;
 
 /// There is a look at least this often.
 const LOOK: Duration = Duration::from_millis(20);

@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::layout::{self, BUILDING, JSON, NEXT, PLAN};
 use super::manifest::{self, GRID, GridManifest, MANIFEST, Manifest, PROGRAM, Plan, RUN, RunEntry};
 use super::settle::{is_unsettled, settle};
-use super::{FLOWS, PORTS, RATES, RunResults, SUMMARY, SWITCHES, run_folder, sha256};
+use super::{FLOWS, PORTS, RATES, RunResults, SUMMARY, SWITCHES, run_folder};
 use crate::summary::{self, Summary};
 use crate::tables::{FlowTable, PortTable, RateTable, SwitchTable};
 use crate::{Difference, Differing, Error};
@@ -315,7 +315,7 @@ fn open_manifest(directory: &Path) -> Result<Opened, Error> {
     }
     check_schema(&value, manifest::SCHEMA, &path)?;
     let has_hash = manifest::take_hash(&mut value).map_err(|how| Error::differs(&path, how))?;
-    Ok(Opened { value, has_hash, sha256: sha256(&text) })
+    Ok(Opened { value, has_hash, sha256: files::sha256(&text) })
 }
 
 /// Reads a run, and says whether hashes vouch for all of it.
@@ -343,7 +343,7 @@ fn load_run(directory: &Path, Opened { value, has_hash, .. }: Opened) -> Result<
             key: "files".into(),
             reason: format!("has no `{name}`"),
         })?;
-        if known.sha256 == sha256(&bytes) {
+        if known.sha256 == files::sha256(&bytes) {
             return Ok((bytes, path));
         }
         Err(Error::differs(&path, Difference::Changed { known: MANIFEST }))
@@ -500,7 +500,7 @@ mod tests {
         assert_eq!(unfinished.to_string(), "1 of 2 runs; missing: z,load=0.4");
         assert_eq!(unfinished.command, "narrows run x");
         writer.keep(&runs[0]).unwrap();
-        writer.finish(&Program::default(), &runs, "{}", "page").unwrap();
+        writer.finish(&Program::default(), &runs, "{}", "page".into()).unwrap();
         let set = load_set(&target).unwrap();
         assert_eq!(set.runs.into_iter().map(forgetful).collect::<Vec<_>>(), runs);
         assert_eq!((set.unfinished, set.beside, set.differing), (None, None, vec![]));
@@ -648,7 +648,7 @@ mod tests {
         for run in &runs {
             writer.keep(run).unwrap();
         }
-        writer.finish(&Program::default(), &runs, "{}", "page").unwrap();
+        writer.finish(&Program::default(), &runs, "{}", "page".into()).unwrap();
     }
 
     #[test]

@@ -114,7 +114,7 @@ impl Manifest {
         }
         let RunInfo { scenario, run, label, point, inputs, .. } = info;
         let all = serde_json::json!([program.engine, asked, scenario, run, label, point, seed, inputs, resolved]);
-        super::sha256(all.to_string().as_bytes())
+        files::sha256(all.to_string().as_bytes())
     }
 }
 
@@ -221,7 +221,7 @@ impl GridManifest {
 /// The text of a manifest's file: what it says, and a hash of that.
 pub(super) fn text_of(manifest: &impl Serialize) -> String {
     let mut value = serde_json::to_value(manifest).unwrap_or_default();
-    let hash = super::sha256(value.to_string().as_bytes());
+    let hash = files::sha256(value.to_string().as_bytes());
     value[OWN_HASH] = hash.into();
     crate::json::text(&value)
 }
@@ -234,7 +234,7 @@ pub(super) fn take_hash(manifest: &mut Value) -> Result<bool, Difference> {
     let Some(hash) = manifest.as_object_mut().and_then(|manifest| manifest.shift_remove(OWN_HASH)) else {
         return Ok(false);
     };
-    let is_as_written = hash == super::sha256(manifest.to_string().as_bytes());
+    let is_as_written = hash == files::sha256(manifest.to_string().as_bytes());
     if is_as_written { Ok(true) } else { Err(Difference::Changed { known: "it" }) }
 }
 
@@ -251,5 +251,5 @@ pub(super) fn hash_of_summary(text: &[u8]) -> Result<FileHash, serde_json::Error
             summary.shift_remove("engine");
         }
     }
-    Ok(FileHash { name: super::SUMMARY.to_owned(), sha256: super::sha256(value.to_string().as_bytes()) })
+    Ok(FileHash { name: super::SUMMARY.to_owned(), sha256: files::sha256(value.to_string().as_bytes()) })
 }

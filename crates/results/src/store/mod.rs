@@ -4,6 +4,7 @@
 mod layout;
 mod load;
 mod manifest;
+mod page;
 mod settle;
 mod writer;
 
@@ -17,6 +18,7 @@ use sim::{Outcome, Setup};
 pub use layout::{NEXT, results_around};
 pub use load::{Set, Unfinished, load, load_set, lock, manifest_of};
 pub use manifest::{FileHash, GridManifest, MANIFEST, Manifest, Plan, PlannedRun, RunEntry};
+pub use page::{REPORT_SEAL, may_replace_report};
 pub use writer::{Earlier, Writer};
 
 use crate::input::{EngineTimes, Program, RunInfo};
@@ -99,7 +101,7 @@ impl RunResults {
         for (name, frame) in tables.into_iter().chain(switches) {
             let mut hash = Sha256::new();
             file(name, &mut |out| parquet::write(&frame, &mut Hashed { out, hash: &mut hash }))?;
-            manifest.files.push(FileHash { name: name.to_owned(), sha256: hexadecimal(&hash.finalize()) });
+            manifest.files.push(FileHash { name: name.to_owned(), sha256: files::hexadecimal(&hash.finalize()) });
         }
         // Last: it knows what the others hold.
         text(MANIFEST, &manifest::text_of(&manifest))?;
@@ -134,27 +136,14 @@ pub fn run_folder(run: &str) -> String {
         if plain {
             name.push(byte.into());
         } else {
-            name.extend(['%', digit(byte >> 4, b'A'), digit(byte & 15, b'A')]);
+            name.push('%');
+            name.push_str(&files::hexadecimal(&[byte]).to_ascii_uppercase());
         }
     }
     if run.is_empty() {
         name.push('%');
     }
     name
-}
-
-/// The SHA-256 of some bytes in hexadecimal.
-pub fn sha256(bytes: &[u8]) -> String {
-    hexadecimal(&Sha256::digest(bytes))
-}
-
-fn hexadecimal(bytes: &[u8]) -> String {
-    bytes.iter().flat_map(|&byte| [digit(byte >> 4, b'a'), digit(byte & 15, b'a')]).collect()
-}
-
-/// A hexadecimal digit for 0 to 15; `ten` is the letter for 10.
-fn digit(value: u8, ten: u8) -> char {
-    char::from(if value < 10 { b'0' + value } else { ten + value - 10 })
 }
 
 #[cfg(test)]
@@ -166,10 +155,5 @@ mod tests {
         assert_eq!(run_folder("uno,load=0.4"), "runs/uno,load=0.4");
         assert_eq!(run_folder("../a b/é"), "runs/%2E.%2Fa%20b%2F%C3%A9");
         assert_eq!(run_folder(""), "runs/%");
-    }
-
-    #[test]
-    fn the_hash_is_sha256() {
-        assert_eq!(sha256(b"abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
     }
 }

@@ -10,8 +10,9 @@ use files::{Lock, parent_of};
 use super::layout::{self, BUILDING, JSON, NEXT, OLD, PLAN, WHOLE, entries, refuse_foreign};
 use super::load::{differing, load_known, manifest_of};
 use super::manifest::{self, GridManifest, MANIFEST, Plan, RunEntry};
+use super::page::{REPORT_SEAL, may_replace_report};
 use super::settle::settle;
-use super::{REPORT, RUNS, RunResults, SUMMARY, run_folder, sha256};
+use super::{REPORT, RUNS, RunResults, SUMMARY, run_folder};
 use crate::input::Program;
 use crate::{Difference, Differing, Error, json};
 
@@ -108,6 +109,14 @@ impl Writer {
         names
     }
 
+    /// Refuses to replace a report that somebody edited: of the whole set, or of the unfinished one.
+    ///
+    /// # Errors
+    /// When somebody did.
+    pub fn report_may_go(&self) -> Result<(), Error> {
+        [self.out.join(REPORT), self.next().join(REPORT)].iter().try_for_each(|report| may_replace_report(report))
+    }
+
     /// Half-written files that stopped commands left in the directory. They are in nobody's way and stay.
     pub fn leftovers(&self) -> Vec<PathBuf> {
         layout::leftovers(&self.out)
@@ -174,14 +183,15 @@ impl Writer {
     /// All runs are finished, and the set takes the old one's place. `summary` is the grid's; a lone run has its own.
     ///
     /// # Errors
-    /// When the set cannot be written, or somebody put files into the directory meanwhile. Finished runs are kept then. Either
+    /// When the set cannot be written, or somebody put files into the directory or edited its report meanwhile. Finished runs are kept then. Either
     /// the old results are in their place, or the new ones are on their way in and whoever comes next finishes that. When
     /// only the report cannot be written: the new set is in place without it.
-    pub fn finish(&self, program: &Program, runs: &[RunResults], summary: &str, html: &str) -> Result<(), Error> {
+    pub fn finish(&self, program: &Program, runs: &[RunResults], summary: &str, html: String) -> Result<(), Error> {
         self.check()?;
+        self.report_may_go()?;
         refuse_foreign(&self.out)?;
         self.begin_again()?;
-        let built = self.build(program, runs, summary, html);
+        let built = self.build(program, runs, summary, &REPORT_SEAL.put_on(html));
         self.check()?;
         if !self.next().join(WHOLE).is_dir() {
             let _ = self.tidy();
@@ -215,7 +225,7 @@ impl Writer {
                     _ => Error::io("move", &from)(error),
                 })?;
                 let manifest = files::read(&to.join(MANIFEST), JSON)?;
-                entries.push(RunEntry { run: entry.run.clone(), folder, sha256: sha256(&manifest) });
+                entries.push(RunEntry { run: entry.run.clone(), folder, sha256: files::sha256(&manifest) });
             }
             text(SUMMARY, summary)?;
             let summary = manifest::hash_of_summary(summary.as_bytes());
@@ -433,7 +443,7 @@ mod tests {
         for run in &old {
             first.keep(run).unwrap();
         }
-        first.finish(&Program::default(), &old, "{}", "").unwrap();
+        first.finish(&Program::default(), &old, "{}", String::new()).unwrap();
         drop(first);
         let second = writer(&target, &new);
         // `b` is the same run in both.
@@ -446,7 +456,7 @@ mod tests {
         let third = writer(&target, &new);
         assert!(earlier(&third, 0, false).is_some());
         third.keep(&new[1]).unwrap();
-        third.finish(&Program::default(), &new, "{}", "").unwrap();
+        third.finish(&Program::default(), &new, "{}", String::new()).unwrap();
         drop(third);
         assert_eq!(names(&target), ["b", "c"]);
         assert_eq!(scratch.names("out"), ["manifest.json", "report.html", "runs", "summary.json"]);
@@ -516,7 +526,7 @@ mod tests {
             first.keep(run).unwrap();
         }
         fs::write(target.join("note.txt"), "mine").unwrap();
-        let said = first.finish(&Program::default(), &new, "{}", "").unwrap_err().to_string();
+        let said = first.finish(&Program::default(), &new, "{}", String::new()).unwrap_err().to_string();
         assert!(said.contains("`note.txt`"), "{said}");
         drop(first);
         assert_eq!(names(&target), ["old"]);
@@ -578,7 +588,7 @@ mod tests {
             assert_eq!(kept.manifest.resolved["title"], title);
             assert_eq!(load(&target.join(NEXT).join(run_folder("a"))).unwrap(), *kept);
             second.keep(&runs[1]).unwrap();
-            second.finish(&Program::default(), &[*kept, runs[1].clone()], "{}", "").unwrap();
+            second.finish(&Program::default(), &[*kept, runs[1].clone()], "{}", String::new()).unwrap();
             drop(second);
             assert_eq!(load_set(&target).unwrap().runs[0].manifest.resolved["title"], title);
         }
@@ -593,7 +603,7 @@ mod tests {
         for run in &runs {
             first.keep(run).unwrap();
         }
-        first.finish(&Program::default(), &runs, "{}", "").unwrap();
+        first.finish(&Program::default(), &runs, "{}", String::new()).unwrap();
         drop(first);
         let folder = target.join(run_folder("a"));
         for (name, from, to) in [
@@ -650,7 +660,7 @@ mod tests {
         first.keep(&runs[0]).unwrap();
         fs::remove_dir_all(target.join(NEXT)).unwrap();
         first.keep(&runs[1]).unwrap();
-        let said = first.finish(&Program::default(), &runs, "{}", "").unwrap_err().to_string();
+        let said = first.finish(&Program::default(), &runs, "{}", String::new()).unwrap_err().to_string();
         assert!(said.ends_with(".next/runs/a` is missing"), "{said}");
         drop(first);
         assert_eq!(names(&target), ["b"]);
@@ -661,7 +671,7 @@ mod tests {
         fs::remove_dir_all(&target).unwrap();
         let alone = writer(&target, &runs[..1]);
         fs::remove_dir_all(target.join(NEXT)).unwrap();
-        alone.finish(&Program::default(), &runs[..1], "{}", "").unwrap();
+        alone.finish(&Program::default(), &runs[..1], "{}", String::new()).unwrap();
         drop(alone);
         assert_eq!(names(&target), ["a"]);
     }
@@ -685,7 +695,7 @@ mod tests {
         for run in &runs {
             outer.keep(run).unwrap();
         }
-        outer.finish(&Program::default(), &runs, "{}", "").unwrap();
+        outer.finish(&Program::default(), &runs, "{}", String::new()).unwrap();
         drop(outer);
         assert!(refused("runs/a").starts_with(&expected("runs/a")));
         drop(writer(&target, &runs));
@@ -731,7 +741,7 @@ mod tests {
                 assert!(said.contains("out` was moved or replaced"), "{said}");
             };
             lost(first.keep(&runs[1]));
-            lost(first.finish(&Program::default(), &runs, "{}", ""));
+            lost(first.finish(&Program::default(), &runs, "{}", String::new()));
             // Also where it goes away while a run is written.
             fs::remove_dir_all(&target).ok();
             fs::rename(&moved, &target).unwrap();

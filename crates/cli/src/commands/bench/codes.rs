@@ -12,9 +12,9 @@ use serde::Serialize;
 use serde_json::json;
 
 use crate::args::BenchCodesArgs;
-use crate::clock::Stopwatch;
 use crate::exit::{Failure, print};
 use crate::table::fitted;
+use study::Stopwatch;
 
 /// Data and parity packets, bytes a packet.
 const SHAPES: [(usize, usize, usize); 6] =

@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use crate::args::BenchEngineArgs;
-use crate::clock::Stopwatch;
 use crate::exit::{Failure, print};
+use study::Stopwatch;
 
 /// One measured workload; the shape of `bench engine --json`.
 #[derive(Clone, Debug, Serialize, Deserialize)]

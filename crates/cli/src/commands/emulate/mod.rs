@@ -14,13 +14,12 @@ use fabric::{LinkId, Network};
 use results::store::{RUNS, run_folder};
 use results::{Class, Emulator, RunInfo, RunResults, Soundness};
 use scenario::{BuiltRun, Run};
+use study::{Host, One, Stopwatch, program};
 
 use crate::args::{Common, EmulateArgs, Stack};
-use crate::clock::Stopwatch;
 use crate::exit::{Failure, tell};
 use crate::interrupt::interrupted;
 use crate::named_file::{Kind, NamedFile, outside_of, resolved};
-use crate::session::{Host, One, program};
 
 /// The option that names captures.
 const PCAP: &str = "--pcap";
@@ -118,7 +117,18 @@ impl Host for Emulation<'_> {
         replay(self.args).join("\0")
     }
 
-    fn check(&self, run: &Run, built: &BuiltRun, of_many: bool) -> Result<(), Failure> {
+    fn check(&self, run: &Run, built: &BuiltRun, of_many: bool) -> Result<(), study::Error> {
+        Ok(self.refuse(run, built, of_many)?)
+    }
+
+    fn run(&self, one: One<'_>) -> Result<RunResults, study::Error> {
+        Ok(self.emulate(one)?)
+    }
+}
+
+impl Emulation<'_> {
+    /// Refuses what cannot be emulated, before the first run begins.
+    fn refuse(&self, run: &Run, built: &BuiltRun, of_many: bool) -> Result<(), Failure> {
         checks::refuse(built)?;
         match self.args.stack {
             Stack::Kernel => checks::refuse_of_kernel(built, self.args)?,
@@ -148,7 +158,8 @@ impl Host for Emulation<'_> {
         }
     }
 
-    fn run(&self, One { run, built, info, of_many, board, .. }: One<'_>) -> Result<RunResults, Failure> {
+    /// Does a run.
+    fn emulate(&self, One { run, built, info, of_many, board, .. }: One<'_>) -> Result<RunResults, Failure> {
         let mut provided = match self.args.stack {
             Stack::Kernel => laws::provide(run, &built)?,
             Stack::Narrows => laws::Provided::of_user_space(&built),
@@ -189,9 +200,7 @@ impl Host for Emulation<'_> {
         info.warnings.extend(provided.warnings());
         Ok(RunResults::new(&info, &program(), &emulated.setup, &emulated.outcome, times)?)
     }
-}
 
-impl Emulation<'_> {
     /// What the run was, beside what the scenario says of it.
     fn info(&self, mut info: RunInfo, built: &BuiltRun, emulated: &Emulated) -> RunInfo {
         let router = &emulated.router;

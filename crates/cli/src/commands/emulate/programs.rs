@@ -12,9 +12,9 @@ use nix::unistd::Pid;
 use scenario::BuiltRun;
 
 use crate::args::EmulateArgs;
-use crate::clock::Stopwatch;
 use crate::exit::Failure;
 use crate::interrupt::interrupted;
+use study::Stopwatch;
 
 /// How long a server is waited for until it listens. One that listens at no TCP port costs this long.
 const UNTIL_LISTENING: Duration = Duration::from_secs(1);

@@ -7,11 +7,11 @@ use proto::streams::StreamId;
 use transport::Connection;
 use units::Span;
 
-use crate::clock::Stopwatch;
 use crate::exit::print;
 use crate::interrupt::interrupted;
 use crate::peer::quantity::{amount, rate};
 use crate::peer::trouble::Trouble;
+use study::Stopwatch;
 
 /// What has moved in a test.
 pub(super) struct Meter<'a> {

@@ -9,9 +9,9 @@ use units::Span;
 
 use super::control::Amount;
 use super::meter::Meter;
-use crate::clock::Stopwatch;
 use crate::peer::patience::{Part, all, pause, unless};
 use crate::peer::trouble::Trouble;
+use study::Stopwatch;
 
 /// Bytes that are written or read at a time.
 const CHUNK: usize = 256 << 10;

@@ -9,11 +9,11 @@ use indicatif::{ProgressBar, ProgressStyle};
 use transfer::{Progress, Watch};
 
 use crate::args::ShowArgs;
-use crate::clock::Stopwatch;
 use crate::exit::tell;
 use crate::interrupt::interrupted;
 use crate::peer::quantity::{amount, rate};
 use crate::progress::{PLAIN_EVERY, words};
+use study::Stopwatch;
 
 /// Notes that are shown; the others are counted.
 const MOST_NOTES: usize = 100;

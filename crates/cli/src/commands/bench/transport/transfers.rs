@@ -21,10 +21,10 @@ use proto::settings::{LawMaker, Settings};
 use transport::{Config, Connection, Endpoint, Error};
 use units::Bytes;
 
-use crate::clock::Stopwatch;
 use crate::interrupt::interrupted;
 use crate::peer::patience::{explained, unless, wait_for};
 use crate::peer::trouble::Trouble;
+use study::Stopwatch;
 
 /// Any free port of the loopback.
 const ANY: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);

@@ -27,9 +27,9 @@ use units::{Bytes, Span};
 
 pub(super) use self::plan::{refuse, warnings};
 use self::tasks::{Spawner, Tasks};
-use crate::clock::Stopwatch;
 use crate::exit::Failure;
 use crate::peer::patience::pause;
+use study::Stopwatch;
 
 /// Where endpoints listen.
 const LISTEN_PORT: u16 = 5_001;

@@ -107,8 +107,8 @@ mod tests {
     use std::cell::Cell;
 
     use super::*;
-    use crate::clock::Stopwatch;
     use crate::peer::patience::pause;
+    use study::Stopwatch;
 
     #[test]
     fn tasks_take_turns_and_one_that_nobody_calls_is_left_alone() {

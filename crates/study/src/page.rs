@@ -6,28 +6,33 @@ use results::claims::Judgement;
 use results::series::{CDF_POINTS, buffers, distributions, queues, rates, traces};
 use results::{RunResults, SizeBin};
 
-pub(crate) use results::store::REPORT;
-
 /// Most samples of a curve, shared by the runs.
 const SAMPLES: usize = 1_500;
 /// Points of distributions, shared by the runs: a page of hundreds of runs is to open, too.
 const POINTS: usize = 20_000;
 
 /// What a report says beside its runs.
-pub(crate) struct Page {
-    pub(crate) title: String,
-    pub(crate) subtitle: String,
-    pub(crate) scale: Option<String>,
-    pub(crate) scenario_toml: String,
-    pub(crate) replay: Vec<String>,
-    pub(crate) claims: Vec<Claim>,
-    pub(crate) averages: Vec<Averages>,
+pub struct Page {
+    /// Its heading.
+    pub title: String,
+    /// What stands below the heading; may be empty.
+    pub subtitle: String,
+    /// What was scaled, in words, if anything was.
+    pub scale: Option<String>,
+    /// What was run, every default filled in.
+    pub scenario_toml: String,
+    /// The command lines that give it again.
+    pub replay: Vec<String>,
+    /// Judged claims.
+    pub claims: Vec<Claim>,
+    /// Tables of averages over seeds.
+    pub averages: Vec<Averages>,
     /// Warnings about the set as a whole, shown first.
-    pub(crate) warnings: Vec<String>,
+    pub warnings: Vec<String>,
 }
 
 /// The whole page.
-pub(crate) fn render(page: &Page, runs: Vec<report::Run>) -> String {
+pub fn render(page: &Page, runs: Vec<report::Run>) -> String {
     let said: Vec<Said<'_>> =
         runs.iter().map(|run| Said { run: &run.id, point: &run.point, texts: &run.warnings }).collect();
     let causes = causes(&said).into_iter().map(|it| report::Cause { runs: it.runs, text: it.text }).collect();
@@ -47,7 +52,7 @@ pub(crate) fn render(page: &Page, runs: Vec<report::Run>) -> String {
 }
 
 /// A judged claim.
-pub(crate) fn claim(figure: &str, judgement: &Judgement) -> Claim {
+pub fn claim(figure: &str, judgement: &Judgement) -> Claim {
     let (verdict, note) = match judgement.verdict {
         results::claims::Verdict::Reproduced => (Verdict::Reproduced, judgement.note.clone()),
         results::claims::Verdict::DirectionOnly => (Verdict::DirectionOnly, judgement.note.clone()),
@@ -70,7 +75,7 @@ pub(crate) fn claim(figure: &str, judgement: &Judgement) -> Claim {
 }
 
 /// A table of averages.
-pub(crate) fn averages(table: &results::averages::Table) -> Averages {
+pub fn averages(table: &results::averages::Table) -> Averages {
     let part = |part: &results::averages::Part| {
         let row = |(index, row): (usize, &results::averages::Row)| AverageRow {
             label: row.label.clone(),
@@ -87,7 +92,7 @@ pub(crate) fn averages(table: &results::averages::Table) -> Averages {
 }
 
 /// What the page shows of one of so many runs.
-pub(crate) fn one(run: &RunResults, bins: &[SizeBin], of: usize) -> report::Run {
+pub fn one(run: &RunResults, bins: &[SizeBin], of: usize) -> report::Run {
     let samples = SAMPLES / of.min(5);
     let curves = distributions(&run.flows, bins, (POINTS / of).clamp(50, CDF_POINTS))
         .into_iter()

@@ -1,0 +1,150 @@
+//! What is known of runs from their scenario alone: for manifests, tables and pages.
+
+use std::collections::BTreeSet;
+
+use results::averages::{Table, TableSpec};
+use results::store::Manifest;
+use results::{Class, RunInfo, RunResults, SizeBin};
+use scenario::{BuiltRun, FlowClass, Run, Scenario};
+use serde_json::Value;
+
+use crate::error::Error;
+use crate::program::program;
+
+/// What a scenario shows of its paper: `Fig. 8`, `Table II`.
+pub fn figure(scenario: &Scenario) -> Option<String> {
+    let figure = scenario.config.paper.as_ref()?.get("figure")?.as_str()?;
+    Some(if figure.starts_with("Table") { figure.to_owned() } else { format!("Fig. {figure}") })
+}
+
+/// What a scenario's `[[table]]` entries ask for.
+///
+/// # Errors
+/// When an entry is wrong, or speaks of a variant that there is not.
+pub fn tables(scenario: &Scenario) -> Result<Vec<TableSpec>, Error> {
+    let who = format!("scenario `{}`", scenario.config.name.as_str());
+    let read = |node: &scenario::Node| {
+        let table =
+            TableSpec::from_json(&node.to_json()).map_err(|error| Error::asked(format!("{who}: {error}"), ""))?;
+        let variants = &scenario.config.variants;
+        match table.only.iter().flatten().chain(&table.without).find(|name| variants.get(name).is_none()) {
+            None => Ok(table),
+            Some(name) => {
+                let known: Vec<&str> = variants.iter().map(|(name, _)| name).collect();
+                let what = format!("{who}: table `{}`: there is no variant `{name}`", table.title);
+                Err(Error::unknown(&what, name, &known))
+            }
+        }
+    };
+    scenario.config.table.iter().map(read).collect()
+}
+
+/// The table with variants called by their labels.
+pub(crate) fn named(scenario: &Scenario, mut table: Table) -> Table {
+    for (name, variant) in scenario.config.variants.iter().filter(|(_, it)| !it.label.is_empty()) {
+        for part in &mut table.parts {
+            part.point = part.point.replace(&format!("variant = {name}"), &variant.label);
+        }
+    }
+    table
+}
+
+/// Refuses schemes that the scenario does not have.
+///
+/// # Errors
+/// When one is unknown.
+pub fn known_schemes(scenario: &Scenario, wanted: &[String]) -> Result<(), Error> {
+    // Points of a grid and variants may add some.
+    let known: BTreeSet<String> = scenario.runs().into_iter().map(|run| run.scheme).collect();
+    match wanted.iter().find(|&name| !known.contains(name)) {
+        Some(name) => {
+            let known: Vec<&str> = known.iter().map(String::as_str).collect();
+            Err(Error::unknown(&format!("the scenario has no scheme `{name}`"), name, &known))
+        }
+        None => Ok(()),
+    }
+}
+
+/// What is known of a run before it is done. `asked` is what was asked of its host beside the scenario.
+pub(crate) fn info(scenario: &Scenario, asked: &str, run: &Run, built: &BuiltRun) -> RunInfo {
+    let hash = |input: scenario::Input| {
+        let name = input.path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
+        (name, files::sha256(input.text.as_bytes()))
+    };
+    let mut resolved = run.config.to_json();
+    keep_only_scheme(&mut resolved, &run.scheme);
+    let mut info = RunInfo {
+        scenario: scenario.config.name.value.clone(),
+        run: run.id.clone(),
+        label: run.label.clone(),
+        point: point(run),
+        classes: built.classes.iter().copied().map(class_of).collect(),
+        traffic: built.traffic.clone(),
+        traffic_names: run.config.traffic.iter().map(|entry| entry.name().to_owned()).collect(),
+        sizes: size_bins(run),
+        laws: [FlowClass::Intra, FlowClass::Inter].map(|class| built.laws.law(class).0.info().name.to_owned()).into(),
+        requests: built.requests.clone(),
+        collectives: built.collectives.clone(),
+        open_ended: built.open_ended.clone(),
+        fairness_window: run.config.series.fairness_window.unwrap_or_else(|| {
+            built.report.inter_rtt.or(built.report.intra_rtt).map_or(units::Span::ZERO, |rtt| rtt.max)
+        }),
+        sets_fairness_window: run.config.series.fairness_window.is_some(),
+        resolved,
+        key: String::new(),
+        inputs: scenario.inputs().into_iter().map(hash).collect(),
+        warnings: built.warnings.clone(),
+        emulator: None,
+    };
+    info.key = Manifest::key_of(&info, &program(), built.setup.seed, asked);
+    info
+}
+
+/// A manifest holds the scheme that ran, not those beside it, nor what a paper claims of all.
+fn keep_only_scheme(resolved: &mut Value, scheme: &str) {
+    if let Some(schemes) = resolved.get_mut("schemes").and_then(Value::as_object_mut) {
+        schemes.retain(|name, _| name == scheme);
+    }
+    if let Some(root) = resolved.as_object_mut() {
+        for key in ["grid", "variants", "scale", "claim", "paper", "table"] {
+            root.remove(key);
+        }
+    }
+}
+
+fn point(run: &Run) -> Vec<(String, Value)> {
+    // A variant's name is a name, also where it looks like a number.
+    let value = |key: &String, text: &String| match text.parse::<f64>() {
+        Ok(number) if key != "variant" && number.is_finite() => Value::from(number),
+        Ok(_) | Err(_) => Value::from(text.as_str()),
+    };
+    let scheme = ("scheme".to_owned(), Value::from(run.scheme.as_str()));
+    if run.point.is_empty() {
+        return Vec::new();
+    }
+    std::iter::once(scheme).chain(run.point.iter().map(|(key, text)| (key.clone(), value(key, text)))).collect()
+}
+
+const fn class_of(class: FlowClass) -> Class {
+    match class {
+        FlowClass::Intra => Class::Intra,
+        FlowClass::Inter => Class::Inter,
+    }
+}
+
+pub(crate) fn size_bins(run: &Run) -> Vec<SizeBin> {
+    let bin = |(name, range): &(scenario::At<String>, scenario::config::SizeRange)| SizeBin {
+        name: name.value.clone(),
+        traffic: range.traffic.clone(),
+        class: range.class.map(class_of),
+        low: range.low,
+        high: range.high,
+    };
+    run.config.sizes.0.iter().map(bin).collect()
+}
+
+/// The summaries of several runs as JSON.
+pub fn summaries(runs: &[RunResults]) -> String {
+    let summaries: Vec<Value> = runs.iter().map(|run| serde_json::to_value(&run.summary).unwrap_or_default()).collect();
+    format!("{:#}\n", serde_json::json!({ "schema": 1, "runs": summaries }))
+}

@@ -1,0 +1,131 @@
+//! Studies without a command line: what they leave, what they keep, and what they say to whoever looks on.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use scenario::{Overrides, Scenario, parse};
+use study::{Board, Error, Line, Silent, Simulator, Study, Watch};
+use units::Time;
+
+const SMALL: &str = r#"
+schema = 1
+name = "small"
+stop = "100ms"
+topology = { kind = "dumbbell", left = 2, right = 2, rate = "10Gbps", delay = "1us", host_rate = "10Gbps", host_delay = "1us" }
+port = { buffer = "100kB", ecn = { step = "30kB" } }
+schemes.dctcp = { law = "dctcp" }
+schemes.cubic = { law = "cubic" }
+traffic = [{ kind = "permutation", size = "64KiB" }]
+grid.seed = [1, 2, 3]
+"#;
+
+/// A directory of a test's own.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("narrows-study-{name}-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&path);
+        Self(path)
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+fn scenario() -> Scenario {
+    parse(SMALL, "small.toml", &Overrides::default()).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn study<'a>(scenario: &'a Scenario, watch: &'a dyn Watch, out: &Path) -> Study<'a> {
+    Study {
+        scenario,
+        host: &Simulator { checked: true },
+        watch,
+        schemes: &[],
+        threads: Some(2),
+        out: out.to_path_buf(),
+        replay: vec!["narrows run small.toml".into()],
+        claims: &[],
+        anew: false,
+    }
+}
+
+/// Ends the work when so many runs have begun.
+struct Impatient {
+    most: usize,
+    begun: AtomicUsize,
+    said: Mutex<Vec<String>>,
+    kept: AtomicUsize,
+}
+
+impl Impatient {
+    fn new(most: usize) -> Self {
+        Self { most, begun: AtomicUsize::new(0), said: Mutex::default(), kept: AtomicUsize::new(0) }
+    }
+}
+
+impl Watch for Impatient {
+    fn tell(&self, text: &str) {
+        self.said.lock().unwrap().push(text.to_owned());
+    }
+
+    fn interrupted(&self) -> bool {
+        self.begun.load(Ordering::Relaxed) >= self.most
+    }
+
+    fn board<'a>(&'a self, _: &[String], kept: usize) -> Box<dyn Board + 'a> {
+        self.kept.store(kept, Ordering::Relaxed);
+        Box::new(Counting(self))
+    }
+}
+
+struct Counting<'a>(&'a Impatient);
+
+impl Board for Counting<'_> {
+    fn run<'a>(&'a self, _: &str, _: Time, _: u64) -> Box<dyn Line + 'a> {
+        self.0.begun.fetch_add(1, Ordering::Relaxed);
+        Box::new(Silent)
+    }
+}
+
+#[test]
+fn a_study_that_is_stopped_keeps_what_is_finished_and_ends_with_the_same_bytes() {
+    let (whole, stopped) = (Scratch::new("whole"), Scratch::new("stopped"));
+    let scenario = scenario();
+    let finished = study(&scenario, &Silent, &whole.0).run().unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!((finished.runs.len(), finished.out.as_path()), (6, whole.0.as_path()));
+    let impatient = Impatient::new(4);
+    let error = study(&scenario, &impatient, &stopped.0).run().unwrap_err();
+    let Error::Stopped { cause, finished, of: 6 } = error else { panic!("{error}") };
+    assert!(matches!(*cause, Error::Interrupted) && (1..6).contains(&finished), "{finished}");
+    let patient = Impatient::new(usize::MAX);
+    study(&scenario, &patient, &stopped.0).run().unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(patient.kept.load(Ordering::Relaxed), finished);
+    assert_eq!(patient.begun.load(Ordering::Relaxed), 6 - finished);
+    assert_eq!(*patient.said.lock().unwrap(), [""; 0]);
+    for run in scenario.runs() {
+        for name in ["flows.parquet", "ports.parquet", "rates.parquet", "manifest.json"] {
+            let file = PathBuf::from(results::store::run_folder(&run.id)).join(name);
+            assert_eq!(fs::read(whole.0.join(&file)).unwrap(), fs::read(stopped.0.join(&file)).unwrap(), "{}", run.id);
+        }
+    }
+}
+
+#[test]
+fn what_cannot_be_is_said_before_anything_is_written() {
+    let scratch = Scratch::new("unknown");
+    let scenario = scenario();
+    let schemes = ["dctpc".to_owned()];
+    let error = Study { schemes: &schemes, ..study(&scenario, &Silent, &scratch.0) }.run().unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "the scenario has no scheme `dctpc`; there are cubic, dctcp\nhelp: did you mean `dctcp`?"
+    );
+    assert!(!scratch.0.exists());
+}
