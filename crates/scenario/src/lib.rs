@@ -25,6 +25,7 @@ mod points;
 mod quantity;
 mod random;
 mod run;
+mod samples;
 mod schema;
 mod survey;
 mod traffic;

@@ -1,11 +1,12 @@
-//! The points at which schemes are run: every combination of `[grid]`, and the variants.
+//! The points at which schemes are run: every combination of `[grid]`, `[[points]]` and `[sample]`, and the variants.
 
 use std::sync::Arc;
 
-use crate::config::{Config, GridValues, Variant};
-use crate::decode::Field;
+use crate::config::{Config, GridValues, Sample, Variant};
+use crate::decode::{At, Field, Named};
 use crate::error::{Fault, Origin};
 use crate::overrides::{Path, set};
+use crate::samples;
 use crate::tree::{Entry, Node, Value};
 use crate::write::to_toml;
 
@@ -21,45 +22,120 @@ pub(crate) struct Point {
     pub(crate) config: Arc<Config>,
 }
 
-/// A key of the grid, and the values that it takes.
+/// Keys that change together, and the values that they take step by step: one key of the grid, or those of all points of
+/// a list.
 #[derive(Clone)]
 struct Axis {
-    path: Path,
-    values: Vec<Node>,
+    keys: Vec<Path>,
+    /// Each has a value for every key.
+    steps: Vec<Vec<Node>>,
     origin: Origin,
+    /// Whether no two steps were written alike on purpose: those that are drawn never are.
+    drawn: bool,
 }
 
 impl Axis {
+    /// Whether it is this key's alone.
     fn is(&self, path: &Path) -> bool {
-        self.path.full() == path.full()
+        matches!(&self.keys[..], [key] if key.full() == path.full())
+    }
+
+    fn has(&self, path: &Path) -> bool {
+        self.keys.iter().any(|key| key.full() == path.full())
+    }
+
+    /// A step in words.
+    fn step(&self, number: usize) -> String {
+        match &self.steps[number][..] {
+            [value] => plain(value),
+            values => {
+                let said = self.keys.iter().zip(values).map(|(key, value)| format!("{}={}", key.last(), plain(value)));
+                said.collect::<Vec<_>>().join(",")
+            }
+        }
     }
 }
 
-/// The keys of a table of a grid.
-fn axes(grid: Option<&Node>) -> Result<Vec<Axis>, Fault> {
-    let entries = grid.and_then(Node::entries).unwrap_or_default();
-    let axis = |entry: &Entry| {
-        let GridValues(values) = GridValues::decode(&entry.node)?;
-        Ok(Axis { path: Path::parse(&entry.key, entry.key_origin)?, values, origin: entry.key_origin })
-    };
-    let axes: Vec<Axis> = entries.iter().map(axis).collect::<Result<_, _>>()?;
-    let doubled = |index: &usize| axes[..*index].iter().any(|earlier| earlier.is(&axes[*index].path));
-    match (1..axes.len()).find(doubled) {
+/// Everything that changes over the points.
+fn axes(root: &Node) -> Result<Vec<Axis>, Fault> {
+    let mut axes = of_grid(root.get("grid"))?;
+    axes.extend(of_list(root.get("points"))?);
+    axes.extend(of_sample(root.get("sample"))?);
+    if let Some(axis) = axes.iter().find(|axis| axis.steps.is_empty()) {
+        return Err(Fault::new(axis.origin, "a key of a grid takes some values").label("takes none"));
+    }
+    let keys: Vec<(Origin, String)> =
+        axes.iter().flat_map(|axis| axis.keys.iter().map(|key| (axis.origin, key.full()))).collect();
+    match (1..keys.len()).find(|&index| keys[..index].iter().any(|earlier| earlier.1 == keys[index].1)) {
         Some(index) => {
-            let axis = &axes[index];
-            Err(Fault::new(axis.origin, format!("`{}` is given twice", axis.path.full())).label("the same key"))
+            let (origin, name) = &keys[index];
+            Err(Fault::new(*origin, format!("`{name}` is given twice")).label("the same key"))
         }
         None => Ok(axes),
     }
 }
 
-/// Every combination of the grid, then those of each variant, up to `most` of each; one point without values if there
-/// is no grid.
-pub(crate) fn points(root: &Node, most: usize) -> Result<Vec<Point>, Fault> {
-    let all = axes(root.get("grid"))?;
-    if let Some(axis) = all.iter().find(|axis| axis.values.is_empty()) {
-        return Err(Fault::new(axis.origin, "a key of a grid takes some values").label("takes none"));
+/// The keys of a table of a grid.
+fn of_grid(grid: Option<&Node>) -> Result<Vec<Axis>, Fault> {
+    let entries = grid.and_then(Node::entries).unwrap_or_default();
+    let axis = |entry: &Entry| {
+        let GridValues(values) = GridValues::decode(&entry.node)?;
+        Ok(Axis {
+            keys: vec![Path::parse(&entry.key, entry.key_origin)?],
+            steps: values.into_iter().map(|value| vec![value]).collect(),
+            origin: entry.key_origin,
+            drawn: false,
+        })
+    };
+    entries.iter().map(axis).collect()
+}
+
+/// The points of a list.
+fn of_list(list: Option<&Node>) -> Result<Option<Axis>, Fault> {
+    let Some(list) = list else { return Ok(None) };
+    let rows = Vec::<At<Named<Node>>>::decode(list)?;
+    let Some(first) = rows.first() else { return Ok(None) };
+    let names: Vec<&str> = first.iter().map(|(key, _)| key).collect();
+    if names.is_empty() {
+        return Err(Fault::new(first.origin, "a point without keys").label("expected a value for a key or more"));
     }
+    let mut steps = Vec::with_capacity(rows.len());
+    for row in &rows {
+        if let Some((key, _)) = row.0.iter().find(|(key, _)| !names.contains(&key.value.as_str())) {
+            return Err(Fault::new(key.origin, format!("the first point has no `{}`", key.value))
+                .label("expected the same keys in every point")
+                .suggest(key, names.iter().copied()));
+        }
+        let value = |name: &&str| {
+            row.get(name).cloned().ok_or_else(|| {
+                Fault::new(row.origin, format!("a point without `{name}`"))
+                    .label("expected the same keys in every point")
+            })
+        };
+        steps.push(names.iter().map(value).collect::<Result<_, Fault>>()?);
+    }
+    let keys = first.0.iter().map(|(key, _)| Path::parse(key, key.origin)).collect::<Result<_, _>>()?;
+    Ok(Some(Axis { keys, steps, origin: first.origin, drawn: false }))
+}
+
+/// The points of a sample.
+fn of_sample(sample: Option<&Node>) -> Result<Option<Axis>, Fault> {
+    let Some(node) = sample else { return Ok(None) };
+    let sample = Sample::decode(node)?;
+    let keys: Vec<Path> =
+        sample.keys.0.iter().map(|(key, _)| Path::parse(key, key.origin)).collect::<Result<_, _>>()?;
+    if keys.is_empty() {
+        return Err(Fault::new(node.origin, "a sample without keys").label("expected `keys` with a range or more"));
+    }
+    if sample.points.get() as usize > MOST_POINTS {
+        return Err(Fault::new(node.origin, format!("a sample of over {MOST_POINTS} points")));
+    }
+    Ok(Some(Axis { keys, steps: samples::draw(&sample)?, origin: node.origin, drawn: true }))
+}
+
+/// Every combination, then those of each variant, up to `most` of each; one point without values if nothing changes.
+pub(crate) fn points(root: &Node, most: usize) -> Result<Vec<Point>, Fault> {
+    let all = axes(root)?;
     let mut points = combinations(root, &all, most)?;
     for variant in root.get("variants").and_then(Node::entries).unwrap_or_default() {
         points.extend(of_variant(root, variant, &all, most)?);
@@ -73,26 +149,26 @@ fn of_variant(root: &Node, variant: &Entry, all: &[Axis], most: usize) -> Result
     let mut laid = root.clone();
     for (key, value) in &changes.0 {
         let path = Path::parse(key, key.origin)?;
-        if all.iter().any(|axis| axis.is(&path)) {
+        if all.iter().any(|axis| axis.has(&path)) {
             return Err(Fault::new(key.origin, format!("[grid] sets `{}`, too", key.value))
                 .label("set twice")
                 .help("say in the variant's own `grid` which values the key takes in it"));
         }
         set(&mut laid, &path, value)?;
     }
-    let mut here: Vec<Axis> =
-        all.iter().map(|axis| Axis { values: axis.values[..1].to_vec(), ..axis.clone() }).collect();
-    for own in axes(variant.node.get("grid"))? {
-        let Some(axis) = here.iter_mut().find(|axis| axis.is(&own.path)) else {
-            let name = own.path.full();
-            let known: Vec<String> = all.iter().map(|axis| axis.path.full()).collect();
+    let mut here: Vec<Axis> = all.iter().map(|axis| Axis { steps: axis.steps[..1].to_vec(), ..axis.clone() }).collect();
+    for own in of_grid(variant.node.get("grid"))? {
+        let Some(axis) = here.iter_mut().find(|axis| axis.is(&own.keys[0])) else {
+            let name = own.keys[0].full();
+            let known: Vec<String> =
+                all.iter().filter(|axis| axis.keys.len() == 1).map(|axis| axis.keys[0].full()).collect();
             return Err(Fault::new(own.origin, format!("`{name}` is no key of [grid]"))
                 .label("unknown key")
                 .suggest(&name, known.iter().map(String::as_str)));
         };
-        axis.values = own.values;
+        axis.steps = own.steps;
     }
-    here.retain(|axis| !axis.values.is_empty());
+    here.retain(|axis| !axis.steps.is_empty());
     let mut points = combinations(&laid, &here, most)?;
     for point in &mut points {
         if let Some(unknown) = schemes.iter().flatten().find(|name| point.config.schemes.get(name).is_none()) {
@@ -110,46 +186,50 @@ fn of_variant(root: &Node, variant: &Entry, all: &[Axis], most: usize) -> Result
 /// What a variant's runs have in their names beside the grid's keys.
 const VARIANT: &str = "variant";
 
-/// Every combination of some keys' values, the first key changing slowest, up to `most`.
+/// Every combination of some keys' values, the first axis changing slowest, up to `most`.
 fn combinations(root: &Node, axes: &[Axis], most: usize) -> Result<Vec<Point>, Fault> {
-    let count = axes.iter().try_fold(1usize, |count, axis| count.checked_mul(axis.values.len()));
+    let count = axes.iter().try_fold(1usize, |count, axis| count.checked_mul(axis.steps.len()));
     let Some(count) = count.filter(|&count| count <= MOST_POINTS) else {
         let origin = axes.first().map_or(Origin::NOWHERE, |axis| axis.origin);
         return Err(Fault::new(origin, format!("a grid of over {MOST_POINTS} combinations")));
     };
+    let lasts: Vec<&str> = axes.iter().flat_map(|axis| axis.keys.iter().map(Path::last)).collect();
+    let name = |key: &Path| {
+        let alike = lasts.iter().filter(|last| **last == key.last()).count() > 1;
+        if alike { key.full() } else { key.last().to_owned() }
+    };
     let mut points = Vec::with_capacity(count.min(most));
-    // The points on the axes, by number: those at which at most one key has another value than its first.
+    // The points on the axes, by number: those at which at most one axis has another step than its first.
     let mut on_axes: Vec<(usize, Config)> = Vec::new();
     for number in 0..count.min(most) {
         let mut laid = root.clone();
         let mut values = Vec::new();
         let mut rest = count;
-        // The only key that has another value than its first, and how far apart its values' points lie.
+        // The only axis that has another step than its first, and how far apart its steps' points lie.
         let mut only = None;
-        for (place, axis) in axes.iter().enumerate() {
-            rest /= axis.values.len();
-            let value = &axis.values[number / rest % axis.values.len()];
-            if number > 0 && number % rest == 0 && number / rest < axis.values.len() {
+        for axis in axes {
+            rest /= axis.steps.len();
+            if number > 0 && number % rest == 0 && number / rest < axis.steps.len() {
                 only = Some((axis, rest));
             }
-            set(&mut laid, &axis.path, value)?;
-            let alike = |(other, it): (usize, &Axis)| other != place && it.path.last() == axis.path.last();
-            let name = if axes.iter().enumerate().any(alike) { axis.path.full() } else { axis.path.last().to_owned() };
-            values.push((name, plain(value)));
+            for (key, value) in axis.keys.iter().zip(&axis.steps[number / rest % axis.steps.len()]) {
+                set(&mut laid, key, value)?;
+                values.push((name(key), plain(value)));
+            }
         }
         let mut config = Config::decode(&laid)?;
-        // Two values that say the same would be one run, counted twice.
-        if let Some((axis, step)) = only {
-            let is_on_axis = |at: usize| at.is_multiple_of(step) && at / step < axis.values.len();
+        // Two steps that say the same would be one run, counted twice.
+        if let Some((axis, step)) = only.filter(|(axis, _)| !axis.drawn) {
+            let is_on_axis = |at: usize| at.is_multiple_of(step) && at / step < axis.steps.len();
             if let Some((other, _)) = on_axes.iter().find(|(at, other)| is_on_axis(*at) && *other == config) {
-                let [earlier, later] = [other / step, number / step].map(|place| &axis.values[place]);
-                let message = format!("`{}` and `{}` give the same run", plain(earlier), plain(later));
-                return Err(Fault::new(later.origin, message)
+                let [earlier, later] = [other / step, number / step].map(|place| axis.step(place));
+                let origin = axis.steps[number / step][0].origin;
+                return Err(Fault::new(origin, format!("`{earlier}` and `{later}` give the same run"))
                     .label("changes nothing")
                     .help("to repeat a point, give `seed` several different values"));
             }
         }
-        if number == 0 || only.is_some() {
+        if number == 0 || only.is_some_and(|(axis, _)| !axis.drawn) {
             on_axes.push((number, config.clone()));
         }
         config.fill();

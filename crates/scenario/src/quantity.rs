@@ -103,6 +103,11 @@ impl Decimal {
         if product % scale == 0 { u64::try_from(product / scale).ok() } else { None }
     }
 
+    /// The nearest number that a machine has.
+    fn approximate(self) -> f64 {
+        self.digits as f64 / 10f64.powi(self.scale as i32)
+    }
+
     /// Whether this is greater than 1.
     pub fn exceeds_one(self) -> bool {
         self.digits > 10u64.pow(self.scale)
@@ -480,6 +485,100 @@ impl Field for Bytes {
             { "type": "integer", "minimum": 0 },
             { "type": "string", "pattern": r"^[0-9][0-9_.eE]* ?([kKMGT]?B|[KMGT]iB)$" },
         ] })
+    }
+}
+
+/// Digits of a number that is drawn.
+const DRAWN_DIGITS: usize = 4;
+
+/// A number of any kind that files write.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct Number {
+    kind: NumberKind,
+    /// In the base unit; of per cent, the number before the sign.
+    value: f64,
+    /// As it was written.
+    written: Value,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum NumberKind {
+    Whole,
+    Decimal,
+    Percent,
+    Unit(Units),
+}
+
+impl Number {
+    /// Reads a number that is not negative.
+    pub(crate) fn of(node: &Node) -> Result<Self, Fault> {
+        let fault = || {
+            refuse_negative::<Decimal>(node).unwrap_or_else(|| {
+                Fault::new(node.origin, format!("expected a number or a quantity, found {}", node.described()))
+                    .label("expected such as 0.5, 4, \"80%\", \"2ms\", \"1MB\" or \"100Gbps\"")
+            })
+        };
+        let (kind, value) = match &node.value {
+            Value::Integer(number) => (NumberKind::Whole, u64::try_from(*number).map_err(|_| fault())? as f64),
+            Value::Float(text) => (NumberKind::Decimal, Decimal::parse(text).ok_or_else(fault)?.approximate()),
+            Value::String(text) => {
+                if let Some(number) = text.strip_suffix('%') {
+                    (NumberKind::Percent, Decimal::parse(number.trim()).ok_or_else(fault)?.approximate())
+                } else {
+                    let (number, unit) = text.split_at(number_end(text));
+                    let worth = |units: Units| {
+                        let known = units.iter().find(|(name, _)| *name == unit.trim())?;
+                        Some((units, known.1))
+                    };
+                    let (units, worth) = [TIMES, SIZES, RATES, DRIFTS].into_iter().find_map(worth).ok_or_else(fault)?;
+                    let number = Decimal::parse(number.trim()).ok_or_else(fault)?;
+                    (NumberKind::Unit(units), number.approximate() * worth as f64)
+                }
+            }
+            _ => return Err(fault()),
+        };
+        Ok(Self { kind, value, written: node.value.clone() })
+    }
+
+    /// In the base unit; of per cent, the number before the sign.
+    pub(crate) fn value(&self) -> f64 {
+        self.value
+    }
+
+    pub(crate) fn is_whole(&self) -> bool {
+        self.kind == NumberKind::Whole
+    }
+
+    /// Whether both are of one kind. A whole number is like one with a point.
+    pub(crate) fn is_like(&self, other: &Self) -> bool {
+        let bare = |kind| matches!(kind, NumberKind::Whole | NumberKind::Decimal);
+        self.kind == other.kind || bare(self.kind) && bare(other.kind)
+    }
+
+    /// Both as one kind.
+    pub(crate) fn with(mut self, mut other: Self) -> (Self, Self) {
+        if self.kind != other.kind {
+            (self.kind, other.kind) = (NumberKind::Decimal, NumberKind::Decimal);
+        }
+        (self, other)
+    }
+
+    /// A value of this kind, of four digits and within the range; whole numbers have all their digits.
+    pub(crate) fn like(&self, value: f64, to: &Self) -> Value {
+        let whole = matches!(self.kind, NumberKind::Whole | NumberKind::Unit(_));
+        let value = if whole { value.round() } else { value };
+        let digits = if self.is_whole() { 17 } else { DRAWN_DIGITS - 1 };
+        let rounded = Decimal::parse(&format!("{value:.digits$e}")).unwrap_or(Decimal::ZERO);
+        match rounded.approximate() {
+            rounded if rounded < self.value => return self.written.clone(),
+            rounded if rounded > to.value => return to.written.clone(),
+            _ => {}
+        }
+        match self.kind {
+            NumberKind::Whole | NumberKind::Decimal => rounded.encode(),
+            NumberKind::Percent => Value::string(format!("{rounded}%")),
+            NumberKind::Unit(units) => Value::string(written(rounded.of(1), units)),
+        }
     }
 }
 

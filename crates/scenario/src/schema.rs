@@ -23,8 +23,8 @@ mod tests {
     use crate::config::{
         Allreduce, BurstTable, Cable, Clock, Clos, ClosedLoop, CodingTable, Collective, CustomTopology, Dumbbell,
         Failure, FatTrees, Flow, Host, Incast, InterPair, List, Long, Lscc, NodeSpec, OnRampTable, Permutation,
-        PfcTable, PhantomTable, PlbTable, Poisson, Port, Red, Requests, Scale, Scheme, Series, SingleSwitch, Step,
-        SwingTable, Switch, UnoLbTable,
+        PfcTable, PhantomTable, PlbTable, Poisson, Port, Range, Red, Requests, Sample, Scale, Scheme, Series,
+        SingleSwitch, Step, SwingTable, Switch, UnoLbTable,
     };
 
     const BEGIN: &str =
@@ -95,6 +95,8 @@ mod tests {
         section::<Flow>(&mut out, "A flow of a list");
         section::<Failure>(&mut out, "`[[failure]]`");
         section::<Series>(&mut out, "`[series]`");
+        section::<Sample>(&mut out, "`[sample]`");
+        section::<Range>(&mut out, "A range of a sample");
         section::<Scale>(&mut out, "`[scale.NAME]`");
         out
     }

@@ -540,6 +540,28 @@ fn hosts_of_a_switch() {
 }
 
 #[test]
+fn lists_and_samples_are_checked_when_read() {
+    let add = |line: &str| message("[topology]\n", &format!("{line}\n[topology]\n"));
+    says(
+        &add("points = [{ seed = 1, stop = \"1ms\" }, { seed = 2, stp = \"2ms\" }]"),
+        &["the first point has no `stp`", "the same keys in every point", "did you mean `stop`?"],
+    );
+    says(&add("points = [{ seed = 1, stop = \"1ms\" }, { seed = 2 }]"), &["a point without `stop`"]);
+    says(&add("points = [{}]"), &["a point without keys"]);
+    says(&add("points = [{ seed = 1 }, { seed = 1 }]"), &["`1` and `1` give the same run"]);
+    says(&add("grid.seed = [1, 2]\npoints = [{ seed = 3 }]"), &["`seed` is given twice"]);
+    says(&add("grid.seed = [1]\nsample = { points = 2, keys = { seed = [3] } }"), &["`seed` is given twice"]);
+    says(&add("sample = { points = 2, keys = {} }"), &["a sample without keys"]);
+    says(&add("sample = { points = 20000, keys = { seed = [1] } }"), &["a sample of over 10000 points"]);
+    says(&add("sample = { points = 2, keys = { seed = { from = 2, to = 1 } } }"), &["1 is not above 2", "file.toml:3"]);
+    says(
+        &add("sample = { points = 2, keys = { \"port.buffer\" = { from = \"1ms\", to = \"2ms\" } } }"),
+        &["unit `ms`", "expected a size"],
+    );
+    says(&add("sample = { points = 2, method = \"sobel\", keys = { seed = [1] } }"), &["did you mean `sobol`?"]);
+}
+
+#[test]
 fn grids_that_say_a_value_twice() {
     let grid = |line: &str| message("[topology]\n", &format!("[grid]\n{line}\n[topology]\n"));
     says(&grid("\"port.loss\" = [0, 0.1, 0.0]"), &["file.toml:4", "`0` and `0.0` give the same run", "give `seed`"]);

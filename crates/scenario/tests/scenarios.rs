@@ -59,6 +59,35 @@ fn the_grid_and_the_schemes_make_runs() {
     assert_eq!(scenario.runs()[2].label, "MPRDMA + BBR");
 }
 
+/// Every combination of the grid, the list and the sample is a point, named by all of its keys.
+#[test]
+fn lists_and_samples_are_laid_over_the_grid() {
+    let text = small(PAIR, "[[traffic]]\nkind = \"permutation\"\nsize = \"1MB\"").replace("stop = \"10ms\"\n", "")
+        + r#"
+        [grid]
+        seed = [1, 2]
+        [[points]]
+        stop = "1ms"
+        "port.loss" = 0.1
+        [[points]]
+        stop = "2ms"
+        "port.loss" = 0.2
+        [sample]
+        points = 4
+        keys."port.buffer" = { from = "100kB", to = "200kB" }
+        "#;
+    let scenario = read(&text);
+    let runs = scenario.runs();
+    assert_eq!(runs.len(), 2 * 2 * 4);
+    let keys: Vec<&str> = runs[0].point.iter().map(|(key, _)| key.as_str()).collect();
+    assert_eq!(keys, ["seed", "stop", "loss", "buffer"]);
+    assert!(runs[0].id.starts_with("a,seed=1,stop=1ms,loss=0.1,buffer=1"), "{}", runs[0].id);
+    // The same file gives the same points, and so does what is resolved.
+    let ids = |scenario: &Scenario| scenario.runs().into_iter().map(|run| run.id).collect::<Vec<_>>();
+    assert_eq!(ids(&read(&text)), ids(&scenario));
+    assert_eq!(ids(&read(&scenario.resolved_toml())), ids(&scenario));
+}
+
 /// A variant's runs come after the grid's: its keys set, and of each of the grid's keys the first value or its own.
 #[test]
 fn variants_are_more_runs() {

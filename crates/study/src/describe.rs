@@ -106,7 +106,7 @@ fn keep_only_scheme(resolved: &mut Value, scheme: &str) {
         schemes.retain(|name, _| name == scheme);
     }
     if let Some(root) = resolved.as_object_mut() {
-        for key in ["grid", "variants", "scale", "claim", "paper", "table"] {
+        for key in ["grid", "points", "sample", "variants", "scale", "claim", "paper", "table"] {
             root.remove(key);
         }
     }

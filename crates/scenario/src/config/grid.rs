@@ -1,8 +1,10 @@
-//! `[grid]`, `[variants.*]` and `[scale.*]`: values that replace others.
+//! `[grid]`, `[[points]]`, `[sample]`, `[variants.*]` and `[scale.*]`: values that replace others.
+
+use std::num::NonZeroU32;
 
 use serde_json::{Value as Json, json};
 
-use crate::decode::{At, Field, Named, table, unexpected};
+use crate::decode::{At, Field, Named, table, unexpected, words};
 use crate::error::Fault;
 use crate::tree::{Node, Value};
 
@@ -26,6 +28,84 @@ impl Field for GridValues {
 
     fn schema() -> Json {
         json!({ "type": "array" })
+    }
+}
+
+words! {
+    /// How points of a sample are drawn.
+    DrawWord, "\"sobol\" or \"random\"" {
+        /// Quasi-random: Sobol's sequence, scrambled as by Owen, which fills the space evenly. Best of 2, 4, 8, ... points.
+        Sobol = "sobol",
+        /// Each by chance.
+        Random = "random",
+    }
+}
+
+words! {
+    /// What is even about a range.
+    SpreadWord, "\"linear\" or \"log\"" {
+        /// The numbers.
+        Linear = "linear",
+        /// Their logarithms: as many values from 1 to 10 as from 10 to 100.
+        Log = "log",
+    }
+}
+
+table! {
+    /// The values of a key of a sample: all from one number to another, both of them included. They are of the kind of the ends (a whole number, one with a point, one with a unit) and have four digits; whole numbers have all.
+    Range {
+        /// The least.
+        from: Node;
+        /// The greatest.
+        to: Node;
+        /// What is even about it.
+        spread: SpreadWord = SpreadWord::Linear;
+    }
+}
+
+/// The values that a key of a sample may take.
+#[derive(Clone, PartialEq, Debug)]
+pub enum SampleValues {
+    /// All in a range.
+    Range(Range),
+    /// One of these, all alike likely.
+    Choice(Vec<Node>),
+}
+
+impl Field for SampleValues {
+    const EXPECTS: &'static str = "a range such as { from = 1, to = 8 }, or an array of values such as [0.4, 0.6]";
+
+    fn decode(node: &Node) -> Result<Self, Fault> {
+        match &node.value {
+            Value::Table(_) => Range::decode(node).map(Self::Range),
+            Value::Array(values) => Ok(Self::Choice(values.clone())),
+            _ => Err(unexpected::<Self>(node)),
+        }
+    }
+
+    fn encode(&self) -> Value {
+        match self {
+            Self::Range(range) => range.encode(),
+            Self::Choice(values) => Value::Array(values.clone()),
+        }
+    }
+
+    fn schema() -> Json {
+        json!({ "oneOf": [Range::schema(), { "type": "array" }] })
+    }
+}
+
+table! {
+    /// `[sample]`: points that are drawn. Every one is a run of every scheme, at each point of `[grid]`.
+    Sample {
+        /// How many. Points that turn out alike are run once.
+        points: NonZeroU32;
+        /// How they are drawn.
+        method: DrawWord = DrawWord::Sobol;
+        /// Another one gives other points.
+        seed: u32 = 1;
+        /// Keys as in `[grid]`, and a range or a list of values for each.
+        keys: Named<At<SampleValues>>;
     }
 }
 

@@ -32,7 +32,7 @@ pub use credit::{CreditChoice, CreditQueueTable};
 pub use failure::{BurstTable, Failure};
 pub(crate) use gate::CablePorts;
 pub use gate::{Headroom, Off, Resume};
-pub use grid::{GridValues, Scale, Variant};
+pub use grid::{DrawWord, GridValues, Range, Sample, SampleValues, Scale, SpreadWord, Variant};
 pub(crate) use host::PAYLOAD;
 pub use host::{AcksWord, Host, HostOver, OnRampTable, RecoveryWord, TcpTable};
 pub use lscc::{Lscc, SwingTable};
@@ -94,6 +94,10 @@ table! {
         sizes: Named<SizeRange> = Named::default();
         /// Keys and the values that they take in turn: every combination is a run of every scheme.
         grid: Named<GridValues> = Named::default();
+        /// Points one by one, each with a value for the same keys: every one is a run of every scheme, at each point of `[grid]`.
+        points: Vec<At<Named<Node>>> = Vec::new();
+        /// Points that are drawn, at random or quasi-random.
+        sample: Option<Sample> = None;
         /// More runs of every scheme, each with some keys changed.
         variants: Named<Variant> = Named::default();
         /// Sets of overrides, chosen by `--scale`. Of an experiment (a file with `[paper]`, claims or tables) the file as it stands is the scale `paper`.

@@ -1,0 +1,180 @@
+//! `[sample]`: points that are drawn, by chance or by a sequence that fills the space evenly.
+
+use units::mix64;
+
+use crate::config::{DrawWord, Range, Sample, SampleValues, SpreadWord};
+use crate::error::{Fault, Origin};
+use crate::quantity::Number;
+use crate::tree::Node;
+
+/// The most keys: the sequence has no more dimensions.
+const MOST_KEYS: usize = sobol_burley::NUM_DIMENSIONS as usize;
+
+/// A key's values: where a number from 0 to 1 lies among them.
+enum Between {
+    Range { from: Number, to: Number, spread: SpreadWord },
+    Choice(Vec<Node>),
+}
+
+/// The points, each with a value for every key, in the order of the keys. Points that are alike are there once.
+pub(crate) fn draw(sample: &Sample) -> Result<Vec<Vec<Node>>, Fault> {
+    let keys: Vec<Between> =
+        sample.keys.iter().map(|(_, values)| between(&values.value, values.origin)).collect::<Result<_, Fault>>()?;
+    if let Some((_, extra)) = sample.keys.iter().nth(MOST_KEYS) {
+        return Err(Fault::new(extra.origin, format!("a sample of over {MOST_KEYS} keys")));
+    }
+    let mut points: Vec<Vec<Node>> = Vec::new();
+    for point in 0..sample.points.get() {
+        let value = |(place, key): (usize, &Between)| {
+            let at = match sample.method {
+                DrawWord::Sobol => f64::from(sobol_burley::sample(point, place as u32, sample.seed)),
+                DrawWord::Random => by_chance(point, place as u32, sample.seed),
+            };
+            key.value(at)
+        };
+        let drawn: Vec<Node> = keys.iter().enumerate().map(value).collect();
+        if !points.contains(&drawn) {
+            points.push(drawn);
+        }
+    }
+    Ok(points)
+}
+
+/// A number of [0, 1) with 53 random bits.
+fn by_chance(point: u32, place: u32, seed: u32) -> f64 {
+    let bits = mix64(mix64(u64::from(seed) << 32 | u64::from(place)).wrapping_add(point.into()));
+    (bits >> 11) as f64 / (1u64 << 53) as f64
+}
+
+fn between(values: &SampleValues, origin: Origin) -> Result<Between, Fault> {
+    let Range { from, to, spread } = match values {
+        SampleValues::Choice(values) if values.is_empty() => {
+            return Err(Fault::new(origin, "a key of a sample takes some values").label("takes none"));
+        }
+        SampleValues::Choice(values) => return Ok(Between::Choice(values.clone())),
+        SampleValues::Range(range) => range,
+    };
+    let [low, high] = [from, to].map(Number::of);
+    let (low, high) = (low?, high?);
+    if !low.is_like(&high) {
+        return Err(Fault::new(to.origin, format!("{} is of another kind than {}", to.written(), from.written()))
+            .label("expected two numbers of one kind"));
+    }
+    let (low, high) = low.with(high);
+    if low.value() >= high.value() {
+        return Err(Fault::new(to.origin, format!("{} is not above {}", to.written(), from.written()))
+            .label("expected more than `from`"));
+    }
+    if *spread == SpreadWord::Log && low.value() <= 0.0 {
+        return Err(Fault::new(from.origin, "a logarithm has no 0")
+            .label("expected more than 0")
+            .help("or `spread = \"linear\"`"));
+    }
+    Ok(Between::Range { from: low, to: high, spread: *spread })
+}
+
+impl Between {
+    /// The value at a number of [0, 1).
+    fn value(&self, at: f64) -> Node {
+        let (from, to, spread) = match self {
+            Self::Choice(values) => return values[((at * values.len() as f64) as usize).min(values.len() - 1)].clone(),
+            Self::Range { from, to, spread } => (from, to, spread),
+        };
+        let (low, high) = (from.value(), to.value());
+        // Of whole numbers, each has the same share.
+        let edge = if from.is_whole() { 0.5 } else { 0.0 };
+        let value = match spread {
+            SpreadWord::Linear => (low - edge) + at * (high - low + 2.0 * edge),
+            // By a library, and not by the machine's: every machine gives the same bits.
+            SpreadWord::Log => {
+                let [low, high] = [low - edge.min(low / 2.0), high + edge].map(libm::log);
+                libm::exp(low + at * (high - low))
+            }
+        };
+        Node::made(from.like(value, to))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::decode::Field;
+    use crate::tree::{Value, parse};
+
+    fn drawn(text: &str) -> Result<Vec<Vec<Node>>, Fault> {
+        draw(&Sample::decode(&parse(text, 0)?)?)
+    }
+
+    fn column(points: &[Vec<Node>], place: usize) -> Vec<String> {
+        points.iter().map(|point| point[place].written()).collect()
+    }
+
+    #[test]
+    fn values_are_of_the_kind_of_their_ends_and_between_them() {
+        let text = r#"
+            points = 200
+            keys.gain = { from = 0.001, to = 0.1, spread = "log" }
+            keys.buffer = { from = "100kB", to = "10MB" }
+            keys.delay = { from = "10us", to = "20ms", spread = "log" }
+            keys.load = { from = "20%", to = "80%" }
+            keys.every = { from = 1, to = 4 }
+            keys.path = ["ecmp", "spray"]
+        "#;
+        for method in ["sobol", "random"] {
+            let points = drawn(&format!("method = \"{method}\"\n{text}")).unwrap();
+            assert_eq!(points.len(), 200);
+            let of = |place: usize| points.iter().map(move |point| Number::of(&point[place]).unwrap().value());
+            let range = |place: usize, low: f64, high: f64| of(place).all(|it| (low..=high).contains(&it));
+            assert!(range(0, 0.001, 0.1) && range(1, 1e5, 1e7) && range(2, 1e7, 2e10), "{method}");
+            assert!(range(3, 20.0, 80.0) && range(4, 1.0, 4.0), "{method}: {:?}", column(&points, 3));
+            // Half of a logarithmic range lies below its geometric mean.
+            let below = of(0).filter(|&it| it < 0.01).count();
+            assert!((85..=115).contains(&below), "{method}: {below}");
+            for every in ["1", "2", "3", "4"] {
+                let count = column(&points, 4).iter().filter(|it| *it == every).count();
+                assert!((30..=70).contains(&count), "{method}: {count} of {every}");
+            }
+            assert!(
+                points
+                    .iter()
+                    .all(|point| matches!(&point[5].value, Value::String(it) if it == "ecmp" || it == "spray"))
+            );
+        }
+    }
+
+    #[test]
+    fn a_quasi_random_sample_fills_its_range_evenly_and_a_seed_gives_another_one() {
+        let text = |seed: u32| format!("points = 64\nseed = {seed}\nkeys.a = {{ from = 0.0, to = 1.0 }}");
+        let values = |seed| {
+            let points = drawn(&text(seed)).unwrap();
+            points.iter().map(|point| Number::of(&point[0]).unwrap().value()).collect::<Vec<_>>()
+        };
+        let mut cells: Vec<usize> = values(1).iter().map(|value| (value * 64.0) as usize).collect();
+        assert_ne!(values(1), values(2));
+        cells.sort_unstable();
+        // Rounding to four digits may move a value into the next cell.
+        cells.dedup();
+        assert!(cells.len() >= 60, "{}", cells.len());
+    }
+
+    #[test]
+    fn points_that_are_alike_are_there_once() {
+        assert_eq!(drawn("points = 100\nkeys.a = [1, 2]\nkeys.b = [true, false]").unwrap().len(), 4);
+    }
+
+    #[test]
+    fn what_is_no_range_is_refused() {
+        for (keys, said) in [
+            (r#"{ from = 2, to = 1 }"#, "1 is not above 2"),
+            (r#"{ from = "1ms", to = "1MB" }"#, "is of another kind than"),
+            (r#"{ from = 0.0, to = 1.0, spread = "log" }"#, "a logarithm has no 0"),
+            (r#"{ from = "low", to = "high" }"#, "expected a number or a quantity"),
+            ("[]", "a key of a sample takes some values"),
+            ("3", "found the number 3"),
+        ] {
+            let said_now = drawn(&format!("points = 2\nkeys.a = {keys}")).unwrap_err();
+            let said_now = format!("{said_now:?}");
+            assert!(said_now.contains(said), "{said_now}");
+        }
+    }
+}
