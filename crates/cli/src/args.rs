@@ -19,6 +19,9 @@ pub(crate) enum Command {
     Demo(DemoArgs),
     /// Run a scenario file: every scheme at every point of its grid.
     Run(RunArgs),
+    /// Run a scenario file at many points: its grid, list and sample, keys and seeds that the command line varies; in shards if
+    /// need be. A second call does what is missing.
+    Sweep(Box<SweepArgs>),
     /// Run a scenario with real packets: its flows as real TCP, or a program, through the scenario's network.
     Emulate(EmulateArgs),
     /// Build a scenario without running it: sizes, round trips, loads, warnings.
@@ -125,6 +128,78 @@ pub(crate) struct RunArgs {
     pub(crate) schemes: Vec<String>,
     #[command(flatten)]
     pub(crate) common: Common,
+}
+
+/// Which runs a sweep has.
+#[derive(Args, Debug)]
+pub(crate) struct Points {
+    /// The scenario file.
+    pub(crate) scenario: PathBuf,
+    /// One of the scenario's scales, such as quick; of an experiment also paper, which is the file as it stands.
+    #[arg(long)]
+    pub(crate) scale: Option<String>,
+    /// Run only these schemes.
+    #[arg(long = "scheme", value_name = "NAME")]
+    pub(crate) schemes: Vec<String>,
+    /// A key of the scenario and the values that it takes in turn, as in traffic.0.load=20%,40%,80%. May be repeated: every
+    /// combination is run.
+    #[arg(long = "over", value_name = "KEY=VALUES", value_parser = key_value)]
+    pub(crate) over: Vec<(String, String)>,
+    /// Run every point with so many seeds: the scenario's and those after it.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=10_000))]
+    pub(crate) seeds: Option<u64>,
+}
+
+#[derive(Args, Debug)]
+#[command(
+    args_conflicts_with_subcommands = true,
+    subcommand_negates_reqs = true,
+    after_help = "Examples:\n  narrows sweep study.toml --over traffic.0.load=20%,40%,80% --seeds 5\n  \
+    narrows sweep study.toml --shard $SLURM_ARRAY_TASK_ID/8\n  narrows sweep merge study.toml out/study-*-of-8 --out out/study\n  \
+    narrows sweep status out/study"
+)]
+pub(crate) struct SweepArgs {
+    #[command(subcommand)]
+    pub(crate) command: Option<SweepCommand>,
+    #[command(flatten)]
+    pub(crate) points: Option<Points>,
+    /// Run one part of the runs, as in 3/8: every eighth from the third on. Each shard needs a directory of its own; by default
+    /// it is called after it. `narrows sweep merge` puts them together.
+    #[arg(long, value_name = "I/N", value_parser = shard)]
+    pub(crate) shard: Option<study::Shard>,
+    /// Print the names of the runs, and run nothing.
+    #[arg(long)]
+    pub(crate) list: bool,
+    #[command(flatten)]
+    pub(crate) common: Common,
+}
+
+#[derive(Subcommand, Debug)]
+pub(crate) enum SweepCommand {
+    /// Put the results of shards together, with the same options that they were given. Nothing is run.
+    Merge(Box<MergeArgs>),
+    /// Say which runs of a directory are finished, running, waiting and failed, and why.
+    Status(StatusArgs),
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct MergeArgs {
+    #[command(flatten)]
+    pub(crate) points: Points,
+    /// The shards' directories of results, whole or not.
+    #[arg(required = true, value_name = "DIR")]
+    pub(crate) from: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) common: Common,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct StatusArgs {
+    /// The directory of results.
+    pub(crate) directory: PathBuf,
+    /// Print it as JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Args, Debug)]
@@ -797,6 +872,15 @@ fn key_value(text: &str) -> Result<(String, String), String> {
         Some((key, value)) if !key.trim().is_empty() => Ok((key.trim().to_owned(), value.trim().to_owned())),
         _ => Err(format!("`{text}` is not KEY=VALUE, as in topology.k=4")),
     }
+}
+
+/// A part of a sweep: `3/8`.
+fn shard(text: &str) -> Result<study::Shard, String> {
+    let said = || format!("`{text}` is no shard: expected I/N with I from 1 to N, as in 3/8");
+    let (number, of) = text.split_once('/').ok_or_else(said)?;
+    let read = |text: &str| text.trim().parse::<usize>().map_err(|_| said());
+    let shard = study::Shard { number: read(number)?, of: read(of)? };
+    if (1..=shard.of).contains(&shard.number) { Ok(shard) } else { Err(said()) }
 }
 
 /// A relative difference, as a number or in percent.

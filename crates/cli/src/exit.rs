@@ -89,6 +89,7 @@ impl From<study::Error> for Failure {
             E::Results(error) => error.into(),
             error @ E::Asked { .. } => Self::Input(format!("error: {error}")),
             E::Broken(broken) => Self::Run(broken.into()),
+            error @ (E::Failed { .. } | E::Missing { .. }) => Self::Run(anyhow::anyhow!(error.to_string())),
             E::Host(error) => match error.downcast::<Self>() {
                 Ok(failure) => *failure,
                 Err(error) => Self::Run(anyhow::anyhow!(error)),
@@ -115,7 +116,8 @@ fn stopped(failure: Failure, finished: usize, of: usize) -> Failure {
         failure if finished == 0 => failure,
         Failure::Interrupted(_) => Failure::Interrupted(study::kept(finished, of)),
         Failure::Input(what) => Failure::Input(format!("{what}\nhelp: {}", study::kept(finished, of))),
-        failure => failure,
+        Failure::Run(error) => Failure::Run(anyhow::anyhow!("{error:#}\nhelp: {}", study::kept(finished, of))),
+        Failure::Regression(_) => failure,
     }
 }
 

@@ -1,8 +1,6 @@
 //! The `narrows` command.
 
 mod args;
-#[cfg(all(target_os = "linux", feature = "transport"))]
-mod clock;
 mod commands;
 mod exit;
 mod interrupt;
@@ -43,6 +41,7 @@ fn dispatch(command: Command) -> Result<(), Failure> {
     match command {
         Command::Demo(args) => commands::demo::demo(&args),
         Command::Run(args) => commands::run::run(&args),
+        Command::Sweep(args) => commands::sweep::sweep(&args),
         Command::Emulate(args) => commands::emulate::emulate(&args),
         Command::Check(args) => commands::check::check(&args),
         Command::Laws(args) => commands::laws::laws(&args),

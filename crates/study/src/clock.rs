@@ -1,6 +1,6 @@
 //! What a piece of work costs. The only place in a study that reads a clock; no result depends on it.
 
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use nix::sys::resource::{UsageWho, getrusage};
 use results::EngineTimes;
@@ -46,6 +46,15 @@ impl Stopwatch {
             peak_rss_bytes: peak_rss_bytes(),
         }
     }
+}
+
+/// Seconds since 1970.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "when something was done, and when a ticket ends; no result depends on it"
+)]
+pub fn seconds_since_1970() -> u64 {
+    SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }
 
 fn cpu_time(whose: UsageWho) -> Duration {

@@ -2,6 +2,8 @@
 
 use thiserror::Error;
 
+use crate::words::{count, first_of};
+
 /// Why a study ends without its results.
 #[derive(Debug, Error)]
 pub enum Error {
@@ -22,6 +24,18 @@ pub enum Error {
     /// A run found that it is wrong while it checked itself.
     #[error(transparent)]
     Broken(#[from] sim::Broken),
+    /// Runs that failed by themselves. The others are finished.
+    #[error("{}", failed(runs))]
+    Failed {
+        /// Their names, and why.
+        runs: Vec<(String, String)>,
+    },
+    /// A set that is put together from others lacks runs.
+    #[error("{} missing: {}", count(runs.len(), "run"), first_of(runs, ", "))]
+    Missing {
+        /// Their names.
+        runs: Vec<String>,
+    },
     /// What the host says.
     #[error(transparent)]
     Host(Box<dyn std::error::Error + Send + Sync>),
@@ -55,6 +69,14 @@ impl Error {
     /// What the host says.
     pub fn host(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
         Self::Host(error.into())
+    }
+}
+
+fn failed(runs: &[(String, String)]) -> String {
+    let said: Vec<String> = runs.iter().map(|(run, why)| format!("`{run}`: {why}")).collect();
+    match &said[..] {
+        [alone] => format!("the run {alone}"),
+        all => format!("{} failed\n{}", count(all.len(), "run"), first_of(all, "\n")),
     }
 }
 

@@ -2,24 +2,32 @@
 //!
 //! A [`Study`] is a scenario and where its results go. Its runs are done by a [`Host`]: [`Simulator`] is here, the emulator
 //! is the command's. Who looks on is a [`Watch`]: a terminal, a notebook, or nobody ([`Silent`]). This crate prints
-//! nothing and knows no command line; what a user made wrong comes as an [`Error`].
+//! nothing and knows no command line; what a user made wrong comes as an [`Error`]. What was tried when, and what failed, is
+//! noted by [`Notes`]: with the feature `ledger`, in a database beside the results.
 #![forbid(unsafe_code)]
 
 mod clock;
 mod describe;
 mod error;
 mod host;
+#[cfg(feature = "ledger")]
+pub mod ledger;
+mod notes;
 pub mod page;
 mod program;
 mod study;
+pub mod vary;
 mod watch;
 mod words;
 
-pub use clock::Stopwatch;
+pub use clock::{Stopwatch, seconds_since_1970};
 pub use describe::{figure, known_schemes, summaries, tables};
 pub use error::{Error, kept};
 pub use host::{Host, One, Simulator};
+#[cfg(feature = "ledger")]
+pub use ledger::Ledger;
+pub use notes::{NoNotes, Notes, Planned};
 pub use program::program;
-pub use study::{Finished, Study};
+pub use study::{Finished, Shard, Study};
 pub use watch::{Board, Line, Silent, Watch};
 pub use words::{count, first_of};

@@ -1,7 +1,9 @@
 //! The runs of a scenario: planned, done, written as soon as each is finished, judged and shown.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::BTreeSet;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use results::averages::{Table, TableSpec};
@@ -11,13 +13,15 @@ use results::tables::FlowTable;
 use results::{RunInfo, RunResults, SizeBin};
 use scenario::{BuiltRun, Run, Scenario};
 
+use crate::clock::Stopwatch;
 use crate::describe::{figure, info, known_schemes, named, size_bins, summaries, tables};
 use crate::error::Error;
 use crate::host::{Host, One};
+use crate::notes::{Notes, Planned};
 use crate::page::{self, Page};
 use crate::program::program;
 use crate::watch::{Board, Watch};
-use crate::words::first_of;
+use crate::words::{count, first_of};
 
 /// The runs of a scenario, and where their results go.
 pub struct Study<'a> {
@@ -27,8 +31,16 @@ pub struct Study<'a> {
     pub host: &'a dyn Host,
     /// Who looks on.
     pub watch: &'a dyn Watch,
+    /// Where it is noted what was tried.
+    pub notes: &'a dyn Notes,
     /// Only these schemes; empty for all.
     pub schemes: &'a [String],
+    /// Only this part of the runs.
+    pub shard: Option<Shard>,
+    /// Other directories of results, whole or not, whose runs are taken where they are the same.
+    pub from: &'a [PathBuf],
+    /// Whether runs that are not there are done. If not, and some are missing, the set stays unfinished.
+    pub runs_missing: bool,
     /// Threads for all runs together; none for as many as there are cores.
     pub threads: Option<u16>,
     /// Where results go.
@@ -39,6 +51,21 @@ pub struct Study<'a> {
     pub claims: &'a [Claim],
     /// Whether runs that were finished before are done again.
     pub anew: bool,
+}
+
+/// A part of a study's runs: every `of`-th, from the `number`-th on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Shard {
+    /// From 1 to `of`.
+    pub number: usize,
+    /// How many parts there are.
+    pub of: usize,
+}
+
+impl std::fmt::Display for Shard {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}/{}", self.number, self.of)
+    }
 }
 
 /// What a study left.
@@ -55,7 +82,7 @@ pub struct Finished {
 }
 
 /// What will be done.
-struct Planned {
+struct Work {
     runs: Vec<Run>,
     /// What is known of each.
     infos: Vec<Known>,
@@ -67,6 +94,8 @@ struct Planned {
 struct Known {
     key: String,
     resolved: serde_json::Value,
+    point: results::Ordered<serde_json::Value>,
+    seed: u64,
 }
 
 /// A finished run, and what the report shows of it.
@@ -87,7 +116,7 @@ impl Written {
     }
 }
 
-impl Planned {
+impl Work {
     fn is_alone(&self) -> bool {
         self.runs.len() == 1
     }
@@ -113,21 +142,23 @@ impl Study<'_> {
     }
 
     /// Everything is built once before the first run, so that no mistake shows up after minutes.
-    fn plan(&self) -> Result<Planned, Error> {
+    fn plan(&self) -> Result<Work, Error> {
         let runs = self.chosen()?;
         let mut tables = tables(self.scenario)?;
         if tables.is_empty() && !self.claims.is_empty() {
             tables.push(TableSpec::of_completion_times());
         }
-        let known = |run: &Run| {
+        let known = |number: usize| {
+            let run = &runs[number];
             let built = run.build()?;
             self.host.check(run, &built, runs.len() > 1)?;
-            let RunInfo { key, resolved, .. } = self.info(run, &built);
-            Ok(Known { key, resolved })
+            let RunInfo { key, resolved, point, .. } = self.info(run, &built);
+            Ok::<_, Error>(Known { key, resolved, point: results::Ordered(point), seed: built.setup.seed })
         };
-        let infos = runs.iter().map(known).collect::<Result<_, Error>>()?;
+        let workers = if self.host.one_at_a_time() { 1 } else { threads(self.threads) };
+        let infos = each(workers, runs.len(), known).into_iter().collect::<Result<_, Error>>()?;
         let bins = runs.first().map(size_bins).unwrap_or_default();
-        Ok(Planned { runs, infos, tables, bins })
+        Ok(Work { runs, infos, tables, bins })
     }
 
     fn chosen(&self) -> Result<Vec<Run>, Error> {
@@ -137,7 +168,7 @@ impl Study<'_> {
         // Two runs of one name would have one folder.
         let mut known = BTreeSet::new();
         match runs.iter().find(|run| !known.insert(&run.id)) {
-            None => Ok(runs),
+            None => self.sharded(runs),
             Some(twice) => Err(Error::asked(
                 format!(
                     "scenario `{}`: two runs are called `{}`; expected each value of a key of [grid] once",
@@ -149,12 +180,23 @@ impl Study<'_> {
         }
     }
 
+    /// Those of the shard, if there is one.
+    fn sharded(&self, runs: Vec<Run>) -> Result<Vec<Run>, Error> {
+        let Some(shard) = self.shard else { return Ok(runs) };
+        if shard.number > runs.len() {
+            let what = format!("shard {shard} has none of {}", count(runs.len(), "run"));
+            return Err(Error::asked(what, "choose fewer shards than there are runs"));
+        }
+        let mine = |(index, run): (usize, Run)| (index % shard.of == shard.number - 1).then_some(run);
+        Ok(runs.into_iter().enumerate().filter_map(mine).collect())
+    }
+
     fn info(&self, run: &Run, built: &BuiltRun) -> RunInfo {
         info(self.scenario, &self.host.asked(), run, built)
     }
 
     /// Takes the directory for the runs, unless results in it would be lost.
-    fn take(&self, planned: &Planned) -> Result<Writer, Error> {
+    fn take(&self, planned: &Work) -> Result<Writer, Error> {
         let command = self.replay.first().map_or("narrows", String::as_str);
         let keys = planned.runs.iter().zip(&planned.infos).map(|(run, known)| (run.id.clone(), known.key.clone()));
         let writer = Writer::new(&self.out, Plan::new(&self.scenario.config.name, command, keys), command)?;
@@ -181,21 +223,44 @@ impl Study<'_> {
         }
         // Found out now, not after all runs.
         writer.report_may_go()?;
+        if !planned.is_alone() {
+            let noted: Vec<Planned<'_>> = planned.runs.iter().zip(&planned.infos).map(note_of).collect();
+            self.say(self.notes.planned(&self.out, &noted));
+        }
         Ok(writer)
     }
 
+    /// Tells the user what could not be noted.
+    fn say(&self, noted: Result<(), String>) {
+        if let Err(trouble) = noted {
+            self.watch.tell(&trouble);
+        }
+    }
+
     /// What earlier commands finished, by the number of the run.
-    fn earlier(&self, planned: &Planned, writer: &Writer) -> Result<Vec<Option<Written>>, Error> {
+    fn earlier(&self, planned: &Work, writer: &Writer) -> Result<Vec<Option<Written>>, Error> {
         let mut earlier = Vec::with_capacity(planned.runs.len());
         for (number, (run, known)) in planned.runs.iter().zip(&planned.infos).enumerate() {
             let found = if self.anew {
                 Earlier::Nothing
             } else {
-                writer.earlier(number, self.host.repeats(), &known.resolved)?
+                writer.earlier(number, self.host.repeats(), self.from, &known.resolved)?
             };
             earlier.push(match found {
-                Earlier::Kept(run) => Some(planned.written(*run)),
-                Earlier::Nothing => None,
+                Earlier::Kept(kept) => {
+                    self.say(self.notes.kept(&run.id));
+                    Some(planned.written(*kept))
+                }
+                Earlier::Nothing => {
+                    for other in writer.differing_in(number, self.from) {
+                        self.watch.tell(&format!(
+                            "`{}` has a run `{}` of other settings or of another version of Narrows: not taken",
+                            other.display(),
+                            run.id
+                        ));
+                    }
+                    None
+                }
                 Earlier::Damaged(error) => {
                     self.watch.tell(&format!("{error}: the run `{}` is done again", run.id));
                     None
@@ -206,63 +271,73 @@ impl Study<'_> {
     }
 
     /// Does the runs that are not there yet, on all cores.
-    fn execute(
-        &self,
-        planned: &Planned,
-        writer: &Writer,
-        earlier: Vec<Option<Written>>,
-    ) -> Result<Vec<Written>, Error> {
+    fn execute(&self, planned: &Work, writer: &Writer, earlier: Vec<Option<Written>>) -> Result<Vec<Written>, Error> {
         let runs = &planned.runs;
         let kept = earlier.iter().flatten().count();
         let names: Vec<String> = runs.iter().map(|run| run.id.clone()).collect();
         let board = self.watch.board(&names, kept);
+        let todo: Vec<usize> = (0..runs.len()).filter(|&run| earlier[run].is_none()).collect();
+        if !self.runs_missing && !todo.is_empty() {
+            return Err(Error::Missing { runs: todo.into_iter().map(|run| runs[run].id.clone()).collect() });
+        }
         let threads = threads(self.threads);
         // Enough runs: one thread each. Few: all threads for one after the other.
-        let together = runs.len() >= threads && !self.host.one_at_a_time();
-        let (workers, inside) = if together { (threads.min(runs.len()), 1) } else { (1, threads) };
+        let together = todo.len() >= threads && !self.host.one_at_a_time();
+        let (workers, inside) = if together { (threads.min(todo.len()), 1) } else { (1, threads) };
 
-        let todo: Mutex<VecDeque<usize>> = Mutex::new((0..runs.len()).filter(|&run| earlier[run].is_none()).collect());
         let done: Mutex<Vec<Option<Written>>> = Mutex::new(earlier);
-        let failed: Mutex<Option<Error>> = Mutex::new(None);
-        let work = || {
-            loop {
-                // Nothing stays locked while a run goes on.
-                if lock(&failed).is_some() {
-                    return;
+        // What ends the study, and runs that failed by themselves.
+        let fatal: Mutex<Option<Error>> = Mutex::new(None);
+        let failed: Mutex<Vec<(String, String)>> = Mutex::default();
+        each(workers, todo.len(), |place| {
+            // Nothing stays locked while a run goes on.
+            if lock(&fatal).is_some() {
+                return;
+            }
+            let index = todo[place];
+            let name = &runs[index].id;
+            self.say(self.notes.begun(name));
+            let clock = Stopwatch::start();
+            let result = self.one(planned, index, inside, workers > 1, &*board);
+            match result.and_then(|result| Ok(writer.keep(&result).map(|()| planned.written(result))?)) {
+                Ok(result) => {
+                    lock(&done)[index] = Some(result);
+                    self.say(self.notes.ended(name, clock.elapsed(), None));
                 }
-                let Some(index) = lock(&todo).pop_front() else { return };
-                let result = self.one(planned, index, inside, workers > 1, &*board);
-                match result.and_then(|result| Ok(writer.keep(&result).map(|()| planned.written(result))?)) {
-                    Ok(result) => lock(&done)[index] = Some(result),
-                    Err(failure) => {
-                        lock(&failed).get_or_insert(failure);
-                    }
+                Err(Error::Failed { runs: why }) => {
+                    let why: Vec<String> = why.into_iter().map(|(_, why)| why).collect();
+                    self.say(self.notes.ended(name, clock.elapsed(), Some(&why.join("; "))));
+                    lock(&failed).push((name.clone(), why.join("; ")));
+                }
+                Err(error) => {
+                    self.say(self.notes.cut(name));
+                    lock(&fatal).get_or_insert(error);
                 }
             }
-        };
-        std::thread::scope(|scope| {
-            for _ in 1..workers {
-                scope.spawn(work);
-            }
-            work();
         });
         drop(board);
-        let done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
-        match failed.into_inner().unwrap_or_else(PoisonError::into_inner) {
+        let done = inner(done);
+        let mut failed = inner(failed);
+        failed.sort_unstable();
+        let cause = inner(fatal).or_else(|| (!failed.is_empty()).then_some(Error::Failed { runs: failed }));
+        match cause {
             None => Ok(done.into_iter().flatten().collect()),
             Some(cause) => {
                 // In a directory that was moved the same command finds none of them.
                 let is_kept = writer.lock().is_some_and(|lock| lock.check().is_ok());
                 let (finished, of) = (done.iter().flatten().count(), runs.len());
+                if is_kept && finished == 0 && !matches!(cause, Error::Failed { .. }) && !writer.has_results() {
+                    self.notes.forget(&self.out);
+                }
                 Err(if is_kept { Error::Stopped { cause: cause.into(), finished, of } } else { cause })
             }
         }
     }
 
-    /// Does a run.
+    /// Does a run. One that finds itself wrong, or that ends in a panic, fails alone: the others go on.
     fn one(
         &self,
-        planned: &Planned,
+        planned: &Work,
         index: usize,
         threads: usize,
         others: bool,
@@ -272,11 +347,20 @@ impl Study<'_> {
         let built = run.build()?;
         let info = self.info(run, &built);
         let (of_many, watch) = (!planned.is_alone(), self.watch);
-        self.host.run(One { run, built, info, threads, others, of_many, watch, board })
+        let one = One { run, built, info, threads, others, of_many, watch, board };
+        let failed = |why: String| Error::Failed { runs: vec![(run.id.clone(), why)] };
+        match catch_unwind(AssertUnwindSafe(|| self.host.run(one))) {
+            Ok(Err(Error::Broken(broken))) => Err(failed(broken.to_string())),
+            Ok(result) => result,
+            Err(panic) => {
+                let said = panic.downcast_ref::<String>().map(String::as_str).or(panic.downcast_ref::<&str>().copied());
+                Err(failed(format!("a bug in Narrows or in a law: {}", said.unwrap_or("a panic"))))
+            }
+        }
     }
 
     /// Judges, draws, and puts the set in its place.
-    fn conclude(&self, planned: &Planned, writer: &Writer, done: Vec<Written>) -> Result<Finished, Error> {
+    fn conclude(&self, planned: &Work, writer: &Writer, done: Vec<Written>) -> Result<Finished, Error> {
         let (runs, shown): (Vec<RunResults>, Vec<report::Run>) =
             done.into_iter().map(|it| (it.results, it.shown)).unzip();
         let in_claims: Vec<String> =
@@ -293,7 +377,7 @@ impl Study<'_> {
             replay: self.replay.clone(),
             claims: judgements.iter().map(|it| page::claim(&figure, it)).collect(),
             averages: tables.iter().map(page::averages).collect(),
-            warnings: Vec::new(),
+            warnings: self.shard.iter().map(of_shard).collect(),
         };
         let html = page::render(&page, shown);
         writer.finish(&program(), &runs, &summaries(&runs), html).map_err(|error| match &error {
@@ -306,8 +390,49 @@ impl Study<'_> {
             ),
             _ => error.into(),
         })?;
+        if planned.is_alone() {
+            self.notes.forget(&self.out);
+        }
         Ok(Finished { runs, judgements, tables, out: self.out.clone() })
     }
+}
+
+/// What a report says of a part.
+fn of_shard(shard: &Shard) -> String {
+    format!("This is shard {shard}: a part of the runs. `narrows sweep merge` puts shards together.")
+}
+
+/// A run as it is noted.
+fn note_of<'a>((run, known): (&'a Run, &'a Known)) -> Planned<'a> {
+    let point = serde_json::to_string(&known.point).unwrap_or_default();
+    Planned { run: &run.id, key: &known.key, scheme: &run.scheme, point, seed: known.seed }
+}
+
+/// What `work` makes of each of `count` numbers, in their order, by so many threads.
+fn each<T: Send>(workers: usize, count: usize, work: impl Fn(usize) -> T + Sync) -> Vec<T> {
+    let next = AtomicUsize::new(0);
+    let done: Mutex<Vec<Option<T>>> = Mutex::new((0..count).map(|_| None).collect());
+    let some = || {
+        loop {
+            let number = next.fetch_add(1, Ordering::Relaxed);
+            if number >= count {
+                return;
+            }
+            let result = work(number);
+            lock(&done)[number] = Some(result);
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 1..workers.min(count) {
+            scope.spawn(some);
+        }
+        some();
+    });
+    inner(done).into_iter().flatten().collect()
+}
+
+fn inner<T>(mutex: Mutex<T>) -> T {
+    mutex.into_inner().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {

@@ -6,7 +6,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use scenario::{Overrides, Scenario, parse};
-use study::{Board, Error, Line, Silent, Simulator, Study, Watch};
+use study::{Board, Error, Line, NoNotes, Silent, Simulator, Study, Watch};
 use units::Time;
 
 const SMALL: &str = r#"
@@ -47,7 +47,11 @@ fn study<'a>(scenario: &'a Scenario, watch: &'a dyn Watch, out: &Path) -> Study<
         scenario,
         host: &Simulator { checked: true },
         watch,
+        notes: &NoNotes,
         schemes: &[],
+        shard: None,
+        from: &[],
+        runs_missing: true,
         threads: Some(2),
         out: out.to_path_buf(),
         replay: vec!["narrows run small.toml".into()],

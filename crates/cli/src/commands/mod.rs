@@ -58,6 +58,7 @@ pub(crate) mod report;
 pub(crate) mod reproduce;
 pub(crate) mod run;
 pub(crate) mod sides;
+pub(crate) mod sweep;
 #[cfg(all(target_os = "linux", feature = "transport"))]
 pub(crate) mod transfer;
 #[cfg(not(all(target_os = "linux", feature = "transport")))]

@@ -11,7 +11,7 @@ use results::store::REPORT;
 use results::{RunResults, Summary};
 use scenario::{Overrides, Scenario};
 use serde_json::{Value, json};
-use study::{Simulator, Study, figure, program};
+use study::{Simulator, Study, figure, program, vary};
 use toml_edit::{DocumentMut, InlineTable, Item};
 
 use crate::args::{ReproduceArgs, Scale};
@@ -241,26 +241,12 @@ fn read(name: String, path: PathBuf, args: &ReproduceArgs, seeds: u64) -> Result
     let mut scenario = scenario::load(&path, &overrides)
         .map_err(|error| lacks_quick(&path, &overrides).unwrap_or_else(|| Failure::from(error)))?;
     let text = files::text(&path, scenario::SCENARIO)?;
-    let variants = &scenario.config.variants;
-    let has_seeds = scenario.runs().iter().any(|run| run.point.iter().any(|(key, _)| key == SEED))
-        || variants.iter().any(|(_, variant)| variant.set.get(SEED).is_some());
+    let has_seeds = vary::has_seeds(&scenario);
     if has_seeds && args.seeds.is_some() {
         tell(&format!("`{}` has seeds of its own ([grid] or a variant): --seeds is not for it", path.display()));
     }
     if seeds > 1 && !has_seeds {
-        let first = scenario.config.seed;
-        let last = first.checked_add(seeds - 1).filter(|last| i64::try_from(*last).is_ok()).ok_or_else(|| {
-            Failure::Input(format!(
-                "error: {}: there are no {seeds} seeds from {first} on; choose a smaller --seed",
-                path.display()
-            ))
-        })?;
-        let all: Vec<String> = (first..=last).map(|seed| seed.to_string()).collect();
-        // A variant would else have the first one alone.
-        let variants = variants.iter().map(|(name, _)| format!("variants.\"{name}\".grid.{SEED}"));
-        let keys = std::iter::once(format!("grid.{SEED}")).chain(variants);
-        overrides.set.extend(keys.map(|key| (key, format!("[{}]", all.join(", ")))));
-        overrides.seed = None;
+        vary::seeds(&mut overrides, &scenario, seeds)?;
         scenario = scenario::load(&path, &overrides)?;
     }
     let mut claims = Vec::new();
@@ -361,18 +347,12 @@ fn run(figure: Figure, args: &ReproduceArgs) -> Result<Reproduced, Failure> {
     if let Some(seeds) = args.seeds {
         words.extend(["--seeds".to_owned(), seeds.to_string()]);
     }
-    let replay = super::run::replay_line(words, &args.common);
     let watch = Terminal { quiet: args.common.quiet || args.common.json };
+    let (simulator, notes) = (Simulator { checked: args.common.checked }, super::run::notes());
     let study = Study {
-        scenario: &figure.scenario,
-        host: &Simulator { checked: args.common.checked },
-        watch: &watch,
-        schemes: &[],
-        threads: args.common.threads,
         out: root.join(&figure.name),
-        replay: vec![replay],
         claims: &figure.claims,
-        anew: args.common.anew,
+        ..super::run::of(&figure.scenario, &simulator, &watch, &notes, &args.common, words)
     };
     let finished = study.run()?;
     let runs = finished.runs.into_iter().map(|run: RunResults| run.summary).collect();

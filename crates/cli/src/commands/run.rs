@@ -1,10 +1,11 @@
 //! `narrows run`: a scenario file.
 
+use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use results::store::REPORT;
 use scenario::{Overrides, Scenario};
-use study::{Finished, Host, Simulator, Study};
+use study::{Finished, Host, Notes, Simulator, Study};
 
 use crate::args::{Common, RunArgs};
 use crate::exit::{Failure, print, tell};
@@ -36,26 +37,57 @@ pub(crate) fn all_of(
     common: &Common,
     replay: Vec<String>,
 ) -> Result<(), Failure> {
-    let out = common.out.clone().unwrap_or_else(|| Path::new("out").join(scenario.config.name.as_str()));
     let watch = Terminal { quiet: common.quiet || common.json };
-    let study = Study {
-        scenario,
-        host,
-        watch: &watch,
-        schemes,
-        threads: common.threads,
-        out,
-        replay: vec![replay_line(replay, common)],
-        claims: &[],
-        anew: common.anew,
-    };
+    let notes = notes();
+    let study = Study { schemes, ..of(scenario, host, &watch, &notes, common, replay) };
     let finished = study.run()?;
     show(&finished, common)?;
     crate::exit::sound(finished.runs.iter().map(|run| &run.summary))
 }
 
+/// What the common options make of a scenario: all of its runs, each done if it is not there.
+pub(crate) fn of<'a>(
+    scenario: &'a Scenario,
+    host: &'a dyn Host,
+    watch: &'a Terminal,
+    notes: &'a dyn Notes,
+    common: &Common,
+    replay: Vec<String>,
+) -> Study<'a> {
+    Study {
+        scenario,
+        host,
+        watch,
+        notes,
+        schemes: &[],
+        shard: None,
+        from: &[],
+        runs_missing: true,
+        threads: common.threads,
+        out: common.out.clone().unwrap_or_else(|| Path::new("out").join(scenario.config.name.as_str())),
+        replay: vec![replay_line(replay, common)],
+        claims: &[],
+        anew: common.anew,
+    }
+}
+
+/// The ledger, where this build has one.
+#[cfg(feature = "ledger")]
+pub(crate) fn notes() -> study::Ledger {
+    study::Ledger::default()
+}
+
+/// The ledger, where this build has one.
+#[cfg(not(feature = "ledger"))]
+pub(crate) fn notes() -> study::NoNotes {
+    study::NoNotes
+}
+
+/// Most rows of the table.
+const SHOWN: usize = 60;
+
 /// Prints the summary as JSON, or a table and where the rest is.
-fn show(finished: &Finished, common: &Common) -> Result<(), Failure> {
+pub(crate) fn show(finished: &Finished, common: &Common) -> Result<(), Failure> {
     if common.json {
         return print(&match &finished.runs[..] {
             [run] => run.summary.to_json(),
@@ -68,7 +100,11 @@ fn show(finished: &Finished, common: &Common) -> Result<(), Failure> {
         }
         return Ok(());
     }
-    let mut text = table::headline(&finished.runs, common.wide);
+    let shown = &finished.runs[..finished.runs.len().min(SHOWN)];
+    let mut text = table::headline(shown, common.wide);
+    if shown.len() < finished.runs.len() {
+        let _ = writeln!(text, "{} more in the report", study::count(finished.runs.len() - shown.len(), "run"));
+    }
     text.push_str(&table::emulators(&finished.runs));
     for warning in table::warnings(&finished.runs) {
         text.push_str(&warning);

@@ -11,8 +11,8 @@ use proto::ticket::{LONGEST, PREFIX, Ticket};
 
 use super::quantity;
 use crate::args::CallArgs;
-use crate::clock::seconds_since_1970;
 use crate::exit::Failure;
+use study::seconds_since_1970;
 
 /// The port of a listener if none is named.
 const PORT: u16 = 4_700;

@@ -17,8 +17,8 @@ use super::identity::secret;
 use super::quantity::{duration, in_words};
 use super::service::Pair;
 use crate::args::DeskArgs;
-use crate::clock::seconds_since_1970;
 use crate::exit::{Failure, printed, tell};
+use study::seconds_since_1970;
 
 const TICKET: Limit = Limit { what: "a file with a ticket", mib: 1 };
 const LONGEST_VALID: Duration = Duration::from_hours(24 * 365);

@@ -1,43 +1,17 @@
 //! The same scenario gives the same files, bit for bit, at any number of threads and twice in a row.
 
-use std::fs;
-
-use serde_json::Value;
+use std::collections::BTreeMap;
 
 use crate::support::{GRID, Scratch};
-
-/// The files of a directory: bytes of those that must be equal, and summaries without what may differ.
-fn comparable(scratch: &Scratch, out: &str) -> Vec<(String, Vec<u8>)> {
-    let mut found = Vec::new();
-    for name in scratch.files(out) {
-        let path = scratch.path(out).join(&name);
-        if name.ends_with("summary.json") {
-            let mut summary: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
-            strip_engine(&mut summary);
-            found.push((name, summary.to_string().into_bytes()));
-        } else if name != "report.html" {
-            found.push((name, fs::read(&path).unwrap()));
-        }
-    }
-    found
-}
-
-/// Removes `engine` of a summary, or of each of a grid's.
-fn strip_engine(summary: &mut Value) {
-    match summary.get_mut("runs") {
-        Some(runs) => runs.as_array_mut().unwrap().iter_mut().for_each(strip_engine),
-        None => assert!(summary.as_object_mut().unwrap().shift_remove("engine").is_some()),
-    }
-}
 
 #[track_caller]
 fn always_the_same(scenario: &str, args: &str, files: usize) {
     let scratch = Scratch::new("same");
     scratch.write("s.toml", scenario);
-    let mut first: Option<Vec<(String, Vec<u8>)>> = None;
+    let mut first: Option<BTreeMap<String, Vec<u8>>> = None;
     for threads in [1, 2, 3, 8, 8] {
         scratch.narrows(&format!("run s.toml --quiet --out out --threads {threads} {args}")).ok();
-        let found = comparable(&scratch, "out");
+        let found = scratch.comparable("out");
         assert_eq!(found.len(), files);
         let first = first.get_or_insert_with(|| found.clone());
         for ((name, bytes), (first_name, first_bytes)) in found.iter().zip(first.iter()) {
@@ -51,7 +25,7 @@ fn always_the_same(scenario: &str, args: &str, files: usize) {
     }
     // Another seed is another run.
     scratch.narrows(&format!("run s.toml --quiet --out out --seed 99 {args}")).ok();
-    assert!(comparable(&scratch, "out") != first.unwrap());
+    assert!(scratch.comparable("out") != first.unwrap());
 }
 
 #[test]
@@ -75,5 +49,5 @@ fn wherever_it_runs() {
     there.write("deep/er/s.toml", GRID);
     here.narrows("run s.toml --quiet").ok();
     there.narrows("run deep/er/s.toml --quiet --out elsewhere").ok();
-    assert!(comparable(&here, "out/grid") == comparable(&there, "elsewhere"));
+    assert!(here.comparable("out/grid") == there.comparable("elsewhere"));
 }

@@ -1,12 +1,8 @@
 //! Two hundred kills at random times. Results are whole at any time, nothing stays in the way, and a run that reaches
 //! its end leaves what it would have left without the kills.
 
-use std::collections::BTreeMap;
-use std::fs;
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
-
-use serde_json::Value;
 
 use crate::support::{Scratch, code};
 
@@ -40,30 +36,6 @@ impl Draw {
     fn below(&mut self, bound: u64) -> u64 {
         self.0 += 1;
         units::mix64(self.0) % bound
-    }
-}
-
-/// The files of a directory, without what differs between repetitions by design.
-fn contents(scratch: &Scratch, out: &str) -> BTreeMap<String, Vec<u8>> {
-    let bytes = |name: String| {
-        let bytes = fs::read(scratch.path(out).join(&name)).unwrap();
-        let bytes = if name.ends_with("summary.json") {
-            let mut summary: Value = serde_json::from_slice(&bytes).unwrap();
-            strip_engine(&mut summary);
-            summary.to_string().into_bytes()
-        } else {
-            bytes
-        };
-        (name, bytes)
-    };
-    // The page shows how long runs took, and the command line with the directory's name.
-    scratch.files(out).into_iter().filter(|name| !name.ends_with("report.html")).map(bytes).collect()
-}
-
-fn strip_engine(value: &mut Value) {
-    match value.get_mut("runs").and_then(Value::as_array_mut) {
-        Some(runs) => runs.iter_mut().for_each(strip_engine),
-        None => drop(value.as_object_mut().unwrap().shift_remove("engine")),
     }
 }
 
@@ -101,7 +73,7 @@ fn two_hundred_kills_lose_nothing() {
         let begun = Instant::now();
         scratch.narrows(line).ok();
         longest = longest.max(begun.elapsed());
-        expected.push(contents(&scratch, out));
+        expected.push(scratch.comparable(out));
     }
     let given = std::env::var("NARROWS_KILL_SEED").ok().and_then(|seed| seed.parse().ok());
     let seed: u64 = given.unwrap_or_else(|| std::process::id().into());
@@ -134,7 +106,7 @@ fn two_hundred_kills_lose_nothing() {
     eprintln!("{killed} kills, {refused} second writers refused");
     for ((line, out), expected) in kinds.into_iter().zip(expected) {
         scratch.narrows(line).ok();
-        let found = contents(&scratch, out);
+        let found = scratch.comparable(out);
         assert_eq!(found.keys().collect::<Vec<_>>(), expected.keys().collect::<Vec<_>>(), "seed {seed}, {line}");
         assert!(found == expected, "seed {seed}, {line}: other bytes");
     }

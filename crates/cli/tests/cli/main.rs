@@ -32,5 +32,6 @@ mod reproduce;
 mod services;
 mod stopped;
 mod structure;
+mod sweep;
 #[cfg(target_os = "linux")]
 mod transfer;

@@ -1,5 +1,6 @@
 //! Running the program, and directories to run it in.
 
+use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -59,6 +60,22 @@ impl Scratch {
         under.filter_map(|path| path.strip_prefix(&prefix).map(str::to_owned)).collect()
     }
 
+    /// The files under `out` and what is in them, without what differs between repetitions by design: how long runs took, and
+    /// the page and the ledger, which say so, too.
+    pub(crate) fn comparable(&self, out: &str) -> BTreeMap<String, Vec<u8>> {
+        let bytes = |name: String| {
+            let mut bytes = fs::read(self.path(out).join(&name)).unwrap();
+            if name.ends_with("summary.json") {
+                let mut summary: Value = serde_json::from_slice(&bytes).unwrap();
+                strip_engine(&mut summary);
+                bytes = summary.to_string().into_bytes();
+            }
+            (name, bytes)
+        };
+        let differs = |name: &str| name.ends_with("report.html") || name == "ledger.sqlite";
+        self.files(out).into_iter().filter(|name| !differs(name)).map(bytes).collect()
+    }
+
     /// The program, to be run here: no terminal, no colour settings of whoever runs the tests.
     pub(crate) fn command<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_narrows"));
@@ -72,6 +89,14 @@ impl Scratch {
     /// Runs the program with the words of a line.
     pub(crate) fn narrows(&self, line: &str) -> Ran {
         Ran::new(line, &self.command(line.split_whitespace()).output().unwrap())
+    }
+}
+
+/// Removes `engine` of a summary, or of each of a grid's.
+fn strip_engine(summary: &mut Value) {
+    match summary.get_mut("runs").and_then(Value::as_array_mut) {
+        Some(runs) => runs.iter_mut().for_each(strip_engine),
+        None => assert!(summary.as_object_mut().unwrap().shift_remove("engine").is_some()),
     }
 }
 

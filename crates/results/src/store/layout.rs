@@ -3,6 +3,7 @@
 //! ```text
 //! OUT/manifest.json, summary.json, report.html      the last whole set: of one run, with its tables,
 //! OUT/runs/RUN/                                     or of a grid, with a folder a run
+//! OUT/ledger.sqlite                                 of several runs: what was tried when, and what failed
 //! OUT/.narrows.lock                                 while somebody writes
 //! OUT/.next/plan.json, .next/runs/RUN/              the set in the making, and its finished runs
 //! OUT/.next/building/, whole/, moving/, old/        the last step, see `settle`
@@ -37,6 +38,13 @@ pub(super) const MOVING: &str = "moving";
 /// The old set, to be removed.
 pub(super) const OLD: &str = "old";
 
+/// The record of what was tried, beside the set: an SQLite database. It is written by others; here its name and mark are known.
+pub const LEDGER: &str = "ledger.sqlite";
+/// What SQLite writes beside it while it changes it.
+pub const LEDGER_JOURNAL: &str = "ledger.sqlite-journal";
+/// The application's number in a ledger's head.
+pub const LEDGER_MARK: [u8; 4] = *b"Narw";
+
 /// The files of a set, or of a run in it.
 pub(super) const FILES: [&str; 7] = [MANIFEST, SUMMARY, FLOWS, PORTS, RATES, SWITCHES, REPORT];
 
@@ -51,6 +59,7 @@ pub(super) fn foreign(out: &Path) -> io::Result<Vec<PathBuf>> {
     for entry in entries(out)? {
         match entry.name.as_str() {
             files::LOCK if !entry.is_directory => {}
+            LEDGER | LEDGER_JOURNAL if !entry.is_directory && is_ledger(&out.join(LEDGER)) => {}
             NEXT if entry.is_directory && next_is_ours(out) => of_next(&entry.path, &mut found)?,
             NEXT if entry.is_directory && holds_nothing(&entry.path)? => {}
             RUNS if entry.is_directory => of_runs(&entry.path, listed(out).as_ref(), &mut found)?,
@@ -60,6 +69,15 @@ pub(super) fn foreign(out: &Path) -> io::Result<Vec<PathBuf>> {
     }
     found.sort_unstable();
     Ok(found)
+}
+
+/// Whether a file is a ledger of ours, or is not one yet: SQLite writes a new one's head last.
+pub fn is_ledger(path: &Path) -> bool {
+    /// Where the application's number stands in a database's head.
+    const MARK: usize = 68;
+    files::head(path, 100).is_ok_and(|head| {
+        head.is_empty() || head.starts_with(b"SQLite format 3\0") && head.get(MARK..MARK + 4) == Some(&LEDGER_MARK)
+    })
 }
 
 fn of_next(next: &Path, found: &mut Vec<PathBuf>) -> io::Result<()> {

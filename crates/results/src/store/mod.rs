@@ -15,7 +15,7 @@ use std::path::Path;
 use sha2::{Digest, Sha256};
 use sim::{Outcome, Setup};
 
-pub use layout::{NEXT, results_around};
+pub use layout::{LEDGER, LEDGER_JOURNAL, LEDGER_MARK, NEXT, is_ledger, results_around};
 pub use load::{Set, Unfinished, load, load_set, lock, manifest_of};
 pub use manifest::{FileHash, GridManifest, MANIFEST, Manifest, Plan, PlannedRun, RunEntry};
 pub use page::{REPORT_SEAL, may_replace_report};

@@ -90,6 +90,11 @@ impl Writer {
         differing(&self.out)
     }
 
+    /// Whether the directory has a set, which the new one will replace.
+    pub fn has_results(&self) -> bool {
+        self.out.join(MANIFEST).exists()
+    }
+
     /// The finished runs of the same scenario, whole set or not, that are not in the plan and go when the new set is whole.
     pub fn replaced(&self) -> Vec<String> {
         let next = self.next().join(RUNS);
@@ -123,18 +128,25 @@ impl Writer {
     }
 
     /// The plan's run of this number, if an earlier command finished it: in the set in the making or, with `whole`, in
-    /// the set that it will replace. The run gets `resolved`, the scenario's settings of now, because its prose may
+    /// the set that it will replace, or in one of the other directories of results in `from`, whole or not. The run gets `resolved`, the scenario's settings of now, because its prose may
     /// have changed.
     ///
     /// # Errors
     /// When the run cannot be made part of the new set.
-    pub fn earlier(&self, number: usize, whole: bool, resolved: &serde_json::Value) -> Result<Earlier, Error> {
+    pub fn earlier(
+        &self,
+        number: usize,
+        whole: bool,
+        from: &[PathBuf],
+        resolved: &serde_json::Value,
+    ) -> Result<Earlier, Error> {
         let entry = &self.plan.runs[number];
         let folder = entry.folder();
         let here = self.next().join(&folder);
         let old = [self.out.join(&folder), self.out.clone()];
+        let others = from.iter().flat_map(|other| [other.join(&folder), other.clone(), other.join(NEXT).join(&folder)]);
         let mut damage = None;
-        for place in std::iter::once(here.clone()).chain(old.into_iter().filter(|_| whole)) {
+        for place in std::iter::once(here.clone()).chain(old.into_iter().chain(others).filter(|_| whole)) {
             let found = match manifest_of(&place) {
                 Ok(manifest) if manifest.key == entry.key => load_known(&place),
                 Err(error @ Error::Differs(_)) => Err(error),
@@ -165,6 +177,18 @@ impl Writer {
             return Ok(Earlier::Kept(Box::new(run)));
         }
         Ok(damage.map_or(Earlier::Nothing, Earlier::Damaged))
+    }
+
+    /// Which of some directories of results have the plan's run of this number by its name, but of other settings, other
+    /// inputs or another version of the program.
+    pub fn differing_in(&self, number: usize, from: &[PathBuf]) -> Vec<PathBuf> {
+        let entry = &self.plan.runs[number];
+        let folder = entry.folder();
+        let places = |other: &PathBuf| [other.join(&folder), other.clone(), other.join(NEXT).join(&folder)];
+        let is_other = |place: &PathBuf| {
+            manifest_of(place).is_ok_and(|manifest| manifest.run == entry.run && manifest.key != entry.key)
+        };
+        from.iter().filter(|other| places(other).iter().any(is_other)).cloned().collect()
     }
 
     /// A run is finished. One of several is on the disk when this returns. A lone run is written by [`Writer::finish`].
@@ -422,7 +446,7 @@ mod tests {
 
     /// The earlier run of this number, with the settings that runs of tests have.
     fn earlier(writer: &Writer, number: usize, whole: bool) -> Option<RunResults> {
-        match writer.earlier(number, whole, &testbed::results().manifest.resolved).unwrap() {
+        match writer.earlier(number, whole, &[], &testbed::results().manifest.resolved).unwrap() {
             Earlier::Kept(run) => Some(*run),
             Earlier::Nothing => None,
             Earlier::Damaged(error) => panic!("{error}"),
@@ -584,7 +608,7 @@ mod tests {
         for (whole, title) in [(false, "another"), (true, "a third")] {
             resolved["title"] = title.into();
             let second = writer(&target, &runs);
-            let Earlier::Kept(kept) = second.earlier(0, whole, &resolved).unwrap() else { panic!("not kept") };
+            let Earlier::Kept(kept) = second.earlier(0, whole, &[], &resolved).unwrap() else { panic!("not kept") };
             assert_eq!(kept.manifest.resolved["title"], title);
             assert_eq!(load(&target.join(NEXT).join(run_folder("a"))).unwrap(), *kept);
             second.keep(&runs[1]).unwrap();
@@ -616,17 +640,17 @@ mod tests {
             fs::write(&path, before.replacen(from, to, 1)).unwrap();
             let second = writer(&target, &runs);
             let resolved = &runs[0].manifest.resolved;
-            let Earlier::Damaged(error) = second.earlier(0, true, resolved).unwrap() else { panic!("kept") };
+            let Earlier::Damaged(error) = second.earlier(0, true, &[], resolved).unwrap() else { panic!("kept") };
             assert!(error.to_string().contains(&format!("a/{name}`")), "{error}");
-            assert!(matches!(second.earlier(1, true, resolved).unwrap(), Earlier::Kept(_)));
-            assert!(matches!(second.earlier(0, false, resolved).unwrap(), Earlier::Nothing));
+            assert!(matches!(second.earlier(1, true, &[], resolved).unwrap(), Earlier::Kept(_)));
+            assert!(matches!(second.earlier(0, false, &[], resolved).unwrap(), Earlier::Nothing));
             drop(second);
             fs::write(&path, before).unwrap();
         }
         let again = |lost: &Path, says: &str| {
             let second = writer(&target, &runs);
             let resolved = &runs[0].manifest.resolved;
-            let Earlier::Damaged(error) = second.earlier(0, true, resolved).unwrap() else { panic!("kept") };
+            let Earlier::Damaged(error) = second.earlier(0, true, &[], resolved).unwrap() else { panic!("kept") };
             assert_eq!(error.to_string(), format!("`{}` {says}", lost.display()));
         };
         let (flows, manifest) = (folder.join(super::super::FLOWS), folder.join(MANIFEST));

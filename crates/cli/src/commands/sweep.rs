@@ -1,0 +1,173 @@
+//! `narrows sweep`: a scenario at many points, in one go or in shards that are put together.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use scenario::Scenario;
+use study::{Finished, Shard, Simulator, Study, vary};
+
+use crate::args::{Common, MergeArgs, Points, StatusArgs, SweepArgs, SweepCommand};
+use crate::exit::{Failure, print};
+use crate::progress::Terminal;
+
+pub(crate) fn sweep(args: &SweepArgs) -> Result<(), Failure> {
+    match (&args.command, &args.points) {
+        (Some(SweepCommand::Merge(args)), _) => merge(args),
+        (Some(SweepCommand::Status(args)), _) => status(args),
+        (None, Some(points)) => all(args, points),
+        // The parser asks for the file where there is no other command.
+        (None, None) => Err(Failure::Input("error: which scenario?".into())),
+    }
+}
+
+/// The scenario with all that the command line varies.
+fn scenario_of(points: &Points, seed: Option<u64>, set: &[(String, String)]) -> Result<Scenario, Failure> {
+    let mut overrides = scenario::Overrides { set: set.to_vec(), seed, scale: points.scale.clone() };
+    for (key, values) in &points.over {
+        vary::over(&mut overrides, key, values)?;
+    }
+    let scenario = scenario::load(&points.scenario, &overrides)?;
+    let Some(seeds) = points.seeds else { return Ok(scenario) };
+    if vary::has_seeds(&scenario) {
+        return Err(Failure::Input(format!(
+            "error: `{}` varies `seed` by itself, so --seeds is not for it\nhelp: leave out one of them",
+            points.scenario.display()
+        )));
+    }
+    vary::seeds(&mut overrides, &scenario, seeds)?;
+    Ok(scenario::load(&points.scenario, &overrides)?)
+}
+
+/// The words that say the same points again.
+fn words(command: &[&str], points: &Points) -> Vec<String> {
+    let mut words: Vec<String> = command.iter().map(|&word| word.to_owned()).collect();
+    words.push(points.scenario.display().to_string());
+    let mut say = |option: &str, value: String| words.extend([option.to_owned(), value]);
+    points.scale.iter().for_each(|scale| say("--scale", scale.clone()));
+    points.schemes.iter().for_each(|scheme| say("--scheme", scheme.clone()));
+    points.over.iter().for_each(|(key, values)| say("--over", format!("{key}={values}")));
+    points.seeds.iter().for_each(|seeds| say("--seeds", seeds.to_string()));
+    words
+}
+
+/// Where results go if nothing is said.
+fn default_out(scenario: &Scenario, shard: Option<Shard>) -> PathBuf {
+    let name = scenario.config.name.as_str();
+    let name = shard.map_or_else(|| name.to_owned(), |shard| format!("{name}-{}-of-{}", shard.number, shard.of));
+    Path::new("out").join(name)
+}
+
+fn all(args: &SweepArgs, points: &Points) -> Result<(), Failure> {
+    let scenario = scenario_of(points, args.common.seed, &args.common.set)?;
+    if args.list {
+        study::known_schemes(&scenario, &points.schemes)?;
+        let chosen = |scheme: &String| points.schemes.is_empty() || points.schemes.contains(scheme);
+        let runs: Vec<String> =
+            scenario.runs().into_iter().filter(|run| chosen(&run.scheme)).map(|run| run.id).collect();
+        return print(&runs.join("\n"));
+    }
+    let mut replay = words(&["narrows", "sweep"], points);
+    if let Some(shard) = args.shard {
+        replay.extend(["--shard".to_owned(), shard.to_string()]);
+    }
+    let out = args.common.out.clone().unwrap_or_else(|| default_out(&scenario, args.shard));
+    let (watch, notes) = (Terminal { quiet: args.common.quiet || args.common.json }, super::run::notes());
+    let simulator = Simulator { checked: args.common.checked };
+    let study = Study {
+        schemes: &points.schemes,
+        shard: args.shard,
+        out,
+        ..super::run::of(&scenario, &simulator, &watch, &notes, &args.common, replay)
+    };
+    shown(&study.run()?, &args.common)
+}
+
+fn merge(args: &MergeArgs) -> Result<(), Failure> {
+    let scenario = scenario_of(&args.points, args.common.seed, &args.common.set)?;
+    for directory in &args.from {
+        // What is no directory of results is a mistake in the name.
+        results::store::load_set(directory)?;
+    }
+    let replay = words(&["narrows", "sweep"], &args.points);
+    let (watch, notes) = (Terminal { quiet: args.common.quiet || args.common.json }, super::run::notes());
+    let simulator = Simulator::default();
+    let study = Study {
+        schemes: &args.points.schemes,
+        from: &args.from,
+        runs_missing: false,
+        ..super::run::of(&scenario, &simulator, &watch, &notes, &args.common, replay)
+    };
+    match study.run() {
+        Ok(finished) => shown(&finished, &args.common),
+        Err(error @ study::Error::Missing { .. }) => Err(Failure::Run(anyhow::anyhow!(
+            "{error}\nhelp: what was found is kept. Merge more shards, with the options that they were given; or run what is \
+             missing: {}",
+            study.replay.join(" ")
+        ))),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Shows what came of a study.
+fn shown(finished: &Finished, common: &Common) -> Result<(), Failure> {
+    super::run::show(finished, common)?;
+    crate::exit::sound(finished.runs.iter().map(|run| &run.summary))
+}
+
+/// What the ledger of a directory says.
+#[cfg(feature = "ledger")]
+fn status(args: &StatusArgs) -> Result<(), Failure> {
+    use study::ledger::{State, read};
+
+    let directory = &args.directory;
+    let Some(entries) = read(directory)? else {
+        return Err(Failure::Input(format!(
+            "error: `{}` has no ledger\nhelp: one is begun beside the results of several runs",
+            directory.display()
+        )));
+    };
+    if args.json {
+        let run = |entry: &study::ledger::Entry| {
+            serde_json::json!({
+                "run": entry.run, "state": entry.state.name(), "tries": entry.tries, "began": entry.began,
+                "wall_s": entry.wall_s, "error": entry.error,
+            })
+        };
+        let runs: Vec<_> = entries.iter().map(run).collect();
+        return print(&format!("{:#}", serde_json::json!({ "schema": 1, "runs": runs })));
+    }
+    let of = |state: State| entries.iter().filter(move |entry| entry.state == state);
+    let counts =
+        [State::Finished, State::Running, State::Failed, State::Waiting].map(|state| (of(state).count(), state));
+    let counts: Vec<String> = counts
+        .iter()
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, state)| format!("{count} {}", state.name()))
+        .collect();
+    let mut text = format!("{}: {}\n", study::count(entries.len(), "run"), counts.join(", "));
+    let times: Vec<f64> = of(State::Finished).filter_map(|entry| entry.wall_s).collect();
+    if !times.is_empty() {
+        let mean = times.iter().sum::<f64>() / times.len() as f64;
+        let _ = writeln!(
+            text,
+            "a run took {mean:.1} s in the mean, {:.1} s at most",
+            times.iter().fold(0.0, |most, it| it.max(most))
+        );
+    }
+    for entry in of(State::Running) {
+        let _ = writeln!(text, "running: {}", entry.run);
+    }
+    for entry in of(State::Failed) {
+        let times = study::count(entry.tries as usize, "time");
+        let _ = writeln!(text, "failed, tried {times}: {}: {}", entry.run, entry.error.as_deref().unwrap_or("-"));
+    }
+    print(&text)
+}
+
+#[cfg(not(feature = "ledger"))]
+fn status(args: &StatusArgs) -> Result<(), Failure> {
+    Err(Failure::Input(format!(
+        "error: cannot read the ledger of `{}`: this build has none; it needs the feature `ledger`, which is on by default",
+        args.directory.display()
+    )))
+}

@@ -1,0 +1,96 @@
+//! `narrows sweep`: points from the file and the command line, shards, and the ledger.
+
+use serde_json::Value;
+
+use crate::support::Scratch;
+
+const SWEEP: &str = r#"
+name = "sweep"
+stop = "5ms"
+topology = { kind = "single-switch", hosts = 4 }
+schemes.dctcp = { law = "dctcp" }
+schemes.cubic = { law = "cubic" }
+traffic = [{ kind = "incast", intra = 3, size = "16KiB" }]
+[sample]
+points = 3
+keys."port.buffer" = { from = "100kB", to = "1MB", spread = "log" }
+"#;
+
+fn scratch(name: &str) -> Scratch {
+    let scratch = Scratch::new(name);
+    scratch.write("s.toml", SWEEP);
+    scratch
+}
+
+#[test]
+fn points_come_from_the_file_and_the_command_line() {
+    let scratch = scratch("sweep-points");
+    let listed = scratch.narrows("sweep s.toml --over traffic.0.size=4KiB,16KiB --seeds 2 --list").ok();
+    let runs: Vec<&str> = listed.out.lines().collect();
+    assert_eq!(runs.len(), 2 * 2 * 2 * 3, "{listed}");
+    assert!(runs[0].starts_with("dctcp,size=4KiB,seed=1,buffer=") && runs[0].ends_with('B'), "{listed}");
+    assert!(scratch.files("out").is_empty());
+    scratch.narrows("sweep s.toml --over seed=4,5 --seeds 2").fails(2, &["varies `seed` by itself", "--seeds"]);
+    scratch.narrows("sweep s.toml --over traffic.0.sise=1").fails(2, &["unknown key `sise`", "did you mean `size`?"]);
+    scratch.narrows("sweep s.toml --over seed=1,,2").fails(2, &["empty value", "commas between them"]);
+    scratch.narrows("sweep s.toml --shard 0/4").fails(2, &["`0/4` is no shard", "as in 3/8"]);
+    scratch.narrows("sweep s.toml --shard 9/9").fails(2, &["shard 9/9 has none of 6 runs", "choose fewer shards"]);
+    scratch.narrows("sweep s.toml --scheme dctpc").fails(2, &["no scheme `dctpc`", "did you mean `dctcp`?"]);
+    scratch.narrows("sweep").fails(2, &["<SCENARIO>"]);
+}
+
+#[test]
+fn a_sweep_and_a_run_are_the_same_and_the_second_call_does_what_is_missing() {
+    let scratch = scratch("sweep-same");
+    scratch.narrows("run s.toml --out run --quiet").ok();
+    scratch.narrows("sweep s.toml --out sweep --quiet").ok();
+    assert!(scratch.comparable("run") == scratch.comparable("sweep"));
+    scratch.narrows("sweep s.toml --out sweep --seeds 2").ok();
+    scratch.narrows("sweep s.toml --out sweep --seeds 4").ok().says(&["12 of 24 runs finished before: kept"]);
+}
+
+#[test]
+fn shards_put_together_are_the_whole() {
+    let scratch = scratch("sweep-shards");
+    scratch.narrows("sweep s.toml --seeds 2 --out whole --quiet").ok();
+    for shard in 1..=5 {
+        scratch.narrows(&format!("sweep s.toml --seeds 2 --shard {shard}/5 --quiet")).ok();
+    }
+    assert!(scratch.read("out/sweep-3-of-5/report.html").contains("This is shard 3/5"));
+    let merge = "sweep merge s.toml --seeds 2 --out merged --quiet";
+    let some = "out/sweep-1-of-5 out/sweep-2-of-5";
+    scratch.narrows(&format!("{merge} {some}")).fails(1, &["6 runs missing", "narrows sweep s.toml --seeds 2"]);
+    assert!(!scratch.path("merged/manifest.json").exists());
+    // What was found is kept, so the others are enough.
+    scratch.narrows(&format!("{merge} out/sweep-3-of-5 out/sweep-4-of-5 out/sweep-5-of-5")).ok();
+    assert!(scratch.comparable("merged") == scratch.comparable("whole"));
+    // Runs of other settings are named and not taken.
+    let other = scratch.narrows("sweep merge s.toml --seeds 2 --set stop=6ms --out other out/sweep-1-of-5");
+    other.fails(1, &["12 runs missing", "has a run", "of other settings", "not taken"]);
+    scratch.narrows("sweep merge s.toml --out none s.toml").fails(2, &["s.toml"]);
+}
+
+#[test]
+fn the_ledger_knows_what_was_done_and_costs_nothing_where_it_is_lost() {
+    let scratch = scratch("sweep-ledger");
+    scratch.narrows("sweep status out/sweep").fails(2, &["has no ledger"]);
+    scratch.narrows("sweep s.toml --quiet").ok();
+    let status = scratch.narrows("sweep status out/sweep").ok();
+    assert!(status.out.starts_with("6 runs: 6 finished\na run took"), "{status}");
+    let json: Value = serde_json::from_str(&scratch.narrows("sweep status out/sweep --json").ok().out).unwrap();
+    let runs = json["runs"].as_array().unwrap();
+    assert!(runs.len() == 6 && runs.iter().all(|run| run["state"] == "finished" && run["tries"] == 1), "{json}");
+    // A damaged ledger is said and begun anew: the results are what counts.
+    let before = scratch.comparable("out/sweep");
+    let mut bytes = std::fs::read(scratch.path("out/sweep/ledger.sqlite")).unwrap();
+    bytes[100..].fill(0xff);
+    std::fs::write(scratch.path("out/sweep/ledger.sqlite"), bytes).unwrap();
+    scratch.narrows("sweep status out/sweep").fails(2, &["cannot read", "ledger.sqlite"]);
+    scratch.narrows("sweep s.toml").ok().says(&["ledger.sqlite` was damaged: it is begun anew", "6 of 6 runs"]);
+    assert!(scratch.narrows("sweep status out/sweep").ok().out.starts_with("6 runs: 6 finished"));
+    assert!(scratch.comparable("out/sweep") == before);
+    // Somebody else's file of that name stops a sweep and stays.
+    scratch.write("mine/ledger.sqlite", "mine");
+    scratch.narrows("sweep s.toml --out mine").fails(2, &["that Narrows did not write", "ledger.sqlite"]);
+    assert_eq!(scratch.read("mine/ledger.sqlite"), "mine");
+}

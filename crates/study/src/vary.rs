@@ -1,0 +1,88 @@
+//! What a caller varies beside the file: keys that take several values, and seeds.
+
+use results::claims::SEED;
+use scenario::{Overrides, Scenario};
+
+use crate::error::Error;
+
+/// Makes a key of the scenario take several values in turn, instead of those that `[grid]` has for it. The values are those
+/// between commas, or those of an array in TOML.
+///
+/// # Errors
+/// When there is no value.
+pub fn over(overrides: &mut Overrides, key: &str, values: &str) -> Result<(), Error> {
+    let values = values.trim();
+    let array = if values.starts_with('[') {
+        values.to_owned()
+    } else {
+        let values: Vec<&str> = values.split(',').map(str::trim).collect();
+        if values.iter().any(|value| value.is_empty()) {
+            return Err(Error::asked(
+                format!("`{key}={}` has an empty value", values.join(",")),
+                "expected values with commas between them, as in traffic.0.load=20%,40%,80%",
+            ));
+        }
+        let written: Vec<String> = values.into_iter().map(in_toml).collect();
+        format!("[{}]", written.join(", "))
+    };
+    overrides.set.push((format!("grid.\"{}\"", key.replace('"', "")), array));
+    Ok(())
+}
+
+/// A value as TOML has it: numbers and switches as they are, all else in quotes.
+fn in_toml(value: &str) -> String {
+    let bare = value.parse::<i64>().is_ok()
+        || value.parse::<f64>().is_ok_and(f64::is_finite) && value.contains(|c: char| c.is_ascii_digit())
+        || ["true", "false"].contains(&value)
+        || value.starts_with(['"', '\'', '{']);
+    if bare { value.to_owned() } else { serde_json::Value::from(value).to_string() }
+}
+
+/// Whether a scenario has seeds of its own: in its points or in a variant.
+pub fn has_seeds(scenario: &Scenario) -> bool {
+    let variants = &scenario.config.variants;
+    scenario.runs().iter().any(|run| run.point.iter().any(|(key, _)| key == SEED))
+        || variants.iter().any(|(_, variant)| variant.set.get(SEED).is_some())
+}
+
+/// Plans all runs over so many seeds: the scenario's own and those after it. One seed changes nothing.
+///
+/// # Errors
+/// When there are not so many.
+pub fn seeds(overrides: &mut Overrides, scenario: &Scenario, count: u64) -> Result<(), Error> {
+    if count <= 1 {
+        return Ok(());
+    }
+    let first = scenario.config.seed;
+    let last = first.checked_add(count - 1).filter(|last| i64::try_from(*last).is_ok());
+    let last = last.ok_or_else(|| {
+        Error::asked(format!("there are no {count} seeds from {first} on"), "choose a smaller --seed")
+    })?;
+    let all: Vec<String> = (first..=last).map(|seed| seed.to_string()).collect();
+    // A variant would else have the first one alone.
+    let variants = scenario.config.variants.iter().map(|(name, _)| format!("variants.\"{name}\".grid.{SEED}"));
+    let keys = std::iter::once(format!("grid.{SEED}")).chain(variants);
+    overrides.set.extend(keys.map(|key| (key, format!("[{}]", all.join(", ")))));
+    overrides.seed = None;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_read_as_people_write_them() {
+        let of = |values: &str| {
+            let mut overrides = Overrides::default();
+            over(&mut overrides, "traffic.0.load", values).unwrap_or_else(|error| panic!("{error}"));
+            overrides.set.remove(0)
+        };
+        let key = "grid.\"traffic.0.load\"".to_owned();
+        assert_eq!(of("20%, 40%"), (key.clone(), r#"["20%", "40%"]"#.to_owned()));
+        assert_eq!(of("0.2,1e-3,4,true,\"x\"").1, r#"[0.2, 1e-3, 4, true, "x"]"#);
+        assert_eq!(of("inf,nan,1MB").1, r#"["inf", "nan", "1MB"]"#);
+        assert_eq!(of("[\"a\", { x = 1 }]").1, "[\"a\", { x = 1 }]");
+        assert!(over(&mut Overrides::default(), "a", "1,,2").is_err());
+    }
+}
