@@ -219,6 +219,7 @@ mod tests {
             scenario: "test".into(),
             run: "uno".into(),
             label: "Uno".into(),
+            point: results::Ordered::default(),
             host: results::Host::Simulator,
             seed: 7,
             ended_ns: 0.0,

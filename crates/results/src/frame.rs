@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use crate::input::{PointColumn, PointValue};
+
 /// The values of one column. `Opt` columns may have gaps.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) enum Column {
@@ -69,6 +71,21 @@ pub(crate) struct Frame {
 }
 
 impl Frame {
+    /// The same after columns that have one value.
+    pub(crate) fn placed(mut self, columns: &[PointColumn]) -> Self {
+        let rows = self.rows();
+        let column = |column: &PointColumn| {
+            let values = match &column.value {
+                PointValue::Text(text) => Column::Text(std::iter::repeat_n(text.as_str(), rows).collect()),
+                PointValue::Whole(number) => Column::OptInt(vec![*number; rows]),
+                PointValue::Real(number) => Column::OptReal(vec![*number; rows]),
+            };
+            (column.name.clone(), values)
+        };
+        self.columns.splice(0..0, columns.iter().map(column));
+        self
+    }
+
     pub(crate) fn rows(&self) -> usize {
         self.columns.first().map_or(0, |(_, column)| column.len())
     }

@@ -194,6 +194,29 @@ impl Emulator {
     }
 }
 
+/// A column with which all tables of a grid's runs begin: the scheme, a key of the point, or the seed. It has one value a
+/// run.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct PointColumn {
+    /// Its name. The unit is its last word.
+    pub name: String,
+    /// The run's value.
+    #[serde(flatten)]
+    pub value: PointValue,
+}
+
+/// A run's value in a [`PointColumn`]. All runs of a grid have the same type in a column.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(tag = "type", content = "value", rename_all = "lowercase")]
+pub enum PointValue {
+    /// Text; empty if the run's point lacks the key.
+    Text(String),
+    /// A whole number, if the point has the key.
+    Whole(Option<i64>),
+    /// A number in the column's unit, if the point has the key.
+    Real(Option<f64>),
+}
+
 /// What the caller knows of a run.
 #[derive(Clone, PartialEq, Debug)]
 pub struct RunInfo {
@@ -205,6 +228,9 @@ pub struct RunInfo {
     pub label: String,
     /// Where it lies in a grid: keys and values.
     pub point: Vec<(String, Value)>,
+    /// What its tables begin with: the same names in all runs of a grid, so that their files are one data set. None of a run
+    /// that is alone.
+    pub columns: Vec<PointColumn>,
     /// By [`FlowId`].
     pub classes: Vec<Class>,
     /// By [`FlowId`]: what it is part of, an index into `traffic_names`.

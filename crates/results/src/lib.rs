@@ -30,7 +30,9 @@ pub mod tables;
 mod thrift;
 
 pub use error::{Difference, Differing, Error};
-pub use input::{Class, Emulator, EngineTimes, Host, Program, RunInfo, SizeBin, Soundness, Stack};
+pub use input::{
+    Class, Emulator, EngineTimes, Host, PointColumn, PointValue, Program, RunInfo, SizeBin, Soundness, Stack,
+};
 pub use mean::Mean;
 pub use ordered::Ordered;
 pub use store::{FileHash, Manifest, RunResults};

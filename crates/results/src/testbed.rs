@@ -126,6 +126,7 @@ fn info(setup: &Setup, laws: &[&str]) -> RunInfo {
         scenario: "test".into(),
         run: "a".into(),
         label: "A".into(),
+        columns: Vec::new(),
         point: vec![("load".into(), json!("40%"))],
         classes: setup.flows.iter().map(class).collect(),
         traffic: (0..setup.flows.len()).map(|flow| flow as u16 % 2).collect(),

@@ -42,7 +42,7 @@ pub use error::{Diagnostic, Error, Origin, Place, nearest};
 pub use inputs::{FOREIGN, Input, LIST, SCENARIO};
 pub use load::{AppliedScale, Scenario, load, parse};
 pub use overrides::Overrides;
-pub use quantity::{Decimal, Drift, Share};
+pub use quantity::{Decimal, Drift, Share, amount};
 pub use run::Run;
 pub use schema::json_schema;
 pub use survey::RttRange;

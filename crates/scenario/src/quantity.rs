@@ -509,6 +509,25 @@ enum NumberKind {
     Unit(Units),
 }
 
+/// A number of a run's name in its base unit, and the word for that unit at the end of names: `2ms` is 2e6 `ns`, `80%` is
+/// 0.8 without a unit. None for other text.
+pub fn amount(text: &str) -> Option<(f64, &'static str)> {
+    let node = match text.parse::<i64>() {
+        Ok(number) => Value::Integer(number),
+        Err(_) if Decimal::parse(text).is_some() => Value::Float(text.to_owned()),
+        Err(_) => Value::string(text),
+    };
+    let Number { kind, value, .. } = Number::of(&Node::made(node)).ok()?;
+    Some(match kind {
+        NumberKind::Whole | NumberKind::Decimal => (value, ""),
+        NumberKind::Percent => (value / 100.0, ""),
+        NumberKind::Unit(units) if units == TIMES => (value / 1_000.0, "ns"),
+        NumberKind::Unit(units) if units == SIZES => (value, "bytes"),
+        NumberKind::Unit(units) if units == RATES => (value, "bps"),
+        NumberKind::Unit(_) => (value, "ppb"),
+    })
+}
+
 impl Number {
     /// Reads a number that is not negative.
     pub(crate) fn of(node: &Node) -> Result<Self, Fault> {

@@ -165,7 +165,7 @@ mod tests {
     #[test]
     fn what_is_no_range_is_refused() {
         for (keys, said) in [
-            (r#"{ from = 2, to = 1 }"#, "1 is not above 2"),
+            ("{ from = 2, to = 1 }", "1 is not above 2"),
             (r#"{ from = "1ms", to = "1MB" }"#, "is of another kind than"),
             (r#"{ from = 0.0, to = 1.0, spread = "log" }"#, "a logarithm has no 0"),
             (r#"{ from = "low", to = "high" }"#, "expected a number or a quantity"),

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use results::averages::{Table, TableSpec};
 use results::store::Manifest;
-use results::{Class, RunInfo, RunResults, SizeBin};
+use results::{Class, PointColumn, RunInfo, RunResults, SizeBin};
 use scenario::{BuiltRun, FlowClass, Run, Scenario};
 use serde_json::Value;
 
@@ -65,8 +65,9 @@ pub fn known_schemes(scenario: &Scenario, wanted: &[String]) -> Result<(), Error
     }
 }
 
-/// What is known of a run before it is done. `asked` is what was asked of its host beside the scenario.
-pub(crate) fn info(scenario: &Scenario, asked: &str, run: &Run, built: &BuiltRun) -> RunInfo {
+/// What is known of a run before it is done. `asked` is what was asked of its host beside the scenario, `columns` are those of
+/// its tables.
+pub(crate) fn info(scenario: &Scenario, asked: &str, columns: &[PointColumn], run: &Run, built: &BuiltRun) -> RunInfo {
     let hash = |input: scenario::Input| {
         let name = input.path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
         (name, files::sha256(input.text.as_bytes()))
@@ -78,6 +79,7 @@ pub(crate) fn info(scenario: &Scenario, asked: &str, run: &Run, built: &BuiltRun
         run: run.id.clone(),
         label: run.label.clone(),
         point: point(run),
+        columns: columns.to_vec(),
         classes: built.classes.iter().copied().map(class_of).collect(),
         traffic: built.traffic.clone(),
         traffic_names: run.config.traffic.iter().map(|entry| entry.name().to_owned()).collect(),

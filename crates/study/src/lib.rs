@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 mod clock;
+mod columns;
 mod describe;
 mod error;
 mod host;

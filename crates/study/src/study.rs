@@ -10,10 +10,11 @@ use results::averages::{Table, TableSpec};
 use results::claims::{Claim, Judgement, Runs, name_in_claims};
 use results::store::{Earlier, Plan, REPORT, Writer};
 use results::tables::FlowTable;
-use results::{RunInfo, RunResults, SizeBin};
+use results::{PointColumn, RunInfo, RunResults, SizeBin};
 use scenario::{BuiltRun, Run, Scenario};
 
 use crate::clock::Stopwatch;
+use crate::columns::columns;
 use crate::describe::{figure, info, known_schemes, named, size_bins, summaries, tables};
 use crate::error::Error;
 use crate::host::{Host, One};
@@ -94,6 +95,7 @@ struct Work {
 struct Known {
     key: String,
     resolved: serde_json::Value,
+    columns: Vec<PointColumn>,
     point: results::Ordered<serde_json::Value>,
     seed: u64,
 }
@@ -143,7 +145,7 @@ impl Study<'_> {
 
     /// Everything is built once before the first run, so that no mistake shows up after minutes.
     fn plan(&self) -> Result<Work, Error> {
-        let runs = self.chosen()?;
+        let (runs, columns) = self.chosen()?;
         let mut tables = tables(self.scenario)?;
         if tables.is_empty() && !self.claims.is_empty() {
             tables.push(TableSpec::of_completion_times());
@@ -152,8 +154,9 @@ impl Study<'_> {
             let run = &runs[number];
             let built = run.build()?;
             self.host.check(run, &built, runs.len() > 1)?;
-            let RunInfo { key, resolved, point, .. } = self.info(run, &built);
-            Ok::<_, Error>(Known { key, resolved, point: results::Ordered(point), seed: built.setup.seed })
+            let columns = columns[number].clone();
+            let RunInfo { key, resolved, point, .. } = self.info(run, &columns, &built);
+            Ok::<_, Error>(Known { key, resolved, columns, point: results::Ordered(point), seed: built.setup.seed })
         };
         let workers = if self.host.one_at_a_time() { 1 } else { threads(self.threads) };
         let infos = each(workers, runs.len(), known).into_iter().collect::<Result<_, Error>>()?;
@@ -161,15 +164,19 @@ impl Study<'_> {
         Ok(Work { runs, infos, tables, bins })
     }
 
-    fn chosen(&self) -> Result<Vec<Run>, Error> {
+    /// The runs, and with what the tables of each begin. That is so of all of the scenario's runs, and not of those alone that
+    /// were chosen.
+    fn chosen(&self) -> Result<(Vec<Run>, Vec<Vec<PointColumn>>), Error> {
         known_schemes(self.scenario, self.schemes)?;
-        let runs = self.scenario.runs().into_iter();
-        let runs: Vec<Run> = runs.filter(|run| self.schemes.is_empty() || self.schemes.contains(&run.scheme)).collect();
+        let all = self.scenario.runs();
+        let columns = columns(&all);
+        let wanted = |run: &Run| self.schemes.is_empty() || self.schemes.contains(&run.scheme);
+        let runs: Vec<(Run, Vec<PointColumn>)> = all.into_iter().zip(columns).filter(|(run, _)| wanted(run)).collect();
         // Two runs of one name would have one folder.
         let mut known = BTreeSet::new();
-        match runs.iter().find(|run| !known.insert(&run.id)) {
-            None => self.sharded(runs),
-            Some(twice) => Err(Error::asked(
+        match runs.iter().find(|(run, _)| !known.insert(&run.id)) {
+            None => Ok(self.sharded(runs)?.into_iter().unzip()),
+            Some((twice, _)) => Err(Error::asked(
                 format!(
                     "scenario `{}`: two runs are called `{}`; expected each value of a key of [grid] once",
                     self.scenario.config.name.as_str(),
@@ -181,18 +188,18 @@ impl Study<'_> {
     }
 
     /// Those of the shard, if there is one.
-    fn sharded(&self, runs: Vec<Run>) -> Result<Vec<Run>, Error> {
+    fn sharded<T>(&self, runs: Vec<T>) -> Result<Vec<T>, Error> {
         let Some(shard) = self.shard else { return Ok(runs) };
         if shard.number > runs.len() {
             let what = format!("shard {shard} has none of {}", count(runs.len(), "run"));
             return Err(Error::asked(what, "choose fewer shards than there are runs"));
         }
-        let mine = |(index, run): (usize, Run)| (index % shard.of == shard.number - 1).then_some(run);
+        let mine = |(index, run): (usize, T)| (index % shard.of == shard.number - 1).then_some(run);
         Ok(runs.into_iter().enumerate().filter_map(mine).collect())
     }
 
-    fn info(&self, run: &Run, built: &BuiltRun) -> RunInfo {
-        info(self.scenario, &self.host.asked(), run, built)
+    fn info(&self, run: &Run, columns: &[PointColumn], built: &BuiltRun) -> RunInfo {
+        info(self.scenario, &self.host.asked(), columns, run, built)
     }
 
     /// Takes the directory for the runs, unless results in it would be lost.
@@ -244,7 +251,7 @@ impl Study<'_> {
             let found = if self.anew {
                 Earlier::Nothing
             } else {
-                writer.earlier(number, self.host.repeats(), self.from, &known.resolved)?
+                writer.earlier(number, self.host.repeats(), self.from, &known.resolved, &known.columns)?
             };
             earlier.push(match found {
                 Earlier::Kept(kept) => {
@@ -345,7 +352,7 @@ impl Study<'_> {
     ) -> Result<RunResults, Error> {
         let run = &planned.runs[index];
         let built = run.build()?;
-        let info = self.info(run, &built);
+        let info = self.info(run, &planned.infos[index].columns, &built);
         let (of_many, watch) = (!planned.is_alone(), self.watch);
         let one = One { run, built, info, threads, others, of_many, watch, board };
         let failed = |why: String| Error::Failed { runs: vec![(run.id.clone(), why)] };

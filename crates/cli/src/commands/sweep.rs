@@ -1,6 +1,5 @@
 //! `narrows sweep`: a scenario at many points, in one go or in shards that are put together.
 
-use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use scenario::Scenario;
@@ -117,6 +116,8 @@ fn shown(finished: &Finished, common: &Common) -> Result<(), Failure> {
 /// What the ledger of a directory says.
 #[cfg(feature = "ledger")]
 fn status(args: &StatusArgs) -> Result<(), Failure> {
+    use std::fmt::Write as _;
+
     use study::ledger::{State, read};
 
     let directory = &args.directory;

@@ -30,7 +30,7 @@ fn always_the_same(scenario: &str, args: &str, files: usize) {
 
 #[test]
 fn a_grid() {
-    always_the_same(GRID, "", 6 * 5 + 2);
+    always_the_same(GRID, "", 6 * 5 + 3);
 }
 
 /// Alone, so that its partitions are spread over the threads.

@@ -112,15 +112,15 @@ fn a_manifest_that_is_empty_or_lists_nothing_is_named() {
     let scratch = prepared("empty");
     let before = scratch.read("out/manifest.json");
     scratch.write("out/manifest.json", "");
-    let said = "error: `out/manifest.json` is empty, so Narrows cannot tell whether 3 files or folders there are its own: \
-                `manifest.json`, `report.html`, `summary.json`; move ";
+    let said = "error: `out/manifest.json` is empty, so Narrows cannot tell whether 4 files or folders there are its own: \
+                `manifest.json`, `report.html`, `summary.json`, `summary.parquet`; move ";
     for line in ["report out", "compare out out", LINE, &format!("{LINE} --anew")] {
         scratch
             .narrows(line)
             .fails(2, &[said, "the results again: finished runs that have their own manifests are kept (--anew "]);
     }
     // As it says.
-    for name in ["manifest.json", "report.html", "summary.json"] {
+    for name in ["manifest.json", "report.html", "summary.json", "summary.parquet"] {
         fs::rename(scratch.path("out").join(name), scratch.path(name)).unwrap();
     }
     let again = scratch.narrows(LINE).ok();
@@ -168,7 +168,7 @@ fn an_edited_report_is_not_replaced() {
     let plan = serde_json::json!({ "schema": 1, "program": "narrows", "scenario": "x", "command": "x", "runs": runs });
     scratch.write("out/.next/plan.json", &plan.to_string());
     fs::rename(scratch.path("out/runs"), scratch.path("out/.next/runs")).unwrap();
-    for name in ["manifest.json", "summary.json", "report.html"] {
+    for name in ["manifest.json", "summary.json", "summary.parquet", "report.html"] {
         fs::remove_file(scratch.path("out").join(name)).unwrap();
     }
     scratch.narrows("report out").ok();

@@ -17,7 +17,7 @@ fn is_cell(value: &Value) {
 
 #[track_caller]
 pub(crate) fn is_summary(summary: &Value) {
-    let all = "schema scenario run label host seed ended_ns flows requests collectives jobs network credits fairness predicts \
+    let all = "schema scenario run label point host seed ended_ns flows requests collectives jobs network credits fairness predicts \
                law engine emulator warnings notes";
     assert_eq!(keys(summary).join(" "), all);
     assert_eq!(summary["schema"], 1);

@@ -217,8 +217,8 @@ fn results_are_replaced_as_a_whole() {
     };
     let alone = ["flows.parquet", "manifest.json", "ports.parquet", "rates.parquet", "report.html", "summary.json"];
     let first = run("grid");
-    // The ledger is of several runs.
-    assert_eq!(first.len(), 4 + 2 * 5);
+    // The ledger and the table of summaries are of several runs.
+    assert_eq!(first.len(), 5 + 2 * 5);
     assert_eq!(run("alone"), alone);
     assert_eq!(run("grid"), first);
     let other = run("other");

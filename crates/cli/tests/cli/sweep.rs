@@ -94,3 +94,35 @@ fn the_ledger_knows_what_was_done_and_costs_nothing_where_it_is_lost() {
     scratch.narrows("sweep s.toml --out mine").fails(2, &["that Narrows did not write", "ledger.sqlite"]);
     assert_eq!(scratch.read("mine/ledger.sqlite"), "mine");
 }
+
+/// The tables of all runs begin with the same columns. Where a sweep gets another key, runs that are kept get it, too.
+#[test]
+fn all_tables_have_the_keys_of_the_points() {
+    let scratch = scratch("sweep-columns");
+    let names = |folder: &str| {
+        let manifest: Value =
+            serde_json::from_str(&scratch.read(&format!("out/sweep/{folder}/manifest.json"))).unwrap();
+        let columns = manifest["columns"].as_array().unwrap().iter();
+        let files = manifest["files"].clone();
+        (columns.map(|column| column["name"].as_str().unwrap().to_owned()).collect::<Vec<_>>(), files)
+    };
+    scratch.narrows("sweep s.toml --quiet").ok();
+    let folder = scratch.files("out/sweep").into_iter().find(|file| file.ends_with("flows.parquet")).unwrap();
+    let folder = folder.trim_end_matches("/flows.parquet");
+    let (first, files) = names(folder);
+    assert_eq!(first, ["scheme", "point_buffer_bytes", "seed"]);
+    let variant = format!("{SWEEP}\n[variants.far]\nset = {{ stop = \"6ms\" }}\n");
+    scratch.write("s.toml", &variant);
+    scratch.narrows("sweep s.toml").ok().says(&["6 of 8 runs finished before: kept"]);
+    let (second, changed) = names(folder);
+    assert_eq!(second, ["scheme", "point_buffer_bytes", "variant", "seed"]);
+    assert_ne!(files, changed);
+    let summary: Value = serde_json::from_str(&scratch.read("out/sweep/summary.json")).unwrap();
+    let last = &summary["runs"][7]["point"];
+    assert_eq!((&last["variant"], &last["scheme"]), (&"far".into(), &"cubic".into()));
+    // All is as a directory of its own would have it.
+    scratch.narrows("sweep s.toml --quiet --out anew").ok();
+    assert!(scratch.comparable("out/sweep") == scratch.comparable("anew"));
+    // `report` reads all of it.
+    scratch.narrows("report out/sweep").ok();
+}

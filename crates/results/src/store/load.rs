@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::layout::{self, BUILDING, JSON, NEXT, PLAN};
 use super::manifest::{self, GRID, GridManifest, MANIFEST, Manifest, PROGRAM, Plan, RUN, RunEntry};
 use super::settle::{is_unsettled, settle};
-use super::{FLOWS, PORTS, RATES, RunResults, SUMMARY, SWITCHES, run_folder};
+use super::{FLOWS, FileHash, PORTS, RATES, RunResults, SUMMARIES, SUMMARY, SWITCHES, run_folder};
 use crate::summary::{self, Summary};
 use crate::tables::{FlowTable, PortTable, RateTable, SwitchTable};
 use crate::{Difference, Differing, Error};
@@ -199,14 +199,19 @@ fn load_entry(
 
 /// The files of a grid, beside its runs', that are not as they were written.
 fn differing_of(directory: &Path, grid: &GridManifest) -> Vec<Differing> {
-    let path = directory.join(SUMMARY);
-    let Some(known) = grid.files.iter().find(|file| file.name == SUMMARY) else { return Vec::new() };
-    let how = match files::read(&path, JSON) {
-        Ok(text) if manifest::hash_of_summary(&text).is_ok_and(|now| now == *known) => return Vec::new(),
-        Err(error) if error.is_missing() => Difference::Missing,
-        Ok(_) | Err(_) => Difference::Changed { known: MANIFEST },
+    let differs = |known: &FileHash| {
+        let path = directory.join(&known.name);
+        let now = match files::read(&path, PARQUET) {
+            Ok(text) if known.name == SUMMARY => manifest::hash_of_summary(&text).ok().map(|now| now.sha256),
+            Ok(bytes) => Some(files::sha256(&bytes)),
+            Err(error) if error.is_missing() => return Some(Differing { path, how: Difference::Missing }),
+            Err(_) => None,
+        };
+        let same = now.is_some_and(|now| now == known.sha256);
+        (!same).then_some(Differing { path, how: Difference::Changed { known: MANIFEST } })
     };
-    vec![Differing { path, how }]
+    let ours = |file: &&FileHash| [SUMMARY, SUMMARIES].contains(&file.name.as_str());
+    grid.files.iter().filter(ours).filter_map(differs).collect()
 }
 
 /// The files of a directory, beside its runs', that are not as they were written; none where there is no grid.
@@ -281,7 +286,7 @@ fn wait_until_settled(directory: &Path) -> Result<Option<String>, Error> {
 }
 
 /// A table.
-const PARQUET: Limit = Limit { what: "a table of results", mib: 64 << 10 };
+pub(super) const PARQUET: Limit = Limit { what: "a table of results", mib: 64 << 10 };
 
 fn not_results(directory: &Path, reason: &str) -> Error {
     Error::NotResults { path: directory.to_path_buf(), reason: reason.to_owned() }
@@ -514,7 +519,7 @@ mod tests {
         let error = load(&target).unwrap_err().to_string();
         assert!(error.contains("not that of a single run"), "{error}");
         drop(writer);
-        assert_eq!(scratch.names("grid"), [MANIFEST, "report.html", "runs"]);
+        assert_eq!(scratch.names("grid"), [MANIFEST, "report.html", "runs", SUMMARIES]);
     }
 
     /// As version 0.1 wrote it before it had them: without hashes of manifests and summaries, with more in a plan.

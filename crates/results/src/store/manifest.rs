@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::Difference;
-use crate::input::{Host, Program, RunInfo};
+use crate::input::{Host, PointColumn, Program, RunInfo};
 use crate::ordered::Ordered;
 
 /// The name of the file.
@@ -49,6 +49,9 @@ pub struct Manifest {
     pub host: Host,
     /// Where it lies in a grid.
     pub point: Ordered<Value>,
+    /// What its tables begin with; nothing of a run that is alone, and of earlier versions.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub columns: Vec<PointColumn>,
     /// The seed, on which everything random depends.
     pub seed: u64,
     /// The files that it was made from.
@@ -86,6 +89,7 @@ impl Manifest {
             label: info.label.clone(),
             host: info.host(),
             point: Ordered(info.point.clone()),
+            columns: info.columns.clone(),
             seed,
             inputs: info.inputs.iter().map(hash).collect(),
             files: Vec::new(),
@@ -185,7 +189,8 @@ pub struct GridManifest {
     pub scenario: String,
     /// The runs in the scenario's order.
     pub runs: Vec<RunEntry>,
-    /// The summary of all runs as it was written, without their `engine`; manifests of earlier versions do not have it.
+    /// The summaries of all runs as they were written, in JSON without their `engine` and as a table; manifests of earlier
+    /// versions do not have them.
     #[serde(default)]
     pub files: Vec<FileHash>,
 }
@@ -203,8 +208,8 @@ pub struct RunEntry {
 }
 
 impl GridManifest {
-    /// The manifest of the set that a plan asked for, with such runs and such a summary.
-    pub(crate) fn new(program: &Program, plan: &Plan, runs: Vec<RunEntry>, summary: FileHash) -> Self {
+    /// The manifest of the set that a plan asked for, with such runs and such files beside them.
+    pub(crate) fn new(program: &Program, plan: &Plan, runs: Vec<RunEntry>, files: Vec<FileHash>) -> Self {
         Self {
             schema: SCHEMA,
             kind: GRID.to_owned(),
@@ -213,7 +218,7 @@ impl GridManifest {
             commit: program.commit.clone(),
             scenario: plan.scenario.clone(),
             runs,
-            files: vec![summary],
+            files,
         }
     }
 }

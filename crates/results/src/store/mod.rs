@@ -6,6 +6,7 @@ mod load;
 mod manifest;
 mod page;
 mod settle;
+mod summaries;
 mod writer;
 
 use std::fs;
@@ -36,6 +37,9 @@ pub const PORTS: &str = "ports.parquet";
 pub const RATES: &str = "rates.parquet";
 /// The name of a run's table of samples of shared buffers, where there are any.
 pub const SWITCHES: &str = "switches.parquet";
+
+/// The name of a grid's table of summaries: a row a run.
+pub const SUMMARIES: &str = "summary.parquet";
 
 /// The name of a report.
 pub const REPORT: &str = "report.html";
@@ -99,6 +103,7 @@ impl RunResults {
         // Few runs sample switches: the others leave the files that they always left.
         let switches = (!self.switches.rows.is_empty()).then(|| (SWITCHES, self.switches.frame()));
         for (name, frame) in tables.into_iter().chain(switches) {
+            let frame = frame.placed(&manifest.columns);
             let mut hash = Sha256::new();
             file(name, &mut |out| parquet::write(&frame, &mut Hashed { out, hash: &mut hash }))?;
             manifest.files.push(FileHash { name: name.to_owned(), sha256: files::hexadecimal(&hash.finalize()) });

@@ -8,13 +8,14 @@ use std::path::{Path, PathBuf};
 use files::{Lock, parent_of};
 
 use super::layout::{self, BUILDING, JSON, NEXT, OLD, PLAN, WHOLE, entries, refuse_foreign};
-use super::load::{differing, load_known, manifest_of};
+use super::load::{PARQUET, differing, load_known, manifest_of};
 use super::manifest::{self, GridManifest, MANIFEST, Plan, RunEntry};
 use super::page::{REPORT_SEAL, may_replace_report};
 use super::settle::settle;
-use super::{REPORT, RUNS, RunResults, SUMMARY, run_folder};
-use crate::input::Program;
-use crate::{Difference, Differing, Error, json};
+use super::summaries::summaries;
+use super::{FileHash, REPORT, RUNS, RunResults, SUMMARIES, SUMMARY, run_folder};
+use crate::input::{PointColumn, Program};
+use crate::{Difference, Differing, Error, json, parquet};
 
 /// The writer of a directory of results: the only one as long as it lives.
 #[derive(Debug)]
@@ -129,7 +130,7 @@ impl Writer {
 
     /// The plan's run of this number, if an earlier command finished it: in the set in the making or, with `whole`, in
     /// the set that it will replace, or in one of the other directories of results in `from`, whole or not. The run gets `resolved`, the scenario's settings of now, because its prose may
-    /// have changed.
+    /// have changed, and its tables `columns`, because the grid may have other keys.
     ///
     /// # Errors
     /// When the run cannot be made part of the new set.
@@ -139,6 +140,7 @@ impl Writer {
         whole: bool,
         from: &[PathBuf],
         resolved: &serde_json::Value,
+        columns: &[PointColumn],
     ) -> Result<Earlier, Error> {
         let entry = &self.plan.runs[number];
         let folder = entry.folder();
@@ -165,7 +167,10 @@ impl Writer {
                 }
             };
             let says_anew = run.manifest.say(resolved);
-            if !self.plan.is_alone() && (place != here || says_anew) {
+            if run.manifest.columns != columns {
+                run.manifest.columns = columns.to_vec();
+                self.keep(&run)?;
+            } else if !self.plan.is_alone() && (place != here || says_anew) {
                 self.put(&folder, |partial| {
                     link_run(&place, partial)?;
                     let path = partial.join(MANIFEST);
@@ -254,7 +259,12 @@ impl Writer {
             text(SUMMARY, summary)?;
             let summary = manifest::hash_of_summary(summary.as_bytes());
             let summary = summary.map_err(Error::not_json(&self.out.join(SUMMARY)))?;
-            text(MANIFEST, &manifest::text_of(&GridManifest::new(program, &self.plan, entries, summary)))?;
+            let table = building.join(SUMMARIES);
+            let shown = self.out.join(SUMMARIES);
+            files::create_new(&table, |out| parquet::write(&summaries(runs), out))
+                .map_err(Error::io("write", &shown))?;
+            let table = FileHash { name: SUMMARIES.to_owned(), sha256: files::sha256(&files::read(&table, PARQUET)?) };
+            text(MANIFEST, &manifest::text_of(&GridManifest::new(program, &self.plan, entries, vec![summary, table])))?;
         }
         let reported = text(REPORT, html).inspect_err(|_| {
             let _ = fs::remove_file(building.join(REPORT));
@@ -446,7 +456,7 @@ mod tests {
 
     /// The earlier run of this number, with the settings that runs of tests have.
     fn earlier(writer: &Writer, number: usize, whole: bool) -> Option<RunResults> {
-        match writer.earlier(number, whole, &[], &testbed::results().manifest.resolved).unwrap() {
+        match writer.earlier(number, whole, &[], &testbed::results().manifest.resolved, &[]).unwrap() {
             Earlier::Kept(run) => Some(*run),
             Earlier::Nothing => None,
             Earlier::Damaged(error) => panic!("{error}"),
@@ -483,7 +493,7 @@ mod tests {
         third.finish(&Program::default(), &new, "{}", String::new()).unwrap();
         drop(third);
         assert_eq!(names(&target), ["b", "c"]);
-        assert_eq!(scratch.names("out"), ["manifest.json", "report.html", "runs", "summary.json"]);
+        assert_eq!(scratch.names("out"), ["manifest.json", "report.html", "runs", "summary.json", "summary.parquet"]);
     }
 
     #[test]
@@ -608,7 +618,9 @@ mod tests {
         for (whole, title) in [(false, "another"), (true, "a third")] {
             resolved["title"] = title.into();
             let second = writer(&target, &runs);
-            let Earlier::Kept(kept) = second.earlier(0, whole, &[], &resolved).unwrap() else { panic!("not kept") };
+            let Earlier::Kept(kept) = second.earlier(0, whole, &[], &resolved, &[]).unwrap() else {
+                panic!("not kept")
+            };
             assert_eq!(kept.manifest.resolved["title"], title);
             assert_eq!(load(&target.join(NEXT).join(run_folder("a"))).unwrap(), *kept);
             second.keep(&runs[1]).unwrap();
@@ -640,17 +652,17 @@ mod tests {
             fs::write(&path, before.replacen(from, to, 1)).unwrap();
             let second = writer(&target, &runs);
             let resolved = &runs[0].manifest.resolved;
-            let Earlier::Damaged(error) = second.earlier(0, true, &[], resolved).unwrap() else { panic!("kept") };
+            let Earlier::Damaged(error) = second.earlier(0, true, &[], resolved, &[]).unwrap() else { panic!("kept") };
             assert!(error.to_string().contains(&format!("a/{name}`")), "{error}");
-            assert!(matches!(second.earlier(1, true, &[], resolved).unwrap(), Earlier::Kept(_)));
-            assert!(matches!(second.earlier(0, false, &[], resolved).unwrap(), Earlier::Nothing));
+            assert!(matches!(second.earlier(1, true, &[], resolved, &[]).unwrap(), Earlier::Kept(_)));
+            assert!(matches!(second.earlier(0, false, &[], resolved, &[]).unwrap(), Earlier::Nothing));
             drop(second);
             fs::write(&path, before).unwrap();
         }
         let again = |lost: &Path, says: &str| {
             let second = writer(&target, &runs);
             let resolved = &runs[0].manifest.resolved;
-            let Earlier::Damaged(error) = second.earlier(0, true, &[], resolved).unwrap() else { panic!("kept") };
+            let Earlier::Damaged(error) = second.earlier(0, true, &[], resolved, &[]).unwrap() else { panic!("kept") };
             assert_eq!(error.to_string(), format!("`{}` {says}", lost.display()));
         };
         let (flows, manifest) = (folder.join(super::super::FLOWS), folder.join(MANIFEST));

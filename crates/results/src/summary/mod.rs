@@ -8,6 +8,7 @@ mod network;
 mod warnings;
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 pub(crate) use cells::{Task, collectives, jobs, requests};
 pub use cells::{bin_cells, cell};
@@ -36,6 +37,10 @@ pub struct Summary {
     pub run: String,
     /// What readers call it.
     pub label: String,
+    /// Where it lies in a grid: the scheme, and keys and values of its point. Empty outside of one, and in results of earlier
+    /// versions.
+    #[serde(default)]
+    pub point: Ordered<Value>,
     /// What ran it; results from before there was a choice do not say.
     #[serde(default)]
     pub host: Host,

@@ -233,7 +233,7 @@ impl FlowTable {
     }
 
     pub(crate) fn read(bytes: Vec<u8>, path: &Path) -> Result<Self, Error> {
-        let mut take = Taker { frame: crate::parquet::read(NAME, bytes, path)?, path };
+        let mut take = Taker::open(NAME, "flow", bytes, path)?;
         let count = take.frame.rows();
         let (flow, src, dst) = (take.numbers("flow")?, take.numbers("src")?, take.numbers("dst")?);
         let (class, law) = (take.texts("class")?, take.texts("law")?);

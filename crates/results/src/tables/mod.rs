@@ -16,13 +16,34 @@ pub use switches::{SwitchRow, SwitchTable};
 use crate::Error;
 use crate::frame::{Column, Frame, Texts};
 
+/// Whether a table of a run has a column of this name, or the table of summaries does beside its points.
+pub fn is_column(name: &str) -> bool {
+    let tables = [
+        FlowTable::default().frame(),
+        PortTable::default().frame(),
+        RateTable::default().frame(),
+        SwitchTable::default().frame(),
+    ];
+    ["run", "label", "ended_ns"].contains(&name)
+        || name.starts_with("trace_")
+        || tables.iter().any(|table| table.columns.iter().any(|(column, _)| column == name))
+}
+
 /// Takes columns out of a frame by name and says what is wrong with them.
 struct Taker<'a> {
     frame: Frame,
     path: &'a Path,
 }
 
-impl Taker<'_> {
+impl<'a> Taker<'a> {
+    /// A table from a file, without the columns of a grid's point, which stand before the table's first own one.
+    fn open(name: &'static str, first: &str, bytes: Vec<u8>, path: &'a Path) -> Result<Self, Error> {
+        let mut frame = crate::parquet::read(name, bytes, path)?;
+        let own = frame.columns.iter().position(|(column, _)| column == first).unwrap_or_default();
+        frame.columns.drain(..own);
+        Ok(Self { frame, path })
+    }
+
     fn wrong(&self, column: &str, reason: impl Into<String>) -> Error {
         Error::Column { path: PathBuf::from(self.path), column: column.to_owned(), reason: reason.into() }
     }
@@ -138,6 +159,43 @@ mod tests {
             Column::Flag(_) => "BOOLEAN",
             Column::Text(_) => "text",
         }
+    }
+
+    /// All files of a grid begin with the same columns, and are read as without them.
+    #[test]
+    fn tables_of_a_grid_begin_with_its_points() {
+        use crate::input::{PointColumn, PointValue};
+        let mut run = testbed::results();
+        let column = |name: &str, value| PointColumn { name: name.into(), value };
+        run.manifest.columns = vec![
+            column("scheme", PointValue::Text("uno".into())),
+            column("load", PointValue::Real(Some(0.4))),
+            column("variant", PointValue::Text(String::new())),
+            column("delay_ns", PointValue::Real(None)),
+            column("seed", PointValue::Whole(Some(7))),
+        ];
+        let scratch = testbed::Scratch::new("placed");
+        let place = scratch.path().join("run");
+        testbed::write_run(&place, &run);
+        let read =
+            |file: &str, name| crate::parquet::read(name, std::fs::read(place.join(file)).unwrap(), &place).unwrap();
+        for (file, name) in [(crate::store::FLOWS, "flows"), (crate::store::RATES, "rates")] {
+            let frame = read(file, name);
+            let first: Vec<&str> = frame.columns[..6].iter().map(|(name, _)| name.as_str()).collect();
+            assert_eq!(first[..5], ["scheme", "load", "variant", "delay_ns", "seed"]);
+            assert_eq!(frame.columns[1].1, Column::OptReal(vec![Some(0.4); frame.rows()]));
+            assert_eq!(frame.columns[4].1, Column::OptInt(vec![Some(7); frame.rows()]));
+        }
+        let back = crate::store::load(&place).unwrap();
+        assert_eq!((&back.flows, &back.rates), (&run.flows, &run.rates));
+    }
+
+    #[test]
+    fn names_of_columns_are_known() {
+        for name in ["size_bytes", "flow", "time_ns", "trace_alpha", "run", "ended_ns"] {
+            assert!(is_column(name), "{name}");
+        }
+        assert!(!is_column("load") && !is_column("scheme"));
     }
 
     #[test]

@@ -127,7 +127,7 @@ impl PortTable {
     }
 
     pub(crate) fn read(bytes: Vec<u8>, path: &Path) -> Result<Self, Error> {
-        let mut take = Taker { frame: crate::parquet::read(NAME, bytes, path)?, path };
+        let mut take = Taker::open(NAME, "time_ns", bytes, path)?;
         let (time, link) = (take.naturals("time_ns")?, take.numbers("link")?);
         let (name, class) = (take.texts("name")?, take.texts("class")?);
         let receiver = take.flags("receiver")?;

@@ -84,7 +84,7 @@ impl RateTable {
     }
 
     pub(crate) fn read(bytes: Vec<u8>, path: &Path) -> Result<Self, Error> {
-        let mut take = Taker { frame: crate::parquet::read(NAME, bytes, path)?, path };
+        let mut take = Taker::open(NAME, "time_ns", bytes, path)?;
         let (time, flow) = (take.naturals("time_ns")?, take.numbers("flow")?);
         let (sent, delivered) = (take.naturals("sent_bytes")?, take.naturals("delivered_bytes")?);
         let (window, srtt) = (take.opt_naturals("window_bytes")?, take.naturals("srtt_ns")?);

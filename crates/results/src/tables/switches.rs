@@ -68,7 +68,7 @@ impl SwitchTable {
     }
 
     pub(crate) fn read(bytes: Vec<u8>, path: &Path) -> Result<Self, Error> {
-        let mut take = Taker { frame: crate::parquet::read(NAME, bytes, path)?, path };
+        let mut take = Taker::open(NAME, "time_ns", bytes, path)?;
         let (time, names, buffer) = (take.naturals("time_ns")?, take.texts("name")?, take.naturals("buffer_bytes")?);
         let row = |row: usize| SwitchRow { time_ns: time[row], switch: names.rows[row], buffer_bytes: buffer[row] };
         Ok(Self { rows: (0..time.len()).map(row).collect(), names: names.names.clone() })

@@ -1,0 +1,132 @@
+//! With what the tables of a grid's runs begin: scheme, point and seed, in columns that are the same in all of its files.
+
+use results::claims::SEED;
+use results::tables::is_column;
+use results::{PointColumn, PointValue};
+use scenario::{Run, amount};
+
+/// A key of the points and how its values are written.
+struct Key<'a> {
+    /// As points have it.
+    of: &'a str,
+    /// The column's.
+    name: String,
+    /// Whether all values are numbers of one kind, and whole ones.
+    kind: Kind,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Text,
+    Whole,
+    Real,
+}
+
+/// The columns of each of a scenario's runs; none of a run that is alone.
+pub(crate) fn columns(runs: &[Run]) -> Vec<Vec<PointColumn>> {
+    if runs.len() < 2 {
+        return runs.iter().map(|_| Vec::new()).collect();
+    }
+    let mut keys: Vec<&str> = Vec::new();
+    for (key, _) in runs.iter().flat_map(|run| &run.point) {
+        if key != SEED && !keys.contains(&key.as_str()) {
+            keys.push(key);
+        }
+    }
+    let keys: Vec<Key<'_>> = keys.into_iter().map(|key| Key::of(key, runs)).collect();
+    runs.iter().map(|run| of_run(run, &keys)).collect()
+}
+
+fn of_run(run: &Run, keys: &[Key<'_>]) -> Vec<PointColumn> {
+    let column = |name: &str, value| PointColumn { name: name.to_owned(), value };
+    let scheme = column("scheme", PointValue::Text(run.scheme.clone()));
+    let seed = column(SEED, PointValue::Whole(i64::try_from(run.config.seed).ok()));
+    let of_key = |key: &Key<'_>| {
+        let text = value_of(run, key.of);
+        let number = text.and_then(amount).map(|(number, _)| number);
+        let value = match key.kind {
+            Kind::Text => PointValue::Text(text.unwrap_or_default().to_owned()),
+            Kind::Whole => PointValue::Whole(number.map(|number| number as i64)),
+            Kind::Real => PointValue::Real(number),
+        };
+        column(&key.name, value)
+    };
+    std::iter::once(scheme).chain(keys.iter().map(of_key)).chain([seed]).collect()
+}
+
+fn value_of<'a>(run: &'a Run, key: &str) -> Option<&'a str> {
+    run.point.iter().find(|(known, _)| known == key).map(|(_, value)| value.as_str())
+}
+
+impl<'a> Key<'a> {
+    fn of(key: &'a str, runs: &[Run]) -> Self {
+        let values: Vec<&str> = runs.iter().filter_map(|run| value_of(run, key)).collect();
+        let amounts: Option<Vec<(f64, &str)>> = values.iter().map(|value| amount(value)).collect();
+        // A variant's name is a name, also where it looks like a number.
+        let amounts = amounts.filter(|all| key != "variant" && all.iter().all(|(_, unit)| *unit == all[0].1));
+        let unit = amounts.as_ref().and_then(|all| all.first()).map_or("", |(_, unit)| unit);
+        let kind = match &amounts {
+            None => Kind::Text,
+            // Exact as a whole number and as what is written.
+            Some(_) if values.iter().all(|value| value.parse::<i64>().is_ok_and(|it| it.abs() < 1 << 53)) => {
+                Kind::Whole
+            }
+            Some(_) => Kind::Real,
+        };
+        let name = if unit.is_empty() { key.to_owned() } else { format!("{key}_{unit}") };
+        // A column of a table keeps its name.
+        let is_taken = is_column(&name) || name == "scheme";
+        Self { of: key, name: if is_taken { format!("point_{name}") } else { name }, kind }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use scenario::{Overrides, parse};
+
+    #[test]
+    fn columns_have_one_type_and_the_units_name_at_their_end() {
+        let text = r#"
+            name = "t"
+            topology = { kind = "single-switch", hosts = 4 }
+            schemes.dctcp = { law = "dctcp" }
+            traffic = [{ kind = "incast", intra = 3, size = "16KiB" }]
+            grid.stop = ["1ms", "2ms"]
+            grid."traffic.0.intra" = [2, 3]
+            [[points]]
+            "port.loss" = 0
+            "port.buffer" = "1MB"
+            "traffic.0.size" = "4KiB"
+            [[points]]
+            "port.loss" = "10%"
+            "port.buffer" = "bdp"
+            "traffic.0.size" = "16KiB"
+            [variants.v]
+            set = { "topology.rate" = "10Gbps" }
+        "#;
+        let scenario = parse(text, "t.toml", &Overrides::default()).unwrap_or_else(|error| panic!("{error}"));
+        let runs = scenario.runs();
+        let all = columns(&runs);
+        let names = |columns: &[PointColumn]| columns.iter().map(|column| column.name.clone()).collect::<Vec<_>>();
+        let expected = ["scheme", "stop_ns", "intra", "loss", "buffer", "point_size_bytes", "variant", "seed"];
+        assert!(all.iter().all(|columns| names(columns) == expected), "{:?}", names(&all[0]));
+        let values: Vec<PointValue> = all[7].iter().map(|column| column.value.clone()).collect();
+        let text = |text: &str| PointValue::Text(text.into());
+        assert_eq!(
+            values,
+            [
+                text("dctcp"),
+                PointValue::Real(Some(2e6)),
+                PointValue::Whole(Some(3)),
+                PointValue::Real(Some(0.1)),
+                text("bdp"),
+                PointValue::Real(Some(16_384.0)),
+                text(""),
+                PointValue::Whole(Some(1)),
+            ]
+        );
+        assert_eq!(all.last().unwrap()[6].value, text("v"));
+        assert_eq!(columns(&runs[..1]), [vec![]]);
+    }
+}
