@@ -165,7 +165,7 @@ pub(crate) struct SweepArgs {
     pub(crate) points: Option<Points>,
     /// Run one part of the runs, as in 3/8: every eighth from the third on. Each shard needs a directory of its own; by default
     /// it is called after it. `narrows sweep merge` puts them together.
-    #[arg(long, value_name = "I/N", value_parser = shard)]
+    #[arg(long, value_name = "I/N")]
     pub(crate) shard: Option<study::Shard>,
     /// Print the names of the runs, and run nothing.
     #[arg(long)]
@@ -872,15 +872,6 @@ fn key_value(text: &str) -> Result<(String, String), String> {
         Some((key, value)) if !key.trim().is_empty() => Ok((key.trim().to_owned(), value.trim().to_owned())),
         _ => Err(format!("`{text}` is not KEY=VALUE, as in topology.k=4")),
     }
-}
-
-/// A part of a sweep: `3/8`.
-fn shard(text: &str) -> Result<study::Shard, String> {
-    let said = || format!("`{text}` is no shard: expected I/N with I from 1 to N, as in 3/8");
-    let (number, of) = text.split_once('/').ok_or_else(said)?;
-    let read = |text: &str| text.trim().parse::<usize>().map_err(|_| said());
-    let shard = study::Shard { number: read(number)?, of: read(of)? };
-    if (1..=shard.of).contains(&shard.number) { Ok(shard) } else { Err(said()) }
 }
 
 /// A relative difference, as a number or in percent.

@@ -228,8 +228,8 @@ pub struct RunInfo {
     pub label: String,
     /// Where it lies in a grid: keys and values.
     pub point: Vec<(String, Value)>,
-    /// What its tables begin with: the same names in all runs of a grid, so that their files are one data set. None of a run
-    /// that is alone.
+    /// What its tables begin with: the same names in all runs of a grid, so that their files are one data set. None of the
+    /// only run of a scenario.
     pub columns: Vec<PointColumn>,
     /// By [`FlowId`].
     pub classes: Vec<Class>,

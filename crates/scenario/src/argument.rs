@@ -31,6 +31,11 @@ pub fn law_param(option: &str, law: Kind, text: &str) -> Result<(String, LawValu
     })
 }
 
+/// Whether a text is a TOML value as it stands, and not a string without its quotes.
+pub fn is_toml(text: &str) -> bool {
+    toml::de::DeValue::parse(text).is_ok()
+}
+
 /// A rate such as `10Gbps`.
 ///
 /// # Errors

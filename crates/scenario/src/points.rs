@@ -13,7 +13,7 @@ use crate::write::to_toml;
 /// Combinations of a grid beyond this are a mistake.
 const MOST_POINTS: usize = 10_000;
 
-/// One combination of the grid's values.
+/// A value for each key that changes.
 #[derive(Clone, Debug)]
 pub(crate) struct Point {
     pub(crate) values: Vec<(String, String)>,
@@ -30,7 +30,7 @@ struct Axis {
     /// Each has a value for every key.
     steps: Vec<Vec<Node>>,
     origin: Origin,
-    /// Whether no two steps were written alike on purpose: those that are drawn never are.
+    /// Drawn steps are not looked at for being alike.
     drawn: bool,
 }
 
@@ -56,6 +56,9 @@ impl Axis {
     }
 }
 
+/// Tables that say which points there are, or what is made of all of them.
+const NO_AXIS: [&str; 9] = ["schema", "grid", "points", "sample", "variants", "scale", "paper", "claim", "table"];
+
 /// Everything that changes over the points.
 fn axes(root: &Node) -> Result<Vec<Axis>, Fault> {
     let mut axes = of_grid(root.get("grid"))?;
@@ -63,6 +66,14 @@ fn axes(root: &Node) -> Result<Vec<Axis>, Fault> {
     axes.extend(of_sample(root.get("sample"))?);
     if let Some(axis) = axes.iter().find(|axis| axis.steps.is_empty()) {
         return Err(Fault::new(axis.origin, "a key of a grid takes some values").label("takes none"));
+    }
+    for (axis, key) in axes.iter().flat_map(|axis| axis.keys.iter().map(move |key| (axis, key))) {
+        let table = key.full();
+        let table = table.split('.').next().unwrap_or_default();
+        if NO_AXIS.contains(&table) {
+            return Err(Fault::new(axis.origin, format!("`{table}` does not change from point to point"))
+                .label("expected a key of what is run"));
+        }
     }
     let keys: Vec<(Origin, String)> =
         axes.iter().flat_map(|axis| axis.keys.iter().map(|key| (axis.origin, key.full()))).collect();
@@ -136,7 +147,7 @@ fn of_sample(sample: Option<&Node>) -> Result<Option<Axis>, Fault> {
 /// Every combination, then those of each variant, up to `most` of each; one point without values if nothing changes.
 pub(crate) fn points(root: &Node, most: usize) -> Result<Vec<Point>, Fault> {
     let all = axes(root)?;
-    let mut points = combinations(root, &all, most)?;
+    let mut points = combinations(root, &all, &all, most)?;
     for variant in root.get("variants").and_then(Node::entries).unwrap_or_default() {
         points.extend(of_variant(root, variant, &all, most)?);
     }
@@ -149,10 +160,14 @@ fn of_variant(root: &Node, variant: &Entry, all: &[Axis], most: usize) -> Result
     let mut laid = root.clone();
     for (key, value) in &changes.0 {
         let path = Path::parse(key, key.origin)?;
-        if all.iter().any(|axis| axis.has(&path)) {
-            return Err(Fault::new(key.origin, format!("[grid] sets `{}`, too", key.value))
-                .label("set twice")
-                .help("say in the variant's own `grid` which values the key takes in it"));
+        if let Some(axis) = all.iter().find(|axis| axis.has(&path)) {
+            let help = if axis.is(&path) {
+                "say in the variant's own `grid` which values the key takes in it"
+            } else {
+                "leave it out: a variant has the values of the first point of a list or sample"
+            };
+            let fault = Fault::new(key.origin, format!("[grid] sets `{}`, too", key.value));
+            return Err(fault.label("set twice").help(help));
         }
         set(&mut laid, &path, value)?;
     }
@@ -169,7 +184,7 @@ fn of_variant(root: &Node, variant: &Entry, all: &[Axis], most: usize) -> Result
         axis.steps = own.steps;
     }
     here.retain(|axis| !axis.steps.is_empty());
-    let mut points = combinations(&laid, &here, most)?;
+    let mut points = combinations(&laid, &here, all, most)?;
     for point in &mut points {
         if let Some(unknown) = schemes.iter().flatten().find(|name| point.config.schemes.get(name).is_none()) {
             let names = point.config.schemes.iter().map(|(name, _)| name);
@@ -186,14 +201,15 @@ fn of_variant(root: &Node, variant: &Entry, all: &[Axis], most: usize) -> Result
 /// What a variant's runs have in their names beside the grid's keys.
 const VARIANT: &str = "variant";
 
-/// Every combination of some keys' values, the first axis changing slowest, up to `most`.
-fn combinations(root: &Node, axes: &[Axis], most: usize) -> Result<Vec<Point>, Fault> {
+/// Every combination of some keys' values, the first axis changing slowest, up to `most`. Keys are called as they are among
+/// `all` axes.
+fn combinations(root: &Node, axes: &[Axis], all: &[Axis], most: usize) -> Result<Vec<Point>, Fault> {
     let count = axes.iter().try_fold(1usize, |count, axis| count.checked_mul(axis.steps.len()));
     let Some(count) = count.filter(|&count| count <= MOST_POINTS) else {
         let origin = axes.first().map_or(Origin::NOWHERE, |axis| axis.origin);
         return Err(Fault::new(origin, format!("a grid of over {MOST_POINTS} combinations")));
     };
-    let lasts: Vec<&str> = axes.iter().flat_map(|axis| axis.keys.iter().map(Path::last)).collect();
+    let lasts: Vec<&str> = all.iter().flat_map(|axis| axis.keys.iter().map(Path::last)).collect();
     let name = |key: &Path| {
         let alike = lasts.iter().filter(|last| **last == key.last()).count() > 1;
         if alike { key.full() } else { key.last().to_owned() }

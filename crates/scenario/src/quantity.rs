@@ -488,7 +488,7 @@ impl Field for Bytes {
     }
 }
 
-/// Digits of a number that is drawn.
+/// Digits of a number that is drawn, but where its range is narrow.
 const DRAWN_DIGITS: usize = 4;
 
 /// A number of any kind that files write.
@@ -586,7 +586,9 @@ impl Number {
     pub(crate) fn like(&self, value: f64, to: &Self) -> Value {
         let whole = matches!(self.kind, NumberKind::Whole | NumberKind::Unit(_));
         let value = if whole { value.round() } else { value };
-        let digits = if self.is_whole() { 17 } else { DRAWN_DIGITS - 1 };
+        // More where the ends differ in their last digits alone.
+        let alike = libm::log10(to.value / (to.value - self.value)).max(0.0) as usize;
+        let digits = if self.is_whole() { 17 } else { (DRAWN_DIGITS - 1 + alike).min(15) };
         let rounded = Decimal::parse(&format!("{value:.digits$e}")).unwrap_or(Decimal::ZERO);
         match rounded.approximate() {
             rounded if rounded < self.value => return self.written.clone(),

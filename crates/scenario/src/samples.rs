@@ -1,5 +1,7 @@
 //! `[sample]`: points that are drawn, by chance or by a sequence that fills the space evenly.
 
+use std::collections::BTreeSet;
+
 use units::mix64;
 
 use crate::config::{DrawWord, Range, Sample, SampleValues, SpreadWord};
@@ -9,6 +11,9 @@ use crate::tree::Node;
 
 /// The most keys: the sequence has no more dimensions.
 const MOST_KEYS: usize = sobol_burley::NUM_DIMENSIONS as usize;
+
+/// The least number but 0 that a range may begin with: numbers have 18 digits after the point at most.
+const LEAST: f64 = 1e-12;
 
 /// A key's values: where a number from 0 to 1 lies among them.
 enum Between {
@@ -24,6 +29,7 @@ pub(crate) fn draw(sample: &Sample) -> Result<Vec<Vec<Node>>, Fault> {
         return Err(Fault::new(extra.origin, format!("a sample of over {MOST_KEYS} keys")));
     }
     let mut points: Vec<Vec<Node>> = Vec::new();
+    let mut known: BTreeSet<Vec<String>> = BTreeSet::new();
     for point in 0..sample.points.get() {
         let value = |(place, key): (usize, &Between)| {
             let at = match sample.method {
@@ -33,7 +39,7 @@ pub(crate) fn draw(sample: &Sample) -> Result<Vec<Vec<Node>>, Fault> {
             key.value(at)
         };
         let drawn: Vec<Node> = keys.iter().enumerate().map(value).collect();
-        if !points.contains(&drawn) {
+        if known.insert(drawn.iter().map(Node::written).collect()) {
             points.push(drawn);
         }
     }
@@ -64,6 +70,9 @@ fn between(values: &SampleValues, origin: Origin) -> Result<Between, Fault> {
     if low.value() >= high.value() {
         return Err(Fault::new(to.origin, format!("{} is not above {}", to.written(), from.written()))
             .label("expected more than `from`"));
+    }
+    if (f64::MIN_POSITIVE..LEAST).contains(&high.value()) || (f64::MIN_POSITIVE..LEAST).contains(&low.value()) {
+        return Err(Fault::new(from.origin, "a number too small to be drawn").label("expected 0, or 1e-12 or more"));
     }
     if *spread == SpreadWord::Log && low.value() <= 0.0 {
         return Err(Fault::new(from.origin, "a logarithm has no 0")
@@ -158,6 +167,12 @@ mod tests {
     }
 
     #[test]
+    fn a_narrow_range_has_values_between_its_ends() {
+        let points = drawn("points = 64\nkeys.a = { from = 1.0001, to = 1.0009 }").unwrap();
+        assert!(points.len() > 60, "{:?}", column(&points, 0));
+    }
+
+    #[test]
     fn points_that_are_alike_are_there_once() {
         assert_eq!(drawn("points = 100\nkeys.a = [1, 2]\nkeys.b = [true, false]").unwrap().len(), 4);
     }
@@ -169,6 +184,7 @@ mod tests {
             (r#"{ from = "1ms", to = "1MB" }"#, "is of another kind than"),
             (r#"{ from = 0.0, to = 1.0, spread = "log" }"#, "a logarithm has no 0"),
             (r#"{ from = "low", to = "high" }"#, "expected a number or a quantity"),
+            ("{ from = 1e-15, to = 1.0 }", "too small to be drawn"),
             ("[]", "a key of a sample takes some values"),
             ("3", "found the number 3"),
         ] {

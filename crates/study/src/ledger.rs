@@ -28,8 +28,8 @@ const TABLE: &str = "
         seed INTEGER NOT NULL,
         state TEXT NOT NULL CHECK (state IN ('waiting', 'running', 'finished', 'failed')),
         tries INTEGER NOT NULL DEFAULT 0,
-        began INTEGER,
-        ended INTEGER,
+        began_unix_s INTEGER,
+        ended_unix_s INTEGER,
         wall_s REAL,
         error TEXT
     ) STRICT, WITHOUT ROWID";
@@ -94,7 +94,10 @@ impl Ledger {
         let Some(connection) = held else { return Ok(()) };
         let noted = connection.prepare_cached(change).and_then(|mut change| change.execute(values)).map(drop);
         noted.map_err(|error| {
-            *held = None;
+            // Somebody who reads for long is no reason to end.
+            if error.sqlite_error_code() != Some(ErrorCode::DatabaseBusy) {
+                *held = None;
+            }
             not_written(path, &error)
         })
     }
@@ -131,14 +134,14 @@ impl Notes for Ledger {
 
     fn begun(&self, run: &str) -> Result<(), String> {
         let now = seconds_since_1970() as i64;
-        let change = "UPDATE run SET state = 'running', tries = tries + 1, began = ?2, ended = NULL WHERE run = ?1";
+        let change = "UPDATE run SET state = 'running', tries = tries + 1, began_unix_s = ?2, ended_unix_s = NULL WHERE run = ?1";
         self.note(change, params![run, now])
     }
 
     fn ended(&self, run: &str, wall: Duration, error: Option<&str>) -> Result<(), String> {
         let state = if error.is_some() { State::Failed } else { State::Finished };
         let now = seconds_since_1970() as i64;
-        let change = "UPDATE run SET state = ?2, ended = ?3, wall_s = ?4, error = ?5 WHERE run = ?1";
+        let change = "UPDATE run SET state = ?2, ended_unix_s = ?3, wall_s = ?4, error = ?5 WHERE run = ?1";
         self.note(change, params![run, state.name(), now, wall.as_secs_f64(), error])
     }
 
@@ -175,7 +178,9 @@ fn begin(path: &Path, runs: &[Planned<'_>]) -> Result<Connection, Trouble> {
         let mut add = change.prepare(
             "INSERT INTO run (run, key, scheme, point, seed, state) VALUES (?1, ?2, ?3, ?4, ?5, 'waiting')
              ON CONFLICT (run) DO UPDATE SET key = excluded.key, point = excluded.point, seed = excluded.seed,
-                 state = 'waiting', tries = iif(key = excluded.key, tries, 0), error = iif(key = excluded.key, error, NULL)",
+                 state = 'waiting', tries = iif(key = excluded.key, tries, 0), error = iif(key = excluded.key, error, NULL),
+                 began_unix_s = iif(key = excluded.key, began_unix_s, NULL), wall_s = iif(key = excluded.key, wall_s, NULL),
+                 ended_unix_s = iif(key = excluded.key, ended_unix_s, NULL)",
         )?;
         for run in runs {
             name.execute(params![run.run])?;
@@ -218,10 +223,12 @@ pub fn read(out: &Path) -> Result<Option<Vec<Entry>>, Error> {
         return Err(Error::asked(format!("`{}` is not a ledger that Narrows wrote", path.display()), ""));
     }
     let entries = || -> rusqlite::Result<Vec<Entry>> {
-        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let connection = Connection::open_with_flags(&path, flags)?;
+        // A writer that was killed may have left a journal, which is rolled back first, where that may be.
+        let open = |how| Connection::open_with_flags(&path, how | OpenFlags::SQLITE_OPEN_NO_MUTEX);
+        let connection = open(OpenFlags::SQLITE_OPEN_READ_WRITE).or_else(|_| open(OpenFlags::SQLITE_OPEN_READ_ONLY))?;
         connection.busy_timeout(PATIENCE)?;
-        let mut rows = connection.prepare("SELECT run, state, tries, began, wall_s, error FROM run ORDER BY run")?;
+        let mut rows =
+            connection.prepare("SELECT run, state, tries, began_unix_s, wall_s, error FROM run ORDER BY run")?;
         let entry = |row: &rusqlite::Row<'_>| {
             let word: String = row.get(1)?;
             let states = [State::Waiting, State::Running, State::Finished, State::Failed];

@@ -50,17 +50,42 @@ pub struct Study<'a> {
     pub replay: Vec<String>,
     /// What to judge by the runs.
     pub claims: &'a [Claim],
-    /// Whether runs that were finished before are done again.
+    /// Whether runs that were finished before are done again, and those that the study does not have may go.
     pub anew: bool,
+    /// Whether the caller chose some of the scenario's runs: then finished ones that were not chosen may not go.
+    pub is_choice: bool,
 }
 
 /// A part of a study's runs: every `of`-th, from the `number`-th on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Shard {
-    /// From 1 to `of`.
-    pub number: usize,
+    number: usize,
+    of: usize,
+}
+
+impl Shard {
+    /// Which part it is, from 1 to [`Shard::of`].
+    pub fn number(self) -> usize {
+        self.number
+    }
+
     /// How many parts there are.
-    pub of: usize,
+    pub fn of(self) -> usize {
+        self.of
+    }
+}
+
+impl std::str::FromStr for Shard {
+    type Err = String;
+
+    /// Reads `3/8`.
+    fn from_str(text: &str) -> Result<Self, String> {
+        let said = || format!("`{text}` is no shard: expected I/N with I from 1 to N, as in 3/8");
+        let (number, of) = text.split_once('/').ok_or_else(said)?;
+        let read = |text: &str| text.trim().parse::<usize>().map_err(|_| said());
+        let shard = Self { number: read(number)?, of: read(of)? };
+        if (1..=shard.of).contains(&shard.number) { Ok(shard) } else { Err(said()) }
+    }
 }
 
 impl std::fmt::Display for Shard {
@@ -143,6 +168,14 @@ impl Study<'_> {
         self.conclude(&planned, &writer, done)
     }
 
+    /// The names of the runs, in the scenario's order.
+    ///
+    /// # Errors
+    /// When a scheme is unknown, or the shard has none.
+    pub fn names(&self) -> Result<Vec<String>, Error> {
+        Ok(self.chosen()?.0.into_iter().map(|run| run.id).collect())
+    }
+
     /// Everything is built once before the first run, so that no mistake shows up after minutes.
     fn plan(&self) -> Result<Work, Error> {
         let (runs, columns) = self.chosen()?;
@@ -190,11 +223,11 @@ impl Study<'_> {
     /// Those of the shard, if there is one.
     fn sharded<T>(&self, runs: Vec<T>) -> Result<Vec<T>, Error> {
         let Some(shard) = self.shard else { return Ok(runs) };
-        if shard.number > runs.len() {
+        if shard.number() > runs.len() {
             let what = format!("shard {shard} has none of {}", count(runs.len(), "run"));
             return Err(Error::asked(what, "choose fewer shards than there are runs"));
         }
-        let mine = |(index, run): (usize, T)| (index % shard.of == shard.number - 1).then_some(run);
+        let mine = |(index, run): (usize, T)| (index % shard.of() == shard.number() - 1).then_some(run);
         Ok(runs.into_iter().enumerate().filter_map(mine).collect())
     }
 
@@ -211,10 +244,11 @@ impl Study<'_> {
             lock.notes(&self.out).iter().for_each(|note| self.watch.tell(note));
         }
         let others = writer.replaced();
-        if !self.schemes.is_empty() && !self.anew && !others.is_empty() {
+        let chosen = self.is_choice || self.shard.is_some() || !self.schemes.is_empty();
+        if chosen && !self.anew && !others.is_empty() {
             return Err(Error::asked(
                 format!(
-                    "`{}` has finished runs of this scenario that --scheme leaves out, and replacing the results would lose \
+                    "`{}` has finished runs of this scenario that this command leaves out, and replacing the results would lose \
                      them: {}",
                     self.out.display(),
                     first_of(&others, ", ")
@@ -269,7 +303,8 @@ impl Study<'_> {
                     None
                 }
                 Earlier::Damaged(error) => {
-                    self.watch.tell(&format!("{error}: the run `{}` is done again", run.id));
+                    let then = if self.runs_missing { "is done again" } else { "is not taken" };
+                    self.watch.tell(&format!("{error}: the run `{}` {then}", run.id));
                     None
                 }
             });
@@ -285,6 +320,9 @@ impl Study<'_> {
         let board = self.watch.board(&names, kept);
         let todo: Vec<usize> = (0..runs.len()).filter(|&run| earlier[run].is_none()).collect();
         if !self.runs_missing && !todo.is_empty() {
+            if kept == 0 && !writer.has_results() {
+                self.notes.forget(&self.out);
+            }
             return Err(Error::Missing { runs: todo.into_iter().map(|run| runs[run].id.clone()).collect() });
         }
         let threads = threads(self.threads);
@@ -326,14 +364,21 @@ impl Study<'_> {
         let done = inner(done);
         let mut failed = inner(failed);
         failed.sort_unstable();
-        let cause = inner(fatal).or_else(|| (!failed.is_empty()).then_some(Error::Failed { runs: failed }));
+        let fatal = inner(fatal);
+        if fatal.is_some() {
+            for (run, why) in &failed {
+                self.watch.tell(&format!("the run `{run}` failed: {why}"));
+            }
+        }
+        let has_failed = !failed.is_empty();
+        let cause = fatal.or_else(|| has_failed.then_some(Error::Failed { runs: failed }));
         match cause {
             None => Ok(done.into_iter().flatten().collect()),
             Some(cause) => {
                 // In a directory that was moved the same command finds none of them.
                 let is_kept = writer.lock().is_some_and(|lock| lock.check().is_ok());
                 let (finished, of) = (done.iter().flatten().count(), runs.len());
-                if is_kept && finished == 0 && !matches!(cause, Error::Failed { .. }) && !writer.has_results() {
+                if is_kept && finished == 0 && !has_failed && !writer.has_results() {
                     self.notes.forget(&self.out);
                 }
                 Err(if is_kept { Error::Stopped { cause: cause.into(), finished, of } } else { cause })

@@ -1,6 +1,7 @@
 //! What a caller varies beside the file: keys that take several values, and seeds.
 
 use results::claims::SEED;
+use scenario::argument::is_toml;
 use scenario::{Overrides, Scenario};
 
 use crate::error::Error;
@@ -25,17 +26,14 @@ pub fn over(overrides: &mut Overrides, key: &str, values: &str) -> Result<(), Er
         let written: Vec<String> = values.into_iter().map(in_toml).collect();
         format!("[{}]", written.join(", "))
     };
-    overrides.set.push((format!("grid.\"{}\"", key.replace('"', "")), array));
+    let key = key.replace('[', ".").replace([']', '"'], "");
+    overrides.set.push((format!("grid.\"{key}\""), array));
     Ok(())
 }
 
-/// A value as TOML has it: numbers and switches as they are, all else in quotes.
+/// A value as TOML has it: what is no TOML value is a string.
 fn in_toml(value: &str) -> String {
-    let bare = value.parse::<i64>().is_ok()
-        || value.parse::<f64>().is_ok_and(f64::is_finite) && value.contains(|c: char| c.is_ascii_digit())
-        || ["true", "false"].contains(&value)
-        || value.starts_with(['"', '\'', '{']);
-    if bare { value.to_owned() } else { serde_json::Value::from(value).to_string() }
+    if is_toml(value) { value.to_owned() } else { serde_json::Value::from(value).to_string() }
 }
 
 /// Whether a scenario has seeds of its own: in its points or in a variant.
@@ -81,7 +79,9 @@ mod tests {
         let key = "grid.\"traffic.0.load\"".to_owned();
         assert_eq!(of("20%, 40%"), (key.clone(), r#"["20%", "40%"]"#.to_owned()));
         assert_eq!(of("0.2,1e-3,4,true,\"x\"").1, r#"[0.2, 1e-3, 4, true, "x"]"#);
-        assert_eq!(of("inf,nan,1MB").1, r#"["inf", "nan", "1MB"]"#);
+        assert_eq!(of("1_000,0x10,1MB").1, r#"[1_000, 0x10, "1MB"]"#);
+        assert_eq!(of("-1,+2,1.5e-3,0,0.5,10").1, "[-1, +2, 1.5e-3, 0, 0.5, 10]");
+        assert_eq!(of("007,.5,1.,1e,-").1, r#"["007", ".5", "1.", "1e", "-"]"#);
         assert_eq!(of("[\"a\", { x = 1 }]").1, "[\"a\", { x = 1 }]");
         assert!(over(&mut Overrides::default(), "a", "1,,2").is_err());
     }

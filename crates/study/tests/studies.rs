@@ -57,6 +57,7 @@ fn study<'a>(scenario: &'a Scenario, watch: &'a dyn Watch, out: &Path) -> Study<
         replay: vec!["narrows run small.toml".into()],
         claims: &[],
         anew: false,
+        is_choice: false,
     }
 }
 

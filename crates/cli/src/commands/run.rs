@@ -68,6 +68,7 @@ pub(crate) fn of<'a>(
         replay: vec![replay_line(replay, common)],
         claims: &[],
         anew: common.anew,
+        is_choice: false,
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use results::store::results_around;
 use scenario::Scenario;
 use study::{Finished, Shard, Simulator, Study, vary};
 
@@ -22,7 +23,12 @@ pub(crate) fn sweep(args: &SweepArgs) -> Result<(), Failure> {
 /// The scenario with all that the command line varies.
 fn scenario_of(points: &Points, seed: Option<u64>, set: &[(String, String)]) -> Result<Scenario, Failure> {
     let mut overrides = scenario::Overrides { set: set.to_vec(), seed, scale: points.scale.clone() };
-    for (key, values) in &points.over {
+    for (place, (key, values)) in points.over.iter().enumerate() {
+        if points.over[..place].iter().any(|(other, _)| other == key) {
+            return Err(Failure::Input(format!(
+                "error: --over names `{key}` twice\nhelp: give all of its values at once, with commas between them"
+            )));
+        }
         vary::over(&mut overrides, key, values)?;
     }
     let scenario = scenario::load(&points.scenario, &overrides)?;
@@ -52,19 +58,12 @@ fn words(command: &[&str], points: &Points) -> Vec<String> {
 /// Where results go if nothing is said.
 fn default_out(scenario: &Scenario, shard: Option<Shard>) -> PathBuf {
     let name = scenario.config.name.as_str();
-    let name = shard.map_or_else(|| name.to_owned(), |shard| format!("{name}-{}-of-{}", shard.number, shard.of));
+    let name = shard.map_or_else(|| name.to_owned(), |shard| format!("{name}-{}-of-{}", shard.number(), shard.of()));
     Path::new("out").join(name)
 }
 
 fn all(args: &SweepArgs, points: &Points) -> Result<(), Failure> {
     let scenario = scenario_of(points, args.common.seed, &args.common.set)?;
-    if args.list {
-        study::known_schemes(&scenario, &points.schemes)?;
-        let chosen = |scheme: &String| points.schemes.is_empty() || points.schemes.contains(scheme);
-        let runs: Vec<String> =
-            scenario.runs().into_iter().filter(|run| chosen(&run.scheme)).map(|run| run.id).collect();
-        return print(&runs.join("\n"));
-    }
     let mut replay = words(&["narrows", "sweep"], points);
     if let Some(shard) = args.shard {
         replay.extend(["--shard".to_owned(), shard.to_string()]);
@@ -76,16 +75,26 @@ fn all(args: &SweepArgs, points: &Points) -> Result<(), Failure> {
         schemes: &points.schemes,
         shard: args.shard,
         out,
+        is_choice: true,
         ..super::run::of(&scenario, &simulator, &watch, &notes, &args.common, replay)
     };
+    if args.list {
+        return print(&study.names()?.join("\n"));
+    }
     shown(&study.run()?, &args.common)
 }
 
 fn merge(args: &MergeArgs) -> Result<(), Failure> {
     let scenario = scenario_of(&args.points, args.common.seed, &args.common.set)?;
-    for directory in &args.from {
-        // What is no directory of results is a mistake in the name.
-        results::store::load_set(directory)?;
+    if args.common.anew {
+        return Err(Failure::Input("error: a merge runs nothing, so --anew is not for it".into()));
+    }
+    // What is no directory of results is a mistake in the name.
+    if let Some(other) = args.from.iter().find(|directory| !directory.is_dir() || results_around(directory).is_none()) {
+        return Err(Failure::Input(format!(
+            "error: `{}` is no directory of results\nhelp: name those that `narrows sweep --shard` wrote",
+            other.display()
+        )));
     }
     let replay = words(&["narrows", "sweep"], &args.points);
     let (watch, notes) = (Terminal { quiet: args.common.quiet || args.common.json }, super::run::notes());
@@ -94,6 +103,7 @@ fn merge(args: &MergeArgs) -> Result<(), Failure> {
         schemes: &args.points.schemes,
         from: &args.from,
         runs_missing: false,
+        is_choice: true,
         ..super::run::of(&scenario, &simulator, &watch, &notes, &args.common, replay)
     };
     match study.run() {
@@ -130,7 +140,7 @@ fn status(args: &StatusArgs) -> Result<(), Failure> {
     if args.json {
         let run = |entry: &study::ledger::Entry| {
             serde_json::json!({
-                "run": entry.run, "state": entry.state.name(), "tries": entry.tries, "began": entry.began,
+                "run": entry.run, "state": entry.state.name(), "tries": entry.tries, "began_unix_s": entry.began,
                 "wall_s": entry.wall_s, "error": entry.error,
             })
         };
@@ -156,7 +166,7 @@ fn status(args: &StatusArgs) -> Result<(), Failure> {
         );
     }
     for entry in of(State::Running) {
-        let _ = writeln!(text, "running: {}", entry.run);
+        let _ = writeln!(text, "running, or cut off by a kill: {}", entry.run);
     }
     for entry in of(State::Failed) {
         let times = study::count(entry.tries as usize, "time");

@@ -31,7 +31,7 @@ fn schemes_that_were_run_do_not_go_without_a_word() {
     scratch.write("grid.toml", GRID);
     scratch.narrows("run grid.toml --quiet --out g").ok();
     let before = scratch.read("g/summary.json");
-    let parts = ["--scheme leaves out", "mixed", "--anew"];
+    let parts = ["this command leaves out", "mixed", "--anew"];
     scratch.narrows("run grid.toml --quiet --out g --scheme uno").fails(2, &parts);
     assert_eq!(scratch.read("g/summary.json"), before);
     scratch.narrows("run grid.toml --quiet --out g --scheme uno --anew").ok();

@@ -33,6 +33,10 @@ fn points_come_from_the_file_and_the_command_line() {
     scratch.narrows("sweep s.toml --over seed=4,5 --seeds 2").fails(2, &["varies `seed` by itself", "--seeds"]);
     scratch.narrows("sweep s.toml --over traffic.0.sise=1").fails(2, &["unknown key `sise`", "did you mean `size`?"]);
     scratch.narrows("sweep s.toml --over seed=1,,2").fails(2, &["empty value", "commas between them"]);
+    scratch.narrows("sweep s.toml --over seed=1 --over seed=2").fails(2, &["names `seed` twice"]);
+    scratch.narrows("sweep s.toml --over sample.seed=1,2").fails(2, &["`sample` does not change"]);
+    let shard = scratch.narrows("sweep s.toml --shard 2/4 --list").ok();
+    assert_eq!(shard.out.lines().count(), 2, "{shard}");
     scratch.narrows("sweep s.toml --shard 0/4").fails(2, &["`0/4` is no shard", "as in 3/8"]);
     scratch.narrows("sweep s.toml --shard 9/9").fails(2, &["shard 9/9 has none of 6 runs", "choose fewer shards"]);
     scratch.narrows("sweep s.toml --scheme dctpc").fails(2, &["no scheme `dctpc`", "did you mean `dctcp`?"]);
@@ -45,8 +49,13 @@ fn a_sweep_and_a_run_are_the_same_and_the_second_call_does_what_is_missing() {
     scratch.narrows("run s.toml --out run --quiet").ok();
     scratch.narrows("sweep s.toml --out sweep --quiet").ok();
     assert!(scratch.comparable("run") == scratch.comparable("sweep"));
-    scratch.narrows("sweep s.toml --out sweep --seeds 2").ok();
-    scratch.narrows("sweep s.toml --out sweep --seeds 4").ok().says(&["12 of 24 runs finished before: kept"]);
+    // Finished runs that the command leaves out do not go.
+    let lost = ["`sweep` has finished runs of this scenario that this command leaves out", "--anew"];
+    scratch.narrows("sweep s.toml --out sweep --seeds 2").fails(2, &lost);
+    scratch.narrows("sweep s.toml --out seeds --seeds 2").ok();
+    scratch.narrows("sweep s.toml --out seeds --seeds 4").ok().says(&["12 of 24 runs finished before: kept"]);
+    scratch.narrows("sweep s.toml --out seeds --seeds 2").fails(2, &["that this command leaves out"]);
+    scratch.narrows("sweep s.toml --out seeds --seeds 4 --shard 1/2").fails(2, &["that this command leaves out"]);
 }
 
 #[test]
@@ -67,7 +76,8 @@ fn shards_put_together_are_the_whole() {
     // Runs of other settings are named and not taken.
     let other = scratch.narrows("sweep merge s.toml --seeds 2 --set stop=6ms --out other out/sweep-1-of-5");
     other.fails(1, &["12 runs missing", "has a run", "of other settings", "not taken"]);
-    scratch.narrows("sweep merge s.toml --out none s.toml").fails(2, &["s.toml"]);
+    scratch.narrows("sweep merge s.toml --out none s.toml").fails(2, &["`s.toml` is no directory of results"]);
+    scratch.narrows("sweep merge s.toml --anew out/sweep-1-of-5").fails(2, &["--anew is not for it"]);
 }
 
 #[test]
@@ -89,6 +99,13 @@ fn the_ledger_knows_what_was_done_and_costs_nothing_where_it_is_lost() {
     scratch.narrows("sweep s.toml").ok().says(&["ledger.sqlite` was damaged: it is begun anew", "6 of 6 runs"]);
     assert!(scratch.narrows("sweep status out/sweep").ok().out.starts_with("6 runs: 6 finished"));
     assert!(scratch.comparable("out/sweep") == before);
+    // So is one that a power loss left as zeros, and a lone journal is in nobody's way.
+    std::fs::write(scratch.path("out/sweep/ledger.sqlite"), [0; 8192]).unwrap();
+    scratch.narrows("sweep s.toml").ok().says(&["6 of 6 runs"]);
+    std::fs::remove_file(scratch.path("out/sweep/ledger.sqlite")).unwrap();
+    std::fs::write(scratch.path("out/sweep/ledger.sqlite-journal"), "x").unwrap();
+    scratch.narrows("sweep s.toml").ok().says(&["6 of 6 runs"]);
+    assert!(scratch.narrows("sweep status out/sweep").ok().out.starts_with("6 runs: 6 finished"));
     // Somebody else's file of that name stops a sweep and stays.
     scratch.write("mine/ledger.sqlite", "mine");
     scratch.narrows("sweep s.toml --out mine").fails(2, &["that Narrows did not write", "ledger.sqlite"]);

@@ -334,7 +334,8 @@ mod tests {
         let end = carried(&setup, None);
         let of = |flow: usize| (end.flows[flow].started, end.flows[flow].completed, end.flows[flow].delivered.get());
         assert_eq!([0, 1, 2].map(|flow| of(flow).2), [5_000_000, 1, 700_000]);
-        assert!(of(0).0 >= Time::from_ms(30) && of(0).1 >= of(0).0 + Span::from_ms(50), "{end:?}");
+        // 50 ms of the line, of which the time between its first byte and the clock's next look may be missing.
+        assert!(of(0).0 >= Time::from_ms(30) && of(0).1 >= of(0).0 + Span::from_ms(49), "{end:?}");
         // It hears of the other one's end a one-way delay, 3 ms of links, later.
         assert!(of(1).0 >= of(0).1 + Span::from_ms(3), "{end:?}");
         assert_eq!(end.ended, end.flows.iter().map(|it| it.completed).max().unwrap());

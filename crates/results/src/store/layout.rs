@@ -59,7 +59,8 @@ pub(super) fn foreign(out: &Path) -> io::Result<Vec<PathBuf>> {
     for entry in entries(out)? {
         match entry.name.as_str() {
             files::LOCK if !entry.is_directory => {}
-            LEDGER | LEDGER_JOURNAL if !entry.is_directory && is_ledger(&out.join(LEDGER)) => {}
+            LEDGER if !entry.is_directory && is_ledger(&entry.path) => {}
+            LEDGER_JOURNAL if !entry.is_directory && (!out.join(LEDGER).exists() || is_ledger(&out.join(LEDGER))) => {}
             NEXT if entry.is_directory && next_is_ours(out) => of_next(&entry.path, &mut found)?,
             NEXT if entry.is_directory && holds_nothing(&entry.path)? => {}
             RUNS if entry.is_directory => of_runs(&entry.path, listed(out).as_ref(), &mut found)?,
@@ -71,12 +72,14 @@ pub(super) fn foreign(out: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(found)
 }
 
-/// Whether a file is a ledger of ours, or is not one yet: SQLite writes a new one's head last.
+/// Whether a file is a ledger of ours, or holds nothing: it is empty until its first commit, and a machine that loses its
+/// power may leave zeros.
 pub fn is_ledger(path: &Path) -> bool {
     /// Where the application's number stands in a database's head.
     const MARK: usize = 68;
     files::head(path, 100).is_ok_and(|head| {
-        head.is_empty() || head.starts_with(b"SQLite format 3\0") && head.get(MARK..MARK + 4) == Some(&LEDGER_MARK)
+        head.iter().all(|&byte| byte == 0)
+            || head.starts_with(b"SQLite format 3\0") && head.get(MARK..MARK + 4) == Some(&LEDGER_MARK)
     })
 }
 

@@ -132,8 +132,11 @@ impl Write for Hashed<'_> {
     }
 }
 
+/// A folder's path has so many bytes at most: file systems take names of 255, and one in the making is longer than it will be.
+const LONGEST_FOLDER: usize = 200;
+
 /// Where a run lies in the directory of a grid: `runs/` and its id, with every character but letters, digits and
-/// `-_.+,=` as `%` and two hexadecimal digits a byte; so is a leading dot.
+/// `-_.+,=` as `%` and two hexadecimal digits a byte; so is a leading dot. Of a long id, its beginning and a hash.
 pub fn run_folder(run: &str) -> String {
     let mut name = format!("{RUNS}/");
     for (place, byte) in run.bytes().enumerate() {
@@ -148,6 +151,10 @@ pub fn run_folder(run: &str) -> String {
     if run.is_empty() {
         name.push('%');
     }
+    if name.len() > LONGEST_FOLDER {
+        name.truncate(LONGEST_FOLDER - 20);
+        name = format!("{name}...{}", &files::sha256(run.as_bytes())[..16]);
+    }
     name
 }
 
@@ -160,5 +167,7 @@ mod tests {
         assert_eq!(run_folder("uno,load=0.4"), "runs/uno,load=0.4");
         assert_eq!(run_folder("../a b/é"), "runs/%2E.%2Fa%20b%2F%C3%A9");
         assert_eq!(run_folder(""), "runs/%");
+        let [one, other] = ["a=1", "a=2"].map(|end| run_folder(&format!("{}{end}", "key=1,".repeat(60))));
+        assert!(one != other && one.len() < LONGEST_FOLDER && one.starts_with("runs/key=1,"), "{one}");
     }
 }

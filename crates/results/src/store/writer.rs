@@ -425,7 +425,7 @@ fn link_run(from: &Path, to: &Path) -> Result<(), Error> {
         }
         let to = to.join(&entry.name);
         fs::hard_link(&entry.path, &to)
-            .or_else(|_| fs::copy(&entry.path, &to).map(|_| ()))
+            .or_else(|_| fs::copy(&entry.path, &to).and_then(|_| fs::File::open(&to)?.sync_all()))
             .map_err(Error::io("write", &to))?;
     }
     Ok(())
