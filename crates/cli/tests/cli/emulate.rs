@@ -311,7 +311,7 @@ fn over_ipv6() {
     let warnings = json["warnings"].as_array().unwrap();
     let bottleneck = &json["emulator"]["bottleneck"];
     // A test's machine may be busy.
-    let doubtful = |it: &serde_json::Value| it.as_str().is_some_and(|it| it.starts_with("doubtful, "));
+    let doubtful = |it: &serde_json::Value| it.as_str().is_some_and(|it| it.starts_with("doubtful: "));
     assert!(warnings.iter().all(|it| it == bottleneck || doubtful(it)), "{warnings:?}");
 }
 
