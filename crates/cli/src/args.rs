@@ -116,8 +116,9 @@ pub(crate) struct DemoArgs {
     pub(crate) common: Common,
 }
 
+/// A scenario file, and what of it is run.
 #[derive(Args, Debug)]
-pub(crate) struct RunArgs {
+pub(crate) struct FileArgs {
     /// The scenario file.
     pub(crate) scenario: PathBuf,
     /// One of the scenario's scales, such as quick; of an experiment also paper, which is the file as it stands.
@@ -126,21 +127,30 @@ pub(crate) struct RunArgs {
     /// Run only these schemes.
     #[arg(long = "scheme", value_name = "NAME")]
     pub(crate) schemes: Vec<String>,
+}
+
+impl FileArgs {
+    /// The words that say the same again.
+    pub(crate) fn words(&self) -> Vec<String> {
+        let mut words = vec![self.scenario.display().to_string()];
+        let mut say = |option: &str, value: &String| words.extend([option.to_owned(), value.clone()]);
+        self.scale.iter().for_each(|scale| say("--scale", scale));
+        self.schemes.iter().for_each(|scheme| say("--scheme", scheme));
+        words
+    }
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct RunArgs {
+    #[command(flatten)]
+    pub(crate) file: FileArgs,
     #[command(flatten)]
     pub(crate) common: Common,
 }
 
-/// Which runs a sweep has.
+/// What a sweep varies beside the file.
 #[derive(Args, Debug)]
-pub(crate) struct Points {
-    /// The scenario file.
-    pub(crate) scenario: PathBuf,
-    /// One of the scenario's scales, such as quick; of an experiment also paper, which is the file as it stands.
-    #[arg(long)]
-    pub(crate) scale: Option<String>,
-    /// Run only these schemes.
-    #[arg(long = "scheme", value_name = "NAME")]
-    pub(crate) schemes: Vec<String>,
+pub(crate) struct VaryArgs {
     /// A key of the scenario and the values that it takes in turn, as in traffic.0.load=20%,40%,80%. May be repeated: every
     /// combination is run.
     #[arg(long = "over", value_name = "KEY=VALUES", value_parser = key_value)]
@@ -162,7 +172,9 @@ pub(crate) struct SweepArgs {
     #[command(subcommand)]
     pub(crate) command: Option<SweepCommand>,
     #[command(flatten)]
-    pub(crate) points: Option<Points>,
+    pub(crate) file: Option<FileArgs>,
+    #[command(flatten)]
+    pub(crate) vary: VaryArgs,
     /// Run one part of the runs, as in 3/8: every eighth from the third on. Each shard needs a directory of its own; by default
     /// it is called after it. `narrows sweep merge` puts them together.
     #[arg(long, value_name = "I/N")]
@@ -185,7 +197,9 @@ pub(crate) enum SweepCommand {
 #[derive(Args, Debug)]
 pub(crate) struct MergeArgs {
     #[command(flatten)]
-    pub(crate) points: Points,
+    pub(crate) file: FileArgs,
+    #[command(flatten)]
+    pub(crate) vary: VaryArgs,
     /// The shards' directories of results, whole or not.
     #[arg(required = true, value_name = "DIR")]
     pub(crate) from: Vec<PathBuf>,
@@ -209,14 +223,8 @@ pub(crate) struct StatusArgs {
     --with 'right.host0=iperf3 -s' -- iperf3 -c right.host0\n  narrows emulate pair.toml --on left.host0 -- bash"
 )]
 pub(crate) struct EmulateArgs {
-    /// The scenario file.
-    pub(crate) scenario: PathBuf,
-    /// One of the scenario's scales, such as quick; of an experiment also paper, which is the file as it stands.
-    #[arg(long)]
-    pub(crate) scale: Option<String>,
-    /// Run only these schemes.
-    #[arg(long = "scheme", value_name = "NAME")]
-    pub(crate) schemes: Vec<String>,
+    #[command(flatten)]
+    pub(crate) file: FileArgs,
     /// Override a key of the scenario, as in topology.k=4 or traffic.0.size=64MiB. May be repeated.
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = key_value)]
     pub(crate) set: Vec<(String, String)>,

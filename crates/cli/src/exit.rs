@@ -29,9 +29,7 @@ impl Failure {
 
     /// A name that is not among those that there are, with the one that was perhaps meant.
     pub(crate) fn unknown(what: &str, name: &str, known: &[&str]) -> Self {
-        let near =
-            scenario::nearest(name, known).map_or(String::new(), |near| format!("\nhelp: did you mean `{near}`?"));
-        Self::Input(format!("error: {what}; there are {}{near}", known.join(", ")))
+        study::Error::unknown(what, name, known).into()
     }
 
     /// A file that cannot be read or written as the user asked.

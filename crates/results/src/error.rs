@@ -78,7 +78,10 @@ pub enum Error {
         count: usize,
     },
     /// A report that Narrows did not write as it is now.
-    #[error("will not replace `{}`: {why}\nhelp: move that file out of the results directory, and give the command again", path.display())]
+    #[error(
+        "will not replace `{}`: {why}\nhelp: move that file out of the results directory, and give the command again",
+        path.display()
+    )]
     Edited {
         /// The report.
         path: PathBuf,

@@ -16,6 +16,21 @@ pub(crate) enum Column {
 }
 
 impl Column {
+    /// Points' values, of the type of `like`. One that is missing or of another type is a gap, or an empty text.
+    pub(crate) fn of_points<'a>(like: &PointValue, values: impl Iterator<Item = Option<&'a PointValue>>) -> Self {
+        match like {
+            PointValue::Text(_) => Self::Text(
+                values.map(|value| if let Some(PointValue::Text(text)) = value { text } else { "" }).collect(),
+            ),
+            PointValue::Whole(_) => Self::OptInt(
+                values.map(|value| if let Some(PointValue::Whole(number)) = value { *number } else { None }).collect(),
+            ),
+            PointValue::Real(_) => Self::OptReal(
+                values.map(|value| if let Some(PointValue::Real(number)) = value { *number } else { None }).collect(),
+            ),
+        }
+    }
+
     pub(crate) fn len(&self) -> usize {
         match self {
             Self::Int(values) => values.len(),
@@ -74,13 +89,8 @@ impl Frame {
     /// The same after columns that have one value.
     pub(crate) fn placed(mut self, columns: &[PointColumn]) -> Self {
         let rows = self.rows();
-        let column = |column: &PointColumn| {
-            let values = match &column.value {
-                PointValue::Text(text) => Column::Text(std::iter::repeat_n(text.as_str(), rows).collect()),
-                PointValue::Whole(number) => Column::OptInt(vec![*number; rows]),
-                PointValue::Real(number) => Column::OptReal(vec![*number; rows]),
-            };
-            (column.name.clone(), values)
+        let column = |PointColumn { name, value }: &PointColumn| {
+            (name.clone(), Column::of_points(value, std::iter::repeat_n(Some(value), rows)))
         };
         self.columns.splice(0..0, columns.iter().map(column));
         self

@@ -103,9 +103,10 @@ impl Decimal {
         if product % scale == 0 { u64::try_from(product / scale).ok() } else { None }
     }
 
-    /// The nearest number that a machine has.
+    /// About this, the same bits on every machine.
     fn approximate(self) -> f64 {
-        self.digits as f64 / 10f64.powi(self.scale as i32)
+        // The library's powers may differ between machines; this one is exact.
+        self.digits as f64 / 10u64.pow(self.scale) as f64
     }
 
     /// Whether this is greater than 1.

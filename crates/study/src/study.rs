@@ -244,8 +244,7 @@ impl Study<'_> {
             lock.notes(&self.out).iter().for_each(|note| self.watch.tell(note));
         }
         let others = writer.replaced();
-        let chosen = self.is_choice || self.shard.is_some() || !self.schemes.is_empty();
-        if chosen && !self.anew && !others.is_empty() {
+        if self.is_choice && !self.anew && !others.is_empty() {
             return Err(Error::asked(
                 format!(
                     "`{}` has finished runs of this scenario that this command leaves out, and replacing the results would lose \

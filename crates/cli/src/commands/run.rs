@@ -7,21 +7,16 @@ use results::store::REPORT;
 use scenario::{Overrides, Scenario};
 use study::{Finished, Host, Notes, Simulator, Study};
 
-use crate::args::{Common, RunArgs};
+use crate::args::{Common, FileArgs, RunArgs};
 use crate::exit::{Failure, print, tell};
 use crate::progress::Terminal;
 use crate::table;
 
 pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
-    let scenario = scenario::load(&args.scenario, &overrides(&args.common, args.scale.clone()))?;
-    let mut replay = vec!["narrows".to_owned(), "run".to_owned(), args.scenario.display().to_string()];
-    if let Some(scale) = &args.scale {
-        replay.extend(["--scale".to_owned(), scale.clone()]);
-    }
-    for scheme in &args.schemes {
-        replay.extend(["--scheme".to_owned(), scheme.clone()]);
-    }
-    all_of(&scenario, &Simulator { checked: args.common.checked }, &args.schemes, &args.common, replay)
+    let FileArgs { scenario, scale, schemes } = &args.file;
+    let scenario = scenario::load(scenario, &overrides(&args.common, scale.clone()))?;
+    let replay = ["narrows".to_owned(), "run".to_owned()].into_iter().chain(args.file.words()).collect();
+    all_of(&scenario, &Simulator { checked: args.common.checked }, schemes, &args.common, replay)
 }
 
 /// What the common options override.
@@ -39,9 +34,13 @@ pub(crate) fn all_of(
 ) -> Result<(), Failure> {
     let watch = Terminal { quiet: common.quiet || common.json };
     let notes = notes();
-    let study = Study { schemes, ..of(scenario, host, &watch, &notes, common, replay) };
-    let finished = study.run()?;
-    show(&finished, common)?;
+    let is_choice = !schemes.is_empty();
+    shown(&Study { schemes, is_choice, ..of(scenario, host, &watch, &notes, common, replay) }.run()?, common)
+}
+
+/// Shows what came of a study. A run that broke an identity is a failure.
+pub(crate) fn shown(finished: &Finished, common: &Common) -> Result<(), Failure> {
+    show(finished, common)?;
     crate::exit::sound(finished.runs.iter().map(|run| &run.summary))
 }
 
@@ -88,7 +87,7 @@ pub(crate) fn notes() -> study::NoNotes {
 const SHOWN: usize = 60;
 
 /// Prints the summary as JSON, or a table and where the rest is.
-pub(crate) fn show(finished: &Finished, common: &Common) -> Result<(), Failure> {
+fn show(finished: &Finished, common: &Common) -> Result<(), Failure> {
     if common.json {
         return print(&match &finished.runs[..] {
             [run] => run.summary.to_json(),

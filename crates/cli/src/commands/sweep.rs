@@ -4,54 +4,52 @@ use std::path::{Path, PathBuf};
 
 use results::store::results_around;
 use scenario::Scenario;
-use study::{Finished, Shard, Simulator, Study, vary};
+use study::{Shard, Simulator, Study, vary};
 
-use crate::args::{Common, MergeArgs, Points, StatusArgs, SweepArgs, SweepCommand};
+use crate::args::{Common, FileArgs, MergeArgs, StatusArgs, SweepArgs, SweepCommand, VaryArgs};
 use crate::exit::{Failure, print};
 use crate::progress::Terminal;
 
 pub(crate) fn sweep(args: &SweepArgs) -> Result<(), Failure> {
-    match (&args.command, &args.points) {
+    match (&args.command, &args.file) {
         (Some(SweepCommand::Merge(args)), _) => merge(args),
         (Some(SweepCommand::Status(args)), _) => status(args),
-        (None, Some(points)) => all(args, points),
+        (None, Some(file)) => all(args, file),
         // The parser asks for the file where there is no other command.
         (None, None) => Err(Failure::Input("error: which scenario?".into())),
     }
 }
 
 /// The scenario with all that the command line varies.
-fn scenario_of(points: &Points, seed: Option<u64>, set: &[(String, String)]) -> Result<Scenario, Failure> {
-    let mut overrides = scenario::Overrides { set: set.to_vec(), seed, scale: points.scale.clone() };
-    for (place, (key, values)) in points.over.iter().enumerate() {
-        if points.over[..place].iter().any(|(other, _)| other == key) {
+fn scenario_of(file: &FileArgs, varied: &VaryArgs, common: &Common) -> Result<Scenario, Failure> {
+    let mut overrides = super::run::overrides(common, file.scale.clone());
+    for (place, (key, values)) in varied.over.iter().enumerate() {
+        if varied.over[..place].iter().any(|(other, _)| other == key) {
             return Err(Failure::Input(format!(
                 "error: --over names `{key}` twice\nhelp: give all of its values at once, with commas between them"
             )));
         }
         vary::over(&mut overrides, key, values)?;
     }
-    let scenario = scenario::load(&points.scenario, &overrides)?;
-    let Some(seeds) = points.seeds else { return Ok(scenario) };
+    let scenario = scenario::load(&file.scenario, &overrides)?;
+    let Some(seeds) = varied.seeds else { return Ok(scenario) };
     if vary::has_seeds(&scenario) {
         return Err(Failure::Input(format!(
             "error: `{}` varies `seed` by itself, so --seeds is not for it\nhelp: leave out one of them",
-            points.scenario.display()
+            file.scenario.display()
         )));
     }
     vary::seeds(&mut overrides, &scenario, seeds)?;
-    Ok(scenario::load(&points.scenario, &overrides)?)
+    Ok(scenario::load(&file.scenario, &overrides)?)
 }
 
-/// The words that say the same points again.
-fn words(command: &[&str], points: &Points) -> Vec<String> {
-    let mut words: Vec<String> = command.iter().map(|&word| word.to_owned()).collect();
-    words.push(points.scenario.display().to_string());
+/// The words that run the same points.
+fn words(file: &FileArgs, varied: &VaryArgs) -> Vec<String> {
+    let mut words = vec!["narrows".to_owned(), "sweep".to_owned()];
+    words.extend(file.words());
     let mut say = |option: &str, value: String| words.extend([option.to_owned(), value]);
-    points.scale.iter().for_each(|scale| say("--scale", scale.clone()));
-    points.schemes.iter().for_each(|scheme| say("--scheme", scheme.clone()));
-    points.over.iter().for_each(|(key, values)| say("--over", format!("{key}={values}")));
-    points.seeds.iter().for_each(|seeds| say("--seeds", seeds.to_string()));
+    varied.over.iter().for_each(|(key, values)| say("--over", format!("{key}={values}")));
+    varied.seeds.iter().for_each(|seeds| say("--seeds", seeds.to_string()));
     words
 }
 
@@ -62,9 +60,9 @@ fn default_out(scenario: &Scenario, shard: Option<Shard>) -> PathBuf {
     Path::new("out").join(name)
 }
 
-fn all(args: &SweepArgs, points: &Points) -> Result<(), Failure> {
-    let scenario = scenario_of(points, args.common.seed, &args.common.set)?;
-    let mut replay = words(&["narrows", "sweep"], points);
+fn all(args: &SweepArgs, file: &FileArgs) -> Result<(), Failure> {
+    let scenario = scenario_of(file, &args.vary, &args.common)?;
+    let mut replay = words(file, &args.vary);
     if let Some(shard) = args.shard {
         replay.extend(["--shard".to_owned(), shard.to_string()]);
     }
@@ -72,7 +70,7 @@ fn all(args: &SweepArgs, points: &Points) -> Result<(), Failure> {
     let (watch, notes) = (Terminal { quiet: args.common.quiet || args.common.json }, super::run::notes());
     let simulator = Simulator { checked: args.common.checked };
     let study = Study {
-        schemes: &points.schemes,
+        schemes: &file.schemes,
         shard: args.shard,
         out,
         is_choice: true,
@@ -81,11 +79,11 @@ fn all(args: &SweepArgs, points: &Points) -> Result<(), Failure> {
     if args.list {
         return print(&study.names()?.join("\n"));
     }
-    shown(&study.run()?, &args.common)
+    super::run::shown(&study.run()?, &args.common)
 }
 
 fn merge(args: &MergeArgs) -> Result<(), Failure> {
-    let scenario = scenario_of(&args.points, args.common.seed, &args.common.set)?;
+    let scenario = scenario_of(&args.file, &args.vary, &args.common)?;
     if args.common.anew {
         return Err(Failure::Input("error: a merge runs nothing, so --anew is not for it".into()));
     }
@@ -96,18 +94,18 @@ fn merge(args: &MergeArgs) -> Result<(), Failure> {
             other.display()
         )));
     }
-    let replay = words(&["narrows", "sweep"], &args.points);
+    let replay = words(&args.file, &args.vary);
     let (watch, notes) = (Terminal { quiet: args.common.quiet || args.common.json }, super::run::notes());
     let simulator = Simulator::default();
     let study = Study {
-        schemes: &args.points.schemes,
+        schemes: &args.file.schemes,
         from: &args.from,
         runs_missing: false,
         is_choice: true,
         ..super::run::of(&scenario, &simulator, &watch, &notes, &args.common, replay)
     };
     match study.run() {
-        Ok(finished) => shown(&finished, &args.common),
+        Ok(finished) => super::run::shown(&finished, &args.common),
         Err(error @ study::Error::Missing { .. }) => Err(Failure::Run(anyhow::anyhow!(
             "{error}\nhelp: what was found is kept. Merge more shards, with the options that they were given; or run what is \
              missing: {}",
@@ -115,12 +113,6 @@ fn merge(args: &MergeArgs) -> Result<(), Failure> {
         ))),
         Err(error) => Err(error.into()),
     }
-}
-
-/// Shows what came of a study.
-fn shown(finished: &Finished, common: &Common) -> Result<(), Failure> {
-    super::run::show(finished, common)?;
-    crate::exit::sound(finished.runs.iter().map(|run| &run.summary))
 }
 
 /// What the ledger of a directory says.

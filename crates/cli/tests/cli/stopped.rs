@@ -14,23 +14,45 @@ const ENDLESS: &str = "\"4KiB\", \"9TiB\"";
 /// Where the first run lies before the set is whole.
 const FIRST: &str = "out/.next/runs/dctcp,size=4KiB";
 
-fn start(scratch: &Scratch, line: &str) -> Child {
+/// A program that may never end by itself. A test that fails does not leave it behind.
+struct Running(Option<Child>);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if let Some(mut child) = self.0.take() {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+impl Running {
+    fn child(&mut self) -> &mut Child {
+        self.0.as_mut().unwrap()
+    }
+
+    fn id(&self) -> u32 {
+        self.0.as_ref().unwrap().id()
+    }
+}
+
+fn start(scratch: &Scratch, line: &str) -> Running {
     let mut command = scratch.command(line.split(' '));
-    command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+    Running(Some(command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()))
 }
 
 /// Waits until the first run is whole.
-fn first_is_finished(scratch: &Scratch, child: &mut Child) {
+fn first_is_finished(scratch: &Scratch, child: &mut Running) {
     let manifest = scratch.path(FIRST).join("manifest.json");
-    wait_for(child, || manifest.exists());
+    wait_for(child.child(), || manifest.exists());
 }
 
-fn signal(child: &Child, signal: Signal) {
+fn signal(child: &Running, signal: Signal) {
     kill(Pid::from_raw(child.id().try_into().unwrap()), signal).unwrap();
 }
 
-fn end(child: Child, line: &str) -> Ran {
-    Ran::new(line, &child.wait_with_output().unwrap())
+fn end(mut child: Running, line: &str) -> Ran {
+    Ran::new(line, &child.0.take().unwrap().wait_with_output().unwrap())
 }
 
 fn partials(scratch: &Scratch) -> Vec<String> {
@@ -89,7 +111,7 @@ fn an_interrupted_reproduction_goes_on() {
 
 /// Whether the program catches SIGINT by now.
 #[cfg(target_os = "linux")]
-fn listens(child: &Child) -> bool {
+fn listens(child: &Running) -> bool {
     let status = fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap();
     let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).unwrap();
     u64::from_str_radix(caught.trim(), 16).unwrap() >> (Signal::SIGINT as i32 - 1) & 1 == 1
@@ -124,7 +146,7 @@ fn a_killed_grid_leaves_finished_runs_and_goes_on() {
         first_is_finished(&scratch, &mut child);
         let holder = child.id();
         signal(&child, Signal::SIGKILL);
-        assert_eq!(code(child.wait().unwrap()), 128 + Signal::SIGKILL as i32);
+        assert_eq!(code(child.child().wait().unwrap()), 128 + Signal::SIGKILL as i32);
         scratch.narrows(&format!("compare {FIRST} {FIRST}")).ok();
         scratch.narrows("report out").ok().says(&["is unfinished: 1 of 2 runs"]);
         // What a writer leaves that is killed while it writes.
@@ -150,7 +172,7 @@ fn a_directory_has_one_writer() {
     scratch.write("papers/tiny/fig1.toml", &format!("{}[scale.quick]\n", grid_of(ENDLESS)));
     for line in ["run endless.toml --out out --threads 1", "reproduce tiny --threads 1 --out out"] {
         let mut child = start(&scratch, line);
-        wait_for(&mut child, || scratch.path("out/.narrows.lock").metadata().is_ok_and(|lock| lock.len() > 0));
+        wait_for(child.child(), || scratch.path("out/.narrows.lock").metadata().is_ok_and(|lock| lock.len() > 0));
         // The ledger's journal comes and goes.
         let lasts = |name: &String| !name.contains(".partial") && !name.ends_with("-journal");
         let before: Vec<String> = scratch.files("out").into_iter().filter(lasts).collect();
@@ -160,7 +182,7 @@ fn a_directory_has_one_writer() {
         assert!(told.err.starts_with("error: `"), "{told}");
         assert!(before.iter().all(|name| scratch.files("out").contains(name)));
         signal(&child, Signal::SIGKILL);
-        child.wait().unwrap();
+        child.child().wait().unwrap();
         fs::remove_dir_all(scratch.path("out")).unwrap();
     }
 }

@@ -3,12 +3,12 @@
 use serde_json::Value;
 
 use crate::frame::{Column, Frame};
-use crate::input::PointValue;
 
 use super::RunResults;
 
 /// Parts of a summary that are no numbers of the run: they name it, are lists, or differ between repetitions.
-const LEFT_OUT: [&str; 9] = ["schema", "scenario", "run", "label", "host", "seed", "engine", "warnings", "notes"];
+const LEFT_OUT: [&str; 10] =
+    ["schema", "scenario", "run", "label", "point", "host", "seed", "engine", "warnings", "notes"];
 
 /// The table. Numbers are called as in `summary.json`, with dots: `flows.inter.fct_ns.p99`. A run that lacks one has none.
 pub(crate) fn summaries(runs: &[RunResults]) -> Frame {
@@ -17,42 +17,15 @@ pub(crate) fn summaries(runs: &[RunResults]) -> Frame {
         vec![("run".to_owned(), text(|run| &run.manifest.run)), ("label".to_owned(), text(|run| &run.manifest.label))];
     let first = runs.first().map(|run| run.manifest.columns.as_slice()).unwrap_or_default();
     for (place, named) in first.iter().enumerate() {
-        let value = |run: &RunResults| run.manifest.columns.get(place).map(|column| column.value.clone());
-        let column = match &named.value {
-            PointValue::Text(_) => {
-                let texts: Vec<String> = runs
-                    .iter()
-                    .map(|run| match value(run) {
-                        Some(PointValue::Text(text)) => text,
-                        _ => String::new(),
-                    })
-                    .collect();
-                Column::Text(texts.iter().map(String::as_str).collect())
-            }
-            PointValue::Whole(_) => Column::OptInt(
-                runs.iter()
-                    .map(|run| match value(run) {
-                        Some(PointValue::Whole(number)) => number,
-                        _ => None,
-                    })
-                    .collect(),
-            ),
-            PointValue::Real(_) => Column::OptReal(
-                runs.iter()
-                    .map(|run| match value(run) {
-                        Some(PointValue::Real(number)) => number,
-                        _ => None,
-                    })
-                    .collect(),
-            ),
-        };
+        let values = runs.iter().map(|run| run.manifest.columns.get(place).map(|column| &column.value));
+        let column = Column::of_points(&named.value, values);
         columns.push((named.name.clone(), column));
     }
     let mut numbers: Vec<(String, Vec<Option<f64>>)> = Vec::new();
     for (row, run) in runs.iter().enumerate() {
         let summary = serde_json::to_value(&run.summary).unwrap_or_default();
         for (key, value) in summary.as_object().into_iter().flatten() {
-            if !LEFT_OUT.contains(&key.as_str()) && key != "point" {
+            if !LEFT_OUT.contains(&key.as_str()) {
                 add(&mut numbers, key, value, row, runs.len());
             }
         }
@@ -86,7 +59,7 @@ fn add(numbers: &mut Vec<(String, Vec<Option<f64>>)>, name: &str, value: &Value,
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::input::PointColumn;
+    use crate::input::{PointColumn, PointValue};
     use crate::testbed;
 
     #[test]

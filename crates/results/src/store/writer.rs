@@ -129,8 +129,9 @@ impl Writer {
     }
 
     /// The plan's run of this number, if an earlier command finished it: in the set in the making or, with `whole`, in
-    /// the set that it will replace, or in one of the other directories of results in `from`, whole or not. The run gets `resolved`, the scenario's settings of now, because its prose may
-    /// have changed, and its tables `columns`, because the grid may have other keys.
+    /// the set that it will replace, or in one of the other directories of results in `from`, whole or not. The run gets
+    /// `resolved`, the scenario's settings of now, because its prose may have changed, and its tables `columns`, because the
+    /// grid may have other keys.
     ///
     /// # Errors
     /// When the run cannot be made part of the new set.
@@ -146,7 +147,7 @@ impl Writer {
         let folder = entry.folder();
         let here = self.next().join(&folder);
         let old = [self.out.join(&folder), self.out.clone()];
-        let others = from.iter().flat_map(|other| [other.join(&folder), other.clone(), other.join(NEXT).join(&folder)]);
+        let others = from.iter().flat_map(|other| places_in(other, &folder));
         let mut damage = None;
         for place in std::iter::once(here.clone()).chain(old.into_iter().chain(others).filter(|_| whole)) {
             let found = match manifest_of(&place) {
@@ -189,11 +190,10 @@ impl Writer {
     pub fn differing_in(&self, number: usize, from: &[PathBuf]) -> Vec<PathBuf> {
         let entry = &self.plan.runs[number];
         let folder = entry.folder();
-        let places = |other: &PathBuf| [other.join(&folder), other.clone(), other.join(NEXT).join(&folder)];
         let is_other = |place: &PathBuf| {
             manifest_of(place).is_ok_and(|manifest| manifest.run == entry.run && manifest.key != entry.key)
         };
-        from.iter().filter(|other| places(other).iter().any(is_other)).cloned().collect()
+        from.iter().filter(|other| places_in(other, &folder).iter().any(is_other)).cloned().collect()
     }
 
     /// A run is finished. One of several is on the disk when this returns. A lone run is written by [`Writer::finish`].
@@ -212,7 +212,8 @@ impl Writer {
     /// All runs are finished, and the set takes the old one's place. `summary` is the grid's; a lone run has its own.
     ///
     /// # Errors
-    /// When the set cannot be written, or somebody put files into the directory or edited its report meanwhile. Finished runs are kept then. Either
+    /// When the set cannot be written, or somebody put files into the directory or edited its report meanwhile. Finished runs
+    /// are kept then. Either
     /// the old results are in their place, or the new ones are on their way in and whoever comes next finishes that. When
     /// only the report cannot be written: the new set is in place without it.
     pub fn finish(&self, program: &Program, runs: &[RunResults], summary: &str, html: String) -> Result<(), Error> {
@@ -411,6 +412,11 @@ fn directory(target: &Path) -> Result<PathBuf, Error> {
             Err(Error::io("create", target)(source))
         }
     }
+}
+
+/// Where a run may lie in a directory of results: in its set, as its only run, or in the set in the making.
+fn places_in(directory: &Path, folder: &str) -> [PathBuf; 3] {
+    [directory.join(folder), directory.to_path_buf(), directory.join(NEXT).join(folder)]
 }
 
 /// Hard links to the files of a run except its manifest, or copies where the file system has no hard links.

@@ -36,12 +36,12 @@ pub(crate) fn emulate(args: &EmulateArgs) -> Result<(), Failure> {
         quiet: args.quiet,
         wide: args.wide,
     };
-    let scenario = scenario::load(&args.scenario, &super::run::overrides(&common, args.scale.clone()))?;
+    let scenario = scenario::load(&args.file.scenario, &super::run::overrides(&common, args.file.scale.clone()))?;
     let name = scenario.config.name.as_str();
     let out = args.out.clone().unwrap_or_else(|| PathBuf::from(format!("out/{name}-emulated")));
     let common = Common { out: Some(out.clone()), ..common };
     let emulation = Emulation { args, out, unnamed: Mutex::default() };
-    let ran = super::run::all_of(&scenario, &emulation, &args.schemes, &common, replay(args));
+    let ran = super::run::all_of(&scenario, &emulation, &args.file.schemes, &common, replay(args));
     let unnamed = emulation.unnamed.into_inner().unwrap_or_else(PoisonError::into_inner);
     ended(ran, &unnamed)
 }
@@ -61,10 +61,9 @@ fn ended(ran: Result<(), Failure>, unnamed: &[String]) -> Result<(), Failure> {
 
 /// The command line that does this again.
 fn replay(args: &EmulateArgs) -> Vec<String> {
-    let mut words = vec!["narrows".to_owned(), "emulate".to_owned(), args.scenario.display().to_string()];
+    let mut words = vec!["narrows".to_owned(), "emulate".to_owned()];
+    words.extend(args.file.words());
     let mut say = |option: &str, value: String| words.extend([option.to_owned(), value]);
-    args.scale.iter().for_each(|scale| say("--scale", scale.clone()));
-    args.schemes.iter().for_each(|scheme| say("--scheme", scheme.clone()));
     args.burst.iter().for_each(|burst| say("--burst", burst.clone()));
     args.on.iter().for_each(|host| say("--on", host.clone()));
     args.with.iter().for_each(|(host, command)| say("--with", format!("{host}={command}")));
