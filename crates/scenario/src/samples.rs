@@ -39,7 +39,7 @@ pub(crate) fn draw(sample: &Sample) -> Result<Vec<Vec<Node>>, Fault> {
             key.value(at)
         };
         let drawn: Vec<Node> = keys.iter().enumerate().map(value).collect();
-        if known.insert(drawn.iter().map(Node::written).collect()) {
+        if known.insert(drawn.iter().map(|value| value.to_json().to_string()).collect()) {
             points.push(drawn);
         }
     }
@@ -48,7 +48,9 @@ pub(crate) fn draw(sample: &Sample) -> Result<Vec<Vec<Node>>, Fault> {
 
 /// A number of [0, 1) with 53 random bits.
 fn by_chance(point: u32, place: u32, seed: u32) -> f64 {
-    let bits = mix64(mix64(u64::from(seed) << 32 | u64::from(place)).wrapping_add(point.into()));
+    // The hash of 0 is 0, which no point is to begin with.
+    let stream = mix64((u64::from(seed) << 32 | u64::from(place)).wrapping_add(0x9e37_79b9_7f4a_7c15));
+    let bits = mix64(stream.wrapping_add(point.into()));
     (bits >> 11) as f64 / (1u64 << 53) as f64
 }
 
@@ -175,6 +177,8 @@ mod tests {
     #[test]
     fn points_that_are_alike_are_there_once() {
         assert_eq!(drawn("points = 100\nkeys.a = [1, 2]\nkeys.b = [true, false]").unwrap().len(), 4);
+        // Tables and arrays are alike if what is in them is.
+        assert_eq!(drawn("points = 100\nkeys.a = [{ x = 1 }, { x = 2 }, [1], [2]]").unwrap().len(), 4);
     }
 
     #[test]

@@ -52,7 +52,7 @@ words! {
 }
 
 table! {
-    /// The values of a key of a sample: all from one number to another, both of them included. They are of the kind of the ends (a whole number, one with a point, one with a unit) and have four digits; whole numbers have all.
+    /// The values of a key of a sample: all from one number to another, both of them included. They are of the kind of the ends (a whole number, one with a point, one with a unit) and have four digits, more where the range is narrow; whole numbers have all.
     Range {
         /// The least.
         from: Node;
