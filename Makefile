@@ -12,12 +12,14 @@ NARROWS := $(TARGET)/release/narrows
 CAN_BUILD_BPF := { [ -n "$$NARROWS_BPF_OBJECTS" ] || { command -v clang && \
 	[ -d "$$(rustc --print sysroot)/lib/rustlib/src/rust/library" ]; }; } >/dev/null 2>&1 && \
 	pkg-config --exists libelf zlib 2>/dev/null
+# All but the Python package, which needs Python.
+CRATES := --workspace --exclude narrows-python
 # Looked at where it is used: `toolchain` may have changed it.
 FEATURES = $(shell if $(CAN_BUILD_BPF); then echo --features bpf; fi)
 
 RELEASE = narrows-$(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml)-$(shell uname -m)-linux
 
-.PHONY: demo test check-format toolchain lint unit arm kernels book licences browser bench build dist clean help
+.PHONY: demo test check-format toolchain lint unit python arm kernels book licences browser bench build dist wheel clean help
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -28,20 +30,33 @@ demo: build ## build, run the demo, print its table, say where the report is
 build: ## build the narrows command
 	@$(CARGO) build --release --locked -p narrows $(FEATURES)
 
-test: toolchain check-format lint browser unit arm kernels book licences ## every check
+test: toolchain check-format lint browser unit python arm kernels book licences ## every check
 
 check-format:
 	$(CARGO) fmt --all --check
 
 lint:
-	$(CARGO) clippy --workspace --all-targets --locked $(FEATURES) -- -D warnings
-	$(if $(FEATURES),$(CARGO) clippy --workspace --all-targets --locked -- -D warnings)
+	$(CARGO) clippy $(CRATES) --all-targets --locked $(FEATURES) -- -D warnings
+	$(if $(FEATURES),$(CARGO) clippy $(CRATES) --all-targets --locked -- -D warnings)
 	$(CARGO) clippy -p narrows-codes --no-default-features --locked -- -D warnings
 
 unit:
-	NARROWS_ALL_CASES=1 $(CARGO) test --workspace --locked --no-fail-fast $(FEATURES)
+	NARROWS_ALL_CASES=1 $(CARGO) test $(CRATES) --locked --no-fail-fast $(FEATURES)
 	$(CARGO) test --release --locked -p narrows-sim --test analytic_marks -- --ignored
-	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --locked --quiet $(FEATURES)
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc $(CRATES) --no-deps --locked --quiet $(FEATURES)
+
+# Python with what the tests need, apart from the system's.
+VENV := $(TOOLS)/python
+HAS_PYTHON := python3 -c 'import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 10))' 2>/dev/null
+
+python: ## check the Python package, as it is built for tests: without the transport
+	@if $(HAS_PYTHON); then set -e; [ -x $(VENV)/bin/pip ] || python3 -m venv $(VENV); \
+	  $(VENV)/bin/pip install -q --disable-pip-version-check -r python/tests/requirements.txt; \
+	  export VIRTUAL_ENV=$(VENV) PATH=$(VENV)/bin:$$PATH; \
+	  ruff format --check -q && ruff check -q && \
+	  PYO3_PYTHON=$(VENV)/bin/python3 $(CARGO) clippy -p narrows-python --no-default-features --locked -- -D warnings && \
+	  maturin develop -q --no-default-features && mypy && pytest -q; \
+	else echo "skipped: the Python package needs python3 3.10 or later, with venv"; fi
 
 ARM = aarch64-unknown-linux-musl
 CAN_RUN_ARM := { command -v qemu-aarch64 && rustc --print target-libdir --target $(ARM) | xargs test -d; } >/dev/null 2>&1
@@ -97,6 +112,13 @@ dist: build ## a tarball of the command and the laws' BPF objects
 	@cp LICENSE-APACHE LICENSE-MIT README.md CHANGELOG.md $(TARGET)/dist/$(RELEASE)
 	@tar -C $(TARGET)/dist --sort=name --owner=0 --group=0 --numeric-owner -czf $(TARGET)/dist/$(RELEASE).tar.gz $(RELEASE)
 	@echo $(TARGET)/dist/$(RELEASE).tar.gz
+
+wheel: ## a wheel of the Python package, with the command in it
+	@$(HAS_PYTHON) || { echo "error: a wheel needs python3 3.10 or later, with venv"; exit 1; }
+	@[ -x $(VENV)/bin/pip ] || python3 -m venv $(VENV)
+	@$(VENV)/bin/pip install -q --disable-pip-version-check 'maturin>=1.9,<2'
+	@$(VENV)/bin/maturin build -q --release --out $(TARGET)/dist
+	@ls $(TARGET)/dist/narrows-*.whl
 
 bench: build ## measure the engine
 	@$(NARROWS) bench engine

@@ -1,5 +1,6 @@
 //! The command line, defined once: the parser, the help, the completions and the man pages come from here.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
@@ -22,6 +23,20 @@ pub(crate) enum Command {
     /// Run a scenario file at many points: its grid, list and sample, keys and seeds that the command line varies; in shards if
     /// need be. A second call does what is missing.
     Sweep(Box<SweepArgs>),
+    /// Draw metrics of results over a key of their points, with error bars, as PDF, SVG or PNG. Needs the Python package.
+    #[command(disable_help_flag = true)]
+    Plot {
+        /// What `narrows plot --help` lists.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGS")]
+        words: Vec<OsString>,
+    },
+    /// Find the values of a scenario's keys at which metrics are least, by Optuna, over several seeds. Needs the Python package.
+    #[command(disable_help_flag = true)]
+    Tune {
+        /// What `narrows tune --help` lists.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGS")]
+        words: Vec<OsString>,
+    },
     /// Run a scenario with real packets: its flows as real TCP, or a program, through the scenario's network.
     Emulate(EmulateArgs),
     /// Build a scenario without running it: sizes, round trips, loads, warnings.
@@ -182,6 +197,9 @@ pub(crate) struct SweepArgs {
     /// Print the names of the runs, and run nothing.
     #[arg(long)]
     pub(crate) list: bool,
+    /// Give the runs to a Ray cluster: ray://HOST:PORT, or `local` for one that is begun here. Needs the Python package.
+    #[arg(long, value_name = "ADDRESS", conflicts_with_all = ["shard", "list", "anew", "json", "threads"])]
+    pub(crate) ray: Option<String>,
     #[command(flatten)]
     pub(crate) common: Common,
 }

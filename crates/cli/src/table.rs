@@ -5,7 +5,6 @@ use std::io::IsTerminal;
 
 use comfy_table::{Cell, CellAlignment, ColumnConstraint, ContentArrangement, Table, Width, presets};
 use results::RunResults;
-use results::causes::{Said, causes};
 use results::summary;
 use study::count;
 
@@ -306,20 +305,6 @@ pub(crate) fn emulators(runs: &[RunResults]) -> String {
 fn name(run: &RunResults) -> String {
     let point = run.manifest.run.split_once(',').map_or("", |(_, point)| point);
     if point.is_empty() { run.manifest.label.clone() } else { format!("{}, {point}", run.manifest.label) }
-}
-
-/// Warnings of all runs, then notes, by cause.
-pub(crate) fn warnings(runs: &[RunResults]) -> Vec<String> {
-    let of = |word: &str, texts: fn(&summary::Summary) -> &Vec<String>| {
-        let said = runs.iter().map(|run| Said {
-            run: &run.manifest.run,
-            point: &run.manifest.point.0,
-            texts: texts(&run.summary),
-        });
-        let lines = causes(&said.collect::<Vec<_>>()).into_iter();
-        lines.map(|cause| format!("{word}: {cause}")).collect::<Vec<_>>()
-    };
-    [of("warning", |it| &it.warnings), of("note", |it| &it.notes)].concat()
 }
 
 /// Nanoseconds in a unit that leaves three or four digits.

@@ -16,6 +16,11 @@ pub struct Mean {
 }
 
 impl Mean {
+    /// Of plain numbers; none of no number.
+    pub fn of_numbers(values: &[f64]) -> Option<Self> {
+        Self::of(&values.iter().map(|&value| Some(Value::number(value))).collect::<Vec<_>>())
+    }
+
     pub(crate) fn of(values: &[Option<Value>]) -> Option<Self> {
         let known: Vec<Value> = values.iter().flatten().copied().collect();
         let dimension: Dimension = known.first()?.dimension;

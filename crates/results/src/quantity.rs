@@ -131,6 +131,20 @@ impl Value {
     }
 }
 
+impl Value {
+    /// In the unit that columns of tables have, and how its name ends there: nanoseconds (`ns`), `bytes`, `bps`; nothing for a
+    /// plain number, and what the value measures for everything else.
+    pub fn as_in_tables(&self) -> (f64, String) {
+        match self.dimension {
+            Dimension::NUMBER => (self.amount, String::new()),
+            Dimension::TIME => (self.amount, "ns".into()),
+            Dimension::DATA => (self.amount / 8.0, "bytes".into()),
+            Dimension::RATE => (self.amount * 1e9, "bps".into()),
+            Dimension { bits, ns } => (self.amount, format!("bit^{bits} ns^{ns}")),
+        }
+    }
+}
+
 /// Prints in the largest unit that leaves a whole part, with four digits.
 impl Value {
     /// The largest unit that is not over the amount, with how many of the value's own units it is; none for plain numbers and

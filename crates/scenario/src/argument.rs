@@ -7,6 +7,7 @@ use crate::config::Setting;
 use crate::decode::{At, Field};
 use crate::error::{Error, Fault, Origin, Sources};
 use crate::overrides::shifted;
+use crate::quantity::Ends;
 use crate::tree::parse_argument;
 
 /// A law's parameter from `NAME=VALUE`, as in a scheme's `params`.
@@ -60,6 +61,26 @@ pub fn span(option: &str, text: &str) -> Result<Span, Error> {
     read(option, text, |source| Span::decode(&parse_argument(text, source)?))
 }
 
+/// A range such as `100KB..2MB`, both ends of one kind.
+///
+/// # Errors
+/// When it is none.
+pub fn range(option: &str, text: &str) -> Result<Ends, Error> {
+    read(option, text, |source| {
+        let none = || {
+            Fault::new(Origin::new(source, 0..text.len()), format!("`{text}` is no range"))
+                .label("expected LOW..HIGH, as in 100KB..2MB or 0.1..0.5")
+        };
+        let (low, high) = text.split_once("..").ok_or_else(none)?;
+        let end = |text: &str, by: usize| {
+            let by = by + text.len() - text.trim_start().len();
+            let node = parse_argument(text.trim(), source).map_err(|fault| fault.shifted(by))?;
+            Ok::<_, Fault>(shifted(node, by))
+        };
+        Ends::new(&end(low, 0)?, &end(high, low.len() + 2)?)
+    })
+}
+
 fn read<T>(option: &str, text: &str, decode: impl FnOnce(u32) -> Result<T, Fault>) -> Result<T, Error> {
     let mut sources = Sources::default();
     let source = sources.add(option, text);
@@ -79,6 +100,25 @@ mod tests {
         assert_eq!(read("paced=false"), ("paced".to_owned(), LawValue::Switch(false)));
         assert_eq!(rate("--line-rate", "10Gbps").unwrap(), Rate::from_gbps(10));
         assert_eq!(span("--base-rtt", "20ms").unwrap(), Span::from_ms(20));
+    }
+
+    #[test]
+    fn ranges_write_values_of_their_kind() {
+        let ends = range("--where", "100KB.. 2MB").unwrap();
+        assert!((ends.low() - 1e5).abs() < 0.1 && (ends.high() - 2e6).abs() < 0.1 && !ends.is_whole());
+        assert_eq!(ends.value(401_234.5), "401.2KB");
+        assert_eq!(ends.value(9e9), "2MB");
+        assert_eq!(range("--where", "1..8").unwrap().value(3.6), 4);
+        assert_eq!(range("--where", "10%..20%").unwrap().value(12.5), "12.5%");
+        for (text, expected) in [
+            ("5", "`5` is no range"),
+            ("2ms..1ms", "\"1ms\" is not above \"2ms\""),
+            ("2ms..1MB", "of another kind"),
+            ("1..x", "--where:1:4"),
+        ] {
+            let error = range("--where", text).unwrap_err().to_string();
+            assert!(error.contains(expected), "{text}: {error}");
+        }
     }
 
     #[test]

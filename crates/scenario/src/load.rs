@@ -56,11 +56,18 @@ pub struct AppliedScale {
 pub fn load(path: impl AsRef<FilePath>, overrides: &Overrides) -> Result<Scenario, Error> {
     let path = path.as_ref();
     let shown = path.display().to_string();
-    let text = files::text(path, SCENARIO).map_err(|error| {
+    parse(&text_of(path)?, &shown, overrides)
+}
+
+/// The text of a scenario file.
+///
+/// # Errors
+/// When it cannot be read, or is no text.
+pub fn text_of(path: &FilePath) -> Result<String, Error> {
+    files::text(path, SCENARIO).map_err(|error| {
         let help = near_file(path).map_or(String::new(), |near| format!("\nhelp: did you mean `{near}`?"));
         Error::Unreadable(format!("{error}{help}"))
-    })?;
-    parse(&text, &shown, overrides)
+    })
 }
 
 /// A file that is there, beside one that is not and with a name like it: first of all the same name with its ending.
@@ -92,6 +99,17 @@ pub fn parse(text: &str, origin: &str, overrides: &Overrides) -> Result<Scenario
         Ok((config, scale, points)) => Ok(Scenario { config, scale, points, inputs: Inputs::new(origin, sources) }),
         Err(fault) => Err(sources.explain(fault)),
     }
+}
+
+/// A scenario file as it is written, without defaults: its keys and values as JSON. Only its syntax is looked at. `origin` is
+/// the file that errors name.
+///
+/// # Errors
+/// When the text is not TOML.
+pub fn as_written(text: &str, origin: &str) -> Result<serde_json::Value, Error> {
+    let mut sources = Sources::default();
+    let source = sources.add_file(origin, text, SCENARIO_FILE);
+    parse_tree(text, source).map(|root| root.to_json()).map_err(|fault| sources.explain(fault))
 }
 
 type Read = (Arc<Config>, Option<AppliedScale>, Vec<Point>);

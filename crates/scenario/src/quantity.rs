@@ -529,6 +529,61 @@ pub fn amount(text: &str) -> Option<(f64, &'static str)> {
     })
 }
 
+/// The ends of a range of numbers of one kind, both of which belong to it.
+#[derive(Clone, Debug)]
+pub struct Ends {
+    from: Number,
+    to: Number,
+}
+
+/// The least number but 0 that a range may begin with: numbers have 18 digits after the point at most.
+const LEAST: f64 = 1e-12;
+
+impl Ends {
+    pub(crate) fn new(from: &Node, to: &Node) -> Result<Self, Fault> {
+        let [low, high] = [from, to].map(Number::of);
+        let (low, high) = (low?, high?);
+        if !low.is_like(&high) {
+            return Err(Fault::new(to.origin, format!("{} is of another kind than {}", to.written(), from.written()))
+                .label("expected two numbers of one kind"));
+        }
+        let (low, high) = low.with(high);
+        if low.value() >= high.value() {
+            return Err(Fault::new(to.origin, format!("{} is not above {}", to.written(), from.written()))
+                .label(format!("expected more than {}", from.written())));
+        }
+        if (f64::MIN_POSITIVE..LEAST).contains(&high.value()) || (f64::MIN_POSITIVE..LEAST).contains(&low.value()) {
+            return Err(Fault::new(from.origin, "a number too small to be drawn").label("expected 0, or 1e-12 or more"));
+        }
+        Ok(Self { from: low, to: high })
+    }
+
+    /// The lower end in its base unit (ps, bytes, bits a second, ppb); of per cent, the number before the sign.
+    pub fn low(&self) -> f64 {
+        self.from.value()
+    }
+
+    /// The upper end, likewise.
+    pub fn high(&self) -> f64 {
+        self.to.value()
+    }
+
+    /// Whether only whole numbers lie between them.
+    pub fn is_whole(&self) -> bool {
+        self.from.is_whole()
+    }
+
+    /// The value of a file nearest to a number in the base unit, of four digits and within the range.
+    pub(crate) fn written(&self, value: f64) -> Value {
+        self.from.like(value, &self.to)
+    }
+
+    /// The same as JSON.
+    pub fn value(&self, value: f64) -> Json {
+        self.written(value).to_json()
+    }
+}
+
 impl Number {
     /// Reads a number that is not negative.
     pub(crate) fn of(node: &Node) -> Result<Self, Fault> {

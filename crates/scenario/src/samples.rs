@@ -6,18 +6,15 @@ use units::mix64;
 
 use crate::config::{DrawWord, Range, Sample, SampleValues, SpreadWord};
 use crate::error::{Fault, Origin};
-use crate::quantity::Number;
+use crate::quantity::Ends;
 use crate::tree::Node;
 
 /// The most keys: the sequence has no more dimensions.
 const MOST_KEYS: usize = sobol_burley::NUM_DIMENSIONS as usize;
 
-/// The least number but 0 that a range may begin with: numbers have 18 digits after the point at most.
-const LEAST: f64 = 1e-12;
-
 /// A key's values: where a number from 0 to 1 lies among them.
 enum Between {
-    Range { from: Number, to: Number, spread: SpreadWord },
+    Range { ends: Ends, spread: SpreadWord },
     Choice(Vec<Node>),
 }
 
@@ -62,38 +59,25 @@ fn between(values: &SampleValues, origin: Origin) -> Result<Between, Fault> {
         SampleValues::Choice(values) => return Ok(Between::Choice(values.clone())),
         SampleValues::Range(range) => range,
     };
-    let [low, high] = [from, to].map(Number::of);
-    let (low, high) = (low?, high?);
-    if !low.is_like(&high) {
-        return Err(Fault::new(to.origin, format!("{} is of another kind than {}", to.written(), from.written()))
-            .label("expected two numbers of one kind"));
-    }
-    let (low, high) = low.with(high);
-    if low.value() >= high.value() {
-        return Err(Fault::new(to.origin, format!("{} is not above {}", to.written(), from.written()))
-            .label("expected more than `from`"));
-    }
-    if (f64::MIN_POSITIVE..LEAST).contains(&high.value()) || (f64::MIN_POSITIVE..LEAST).contains(&low.value()) {
-        return Err(Fault::new(from.origin, "a number too small to be drawn").label("expected 0, or 1e-12 or more"));
-    }
-    if *spread == SpreadWord::Log && low.value() <= 0.0 {
+    let ends = Ends::new(from, to)?;
+    if *spread == SpreadWord::Log && ends.low() <= 0.0 {
         return Err(Fault::new(from.origin, "a logarithm has no 0")
             .label("expected more than 0")
             .help("or `spread = \"linear\"`"));
     }
-    Ok(Between::Range { from: low, to: high, spread: *spread })
+    Ok(Between::Range { ends, spread: *spread })
 }
 
 impl Between {
     /// The value at a number of [0, 1).
     fn value(&self, at: f64) -> Node {
-        let (from, to, spread) = match self {
+        let (ends, spread) = match self {
             Self::Choice(values) => return values[((at * values.len() as f64) as usize).min(values.len() - 1)].clone(),
-            Self::Range { from, to, spread } => (from, to, spread),
+            Self::Range { ends, spread } => (ends, spread),
         };
-        let (low, high) = (from.value(), to.value());
+        let (low, high) = (ends.low(), ends.high());
         // Of whole numbers, each has the same share.
-        let edge = if from.is_whole() { 0.5 } else { 0.0 };
+        let edge = if ends.is_whole() { 0.5 } else { 0.0 };
         let value = match spread {
             SpreadWord::Linear => (low - edge) + at * (high - low + 2.0 * edge),
             // By a library, and not by the machine's: every machine gives the same bits.
@@ -102,7 +86,7 @@ impl Between {
                 libm::exp(low + at * (high - low))
             }
         };
-        Node::made(from.like(value, to))
+        Node::made(ends.written(value))
     }
 }
 
@@ -110,6 +94,7 @@ impl Between {
 mod tests {
     use super::*;
     use crate::decode::Field;
+    use crate::quantity::Number;
     use crate::tree::{Value, parse};
 
     fn drawn(text: &str) -> Result<Vec<Vec<Node>>, Fault> {

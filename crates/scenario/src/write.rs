@@ -4,6 +4,24 @@ use std::fmt::Write;
 
 use crate::tree::{Entry, Node, Value};
 
+/// The text of the scenario file that a JSON object stands for, as [`crate::as_written`] gives it. Keys whose value is null
+/// are left out.
+pub fn toml_of(root: &serde_json::Value) -> String {
+    to_toml(&from_json(root))
+}
+
+fn from_json(value: &serde_json::Value) -> Value {
+    use serde_json::Value as Json;
+    match value {
+        Json::Null => Value::Absent,
+        Json::Bool(switch) => Value::Boolean(*switch),
+        Json::Number(number) => number.as_i64().map_or_else(|| Value::Float(number.to_string()), Value::Integer),
+        Json::String(text) => Value::string(text.as_str()),
+        Json::Array(items) => Value::Array(items.iter().map(|item| Node::made(from_json(item))).collect()),
+        Json::Object(entries) => Value::table(entries.iter().map(|(key, value)| (key.as_str(), from_json(value)))),
+    }
+}
+
 /// The text of a file.
 pub(crate) fn to_toml(root: &Value) -> String {
     let mut out = String::new();
@@ -108,5 +126,16 @@ mod tests {
         let node = parse(text, 0).unwrap();
         let written = to_toml(&node.value);
         assert_eq!(parse(&written, 0).unwrap(), node, "{written}");
+    }
+
+    #[test]
+    fn json_becomes_the_same_file() {
+        let text = "name = \"x\"\nseed = 3\nb = [0.5, \"20%\", true]\n\n[topology]\nkind = \"dumbbell\"\n";
+        let json = crate::as_written(text, "x.toml").unwrap();
+        assert_eq!(toml_of(&json), text);
+        let with_null = serde_json::json!({ "seed": null, "name": "y" });
+        assert_eq!(toml_of(&with_null), "name = \"y\"\n");
+        let error = crate::as_written("name = \n", "x.toml").unwrap_err();
+        assert!(error.to_string().contains("x.toml:1:8"), "{error}");
     }
 }

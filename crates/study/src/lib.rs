@@ -31,4 +31,4 @@ pub use notes::{NoNotes, Notes, Planned};
 pub use program::program;
 pub use study::{Finished, Shard, Study};
 pub use watch::{Board, Line, Silent, Watch};
-pub use words::{count, first_of};
+pub use words::{count, first_of, warnings};

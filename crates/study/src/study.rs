@@ -38,6 +38,8 @@ pub struct Study<'a> {
     pub schemes: &'a [String],
     /// Only this part of the runs.
     pub shard: Option<Shard>,
+    /// Only the runs of these names; empty for all.
+    pub only: &'a [String],
     /// Other directories of results, whole or not, whose runs are taken where they are the same.
     pub from: &'a [PathBuf],
     /// Whether runs that are not there are done. If not, and some are missing, the set stays unfinished.
@@ -203,10 +205,17 @@ impl Study<'_> {
         known_schemes(self.scenario, self.schemes)?;
         let all = self.scenario.runs();
         let columns = columns(&all);
-        let wanted = |run: &Run| self.schemes.is_empty() || self.schemes.contains(&run.scheme);
+        let wanted = |run: &Run| {
+            (self.schemes.is_empty() || self.schemes.contains(&run.scheme))
+                && (self.only.is_empty() || self.only.contains(&run.id))
+        };
         let runs: Vec<(Run, Vec<PointColumn>)> = all.into_iter().zip(columns).filter(|(run, _)| wanted(run)).collect();
         // Two runs of one name would have one folder.
         let mut known = BTreeSet::new();
+        let has = |name: &&String| runs.iter().any(|(run, _)| run.id == **name);
+        if let Some(name) = self.only.iter().find(|name| !has(name)) {
+            return Err(Error::asked(format!("the scenario has no run `{name}`"), ""));
+        }
         match runs.iter().find(|(run, _)| !known.insert(&run.id)) {
             None => Ok(self.sharded(runs)?.into_iter().unzip()),
             Some((twice, _)) => Err(Error::asked(

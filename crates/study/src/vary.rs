@@ -6,6 +6,44 @@ use scenario::{Overrides, Scenario};
 
 use crate::error::Error;
 
+/// What is varied beside the file.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Vary {
+    /// Keys, and the values that each takes in turn: as [`over`] reads them.
+    pub over: Vec<(String, String)>,
+    /// How many seeds each point is run over; none for the scenario's own.
+    pub seeds: Option<u64>,
+}
+
+impl Vary {
+    /// The scenario that `load` reads, with all that is varied. `name` is what errors call it.
+    ///
+    /// # Errors
+    /// When a key is varied twice or has no value, there are not so many seeds, or the scenario varies them by itself.
+    pub fn scenario<E: From<Error>>(
+        &self,
+        name: &str,
+        mut overrides: Overrides,
+        load: impl Fn(&Overrides) -> Result<Scenario, E>,
+    ) -> Result<Scenario, E> {
+        for (place, (key, values)) in self.over.iter().enumerate() {
+            if self.over[..place].iter().any(|(other, _)| other == key) {
+                let help = "give all of its values at once, with commas between them";
+                return Err(Error::asked(format!("`{key}` is varied twice"), help).into());
+            }
+            over(&mut overrides, key, values)?;
+        }
+        let scenario = load(&overrides)?;
+        let Some(count) = self.seeds else { return Ok(scenario) };
+        if has_seeds(&scenario) {
+            let what = format!("`{name}` varies `seed` by itself, so a number of seeds is not for it");
+            return Err(Error::asked(what, "leave out one of them").into());
+        }
+        seeds(&mut overrides, &scenario, count)?;
+        load(&overrides)
+    }
+}
+
 /// Makes a key of the scenario take several values in turn, instead of those that `[grid]` has for it. The values are those
 /// between commas, or those of an array in TOML.
 ///

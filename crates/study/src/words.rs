@@ -1,4 +1,7 @@
-//! Counts and lists in words.
+//! Counts, lists and warnings in words.
+
+use results::causes::{Said, causes};
+use results::{RunResults, Summary};
 
 /// `1 flow`, `2 flows`.
 pub fn count(n: usize, what: &str) -> String {
@@ -15,4 +18,18 @@ pub fn first_of(list: &[String], separator: &str) -> String {
     const SHOWN: usize = 5;
     let shown = list[..list.len().min(SHOWN)].join(separator);
     if list.len() > SHOWN { format!("{shown}{separator}and {} more", list.len() - SHOWN) } else { shown }
+}
+
+/// Warnings of all runs, then notes, by cause.
+pub fn warnings(runs: &[RunResults]) -> Vec<String> {
+    let of = |word: &str, texts: fn(&Summary) -> &Vec<String>| {
+        let said = runs.iter().map(|run| Said {
+            run: &run.manifest.run,
+            point: &run.manifest.point.0,
+            texts: texts(&run.summary),
+        });
+        let lines = causes(&said.collect::<Vec<_>>()).into_iter();
+        lines.map(|cause| format!("{word}: {cause}")).collect::<Vec<_>>()
+    };
+    [of("warning", |it| &it.warnings), of("note", |it| &it.notes)].concat()
 }

@@ -50,6 +50,7 @@ fn study<'a>(scenario: &'a Scenario, watch: &'a dyn Watch, out: &Path) -> Study<
         notes: &NoNotes,
         schemes: &[],
         shard: None,
+        only: &[],
         from: &[],
         runs_missing: true,
         threads: Some(2),
@@ -133,4 +134,18 @@ fn what_cannot_be_is_said_before_anything_is_written() {
         "the scenario has no scheme `dctpc`; there are cubic, dctcp\nhelp: did you mean `dctcp`?"
     );
     assert!(!scratch.0.exists());
+}
+
+#[test]
+fn runs_are_chosen_by_name() {
+    let (some, wrong) = (Scratch::new("only"), Scratch::new("only-wrong"));
+    let scenario = scenario();
+    let only = ["cubic,seed=2".to_owned(), "dctcp,seed=3".to_owned()];
+    let finished = Study { only: &only, ..study(&scenario, &Silent, &some.0) }.run().unwrap();
+    let names: Vec<&str> = finished.runs.iter().map(|run| run.summary.run.as_str()).collect();
+    assert_eq!(names, only);
+    let only = ["cubic,seed=4".to_owned()];
+    let error = Study { only: &only, ..study(&scenario, &Silent, &wrong.0) }.run().unwrap_err();
+    assert_eq!(error.to_string(), "the scenario has no run `cubic,seed=4`");
+    assert!(!wrong.0.exists());
 }

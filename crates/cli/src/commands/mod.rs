@@ -54,6 +54,7 @@ pub(crate) mod proxy {
         ))
     }
 }
+pub(crate) mod python;
 pub(crate) mod report;
 pub(crate) mod reproduce;
 pub(crate) mod run;

@@ -60,6 +60,7 @@ pub(crate) fn of<'a>(
         notes,
         schemes: &[],
         shard: None,
+        only: &[],
         from: &[],
         runs_missing: true,
         threads: common.threads,
@@ -95,7 +96,7 @@ fn show(finished: &Finished, common: &Common) -> Result<(), Failure> {
         });
     }
     if common.quiet {
-        for warning in table::warnings(&finished.runs) {
+        for warning in study::warnings(&finished.runs) {
             tell(&warning);
         }
         return Ok(());
@@ -106,7 +107,7 @@ fn show(finished: &Finished, common: &Common) -> Result<(), Failure> {
         let _ = writeln!(text, "{} more in the report", study::count(finished.runs.len() - shown.len(), "run"));
     }
     text.push_str(&table::emulators(&finished.runs));
-    for warning in table::warnings(&finished.runs) {
+    for warning in study::warnings(&finished.runs) {
         text.push_str(&warning);
         text.push('\n');
     }

@@ -1,10 +1,12 @@
 //! `narrows sweep`: a scenario at many points, in one go or in shards that are put together.
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use results::store::results_around;
 use scenario::Scenario;
-use study::{Shard, Simulator, Study, vary};
+use study::vary::Vary;
+use study::{Shard, Simulator, Study};
 
 use crate::args::{Common, FileArgs, MergeArgs, StatusArgs, SweepArgs, SweepCommand, VaryArgs};
 use crate::exit::{Failure, print};
@@ -22,25 +24,10 @@ pub(crate) fn sweep(args: &SweepArgs) -> Result<(), Failure> {
 
 /// The scenario with all that the command line varies.
 fn scenario_of(file: &FileArgs, varied: &VaryArgs, common: &Common) -> Result<Scenario, Failure> {
-    let mut overrides = super::run::overrides(common, file.scale.clone());
-    for (place, (key, values)) in varied.over.iter().enumerate() {
-        if varied.over[..place].iter().any(|(other, _)| other == key) {
-            return Err(Failure::Input(format!(
-                "error: --over names `{key}` twice\nhelp: give all of its values at once, with commas between them"
-            )));
-        }
-        vary::over(&mut overrides, key, values)?;
-    }
-    let scenario = scenario::load(&file.scenario, &overrides)?;
-    let Some(seeds) = varied.seeds else { return Ok(scenario) };
-    if vary::has_seeds(&scenario) {
-        return Err(Failure::Input(format!(
-            "error: `{}` varies `seed` by itself, so --seeds is not for it\nhelp: leave out one of them",
-            file.scenario.display()
-        )));
-    }
-    vary::seeds(&mut overrides, &scenario, seeds)?;
-    Ok(scenario::load(&file.scenario, &overrides)?)
+    let vary = Vary { over: varied.over.clone(), seeds: varied.seeds };
+    let overrides = super::run::overrides(common, file.scale.clone());
+    let load = |overrides: &scenario::Overrides| Ok::<_, Failure>(scenario::load(&file.scenario, overrides)?);
+    vary.scenario(&file.scenario.display().to_string(), overrides, load)
 }
 
 /// The words that run the same points.
@@ -60,7 +47,23 @@ fn default_out(scenario: &Scenario, shard: Option<Shard>) -> PathBuf {
     Path::new("out").join(name)
 }
 
+/// The same sweep, by a Ray cluster.
+fn on_ray(args: &SweepArgs, file: &FileArgs, address: &str) -> Result<(), Failure> {
+    let mut words: Vec<OsString> = words(file, &args.vary).into_iter().skip(1).map(OsString::from).collect();
+    let Common { set, seed, out, checked, .. } = &args.common;
+    let mut given: Vec<(&str, OsString)> = vec![("--ray", address.into())];
+    given.extend(set.iter().map(|(key, value)| ("--set", format!("{key}={value}").into())));
+    given.extend(seed.map(|seed| ("--seed", seed.to_string().into())));
+    given.extend(out.iter().map(|out| ("--out", out.into())));
+    words.extend(given.into_iter().flat_map(|(option, value)| [option.into(), value]));
+    words.extend(checked.then(|| "--checked".into()));
+    super::python::run(&words)
+}
+
 fn all(args: &SweepArgs, file: &FileArgs) -> Result<(), Failure> {
+    if let Some(address) = &args.ray {
+        return on_ray(args, file, address);
+    }
     let scenario = scenario_of(file, &args.vary, &args.common)?;
     let mut replay = words(file, &args.vary);
     if let Some(shard) = args.shard {

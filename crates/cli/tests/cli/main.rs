@@ -27,6 +27,7 @@ mod output;
 mod perf;
 #[cfg(target_os = "linux")]
 mod proxy;
+mod python;
 mod reproduce;
 #[cfg(target_os = "linux")]
 mod services;

@@ -62,7 +62,10 @@ impl Sources {
                     let relative = path.strip_prefix(&source).unwrap().with_extension("");
                     let mut module: Module = relative.iter().map(|part| part.to_str().unwrap().to_owned()).collect();
                     module.pop_if(|last| *last == "mod" || module_is_root(last, &relative));
-                    files.insert(module, path);
+                    // A program beside a library uses the library alone.
+                    if relative != Path::new("main") || !source.join("lib.rs").is_file() {
+                        files.insert(module, path);
+                    }
                 }
             }
         }

@@ -30,10 +30,10 @@ fn points_come_from_the_file_and_the_command_line() {
     assert_eq!(runs.len(), 2 * 2 * 2 * 3, "{listed}");
     assert!(runs[0].starts_with("dctcp,size=4KiB,seed=1,buffer=") && runs[0].ends_with('B'), "{listed}");
     assert!(scratch.files("out").is_empty());
-    scratch.narrows("sweep s.toml --over seed=4,5 --seeds 2").fails(2, &["varies `seed` by itself", "--seeds"]);
+    scratch.narrows("sweep s.toml --over seed=4,5 --seeds 2").fails(2, &["varies `seed` by itself"]);
     scratch.narrows("sweep s.toml --over traffic.0.sise=1").fails(2, &["unknown key `sise`", "did you mean `size`?"]);
     scratch.narrows("sweep s.toml --over seed=1,,2").fails(2, &["empty value", "commas between them"]);
-    scratch.narrows("sweep s.toml --over seed=1 --over seed=2").fails(2, &["names `seed` twice"]);
+    scratch.narrows("sweep s.toml --over seed=1 --over seed=2").fails(2, &["`seed` is varied twice"]);
     scratch.narrows("sweep s.toml --over sample.seed=1,2").fails(2, &["`sample` does not change"]);
     let shard = scratch.narrows("sweep s.toml --shard 2/4 --list").ok();
     assert_eq!(shard.out.lines().count(), 2, "{shard}");

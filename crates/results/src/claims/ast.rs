@@ -125,7 +125,7 @@ impl Function {
 /// What was measured in a run.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Metric {
-    /// The run's id, such as `uno` or `uno,load=0.4`.
+    /// The run's id, such as `uno` or `uno,load=0.4`; empty where there is one run alone.
     pub run: String,
     /// What of it.
     pub subject: Subject,
@@ -295,30 +295,31 @@ impl fmt::Display for Metric {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let run = match self.run.split_once(',') {
             Some((name, point)) if !name.is_empty() && normal_point(point).as_deref() == Some(point) => {
-                format!("{}[{point}]", name_text(name))
+                format!("{}[{point}].", name_text(name))
             }
-            _ => name_text(&self.run),
+            _ if self.run.is_empty() => String::new(),
+            _ => format!("{}.", name_text(&self.run)),
         };
         let class = |class: &str| if words::is_part(class) { quoted(class) } else { name_text(class) };
         match &self.subject {
             Subject::Spread { class: of, key, stat } => {
-                write!(f, "{run}.{}.{}.{}", class(of), key.name(), stat.name())
+                write!(f, "{run}{}.{}.{}", class(of), key.name(), stat.name())
             }
-            Subject::Class { class: of, key } => write!(f, "{run}.{}.{}", class(of), key.name()),
-            Subject::Fairness(key) => write!(f, "{run}.fairness.{}", key.name()),
-            Subject::Predicts(key) => write!(f, "{run}.predicts.{}", key.name()),
-            Subject::Credits(key) => write!(f, "{run}.credits.{}", key.name()),
-            Subject::Network(key) => write!(f, "{run}.network.{}", key.name()),
-            Subject::Tier { key, tier } => write!(f, "{run}.network.{}.{}", key.name(), name_text(tier)),
-            Subject::Law(key) => write!(f, "{run}.law.{}", key.name()),
+            Subject::Class { class: of, key } => write!(f, "{run}{}.{}", class(of), key.name()),
+            Subject::Fairness(key) => write!(f, "{run}fairness.{}", key.name()),
+            Subject::Predicts(key) => write!(f, "{run}predicts.{}", key.name()),
+            Subject::Credits(key) => write!(f, "{run}credits.{}", key.name()),
+            Subject::Network(key) => write!(f, "{run}network.{}", key.name()),
+            Subject::Tier { key, tier } => write!(f, "{run}network.{}.{}", key.name(), name_text(tier)),
+            Subject::Law(key) => write!(f, "{run}law.{}", key.name()),
             Subject::Samples { of, chosen, window, stat } => {
-                write!(f, "{run}.{}({}", of.name(), quoted(chosen))?;
+                write!(f, "{run}{}({}", of.name(), quoted(chosen))?;
                 if let Some(window) = window {
                     write!(f, ", {window}")?;
                 }
                 write!(f, ").{}", stat.name())
             }
-            Subject::Flows { window, key } => write!(f, "{run}.flows({window}).{}", key.name()),
+            Subject::Flows { window, key } => write!(f, "{run}flows({window}).{}", key.name()),
         }
     }
 }

@@ -50,6 +50,11 @@ impl<'a> Runs<'a> {
         Self([(name, (&run.summary, Some((&run.ports, &run.switches, &run.rates))))].into())
     }
 
+    /// One run's summary, for expressions that name no run.
+    pub fn alone(summary: &'a Summary) -> Self {
+        Self([("", (summary, None))].into())
+    }
+
     /// The ids.
     pub fn ids(&self) -> impl Iterator<Item = &str> {
         self.0.keys().copied()

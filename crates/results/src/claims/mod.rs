@@ -17,7 +17,7 @@ use thiserror::Error;
 
 pub use ast::{Check, Comparison, Expr, Metric};
 pub use eval::{EvalError, Runs, holds, value};
-pub use parse::{LONGEST, ParseError, check, expression};
+pub use parse::{LONGEST, ParseError, check, check_of_a_run, expression, expression_of_a_run};
 use seeds::{Answer, answer, mean};
 
 use crate::mean::Mean;

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::ast::{Check, Comparison, Expr, Function, Metric, Operator, Order, Subject, Window, is_name, normal_point};
-use super::words::{self, Part, SampleStat, Sampled, SpreadKey, TierKey, TotalKey, Word};
+use super::words::{self, Part, SampleStat, Sampled, SpreadKey, Stat, TierKey, TotalKey, Word};
 use crate::quantity::{Dimension, Unit};
 
 /// The longest text of an expression: every walk over its tree is no deeper than this.
@@ -46,13 +46,7 @@ impl fmt::Display for ParseError {
 /// # Errors
 /// When it is none, with the column.
 pub fn check(text: &str) -> Result<Check, ParseError> {
-    let mut parser = Parser::new(text)?;
-    let mut all = vec![parser.comparison()?];
-    while parser.word("and") {
-        all.push(parser.comparison()?);
-    }
-    parser.end("`and`, an operator or the end")?;
-    Ok(Check { all })
+    Parser::new(text)?.checks()
 }
 
 /// Reads an expression without a comparison.
@@ -66,17 +60,39 @@ pub fn expression(text: &str) -> Result<Expr, ParseError> {
     Ok(expr)
 }
 
+/// Reads an expression about one run, which it does not name: `inter.slowdown.p99`. Two short forms are accepted:
+/// `p99(inter.slowdown)`, and `slowdown.p99` for `all.slowdown.p99`.
+///
+/// # Errors
+/// When it is none, with the column.
+pub fn expression_of_a_run(text: &str) -> Result<Expr, ParseError> {
+    let mut parser = Parser { names_runs: false, ..Parser::new(text)? };
+    let expr = parser.sum()?;
+    parser.end("an operator or the end")?;
+    Ok(expr)
+}
+
+/// Reads comparisons about one run, as [`expression_of_a_run`] reads their sides.
+///
+/// # Errors
+/// When it is none, with the column.
+pub fn check_of_a_run(text: &str) -> Result<Check, ParseError> {
+    Parser { names_runs: false, ..Parser::new(text)? }.checks()
+}
+
 struct Parser<'a> {
     text: &'a str,
     at: usize,
     depth: u32,
+    /// Whether a metric begins with a run's name.
+    names_runs: bool,
 }
 
 type Parsed<T> = Result<T, ParseError>;
 
 impl<'a> Parser<'a> {
     fn new(text: &'a str) -> Parsed<Self> {
-        let parser = Self { text, at: 0, depth: 0 };
+        let parser = Self { text, at: 0, depth: 0, names_runs: true };
         match text.char_indices().nth(LONGEST) {
             Some((at, _)) => parser.wrong(at..at, format!("an expression has at most {LONGEST} characters")),
             None => Ok(parser),
@@ -135,6 +151,16 @@ impl<'a> Parser<'a> {
 
     fn end(&mut self, what: &str) -> Parsed<()> {
         if self.rest().is_empty() { Ok(()) } else { self.expected(what) }
+    }
+
+    /// Comparisons joined by `and`, and nothing else.
+    fn checks(mut self) -> Parsed<Check> {
+        let mut all = vec![self.comparison()?];
+        while self.word("and") {
+            all.push(self.comparison()?);
+        }
+        self.end("`and`, an operator or the end")?;
+        Ok(Check { all })
     }
 
     fn comparison(&mut self) -> Parsed<Comparison> {
@@ -202,8 +228,17 @@ impl<'a> Parser<'a> {
     }
 
     fn call(&mut self, name: &str) -> Parsed<Expr> {
+        if !self.names_runs {
+            match (named::<Stat>(name), named::<Sampled>(name), named::<Part>(name)) {
+                (Some(stat), ..) if function_named(name).is_none() || self.spread_follows(name) => {
+                    return self.statistic(name, stat).map(Expr::Metric);
+                }
+                (_, Some(_), _) | (_, _, Some(Part::Flows)) => return self.metric().map(Expr::Metric),
+                _ => {}
+            }
+        }
         let start = self.at;
-        let Some(function) = Function::ALL.into_iter().find(|function| function.name() == name) else {
+        let Some(function) = function_named(name) else {
             return self.wrong(start..start + name.len(), "no such function; known are min, max and abs");
         };
         self.at += name.len();
@@ -357,6 +392,9 @@ impl<'a> Parser<'a> {
     }
 
     fn metric(&mut self) -> Parsed<Metric> {
+        if !self.names_runs {
+            return Ok(Metric { run: String::new(), subject: self.subject()? });
+        }
         let (mut run, _) = self.name("a run's name")?;
         if self.sign("[") {
             let start = self.at;
@@ -371,14 +409,49 @@ impl<'a> Parser<'a> {
             run = format!("{run},{point}");
         }
         self.need(".")?;
+        Ok(Metric { run, subject: self.subject()? })
+    }
+
+    /// `STAT(CLASS.fct)`, for `CLASS.fct.STAT`.
+    fn statistic(&mut self, name: &str, stat: Stat) -> Parsed<Metric> {
+        self.at += name.len();
+        self.need("(")?;
+        let (mut class, quoted) = self.name("a class of flows")?;
+        let key = match named::<SpreadKey>(&class) {
+            Some(key) if !quoted => {
+                ALL_FLOWS.clone_into(&mut class);
+                key
+            }
+            _ => {
+                self.need(".")?;
+                self.one_of("a time of flows")?
+            }
+        };
+        self.need(")")?;
+        Ok(Metric { run: String::new(), subject: Subject::Spread { class, key, stat } })
+    }
+
+    /// Whether what stands in parentheses behind a function's name is `CLASS.fct` or the like, and not an expression.
+    fn spread_follows(&self, name: &str) -> bool {
+        let mut ahead = Self { text: self.text, at: self.at, ..*self };
+        named(name).is_some_and(|stat| ahead.statistic(name, stat).is_ok())
+    }
+
+    /// What of a run.
+    fn subject(&mut self) -> Parsed<Subject> {
+        let start = self.at;
         let known = words::parts().collect::<Vec<_>>().join(", ");
         let (part, quoted) = self.name(&format!("all, intra, inter, a size bin, or one of {known}"))?;
         let subject = match (named::<Part>(&part), named::<Sampled>(&part)) {
             (Some(part), _) if !quoted => self.part(part)?,
             (_, Some(of)) if !quoted => self.samples(of)?,
+            _ if !quoted && !self.names_runs && is_metric_of_flows(&part) => {
+                self.at = start;
+                self.metric_of(ALL_FLOWS.to_owned())?
+            }
             _ => self.class(part)?,
         };
-        Ok(Metric { run, subject })
+        Ok(subject)
     }
 
     /// What follows a part of a run.
@@ -426,6 +499,11 @@ impl<'a> Parser<'a> {
     /// What follows a class of flows.
     fn class(&mut self, class: String) -> Parsed<Subject> {
         self.need(".")?;
+        self.metric_of(class)
+    }
+
+    /// What follows a class of flows and its dot.
+    fn metric_of(&mut self, class: String) -> Parsed<Subject> {
         if let Some(key) = self.one_of_if_any() {
             self.need(".")?;
             return Ok(Subject::Spread { class, key, stat: self.one_of("a statistic")? });
@@ -436,6 +514,18 @@ impl<'a> Parser<'a> {
         let known = [names::<SpreadKey>(), names::<TotalKey>()].concat().join(", ");
         self.expected(&format!("a metric of flows: {known}"))
     }
+}
+
+/// The class of all flows.
+const ALL_FLOWS: &str = "all";
+
+/// Whether a word is what a class of flows has, and so stands for that of all flows where a class is expected.
+fn is_metric_of_flows(word: &str) -> bool {
+    named::<SpreadKey>(word).is_some() || named::<TotalKey>(word).is_some()
+}
+
+fn function_named(name: &str) -> Option<Function> {
+    Function::ALL.into_iter().find(|function| function.name() == name)
 }
 
 /// How a set of words is written.

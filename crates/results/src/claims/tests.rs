@@ -101,6 +101,34 @@ fn shared_buffers_and_feedback_can_be_asked_for() {
 }
 
 #[test]
+fn of_one_run_no_name_is_needed() {
+    let written = |text: &str| expression_of_a_run(text).map(|expr| expr.to_string());
+    for (text, meaning) in [
+        ("inter.slowdown.p99", "inter.slowdown.p99"),
+        ("p99(inter.slowdown)", "inter.slowdown.p99"),
+        ("slowdown.p99", "all.slowdown.p99"),
+        ("max(fct) / 2", "all.fct.max / 2"),
+        ("goodput", "all.goodput"),
+        ("max(inter.fct.p50, intra.fct.p50)", "max(inter.fct.p50, intra.fct.p50)"),
+        ("network.drops", "network.drops"),
+        ("flows(0ms, 2ms).jain", "flows(0s, 2ms).jain"),
+    ] {
+        assert_eq!(written(text).unwrap(), meaning, "{text}");
+    }
+    assert!(written("p98(inter.fct)").unwrap_err().to_string().contains("no such function"));
+    assert!(written("uno.inter.fct.p99").is_err());
+    let results = runs();
+    let of = |text: &str, run: usize| {
+        value(&expression_of_a_run(text).unwrap(), &Runs::alone(&results[run].summary)).unwrap()
+    };
+    assert!((of("p99(fct)", 1).amount - 2.0 * of("fct.p99", 0).amount).abs() < 1e-6);
+    assert_eq!(of("fct.p99", 0).as_in_tables().1, "ns");
+    let holds_in = |text: &str| holds(&check_of_a_run(text).unwrap(), &Runs::alone(&results[1].summary)).unwrap();
+    assert!(holds_in("fairness.jain_final >= 0.95 and p99(fct) > 0s"));
+    assert!(!holds_in("fairness.jain_final < 0.95"));
+}
+
+#[test]
 fn checks_hold_or_not() {
     for text in [
         "a.all.fct.p99 <= 0.5 * b[load=0.4].all.fct.p99",

@@ -43,8 +43,8 @@ impl<'a> Reader<'a> {
 /// must be given.
 type KeySchema<'a> = (&'a str, Json, &'a str, &'a str, Option<Value>, bool);
 
-/// The schema of a table.
-pub(crate) fn object_schema(doc: &str, keys: Vec<KeySchema<'_>>) -> Json {
+/// The schema of a table. `x-table` is the name of its type, by which programs that write classes from the schema call it.
+pub(crate) fn object_schema(name: &str, doc: &str, keys: Vec<KeySchema<'_>>) -> Json {
     let mut properties = serde_json::Map::new();
     let mut required = Vec::new();
     for (key, mut schema, expects, doc, default, must) in keys {
@@ -62,6 +62,7 @@ pub(crate) fn object_schema(doc: &str, keys: Vec<KeySchema<'_>>) -> Json {
     }
     json!({
         "type": "object",
+        "x-table": name,
         "description": doc.trim(),
         "properties": properties,
         "required": required,
@@ -101,7 +102,7 @@ macro_rules! table {
             }
 
             fn schema() -> serde_json::Value {
-                $crate::decode::object_schema(concat!($($doc, "\n"),+), vec![
+                $crate::decode::object_schema(stringify!($name), concat!($($doc, "\n"),+), vec![
                     $((
                         stringify!($key),
                         <$type as $crate::decode::Field>::schema(),

@@ -2,8 +2,6 @@
 //!
 //! Each workload runs in a process of its own, so that its peak memory is its own.
 
-use std::process::Command;
-
 use comfy_table::{Cell, CellAlignment, Table, presets};
 use scenario::{Overrides, parse};
 use serde::{Deserialize, Serialize};
@@ -105,9 +103,8 @@ fn best(name: &str, threads: usize, runs: u16) -> Result<Measured, Failure> {
 }
 
 fn measure_apart(name: &str, threads: usize) -> Result<Measured, Failure> {
-    let program = std::env::current_exe().map_err(anyhow::Error::from)?;
     let threads = threads.to_string();
-    let output = Command::new(program)
+    let output = crate::again()
         .args(["bench", "engine", "--measure", name, "--threads", &threads])
         .output()
         .map_err(anyhow::Error::from)?;

@@ -1,0 +1,92 @@
+//! The `narrows` command: what a command line asks for, done and shown. The program `narrows` is [`run`] with its own
+//! words; the Python package is another caller.
+
+mod args;
+mod commands;
+mod exit;
+mod interrupt;
+mod named_file;
+#[cfg(all(target_os = "linux", feature = "transport"))]
+mod peer;
+mod progress;
+mod results_page;
+mod table;
+
+use std::ffi::OsString;
+use std::sync::OnceLock;
+
+use clap::Parser;
+
+use args::{BenchCommand, Cli, Command, ImportCommand};
+use exit::Failure;
+
+/// The words that start this command again, without arguments.
+static AGAIN: OnceLock<Vec<OsString>> = OnceLock::new();
+
+/// Does what the words of a command line say, and answers the exit code. The first of them is the command's name. `again` are
+/// the words that start this command again in a process of its own.
+pub fn run(words: impl IntoIterator<Item = OsString>, again: Vec<OsString>) -> u8 {
+    let _ = AGAIN.set(again);
+    interrupt::report_full_files();
+    let done = match Cli::try_parse_from(words) {
+        Ok(cli) => dispatch(cli.command),
+        Err(said) => match exit::print_usage(&said) {
+            // Help was asked for and printed, or the usage was wrong and that is said.
+            Ok(()) => return u8::try_from(said.exit_code()).unwrap_or(2),
+            Err(failure) => Err(failure),
+        },
+    };
+    match done {
+        Ok(()) => 0,
+        Err(failure) => {
+            if !matches!(failure, Failure::Said(_)) {
+                exit::tell(&failure.to_string());
+            }
+            failure.code()
+        }
+    }
+}
+
+/// This command again, in a process of its own.
+fn again() -> std::process::Command {
+    let words = AGAIN.get().map_or(&[][..], Vec::as_slice);
+    let mut command = std::process::Command::new(words.first().map_or("narrows".as_ref(), OsString::as_os_str));
+    command.args(words.iter().skip(1));
+    command
+}
+
+fn dispatch(command: Command) -> Result<(), Failure> {
+    match command {
+        Command::Demo(args) => commands::demo::demo(&args),
+        Command::Run(args) => commands::run::run(&args),
+        Command::Sweep(args) => commands::sweep::sweep(&args),
+        Command::Plot { words } => commands::python::run(&named("plot", words)),
+        Command::Tune { words } => commands::python::run(&named("tune", words)),
+        Command::Emulate(args) => commands::emulate::emulate(&args),
+        Command::Check(args) => commands::check::check(&args),
+        Command::Laws(args) => commands::laws::laws(&args),
+        Command::NewLaw(args) => commands::new_law::new_law(&args),
+        Command::Bench(BenchCommand::Engine(args)) => commands::bench::engine(&args),
+        Command::Bench(BenchCommand::Codes(args)) => commands::bench::codes(&args),
+        Command::Bench(BenchCommand::Transport(args)) => commands::bench::transport(&args),
+        Command::Report(args) => commands::report::report(&args),
+        Command::Import(ImportCommand::Htsim(args)) => commands::import::htsim(&args),
+        Command::Import(ImportCommand::Hpcc(args)) => commands::import::hpcc(&args),
+        Command::Perf(args) => commands::perf::perf(&args),
+        Command::Send(args) => commands::transfer::send(&args),
+        Command::Recv(args) => commands::transfer::recv(&args),
+        Command::Proxy(command) => commands::proxy::proxy(command),
+        Command::Kernel(command) => commands::kernel::kernel(command),
+        Command::Reproduce(args) => commands::reproduce::reproduce(&args),
+        Command::Compare(args) if args.flows => commands::sides::compare(&args),
+        Command::Compare(args) => commands::compare::compare(&args),
+        Command::Schema => commands::meta::schema(),
+        Command::Completions { shell } => commands::meta::completions(shell),
+        Command::Man { directory } => commands::meta::man(&directory),
+    }
+}
+
+/// A command's words with its name before them.
+fn named(name: &str, words: Vec<OsString>) -> Vec<OsString> {
+    std::iter::once(name.into()).chain(words).collect()
+}

@@ -1,0 +1,100 @@
+"""What all tables of a scenario file have in common."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any, ClassVar, TypeVar
+
+T = TypeVar("T", bound="Table")
+
+#: Of which classes a table in a field may be. They are looked up late: a table may hold others of its own class.
+Candidates = dict[str, Callable[[], "tuple[type[Table], ...]"]]
+
+
+class Table:
+    """A table of a scenario file: a dataclass whose fields are the table's keys."""
+
+    #: The table's `kind`, where it has one.
+    KIND: ClassVar[str | None] = None
+    #: Fields that are not called as their keys are.
+    KEYS: ClassVar[dict[str, str]] = {}
+    CANDIDATES: ClassVar[Candidates] = {}
+    #: Fields that are no keys.
+    BESIDE: ClassVar[frozenset[str]] = frozenset()
+
+    @classmethod
+    def fields_by_key(cls) -> dict[str, str]:
+        """Return the table's keys, but for its `kind`, and the fields that hold their values."""
+        fields = (field.name for field in dataclasses.fields(cls))  # type: ignore[arg-type]
+        return {cls.KEYS.get(name, name): name for name in fields if name not in cls.BESIDE}
+
+    def __repr__(self) -> str:
+        """Write what is given."""
+        given = ((name, getattr(self, name)) for name in self.fields_by_key().values())
+        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in given if value is not None)})"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return keys and values as a file has them, without those that are left out."""
+        made: dict[str, Any] = {} if self.KIND is None else {"kind": self.KIND}
+        for key, name in self.fields_by_key().items():
+            value = getattr(self, name)
+            if value is not None:
+                made[key] = plain(value)
+        return made
+
+    @classmethod
+    def from_dict(cls: type[T], values: dict[str, Any]) -> T:
+        """Make the table of a file's keys and values. Raises `ValueError` for a key that it does not have."""
+        names = cls.fields_by_key()
+        given = {key: value for key, value in values.items() if not (key == "kind" and cls.KIND is not None)}
+        unknown = [key for key in given if key not in names]
+        if unknown:
+            said = f"a table `{cls.__name__}` has no key `{unknown[0]}`; its keys are {', '.join(sorted(names))}"
+            raise ValueError(said)
+        fields = {names[key]: cls._typed(names[key], value) for key, value in given.items()}
+        return cls(**fields)
+
+    @classmethod
+    def _typed(cls, field: str, value: Any) -> Any:
+        candidates = cls.CANDIDATES.get(field)
+        return value if candidates is None else typed(value, candidates())
+
+    def replace(self: T, **changes: Any) -> T:
+        """Return a copy with other values in some fields."""
+        return dataclasses.replace(self, **changes)  # type: ignore[type-var]
+
+
+def plain(value: Any) -> Any:
+    """Tables as dictionaries, at any depth."""
+    if isinstance(value, Table):
+        return value.to_dict()
+    if isinstance(value, dict):
+        return {str(key): plain(inner) for key, inner in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(inner) for inner in value]
+    if value is None or isinstance(value, (str, bool, int, float)):
+        return value
+    # Numbers of numpy and the like.
+    item = getattr(value, "item", None)
+    if callable(item):
+        return item()
+    said = f"{value!r} is no value of a scenario file; expected text, a number, true or false, a list or a table"
+    raise TypeError(said)
+
+
+def typed(value: Any, candidates: tuple[type[Table], ...]) -> Any:
+    """Dictionaries as the tables that they stand for: the one of their kind, or the one without."""
+    if isinstance(value, list):
+        return [typed(inner, candidates) for inner in value]
+    if not isinstance(value, dict):
+        return value
+    kind = value.get("kind")
+    of_kind = [table for table in candidates if table.KIND is not None and kind == table.KIND]
+    without = [table for table in candidates if table.KIND is None]
+    for table in (*of_kind, *without):
+        known = table.fields_by_key()
+        if all(key in known or (key == "kind" and table.KIND is not None) for key in value):
+            return table.from_dict(value)
+    # Named entries, or a table that the reader will refuse with a better message.
+    return {key: typed(inner, candidates) for key, inner in value.items()}

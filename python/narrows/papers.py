@@ -1,0 +1,110 @@
+"""Papers' experiments, reproduced."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from narrows._narrows import ScenarioError, StudyError
+from narrows.results import Results
+
+#: Exit codes of the command.
+_REGRESSED = 3
+_INPUT = 2
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What a paper says of an experiment, and what came of it."""
+
+    id: str
+    text: str
+    paper: str
+    measured: str
+    verdict: str
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A reproduced figure or table of a paper."""
+
+    name: str
+    claims: list[Claim]
+    results: Results
+
+    def _repr_html_(self) -> str:
+        return self.results._repr_html_()
+
+
+class Reproduction(list[Figure]):
+    """Reproduced figures."""
+
+    def __init__(self, figures: list[Figure], *, regressed: bool) -> None:
+        """Of these figures."""
+        super().__init__(figures)
+        #: Whether a verdict is worse than the recorded one.
+        self.regressed = regressed
+
+    @property
+    def claims(self) -> list[Claim]:
+        """The claims of all figures."""
+        return [claim for figure in self for claim in figure.claims]
+
+    def __repr__(self) -> str:
+        """One line a claim."""
+        lines = [
+            f"{figure.name}  {claim.id}: {claim.verdict} (paper: {claim.paper}; measured: {claim.measured})"
+            for figure in self
+            for claim in figure.claims
+        ]
+        return "\n".join(lines)
+
+
+def reproduce(
+    *what: str,
+    scale: str = "quick",
+    papers: str | Path | None = None,
+    out: str | Path | None = None,
+    seeds: int | None = None,
+    threads: int | None = None,
+) -> Reproduction:
+    """Reproduce papers, figures, or `"all"`, as in `reproduce("uno/fig8")`, and judge the papers' claims.
+
+    `scale` is `"quick"` or `"paper"`. The papers' files are those of the package, or in `papers`. Results go to `out`
+    (`out/reproduce/SCALE` by default). The command `narrows reproduce` does the work.
+
+    Raises `ScenarioError` when there is no such figure, and `StudyError` when runs fail.
+    """
+    root = Path(papers) if papers is not None else _papers()
+    target = Path(out) if out is not None else Path("out") / "reproduce" / scale
+    words = [sys.executable, "-m", "narrows", "reproduce", *what, "--scale", scale, "--json"]
+    words += ["--papers", str(root), "--out", str(target)]
+    words += [] if seeds is None else ["--seeds", str(seeds)]
+    words += [] if threads is None else ["--threads", str(threads)]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    if done.returncode in (130, -signal.SIGINT):
+        raise KeyboardInterrupt(done.stderr.strip())
+    if done.returncode == _INPUT:
+        raise ScenarioError(done.stderr.strip())
+    if done.returncode not in (os.EX_OK, _REGRESSED):
+        raise StudyError(done.stderr.strip())
+    made: dict[str, Any] = json.loads(done.stdout)
+    return Reproduction([_figure(it, target) for it in made["figures"]], regressed=done.returncode == _REGRESSED)
+
+
+def _figure(made: dict[str, Any], target: Path) -> Figure:
+    name = f"{made['paper']}/{made['figure']}"
+    claims = [Claim(it["id"], it["text"], str(it["paper"]), str(it["measured"]), it["verdict"]) for it in made["claims"]]
+    return Figure(name, claims, Results(target / name))
+
+
+def _papers() -> Path:
+    """The papers of the directory that we are in, or those of the package."""
+    here = Path("papers")
+    return here if here.is_dir() else Path(__file__).parent / "papers"

@@ -1,0 +1,267 @@
+"""Figures of results, drawn by Matplotlib."""
+
+from __future__ import annotations
+
+import math
+import sys
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from narrows import _narrows
+from narrows.results import Results
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+#: Colours that can be told apart by people who do not see all of them (Okabe and Ito), and markers and strokes beside them.
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#F0E442")
+MARKERS = "osD^vP*X"
+STROKES: tuple[Any, ...] = ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1)), (0, (1, 1)), (0, (5, 5)))
+
+#: Width of a panel and its height in inches, and the size of letters in points: a column of a paper, a screen.
+STYLES = {"paper": (3.3, 2.3, 8.0), "screen": (5.5, 3.8, 10.0)}
+
+#: Units of a table's columns, the largest first, with how many of the column's unit they are.
+UNITS = {
+    "ns": ((1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1.0, "ns")),
+    "bytes": ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "B")),
+    "bps": ((1e9, "Gb/s"), (1e6, "Mb/s"), (1e3, "kb/s"), (1.0, "b/s")),
+}
+
+
+#: With so many places or fewer on the x axis each has its mark.
+FEW = 8
+
+
+@dataclass(frozen=True)
+class Dot:
+    """A mean over seeds."""
+
+    x: Any
+    mean: float
+    #: Half of the 95 % confidence interval by Student's t; none of a single value.
+    margin: float | None
+    count: int
+    #: Runs that have no value.
+    missing: int
+
+
+def dots(results: Results, y: str, x: str | None, by: str) -> tuple[dict[Any, list[Dot]], str]:
+    """Return the means of a metric over the seeds, by the value of `by` and then of `x`, and their unit.
+
+    Raises `ValueError` for a key that no point has, or a metric of which no run has a value.
+    """
+    values, reasons, unit = results.measured(y)
+    if all(value is None for value in values):
+        said = f"no run has a value of `{y}`: {next((reason for reason in reasons if reason), 'there are no runs')}"
+        raise ValueError(said)
+    groups: dict[Any, dict[Any, list[float | None]]] = {}
+    others: dict[tuple[Any, Any], set[tuple[Any, ...]]] = {}
+    for run, value in zip(results.runs, values, strict=True):
+        keys = {"scheme": run.label, "seed": run.seed, **run.point}
+        for key in (by, x):
+            if key is not None and key not in keys:
+                said = f"runs have no key `{key}`; there are {', '.join(keys)}"
+                raise ValueError(said)
+        at = (keys[by], None if x is None else keys[x])
+        groups.setdefault(at[0], {}).setdefault(at[1], []).append(value)
+        # A mean is over seeds, and over nothing else.
+        rest = tuple(item for key, item in sorted(keys.items()) if key not in {by, x, "seed"})
+        others.setdefault(at, set()).add(rest)
+    if any(len(rest) > 1 for rest in others.values()):
+        varied = [key for key in results.runs[0].point if key not in {by, x}]
+        said = f"the runs differ in {', '.join(varied) or 'their scheme'}, too: choose some of them, or name it as x or by"
+        raise ValueError(said)
+    return {name: _means(of) for name, of in groups.items()}, unit
+
+
+def _means(of: dict[Any, list[float | None]]) -> list[Dot]:
+    made = []
+    for x, values in of.items():
+        known = [value for value in values if value is not None]
+        mean = _narrows.mean(known)
+        if mean is None:
+            made.append(Dot(x, math.nan, None, 0, len(values)))
+        else:
+            made.append(Dot(x, mean[0], mean[1], len(known), len(values) - len(known)))
+    return sorted(made, key=lambda dot: (isinstance(dot.x, str), dot.x if dot.x is not None else 0))
+
+
+def plot(
+    results: Results | str | Path,
+    *,
+    y: str | Sequence[str],
+    x: str | None = None,
+    by: str = "scheme",
+    style: str = "screen",
+    log: str = "",
+    title: str | None = None,
+) -> Figure:
+    """Draw metrics over a key of the points: means over seeds with their 95 % confidence intervals.
+
+    `y` is a metric such as `"p99(inter.slowdown)"`, or several, a panel each; the book's page on claims has all of them. `x` is
+    a key of the points, such as `load`; by default the one that varies, and where none does, bars are drawn. `by` is what
+    has a line of its own. `style` is `"screen"` or `"paper"`; `log` has the axes that are logarithmic: `"x"`, `"y"`, `"xy"`.
+
+    Raises `ValueError` for a metric or a key that there is not.
+    """
+    import matplotlib as mpl
+    from matplotlib.figure import Figure
+
+    results = results if isinstance(results, Results) else Results(results)
+    metrics = [y] if isinstance(y, str) else list(y)
+    if not metrics:
+        said = "expected at least one metric"
+        raise ValueError(said)
+    if style not in STYLES:
+        said = f"there is no style `{style}`; there are {', '.join(STYLES)}"
+        raise ValueError(said)
+    x = _varied(results, by) if x is None else x
+    width, height, size = STYLES[style]
+    # Letters in a PDF stay letters.
+    with mpl.rc_context({"font.size": size, "pdf.fonttype": 42, "svg.fonttype": "none", "axes.grid": True, "grid.alpha": 0.3}):
+        figure = Figure(figsize=(width * len(metrics), height), layout="constrained")
+        for panel, metric in enumerate(metrics):
+            axes = figure.add_subplot(1, len(metrics), panel + 1)
+            _panel(axes, results, metric, x, by, log)
+        if title is not None:
+            figure.suptitle(title)
+        doubts = _doubts(results)
+        if doubts:
+            figure.supxlabel(doubts, fontsize=0.8 * size, color="#B00020", wrap=True)
+    return figure
+
+
+def _varied(results: Results, by: str) -> str | None:
+    """The only key that varies beside what has lines of its own; numbers before texts."""
+    found: dict[str, set[Any]] = {}
+    for run in results.runs:
+        for key, value in run.point.items():
+            if key != by:
+                found.setdefault(key, set()).add(value)
+    keys = [key for key, values in found.items() if len(values) > 1]
+    if len(keys) > 1:
+        said = f"several keys vary: {', '.join(keys)}; name one as x"
+        raise ValueError(said)
+    return keys[0] if keys else None
+
+
+def _panel(axes: Axes, results: Results, metric: str, x: str | None, by: str, log: str) -> None:
+    groups, unit = dots(results, metric, x, by)
+    shown = [abs(dot.mean) for of in groups.values() for dot in of if math.isfinite(dot.mean)]
+    per, suffix = _scale(unit, max(shown, default=0.0))
+    axes.set_ylabel(f"{metric} ({suffix})" if suffix else metric)
+    if x is None:
+        _bars(axes, groups, per)
+    else:
+        _lines(axes, groups, per, x)
+    if "x" in log:
+        axes.set_xscale("log")
+    if "y" in log:
+        axes.set_yscale("log")
+    else:
+        axes.set_ylim(bottom=min(0.0, axes.get_ylim()[0]))
+
+
+def _scale(unit: str, largest: float) -> tuple[float, str]:
+    """The largest unit that is not over the largest value."""
+    units = UNITS.get(unit, ((1.0, unit),))
+    return next(((per, name) for per, name in units if largest >= per), units[-1])
+
+
+def _bars(axes: Axes, groups: dict[Any, list[Dot]], per: float) -> None:
+    for place, (_, (dot, *_rest)) in enumerate(groups.items()):
+        margin = None if dot.margin is None else dot.margin / per
+        axes.bar(place, dot.mean / per, yerr=margin, color=COLOURS[place % len(COLOURS)], capsize=3)
+    axes.set_xticks(range(len(groups)), [str(name) for name in groups], rotation=20 if len(groups) > 3 else 0)  # noqa: PLR2004
+    axes.grid(visible=False, axis="x")
+
+
+def _lines(axes: Axes, groups: dict[Any, list[Dot]], per: float, x: str) -> None:
+    values = [dot.x for of in groups.values() for dot in of]
+    numbers = all(isinstance(value, (int, float)) for value in values)
+    name, _, unit = x.rpartition("_")
+    places = {value: place for place, value in enumerate(dict.fromkeys(values))}
+    across, suffix = (1.0, "")
+    if numbers and unit in UNITS:
+        across, suffix = _scale(unit, max(values))
+    for place, (label, of) in enumerate(groups.items()):
+        axes.errorbar(
+            [dot.x / across if numbers else places[dot.x] for dot in of],
+            [dot.mean / per for dot in of],
+            yerr=[0.0 if dot.margin is None else dot.margin / per for dot in of],
+            label=str(label),
+            color=COLOURS[place % len(COLOURS)],
+            marker=MARKERS[place % len(MARKERS)],
+            linestyle=STROKES[place % len(STROKES)],
+            markersize=4,
+            capsize=2,
+            linewidth=1.2,
+        )
+    if not numbers:
+        axes.set_xticks(list(places.values()), [str(value) for value in places])
+    elif len(places) <= FEW:
+        axes.set_xticks([value / across for value in places], [f"{value / across:g}" for value in places])
+    axes.set_xlabel(f"{name} ({suffix})" if suffix else x)
+    axes.legend(frameon=False)
+
+
+def _doubts(results: Results) -> str:
+    """What is said against the numbers, in a line."""
+    warned = [run for run in results.runs if run.summary["warnings"]]
+    if not warned:
+        return ""
+    return f"{len(warned)} of {len(results.runs)} runs have warnings: {warned[0].summary['warnings'][0]}"
+
+
+def main(words: list[str]) -> int:
+    """`narrows plot`."""
+    import argparse
+
+    parser = argparse.ArgumentParser(
+        prog="narrows plot",
+        description="Draw metrics of results over a key of their points: means over seeds with their 95 % confidence intervals",
+    )
+    parser.add_argument("results", metavar="RESULTS", help="a directory of results")
+    parser.add_argument("--y", action="append", required=True, metavar="METRIC", help="as in 'p99(slowdown)'; each has a panel")
+    parser.add_argument("--x", metavar="KEY", help="a key of the points, such as load; default: the one that varies")
+    parser.add_argument("--by", metavar="KEY", default="scheme", help="what has a line of its own; default: scheme")
+    parser.add_argument("--style", choices=sorted(STYLES), default="paper", help="default: paper")
+    parser.add_argument("--log", choices=["x", "y", "xy"], default="", help="logarithmic axes")
+    parser.add_argument("--title", help="a title; default: none")
+    parser.add_argument("-o", "--output", required=True, metavar="FILE", help="a file that ends in .pdf, .svg or .png")
+    args = parser.parse_args(words)
+    if not args.output.endswith((".pdf", ".svg", ".png")):
+        print(f"error: `{args.output}`: expected a name that ends in .pdf, .svg or .png", file=sys.stderr)
+        return 2
+    try:
+        import matplotlib  # noqa: F401
+    except ModuleNotFoundError:
+        print("error: figures need Matplotlib\nhelp: pip install matplotlib", file=sys.stderr)
+        return 2
+    try:
+        figure = plot(args.results, y=args.y, x=args.x, by=args.by, style=args.style, log=args.log, title=args.title)
+        save(figure, args.output)
+    except (ValueError, OSError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    print(f"wrote {args.output}")
+    return 0
+
+
+def save(figure: Figure, path: str | Path) -> None:
+    """Write a figure. A file that is there is replaced when the new one is whole, and stays if that fails."""
+    import os
+    from pathlib import Path
+
+    path = Path(path)
+    partial = path.with_name(f".{path.name}.{os.getpid()}{path.suffix}")
+    try:
+        figure.savefig(partial, dpi=200)
+        partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)

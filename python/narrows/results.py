@@ -1,0 +1,261 @@
+"""Results: what runs leave on the disk, as tables and numbers."""
+
+from __future__ import annotations
+
+import html
+import json
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from narrows import _narrows
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    import pandas as pd
+    import polars as pl
+    import pyarrow as pa
+
+#: Rows and columns of a table that a notebook shows.
+_SHOWN_ROWS = 10
+
+
+class Table:
+    """A table of results, read from the disk as it is asked for.
+
+    Anything that takes Arrow's PyCapsule streams reads it as it is: `polars.DataFrame(table)`, `pyarrow.table(table)`,
+    `duckdb.from_arrow(pyarrow.table(table))`. Units are the last word of a column's name: `fct_ns`, `size_bytes`.
+    """
+
+    def __init__(self, files: Sequence[Path]) -> None:
+        """Open tables of the same columns, one file after the other."""
+        self._native = _narrows.Tables(list(files))
+
+    @property
+    def columns(self) -> dict[str, str]:
+        """The names of the columns and their types."""
+        return dict(self._native.columns())
+
+    def __len__(self) -> int:
+        """Count the rows."""
+        return self._native.rows()
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """Give the rows as an Arrow stream."""
+        return self._native.__arrow_c_stream__(requested_schema)
+
+    def to_polars(self) -> pl.DataFrame:
+        """Return it as a data frame of Polars, which must be installed."""
+        import polars
+
+        return polars.DataFrame(self)
+
+    def to_arrow(self) -> pa.Table:
+        """Return it as a table of PyArrow, which must be installed."""
+        import pyarrow
+
+        return pyarrow.table(self)
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Return it as a data frame of pandas, which must be installed, and PyArrow with it."""
+        return self.to_arrow().to_pandas()
+
+    def __repr__(self) -> str:
+        """Say how large it is and which columns it has."""
+        columns = ", ".join(f"{name}: {kind}" for name, kind in self.columns.items())
+        return f"Table({len(self)} rows; {columns})"
+
+
+class Run:
+    """One run: a scheme at a point, with a seed."""
+
+    def __init__(self, directory: Path) -> None:
+        """Open the directory of a run."""
+        self.directory = directory
+
+    @cached_property
+    def manifest(self) -> dict[str, Any]:
+        """What the run was made from: seed, inputs, every setting."""
+        return _json(self.directory / "manifest.json")
+
+    @cached_property
+    def _summary_text(self) -> str:
+        return (self.directory / "summary.json").read_text(encoding="utf-8")
+
+    @cached_property
+    def summary(self) -> dict[str, Any]:
+        """The run in numbers, as in the book's page on results."""
+        made: dict[str, Any] = json.loads(self._summary_text)
+        return made
+
+    @property
+    def name(self) -> str:
+        """What tells it from the others: `uno`, or `uno,load=0.4`."""
+        return str(self.manifest["run"])
+
+    @property
+    def label(self) -> str:
+        """What plots call its scheme."""
+        return str(self.manifest["label"])
+
+    @property
+    def scheme(self) -> str:
+        """Its scheme's name in the scenario."""
+        return str(self.manifest.get("point", {}).get("scheme", self.name))
+
+    @property
+    def seed(self) -> int:
+        """Its seed."""
+        return int(self.manifest["seed"])
+
+    @cached_property
+    def point(self) -> dict[str, Any]:
+        """Its point, as its tables have it: keys with their units, and values. Without the scheme and the seed."""
+        columns = self.manifest.get("columns", [])
+        return {it["name"]: it.get("value") for it in columns if it["name"] not in {"scheme", "seed"}}
+
+    @property
+    def flows(self) -> Table:
+        """One row a flow."""
+        return self.table("flows")
+
+    @property
+    def ports(self) -> Table:
+        """Samples of queues over time, where the scenario samples them."""
+        return self.table("ports")
+
+    @property
+    def rates(self) -> Table:
+        """Samples of flows over time, where the scenario samples them."""
+        return self.table("rates")
+
+    def table(self, name: str) -> Table:
+        """Return the table in `NAME.parquet`."""
+        return Table([self.directory / f"{name}.parquet"])
+
+    def metric(self, metric: str) -> float:
+        """Return a metric such as `p99(inter.slowdown)` or `network.drops`, in the unit of tables' columns (ns, bytes, bps).
+
+        The book's page on claims has all of them. Raises `ValueError` where there is none, or the run has no value of it.
+        """
+        (value,), (reason,), _ = _narrows.Metrics([self._summary_text]).values(metric)
+        if value is None:
+            raise ValueError(reason)
+        return value
+
+    def __repr__(self) -> str:
+        """Say which run it is."""
+        return f"Run({self.name}, seed {self.seed})"
+
+
+class Results:
+    """The results of a scenario's runs: a directory, the same that the `narrows` command writes and reads."""
+
+    def __init__(self, directory: str | Path) -> None:
+        """Open a directory of whole results. Raises `FileNotFoundError` when it has none."""
+        self.directory = Path(directory)
+        manifest = self.directory / "manifest.json"
+        if not manifest.is_file():
+            more = (
+                "; runs of a set in the making are kept, and the command that wrote them goes on"
+                if (self.directory / ".next").is_dir()
+                else ""
+            )
+            said = f"`{self.directory}` has no whole results{more}"
+            raise FileNotFoundError(said)
+        made = _json(manifest)
+        folders = [entry["folder"] for entry in made["runs"]] if made["kind"] == "grid" else ["."]
+        self.runs = [Run(self.directory / folder) for folder in folders]
+
+    def __len__(self) -> int:
+        """Count the runs."""
+        return len(self.runs)
+
+    def __iter__(self) -> Iterator[Run]:
+        """Go through the runs, in the scenario's order."""
+        return iter(self.runs)
+
+    def __getitem__(self, name: str | int) -> Run:
+        """Return a run by its name, or by its number."""
+        if isinstance(name, int):
+            return self.runs[name]
+        for run in self.runs:
+            if name in (run.name, run.label):
+                return run
+        raise KeyError(f"there is no run {name!r}; there are {', '.join(run.name for run in self.runs)}")
+
+    def select(self, *, scheme: str | None = None, seed: int | None = None, **point: Any) -> list[Run]:
+        """Return the runs of a scheme, a seed, and values of the point's keys."""
+        return [
+            run
+            for run in self.runs
+            if scheme in (None, run.scheme)
+            and seed in (None, run.seed)
+            and all(run.point.get(key) == value for key, value in point.items())
+        ]
+
+    @cached_property
+    def summary(self) -> dict[str, Any] | list[dict[str, Any]]:
+        """The run in numbers; of several, a list of them."""
+        all_of_them = [run.summary for run in self.runs]
+        return all_of_them[0] if len(all_of_them) == 1 else all_of_them
+
+    @property
+    def flows(self) -> Table:
+        """One row a flow, of all runs: of several, with columns that say which run it is of."""
+        return self.table("flows")
+
+    @property
+    def ports(self) -> Table:
+        """Samples of queues over time, of all runs."""
+        return self.table("ports")
+
+    @property
+    def rates(self) -> Table:
+        """Samples of flows over time, of all runs."""
+        return self.table("rates")
+
+    @property
+    def summaries(self) -> Table:
+        """One row a run, with its point and all numbers of its summary; of several runs only."""
+        return Table([self.directory / "summary.parquet"])
+
+    def table(self, name: str) -> Table:
+        """Return the tables in each run's `NAME.parquet` as one."""
+        return Table([run.directory / f"{name}.parquet" for run in self.runs])
+
+    def metric(self, metric: str) -> list[float | None]:
+        """Return a metric of each run, as `Run.metric`; None where a run has no value of it."""
+        return self.measured(metric)[0]
+
+    def measured(self, metric: str) -> tuple[list[float | None], list[str | None], str]:
+        """Return a metric of each run, why a run has no value of it, and the unit."""
+        return _narrows.Metrics([run._summary_text for run in self.runs]).values(metric)
+
+    def hold(self, check: str) -> list[bool | None]:
+        """Say of each run whether comparisons such as `p99(intra.slowdown) <= 5` hold; None where there is no value."""
+        return _narrows.Metrics([run._summary_text for run in self.runs]).hold(check)
+
+    def warnings(self) -> dict[str, list[str]]:
+        """Return what makes runs doubtful, by the names of those of which something is said."""
+        return {run.name: run.summary["warnings"] for run in self.runs if run.summary["warnings"]}
+
+    @property
+    def report(self) -> Path:
+        """The report: a page that needs nothing else."""
+        return self.directory / "report.html"
+
+    def _repr_html_(self) -> str:
+        """Show the report in a notebook."""
+        page = html.escape(self.report.read_text(encoding="utf-8"))
+        return f'<iframe srcdoc="{page}" style="width: 100%; height: 60em; border: 1px solid #ccc"></iframe>'
+
+    def __repr__(self) -> str:
+        """Say how many runs there are and where."""
+        return f"Results({len(self.runs)} runs in {str(self.directory)!r})"
+
+
+def _json(path: Path) -> dict[str, Any]:
+    made: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return made

@@ -1,0 +1,110 @@
+"""Scenarios: files as objects, and back."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from narrows import _narrows
+from narrows.tables import Config
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    #: Values that a key takes in turn.
+    Values = Sequence[Any]
+
+
+@dataclass(kw_only=True, repr=False)
+class Scenario(Config):
+    """A scenario: a network, traffic, and the schemes that carry it.
+
+    Its fields are the keys of a scenario file; `narrows.tables` has the classes of its tables. Plain dictionaries are accepted
+    in their places. Nothing is looked at before `check`, `to_toml` or a run.
+    """
+
+    #: The file that it came from. Files that it names are found beside that.
+    source: Path | None = field(default=None, compare=False)
+
+    BESIDE: ClassVar[frozenset[str]] = frozenset({"source"})
+
+    @classmethod
+    def load(cls, path: str | Path) -> Scenario:
+        """Read a file. Raises `ScenarioError` when there is none, or it is wrong."""
+        return cls.from_toml(_narrows.text_of(str(path)), source=path)
+
+    @classmethod
+    def from_toml(cls, text: str, *, source: str | Path = "scenario.toml") -> Scenario:
+        """Read a text. `source` is the file that it came from: errors name it."""
+        # First by the reader that says best what is wrong.
+        _parsed(text, str(source))
+        made = cls.from_dict(json.loads(_narrows.as_written(text, str(source))))
+        made.source = Path(source)
+        return made
+
+    def to_toml(self) -> str:
+        """Return the text of the scenario file."""
+        return _narrows.toml_of(json.dumps(self.to_dict()))
+
+    def save(self, path: str | Path) -> None:
+        """Write a scenario file where there is none yet."""
+        with Path(path).open("x", encoding="utf-8") as file:
+            file.write(self.to_toml())
+
+    def runs(self) -> list[str]:
+        """Return the names of its runs."""
+        return self.read().runs()
+
+    def check(self) -> dict[str, list[str]]:
+        """Build every run without running it, and return the warnings of those that have some."""
+        return {run: warnings for run, warnings in self.read().check() if warnings}
+
+    def resolved(self) -> str:
+        """Return the file with every constant default filled in; with a grid, its first point."""
+        return self.read().resolved()
+
+    def read(
+        self,
+        *,
+        set: Mapping[str, Any] | None = None,  # noqa: A002
+        seed: int | None = None,
+        scale: str | None = None,
+        over: Mapping[str, Values] | None = None,
+        seeds: int | None = None,
+    ) -> _narrows.Scenario:
+        """Return it as the native part reads it. Raises `ScenarioError` when it is wrong."""
+        return _parsed(self.to_toml(), str(self.source or f"{self.name}.toml"), set, seed, scale, over, seeds)
+
+    def _repr_markdown_(self) -> str:
+        return f"```toml\n{self.to_toml()}```"
+
+
+def _parsed(
+    text: str,
+    origin: str,
+    set: Mapping[str, Any] | None = None,  # noqa: A002
+    seed: int | None = None,
+    scale: str | None = None,
+    over: Mapping[str, Values] | None = None,
+    seeds: int | None = None,
+) -> _narrows.Scenario:
+    given = [(key, inline(value)) for key, value in (set or {}).items()]
+    varied = [(key, inline(list(values))) for key, values in (over or {}).items()]
+    return _narrows.Scenario(text, origin, set=given, seed=seed, scale=scale, over=varied, seeds=seeds)
+
+
+def inline(value: Any) -> str:
+    """Return a value as TOML has it on one line."""
+    from narrows._table import plain
+
+    value = plain(value)
+    if isinstance(value, dict):
+        return "{ " + ", ".join(f"{json.dumps(key)} = {inline(inner)}" for key, inner in value.items()) + " }"
+    if isinstance(value, list):
+        return "[" + ", ".join(inline(inner) for inner in value) + "]"
+    if value is None:
+        said = "None is no value of a scenario file"
+        raise TypeError(said)
+    return json.dumps(value, ensure_ascii=False)

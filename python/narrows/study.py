@@ -1,0 +1,144 @@
+"""Runs: of a scenario, and of many points."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from narrows import _narrows
+from narrows import progress as watching
+from narrows.results import Results
+from narrows.scenario import Scenario
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from narrows.scenario import Values
+
+
+def run(
+    scenario: Scenario | str | Path,
+    out: str | Path | None = None,
+    *,
+    schemes: Iterable[str] = (),
+    set: Mapping[str, Any] | None = None,  # noqa: A002
+    seed: int | None = None,
+    seeds: int | None = None,
+    scale: str | None = None,
+    over: Mapping[str, Values] | None = None,
+    threads: int | None = None,
+    anew: bool = False,
+    checked: bool = False,
+    progress: bool | watching.Progress = True,
+) -> Results:
+    """Do the runs of a scenario, and return their results, which lie in `out` (`out/NAME` by default).
+
+    `scenario` is a `Scenario` or a file. A run is every scheme (or those of `schemes`) at every point. `set` overrides keys of
+    the scenario, as in `{"topology.k": 4}`; `over` makes keys take several values in turn, as in
+    `{"traffic.0.load": ["20%", "40%"]}`; `seeds` is over how many seeds each point is run. Runs that are in `out` already are
+    kept, unless `anew`. Results are the same at any number of `threads`. `checked` makes the engine check itself.
+
+    Raises `ScenarioError` when something is wrong with the scenario or with what was asked for, and `StudyError` when runs
+    fail. Ctrl-C ends the work with `KeyboardInterrupt`; finished runs are kept, and the same call goes on from there.
+    """
+    return sweep(
+        scenario,
+        out,
+        schemes=schemes,
+        set=set,
+        seed=seed,
+        seeds=seeds,
+        scale=scale,
+        over=over,
+        threads=threads,
+        anew=anew,
+        checked=checked,
+        progress=progress,
+    )
+
+
+def sweep(
+    scenario: Scenario | str | Path,
+    out: str | Path | None = None,
+    *,
+    schemes: Iterable[str] = (),
+    set: Mapping[str, Any] | None = None,  # noqa: A002
+    seed: int | None = None,
+    seeds: int | None = None,
+    scale: str | None = None,
+    over: Mapping[str, Values] | None = None,
+    shard: str | None = None,
+    only: Iterable[str] = (),
+    merge: Iterable[str | Path] | None = None,
+    on: str | None = None,
+    threads: int | None = None,
+    anew: bool = False,
+    checked: bool = False,
+    progress: bool | watching.Progress = True,
+) -> Results:
+    """Do the runs of a scenario at many points: as `run`, and in parts.
+
+    `shard` does a part of the runs, as in `"3/8"`, and `only` those of these names; `merge` puts the results of such parts
+    together and runs nothing. `on="ray"` gives the runs to a Ray cluster (the one that Ray is connected to, or else a local
+    one); `on="ray://HOST:PORT"` connects to one.
+    """
+    if isinstance(scenario, (str, Path)):
+        scenario = Scenario.load(scenario)
+    read = scenario.read(set=set, seed=seed, scale=scale, over=over, seeds=seeds)
+    target = Path("out") / _folder(read.name, shard) if out is None else Path(out)
+    if on is not None:
+        from narrows import cluster
+
+        return cluster.sweep(
+            scenario,
+            target,
+            cluster.Asked(
+                schemes=tuple(schemes),
+                set=dict(set or {}),
+                seed=seed,
+                seeds=seeds,
+                scale=scale,
+                over={key: list(values) for key, values in (over or {}).items()},
+                checked=checked,
+            ),
+            address=on,
+            anew=anew,
+            progress=progress,
+        )
+    watch = watching.of_here(progress)
+    take = [] if merge is None else list(merge)
+    try:
+        warnings, broken = _narrows.run_study(
+            read,
+            target,
+            schemes=[schemes] if isinstance(schemes, str) else list(schemes),
+            shard=shard,
+            only=list(only),
+            take=take,
+            runs_missing=merge is None,
+            threads=threads,
+            anew=anew,
+            checked=checked,
+            replay=_replay(scenario, target),
+            tell=watch.tell,
+            show=watch.show,
+        )
+    finally:
+        watch.end()
+    for warning in warnings:
+        watch.tell(warning)
+    if broken:
+        said = "\n".join(broken)
+        raise _narrows.StudyError(said)
+    return Results(target)
+
+
+def _folder(name: str, shard: str | None) -> str:
+    return name if shard is None else f"{name}-{shard.replace('/', '-of-')}"
+
+
+def _replay(scenario: Scenario, out: Path) -> str:
+    """What gives the results again: the report shows the whole scenario beside it."""
+    file = scenario.source or Path(f"{scenario.name}.toml")
+    return f"python: narrows.run({shlex.quote(str(file))}, {shlex.quote(str(out))})"

@@ -1,0 +1,454 @@
+"""Parameters that do best, found by Optuna and checked on scenarios that it did not see.
+
+A trial sets the parameters in the scenario and runs it over several seeds: the same seeds, and so the same traffic, in every
+trial (common random numbers). Of one objective a trial may be cut off early: it is first run for a part of the duration, and
+goes on only while it is among the better half (successive halving). Its runs are a study like any other: they lie beside the
+others, and a second call takes what is there.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from narrows import _narrows
+from narrows import progress as watching
+from narrows import study as studies
+from narrows.scenario import Scenario
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    import optuna
+
+    from narrows.results import Results
+
+
+@dataclass(frozen=True)
+class Range:
+    """Values between two of a scenario's, of one kind, both of which count: `Range("100KB..2MB")`."""
+
+    text: str
+    log: bool = False
+
+    def ends(self) -> _narrows.Ends:
+        """Return its ends. Raises `ScenarioError` when the text is no range, or has no logarithm."""
+        ends = _narrows.Ends(self.text)
+        if self.log and ends.low <= 0:
+            said = f"`{self.text}` begins with 0, which has no logarithm"
+            raise ValueError(said)
+        return ends
+
+    def suggest(self, trial: optuna.Trial, key: str) -> Any:
+        """Return the trial's value, as a scenario has it."""
+        ends = self.ends()
+        if ends.is_whole:
+            number: float = trial.suggest_int(key, int(ends.low), int(ends.high), log=self.log)
+        else:
+            number = trial.suggest_float(key, ends.low, ends.high, log=self.log)
+        return json.loads(ends.value(number))
+
+    def extremes(self) -> list[Any]:
+        """Return the values at both ends."""
+        ends = self.ends()
+        return [json.loads(ends.value(number)) for number in (ends.low, ends.high)]
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One of some values."""
+
+    values: tuple[Any, ...]
+
+    def suggest(self, trial: optuna.Trial, key: str) -> Any:
+        """Return the trial's value."""
+        return trial.suggest_categorical(key, self.values)
+
+    def extremes(self) -> list[Any]:
+        """Return all of them."""
+        return list(self.values)
+
+
+Space = Range | Choice
+
+
+@dataclass(frozen=True)
+class Tuned:
+    """What came of tuning."""
+
+    #: The trials, in Optuna's own words.
+    study: optuna.Study
+    #: The settings that did best: of several objectives, those of the Pareto front.
+    best: list[Setting]
+    directory: Path
+    #: What the best settings do in the scenarios that tuning did not see, and what the scenario's own settings do there.
+    held_out: list[Held] = field(default_factory=list)
+
+    def __repr__(self) -> str:
+        """Say what did best."""
+        lines = [f"{len(self.study.trials)} trials in {self.directory}"]
+        lines += [str(setting) for setting in self.best]
+        lines += [str(held) for held in self.held_out]
+        return "\n".join(lines)
+
+
+@dataclass(frozen=True)
+class Setting:
+    """Parameters, and what they do."""
+
+    set: dict[str, Any]
+    objectives: dict[str, float]
+
+    def __str__(self) -> str:
+        """Write it as the command line does."""
+        words = " ".join(f"--set {key}={value}" for key, value in self.set.items())
+        return f"{_listed(self.objectives)}  {words}"
+
+
+@dataclass(frozen=True)
+class Held:
+    """A setting in a scenario that tuning did not see."""
+
+    scenario: str
+    tuned: dict[str, float]
+    untuned: dict[str, float]
+    #: Whether the constraints hold there.
+    holds: bool
+
+    def __str__(self) -> str:
+        """Write both beside each other."""
+        held = "" if self.holds else "  (a constraint does not hold)"
+        return f"held out: {self.scenario}: {_listed(self.tuned)}; untuned: {_listed(self.untuned)}{held}"
+
+
+def _listed(objectives: Mapping[str, float]) -> str:
+    return ", ".join(f"{metric} = {value:.6g}" for metric, value in objectives.items())
+
+
+def tune(
+    scenario: Scenario | str | Path,
+    *,
+    minimise: str | Sequence[str] = (),
+    maximise: str | Sequence[str] = (),
+    where: Mapping[str, Space | tuple[Any, Any] | Sequence[Any]],
+    subject_to: str | Sequence[str] = (),
+    trials: int = 50,
+    seeds: int = 3,
+    schemes: Sequence[str] = (),
+    set: Mapping[str, Any] | None = None,  # noqa: A002
+    scale: str | None = None,
+    held_out: Sequence[Scenario | str | Path] = (),
+    halve: bool = False,
+    out: str | Path | None = None,
+    storage: str | None = None,
+    sampler: optuna.samplers.BaseSampler | None = None,
+    sampler_seed: int = 1,
+    threads: int | None = None,
+    progress: bool | watching.Progress = True,
+) -> Tuned:
+    """Find the values of keys at which metrics are least (or greatest), each a mean over runs and seeds.
+
+    `where` has keys of the scenario, such as `"schemes.dctcp.params.g"`, with a pair (the ends of a range), a list of choices,
+    a `Range` or a `Choice`. `subject_to` has comparisons that must hold in every run, such as `"p99(intra.slowdown) <= 5"`.
+    Several metrics give a Pareto front. `held_out` are scenarios on which the result is checked. `halve` runs a trial for a
+    quarter and half of the duration first, and only the better half goes on; of one objective only. `storage` is where Optuna
+    keeps trials (a SQLite file in `out` by default), so that a second call goes on, and `optuna-dashboard` shows them.
+
+    Raises `ScenarioError` or `ValueError` when something asked for is wrong, before the first trial.
+    """
+    try:
+        import optuna
+    except ModuleNotFoundError as error:
+        said = "Optuna is not installed; `pip install optuna` installs it"
+        raise ModuleNotFoundError(said) from error
+    scenario = scenario if isinstance(scenario, Scenario) else Scenario.load(scenario)
+    others = [it if isinstance(it, Scenario) else Scenario.load(it) for it in held_out]
+    metrics = [*_list(minimise), *_list(maximise)]
+    if not metrics:
+        said = "expected something to minimise or to maximise, such as 'p99(inter.slowdown)'"
+        raise ValueError(said)
+    if halve and len(metrics) > 1:
+        said = "halving needs one objective: which of two trials goes on is undecided with several"
+        raise ValueError(said)
+    space = {key: _space(value) for key, value in where.items()}
+    if not space:
+        said = "expected at least one key to tune"
+        raise ValueError(said)
+    task = Task(
+        scenario,
+        metrics,
+        _list(subject_to),
+        space,
+        Path(out) if out is not None else Path("out") / f"{scenario.name}-tuned",
+        dict(set or {}),
+        seeds,
+        tuple(schemes),
+        scale,
+        threads,
+    )
+    task.look()
+    task.directory.mkdir(parents=True, exist_ok=True)
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    least, most = optuna.study.StudyDirection.MINIMIZE, optuna.study.StudyDirection.MAXIMIZE
+    study = optuna.create_study(
+        storage=storage or f"sqlite:///{task.directory / 'trials.sqlite'}",
+        study_name=task.name(),
+        load_if_exists=True,
+        directions=[least] * len(_list(minimise)) + [most] * len(_list(maximise)),
+        sampler=sampler or optuna.samplers.TPESampler(seed=sampler_seed),
+        pruner=optuna.pruners.SuccessiveHalvingPruner(min_resource=1, reduction_factor=2) if halve else None,
+    )
+    watch = watching.of_here(progress)
+    done = [trial for trial in study.trials if trial.state.is_finished()]
+    try:
+        for number in range(len(done), trials):
+            watch.show(trials, number, [])
+            study.optimize(lambda trial: task.trial(trial, halve=halve), n_trials=1)
+    finally:
+        watch.end()
+    best = task.best(study)
+    held = [task.held(other, best[0]) for other in others if best]
+    return Tuned(study, best, task.directory, held)
+
+
+@dataclass(frozen=True)
+class Task:
+    """What is tuned."""
+
+    scenario: Scenario
+    metrics: list[str]
+    constraints: list[str]
+    space: dict[str, Space]
+    directory: Path
+    set: dict[str, Any]
+    seeds: int
+    schemes: tuple[str, ...]
+    scale: str | None
+    threads: int | None
+
+    def name(self) -> str:
+        """Return what the task is known by: another one in the same directory is another study of Optuna's."""
+        import hashlib
+
+        said = [self.scenario.to_toml(), self.metrics, self.constraints, repr(self.space), self.set, self.seeds]
+        digest = hashlib.sha256(json.dumps([*said, self.schemes, self.scale, _narrows.__engine__]).encode()).hexdigest()
+        return f"{self.scenario.name}-{digest[:12]}"
+
+    def look(self) -> None:
+        """Find what is wrong before the first trial: a key, an end of a range, a metric, a constraint."""
+        for key, space in self.space.items():
+            for value in space.extremes():
+                self.scenario.read(set={**self.set, key: value}, seed=None, scale=self.scale).check()
+        nothing = _narrows.Metrics([])
+        for metric in self.metrics:
+            nothing.values(metric)
+        for constraint in self.constraints:
+            nothing.hold(constraint)
+
+    def run(self, setting: dict[str, Any], out: Path, scenario: Scenario | None = None, stop: str | None = None) -> Results:
+        """Run a setting over the seeds."""
+        given = {**self.set, **setting, **({} if stop is None else {"stop": stop})}
+        return studies.run(
+            scenario or self.scenario,
+            out,
+            set=given,
+            seeds=self.seeds if self.seeds > 1 else None,
+            schemes=self.schemes,
+            scale=self.scale if scenario is None else None,
+            threads=self.threads,
+            progress=_Quiet(),
+        )
+
+    def objectives(self, results: Results) -> list[float]:
+        """Return the mean of each metric over the runs; not a number where a run has no value."""
+        return [_mean(results.metric(metric)) for metric in self.metrics]
+
+    def broken(self, results: Results) -> list[float]:
+        """Return for each constraint which share of the runs break it, or have no value of it."""
+        shares = []
+        for constraint in self.constraints:
+            hold = results.hold(constraint)
+            shares.append(sum(1.0 for it in hold if it is not True) / max(1, len(hold)))
+        return shares
+
+    def trial(self, trial: optuna.Trial, *, halve: bool) -> float | tuple[float, ...]:
+        """Do one trial."""
+        import optuna
+
+        setting = {key: space.suggest(trial, key) for key, space in self.space.items()}
+        trial.set_user_attr("set", setting)
+        place = self.directory / "trials" / f"{trial.number:04}"
+        if halve:
+            for step, share in enumerate((0.25, 0.5), start=1):
+                stop = _part(self.scenario.read(set=self.set, scale=self.scale), share)
+                part = self.objectives(self.run(setting, place.with_name(f"{place.name}-{share}"), stop=stop))[0]
+                trial.report(part, step)
+                if trial.should_prune():
+                    raise optuna.TrialPruned
+        results = self.run(setting, place)
+        broken = self.broken(results)
+        trial.set_user_attr("constraints", broken)
+        for constraint, share in zip(self.constraints, broken, strict=True):
+            trial.set_constraint(constraint, share)
+        values = self.objectives(results)
+        if any(math.isnan(value) for value in values):
+            # Flows that a setting keeps from ending are no figure of merit.
+            trial.set_user_attr("why", "a run has no value of an objective")
+            raise optuna.TrialPruned
+        return values[0] if len(values) == 1 else tuple(values)
+
+    def best(self, study: optuna.Study) -> list[Setting]:
+        """Return the best settings that hold the constraints."""
+        finished = [
+            trial for trial in study.trials if trial.state.name == "COMPLETE" and not any(trial.user_attrs.get("constraints", []))
+        ]
+        signs = [1.0 if direction.name == "MINIMIZE" else -1.0 for direction in study.directions]
+
+        def keys(trial: optuna.trial.FrozenTrial) -> list[float]:
+            return [sign * value for sign, value in zip(signs, trial.values, strict=True)]
+
+        def is_beaten(trial: optuna.trial.FrozenTrial) -> bool:
+            mine = keys(trial)
+            return any(
+                other is not trial
+                and all(a <= b for a, b in zip(keys(other), mine, strict=True))
+                and (keys(other) != mine or other.number < trial.number)
+                for other in finished
+            )
+
+        front = sorted((trial for trial in finished if not is_beaten(trial)), key=keys)
+        return [Setting(trial.user_attrs["set"], dict(zip(self.metrics, trial.values, strict=True))) for trial in front]
+
+    def held(self, scenario: Scenario, best: Setting) -> Held:
+        """Run the best setting, and the scenario's own, where tuning did not look."""
+        place = self.directory / "held-out" / scenario.name
+        tuned = self.run(best.set, place / "tuned", scenario)
+        untuned = self.run({}, place / "untuned", scenario)
+        of = [dict(zip(self.metrics, self.objectives(it), strict=True)) for it in (tuned, untuned)]
+        return Held(scenario.name, of[0], of[1], not any(self.broken(tuned)))
+
+
+class _Quiet(watching.Silent):
+    """Warnings of trials would bury everything else; each is in its report."""
+
+    def tell(self, text: str) -> None:
+        """Say nothing."""
+
+
+def _mean(values: list[float | None]) -> float:
+    known = [value for value in values if value is not None]
+    return math.nan if len(known) < len(values) or not known else sum(known) / len(known)
+
+
+def _part(scenario: _narrows.Scenario, share: float) -> str:
+    """Return a part of a scenario's duration."""
+    written = json.loads(_narrows.as_written(scenario.resolved(), "resolved"))
+    ends = _narrows.Ends(f"0s..{written['stop']}")
+    return str(json.loads(ends.value(share * ends.high)))
+
+
+def _list(given: str | Sequence[str]) -> list[str]:
+    return [given] if isinstance(given, str) else list(given)
+
+
+def _space(value: Space | tuple[Any, Any] | Sequence[Any]) -> Space:
+    if isinstance(value, (Range, Choice)):
+        return value
+    if isinstance(value, tuple) and len(value) == 2:  # noqa: PLR2004
+        return Range(f"{value[0]}..{value[1]}")
+    if isinstance(value, str):
+        return _space_of_text(value)
+    return Choice(tuple(value))
+
+
+def _space_of_text(text: str) -> Space:
+    """Read `LOW..HIGH`, `log LOW..HIGH`, or values between commas."""
+    if ".." in text:
+        return Range(text.removeprefix("log ").strip(), log=text.startswith("log "))
+    values = tuple(value_of(it.strip()) for it in text.split(","))
+    return Choice(values)
+
+
+def value_of(text: str) -> Any:
+    """Return a value of a command line: what is no TOML value is text."""
+    try:
+        return json.loads(_narrows.as_written(f"it = {text}", "--set"))["it"]
+    except _narrows.ScenarioError:
+        return text
+
+
+def main(words: list[str]) -> int:
+    """`narrows tune`."""
+    import argparse
+
+    parser = argparse.ArgumentParser(
+        prog="narrows tune",
+        description="Find the values of a scenario's keys at which metrics are least, by Optuna, over several seeds",
+    )
+    parser.add_argument("scenario", metavar="SCENARIO", help="the scenario file")
+    parser.add_argument("--minimise", action="append", default=[], metavar="METRIC", help="as in 'p99(inter.slowdown)'")
+    parser.add_argument("--maximise", action="append", default=[], metavar="METRIC", help="as in goodput")
+    parser.add_argument(
+        "--where",
+        action="append",
+        default=[],
+        metavar="KEY=SPACE",
+        help="a key and its values: LOW..HIGH, 'log LOW..HIGH', or A,B,C",
+    )
+    parser.add_argument("--subject-to", action="append", default=[], metavar="CHECK", help="as in 'p99(slowdown) <= 5'")
+    parser.add_argument("--trials", type=int, default=50, metavar="N", help="default: 50")
+    parser.add_argument("--seeds", type=int, default=3, metavar="N", help="seeds a trial; default: 3")
+    parser.add_argument("--scheme", action="append", default=[], metavar="NAME", help="only these schemes")
+    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="override a key")
+    parser.add_argument("--scale", help="one of the scenario's scales")
+    parser.add_argument("--held-out", action="append", default=[], metavar="SCENARIO", help="check the result here")
+    parser.add_argument("--halve", action="store_true", help="run a quarter and half of the duration first")
+    parser.add_argument("--storage", metavar="URL", help="where Optuna keeps trials; default: a SQLite file in --out")
+    parser.add_argument("--out", metavar="DIR", help="default: out/NAME-tuned")
+    parser.add_argument("--threads", type=int, metavar="N", help="default: all cores")
+    args = parser.parse_args(words)
+    try:
+        done = tune(
+            args.scenario,
+            minimise=args.minimise,
+            maximise=args.maximise,
+            where={key: _space_of_text(text) for key, text in map(pair, args.where)},
+            subject_to=args.subject_to,
+            trials=args.trials,
+            seeds=args.seeds,
+            schemes=args.scheme,
+            set={key: value_of(value) for key, value in map(pair, args.set)},
+            scale=args.scale,
+            held_out=args.held_out,
+            halve=args.halve,
+            out=args.out,
+            storage=args.storage,
+            threads=args.threads,
+        )
+    except (ValueError, OSError, ModuleNotFoundError) as error:
+        print(error if str(error).startswith("error") else f"error: {error}", file=sys.stderr)
+        return 2
+    except _narrows.StudyError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("interrupted: finished trials are kept; the same command goes on from there", file=sys.stderr)
+        return 130
+    print(done)
+    if not done.best:
+        print("error: no trial holds the constraints", file=sys.stderr)
+        return 1
+    return 0
+
+
+def pair(text: str) -> tuple[str, str]:
+    """Read `KEY=VALUE`."""
+    key, found, value = text.partition("=")
+    if not found:
+        said = f"`{text}`: expected KEY=VALUE"
+        raise ValueError(said)
+    return key.strip(), value.strip()

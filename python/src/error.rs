@@ -1,0 +1,69 @@
+//! Errors as Python's exceptions.
+
+use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::{create_exception, intern};
+
+create_exception!(
+    narrows,
+    ScenarioError,
+    PyValueError,
+    "Something in a scenario, or in what was asked for, is wrong. `file`, `line` and `column` say where, counted from 1, or are \
+     None; `help` says what would be accepted."
+);
+create_exception!(
+    narrows,
+    StudyError,
+    PyRuntimeError,
+    "Runs failed, or their results could not be written or read. `missing` has the names of runs that a merge lacks."
+);
+
+/// A scenario that is wrong.
+pub(crate) fn of_scenario(py: Python<'_>, error: &scenario::Error) -> PyErr {
+    let raised = ScenarioError::new_err(error.render(false));
+    let value = raised.value(py);
+    let (place, help) = match error {
+        scenario::Error::Invalid(diagnostic) => (diagnostic.place.as_ref(), diagnostic.help.as_slice()),
+        scenario::Error::Unreadable(_) => (None, &[][..]),
+    };
+    let set = [
+        value.setattr(intern!(py, "file"), place.map(|place| place.file.clone())),
+        value.setattr(intern!(py, "line"), place.map(scenario::Place::line)),
+        value.setattr(intern!(py, "column"), place.map(scenario::Place::column)),
+        value.setattr(intern!(py, "help"), help.join("\n")),
+    ];
+    set.into_iter().find_map(Result::err).unwrap_or(raised)
+}
+
+/// What ended a study.
+pub(crate) fn of_study(py: Python<'_>, error: &study::Error) -> PyErr {
+    match error {
+        study::Error::Scenario(error) => of_scenario(py, error),
+        study::Error::Asked { .. } => asked(py, &error.to_string()),
+        study::Error::Stopped { cause, .. } if matches!(**cause, study::Error::Asked { .. }) => {
+            asked(py, &error.to_string())
+        }
+        error => {
+            let missing: &[String] = if let study::Error::Missing { runs } = error { runs } else { &[] };
+            let raised = StudyError::new_err(error.to_string());
+            let set = raised.value(py).setattr(intern!(py, "missing"), missing);
+            set.err().unwrap_or(raised)
+        }
+    }
+}
+
+/// Something that cannot be done as it was asked for, at no place of a file.
+pub(crate) fn asked(py: Python<'_>, text: &str) -> PyErr {
+    let (message, help) = text.split_once("\nhelp: ").unwrap_or((text, ""));
+    let raised = ScenarioError::new_err(text.to_owned());
+    let value = raised.value(py);
+    let nothing = || py.None();
+    let set = [
+        value.setattr(intern!(py, "file"), nothing()),
+        value.setattr(intern!(py, "line"), nothing()),
+        value.setattr(intern!(py, "column"), nothing()),
+        value.setattr(intern!(py, "help"), help),
+        value.setattr(intern!(py, "message"), message),
+    ];
+    set.into_iter().find_map(Result::err).unwrap_or(raised)
+}

@@ -1,0 +1,224 @@
+//! A study, done in threads of its own while the caller's thread listens for Ctrl-C and shows how far it is.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use pyo3::exceptions::PyRuntimeError;
+use pyo3::prelude::*;
+use study::{Board, Finished, Ledger, Line, Shard, Simulator, Study, Watch};
+use units::Time;
+
+use crate::error;
+use crate::scenario::Scenario;
+
+/// How often the caller's thread looks.
+const EVERY: Duration = Duration::from_millis(50);
+/// As much as a main thread has: laws and engines are not made for less.
+const STACK_BYTES: usize = 8 << 20;
+
+/// How far the runs are.
+#[derive(Default)]
+struct Far {
+    of: usize,
+    finished: usize,
+    /// Of each run that goes on, which share of its longest time it has done.
+    running: BTreeMap<String, f64>,
+    said: Vec<String>,
+}
+
+/// Who looks on: the caller's thread, now and then.
+#[derive(Default)]
+struct Caller {
+    stop: AtomicBool,
+    far: Mutex<Far>,
+}
+
+impl Caller {
+    fn far(&self) -> MutexGuard<'_, Far> {
+        self.far.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Watch for Caller {
+    fn tell(&self, text: &str) {
+        self.far().said.push(text.to_owned());
+    }
+
+    fn interrupted(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+
+    fn board<'a>(&'a self, names: &[String], kept: usize) -> Box<dyn Board + 'a> {
+        let mut far = self.far();
+        (far.of, far.finished) = (names.len(), kept);
+        Box::new(Runs(self))
+    }
+}
+
+struct Runs<'a>(&'a Caller);
+
+impl Board for Runs<'_> {
+    fn run<'a>(&'a self, name: &str, stop: Time, flows: u64) -> Box<dyn Line + 'a> {
+        self.0.far().running.insert(name.to_owned(), 0.0);
+        Box::new(One { caller: self.0, name: name.to_owned(), stop, flows })
+    }
+}
+
+struct One<'a> {
+    caller: &'a Caller,
+    name: String,
+    stop: Time,
+    flows: u64,
+}
+
+impl One<'_> {
+    fn of_time(&self, time: Time) -> f64 {
+        time.ps() as f64 / self.stop.ps().max(1) as f64
+    }
+
+    fn at(&self, share: f64) {
+        self.caller.far().running.insert(self.name.clone(), share.clamp(0.0, 1.0));
+    }
+}
+
+impl Line for One<'_> {
+    fn update(&self, progress: &sim::Progress) {
+        let of_flows = 1.0 - progress.open as f64 / self.flows.max(1) as f64;
+        self.at(of_flows.max(self.of_time(progress.time)));
+    }
+
+    fn update_real(&self, time: Time, _: usize) {
+        self.at(self.of_time(time));
+    }
+}
+
+impl Drop for One<'_> {
+    fn drop(&mut self) {
+        let mut far = self.caller.far();
+        far.running.remove(&self.name);
+        far.finished += 1;
+    }
+}
+
+/// Does the runs of a scenario and writes their results into `out`. `tell` is called with each thing that the user should know,
+/// `show` with how many runs there are, how many are finished, and what share of each other one is done. Both are called in
+/// the caller's thread. Ctrl-C ends the study; finished runs are kept. Answers warnings by their
+/// causes, and the identities that runs broke.
+#[pyfunction]
+#[pyo3(signature = (scenario, out, *, schemes, shard, only, take, runs_missing, threads, anew, checked, replay, tell, show))]
+#[expect(
+    clippy::too_many_arguments,
+    clippy::fn_params_excessive_bools,
+    reason = "all of them by name, from one caller"
+)]
+pub(crate) fn run_study(
+    py: Python<'_>,
+    scenario: &Bound<'_, Scenario>,
+    out: PathBuf,
+    schemes: Vec<String>,
+    shard: Option<&str>,
+    only: Vec<String>,
+    take: Vec<PathBuf>,
+    runs_missing: bool,
+    threads: Option<u16>,
+    anew: bool,
+    checked: bool,
+    replay: String,
+    tell: Py<PyAny>,
+    show: Py<PyAny>,
+) -> PyResult<(Vec<String>, Vec<String>)> {
+    let shard = shard.map(str::parse::<Shard>).transpose().map_err(|said| error::asked(py, &said))?;
+    let caller = Caller::default();
+    let (simulator, notes) = (Simulator { checked }, Ledger::default());
+    let study = Study {
+        scenario: &scenario.get().scenario,
+        host: &simulator,
+        watch: &caller,
+        notes: &notes,
+        schemes: &schemes,
+        shard,
+        only: &only,
+        from: &take,
+        runs_missing,
+        threads,
+        out,
+        replay: vec![replay],
+        claims: &[],
+        anew,
+        is_choice: true,
+    };
+    let (finished, stopped) = py.detach(|| done(&study, &caller, &tell, &show));
+    // What the caller raised comes before what became of the study.
+    let finished = match (finished, stopped) {
+        (Some(Err(error @ study::Error::Stopped { .. })), Some(stopped)) => {
+            tell.call1(py, (error.to_string(),))?;
+            return Err(stopped);
+        }
+        (_, Some(stopped)) => return Err(stopped),
+        (None, None) => return Err(PyRuntimeError::new_err("a bug in Narrows: the study ended in a panic")),
+        (Some(finished), None) => finished,
+    };
+    let finished = finished.map_err(|error| error::of_study(py, &error))?;
+    let of = |run: &results::RunResults| {
+        let summary = &run.summary;
+        let said = |what| format!("{}, seed {}: {what}", summary.run, summary.seed);
+        summary.broken_identities().map(said).collect::<Vec<_>>()
+    };
+    Ok((study::warnings(&finished.runs), finished.runs.iter().flat_map(of).collect()))
+}
+
+/// What came of the study, none of a panic; and what was raised in the caller's thread meanwhile.
+fn done(
+    study: &Study<'_>,
+    caller: &Caller,
+    tell: &Py<PyAny>,
+    show: &Py<PyAny>,
+) -> (Option<Result<Finished, study::Error>>, Option<PyErr>) {
+    std::thread::scope(|scope| {
+        let here = std::thread::current();
+        let work = move || {
+            let result = study.run();
+            here.unpark();
+            result
+        };
+        let mut stopped = None;
+        let worker = match std::thread::Builder::new().stack_size(STACK_BYTES).spawn_scoped(scope, work) {
+            Ok(worker) => worker,
+            Err(error) => return (Some(Err(study::Error::host(error))), None),
+        };
+        while !worker.is_finished() {
+            std::thread::park_timeout(EVERY);
+            if stopped.is_none()
+                && let Err(raised) = Python::attach(|py| look(py, caller, tell, show))
+            {
+                caller.stop.store(true, Ordering::Relaxed);
+                stopped = Some(raised);
+            }
+        }
+        let result = worker.join().ok();
+        if stopped.is_none() {
+            stopped = Python::attach(|py| look(py, caller, tell, show)).err();
+        }
+        (result, stopped)
+    })
+}
+
+/// Lets Python see to its signals, and shows how far the runs are.
+fn look(py: Python<'_>, caller: &Caller, tell: &Py<PyAny>, show: &Py<PyAny>) -> PyResult<()> {
+    py.check_signals()?;
+    let (said, of, finished, running) = {
+        let mut far = caller.far();
+        let said = std::mem::take(&mut far.said);
+        (said, far.of, far.finished, far.running.values().copied().collect::<Vec<f64>>())
+    };
+    for text in said {
+        tell.call1(py, (text,))?;
+    }
+    if of > 0 {
+        show.call1(py, (of, finished, running))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,52 @@
+//! The native part of the Python package `narrows`: scenarios, studies and tables, and the command itself.
+//!
+//! It is thin. What a scenario means, how runs are done and kept, and what is said when something is wrong is the other
+//! crates'. What people see in Python is written in Python.
+
+mod error;
+mod job;
+mod metrics;
+mod scenario;
+mod tables;
+
+use std::ffi::OsString;
+
+use pyo3::prelude::*;
+
+/// The native part of the package.
+#[pymodule]
+mod _narrows {
+    use super::{Bound, PyModule, PyModuleMethods, PyResult};
+
+    #[pymodule_export]
+    use super::job::run_study;
+    #[pymodule_export]
+    use super::metrics::Metrics;
+    #[pymodule_export]
+    use super::scenario::{Ends, Scenario, as_written, schema, text_of, toml_of};
+    #[pymodule_export]
+    use super::tables::Tables;
+    #[pymodule_export]
+    use super::{mean, run_command};
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        let program = ::study::program();
+        module.add("__version__", program.version)?;
+        module.add("__engine__", program.engine)?;
+        module.add("ScenarioError", module.py().get_type::<super::error::ScenarioError>())?;
+        module.add("StudyError", module.py().get_type::<super::error::StudyError>())
+    }
+}
+
+/// Does what the words of a command line say, and answers the exit code. `again` are the words that start the command again.
+#[pyfunction]
+fn run_command(py: Python<'_>, words: Vec<OsString>, again: Vec<OsString>) -> u8 {
+    py.detach(|| command::run(words, again))
+}
+
+/// The mean of some values and the margin of its confidence interval of 95 % (Student's t), none for fewer than two.
+#[pyfunction]
+fn mean(values: Vec<f64>) -> Option<(f64, Option<f64>)> {
+    results::Mean::of_numbers(&values).map(|mean| (mean.mean.amount, mean.margin))
+}

@@ -1,0 +1,128 @@
+//! Scenarios: from text, checked.
+
+use std::path::Path;
+
+use pyo3::prelude::*;
+use scenario::Overrides;
+use study::vary::Vary;
+
+use crate::error;
+
+/// The JSON Schema of scenario files.
+#[pyfunction]
+pub(crate) fn schema() -> String {
+    scenario::json_schema().to_string()
+}
+
+/// A scenario file's keys and values as JSON, without defaults. `origin` is the file that errors name.
+#[pyfunction]
+pub(crate) fn as_written(py: Python<'_>, text: &str, origin: &str) -> PyResult<String> {
+    match scenario::as_written(text, origin) {
+        Ok(root) => Ok(root.to_string()),
+        Err(error) => Err(error::of_scenario(py, &error)),
+    }
+}
+
+/// The text of a scenario file.
+#[pyfunction]
+pub(crate) fn text_of(py: Python<'_>, path: &str) -> PyResult<String> {
+    scenario::text_of(Path::new(path)).map_err(|error| error::of_scenario(py, &error))
+}
+
+/// The text of the scenario file that a JSON object stands for.
+#[pyfunction]
+pub(crate) fn toml_of(json: &str) -> PyResult<String> {
+    let root =
+        serde_json::from_str(json).map_err(|error| pyo3::exceptions::PyValueError::new_err(error.to_string()))?;
+    Ok(scenario::toml_of(&root))
+}
+
+/// A range of a scenario's values, such as `100KB..2MB`. Numbers are in base units: ps, bytes, bits a second.
+#[pyclass(frozen, module = "narrows._narrows")]
+pub(crate) struct Ends {
+    ends: scenario::Ends,
+}
+
+#[pymethods]
+impl Ends {
+    /// Reads it.
+    #[new]
+    fn new(py: Python<'_>, text: &str) -> PyResult<Self> {
+        let read = scenario::argument::range("range", text);
+        read.map(|ends| Self { ends }).map_err(|error| error::of_scenario(py, &error))
+    }
+
+    /// The lower end.
+    #[getter]
+    fn low(&self) -> f64 {
+        self.ends.low()
+    }
+
+    /// The upper end.
+    #[getter]
+    fn high(&self) -> f64 {
+        self.ends.high()
+    }
+
+    /// Whether only whole numbers lie between them.
+    #[getter]
+    fn is_whole(&self) -> bool {
+        self.ends.is_whole()
+    }
+
+    /// The value of a scenario nearest to a number, as JSON.
+    fn value(&self, number: f64) -> String {
+        self.ends.value(number).to_string()
+    }
+}
+
+/// A scenario, read and resolved, with all that is varied.
+#[pyclass(frozen, module = "narrows._narrows")]
+pub(crate) struct Scenario {
+    pub(crate) scenario: scenario::Scenario,
+}
+
+#[pymethods]
+impl Scenario {
+    /// Reads a text. `origin` is the file that it came from: errors name it, and files that the scenario names are found
+    /// beside it. `set` and `over` hold keys and values as in TOML.
+    #[new]
+    #[pyo3(signature = (text, origin, *, set, seed, scale, over, seeds))]
+    fn new(
+        py: Python<'_>,
+        text: &str,
+        origin: &str,
+        set: Vec<(String, String)>,
+        seed: Option<u64>,
+        scale: Option<String>,
+        over: Vec<(String, String)>,
+        seeds: Option<u64>,
+    ) -> PyResult<Self> {
+        let overrides = Overrides { set, seed, scale };
+        let load = |overrides: &Overrides| Ok::<_, study::Error>(scenario::parse(text, origin, overrides)?);
+        let scenario = py.detach(|| Vary { over, seeds }.scenario(origin, overrides, load));
+        scenario.map(|scenario| Self { scenario }).map_err(|error| error::of_study(py, &error))
+    }
+
+    /// The scenario's name.
+    #[getter]
+    fn name(&self) -> String {
+        self.scenario.config.name.to_string()
+    }
+
+    /// The scenario as a file, every constant default filled in; with a grid, its first point.
+    fn resolved(&self) -> String {
+        self.scenario.resolved_toml()
+    }
+
+    /// The names of its runs.
+    fn runs(&self) -> Vec<String> {
+        self.scenario.runs().into_iter().map(|run| run.id).collect()
+    }
+
+    /// Builds every run without running it, and answers the warnings of each.
+    fn check(&self, py: Python<'_>) -> PyResult<Vec<(String, Vec<String>)>> {
+        let report = py.detach(|| scenario::check(&self.scenario)).map_err(|error| error::of_scenario(py, &error))?;
+        Ok(report.runs.into_iter().map(|run| (run.id, run.warnings)).collect())
+    }
+}

@@ -1,0 +1,94 @@
+"""Sweeps on a real Ray of several workers, one of which is killed."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+import narrows as nw
+
+ray = pytest.importorskip("ray", reason="Ray is not installed")
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@pytest.fixture(scope="module", autouse=True)
+def cluster() -> Iterator[None]:
+    ray.init(num_cpus=3, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
+    yield
+    ray.shutdown()
+
+
+def workers() -> list[int]:
+    """Processes that do a task now."""
+    found = []
+    for process in Path("/proc").iterdir():
+        if process.name.isdigit():
+            try:
+                name = (process / "cmdline").read_bytes()
+            except OSError:
+                continue
+            if name.startswith(b"ray::_some"):
+                found.append(int(process.name))
+    return found
+
+
+def same(one: nw.Results, other: nw.Results) -> bool:
+    """Whether all tables have the same bytes."""
+    files = ("flows.parquet", "ports.parquet", "rates.parquet")
+    pairs = zip(one, other, strict=True)
+    return all((a.directory / file).read_bytes() == (b.directory / file).read_bytes() for a, b in pairs for file in files)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_killed_worker_costs_no_byte(small: nw.Scenario, tmp_path: Path) -> None:
+    small.traffic[0].flows = 3000  # type: ignore[union-attr]
+    killed: list[int] = []
+
+    def kill_one() -> None:
+        ends = time.monotonic() + 60
+        while not killed and time.monotonic() < ends:
+            for process in workers()[:1]:
+                time.sleep(0.3)
+                os.kill(process, signal.SIGKILL)
+                killed.append(process)
+            time.sleep(0.02)
+
+    killer = threading.Thread(target=kill_one)
+    killer.start()
+    done = nw.sweep(small, tmp_path / "cluster", seeds=2, on="ray", progress=False)
+    killer.join()
+    assert killed, "no worker was seen"
+    here = nw.run(small, tmp_path / "here", seeds=2, progress=False)
+    assert len(done) == 8
+    assert same(done, here)
+    assert not (tmp_path / "cluster.parts").exists()
+    # A second call gives nothing to the cluster.
+    began = time.monotonic()
+    again = nw.sweep(small, tmp_path / "cluster", seeds=2, on="ray", progress=False)
+    assert same(again, here)
+    assert time.monotonic() - began < 30
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_sweep_with_more_points_does_what_is_missing(small: nw.Scenario, tmp_path: Path) -> None:
+    nw.sweep(small, tmp_path / "out", over={"seed": [1, 2]}, on="ray", progress=False)
+    more = nw.sweep(small, tmp_path / "out", over={"seed": [1, 2, 3]}, on="ray", progress=False)
+    assert same(more, nw.run(small, tmp_path / "here", over={"seed": [1, 2, 3]}, progress=False))
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_what_is_wrong_is_said(small: nw.Scenario, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="expected on="):
+        nw.sweep(small, tmp_path / "out", on="slurm")
+    with pytest.raises(nw.ScenarioError, match="unknown key"):
+        nw.sweep(small, tmp_path / "out", set={"seedd": 1}, on="ray")
+    with pytest.raises(FileExistsError, match="done anew"):
+        nw.sweep(small, tmp_path, on="ray", anew=True)

@@ -1,0 +1,54 @@
+"""The command that the package carries."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import narrows as nw
+
+ROOT = Path(__file__).parents[2]
+
+
+def narrows(*words: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, "-m", "narrows", *words], capture_output=True, text=True, check=False, cwd=cwd)
+
+
+def test_it_is_the_command(small: nw.Scenario, tmp_path: Path) -> None:
+    small.save(tmp_path / "small.toml")
+    done = narrows("run", "small.toml", "--json", "--quiet", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert len(json.loads(done.stdout)["runs"]) == 4
+    assert len(nw.Results(tmp_path / "out/small")) == 4
+    assert narrows("--version").stdout == f"narrows {nw.__version__}\n"
+    refused = narrows("run", "smal.toml", cwd=tmp_path)
+    assert refused.returncode == 2
+    assert "did you mean `small.toml`?" in refused.stderr
+
+
+def test_a_figure_by_the_command(results: nw.Results, tmp_path: Path) -> None:
+    for ending in ("pdf", "svg", "png"):
+        done = narrows("plot", str(results.directory), "--y", "p99(slowdown)", "-o", f"fig.{ending}", cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+        assert (tmp_path / f"fig.{ending}").stat().st_size > 1000
+    for words, said in [
+        (["--y", "p98(slowdown)", "-o", "a.pdf"], "no such function"),
+        (["--y", "p99(slowdown)", "-o", "a.doc"], "expected a name that ends in .pdf, .svg or .png"),
+        (["--y", "p99(slowdown)", "--x", "lod", "-o", "a.pdf"], "runs have no key `lod`; there are scheme, seed, load"),
+    ]:
+        done = narrows("plot", str(results.directory), *words, cwd=tmp_path)
+        assert (done.returncode, said in done.stderr) == (2, True), done.stderr
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["fig.pdf", "fig.png", "fig.svg"]
+
+
+def test_a_figure_of_a_paper_is_reproduced(tmp_path: Path) -> None:
+    made = nw.reproduce("lscc/fig2", papers=ROOT / "papers", out=tmp_path, seeds=1)
+    assert made.claims
+    assert all(claim.verdict for claim in made.claims)
+    assert len(made[0].results) > 0
+    with pytest.raises(nw.ScenarioError, match=r"nothing in .* is called `gemini/fig99`"):
+        nw.reproduce("gemini/fig99", papers=ROOT / "papers", out=tmp_path)

@@ -1,0 +1,61 @@
+"""Figures show the means over seeds."""
+
+from __future__ import annotations
+
+import math
+import statistics
+
+import numpy as np
+import pytest
+from matplotlib.container import ErrorbarContainer
+
+import narrows as nw
+from narrows import plotting
+
+
+def test_dots_are_means_with_students_margin(results: nw.Results) -> None:
+    of, unit = plotting.dots(results, "p99(fct)", "load", "scheme")
+    assert unit == "ns"
+    assert set(of) == {"DCTCP", "Cubic"}
+    assert [dot.x for dot in of["DCTCP"]] == [0.2, 0.4]
+    values = [run.metric("p99(fct)") for run in results.select(scheme="dctcp", load=0.2)]
+    dot = of["DCTCP"][0]
+    assert dot.mean == pytest.approx(statistics.fmean(values))
+    # Of two degrees of freedom.
+    assert dot.margin == pytest.approx(4.303 * statistics.stdev(values) / math.sqrt(3))
+
+
+def test_a_mean_is_over_seeds_alone(results: nw.Results) -> None:
+    with pytest.raises(ValueError, match="the runs differ in"):
+        plotting.dots(results, "p99(fct)", None, "scheme")
+    with pytest.raises(ValueError, match="the runs differ in their scheme"):
+        plotting.dots(results, "p99(fct)", "load", "load")
+    with pytest.raises(ValueError, match="no run has a value"):
+        plotting.dots(results, "p99(inter.fct)", "load", "scheme")
+
+
+def test_a_figure_has_its_units(results: nw.Results) -> None:
+    figure = nw.plot(results, y=["p99(fct)", "p99(slowdown)"], log="y")
+    left, right = figure.axes
+    assert left.get_ylabel() in {"p99(fct) (ms)", "p99(fct) (µs)", "p99(fct) (s)"}
+    assert (right.get_ylabel(), right.get_xlabel(), right.get_yscale()) == ("p99(slowdown)", "load", "log")
+    legend, drawn = right.get_legend(), right.containers[0]
+    assert legend is not None
+    assert isinstance(drawn, ErrorbarContainer)
+    assert [text.get_text() for text in legend.get_texts()] == ["DCTCP", "Cubic"]
+    line = drawn.lines[0]
+    assert line is not None
+    assert np.asarray(line.get_ydata())[0] == pytest.approx(
+        plotting.dots(results, "p99(slowdown)", "load", "scheme")[0]["DCTCP"][0].mean
+    )
+
+
+def test_without_points_there_are_bars(small: nw.Scenario, tmp_path: object) -> None:
+    small.grid = None
+    figure = nw.plot(nw.run(small, f"{tmp_path}/out", seeds=2, progress=False), y="goodput", style="paper")
+    assert [text.get_text() for text in figure.axes[0].get_xticklabels()] == ["DCTCP", "Cubic"]
+
+
+def test_warnings_stand_under_the_figure(small: nw.Scenario, tmp_path: object) -> None:
+    cut = nw.run(small, f"{tmp_path}/out", set={"stop": "5ms"}, progress=False)
+    assert "runs have warnings" in nw.plot(cut, y="goodput").get_supxlabel()

@@ -1,0 +1,204 @@
+"""Runs and what they leave."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from typing import TYPE_CHECKING
+
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import narrows as nw
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from narrows.progress import Progress
+
+
+def test_runs_have_names_points_and_seeds(results: nw.Results) -> None:
+    assert len(results) == 12
+    assert (results[0].name, results[0].scheme, results[0].point, results[0].seed) == (
+        "dctcp,load=20%,seed=1",
+        "dctcp",
+        {"load": 0.2},
+        1,
+    )
+    assert [run.seed for run in results.select(scheme="cubic", load=0.4)] == [1, 2, 3]
+    with pytest.raises(KeyError, match="no run 'x'"):
+        results["x"]
+
+
+def test_tables_are_read_by_all(results: nw.Results) -> None:
+    flows = results.flows
+    assert len(flows) == 12 * 30
+    frame = flows.to_polars()
+    assert frame.height == len(flows)
+    assert frame["seed"].unique().sort().to_list() == [1, 2, 3]
+    assert flows.to_arrow().num_rows == len(flows)
+    assert isinstance(flows.to_pandas(), pd.DataFrame)
+    assert pa.table(flows).column_names == list(flows.columns)
+    # A stream can be taken as often as one likes.
+    assert pl.DataFrame(flows).equals(frame)
+    assert results.summaries.to_polars().height == 12
+    one = results[0]
+    assert one.flows.to_polars().equals(
+        frame.filter((pl.col("scheme") == "dctcp") & (pl.col("load") == 0.2) & (pl.col("seed") == 1))
+    )
+
+
+def test_a_metric_is_what_the_table_says(results: nw.Results) -> None:
+    of_run = results[0].flows.to_polars()["slowdown"].drop_nulls().sort()
+    # By nearest rank.
+    rank = -(-99 * len(of_run) // 100)
+    assert results[0].metric("p99(slowdown)") == pytest.approx(of_run[rank - 1])
+    assert results.metric("slowdown.p99")[0] == results[0].metric("all.slowdown.p99")
+    assert results.hold("p99(slowdown) > 0") == [True] * 12
+    with pytest.raises(ValueError, match="no such function"):
+        results.metric("p98(slowdown)")
+    with pytest.raises(ValueError, match="none of its 0 flows"):
+        results[0].metric("p99(inter.slowdown)")
+
+
+def test_a_second_call_runs_nothing(small: nw.Scenario, tmp_path: Path) -> None:
+    first = nw.run(small, tmp_path / "out", progress=False)
+    times = {path: path.stat().st_mtime_ns for path in first.directory.glob("runs/*/flows.parquet")}
+    assert len(times) == 4
+    again = nw.run(small, tmp_path / "out", progress=False)
+    assert {path: path.stat().st_mtime_ns for path in again.directory.glob("runs/*/flows.parquet")} == times
+
+
+def test_parts_are_merged_to_the_same_bytes(small: nw.Scenario, tmp_path: Path) -> None:
+    whole = nw.run(small, tmp_path / "whole", progress=False)
+    parts = [nw.sweep(small, tmp_path / f"{n}", shard=f"{n}/3", progress=False).directory for n in (1, 2, 3)]
+    merged = nw.sweep(small, tmp_path / "merged", merge=parts, progress=False)
+    for one, other in zip(whole, merged, strict=True):
+        for name in ("flows", "ports", "rates"):
+            file = f"{name}.parquet"
+            assert (one.directory / file).read_bytes() == (other.directory / file).read_bytes()
+    with pytest.raises(nw.StudyError, match="missing") as caught:
+        nw.sweep(small, tmp_path / "less", merge=parts[:2], progress=False)
+    assert caught.value.missing == ["dctcp,load=40%"]
+    with pytest.raises(nw.ScenarioError, match="no shard"):
+        nw.sweep(small, tmp_path / "bad", shard="4/3")
+
+
+def test_a_lone_run_has_no_points(small: nw.Scenario, tmp_path: Path) -> None:
+    small.grid = None
+    one = nw.run(small, tmp_path / "one", schemes=["dctcp"], progress=False)
+    assert len(one) == 1
+    assert isinstance(one.summary, dict)
+    assert one[0].scheme == "dctcp"
+    assert one[0].point == {}
+    with pytest.raises(nw.ScenarioError, match="no scheme `dctp`"):
+        nw.run(small, tmp_path / "two", schemes=["dctp"])
+
+
+def test_whatever_is_no_results_is_said(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match="no whole results"):
+        nw.Results(tmp_path)
+
+
+class Seen:
+    """Notes what it is shown, and in which thread."""
+
+    def __init__(self) -> None:
+        self.shown: list[tuple[int, int]] = []
+        self.said: list[str] = []
+        self.threads: set[int] = set()
+
+    def show(self, of: int, finished: int, running: list[float]) -> None:
+        assert all(0.0 <= share <= 1.0 for share in running)
+        self.shown.append((of, finished))
+        self.threads.add(threading.get_ident())
+
+    def tell(self, text: str) -> None:
+        self.said.append(text)
+
+    def end(self) -> None:
+        self.said.append("end")
+
+
+def test_progress_comes_in_the_callers_thread(small: nw.Scenario, tmp_path: Path) -> None:
+    seen: Progress = Seen()
+    nw.run(small, tmp_path / "out", progress=seen)
+    assert isinstance(seen, Seen)
+    assert seen.shown[-1] == (4, 4)
+    assert seen.threads == {threading.get_ident()}
+    assert seen.said[-1] == "end"
+
+
+def test_what_a_progress_raises_ends_the_study(small: nw.Scenario, tmp_path: Path) -> None:
+    class Stop(Seen):
+        def show(self, of: int, finished: int, running: list[float]) -> None:
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        nw.run(small, tmp_path / "out", over={"seed": range(1, 400)}, progress=Stop())
+
+
+ENDLESS = """
+import sys, narrows as nw
+made = nw.Scenario.load(sys.argv[1])
+print("ready", flush=True)
+try:
+    nw.run(made, sys.argv[2], over={"seed": range(1, 3000)})
+except KeyboardInterrupt:
+    print("stopped", flush=True)
+"""
+
+
+def test_ctrl_c_ends_a_run_and_keeps_what_is_finished(small: nw.Scenario, tmp_path: Path) -> None:
+    small.save(tmp_path / "small.toml")
+    program = [sys.executable, "-c", ENDLESS, str(tmp_path / "small.toml"), str(tmp_path / "out")]
+    with subprocess.Popen(program, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as child:
+        assert child.stdout is not None
+        assert child.stdout.readline() == "ready\n"
+        ends = time.monotonic() + 120
+        while not list(tmp_path.glob("out/.next/runs/*")):
+            assert time.monotonic() < ends, "nothing ran"
+            time.sleep(0.05)
+        os.kill(child.pid, signal.SIGINT)
+        began = time.monotonic()
+        assert child.stdout.read() == "stopped\n"
+        assert time.monotonic() - began < 10
+        assert child.wait() == 0
+
+
+def test_another_thread_of_python_goes_on_meanwhile(small: nw.Scenario, tmp_path: Path) -> None:
+    counted = 0
+    done = threading.Event()
+
+    def count() -> None:
+        nonlocal counted
+        while not done.is_set():
+            counted += 1
+            time.sleep(0.001)
+
+    other = threading.Thread(target=count)
+    other.start()
+    began = time.monotonic()
+    nw.run(small, tmp_path / "out", seeds=4, progress=False)
+    took = time.monotonic() - began
+    done.set()
+    other.join()
+    assert counted > 100 * took, (counted, took)
+
+
+def test_the_report_is_shown_in_a_notebook(results: nw.Results) -> None:
+    page = results._repr_html_()
+    assert page.startswith("<iframe srcdoc=")
+    assert "DCTCP" in page
+
+
+def test_importing_is_quick() -> None:
+    program = "import time; began = time.perf_counter(); import narrows; print(time.perf_counter() - began)"
+    took = min(float(subprocess.check_output([sys.executable, "-c", program], text=True)) for _ in range(3))
+    assert took < 0.3, took

@@ -1,0 +1,89 @@
+"""Scenarios as objects, and back."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+import narrows as nw
+from narrows import tables
+from narrows._table import Table
+
+ROOT = Path(__file__).parents[2]
+FILES = sorted([*ROOT.glob("scenarios/*.toml"), *ROOT.glob("papers/*/*.toml")])
+
+
+def test_there_are_files() -> None:
+    assert len(FILES) > 50
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_every_file_becomes_an_object_and_the_same_file_again(path: Path) -> None:
+    made = nw.Scenario.load(path)
+    again = nw.Scenario.from_toml(made.to_toml(), source=path)
+    assert again == made
+    assert made.read().resolved() == again.read().resolved()
+    assert made.read().runs() == again.read().runs()
+
+
+def test_tables_are_typed() -> None:
+    made = nw.Scenario.load(ROOT / "scenarios/training.toml")
+    assert isinstance(made.topology, Table)
+    assert all(isinstance(it, Table) for it in made.traffic)
+
+
+def test_plain_dictionaries_do(small: nw.Scenario) -> None:
+    small.schemes = {"dctcp": {"law": "dctcp"}}  # type: ignore[dict-item]
+    assert small.runs() == ["dctcp,load=20%", "dctcp,load=40%"]
+
+
+def test_words_of_python_have_an_underscore() -> None:
+    flow = tables.Poisson(load=0.5, class_=1, from_="dc0")
+    assert flow.to_dict() == {"kind": "poisson", "load": 0.5, "class": 1, "from": "dc0"}
+    assert tables.Poisson.from_dict(flow.to_dict()) == flow
+
+
+def test_the_classes_are_those_of_the_schema() -> None:
+    sys.path.insert(0, str(ROOT / "python"))
+    import generate
+
+    made = generate.module()
+    assert (ROOT / "python/narrows/tables.py").read_text(encoding="utf-8") == made, (
+        "run: python generate.py > tables.new && mv tables.new narrows/tables.py"
+    )
+
+
+def test_errors_have_their_place(small: nw.Scenario) -> None:
+    text = small.to_toml().replace('kind = "poisson"', 'kind = "poison"')
+    with pytest.raises(nw.ScenarioError) as caught:
+        nw.Scenario.from_toml(text, source="mine.toml")
+    assert (caught.value.file, caught.value.column) == ("mine.toml", 8)
+    assert text.splitlines()[(caught.value.line or 0) - 1] == 'kind = "poison"'
+    assert caught.value.help == "did you mean `poisson`?"
+    with pytest.raises(nw.ScenarioError, match="unknown key `lod`"):
+        nw.run(small, over={"traffic.0.lod": ["20%"]})
+    with pytest.raises(nw.ScenarioError, match=r"cannot read `nowhere\.toml`"):
+        nw.Scenario.load("nowhere.toml")
+
+
+def test_no_value_of_a_file_is_refused(small: nw.Scenario) -> None:
+    small.title = object()  # type: ignore[assignment]
+    with pytest.raises(TypeError, match="no value of a scenario file"):
+        small.to_toml()
+    with pytest.raises(TypeError, match="unexpected keyword argument 'lef'"):
+        tables.Dumbbell(lef=4)  # type: ignore[call-arg]
+
+
+def test_a_file_is_not_overwritten(small: nw.Scenario, tmp_path: Path) -> None:
+    small.save(tmp_path / "one.toml")
+    with pytest.raises(FileExistsError):
+        small.save(tmp_path / "one.toml")
+    assert nw.Scenario.load(tmp_path / "one.toml") == small
+
+
+def test_it_is_checked_without_running(small: nw.Scenario) -> None:
+    assert small.check() == {}
+    assert small.read(seeds=2).runs()[:2] == ["dctcp,load=20%,seed=1", "cubic,load=20%,seed=1"]
+    assert "buffer" in small.resolved()

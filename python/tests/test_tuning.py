@@ -1,0 +1,125 @@
+"""Tuning finds what is best, goes on where it ended, and says what is wrong before it runs."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+import narrows as nw
+from narrows import tables
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def queue() -> nw.Scenario:
+    """Four flows through a port whose buffer is the only thing that limits its queue."""
+    return nw.Scenario(
+        name="queue",
+        stop="50ms",
+        topology=tables.Dumbbell(left=4, right=4, rate="10Gbps", delay="20us"),
+        port=tables.Port(buffer="1MB", ecn=tables.Step(step="100KB")),
+        schemes={"dctcp": tables.Scheme(law="dctcp")},
+        traffic=[tables.Permutation(scope="any", size="4MB")],
+    )
+
+
+def test_the_least_queue_is_at_the_least_threshold(tmp_path: Path) -> None:
+    def tune(trials: int) -> nw.Tuned:
+        return nw.tune(
+            queue(),
+            minimise="network.max_queue",
+            where={"port.ecn.step": ["20KB", "80KB", "320KB"]},
+            trials=trials,
+            seeds=1,
+            out=tmp_path / "out",
+            held_out=[queue().replace(name="other", seed=9)],
+            progress=False,
+        )
+
+    first = tune(6)
+    assert first.best[0].set == {"port.ecn.step": "20KB"}
+    assert first.held_out[0].tuned["network.max_queue"] < first.held_out[0].untuned["network.max_queue"]
+    # A second call with as many trials does none.
+    times = {path: path.stat().st_mtime_ns for path in (tmp_path / "out/trials").rglob("flows.parquet")}
+    again = tune(6)
+    assert len(again.study.trials) == 6
+    assert {path: path.stat().st_mtime_ns for path in (tmp_path / "out/trials").rglob("flows.parquet")} == times
+    assert len(tune(7).study.trials) == 7
+
+
+def test_constraints_and_several_objectives(tmp_path: Path) -> None:
+    tuned = nw.tune(
+        queue(),
+        minimise=["network.max_queue", "fct.max"],
+        where={"port.ecn.step": ("10KB", "500KB")},
+        subject_to="network.max_queue >= 60KB",
+        trials=8,
+        seeds=1,
+        out=tmp_path / "out",
+        progress=False,
+    )
+    assert tuned.best
+    assert all(setting.objectives["network.max_queue"] >= 60_000 for setting in tuned.best)
+    queues = [setting.objectives["network.max_queue"] for setting in tuned.best]
+    times = [setting.objectives["fct.max"] for setting in tuned.best]
+    # A front: what is better in one is worse in the other.
+    assert queues == sorted(queues)
+    assert times == sorted(times, reverse=True)
+
+
+def test_halving_cuts_trials_off(tmp_path: Path) -> None:
+    tuned = nw.tune(
+        queue(),
+        minimise="network.max_queue",
+        where={"port.ecn.step": nw.Range("10KB..500KB", log=True)},
+        trials=8,
+        seeds=1,
+        halve=True,
+        out=tmp_path / "out",
+        progress=False,
+    )
+    states = [trial.state.name for trial in tuned.study.trials]
+    assert "PRUNED" in states
+    assert "COMPLETE" in states
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ({"minimise": "p98(fct)"}, "no such function"),
+        ({"minimise": ()}, "expected something to minimise"),
+        ({"where": {}}, "expected at least one key"),
+        ({"where": {"port.bufer": ("1KB", "2KB")}}, "did you mean `buffer`"),
+        ({"where": {"port.buffer": ("2KB", "1KB")}}, "is not above"),
+        ({"where": {"port.buffer": ("1KB", "1ms")}}, "of another kind"),
+        ({"where": {"port.loss": nw.Range("0%..5%", log=True)}}, "no logarithm"),
+        ({"minimise": ["fct.max", "goodput"], "halve": True}, "halving needs one objective"),
+    ],
+)
+def test_what_is_wrong_is_said_before_anything_runs(words: dict[str, object], said: str, tmp_path: Path) -> None:
+    given = {"minimise": "fct.max", "where": {"port.buffer": ("1KB", "2MB")}, "out": tmp_path / "out", "trials": 1, **words}
+    with pytest.raises(ValueError, match=said):
+        nw.tune(queue(), **given)  # type: ignore[arg-type]
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_time_is_not_compared_with_a_number(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="is a time and `5` is a number"):
+        nw.tune(
+            queue(), minimise="fct.max", where={"port.buffer": ["1MB"]}, subject_to="fct.max <= 5", trials=1, out=tmp_path / "out"
+        )
+
+
+def test_the_command(tmp_path: Path) -> None:
+    queue().save(tmp_path / "queue.toml")
+    words = ["tune", "queue.toml", "--minimise", "network.max_queue", "--where", "port.ecn.step=20KB,320KB", "--trials", "4"]
+    program = [sys.executable, "-m", "narrows", *words, "--seeds", "1"]
+    done = subprocess.run(program, capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "--set port.ecn.step=20KB" in done.stdout
+    wrong = subprocess.run([*program, "--set", "seedd=1"], capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert (wrong.returncode, "did you mean `seed`?" in wrong.stderr) == (2, True), wrong.stderr
