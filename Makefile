@@ -19,15 +19,16 @@ FEATURES = $(shell if $(CAN_BUILD_BPF); then echo --features bpf; fi)
 
 RELEASE = narrows-$(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml)-$(shell uname -m)-linux
 
-.PHONY: demo test check-format toolchain lint unit python arm kernels book licences browser bench build dist wheel clean help
+.PHONY: demo test check-format toolchain lint unit python arm kernels book licences browser bench build install dist wheel clean help
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-demo: build ## build, run the demo, print its table, say where the report is
-	@$(NARROWS) demo
+demo: ## build the simulator alone, run the demo, say where its report is
+	@$(CARGO) build --profile demo --locked -p narrows --no-default-features
+	@$(TARGET)/demo/narrows demo
 
-build: ## build the narrows command
+build: ## build the whole command: target/release/narrows
 	@$(CARGO) build --release --locked -p narrows $(FEATURES)
 
 test: toolchain check-format lint browser unit python arm kernels book licences ## every check
@@ -104,7 +105,7 @@ licences:
 	@if command -v cargo-deny >/dev/null; then $(CARGO) deny --locked check licenses bans sources; \
 	else echo "skipped: the check of licences needs cargo-deny"; fi
 
-dist: build ## a tarball of the command and the laws' BPF objects
+dist: build wheel ## a tarball of the command and the laws' BPF objects, and a wheel
 	@$(CAN_BUILD_BPF) || { echo "error: \`make toolchain\` first: a release has the laws in it"; exit 1; }
 	@rm -rf $(TARGET)/dist/$(RELEASE) && mkdir -p $(TARGET)/dist/$(RELEASE)
 	@strip -o $(TARGET)/dist/$(RELEASE)/narrows $(NARROWS)
@@ -119,6 +120,20 @@ wheel: ## a wheel of the Python package, with the command in it
 	@$(VENV)/bin/pip install -q --disable-pip-version-check 'maturin>=1.9,<2'
 	@$(VENV)/bin/maturin build -q --release --out $(TARGET)/dist
 	@ls $(TARGET)/dist/narrows-*.whl
+
+# Where `install` puts what was built, as usual with make.
+PREFIX ?= /usr/local
+SHARE = $(DESTDIR)$(PREFIX)/share
+
+install: ## after `make build`: the command, its manual pages and completions for bash, zsh and fish, under PREFIX
+	@[ -x $(NARROWS) ] || { echo "error: there is no $(NARROWS); \`make build\` makes it"; exit 1; }
+	@install -D $(NARROWS) $(DESTDIR)$(PREFIX)/bin/narrows
+	@mkdir -p $(SHARE)/man/man1 $(SHARE)/bash-completion/completions $(SHARE)/zsh/site-functions $(SHARE)/fish/vendor_completions.d
+	@$(NARROWS) completions bash >$(SHARE)/bash-completion/completions/narrows
+	@$(NARROWS) completions zsh >$(SHARE)/zsh/site-functions/_narrows
+	@$(NARROWS) completions fish >$(SHARE)/fish/vendor_completions.d/narrows.fish
+	@$(NARROWS) man $(SHARE)/man/man1 >/dev/null
+	@echo "installed under $(DESTDIR)$(PREFIX): bin/narrows, its manual pages, and completions for bash, zsh and fish"
 
 bench: build ## measure the engine
 	@$(NARROWS) bench engine
