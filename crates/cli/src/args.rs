@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use clap::builder::PossibleValuesParser;
 use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
 
 /// Congestion control for traffic that crosses datacenters: simulate, compare, reproduce.
@@ -57,6 +58,9 @@ pub(crate) enum Command {
     /// Bring in another simulator's files.
     #[command(subcommand)]
     Import(ImportCommand),
+    /// Settings of a scenario in a switch's own format.
+    #[command(subcommand)]
+    Export(ExportCommand),
     /// Run control laws in this machine's own TCP, through BPF.
     #[command(subcommand)]
     Kernel(KernelCommand),
@@ -498,6 +502,50 @@ pub(crate) enum ImportCommand {
     Htsim(ImportHtsimArgs),
     /// A topology, flows and, if there is one, a configuration of HPCC's ns-3 simulator.
     Hpcc(ImportHpccArgs),
+}
+
+#[derive(Subcommand, Debug)]
+pub(crate) enum ExportCommand {
+    /// Tables of a SONiC switch: marking, buffers, pauses, and headroom by SONiC's formula, tried in simulation.
+    Sonic(ExportSonicArgs),
+}
+
+#[derive(Args, Debug)]
+#[command(
+    after_help = "Examples:\n  narrows export sonic scenarios/lossless.toml --scheme dcqcn --switch dc0.border >border.json\n  \
+    sonic-cfggen -j border.json --write-to-db"
+)]
+pub(crate) struct ExportSonicArgs {
+    /// The scenario file.
+    pub(crate) scenario: PathBuf,
+    /// The scheme whose ports and switches are meant; by default the first.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) scheme: Option<String>,
+    /// The switch; by default the first at a link between datacenters, else the first.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) switch: Option<String>,
+    /// The switch chip, which the formula asks for.
+    #[arg(long, value_name = "NAME", default_value = "spectrum-3",
+        value_parser = PossibleValuesParser::new(sonic::ASICS.map(|asic| asic.name)))]
+    pub(crate) asic: String,
+    /// Bytes of a cell of the chip, if not as SONiC states them.
+    #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u64).range(1..=4096))]
+    pub(crate) cell: Option<u64>,
+    /// The priorities of the traffic, with commas between them.
+    #[arg(long, value_name = "LIST", default_value = "3", value_delimiter = ',', value_parser = clap::value_parser!(u8).range(0..=7))]
+    pub(crate) priorities: Vec<u8>,
+    /// The MTU of ports, in bytes.
+    #[arg(long, value_name = "BYTES", default_value_t = 9_100, value_parser = clap::value_parser!(u64).range(64..=65535))]
+    pub(crate) mtu: u64,
+    /// The share of packets of 64 bytes among lossless ones, in per cent, which the formula asks for.
+    #[arg(long, value_name = "PERCENT", default_value_t = 100, value_parser = clap::value_parser!(u64).range(0..=100))]
+    pub(crate) small_packets: u64,
+    /// Marks have thresholds of their own, as in SONiC's model from 2026-06-23 on.
+    #[arg(long)]
+    pub(crate) marks_apart: bool,
+    /// Override a key of the scenario. May be repeated.
+    #[arg(long = "set", value_name = "KEY=VALUE", value_parser = key_value)]
+    pub(crate) set: Vec<(String, String)>,
 }
 
 #[derive(Args, Debug)]

@@ -10,6 +10,7 @@ mod clock;
 mod columns;
 mod describe;
 mod error;
+pub mod headroom;
 mod host;
 #[cfg(feature = "ledger")]
 pub mod ledger;

@@ -17,6 +17,7 @@ pub(crate) mod emulate {
         Err(Failure::Input("error: real packets need Linux: its network namespaces and TUN devices".into()))
     }
 }
+pub(crate) mod export;
 pub(crate) mod import;
 pub(crate) mod kernel;
 pub(crate) mod laws;

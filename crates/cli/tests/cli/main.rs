@@ -11,6 +11,7 @@ mod edited;
 #[cfg(target_os = "linux")]
 mod emulate;
 mod errors;
+mod export;
 mod import;
 mod itself;
 mod json;

@@ -1,0 +1,227 @@
+//! `narrows export`: settings of a scenario in a switch's own format.
+
+use std::collections::BTreeMap;
+
+use fabric::{Limit, Network, NodeId, NodeKind};
+use scenario::Overrides;
+use sonic::{Asic, Buffer, Cable, Device, Headroom, METRES_A_SECOND, Marks, Port, Revision, Threshold, Traffic};
+use study::headroom::Trial;
+use units::{Bytes, Frac};
+
+use crate::args::ExportSonicArgs;
+use crate::exit::{Failure, print, tell};
+use crate::table::bytes;
+
+/// What the search may cost: cables that hold more are not tried.
+const TRIED: Bytes = Bytes::new(512 << 20);
+
+pub(crate) fn sonic(args: &ExportSonicArgs) -> Result<(), Failure> {
+    let overrides = Overrides { set: args.set.clone(), seed: None, scale: None };
+    let scenario = scenario::load(&args.scenario, &overrides)?;
+    study::known_schemes(&scenario, args.scheme.as_slice())?;
+    let wanted = |run: &scenario::Run| args.scheme.as_ref().is_none_or(|scheme| run.scheme == *scheme);
+    let Some(run) = scenario.runs().into_iter().find(wanted) else {
+        return Err(Failure::Input("error: the scenario has no run".into()));
+    };
+    let setup = run.build()?.setup;
+    let switch = chosen(&setup.network, args.switch.as_deref())?;
+    let exported = Exported::new(args, &setup.network, switch, setup.host.mss, &run.id)?;
+    for note in &exported.notes {
+        tell(note);
+    }
+    print(&format!("{:#}", exported.device.tables()))
+}
+
+/// The switch of that name, or the first at a link between datacenters, or the first.
+fn chosen(network: &Network, name: Option<&str>) -> Result<NodeId, Failure> {
+    let switches = || {
+        let nodes = network.nodes().iter().enumerate();
+        nodes.filter(|(_, node)| node.kind == NodeKind::Switch).map(|(index, node)| (NodeId(index as u32), node))
+    };
+    let Some(name) = name else {
+        let is_border = |id: NodeId| {
+            network.links_out(id).any(|link| network.links()[link as usize].class == fabric::LinkClass::Inter)
+        };
+        let border = switches().find(|(id, _)| is_border(*id));
+        let first = border.or_else(|| switches().next()).map(|(id, _)| id);
+        return first.ok_or_else(|| Failure::Input("error: the network has no switch".into()));
+    };
+    if let Some((id, _)) = switches().find(|(_, node)| node.name == name) {
+        return Ok(id);
+    }
+    let known: Vec<&str> = switches().map(|(_, node)| node.name.as_str()).collect();
+    let help = scenario::nearest(name, &known).map_or_else(
+        || format!("there are {}", study::first_of(&known.iter().map(|&it| it.to_owned()).collect::<Vec<_>>(), ", ")),
+        |near| format!("did you mean `{near}`?"),
+    );
+    Err(Failure::Input(format!("error: the network has no switch `{name}`\nhelp: {help}")))
+}
+
+/// A switch's tables, and what there is to say of them.
+struct Exported {
+    device: Device,
+    notes: Vec<String>,
+}
+
+/// A cable of which there are some, and what is said of its headroom.
+struct Kind {
+    trial: Trial,
+    cable: Cable,
+    headroom: Headroom,
+    own: Bytes,
+    count: u64,
+}
+
+impl Exported {
+    fn new(
+        args: &ExportSonicArgs,
+        network: &Network,
+        switch: NodeId,
+        payload: u32,
+        run: &str,
+    ) -> Result<Self, Failure> {
+        let node = &network.nodes()[switch.0 as usize];
+        let mut asic = Asic::from_name(&args.asic).unwrap_or(sonic::ASICS[0]);
+        asic.cell_bytes = args.cell.unwrap_or(asic.cell_bytes);
+        let traffic = Traffic { mtu_bytes: u64::from(payload).clamp(64, 65_535), small_percent: args.small_packets };
+        let mut notes = vec![format!("switch {} under {run}, ports in the order of its links:", node.name)];
+        let (mut ports, mut kinds) = (Vec::new(), BTreeMap::<(u64, u64), Kind>::new());
+        for (number, link) in network.links_out(switch).enumerate() {
+            let out = network.port(fabric::LinkId(link)).config();
+            let link = &network.links()[link as usize];
+            let speed_mbps = out.rate.bps() / 1_000_000;
+            let delay_ps = out.delay.unsigned_ps();
+            // Metres, up to the next one: 198 of them a microsecond.
+            let cable_m = (u128::from(delay_ps) * u128::from(METRES_A_SECOND)).div_ceil(1_000_000_000_000) as u64;
+            let name = format!("Ethernet{}", 4 * number);
+            let to = &network.nodes()[link.to.0 as usize].name;
+            notes.push(format!("  {name}: {} to {to}, {cable_m} m", out.rate));
+            let cable =
+                Cable { speed_mbps, length_m: cable_m, mtu_bytes: args.mtu, gearbox_delay: 0, has_eight_lanes: false };
+            let pauses = node.switch.is_some_and(|switch| switch.pfc.is_some_and(|pfc| !pfc.relay));
+            let lossless = if pauses {
+                let Some(headroom) = sonic::headroom(&asic, &cable, &traffic, false) else {
+                    return Err(Failure::Input(format!(
+                        "error: the port of {} to {to} has {}, a speed of which SONiC's formula knows no response time\n\
+                         help: it knows 100M, 1G, 10G, 25G, 40G, 50G, 100G, 200G, 400G and 800G",
+                        node.name, out.rate
+                    )));
+                };
+                let trial = Trial { rate: out.rate, delay: out.delay, payload: payload.min(65_000) as u16 };
+                let own = out.gate.headroom;
+                let kind = Kind { trial, cable, headroom, own, count: 0 };
+                kinds.entry((speed_mbps, cable_m)).or_insert(kind).count += 1;
+                Some((headroom, threshold(out.gate.off, &name, &mut notes)))
+            } else {
+                None
+            };
+            let marks = out.ecn.map(|ecn| Marks {
+                min_bytes: ecn.min.get(),
+                max_bytes: ecn.max.get(),
+                percent: ecn.max_probability.ppm().div_ceil(10_000),
+            });
+            if out.phantom.is_some() && number == 0 {
+                notes.push("note: SONiC has no phantom queues; they are left out".into());
+            }
+            ports.push(Port { name, speed_mbps, cable_m, marks, lossless });
+        }
+        let classes = args.priorities.len() as u64;
+        let kept: u64 = kinds.values().map(|kind| kind.headroom.size * kind.count * classes).sum();
+        let buffer = node.switch.filter(|switch| switch.buffer != Bytes::MAX).map(|switch| switch.buffer.get());
+        if let Some(total) = buffer.filter(|&total| kept >= total) {
+            return Err(too_much(&node.name, &asic, &traffic, total, kept, &kinds, classes));
+        }
+        for kind in kinds.values() {
+            notes.push(kind.told()?);
+        }
+        let revision = if args.marks_apart { Revision::Apart } else { Revision::Shared };
+        let buffer = buffer.map(|total| Buffer { total, shared: total - kept });
+        let priorities = args.priorities.clone();
+        Ok(Self { device: Device { ports, buffer, priorities, traffic, revision }, notes })
+    }
+}
+
+/// A limit of the shared part as SONiC has it: a power of two of what is left, or bytes.
+fn threshold(limit: Limit, port: &str, notes: &mut Vec<String>) -> Threshold {
+    match limit {
+        Limit::Bytes(bytes) => Threshold::Static(bytes.get()),
+        Limit::Alpha(alpha) => {
+            let power = (-8..=8i32).min_by_key(|&power| of_power(power).abs_diff(alpha.bits())).unwrap_or(0);
+            if of_power(power) != alpha.bits() {
+                notes.push(format!("note: {port}: alpha is no power of two; dynamic_th {power} is the nearest"));
+            }
+            Threshold::Dynamic(power)
+        }
+    }
+}
+
+/// The bits of 2^power as a fraction.
+fn of_power(power: i32) -> u64 {
+    let one = Frac::ONE.bits();
+    if power < 0 { one >> -power } else { one << power }
+}
+
+impl Kind {
+    /// What the formula gives, and what simulation says of it.
+    fn told(&self) -> Result<String, Failure> {
+        let Cable { speed_mbps, length_m, .. } = self.cable;
+        let xoff = self.headroom.xoff;
+        let formula = format!(
+            "headroom of {speed_mbps} Mb/s over {length_m} m: xoff {} by SONiC's formula; the scenario has {}",
+            bytes(xoff),
+            bytes(self.own.get())
+        );
+        if Bytes::new(xoff) > TRIED {
+            return Ok(format!("{formula}; too long to be tried in simulation"));
+        }
+        let drops = self.trial.drops(Bytes::new(xoff))?;
+        if drops > 0 {
+            return Ok(format!("{formula}; warning: in simulation {drops} packets find no room with it"));
+        }
+        let least = self.trial.least(Bytes::new(xoff))?;
+        Ok(format!(
+            "{formula}; in simulation nothing is dropped with it, nor with {} ({:.2} of it), but with 1 KiB less",
+            bytes(least.get()),
+            least.get() as f64 / xoff as f64
+        ))
+    }
+}
+
+/// What is said where headroom does not fit: how long the cables may be, and what else there is.
+fn too_much(
+    name: &str,
+    asic: &Asic,
+    traffic: &Traffic,
+    total: u64,
+    kept: u64,
+    kinds: &BTreeMap<(u64, u64), Kind>,
+    classes: u64,
+) -> Failure {
+    let Some(longest) = kinds.values().max_by_key(|kind| kind.headroom.size * kind.count) else {
+        return Failure::Input(format!("error: switch {name} has no room"));
+    };
+    let of = |kind: &Kind| kind.headroom.size * kind.count * classes;
+    let room = total.saturating_sub(kept - of(longest));
+    let fits = |length_m: u64| {
+        let cable = Cable { length_m, ..longest.cable };
+        sonic::headroom(asic, &cable, traffic, false).is_some_and(|it| it.size * longest.count * classes < room)
+    };
+    let (mut low, mut high) = (0, longest.cable.length_m);
+    while low < high {
+        let middle = low.midpoint(high) + (high - low) % 2;
+        if fits(middle) { low = middle } else { high = middle - 1 }
+    }
+    let then =
+        if fits(low) { format!("such cables may be up to {low} m long") } else { "no cable is short enough".into() };
+    Failure::Input(format!(
+        "error: headroom does not fit switch {name}: {} for {} of {} Mb/s over {} m each, {} for all, of a buffer of {}\n\
+         help: {then} in this buffer; or give the switch more ([switch] buffer), fewer lossless priorities, or let what \
+         crosses the long link be lossy: GEMINI, Uno and On-Ramp need no pauses there, LSCC keeps its queue short",
+        bytes(longest.headroom.size * classes),
+        study::count(longest.count as usize, "cable"),
+        longest.cable.speed_mbps,
+        longest.cable.length_m,
+        bytes(kept),
+        bytes(total),
+    ))
+}

@@ -1,0 +1,77 @@
+//! `narrows export sonic`: tables that name each other, headroom that holds in simulation, and what does not fit.
+
+use serde_json::Value;
+
+use crate::support::Scratch;
+
+const LOSSLESS: &str = r#"
+schema = 1
+name = "short"
+topology = { kind = "fat-trees", k = 4, rate = "100Gbps", inter_rate = "200Gbps", link_delay = "1us", inter_delay = "10us", inter_links = 1 }
+switch = { buffer = "32MiB", pfc = true }
+port = { alpha = 0.5, ecn = { min = "400KB", max = "1600KB", probability = 0.2 } }
+host = { payload = 1024, recovery = "go-back-n" }
+schemes.dcqcn = { law = "dcqcn", host = { cnp = "50us" } }
+traffic = [{ kind = "permutation", size = "64KiB" }]
+"#;
+
+fn tables(text: &str) -> Value {
+    serde_json::from_str(text).unwrap()
+}
+
+#[test]
+fn headroom_is_sonics_and_holds_in_simulation() {
+    let scratch = Scratch::new("export");
+    scratch.write("short.toml", LOSSLESS);
+    let done = scratch.narrows("export sonic short.toml").ok();
+    let said = &done.err;
+    for part in [
+        "switch dc0.border under dcqcn",
+        "headroom of 200000 Mb/s over 1980 m: xoff",
+        "in simulation nothing is dropped with it",
+        "headroom of 100000 Mb/s over 198 m",
+    ] {
+        assert!(said.contains(part), "no `{part}` in {said}");
+    }
+    let tables = tables(&done.out);
+    let ports = tables["CABLE_LENGTH"]["AZURE"].as_object().unwrap();
+    let long: Vec<&String> = ports.iter().filter(|(_, length)| **length == "1980m").map(|(port, _)| port).collect();
+    assert_eq!(long.len(), 1);
+    let profile = tables["BUFFER_PG"][format!("{}|3", long[0])]["profile"].as_str().unwrap();
+    let row = &tables["BUFFER_PROFILE"][profile];
+    // 1,980 m of 200 Gb/s are 500,000 bytes both ways, in cells of 144 bytes for 64.
+    let xoff: u64 = row["xoff"].as_str().unwrap().parse().unwrap();
+    assert!((3 * 500_000..3 * 500_000 + 200_000).contains(&xoff), "{xoff}");
+    assert_eq!(row["dynamic_th"], "-1");
+    let wred = tables["WRED_PROFILE"].as_object().unwrap().values().next().unwrap();
+    assert_eq!(
+        (wred["green_min_threshold"].as_str(), wred["green_drop_probability"].as_str()),
+        (Some("400000"), Some("20"))
+    );
+    // A host's switch, another chip, and marks apart.
+    let edge = scratch.narrows("export sonic short.toml --switch dc0.pod0.edge0 --asic spectrum --marks-apart").ok();
+    assert!(edge.out.contains("ecn_green_mark_probability") && !edge.out.contains("green_drop_probability"));
+}
+
+#[test]
+fn what_does_not_fit_says_what_would() {
+    let scratch = Scratch::new("export-long");
+    scratch.write("short.toml", LOSSLESS);
+    let long = "export sonic short.toml --set topology.inter_delay=1ms --set port.inter.headroom=1MB";
+    scratch.narrows(long).fails(2, &["headroom does not fit switch dc0.border", "198000 m", "may be up to", "33.6 MB"]);
+    scratch.narrows("export sonic short.toml --switch dc0.bordr").fails(2, &["did you mean `dc0.border`?"]);
+    scratch.narrows("export sonic short.toml --asic tomahawk").fails(2, &["possible values", "spectrum-3"]);
+    scratch
+        .narrows("export sonic short.toml --set topology.rate=33Gbps")
+        .fails(2, &["33 Gbps", "knows no response time"]);
+}
+
+#[test]
+fn a_switch_that_does_not_pause_has_marks_alone() {
+    let scratch = Scratch::new("export-lossy");
+    scratch.write("short.toml", LOSSLESS);
+    let done = scratch.narrows("export sonic short.toml --set switch.pfc=false").ok();
+    let tables = tables(&done.out);
+    let keys: Vec<&String> = tables.as_object().unwrap().keys().collect();
+    assert_eq!(keys, ["CABLE_LENGTH", "WRED_PROFILE", "QUEUE"]);
+}
