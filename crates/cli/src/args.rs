@@ -39,7 +39,7 @@ pub(crate) enum Command {
     Report(ReportArgs),
     /// Compare two results directories; exit code 3 if the second is worse or lacks a run. With --flows: flow by flow.
     Compare(CompareArgs),
-    /// Bring in another simulator's files.
+    /// Bring in other programs' files: schedules, topologies, traffic.
     #[command(subcommand)]
     Import(ImportCommand),
     /// Run control laws in this machine's own TCP, through BPF.
@@ -480,6 +480,41 @@ pub(crate) enum ImportCommand {
     Htsim(ImportHtsimArgs),
     /// A topology, flows and, if there is one, a configuration of HPCC's ns-3 simulator.
     Hpcc(ImportHpccArgs),
+    /// A GOAL schedule of LogGOPSim or ATLAHS, text or binary.
+    Goal(ImportGoalArgs),
+}
+
+/// Where imported traffic goes, and what is written.
+#[derive(Args, Debug)]
+pub(crate) struct ImportOnto {
+    /// The scenario whose network, ports, hosts and schemes are used; its traffic is replaced.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) scenario: Option<PathBuf>,
+    /// The scenario file to write; an earlier one that nobody edited is replaced, another file is not.
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: PathBuf,
+}
+
+/// On which hosts ranks are.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Placement {
+    /// Even parts of them, in order, in each datacenter.
+    Block,
+    /// Each in the datacenter after the last one's.
+    Cyclic,
+    /// Rank 0 on host 0, rank 1 on host 1, and so on.
+    Packed,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct ImportGoalArgs {
+    /// The schedule.
+    pub(crate) schedule: PathBuf,
+    /// On which hosts ranks are.
+    #[arg(long, value_enum, default_value_t = Placement::Block)]
+    pub(crate) placement: Placement,
+    #[command(flatten)]
+    pub(crate) onto: ImportOnto,
 }
 
 #[derive(Args, Debug)]

@@ -15,7 +15,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
-use args::{BenchCommand, Cli, Command, ImportCommand};
+use args::{BenchCommand, Cli, Command};
 use exit::Failure;
 
 fn main() -> ExitCode {
@@ -50,8 +50,7 @@ fn dispatch(command: Command) -> Result<(), Failure> {
         Command::Bench(BenchCommand::Codes(args)) => commands::bench::codes(&args),
         Command::Bench(BenchCommand::Transport(args)) => commands::bench::transport(&args),
         Command::Report(args) => commands::report::report(&args),
-        Command::Import(ImportCommand::Htsim(args)) => commands::import::htsim(&args),
-        Command::Import(ImportCommand::Hpcc(args)) => commands::import::hpcc(&args),
+        Command::Import(command) => commands::import::import(&command),
         Command::Perf(args) => commands::perf::perf(&args),
         Command::Send(args) => commands::transfer::send(&args),
         Command::Recv(args) => commands::transfer::recv(&args),

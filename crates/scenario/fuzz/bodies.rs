@@ -1,6 +1,6 @@
 //! The bodies of the fuzz targets. `tests/fuzzed.rs` runs them on the corpora.
 
-use scenario::import::{HpccNames, Names, import_hpcc, import_htsim};
+use scenario::import::{GoalNames, HpccNames, Names, Placement, import_goal, import_hpcc, import_htsim};
 use scenario::{Distribution, Error, Overrides, parse};
 
 fn text(bytes: &[u8]) -> String {
@@ -61,6 +61,15 @@ pub(crate) fn hpcc(bytes: &[u8]) {
     let part = |at: usize| parts.get(at).map_or("", String::as_str);
     let names = HpccNames { scenario: "fuzz", topology: "topology.txt", flows: "flow.txt", config: "config.txt" };
     match import_hpcc(part(0), part(1), parts.get(2).map(String::as_str), &names) {
+        Ok(imported) => reads(&imported.toml),
+        Err(error) => shown(&error),
+    }
+}
+
+/// A schedule as text or as bytes; what is imported can be read.
+pub(crate) fn goal(bytes: &[u8]) {
+    let names = GoalNames { scenario: "fuzz", schedule: "fuzz.goal" };
+    match import_goal(bytes, None, Placement::Block, &names) {
         Ok(imported) => reads(&imported.toml),
         Err(error) => shown(&error),
     }

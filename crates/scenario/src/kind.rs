@@ -56,11 +56,11 @@ impl<'a> Looks<'a> {
 mod tests {
     use super::*;
     use crate::distribution::DISTRIBUTION;
-    use crate::import::{MATRIX, NUMBERS, SETTINGS, TIERS};
+    use crate::import::{GOAL, MATRIX, NUMBERS, SETTINGS, TIERS};
     use crate::load::SCENARIO_FILE;
     use crate::traffic::FLOWS;
 
-    const ALL: [Kind; 7] = [SCENARIO_FILE, FLOWS, DISTRIBUTION, MATRIX, TIERS, NUMBERS, SETTINGS];
+    const ALL: [Kind; 8] = [SCENARIO_FILE, FLOWS, DISTRIBUTION, MATRIX, TIERS, NUMBERS, SETTINGS, GOAL];
 
     #[test]
     fn files_of_other_programs_are_strangers() {

@@ -29,3 +29,8 @@ fn htsim_corpus() {
 fn hpcc_corpus() {
     corpus::replay(env!("CARGO_MANIFEST_DIR"), "hpcc", bodies::hpcc);
 }
+
+#[test]
+fn goal_corpus() {
+    corpus::replay(env!("CARGO_MANIFEST_DIR"), "goal", bodies::goal);
+}

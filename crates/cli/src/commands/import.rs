@@ -1,17 +1,27 @@
-//! `narrows import`: other simulators' files as scenarios.
+//! `narrows import`: other programs' files as scenarios.
 
 use std::path::Path;
 
-use scenario::import::{HpccNames, Imported, Names, import_hpcc, import_htsim};
+use scenario::import::{
+    Base, GoalNames, HpccNames, Imported, Names, Placement, import_goal, import_hpcc, import_htsim,
+};
 
-use crate::args::{ImportHpccArgs, ImportHtsimArgs};
+use crate::args::{self, ImportCommand, ImportGoalArgs, ImportHpccArgs, ImportHtsimArgs, ImportOnto};
 use crate::exit::{Failure, print, tell};
 use crate::named_file::{Kind, NamedFile};
 
 /// The option that names the scenario, and with it the list of flows beside it.
 const OPTION: &str = "-o";
 
-pub(crate) fn htsim(args: &ImportHtsimArgs) -> Result<(), Failure> {
+pub(crate) fn import(command: &ImportCommand) -> Result<(), Failure> {
+    match command {
+        ImportCommand::Htsim(args) => htsim(args),
+        ImportCommand::Hpcc(args) => hpcc(args),
+        ImportCommand::Goal(args) => goal(args),
+    }
+}
+
+fn htsim(args: &ImportHtsimArgs) -> Result<(), Failure> {
     let matrix = read(&args.matrix)?;
     let topology = args.topology.as_deref().map(read).transpose()?;
     let name = named(&args.output);
@@ -23,7 +33,7 @@ pub(crate) fn htsim(args: &ImportHtsimArgs) -> Result<(), Failure> {
     write(&args.output, import_htsim(&matrix, topology.as_deref(), &names)?)
 }
 
-pub(crate) fn hpcc(args: &ImportHpccArgs) -> Result<(), Failure> {
+fn hpcc(args: &ImportHpccArgs) -> Result<(), Failure> {
     let (topology, flows) = (read(&args.topology)?, read(&args.flows)?);
     let config = args.config.as_deref().map(read).transpose()?;
     let name = named(&args.output);
@@ -34,6 +44,31 @@ pub(crate) fn hpcc(args: &ImportHpccArgs) -> Result<(), Failure> {
         config: &args.config.as_deref().map(shown).unwrap_or_default(),
     };
     write(&args.output, import_hpcc(&topology, &flows, config.as_deref(), &names)?)
+}
+
+fn goal(args: &ImportGoalArgs) -> Result<(), Failure> {
+    let schedule = files::read(&args.schedule, scenario::FOREIGN)?;
+    let name = named(&args.onto.output);
+    let names = GoalNames { scenario: &name, schedule: &shown(&args.schedule) };
+    let placement = match args.placement {
+        args::Placement::Block => Placement::Block,
+        args::Placement::Cyclic => Placement::Cyclic,
+        args::Placement::Packed => Placement::Packed,
+    };
+    let imported = args.onto.with_base(|base| import_goal(&schedule, base, placement, &names))?;
+    write(&args.onto.output, imported)
+}
+
+impl ImportOnto {
+    /// Calls with the scenario that lends its network, if one is given.
+    fn with_base(
+        &self,
+        import: impl FnOnce(Option<&Base<'_>>) -> Result<Imported, scenario::Error>,
+    ) -> Result<Imported, Failure> {
+        let Some(path) = &self.scenario else { return Ok(import(None)?) };
+        let text = files::text(path, scenario::SCENARIO)?;
+        Ok(import(Some(&Base { text: &text, name: &shown(path) }))?)
+    }
 }
 
 fn read(path: &Path) -> Result<String, Failure> {

@@ -1,4 +1,4 @@
-//! Another simulator's files become scenarios that run.
+//! Other programs' files become scenarios that run.
 
 use crate::support::Scratch;
 
@@ -101,4 +101,55 @@ fn files_of_hpccs_simulator_are_imported_and_checked() {
     scratch.narrows("check bare.toml --quiet").ok();
     scratch.write("bad.txt", "1\n0 4 3 100 5 0\n");
     scratch.narrows("import hpcc topology.txt bad.txt -o bad.toml").fails(2, &["bad.txt:2:3", "node 4 is a switch"]);
+}
+
+const SCHEDULE: &str = "\
+num_ranks 4
+rank 0 {
+l1: calc 2000
+l2: send 100000b to 3 tag 1
+l3: recv 4096b from 3 tag 2
+l2 requires l1
+}
+rank 1 {
+send 5000b to 2
+}
+rank 2 {
+recv 5000b from 1
+}
+rank 3 {
+l1: recv 100000b from 0 tag 1
+l2: send 4096b to 0 tag 2 cpu 1
+l2 requires l1
+}
+";
+
+#[test]
+fn a_schedule_is_imported_checked_and_run() {
+    let scratch = Scratch::new("import-goal");
+    scratch.write("a.goal", SCHEDULE);
+    let ran = scratch.narrows("import goal a.goal -o made.toml").ok();
+    assert_eq!(ran.out, "wrote made.toml\n");
+    ran.says(&["note: 4 ranks, placement block", "two datacenters", "acknowledged"]);
+    scratch.narrows("check made.toml --quiet").ok();
+    let made = scratch.read("made.toml");
+    assert!(made.contains("{ src = 3, dst = 0, size = 4096, after = \"received:0\" }"), "{made}");
+    let summary = scratch.narrows("run made.toml --json").ok().json();
+    assert_eq!(summary["flows"]["all"]["completed"], 3);
+
+    // On the network of another scenario, whose schemes stay.
+    scratch.write("net.toml", "name = \"net\"\nstop = \"20s\"\n[topology]\nkind = \"single-switch\"\nhosts = 4\n[schemes.u]\nlaw = \"unocc\"\n[[traffic]]\nkind = \"permutation\"\nsize = 5\n[grid]\nseed = [1, 2]\n");
+    let ran = scratch.narrows("import goal a.goal --scenario net.toml --placement packed -o on.toml").ok();
+    ran.says(&["placement packed", "left out of net.toml: `grid`"]);
+    let made = scratch.read("on.toml");
+    assert!(made.contains("unocc") && made.contains("stop = \"20s\"") && !made.contains("permutation"), "{made}");
+    scratch.narrows("check on.toml --quiet").ok();
+    scratch.write("small.toml", &scratch.read("net.toml").replace("hosts = 4", "hosts = 3"));
+    let before = scratch.tree();
+    scratch
+        .narrows("import goal a.goal --scenario small.toml -o no.toml")
+        .fails(2, &["4 ranks do not fit the network of small.toml, which has 3 hosts"]);
+    scratch.write("a.goal", &SCHEDULE.replace("from 1", "from 3"));
+    scratch.narrows("import goal a.goal -o no.toml").fails(2, &["a.goal:12:1", "no send of rank 3 is left"]);
+    assert_eq!(scratch.tree(), before);
 }
