@@ -482,6 +482,44 @@ pub(crate) enum ImportCommand {
     Hpcc(ImportHpccArgs),
     /// A GOAL schedule of LogGOPSim or ATLAHS, text or binary.
     Goal(ImportGoalArgs),
+    /// A network in GraphML, as the Internet Topology Zoo and networkx write it.
+    Graphml(ImportGraphArgs),
+    /// A network as CSV: from,to,rate,delay.
+    Links(ImportGraphArgs),
+    /// A lab of containerlab.
+    Containerlab(ImportGraphArgs),
+    /// A network in SNDlib's native format.
+    Sndlib(ImportSndlibArgs),
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct ImportSndlibArgs {
+    /// What one unit of a capacity is, such as 1Mbps; the format gives it none.
+    #[arg(long, value_name = "RATE")]
+    pub(crate) unit: Option<String>,
+    #[command(flatten)]
+    pub(crate) graph: ImportGraphArgs,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct ImportGraphArgs {
+    /// The network.
+    pub(crate) graph: PathBuf,
+    /// The rate of links of which the file says none, such as 10Gbps.
+    #[arg(long)]
+    pub(crate) rate: Option<String>,
+    /// The delay of links of which the file says none, such as 2ms.
+    #[arg(long)]
+    pub(crate) delay: Option<String>,
+    /// How many hosts each switch gets. A place of a wide-area network has one, switches of a lab with hosts none.
+    #[arg(long, value_name = "N")]
+    pub(crate) hosts: Option<std::num::NonZeroU16>,
+    /// The rate of their links; that of the fastest link if not given.
+    #[arg(long, value_name = "RATE")]
+    pub(crate) host_rate: Option<String>,
+    /// The scenario file to write; an earlier one that nobody edited is replaced, another file is not.
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: PathBuf,
 }
 
 /// Where imported traffic goes, and what is written.

@@ -6,7 +6,14 @@
 
 #![forbid(unsafe_code)]
 
+pub mod containerlab;
 mod error;
 pub mod goal;
+pub mod graph;
+pub mod graphml;
+mod lines;
+pub mod links;
+pub mod sndlib;
+mod table;
 
 pub use error::{Error, Place};

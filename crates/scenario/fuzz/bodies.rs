@@ -1,6 +1,9 @@
 //! The bodies of the fuzz targets. `tests/fuzzed.rs` runs them on the corpora.
 
-use scenario::import::{GoalNames, HpccNames, Names, Placement, import_goal, import_hpcc, import_htsim};
+use scenario::import::{
+    GoalNames, GraphFormat, GraphNames, GraphOptions, HpccNames, Names, Placement, import_goal, import_graph,
+    import_hpcc, import_htsim,
+};
 use scenario::{Distribution, Error, Overrides, parse};
 
 fn text(bytes: &[u8]) -> String {
@@ -70,6 +73,34 @@ pub(crate) fn hpcc(bytes: &[u8]) {
 pub(crate) fn goal(bytes: &[u8]) {
     let names = GoalNames { scenario: "fuzz", schedule: "fuzz.goal" };
     match import_goal(bytes, None, Placement::Block, &names) {
+        Ok(imported) => reads(&imported.toml),
+        Err(error) => shown(&error),
+    }
+}
+
+/// A network in GraphML.
+pub(crate) fn graphml(bytes: &[u8]) {
+    graph(bytes, GraphFormat::GraphMl);
+}
+
+/// A network as CSV.
+pub(crate) fn links(bytes: &[u8]) {
+    graph(bytes, GraphFormat::Links);
+}
+
+/// A lab of containerlab.
+pub(crate) fn containerlab(bytes: &[u8]) {
+    graph(bytes, GraphFormat::Containerlab);
+}
+
+/// A network of SNDlib.
+pub(crate) fn sndlib(bytes: &[u8]) {
+    graph(bytes, GraphFormat::SndLib);
+}
+
+fn graph(bytes: &[u8], format: GraphFormat) {
+    let options = GraphOptions { unit: Some("1Gbps"), ..GraphOptions::default() };
+    match import_graph(&text(bytes), format, &options, &GraphNames { scenario: "fuzz", graph: "fuzz.txt" }) {
         Ok(imported) => reads(&imported.toml),
         Err(error) => shown(&error),
     }

@@ -56,11 +56,12 @@ impl<'a> Looks<'a> {
 mod tests {
     use super::*;
     use crate::distribution::DISTRIBUTION;
-    use crate::import::{GOAL, MATRIX, NUMBERS, SETTINGS, TIERS};
+    use crate::import::{GOAL, GRAPHML, LAB, LINKS, MATRIX, NUMBERS, SETTINGS, SNDLIB, TIERS};
     use crate::load::SCENARIO_FILE;
     use crate::traffic::FLOWS;
 
-    const ALL: [Kind; 8] = [SCENARIO_FILE, FLOWS, DISTRIBUTION, MATRIX, TIERS, NUMBERS, SETTINGS, GOAL];
+    const ALL: [Kind; 12] =
+        [SCENARIO_FILE, FLOWS, DISTRIBUTION, MATRIX, TIERS, NUMBERS, SETTINGS, GOAL, GRAPHML, LINKS, LAB, SNDLIB];
 
     #[test]
     fn files_of_other_programs_are_strangers() {

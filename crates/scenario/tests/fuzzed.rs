@@ -34,3 +34,23 @@ fn hpcc_corpus() {
 fn goal_corpus() {
     corpus::replay(env!("CARGO_MANIFEST_DIR"), "goal", bodies::goal);
 }
+
+#[test]
+fn graphml_corpus() {
+    corpus::replay(env!("CARGO_MANIFEST_DIR"), "graphml", bodies::graphml);
+}
+
+#[test]
+fn links_corpus() {
+    corpus::replay(env!("CARGO_MANIFEST_DIR"), "links", bodies::links);
+}
+
+#[test]
+fn containerlab_corpus() {
+    corpus::replay(env!("CARGO_MANIFEST_DIR"), "containerlab", bodies::containerlab);
+}
+
+#[test]
+fn sndlib_corpus() {
+    corpus::replay(env!("CARGO_MANIFEST_DIR"), "sndlib", bodies::sndlib);
+}

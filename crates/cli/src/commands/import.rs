@@ -3,10 +3,11 @@
 use std::path::Path;
 
 use scenario::import::{
-    Base, GoalNames, HpccNames, Imported, Names, Placement, import_goal, import_hpcc, import_htsim,
+    Base, GoalNames, GraphFormat, GraphNames, GraphOptions, HpccNames, Imported, Names, Placement, import_goal,
+    import_graph, import_hpcc, import_htsim,
 };
 
-use crate::args::{self, ImportCommand, ImportGoalArgs, ImportHpccArgs, ImportHtsimArgs, ImportOnto};
+use crate::args::{self, ImportCommand, ImportGoalArgs, ImportGraphArgs, ImportHpccArgs, ImportHtsimArgs, ImportOnto};
 use crate::exit::{Failure, print, tell};
 use crate::named_file::{Kind, NamedFile};
 
@@ -18,6 +19,10 @@ pub(crate) fn import(command: &ImportCommand) -> Result<(), Failure> {
         ImportCommand::Htsim(args) => htsim(args),
         ImportCommand::Hpcc(args) => hpcc(args),
         ImportCommand::Goal(args) => goal(args),
+        ImportCommand::Graphml(args) => graph(args, GraphFormat::GraphMl, None),
+        ImportCommand::Links(args) => graph(args, GraphFormat::Links, None),
+        ImportCommand::Containerlab(args) => graph(args, GraphFormat::Containerlab, None),
+        ImportCommand::Sndlib(args) => graph(&args.graph, GraphFormat::SndLib, args.unit.as_deref()),
     }
 }
 
@@ -57,6 +62,20 @@ fn goal(args: &ImportGoalArgs) -> Result<(), Failure> {
     };
     let imported = args.onto.with_base(|base| import_goal(&schedule, base, placement, &names))?;
     write(&args.onto.output, imported)
+}
+
+fn graph(args: &ImportGraphArgs, format: GraphFormat, unit: Option<&str>) -> Result<(), Failure> {
+    let text = read(&args.graph)?;
+    let options = GraphOptions {
+        rate: args.rate.as_deref(),
+        delay: args.delay.as_deref(),
+        unit,
+        hosts: args.hosts,
+        host_rate: args.host_rate.as_deref(),
+    };
+    let name = named(&args.output);
+    let names = GraphNames { scenario: &name, graph: &shown(&args.graph) };
+    write(&args.output, import_graph(&text, format, &options, &names)?)
 }
 
 impl ImportOnto {

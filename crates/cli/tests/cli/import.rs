@@ -153,3 +153,56 @@ fn a_schedule_is_imported_checked_and_run() {
     scratch.narrows("import goal a.goal -o no.toml").fails(2, &["a.goal:12:1", "no send of rank 3 is left"]);
     assert_eq!(scratch.tree(), before);
 }
+
+const ZOO: &str = r#"<graphml xmlns="http://graphml.graphdrawing.org/xmlns">
+  <key attr.name="LinkSpeedRaw" attr.type="double" for="edge" id="d38" />
+  <key attr.name="Latitude" attr.type="double" for="node" id="d29" />
+  <key attr.name="Longitude" attr.type="double" for="node" id="d32" />
+  <key attr.name="label" attr.type="string" for="node" id="d33" />
+  <graph edgedefault="undirected">
+    <node id="0"><data key="d29">52.5</data><data key="d32">13.4</data><data key="d33">Berlin</data></node>
+    <node id="1"><data key="d29">48.9</data><data key="d32">2.35</data><data key="d33">Paris</data></node>
+    <node id="2"><data key="d33">Praha</data></node>
+    <edge source="0" target="1"><data key="d38">10000000000.0</data></edge>
+    <edge source="0" target="2" />
+  </graph>
+</graphml>
+"#;
+
+const LAB: &str = "name: lab\ntopology:\n  nodes:\n    leaf: {kind: nokia_srlinux}\n    c1: {kind: linux}\n    c2: {kind: linux}\n  links:\n    - endpoints: [\"leaf:e1-1\", \"c1:eth1\"]\n    - endpoints: [\"leaf:e1-2\", \"c2:eth1\"]\n";
+
+const SNDLIB: &str = "?SNDlib native format; type: network; version: 1.0\nNODES (\n  Bonn ( 7.10 50.74 )\n  Ulm ( 9.99 48.40 )\n)\nLINKS (\n  L1 ( Bonn Ulm ) 40.00 1.0 0.0 0.0 ( 155.00 1.00 )\n)\nDEMANDS (\n)\n";
+
+#[test]
+fn networks_are_imported_checked_and_run() {
+    let scratch = Scratch::new("import-graph");
+    scratch.write("zoo.graphml", ZOO);
+    scratch.write("links.csv", "from,to,rate_Gbps,delay\nh1,s,10,1us\nh2,s,10,1us\n");
+    scratch.write("lab.clab.yml", LAB);
+    scratch.write("small.txt", SNDLIB);
+    for (line, notes, hosts) in [
+        (
+            "graphml zoo.graphml --hosts 2 --rate 40Gbps",
+            ["1 links have the delay of light", "separate 3 datacenters"],
+            6,
+        ),
+        ("links links.csv", ["2 nodes with one link are hosts", "DCTCP"], 2),
+        ("containerlab lab.clab.yml --rate 1Gbps", ["2 links without a rate have 1Gbps", "(--delay)"], 2),
+        ("sndlib small.txt --unit 1Gbps", ["left out: DEMANDS", "each of 2 switches has a host, at 40Gbps"], 2),
+    ] {
+        let ran = scratch.narrows(&format!("import {line} -o net.toml")).ok();
+        ran.says(&notes);
+        scratch.narrows("check net.toml --quiet").ok();
+        let summary = scratch.narrows("run net.toml --json").ok().json();
+        assert_eq!(summary["flows"]["all"]["completed"], hosts, "{line}");
+    }
+    // Traffic on an imported network.
+    scratch.write("a.goal", "num_ranks 2\nrank 0 {\nsend 10b to 1\n}\nrank 1 {\nrecv 10b from 0\n}\n");
+    scratch.narrows("import goal a.goal --scenario net.toml -o both.toml").ok();
+    assert!(scratch.read("both.toml").contains("name = \"Bonn\""));
+    scratch.write("links.csv", "from,to,delay\na,b,soon\n");
+    let before = scratch.tree();
+    scratch.narrows("import links links.csv -o no.toml").fails(2, &["links.csv:2:1", "soon"]);
+    scratch.narrows("import graphml zoo.graphml --rate 10 -o no.toml").fails(2, &["--rate:1:1", "no unit"]);
+    assert_eq!(scratch.tree(), before);
+}

@@ -4,6 +4,7 @@ mod goal;
 mod hpcc;
 mod listed;
 mod matrix;
+mod network;
 mod stage;
 mod topology;
 
@@ -26,6 +27,9 @@ pub use hpcc::{HpccNames, import_hpcc};
 pub(crate) use hpcc::{NUMBERS, SETTINGS};
 use listed::{Listed, MOST_INLINE, list};
 use matrix::{Matrix, StartAt};
+#[cfg(test)]
+pub(crate) use network::{GRAPHML, LAB, LINKS, SNDLIB};
+pub use network::{GraphFormat, GraphNames, GraphOptions, import_graph};
 pub use stage::{Base, Placement};
 use units::Bytes;
 
