@@ -482,6 +482,12 @@ pub(crate) enum ImportCommand {
     Hpcc(ImportHpccArgs),
     /// A GOAL schedule of LogGOPSim or ATLAHS, text or binary.
     Goal(ImportGoalArgs),
+    /// Flows as CSV: start,from,to,bytes.
+    Flows(ImportTrafficArgs),
+    /// Flow records as CSV, as nfdump writes them.
+    Netflow(ImportTrafficArgs),
+    /// A capture, pcap or pcapng: a flow for each direction of each TCP and UDP flow in it.
+    Pcap(ImportTrafficArgs),
     /// A network in GraphML, as the Internet Topology Zoo and networkx write it.
     Graphml(ImportGraphArgs),
     /// A network as CSV: from,to,rate,delay.
@@ -533,7 +539,18 @@ pub(crate) struct ImportOnto {
     pub(crate) output: PathBuf,
 }
 
-/// On which hosts ranks are.
+#[derive(Args, Debug)]
+pub(crate) struct ImportTrafficArgs {
+    /// The traffic.
+    pub(crate) traffic: PathBuf,
+    /// On which hosts senders and receivers are, in the order in which they come, where their names are not those of hosts.
+    #[arg(long, value_enum, default_value_t = Placement::Block)]
+    pub(crate) placement: Placement,
+    #[command(flatten)]
+    pub(crate) onto: ImportOnto,
+}
+
+/// On which hosts ranks are, or whoever sends and receives.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Placement {
     /// Even parts of them, in order, in each datacenter.

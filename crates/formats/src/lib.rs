@@ -6,14 +6,18 @@
 
 #![forbid(unsafe_code)]
 
+pub mod capture;
 pub mod containerlab;
 mod error;
+pub mod flows;
 pub mod goal;
 pub mod graph;
 pub mod graphml;
 mod lines;
 pub mod links;
+pub mod netflow;
 pub mod sndlib;
 mod table;
+pub mod transfers;
 
 pub use error::{Error, Place};

@@ -20,7 +20,7 @@ fn words(text: &str) -> Vec<Word<'_>> {
                 let rest = &content[at..];
                 let ends = |c: char| c.is_whitespace() || matches!(c, '(' | ')' | ',');
                 let length = match rest.chars().next() {
-                    Some(c) if matches!(c, '(' | ')') => 1,
+                    Some('(' | ')') => 1,
                     Some(c) if ends(c) || c == '\u{feff}' => {
                         at += c.len_utf8();
                         continue;

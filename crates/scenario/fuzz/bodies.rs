@@ -1,8 +1,8 @@
 //! The bodies of the fuzz targets. `tests/fuzzed.rs` runs them on the corpora.
 
 use scenario::import::{
-    GoalNames, GraphFormat, GraphNames, GraphOptions, HpccNames, Names, Placement, import_goal, import_graph,
-    import_hpcc, import_htsim,
+    GoalNames, GraphFormat, GraphNames, GraphOptions, HpccNames, Names, Placement, TrafficFormat, TrafficNames,
+    import_goal, import_graph, import_hpcc, import_htsim, import_traffic,
 };
 use scenario::{Distribution, Error, Overrides, parse};
 
@@ -101,6 +101,29 @@ pub(crate) fn sndlib(bytes: &[u8]) {
 fn graph(bytes: &[u8], format: GraphFormat) {
     let options = GraphOptions { unit: Some("1Gbps"), ..GraphOptions::default() };
     match import_graph(&text(bytes), format, &options, &GraphNames { scenario: "fuzz", graph: "fuzz.txt" }) {
+        Ok(imported) => reads(&imported.toml),
+        Err(error) => shown(&error),
+    }
+}
+
+/// Flows as plain CSV.
+pub(crate) fn plain(bytes: &[u8]) {
+    traffic(bytes, TrafficFormat::Flows);
+}
+
+/// Flow records.
+pub(crate) fn netflow(bytes: &[u8]) {
+    traffic(bytes, TrafficFormat::Netflow);
+}
+
+/// A capture.
+pub(crate) fn capture(bytes: &[u8]) {
+    traffic(bytes, TrafficFormat::Capture);
+}
+
+fn traffic(bytes: &[u8], format: TrafficFormat) {
+    let names = TrafficNames { scenario: "fuzz", traffic: "fuzz.csv" };
+    match import_traffic(bytes, format, None, Placement::Cyclic, &names) {
         Ok(imported) => reads(&imported.toml),
         Err(error) => shown(&error),
     }

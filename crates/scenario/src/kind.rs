@@ -56,12 +56,26 @@ impl<'a> Looks<'a> {
 mod tests {
     use super::*;
     use crate::distribution::DISTRIBUTION;
-    use crate::import::{GOAL, GRAPHML, LAB, LINKS, MATRIX, NUMBERS, SETTINGS, SNDLIB, TIERS};
+    use crate::import::{GOAL, GRAPHML, LAB, LINKS, MATRIX, NUMBERS, PLAIN, RECORDS, SETTINGS, SNDLIB, TIERS};
     use crate::load::SCENARIO_FILE;
     use crate::traffic::FLOWS;
 
-    const ALL: [Kind; 12] =
-        [SCENARIO_FILE, FLOWS, DISTRIBUTION, MATRIX, TIERS, NUMBERS, SETTINGS, GOAL, GRAPHML, LINKS, LAB, SNDLIB];
+    const ALL: [Kind; 14] = [
+        SCENARIO_FILE,
+        FLOWS,
+        DISTRIBUTION,
+        MATRIX,
+        TIERS,
+        NUMBERS,
+        SETTINGS,
+        GOAL,
+        GRAPHML,
+        LINKS,
+        LAB,
+        SNDLIB,
+        PLAIN,
+        RECORDS,
+    ];
 
     #[test]
     fn files_of_other_programs_are_strangers() {

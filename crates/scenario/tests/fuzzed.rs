@@ -54,3 +54,18 @@ fn containerlab_corpus() {
 fn sndlib_corpus() {
     corpus::replay(env!("CARGO_MANIFEST_DIR"), "sndlib", bodies::sndlib);
 }
+
+#[test]
+fn plain_corpus() {
+    corpus::replay(env!("CARGO_MANIFEST_DIR"), "plain", bodies::plain);
+}
+
+#[test]
+fn netflow_corpus() {
+    corpus::replay(env!("CARGO_MANIFEST_DIR"), "netflow", bodies::netflow);
+}
+
+#[test]
+fn capture_corpus() {
+    corpus::replay(env!("CARGO_MANIFEST_DIR"), "capture", bodies::capture);
+}

@@ -3,11 +3,14 @@
 use std::path::Path;
 
 use scenario::import::{
-    Base, GoalNames, GraphFormat, GraphNames, GraphOptions, HpccNames, Imported, Names, Placement, import_goal,
-    import_graph, import_hpcc, import_htsim,
+    Base, GoalNames, GraphFormat, GraphNames, GraphOptions, HpccNames, Imported, Names, Placement, TrafficFormat,
+    TrafficNames, import_goal, import_graph, import_hpcc, import_htsim, import_traffic,
 };
 
-use crate::args::{self, ImportCommand, ImportGoalArgs, ImportGraphArgs, ImportHpccArgs, ImportHtsimArgs, ImportOnto};
+use crate::args::{
+    self, ImportCommand, ImportGoalArgs, ImportGraphArgs, ImportHpccArgs, ImportHtsimArgs, ImportOnto,
+    ImportTrafficArgs,
+};
 use crate::exit::{Failure, print, tell};
 use crate::named_file::{Kind, NamedFile};
 
@@ -19,6 +22,9 @@ pub(crate) fn import(command: &ImportCommand) -> Result<(), Failure> {
         ImportCommand::Htsim(args) => htsim(args),
         ImportCommand::Hpcc(args) => hpcc(args),
         ImportCommand::Goal(args) => goal(args),
+        ImportCommand::Flows(args) => traffic(args, TrafficFormat::Flows),
+        ImportCommand::Netflow(args) => traffic(args, TrafficFormat::Netflow),
+        ImportCommand::Pcap(args) => traffic(args, TrafficFormat::Capture),
         ImportCommand::Graphml(args) => graph(args, GraphFormat::GraphMl, None),
         ImportCommand::Links(args) => graph(args, GraphFormat::Links, None),
         ImportCommand::Containerlab(args) => graph(args, GraphFormat::Containerlab, None),
@@ -55,13 +61,25 @@ fn goal(args: &ImportGoalArgs) -> Result<(), Failure> {
     let schedule = files::read(&args.schedule, scenario::FOREIGN)?;
     let name = named(&args.onto.output);
     let names = GoalNames { scenario: &name, schedule: &shown(&args.schedule) };
-    let placement = match args.placement {
+    let imported = args.onto.with_base(|base| import_goal(&schedule, base, placement(args.placement), &names))?;
+    write(&args.onto.output, imported)
+}
+
+fn traffic(args: &ImportTrafficArgs, format: TrafficFormat) -> Result<(), Failure> {
+    let file = files::read(&args.traffic, scenario::FOREIGN)?;
+    let name = named(&args.onto.output);
+    let names = TrafficNames { scenario: &name, traffic: &shown(&args.traffic) };
+    let placement = placement(args.placement);
+    let imported = args.onto.with_base(|base| import_traffic(&file, format, base, placement, &names))?;
+    write(&args.onto.output, imported)
+}
+
+fn placement(chosen: args::Placement) -> Placement {
+    match chosen {
         args::Placement::Block => Placement::Block,
         args::Placement::Cyclic => Placement::Cyclic,
         args::Placement::Packed => Placement::Packed,
-    };
-    let imported = args.onto.with_base(|base| import_goal(&schedule, base, placement, &names))?;
-    write(&args.onto.output, imported)
+    }
 }
 
 fn graph(args: &ImportGraphArgs, format: GraphFormat, unit: Option<&str>) -> Result<(), Failure> {

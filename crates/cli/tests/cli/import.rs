@@ -206,3 +206,53 @@ fn networks_are_imported_checked_and_run() {
     scratch.narrows("import graphml zoo.graphml --rate 10 -o no.toml").fails(2, &["--rate:1:1", "no unit"]);
     assert_eq!(scratch.tree(), before);
 }
+
+/// A capture of pcap: raw IPv4 packets of UDP, each with its time in microseconds, the last byte of both addresses, and the bytes
+/// of its payload.
+fn capture(packets: &[(u32, u8, u8, u16)]) -> Vec<u8> {
+    let mut file: Vec<u8> =
+        [0xa1b2_c3d4u32, 0x0004_0002, 0, 0, 65_535, 101].iter().flat_map(|it| it.to_le_bytes()).collect();
+    for &(us, from, to, payload) in packets {
+        let mut packet = vec![0x45, 0];
+        packet.extend((28 + payload).to_be_bytes());
+        packet.extend([0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 0, from, 10, 0, 0, to, 0, 9, 0, 10]);
+        packet.extend((8 + payload).to_be_bytes());
+        packet.extend([0, 0]);
+        packet.resize(packet.len() + usize::from(payload), 7);
+        let length = packet.len() as u32;
+        file.extend([us / 1_000_000, us % 1_000_000, length, length].iter().flat_map(|it| it.to_le_bytes()));
+        file.extend(packet);
+    }
+    file
+}
+
+#[test]
+fn traffic_is_imported_checked_and_run() {
+    let scratch = Scratch::new("import-traffic");
+    scratch.write("flows.csv", "start_ms,from,to,bytes\n0,web,db,10000\n2.5,db,web,1MB\n");
+    scratch.write("nf.csv", "ts,te,td,sa,da,sp,dp,pr,flg,fwd,stos,ipkt,ibyt,opkt,obyt\n2024-02-29 23:59:59,2024-03-01 00:00:02,3.000,10.0.0.1,10.0.0.2,443,5000,TCP,.AP.SF,0,0,10,1500,3,120\nSummary\nflows\n1\n");
+    std::fs::write(scratch.path("a.pcap"), capture(&[(5, 1, 2, 900), (9, 1, 2, 900), (12, 3, 2, 100)])).unwrap();
+    for (line, notes, flows) in [
+        ("flows flows.csv", "web on dc0.", 2),
+        ("netflow nf.csv", "as fast as its law lets it", 2),
+        ("pcap a.pcap --placement packed", "10.0.0.3 on dc1.host0", 2),
+    ] {
+        let ran = scratch.narrows(&format!("import {line} -o made.toml")).ok();
+        ran.says(&[notes, "two datacenters"]);
+        scratch.narrows("check made.toml --quiet").ok();
+        let summary = scratch.narrows("run made.toml --json").ok().json();
+        assert_eq!(summary["flows"]["all"]["completed"], flows, "{line}");
+    }
+    assert!(scratch.read("made.toml").contains("{ start = \"0s\", src = 0, dst = 1, size = 1800 }"));
+    // On a network that has hosts of these names.
+    scratch.write("links.csv", "from,to\nweb,s\ndb,s\nother,s\n");
+    scratch.narrows("import links links.csv -o net.toml").ok();
+    let ran = scratch.narrows("import flows flows.csv --scenario net.toml -o both.toml").ok();
+    assert!(!ran.err.contains("order of appearance"), "{}", ran.err);
+    assert!(scratch.read("both.toml").contains("src = 1, dst = 0, size = 1000000"), "{}", scratch.read("both.toml"));
+    let before = scratch.tree();
+    scratch.write("flows.csv", "start_ms,from,to,bytes\n0,web,web,10000\n");
+    scratch.narrows("import flows flows.csv -o no.toml").fails(2, &["flows.csv:2:1", "`web` sends to itself"]);
+    scratch.narrows("import pcap flows.csv -o no.toml").fails(2, &["`flows.csv`, byte 0", "expected pcap or pcapng"]);
+    assert_eq!(scratch.tree(), before);
+}

@@ -230,7 +230,7 @@ pub(super) mod tests {
             let roots: Vec<u32> = (0..rank.ops.len() as u32).filter(|&op| waits(op) == 0).collect();
             file.extend((rank.ops.len() as u32).to_le_bytes());
             file.extend((roots.len() as u32).to_le_bytes());
-            roots.iter().for_each(|root| file.extend(root.to_le_bytes()));
+            file.extend(roots.iter().flat_map(|root| root.to_le_bytes()));
             let mut lists: Vec<u32> = Vec::new();
             for (op, what) in (0u32..).zip(&rank.ops) {
                 let (kind, other, size, tag) = match what.kind {
@@ -256,7 +256,7 @@ pub(super) mod tests {
                     lists.extend(those);
                 }
             }
-            lists.iter().for_each(|op| file.extend(op.to_le_bytes()));
+            file.extend(lists.iter().flat_map(|op| op.to_le_bytes()));
             let end = file.len() - layout.base();
             file[table + 16 * number..][..8].copy_from_slice(&(begin as u64).to_le_bytes());
             file[table + 16 * number + 8..][..8].copy_from_slice(&(end as u64).to_le_bytes());

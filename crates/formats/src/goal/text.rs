@@ -15,21 +15,21 @@ type Word<'a> = (&'a str, Place);
 struct Words<'a> {
     text: &'a str,
     at: usize,
-    peeked: Option<Option<Word<'a>>>,
+    /// What was looked at and not taken.
+    peeked: Option<Word<'a>>,
 }
 
 impl<'a> Words<'a> {
     fn next(&mut self) -> Result<Option<Word<'a>>, Error> {
-        match self.peeked.take() {
-            Some(word) => Ok(word),
-            None => self.read(),
+        if let Some(word) = self.peeked.take() {
+            return Ok(Some(word));
         }
+        self.read()
     }
 
     fn peek(&mut self) -> Result<Option<Word<'a>>, Error> {
-        let word = self.next()?;
-        self.peeked = Some(word);
-        Ok(word)
+        self.peeked = self.next()?;
+        Ok(self.peeked)
     }
 
     fn read(&mut self) -> Result<Option<Word<'a>>, Error> {
@@ -211,22 +211,18 @@ fn operation(words: &mut Words<'_>, first: Word<'_>, rank: u32, ranks: u32) -> R
 
 /// Where the operation that was just read ends, at most at the end of its line.
 fn line_end(words: &Words<'_>) -> usize {
-    match words.peeked {
-        Some(Some((_, at))) => at.range().start.min(words.at),
-        _ => words.at,
-    }
+    words.peeked.map_or(words.at, |(_, at)| at.range().start.min(words.at))
 }
 
 /// A size in bytes: `10b` or `10 b`.
 fn bytes(words: &mut Words<'_>) -> Result<u64, Error> {
     const EXPECTED: &str = "a size such as 100b, over 0";
     let (word, at) = words.needed(EXPECTED)?;
-    let digits = match word.strip_suffix('b') {
-        Some(digits) => digits,
-        None => {
-            words.word("b")?;
-            word
-        }
+    let digits = if let Some(digits) = word.strip_suffix('b') {
+        digits
+    } else {
+        words.word("b")?;
+        word
     };
     match digits.parse() {
         Ok(bytes) if bytes > 0 => Ok(bytes),

@@ -14,7 +14,7 @@ use super::{Base, Imported, Listed, Placement, fault, flow_size, list};
 use crate::Error;
 use crate::config::{FlowEvent, FlowState, PAYLOAD};
 use crate::error::{Fault, Origin, Sources};
-use crate::import::stage::{Stage, two_datacenters};
+use crate::import::stage::Stage;
 use crate::kind::Kind;
 use crate::quantity::{LONGEST, write_span};
 use crate::traffic::circle;
@@ -61,16 +61,8 @@ pub fn import_goal(
         .and_then(|goal| Ok((flows(&goal, &Named { source, name: names.schedule })?, goal)));
     let (made, goal) = made.map_err(explain)?;
     let mut notes = Vec::new();
-    let stage = match base {
-        Some(base) => Stage::on(base, &mut notes)?,
-        None => {
-            let (topology, what) = two_datacenters(goal.ranks.len()).map_err(explain)?;
-            notes
-                .push(format!("no scenario was given: ranks are on {what}, with this project's defaults, under DCTCP"));
-            Stage::with(topology, what)?
-        }
-    };
-    let hosts = stage.place(goal.ranks.len(), placement).map_err(explain)?;
+    let stage = Stage::new(base, goal.ranks.len(), &mut notes)?;
+    let hosts = stage.place(goal.ranks.len(), "ranks", placement).map_err(explain)?;
     note(&goal, &made, placement, &mut notes);
     let listed: Vec<Listed> = made
         .flows
@@ -133,10 +125,13 @@ struct Made {
 /// Of each rank and operation, the flow that it sends or receives.
 type FlowOf = Vec<Vec<Option<u32>>>;
 
+/// A send without a receive so far: its flow, its size, where it stands.
+type Unmatched = (u32, u64, formats::Place);
+
 /// Matches receives with sends of the same ranks and tag, in order; sends are flows by rank, in order.
 fn matched(goal: &Goal, named: &Named<'_>, made: &mut Made) -> Result<FlowOf, Fault> {
     let mut of: FlowOf = goal.ranks.iter().map(|rank| vec![None; rank.ops.len()]).collect();
-    let mut sent: BTreeMap<(u32, u32, u32), VecDeque<(u32, u64, formats::Place)>> = BTreeMap::new();
+    let mut sent: BTreeMap<(u32, u32, u32), VecDeque<Unmatched>> = BTreeMap::new();
     for (number, rank) in (0u32..).zip(&goal.ranks) {
         for (op, what) in rank.ops.iter().enumerate() {
             let OpKind::Send { bytes, to, tag } = what.kind else { continue };

@@ -71,7 +71,7 @@ mod tests {
     #[test]
     fn a_long_list_reads_back() {
         let flow = |number: u32| Listed {
-            start: (number % 3 == 0).then(|| Span::from_ns(i64::from(number))),
+            start: number.is_multiple_of(3).then(|| Span::from_ns(i64::from(number))),
             src: HostRef::Index(number % 7),
             dst: HostRef::Name(format!("a \"{}\", b", number % 5)),
             bytes: u64::from(number) + 1,

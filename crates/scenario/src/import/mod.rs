@@ -7,6 +7,7 @@ mod matrix;
 mod network;
 mod stage;
 mod topology;
+mod transfers;
 
 use crate::Error;
 use crate::config::{FlowEvent, HostRef};
@@ -31,6 +32,9 @@ use matrix::{Matrix, StartAt};
 pub(crate) use network::{GRAPHML, LAB, LINKS, SNDLIB};
 pub use network::{GraphFormat, GraphNames, GraphOptions, import_graph};
 pub use stage::{Base, Placement};
+#[cfg(test)]
+pub(crate) use transfers::{PLAIN, RECORDS};
+pub use transfers::{TrafficFormat, TrafficNames, import_traffic};
 use units::Bytes;
 
 /// A connection matrix of htsim.

@@ -284,6 +284,12 @@ fn network(
     ]))
 }
 
+/// The ends, rate and delay of links that are alike.
+type Likeness = ([usize; 2], Rate, Span);
+
+/// The place of their cable, and how many links go either way.
+type Bundle = (usize, [u32; 2]);
+
 /// The cables of a graph, those alike together, in the order in which they first come.
 fn cables(
     graph: &Graph,
@@ -298,8 +304,7 @@ fn cables(
         (chosen.rate.unwrap_or(RATE), chosen.delay.unwrap_or(if format.is_wide() { WIDE } else { SHORT }));
     let (mut loops, mut without_rate, mut without_delay, mut measured) = (0, 0, 0, 0);
     let mut cables: Vec<Cable> = Vec::new();
-    // By ends, rate and delay: the cable, and how many links go either way.
-    let mut known: BTreeMap<([usize; 2], Rate, Span), (usize, [u32; 2])> = BTreeMap::new();
+    let mut known: BTreeMap<Likeness, Bundle> = BTreeMap::new();
     for link in &graph.links {
         let [a, b] = link.ends.map(|end| end as usize);
         if a == b {
@@ -376,7 +381,9 @@ fn in_glass(here: Position, there: Position) -> Span {
 /// The largest part of a graph that is joined: its nodes, and its cables by their places among these.
 fn largest(graph: &Graph, cables: Vec<Cable>, notes: &mut Vec<String>) -> (Vec<usize>, Vec<Cable>) {
     let mut parts = Parts::new(graph.nodes.len());
-    cables.iter().for_each(|cable| parts.join(cable.ends));
+    for cable in &cables {
+        parts.join(cable.ends);
+    }
     let mut sizes: BTreeMap<usize, usize> = BTreeMap::new();
     for node in 0..graph.nodes.len() {
         *sizes.entry(parts.root(node)).or_default() += 1;
@@ -423,7 +430,9 @@ impl Parts {
 fn datacenters(has_hosts: &[bool], cables: &[Cable], notes: &mut Vec<String>) -> Vec<u16> {
     let count = has_hosts.len();
     let mut parts = Parts::new(count);
-    cables.iter().filter(|cable| cable.delay < LONG_HAUL).for_each(|cable| parts.join(cable.ends));
+    for cable in cables.iter().filter(|cable| cable.delay < LONG_HAUL) {
+        parts.join(cable.ends);
+    }
     let mut numbers: BTreeMap<usize, u16> = BTreeMap::new();
     for node in (0..count).filter(|&node| has_hosts[node]) {
         let next = numbers.len().min(usize::from(u16::MAX)) as u16;

@@ -65,8 +65,18 @@ const KEPT: [&str; 9] = ["seed", "clock", "topology", "port", "switch", "host", 
 const STOP: Span = Span::from_s(10);
 
 impl Stage {
+    /// On a scenario, if one is given; else on two datacenters that have so many hosts.
+    pub(super) fn new(base: Option<&Base<'_>>, hosts: usize, notes: &mut Vec<String>) -> Result<Self, Error> {
+        if let Some(base) = base {
+            return Self::on(base, notes);
+        }
+        let (topology, what) = two_datacenters(hosts).map_err(|fault| Sources::default().explain(fault))?;
+        notes.push(format!("no scenario was given: the network is {what}, with this project's defaults, under DCTCP"));
+        Self::with(topology, what)
+    }
+
     /// On a scenario that is there.
-    pub(super) fn on(base: &Base<'_>, notes: &mut Vec<String>) -> Result<Self, Error> {
+    fn on(base: &Base<'_>, notes: &mut Vec<String>) -> Result<Self, Error> {
         let scenario = parse(base.text, base.name, &Overrides::default())?;
         let mut sources = Sources::default();
         let source = sources.add_file(base.name, base.text, SCENARIO_FILE);
@@ -143,13 +153,11 @@ impl Stage {
         Imported { toml, flows, notes }.checked(scenario)
     }
 
-    /// The hosts of so many ranks.
-    pub(super) fn place(&self, ranks: usize, placement: Placement) -> Result<Vec<HostRef>, Fault> {
+    /// The hosts of so many ranks, or of others that each need one; `who` names them in errors.
+    pub(super) fn place(&self, ranks: usize, who: &str, placement: Placement) -> Result<Vec<HostRef>, Fault> {
         if ranks > self.hosts.len() {
-            let message = format!("{ranks} ranks do not fit {}, which has {} hosts", self.what, self.hosts.len());
-            return Err(
-                Fault::new(Origin::NOWHERE, message).help("each rank has a host of its own: give a larger network")
-            );
+            let message = format!("{ranks} {who} do not fit {}, which has {} hosts", self.what, self.hosts.len());
+            return Err(Fault::new(Origin::NOWHERE, message).help("each has a host of its own: give a larger network"));
         }
         let datacenters = usize::from(self.datacenter.iter().max().copied().unwrap_or(0)) + 1;
         let mut of: Vec<Vec<u32>> = vec![Vec::new(); datacenters];
@@ -170,7 +178,7 @@ impl Stage {
             };
             let Some(&host) = of[datacenter].get(taken[datacenter]) else {
                 let message = format!(
-                    "datacenter {datacenter} of {} has {} hosts, too few for its part of {ranks} ranks",
+                    "datacenter {datacenter} of {} has {} hosts, too few for its part of {ranks} {who}",
                     self.what,
                     of[datacenter].len()
                 );
@@ -186,7 +194,7 @@ impl Stage {
 }
 
 /// A network for so many hosts: two fat trees.
-pub(super) fn two_datacenters(hosts: usize) -> Result<(Value, String), Fault> {
+fn two_datacenters(hosts: usize) -> Result<(Value, String), Fault> {
     let each = hosts.div_ceil(2).max(1);
     let Some(k) = (2..=128usize).step_by(2).find(|k| k.pow(3) / 4 >= each) else {
         let message = format!("{hosts} hosts are more than two fat trees have");

@@ -65,7 +65,7 @@ pub(crate) fn make(list: &List, ground: &Ground<'_>) -> Result<Made, Fault> {
         let start = match &flow.after {
             Some(after) => {
                 let events = checked(&after.0, flows)?;
-                let causes = made.causes.add(events.iter().map(|event| cause(event)));
+                let causes = made.causes.add(events.iter().map(cause));
                 for event in events {
                     made.causes.compute_on(causes, cause(&event), event.compute);
                 }
