@@ -482,6 +482,8 @@ pub(crate) enum ImportCommand {
     Hpcc(ImportHpccArgs),
     /// A GOAL schedule of LogGOPSim or ATLAHS, text or binary.
     Goal(ImportGoalArgs),
+    /// A collective algorithm of MSCCL, in XML.
+    Msccl(ImportMscclArgs),
     /// Flows as CSV: start,from,to,bytes.
     Flows(ImportTrafficArgs),
     /// Flow records as CSV, as nfdump writes them.
@@ -562,9 +564,26 @@ pub(crate) enum Placement {
 }
 
 #[derive(Args, Debug)]
+pub(crate) struct ImportMscclArgs {
+    /// The algorithm.
+    pub(crate) algorithm: PathBuf,
+    /// What the algorithm works on, in all its chunks together, such as 64MiB.
+    #[arg(long)]
+    pub(crate) size: String,
+    /// On which hosts GPUs are.
+    #[arg(long, value_enum, default_value_t = Placement::Block)]
+    pub(crate) placement: Placement,
+    #[command(flatten)]
+    pub(crate) onto: ImportOnto,
+}
+
+#[derive(Args, Debug)]
 pub(crate) struct ImportGoalArgs {
     /// The schedule.
     pub(crate) schedule: PathBuf,
+    /// Sends up to this size have ended once they have begun, others once they are acknowledged; LogGOPSim's S.
+    #[arg(long, value_name = "SIZE", default_value = "65535B")]
+    pub(crate) eager: String,
     /// On which hosts ranks are.
     #[arg(long, value_enum, default_value_t = Placement::Block)]
     pub(crate) placement: Placement,

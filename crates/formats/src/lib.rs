@@ -15,6 +15,7 @@ pub mod graph;
 pub mod graphml;
 mod lines;
 pub mod links;
+pub mod msccl;
 pub mod netflow;
 pub mod sndlib;
 mod table;

@@ -1,8 +1,8 @@
 //! The bodies of the fuzz targets. `tests/fuzzed.rs` runs them on the corpora.
 
 use scenario::import::{
-    GoalNames, GraphFormat, GraphNames, GraphOptions, HpccNames, Names, Placement, TrafficFormat, TrafficNames,
-    import_goal, import_graph, import_hpcc, import_htsim, import_traffic,
+    GoalNames, GoalOptions, GraphFormat, GraphNames, GraphOptions, HpccNames, Names, Placement, TrafficFormat,
+    TrafficNames, import_goal, import_graph, import_hpcc, import_htsim, import_msccl, import_traffic,
 };
 use scenario::{Distribution, Error, Overrides, parse};
 
@@ -72,7 +72,16 @@ pub(crate) fn hpcc(bytes: &[u8]) {
 /// A schedule as text or as bytes; what is imported can be read.
 pub(crate) fn goal(bytes: &[u8]) {
     let names = GoalNames { scenario: "fuzz", schedule: "fuzz.goal" };
-    match import_goal(bytes, None, Placement::Block, &names) {
+    match import_goal(bytes, &GoalOptions { placement: Placement::Block, eager: "100B" }, None, &names) {
+        Ok(imported) => reads(&imported.toml),
+        Err(error) => shown(&error),
+    }
+}
+
+/// An algorithm of MSCCL; what is imported can be read.
+pub(crate) fn msccl(bytes: &[u8]) {
+    let names = GoalNames { scenario: "fuzz", schedule: "fuzz.xml" };
+    match import_msccl(&text(bytes), "1MB", None, Placement::Packed, &names) {
         Ok(imported) => reads(&imported.toml),
         Err(error) => shown(&error),
     }

@@ -56,11 +56,11 @@ impl<'a> Looks<'a> {
 mod tests {
     use super::*;
     use crate::distribution::DISTRIBUTION;
-    use crate::import::{GOAL, GRAPHML, LAB, LINKS, MATRIX, NUMBERS, PLAIN, RECORDS, SETTINGS, SNDLIB, TIERS};
+    use crate::import::{GOAL, GRAPHML, LAB, LINKS, MATRIX, MSCCL, NUMBERS, PLAIN, RECORDS, SETTINGS, SNDLIB, TIERS};
     use crate::load::SCENARIO_FILE;
     use crate::traffic::FLOWS;
 
-    const ALL: [Kind; 14] = [
+    const ALL: [Kind; 15] = [
         SCENARIO_FILE,
         FLOWS,
         DISTRIBUTION,
@@ -75,6 +75,7 @@ mod tests {
         SNDLIB,
         PLAIN,
         RECORDS,
+        MSCCL,
     ];
 
     #[test]

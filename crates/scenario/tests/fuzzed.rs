@@ -69,3 +69,8 @@ fn netflow_corpus() {
 fn capture_corpus() {
     corpus::replay(env!("CARGO_MANIFEST_DIR"), "capture", bodies::capture);
 }
+
+#[test]
+fn msccl_corpus() {
+    corpus::replay(env!("CARGO_MANIFEST_DIR"), "msccl", bodies::msccl);
+}

@@ -3,12 +3,12 @@
 use std::path::Path;
 
 use scenario::import::{
-    Base, GoalNames, GraphFormat, GraphNames, GraphOptions, HpccNames, Imported, Names, Placement, TrafficFormat,
-    TrafficNames, import_goal, import_graph, import_hpcc, import_htsim, import_traffic,
+    Base, GoalNames, GoalOptions, GraphFormat, GraphNames, GraphOptions, HpccNames, Imported, Names, Placement,
+    TrafficFormat, TrafficNames, import_goal, import_graph, import_hpcc, import_htsim, import_msccl, import_traffic,
 };
 
 use crate::args::{
-    self, ImportCommand, ImportGoalArgs, ImportGraphArgs, ImportHpccArgs, ImportHtsimArgs, ImportOnto,
+    self, ImportCommand, ImportGoalArgs, ImportGraphArgs, ImportHpccArgs, ImportHtsimArgs, ImportMscclArgs, ImportOnto,
     ImportTrafficArgs,
 };
 use crate::exit::{Failure, print, tell};
@@ -22,6 +22,7 @@ pub(crate) fn import(command: &ImportCommand) -> Result<(), Failure> {
         ImportCommand::Htsim(args) => htsim(args),
         ImportCommand::Hpcc(args) => hpcc(args),
         ImportCommand::Goal(args) => goal(args),
+        ImportCommand::Msccl(args) => msccl(args),
         ImportCommand::Flows(args) => traffic(args, TrafficFormat::Flows),
         ImportCommand::Netflow(args) => traffic(args, TrafficFormat::Netflow),
         ImportCommand::Pcap(args) => traffic(args, TrafficFormat::Capture),
@@ -61,7 +62,17 @@ fn goal(args: &ImportGoalArgs) -> Result<(), Failure> {
     let schedule = files::read(&args.schedule, scenario::FOREIGN)?;
     let name = named(&args.onto.output);
     let names = GoalNames { scenario: &name, schedule: &shown(&args.schedule) };
-    let imported = args.onto.with_base(|base| import_goal(&schedule, base, placement(args.placement), &names))?;
+    let options = GoalOptions { placement: placement(args.placement), eager: &args.eager };
+    let imported = args.onto.with_base(|base| import_goal(&schedule, &options, base, &names))?;
+    write(&args.onto.output, imported)
+}
+
+fn msccl(args: &ImportMscclArgs) -> Result<(), Failure> {
+    let text = read(&args.algorithm)?;
+    let name = named(&args.onto.output);
+    let names = GoalNames { scenario: &name, schedule: &shown(&args.algorithm) };
+    let placement = placement(args.placement);
+    let imported = args.onto.with_base(|base| import_msccl(&text, &args.size, base, placement, &names))?;
     write(&args.onto.output, imported)
 }
 

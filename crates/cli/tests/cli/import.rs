@@ -256,3 +256,36 @@ fn traffic_is_imported_checked_and_run() {
     scratch.narrows("import pcap flows.csv -o no.toml").fails(2, &["`flows.csv`, byte 0", "expected pcap or pcapng"]);
     assert_eq!(scratch.tree(), before);
 }
+
+#[test]
+fn an_algorithm_of_msccl_is_imported_checked_and_run() {
+    let scratch = Scratch::new("import-msccl");
+    let gpu = |id: u32| {
+        let other = 1 - id;
+        format!(
+            "<gpu id=\"{id}\"><tb id=\"0\" send=\"{other}\" recv=\"{other}\" chan=\"0\"><step s=\"0\" type=\"s\" cnt=\"1\" depid=\"-1\" deps=\"-1\"/><step s=\"1\" type=\"rrcs\" cnt=\"1\"/><step s=\"2\" type=\"r\" cnt=\"1\"/></tb></gpu>"
+        )
+    };
+    let text = format!(
+        "<algo name=\"ring\" nchunksperloop=\"2\" ngpus=\"2\" coll=\"allreduce\">\n{}\n{}\n</algo>\n",
+        gpu(0),
+        gpu(1)
+    );
+    scratch.write("ring.xml", &text);
+    let ran = scratch.narrows("import msccl ring.xml --size 1MB -o made.toml").ok();
+    ran.says(&["2 ranks", "one loop of the algorithm, on 1MB"]);
+    let made = scratch.read("made.toml");
+    assert!(
+        made.contains("size = 500000, after = \"received:2\"") || made.contains("\"begun:0\", \"received:2\""),
+        "{made}"
+    );
+    scratch.narrows("check made.toml --quiet").ok();
+    assert_eq!(scratch.narrows("run made.toml --json").ok().json()["flows"]["all"]["completed"], 4);
+    scratch.write("ring.xml", &text.replacen("rrcs", "rrc", 1));
+    let before = scratch.tree();
+    scratch
+        .narrows("import msccl ring.xml --size 1MB -o no.toml")
+        .fails(2, &["ring.xml:3", "no send of rank 0 is left"]);
+    scratch.narrows("import msccl ring.xml --size 1 -o no.toml").fails(2, &["--size:1:1", "no unit"]);
+    assert_eq!(scratch.tree(), before);
+}

@@ -8,16 +8,18 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use formats::goal::{Goal, OpKind, Rank, read};
-use units::Span;
+use units::{Bytes, Span};
 
 use super::{Base, Imported, Listed, Placement, fault, flow_size, list};
 use crate::Error;
 use crate::config::{FlowEvent, FlowState, PAYLOAD};
+use crate::decode::Field;
 use crate::error::{Fault, Origin, Sources};
 use crate::import::stage::Stage;
 use crate::kind::Kind;
-use crate::quantity::{LONGEST, write_span};
+use crate::quantity::{LONGEST, write_bytes, write_span};
 use crate::traffic::circle;
+use crate::tree::{Node, Value};
 
 /// A GOAL schedule as text.
 pub(crate) const GOAL: Kind = Kind {
@@ -25,6 +27,22 @@ pub(crate) const GOAL: Kind = Kind {
     expected: "expected `num_ranks N`, then blocks such as `rank 0 { l1: send 100b to 1 }`, or a binary schedule",
     fits: |file| file.lines().any(|line| line.contains("num_ranks")),
 };
+
+/// An algorithm of MSCCL.
+pub(crate) const MSCCL: Kind = Kind {
+    name: "an algorithm of MSCCL",
+    expected: "expected XML with <algo>",
+    fits: |file| file.lines().any(|line| line.contains("<algo")),
+};
+
+/// What a schedule does not say.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct GoalOptions<'a> {
+    /// On which hosts ranks are.
+    pub placement: Placement,
+    /// Sends up to this size, with its unit, have ended once they have begun: the S of LogGOPSim.
+    pub eager: &'a str,
+}
 
 /// Names that an import of a schedule needs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -36,7 +54,7 @@ pub struct GoalNames<'a> {
 }
 
 /// Events of all flows together that a scenario may wait for, and the work to find them.
-const MOST_EVENTS: usize = 100_000_000;
+const MOST_EVENTS: usize = 40_000_000;
 
 /// Makes a scenario from a GOAL schedule, as text or as bytes.
 ///
@@ -48,22 +66,68 @@ const MOST_EVENTS: usize = 100_000_000;
 /// there are more ranks than hosts.
 pub fn import_goal(
     schedule: &[u8],
+    options: &GoalOptions<'_>,
+    base: Option<&Base<'_>>,
+    names: &GoalNames<'_>,
+) -> Result<Imported, Error> {
+    let mut sources = Sources::default();
+    let eager = size(options.eager, "--eager", &mut sources).map_err(|fault| sources.explain(fault))?;
+    let text = std::str::from_utf8(schedule).ok().filter(|_| !formats::goal::is_binary(schedule));
+    let source = text.map_or(u32::MAX, |text| sources.add_file(names.schedule, text, GOAL));
+    let read = read(schedule).map_err(|error| fault(error, source, names.schedule));
+    let goal = read.map_err(|fault| sources.explain(fault))?;
+    let mut notes = Vec::new();
+    if eager > 0 {
+        notes.push(format!(
+            "sends of up to {} have ended once they have begun (--eager)",
+            write_bytes(Bytes::new(eager))
+        ));
+    }
+    schedule_of((&goal, eager), (&sources, source), base, options.placement, names, ("GOAL", notes))
+}
+
+/// The size that an option gives.
+fn size(text: &str, option: &str, sources: &mut Sources) -> Result<u64, Fault> {
+    let origin = Origin::new(sources.add(option, text), 0..text.len());
+    Bytes::decode(&Node { value: Value::string(text), origin }).map(Bytes::get)
+}
+
+/// Makes a scenario from an algorithm of MSCCL in XML, which works on `size` bytes, one loop of it: a size with its unit.
+///
+/// # Errors
+/// As [`import_goal`].
+pub fn import_msccl(
+    text: &str,
+    size: &str,
     base: Option<&Base<'_>>,
     placement: Placement,
     names: &GoalNames<'_>,
 ) -> Result<Imported, Error> {
     let mut sources = Sources::default();
-    let text = std::str::from_utf8(schedule).ok().filter(|_| !formats::goal::is_binary(schedule));
-    let source = text.map_or(u32::MAX, |text| sources.add_file(names.schedule, text, GOAL));
+    let source = sources.add_file(names.schedule, text, MSCCL);
+    let goal = self::size(size, "--size", &mut sources)
+        .and_then(|size| formats::msccl::read(text, size).map_err(|error| fault(error, source, names.schedule)));
+    let goal = goal.map_err(|fault| sources.explain(fault))?;
+    let note = format!(
+        "one loop of the algorithm, on {size}: copies and reductions take no time, and a block's next step does not wait until what it sends is acknowledged"
+    );
+    schedule_of((&goal, 0), (&sources, source), base, placement, names, ("MSCCL", vec![note]))
+}
+
+/// The scenario of a schedule, which came from a format, and of which sends up to a size end once they have begun.
+fn schedule_of(
+    (goal, eager): (&Goal, u64),
+    (sources, source): (&Sources, u32),
+    base: Option<&Base<'_>>,
+    placement: Placement,
+    names: &GoalNames<'_>,
+    (format, mut notes): (&str, Vec<String>),
+) -> Result<Imported, Error> {
     let explain = |fault| sources.explain(fault);
-    let made = read(schedule)
-        .map_err(|error| fault(error, source, names.schedule))
-        .and_then(|goal| Ok((flows(&goal, &Named { source, name: names.schedule })?, goal)));
-    let (made, goal) = made.map_err(explain)?;
-    let mut notes = Vec::new();
+    let made = flows(goal, eager, &Named { source, name: names.schedule }).map_err(explain)?;
     let stage = Stage::new(base, goal.ranks.len(), &mut notes)?;
     let hosts = stage.place(goal.ranks.len(), "ranks", placement).map_err(explain)?;
-    note(&goal, &made, placement, &mut notes);
+    note(goal, &made, placement, &mut notes);
     let listed: Vec<Listed> = made
         .flows
         .into_iter()
@@ -75,7 +139,7 @@ pub fn import_goal(
             after: flow.begin.events,
         })
         .collect();
-    let title = format!("imported from GOAL: {}", names.schedule);
+    let title = format!("imported from {format}: {}", names.schedule);
     stage.with_traffic((names.scenario, &title), list(&listed, names.scenario), made.computes, notes).map_err(explain)
 }
 
@@ -113,6 +177,8 @@ struct Flow {
 }
 
 struct Made {
+    /// Sends up to this size have ended once they have begun.
+    eager: u64,
     flows: Vec<Flow>,
     /// How long all ranks compute together, as far as that can be told.
     computes: Span,
@@ -163,8 +229,8 @@ fn matched(goal: &Goal, named: &Named<'_>, made: &mut Made) -> Result<FlowOf, Fa
     Ok(of)
 }
 
-fn flows(goal: &Goal, named: &Named<'_>) -> Result<Made, Fault> {
-    let mut made = Made { flows: Vec::new(), computes: Span::ZERO, other_sizes: 0, idle: 0 };
+fn flows(goal: &Goal, eager: u64, named: &Named<'_>) -> Result<Made, Fault> {
+    let mut made = Made { eager, flows: Vec::new(), computes: Span::ZERO, other_sizes: 0, idle: 0 };
     let flow_of = matched(goal, named, &mut made)?;
     if made.flows.is_empty() {
         return Err(Fault::new(Origin::NOWHERE, format!("`{}` sends nothing", named.name)).help("expected a send"));
@@ -233,13 +299,14 @@ fn of_rank(
                     return Err(named.fault(rank.ops[op].at, format!("a computation of {ns} ns"), &expected));
                 };
                 made.computes = sum(made.computes, compute);
-                made.idle += usize::from(users[op] == 0);
+                made.idle += usize::from(users[op] == 0 && ns > 0);
                 begin.later(compute)
             }
             (OpKind::Send { .. }, Some(flow)) => {
                 made.flows[flow as usize].begin = begin;
                 begin = When::of(flow, FlowState::Begun);
-                When::of(flow, FlowState::Complete)
+                let eager = made.flows[flow as usize].bytes <= made.eager;
+                When::of(flow, if eager { FlowState::Begun } else { FlowState::Complete })
             }
             (OpKind::Recv { .. }, Some(flow)) => {
                 let mut ended = begin.clone();
@@ -351,13 +418,13 @@ fn note(goal: &Goal, made: &Made, placement: Placement, notes: &mut Vec<String>)
     ));
     notes.push(
         "a message leaves when its send is due, whether its receive is posted or not; what requires a receive waits until the \
-         message has come and the receive is due; what requires a send waits until all of it is acknowledged"
+         message has come and the receive is due; what requires any other send waits until all of it is acknowledged"
             .into(),
     );
     let computing = goal
         .ranks
         .iter()
-        .filter(|rank| rank.ops.iter().filter(|op| matches!(op.kind, OpKind::Calc { .. })).nth(1).is_some());
+        .filter(|rank| rank.ops.iter().filter(|op| matches!(op.kind, OpKind::Calc { ns: 1.. })).nth(1).is_some());
     if computing.count() > 0 {
         notes.push("computations of a rank overlap unless they require each other: processors (`cpu`) and cards (`nic`) are left out, and so are LogGOPS's overheads".into());
     }
@@ -396,7 +463,10 @@ mod tests {
     proptest! {
         /// The flows of any schedule begin when its operations, taken one by one, are due.
         #[test]
-        fn flows_begin_when_their_operations_are_due(items in proptest::collection::vec(item(), 1..30)) {
+        fn flows_begin_when_their_operations_are_due(
+            items in proptest::collection::vec(item(), 1..30),
+            eager in any::<bool>(),
+        ) {
             let mut ranks = vec![Rank::default(); 3];
             // By rank and operation: begin and end.
             let mut due: Vec<Vec<[u64; 2]>> = vec![Vec::new(); 3];
@@ -423,7 +493,7 @@ mod tests {
                 if item.message {
                     let [come, more] = item.ns;
                     let (tag, bytes) = (0, 1);
-                    op(rank, OpKind::Send { bytes, to: other as u32, tag }, [at, at + come + more]);
+                    op(rank, OpKind::Send { bytes, to: other as u32, tag }, [at, if eager { at } else { at + come + more }]);
                     sent[rank].push([at, at + come, at + come + more]);
                     let posted = begin(other, &mut ranks[other], &due);
                     let kind = OpKind::Recv { bytes, from: rank as u32, tag };
@@ -439,7 +509,7 @@ mod tests {
             }
             let known: Vec<[u64; 3]> = sent.concat();
             prop_assume!(!known.is_empty());
-            let made = flows(&Goal { ranks }, &Named { source: 0, name: "x" }).unwrap();
+            let made = flows(&Goal { ranks }, u64::from(eager), &Named { source: 0, name: "x" }).unwrap();
             prop_assert_eq!(made.flows.len(), known.len());
             for (flow, known_at) in made.flows.iter().zip(&known) {
                 let happens = |event: &FlowEvent| {
@@ -458,7 +528,7 @@ mod tests {
 
     fn made(schedule: &str) -> Vec<(u32, u32, Span, Vec<String>)> {
         let goal = read(schedule.as_bytes()).unwrap();
-        let made = flows(&goal, &Named { source: 0, name: "x" }).unwrap();
+        let made = flows(&goal, 0, &Named { source: 0, name: "x" }).unwrap();
         let flow = |flow: Flow| {
             let events = flow.begin.events.iter().map(FlowEvent::to_string).collect();
             (flow.src, flow.dst, flow.begin.earliest, events)
@@ -468,7 +538,9 @@ mod tests {
 
     fn refused(schedule: &str) -> String {
         let names = GoalNames { scenario: "s", schedule: "a.goal" };
-        import_goal(schedule.as_bytes(), None, Placement::Block, &names).unwrap_err().to_string()
+        import_goal(schedule.as_bytes(), &GoalOptions { placement: Placement::Block, eager: "0B" }, None, &names)
+            .unwrap_err()
+            .to_string()
     }
 
     /// A computation beside a receive: the later of both counts, not their sum.
