@@ -482,6 +482,8 @@ pub(crate) enum ImportCommand {
     Hpcc(ImportHpccArgs),
     /// A GOAL schedule of LogGOPSim or ATLAHS, text or binary.
     Goal(ImportGoalArgs),
+    /// Chakra execution traces, a file a rank.
+    Chakra(ImportChakraArgs),
     /// A collective algorithm of MSCCL, in XML.
     Msccl(ImportMscclArgs),
     /// Flows as CSV: start,from,to,bytes.
@@ -561,6 +563,21 @@ pub(crate) enum Placement {
     Cyclic,
     /// Rank 0 on host 0, rank 1 on host 1, and so on.
     Packed,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct ImportChakraArgs {
+    /// The traces, one for each rank; in the order of the numbers in their names, if these are 0, 1 and so on.
+    #[arg(required = true)]
+    pub(crate) traces: Vec<PathBuf>,
+    /// Groups of ranks that collectives name, as JSON: {"0": [0, 1], "1": [2, 3]}.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) groups: Option<PathBuf>,
+    /// On which hosts ranks are.
+    #[arg(long, value_enum, default_value_t = Placement::Block)]
+    pub(crate) placement: Placement,
+    #[command(flatten)]
+    pub(crate) onto: ImportOnto,
 }
 
 #[derive(Args, Debug)]

@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 pub mod capture;
+pub mod chakra;
 pub mod containerlab;
 mod error;
 pub mod flows;

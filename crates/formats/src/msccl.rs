@@ -68,7 +68,7 @@ fn rank(gpu: Node<'_, '_>, id: u32, gpus: u32, chunk: u64) -> Result<Rank, Error
             number(step, "s", &format!("{place_of}, for steps are in order"), |&s: &u32| s == place_of)?;
             let count: u64 =
                 if step.has_attribute("cnt") { number(step, "cnt", "a number of chunks", |_| true)? } else { 1 };
-            let bytes = count.checked_mul(chunk).filter(|&bytes| bytes > 0 && bytes <= i64::MAX as u64);
+            let bytes = count.checked_mul(chunk).filter(|&bytes| bytes > 0 && i64::try_from(bytes).is_ok());
             let message =
                 || bytes.ok_or_else(|| Error::text(at, format!("a message of {count} chunks"), "expected 1 or more"));
             let kind = step.attribute("type").unwrap_or_default();

@@ -2,7 +2,7 @@
 
 use scenario::import::{
     GoalNames, GoalOptions, GraphFormat, GraphNames, GraphOptions, HpccNames, Names, Placement, TrafficFormat,
-    TrafficNames, import_goal, import_graph, import_hpcc, import_htsim, import_msccl, import_traffic,
+    TrafficNames, import_chakra, import_goal, import_graph, import_hpcc, import_htsim, import_msccl, import_traffic,
 };
 use scenario::{Distribution, Error, Overrides, parse};
 
@@ -73,6 +73,15 @@ pub(crate) fn hpcc(bytes: &[u8]) {
 pub(crate) fn goal(bytes: &[u8]) {
     let names = GoalNames { scenario: "fuzz", schedule: "fuzz.goal" };
     match import_goal(bytes, &GoalOptions { placement: Placement::Block, eager: "100B" }, None, &names) {
+        Ok(imported) => reads(&imported.toml),
+        Err(error) => shown(&error),
+    }
+}
+
+/// The same trace for two ranks; what is imported can be read.
+pub(crate) fn chakra(bytes: &[u8]) {
+    let files = [("fuzz.0.et", bytes.to_vec()), ("fuzz.1.et", bytes.to_vec())];
+    match import_chakra(&files, Some(("{\"g\": [1, 0]}", "fuzz.json")), None, Placement::Block, "fuzz") {
         Ok(imported) => reads(&imported.toml),
         Err(error) => shown(&error),
     }

@@ -74,3 +74,8 @@ fn capture_corpus() {
 fn msccl_corpus() {
     corpus::replay(env!("CARGO_MANIFEST_DIR"), "msccl", bodies::msccl);
 }
+
+#[test]
+fn chakra_corpus() {
+    corpus::replay(env!("CARGO_MANIFEST_DIR"), "chakra", bodies::chakra);
+}

@@ -4,12 +4,13 @@ use std::path::Path;
 
 use scenario::import::{
     Base, GoalNames, GoalOptions, GraphFormat, GraphNames, GraphOptions, HpccNames, Imported, Names, Placement,
-    TrafficFormat, TrafficNames, import_goal, import_graph, import_hpcc, import_htsim, import_msccl, import_traffic,
+    TrafficFormat, TrafficNames, import_chakra, import_goal, import_graph, import_hpcc, import_htsim, import_msccl,
+    import_traffic,
 };
 
 use crate::args::{
-    self, ImportCommand, ImportGoalArgs, ImportGraphArgs, ImportHpccArgs, ImportHtsimArgs, ImportMscclArgs, ImportOnto,
-    ImportTrafficArgs,
+    self, ImportChakraArgs, ImportCommand, ImportGoalArgs, ImportGraphArgs, ImportHpccArgs, ImportHtsimArgs,
+    ImportMscclArgs, ImportOnto, ImportTrafficArgs,
 };
 use crate::exit::{Failure, print, tell};
 use crate::named_file::{Kind, NamedFile};
@@ -22,6 +23,7 @@ pub(crate) fn import(command: &ImportCommand) -> Result<(), Failure> {
         ImportCommand::Htsim(args) => htsim(args),
         ImportCommand::Hpcc(args) => hpcc(args),
         ImportCommand::Goal(args) => goal(args),
+        ImportCommand::Chakra(args) => chakra(args),
         ImportCommand::Msccl(args) => msccl(args),
         ImportCommand::Flows(args) => traffic(args, TrafficFormat::Flows),
         ImportCommand::Netflow(args) => traffic(args, TrafficFormat::Netflow),
@@ -64,6 +66,18 @@ fn goal(args: &ImportGoalArgs) -> Result<(), Failure> {
     let names = GoalNames { scenario: &name, schedule: &shown(&args.schedule) };
     let options = GoalOptions { placement: placement(args.placement), eager: &args.eager };
     let imported = args.onto.with_base(|base| import_goal(&schedule, &options, base, &names))?;
+    write(&args.onto.output, imported)
+}
+
+fn chakra(args: &ImportChakraArgs) -> Result<(), Failure> {
+    let names: Vec<String> = args.traces.iter().map(|path| shown(path)).collect();
+    let files = args.traces.iter().map(|path| files::read(path, scenario::FOREIGN));
+    let files = files.collect::<Result<Vec<_>, _>>()?;
+    let traces: Vec<(&str, Vec<u8>)> = names.iter().map(String::as_str).zip(files).collect();
+    let groups = args.groups.as_deref().map(|path| Ok::<_, Failure>((read(path)?, shown(path)))).transpose()?;
+    let groups = groups.as_ref().map(|(text, name)| (text.as_str(), name.as_str()));
+    let (name, placement) = (named(&args.onto.output), placement(args.placement));
+    let imported = args.onto.with_base(|base| import_chakra(&traces, groups, base, placement, &name))?;
     write(&args.onto.output, imported)
 }
 

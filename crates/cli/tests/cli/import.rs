@@ -289,3 +289,41 @@ fn an_algorithm_of_msccl_is_imported_checked_and_run() {
     scratch.narrows("import msccl ring.xml --size 1 -o no.toml").fails(2, &["--size:1:1", "no unit"]);
     assert_eq!(scratch.tree(), before);
 }
+
+/// A Chakra trace of one all-reduce of 1000 bytes, of the group `g`, after a computation of 5 us.
+fn trace() -> Vec<u8> {
+    let mut file = b"\x07\x0a\x050.0.4".to_vec();
+    let attribute = |name: &str, value: &[u8]| {
+        let name = [&[0x0a, name.len() as u8], name.as_bytes(), value].concat();
+        [&[0x52, name.len() as u8], name.as_slice()].concat()
+    };
+    let calc = b"\x08\x01\x18\x04\x38\x05".to_vec();
+    let size = attribute("comm_size", b"\x48\xe8\x07");
+    let group = attribute("pg_name", b"\xea\x01\x01g");
+    let all_reduce =
+        [b"\x08\x02\x18\x07\x22\x01\x01".to_vec(), attribute("comm_type", b"\x48\x00"), size, group].concat();
+    for node in [calc, all_reduce] {
+        file.push(node.len() as u8);
+        file.extend(node);
+    }
+    file
+}
+
+#[test]
+fn chakra_traces_are_imported_checked_and_run() {
+    let scratch = Scratch::new("import-chakra");
+    for rank in 0..4 {
+        std::fs::write(scratch.path(&format!("t.{rank}.et")), trace()).unwrap();
+    }
+    scratch.write("groups.json", "{\"g\": [0, 1, 2, 3]}");
+    let ran = scratch.narrows("import chakra t.3.et t.0.et t.2.et t.1.et --groups groups.json -o made.toml").ok();
+    ran.says(&["4 ranks", "1 collectives are sends and receives in rings"]);
+    let made = scratch.read("made.toml");
+    assert!(made.contains("{ start = \"5us\", src = 0, dst = 1, size = 250 }"), "{made}");
+    scratch.narrows("check made.toml --quiet").ok();
+    assert_eq!(scratch.narrows("run made.toml --json").ok().json()["flows"]["all"]["completed"], 4 * 6);
+    let before = scratch.tree();
+    scratch.narrows("import chakra t.0.et t.1.et -o no.toml").fails(2, &["`t.0.et`, byte ", "the group `g`"]);
+    scratch.narrows("import chakra -o no.toml").fails(2, &["TRACES"]);
+    assert_eq!(scratch.tree(), before);
+}

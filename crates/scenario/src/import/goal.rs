@@ -83,7 +83,74 @@ pub fn import_goal(
             write_bytes(Bytes::new(eager))
         ));
     }
-    schedule_of((&goal, eager), (&sources, source), base, options.placement, names, ("GOAL", notes))
+    let named = Named { source, names: &[names.schedule] };
+    schedule_of((&goal, eager), (&sources, &named), (base, options.placement), names, ("GOAL", notes))
+}
+
+/// Makes a scenario from Chakra execution traces: of each rank its file's name and bytes. Ranks are by the numbers in the names
+/// (`trace.0.et`), if they are 0, 1 and so on, else in the order given. `groups` is JSON, `{"name": [0, 1], ...}`, and its
+/// file's name.
+///
+/// # Errors
+/// As [`import_goal`]; also when a trace is malformed, or a group or a collective is not known.
+pub fn import_chakra(
+    traces: &[(&str, Vec<u8>)],
+    groups: Option<(&str, &str)>,
+    base: Option<&Base<'_>>,
+    placement: Placement,
+    scenario: &str,
+) -> Result<Imported, Error> {
+    let sources = Sources::default();
+    let mut order: Vec<usize> = (0..traces.len()).collect();
+    let numbers: Vec<Option<usize>> = traces.iter().map(|(name, _)| number_in(name)).collect();
+    order.sort_by_key(|&place| numbers[place]);
+    if !order.iter().enumerate().all(|(rank, &place)| numbers[place] == Some(rank)) {
+        order.sort_unstable();
+    }
+    let (names, files): (Vec<&str>, Vec<Vec<u8>>) =
+        order.iter().map(|&place| (traces[place].0, traces[place].1.clone())).unzip();
+    let groups = groups.map_or(Ok(formats::chakra::Groups::new()), |(text, name)| groups_of(text, name, traces.len()));
+    let groups = groups.map_err(|fault| sources.explain(fault))?;
+    let read = formats::chakra::read(&files, &groups);
+    let read = read.map_err(|(file, error)| fault(error, u32::MAX, names.get(file).copied().unwrap_or_default()));
+    let (goal, found) = read.map_err(|fault| sources.explain(fault))?;
+    let mut notes = vec![format!(
+        "{} collectives are sends and receives in rings, all-to-all is direct; nodes wait for control and data dependencies alike",
+        found.collectives
+    )];
+    if found.without_duration > 0 {
+        notes.push(format!("{} computations have no duration and take no time", found.without_duration));
+    }
+    let named = Named { source: u32::MAX, names: &names };
+    let first = GoalNames { scenario, schedule: names.first().copied().unwrap_or_default() };
+    schedule_of((&goal, 0), (&sources, &named), (base, placement), &first, ("Chakra", notes))
+}
+
+/// The number at the end of a file's name, before its extension.
+fn number_in(name: &str) -> Option<usize> {
+    let stem = std::path::Path::new(name).file_stem()?.to_str()?;
+    let digits = stem.len() - stem.trim_end_matches(|c: char| c.is_ascii_digit()).len();
+    stem[stem.len() - digits..].parse().ok()
+}
+
+/// Groups of ranks from JSON. Errors show nothing of the file, which may be any.
+fn groups_of(text: &str, name: &str, ranks: usize) -> Result<formats::chakra::Groups, Fault> {
+    const HELP: &str = "expected groups of ranks such as {\"0\": [0, 1]}";
+    let read: Result<formats::chakra::Groups, _> = serde_json::from_str(text);
+    let groups = read.map_err(|error| {
+        let message = format!("`{name}`, line {}, column {}: this is no group of ranks", error.line(), error.column());
+        Fault::new(Origin::NOWHERE, message).help(HELP)
+    })?;
+    for (group, members) in &groups {
+        let mut sorted = members.clone();
+        sorted.sort_unstable();
+        sorted.dedup();
+        if members.is_empty() || sorted.len() < members.len() || sorted.iter().any(|&rank| rank as usize >= ranks) {
+            let message = format!("`{name}`: the group `{group}` is not one of different ranks under {ranks}");
+            return Err(Fault::new(Origin::NOWHERE, message).help(HELP));
+        }
+    }
+    Ok(groups)
 }
 
 /// The size that an option gives.
@@ -111,20 +178,20 @@ pub fn import_msccl(
     let note = format!(
         "one loop of the algorithm, on {size}: copies and reductions take no time, and a block's next step does not wait until what it sends is acknowledged"
     );
-    schedule_of((&goal, 0), (&sources, source), base, placement, names, ("MSCCL", vec![note]))
+    let named = Named { source, names: &[names.schedule] };
+    schedule_of((&goal, 0), (&sources, &named), (base, placement), names, ("MSCCL", vec![note]))
 }
 
 /// The scenario of a schedule, which came from a format, and of which sends up to a size end once they have begun.
 fn schedule_of(
     (goal, eager): (&Goal, u64),
-    (sources, source): (&Sources, u32),
-    base: Option<&Base<'_>>,
-    placement: Placement,
+    (sources, named): (&Sources, &Named<'_>),
+    (base, placement): (Option<&Base<'_>>, Placement),
     names: &GoalNames<'_>,
     (format, mut notes): (&str, Vec<String>),
 ) -> Result<Imported, Error> {
     let explain = |fault| sources.explain(fault);
-    let made = flows(goal, eager, &Named { source, name: names.schedule }).map_err(explain)?;
+    let made = flows(goal, eager, named).map_err(explain)?;
     let stage = Stage::new(base, goal.ranks.len(), &mut notes)?;
     let hosts = stage.place(goal.ranks.len(), "ranks", placement).map_err(explain)?;
     note(goal, &made, placement, &mut notes);
@@ -143,19 +210,19 @@ fn schedule_of(
     stage.with_traffic((names.scenario, &title), list(&listed, names.scenario), made.computes, notes).map_err(explain)
 }
 
-/// The schedule's file.
+/// The schedule's file, or one for each rank.
 struct Named<'a> {
     source: u32,
-    name: &'a str,
+    names: &'a [&'a str],
 }
 
 impl Named<'_> {
-    /// Something wrong with an operation.
-    fn fault(&self, at: formats::Place, what: impl Into<String>, expected: &str) -> Fault {
+    /// Something wrong with an operation of a rank.
+    fn fault(&self, rank: u32, at: formats::Place, what: impl Into<String>, expected: &str) -> Fault {
         let (what, range) = (what.into(), at.range());
         if self.source == u32::MAX {
-            return Fault::new(Origin::NOWHERE, format!("`{}`, byte {}: {what}", self.name, range.start))
-                .help(expected);
+            let name = self.names.get(rank as usize).or(self.names.first()).copied().unwrap_or_default();
+            return Fault::new(Origin::NOWHERE, format!("`{name}`, byte {}: {what}", range.start)).help(expected);
         }
         Fault::new(Origin::new(self.source, range), what).label(expected)
     }
@@ -215,16 +282,16 @@ fn matched(goal: &Goal, named: &Named<'_>, made: &mut Made) -> Result<FlowOf, Fa
             let next = sent.get_mut(&(from, number, tag)).and_then(VecDeque::pop_front);
             let Some((flow, size, _)) = next else {
                 let message = format!("no send of rank {from} is left for this receive of rank {number}, tag {tag}");
-                return Err(named.fault(what.at, message, "expected as many sends as receives of each tag"));
+                return Err(named.fault(number, what.at, message, "expected as many sends as receives of each tag"));
             };
             made.other_sizes += usize::from(size != bytes);
             of[number as usize][op] = Some(flow);
         }
     }
     let lost = sent.iter().filter_map(|(key, left)| left.front().map(|&(.., at)| (at, key)));
-    if let Some((at, (from, to, tag))) = lost.min() {
+    if let Some((at, &(from, to, tag))) = lost.min() {
         let message = format!("rank {to} has no receive left for this send of rank {from}, tag {tag}");
-        return Err(named.fault(at, message, "expected as many receives as sends of each tag"));
+        return Err(named.fault(from, at, message, "expected as many receives as sends of each tag"));
     }
     Ok(of)
 }
@@ -233,7 +300,8 @@ fn flows(goal: &Goal, eager: u64, named: &Named<'_>) -> Result<Made, Fault> {
     let mut made = Made { eager, flows: Vec::new(), computes: Span::ZERO, other_sizes: 0, idle: 0 };
     let flow_of = matched(goal, named, &mut made)?;
     if made.flows.is_empty() {
-        return Err(Fault::new(Origin::NOWHERE, format!("`{}` sends nothing", named.name)).help("expected a send"));
+        return Err(Fault::new(Origin::NOWHERE, format!("`{}` sends nothing", named.names.join("`, `")))
+            .help("expected a send"));
     }
     let mut places = vec![formats::Place::default(); made.flows.len()];
     let mut work = 0;
@@ -243,19 +311,19 @@ fn flows(goal: &Goal, eager: u64, named: &Named<'_>) -> Result<Made, Fault> {
                 places[*flow as usize] = rank.ops[op].at;
             }
         }
-        of_rank(rank, &flow_of[number], named, &mut made, &mut work)?;
+        of_rank((rank, number as u32), &flow_of[number], named, &mut made, &mut work)?;
     }
     let after = |flow: usize| made.flows[flow].begin.events.iter().map(|event| event.flow as usize).collect::<Vec<_>>();
     if let Some(circle) = circle(made.flows.len(), after) {
         let message = format!("this send waits for itself, through {} others: it would never start", circle.len() - 1);
-        return Err(named.fault(places[circle[0]], message, "a circle of messages"));
+        return Err(named.fault(made.flows[circle[0]].src, places[circle[0]], message, "a circle of messages"));
     }
     Ok(made)
 }
 
 /// When each send of a rank begins.
 fn of_rank(
-    rank: &Rank,
+    (rank, number): (&Rank, u32),
     flow_of: &[Option<u32>],
     named: &Named<'_>,
     made: &mut Made,
@@ -265,7 +333,7 @@ fn of_rank(
     let first = |op: usize| rank.edges.partition_point(|edge| (edge.op as usize) < op);
     let on = |op: usize| rank.edges[first(op)..].iter().take_while(move |edge| edge.op as usize == op);
     let order = order(rank).map_err(|op| {
-        named.fault(rank.ops[op].at, "this operation waits for itself: it would never start", "a circle")
+        named.fault(number, rank.ops[op].at, "this operation waits for itself: it would never start", "a circle")
     })?;
     // How many still need to know when an operation begins and ends; then its times are forgotten.
     let mut users = vec![0u32; count];
@@ -289,14 +357,19 @@ fn of_rank(
         begin.settle(&made.flows);
         if *work > MOST_EVENTS {
             let message = format!("this schedule waits for over {MOST_EVENTS} events");
-            return Err(named.fault(rank.ops[op].at, message, "expected fewer receives in a row without a send"));
+            return Err(named.fault(
+                number,
+                rank.ops[op].at,
+                message,
+                "expected fewer receives in a row without a send",
+            ));
         }
         let ended = match (rank.ops[op].kind, flow_of[op]) {
             (OpKind::Calc { ns }, _) => {
                 let compute = i64::try_from(ns).ok().filter(|ns| *ns <= LONGEST.ps() / 1_000).map(Span::from_ns);
                 let Some(compute) = compute else {
                     let expected = format!("expected up to {}", write_span(LONGEST));
-                    return Err(named.fault(rank.ops[op].at, format!("a computation of {ns} ns"), &expected));
+                    return Err(named.fault(number, rank.ops[op].at, format!("a computation of {ns} ns"), &expected));
                 };
                 made.computes = sum(made.computes, compute);
                 made.idle += usize::from(users[op] == 0 && ns > 0);
@@ -509,7 +582,7 @@ mod tests {
             }
             let known: Vec<[u64; 3]> = sent.concat();
             prop_assume!(!known.is_empty());
-            let made = flows(&Goal { ranks }, u64::from(eager), &Named { source: 0, name: "x" }).unwrap();
+            let made = flows(&Goal { ranks }, u64::from(eager), &Named { source: 0, names: &["x"] }).unwrap();
             prop_assert_eq!(made.flows.len(), known.len());
             for (flow, known_at) in made.flows.iter().zip(&known) {
                 let happens = |event: &FlowEvent| {
@@ -528,7 +601,7 @@ mod tests {
 
     fn made(schedule: &str) -> Vec<(u32, u32, Span, Vec<String>)> {
         let goal = read(schedule.as_bytes()).unwrap();
-        let made = flows(&goal, 0, &Named { source: 0, name: "x" }).unwrap();
+        let made = flows(&goal, 0, &Named { source: 0, names: &["x"] }).unwrap();
         let flow = |flow: Flow| {
             let events = flow.begin.events.iter().map(FlowEvent::to_string).collect();
             (flow.src, flow.dst, flow.begin.earliest, events)
@@ -555,6 +628,26 @@ mod tests {
         assert_eq!(flows[1], (1, 0, Span::from_us(7), vec!["received:0+100ns".to_owned()]));
         // What flow 1 waits for is before its begin.
         assert_eq!(flows[2], (1, 0, Span::ZERO, vec!["begun:1".to_owned()]));
+    }
+
+    #[test]
+    fn ranks_are_by_the_numbers_of_their_files() {
+        assert_eq!(
+            ["a/x.12.et", "trace7.et", "7", "x.et", "a.3/x.et"].map(number_in),
+            [Some(12), Some(7), Some(7), None, None]
+        );
+        let none: &[(&str, Vec<u8>)] = &[];
+        assert!(import_chakra(none, None, None, Placement::Block, "s").is_err());
+        for (groups, part) in [
+            ("{\"g\": [0, 0]}", "the group `g`"),
+            ("{\"g\": [4]}", "under 1"),
+            ("{\"k\": \"secret\"}", "line 1, column"),
+        ] {
+            let files = [("x.0.et", vec![0])];
+            let error =
+                import_chakra(&files, Some((groups, "g.json")), None, Placement::Block, "s").unwrap_err().to_string();
+            assert!(error.contains(part) && error.contains("`g.json`") && !error.contains("secret"), "{error}");
+        }
     }
 
     #[test]

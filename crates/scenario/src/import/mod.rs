@@ -22,7 +22,7 @@ use crate::write::to_toml;
 use files::BYTE_ORDER_MARK;
 #[cfg(test)]
 pub(crate) use goal::{GOAL, MSCCL};
-pub use goal::{GoalNames, GoalOptions, import_goal, import_msccl};
+pub use goal::{GoalNames, GoalOptions, import_chakra, import_goal, import_msccl};
 pub use hpcc::{HpccNames, import_hpcc};
 #[cfg(test)]
 pub(crate) use hpcc::{NUMBERS, SETTINGS};

@@ -125,6 +125,8 @@ pub struct GraphNames<'a> {
 
 /// More switches are a mistake: routes are a table of switches by switches.
 const MOST: usize = 5_000;
+/// More hosts are a mistake, too.
+const MOST_HOSTS: usize = 65_534;
 /// Links as long as this separate datacenters.
 const LONG_HAUL: Span = Span::from_us(50);
 /// A link of which nothing is known.
@@ -250,6 +252,10 @@ fn network(
         ));
     }
     let hosts = leaves + switches * usize::from(each);
+    if hosts > MOST_HOSTS {
+        let message = format!("{hosts} hosts");
+        return Err(Fault::new(Origin::new(source, 0..0), message).label(format!("expected at most {MOST_HOSTS}")));
+    }
     if hosts < 2 {
         let message = format!("this network has {hosts} hosts, and {count} nodes that are joined");
         return Err(Fault::new(Origin::new(source, 0..0), message).label("expected two hosts or more"));
