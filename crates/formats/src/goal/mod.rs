@@ -1,8 +1,7 @@
 //! GOAL schedules, as LogGOPSim and ATLAHS read them: of each rank its sends, receives and computations, and which of them
 //! wait for which. Hoefler, Siebert, Lumsdaine, "Group Operation Assembly Language", ICPP 2009.
 //!
-//! As text ([`text`]) or as bytes ([`binary`]). Receives from anyone and of any tag are refused: who sends them is only known
-//! when a schedule runs.
+//! As text or as bytes. Receives from anyone and of any tag are refused: who sends them is only known when a schedule runs.
 
 mod binary;
 mod text;

@@ -1,7 +1,7 @@
 //! Traffic of other programs as flows: plain CSV, flow records of nfdump, captures.
 //!
-//! Who sends and who receives has a name or an address. Where all of them are hosts of the network, they are those. Else they are on
-//! hosts in the order in which they first come.
+//! Who sends and who receives has a name or an address. Where all of them are hosts of the network, they are those. Else
+//! they are on hosts in the order in which they first come.
 
 use std::collections::BTreeMap;
 
