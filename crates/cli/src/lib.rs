@@ -17,7 +17,7 @@ use std::sync::OnceLock;
 
 use clap::Parser;
 
-use args::{BenchCommand, Cli, Command, ExportCommand, ImportCommand};
+use args::{BenchCommand, Cli, Command, ExportCommand};
 use exit::Failure;
 
 /// The words that start this command again, without arguments.
@@ -70,8 +70,7 @@ fn dispatch(command: Command) -> Result<(), Failure> {
         Command::Bench(BenchCommand::Codes(args)) => commands::bench::codes(&args),
         Command::Bench(BenchCommand::Transport(args)) => commands::bench::transport(&args),
         Command::Report(args) => commands::report::report(&args),
-        Command::Import(ImportCommand::Htsim(args)) => commands::import::htsim(&args),
-        Command::Import(ImportCommand::Hpcc(args)) => commands::import::hpcc(&args),
+        Command::Import(command) => commands::import::import(&command),
         Command::Export(ExportCommand::Sonic(args)) => commands::export::sonic(&args),
         Command::Perf(args) => commands::perf::perf(&args),
         Command::Send(args) => commands::transfer::send(&args),

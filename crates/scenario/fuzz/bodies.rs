@@ -1,6 +1,9 @@
 //! The bodies of the fuzz targets. `tests/fuzzed.rs` runs them on the corpora.
 
-use scenario::import::{HpccNames, Names, import_hpcc, import_htsim};
+use scenario::import::{
+    GoalNames, GoalOptions, GraphFormat, GraphNames, GraphOptions, HpccNames, Names, Placement, TrafficFormat,
+    TrafficNames, import_chakra, import_goal, import_graph, import_hpcc, import_htsim, import_msccl, import_traffic,
+};
 use scenario::{Distribution, Error, Overrides, parse};
 
 fn text(bytes: &[u8]) -> String {
@@ -61,6 +64,84 @@ pub(crate) fn hpcc(bytes: &[u8]) {
     let part = |at: usize| parts.get(at).map_or("", String::as_str);
     let names = HpccNames { scenario: "fuzz", topology: "topology.txt", flows: "flow.txt", config: "config.txt" };
     match import_hpcc(part(0), part(1), parts.get(2).map(String::as_str), &names) {
+        Ok(imported) => reads(&imported.toml),
+        Err(error) => shown(&error),
+    }
+}
+
+/// A schedule as text or as bytes; what is imported can be read.
+pub(crate) fn goal(bytes: &[u8]) {
+    let names = GoalNames { scenario: "fuzz", schedule: "fuzz.goal" };
+    match import_goal(bytes, &GoalOptions { placement: Placement::Block, eager: "100B" }, None, &names) {
+        Ok(imported) => reads(&imported.toml),
+        Err(error) => shown(&error),
+    }
+}
+
+/// The same trace for two ranks; what is imported can be read.
+pub(crate) fn chakra(bytes: &[u8]) {
+    let files = [("fuzz.0.et", bytes.to_vec()), ("fuzz.1.et", bytes.to_vec())];
+    match import_chakra(&files, Some(("{\"g\": [1, 0]}", "fuzz.json")), None, Placement::Block, "fuzz") {
+        Ok(imported) => reads(&imported.toml),
+        Err(error) => shown(&error),
+    }
+}
+
+/// An algorithm of MSCCL; what is imported can be read.
+pub(crate) fn msccl(bytes: &[u8]) {
+    let names = GoalNames { scenario: "fuzz", schedule: "fuzz.xml" };
+    match import_msccl(&text(bytes), "1MB", None, Placement::Packed, &names) {
+        Ok(imported) => reads(&imported.toml),
+        Err(error) => shown(&error),
+    }
+}
+
+/// A network in GraphML.
+pub(crate) fn graphml(bytes: &[u8]) {
+    graph(bytes, GraphFormat::GraphMl);
+}
+
+/// A network as CSV.
+pub(crate) fn links(bytes: &[u8]) {
+    graph(bytes, GraphFormat::Links);
+}
+
+/// A lab of containerlab.
+pub(crate) fn containerlab(bytes: &[u8]) {
+    graph(bytes, GraphFormat::Containerlab);
+}
+
+/// A network of SNDlib.
+pub(crate) fn sndlib(bytes: &[u8]) {
+    graph(bytes, GraphFormat::SndLib);
+}
+
+fn graph(bytes: &[u8], format: GraphFormat) {
+    let options = GraphOptions { unit: Some("1Gbps"), ..GraphOptions::default() };
+    match import_graph(&text(bytes), format, &options, &GraphNames { scenario: "fuzz", graph: "fuzz.txt" }) {
+        Ok(imported) => reads(&imported.toml),
+        Err(error) => shown(&error),
+    }
+}
+
+/// Flows as plain CSV.
+pub(crate) fn plain(bytes: &[u8]) {
+    traffic(bytes, TrafficFormat::Flows);
+}
+
+/// Flow records.
+pub(crate) fn netflow(bytes: &[u8]) {
+    traffic(bytes, TrafficFormat::Netflow);
+}
+
+/// A capture.
+pub(crate) fn capture(bytes: &[u8]) {
+    traffic(bytes, TrafficFormat::Capture);
+}
+
+fn traffic(bytes: &[u8], format: TrafficFormat) {
+    let names = TrafficNames { scenario: "fuzz", traffic: "fuzz.csv" };
+    match import_traffic(bytes, format, None, Placement::Cyclic, &names) {
         Ok(imported) => reads(&imported.toml),
         Err(error) => shown(&error),
     }

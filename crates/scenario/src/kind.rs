@@ -56,11 +56,27 @@ impl<'a> Looks<'a> {
 mod tests {
     use super::*;
     use crate::distribution::DISTRIBUTION;
-    use crate::import::{MATRIX, NUMBERS, SETTINGS, TIERS};
+    use crate::import::{GOAL, GRAPHML, LAB, LINKS, MATRIX, MSCCL, NUMBERS, PLAIN, RECORDS, SETTINGS, SNDLIB, TIERS};
     use crate::load::SCENARIO_FILE;
     use crate::traffic::FLOWS;
 
-    const ALL: [Kind; 7] = [SCENARIO_FILE, FLOWS, DISTRIBUTION, MATRIX, TIERS, NUMBERS, SETTINGS];
+    const ALL: [Kind; 15] = [
+        SCENARIO_FILE,
+        FLOWS,
+        DISTRIBUTION,
+        MATRIX,
+        TIERS,
+        NUMBERS,
+        SETTINGS,
+        GOAL,
+        GRAPHML,
+        LINKS,
+        LAB,
+        SNDLIB,
+        PLAIN,
+        RECORDS,
+        MSCCL,
+    ];
 
     #[test]
     fn files_of_other_programs_are_strangers() {

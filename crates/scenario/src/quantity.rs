@@ -259,6 +259,8 @@ const DRIFTS: Units = &[("ppb", 1), ("ppm", 1_000)];
 
 /// The longest time that files hold: 10^6 s, a tenth of what a [`Span`] does.
 const LONGEST_PS: u64 = 1_000_000_000_000_000_000;
+/// The same as a span.
+pub(crate) const LONGEST: Span = Span::from_ps(LONGEST_PS as i64);
 /// The largest size that files hold: 16 TiB, 2^32 packets of 4 KiB.
 pub(crate) const LARGEST: u64 = 1 << 44;
 /// The largest drift of a clock: a tenth.

@@ -421,8 +421,15 @@ fn chains_of_flows_that_wait_for_themselves() {
     says(&waiting(&["", ", after = [0, 2]"]), &["no flow 2 in a list of 2", "expected 0 to 1"]);
     says(&waiting(&["", ", after = [0, 0]"]), &["flow 0 stands twice"]);
     says(&waiting(&["", ", after = []"]), &["expected a flow's number such as 3", "[1, 3]"]);
-    says(&waiting(&["", ", after = \"0\""]), &["expected a flow's number such as 3"]);
-    says(&waiting(&["", ", after = 0, start = \"1us\""]), &["either `start` or `after`"]);
+    for event in ["x", "recieved:0", "received:", "received:-1", "0:received"] {
+        says(&waiting(&["", &format!(", after = \"{event}\"")]), &["expected a flow's number such as 3", "received:3"]);
+    }
+    says(&waiting(&["", ", after = \"received:0+7\""]), &["no unit"]);
+    says(&waiting(&["", ", after = [\"received:0\", 0, \"received:0+1us\"]"]), &["flow 0 stands twice"]);
+    says(
+        &list("{ src = 0, dst = 1, size = 1 }, { src = 1, dst = 2, size = 1, after = \"begun:0\" }"),
+        &["flow 0 has another sender", "file.toml:15"],
+    );
     says(&waiting(&["", ", after = 0, compute = 3"]), &["a time such as"]);
     says(&list("{ src = 0, dst = 0, size = 1 }"), &["the sender itself"]);
     says(&list("{ src = 0, dst = 1, size = 0 }"), &["at least 1 byte"]);

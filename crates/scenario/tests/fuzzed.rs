@@ -29,3 +29,53 @@ fn htsim_corpus() {
 fn hpcc_corpus() {
     corpus::replay(env!("CARGO_MANIFEST_DIR"), "hpcc", bodies::hpcc);
 }
+
+#[test]
+fn goal_corpus() {
+    corpus::replay(env!("CARGO_MANIFEST_DIR"), "goal", bodies::goal);
+}
+
+#[test]
+fn graphml_corpus() {
+    corpus::replay(env!("CARGO_MANIFEST_DIR"), "graphml", bodies::graphml);
+}
+
+#[test]
+fn links_corpus() {
+    corpus::replay(env!("CARGO_MANIFEST_DIR"), "links", bodies::links);
+}
+
+#[test]
+fn containerlab_corpus() {
+    corpus::replay(env!("CARGO_MANIFEST_DIR"), "containerlab", bodies::containerlab);
+}
+
+#[test]
+fn sndlib_corpus() {
+    corpus::replay(env!("CARGO_MANIFEST_DIR"), "sndlib", bodies::sndlib);
+}
+
+#[test]
+fn plain_corpus() {
+    corpus::replay(env!("CARGO_MANIFEST_DIR"), "plain", bodies::plain);
+}
+
+#[test]
+fn netflow_corpus() {
+    corpus::replay(env!("CARGO_MANIFEST_DIR"), "netflow", bodies::netflow);
+}
+
+#[test]
+fn capture_corpus() {
+    corpus::replay(env!("CARGO_MANIFEST_DIR"), "capture", bodies::capture);
+}
+
+#[test]
+fn msccl_corpus() {
+    corpus::replay(env!("CARGO_MANIFEST_DIR"), "msccl", bodies::msccl);
+}
+
+#[test]
+fn chakra_corpus() {
+    corpus::replay(env!("CARGO_MANIFEST_DIR"), "chakra", bodies::chakra);
+}

@@ -1,5 +1,7 @@
 //! When flows start: at a time, or once others have come far enough and their sender has computed for a while.
 
+use std::collections::BTreeMap;
+
 use units::{Span, Time};
 
 /// A flow, numbered from 0 as listed.
@@ -59,6 +61,10 @@ pub struct Causes {
     /// By set: where it ends in `list`.
     ends: Vec<u32>,
     list: Vec<Cause>,
+    /// How long the sender computes on a cause of a set by itself, beside what else it does; few have that.
+    computes: BTreeMap<(u32, Cause), Span>,
+    /// By set: before when a flow that waits for it does not start; few have that.
+    earliest: BTreeMap<u32, Time>,
 }
 
 impl Causes {
@@ -81,6 +87,36 @@ impl Causes {
         self.close()
     }
 
+    /// Lets the sender compute for a while on one cause of a set, beside what it does meanwhile: the flow hears of the cause
+    /// that much later.
+    pub fn compute_on(&mut self, set: CauseSet, cause: Cause, compute: Span) {
+        debug_assert!(self.of(set).contains(&cause), "{cause:?} is none of the set");
+        if !compute.is_zero() {
+            self.computes.insert((set.0, cause), compute);
+        }
+    }
+
+    /// Lets no flow that waits for a set start before `time`.
+    pub fn not_before(&mut self, set: CauseSet, time: Time) {
+        if time > Time::ZERO {
+            self.earliest.insert(set.0, time);
+        }
+    }
+
+    /// How long the sender computes on one cause of a set.
+    pub(crate) fn compute_of(&self, set: CauseSet, cause: Cause) -> Span {
+        // Nearly all runs have none.
+        if self.computes.is_empty() {
+            return Span::ZERO;
+        }
+        self.computes.get(&(set.0, cause)).copied().unwrap_or(Span::ZERO)
+    }
+
+    /// Before when a flow that waits for a set does not start.
+    pub fn earliest(&self, set: CauseSet) -> Time {
+        if self.earliest.is_empty() { Time::ZERO } else { self.earliest.get(&set.0).copied().unwrap_or(Time::ZERO) }
+    }
+
     /// The causes of a set that is in here.
     pub fn of(&self, set: CauseSet) -> &[Cause] {
         let place = set.0 as usize;
@@ -99,6 +135,10 @@ impl Causes {
             self.list.extend(causes.map(|cause| cause.of(FlowId(first.0 + cause.flow().0))));
             self.close();
         }
+        for (&(set, cause), &compute) in &others.computes {
+            self.computes.insert((before + set, cause.of(FlowId(first.0 + cause.flow().0))), compute);
+        }
+        self.earliest.extend(others.earliest.iter().map(|(&set, &time)| (before + set, time)));
         move |set| CauseSet(before + set.0)
     }
 
@@ -126,6 +166,21 @@ mod tests {
         assert_eq!(all.of(own), [c]);
         assert_eq!(all.of(here(first)), [Cause::Complete(FlowId(10))]);
         assert_eq!(all.of(here(second)), [Cause::Received(FlowId(11)), Cause::Begun(FlowId(12))]);
+    }
+
+    #[test]
+    fn what_a_set_adds_goes_with_it() {
+        let [a, b] = [Cause::Complete(FlowId(0)), Cause::Received(FlowId(1))];
+        let mut causes = Causes::default();
+        let set = causes.add([a, b]);
+        causes.compute_on(set, b, Span::from_us(3));
+        causes.not_before(set, Time::from_us(7));
+        let mut all = Causes::default();
+        let own = all.add([a]);
+        let here = all.join(&causes, FlowId(10))(set);
+        assert_eq!(all.compute_of(here, Cause::Received(FlowId(11))), Span::from_us(3));
+        assert_eq!(all.compute_of(here, Cause::Complete(FlowId(10))), Span::ZERO);
+        assert_eq!((all.earliest(here), all.earliest(own)), (Time::from_us(7), Time::ZERO));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Who waits for whom.
 //!
 //! A flow starts when all of its causes have happened, its sender has heard of each, and has computed for so long after
-//! the last. News takes as long as the path: a host hears at once of what happens at itself, and one one-way delay later
+//! the last. A sender may also compute on one cause alone, meanwhile: then it is as if it heard of that cause later. News takes as long as the path: a host hears at once of what happens at itself, and one one-way delay later
 //! of what happens at another. [`Waits`] gives the flows behind a cause, and [`Pending`] counts down what a flow still
 //! waits for. The simulator's hosts, the emulator and the tables of results read starts here alone, so a cause means the
 //! same to all of them.
@@ -94,10 +94,14 @@ impl Setup {
         }
     }
 
-    /// How long after a cause a flow's sender hears of it: zero on the host where it happens, else the one-way delay of an
-    /// acknowledgement from there.
+    /// How long after a cause a flow's sender has heard of it and has computed on it alone. News takes no time on the host
+    /// where the cause happens, else the one-way delay of an acknowledgement from there.
     pub fn news_takes(&self, cause: Cause, flow: &FlowSpec) -> Span {
-        self.one_way(self.happens_at(cause), flow.src)
+        let computes = match flow.start {
+            Start::At(_) => Span::ZERO,
+            Start::Waits { causes, .. } => self.causes.compute_of(causes, cause),
+        };
+        self.one_way(self.happens_at(cause), flow.src) + computes
     }
 }
 
@@ -122,9 +126,10 @@ impl Pending {
             debug_assert!(false, "{flow:?} waits for nothing");
             return None;
         };
+        let earliest = setup.causes.earliest(causes);
         let causes = setup.causes.of(causes).len() as u32;
         if causes == 1 {
-            return Some(heard + after);
+            return Some((heard + after).max(earliest));
         }
         match self.0.entry(flow.0) {
             Entry::Vacant(entry) => {
@@ -138,7 +143,7 @@ impl Pending {
                 let (left, last) = (partly.left, partly.heard);
                 (left == 0).then(|| {
                     entry.remove();
-                    last + after
+                    (last + after).max(earliest)
                 })
             }
         }

@@ -123,7 +123,12 @@ fn graph() -> impl Strategy<Value = Graph> {
             let start = if set.is_empty() {
                 Start::At(Time::from_us(compute_us as u64))
             } else {
-                causes.start(set, Span::from_us(compute_us))
+                let first = *set.first().unwrap();
+                let set = causes.add(set);
+                // Some compute on one cause alone, some have a time before which they do not start.
+                causes.compute_on(set, first, Span::from_us(i64::from(other % 3) * 30));
+                causes.not_before(set, Time::from_us(u64::from(size % 4 == 0) * 400));
+                Start::Waits { causes: set, after: Span::from_us(compute_us) }
             };
             flows.push(FlowSpec { start, ..flow(src, dst, size) });
         }
@@ -145,13 +150,14 @@ proptest! {
         for (number, (spec, end)) in setup.flows.iter().zip(&outcome.flows).enumerate() {
             prop_assert!(end.started.is_set() && end.completed.is_set(), "flow {}", number);
             prop_assert_eq!(end.delivered, spec.size);
-            let Start::Waits { after, .. } = spec.start else { continue };
+            let Start::Waits { causes: set, after } = spec.start else { continue };
+            let not_before = setup.causes.earliest(set);
             let known = |cause: &Cause| {
                 let before = &outcome.flows[cause.flow().0 as usize];
                 let news = setup.news_takes(*cause, spec);
                 match cause {
                     Cause::Complete(_) => (before.completed + news, true),
-                    Cause::Begun(_) => (before.started, true),
+                    Cause::Begun(_) => (before.started + news, true),
                     // It came after the least time on the way, and before the last acknowledgement.
                     Cause::Received(FlowId(of)) => {
                         let flow = &setup.flows[*of as usize];
@@ -161,6 +167,7 @@ proptest! {
             };
             let causes = setup.causes_of(spec);
             let earliest = causes.iter().map(|cause| known(cause).0).max().unwrap() + after;
+            let earliest = earliest.max(not_before);
             prop_assert!(end.started >= earliest, "flow {} at {} and not from {} on", number, end.started, earliest);
             if causes.iter().all(|cause| known(cause).1) {
                 prop_assert_eq!(end.started, earliest, "flow {}", number);
@@ -170,7 +177,7 @@ proptest! {
                 let before = &outcome.flows[cause.flow().0 as usize];
                 before.completed.max(before.started) + setup.news_takes(*cause, spec)
             });
-            prop_assert!(end.started <= latest.max().unwrap() + after, "flow {} is late", number);
+            prop_assert!(end.started <= (latest.max().unwrap() + after).max(not_before), "flow {} is late", number);
         }
         let sent: u64 = outcome.flows.iter().map(|flow| flow.stats.packets_sent).sum();
         prop_assert_eq!(sent, outcome.engine.data_packets, "no flow started twice");

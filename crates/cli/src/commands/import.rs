@@ -1,17 +1,41 @@
-//! `narrows import`: other simulators' files as scenarios.
+//! `narrows import`: other programs' files as scenarios.
 
 use std::path::Path;
 
-use scenario::import::{HpccNames, Imported, Names, import_hpcc, import_htsim};
+use scenario::import::{
+    Base, GoalNames, GoalOptions, GraphFormat, GraphNames, GraphOptions, HpccNames, Imported, Names, Placement,
+    TrafficFormat, TrafficNames, import_chakra, import_goal, import_graph, import_hpcc, import_htsim, import_msccl,
+    import_traffic,
+};
 
-use crate::args::{ImportHpccArgs, ImportHtsimArgs};
+use crate::args::{
+    self, ImportChakraArgs, ImportCommand, ImportGoalArgs, ImportGraphArgs, ImportHpccArgs, ImportHtsimArgs,
+    ImportMscclArgs, ImportOnto, ImportTrafficArgs,
+};
 use crate::exit::{Failure, print, tell};
 use crate::named_file::{Kind, NamedFile};
 
 /// The option that names the scenario, and with it the list of flows beside it.
 const OPTION: &str = "-o";
 
-pub(crate) fn htsim(args: &ImportHtsimArgs) -> Result<(), Failure> {
+pub(crate) fn import(command: &ImportCommand) -> Result<(), Failure> {
+    match command {
+        ImportCommand::Htsim(args) => htsim(args),
+        ImportCommand::Hpcc(args) => hpcc(args),
+        ImportCommand::Goal(args) => goal(args),
+        ImportCommand::Chakra(args) => chakra(args),
+        ImportCommand::Msccl(args) => msccl(args),
+        ImportCommand::Flows(args) => traffic(args, TrafficFormat::Flows),
+        ImportCommand::Netflow(args) => traffic(args, TrafficFormat::Netflow),
+        ImportCommand::Pcap(args) => traffic(args, TrafficFormat::Capture),
+        ImportCommand::Graphml(args) => graph(args, GraphFormat::GraphMl, None),
+        ImportCommand::Links(args) => graph(args, GraphFormat::Links, None),
+        ImportCommand::Containerlab(args) => graph(args, GraphFormat::Containerlab, None),
+        ImportCommand::Sndlib(args) => graph(&args.graph, GraphFormat::SndLib, args.unit.as_deref()),
+    }
+}
+
+fn htsim(args: &ImportHtsimArgs) -> Result<(), Failure> {
     let matrix = read(&args.matrix)?;
     let topology = args.topology.as_deref().map(read).transpose()?;
     let name = named(&args.output);
@@ -23,7 +47,7 @@ pub(crate) fn htsim(args: &ImportHtsimArgs) -> Result<(), Failure> {
     write(&args.output, import_htsim(&matrix, topology.as_deref(), &names)?)
 }
 
-pub(crate) fn hpcc(args: &ImportHpccArgs) -> Result<(), Failure> {
+fn hpcc(args: &ImportHpccArgs) -> Result<(), Failure> {
     let (topology, flows) = (read(&args.topology)?, read(&args.flows)?);
     let config = args.config.as_deref().map(read).transpose()?;
     let name = named(&args.output);
@@ -34,6 +58,79 @@ pub(crate) fn hpcc(args: &ImportHpccArgs) -> Result<(), Failure> {
         config: &args.config.as_deref().map(shown).unwrap_or_default(),
     };
     write(&args.output, import_hpcc(&topology, &flows, config.as_deref(), &names)?)
+}
+
+fn goal(args: &ImportGoalArgs) -> Result<(), Failure> {
+    let schedule = files::read(&args.schedule, scenario::FOREIGN)?;
+    let name = named(&args.onto.output);
+    let names = GoalNames { scenario: &name, schedule: &shown(&args.schedule) };
+    let options = GoalOptions { placement: placement(args.placement), eager: &args.eager };
+    let imported = args.onto.with_base(|base| import_goal(&schedule, &options, base, &names))?;
+    write(&args.onto.output, imported)
+}
+
+fn chakra(args: &ImportChakraArgs) -> Result<(), Failure> {
+    let names: Vec<String> = args.traces.iter().map(|path| shown(path)).collect();
+    let files = args.traces.iter().map(|path| files::read(path, scenario::FOREIGN));
+    let files = files.collect::<Result<Vec<_>, _>>()?;
+    let traces: Vec<(&str, Vec<u8>)> = names.iter().map(String::as_str).zip(files).collect();
+    let groups = args.groups.as_deref().map(|path| Ok::<_, Failure>((read(path)?, shown(path)))).transpose()?;
+    let groups = groups.as_ref().map(|(text, name)| (text.as_str(), name.as_str()));
+    let (name, placement) = (named(&args.onto.output), placement(args.placement));
+    let imported = args.onto.with_base(|base| import_chakra(&traces, groups, base, placement, &name))?;
+    write(&args.onto.output, imported)
+}
+
+fn msccl(args: &ImportMscclArgs) -> Result<(), Failure> {
+    let text = read(&args.algorithm)?;
+    let name = named(&args.onto.output);
+    let names = GoalNames { scenario: &name, schedule: &shown(&args.algorithm) };
+    let placement = placement(args.placement);
+    let imported = args.onto.with_base(|base| import_msccl(&text, &args.size, base, placement, &names))?;
+    write(&args.onto.output, imported)
+}
+
+fn traffic(args: &ImportTrafficArgs, format: TrafficFormat) -> Result<(), Failure> {
+    let file = files::read(&args.traffic, scenario::FOREIGN)?;
+    let name = named(&args.onto.output);
+    let names = TrafficNames { scenario: &name, traffic: &shown(&args.traffic) };
+    let placement = placement(args.placement);
+    let imported = args.onto.with_base(|base| import_traffic(&file, format, base, placement, &names))?;
+    write(&args.onto.output, imported)
+}
+
+fn placement(chosen: args::Placement) -> Placement {
+    match chosen {
+        args::Placement::Block => Placement::Block,
+        args::Placement::Cyclic => Placement::Cyclic,
+        args::Placement::Packed => Placement::Packed,
+    }
+}
+
+fn graph(args: &ImportGraphArgs, format: GraphFormat, unit: Option<&str>) -> Result<(), Failure> {
+    let text = read(&args.graph)?;
+    let options = GraphOptions {
+        rate: args.rate.as_deref(),
+        delay: args.delay.as_deref(),
+        unit,
+        hosts: args.hosts,
+        host_rate: args.host_rate.as_deref(),
+    };
+    let name = named(&args.output);
+    let names = GraphNames { scenario: &name, graph: &shown(&args.graph) };
+    write(&args.output, import_graph(&text, format, &options, &names)?)
+}
+
+impl ImportOnto {
+    /// Calls with the scenario that lends its network, if one is given.
+    fn with_base(
+        &self,
+        import: impl FnOnce(Option<&Base<'_>>) -> Result<Imported, scenario::Error>,
+    ) -> Result<Imported, Failure> {
+        let Some(path) = &self.scenario else { return Ok(import(None)?) };
+        let text = files::text(path, scenario::SCENARIO)?;
+        Ok(import(Some(&Base { text: &text, name: &shown(path) }))?)
+    }
 }
 
 fn read(path: &Path) -> Result<String, Failure> {

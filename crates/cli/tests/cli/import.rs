@@ -1,4 +1,4 @@
-//! Another simulator's files become scenarios that run.
+//! Other programs' files become scenarios that run.
 
 use crate::support::Scratch;
 
@@ -101,4 +101,229 @@ fn files_of_hpccs_simulator_are_imported_and_checked() {
     scratch.narrows("check bare.toml --quiet").ok();
     scratch.write("bad.txt", "1\n0 4 3 100 5 0\n");
     scratch.narrows("import hpcc topology.txt bad.txt -o bad.toml").fails(2, &["bad.txt:2:3", "node 4 is a switch"]);
+}
+
+const SCHEDULE: &str = "\
+num_ranks 4
+rank 0 {
+l1: calc 2000
+l2: send 100000b to 3 tag 1
+l3: recv 4096b from 3 tag 2
+l2 requires l1
+}
+rank 1 {
+send 5000b to 2
+}
+rank 2 {
+recv 5000b from 1
+}
+rank 3 {
+l1: recv 100000b from 0 tag 1
+l2: send 4096b to 0 tag 2 cpu 1
+l2 requires l1
+}
+";
+
+#[test]
+fn a_schedule_is_imported_checked_and_run() {
+    let scratch = Scratch::new("import-goal");
+    scratch.write("a.goal", SCHEDULE);
+    let ran = scratch.narrows("import goal a.goal -o made.toml").ok();
+    assert_eq!(ran.out, "wrote made.toml\n");
+    ran.says(&["note: 4 ranks, placement block", "two datacenters", "acknowledged"]);
+    scratch.narrows("check made.toml --quiet").ok();
+    let made = scratch.read("made.toml");
+    assert!(made.contains("{ src = 3, dst = 0, size = 4096, after = \"received:0\" }"), "{made}");
+    let summary = scratch.narrows("run made.toml --json").ok().json();
+    assert_eq!(summary["flows"]["all"]["completed"], 3);
+
+    // On the network of another scenario, whose schemes stay.
+    scratch.write("net.toml", "name = \"net\"\nstop = \"20s\"\n[topology]\nkind = \"single-switch\"\nhosts = 4\n[schemes.u]\nlaw = \"unocc\"\n[[traffic]]\nkind = \"permutation\"\nsize = 5\n[grid]\nseed = [1, 2]\n");
+    let ran = scratch.narrows("import goal a.goal --scenario net.toml --placement packed -o on.toml").ok();
+    ran.says(&["placement packed", "left out of net.toml: `grid`"]);
+    let made = scratch.read("on.toml");
+    assert!(made.contains("unocc") && made.contains("stop = \"20s\"") && !made.contains("permutation"), "{made}");
+    scratch.narrows("check on.toml --quiet").ok();
+    scratch.write("small.toml", &scratch.read("net.toml").replace("hosts = 4", "hosts = 3"));
+    let before = scratch.tree();
+    scratch
+        .narrows("import goal a.goal --scenario small.toml -o no.toml")
+        .fails(2, &["4 ranks do not fit the network of small.toml, which has 3 hosts"]);
+    scratch.write("a.goal", &SCHEDULE.replace("from 1", "from 3"));
+    scratch.narrows("import goal a.goal -o no.toml").fails(2, &["a.goal:12:1", "no send of rank 3 is left"]);
+    assert_eq!(scratch.tree(), before);
+}
+
+const ZOO: &str = r#"<graphml xmlns="http://graphml.graphdrawing.org/xmlns">
+  <key attr.name="LinkSpeedRaw" attr.type="double" for="edge" id="d38" />
+  <key attr.name="Latitude" attr.type="double" for="node" id="d29" />
+  <key attr.name="Longitude" attr.type="double" for="node" id="d32" />
+  <key attr.name="label" attr.type="string" for="node" id="d33" />
+  <graph edgedefault="undirected">
+    <node id="0"><data key="d29">52.5</data><data key="d32">13.4</data><data key="d33">Berlin</data></node>
+    <node id="1"><data key="d29">48.9</data><data key="d32">2.35</data><data key="d33">Paris</data></node>
+    <node id="2"><data key="d33">Praha</data></node>
+    <edge source="0" target="1"><data key="d38">10000000000.0</data></edge>
+    <edge source="0" target="2" />
+  </graph>
+</graphml>
+"#;
+
+const LAB: &str = "name: lab\ntopology:\n  nodes:\n    leaf: {kind: nokia_srlinux}\n    c1: {kind: linux}\n    c2: {kind: linux}\n  links:\n    - endpoints: [\"leaf:e1-1\", \"c1:eth1\"]\n    - endpoints: [\"leaf:e1-2\", \"c2:eth1\"]\n";
+
+const SNDLIB: &str = "?SNDlib native format; type: network; version: 1.0\nNODES (\n  Bonn ( 7.10 50.74 )\n  Ulm ( 9.99 48.40 )\n)\nLINKS (\n  L1 ( Bonn Ulm ) 40.00 1.0 0.0 0.0 ( 155.00 1.00 )\n)\nDEMANDS (\n)\n";
+
+#[test]
+fn networks_are_imported_checked_and_run() {
+    let scratch = Scratch::new("import-graph");
+    scratch.write("zoo.graphml", ZOO);
+    scratch.write("links.csv", "from,to,rate_Gbps,delay\nh1,s,10,1us\nh2,s,10,1us\n");
+    scratch.write("lab.clab.yml", LAB);
+    scratch.write("small.txt", SNDLIB);
+    for (line, notes, hosts) in [
+        (
+            "graphml zoo.graphml --hosts 2 --rate 40Gbps",
+            ["1 links have the delay of light", "separate 3 datacenters"],
+            6,
+        ),
+        ("links links.csv", ["2 nodes with one link are hosts", "DCTCP"], 2),
+        ("containerlab lab.clab.yml --rate 1Gbps", ["2 links without a rate have 1Gbps", "(--delay)"], 2),
+        ("sndlib small.txt --unit 1Gbps", ["left out: DEMANDS", "each of 2 switches has a host, at 40Gbps"], 2),
+    ] {
+        let ran = scratch.narrows(&format!("import {line} -o net.toml")).ok();
+        ran.says(&notes);
+        scratch.narrows("check net.toml --quiet").ok();
+        let summary = scratch.narrows("run net.toml --json").ok().json();
+        assert_eq!(summary["flows"]["all"]["completed"], hosts, "{line}");
+    }
+    // Traffic on an imported network.
+    scratch.write("a.goal", "num_ranks 2\nrank 0 {\nsend 10b to 1\n}\nrank 1 {\nrecv 10b from 0\n}\n");
+    scratch.narrows("import goal a.goal --scenario net.toml -o both.toml").ok();
+    assert!(scratch.read("both.toml").contains("name = \"Bonn\""));
+    scratch.write("links.csv", "from,to,delay\na,b,soon\n");
+    let before = scratch.tree();
+    scratch.narrows("import links links.csv -o no.toml").fails(2, &["links.csv:2:1", "soon"]);
+    scratch.narrows("import graphml zoo.graphml --rate 10 -o no.toml").fails(2, &["--rate:1:1", "no unit"]);
+    assert_eq!(scratch.tree(), before);
+}
+
+/// A capture of pcap: raw IPv4 packets of UDP, each with its time in microseconds, the last byte of both addresses, and the bytes
+/// of its payload.
+fn capture(packets: &[(u32, u8, u8, u16)]) -> Vec<u8> {
+    let mut file: Vec<u8> =
+        [0xa1b2_c3d4u32, 0x0004_0002, 0, 0, 65_535, 101].iter().flat_map(|it| it.to_le_bytes()).collect();
+    for &(us, from, to, payload) in packets {
+        let mut packet = vec![0x45, 0];
+        packet.extend((28 + payload).to_be_bytes());
+        packet.extend([0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 0, from, 10, 0, 0, to, 0, 9, 0, 10]);
+        packet.extend((8 + payload).to_be_bytes());
+        packet.extend([0, 0]);
+        packet.resize(packet.len() + usize::from(payload), 7);
+        let length = packet.len() as u32;
+        file.extend([us / 1_000_000, us % 1_000_000, length, length].iter().flat_map(|it| it.to_le_bytes()));
+        file.extend(packet);
+    }
+    file
+}
+
+#[test]
+fn traffic_is_imported_checked_and_run() {
+    let scratch = Scratch::new("import-traffic");
+    scratch.write("flows.csv", "start_ms,from,to,bytes\n0,web,db,10000\n2.5,db,web,1MB\n");
+    scratch.write("nf.csv", "ts,te,td,sa,da,sp,dp,pr,flg,fwd,stos,ipkt,ibyt,opkt,obyt\n2024-02-29 23:59:59,2024-03-01 00:00:02,3.000,10.0.0.1,10.0.0.2,443,5000,TCP,.AP.SF,0,0,10,1500,3,120\nSummary\nflows\n1\n");
+    std::fs::write(scratch.path("a.pcap"), capture(&[(5, 1, 2, 900), (9, 1, 2, 900), (12, 3, 2, 100)])).unwrap();
+    for (line, notes, flows) in [
+        ("flows flows.csv", "web on dc0.", 2),
+        ("netflow nf.csv", "as fast as its law lets it", 2),
+        ("pcap a.pcap --placement packed", "10.0.0.3 on dc1.host0", 2),
+    ] {
+        let ran = scratch.narrows(&format!("import {line} -o made.toml")).ok();
+        ran.says(&[notes, "two datacenters"]);
+        scratch.narrows("check made.toml --quiet").ok();
+        let summary = scratch.narrows("run made.toml --json").ok().json();
+        assert_eq!(summary["flows"]["all"]["completed"], flows, "{line}");
+    }
+    assert!(scratch.read("made.toml").contains("{ start = \"0s\", src = 0, dst = 1, size = 1800 }"));
+    // On a network that has hosts of these names.
+    scratch.write("links.csv", "from,to\nweb,s\ndb,s\nother,s\n");
+    scratch.narrows("import links links.csv -o net.toml").ok();
+    let ran = scratch.narrows("import flows flows.csv --scenario net.toml -o both.toml").ok();
+    assert!(!ran.err.contains("order of appearance"), "{}", ran.err);
+    assert!(scratch.read("both.toml").contains("src = 1, dst = 0, size = 1000000"), "{}", scratch.read("both.toml"));
+    let before = scratch.tree();
+    scratch.write("flows.csv", "start_ms,from,to,bytes\n0,web,web,10000\n");
+    scratch.narrows("import flows flows.csv -o no.toml").fails(2, &["flows.csv:2:1", "`web` sends to itself"]);
+    scratch.narrows("import pcap flows.csv -o no.toml").fails(2, &["`flows.csv`, byte 0", "expected pcap or pcapng"]);
+    assert_eq!(scratch.tree(), before);
+}
+
+#[test]
+fn an_algorithm_of_msccl_is_imported_checked_and_run() {
+    let scratch = Scratch::new("import-msccl");
+    let gpu = |id: u32| {
+        let other = 1 - id;
+        format!(
+            "<gpu id=\"{id}\"><tb id=\"0\" send=\"{other}\" recv=\"{other}\" chan=\"0\"><step s=\"0\" type=\"s\" cnt=\"1\" depid=\"-1\" deps=\"-1\"/><step s=\"1\" type=\"rrcs\" cnt=\"1\"/><step s=\"2\" type=\"r\" cnt=\"1\"/></tb></gpu>"
+        )
+    };
+    let text = format!(
+        "<algo name=\"ring\" nchunksperloop=\"2\" ngpus=\"2\" coll=\"allreduce\">\n{}\n{}\n</algo>\n",
+        gpu(0),
+        gpu(1)
+    );
+    scratch.write("ring.xml", &text);
+    let ran = scratch.narrows("import msccl ring.xml --size 1MB -o made.toml").ok();
+    ran.says(&["2 ranks", "one loop of the algorithm, on 1MB"]);
+    let made = scratch.read("made.toml");
+    assert!(
+        made.contains("size = 500000, after = \"received:2\"") || made.contains("\"begun:0\", \"received:2\""),
+        "{made}"
+    );
+    scratch.narrows("check made.toml --quiet").ok();
+    assert_eq!(scratch.narrows("run made.toml --json").ok().json()["flows"]["all"]["completed"], 4);
+    scratch.write("ring.xml", &text.replacen("rrcs", "rrc", 1));
+    let before = scratch.tree();
+    scratch
+        .narrows("import msccl ring.xml --size 1MB -o no.toml")
+        .fails(2, &["ring.xml:3", "no send of rank 0 is left"]);
+    scratch.narrows("import msccl ring.xml --size 1 -o no.toml").fails(2, &["--size:1:1", "no unit"]);
+    assert_eq!(scratch.tree(), before);
+}
+
+/// A Chakra trace of one all-reduce of 1000 bytes, of the group `g`, after a computation of 5 us.
+fn trace() -> Vec<u8> {
+    let mut file = b"\x07\x0a\x050.0.4".to_vec();
+    let attribute = |name: &str, value: &[u8]| {
+        let name = [&[0x0a, name.len() as u8], name.as_bytes(), value].concat();
+        [&[0x52, name.len() as u8], name.as_slice()].concat()
+    };
+    let calc = b"\x08\x01\x18\x04\x38\x05".to_vec();
+    let size = attribute("comm_size", b"\x48\xe8\x07");
+    let group = attribute("pg_name", b"\xea\x01\x01g");
+    let all_reduce =
+        [b"\x08\x02\x18\x07\x22\x01\x01".to_vec(), attribute("comm_type", b"\x48\x00"), size, group].concat();
+    for node in [calc, all_reduce] {
+        file.push(node.len() as u8);
+        file.extend(node);
+    }
+    file
+}
+
+#[test]
+fn chakra_traces_are_imported_checked_and_run() {
+    let scratch = Scratch::new("import-chakra");
+    for rank in 0..4 {
+        std::fs::write(scratch.path(&format!("t.{rank}.et")), trace()).unwrap();
+    }
+    scratch.write("groups.json", "{\"g\": [0, 1, 2, 3]}");
+    let ran = scratch.narrows("import chakra t.3.et t.0.et t.2.et t.1.et --groups groups.json -o made.toml").ok();
+    ran.says(&["4 ranks", "1 collectives are sends and receives in rings"]);
+    let made = scratch.read("made.toml");
+    assert!(made.contains("{ start = \"5us\", src = 0, dst = 1, size = 250 }"), "{made}");
+    scratch.narrows("check made.toml --quiet").ok();
+    assert_eq!(scratch.narrows("run made.toml --json").ok().json()["flows"]["all"]["completed"], 4 * 6);
+    let before = scratch.tree();
+    scratch.narrows("import chakra t.0.et t.1.et -o no.toml").fails(2, &["`t.0.et`, byte ", "the group `g`"]);
+    scratch.narrows("import chakra -o no.toml").fails(2, &["TRACES"]);
+    assert_eq!(scratch.tree(), before);
 }

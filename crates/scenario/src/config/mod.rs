@@ -49,8 +49,9 @@ pub use topology::{
     Cable, Clos, CustomTopology, Dumbbell, EachHost, FatTrees, InterPair, NodeSpec, NodeWord, SingleSwitch, Topology,
 };
 pub use traffic::{
-    Algorithm, Allreduce, ClosedLoop, Collective, Connections, DataClass, Flow, FlowNumbers, HostRef, HostSet, Incast,
-    List, Long, Operation, Pattern, Permutation, Poisson, Ratio, RatioOf, Requests, Scope, Traffic,
+    Algorithm, Allreduce, ClosedLoop, Collective, Connections, DataClass, Flow, FlowEvent, FlowEvents, FlowState,
+    HostRef, HostSet, Incast, List, Long, Operation, Pattern, Permutation, Poisson, Ratio, RatioOf, Requests, Scope,
+    Traffic,
 };
 
 /// The `schema` that this code reads.

@@ -8,7 +8,7 @@ use units::{Bytes, Span};
 
 use crate::decode::{At, Field, kinds, table, unexpected, words};
 use crate::error::Fault;
-use crate::quantity::Decimal;
+use crate::quantity::{Decimal, write_span};
 use crate::tree::{Node, Value};
 
 /// A host by number or by name.
@@ -40,15 +40,96 @@ impl Field for HostRef {
     }
 }
 
-/// Flows of a list, by their numbers from 0; at least one.
-#[derive(Clone, PartialEq, Debug)]
-pub struct FlowNumbers(pub Vec<At<u32>>);
+/// What a flow of a list can wait for of another one.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum FlowState {
+    /// Its sender has everything acknowledged.
+    Complete,
+    /// Its receiver has every byte.
+    Received,
+    /// It has started; only its own sender knows.
+    Begun,
+}
 
-impl Field for FlowNumbers {
-    const EXPECTS: &'static str = "a flow's number such as 3, or an array of some such as [1, 3]";
+impl FlowState {
+    const ALL: [(&'static str, Self); 3] =
+        [("complete", Self::Complete), ("received", Self::Received), ("begun", Self::Begun)];
+
+    /// The word for it.
+    pub fn name(self) -> &'static str {
+        Self::ALL.iter().find(|(_, state)| *state == self).map_or("", |(name, _)| name)
+    }
+}
+
+/// A state of another flow that a flow waits for.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct FlowEvent {
+    /// The other flow, by its number from 0.
+    pub flow: u32,
+    /// Which state.
+    pub state: FlowState,
+    /// How long the sender computes on it alone, beside what else it does.
+    pub compute: Span,
+}
+
+impl FlowEvent {
+    /// That a flow is complete.
+    pub fn complete(flow: u32) -> Self {
+        Self { flow, state: FlowState::Complete, compute: Span::ZERO }
+    }
+}
+
+impl Field for FlowEvent {
+    const EXPECTS: &'static str = "a flow's number such as 3, or \"received:3\", \"begun:3\", \"received:3+10us\"";
+    fn decode(node: &Node) -> Result<Self, Fault> {
+        let text = match &node.value {
+            Value::Integer(_) => return u32::decode(node).map(Self::complete),
+            Value::String(text) => text,
+            _ => return Err(unexpected::<Self>(node)),
+        };
+        let (event, compute) = match text.split_once('+') {
+            None => (text.as_str(), Span::ZERO),
+            Some((event, time)) => {
+                let time = Node { value: Value::string(time.trim()), origin: node.origin };
+                (event, Span::decode(&time)?)
+            }
+        };
+        let (state, flow) = event.split_once(':').unwrap_or(("complete", event));
+        let state = FlowState::ALL.iter().find(|(name, _)| *name == state.trim());
+        match (state, flow.trim().parse()) {
+            (Some(&(_, state)), Ok(flow)) => Ok(Self { flow, state, compute }),
+            _ => Err(unexpected::<Self>(node)),
+        }
+    }
+    fn encode(&self) -> Value {
+        if *self == Self::complete(self.flow) { self.flow.encode() } else { Value::String(self.to_string()) }
+    }
+    fn schema() -> Json {
+        let pattern = r"^ *((complete|received|begun) *: *)?[0-9]+ *(\+.+)?$";
+        json!({ "oneOf": [u32::schema(), { "type": "string", "pattern": pattern }] })
+    }
+}
+
+impl std::fmt::Display for FlowEvent {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if self.state != FlowState::Complete {
+            write!(f, "{}:", self.state.name())?;
+        }
+        write!(f, "{}", self.flow)?;
+        if self.compute.is_zero() { Ok(()) } else { write!(f, "+{}", write_span(self.compute)) }
+    }
+}
+
+/// What a flow of a list waits for; at least one event.
+#[derive(Clone, PartialEq, Debug)]
+pub struct FlowEvents(pub Vec<At<FlowEvent>>);
+
+impl Field for FlowEvents {
+    const EXPECTS: &'static str =
+        "a flow's number such as 3, an event such as \"received:3\", or an array such as [1, 3]";
     fn decode(node: &Node) -> Result<Self, Fault> {
         match &node.value {
-            Value::Integer(_) => At::decode(node).map(|one| Self(vec![one])),
+            Value::Integer(_) | Value::String(_) => At::decode(node).map(|one| Self(vec![one])),
             Value::Array(nodes) if !nodes.is_empty() => Vec::decode(node).map(Self),
             _ => Err(unexpected::<Self>(node)),
         }
@@ -60,9 +141,9 @@ impl Field for FlowNumbers {
         }
     }
     fn schema() -> Json {
-        let mut several = Vec::<u32>::schema();
+        let mut several = Vec::<FlowEvent>::schema();
         several["minItems"] = 1.into();
-        json!({ "oneOf": [u32::schema(), several] })
+        json!({ "oneOf": [FlowEvent::schema(), several] })
     }
 }
 
@@ -516,7 +597,7 @@ table! {
         on_ramp: bool = true;
         /// `new`: each flow opens a connection and closes it. `kept`: a flow goes on a connection that an earlier one of the same two hosts, class and law left and that has nothing to send, so its window and what it knows of round trips and paths are there already; if there is none, it opens one. Laws that send by credits open one for each flow.
         connections: Connections = Connections::New;
-        /// A CSV file beside the scenario: `start,src,dst,bytes[,after][,compute]`. Either this or `flows`.
+        /// A CSV file beside the scenario: `start,src,dst,bytes[,after][,compute]`. Several events of `after` have blanks between them. Either this or `flows`.
         file: Option<At<String>> = None;
         /// The flows.
         flows: Option<At<Vec<Flow>>> = None;
@@ -528,7 +609,7 @@ table! {
 table! {
     /// One flow.
     Flow {
-        /// When it starts; zero if neither this nor `after` is given.
+        /// When it starts; zero if neither this nor `after` is given. With `after`: before when it does not start.
         start: Option<At<Span>> = None;
         /// Who sends.
         src: At<HostRef>;
@@ -536,8 +617,8 @@ table! {
         dst: At<HostRef>;
         /// How much.
         size: At<Bytes>;
-        /// Starts when that flow of this list, counted from 0, is complete, or all of those: their senders have everything acknowledged. News from another sender takes the path's one-way delay.
-        after: Option<At<FlowNumbers>> = None;
+        /// Starts after events of other flows of this list, counted from 0: one, or an array of which it waits for all. `3`: flow 3 is complete, its sender has everything acknowledged. `"received:3"`: its receiver has every byte. `"begun:3"`: it has started, and has the same sender. News from another host than the sender takes the path's one-way delay. `"received:3+10us"`: the sender computes for so long on that event alone, beside what else it does.
+        after: Option<At<FlowEvents>> = None;
         /// How long the sender computes first: from `start`, or from the last of `after`; no time if not given.
         compute: Option<Span> = None;
     }

@@ -1,27 +1,40 @@
-//! Other simulators' files as scenarios.
+//! Other programs' files as scenarios.
 
+mod goal;
 mod hpcc;
+mod listed;
 mod matrix;
+mod network;
+mod stage;
 mod topology;
-
-use std::fmt::Write;
+mod transfers;
 
 use crate::Error;
-use crate::config::FlowNumbers;
-use crate::decode::{At, Field};
+use crate::config::{FlowEvent, HostRef};
 use crate::error::{Fault, Origin, Sources};
 use crate::kind::Kind;
 use crate::load::parse;
 use crate::overrides::Overrides;
-use crate::quantity::{Decimal, LARGEST, write_bytes, write_span};
+use crate::quantity::{Decimal, LARGEST, write_bytes};
 use crate::traffic::FLOWS;
 use crate::tree::{Node, Value};
 use crate::write::to_toml;
 use files::BYTE_ORDER_MARK;
+#[cfg(test)]
+pub(crate) use goal::{GOAL, MSCCL};
+pub use goal::{GoalNames, GoalOptions, import_chakra, import_goal, import_msccl};
 pub use hpcc::{HpccNames, import_hpcc};
 #[cfg(test)]
 pub(crate) use hpcc::{NUMBERS, SETTINGS};
+use listed::{Listed, MOST_INLINE, list};
 use matrix::{Matrix, StartAt};
+#[cfg(test)]
+pub(crate) use network::{GRAPHML, LAB, LINKS, SNDLIB};
+pub use network::{GraphFormat, GraphNames, GraphOptions, import_graph};
+pub use stage::{Base, Placement};
+#[cfg(test)]
+pub(crate) use transfers::{PLAIN, RECORDS};
+pub use transfers::{TrafficFormat, TrafficNames, import_traffic};
 use units::Bytes;
 
 /// A connection matrix of htsim.
@@ -83,9 +96,6 @@ impl Imported {
     }
 }
 
-/// Flows beyond this many go to a file of their own.
-const MOST_INLINE: usize = 1_000;
-
 /// Makes a scenario from htsim's connection matrix (`.cm`) and, if there is one, its topology (`.topo`).
 ///
 /// Formats as in Broadcom/csg-htsim: `connection_matrix.cpp`, `topologies/*.topo`.
@@ -127,38 +137,27 @@ fn imported(matrix: &str, source: u32, topology: Option<(&str, u32)>, names: &Na
 
 /// The entry of `[[traffic]]`, and the file beside the scenario if the list is long.
 fn traffic(matrix: &Matrix, names: &Names<'_>) -> (Value, Option<(String, String)>) {
-    if matrix.flows.len() <= MOST_INLINE {
-        let flows = matrix.flows.iter().map(|flow| {
-            let (start, after) = match &flow.start {
-                StartAt::Time(span) => (span.encode(), Value::Absent),
-                StartAt::After(others) => {
-                    let numbers = others.iter().map(|&other| At::default_of(other)).collect();
-                    (Value::Absent, FlowNumbers(numbers).encode())
-                }
-            };
-            Node::made(Value::table([
-                ("start", start),
-                ("src", flow.src.encode()),
-                ("dst", flow.dst.encode()),
-                ("size", Value::Integer(flow.size as i64)),
-                ("after", after),
-            ]))
-        });
-        return (Value::table([("kind", Value::string("list")), ("flows", Value::Array(flows.collect()))]), None);
-    }
-    let mut text = String::from("start,src,dst,bytes,after\n");
-    for flow in &matrix.flows {
+    let flow = |flow: &matrix::ListedFlow| {
         let (start, after) = match &flow.start {
-            StartAt::Time(span) => (write_span(*span), String::new()),
-            StartAt::After(others) => {
-                let numbers: Vec<String> = others.iter().map(u32::to_string).collect();
-                (String::new(), numbers.join(" "))
-            }
+            StartAt::Time(span) => (Some(*span), Vec::new()),
+            StartAt::After(others) => (None, others.iter().map(|&other| FlowEvent::complete(other)).collect()),
         };
-        let _ = writeln!(text, "{start},{},{},{},{after}", flow.src, flow.dst, flow.size);
+        Listed { start, src: HostRef::Index(flow.src), dst: HostRef::Index(flow.dst), bytes: flow.size, after }
+    };
+    let flows: Vec<Listed> = matrix.flows.iter().map(flow).collect();
+    list(&flows, names.scenario)
+}
+
+/// What a parser found wrong in the file that is `source`, called `name`.
+fn fault(error: formats::Error, source: u32, name: &str) -> Fault {
+    match error {
+        formats::Error::Text { at, what, expected } => {
+            Fault::new(Origin::new(source, at.range()), what).label(expected)
+        }
+        formats::Error::Bytes { at, what, expected } => {
+            Fault::new(Origin::NOWHERE, format!("`{name}`, byte {}: {what}", at.range().start)).help(expected)
+        }
     }
-    let file = format!("{}.flows.csv", names.scenario);
-    (Value::table([("kind", Value::string("list")), ("file", Value::string(&file))]), Some((file, text)))
 }
 
 /// A line's words, each with its place; without comments.

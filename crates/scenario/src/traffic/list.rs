@@ -3,10 +3,10 @@
 use std::borrow::Cow;
 
 use sim::{Cause, FlowId};
-use units::{Bytes, Span};
+use units::{Bytes, Span, Time};
 
 use super::{Draft, DraftStart, Ground, Made, later};
-use crate::config::{Flow, List};
+use crate::config::{Flow, FlowEvent, FlowState, List};
 use crate::decode::{At, Field};
 use crate::error::{Fault, Origin};
 use crate::kind::{Kind, Looks};
@@ -50,49 +50,70 @@ pub(crate) fn make(list: &List, ground: &Ground<'_>) -> Result<Made, Fault> {
     }
     let waits_for = |index: usize| {
         let after = flows[index].after.iter().flat_map(|after| &after.0);
-        after.map(|other| **other as usize).collect::<Vec<usize>>()
+        after.map(|event| event.flow as usize).collect::<Vec<usize>>()
     };
     if let Some(circle) = circle(flows.len(), waits_for) {
         let origin = flows[circle[0]].after.as_ref().map_or(origin, |after| after.origin);
         return Err(Fault::new(origin, round(&circle)).label("a circle"));
     }
     let mut made = Made::default();
+    let mut begun = Vec::new();
     for flow in flows {
         let (src, dst) = ground.two_hosts(&flow.src, &flow.dst)?;
         let compute = flow.compute.unwrap_or(Span::ZERO);
-        let start = match (flow.start, &flow.after) {
-            (Some(_), Some(after)) => {
-                return Err(Fault::new(after.origin, "a flow has either `start` or `after`").label("and also `start`"));
+        let given = flow.start.map(|start| later(list.start, start.value));
+        let start = match &flow.after {
+            Some(after) => {
+                let events = checked(&after.0, flows)?;
+                let causes = made.causes.add(events.iter().map(cause));
+                for event in events {
+                    made.causes.compute_on(causes, cause(&event), event.compute);
+                }
+                made.causes.not_before(causes, Time::ZERO + given.unwrap_or(Span::ZERO));
+                begun.extend(after.0.iter().filter(|event| event.state == FlowState::Begun).map(|event| (src, *event)));
+                DraftStart::Waits { causes, after: compute }
             }
-            (None, Some(after)) => {
-                let causes = earlier(&after.0, flows)?.into_iter().map(|other| Cause::Complete(FlowId(other)));
-                DraftStart::Waits { causes: made.causes.add(causes), after: compute }
-            }
-            (start, None) => {
-                let start = later(list.start, start.map_or(Span::ZERO, |start| start.value));
-                DraftStart::At(later(start, compute))
-            }
+            None => DraftStart::At(later(given.unwrap_or(list.start), compute)),
         };
         made.flows.push(Draft { src, dst, size: ground.size(flow.size)?, start });
+    }
+    // Only its own sender knows that a flow has begun.
+    for (src, event) in begun {
+        if made.flows[event.flow as usize].src != src {
+            let message = format!("flow {} has another sender, and only its own knows when it begins", event.flow);
+            return Err(Fault::new(event.origin, message).label("expected a flow of the same sender"));
+        }
     }
     Ok(made)
 }
 
-/// The flows that another one waits for, which exist, each once.
-fn earlier(after: &[At<u32>], flows: &[Flow]) -> Result<Vec<u32>, Fault> {
-    let mut known = Vec::with_capacity(after.len());
-    for other in after {
-        if other.value as usize >= flows.len() {
-            return Err(Fault::new(other.origin, format!("there is no flow {} in a list of {}", **other, flows.len()))
-                .label(format!("expected 0 to {}", flows.len() - 1)));
-        }
-        known.push(other.value);
+fn cause(event: &FlowEvent) -> Cause {
+    let flow = FlowId(event.flow);
+    match event.state {
+        FlowState::Complete => Cause::Complete(flow),
+        FlowState::Received => Cause::Received(flow),
+        FlowState::Begun => Cause::Begun(flow),
     }
-    let mut sorted = known.clone();
+}
+
+/// The events that a flow waits for, whose flows exist, each once.
+fn checked(after: &[At<FlowEvent>], flows: &[Flow]) -> Result<Vec<FlowEvent>, Fault> {
+    for event in after {
+        if event.flow as usize >= flows.len() {
+            return Err(Fault::new(
+                event.origin,
+                format!("there is no flow {} in a list of {}", event.flow, flows.len()),
+            )
+            .label(format!("expected 0 to {}", flows.len() - 1)));
+        }
+    }
+    let known: Vec<FlowEvent> = after.iter().map(|event| event.value).collect();
+    let mut sorted: Vec<(u32, FlowState)> = known.iter().map(|event| (event.flow, event.state)).collect();
     sorted.sort_unstable();
     if let Some(twice) = sorted.windows(2).find(|pair| pair[0] == pair[1]) {
-        let last = after.iter().rfind(|other| other.value == twice[0]).map_or(Origin::NOWHERE, |other| other.origin);
-        return Err(Fault::new(last, format!("flow {} stands twice", twice[0])).label("once is enough"));
+        let last = after.iter().rfind(|event| (event.flow, event.state) == twice[0]);
+        let origin = last.map_or(Origin::NOWHERE, |event| event.origin);
+        return Err(Fault::new(origin, format!("flow {} stands twice", twice[0].0)).label("once is enough"));
     }
     Ok(known)
 }
@@ -208,7 +229,7 @@ fn columns(cells: &[(Cow<'_, str>, Origin)], line: Origin) -> Result<Vec<Column>
         .help(help))
 }
 
-/// Reads `start,src,dst,bytes[,after][,compute]`: a header, then a flow a line. Several numbers in a cell of `after` have
+/// Reads `start,src,dst,bytes[,after][,compute]`: a header, then a flow a line. Several events in a cell of `after` have
 /// blanks between them.
 pub(crate) fn read(text: &str, source: u32) -> Result<Vec<Flow>, Fault> {
     let mut flows = Vec::new();
@@ -304,7 +325,7 @@ fn flow(columns: &[Column], cells: &[(Cow<'_, str>, Origin)]) -> Result<Flow, Fa
         src: required(needed(Column::Src)?.1, number)?,
         dst: required(needed(Column::Dst)?.1, number)?,
         size,
-        after: cell(Column::After).map_or(Ok(None), |(_, text)| optional(text, numbers))?,
+        after: cell(Column::After).map_or(Ok(None), |(_, text)| optional(text, events))?,
         compute: compute.map(|compute| compute.value),
     })
 }
@@ -332,8 +353,8 @@ fn number(cell: &str) -> Value {
     cell.parse().map_or_else(|_| Value::string(cell), Value::Integer)
 }
 
-/// Whole numbers with blanks between them, if there are several.
-fn numbers(cell: &str) -> Value {
+/// Numbers of flows and events, with blanks between them if there are several.
+fn events(cell: &str) -> Value {
     let mut words = cell.split_whitespace();
     match (words.next(), words.next()) {
         (Some(_), Some(_)) => Value::Array(cell.split_whitespace().map(|word| Node::made(number(word))).collect()),
@@ -361,7 +382,7 @@ mod tests {
         assert_eq!(flows[0].start.unwrap().value, Span::from_ns(1_500));
         assert_eq!(flows[0].dst.value, HostRef::Name("dc0.host3".into()));
         let after =
-            |flow: &Flow| flow.after.clone().unwrap().value.0.iter().map(|other| other.value).collect::<Vec<u32>>();
+            |flow: &Flow| flow.after.clone().unwrap().value.0.iter().map(|event| event.flow).collect::<Vec<u32>>();
         assert_eq!((after(&flows[1]), flows[1].size.value), (vec![0], Bytes::new(1_000)));
         let text =
             "start,src,dst,bytes,after,compute_us\n0s,0,1,10,,\n0s,0,1,10,,7\n,1,2,10, 0  1 ,2.5\n,1,2,10,2,3ms\n";

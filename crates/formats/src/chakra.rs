@@ -1,0 +1,450 @@
+//! Chakra execution traces of MLCommons (`et_def.proto`, version 0.0.4), a file a rank, as GOAL schedules. Sridharan et al.,
+//! "Chakra", arXiv:2305.14516.
+//!
+//! A file is a sequence of protobuf messages, each behind its length: the metadata, then nodes. Read of a node: its id, type,
+//! dependencies (control and data alike) and duration, and the attributes `comm_type`, `comm_size`, `comm_src`, `comm_dst`,
+//! `comm_tag` and `pg_name`. Everything else is left out.
+//!
+//! A collective becomes sends and receives of its group in rings: all-reduce in 2(n - 1) steps of an nth of its bytes, all-gather,
+//! reduce-scatter in n - 1 such steps; all-to-all is n - 1 sends at once; broadcast goes once along the ring, whole; a barrier is
+//! an all-reduce of n bytes. The first one of a group on each of its ranks is the same, the second, and so on.
+
+use std::collections::BTreeMap;
+
+use prost::Message;
+
+use crate::goal::{Edge, Goal, Op, OpKind, Rank};
+use crate::{Error, Place};
+
+/// Attributes, as far as they are read.
+#[derive(Clone, PartialEq, Message)]
+struct AttributeProto {
+    #[prost(string, tag = "1")]
+    name: String,
+    #[prost(oneof = "Value", tags = "7, 9, 11, 13, 15, 17, 29")]
+    value: Option<Value>,
+}
+
+#[derive(Clone, PartialEq, prost::Oneof)]
+enum Value {
+    #[prost(int32, tag = "7")]
+    Int32(i32),
+    #[prost(int64, tag = "9")]
+    Int64(i64),
+    #[prost(uint32, tag = "11")]
+    Uint32(u32),
+    #[prost(uint64, tag = "13")]
+    Uint64(u64),
+    #[prost(sint32, tag = "15")]
+    Sint32(i32),
+    #[prost(sint64, tag = "17")]
+    Sint64(i64),
+    #[prost(string, tag = "29")]
+    Text(String),
+}
+
+/// A node, as far as it is read.
+#[derive(Clone, PartialEq, Message)]
+struct NodeProto {
+    #[prost(uint64, tag = "1")]
+    id: u64,
+    #[prost(int32, tag = "3")]
+    kind: i32,
+    #[prost(uint64, repeated, tag = "4")]
+    ctrl_deps: Vec<u64>,
+    #[prost(uint64, repeated, tag = "5")]
+    data_deps: Vec<u64>,
+    #[prost(uint64, tag = "7")]
+    duration_micros: u64,
+    #[prost(message, repeated, tag = "10")]
+    attr: Vec<AttributeProto>,
+}
+
+/// More operations are a mistake: collectives of many ranks have many.
+const MOST: usize = 20_000_000;
+/// Messages of collectives have tags from here on.
+const OF_COLLECTIVES: u32 = 1 << 31;
+
+/// What was read beside the schedule.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct Found {
+    /// Collectives, each counted once.
+    pub collectives: usize,
+    /// Computations without a duration, which take no time.
+    pub without_duration: usize,
+}
+
+/// Groups of ranks by their names (`pg_name`).
+pub type Groups = BTreeMap<String, Vec<u32>>;
+
+/// A collective of a group: what each of its ranks says.
+struct Collective {
+    tag: u32,
+    kind: i64,
+    bytes: u64,
+}
+
+struct Reading<'a> {
+    groups: &'a Groups,
+    all: Vec<u32>,
+    collectives: BTreeMap<(Option<String>, u32), Collective>,
+    ops: usize,
+    found: Found,
+}
+
+/// Reads the traces of all ranks, in their order, and joins them to a schedule.
+///
+/// # Errors
+/// The number of the file and what is wrong with it: no trace, a node that waits for one that is not there, a collective
+/// that ranks of its group do not agree on or that is not known, a message to a rank without a file.
+pub fn read(files: &[Vec<u8>], groups: &Groups) -> Result<(Goal, Found), (usize, Error)> {
+    let all = (0..files.len() as u32).collect();
+    let mut reading = Reading { groups, all, collectives: BTreeMap::new(), ops: 0, found: Found::default() };
+    let mut ranks = Vec::with_capacity(files.len());
+    for (number, file) in files.iter().enumerate() {
+        ranks.push(reading.rank(file, number as u32).map_err(|error| (number, error))?);
+    }
+    reading.found.collectives = reading.collectives.len();
+    Ok((Goal { ranks }, reading.found))
+}
+
+/// The messages of a file and their places, behind the metadata.
+fn messages(file: &[u8]) -> Result<Vec<(&[u8], Place)>, Error> {
+    if file.starts_with(&[0x1f, 0x8b]) {
+        return Err(Error::bytes(Place::new(0..2), "the trace is compressed", "expected what `gunzip` makes of it"));
+    }
+    let (mut messages, mut at) = (Vec::new(), 0);
+    while at < file.len() {
+        let mut rest = &file[at..];
+        let length = prost::decode_length_delimiter(&mut rest).ok().filter(|&length| length <= rest.len());
+        let Some(length) = length else {
+            let what = "this is no length of a message that is there";
+            return Err(Error::bytes(Place::new(at..file.len()), what, "expected Chakra's protobuf messages"));
+        };
+        let begin = file.len() - rest.len();
+        messages.push((&file[begin..begin + length], Place::new(begin..begin + length)));
+        at = begin + length;
+    }
+    if messages.is_empty() {
+        return Err(Error::bytes(Place::new(0..0), "the trace is empty", "expected metadata and nodes"));
+    }
+    messages.remove(0);
+    Ok(messages)
+}
+
+/// An operation of a rank that is being made.
+struct Maker<'a> {
+    made: &'a mut Rank,
+    at: Place,
+}
+
+impl Maker<'_> {
+    fn op(&mut self, kind: OpKind) -> u32 {
+        self.made.ops.push(Op { kind, cpu: 0, at: self.at });
+        self.made.ops.len() as u32 - 1
+    }
+
+    fn edge(&mut self, op: u32, on: u32) {
+        // What follows a send of a collective does not wait until that is acknowledged.
+        let begun = matches!(self.made.ops[on as usize].kind, OpKind::Send { .. });
+        self.made.edges.push(Edge { op, on, begun });
+    }
+}
+
+impl Reading<'_> {
+    fn rank(&mut self, file: &[u8], rank: u32) -> Result<Rank, Error> {
+        let mut made = Rank::default();
+        // By id: the first operations of a node, and the last one.
+        let mut nodes: BTreeMap<u64, (std::ops::Range<u32>, u32)> = BTreeMap::new();
+        let mut waits: Vec<(std::ops::Range<u32>, u64, u64, Place)> = Vec::new();
+        let mut count: BTreeMap<Option<String>, u32> = BTreeMap::new();
+        for (message, at) in messages(file)? {
+            let node = NodeProto::decode(message)
+                .map_err(|error| Error::bytes(at, format!("this is no node: {error}"), "expected Chakra's Node"))?;
+            let first = made.ops.len() as u32;
+            let mut maker = Maker { made: &mut made, at };
+            // Operations up to here wait for what the node waits for.
+            let (ready, last) = match node.kind {
+                5 | 6 => {
+                    let sends = node.kind == 5;
+                    let bytes = node.size(at)?;
+                    let tag =
+                        u32::try_from(node.number("comm_tag").unwrap_or(0)).ok().filter(|tag| *tag < OF_COLLECTIVES);
+                    let tag =
+                        tag.ok_or_else(|| node.wrong(at, "a `comm_tag` out of range", "expected 0 to 2147483647"))?;
+                    let name = if sends { "comm_dst" } else { "comm_src" };
+                    let other = node.number(name).and_then(|other| u32::try_from(other).ok());
+                    let other = other.filter(|other| *other != rank && (*other as usize) < self.all.len());
+                    let other = other.ok_or_else(|| {
+                        node.wrong(
+                            at,
+                            &format!("no `{name}` of another rank"),
+                            &format!("expected one of {} ranks", self.all.len()),
+                        )
+                    })?;
+                    let kind = if sends {
+                        OpKind::Send { bytes, to: other, tag }
+                    } else {
+                        OpKind::Recv { bytes, from: other, tag }
+                    };
+                    let op = maker.op(kind);
+                    (op + 1, op)
+                }
+                7 => {
+                    let group = node.attr.iter().find_map(|attr| match &attr.value {
+                        Some(Value::Text(name)) if attr.name == "pg_name" && !name.is_empty() => Some(name.clone()),
+                        _ => None,
+                    });
+                    self.collective(&node, rank, group, &mut count, &mut maker)?
+                }
+                _ => {
+                    self.found.without_duration += usize::from(node.kind == 4 && node.duration_micros == 0);
+                    let op = maker.op(OpKind::Calc { ns: node.duration_micros.saturating_mul(1_000) });
+                    (op + 1, op)
+                }
+            };
+            self.ops += made.ops.len() - first as usize;
+            if self.ops > MOST {
+                return Err(Error::bytes(
+                    at,
+                    format!("over {MOST} operations"),
+                    "expected fewer or smaller collectives",
+                ));
+            }
+            for on in node.ctrl_deps.iter().chain(&node.data_deps) {
+                waits.push((first..ready, *on, node.id, at));
+            }
+            if nodes.insert(node.id, (first..ready, last)).is_some() {
+                return Err(Error::bytes(at, format!("two nodes have the id {}", node.id), "expected another id"));
+            }
+        }
+        for (ops, on, id, at) in waits {
+            let Some((_, last)) = nodes.get(&on) else {
+                let what = format!("node {id} waits for node {on}, which is not there");
+                return Err(Error::bytes(at, what, "expected the id of a node of this trace"));
+            };
+            made.edges.extend(ops.map(|op| Edge { op, on: *last, begun: false }));
+        }
+        made.edges.sort_unstable();
+        made.edges.dedup();
+        Ok(made)
+    }
+
+    /// The operations of a collective at a rank: those up to a place wait for what it waits for; the last one ends it.
+    fn collective(
+        &mut self,
+        node: &NodeProto,
+        rank: u32,
+        group: Option<String>,
+        count: &mut BTreeMap<Option<String>, u32>,
+        maker: &mut Maker<'_>,
+    ) -> Result<(u32, u32), Error> {
+        let at = maker.at;
+        let wrong = |what: &str, expected: &str| Err(node.wrong(at, what, expected));
+        let members = match &group {
+            None => &self.all,
+            Some(name) => match self.groups.get(name) {
+                Some(members) => members,
+                None => {
+                    return wrong(
+                        &format!("the group `{name}`, of which nothing is known"),
+                        "expected a file of groups that has it",
+                    );
+                }
+            },
+        };
+        let n = members.len() as u64;
+        let Some(place) = members.iter().position(|&member| member == rank) else {
+            return wrong("a group that its rank is not in", "expected another group");
+        };
+        let kind = node.number("comm_type").unwrap_or(0);
+        let bytes = if kind == 9 { n } else { node.size(at)? };
+        let nth = count.entry(group.clone()).or_default();
+        let next = OF_COLLECTIVES + (self.collectives.len() as u32 & (OF_COLLECTIVES - 1));
+        let known = self.collectives.entry((group, *nth)).or_insert(Collective { tag: next, kind, bytes });
+        *nth += 1;
+        if (known.kind, known.bytes) != (kind, bytes) {
+            let what = format!(
+                "a collective of type {kind} and {bytes} bytes, where another rank of its group has type {} and {}",
+                known.kind, known.bytes
+            );
+            return wrong(&what, "expected the same on all ranks");
+        }
+        let tag = known.tag;
+        let first = maker.op(OpKind::Calc { ns: 0 });
+        let end = |maker: &mut Maker<'_>, on: &[u32]| {
+            let end = maker.op(OpKind::Calc { ns: 0 });
+            for &on in on {
+                maker.edge(end, on);
+            }
+            (first + 1, end)
+        };
+        if n == 1 {
+            return Ok(end(maker, &[first]));
+        }
+        let neighbour = |by: usize| members[(place + by) % members.len()];
+        let (to, from) = (neighbour(1), neighbour(members.len() - 1));
+        let part = bytes.div_ceil(n);
+        let steps = match kind {
+            0 | 9 => 2 * (n - 1),
+            2 | 7 | 8 => n - 1,
+            5 => {
+                let mut last = first;
+                if place > 0 {
+                    last = maker.op(OpKind::Recv { bytes, from, tag });
+                    maker.edge(last, first);
+                }
+                if place + 1 < members.len() {
+                    let send = maker.op(OpKind::Send { bytes, to, tag });
+                    maker.edge(send, last);
+                    last = send;
+                }
+                return Ok(end(maker, &[last]));
+            }
+            6 => {
+                let mut receives = vec![first];
+                for by in 1..members.len() {
+                    let send = maker.op(OpKind::Send { bytes: part, to: neighbour(by), tag });
+                    maker.edge(send, first);
+                    receives.push(maker.op(OpKind::Recv { bytes: part, from: neighbour(members.len() - by), tag }));
+                }
+                return Ok(end(maker, &receives));
+            }
+            other => {
+                let known = "expected 0 (all-reduce), 2 (all-gather), 5 (broadcast), 6 (all-to-all), 7, 8 (reduce-scatter) or 9 (barrier)";
+                return wrong(&format!("a collective of type {other}"), known);
+            }
+        };
+        let (mut send_after, mut recv_after) = (first, first);
+        for _ in 0..steps {
+            let send = maker.op(OpKind::Send { bytes: part, to, tag });
+            maker.edge(send, recv_after);
+            maker.edge(send, send_after);
+            let recv = maker.op(OpKind::Recv { bytes: part, from, tag });
+            maker.edge(recv, recv_after);
+            (send_after, recv_after) = (send, recv);
+        }
+        Ok(end(maker, &[send_after, recv_after]))
+    }
+}
+
+impl NodeProto {
+    fn number(&self, name: &str) -> Option<i64> {
+        match &self.attr.iter().find(|attr| attr.name == name)?.value {
+            Some(Value::Int32(number) | Value::Sint32(number)) => Some((*number).into()),
+            Some(Value::Int64(number) | Value::Sint64(number)) => Some(*number),
+            Some(Value::Uint32(number)) => Some((*number).into()),
+            Some(Value::Uint64(number)) => i64::try_from(*number).ok(),
+            Some(Value::Text(_)) | None => None,
+        }
+    }
+
+    fn size(&self, at: Place) -> Result<u64, Error> {
+        let size = self.number("comm_size").and_then(|size| u64::try_from(size).ok()).filter(|size| *size > 0);
+        size.ok_or_else(|| self.wrong(at, "no `comm_size` over 0", "expected a number of bytes"))
+    }
+
+    fn wrong(&self, at: Place, what: &str, expected: &str) -> Error {
+        Error::bytes(at, format!("node {} has {what}", self.id), expected)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn attr(name: &str, value: Value) -> AttributeProto {
+        AttributeProto { name: name.into(), value: Some(value) }
+    }
+
+    fn node(id: u64, kind: i32, after: &[u64], attr: Vec<AttributeProto>) -> NodeProto {
+        NodeProto { id, kind, ctrl_deps: after.to_vec(), attr, ..NodeProto::default() }
+    }
+
+    fn file(nodes: &[NodeProto]) -> Vec<u8> {
+        // GlobalMetadata { version = "0.0.4" }.
+        let mut file = vec![7, 0x0a, 5, b'0', b'.', b'0', b'.', b'4'];
+        for node in nodes {
+            file.extend(node.encode_length_delimited_to_vec());
+        }
+        file
+    }
+
+    fn collective(id: u64, kind: i64, bytes: i64, group: &str) -> NodeProto {
+        let size = attr("comm_size", Value::Int64(bytes));
+        node(id, 7, &[], vec![attr("comm_type", Value::Int64(kind)), size, attr("pg_name", Value::Text(group.into()))])
+    }
+
+    #[test]
+    fn messages_and_computations_are_read() {
+        let calc = NodeProto { duration_micros: 5, ..node(1, 4, &[], vec![]) };
+        let comm = |name: &str, other| {
+            vec![
+                attr("comm_size", Value::Uint64(9)),
+                attr(name, Value::Int32(other)),
+                attr("comm_tag", Value::Uint32(3)),
+            ]
+        };
+        let files =
+            [file(&[calc, node(2, 5, &[1], comm("comm_dst", 1))]), file(&[node(7, 6, &[], comm("comm_src", 0))])];
+        let (goal, found) = read(&files, &Groups::new()).unwrap();
+        let kinds = |rank: usize| goal.ranks[rank].ops.iter().map(|op| op.kind).collect::<Vec<_>>();
+        assert_eq!(kinds(0), [OpKind::Calc { ns: 5_000 }, OpKind::Send { bytes: 9, to: 1, tag: 3 }]);
+        assert_eq!(kinds(1), [OpKind::Recv { bytes: 9, from: 0, tag: 3 }]);
+        assert_eq!(goal.ranks[0].edges, [Edge { op: 1, on: 0, begun: false }]);
+        assert_eq!(found, Found::default());
+    }
+
+    /// What each rank sends and receives in all, by kinds of collectives.
+    #[test]
+    fn collectives_move_their_bytes() {
+        let groups = Groups::from([("g".to_owned(), vec![3, 0, 2])]);
+        for (kind, each) in [(0, 4 * 100), (2, 200), (7, 200), (6, 200), (9, 4)] {
+            let member = file(&[collective(1, kind, 300, "g")]);
+            let files = [member.clone(), file(&[]), member.clone(), member];
+            let (goal, found) = read(&files, &groups).unwrap();
+            let sum = |rank: usize, sends: bool| {
+                let bytes = goal.ranks[rank].ops.iter().map(|op| match op.kind {
+                    OpKind::Send { bytes, .. } if sends => bytes,
+                    OpKind::Recv { bytes, .. } if !sends => bytes,
+                    _ => 0,
+                });
+                bytes.sum::<u64>()
+            };
+            let sums: Vec<_> = (0..4).map(|rank| (sum(rank, true), sum(rank, false))).collect();
+            assert_eq!(sums, [(each, each), (0, 0), (each, each), (each, each)], "{kind}");
+            assert_eq!(found.collectives, 1);
+        }
+    }
+
+    #[test]
+    fn mistakes_have_their_place() {
+        let said = |files: &[Vec<u8>]| read(files, &Groups::new()).unwrap_err();
+        let one = |nodes: &[NodeProto]| said(&[file(nodes), file(&[])]).1.to_string();
+        assert!(one(&[node(1, 4, &[9], vec![])]).contains("node 1 waits for node 9, which is not there"));
+        assert!(one(&[node(1, 4, &[], vec![]), node(1, 4, &[], vec![])]).contains("two nodes have the id 1"));
+        assert!(one(&[node(1, 5, &[], vec![])]).contains("no `comm_size`"));
+        assert!(one(&[node(1, 5, &[], vec![attr("comm_size", Value::Int64(1))])]).contains("no `comm_dst`"));
+        assert!(one(&[collective(1, 0, 8, "x")]).contains("the group `x`"));
+        assert!(one(&[collective(1, 3, 8, "")]).contains("a collective of type 3"));
+        let (number, error) = said(&[file(&[collective(1, 0, 8, "")]), file(&[collective(1, 0, 9, "")])]);
+        assert!(number == 1 && error.to_string().contains("where another rank"), "{error}");
+        assert!(said(&[vec![0x1f, 0x8b, 8]]).1.to_string().contains("gunzip"));
+        assert!(said(&[vec![]]).1.to_string().contains("empty"));
+        assert!(said(&[vec![200, 200, 200, 4, 1]]).1.to_string().contains("no length"));
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_a_trace_or_an_error(changes in proptest::collection::vec((any::<usize>(), any::<u8>()), 0..12)) {
+            let mut bytes = file(&[collective(1, 0, 300, ""), node(2, 4, &[1], vec![])]);
+            for (at, byte) in changes {
+                let at = at % bytes.len();
+                bytes[at] = byte;
+            }
+            let _ = read(&[bytes.clone(), bytes], &Groups::new());
+        }
+    }
+}

@@ -1,0 +1,218 @@
+//! containerlab's topologies: YAML with `topology.nodes` and `topology.links`.
+//!
+//! Of nodes only the names are read. A link is `endpoints: ["a:eth1", "b:eth2"]`, or the longer form with `type: veth` and
+//! endpoints with `node`. Links to the host, to bridges by name and to dummies are left out. YAML's aliases are not followed where
+//! names of nodes or links should stand; so a file cannot grow when it is read.
+
+use std::borrow::Cow;
+
+use saphyr_parser::{Event, Parser, Span};
+
+use crate::graph::{Graph, Link, Names, Node};
+use crate::lines::Lines;
+use crate::{Error, Place};
+
+/// Values may lie so deep in each other.
+const DEPTH: usize = 64;
+
+/// A value of a file.
+enum Value<'a> {
+    Scalar(Cow<'a, str>, Place),
+    List(Vec<Value<'a>>, Place),
+    Table(Vec<(Value<'a>, Value<'a>)>, Place),
+    Alias(Place),
+}
+
+impl<'a> Value<'a> {
+    fn at(&self) -> Place {
+        match self {
+            Self::Scalar(_, at) | Self::List(_, at) | Self::Table(_, at) | Self::Alias(at) => *at,
+        }
+    }
+
+    fn text(&self) -> Option<&str> {
+        match self {
+            Self::Scalar(text, _) => Some(text),
+            _ => None,
+        }
+    }
+
+    fn get(&self, key: &str) -> Option<&Value<'a>> {
+        match self {
+            Self::Table(entries, _) => {
+                entries.iter().find(|(known, _)| known.text() == Some(key)).map(|(_, value)| value)
+            }
+            _ => None,
+        }
+    }
+}
+
+/// A list or table that is being read.
+struct Open<'a> {
+    table: bool,
+    values: Vec<Value<'a>>,
+    at: Place,
+}
+
+impl<'a> Open<'a> {
+    fn closed(self) -> Value<'a> {
+        if !self.table {
+            return Value::List(self.values, self.at);
+        }
+        let mut values = self.values.into_iter();
+        let mut entries = Vec::new();
+        while let (Some(key), Some(value)) = (values.next(), values.next()) {
+            entries.push((key, value));
+        }
+        Value::Table(entries, self.at)
+    }
+}
+
+fn tree<'a>(text: &'a str) -> Result<Option<Value<'a>>, Error> {
+    let lines = Lines::new(text);
+    let place = |span: Span| {
+        let start = lines.byte(span.start.line().saturating_sub(1), span.start.col());
+        let end = lines.byte(span.end.line().saturating_sub(1), span.end.col());
+        Place::new(start..end.max(start))
+    };
+    let mut open: Vec<Open<'a>> = Vec::new();
+    for event in Parser::new_from_str(text) {
+        let (event, span) = event.map_err(|error| {
+            let at = lines.from(error.marker().line().saturating_sub(1), error.marker().col());
+            Error::text(at, format!("this is not YAML: {}", error.info()), "expected a containerlab topology")
+        })?;
+        let value = match event {
+            Event::Scalar(text, ..) => Value::Scalar(text, place(span)),
+            Event::Alias(_) => Value::Alias(place(span)),
+            Event::SequenceStart(..) | Event::MappingStart(..) => {
+                if open.len() >= DEPTH {
+                    let what = format!("values lie over {DEPTH} deep in each other");
+                    return Err(Error::text(place(span), what, "expected a containerlab topology"));
+                }
+                let table = matches!(event, Event::MappingStart(..));
+                open.push(Open { table, values: Vec::new(), at: place(span) });
+                continue;
+            }
+            Event::SequenceEnd | Event::MappingEnd => match open.pop() {
+                Some(done) => done.closed(),
+                None => continue,
+            },
+            Event::Nothing | Event::StreamStart | Event::StreamEnd | Event::DocumentStart(_) | Event::DocumentEnd => {
+                continue;
+            }
+        };
+        match open.last_mut() {
+            Some(outer) => outer.values.push(value),
+            // The first document is the topology.
+            None => return Ok(Some(value)),
+        }
+    }
+    Ok(None)
+}
+
+/// Reads a topology.
+///
+/// # Errors
+/// When the text is no YAML or has no `topology.nodes`, or a link has an end that is not there.
+pub fn read(text: &str) -> Result<Graph, Error> {
+    let Some(root) = tree(text)? else {
+        return Err(Error::text(Place::new(0..0), "the file is empty", "expected a containerlab topology"));
+    };
+    let topology = root.get("topology");
+    let Some(Value::Table(nodes, _)) = topology.and_then(|topology| topology.get("nodes")) else {
+        return Err(Error::text(Place::new(0..0), "there is no `topology.nodes`", "expected a containerlab topology"));
+    };
+    let mut graph = Graph::default();
+    let mut names = Names::default();
+    for (key, value) in nodes {
+        let Some(name) = key.text() else {
+            return Err(Error::text(key.at(), "this is no name of a node", "expected a text"));
+        };
+        if name == "<<" {
+            return Err(Error::text(
+                value.at(),
+                "nodes cannot be merged in from elsewhere",
+                "expected the nodes themselves",
+            ));
+        }
+        names.add(&mut graph, Node { name: name.to_owned(), position: None, at: key.at() })?;
+    }
+    let mut outside = 0;
+    match topology.and_then(|topology| topology.get("links")) {
+        None => {}
+        Some(Value::List(links, _)) => {
+            for link in links {
+                match ends(link, &names)? {
+                    Some(ends) => graph.links.push(Link { ends, rate: None, delay: None, at: link.at() }),
+                    None => outside += 1,
+                }
+            }
+        }
+        Some(other) => return Err(Error::text(other.at(), "`links` is no list", "expected a list of links")),
+    }
+    if outside > 0 {
+        graph.left_out.push(format!("{outside} links to the host or to bridges that are no nodes"));
+    }
+    Ok(graph)
+}
+
+/// The ends of a link; none if it leads out of the lab.
+fn ends(link: &Value<'_>, names: &Names) -> Result<Option<[u32; 2]>, Error> {
+    const EXPECTED: &str = "expected endpoints: [\"a:eth1\", \"b:eth1\"]";
+    if link.get("type").and_then(Value::text).is_some_and(|kind| kind != "veth") {
+        return Ok(None);
+    }
+    let Some(Value::List(endpoints, at)) = link.get("endpoints") else {
+        return Err(Error::text(link.at(), "this link has no list of endpoints", EXPECTED));
+    };
+    let [a, b] = endpoints.as_slice() else {
+        return Err(Error::text(*at, format!("{} endpoints", endpoints.len()), EXPECTED));
+    };
+    let end = |endpoint: &Value<'_>| {
+        let name = match endpoint {
+            Value::Scalar(text, _) => Some(text.split_once(':').map_or(text.as_ref(), |(node, _)| node)),
+            other => other.get("node").and_then(Value::text),
+        };
+        let name = name.ok_or_else(|| Error::text(endpoint.at(), "this endpoint names no node", EXPECTED))?;
+        if matches!(name, "host" | "mgmt-net" | "macvlan" | "dummy") {
+            return Ok(None);
+        }
+        names.known(name, endpoint.at()).map(Some)
+    };
+    Ok(end(a)?.zip(end(b)?).map(|(a, b)| [a, b]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LAB: &str = "name: lab\ntopology:\n  defaults: &d\n    kind: linux\n  nodes:\n    spine:\n      kind: nokia_srlinux\n    leaf1: *d\n    client1:\n      <<: *d\n  links:\n    - endpoints: [\"spine:e1-1\", \"leaf1:e1-1\"]\n    - type: veth\n      endpoints:\n        - node: leaf1\n          interface: e1-2\n        - node: client1\n          interface: eth1\n    - endpoints: [client1:eth2, host:tap0]\n    - type: mgmt-net\n      endpoint:\n        node: leaf1\n";
+
+    #[test]
+    fn a_lab_is_read() {
+        let graph = read(LAB).unwrap();
+        let names: Vec<&str> = graph.nodes.iter().map(|node| node.name.as_str()).collect();
+        assert_eq!(names, ["spine", "leaf1", "client1"]);
+        let ends: Vec<_> = graph.links.iter().map(|link| link.ends).collect();
+        assert_eq!(ends, [[0, 1], [1, 2]]);
+        assert_eq!(graph.left_out, ["2 links to the host or to bridges that are no nodes"]);
+        assert_eq!(&LAB[graph.nodes[2].at.range()], "client1");
+    }
+
+    #[test]
+    fn mistakes_have_their_place() {
+        for (from, to, part) in [
+            ("leaf1:e1-1\"", "leaf9:e1-1\"", "no node `leaf9`"),
+            (", \"leaf1:e1-1\"", "", "1 endpoints"),
+            ("    client1:\n", "    leaf1:\n", "leaf1"),
+            ("topology:", "topologie:", "no `topology.nodes`"),
+            ("[\"spine", "[\"spine\n", "not YAML"),
+            ("    leaf1: *d", "    <<: *d", "merged in"),
+            ("  links:\n", "  links: 3\n  lonks:\n", "no list"),
+        ] {
+            let error = read(&LAB.replacen(from, to, 1)).unwrap_err().to_string();
+            assert!(error.contains(part), "{part}: {error}");
+        }
+        assert!(read("").is_err() && read(&"[".repeat(500)).is_err() && read(&"- ".repeat(90_000)).is_err());
+    }
+}

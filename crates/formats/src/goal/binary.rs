@@ -1,0 +1,293 @@
+//! GOAL as bytes, little-endian, as `txt2bin` of LogGOPSim and ATLAHS writes it.
+//!
+//! A cookie (u64, 4223), the number of ranks (u32), the highest processor and card (u8 each), a table of two u64 a rank (where
+//! its part begins and ends, counted from behind the cookie), then the parts. A part has the number of operations and of those
+//! that wait for nothing (u32 each), the latter's numbers, an entry of 39 bytes an operation, and lists of the operations that
+//! wait for each. Older writers leave out the cookie, or the cookie and the two u8.
+
+use super::{Edge, Goal, Op, OpKind, Rank, other_rank, peer};
+use crate::{Error, Place};
+
+const COOKIE: u64 = 4223;
+/// The bytes of an operation's entry.
+const ENTRY: usize = 39;
+
+/// What stands before the table.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Layout {
+    /// Whether there is a cookie.
+    cookie: bool,
+    /// Whether the highest processor and card are there.
+    maxima: bool,
+}
+
+/// The newest first.
+pub(super) const LAYOUTS: [Layout; 3] = [
+    Layout { cookie: true, maxima: true },
+    Layout { cookie: false, maxima: true },
+    Layout { cookie: false, maxima: false },
+];
+
+impl Layout {
+    /// Where what is counted begins.
+    fn base(self) -> usize {
+        if self.cookie { 8 } else { 0 }
+    }
+
+    /// Where the table begins.
+    fn table(self) -> usize {
+        self.base() + if self.maxima { 6 } else { 4 }
+    }
+
+    /// The number of ranks, if a file has this layout: its first part begins right behind its table.
+    fn ranks_of(self, file: &[u8]) -> Option<u32> {
+        let mut reader = Reader { file, at: 0, end: file.len() };
+        if self.cookie && reader.u64().ok()? != COOKIE {
+            return None;
+        }
+        let ranks = reader.u32().ok()?;
+        let behind = self.table() as u64 + 16 * u64::from(ranks);
+        reader.at = self.table();
+        let first = reader.u64().ok()?;
+        (ranks > 0 && behind <= file.len() as u64 && first == behind - self.base() as u64).then_some(ranks)
+    }
+}
+
+/// Whether a file begins like a binary schedule.
+pub fn is_binary(file: &[u8]) -> bool {
+    file.starts_with(&COOKIE.to_le_bytes()) || LAYOUTS.iter().any(|layout| layout.ranks_of(file).is_some())
+}
+
+/// Numbers of a part of a file, one after the other.
+struct Reader<'a> {
+    file: &'a [u8],
+    at: usize,
+    end: usize,
+}
+
+impl Reader<'_> {
+    fn take<const N: usize>(&mut self) -> Result<[u8; N], Error> {
+        let bytes = self.file.get(..self.end).and_then(|part| part.get(self.at..)?.first_chunk::<N>());
+        let Some(&bytes) = bytes else {
+            let at = Place::new(self.at..self.end.max(self.at));
+            return Err(Error::bytes(at, "the schedule is cut off here", format!("expected {N} bytes more")));
+        };
+        self.at += N;
+        Ok(bytes)
+    }
+
+    fn u8(&mut self) -> Result<u8, Error> {
+        self.take().map(u8::from_le_bytes)
+    }
+
+    fn u32(&mut self) -> Result<u32, Error> {
+        self.take().map(u32::from_le_bytes)
+    }
+
+    fn u64(&mut self) -> Result<u64, Error> {
+        self.take().map(u64::from_le_bytes)
+    }
+
+    /// How many items of so many bytes are left at most.
+    fn left(&self, bytes: usize) -> usize {
+        self.end.saturating_sub(self.at) / bytes
+    }
+}
+
+pub(super) fn read(file: &[u8]) -> Result<Goal, Error> {
+    let found = LAYOUTS.iter().find_map(|layout| layout.ranks_of(file).map(|ranks| (layout, ranks)));
+    let Some((layout, ranks)) = found else {
+        let what = "this is no GOAL schedule, neither text nor bytes";
+        return Err(Error::bytes(
+            Place::new(0..0),
+            what,
+            "expected `num_ranks N`, or the cookie 4223 and a table of parts",
+        ));
+    };
+    let mut table = Reader { file, at: layout.table(), end: file.len() };
+    let mut goal = Goal { ranks: Vec::with_capacity((ranks as usize).min(table.left(16))) };
+    // All parts together are no longer than the file, so that none is read for many ranks.
+    let mut left = file.len();
+    for rank in 0..ranks {
+        let entry = Place::new(table.at..table.at + 16);
+        let (begin, end) = (table.u64()?, table.u64()?);
+        let inside = |at: u64| usize::try_from(at).ok()?.checked_add(layout.base()).filter(|&at| at <= file.len());
+        let part = inside(begin).zip(inside(end)).filter(|(begin, end)| begin <= end && end - begin <= left);
+        let Some((begin, end)) = part else {
+            let what = format!("rank {rank} has the bytes {begin} to {end} of {}", file.len() - layout.base());
+            return Err(Error::bytes(entry, what, "expected a part of the file that no other rank has"));
+        };
+        left -= end - begin;
+        goal.ranks.push(part_of(&mut Reader { file, at: begin, end }, rank, ranks)?);
+    }
+    Ok(goal)
+}
+
+/// The lists of an operation: (its number, whether they wait for its begin, from where in the lists, how many).
+type List = (u32, bool, u32, u32);
+
+fn part_of(reader: &mut Reader<'_>, rank: u32, ranks: u32) -> Result<Rank, Error> {
+    let top = reader.at;
+    let (count, roots) = (reader.u32()?, reader.u32()?);
+    let room = |count: u32, bytes: usize, what: &str, reader: &Reader<'_>| {
+        if count as usize <= reader.left(bytes) {
+            return Ok(());
+        }
+        let what = format!("rank {rank} has {count} {what}, more than its part holds");
+        Err(Error::bytes(Place::new(top..reader.at), what, format!("expected at most {}", reader.left(bytes))))
+    };
+    room(roots, 4, "operations that wait for nothing", reader)?;
+    reader.at += 4 * roots as usize;
+    room(count, ENTRY, "operations", reader)?;
+    let mut made = Rank { ops: Vec::with_capacity(count as usize), edges: Vec::new() };
+    let mut lists: Vec<List> = Vec::new();
+    let mut stated = Vec::with_capacity(count as usize);
+    for op in 0..count {
+        let at = Place::new(reader.at..reader.at + ENTRY);
+        stated.push(reader.u32()?);
+        let (kind, other, size, tag) = (reader.u8()?, reader.u32()?, reader.u64()?, reader.u32()?);
+        let (cpu, _nic) = (reader.u8()?, reader.u8()?);
+        for begun in [false, true] {
+            let (count, from) = (reader.u32()?, reader.u32()?);
+            if count > 0 {
+                lists.push((op, begun, from, count));
+            }
+        }
+        made.ops.push(Op { kind: kind_of(kind, (other, rank, ranks), size, tag, at)?, cpu: cpu.into(), at });
+    }
+    let waits = reader.at;
+    let mut left = reader.left(4);
+    for (on, begun, from, count) in lists {
+        let at = made.ops[on as usize].at;
+        let here = (from as usize).checked_add(count as usize).filter(|end| *end <= reader.left(4));
+        if here.is_none() || count as usize > left {
+            let what = format!("{count} operations wait for operation {on} of rank {rank}, more than its part lists");
+            return Err(Error::bytes(at, what, format!("expected lists of {} in all", reader.left(4))));
+        }
+        left -= count as usize;
+        let mut list = Reader { file: reader.file, at: waits + 4 * from as usize, end: reader.end };
+        for _ in 0..count {
+            let place = Place::new(list.at..list.at + 4);
+            let op = list.u32()?;
+            let Some(stated) = stated.get_mut(op as usize) else {
+                let what = format!("rank {rank} has no operation {op}");
+                return Err(Error::bytes(place, what, format!("expected a number under {}", made.ops.len())));
+            };
+            *stated = stated.wrapping_sub(1);
+            made.edges.push(Edge { op, on, begun });
+        }
+    }
+    if let Some(op) = stated.iter().position(|&left| left != 0) {
+        let what = format!("operation {op} of rank {rank} waits for another number of operations than are listed");
+        return Err(Error::bytes(made.ops[op].at, what, "expected the same number"));
+    }
+    made.edges.sort_unstable();
+    made.edges.dedup();
+    Ok(made)
+}
+
+fn kind_of(kind: u8, (other, rank, ranks): (u32, u32, u32), size: u64, tag: u32, at: Place) -> Result<OpKind, Error> {
+    if kind == 3 {
+        return Ok(OpKind::Calc { ns: size });
+    }
+    if !matches!(kind, 1 | 2) {
+        return Err(Error::bytes(at, format!("operations of type {kind} are unknown"), "expected 1, 2 or 3"));
+    }
+    peer(other, rank, ranks).map_err(|what| Error::bytes(at, what, other_rank(ranks)))?;
+    if size == 0 {
+        return Err(Error::bytes(at, "a message of no bytes", "expected a size over 0"));
+    }
+    if kind == 1 {
+        return Ok(OpKind::Send { bytes: size, to: other, tag });
+    }
+    if tag == u32::MAX {
+        let what = "a receive of any tag cannot be read: which send it takes is known only at run time";
+        return Err(Error::bytes(at, what, "expected the tag of a send"));
+    }
+    Ok(OpKind::Recv { bytes: size, from: other, tag })
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+
+    /// A schedule as bytes, as those programs write it.
+    pub(crate) fn written(goal: &Goal, layout: Layout) -> Vec<u8> {
+        let ranks = goal.ranks.len();
+        let mut file = Vec::new();
+        if layout.cookie {
+            file.extend(COOKIE.to_le_bytes());
+        }
+        file.extend((ranks as u32).to_le_bytes());
+        if layout.maxima {
+            file.extend([0, 0]);
+        }
+        let table = file.len();
+        file.resize(table + 16 * ranks, 0);
+        for (number, rank) in goal.ranks.iter().enumerate() {
+            let begin = file.len() - layout.base();
+            let waits = |op: u32| rank.edges.iter().filter(|edge| edge.op == op).count() as u32;
+            let roots: Vec<u32> = (0..rank.ops.len() as u32).filter(|&op| waits(op) == 0).collect();
+            file.extend((rank.ops.len() as u32).to_le_bytes());
+            file.extend((roots.len() as u32).to_le_bytes());
+            file.extend(roots.iter().flat_map(|root| root.to_le_bytes()));
+            let mut lists: Vec<u32> = Vec::new();
+            for (op, what) in (0u32..).zip(&rank.ops) {
+                let (kind, other, size, tag) = match what.kind {
+                    OpKind::Send { bytes, to, tag } => (1u8, to, bytes, tag),
+                    OpKind::Recv { bytes, from, tag } => (2, from, bytes, tag),
+                    OpKind::Calc { ns } => (3, 0, ns, 0),
+                };
+                file.extend(waits(op).to_le_bytes());
+                file.push(kind);
+                file.extend(other.to_le_bytes());
+                file.extend(size.to_le_bytes());
+                file.extend(tag.to_le_bytes());
+                file.extend([what.cpu as u8, 0]);
+                for begun in [false, true] {
+                    let those: Vec<u32> = rank
+                        .edges
+                        .iter()
+                        .filter(|edge| (edge.on, edge.begun) == (op, begun))
+                        .map(|edge| edge.op)
+                        .collect();
+                    file.extend((those.len() as u32).to_le_bytes());
+                    file.extend((lists.len() as u32).to_le_bytes());
+                    lists.extend(those);
+                }
+            }
+            file.extend(lists.iter().flat_map(|op| op.to_le_bytes()));
+            let end = file.len() - layout.base();
+            file[table + 16 * number..][..8].copy_from_slice(&(begin as u64).to_le_bytes());
+            file[table + 16 * number + 8..][..8].copy_from_slice(&(end as u64).to_le_bytes());
+        }
+        file
+    }
+
+    #[test]
+    fn counts_are_checked_against_the_file() {
+        let calc = Op { kind: OpKind::Calc { ns: 1 }, cpu: 0, at: Place::default() };
+        let rank = Rank { ops: vec![calc; 2], edges: vec![Edge { op: 1, on: 0, begun: false }] };
+        let goal = Goal { ranks: vec![rank.clone(), rank] };
+        let good = written(&goal, LAYOUTS[0]);
+        assert!(is_binary(&good) && read(&good).is_ok());
+        let part = 8 + 6 + 32;
+        let wrong = |at: usize, value: &[u8]| {
+            let mut bytes = good.clone();
+            bytes[at..at + value.len()].copy_from_slice(value);
+            read(&bytes).unwrap_err().to_string()
+        };
+        let huge = u32::MAX.to_le_bytes();
+        assert!(wrong(part, &huge).contains("more than its part holds"));
+        assert!(wrong(part + 4, &huge).contains("more than its part holds"));
+        assert!(
+            wrong(14, &huge).contains("no GOAL schedule") && wrong(22, &huge).contains("expected a part of the file")
+        );
+        let first_op = part + 12;
+        assert!(wrong(first_op + 4, &[9]).contains("type 9"));
+        assert!(wrong(first_op + 23, &huge).contains("more than its part lists"));
+        assert!(wrong(first_op + ENTRY, &[7]).contains("another number of operations"));
+        assert!(read(&good[..good.len() - 1]).is_err());
+        assert!(read(b"\xff\xfe nothing").unwrap_err().to_string().contains("no GOAL schedule"));
+    }
+}

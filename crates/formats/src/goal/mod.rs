@@ -1,0 +1,198 @@
+//! GOAL schedules, as LogGOPSim and ATLAHS read them: of each rank its sends, receives and computations, and which of them
+//! wait for which. Hoefler, Siebert, Lumsdaine, "Group Operation Assembly Language", ICPP 2009.
+//!
+//! As text or as bytes. Receives from anyone and of any tag are refused: who sends them is only known when a schedule runs.
+
+mod binary;
+mod text;
+
+use crate::{Error, Place};
+
+pub use binary::is_binary;
+
+/// A schedule.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Goal {
+    /// By rank, from 0.
+    pub ranks: Vec<Rank>,
+}
+
+/// What a rank does.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct Rank {
+    /// In the order of the file.
+    pub ops: Vec<Op>,
+    /// What waits for what, sorted. Both ends are places in `ops`.
+    pub edges: Vec<Edge>,
+}
+
+/// An operation.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Op {
+    /// What is done.
+    pub kind: OpKind,
+    /// The rank's processor that does it.
+    pub cpu: u32,
+    /// Where it stands.
+    pub at: Place,
+}
+
+/// What an operation does.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum OpKind {
+    /// Sends a message.
+    Send {
+        /// How much.
+        bytes: u64,
+        /// To which rank.
+        to: u32,
+        /// Receives of the same tag match.
+        tag: u32,
+    },
+    /// Receives a message.
+    Recv {
+        /// How much.
+        bytes: u64,
+        /// From which rank.
+        from: u32,
+        /// Sends of the same tag match.
+        tag: u32,
+    },
+    /// Computes.
+    Calc {
+        /// For how long, in nanoseconds as LogGOPSim counts.
+        ns: u64,
+    },
+}
+
+/// That an operation waits for another of its rank.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Edge {
+    /// The operation that waits.
+    pub op: u32,
+    /// For which one.
+    pub on: u32,
+    /// Until that has begun (`irequires`), not until it has ended (`requires`).
+    pub begun: bool,
+}
+
+/// Reads a schedule, as text or as bytes: a file that is UTF-8 text and does not begin like a binary one is text.
+///
+/// # Errors
+/// When the file is malformed, names ranks or labels that are not there, or a label twice; when a rank has no block.
+pub fn read(file: &[u8]) -> Result<Goal, Error> {
+    match std::str::from_utf8(file) {
+        Ok(text) if !is_binary(file) => text::read(text),
+        _ => binary::read(file),
+    }
+}
+
+/// The message's other end, checked: another rank.
+fn peer(peer: u32, rank: u32, ranks: u32) -> Result<(), String> {
+    if peer == u32::MAX {
+        Err("a receive from anyone cannot be read: which send it takes is known only at run time".into())
+    } else if peer >= ranks {
+        Err(format!("there is no rank {peer}: the schedule has {ranks}"))
+    } else if peer == rank {
+        Err(format!("rank {rank} sends to itself"))
+    } else {
+        Ok(())
+    }
+}
+
+/// What is accepted in the place of a message's other end.
+fn other_rank(ranks: u32) -> String {
+    format!("expected another rank, 0 to {}", ranks.saturating_sub(1))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn operations() -> impl Strategy<Value = (OpKind, u32)> {
+        let bytes = 1..1_000_000u64;
+        let kind = prop_oneof![
+            (bytes.clone(), 0..9u32).prop_map(|(bytes, tag)| OpKind::Send { bytes, to: 1, tag }),
+            (bytes, 0..9u32).prop_map(|(bytes, tag)| OpKind::Recv { bytes, from: 1, tag }),
+            (0..u64::MAX).prop_map(|ns| OpKind::Calc { ns }),
+        ];
+        (kind, 0..4u32)
+    }
+
+    fn schedule() -> impl Strategy<Value = Goal> {
+        let edges = proptest::collection::vec((any::<u32>(), any::<u32>(), any::<bool>()), 0..20);
+        let ops = proptest::collection::vec(operations(), 1..12);
+        (ops, edges).prop_map(|(ops, edges)| {
+            let count = ops.len() as u32;
+            let ops = ops.into_iter().map(|(kind, cpu)| Op { kind, cpu, at: Place::default() }).collect();
+            let edge = |(op, on, begun): (u32, u32, bool)| Edge { op: op % count, on: on % count, begun };
+            let mut edges: Vec<Edge> = edges.into_iter().map(edge).collect();
+            edges.sort_unstable();
+            edges.dedup();
+            Goal { ranks: vec![Rank { ops, edges }, Rank::default()] }
+        })
+    }
+
+    fn without_places(mut goal: Goal) -> Goal {
+        goal.ranks.iter_mut().flat_map(|rank| &mut rank.ops).for_each(|op| op.at = Place::default());
+        goal
+    }
+
+    fn written(goal: &Goal) -> String {
+        use std::fmt::Write;
+        let mut out = format!("num_ranks {}\n", goal.ranks.len());
+        for (number, rank) in goal.ranks.iter().enumerate() {
+            let _ = writeln!(out, "rank {number} {{");
+            for (label, op) in rank.ops.iter().enumerate() {
+                let cpu = op.cpu;
+                let _ = match op.kind {
+                    OpKind::Send { bytes, to, tag } => {
+                        writeln!(out, "l{label}: send {bytes}b to {to} tag {tag} cpu {cpu}")
+                    }
+                    OpKind::Recv { bytes, from, tag } => {
+                        writeln!(out, "l{label}: recv {bytes}b from {from} tag {tag} cpu {cpu}")
+                    }
+                    OpKind::Calc { ns } => writeln!(out, "l{label}: calc {ns} cpu {cpu}"),
+                };
+            }
+            for edge in &rank.edges {
+                let word = if edge.begun { "irequires" } else { "requires" };
+                let _ = writeln!(out, "l{} {word} l{}", edge.op, edge.on);
+            }
+            out.push_str("}\n");
+        }
+        out
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_written_reads_back(goal in schedule()) {
+            prop_assert_eq!(&without_places(read(written(&goal).as_bytes()).unwrap()), &goal);
+            for layout in binary::LAYOUTS {
+                let bytes = binary::tests::written(&goal, layout);
+                prop_assert_eq!(&without_places(read(&bytes).unwrap()), &goal);
+            }
+        }
+
+        #[test]
+        fn any_bytes_are_a_schedule_or_an_error(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+            let _ = read(&bytes);
+        }
+
+        /// A binary file with some bytes changed.
+        #[test]
+        fn broken_bytes_are_an_error_or_a_schedule(
+            goal in schedule(),
+            changes in proptest::collection::vec((any::<usize>(), any::<u8>()), 1..6),
+        ) {
+            let mut bytes = binary::tests::written(&goal, binary::LAYOUTS[0]);
+            for (at, byte) in changes {
+                let at = at % bytes.len();
+                bytes[at] = byte;
+            }
+            let _ = read(&bytes);
+        }
+    }
+}

@@ -1,0 +1,283 @@
+//! GOAL as text: `num_ranks N`, then a block a rank.
+//!
+//! LogGOPSim's reader wants a statement a line and labels before their use. This one takes blanks and line ends alike, and
+//! labels anywhere in their rank's block.
+
+use std::collections::BTreeMap;
+
+use super::{Edge, Goal, Op, OpKind, Rank, other_rank, peer};
+use crate::{Error, Place};
+
+/// A word of the text and its place.
+type Word<'a> = (&'a str, Place);
+
+/// The words of a schedule: runs of letters, digits, `_`, `-` and `.`, and other characters one by one; without comments.
+struct Words<'a> {
+    text: &'a str,
+    at: usize,
+    /// What was looked at and not taken.
+    peeked: Option<Word<'a>>,
+}
+
+impl<'a> Words<'a> {
+    fn next(&mut self) -> Result<Option<Word<'a>>, Error> {
+        if let Some(word) = self.peeked.take() {
+            return Ok(Some(word));
+        }
+        self.read()
+    }
+
+    fn peek(&mut self) -> Result<Option<Word<'a>>, Error> {
+        self.peeked = self.next()?;
+        Ok(self.peeked)
+    }
+
+    fn read(&mut self) -> Result<Option<Word<'a>>, Error> {
+        loop {
+            let rest = &self.text[self.at..];
+            let blank = rest.len() - rest.trim_start_matches(|c: char| c.is_whitespace() || c == '\u{feff}').len();
+            self.at += blank;
+            let rest = &rest[blank..];
+            if let Some(comment) = rest.strip_prefix("//") {
+                self.at += 2 + comment.find('\n').unwrap_or(comment.len());
+            } else if let Some(comment) = rest.strip_prefix("/*") {
+                let Some(end) = comment.find("*/") else {
+                    let at = Place::new(self.at..self.at + 2);
+                    return Err(Error::text(at, "this comment is not closed", "expected `*/` behind it"));
+                };
+                self.at += end + 4;
+            } else {
+                break;
+            }
+        }
+        let rest = &self.text[self.at..];
+        let Some(first) = rest.chars().next() else { return Ok(None) };
+        let of_word = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
+        let length = rest.find(|c| !of_word(c)).unwrap_or(rest.len()).max(first.len_utf8());
+        let place = Place::new(self.at..self.at + length);
+        self.at += length;
+        Ok(Some((&rest[..length], place)))
+    }
+
+    /// The next word, which must be there.
+    fn needed(&mut self, expected: &str) -> Result<Word<'a>, Error> {
+        self.next()?.ok_or_else(|| {
+            let end = self.text.len();
+            Error::text(Place::new(end..end), "the schedule ends here", format!("expected {expected}"))
+        })
+    }
+
+    /// A word that must be this.
+    fn word(&mut self, wanted: &str) -> Result<Place, Error> {
+        let (word, at) = self.needed(&format!("`{wanted}`"))?;
+        if word == wanted { Ok(at) } else { Err(unexpected((word, at), &format!("`{wanted}`"))) }
+    }
+
+    fn number<T: std::str::FromStr>(&mut self, what: &str) -> Result<(T, Place), Error> {
+        let (word, at) = self.needed(what)?;
+        let number = word.parse().map_err(|_| unexpected((word, at), what))?;
+        Ok((number, at))
+    }
+
+    /// Takes the next word if it is this.
+    fn takes(&mut self, wanted: &str) -> Result<bool, Error> {
+        let is = self.peek()?.is_some_and(|(word, _)| word == wanted);
+        if is {
+            self.peeked = None;
+        }
+        Ok(is)
+    }
+}
+
+fn unexpected((word, at): Word<'_>, expected: &str) -> Error {
+    Error::text(at, format!("`{word}` is not expected here"), format!("expected {expected}"))
+}
+
+pub(super) fn read(text: &str) -> Result<Goal, Error> {
+    let mut words = Words { text, at: 0, peeked: None };
+    words.word("num_ranks")?;
+    let (count, count_at) = words.number::<u32>("the number of ranks")?;
+    let mut ranks: BTreeMap<u32, Rank> = BTreeMap::new();
+    while let Some((word, at)) = words.next()? {
+        if word != "rank" {
+            return Err(unexpected((word, at), "`rank`"));
+        }
+        let (rank, rank_at) = words.number::<u32>("a rank")?;
+        if rank >= count {
+            let what = format!("there is no rank {rank}: `num_ranks` is {count}");
+            return Err(Error::text(rank_at, what, format!("expected 0 to {}", count.saturating_sub(1))));
+        }
+        words.word("{")?;
+        if ranks.insert(rank, block(&mut words, rank, count)?).is_some() {
+            return Err(Error::text(rank_at, format!("rank {rank} has two blocks"), "expected one"));
+        }
+    }
+    if ranks.len() != count as usize {
+        let missing = (0..count).find(|rank| !ranks.contains_key(rank)).unwrap_or(0);
+        let what = format!("rank {missing} has no block: `num_ranks` is {count}, and {} have one", ranks.len());
+        return Err(Error::text(count_at, what, format!("expected `rank {missing} {{ ... }}`")));
+    }
+    Ok(Goal { ranks: ranks.into_values().collect() })
+}
+
+/// A dependency by its labels.
+struct Named<'a> {
+    op: Word<'a>,
+    on: Word<'a>,
+    begun: bool,
+}
+
+fn block(words: &mut Words<'_>, rank: u32, ranks: u32) -> Result<Rank, Error> {
+    let mut made = Rank::default();
+    let mut labels: BTreeMap<&str, u32> = BTreeMap::new();
+    let mut named: Vec<Named<'_>> = Vec::new();
+    loop {
+        let first = words.needed("an operation, a dependency or `}`")?;
+        match first.0 {
+            "}" => break,
+            "send" | "recv" | "calc" => made.ops.push(operation(words, first, rank, ranks)?),
+            label if label.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '_') => {
+                let next = words.needed("`:`, `requires` or `irequires`")?;
+                match next.0 {
+                    ":" => {
+                        if labels.insert(label, made.ops.len() as u32).is_some() {
+                            let what = format!("two operations of rank {rank} are labelled `{label}`");
+                            return Err(Error::text(first.1, what, "expected another label"));
+                        }
+                        let word = words.needed("`send`, `recv` or `calc`")?;
+                        if !matches!(word.0, "send" | "recv" | "calc") {
+                            return Err(unexpected(word, "`send`, `recv` or `calc`"));
+                        }
+                        made.ops.push(operation(words, word, rank, ranks)?);
+                    }
+                    "requires" | "irequires" => {
+                        let on = words.needed("a label")?;
+                        named.push(Named { op: first, on, begun: next.0 == "irequires" });
+                    }
+                    _ => return Err(unexpected(next, "`:`, `requires` or `irequires`")),
+                }
+            }
+            _ => return Err(unexpected(first, "an operation, a dependency or `}`")),
+        }
+    }
+    let find = |(label, at): Word<'_>| {
+        let found = labels.get(label).copied();
+        found.ok_or_else(|| Error::text(at, format!("rank {rank} has no operation `{label}`"), "expected a label"))
+    };
+    for Named { op, on, begun } in named {
+        made.edges.push(Edge { op: find(op)?, on: find(on)?, begun });
+    }
+    made.edges.sort_unstable();
+    made.edges.dedup();
+    Ok(made)
+}
+
+/// The rest of an operation whose word is `first`.
+fn operation(words: &mut Words<'_>, first: Word<'_>, rank: u32, ranks: u32) -> Result<Op, Error> {
+    let (mut cpu, mut tag) = (0, 0);
+    let kind;
+    if first.0 == "calc" {
+        let (ns, _) = words.number("a time in nanoseconds")?;
+        kind = OpKind::Calc { ns };
+        if words.takes("cpu")? {
+            cpu = words.number("a processor")?.0;
+        }
+    } else {
+        let bytes = bytes(words)?;
+        let sends = first.0 == "send";
+        words.word(if sends { "to" } else { "from" })?;
+        let (word, at) = words.needed("a rank")?;
+        let other = if word == "-1" { Some(u32::MAX) } else { word.parse().ok() };
+        let Some(other) = other else { return Err(unexpected((word, at), "a rank")) };
+        peer(other, rank, ranks).map_err(|what| Error::text(at, what, other_rank(ranks)))?;
+        if words.takes("tag")? {
+            let (word, at) = words.needed("a tag")?;
+            if word == "-1" {
+                let what = "a receive of any tag cannot be read: which send it takes is known only at run time";
+                return Err(Error::text(at, what, "expected the tag of a send"));
+            }
+            tag = word.parse().map_err(|_| unexpected((word, at), "a tag, a whole number"))?;
+        }
+        if words.takes("cpu")? {
+            cpu = words.number("a processor")?.0;
+        }
+        if words.takes("nic")? {
+            words.number::<u32>("a network card")?;
+        }
+        kind = if sends { OpKind::Send { bytes, to: other, tag } } else { OpKind::Recv { bytes, from: other, tag } };
+    }
+    Ok(Op { kind, cpu, at: first.1.to(Place::new(words.at..line_end(words))) })
+}
+
+/// Where the operation that was just read ends, at most at the end of its line.
+fn line_end(words: &Words<'_>) -> usize {
+    words.peeked.map_or(words.at, |(_, at)| at.range().start.min(words.at))
+}
+
+/// A size in bytes: `10b` or `10 b`.
+fn bytes(words: &mut Words<'_>) -> Result<u64, Error> {
+    const EXPECTED: &str = "a size such as 100b, over 0";
+    let (word, at) = words.needed(EXPECTED)?;
+    let digits = if let Some(digits) = word.strip_suffix('b') {
+        digits
+    } else {
+        words.word("b")?;
+        word
+    };
+    match digits.parse() {
+        Ok(bytes) if bytes > 0 => Ok(bytes),
+        Ok(_) => Err(Error::text(at, "a message of no bytes", format!("expected {EXPECTED}"))),
+        Err(_) => Err(unexpected((word, at), EXPECTED)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RING: &str = "num_ranks 2\n\nrank 0 { // first\n  l1: calc 100\n  l2: send 10b to 1 tag 5 cpu 1 nic 0\n  l3: recv 8 b from 1 tag 6\n\
+                        l2 requires l1\n  l3 irequires l2 }\nrank 1 {\n/* both\nways */ recv 10b from 0 tag 5\nx: send 8b to 0 tag 6 nic 1\n}\n";
+
+    #[test]
+    fn a_schedule_is_read() {
+        let goal = read(RING).unwrap();
+        assert_eq!(goal.ranks.len(), 2);
+        let [first, second] = goal.ranks.as_slice() else { panic!() };
+        let kinds: Vec<OpKind> = first.ops.iter().map(|op| op.kind).collect();
+        let [calc, send, recv] = [
+            OpKind::Calc { ns: 100 },
+            OpKind::Send { bytes: 10, to: 1, tag: 5 },
+            OpKind::Recv { bytes: 8, from: 1, tag: 6 },
+        ];
+        assert_eq!(kinds, [calc, send, recv]);
+        assert_eq!(first.edges, [Edge { op: 1, on: 0, begun: false }, Edge { op: 2, on: 1, begun: true }]);
+        assert_eq!((first.ops[1].cpu, second.ops.len(), second.edges.len()), (1, 2, 0));
+        assert!(RING[first.ops[1].at.range()].starts_with("send 10b to 1 tag 5 cpu 1 nic 0"));
+    }
+
+    #[test]
+    fn mistakes_have_their_place() {
+        for (from, to, parts) in [
+            ("num_ranks 2", "num_ranks 3", ["rank 2 has no block", "num_ranks"].as_slice()),
+            ("num_ranks 2", "num_ranks 1", &["no rank 1: the schedule has 1"]),
+            ("num_ranks 2", "num_ranks 4000000000", &["rank 2 has no block"]),
+            ("rank 1 {", "rank 0 {", &["sends to itself"]),
+            ("l2: send", "l1: send", &["labelled `l1`", "another label"]),
+            ("requires l1", "requires l9", &["no operation `l9`"]),
+            ("10b to 1", "0b to 1", &["no bytes", "over 0"]),
+            ("10b to 1", "10b to 7", &["no rank 7", "0 to 1"]),
+            ("10b to 1", "10b to 0", &["sends to itself"]),
+            ("10b to 1", "10kb to 1", &["`10kb`", "100b"]),
+            ("from 1 tag 6", "from -1 tag 6", &["from anyone"]),
+            ("from 1 tag 6", "from 1 tag -1", &["of any tag"]),
+            ("calc 100", "calc x", &["`x`", "nanoseconds"]),
+            ("*/", "", &["not closed"]),
+            ("nic 1\n}", "nic 1\n", &["ends here"]),
+            ("l3 irequires", "l3 needs", &["`needs`", "irequires"]),
+        ] {
+            let error = read(&RING.replacen(from, to, 1)).unwrap_err().to_string();
+            assert!(parts.iter().all(|part| error.contains(part)), "{from} -> {to}: {error}");
+        }
+        assert!(read("").is_err() && read("num_ranks").is_err() && read("num_ranks 0").unwrap().ranks.is_empty());
+    }
+}

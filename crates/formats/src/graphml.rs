@@ -1,0 +1,220 @@
+//! GraphML, as the Internet Topology Zoo, networkx and yEd write it. Brandes et al., "GraphML Progress Report", GD 2001.
+//!
+//! Read of a node: `label` (or `name`), `Latitude` and `Longitude`. Read of an edge: `LinkSpeedRaw` in bits per second, else
+//! `LinkSpeed` with `LinkSpeedUnits`, else a `rate`, `bandwidth` or `capacity` with its unit; a `delay` or `latency` with its
+//! unit. Everything else is left out. Graphs in graphs and edges of many ends are refused.
+
+use std::collections::BTreeMap;
+
+use roxmltree::{Document, Node as Element};
+
+use crate::graph::{Capacity, Graph, Link, Names, Node, Position, Quoted};
+use crate::lines::Lines;
+use crate::{Error, Place};
+
+/// Reads a graph.
+///
+/// # Errors
+/// When the text is no GraphML, or an edge has an end that is not there.
+pub fn read(text: &str) -> Result<Graph, Error> {
+    let document = Document::parse(text.trim_start_matches('\u{feff}')).map_err(|error| {
+        let pos = error.pos();
+        let at = Lines::new(text).from(pos.row.saturating_sub(1) as usize, pos.col.saturating_sub(1) as usize);
+        Error::text(at, format!("this is not XML: {error}"), "expected GraphML")
+    })?;
+    let shift = text.len() - text.trim_start_matches('\u{feff}').len();
+    let place = |element: Element<'_, '_>| {
+        let range = element.range();
+        Place::new(range.start + shift..range.end + shift)
+    };
+    let root = document.root_element();
+    let graphs = || root.children().filter(|child| child.tag_name().name() == "graph");
+    let Some(found) = graphs().next().filter(|_| root.tag_name().name() == "graphml") else {
+        return Err(Error::text(place(root), "there is no graph", "expected <graphml> with a <graph>"));
+    };
+    if let Some(second) = graphs().nth(1) {
+        return Err(Error::text(place(second), "a second graph", "expected one"));
+    }
+    let refused = found
+        .descendants()
+        .find(|element| *element != found && matches!(element.tag_name().name(), "hyperedge" | "graph"));
+    if let Some(element) = refused {
+        let what = format!("a <{}> inside of the graph cannot be read", element.tag_name().name());
+        return Err(Error::text(place(element), what, "expected nodes, and edges between two of them"));
+    }
+    let keys = keys(root);
+    let elements = |name: &'static str| found.children().filter(move |child| child.tag_name().name() == name);
+
+    let mut graph = Graph { directed: found.attribute("edgedefault") == Some("directed"), ..Graph::default() };
+    let mut names = Names::default();
+    let labels = labels(elements("node"), &keys);
+    let mut by_id: BTreeMap<&str, u32> = BTreeMap::new();
+    for element in elements("node") {
+        let at = place(element);
+        let id = element.attribute("id").ok_or_else(|| Error::text(at, "this node has no id", "expected an id"))?;
+        let values = values(element, &keys);
+        let degrees = |key: &str| number(values.get(key)?.0);
+        let position = degrees("latitude").zip(degrees("longitude"));
+        let position = position.and_then(|(latitude, longitude)| Position::of(latitude, longitude));
+        let name = match label(&values) {
+            // Of several nodes with one label each has its id beside it.
+            Some(label) if labels.get(label).is_some_and(|&count| count > 1) => format!("{label} {id}"),
+            Some(label) => label.to_owned(),
+            None => id.to_owned(),
+        };
+        let number = names.add(&mut graph, Node { name, position, at })?;
+        if by_id.insert(id, number).is_some() {
+            return Err(Error::text(at, format!("two nodes have the id `{id}`"), "expected another id"));
+        }
+    }
+    let mut unread = 0;
+    for element in elements("edge") {
+        let at = place(element);
+        let end = |which: &str| {
+            let id = element.attribute(which);
+            let id =
+                id.ok_or_else(|| Error::text(at, format!("this edge has no {which}"), "expected the id of a node"))?;
+            let node = by_id.get(id).copied();
+            node.ok_or_else(|| Error::text(at, format!("there is no node `{id}`"), "expected the id of a node"))
+        };
+        let values = values(element, &keys);
+        let with_unit = |names: &[&str]| {
+            let (text, data) = names.iter().find_map(|name| values.get(*name))?;
+            let unit = text.contains(|c: char| c.is_alphabetic());
+            unit.then(|| Quoted { text: (*text).to_owned(), at: place(*data) })
+        };
+        let speed = speed(&values);
+        unread += usize::from(speed.is_none() && values.keys().any(|key| key.starts_with("linkspeed")));
+        let rate = speed.or_else(|| with_unit(&["rate", "bandwidth", "capacity"]).map(Capacity::Rate));
+        let delay = with_unit(&["delay", "latency"]);
+        graph.links.push(Link { ends: [end("source")?, end("target")?], rate, delay, at });
+    }
+    if unread > 0 {
+        graph.left_out.push(format!("the LinkSpeed of {unread} edges, which is no number with a unit"));
+    }
+    Ok(graph)
+}
+
+/// By key: its name, in small letters.
+fn keys<'a>(root: Element<'a, '_>) -> BTreeMap<&'a str, String> {
+    let keys = root.children().filter(|child| child.tag_name().name() == "key");
+    let named = |key: Element<'a, '_>| Some((key.attribute("id")?, key.attribute("attr.name")?.to_ascii_lowercase()));
+    keys.filter_map(named).collect()
+}
+
+/// By the name of its key: the text of each value, and its element.
+type Values<'a, 'k> = BTreeMap<&'k str, (&'a str, Element<'a, 'a>)>;
+
+fn values<'a, 'k>(element: Element<'a, 'a>, keys: &'k BTreeMap<&str, String>) -> Values<'a, 'k> {
+    let data = element.children().filter(|child| child.tag_name().name() == "data");
+    let value = |data: Element<'a, 'a>| {
+        let name = keys.get(data.attribute("key")?)?;
+        Some((name.as_str(), (data.text().unwrap_or_default().trim(), data)))
+    };
+    data.filter_map(value).filter(|(_, (text, _))| !text.is_empty()).collect()
+}
+
+fn label<'a>(values: &Values<'a, '_>) -> Option<&'a str> {
+    let label = ["label", "name"].iter().find_map(|key| values.get(*key))?.0;
+    // What the Topology Zoo writes of nodes that its sources do not name.
+    (!["None", "?"].contains(&label)).then_some(label)
+}
+
+/// How many nodes have each label.
+fn labels<'a>(nodes: impl Iterator<Item = Element<'a, 'a>>, keys: &BTreeMap<&str, String>) -> BTreeMap<&'a str, usize> {
+    let mut labels = BTreeMap::new();
+    for node in nodes {
+        if let Some(label) = label(&values(node, keys)) {
+            *labels.entry(label).or_default() += 1;
+        }
+    }
+    labels
+}
+
+fn number(text: &str) -> Option<f64> {
+    text.parse().ok().filter(|number: &f64| number.is_finite())
+}
+
+/// What the Topology Zoo knows of a link's speed.
+fn speed(values: &Values<'_, '_>) -> Option<Capacity> {
+    let bps = |bps: f64| (1.0..1e15).contains(&bps).then(|| Capacity::Bps(bps.round() as u64));
+    if let Some(raw) = values.get("linkspeedraw").and_then(|(text, _)| number(text)) {
+        return bps(raw);
+    }
+    let unit = match values.get("linkspeedunits")?.0 {
+        "K" | "k" => 1e3,
+        "M" => 1e6,
+        "G" => 1e9,
+        "T" => 1e12,
+        _ => return None,
+    };
+    bps(number(values.get("linkspeed")?.0)? * unit)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ZOO: &str = r#"<?xml version="1.0" encoding="utf-8"?><graphml xmlns="http://graphml.graphdrawing.org/xmlns">
+  <key attr.name="LinkSpeed" attr.type="string" for="edge" id="d36" />
+  <key attr.name="LinkSpeedUnits" attr.type="string" for="edge" id="d37" />
+  <key attr.name="LinkSpeedRaw" attr.type="double" for="edge" id="d38" />
+  <key attr.name="Latitude" attr.type="double" for="node" id="d29" />
+  <key attr.name="Longitude" attr.type="double" for="node" id="d32" />
+  <key attr.name="label" attr.type="string" for="node" id="d33" />
+  <graph edgedefault="undirected">
+    <node id="0"><data key="d29">52.5</data><data key="d32">13.4</data><data key="d33">Berlin</data></node>
+    <node id="1"><data key="d29">48.9</data><data key="d32">2.35</data><data key="d33">Paris</data></node>
+    <node id="2"><data key="d33">Paris</data></node>
+    <node id="3"><data key="d33">None</data></node>
+    <edge source="0" target="1"><data key="d38">10000000000.0</data></edge>
+    <edge source="1" target="2"><data key="d36">2.5</data><data key="d37">G</data></edge>
+    <edge source="2" target="3"><data key="d36">&lt;10</data><data key="d37">G</data></edge>
+  </graph>
+</graphml>"#;
+
+    #[test]
+    fn the_topology_zoos_words_are_read() {
+        let graph = read(ZOO).unwrap();
+        let names: Vec<&str> = graph.nodes.iter().map(|node| node.name.as_str()).collect();
+        assert_eq!(names, ["Berlin", "Paris 1", "Paris 2", "3"]);
+        assert_eq!(graph.nodes[0].position, Some(Position { latitude: 52.5, longitude: 13.4 }));
+        assert_eq!(graph.nodes[2].position, None);
+        let rates: Vec<_> = graph.links.iter().map(|link| link.rate.clone()).collect();
+        assert_eq!(rates, [Some(Capacity::Bps(10_000_000_000)), Some(Capacity::Bps(2_500_000_000)), None]);
+        assert_eq!((graph.links[2].ends, graph.left_out.len()), ([2, 3], 1));
+    }
+
+    #[test]
+    fn networkxs_own_keys_are_read() {
+        let text = r#"<graphml xmlns="http://graphml.graphdrawing.org/xmlns"><key id="d1" for="edge" attr.name="rate" />
+            <key id="d2" for="edge" attr.name="delay" /><graph edgedefault="undirected"><node id="a"/><node id="b" />
+            <edge source="a" target="b"><data key="d1">40Gbps</data><data key="d2">3ms</data></edge>
+            <edge source="a" target="b"><data key="d2">3</data></edge></graph></graphml>"#;
+        let graph = read(text).unwrap();
+        let quoted = |text: &str, at| Some(Quoted { text: text.to_owned(), at });
+        let link = &graph.links[0];
+        assert_eq!(link.delay, quoted("3ms", link.delay.as_ref().unwrap().at));
+        assert!(matches!(&link.rate, Some(Capacity::Rate(rate)) if rate.text == "40Gbps"));
+        assert_eq!(graph.links[1].delay, None);
+    }
+
+    #[test]
+    fn what_is_no_graph_is_refused() {
+        for (from, to, part) in [
+            ("</graphml>", "", "not XML"),
+            ("target=\"3\"", "target=\"9\"", "no node `9`"),
+            ("target=\"3\"", "", "no target"),
+            ("<node id=\"3\">", "<node id=\"2\">", "two nodes have the id"),
+            ("<node id=\"3\">", "<node>", "has no id"),
+            ("<graph ", "<grape ", "not XML"),
+            ("<edge source=\"0\" target=\"1\">", "<edge source=\"0\" target=\"1\"><graph />", "inside of the graph"),
+        ] {
+            let error = read(&ZOO.replacen(from, to, 1)).unwrap_err();
+            assert!(error.to_string().contains(part), "{part}: {error}");
+        }
+        assert!(read("<a/>").unwrap_err().to_string().contains("no graph"));
+        let laughs = "<!DOCTYPE a [<!ENTITY x \"y\">]><graphml>&x;</graphml>";
+        assert!(read(laughs).unwrap_err().to_string().contains("not XML"));
+    }
+}

@@ -1,0 +1,25 @@
+//! Parsers of other programs' files: text or bytes in, typed structures out.
+//!
+//! What is read says only what its file says, in the file's own words and units. It knows no scenario, no network and no
+//! simulator. Whatever is wrong is an [`Error`] with the bytes that it is about and what would be accepted. No input makes a
+//! parser panic, and none takes much more memory than a multiple of the input's length: counts are checked against what is there.
+
+#![forbid(unsafe_code)]
+
+pub mod capture;
+pub mod chakra;
+pub mod containerlab;
+mod error;
+pub mod flows;
+pub mod goal;
+pub mod graph;
+pub mod graphml;
+mod lines;
+pub mod links;
+pub mod msccl;
+pub mod netflow;
+pub mod sndlib;
+mod table;
+pub mod transfers;
+
+pub use error::{Error, Place};

@@ -1,0 +1,105 @@
+//! A network as CSV: a link a row, `from,to,rate,delay`. Values have their units, or the header has them: `delay_ms`,
+//! `rate_Gbps`. `rate` and `delay` may be missing, as columns or in rows.
+
+use crate::graph::{Capacity, Graph, Link, Names, Quoted};
+use crate::table::{Row, Table};
+use crate::{Error, Place};
+
+/// Reads a network.
+///
+/// # Errors
+/// When the header lacks `from` or `to`, a column is unknown, or a cell of a name is empty.
+pub fn read(text: &str) -> Result<Graph, Error> {
+    let mut table = Table::new(text)?;
+    let (mut from, mut to, mut rate, mut delay) = (None, None, None, None);
+    for (column, heading) in table.header().iter().enumerate() {
+        let (name, unit) = heading.split_once('_').unwrap_or((heading, ""));
+        let place = match name {
+            "from" | "source" | "src" | "a" => &mut from,
+            "to" | "target" | "dst" | "b" => &mut to,
+            "rate" | "bandwidth" | "capacity" => &mut rate,
+            "delay" | "latency" => &mut delay,
+            _ => return Err(header(table.header_at, &format!("unknown column `{heading}`"))),
+        };
+        if place.replace((column, unit.to_owned())).is_some() {
+            return Err(header(table.header_at, &format!("`{heading}` says what another column says")));
+        }
+    }
+    let (Some((from, _)), Some((to, _))) = (from, to) else {
+        return Err(header(table.header_at, "this is not the header of a list of links"));
+    };
+    let mut graph = Graph::default();
+    let mut names = Names::default();
+    while let Some(row) = table.next()? {
+        let quoted = |column: &Option<(usize, String)>| {
+            let (column, unit) = column.as_ref()?;
+            let cell = row.cell(*column);
+            let bare = !cell.contains(char::is_alphabetic);
+            (!cell.is_empty()).then(|| Quoted {
+                text: if bare { format!("{cell}{}", named(unit)) } else { cell.to_owned() },
+                at: row.at,
+            })
+        };
+        let (rate, delay) = (quoted(&rate).map(Capacity::Rate), quoted(&delay));
+        let ends = [node(&row, from)?, node(&row, to)?].map(|name| names.of(&mut graph, name, row.at));
+        graph.links.push(Link { ends, rate, delay, at: row.at });
+    }
+    Ok(graph)
+}
+
+/// The unit as it is written elsewhere: headings lost their capitals.
+fn named(unit: &str) -> &str {
+    match unit {
+        "kbps" => "kbps",
+        "mbps" => "Mbps",
+        "gbps" => "Gbps",
+        "tbps" => "Tbps",
+        unit => unit,
+    }
+}
+
+fn node(row: &Row, column: usize) -> Result<&str, Error> {
+    match row.cell(column) {
+        "" => Err(Error::text(row.at, "this link lacks an end", "expected the names of two nodes")),
+        name => Ok(name),
+    }
+}
+
+fn header(at: Place, what: &str) -> Error {
+    Error::text(at, what, "expected from,to,rate,delay; a unit may stand in it, as in delay_ms")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn links_are_read() {
+        let text = "# a net\nfrom,to,rate_Gbps,delay\na,\"b, c\",100,1us\na,d,,\n d ,a,400Mbps,2ms\n";
+        let graph = read(text).unwrap();
+        let names: Vec<&str> = graph.nodes.iter().map(|node| node.name.as_str()).collect();
+        assert_eq!(names, ["a", "b, c", "d"]);
+        let rate = |link: &Link| match &link.rate {
+            Some(Capacity::Rate(rate)) => rate.text.clone(),
+            _ => String::new(),
+        };
+        let links: Vec<_> = graph.links.iter().map(|link| (link.ends, rate(link))).collect();
+        assert_eq!(links, [([0, 1], "100Gbps".into()), ([0, 2], String::new()), ([2, 0], "400Mbps".into())]);
+        assert_eq!(graph.links[2].delay.as_ref().unwrap().text, "2ms");
+        assert_eq!(&text[graph.links[1].at.range()], "a,d,,");
+    }
+
+    #[test]
+    fn mistakes_have_their_line() {
+        for (text, part) in [
+            ("", "empty"),
+            ("from,rate\na,1\n", "not the header"),
+            ("from,to,cost\n", "unknown column `cost`"),
+            ("from,to,delay,latency_ms\n", "says what another"),
+            ("from,to\na,\n", "lacks an end"),
+        ] {
+            let error = read(text).unwrap_err().to_string();
+            assert!(error.contains(part), "{part}: {error}");
+        }
+    }
+}

@@ -1,0 +1,210 @@
+//! Algorithms of MSCCL in XML, as GOAL schedules. Cowan et al., "MSCCLang", ASPLOS 2023.
+//!
+//! A GPU is a rank. The steps of a thread block run in turn, and after the step of another block that they name (`depid`, `deps`).
+//! A step that receives ends when its data has come. One that sends lets the next one run once it has begun: a block's messages
+//! lie in a queue to its peer. Copies and reductions take no time. Messages of one channel between two GPUs match in order.
+
+use std::collections::BTreeMap;
+
+use roxmltree::{Document, Node};
+
+use crate::goal::{Edge, Goal, Op, OpKind, Rank};
+use crate::lines::Lines;
+use crate::{Error, Place};
+
+/// Reads an algorithm that works on `size` bytes: its `nchunksperloop` chunks, one loop.
+///
+/// # Errors
+/// When the text is no such algorithm, a step needs a peer that its block has not, or names a step that is not there.
+pub fn read(text: &str, size: u64) -> Result<Goal, Error> {
+    let document = Document::parse(text).map_err(|error| {
+        let pos = error.pos();
+        let at = Lines::new(text).from(pos.row.saturating_sub(1) as usize, pos.col.saturating_sub(1) as usize);
+        Error::text(at, format!("this is not XML: {error}"), "expected <algo>")
+    })?;
+    let root = document.root_element();
+    if root.tag_name().name() != "algo" {
+        return Err(Error::text(place(root), "this is no algorithm of MSCCL", "expected <algo>"));
+    }
+    let chunks: u64 = number(root, "nchunksperloop", "a number of chunks over 0", |&chunks| chunks > 0)?;
+    let chunk = size.div_ceil(chunks);
+    let gpus: Vec<_> = root.children().filter(|child| child.has_tag_name("gpu")).collect();
+    let mut by_id: BTreeMap<u32, Node<'_, '_>> = BTreeMap::new();
+    for gpu in &gpus {
+        let expected = format!("a number under {}", gpus.len());
+        let id: u32 = number(*gpu, "id", &expected, |&id| (id as usize) < gpus.len())?;
+        if by_id.insert(id, *gpu).is_some() {
+            return Err(Error::text(place(*gpu), format!("two GPUs have the id {id}"), "expected another id"));
+        }
+    }
+    if root.has_attribute("ngpus") {
+        number(root, "ngpus", &format!("{}, the number of <gpu>", gpus.len()), |&count: &usize| count == gpus.len())?;
+    }
+    let ranks = by_id.iter().map(|(&id, &gpu)| rank(gpu, id, gpus.len() as u32, chunk));
+    Ok(Goal { ranks: ranks.collect::<Result<_, _>>()? })
+}
+
+/// The first and the last operation of a step.
+type Ends = (u32, u32);
+
+fn rank(gpu: Node<'_, '_>, id: u32, gpus: u32, chunk: u64) -> Result<Rank, Error> {
+    let mut made = Rank::default();
+    // By block and step.
+    let mut steps: BTreeMap<(u32, u32), Ends> = BTreeMap::new();
+    // First operations that wait for a step of another block, and where they say so.
+    let mut waits: Vec<(u32, (u32, u32), Place)> = Vec::new();
+    for block in gpu.children().filter(|child| child.has_tag_name("tb")) {
+        let number_of_block: u32 = number(block, "id", "the block's number", |_| true)?;
+        let channel: u32 = number(block, "chan", "a channel", |_| true)?;
+        let peer = |which: &str, at: Place| {
+            let peer = block.attribute(which).unwrap_or("-1");
+            let found = peer.parse().ok().filter(|&peer: &u32| peer < gpus && peer != id);
+            let what = || format!("block {number_of_block} of GPU {id} has {which}=\"{peer}\"");
+            found.ok_or_else(|| Error::text(at, what(), format!("expected another GPU, 0 to {}", gpus - 1)))
+        };
+        let mut before: Option<Ends> = None;
+        for (place_of, step) in (0u32..).zip(block.children().filter(|child| child.has_tag_name("step"))) {
+            let at = place(step);
+            number(step, "s", &format!("{place_of}, for steps are in order"), |&s: &u32| s == place_of)?;
+            let count: u64 =
+                if step.has_attribute("cnt") { number(step, "cnt", "a number of chunks", |_| true)? } else { 1 };
+            let bytes = count.checked_mul(chunk).filter(|&bytes| bytes > 0 && i64::try_from(bytes).is_ok());
+            let message =
+                || bytes.ok_or_else(|| Error::text(at, format!("a message of {count} chunks"), "expected 1 or more"));
+            let kind = step.attribute("type").unwrap_or_default();
+            let (receives, sends) = match kind {
+                "s" => (false, true),
+                "r" | "rrc" => (true, false),
+                "rcs" | "rrs" | "rrcs" => (true, true),
+                "cpy" | "re" | "nop" => (false, false),
+                _ => {
+                    let what = format!("steps of type `{kind}` are unknown");
+                    return Err(Error::text(at, what, "expected s, r, rcs, rrs, rrc, rrcs, cpy, re or nop"));
+                }
+            };
+            let first = made.ops.len() as u32;
+            if receives {
+                let kind = OpKind::Recv { bytes: message()?, from: peer("recv", at)?, tag: channel };
+                made.ops.push(Op { kind, cpu: number_of_block, at });
+            }
+            if sends {
+                if receives {
+                    made.edges.push(Edge { op: first + 1, on: first, begun: false });
+                }
+                let kind = OpKind::Send { bytes: message()?, to: peer("send", at)?, tag: channel };
+                made.ops.push(Op { kind, cpu: number_of_block, at });
+            }
+            if !receives && !sends {
+                made.ops.push(Op { kind: OpKind::Calc { ns: 0 }, cpu: number_of_block, at });
+            }
+            let ends = (first, made.ops.len() as u32 - 1);
+            if let Some((_, last)) = before.replace(ends) {
+                made.edges.push(after(first, last, &made));
+            }
+            if steps.insert((number_of_block, place_of), ends).is_some() {
+                return Err(Error::text(
+                    at,
+                    format!("two blocks have the id {number_of_block}"),
+                    "expected another id",
+                ));
+            }
+            if step.attribute("depid").is_some_and(|depid| depid.trim() != "-1") {
+                let on = (number(step, "depid", "a block", |_| true)?, number(step, "deps", "a step", |_| true)?);
+                waits.push((first, on, at));
+            }
+        }
+    }
+    for (op, (block, step), at) in waits {
+        let Some(&(_, last)) = steps.get(&(block, step)) else {
+            let what = format!("GPU {id} has no step {step} of block {block}");
+            return Err(Error::text(at, what, "expected depid and deps of a step of this GPU"));
+        };
+        made.edges.push(after(op, last, &made));
+    }
+    made.edges.sort_unstable();
+    made.edges.dedup();
+    Ok(made)
+}
+
+/// That an operation waits for a step's last one.
+fn after(op: u32, last: u32, rank: &Rank) -> Edge {
+    Edge { op, on: last, begun: matches!(rank.ops[last as usize].kind, OpKind::Send { .. }) }
+}
+
+fn place(element: Node<'_, '_>) -> Place {
+    Place::new(element.range())
+}
+
+/// A number among an element's attributes.
+fn number<T: std::str::FromStr>(
+    element: Node<'_, '_>,
+    name: &str,
+    expected: &str,
+    fits: impl Fn(&T) -> bool,
+) -> Result<T, Error> {
+    let text = element.attribute(name).unwrap_or_default();
+    let number = text.trim().parse().ok().filter(fits);
+    let what = || format!("<{}> has {name}=\"{text}\"", element.tag_name().name());
+    number.ok_or_else(|| Error::text(place(element), what(), format!("expected {expected}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RING: &str = r#"<algo name="ring" proto="Simple" nchannels="1" nchunksperloop="2" ngpus="2" coll="allreduce" inplace="1">
+  <gpu id="0" i_chunks="2" o_chunks="0" s_chunks="0">
+    <tb id="0" send="1" recv="1" chan="0">
+      <step s="0" type="s" srcbuf="i" srcoff="0" dstbuf="i" dstoff="0" cnt="1" depid="-1" deps="-1" hasdep="0"/>
+      <step s="1" type="rrcs" srcbuf="i" srcoff="1" dstbuf="i" dstoff="1" cnt="1" depid="-1" deps="-1" hasdep="0"/>
+      <step s="2" type="r" srcbuf="i" srcoff="0" dstbuf="i" dstoff="0" cnt="1" depid="1" deps="0" hasdep="0"/>
+    </tb>
+    <tb id="1" send="-1" recv="-1" chan="0"><step s="0" type="nop" depid="0" deps="1" hasdep="0"/></tb>
+  </gpu>
+  <gpu id="1" i_chunks="2" o_chunks="0" s_chunks="0">
+    <tb id="0" send="0" recv="0" chan="0">
+      <step s="0" type="s" cnt="1" depid="-1" deps="-1" hasdep="0"/>
+      <step s="1" type="rrcs" cnt="1" depid="-1" deps="-1" hasdep="0"/>
+      <step s="2" type="r" cnt="1" depid="-1" deps="-1" hasdep="0"/>
+    </tb>
+  </gpu>
+</algo>"#;
+
+    #[test]
+    fn an_algorithm_is_a_schedule() {
+        let goal = read(RING, 1_001).unwrap();
+        let [first, second] = goal.ranks.as_slice() else { panic!() };
+        let (bytes, tag) = (501, 0);
+        let [send, recv] = [OpKind::Send { bytes, to: 1, tag }, OpKind::Recv { bytes, from: 1, tag }];
+        let kinds: Vec<OpKind> = first.ops.iter().map(|op| op.kind).collect();
+        assert_eq!(kinds, [send, recv, send, recv, OpKind::Calc { ns: 0 }]);
+        let edge = |op, on, begun| Edge { op, on, begun };
+        assert_eq!(
+            first.edges,
+            [edge(1, 0, true), edge(2, 1, false), edge(3, 2, true), edge(3, 4, false), edge(4, 2, true)]
+        );
+        assert_eq!(second.ops.len(), 4);
+    }
+
+    #[test]
+    fn mistakes_have_their_place() {
+        for (from, to, part) in [
+            ("</algo>", "", "not XML"),
+            ("algo", "alga", "not XML"),
+            ("nchunksperloop=\"2\"", "nchunksperloop=\"0\"", "nchunksperloop=\"0\""),
+            ("ngpus=\"2\"", "ngpus=\"3\"", "ngpus=\"3\""),
+            ("<gpu id=\"1\"", "<gpu id=\"0\"", "two GPUs"),
+            ("send=\"1\" recv", "send=\"-1\" recv", "send=\"-1\""),
+            ("send=\"1\" recv", "send=\"0\" recv", "expected another GPU"),
+            ("type=\"rrcs\"", "type=\"x\"", "`x` are unknown"),
+            ("depid=\"1\" deps=\"0\"", "depid=\"1\" deps=\"9\"", "no step 9 of block 1"),
+            ("step s=\"1\"", "step s=\"7\"", "steps are in order"),
+            ("tb id=\"1\"", "tb id=\"0\"", "two blocks"),
+            ("cnt=\"1\"", "cnt=\"0\"", "a message of 0 chunks"),
+        ] {
+            let error = read(&RING.replacen(from, to, 1), 100).unwrap_err().to_string();
+            assert!(error.contains(part), "{part}: {error}");
+        }
+        assert!(read("<a/>", 1).unwrap_err().to_string().contains("no algorithm"));
+    }
+}

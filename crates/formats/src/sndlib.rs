@@ -1,0 +1,205 @@
+//! SNDlib's native network format. Orlowski, Pióro, Tomaszewski, Wessäly, "SNDlib 1.0", Networks 55(3), 2010.
+//!
+//! Sections by their names: `NODES` and `LINKS` are read; `META`, `DEMANDS` and `ADMISSIBLE_PATHS` are not. The format gives
+//! capacities no unit. A link's is what is installed before planning, or its first module's.
+
+use crate::graph::{Capacity, Graph, Link, Names, Node, Position};
+use crate::{Error, Place};
+
+type Word<'a> = (&'a str, Place);
+
+/// Words, and brackets one by one; without comments and the line `?SNDlib ...`.
+fn words(text: &str) -> Vec<Word<'_>> {
+    let mut words = Vec::new();
+    let mut start = 0;
+    for line in text.split_inclusive('\n') {
+        let content = line.split('#').next().unwrap_or_default();
+        if !content.trim_start_matches('\u{feff}').starts_with('?') {
+            let mut at = 0;
+            while at < content.len() {
+                let rest = &content[at..];
+                let ends = |c: char| c.is_whitespace() || matches!(c, '(' | ')' | ',');
+                let length = match rest.chars().next() {
+                    Some('(' | ')') => 1,
+                    Some(c) if ends(c) || c == '\u{feff}' => {
+                        at += c.len_utf8();
+                        continue;
+                    }
+                    _ => rest.find(ends).unwrap_or(rest.len()),
+                };
+                words.push((&rest[..length], Place::new(start + at..start + at + length)));
+                at += length;
+            }
+        }
+        start += line.len();
+    }
+    words
+}
+
+struct Reader<'a> {
+    words: Vec<Word<'a>>,
+    at: usize,
+    end: usize,
+}
+
+impl<'a> Reader<'a> {
+    fn peek(&self) -> Option<&'a str> {
+        self.words.get(self.at).map(|word| word.0)
+    }
+
+    fn needed(&mut self, expected: &str) -> Result<Word<'a>, Error> {
+        let word = self.words.get(self.at).copied();
+        self.at += 1;
+        word.ok_or_else(|| {
+            Error::text(Place::new(self.end..self.end), "the file ends here", format!("expected {expected}"))
+        })
+    }
+
+    fn bracket(&mut self, bracket: &str) -> Result<(), Error> {
+        let (word, at) = self.needed(&format!("`{bracket}`"))?;
+        if word == bracket {
+            Ok(())
+        } else {
+            Err(Error::text(at, format!("`{word}`"), format!("expected `{bracket}`")))
+        }
+    }
+
+    fn number(&mut self, what: &str) -> Result<(f64, Place), Error> {
+        let (word, at) = self.needed(what)?;
+        let number = word.parse().ok().filter(|number: &f64| number.is_finite());
+        let number =
+            number.ok_or_else(|| Error::text(at, format!("`{word}` is no number"), format!("expected {what}")))?;
+        Ok((number, at))
+    }
+
+    /// Behind the bracket that closes a section that has begun.
+    fn skip(&mut self) -> Result<(), Error> {
+        let mut open = 1;
+        while open > 0 {
+            match self.needed("`)`")?.0 {
+                "(" => open += 1,
+                ")" => open -= 1,
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Reads a network.
+///
+/// # Errors
+/// When the text is not in SNDlib's native format, or a link has an end that is not there.
+pub fn read(text: &str) -> Result<Graph, Error> {
+    let mut reader = Reader { words: words(text), at: 0, end: text.len() };
+    let mut graph = Graph::default();
+    let mut names = Names::default();
+    let mut ends: Vec<[Word<'_>; 2]> = Vec::new();
+    while reader.peek().is_some() {
+        let (section, at) = reader.needed("a section")?;
+        reader.bracket("(")?;
+        match section {
+            "NODES" => {
+                while reader.peek() != Some(")") {
+                    let (name, at) = reader.needed("a node")?;
+                    let mut position = None;
+                    if reader.peek() == Some("(") {
+                        reader.bracket("(")?;
+                        let (longitude, _) = reader.number("a longitude")?;
+                        let (latitude, _) = reader.number("a latitude")?;
+                        reader.bracket(")")?;
+                        position = Position::of(latitude, longitude);
+                    }
+                    names.add(&mut graph, Node { name: name.to_owned(), position, at })?;
+                }
+                reader.bracket(")")?;
+            }
+            "LINKS" => {
+                while reader.peek() != Some(")") {
+                    let at = reader.needed("a link")?.1;
+                    reader.bracket("(")?;
+                    ends.push([reader.needed("a node")?, reader.needed("a node")?]);
+                    reader.bracket(")")?;
+                    let rate = capacity(&mut reader)?.map(Capacity::Units);
+                    graph.links.push(Link { ends: [0; 2], rate, delay: None, at });
+                }
+                reader.bracket(")")?;
+            }
+            "META" => reader.skip()?,
+            "DEMANDS" | "ADMISSIBLE_PATHS" => {
+                graph.left_out.push(section.to_owned());
+                reader.skip()?;
+            }
+            _ => {
+                let expected = "expected META, NODES, LINKS, DEMANDS or ADMISSIBLE_PATHS";
+                return Err(Error::text(at, format!("unknown section `{section}`"), expected));
+            }
+        }
+    }
+    // Links may stand before nodes.
+    for (link, [a, b]) in graph.links.iter_mut().zip(ends) {
+        link.ends = [names.known(a.0, a.1)?, names.known(b.0, b.1)?];
+    }
+    Ok(graph)
+}
+
+/// What stands behind a link's ends: the capacity that is installed and its cost, a cost of routing and one of setting up, and
+/// modules in brackets. Each of these may be missing from some place on.
+fn capacity(reader: &mut Reader<'_>) -> Result<Option<f64>, Error> {
+    let mut found = None;
+    let is_number = |reader: &Reader<'_>| reader.peek().is_some_and(|word| word.parse::<f64>().is_ok());
+    for place in 0..4 {
+        // A number may also be the name of the next link, which a bracket follows.
+        if !is_number(reader) || reader.words.get(reader.at + 1).is_some_and(|word| word.0 == "(") && place == 0 {
+            break;
+        }
+        let (number, _) = reader.number("a number")?;
+        found = if place == 0 && number > 0.0 { Some(number) } else { found };
+    }
+    if reader.peek() == Some("(") {
+        reader.bracket("(")?;
+        let mut place = 0;
+        while reader.peek() != Some(")") {
+            let (number, _) = reader.number("a module's capacity")?;
+            found = found.or((place == 0 && number > 0.0).then_some(number));
+            place += 1;
+        }
+        reader.bracket(")")?;
+    }
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SMALL: &str = "?SNDlib native format; type: network; version: 1.0\n# small\nMETA (\n  granularity = x\n)\nNODES (\n  Bonn ( 7.10 50.74 )\n  Ulm ( 9.99, 48.40 )\n  Far ( 700.0 12.0 )\n)\nLINKS (\n  L1 ( Bonn Ulm ) 40.00 1.0 0.0 0.0 ( 155.00 1.00 622.00 2.00 )\n  L2 ( Ulm Far ) 0.00 0.0 0.0 0.0 ( 155.00 1.00 )\n  L3 ( Bonn Far ) 0.00 0.0 0.0 0.0 ( )\n)\nDEMANDS (\n  D1 ( Bonn Ulm ) 1 5.00 UNLIMITED\n)\n";
+
+    #[test]
+    fn a_network_is_read() {
+        let graph = read(SMALL).unwrap();
+        let names: Vec<&str> = graph.nodes.iter().map(|node| node.name.as_str()).collect();
+        assert_eq!(names, ["Bonn", "Ulm", "Far"]);
+        assert_eq!(graph.nodes[1].position, Some(Position { latitude: 48.40, longitude: 9.99 }));
+        assert_eq!(graph.nodes[2].position, None);
+        let links: Vec<_> = graph.links.iter().map(|link| (link.ends, link.rate.clone())).collect();
+        let units = |number| Some(Capacity::Units(number));
+        assert_eq!(links, [([0, 1], units(40.0)), ([1, 2], units(155.0)), ([0, 2], None)]);
+        assert_eq!(graph.left_out, ["DEMANDS"]);
+    }
+
+    #[test]
+    fn mistakes_have_their_place() {
+        for (from, to, part) in [
+            ("( Bonn Ulm ) 40", "( Bonn Um ) 40", "no node `Um`"),
+            ("Ulm (", "Bonn (", "two nodes are called `Bonn`"),
+            ("7.10", "x", "`x` is no number"),
+            ("LINKS", "LINK", "unknown section `LINK`"),
+            ("UNLIMITED\n)", "", "ends here"),
+        ] {
+            let error = read(&SMALL.replacen(from, to, 1)).unwrap_err().to_string();
+            assert!(error.contains(part), "{part}: {error}");
+        }
+        assert_eq!(read("").unwrap(), Graph::default());
+    }
+}

@@ -1,0 +1,90 @@
+//! CSV with a header: a row a line, cells by the names of their columns.
+
+use csv::{Position, ReaderBuilder, StringRecord, Trim};
+
+use crate::{Error, Place};
+
+/// A table's rows.
+pub(crate) struct Table<'a> {
+    text: &'a str,
+    shift: usize,
+    header: Vec<String>,
+    /// Where the header stands.
+    pub(crate) header_at: Place,
+    reader: csv::Reader<&'a [u8]>,
+}
+
+/// A row and where it stands.
+pub(crate) struct Row {
+    cells: StringRecord,
+    pub(crate) at: Place,
+}
+
+impl Row {
+    /// A cell; empty if the row is shorter.
+    pub(crate) fn cell(&self, column: usize) -> &str {
+        self.cells.get(column).unwrap_or_default()
+    }
+}
+
+impl<'a> Table<'a> {
+    /// Reads the header. Cells are separated by commas, or by semicolons or tabs where the header has no comma.
+    pub(crate) fn new(text: &'a str) -> Result<Self, Error> {
+        let body = text.trim_start_matches('\u{feff}');
+        let first = body.lines().map(str::trim).find(|line| !line.is_empty() && !line.starts_with('#')).unwrap_or("");
+        let comma = [b',', b';', b'\t'].into_iter().find(|&comma| first.contains(char::from(comma))).unwrap_or(b',');
+        let mut reader = ReaderBuilder::new()
+            .delimiter(comma)
+            .comment(Some(b'#'))
+            .trim(Trim::All)
+            .flexible(true)
+            .has_headers(false)
+            .from_reader(body.as_bytes());
+        let shift = text.len() - body.len();
+        let mut record = StringRecord::new();
+        let there = reader.read_record(&mut record).map_err(|error| broken(&error))?;
+        if !there {
+            return Err(Error::text(Place::new(0..0), "the table is empty", "expected a header"));
+        }
+        let header_at = line_of(text, shift, record.position());
+        let header = record.iter().map(|cell| cell.trim_start_matches('#').trim().to_ascii_lowercase()).collect();
+        Ok(Self { text, shift, header, header_at, reader })
+    }
+
+    /// The header's names, in small letters.
+    pub(crate) fn header(&self) -> &[String] {
+        &self.header
+    }
+
+    /// The column of one of these names.
+    pub(crate) fn column(&self, names: &[&str]) -> Option<usize> {
+        self.header.iter().position(|heading| names.contains(&heading.as_str()))
+    }
+
+    /// The next row; none at the end.
+    pub(crate) fn next(&mut self) -> Result<Option<Row>, Error> {
+        let mut cells = StringRecord::new();
+        let there = self.reader.read_record(&mut cells).map_err(|error| broken(&error))?;
+        let at = line_of(self.text, self.shift, cells.position());
+        Ok(there.then_some(Row { cells, at }))
+    }
+}
+
+fn broken(error: &csv::Error) -> Error {
+    let at = error.position().map_or(0, |position| position.byte() as usize);
+    Error::text(Place::new(at..at), format!("this is not CSV: {error}"), "expected cells with commas between them")
+}
+
+/// The line of a record.
+fn line_of(text: &str, shift: usize, position: Option<&Position>) -> Place {
+    let from = (position.map_or(0, Position::byte) as usize + shift).min(text.len());
+    // What stands before a record on lines of their own, such as comments, is counted as its part.
+    let mut start = from;
+    for line in text.get(from..).unwrap_or_default().split_inclusive('\n') {
+        if !line.trim().is_empty() && !line.starts_with('#') {
+            return Place::new(start..start + line.trim_end().len());
+        }
+        start += line.len();
+    }
+    Place::new(from..from)
+}

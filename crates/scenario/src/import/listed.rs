@@ -1,0 +1,95 @@
+//! Flows one by one as `[[traffic]]` with `kind = "list"`: inside the scenario, or in a CSV file beside it.
+
+use std::fmt::Write;
+
+use units::Span;
+
+use crate::config::{FlowEvent, FlowEvents, HostRef};
+use crate::decode::{At, Field};
+use crate::quantity::write_span;
+use crate::tree::{Node, Value};
+
+/// Flows beyond this many go to a file of their own.
+pub(super) const MOST_INLINE: usize = 1_000;
+
+/// A flow.
+pub(super) struct Listed {
+    /// When it starts; with `after`, before when it does not.
+    pub(super) start: Option<Span>,
+    pub(super) src: HostRef,
+    pub(super) dst: HostRef,
+    pub(super) bytes: u64,
+    /// What it waits for.
+    pub(super) after: Vec<FlowEvent>,
+}
+
+/// The entry of `[[traffic]]`, and the file beside the scenario if the list is long: its name and its text.
+pub(super) fn list(flows: &[Listed], scenario: &str) -> (Value, Option<(String, String)>) {
+    let kind = ("kind", Value::string("list"));
+    if flows.len() <= MOST_INLINE {
+        let flows = flows.iter().map(|flow| Node::made(inline(flow)));
+        return (Value::table([kind, ("flows", Value::Array(flows.collect()))]), None);
+    }
+    let waits = flows.iter().any(|flow| !flow.after.is_empty());
+    let mut text = String::from(if waits { "start,src,dst,bytes,after\n" } else { "start,src,dst,bytes\n" });
+    for flow in flows {
+        let start = flow.start.map_or(String::new(), write_span);
+        let _ = write!(text, "{start},{},{},{}", cell(&flow.src), cell(&flow.dst), flow.bytes);
+        for (place, event) in flow.after.iter().enumerate() {
+            let _ = write!(text, "{}{event}", if place == 0 { ',' } else { ' ' });
+        }
+        text.push_str(if waits && flow.after.is_empty() { ",\n" } else { "\n" });
+    }
+    let file = format!("{scenario}.flows.csv");
+    (Value::table([kind, ("file", Value::string(&file))]), Some((file, text)))
+}
+
+fn inline(flow: &Listed) -> Value {
+    let after = || FlowEvents(flow.after.iter().map(|&event| At::default_of(event)).collect()).encode();
+    Value::table([
+        ("start", flow.start.encode()),
+        ("src", flow.src.encode()),
+        ("dst", flow.dst.encode()),
+        ("size", Value::Integer(flow.bytes as i64)),
+        ("after", if flow.after.is_empty() { Value::Absent } else { after() }),
+    ])
+}
+
+/// A host in a cell of a CSV file.
+fn cell(host: &HostRef) -> String {
+    match host {
+        HostRef::Index(index) => index.to_string(),
+        HostRef::Name(name) => format!("\"{}\"", name.replace('"', "\"\"")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::traffic::read_list;
+
+    #[test]
+    fn a_long_list_reads_back() {
+        let flow = |number: u32| Listed {
+            start: number.is_multiple_of(3).then(|| Span::from_ns(i64::from(number))),
+            src: HostRef::Index(number % 7),
+            dst: HostRef::Name(format!("a \"{}\", b", number % 5)),
+            bytes: u64::from(number) + 1,
+            after: (number.saturating_sub(number % 4)..number).map(FlowEvent::complete).collect(),
+        };
+        let flows: Vec<Listed> = (0..1_500).map(flow).collect();
+        let (_, beside) = list(&flows, "x");
+        let (name, text) = beside.unwrap();
+        let read = read_list(&text, 0).unwrap();
+        assert_eq!((name.as_str(), read.len()), ("x.flows.csv", 1_500));
+        for (written, read) in flows.iter().zip(&read) {
+            assert_eq!(
+                (written.start, &written.src, &written.dst),
+                (read.start.map(|at| at.value), &read.src.value, &read.dst.value)
+            );
+            let events: Vec<FlowEvent> =
+                read.after.iter().flat_map(|after| &after.value.0).map(|at| at.value).collect();
+            assert_eq!((written.bytes, &written.after), (read.size.get(), &events));
+        }
+    }
+}

@@ -1,0 +1,205 @@
+//! Where imported traffic goes: a scenario that is there, whose traffic it replaces, or a network made for it.
+
+use units::Span;
+
+use super::Imported;
+use crate::Error;
+use crate::config::HostRef;
+use crate::decode::Field;
+use crate::error::{Fault, Origin, Sources};
+use crate::load::{SCENARIO_FILE, parse};
+use crate::overrides::Overrides;
+use crate::quantity::LONGEST;
+use crate::tree::{Entry, Node, Value, parse as parse_tree};
+use crate::write::to_toml;
+
+/// A scenario that lends its network, ports, hosts and schemes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Base<'a> {
+    /// Its text.
+    pub text: &'a str,
+    /// Its file, for messages.
+    pub name: &'a str,
+}
+
+/// On which hosts ranks are.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum Placement {
+    /// Even parts of them, in order, in each datacenter.
+    #[default]
+    Block,
+    /// Each in the datacenter after the last one's.
+    Cyclic,
+    /// Rank 0 on host 0, rank 1 on host 1, and so on.
+    Packed,
+}
+
+impl Placement {
+    /// The name of a placement.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Block => "block",
+            Self::Cyclic => "cyclic",
+            Self::Packed => "packed",
+        }
+    }
+}
+
+/// A scenario without traffic.
+pub(super) struct Stage {
+    /// Its keys but for its name, title, description and traffic, in order.
+    kept: Vec<Entry>,
+    stop: Span,
+    /// By host: its name.
+    pub(super) hosts: Vec<String>,
+    /// By host: its datacenter.
+    datacenter: Vec<u16>,
+    /// What it is, for notes.
+    pub(super) what: String,
+}
+
+/// What stays of a scenario whose traffic is replaced.
+const KEPT: [&str; 9] = ["seed", "clock", "topology", "port", "switch", "host", "schemes", "failure", "series"];
+
+/// The time at which runs end at the earliest.
+const STOP: Span = Span::from_s(10);
+
+impl Stage {
+    /// On a scenario, if one is given; else on two datacenters that have so many hosts.
+    pub(super) fn new(base: Option<&Base<'_>>, hosts: usize, notes: &mut Vec<String>) -> Result<Self, Error> {
+        if let Some(base) = base {
+            return Self::on(base, notes);
+        }
+        let (topology, what) = two_datacenters(hosts).map_err(|fault| Sources::default().explain(fault))?;
+        notes.push(format!("no scenario was given: the network is {what}, with this project's defaults, under DCTCP"));
+        Self::with(topology, what)
+    }
+
+    /// On a scenario that is there.
+    fn on(base: &Base<'_>, notes: &mut Vec<String>) -> Result<Self, Error> {
+        let scenario = parse(base.text, base.name, &Overrides::default())?;
+        let mut sources = Sources::default();
+        let source = sources.add_file(base.name, base.text, SCENARIO_FILE);
+        let root = parse_tree(base.text, source).map_err(|fault| sources.explain(fault))?;
+        let entries = root.entries().unwrap_or_default();
+        let left_out: Vec<String> = entries
+            .iter()
+            .map(|entry| entry.key.as_str())
+            .filter(|key| {
+                !KEPT.contains(key) && !["schema", "name", "title", "description", "traffic", "stop"].contains(key)
+            })
+            .map(|key| format!("`{key}`"))
+            .collect();
+        if !left_out.is_empty() {
+            notes.push(format!("left out of {}: {}", base.name, left_out.join(", ")));
+        }
+        let kept = entries.iter().filter(|entry| KEPT.contains(&entry.key.as_str())).cloned().collect();
+        Self::of(kept, *scenario.config.stop, format!("the network of {}", base.name))
+    }
+
+    /// On a network, `[topology]`, with this project's defaults.
+    pub(super) fn with(topology: Value, what: String) -> Result<Self, Error> {
+        let scheme = Value::table([("dctcp", Value::table([("law", Value::string("dctcp"))]))]);
+        let Value::Table(kept) = Value::table([("topology", topology), ("schemes", scheme)]) else {
+            return Ok(Self { kept: Vec::new(), stop: STOP, hosts: Vec::new(), datacenter: Vec::new(), what });
+        };
+        Self::of(kept, STOP, what)
+    }
+
+    /// Builds the network once, to know its hosts.
+    fn of(kept: Vec<Entry>, stop: Span, what: String) -> Result<Self, Error> {
+        let mut stage = Self { kept, stop, hosts: Vec::new(), datacenter: Vec::new(), what };
+        let flow = Value::table([("src", Value::Integer(0)), ("dst", Value::Integer(1)), ("size", Value::Integer(1))]);
+        let flows = Value::Array(vec![Node::made(flow)]);
+        let traffic = Value::table([("kind", Value::string("list")), ("flows", flows)]);
+        let toml = stage.toml("network", "", "", traffic, Span::ZERO);
+        let scenario = parse(&toml, "the network", &Overrides::default())?;
+        let Some(run) = scenario.runs().into_iter().next() else { return Ok(stage) };
+        let network = run.build()?.setup.network;
+        stage.hosts = network.hosts().iter().map(|node| network.nodes()[node.index()].name.clone()).collect();
+        stage.datacenter =
+            (0..stage.hosts.len() as u32).map(|host| network.datacenter_of(fabric::HostId(host))).collect();
+        Ok(stage)
+    }
+
+    /// The scenario's text. Its runs may last `until`, at least.
+    fn toml(&self, name: &str, title: &str, description: &str, traffic: Value, until: Span) -> String {
+        let text = |text: &str| if text.is_empty() { Value::Absent } else { Value::string(text) };
+        let stop = self.stop.max(until);
+        let mut entries = vec![
+            ("schema", Value::Integer(1)),
+            ("name", Value::string(name)),
+            ("title", text(title)),
+            ("description", text(description)),
+            ("stop", if stop == STOP { Value::Absent } else { stop.encode() }),
+        ];
+        entries.extend(self.kept.iter().map(|entry| (entry.key.as_str(), entry.node.value.clone())));
+        entries.push(("traffic", Value::Array(vec![Node::made(traffic)])));
+        to_toml(&Value::table(entries))
+    }
+
+    /// The scenario with its traffic. What happens there begins at `last` at the latest, as far as is known.
+    pub(super) fn with_traffic(
+        &self,
+        (scenario, title): (&str, &str),
+        (traffic, flows): (Value, Option<(String, String)>),
+        last: Span,
+        notes: Vec<String>,
+    ) -> Result<Imported, Fault> {
+        // Whole seconds, ten more than the last start.
+        let seconds = (last.unsigned_ps() / 1_000_000_000_000).saturating_add(11);
+        let until = if last.is_zero() { Span::ZERO } else { Span::from_s(seconds as i64).min(LONGEST) };
+        let toml = self.toml(scenario, title, &notes.join(". "), traffic, until);
+        Imported { toml, flows, notes }.checked(scenario)
+    }
+
+    /// The hosts of so many ranks, or of others that each need one; `who` names them in errors.
+    pub(super) fn place(&self, ranks: usize, who: &str, placement: Placement) -> Result<Vec<HostRef>, Fault> {
+        if ranks > self.hosts.len() {
+            let message = format!("{ranks} {who} do not fit {}, which has {} hosts", self.what, self.hosts.len());
+            return Err(Fault::new(Origin::NOWHERE, message).help("each has a host of its own: give a larger network"));
+        }
+        let datacenters = usize::from(self.datacenter.iter().max().copied().unwrap_or(0)) + 1;
+        let mut of: Vec<Vec<u32>> = vec![Vec::new(); datacenters];
+        for (host, &datacenter) in (0u32..).zip(&self.datacenter) {
+            of[usize::from(datacenter)].push(host);
+        }
+        of.retain(|hosts| !hosts.is_empty());
+        let mut taken = vec![0; of.len()];
+        let mut hosts = Vec::with_capacity(ranks);
+        for rank in 0..ranks {
+            let datacenter = match placement {
+                Placement::Packed => {
+                    hosts.push(HostRef::Index(rank as u32));
+                    continue;
+                }
+                Placement::Block => rank * of.len() / ranks,
+                Placement::Cyclic => rank % of.len(),
+            };
+            let Some(&host) = of[datacenter].get(taken[datacenter]) else {
+                let message = format!(
+                    "datacenter {datacenter} of {} has {} hosts, too few for its part of {ranks} {who}",
+                    self.what,
+                    of[datacenter].len()
+                );
+                return Err(
+                    Fault::new(Origin::NOWHERE, message).help("`--placement packed` takes hosts as they are numbered")
+                );
+            };
+            taken[datacenter] += 1;
+            hosts.push(HostRef::Index(host));
+        }
+        Ok(hosts)
+    }
+}
+
+/// A network for so many hosts: two fat trees.
+fn two_datacenters(hosts: usize) -> Result<(Value, String), Fault> {
+    let each = hosts.div_ceil(2).max(1);
+    let Some(k) = (2..=128usize).step_by(2).find(|k| k.pow(3) / 4 >= each) else {
+        let message = format!("{hosts} hosts are more than two fat trees have");
+        return Err(Fault::new(Origin::NOWHERE, message).help("give a network with `--scenario`"));
+    };
+    let topology = Value::table([("kind", Value::string("fat-trees")), ("k", Value::Integer(k as i64))]);
+    Ok((topology, format!("two datacenters, each a fat tree with k = {k}")))
+}
