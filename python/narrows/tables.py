@@ -1068,11 +1068,14 @@ class Flow(Table):
     size: int | str
     """How much. Takes a size such as "1MiB" or "64KB", or a whole number of bytes. Required."""
     start: str | None = None
-    """When it starts; zero if neither this nor `after` is given. Takes a time such as "2ms" or "14us"."""
-    after: int | list[int] | None = None
-    """Starts when that flow of this list, counted from 0, is complete, or all of those: their senders have
-    everything acknowledged. News from another sender takes the path's one-way delay. Takes a flow's number such as
-    3, or an array of some such as [1, 3]."""
+    """When it starts; zero if neither this nor `after` is given. With `after`: before when it does not start. Takes
+    a time such as "2ms" or "14us"."""
+    after: int | str | list[int | str] | None = None
+    """Starts after events of other flows of this list, counted from 0: one, or an array of which it waits for all.
+    `3`: flow 3 is complete, its sender has everything acknowledged. `"received:3"`: its receiver has every byte.
+    `"begun:3"`: it has started, and has the same sender. News from another host than the sender takes the path's
+    one-way delay. `"received:3+10us"`: the sender computes for so long on that event alone, beside what else it
+    does. Takes a flow's number such as 3, an event such as "received:3", or an array such as [1, 3]."""
     compute: str | None = None
     """How long the sender computes first: from `start`, or from the last of `after`; no time if not given. Takes a
     time such as "2ms" or "14us"."""
@@ -1098,8 +1101,8 @@ class List(Table):
     trips and paths are there already; if there is none, it opens one. Laws that send by credits open one for each
     flow. Takes "new" or "kept". Default: "new"."""
     file: str | None = None
-    """A CSV file beside the scenario: `start,src,dst,bytes[,after][,compute]`. Either this or `flows`. Takes a
-    string."""
+    """A CSV file beside the scenario: `start,src,dst,bytes[,after][,compute]`. Several events of `after` have
+    blanks between them. Either this or `flows`. Takes a string."""
     flows: list[Flow] | None = None
     """The flows. Takes an array."""
     start: str | None = None

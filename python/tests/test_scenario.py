@@ -51,7 +51,7 @@ def test_the_classes_are_those_of_the_schema() -> None:
 
     made = generate.module()
     assert (ROOT / "python/narrows/tables.py").read_text(encoding="utf-8") == made, (
-        "run: python generate.py > tables.new && mv tables.new narrows/tables.py"
+        "run: python python/generate.py > tables.new && mv tables.new python/narrows/tables.py"
     )
 
 
