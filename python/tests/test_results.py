@@ -149,7 +149,7 @@ import sys, narrows as nw
 made = nw.Scenario.load(sys.argv[1])
 print("ready", flush=True)
 try:
-    nw.run(made, sys.argv[2], over={"seed": range(1, 3000)})
+    nw.run(made, sys.argv[2], over={"seed": range(1, 300)})
 except KeyboardInterrupt:
     print("stopped", flush=True)
 """
