@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 
 from narrows import _narrows
@@ -15,6 +16,8 @@ def main() -> int:
         return command(words[1:])
     if words[:1] == ["sweep"] and any(word == "--ray" or word.startswith("--ray=") for word in words):
         return IN_PYTHON["sweep --ray"](words[1:])
+    # Until the command listens itself, Ctrl-C ends it.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
     return _narrows.run_command(["narrows", *words], [sys.executable, "-m", "narrows"])
 
 

@@ -1,14 +1,17 @@
 """Sweeps on a Ray cluster.
 
-Each task does some of the runs by the same code as on one machine, in a directory of its own. Its files come back through Ray's
-store and are kept as they come, so a driver that is killed loses none of them: the same call goes on with the runs that are
-missing. When all are there they are merged. Ray gives the tasks of a worker that dies out again.
+A task does a run (or a few, of thousands) by the same code as on one machine, in a directory of its own. Its files come back
+through Ray's store and are kept as they come, so a driver that is killed loses none of them: the same call goes on with the
+runs that are missing. When all are there they are merged. Ray gives the tasks of a worker that dies out again.
 """
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import io
 import logging
+import os
 import shutil
 import sys
 import tarfile
@@ -21,13 +24,17 @@ from typing import TYPE_CHECKING, Any
 from narrows import _narrows
 from narrows import progress as watching
 from narrows import study as here
+from narrows.results import Results
 
 if TYPE_CHECKING:
-    from narrows.results import Results
+    from collections.abc import Iterator
+
     from narrows.scenario import Scenario
 
-#: Tasks a processor, so that processors that end early take more.
-_TASKS_A_PROCESSOR = 4
+#: The most tasks: of more runs each does several.
+_MOST_TASKS = 5000
+#: What a directory of parts has, so that it is known again; it is locked while a sweep uses it.
+_MARK = ".narrows-parts"
 #: How often a task is given out again whose worker died.
 _RETRIES = 5
 
@@ -41,7 +48,7 @@ class Asked:
     seed: int | None = None
     seeds: int | None = None
     scale: str | None = None
-    over: dict[str, list[Any]] = field(default_factory=dict)
+    over: dict[str, Any] = field(default_factory=dict)
     checked: bool = False
 
     def words(self) -> dict[str, Any]:
@@ -73,35 +80,56 @@ def sweep(
         raise FileExistsError(said)
     if not ray.is_initialized():
         ray.init(address=None if address == "ray" else address, log_to_driver=False, logging_level=logging.ERROR)
-    parts = out.with_name(f"{out.name}.parts")
     watch = watching.of_here(progress)
+    with _parts(out.with_name(f"{out.name}.parts")) as parts:
 
-    def merged() -> Results:
-        """Put together what is there."""
-        found = sorted(parts.iterdir()) if parts.is_dir() else []
-        return here.sweep(scenario, out, merge=[it for it in found if _is_whole(it)], progress=False, **asked.words())
+        def merged() -> Results:
+            """Put together what is there."""
+            return here.sweep(scenario, out, merge=_whole(parts), progress=False, **asked.words())
 
-    try:
-        results = merged()
-    except _narrows.StudyError as error:
-        if not error.missing:
-            raise
-        resources: dict[str, float] = ray.cluster_resources()  # type: ignore[no-untyped-call]
-        processors = max(1, int(resources.get("CPU", 1)))
-        count = max(1, min(len(error.missing), tasks or _TASKS_A_PROCESSOR * processors))
-        parts.mkdir(parents=True, exist_ok=True)
         try:
-            _gather(ray, scenario, asked, [error.missing[first::count] for first in range(count)], parts, watch)
-        finally:
-            watch.end()
-        results = merged()
-    shutil.rmtree(parts, ignore_errors=True)
+            results = merged()
+        except _narrows.StudyError as error:
+            if not error.missing:
+                raise
+            count = max(1, min(len(error.missing), tasks or _MOST_TASKS))
+            groups = [error.missing[first::count] for first in range(count)]
+            try:
+                _gather(ray, scenario, asked, groups, parts, watch)
+            finally:
+                watch.end()
+            results = merged()
+        # Parts of other sweeps into the same directory stay.
+        known = {run.manifest["key"] for run in results.runs}
+        for part in _whole(parts):
+            if all(run.manifest["key"] in known for run in Results(part)):
+                shutil.rmtree(part)
     return results
 
 
-def _is_whole(part: Path) -> bool:
-    """Whether a part is not one that is being unpacked."""
-    return part.is_dir() and not part.name.startswith(".")
+@contextlib.contextmanager
+def _parts(directory: Path) -> Iterator[Path]:
+    """Take the directory in which parts are kept. It goes when nothing is left in it."""
+    mark = directory / _MARK
+    if directory.is_dir() and any(directory.iterdir()) and not mark.is_file():
+        said = f"`{directory}`, where parts of the sweep would be kept, has other files; choose another `out`"
+        raise FileExistsError(said)
+    directory.mkdir(parents=True, exist_ok=True)
+    with mark.open("a") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            said = f"another sweep uses `{directory}`; wait until it ends, or choose another `out`"
+            raise BlockingIOError(said) from None
+        yield directory
+        if [path.name for path in directory.iterdir()] == [_MARK]:
+            mark.unlink()
+            directory.rmdir()
+
+
+def _whole(parts: Path) -> list[Path]:
+    """Return the parts that are not being unpacked."""
+    return sorted(part for part in parts.iterdir() if part.is_dir() and not part.name.startswith("."))
 
 
 def _gather(
@@ -114,40 +142,52 @@ def _gather(
 ) -> None:
     """Have groups of runs done, and put the results of each in a directory of its own as they come."""
     # The files that the scenario names lie beside it, and workers may be on other machines.
-    toml, inputs = scenario.to_toml(), ray.put(_inputs(scenario))
+    toml, inputs = scenario.to_toml(), ray.put(_inputs(scenario, asked))
     task = ray.remote(num_cpus=1, max_retries=_RETRIES)(_some)
     waiting = {task.remote(toml, scenario.name, inputs, asked, group): len(group) for group in groups}
     of = sum(waiting.values())
+    failed: list[str] = []
     try:
         while waiting:
             watch.show(of, of - sum(waiting.values()), [])
             ready, _ = ray.wait(list(waiting), timeout=0.5)
             for one in ready:
-                _unpack(ray.get(one), parts / uuid.uuid4().hex)
+                packed, error = ray.get(one)
+                if packed:
+                    _unpack(packed, parts / uuid.uuid4().hex)
+                failed += [error] if error else []
                 del waiting[one]
-    except ray.exceptions.RayTaskError as error:
-        raise _narrows.StudyError(str(error.cause)) from None
     finally:
         for one in waiting:
             ray.cancel(one)
+    if failed:
+        more = f"\nand {len(failed) - 1} more" if len(failed) > 1 else ""
+        raise _narrows.StudyError(f"{failed[0]}{more}\nfinished runs are kept; the same call goes on from there")
 
 
-def _some(toml: str, name: str, inputs: dict[str, bytes], asked: Asked, runs: list[str]) -> bytes:
-    """Do some runs in a directory of their own, and return the directory packed. A task."""
+def _some(toml: str, name: str, inputs: tuple[int, dict[str, bytes]], asked: Asked, runs: list[str]) -> tuple[bytes, str]:
+    """Do some runs in a directory of their own. Return the directory packed, and what failed. A task."""
     from narrows.scenario import Scenario
 
+    depth, files = inputs
     with tempfile.TemporaryDirectory(prefix="narrows-") as directory:
-        root = Path(directory)
-        for file, content in inputs.items():
+        # So deep that no name of a file leaves the directory.
+        root = Path(directory, *["in"] * depth)
+        root.mkdir(parents=True, exist_ok=True)
+        for file, content in files.items():
             (root / file).parent.mkdir(parents=True, exist_ok=True)
             (root / file).write_bytes(content)
         scenario = Scenario.from_toml(toml, source=root / f"{name}.toml")
-        out = root / "out"
-        here.sweep(scenario, out, only=runs, threads=1, progress=False, **asked.words())
+        out, error = Path(directory) / "results", ""
+        try:
+            here.sweep(scenario, out, only=runs, threads=1, progress=False, **asked.words())
+        except _narrows.StudyError as failure:
+            error = str(failure)
         packed = io.BytesIO()
-        with tarfile.open(fileobj=packed, mode="w") as tar:
-            tar.add(out, arcname=".")
-        return packed.getvalue()
+        if (out / "manifest.json").is_file():
+            with tarfile.open(fileobj=packed, mode="w") as tar:
+                tar.add(out, arcname=".")
+        return packed.getvalue(), error
 
 
 def _unpack(packed: bytes, place: Path) -> None:
@@ -158,25 +198,17 @@ def _unpack(packed: bytes, place: Path) -> None:
         (Path(directory) / "whole").rename(place)
 
 
-def _inputs(scenario: Scenario) -> dict[str, bytes]:
-    """Return the files that a scenario names, by their names in it."""
+def _inputs(scenario: Scenario, asked: Asked) -> tuple[int, dict[str, bytes]]:
+    """Return the files that a scenario names, by their names beside it, and how far out of its directory they lie."""
+    read = scenario.read(set=asked.set, seed=asked.seed, scale=asked.scale, over=asked.over, seeds=asked.seeds)
+    read.check()
     beside = Path(scenario.source or ".").parent
-    found: dict[str, bytes] = {}
-
-    def look(value: Any) -> None:
-        if isinstance(value, dict):
-            for inner in value.values():
-                look(inner)
-        elif isinstance(value, list):
-            for inner in value:
-                look(inner)
-        elif isinstance(value, str) and value and not Path(value).is_absolute():
-            path = beside / value
-            if "\n" not in value and len(value) < 256 and path.is_file():  # noqa: PLR2004
-                found[value] = path.read_bytes()
-
-    look(scenario.to_dict())
-    return found
+    files = {os.path.relpath(path, beside): text.encode() for path, text in read.inputs()}
+    absolute = [path for path, _ in read.inputs() if Path(path).is_absolute() and not beside.is_absolute()]
+    if absolute:
+        said = f"`{absolute[0]}` is named by its whole path, which other machines do not have; name it relative to the scenario"
+        raise ValueError(said)
+    return max((Path(name).parts.count("..") for name in files), default=0), files
 
 
 def main(words: list[str]) -> int:
@@ -206,7 +238,7 @@ def main(words: list[str]) -> int:
             seed=args.seed,
             seeds=args.seeds,
             scale=args.scale,
-            over={key: [value_of(it.strip()) for it in values.split(",")] for key, values in map(pair, args.over)},
+            over=_once(args.over),
             checked=args.checked,
         )
         scenario = Scenario.load(args.scenario)
@@ -219,5 +251,27 @@ def main(words: list[str]) -> int:
     except _narrows.StudyError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
+    except KeyboardInterrupt:
+        print("interrupted: finished runs are kept; the same command goes on from there", file=sys.stderr)
+        return 130
+    except Exception as error:
+        # What Ray itself says: a worker that dies each time, a cluster that is gone.
+        if not type(error).__module__.startswith("ray"):
+            raise
+        print(f"error: {error}\nhelp: finished runs are kept; the same command goes on from there", file=sys.stderr)
+        return 1
     print(f"{len(results)} runs\nreport: {results.report}")
     return 0
+
+
+def _once(given: list[str]) -> dict[str, str]:
+    """Return keys and their values, as the command line takes them. Raises `ValueError` for a key that is there twice."""
+    from narrows.tuning import pair
+
+    over: dict[str, str] = {}
+    for key, values in map(pair, given):
+        if key in over:
+            said = f"`{key}` is varied twice: give all of its values at once, with commas between them"
+            raise ValueError(said)
+        over[key] = values
+    return over

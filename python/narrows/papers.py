@@ -76,7 +76,8 @@ def reproduce(
 ) -> Reproduction:
     """Reproduce papers, figures, or `"all"`, as in `reproduce("uno/fig8")`, and judge the papers' claims.
 
-    `scale` is `"quick"` or `"paper"`. The papers' files are those of the package, or in `papers`. Results go to `out`
+    `scale` is `"quick"` or `"paper"`. The papers' files are those in `papers`; by default those in a
+    directory `papers` beside, and where there is none those of the package. Results go to `out`
     (`out/reproduce/SCALE` by default). The command `narrows reproduce` does the work.
 
     Raises `ScenarioError` when there is no such figure, and `StudyError` when runs fail.
@@ -107,4 +108,4 @@ def _figure(made: dict[str, Any], target: Path) -> Figure:
 def _papers() -> Path:
     """The papers of the directory that we are in, or those of the package."""
     here = Path("papers")
-    return here if here.is_dir() else Path(__file__).parent / "papers"
+    return here if any(here.glob("*/*.toml")) else Path(__file__).parent / "papers"

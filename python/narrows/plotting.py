@@ -62,7 +62,7 @@ def dots(results: Results, y: str, x: str | None, by: str) -> tuple[dict[Any, li
     groups: dict[Any, dict[Any, list[float | None]]] = {}
     others: dict[tuple[Any, Any], set[tuple[Any, ...]]] = {}
     for run, value in zip(results.runs, values, strict=True):
-        keys = {"scheme": run.label, "seed": run.seed, **run.point}
+        keys = {"scheme": run.scheme, "seed": run.seed, **run.point}
         for key in (by, x):
             if key is not None and key not in keys:
                 said = f"runs have no key `{key}`; there are {', '.join(keys)}"
@@ -74,7 +74,10 @@ def dots(results: Results, y: str, x: str | None, by: str) -> tuple[dict[Any, li
         others.setdefault(at, set()).add(rest)
     if any(len(rest) > 1 for rest in others.values()):
         varied = [key for key in results.runs[0].point if key not in {by, x}]
-        said = f"the runs differ in {', '.join(varied) or 'their scheme'}, too: choose some of them, or name it as x or by"
+        said = (
+            f"the runs differ in {', '.join(varied) or 'their scheme'}, too: name it as x or by, or choose some of them "
+            "(Results.select, or --only KEY=VALUE)"
+        )
         raise ValueError(said)
     return {name: _means(of) for name, of in groups.items()}, unit
 
@@ -130,7 +133,7 @@ def plot(
             _panel(axes, results, metric, x, by, log)
         if title is not None:
             figure.suptitle(title)
-        doubts = _doubts(results)
+        doubts = _doubts(results, metrics)
         if doubts:
             figure.supxlabel(doubts, fontsize=0.8 * size, color="#B00020", wrap=True)
     return figure
@@ -152,6 +155,8 @@ def _varied(results: Results, by: str) -> str | None:
 
 def _panel(axes: Axes, results: Results, metric: str, x: str | None, by: str, log: str) -> None:
     groups, unit = dots(results, metric, x, by)
+    labels = _labels(results, by)
+    groups = {labels.get(name, name): of for name, of in groups.items()}
     shown = [abs(dot.mean) for of in groups.values() for dot in of if math.isfinite(dot.mean)]
     per, suffix = _scale(unit, max(shown, default=0.0))
     axes.set_ylabel(f"{metric} ({suffix})" if suffix else metric)
@@ -210,12 +215,25 @@ def _lines(axes: Axes, groups: dict[Any, list[Dot]], per: float, x: str) -> None
     axes.legend(frameon=False)
 
 
-def _doubts(results: Results) -> str:
-    """What is said against the numbers, in a line."""
+def _doubts(results: Results, metrics: list[str]) -> str:
+    """What is said against the numbers, in a line or two."""
+    said = []
+    for metric in metrics:
+        missing = sum(1 for value in results.metric(metric) if value is None)
+        if missing:
+            said.append(f"{missing} of {len(results.runs)} runs have no {metric}: means are of the others")
     warned = [run for run in results.runs if run.summary["warnings"]]
-    if not warned:
-        return ""
-    return f"{len(warned)} of {len(results.runs)} runs have warnings: {warned[0].summary['warnings'][0]}"
+    if warned:
+        said.append(f"{len(warned)} of {len(results.runs)} runs have warnings: {warned[0].summary['warnings'][0]}")
+    return "\n".join(said)
+
+
+def _labels(results: Results, by: str) -> dict[Any, str]:
+    """What lines are called: schemes by their labels, where these differ."""
+    if by != "scheme":
+        return {}
+    labels = {run.scheme: run.label for run in results.runs}
+    return labels if len(set(labels.values())) == len(labels) else {}
 
 
 def main(words: list[str]) -> int:
@@ -230,6 +248,7 @@ def main(words: list[str]) -> int:
     parser.add_argument("--y", action="append", required=True, metavar="METRIC", help="as in 'p99(slowdown)'; each has a panel")
     parser.add_argument("--x", metavar="KEY", help="a key of the points, such as load; default: the one that varies")
     parser.add_argument("--by", metavar="KEY", default="scheme", help="what has a line of its own; default: scheme")
+    parser.add_argument("--only", action="append", default=[], metavar="KEY=VALUE", help="runs of this value of a key alone")
     parser.add_argument("--style", choices=sorted(STYLES), default="paper", help="default: paper")
     parser.add_argument("--log", choices=["x", "y", "xy"], default="", help="logarithmic axes")
     parser.add_argument("--title", help="a title; default: none")
@@ -244,13 +263,30 @@ def main(words: list[str]) -> int:
         print("error: figures need Matplotlib\nhelp: pip install matplotlib", file=sys.stderr)
         return 2
     try:
-        figure = plot(args.results, y=args.y, x=args.x, by=args.by, style=args.style, log=args.log, title=args.title)
+        figure = plot(
+            _chosen(args.results, args.only), y=args.y, x=args.x, by=args.by, style=args.style, log=args.log, title=args.title
+        )
         save(figure, args.output)
     except (ValueError, OSError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
     print(f"wrote {args.output}")
     return 0
+
+
+def _chosen(directory: str, only: list[str]) -> Results:
+    """Open results, and leave out runs of other values."""
+    from narrows.tuning import pair, value_of
+
+    results = Results(directory)
+    for key, text in map(pair, only):
+        known = [{"scheme": run.scheme, "seed": run.seed, **run.point}.get(key) for run in results.runs]
+        value: Any = text if text in known else value_of(text)
+        results = results.select(**{key: value})
+        if not results.runs:
+            said = f"no run has {key}={text}; there are {', '.join(dict.fromkeys(str(it) for it in known))}"
+            raise ValueError(said)
+    return results
 
 
 def save(figure: Figure, path: str | Path) -> None:

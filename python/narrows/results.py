@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import html
 import json
 from functools import cached_property
@@ -177,23 +178,27 @@ class Results:
         return iter(self.runs)
 
     def __getitem__(self, name: str | int) -> Run:
-        """Return a run by its name, or by its number."""
+        """Return a run by its name, by its number, or by a label that no other run has."""
         if isinstance(name, int):
             return self.runs[name]
-        for run in self.runs:
-            if name in (run.name, run.label):
-                return run
-        raise KeyError(f"there is no run {name!r}; there are {', '.join(run.name for run in self.runs)}")
+        found = [run for run in self.runs if run.name == name] or [run for run in self.runs if run.label == name]
+        if len(found) == 1:
+            return found[0]
+        what = f"{len(found)} runs are called {name!r}" if found else f"there is no run {name!r}"
+        raise KeyError(f"{what}; there are {', '.join(run.name for run in self.runs)}")
 
-    def select(self, *, scheme: str | None = None, seed: int | None = None, **point: Any) -> list[Run]:
-        """Return the runs of a scheme, a seed, and values of the point's keys."""
-        return [
+    def select(self, *, scheme: str | None = None, seed: int | None = None, **point: Any) -> Results:
+        """Return the results of a scheme, a seed, and values of the point's keys alone."""
+        chosen = copy.copy(self)
+        chosen.__dict__.pop("summary", None)
+        chosen.runs = [
             run
             for run in self.runs
             if scheme in (None, run.scheme)
             and seed in (None, run.seed)
             and all(run.point.get(key) == value for key, value in point.items())
         ]
+        return chosen
 
     @cached_property
     def summary(self) -> dict[str, Any] | list[dict[str, Any]]:

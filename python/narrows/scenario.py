@@ -13,8 +13,8 @@ from narrows.tables import Config
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    #: Values that a key takes in turn.
-    Values = Sequence[Any]
+    #: Values that a key takes in turn: several, or a text with commas between them.
+    Values = Sequence[Any] | str
 
 
 @dataclass(kw_only=True, repr=False)
@@ -50,8 +50,9 @@ class Scenario(Config):
 
     def save(self, path: str | Path) -> None:
         """Write a scenario file where there is none yet."""
+        text = self.to_toml()
         with Path(path).open("x", encoding="utf-8") as file:
-            file.write(self.to_toml())
+            file.write(text)
 
     def runs(self) -> list[str]:
         """Return the names of its runs."""
@@ -91,7 +92,8 @@ def _parsed(
     seeds: int | None = None,
 ) -> _narrows.Scenario:
     given = [(key, inline(value)) for key, value in (set or {}).items()]
-    varied = [(key, inline(list(values))) for key, values in (over or {}).items()]
+    # A text is what the command line takes: `20%,40%`.
+    varied = [(key, it if isinstance(it, str) else inline(list(it))) for key, it in (over or {}).items()]
     return _narrows.Scenario(text, origin, set=given, seed=seed, scale=scale, over=varied, seeds=seeds)
 
 

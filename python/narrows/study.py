@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +20,7 @@ def run(
     scenario: Scenario | str | Path,
     out: str | Path | None = None,
     *,
-    schemes: Iterable[str] = (),
+    schemes: str | Iterable[str] = (),
     set: Mapping[str, Any] | None = None,  # noqa: A002
     seed: int | None = None,
     seeds: int | None = None,
@@ -62,7 +61,7 @@ def sweep(
     scenario: Scenario | str | Path,
     out: str | Path | None = None,
     *,
-    schemes: Iterable[str] = (),
+    schemes: str | Iterable[str] = (),
     set: Mapping[str, Any] | None = None,  # noqa: A002
     seed: int | None = None,
     seeds: int | None = None,
@@ -85,11 +84,17 @@ def sweep(
     """
     if isinstance(scenario, (str, Path)):
         scenario = Scenario.load(scenario)
+    schemes = [schemes] if isinstance(schemes, str) else list(schemes)
     read = scenario.read(set=set, seed=seed, scale=scale, over=over, seeds=seeds)
     target = Path("out") / _folder(read.name, shard) if out is None else Path(out)
     if on is not None:
         from narrows import cluster
 
+        given = {"shard": shard, "only": list(only), "merge": merge, "threads": threads}
+        for option, value in given.items():
+            if value:
+                said = f"`{option}` does not go with `on`: the cluster has its own"
+                raise ValueError(said)
         return cluster.sweep(
             scenario,
             target,
@@ -99,7 +104,7 @@ def sweep(
                 seed=seed,
                 seeds=seeds,
                 scale=scale,
-                over={key: list(values) for key, values in (over or {}).items()},
+                over=dict(over or {}),
                 checked=checked,
             ),
             address=on,
@@ -112,7 +117,7 @@ def sweep(
         warnings, broken = _narrows.run_study(
             read,
             target,
-            schemes=[schemes] if isinstance(schemes, str) else list(schemes),
+            schemes=schemes,
             shard=shard,
             only=list(only),
             take=take,
@@ -120,7 +125,10 @@ def sweep(
             threads=threads,
             anew=anew,
             checked=checked,
-            replay=_replay(scenario, target),
+            replay=_replay(
+                scenario,
+                {"out": str(target), "schemes": schemes, "set": set, "seed": seed, "seeds": seeds, "scale": scale, "over": over},
+            ),
             tell=watch.tell,
             show=watch.show,
         )
@@ -138,7 +146,8 @@ def _folder(name: str, shard: str | None) -> str:
     return name if shard is None else f"{name}-{shard.replace('/', '-of-')}"
 
 
-def _replay(scenario: Scenario, out: Path) -> str:
-    """What gives the results again: the report shows the whole scenario beside it."""
-    file = scenario.source or Path(f"{scenario.name}.toml")
-    return f"python: narrows.run({shlex.quote(str(file))}, {shlex.quote(str(out))})"
+def _replay(scenario: Scenario, given: Mapping[str, Any]) -> str:
+    """What gives the results again. The report shows the whole scenario beside it."""
+    file = str(scenario.source or f"{scenario.name}.toml")
+    words = [repr(file)] + [f"{name}={value!r}" for name, value in given.items() if value]
+    return f"narrows.run({', '.join(words)})"

@@ -1068,8 +1068,8 @@ class Flow(Table):
     size: int | str
     """How much. Takes a size such as "1MiB" or "64KB", or a whole number of bytes. Required."""
     start: str | None = None
-    """When it starts; zero if neither this nor `after` is given. With `after`: before when it does not start. Takes
-    a time such as "2ms" or "14us"."""
+    """When it starts; zero if neither this nor `after` is given. With `after`: its earliest start. Takes a time
+    such as "2ms" or "14us"."""
     after: int | str | list[int | str] | None = None
     """Starts after events of other flows of this list, counted from 0: one, or an array of which it waits for all.
     `3`: flow 3 is complete, its sender has everything acknowledged. `"received:3"`: its receiver has every byte.

@@ -8,6 +8,8 @@ others, and a second call takes what is there.
 
 from __future__ import annotations
 
+import builtins
+import hashlib
 import json
 import math
 import sys
@@ -100,6 +102,8 @@ class Tuned:
 class Setting:
     """Parameters, and what they do."""
 
+    #: The number of its trial.
+    number: int
     set: dict[str, Any]
     objectives: dict[str, float]
 
@@ -114,6 +118,8 @@ class Held:
     """A setting in a scenario that tuning did not see."""
 
     scenario: str
+    #: The number of the setting's trial.
+    number: int
     tuned: dict[str, float]
     untuned: dict[str, float]
     #: Whether the constraints hold there.
@@ -122,7 +128,7 @@ class Held:
     def __str__(self) -> str:
         """Write both beside each other."""
         held = "" if self.holds else "  (a constraint does not hold)"
-        return f"held out: {self.scenario}: {_listed(self.tuned)}; untuned: {_listed(self.untuned)}{held}"
+        return f"held out: {self.scenario}, trial {self.number}: {_listed(self.tuned)}; untuned: {_listed(self.untuned)}{held}"
 
 
 def _listed(objectives: Mapping[str, float]) -> str:
@@ -138,7 +144,7 @@ def tune(
     subject_to: str | Sequence[str] = (),
     trials: int = 50,
     seeds: int = 3,
-    schemes: Sequence[str] = (),
+    schemes: str | Sequence[str] = (),
     set: Mapping[str, Any] | None = None,  # noqa: A002
     scale: str | None = None,
     held_out: Sequence[Scenario | str | Path] = (),
@@ -172,7 +178,7 @@ def tune(
         said = "expected something to minimise or to maximise, such as 'p99(inter.slowdown)'"
         raise ValueError(said)
     if halve and len(metrics) > 1:
-        said = "halving needs one objective: which of two trials goes on is undecided with several"
+        said = "halving needs one objective: with several, two trials cannot be ranked"
         raise ValueError(said)
     space = {key: _space(value) for key, value in where.items()}
     if not space:
@@ -181,37 +187,46 @@ def tune(
     task = Task(
         scenario,
         metrics,
+        len(_list(maximise)),
         _list(subject_to),
         space,
         Path(out) if out is not None else Path("out") / f"{scenario.name}-tuned",
         dict(set or {}),
         seeds,
-        tuple(schemes),
+        tuple(_list(schemes)),
         scale,
         threads,
+        halve,
     )
+    names = [it.name for it in others]
+    if len(builtins.set(names)) < len(names):
+        said = f"scenarios that are held out need names of their own; there are {', '.join(names)}"
+        raise ValueError(said)
     task.look()
     task.directory.mkdir(parents=True, exist_ok=True)
+    name = task.name()
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     least, most = optuna.study.StudyDirection.MINIMIZE, optuna.study.StudyDirection.MAXIMIZE
     study = optuna.create_study(
         storage=storage or f"sqlite:///{task.directory / 'trials.sqlite'}",
-        study_name=task.name(),
+        study_name=name,
         load_if_exists=True,
         directions=[least] * len(_list(minimise)) + [most] * len(_list(maximise)),
-        sampler=sampler or optuna.samplers.TPESampler(seed=sampler_seed),
         pruner=optuna.pruners.SuccessiveHalvingPruner(min_resource=1, reduction_factor=2) if halve else None,
     )
+    # What was drawn before is not drawn again, and what was interrupted is done first.
+    study.sampler = sampler or optuna.samplers.TPESampler(seed=sampler_seed + len(study.trials))
+    for params in _unfinished(study):
+        study.enqueue_trial(params)
     watch = watching.of_here(progress)
-    done = [trial for trial in study.trials if trial.state.is_finished()]
     try:
-        for number in range(len(done), trials):
+        for number in range(len(_finished(study)), trials):
             watch.show(trials, number, [])
-            study.optimize(lambda trial: task.trial(trial, halve=halve), n_trials=1)
+            study.optimize(task.trial, n_trials=1)
     finally:
         watch.end()
     best = task.best(study)
-    held = [task.held(other, best[0]) for other in others if best]
+    held = [task.held(other, setting) for other in others for setting in best]
     return Tuned(study, best, task.directory, held)
 
 
@@ -220,7 +235,10 @@ class Task:
     """What is tuned."""
 
     scenario: Scenario
+    #: Those to minimise, then those to maximise.
     metrics: list[str]
+    #: How many are to be maximised.
+    maximised: int
     constraints: list[str]
     space: dict[str, Space]
     directory: Path
@@ -229,25 +247,34 @@ class Task:
     schemes: tuple[str, ...]
     scale: str | None
     threads: int | None
+    halve: bool
 
     def name(self) -> str:
         """Return what the task is known by: another one in the same directory is another study of Optuna's."""
-        import hashlib
+        said = [self.scenario.to_toml(), self.metrics, self.maximised, self.constraints, repr(self.space), self.set, self.seeds]
+        said += [self.schemes, self.scale, self.halve, self.inputs(), _narrows.__engine__]
+        return f"{self.scenario.name}-{hashlib.sha256(json.dumps(said).encode()).hexdigest()[:12]}"
 
-        said = [self.scenario.to_toml(), self.metrics, self.constraints, repr(self.space), self.set, self.seeds]
-        digest = hashlib.sha256(json.dumps([*said, self.schemes, self.scale, _narrows.__engine__]).encode()).hexdigest()
-        return f"{self.scenario.name}-{digest[:12]}"
+    def inputs(self) -> list[tuple[str, str]]:
+        """Return the files that the scenario names, and their hashes."""
+        read = self.scenario.read(set=self.set, scale=self.scale)
+        read.check()
+        return [(path, hashlib.sha256(text.encode()).hexdigest()) for path, text in read.inputs()]
 
     def look(self) -> None:
         """Find what is wrong before the first trial: a key, an end of a range, a metric, a constraint."""
         for key, space in self.space.items():
             for value in space.extremes():
-                self.scenario.read(set={**self.set, key: value}, seed=None, scale=self.scale).check()
+                self.scenario.read(set={**self.set, key: value}, scale=self.scale, seeds=self.several()).check()
         nothing = _narrows.Metrics([])
         for metric in self.metrics:
             nothing.values(metric)
         for constraint in self.constraints:
             nothing.hold(constraint)
+
+    def several(self) -> int | None:
+        """Return how many seeds there are, if several."""
+        return self.seeds if self.seeds > 1 else None
 
     def run(self, setting: dict[str, Any], out: Path, scenario: Scenario | None = None, stop: str | None = None) -> Results:
         """Run a setting over the seeds."""
@@ -256,7 +283,7 @@ class Task:
             scenario or self.scenario,
             out,
             set=given,
-            seeds=self.seeds if self.seeds > 1 else None,
+            seeds=self.several(),
             schemes=self.schemes,
             scale=self.scale if scenario is None else None,
             threads=self.threads,
@@ -275,21 +302,26 @@ class Task:
             shares.append(sum(1.0 for it in hold if it is not True) / max(1, len(hold)))
         return shares
 
-    def trial(self, trial: optuna.Trial, *, halve: bool) -> float | tuple[float, ...]:
+    def trial(self, trial: optuna.Trial) -> float | tuple[float, ...]:
         """Do one trial."""
         import optuna
 
         setting = {key: space.suggest(trial, key) for key, space in self.space.items()}
         trial.set_user_attr("set", setting)
-        place = self.directory / "trials" / f"{trial.number:04}"
-        if halve:
-            for step, share in enumerate((0.25, 0.5), start=1):
-                stop = _part(self.scenario.read(set=self.set, scale=self.scale), share)
-                part = self.objectives(self.run(setting, place.with_name(f"{place.name}-{share}"), stop=stop))[0]
-                trial.report(part, step)
-                if trial.should_prune():
-                    raise optuna.TrialPruned
-        results = self.run(setting, place)
+        place = self.directory / "trials" / self.name() / f"{trial.number:04}"
+        try:
+            if self.halve:
+                for step, share in enumerate((0.25, 0.5), start=1):
+                    stop = _part(self.scenario.read(set=self.set, scale=self.scale), share)
+                    part = self.objectives(self.run(setting, place.with_name(f"{place.name}-{share}"), stop=stop))[0]
+                    trial.report(part, step)
+                    if trial.should_prune():
+                        raise optuna.TrialPruned
+            results = self.run(setting, place)
+        except _narrows.ScenarioError as error:
+            # Values that are fine by themselves may not go together.
+            trial.set_user_attr("why", str(error))
+            raise optuna.TrialPruned from None
         broken = self.broken(results)
         trial.set_user_attr("constraints", broken)
         for constraint, share in zip(self.constraints, broken, strict=True):
@@ -321,15 +353,17 @@ class Task:
             )
 
         front = sorted((trial for trial in finished if not is_beaten(trial)), key=keys)
-        return [Setting(trial.user_attrs["set"], dict(zip(self.metrics, trial.values, strict=True))) for trial in front]
+        return [
+            Setting(trial.number, trial.user_attrs["set"], dict(zip(self.metrics, trial.values, strict=True))) for trial in front
+        ]
 
     def held(self, scenario: Scenario, best: Setting) -> Held:
         """Run the best setting, and the scenario's own, where tuning did not look."""
-        place = self.directory / "held-out" / scenario.name
-        tuned = self.run(best.set, place / "tuned", scenario)
+        place = self.directory / "held-out" / self.name() / scenario.name
+        tuned = self.run(best.set, place / f"tuned-{best.number:04}", scenario)
         untuned = self.run({}, place / "untuned", scenario)
         of = [dict(zip(self.metrics, self.objectives(it), strict=True)) for it in (tuned, untuned)]
-        return Held(scenario.name, of[0], of[1], not any(self.broken(tuned)))
+        return Held(scenario.name, best.number, of[0], of[1], not any(self.broken(tuned)))
 
 
 class _Quiet(watching.Silent):
@@ -337,6 +371,22 @@ class _Quiet(watching.Silent):
 
     def tell(self, text: str) -> None:
         """Say nothing."""
+
+
+def _finished(study: optuna.Study) -> list[optuna.trial.FrozenTrial]:
+    """Return the trials that have a result, or were cut off for a bad one."""
+    return [trial for trial in study.trials if trial.state.name in ("COMPLETE", "PRUNED")]
+
+
+def _unfinished(study: optuna.Study) -> list[dict[str, Any]]:
+    """Return the parameters of trials that were interrupted, and not done since."""
+    done = [trial.params for trial in _finished(study)]
+    waiting = [trial.system_attrs.get("fixed_params") for trial in study.trials if trial.state.name == "WAITING"]
+    left: list[dict[str, Any]] = []
+    for trial in study.trials:
+        if trial.state.name in ("FAIL", "RUNNING") and trial.params not in [*done, *waiting, *left, {}]:
+            left.append(trial.params)
+    return left
 
 
 def _mean(values: list[float | None]) -> float:

@@ -54,16 +54,9 @@ pub(crate) fn of_study(py: Python<'_>, error: &study::Error) -> PyErr {
 
 /// Something that cannot be done as it was asked for, at no place of a file.
 pub(crate) fn asked(py: Python<'_>, text: &str) -> PyErr {
-    let (message, help) = text.split_once("\nhelp: ").unwrap_or((text, ""));
     let raised = ScenarioError::new_err(text.to_owned());
-    let value = raised.value(py);
-    let nothing = || py.None();
-    let set = [
-        value.setattr(intern!(py, "file"), nothing()),
-        value.setattr(intern!(py, "line"), nothing()),
-        value.setattr(intern!(py, "column"), nothing()),
-        value.setattr(intern!(py, "help"), help),
-        value.setattr(intern!(py, "message"), message),
-    ];
-    set.into_iter().find_map(Result::err).unwrap_or(raised)
+    match text.split_once("\nhelp: ") {
+        None => raised,
+        Some((_, help)) => raised.value(py).setattr(intern!(py, "help"), help).err().unwrap_or(raised),
+    }
 }

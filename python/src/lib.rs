@@ -16,7 +16,7 @@ use pyo3::prelude::*;
 /// The native part of the package.
 #[pymodule]
 mod _narrows {
-    use super::{Bound, PyModule, PyModuleMethods, PyResult};
+    use super::{Bound, PyAnyMethods, PyModule, PyModuleMethods, PyResult};
 
     #[pymodule_export]
     use super::job::run_study;
@@ -34,8 +34,17 @@ mod _narrows {
         let program = ::study::program();
         module.add("__version__", program.version)?;
         module.add("__engine__", program.engine)?;
-        module.add("ScenarioError", module.py().get_type::<super::error::ScenarioError>())?;
-        module.add("StudyError", module.py().get_type::<super::error::StudyError>())
+        let py = module.py();
+        // What an error does not have is None, and not an error of its own.
+        let scenario = py.get_type::<super::error::ScenarioError>();
+        for name in ["file", "line", "column"] {
+            scenario.setattr(name, py.None())?;
+        }
+        scenario.setattr("help", "")?;
+        let study = py.get_type::<super::error::StudyError>();
+        study.setattr("missing", Vec::<String>::new())?;
+        module.add("ScenarioError", scenario)?;
+        module.add("StudyError", study)
     }
 }
 

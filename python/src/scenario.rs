@@ -120,6 +120,12 @@ impl Scenario {
         self.scenario.runs().into_iter().map(|run| run.id).collect()
     }
 
+    /// The paths and texts of the files that it named and that were read so far: all of them after `check`.
+    fn inputs(&self) -> Vec<(String, String)> {
+        let inputs = self.scenario.inputs().into_iter();
+        inputs.map(|input| (input.path.display().to_string(), input.text.to_string())).collect()
+    }
+
     /// Builds every run without running it, and answers the warnings of each.
     fn check(&self, py: Python<'_>) -> PyResult<Vec<(String, Vec<String>)>> {
         let report = py.detach(|| scenario::check(&self.scenario)).map_err(|error| error::of_scenario(py, &error))?;

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import narrows as nw
+from narrows import tables
 
 ray = pytest.importorskip("ray", reason="Ray is not installed")
 
@@ -92,3 +93,28 @@ def test_what_is_wrong_is_said(small: nw.Scenario, tmp_path: Path) -> None:
         nw.sweep(small, tmp_path / "out", set={"seedd": 1}, on="ray")
     with pytest.raises(FileExistsError, match="done anew"):
         nw.sweep(small, tmp_path, on="ray", anew=True)
+    with pytest.raises(ValueError, match="`shard` does not go with `on`"):
+        nw.sweep(small, tmp_path / "out", shard="1/2", on="ray")
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_directory_of_the_users_is_not_taken(small: nw.Scenario, tmp_path: Path) -> None:
+    mine = tmp_path / "out.parts" / "thesis.txt"
+    mine.parent.mkdir()
+    mine.write_text("mine", encoding="utf-8")
+    with pytest.raises(FileExistsError, match="has other files"):
+        nw.sweep(small, tmp_path / "out", on="ray")
+    assert mine.read_text(encoding="utf-8") == "mine"
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_files_beside_the_scenario_go_along(small: nw.Scenario, tmp_path: Path) -> None:
+    (tmp_path / "lists").mkdir()
+    (tmp_path / "here").mkdir()
+    for name, size in [("a.csv", 100_000), ("b.csv", 200_000)]:
+        (tmp_path / "lists" / name).write_text(f"start,src,dst,bytes\n0s,0,4,{size}\n", encoding="utf-8")
+    small.grid, small.source = None, tmp_path / "here/small.toml"
+    small.traffic = [tables.List(file="../lists/a.csv")]
+    over = {"traffic.0.file": ["../lists/a.csv", "../lists/b.csv"]}
+    done = nw.sweep(small, tmp_path / "out", over=over, on="ray", progress=False)
+    assert same(done, nw.run(small, tmp_path / "local", over=over, progress=False))

@@ -16,10 +16,10 @@ from narrows import plotting
 def test_dots_are_means_with_students_margin(results: nw.Results) -> None:
     of, unit = plotting.dots(results, "p99(fct)", "load", "scheme")
     assert unit == "ns"
-    assert set(of) == {"DCTCP", "Cubic"}
-    assert [dot.x for dot in of["DCTCP"]] == [0.2, 0.4]
+    assert set(of) == {"dctcp", "cubic"}
+    assert [dot.x for dot in of["dctcp"]] == [0.2, 0.4]
     values = [run.metric("p99(fct)") for run in results.select(scheme="dctcp", load=0.2)]
-    dot = of["DCTCP"][0]
+    dot = of["dctcp"][0]
     assert dot.mean == pytest.approx(statistics.fmean(values))
     # Of two degrees of freedom.
     assert dot.margin == pytest.approx(4.303 * statistics.stdev(values) / math.sqrt(3))
@@ -46,7 +46,7 @@ def test_a_figure_has_its_units(results: nw.Results) -> None:
     line = drawn.lines[0]
     assert line is not None
     assert np.asarray(line.get_ydata())[0] == pytest.approx(
-        plotting.dots(results, "p99(slowdown)", "load", "scheme")[0]["DCTCP"][0].mean
+        plotting.dots(results, "p99(slowdown)", "load", "scheme")[0]["dctcp"][0].mean
     )
 
 
@@ -59,3 +59,17 @@ def test_without_points_there_are_bars(small: nw.Scenario, tmp_path: object) -> 
 def test_warnings_stand_under_the_figure(small: nw.Scenario, tmp_path: object) -> None:
     cut = nw.run(small, f"{tmp_path}/out", set={"stop": "5ms"}, progress=False)
     assert "runs have warnings" in nw.plot(cut, y="goodput").get_supxlabel()
+
+
+def test_runs_without_a_value_are_told(results: nw.Results) -> None:
+    one = results.select(load=0.2)
+    assert len(one) == 6
+    figure = nw.plot(one, y="p99(slowdown)")
+    assert "have no" not in figure.get_supxlabel()
+    values = iter([None])
+    one.measured = lambda _metric: (  # type: ignore[method-assign]
+        [next(values, 1.0) for _ in one.runs],
+        [None] * len(one.runs),
+        "",
+    )
+    assert plotting._doubts(one, ["goodput"]).startswith("1 of 6 runs have no goodput")

@@ -34,6 +34,9 @@ def test_runs_have_names_points_and_seeds(results: nw.Results) -> None:
     assert [run.seed for run in results.select(scheme="cubic", load=0.4)] == [1, 2, 3]
     with pytest.raises(KeyError, match="no run 'x'"):
         results["x"]
+    with pytest.raises(KeyError, match="6 runs are called 'DCTCP'"):
+        results["DCTCP"]
+    assert results.select(scheme="dctcp", load=0.2, seed=2)["DCTCP"].seed == 2
 
 
 def test_tables_are_read_by_all(results: nw.Results) -> None:

@@ -68,10 +68,13 @@ def test_errors_have_their_place(small: nw.Scenario) -> None:
         nw.Scenario.load("nowhere.toml")
 
 
-def test_no_value_of_a_file_is_refused(small: nw.Scenario) -> None:
+def test_no_value_of_a_file_is_refused(small: nw.Scenario, tmp_path: Path) -> None:
     small.title = object()  # type: ignore[assignment]
     with pytest.raises(TypeError, match="no value of a scenario file"):
         small.to_toml()
+    with pytest.raises(TypeError, match="no value of a scenario file"):
+        small.save(tmp_path / "none.toml")
+    assert not (tmp_path / "none.toml").exists()
     with pytest.raises(TypeError, match="unexpected keyword argument 'lef'"):
         tables.Dumbbell(lef=4)  # type: ignore[call-arg]
 

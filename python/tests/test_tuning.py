@@ -87,6 +87,24 @@ def test_halving_cuts_trials_off(tmp_path: Path) -> None:
     assert "COMPLETE" in states
 
 
+def test_another_direction_is_another_study(tmp_path: Path) -> None:
+    def tune(**objective: str) -> nw.Tuned:
+        where = {"port.ecn.step": ["20KB", "320KB"]}
+        return nw.tune(queue(), **objective, where=where, trials=4, seeds=1, out=tmp_path / "out", progress=False)  # type: ignore[arg-type]
+
+    assert tune(minimise="network.max_queue").best[0].set == {"port.ecn.step": "20KB"}
+    assert tune(maximise="network.max_queue").best[0].set == {"port.ecn.step": "320KB"}
+    assert len(list((tmp_path / "out/trials").iterdir())) == 2
+
+
+def test_values_that_do_not_go_together_cost_a_trial_and_not_the_tuning(tmp_path: Path) -> None:
+    where = {"port.ecn.min": ["10KB", "200KB"], "port.ecn.max": ["100KB", "400KB"]}
+    marked = queue().replace(port=tables.Port(buffer="1MB", ecn=tables.Red(min="50KB", max="300KB")))
+    tuned = nw.tune(marked, minimise="fct.max", where=where, trials=10, seeds=1, out=tmp_path / "out", progress=False)
+    assert tuned.best
+    assert all(setting.set != {"port.ecn.min": "200KB", "port.ecn.max": "100KB"} for setting in tuned.best)
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [

@@ -569,7 +569,7 @@ pub(crate) struct ImportOnto {
 pub(crate) struct ImportTrafficArgs {
     /// The traffic.
     pub(crate) traffic: PathBuf,
-    /// On which hosts senders and receivers are, in the order in which they come, where their names are not those of hosts.
+    /// How to place senders and receivers whose names are not names of hosts, in order of appearance.
     #[arg(long, value_enum, default_value_t = Placement::Block)]
     pub(crate) placement: Placement,
     #[command(flatten)]
@@ -638,8 +638,8 @@ pub(crate) enum ExportCommand {
 
 #[derive(Args, Debug)]
 #[command(
-    after_help = "Examples:\n  narrows export sonic scenarios/lossless.toml --scheme dcqcn --switch dc0.border >border.json\n  \
-    sonic-cfggen -j border.json --write-to-db"
+    after_help = "Examples:\n  narrows export sonic scenarios/lossless.toml --scheme dcqcn --switch dc0.pod0.edge0 >edge.json\n  \
+    sonic-cfggen -j edge.json --write-to-db"
 )]
 pub(crate) struct ExportSonicArgs {
     /// The scenario file.
@@ -666,6 +666,12 @@ pub(crate) struct ExportSonicArgs {
     /// The share of packets of 64 bytes among lossless ones, in per cent, which the formula asks for.
     #[arg(long, value_name = "PERCENT", default_value_t = 100, value_parser = clap::value_parser!(u64).range(0..=100))]
     pub(crate) small_packets: u64,
+    /// Ports of this speed or more, in Gb/s, have eight lanes, which the formula asks for.
+    #[arg(long, value_name = "GBPS", default_value_t = 400)]
+    pub(crate) eight_lanes_from: u64,
+    /// What a gearbox delays, in the formula's own unit (speed times delay over 8 KiB).
+    #[arg(long, value_name = "DELAY", default_value_t = 0, value_parser = clap::value_parser!(u64).range(0..=65535))]
+    pub(crate) gearbox: u64,
     /// Marks have thresholds of their own, as in SONiC's model from 2026-06-23 on.
     #[arg(long)]
     pub(crate) marks_apart: bool,

@@ -1,6 +1,6 @@
 //! Files that a scenario names: read once, kept with their text.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -26,12 +26,13 @@ pub struct Input {
     pub text: Arc<str>,
 }
 
-/// The files read so far. Runs of one scenario share them.
+/// The files read so far. Runs of one scenario share them, and each knows which it named itself.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct Inputs {
     directory: PathBuf,
     files: Arc<Mutex<BTreeMap<String, (u32, Input)>>>,
     sources: Arc<Mutex<Sources>>,
+    named: Arc<Mutex<BTreeSet<String>>>,
 }
 
 impl Inputs {
@@ -41,11 +42,18 @@ impl Inputs {
             directory: Path::new(origin).parent().map(Path::to_path_buf).unwrap_or_default(),
             files: Arc::default(),
             sources: Arc::new(Mutex::new(sources)),
+            named: Arc::default(),
         }
+    }
+
+    /// The same files, for one run.
+    pub(crate) fn of_a_run(&self) -> Self {
+        Self { named: Arc::default(), ..self.clone() }
     }
 
     /// The text of a file and its number among the sources. If the text is not of the kind, errors show nothing of it.
     pub(crate) fn read(&self, name: &At<String>, kind: Kind) -> Result<(u32, Arc<str>), Fault> {
+        self.named.lock().unwrap_or_else(PoisonError::into_inner).insert(name.value.clone());
         let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
         let sources = || self.sources.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((source, input)) = files.get(&name.value) {
@@ -91,6 +99,13 @@ impl Inputs {
     pub(crate) fn all(&self) -> Vec<Input> {
         let files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
         files.values().map(|(_, input)| input.clone()).collect()
+    }
+
+    /// What this run named, by name.
+    pub(crate) fn named(&self) -> Vec<Input> {
+        let named = self.named.lock().unwrap_or_else(PoisonError::into_inner);
+        let files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
+        named.iter().filter_map(|name| files.get(name)).map(|(_, input)| input.clone()).collect()
     }
 
     /// Explains a fault, whichever text it is in.

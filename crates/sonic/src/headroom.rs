@@ -96,6 +96,24 @@ pub fn headroom(asic: &Asic, cable: &Cable, traffic: &Traffic, has_pool: bool) -
     Some(Headroom { xoff, xon, size })
 }
 
+/// The length of a cable of this delay, up to a whole metre.
+pub fn metres(delay_ps: u64) -> u64 {
+    (u128::from(delay_ps) * u128::from(METRES_A_SECOND)).div_ceil(1_000_000_000_000) as u64
+}
+
+/// The longest cable, no longer than this one, whose headroom takes less than so many bytes; none if no cable is short enough.
+pub fn longest(asic: &Asic, cable: &Cable, traffic: &Traffic, under_bytes: u64) -> Option<u64> {
+    let fits = |length_m| {
+        headroom(asic, &Cable { length_m, ..*cable }, traffic, false).is_some_and(|it| it.size < under_bytes)
+    };
+    let (mut low, mut high) = (0, cable.length_m);
+    while low < high {
+        let middle = low + (high - low).div_ceil(2);
+        if fits(middle) { low = middle } else { high = middle - 1 }
+    }
+    fits(low).then_some(low)
+}
+
 /// Cells' bytes over packets' bytes, for packets of the least favourable size, in whole numbers.
 fn worst_factor(cell_bytes: u64) -> u64 {
     if cell_bytes > 128 { cell_bytes.div_ceil(64) } else { (2 * cell_bytes).div_ceil(1 + cell_bytes) }

@@ -7,5 +7,5 @@ mod headroom;
 mod tables;
 
 pub use asic::{ASICS, Asic};
-pub use headroom::{Cable, Headroom, METRES_A_SECOND, Traffic, headroom, peer_response_bytes};
+pub use headroom::{Cable, Headroom, METRES_A_SECOND, Traffic, headroom, longest, metres, peer_response_bytes};
 pub use tables::{Buffer, Device, Marks, Port, Revision, Threshold};

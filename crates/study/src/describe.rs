@@ -68,7 +68,7 @@ pub fn known_schemes(scenario: &Scenario, wanted: &[String]) -> Result<(), Error
 /// What is known of a run before it is done. `asked` is what was asked of its host beside the scenario, `columns` are those of
 /// its tables.
 pub(crate) fn info(scenario: &Scenario, asked: &str, columns: &[PointColumn], run: &Run, built: &BuiltRun) -> RunInfo {
-    let hash = |input: scenario::Input| {
+    let hash = |input: &scenario::Input| {
         let name = input.path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
         (name, files::sha256(input.text.as_bytes()))
     };
@@ -94,7 +94,7 @@ pub(crate) fn info(scenario: &Scenario, asked: &str, columns: &[PointColumn], ru
         sets_fairness_window: run.config.series.fairness_window.is_some(),
         resolved,
         key: String::new(),
-        inputs: scenario.inputs().into_iter().map(hash).collect(),
+        inputs: built.inputs.iter().map(hash).collect(),
         warnings: built.warnings.clone(),
         emulator: None,
     };

@@ -149,3 +149,26 @@ fn runs_are_chosen_by_name() {
     assert_eq!(error.to_string(), "the scenario has no run `cubic,seed=4`");
     assert!(!wrong.0.exists());
 }
+
+/// Which files other runs name, and in what order, is not part of a run.
+#[test]
+fn a_run_is_known_by_the_files_that_it_names_itself() {
+    let (both, one) = (Scratch::new("files-both"), Scratch::new("files-one"));
+    let beside = Scratch::new("files");
+    fs::create_dir_all(&beside.0).unwrap();
+    for (name, bytes) in [("a.csv", 1_000), ("b.csv", 2_000)] {
+        fs::write(beside.0.join(name), format!("start,src,dst,bytes\n0s,0,2,{bytes}\n")).unwrap();
+    }
+    let text = SMALL.replace(r#"{ kind = "permutation", size = "64KiB" }"#, r#"{ kind = "list", file = "a.csv" }"#);
+    let text = text.replace("grid.seed = [1, 2, 3]", r#"grid."traffic.0.file" = ["a.csv", "b.csv"]"#);
+    let origin = beside.0.join("small.toml").display().to_string();
+    let scenario = || parse(&text, &origin, &Overrides::default()).unwrap_or_else(|error| panic!("{error}"));
+    let (first, second) = (scenario(), scenario());
+    let whole = study(&first, &Silent, &both.0).run().unwrap_or_else(|error| panic!("{error}"));
+    let only = ["cubic,file=b.csv".to_owned()];
+    let alone =
+        Study { only: &only, ..study(&second, &Silent, &one.0) }.run().unwrap_or_else(|error| panic!("{error}"));
+    let found = whole.runs.iter().find(|run| run.summary.run == only[0]).unwrap();
+    assert_eq!(found.manifest.key, alone.runs[0].manifest.key);
+    assert_eq!(found.manifest.inputs.iter().map(|it| it.name.as_str()).collect::<Vec<_>>(), ["b.csv"]);
+}

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use fabric::{Limit, Network, NodeId, NodeKind};
 use scenario::Overrides;
-use sonic::{Asic, Buffer, Cable, Device, Headroom, METRES_A_SECOND, Marks, Port, Revision, Threshold, Traffic};
+use sonic::{Asic, Buffer, Cable, Device, Headroom, Marks, Port, Revision, Threshold, Traffic};
 use study::headroom::Trial;
 use units::{Bytes, Frac};
 
@@ -85,19 +85,23 @@ impl Exported {
         asic.cell_bytes = args.cell.unwrap_or(asic.cell_bytes);
         let traffic = Traffic { mtu_bytes: u64::from(payload).clamp(64, 65_535), small_percent: args.small_packets };
         let mut notes = vec![format!("switch {} under {run}, ports in the order of its links:", node.name)];
+        let mut has_phantoms = false;
         let (mut ports, mut kinds) = (Vec::new(), BTreeMap::<(u64, u64), Kind>::new());
         for (number, link) in network.links_out(switch).enumerate() {
             let out = network.port(fabric::LinkId(link)).config();
             let link = &network.links()[link as usize];
             let speed_mbps = out.rate.bps() / 1_000_000;
-            let delay_ps = out.delay.unsigned_ps();
-            // Metres, up to the next one: 198 of them a microsecond.
-            let cable_m = (u128::from(delay_ps) * u128::from(METRES_A_SECOND)).div_ceil(1_000_000_000_000) as u64;
+            let cable_m = sonic::metres(out.delay.unsigned_ps());
             let name = format!("Ethernet{}", 4 * number);
             let to = &network.nodes()[link.to.0 as usize].name;
             notes.push(format!("  {name}: {} to {to}, {cable_m} m", out.rate));
-            let cable =
-                Cable { speed_mbps, length_m: cable_m, mtu_bytes: args.mtu, gearbox_delay: 0, has_eight_lanes: false };
+            let cable = Cable {
+                speed_mbps,
+                length_m: cable_m,
+                mtu_bytes: args.mtu,
+                gearbox_delay: args.gearbox,
+                has_eight_lanes: speed_mbps >= args.eight_lanes_from.saturating_mul(1_000),
+            };
             let pauses = node.switch.is_some_and(|switch| switch.pfc.is_some_and(|pfc| !pfc.relay));
             let lossless = if pauses {
                 let Some(headroom) = sonic::headroom(&asic, &cable, &traffic, false) else {
@@ -120,10 +124,11 @@ impl Exported {
                 max_bytes: ecn.max.get(),
                 percent: ecn.max_probability.ppm().div_ceil(10_000),
             });
-            if out.phantom.is_some() && number == 0 {
-                notes.push("note: SONiC has no phantom queues; they are left out".into());
-            }
+            has_phantoms |= out.phantom.is_some();
             ports.push(Port { name, speed_mbps, cable_m, marks, lossless });
+        }
+        if has_phantoms {
+            notes.push("note: SONiC has no phantom queues; they are left out".into());
         }
         let classes = args.priorities.len() as u64;
         let kept: u64 = kinds.values().map(|kind| kind.headroom.size * kind.count * classes).sum();
@@ -180,7 +185,7 @@ impl Kind {
         }
         let least = self.trial.least(Bytes::new(xoff))?;
         Ok(format!(
-            "{formula}; in simulation nothing is dropped with it, nor with {} ({:.2} of it), but with 1 KiB less",
+            "{formula}. In simulation nothing is dropped with it. {} ({:.2} of it) would do there; 1 KiB less would not",
             bytes(least.get()),
             least.get() as f64 / xoff as f64
         ))
@@ -202,17 +207,11 @@ fn too_much(
     };
     let of = |kind: &Kind| kind.headroom.size * kind.count * classes;
     let room = total.saturating_sub(kept - of(longest));
-    let fits = |length_m: u64| {
-        let cable = Cable { length_m, ..longest.cable };
-        sonic::headroom(asic, &cable, traffic, false).is_some_and(|it| it.size * longest.count * classes < room)
-    };
-    let (mut low, mut high) = (0, longest.cable.length_m);
-    while low < high {
-        let middle = low.midpoint(high) + (high - low) % 2;
-        if fits(middle) { low = middle } else { high = middle - 1 }
-    }
-    let then =
-        if fits(low) { format!("such cables may be up to {low} m long") } else { "no cable is short enough".into() };
+    let each = room / (longest.count * classes).max(1);
+    let then = sonic::longest(asic, &longest.cable, traffic, each).map_or_else(
+        || "no cable is short enough".to_owned(),
+        |length_m| format!("such cables may be up to {length_m} m long"),
+    );
     Failure::Input(format!(
         "error: headroom does not fit switch {name}: {} for {} of {} Mb/s over {} m each, {} for all, of a buffer of {}\n\
          help: {then} in this buffer; or give the switch more ([switch] buffer), fewer lossless priorities, or let what \

@@ -28,7 +28,7 @@ fn headroom_is_sonics_and_holds_in_simulation() {
     for part in [
         "switch dc0.border under dcqcn",
         "headroom of 200000 Mb/s over 1980 m: xoff",
-        "in simulation nothing is dropped with it",
+        "In simulation nothing is dropped with it",
         "headroom of 100000 Mb/s over 198 m",
     ] {
         assert!(said.contains(part), "no `{part}` in {said}");

@@ -27,6 +27,11 @@ fn checkout(name: &str) -> Scratch {
         let copied = Command::new("cp").arg("-r").arg(root.join(part)).arg(&to).status().unwrap();
         assert!(copied.success(), "{part}");
     }
+    // The Python package would want all crates that it uses.
+    let (all, left) = (r#"["crates/*", "python"]"#, r#"["crates/*"]"#);
+    let workspace = scratch.read("Cargo.toml");
+    assert!(workspace.contains(all), "{workspace}");
+    scratch.write("Cargo.toml", &workspace.replace(all, left));
     scratch
 }
 

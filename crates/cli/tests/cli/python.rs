@@ -33,7 +33,7 @@ fn what_is_missing_is_said() {
 #[test]
 fn words_and_exit_codes_go_through() {
     let scratch = Scratch::new("python-words");
-    let path = with_python(&scratch, "shift 2; for word in \"$@\"; do echo \"<$word>\"; done; echo wrong >&2; exit 3");
+    let path = with_python(&scratch, "shift 3; for word in \"$@\"; do echo \"<$word>\"; done; echo wrong >&2; exit 3");
     let done = narrows(&scratch, &path, "plot out/x --y p99(slowdown) --help -o a.pdf");
     assert_eq!(done.code, 3);
     assert_eq!(done.out, "<plot>\n<out/x>\n<--y>\n<p99(slowdown)>\n<--help>\n<-o>\n<a.pdf>\n");

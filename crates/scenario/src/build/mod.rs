@@ -49,6 +49,8 @@ pub struct BuiltRun {
     /// Flows of which more are listed than can start, from one number up to, but without, another: those that never start
     /// are nobody's loss.
     pub open_ended: Vec<Range<u32>>,
+    /// The files that this run was made from, by their names. Those of the scenario's other runs are not among them.
+    pub inputs: Vec<crate::Input>,
     /// What is odd but not wrong.
     pub warnings: Vec<String>,
     /// What there is to say about the run before it runs.
@@ -66,6 +68,7 @@ impl Run {
 
     fn built(&self) -> Result<BuiltRun, Fault> {
         let config = &*self.config;
+        let inputs = self.inputs.of_a_run();
         let nobody = || Fault::new(config.schemes.origin, format!("no scheme `{}`", self.scheme));
         let scheme: &Scheme = config.schemes.get(&self.scheme).ok_or_else(nobody)?;
         let int = scheme.reads_reports();
@@ -125,7 +128,7 @@ impl Run {
             routes: &routes,
             survey: &survey,
             host: &host,
-            inputs: &self.inputs,
+            inputs: &inputs,
             stop: *config.stop,
             seed: config.seed,
         };
@@ -190,7 +193,8 @@ impl Run {
         if setup.host.coding.is_some() && report.coding.is_none() {
             warnings.push(format!("[host] coding is for {coding_scope} flows, and there are none"));
         }
-        Ok(BuiltRun { setup, laws, classes, traffic, requests, collectives, open_ended, warnings, report })
+        let inputs = inputs.named();
+        Ok(BuiltRun { setup, laws, classes, traffic, requests, collectives, open_ended, inputs, warnings, report })
     }
 
     /// The flows of all entries of traffic; `keeps` says whether connections can be kept inside datacenters and between them.

@@ -609,7 +609,7 @@ table! {
 table! {
     /// One flow.
     Flow {
-        /// When it starts; zero if neither this nor `after` is given. With `after`: before when it does not start.
+        /// When it starts; zero if neither this nor `after` is given. With `after`: its earliest start.
         start: Option<At<Span>> = None;
         /// Who sends.
         src: At<HostRef>;
