@@ -109,11 +109,7 @@ impl Drop for One<'_> {
 /// causes, and the identities that runs broke.
 #[pyfunction]
 #[pyo3(signature = (scenario, out, *, schemes, shard, only, take, runs_missing, threads, anew, checked, replay, tell, show))]
-#[expect(
-    clippy::too_many_arguments,
-    clippy::fn_params_excessive_bools,
-    reason = "all of them by name, from one caller"
-)]
+#[expect(clippy::too_many_arguments, reason = "all of them by name, from one caller")]
 pub(crate) fn run_study(
     py: Python<'_>,
     scenario: &Bound<'_, Scenario>,

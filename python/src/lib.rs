@@ -3,6 +3,8 @@
 //! It is thin. What a scenario means, how runs are done and kept, and what is said when something is wrong is the other
 //! crates'. What people see in Python is written in Python.
 
+#![expect(clippy::needless_pass_by_value, reason = "what Python gives is extracted into values")]
+
 mod error;
 mod job;
 mod metrics;

@@ -5,6 +5,9 @@ use pyo3::prelude::*;
 use results::Summary;
 use results::claims::{EvalError, Runs, check_of_a_run, expression_of_a_run, holds, value};
 
+/// A metric's values, why there is none, and the unit.
+type Measured = (Vec<Option<f64>>, Vec<Option<String>>, String);
+
 /// Summaries of runs, for metrics such as `inter.slowdown.p99` or `p99(inter.slowdown)`.
 #[pyclass(frozen, module = "narrows._narrows")]
 pub(crate) struct Metrics {
@@ -22,7 +25,7 @@ impl Metrics {
 
     /// A metric's value in each run, or why there is none; and the unit of all of them: `ns`, `bytes`, `bps`, or nothing for
     /// plain numbers.
-    fn values(&self, metric: &str) -> PyResult<(Vec<Option<f64>>, Vec<Option<String>>, String)> {
+    fn values(&self, metric: &str) -> PyResult<Measured> {
         let expr = expression_of_a_run(metric)
             .map_err(|error| PyValueError::new_err(format!("metric `{metric}`: {error}")))?;
         let (mut values, mut reasons, mut of_all) = (Vec::new(), Vec::new(), None);

@@ -87,6 +87,7 @@ impl Scenario {
     /// Reads a text. `origin` is the file that it came from: errors name it, and files that the scenario names are found
     /// beside it. `set` and `over` hold keys and values as in TOML.
     #[new]
+    #[expect(clippy::too_many_arguments, reason = "all of them by name, from one caller")]
     #[pyo3(signature = (text, origin, *, set, seed, scale, over, seeds))]
     fn new(
         py: Python<'_>,

@@ -1,4 +1,4 @@
-//! Tables of results as streams of Arrow's record batches (the PyCapsule interface), read from Parquet as they are asked for.
+//! Tables of results as streams of Arrow's record batches (the `PyCapsule` interface), read from Parquet as they are asked for.
 
 use std::collections::VecDeque;
 use std::fs::File;
