@@ -7,13 +7,13 @@ runs that are missing. When all are there they are merged. Ray gives the tasks o
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import fcntl
 import io
 import logging
 import os
 import shutil
-import sys
 import tarfile
 import tempfile
 import uuid
@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any
 from narrows import _narrows
 from narrows import progress as watching
 from narrows import study as here
+from narrows._words import ended, pair, value_of
 from narrows.results import Results
 
 if TYPE_CHECKING:
@@ -213,8 +214,6 @@ def _inputs(scenario: Scenario, asked: Asked) -> tuple[int, dict[str, bytes]]:
 
 def main(words: list[str]) -> int:
     """`narrows sweep --ray`."""
-    import argparse
-
     parser = argparse.ArgumentParser(prog="narrows sweep --ray", description="Do a sweep on a Ray cluster")
     parser.add_argument("scenario", metavar="SCENARIO", help="the scenario file")
     parser.add_argument("--ray", required=True, metavar="ADDRESS", help="ray://HOST:PORT, or `local`")
@@ -224,50 +223,42 @@ def main(words: list[str]) -> int:
     parser.add_argument("--seed", type=int, metavar="SEED", help="the first seed")
     parser.add_argument("--scale", help="one of the scenario's scales")
     parser.add_argument("--scheme", action="append", default=[], metavar="NAME", help="only these schemes")
-    parser.add_argument("--tasks", type=int, metavar="N", help="how many tasks; default: four a processor")
+    parser.add_argument("--tasks", type=int, metavar="N", help="how many tasks; default: one a run")
     parser.add_argument("--out", metavar="DIR", help="the directory for results")
     parser.add_argument("--checked", action="store_true", help="check the engine while it runs")
     args = parser.parse_args(words)
-    from narrows.scenario import Scenario
-    from narrows.tuning import pair, value_of
+    return ended(lambda: _swept(args))
 
+
+def _swept(args: argparse.Namespace) -> int:
+    from narrows.scenario import Scenario
+
+    asked = Asked(
+        schemes=tuple(args.scheme),
+        set={key: value_of(value) for key, value in map(pair, args.set)},
+        seed=args.seed,
+        seeds=args.seeds,
+        scale=args.scale,
+        over=_once(args.over),
+        checked=args.checked,
+    )
+    scenario = Scenario.load(args.scenario)
+    out = Path(args.out) if args.out else Path("out") / scenario.name
+    address = "ray" if args.ray == "local" else args.ray
     try:
-        asked = Asked(
-            schemes=tuple(args.scheme),
-            set={key: value_of(value) for key, value in map(pair, args.set)},
-            seed=args.seed,
-            seeds=args.seeds,
-            scale=args.scale,
-            over=_once(args.over),
-            checked=args.checked,
-        )
-        scenario = Scenario.load(args.scenario)
-        out = Path(args.out) if args.out else Path("out") / scenario.name
-        address = "ray" if args.ray == "local" else args.ray
         results = sweep(scenario, out, asked, address=address, anew=False, progress=True, tasks=args.tasks)
-    except (ValueError, OSError, ModuleNotFoundError) as error:
-        print(error if str(error).startswith("error") else f"error: {error}", file=sys.stderr)
-        return 2
-    except _narrows.StudyError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 1
-    except KeyboardInterrupt:
-        print("interrupted: finished runs are kept; the same command goes on from there", file=sys.stderr)
-        return 130
     except Exception as error:
         # What Ray itself says: a worker that dies each time, a cluster that is gone.
         if not type(error).__module__.startswith("ray"):
             raise
-        print(f"error: {error}\nhelp: finished runs are kept; the same command goes on from there", file=sys.stderr)
-        return 1
+        said = f"{error}\nhelp: finished runs are kept; the same command goes on from there"
+        raise _narrows.StudyError(said) from None
     print(f"{len(results)} runs\nreport: {results.report}")
     return 0
 
 
 def _once(given: list[str]) -> dict[str, str]:
     """Return keys and their values, as the command line takes them. Raises `ValueError` for a key that is there twice."""
-    from narrows.tuning import pair
-
     over: dict[str, str] = {}
     for key, values in map(pair, given):
         if key in over:

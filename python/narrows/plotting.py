@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import argparse
+import hashlib
 import math
-import sys
+import os
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from narrows import _narrows
+from narrows._words import ended, pair, value_of
 from narrows.results import Results
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
 
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
@@ -32,6 +35,9 @@ UNITS = {
     "bps": ((1e9, "Gb/s"), (1e6, "Mb/s"), (1e3, "kb/s"), (1.0, "b/s")),
 }
 
+
+#: Endings of figures, and what stands around a comment at the end of one. Readers of PNG ignore what follows the picture.
+SEALS = {".pdf": ("% ", ""), ".svg": ("<!-- ", " -->"), ".png": ("", "")}
 
 #: With so many places or fewer on the x axis each has its mark.
 FEW = 8
@@ -238,8 +244,6 @@ def _labels(results: Results, by: str) -> dict[Any, str]:
 
 def main(words: list[str]) -> int:
     """`narrows plot`."""
-    import argparse
-
     parser = argparse.ArgumentParser(
         prog="narrows plot",
         description="Draw metrics of results over a key of their points: means over seeds with their 95 % confidence intervals",
@@ -254,30 +258,28 @@ def main(words: list[str]) -> int:
     parser.add_argument("--title", help="a title; default: none")
     parser.add_argument("-o", "--output", required=True, metavar="FILE", help="a file that ends in .pdf, .svg or .png")
     args = parser.parse_args(words)
-    if not args.output.endswith((".pdf", ".svg", ".png")):
-        print(f"error: `{args.output}`: expected a name that ends in .pdf, .svg or .png", file=sys.stderr)
-        return 2
+    return ended(lambda: _drawn(args))
+
+
+def _drawn(args: argparse.Namespace) -> int:
+    if not args.output.endswith(tuple(SEALS)):
+        said = f"`{args.output}`: expected a name that ends in {', '.join(SEALS)}"
+        raise ValueError(said)
+    path = Path(args.output)
+    _may_replace(path)
     try:
         import matplotlib  # noqa: F401
     except ModuleNotFoundError:
-        print("error: figures need Matplotlib\nhelp: pip install matplotlib", file=sys.stderr)
-        return 2
-    try:
-        figure = plot(
-            _chosen(args.results, args.only), y=args.y, x=args.x, by=args.by, style=args.style, log=args.log, title=args.title
-        )
-        save(figure, args.output)
-    except (ValueError, OSError) as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
+        said = "figures need Matplotlib\nhelp: pip install matplotlib"
+        raise ModuleNotFoundError(said) from None
+    chosen = _chosen(args.results, args.only)
+    save(plot(chosen, y=args.y, x=args.x, by=args.by, style=args.style, log=args.log, title=args.title), path)
     print(f"wrote {args.output}")
     return 0
 
 
 def _chosen(directory: str, only: list[str]) -> Results:
     """Open results, and leave out runs of other values."""
-    from narrows.tuning import pair, value_of
-
     results = Results(directory)
     for key, text in map(pair, only):
         known = [{"scheme": run.scheme, "seed": run.seed, **run.point}.get(key) for run in results.runs]
@@ -290,14 +292,35 @@ def _chosen(directory: str, only: list[str]) -> Results:
 
 
 def save(figure: Figure, path: str | Path) -> None:
-    """Write a figure. A file that is there is replaced when the new one is whole, and stays if that fails."""
-    import os
-    from pathlib import Path
+    """Write a figure. One that `save` wrote and nobody edited is replaced when the new one is whole; another file stays.
 
+    Raises `FileExistsError` for such a file.
+    """
     path = Path(path)
+    _may_replace(path)
     partial = path.with_name(f".{path.name}.{os.getpid()}{path.suffix}")
     try:
         figure.savefig(partial, dpi=200)
+        with partial.open("ab") as file:
+            file.write(_seal(path.suffix, partial.read_bytes()))
+        _may_replace(path)
         partial.replace(path)
     finally:
         partial.unlink(missing_ok=True)
+
+
+def _seal(suffix: str, content: bytes) -> bytes:
+    """Return the last line of a figure: a comment with the hash of all above, by which the file is known again."""
+    before, after = SEALS[suffix]
+    return f"\n{before}narrows plot, SHA-256 {hashlib.sha256(content).hexdigest()}{after}\n".encode()
+
+
+def _may_replace(path: Path) -> None:
+    """Refuse to replace what `save` did not write, or what was edited since."""
+    if not path.exists() and not path.is_symlink():
+        return
+    content = path.read_bytes() if path.is_file() else b"?"
+    size = len(_seal(path.suffix, b"")) if path.suffix in SEALS else 0
+    if content and (not size or _seal(path.suffix, content[:-size]) != content[-size:]):
+        said = f"`{path}` is no figure that Narrows wrote and nobody edited, so it is not replaced; choose another name, or move it"
+        raise FileExistsError(said)

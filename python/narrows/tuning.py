@@ -8,6 +8,7 @@ others, and a second call takes what is there.
 
 from __future__ import annotations
 
+import argparse
 import builtins
 import hashlib
 import json
@@ -20,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 from narrows import _narrows
 from narrows import progress as watching
 from narrows import study as studies
+from narrows._words import FAILED, ended, pair, value_of
 from narrows.scenario import Scenario
 
 if TYPE_CHECKING:
@@ -174,6 +176,9 @@ def tune(
     scenario = scenario if isinstance(scenario, Scenario) else Scenario.load(scenario)
     others = [it if isinstance(it, Scenario) else Scenario.load(it) for it in held_out]
     metrics = [*_list(minimise), *_list(maximise)]
+    if trials < 1 or seeds < 1:
+        said = f"expected at least one trial and one seed, found trials={trials} and seeds={seeds}"
+        raise ValueError(said)
     if not metrics:
         said = "expected something to minimise or to maximise, such as 'p99(inter.slowdown)'"
         raise ValueError(said)
@@ -423,18 +428,8 @@ def _space_of_text(text: str) -> Space:
     return Choice(values)
 
 
-def value_of(text: str) -> Any:
-    """Return a value of a command line: what is no TOML value is text."""
-    try:
-        return json.loads(_narrows.as_written(f"it = {text}", "--set"))["it"]
-    except _narrows.ScenarioError:
-        return text
-
-
 def main(words: list[str]) -> int:
     """`narrows tune`."""
-    import argparse
-
     parser = argparse.ArgumentParser(
         prog="narrows tune",
         description="Find the values of a scenario's keys at which metrics are least, by Optuna, over several seeds",
@@ -461,44 +456,29 @@ def main(words: list[str]) -> int:
     parser.add_argument("--out", metavar="DIR", help="default: out/NAME-tuned")
     parser.add_argument("--threads", type=int, metavar="N", help="default: all cores")
     args = parser.parse_args(words)
-    try:
-        done = tune(
-            args.scenario,
-            minimise=args.minimise,
-            maximise=args.maximise,
-            where={key: _space_of_text(text) for key, text in map(pair, args.where)},
-            subject_to=args.subject_to,
-            trials=args.trials,
-            seeds=args.seeds,
-            schemes=args.scheme,
-            set={key: value_of(value) for key, value in map(pair, args.set)},
-            scale=args.scale,
-            held_out=args.held_out,
-            halve=args.halve,
-            out=args.out,
-            storage=args.storage,
-            threads=args.threads,
-        )
-    except (ValueError, OSError, ModuleNotFoundError) as error:
-        print(error if str(error).startswith("error") else f"error: {error}", file=sys.stderr)
-        return 2
-    except _narrows.StudyError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 1
-    except KeyboardInterrupt:
-        print("interrupted: finished trials are kept; the same command goes on from there", file=sys.stderr)
-        return 130
+    return ended(lambda: _tuned(args))
+
+
+def _tuned(args: argparse.Namespace) -> int:
+    done = tune(
+        args.scenario,
+        minimise=args.minimise,
+        maximise=args.maximise,
+        where={key: _space_of_text(text) for key, text in map(pair, args.where)},
+        subject_to=args.subject_to,
+        trials=args.trials,
+        seeds=args.seeds,
+        schemes=args.scheme,
+        set={key: value_of(value) for key, value in map(pair, args.set)},
+        scale=args.scale,
+        held_out=args.held_out,
+        halve=args.halve,
+        out=args.out,
+        storage=args.storage,
+        threads=args.threads,
+    )
     print(done)
     if not done.best:
         print("error: no trial holds the constraints", file=sys.stderr)
-        return 1
+        return FAILED
     return 0
-
-
-def pair(text: str) -> tuple[str, str]:
-    """Read `KEY=VALUE`."""
-    key, found, value = text.partition("=")
-    if not found:
-        said = f"`{text}`: expected KEY=VALUE"
-        raise ValueError(said)
-    return key.strip(), value.strip()

@@ -37,11 +37,30 @@ def test_a_figure_by_the_command(results: nw.Results, tmp_path: Path) -> None:
         assert (tmp_path / f"fig.{ending}").stat().st_size > 1000
     for words, said in [
         (["--y", "p98(slowdown)", "-o", "a.pdf"], "no such function"),
-        (["--y", "p99(slowdown)", "-o", "a.doc"], "expected a name that ends in .pdf, .svg or .png"),
+        (["--y", "p99(slowdown)", "-o", "a.doc"], "expected a name that ends in .pdf, .svg, .png"),
         (["--y", "p99(slowdown)", "--x", "lod", "-o", "a.pdf"], "runs have no key `lod`; there are scheme, seed, load"),
     ]:
         done = narrows("plot", str(results.directory), *words, cwd=tmp_path)
         assert (done.returncode, said in done.stderr) == (2, True), done.stderr
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["fig.pdf", "fig.png", "fig.svg"]
+
+
+def test_a_file_of_the_users_is_not_replaced(results: nw.Results, tmp_path: Path) -> None:
+    for ending in ("pdf", "svg", "png"):
+        path = tmp_path / f"fig.{ending}"
+        words = ["plot", str(results.directory), "--y", "p99(slowdown)", "-o", str(path)]
+        path.write_text("my thesis", encoding="utf-8")
+        done = narrows(*words)
+        assert (done.returncode, "is not replaced" in done.stderr) == (2, True), done.stderr
+        assert path.read_text(encoding="utf-8") == "my thesis"
+        path.unlink()
+        assert narrows(*words).returncode == 0
+        # Its own figure is replaced, and an edited one is not.
+        assert narrows(*words).returncode == 0
+        edited = path.read_bytes().replace(b"\n", b" \n", 1)
+        path.write_bytes(edited)
+        assert narrows(*words).returncode == 2
+        assert path.read_bytes() == edited
     assert sorted(path.name for path in tmp_path.iterdir()) == ["fig.pdf", "fig.png", "fig.svg"]
 
 

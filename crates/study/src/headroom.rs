@@ -20,8 +20,8 @@ pub struct Trial {
 const STEP: u64 = 1_024;
 
 impl Trial {
-    /// The scenario. The sender fills the cable towards a port that is some thousand times slower, so what comes in stays. The
-    /// pause begins at 64 packets; when nothing came in for longer than the cable holds, the flow is done for us.
+    /// The scenario. A sender fills the cable. The port that its packets leave by is four thousand times slower, so nearly all
+    /// of them stay. The pause begins at 64 packets. The run ends when everything has come that was on its way by then.
     fn text(&self, headroom: Bytes) -> String {
         let packet = u64::from(self.payload) + 64;
         let xoff = 64 * packet;

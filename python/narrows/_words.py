@@ -1,0 +1,47 @@
+"""Words of a command line: what they stand for, and how a command ends."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import TYPE_CHECKING, Any
+
+from narrows import _narrows
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+#: Exit codes, as of all commands.
+FAILED, INPUT, INTERRUPTED = 1, 2, 130
+
+
+def pair(text: str) -> tuple[str, str]:
+    """Read `KEY=VALUE`."""
+    key, found, value = text.partition("=")
+    if not found:
+        said = f"`{text}`: expected KEY=VALUE"
+        raise ValueError(said)
+    return key.strip(), value.strip()
+
+
+def value_of(text: str) -> Any:
+    """Return a value: what is no TOML value is text."""
+    try:
+        return json.loads(_narrows.as_written(f"it = {text}", "--set"))["it"]
+    except _narrows.ScenarioError:
+        return text
+
+
+def ended(work: Callable[[], int]) -> int:
+    """Do a command's work. Say what is wrong, and return the exit code."""
+    try:
+        return work()
+    except (ValueError, OSError, ModuleNotFoundError) as error:
+        print(error if str(error).startswith("error") else f"error: {error}", file=sys.stderr)
+        return INPUT
+    except _narrows.StudyError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return FAILED
+    except KeyboardInterrupt:
+        print("interrupted: what is finished is kept; the same command goes on from there", file=sys.stderr)
+        return INTERRUPTED
