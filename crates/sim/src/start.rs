@@ -1,5 +1,7 @@
 //! When flows start: at a time, or once others have come far enough and their sender has computed for a while.
 
+use std::ops::Range;
+
 use units::{Span, Time};
 
 /// A flow, numbered from 0 as listed.
@@ -59,6 +61,8 @@ pub struct Causes {
     /// By set: where it ends in `list`.
     ends: Vec<u32>,
     list: Vec<Cause>,
+    /// (place in `list`, how long the sender computes on that cause alone), in the order of places. Most causes have none.
+    lags: Vec<(u32, Span)>,
 }
 
 impl Causes {
@@ -81,11 +85,46 @@ impl Causes {
         self.close()
     }
 
+    /// Adds a set of different causes, each with how long the sender computes on it alone: the set has happened when the last
+    /// of these times is over. So a computation that starts no flow can be left out, and what it waits for is told apart.
+    ///
+    /// # Panics
+    /// As [`Causes::add`].
+    pub fn add_each(&mut self, causes: impl IntoIterator<Item = (Cause, Span)>) -> CauseSet {
+        let before = self.list.len();
+        for (cause, lag) in causes {
+            if lag > Span::ZERO {
+                self.lags.push((self.list.len() as u32, lag));
+            }
+            self.list.push(cause);
+        }
+        assert!(self.list.len() > before, "a flow that waits for nothing would wait for ever");
+        self.close()
+    }
+
     /// The causes of a set that is in here.
     pub fn of(&self, set: CauseSet) -> &[Cause] {
+        &self.list[self.places(set)]
+    }
+
+    /// How long the sender computes on one cause of a set alone.
+    #[inline]
+    pub fn lag(&self, set: CauseSet, cause: Cause) -> Span {
+        if self.lags.is_empty() { Span::ZERO } else { self.find_lag(set, cause) }
+    }
+
+    fn find_lag(&self, set: CauseSet, cause: Cause) -> Span {
+        let places = self.places(set);
+        let first = self.lags.partition_point(|&(place, _)| (place as usize) < places.start);
+        let mut lags = self.lags[first..].iter().take_while(|&&(place, _)| (place as usize) < places.end);
+        lags.find(|&&(place, _)| self.list[place as usize] == cause).map_or(Span::ZERO, |&(_, lag)| lag)
+    }
+
+    /// The places of a set's causes.
+    fn places(&self, set: CauseSet) -> Range<usize> {
         let place = set.0 as usize;
         let begins = place.checked_sub(1).map_or(0, |before| self.ends[before]);
-        &self.list[begins as usize..self.ends[place] as usize]
+        begins as usize..self.ends[place] as usize
     }
 
     /// Takes over the sets of others, whose flow 0 is `first` here. Gives the start that one of theirs is from now on.
@@ -94,6 +133,8 @@ impl Causes {
     /// With 2^32 causes.
     pub fn join(&mut self, others: &Self, first: FlowId) -> impl Fn(CauseSet) -> CauseSet + use<> {
         let before = self.ends.len() as u32;
+        let listed = self.list.len() as u32;
+        self.lags.extend(others.lags.iter().map(|&(place, lag)| (listed + place, lag)));
         for set in 0..others.ends.len() as u32 {
             let causes = others.of(CauseSet(set)).iter();
             self.list.extend(causes.map(|cause| cause.of(FlowId(first.0 + cause.flow().0))));
@@ -126,6 +167,25 @@ mod tests {
         assert_eq!(all.of(own), [c]);
         assert_eq!(all.of(here(first)), [Cause::Complete(FlowId(10))]);
         assert_eq!(all.of(here(second)), [Cause::Received(FlowId(11)), Cause::Begun(FlowId(12))]);
+    }
+
+    #[test]
+    fn a_lag_belongs_to_one_cause_of_one_set() {
+        let [a, b] = [Cause::Complete(FlowId(0)), Cause::Received(FlowId(1))];
+        let mut causes = Causes::default();
+        let plain = causes.add([a, b]);
+        let late = causes.add_each([(a, Span::ZERO), (b, Span::from_us(3))]);
+        let later = causes.add_each([(a, Span::from_us(5)), (b, Span::ZERO)]);
+        let lags = |causes: &Causes, set, [a, b]: [Cause; 2]| [causes.lag(set, a), causes.lag(set, b)];
+        assert_eq!(lags(&causes, plain, [a, b]), [Span::ZERO; 2]);
+        assert_eq!(lags(&causes, late, [a, b]), [Span::ZERO, Span::from_us(3)]);
+        assert_eq!(lags(&causes, later, [a, b]), [Span::from_us(5), Span::ZERO]);
+        let mut all = Causes::default();
+        all.add([b]);
+        let here = all.join(&causes, FlowId(10));
+        let there = [Cause::Complete(FlowId(10)), Cause::Received(FlowId(11))];
+        assert_eq!(lags(&all, here(late), there), [Span::ZERO, Span::from_us(3)]);
+        assert_eq!(lags(&all, here(plain), there), [Span::ZERO; 2]);
     }
 
     #[test]
