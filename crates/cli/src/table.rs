@@ -40,17 +40,17 @@ fn no_columns(table: &Table) -> bool {
 /// One row a run, with all columns, or with the most important ones that the terminal has room for.
 pub(crate) fn headline(runs: &[RunResults], wide: bool) -> String {
     let columns = columns(runs);
-    let jobs = jobs(runs);
+    let jobs: Vec<JobColumn> = jobs(runs).into_iter().map(JobColumn::Mean).chain(training(runs)).collect();
     // Jobs stand behind what all of them have.
     let place = columns.iter().position(|(title, _)| *title == OVER_IDEAL).map_or(columns.len(), |place| place + 1);
     let (columns, rest) = columns.split_at(place);
     let titles = |columns: &[Column]| columns.iter().map(|(title, _)| (*title).to_owned()).collect::<Vec<_>>();
-    let of_jobs = jobs.iter().map(|job| format!("job {job} mean"));
+    let of_jobs = jobs.iter().map(JobColumn::title);
     let titles: Vec<String> = titles(columns).into_iter().chain(of_jobs).chain(titles(rest)).collect();
     let row = |run: &RunResults| {
         let name = if run.summary.run == run.manifest.label { run.summary.run.clone() } else { name(run) };
-        let of_job = |job: &&str| run.summary.jobs.get(job).map_or("-".into(), |cell| fct(cell.fct_ns.mean));
-        let cells = columns.iter().map(|(_, cell)| cell(run)).chain(jobs.iter().map(of_job));
+        let of_jobs = jobs.iter().map(|column| fct(column.ns(&run.summary)));
+        let cells = columns.iter().map(|(_, cell)| cell(run)).chain(of_jobs);
         (name, cells.chain(rest.iter().map(|(_, cell)| cell(run))).collect())
     };
     let rows: Vec<(String, Vec<String>)> = runs.iter().map(row).collect();
@@ -162,6 +162,47 @@ fn jobs(runs: &[RunResults]) -> Vec<&str> {
         }
     }
     jobs
+}
+
+/// A column about one job.
+enum JobColumn<'a> {
+    /// The mean of its collective operations.
+    Mean(&'a str),
+    /// Of a training job, the mean of its iterations.
+    Iteration(&'a str),
+    /// Of a training job, how much of that no computing hides.
+    Exposed(&'a str),
+}
+
+impl JobColumn<'_> {
+    fn title(&self) -> String {
+        match self {
+            Self::Mean(job) => format!("job {job} mean"),
+            Self::Iteration(job) => format!("{job} iteration"),
+            Self::Exposed(job) => format!("{job} exposed"),
+        }
+    }
+
+    /// In nanoseconds.
+    fn ns(&self, summary: &summary::Summary) -> Option<f64> {
+        let training = |job: &str| summary.jobs.get(job)?.training.as_ref();
+        match self {
+            Self::Mean(job) => summary.jobs.get(job)?.cell.fct_ns.mean,
+            Self::Iteration(job) => training(job)?.iteration_mean_ns,
+            Self::Exposed(job) => training(job)?.exposed_ns,
+        }
+    }
+}
+
+/// The columns of training jobs.
+fn training(runs: &[RunResults]) -> Vec<JobColumn<'_>> {
+    let mut jobs = Vec::new();
+    for (job, _) in runs.iter().flat_map(|run| run.summary.training()) {
+        if !jobs.contains(&job) {
+            jobs.push(job);
+        }
+    }
+    jobs.into_iter().flat_map(|job| [JobColumn::Iteration(job), JobColumn::Exposed(job)]).collect()
 }
 
 /// A title, and what it says of a run.

@@ -5,8 +5,8 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use sim::FlowId;
-use units::{Bytes, Span};
+use sim::{Cause, FlowId};
+use units::{Bytes, Span, Time};
 
 /// Whether a flow stays inside a datacenter.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -217,6 +217,32 @@ pub enum PointValue {
     Real(Option<f64>),
 }
 
+/// A training job: its flows stand one behind the other, iteration after iteration.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct TrainingJob {
+    /// Its name, which is that of its traffic.
+    pub name: String,
+    /// When it begins to compute.
+    pub start: Time,
+    /// Its first flow.
+    pub first: FlowId,
+    /// What its flows may be for.
+    pub kinds: Vec<String>,
+    /// By flow, from the first on: what it is for, an index into `kinds`.
+    pub kind_of: Vec<u8>,
+    /// Its iterations.
+    pub iterations: Vec<TrainingIteration>,
+}
+
+/// An iteration of a training job.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct TrainingIteration {
+    /// It is over when all of these have happened, and so long after each.
+    pub ends: Vec<(Cause, Span)>,
+    /// How long it would take if no flow took any time.
+    pub compute: Span,
+}
+
 /// What the caller knows of a run.
 #[derive(Clone, PartialEq, Debug)]
 pub struct RunInfo {
@@ -245,6 +271,8 @@ pub struct RunInfo {
     pub requests: Vec<Vec<FlowId>>,
     /// Groups of flows that are one collective operation each: iterations.
     pub collectives: Vec<Vec<FlowId>>,
+    /// Training jobs. Their iterations are among `collectives`, too.
+    pub training: Vec<TrainingJob>,
     /// Flows of which more are listed than can start, from one number up to, but without, another. Those of them that never
     /// start are no part of results.
     pub open_ended: Vec<Range<u32>>,

@@ -32,6 +32,7 @@ mod thrift;
 pub use error::{Difference, Differing, Error};
 pub use input::{
     Class, Emulator, EngineTimes, Host, PointColumn, PointValue, Program, RunInfo, SizeBin, Soundness, Stack,
+    TrainingIteration, TrainingJob,
 };
 pub use mean::Mean;
 pub use ordered::Ordered;

@@ -135,6 +135,7 @@ fn info(setup: &Setup, laws: &[&str]) -> RunInfo {
         laws: laws.iter().map(|&law| law.to_owned()).collect(),
         requests: Vec::new(),
         collectives: Vec::new(),
+        training: Vec::new(),
         open_ended: Vec::new(),
         fairness_window: Span::ZERO,
         sets_fairness_window: false,

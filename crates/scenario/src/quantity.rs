@@ -257,10 +257,20 @@ const RATES: Units = &[
 
 const DRIFTS: Units = &[("ppb", 1), ("ppm", 1_000)];
 
+const SPEEDS: Units = &[
+    ("FLOPS", 1),
+    ("MFLOPS", 1_000_000),
+    ("GFLOPS", 1_000_000_000),
+    ("TFLOPS", 1_000_000_000_000),
+    ("PFLOPS", 1_000_000_000_000_000),
+];
+
 /// The longest time that files hold: 10^6 s, a tenth of what a [`Span`] does.
 const LONGEST_PS: u64 = 1_000_000_000_000_000_000;
 /// The same as a span.
 pub(crate) const LONGEST: Span = Span::from_ps(LONGEST_PS as i64);
+/// The fastest processor that files hold, in operations a second.
+const MOST_FLOPS: u64 = 1_000_000_000_000_000_000;
 /// The largest size that files hold: 16 TiB, 2^32 packets of 4 KiB.
 pub(crate) const LARGEST: u64 = 1 << 44;
 /// The largest drift of a clock: a tenth.
@@ -469,6 +479,26 @@ impl Field for Drift {
     }
 }
 
+/// How fast a processor computes, in floating-point operations a second; at least 1.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Flops(pub u64);
+
+impl Field for Flops {
+    const EXPECTS: &'static str = "a speed such as \"400TFLOPS\"";
+    fn decode(node: &Node) -> Result<Self, Fault> {
+        match with_unit::<Self>(node, SPEEDS, MOST_FLOPS)? {
+            0 => Err(Fault::new(node.origin, "a processor without speed").label("expected at least \"1FLOPS\"")),
+            flops => Ok(Self(flops)),
+        }
+    }
+    fn encode(&self) -> Value {
+        Value::string(written(self.0, SPEEDS))
+    }
+    fn schema() -> Json {
+        json!({ "type": "string", "pattern": r"^[0-9][0-9_.eE]* ?[MGTP]?FLOPS$" })
+    }
+}
+
 impl Field for Bytes {
     const EXPECTS: &'static str = "a size such as \"1MiB\" or \"64KB\", or a whole number of bytes";
     fn decode(node: &Node) -> Result<Self, Fault> {
@@ -527,6 +557,7 @@ pub fn amount(text: &str) -> Option<(f64, &'static str)> {
         NumberKind::Unit(units) if units == TIMES => (value / 1_000.0, "ns"),
         NumberKind::Unit(units) if units == SIZES => (value, "bytes"),
         NumberKind::Unit(units) if units == RATES => (value, "bps"),
+        NumberKind::Unit(units) if units == SPEEDS => (value, "flops"),
         NumberKind::Unit(_) => (value, "ppb"),
     })
 }
@@ -607,7 +638,8 @@ impl Number {
                         let known = units.iter().find(|(name, _)| *name == unit.trim())?;
                         Some((units, known.1))
                     };
-                    let (units, worth) = [TIMES, SIZES, RATES, DRIFTS].into_iter().find_map(worth).ok_or_else(fault)?;
+                    let (units, worth) =
+                        [TIMES, SIZES, RATES, DRIFTS, SPEEDS].into_iter().find_map(worth).ok_or_else(fault)?;
                     let number = Decimal::parse(number.trim()).ok_or_else(fault)?;
                     (NumberKind::Unit(units), number.approximate() * worth as f64)
                 }

@@ -21,10 +21,10 @@ mod tests {
 
     use super::*;
     use crate::config::{
-        Allreduce, BurstTable, Cable, Clock, Clos, ClosedLoop, CodingTable, Collective, CustomTopology, Dumbbell,
-        Failure, FatTrees, Flow, Host, Incast, InterPair, List, Long, Lscc, NodeSpec, OnRampTable, Permutation,
-        PfcTable, PhantomTable, PlbTable, Poisson, Port, Range, Red, Requests, Sample, Scale, Scheme, Series,
-        SingleSwitch, Step, SwingTable, Switch, UnoLbTable,
+        Allreduce, BurstTable, Cable, Clock, Clos, ClosedLoop, CodingTable, Collective, Collectives, ComputeTimes,
+        CustomTopology, Dumbbell, Failure, FatTrees, Flow, Host, Incast, InterPair, Job, List, Long, Lscc, Model,
+        NodeSpec, OnRampTable, Parallel, Permutation, PfcTable, PhantomTable, PlbTable, Poisson, Port, Range, Red,
+        Requests, Sample, Scale, Scheme, Series, SingleSwitch, Step, SwingTable, Switch, UnoLbTable,
     };
 
     const BEGIN: &str =
@@ -93,6 +93,11 @@ mod tests {
         section::<Collective>(&mut out, "`[[traffic]]` with `kind = \"collective\"`");
         section::<List>(&mut out, "`[[traffic]]` with `kind = \"list\"`");
         section::<Flow>(&mut out, "A flow of a list");
+        section::<Job>(&mut out, "`[[job]]`");
+        section::<Model>(&mut out, "`model` of a job");
+        section::<Parallel>(&mut out, "`parallel` of a job");
+        section::<ComputeTimes>(&mut out, "`compute` of a job");
+        section::<Collectives>(&mut out, "`collectives` of a job");
         section::<Failure>(&mut out, "`[[failure]]`");
         section::<Series>(&mut out, "`[series]`");
         section::<Sample>(&mut out, "`[sample]`");

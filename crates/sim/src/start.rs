@@ -1,6 +1,7 @@
 //! When flows start: at a time, or once others have come far enough and their sender has computed for a while.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use units::{Span, Time};
 
@@ -61,10 +62,10 @@ pub struct Causes {
     /// By set: where it ends in `list`.
     ends: Vec<u32>,
     list: Vec<Cause>,
-    /// How long the sender computes on a cause of a set by itself, beside what else it does; few have that.
-    computes: BTreeMap<(u32, Cause), Span>,
     /// By set: before when a flow that waits for it does not start; few have that.
     earliest: BTreeMap<u32, Time>,
+    /// (place in `list`, how long the sender computes on that cause alone), in the order of places. Most causes have none.
+    lags: Vec<(u32, Span)>,
 }
 
 impl Causes {
@@ -81,19 +82,24 @@ impl Causes {
     /// # Panics
     /// If the set is empty, for a flow would wait for ever, or with 2^32 causes.
     pub fn add(&mut self, causes: impl IntoIterator<Item = Cause>) -> CauseSet {
-        let before = self.list.len();
-        self.list.extend(causes);
-        assert!(self.list.len() > before, "a flow that waits for nothing would wait for ever");
-        self.close()
+        self.add_each(causes.into_iter().map(|cause| (cause, Span::ZERO)))
     }
 
-    /// Lets the sender compute for a while on one cause of a set, beside what it does meanwhile: the flow hears of the cause
-    /// that much later.
-    pub fn compute_on(&mut self, set: CauseSet, cause: Cause, compute: Span) {
-        debug_assert!(self.of(set).contains(&cause), "{cause:?} is none of the set");
-        if !compute.is_zero() {
-            self.computes.insert((set.0, cause), compute);
+    /// Adds a set of different causes, each with how long the sender computes on it alone: the set has happened when the last
+    /// of these times is over. So a computation that starts no flow can be left out, and what it waits for is told apart.
+    ///
+    /// # Panics
+    /// As [`Causes::add`].
+    pub fn add_each(&mut self, causes: impl IntoIterator<Item = (Cause, Span)>) -> CauseSet {
+        let before = self.list.len();
+        for (cause, lag) in causes {
+            if lag > Span::ZERO {
+                self.lags.push((self.list.len() as u32, lag));
+            }
+            self.list.push(cause);
         }
+        assert!(self.list.len() > before, "a flow that waits for nothing would wait for ever");
+        self.close()
     }
 
     /// Lets no flow that waits for a set start before `time`.
@@ -103,15 +109,6 @@ impl Causes {
         }
     }
 
-    /// How long the sender computes on one cause of a set.
-    pub(crate) fn compute_of(&self, set: CauseSet, cause: Cause) -> Span {
-        // Nearly all runs have none.
-        if self.computes.is_empty() {
-            return Span::ZERO;
-        }
-        self.computes.get(&(set.0, cause)).copied().unwrap_or(Span::ZERO)
-    }
-
     /// Before when a flow that waits for a set does not start.
     pub fn earliest(&self, set: CauseSet) -> Time {
         if self.earliest.is_empty() { Time::ZERO } else { self.earliest.get(&set.0).copied().unwrap_or(Time::ZERO) }
@@ -119,9 +116,27 @@ impl Causes {
 
     /// The causes of a set that is in here.
     pub fn of(&self, set: CauseSet) -> &[Cause] {
+        &self.list[self.places(set)]
+    }
+
+    /// How long the sender computes on one cause of a set alone.
+    #[inline]
+    pub fn lag(&self, set: CauseSet, cause: Cause) -> Span {
+        if self.lags.is_empty() { Span::ZERO } else { self.find_lag(set, cause) }
+    }
+
+    fn find_lag(&self, set: CauseSet, cause: Cause) -> Span {
+        let places = self.places(set);
+        let first = self.lags.partition_point(|&(place, _)| (place as usize) < places.start);
+        let mut lags = self.lags[first..].iter().take_while(|&&(place, _)| (place as usize) < places.end);
+        lags.find(|&&(place, _)| self.list[place as usize] == cause).map_or(Span::ZERO, |&(_, lag)| lag)
+    }
+
+    /// The places of a set's causes.
+    fn places(&self, set: CauseSet) -> Range<usize> {
         let place = set.0 as usize;
         let begins = place.checked_sub(1).map_or(0, |before| self.ends[before]);
-        &self.list[begins as usize..self.ends[place] as usize]
+        begins as usize..self.ends[place] as usize
     }
 
     /// Takes over the sets of others, whose flow 0 is `first` here. Gives the start that one of theirs is from now on.
@@ -130,13 +145,12 @@ impl Causes {
     /// With 2^32 causes.
     pub fn join(&mut self, others: &Self, first: FlowId) -> impl Fn(CauseSet) -> CauseSet + use<> {
         let before = self.ends.len() as u32;
+        let listed = self.list.len() as u32;
+        self.lags.extend(others.lags.iter().map(|&(place, lag)| (listed + place, lag)));
         for set in 0..others.ends.len() as u32 {
             let causes = others.of(CauseSet(set)).iter();
             self.list.extend(causes.map(|cause| cause.of(FlowId(first.0 + cause.flow().0))));
             self.close();
-        }
-        for (&(set, cause), &compute) in &others.computes {
-            self.computes.insert((before + set, cause.of(FlowId(first.0 + cause.flow().0))), compute);
         }
         self.earliest.extend(others.earliest.iter().map(|(&set, &time)| (before + set, time)));
         move |set| CauseSet(before + set.0)
@@ -169,18 +183,33 @@ mod tests {
     }
 
     #[test]
-    fn what_a_set_adds_goes_with_it() {
-        let [a, b] = [Cause::Complete(FlowId(0)), Cause::Received(FlowId(1))];
+    fn a_time_before_which_a_set_has_not_happened_goes_with_it() {
         let mut causes = Causes::default();
-        let set = causes.add([a, b]);
-        causes.compute_on(set, b, Span::from_us(3));
+        let set = causes.add([Cause::Complete(FlowId(0))]);
         causes.not_before(set, Time::from_us(7));
         let mut all = Causes::default();
-        let own = all.add([a]);
+        let own = all.add([Cause::Complete(FlowId(0))]);
         let here = all.join(&causes, FlowId(10))(set);
-        assert_eq!(all.compute_of(here, Cause::Received(FlowId(11))), Span::from_us(3));
-        assert_eq!(all.compute_of(here, Cause::Complete(FlowId(10))), Span::ZERO);
         assert_eq!((all.earliest(here), all.earliest(own)), (Time::from_us(7), Time::ZERO));
+    }
+
+    #[test]
+    fn a_lag_belongs_to_one_cause_of_one_set() {
+        let [a, b] = [Cause::Complete(FlowId(0)), Cause::Received(FlowId(1))];
+        let mut causes = Causes::default();
+        let plain = causes.add([a, b]);
+        let late = causes.add_each([(a, Span::ZERO), (b, Span::from_us(3))]);
+        let later = causes.add_each([(a, Span::from_us(5)), (b, Span::ZERO)]);
+        let lags = |causes: &Causes, set, [a, b]: [Cause; 2]| [causes.lag(set, a), causes.lag(set, b)];
+        assert_eq!(lags(&causes, plain, [a, b]), [Span::ZERO; 2]);
+        assert_eq!(lags(&causes, late, [a, b]), [Span::ZERO, Span::from_us(3)]);
+        assert_eq!(lags(&causes, later, [a, b]), [Span::from_us(5), Span::ZERO]);
+        let mut all = Causes::default();
+        all.add([b]);
+        let here = all.join(&causes, FlowId(10));
+        let there = [Cause::Complete(FlowId(10)), Cause::Received(FlowId(11))];
+        assert_eq!(lags(&all, here(late), there), [Span::ZERO, Span::from_us(3)]);
+        assert_eq!(lags(&all, here(plain), there), [Span::ZERO; 2]);
     }
 
     #[test]

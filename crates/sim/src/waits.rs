@@ -1,8 +1,9 @@
 //! Who waits for whom.
 //!
 //! A flow starts when all of its causes have happened, its sender has heard of each, and has computed for so long after
-//! the last. A sender may also compute on one cause alone, meanwhile: then it is as if it heard of that cause later. News takes as long as the path: a host hears at once of what happens at itself, and one one-way delay later
-//! of what happens at another. [`Waits`] gives the flows behind a cause, and [`Pending`] counts down what a flow still
+//! the last. News takes as long as the path: a host hears at once of what happens at itself, and one one-way delay later
+//! of what happens at another. Where the sender computes on one cause alone ([`crate::Causes::lag`]), that cause counts so much
+//! later. [`Waits`] gives the flows behind a cause, and [`Pending`] counts down what a flow still
 //! waits for. The simulator's hosts, the emulator and the tables of results read starts here alone, so a cause means the
 //! same to all of them.
 
@@ -94,14 +95,14 @@ impl Setup {
         }
     }
 
-    /// How long after a cause a flow's sender has heard of it and has computed on it alone. News takes no time on the host
-    /// where the cause happens, else the one-way delay of an acknowledgement from there.
+    /// How long after a cause a flow's sender has heard of it, and has computed on it alone. The news takes no time on the
+    /// host where the cause happens, else the one-way delay of an acknowledgement from there.
     pub fn news_takes(&self, cause: Cause, flow: &FlowSpec) -> Span {
-        let computes = match flow.start {
+        let lag = match flow.start {
             Start::At(_) => Span::ZERO,
-            Start::Waits { causes, .. } => self.causes.compute_of(causes, cause),
+            Start::Waits { causes, .. } => self.causes.lag(causes, cause),
         };
-        self.one_way(self.happens_at(cause), flow.src) + computes
+        self.one_way(self.happens_at(cause), flow.src) + lag
     }
 }
 

@@ -2,7 +2,7 @@
 
 mod common;
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 use common::{flow, law};
 use fabric::topology::{Dumbbell, FatTrees, SingleSwitch, dumbbell, single_switch};
@@ -97,7 +97,8 @@ fn networks(which: u8) -> Network {
 }
 
 fn graph() -> impl Strategy<Value = Graph> {
-    let node = (any::<u32>(), any::<u32>(), 1..200_000u64, proptest::collection::vec((any::<u32>(), 0..3u8), 0..5));
+    let cause = (any::<u32>(), 0..3u8, prop_oneof![3 => Just(0i64), 1 => 0..30i64]);
+    let node = (any::<u32>(), any::<u32>(), 1..200_000u64, proptest::collection::vec(cause, 0..5));
     let nodes = proptest::collection::vec((node, 0..40i64), 1..40);
     (0..3u8, nodes, 1..3u8).prop_map(|(which, nodes, ack_every)| {
         let network = networks(which);
@@ -105,28 +106,27 @@ fn graph() -> impl Strategy<Value = Graph> {
         let mut causes = Causes::default();
         let mut flows: Vec<FlowSpec> = Vec::new();
         for ((src, other, size, before), compute_us) in nodes {
-            let mut set = BTreeSet::new();
+            let mut set = BTreeMap::new();
             let mut src = src % hosts;
-            for (nth, kind) in before {
+            for (nth, kind, lag_us) in before {
                 let Some(nth) = nth.checked_rem(flows.len() as u32) else { continue };
                 // A flow that waits until another has begun has the same sender.
                 if kind == 2 && set.is_empty() {
                     src = flows[nth as usize].src.0;
                 }
-                set.insert(match kind {
+                let cause = match kind {
                     0 => Cause::Complete(FlowId(nth)),
                     2 if flows[nth as usize].src.0 == src => Cause::Begun(FlowId(nth)),
                     _ => Cause::Received(FlowId(nth)),
-                });
+                };
+                set.insert(cause, Span::from_us(lag_us));
             }
             let dst = (src + 1 + other % (hosts - 1)) % hosts;
             let start = if set.is_empty() {
                 Start::At(Time::from_us(compute_us as u64))
             } else {
-                let first = *set.first().unwrap();
-                let set = causes.add(set);
-                // Some compute on one cause alone, some have a time before which they do not start.
-                causes.compute_on(set, first, Span::from_us(i64::from(other % 3) * 30));
+                let set = causes.add_each(set);
+                // Some have a time before which they do not start.
                 causes.not_before(set, Time::from_us(u64::from(size % 4 == 0) * 400));
                 Start::Waits { causes: set, after: Span::from_us(compute_us) }
             };

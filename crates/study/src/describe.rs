@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use results::averages::{Table, TableSpec};
 use results::store::Manifest;
-use results::{Class, PointColumn, RunInfo, RunResults, SizeBin};
-use scenario::{BuiltRun, FlowClass, Run, Scenario};
+use results::{Class, PointColumn, RunInfo, RunResults, SizeBin, TrainingIteration, TrainingJob};
+use scenario::{BuiltRun, FlowClass, JobFlows, Run, Scenario, StepKind};
 use serde_json::Value;
 
 use crate::error::Error;
@@ -82,11 +82,12 @@ pub(crate) fn info(scenario: &Scenario, asked: &str, columns: &[PointColumn], ru
         columns: columns.to_vec(),
         classes: built.classes.iter().copied().map(class_of).collect(),
         traffic: built.traffic.clone(),
-        traffic_names: run.config.traffic.iter().map(|entry| entry.name().to_owned()).collect(),
+        traffic_names: run.config.traffic_names().map(str::to_owned).collect(),
         sizes: size_bins(run),
         laws: [FlowClass::Intra, FlowClass::Inter].map(|class| built.laws.law(class).0.info().name.to_owned()).into(),
         requests: built.requests.clone(),
         collectives: built.collectives.clone(),
+        training: built.jobs.iter().map(training_of).collect(),
         open_ended: built.open_ended.clone(),
         fairness_window: run.config.series.fairness_window.unwrap_or_else(|| {
             built.report.inter_rtt.or(built.report.intra_rtt).map_or(units::Span::ZERO, |rtt| rtt.max)
@@ -125,6 +126,19 @@ fn point(run: &Run) -> Vec<(String, Value)> {
         return Vec::new();
     }
     std::iter::once(scheme).chain(run.point.iter().map(|(key, text)| (key.clone(), value(key, text)))).collect()
+}
+
+fn training_of(job: &JobFlows) -> TrainingJob {
+    let kind_of = |kind: &StepKind| StepKind::ALL.iter().position(|known| known == kind).unwrap_or_default() as u8;
+    let iterations = job.iterations.iter();
+    TrainingJob {
+        name: job.name.clone(),
+        start: units::Time::ZERO + job.start,
+        first: job.first,
+        kinds: StepKind::ALL.map(|kind| kind.name().to_owned()).to_vec(),
+        kind_of: job.kinds.iter().map(kind_of).collect(),
+        iterations: iterations.map(|it| TrainingIteration { ends: it.ends.clone(), compute: it.compute }).collect(),
+    }
 }
 
 const fn class_of(class: FlowClass) -> Class {

@@ -262,6 +262,21 @@ fn facts(run: &CheckedRun) -> Vec<Fact> {
         );
         say(&format!("loop {}", closed.traffic), text);
     }
+    for job in &report.jobs {
+        let parts: Vec<String> =
+            job.payload.iter().map(|(kind, size)| format!("{} {}", kind.name(), bytes(size.get()))).collect();
+        let text = format!(
+            "job {}: {} on {}, {} of {} each: {}; an iteration computes for {}",
+            job.name,
+            count(job.ranks as usize, "rank"),
+            count(job.hosts, "host"),
+            count(job.iterations, "iteration"),
+            count(job.flows as usize, "flow"),
+            parts.join(", "),
+            job.compute,
+        );
+        say(&format!("job {}", job.name), text);
+    }
     facts
 }
 

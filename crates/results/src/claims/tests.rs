@@ -42,7 +42,7 @@ fn jobs_can_be_asked_for_by_name() {
     let cell = |p99: f64| {
         let mut cell = run.summary.flows.all.clone();
         cell.fct_ns.p99 = Some(p99);
-        cell
+        crate::summary::JobCell { cell, training: None }
     };
     let jobs = [("llama", 3e6), ("mixtral", 5e6)].map(|(name, p99)| (name.to_owned(), cell(p99)));
     let listed =

@@ -125,14 +125,14 @@ fn iterations(flows: &FlowTable) -> Option<String> {
 fn causes(setup: &Setup, flows: &FlowTable) -> Option<String> {
     let mut broken = flows.rows.iter().filter_map(|row| {
         let spec = &setup.flows[row.flow as usize];
-        let Start::Waits { after, .. } = spec.start else { return None };
+        let Start::Waits { causes, after } = spec.start else { return None };
         let too_early = |cause: &&Cause| {
             let Some(before) = flows.row(cause.flow().0) else { return true };
             let (since, least) = match cause {
                 Cause::Complete(_) => (before.completed, setup.news_takes(**cause, spec) + after),
                 // A flow that has come began earlier.
-                Cause::Received(_) => (before.started, after + Span::from_ps(1)),
-                Cause::Begun(_) => (before.started, after),
+                Cause::Received(_) => (before.started, setup.causes.lag(causes, **cause) + after + Span::from_ps(1)),
+                Cause::Begun(_) => (before.started, setup.causes.lag(causes, **cause) + after),
             };
             !since.is_set() || row.started < since + least
         };

@@ -5,8 +5,8 @@ use sim::{Outcome, Setup};
 
 use super::cells::{class_cell, collective_cell, job_cells, request_cell};
 use super::{
-    Actions, Correlation, Credits, Engine, Flows, LawTotals, Predicts, SCHEMA, Summary, bin_cells, cell,
-    fairness::fairness, fairness::too_long_a_window, identities, network, warnings,
+    Actions, Cell, Correlation, Credits, Engine, Flows, JobCell, LawTotals, Predicts, SCHEMA, Summary, bin_cells, cell,
+    fairness::fairness, fairness::too_long_a_window, identities, network, training::training, warnings,
 };
 use crate::input::{Class, EngineTimes, RunInfo};
 use crate::ordered::Ordered;
@@ -55,7 +55,7 @@ pub fn summarise(
         },
         requests: request_cell(flows, ended),
         collectives: collective_cell(flows, ended),
-        jobs: job_cells(flows, ended),
+        jobs: jobs(info, setup, outcome, flows),
         network: network::totals(setup, outcome),
         credits: credits(outcome),
         fairness,
@@ -76,6 +76,16 @@ pub fn summarise(
         warnings,
         notes,
     }
+}
+
+/// Jobs by name; those that train say what their iterations wait for.
+fn jobs(info: &RunInfo, setup: &Setup, outcome: &Outcome, flows: &FlowTable) -> Ordered<JobCell> {
+    let of = |(name, cell): (String, Cell)| {
+        let job = info.training.iter().find(|job| job.name == name);
+        let training = job.map(|job| training(job, setup, outcome));
+        (name, JobCell { cell, training })
+    };
+    Ordered(job_cells(flows, outcome.ended).0.into_iter().map(of).collect())
 }
 
 fn credits(outcome: &Outcome) -> Credits {

@@ -5,6 +5,7 @@ mod fairness;
 mod identities;
 mod make;
 mod network;
+mod training;
 mod warnings;
 
 use serde::{Deserialize, Serialize};
@@ -15,6 +16,7 @@ pub use cells::{bin_cells, cell};
 pub(crate) use fairness::jain_points;
 pub use fairness::{CONVERGED, fairness};
 pub use make::summarise;
+pub use training::{Training, Waited};
 
 use crate::input::{Emulator, Host};
 use crate::ordered::Ordered;
@@ -56,7 +58,7 @@ pub struct Summary {
     pub collectives: Cell,
     /// The same by the name of their traffic. No bin and no class of flows has a job's name.
     #[serde(default)]
-    pub jobs: Ordered<Cell>,
+    pub jobs: Ordered<JobCell>,
     /// Links and packets.
     pub network: NetworkTotals,
     /// Credits of credit-based laws.
@@ -106,6 +108,17 @@ pub struct Cell {
     pub slowdown: Spread,
     /// What they got together, in bits per second.
     pub goodput_bps: u64,
+}
+
+/// Iterations of one job.
+#[derive(Clone, PartialEq, Default, Debug, Serialize, Deserialize)]
+pub struct JobCell {
+    /// As of any flows.
+    #[serde(flatten)]
+    pub cell: Cell,
+    /// Of a training job: its iterations, and what they wait for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub training: Option<Training>,
 }
 
 /// Mean, percentiles by nearest rank and maximum; null where nothing was measured.
@@ -401,7 +414,7 @@ impl Summary {
             "inter" => Some(&self.flows.inter),
             "requests" => Some(&self.requests),
             "collectives" => Some(&self.collectives),
-            _ => self.flows.sizes.get(name).or_else(|| self.jobs.get(name)),
+            _ => self.flows.sizes.get(name).or_else(|| self.jobs.get(name).map(|job| &job.cell)),
         }
     }
 
@@ -414,7 +427,12 @@ impl Summary {
 
     /// The jobs, where there are several.
     pub fn several_jobs(&self) -> impl Iterator<Item = (&str, &Cell)> {
-        self.jobs.iter().filter(|_| self.jobs.0.len() > 1)
+        self.jobs.iter().filter(|_| self.jobs.0.len() > 1).map(|(name, job)| (name, &job.cell))
+    }
+
+    /// The training jobs.
+    pub fn training(&self) -> impl Iterator<Item = (&str, &Training)> {
+        self.jobs.iter().filter_map(|(name, job)| Some((name, job.training.as_ref()?)))
     }
 
     /// The warnings of identities that the run breaks. The run's numbers are wrong then. They are the first of all

@@ -17,17 +17,17 @@ use sim::{Causes, FlowId, FlowSpec, HostConfig, Module, ModuleSpec, PathChoice, 
 use units::{Bytes, Span, Time};
 
 pub use laws::LawPlan;
-pub use report::{ClassLoad, CodingLine, Report};
+pub use report::{ClassLoad, CodingLine, JobLine, Report};
 pub use switches::{CableLine, SwitchLine};
 
 use crate::Error;
 use crate::class::FlowClass;
-use crate::config::{CodingTable, Config, Host, OffOr, Scheme};
+use crate::config::{CodingTable, Config, Host, OffOr, Scheme, Treatment};
 use crate::decode::At;
 use crate::error::Fault;
 use crate::run::Run;
 use crate::survey::Survey;
-use crate::traffic::{Arrivals, DraftStart, Ground, Loop, Requested, make};
+use crate::traffic::{Arrivals, DraftStart, Ground, JobFlows, Loop, Made, Requested, make, make_job};
 use network::Parts;
 use switches::Sharing;
 
@@ -40,12 +40,14 @@ pub struct BuiltRun {
     pub laws: LawPlan,
     /// By flow: inside a datacenter or between two.
     pub classes: Vec<FlowClass>,
-    /// By flow: the entry of `[[traffic]]` that it came from.
+    /// By flow: the entry that it came from, of `[[traffic]]` or, counted behind those, of `[[job]]`.
     pub traffic: Vec<u16>,
     /// Flows that are complete together: one request.
     pub requests: Vec<Vec<FlowId>>,
-    /// Flows of one collective operation.
+    /// Flows of one collective operation, or of one iteration of a job.
     pub collectives: Vec<Vec<FlowId>>,
+    /// Training jobs.
+    pub jobs: Vec<JobFlows>,
     /// Flows of which more are listed than can start, from one number up to, but without, another: those that never start
     /// are nobody's loss.
     pub open_ended: Vec<Range<u32>>,
@@ -140,12 +142,14 @@ impl Run {
             traffic,
             requests,
             collectives,
+            jobs,
             open_ended,
             receivers,
             arrivals,
             requested,
             loops,
             mut warnings,
+            late: _,
         } = self.flows(&ground, &coding, keeps)?;
         let series =
             series::series(&config.series, &network, &receivers, &host, flows.len(), *config.stop, &mut warnings)?;
@@ -187,6 +191,7 @@ impl Run {
             ties,
         };
         (report.path, report.coding) = (setup.host.path, CodingLine::new(&setup));
+        report.jobs = jobs.iter().map(JobLine::new).collect();
         report.data_waits = credits::data_waits(&laws, &setup.host);
         report.on_ramp = setup.host.on_ramp.filter(|_| setup.flows.iter().any(|flow| flow.on_ramp));
         report.modules = report::counted(&setup.modules);
@@ -194,69 +199,41 @@ impl Run {
             warnings.push(format!("[host] coding is for {coding_scope} flows, and there are none"));
         }
         let inputs = inputs.named();
-        Ok(BuiltRun { setup, laws, classes, traffic, requests, collectives, open_ended, inputs, warnings, report })
+        Ok(BuiltRun {
+            setup,
+            laws,
+            classes,
+            traffic,
+            requests,
+            collectives,
+            jobs,
+            open_ended,
+            inputs,
+            warnings,
+            report,
+        })
     }
 
     /// The flows of all entries of traffic; `keeps` says whether connections can be kept inside datacenters and between them.
     fn flows(&self, ground: &Ground, coding: &At<OffOr<CodingTable>>, keeps: [bool; 2]) -> Result<Drafted, Fault> {
-        let (network, host, stop) = (ground.network, ground.host, ground.stop);
         let mut all = Drafted::default();
-        let mut late = 0;
+        let traffic = self.config.traffic.len();
+        let limit = |index: usize, origin| {
+            u16::try_from(index).map_err(|_| Fault::new(origin, "over 65,536 entries of traffic and jobs"))
+        };
         for (index, entry) in self.config.traffic.iter().enumerate() {
             let made = make(entry, index, ground)?;
-            let treatment = entry.treatment();
-            let first = all.flows.len() as u32;
-            let set_here = all.causes.join(&made.causes, FlowId(first));
-            let entry_number =
-                u16::try_from(index).map_err(|_| Fault::new(entry.origin, "over 65,536 entries of traffic"))?;
-            for draft in made.flows {
-                let same = network.datacenter_of(draft.src) == network.datacenter_of(draft.dst);
-                let class = if same { FlowClass::Intra } else { FlowClass::Inter };
-                let start = match draft.start {
-                    DraftStart::At(span) => {
-                        late += u64::from(span >= stop);
-                        Start::At(Time::from_ps(span.unsigned_ps()))
-                    }
-                    DraftStart::Waits { causes, after } => Start::Waits { causes: set_here(causes), after },
-                };
-                let coded = coding.as_ref().is_some_and(|coding| coding.scope.has(same));
-                if let Some(chosen) = host.coding.filter(|_| coded)
-                    && Blocks::checked(draft.size, host.mss, &chosen.code).is_none()
-                {
-                    let what = format!("a flow of {} has over 4294967295 packets with its parity", draft.size);
-                    return Err(Fault::new(coding.origin, what).label("expected less parity, or larger packets"));
-                }
-                all.flows.push(FlowSpec {
-                    src: draft.src,
-                    dst: draft.dst,
-                    size: draft.size,
-                    start,
-                    kind: class as u16,
-                    class: treatment.class,
-                    on_ramp: treatment.on_ramp && host.on_ramp.is_some(),
-                    coded,
-                    kept: treatment.kept && keeps[usize::from(!same)],
-                });
-                all.classes.push(class);
-                all.traffic.push(entry_number);
-            }
-            let together = |(low, high): (u32, u32)| (first + low..first + high).map(FlowId).collect();
-            all.requests.extend(made.requests.into_iter().map(together));
-            all.collectives.extend(made.collectives.into_iter().map(together));
-            all.receivers.extend(made.receivers);
-            if made.open_ended {
-                all.open_ended.push(first..all.flows.len() as u32);
-            }
-            all.arrivals.extend(made.arrivals);
-            all.requested.extend(made.requested);
-            all.loops.extend(made.closed_loop);
-            all.warnings.extend(made.warnings);
+            all.add(made, limit(index, entry.origin)?, entry.treatment(), ground, coding, keeps)?;
+        }
+        for (index, job) in (traffic..).zip(&self.config.job) {
+            let made = make_job(job, index, ground).map_err(|fault| fault.at_least(job.origin))?;
+            all.add(made, limit(index, job.origin)?, job.treatment(), ground, coding, keeps)?;
         }
         if all.flows.is_empty() {
             return Err(Fault::new(self.config.traffic.origin, "no traffic: zero flows").label("zero flows"));
         }
-        if late > 0 {
-            let count = all.flows.len();
+        if all.late > 0 {
+            let (late, stop, count) = (all.late, ground.stop, all.flows.len());
             all.warnings.push(format!("{late} of {count} flows would start only at the stop, {stop}, or later"));
         }
         Ok(all)
@@ -272,12 +249,76 @@ struct Drafted {
     traffic: Vec<u16>,
     requests: Vec<Vec<FlowId>>,
     collectives: Vec<Vec<FlowId>>,
+    jobs: Vec<JobFlows>,
     open_ended: Vec<Range<u32>>,
     receivers: Vec<HostId>,
     arrivals: Vec<Arrivals>,
     requested: Vec<Requested>,
     loops: Vec<Loop>,
     warnings: Vec<String>,
+    /// Flows that would start only at the stop, or later.
+    late: u64,
+}
+
+impl Drafted {
+    /// Takes in what the entry of that number makes.
+    fn add(
+        &mut self,
+        made: Made,
+        entry: u16,
+        treatment: Treatment,
+        ground: &Ground,
+        coding: &At<OffOr<CodingTable>>,
+        keeps: [bool; 2],
+    ) -> Result<(), Fault> {
+        let (network, host) = (ground.network, ground.host);
+        let first = self.flows.len() as u32;
+        let set_here = self.causes.join(&made.causes, FlowId(first));
+        for draft in made.flows {
+            let same = network.datacenter_of(draft.src) == network.datacenter_of(draft.dst);
+            let class = if same { FlowClass::Intra } else { FlowClass::Inter };
+            let start = match draft.start {
+                DraftStart::At(span) => {
+                    self.late += u64::from(span >= ground.stop);
+                    Start::At(Time::from_ps(span.unsigned_ps()))
+                }
+                DraftStart::Waits { causes, after } => Start::Waits { causes: set_here(causes), after },
+            };
+            let coded = coding.as_ref().is_some_and(|coding| coding.scope.has(same));
+            if let Some(chosen) = host.coding.filter(|_| coded)
+                && Blocks::checked(draft.size, host.mss, &chosen.code).is_none()
+            {
+                let what = format!("a flow of {} has over 4294967295 packets with its parity", draft.size);
+                return Err(Fault::new(coding.origin, what).label("expected less parity, or larger packets"));
+            }
+            self.flows.push(FlowSpec {
+                src: draft.src,
+                dst: draft.dst,
+                size: draft.size,
+                start,
+                kind: class as u16,
+                class: treatment.class,
+                on_ramp: treatment.on_ramp && host.on_ramp.is_some(),
+                coded,
+                kept: treatment.kept && keeps[usize::from(!same)],
+            });
+            self.classes.push(class);
+            self.traffic.push(entry);
+        }
+        let together = |(low, high): (u32, u32)| (first + low..first + high).map(FlowId).collect();
+        self.requests.extend(made.requests.into_iter().map(together));
+        self.collectives.extend(made.collectives.into_iter().map(together));
+        self.jobs.extend(made.job.map(|job| job.numbered_from(FlowId(first))));
+        self.receivers.extend(made.receivers);
+        if made.open_ended {
+            self.open_ended.push(first..self.flows.len() as u32);
+        }
+        self.arrivals.extend(made.arrivals);
+        self.requested.extend(made.requested);
+        self.loops.extend(made.closed_loop);
+        self.warnings.extend(made.warnings);
+        Ok(())
+    }
 }
 
 /// Refuses a clock whose ticks are longer than a packet: a port would send for ever at one time.

@@ -6,7 +6,7 @@ use units::{Bytes, Rate, Span, Time};
 
 use super::switches::SwitchLine;
 use crate::survey::{RttRange, Survey};
-use crate::traffic::{Arrivals, Loop, Requested};
+use crate::traffic::{Arrivals, JobFlows, Loop, Requested, StepKind};
 
 /// A run's size, its round trips and its load.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -35,6 +35,8 @@ pub struct Report {
     pub requested: Vec<Requested>,
     /// Closed loops.
     pub loops: Vec<Loop>,
+    /// Training jobs.
+    pub jobs: Vec<JobLine>,
     /// Switches that share their buffers, alike ones together.
     pub shared: Vec<SwitchLine>,
     /// On-Ramp, where it may hold some flow's packets.
@@ -77,6 +79,40 @@ impl CodingLine {
             parity: coded().map(parity).sum(),
             block_timer: setup.block_timer(coded().next()?)?,
         })
+    }
+}
+
+/// What there is to say of a training job.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct JobLine {
+    /// Its name.
+    pub name: String,
+    /// Its ranks.
+    pub ranks: u32,
+    /// Their hosts.
+    pub hosts: usize,
+    /// Its iterations.
+    pub iterations: usize,
+    /// Flows of an iteration.
+    pub flows: u32,
+    /// Payload of an iteration by what it is for.
+    pub payload: Vec<(StepKind, Bytes)>,
+    /// How long the first iteration would take if no flow took any time.
+    pub compute: Span,
+}
+
+impl JobLine {
+    pub(super) fn new(job: &JobFlows) -> Self {
+        let first = job.iterations.first();
+        Self {
+            name: job.name.clone(),
+            ranks: job.ranks,
+            hosts: job.hosts,
+            iterations: job.iterations.len(),
+            flows: first.map_or(0, |iteration| iteration.flows),
+            payload: job.payload.clone(),
+            compute: first.map_or(Span::ZERO, |iteration| iteration.compute),
+        }
     }
 }
 
@@ -134,6 +170,7 @@ impl Report {
             arrivals,
             requested,
             loops,
+            jobs: Vec::new(),
             shared,
             on_ramp: None,
             modules: Vec::new(),

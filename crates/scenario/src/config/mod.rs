@@ -8,6 +8,7 @@ mod failure;
 mod gate;
 mod grid;
 mod host;
+mod job;
 mod layered;
 mod lscc;
 mod paths;
@@ -35,6 +36,7 @@ pub use gate::{Headroom, Off, Resume};
 pub use grid::{DrawWord, GridValues, Range, Sample, SampleValues, Scale, SpreadWord, Variant};
 pub(crate) use host::PAYLOAD;
 pub use host::{AcksWord, Host, HostOver, OnRampTable, RecoveryWord, TcpTable};
+pub use job::{Collectives, ComputeTimes, Job, Model, Outermost, Parallel, PipelineWord, Placed, Places};
 pub use lscc::{Lscc, SwingTable};
 pub use paths::{PathTable, PathWord, Paths, PlbTable, RerouteWord, UnoLbTable};
 pub use port::{
@@ -48,6 +50,7 @@ pub use switch::{PfcTable, Pool, Switch, SwitchOver, SwitchPatch, SwitchSettings
 pub use topology::{
     Cable, Clos, CustomTopology, Dumbbell, EachHost, FatTrees, InterPair, NodeSpec, NodeWord, SingleSwitch, Topology,
 };
+pub(crate) use traffic::Treatment;
 pub use traffic::{
     Algorithm, Allreduce, ClosedLoop, Collective, Connections, DataClass, Flow, FlowEvent, FlowEvents, FlowState,
     HostRef, HostSet, Incast, List, Long, Operation, Pattern, Permutation, Poisson, Ratio, RatioOf, Requests, Scope,
@@ -84,8 +87,10 @@ table! {
         host: Host = crate::decode::Field::decode(&Node::empty_table())?;
         /// What is compared: each scheme is a run. At least one.
         schemes: At<Named<Scheme>>;
-        /// What is sent: each entry makes flows, all in one run. At least one.
-        traffic: At<Vec<At<Traffic>>>;
+        /// What is sent: each entry makes flows, all in one run. At least one, or a job.
+        traffic: At<Vec<At<Traffic>>> = At::default_of(Vec::new());
+        /// Models that are trained, all in one run, beside what is sent.
+        job: Vec<At<Job>> = Vec::new();
         /// Links that fail.
         failure: Vec<At<Failure>> = Vec::new();
         /// What is sampled.
@@ -139,10 +144,10 @@ impl Config {
             return Err(Fault::new(self.schemes.origin, "no schemes: nothing to run")
                 .help("add a table such as [schemes.uno] with law = \"unocc\""));
         }
-        if self.traffic.is_empty() {
+        if self.traffic.is_empty() && self.job.is_empty() {
             return Err(Fault::new(self.traffic.origin, "no traffic: zero flows")
                 .label("zero flows")
-                .help("add an entry such as [[traffic]] with kind = \"incast\""));
+                .help("add an entry such as [[traffic]] with kind = \"incast\", or a [[job]]"));
         }
         for (name, scheme) in &self.schemes.value.0 {
             check_name(name, "a scheme's name")?;
@@ -153,7 +158,7 @@ impl Config {
                 let fault = Fault::new(bin.origin, format!("results call other flows `{}`", bin.value));
                 return Err(fault.label("expected another name"));
             }
-            let names = || self.traffic.iter().map(|entry| entry.name());
+            let names = || self.traffic_names();
             if let Some(name) = range.traffic.as_deref().filter(|&name| names().all(|known| known != name)) {
                 let fault = Fault::new(bin.origin, format!("no traffic is called `{name}`"));
                 return Err(fault.label("unknown traffic").suggest(name, names()));
@@ -177,16 +182,44 @@ impl Config {
         if let Some(entry) = self.traffic.iter().find(|entry| entry.name().is_empty()) {
             return Err(Fault::new(entry.origin, "traffic with an empty name").label("expected a name, or none"));
         }
+        self.check_job_names()?;
         self.failure.iter().try_for_each(|failure| failure.check())?;
         self.topology.check()?;
         self.port.check()?;
         self.host.check(false)
     }
 
+    /// Results tell jobs apart by their names, and from other groups of flows.
+    fn check_job_names(&self) -> Result<(), Fault> {
+        for (index, job) in self.job.iter().enumerate() {
+            let name = job.name.as_str();
+            check_name(&job.name, "a job's name")?;
+            let taken = if self.job[..index].iter().any(|other| other.name == job.name) {
+                "another job is"
+            } else if self.traffic.iter().any(|entry| entry.name() == name) {
+                "some traffic is"
+            } else if CLASSES.contains(&name) || self.sizes.get(name).is_some() {
+                "other flows in results are"
+            } else {
+                continue;
+            };
+            let fault = Fault::new(job.name.origin, format!("a job is called `{name}`, and so {taken}"));
+            return Err(fault.label("expected another name"));
+        }
+        Ok(())
+    }
+
+    /// What results call the flows of each entry: of traffic, then of jobs.
+    pub fn traffic_names(&self) -> impl Iterator<Item = &str> {
+        let jobs = self.job.iter().map(|job| job.name.as_str());
+        self.traffic.iter().map(|entry| entry.name()).chain(jobs)
+    }
+
     /// How many classes of packets there are.
     pub(crate) fn data_classes(&self) -> u64 {
+        let jobs = self.job.iter().map(|job| job.treatment().class);
         let classes: std::collections::BTreeSet<u8> =
-            self.traffic.iter().map(|entry| entry.treatment().class).collect();
+            self.traffic.iter().map(|entry| entry.treatment().class).chain(jobs).collect();
         classes.len() as u64
     }
 

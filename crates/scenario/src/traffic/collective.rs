@@ -33,7 +33,7 @@ use crate::error::Fault;
 
 /// What a group does in an iteration.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Plan {
+pub(super) enum Plan {
     RingAllReduce,
     RingHalf,
     HalvingAllReduce,
@@ -50,8 +50,7 @@ pub(crate) fn make(collective: &Collective, ground: &Ground<'_>) -> Result<Made,
     let Collective { count, ranks, iterations, start, compute, .. } = *collective;
     let plan = plan(collective)?;
     let (groups, origin) = groups("collective", collective.groups.as_ref(), count, ranks, ground)?;
-    let by_halves = matches!(plan, Plan::HalvingAllReduce | Plan::Halving | Plan::Doubling);
-    let odd = groups.iter().enumerate().find(|(_, ranks)| by_halves && !ranks.len().is_power_of_two());
+    let odd = groups.iter().enumerate().find(|(_, ranks)| plan.by_halves() && !ranks.len().is_power_of_two());
     if let Some((index, ranks)) = odd {
         return Err(unfit(index, ranks, "a power of two, for halving-doubling", origin));
     }
@@ -84,11 +83,9 @@ fn plan(collective: &Collective) -> Result<Plan, Fault> {
         return Err(Fault::new(microbatches.origin, message).label("only with operation = \"pipeline\""));
     }
     Ok(match *operation {
-        Operation::AllReduce => match algorithm(&[Algorithm::Ring, Algorithm::Tree, Algorithm::HalvingDoubling])? {
-            Algorithm::Ring => Plan::RingAllReduce,
-            Algorithm::Tree => Plan::TreeAllReduce,
-            Algorithm::HalvingDoubling => Plan::HalvingAllReduce,
-        },
+        Operation::AllReduce => {
+            Plan::all_reduce(algorithm(&[Algorithm::Ring, Algorithm::Tree, Algorithm::HalvingDoubling])?)
+        }
         Operation::AllGather => match algorithm(&[Algorithm::Ring, Algorithm::HalvingDoubling])? {
             Algorithm::HalvingDoubling => Plan::Doubling,
             Algorithm::Ring | Algorithm::Tree => Plan::RingHalf,
@@ -141,8 +138,36 @@ fn none(operation: At<Operation>, asked: Option<At<Algorithm>>) -> Result<(), Fa
 }
 
 impl Plan {
+    /// An all-reduce.
+    pub(super) fn all_reduce(algorithm: Algorithm) -> Self {
+        match algorithm {
+            Algorithm::Ring => Self::RingAllReduce,
+            Algorithm::Tree => Self::TreeAllReduce,
+            Algorithm::HalvingDoubling => Self::HalvingAllReduce,
+        }
+    }
+
+    /// Whether it is done by halves, among a power of two of ranks.
+    pub(super) fn by_halves(self) -> bool {
+        matches!(self, Self::HalvingAllReduce | Self::Halving | Self::Doubling)
+    }
+
+    /// How a rank's sends follow each other.
+    pub(super) fn turn(self) -> Turn {
+        match self {
+            Self::TreeAllReduce | Self::Rotation | Self::TreeBroadcast => Turn::Complete,
+            Self::RingAllReduce
+            | Self::RingHalf
+            | Self::HalvingAllReduce
+            | Self::Halving
+            | Self::Doubling
+            | Self::RingBroadcast
+            | Self::Pipeline { .. } => Turn::Begun,
+        }
+    }
+
     /// How many flows an iteration of so many ranks has.
-    fn flows(self, ranks: u64) -> u64 {
+    pub(super) fn flows(self, ranks: u64) -> u64 {
         let steps = u64::from(ranks.ilog2());
         match self {
             Self::RingAllReduce => 2 * ranks * (ranks - 1),
@@ -157,7 +182,7 @@ impl Plan {
     }
 
     /// Makes the flows of an iteration.
-    fn iterate(self, group: &mut Group<'_>, size: Bytes, made: &mut Made) {
+    pub(super) fn iterate(self, group: &mut Group<'_>, size: Bytes, made: &mut Made) {
         let ranks = group.len();
         let chunk = Bytes::new(size.get().div_ceil(ranks.into()));
         match self {

@@ -65,10 +65,7 @@ pub(crate) fn make(list: &List, ground: &Ground<'_>) -> Result<Made, Fault> {
         let start = match &flow.after {
             Some(after) => {
                 let events = checked(&after.0, flows)?;
-                let causes = made.causes.add(events.iter().map(cause));
-                for event in events {
-                    made.causes.compute_on(causes, cause(&event), event.compute);
-                }
+                let causes = made.causes.add_each(events.iter().map(|event| (cause(event), event.compute)));
                 made.causes.not_before(causes, Time::ZERO + given.unwrap_or(Span::ZERO));
                 begun.extend(after.0.iter().filter(|event| event.state == FlowState::Begun).map(|event| (src, *event)));
                 DraftStart::Waits { causes, after: compute }

@@ -1,13 +1,16 @@
-//! From `[[traffic]]` to flows.
+//! From `[[traffic]]` and `[[job]]` to flows.
 
 mod allreduce;
 mod closed_loop;
 mod collective;
 mod groups;
 mod incast;
+mod job;
 mod list;
 mod permutation;
+mod places;
 mod poisson;
+mod ready;
 mod requests;
 mod steps;
 
@@ -18,6 +21,8 @@ use sim::{CauseSet, Causes, HostConfig};
 use units::{Bytes, Rate, Span};
 
 pub use closed_loop::Loop;
+pub(crate) use job::make as make_job;
+pub use job::{JobFlows, JobIteration, StepKind};
 pub use poisson::Arrivals;
 pub use requests::Requested;
 
@@ -79,6 +84,8 @@ pub(crate) struct Made {
     pub(crate) requests: Vec<(u32, u32)>,
     /// Flows of one collective operation: likewise.
     pub(crate) collectives: Vec<(u32, u32)>,
+    /// A training job.
+    pub(crate) job: Option<JobFlows>,
 }
 
 /// Makes the flows of the entry numbered `index`.

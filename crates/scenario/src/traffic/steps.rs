@@ -7,6 +7,7 @@ use fabric::HostId;
 use sim::{Cause, FlowId};
 use units::{Bytes, Span};
 
+use super::ready::Ready;
 use super::{Draft, DraftStart, Made, later};
 
 /// What a rank's send waits for of the send before it.
@@ -38,11 +39,15 @@ pub(super) struct Group<'a> {
     first: u32,
     /// (rank, flow) of what is sent in the step that is being made.
     under_way: Vec<(u32, u32)>,
+    /// When all ranks would be ready if no flow took any time, where they say when they are.
+    ideal: Span,
 }
 
 /// Where a rank stands.
 #[derive(Clone, Default)]
 struct Party {
+    /// When it is ready for its first send, if that is known from elsewhere.
+    ready: Option<Ready>,
     /// What came to it since it last sent something.
     came: Vec<u32>,
     /// What it sent last.
@@ -52,7 +57,32 @@ struct Party {
 impl<'a> Group<'a> {
     pub(super) fn new(ranks: &'a [HostId], start: Span, compute: Span) -> Self {
         let parties = vec![Party::default(); ranks.len()];
-        Self { ranks, start, compute, parties, first: 0, under_way: Vec::new() }
+        Self { ranks, start, compute, parties, first: 0, under_way: Vec::new(), ideal: Span::ZERO }
+    }
+
+    /// Ranks that come from other work, each when it is ready, and go on to other work: see [`Group::leave`].
+    pub(super) fn joined(ranks: &'a [HostId], ready: impl IntoIterator<Item = Ready>) -> Self {
+        let ready: Vec<Ready> = ready.into_iter().collect();
+        debug_assert_eq!(ready.len(), ranks.len(), "each rank says when it is ready");
+        let ideal = ready.iter().map(Ready::ideal).max().unwrap_or(Span::ZERO);
+        let parties = ready.into_iter().map(|ready| Party { ready: Some(ready), ..Party::default() }).collect();
+        Self { parties, ideal, ..Self::new(ranks, Span::ZERO, Span::ZERO) }
+    }
+
+    /// When each rank is ready for other work: when everything has come, and it has sent everything as far as `turn` asks.
+    pub(super) fn leave(mut self, turn: Turn) -> Vec<Ready> {
+        let mut left = Vec::with_capacity(self.parties.len());
+        for rank in 0..self.len() {
+            let kept = self.parties[rank as usize].ready.take();
+            let causes = self.causes(rank, turn);
+            debug_assert!(kept.is_some() || !causes.is_empty(), "a rank that has sent waits for that");
+            let mut ready = kept.unwrap_or(Ready::at(Span::ZERO));
+            for cause in causes {
+                ready.hear(cause, self.ideal);
+            }
+            left.push(ready);
+        }
+        left
     }
 
     /// How many ranks there are.
@@ -69,9 +99,16 @@ impl<'a> Group<'a> {
     pub(super) fn step(&mut self, sends: impl IntoIterator<Item = Send>, turn: Turn, made: &mut Made) {
         for send in sends {
             let causes = self.causes(send.from, turn);
-            let needs_none = causes.iter().all(|cause| cause.flow().0 < self.first);
-            let after = if needs_none { self.compute } else { Span::ZERO };
-            let start = if causes.is_empty() { DraftStart::At(self.start) } else { waits(causes, after, made) };
+            let start = if let Some(mut ready) = self.parties[send.from as usize].ready.take() {
+                for cause in causes {
+                    ready.hear(cause, self.ideal);
+                }
+                ready.start(&mut made.causes)
+            } else {
+                let needs_none = causes.iter().all(|cause| cause.flow().0 < self.first);
+                let after = if needs_none { self.compute } else { Span::ZERO };
+                if causes.is_empty() { DraftStart::At(self.start) } else { waits(causes, after, made) }
+            };
             self.send(send, start, made);
         }
         self.arrive();

@@ -224,6 +224,7 @@ impl Emulation<'_> {
             info.laws.clone_from(&emulated.congestion);
             info.requests.clear();
             info.collectives.clear();
+            info.training.clear();
             info.open_ended.clear();
             // Those of the scenario's traffic, which was not run.
             info.warnings.clear();
