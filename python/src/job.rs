@@ -143,6 +143,7 @@ pub(crate) fn run_study(
         out,
         replay: vec![replay],
         claims: &[],
+        tables: &[],
         anew,
         is_choice: true,
     };

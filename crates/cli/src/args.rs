@@ -24,6 +24,8 @@ pub(crate) enum Command {
     /// Run a scenario file at many points: its grid, list and sample, keys and seeds that the command line varies; in shards if
     /// need be. A second call does what is missing.
     Sweep(Box<SweepArgs>),
+    /// Find the least buffer at which objectives hold, with thresholds of marks and other settings that are tried beside it.
+    Size(Box<SizeArgs>),
     /// Draw metrics of results over a key of their points, with error bars, as PDF, SVG or PNG. Needs the Python package.
     #[command(disable_help_flag = true)]
     Plot {
@@ -53,6 +55,8 @@ pub(crate) enum Command {
     Bench(BenchCommand),
     /// Write the report of a results directory again, from its results alone: without claims, averages and replay command.
     Report(ReportArgs),
+    /// Print what a results directory says: the table that its command printed, and means over seeds.
+    Show(ShowResultsArgs),
     /// Compare two results directories; exit code 3 if the second is worse or lacks a run. With --flows: flow by flow.
     Compare(CompareArgs),
     /// Bring in other programs' files: schedules, topologies, traffic.
@@ -214,6 +218,40 @@ pub(crate) enum SweepCommand {
     Merge(Box<MergeArgs>),
     /// Say which runs of a directory are finished, running, waiting and failed, and why.
     Status(StatusArgs),
+}
+
+#[derive(Args, Debug)]
+#[command(
+    after_help = "Every run, over all seeds and all points of the file's own grid, must hold the objectives.\n\nExamples:\n  \
+    narrows size net.toml --slo 'p99(intra.slowdown) <= 5' --slo 'p99(inter.fct) <= 60ms'\n  \
+    narrows size net.toml --slo 'network.drops == 0' --least switch.buffer=1MB..32MB --as-written\n  \
+    narrows size net.toml --slo 'p99(slowdown) <= 8' --try schemes.uno.params.unocc.alpha=0.001,0.002"
+)]
+pub(crate) struct SizeArgs {
+    #[command(flatten)]
+    pub(crate) file: FileArgs,
+    /// What must hold, in the words of claims about one run, as in 'p99(intra.slowdown) <= 5'. May be repeated.
+    #[arg(long = "slo", value_name = "CHECK", required = true)]
+    pub(crate) objectives: Vec<String>,
+    /// The key whose least value is sought, and where, as in port.inter.buffer=50KB..2MB. Default: port.buffer, or switch.buffer
+    /// where switches share theirs, from a 32nd of what the file has to four times as much.
+    #[arg(long, value_name = "KEY=LOW..HIGH", value_parser = key_value)]
+    pub(crate) least: Option<(String, String)>,
+    /// How many values of that key there are to a doubling, evenly spread over logarithms.
+    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=32))]
+    pub(crate) steps: u32,
+    /// A key and values of it to try beside, as in port.ecn.min=10%,25%. May be repeated: every combination is tried. A key of
+    /// schemes.NAME. is tried with that scheme alone. Default: thresholds of marks where ports mark, drain rates of phantom queues.
+    #[arg(long = "try", value_name = "KEY=VALUES", value_parser = key_value, conflicts_with = "as_written")]
+    pub(crate) choices: Vec<(String, String)>,
+    /// Try nothing beside: all other settings stay as the file has them.
+    #[arg(long)]
+    pub(crate) as_written: bool,
+    /// Run every point with so many seeds: the scenario's and those after it.
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u64).range(1..=10_000))]
+    pub(crate) seeds: u64,
+    #[command(flatten)]
+    pub(crate) common: Common,
 }
 
 #[derive(Args, Debug)]
@@ -433,6 +471,18 @@ pub(crate) struct BenchEngineArgs {
     /// With how many threads.
     #[arg(long, hide = true, default_value_t = 1)]
     pub(crate) threads: usize,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct ShowResultsArgs {
+    /// A directory that run, demo, sweep, emulate or reproduce wrote, whole or not.
+    pub(crate) directory: PathBuf,
+    /// Print the summary as JSON on standard output, and nothing else there.
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// All columns of the table, however narrow the terminal.
+    #[arg(long)]
+    pub(crate) wide: bool,
 }
 
 #[derive(Args, Debug)]

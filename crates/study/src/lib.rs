@@ -17,6 +17,7 @@ pub mod ledger;
 mod notes;
 pub mod page;
 mod program;
+pub mod size;
 mod study;
 pub mod vary;
 mod watch;

@@ -52,6 +52,8 @@ pub struct Study<'a> {
     pub replay: Vec<String>,
     /// What to judge by the runs.
     pub claims: &'a [Claim],
+    /// Tables that the report shows before those of the scenario.
+    pub tables: &'a [report::Averages],
     /// Whether runs that were finished before are done again, and those that the study does not have may go.
     pub anew: bool,
     /// Whether the caller chose some of the scenario's runs: then finished ones that were not chosen may not go.
@@ -436,7 +438,7 @@ impl Study<'_> {
             scenario_toml: self.scenario.resolved_toml(),
             replay: self.replay.clone(),
             claims: judgements.iter().map(|it| page::claim(&figure, it)).collect(),
-            averages: tables.iter().map(page::averages).collect(),
+            averages: self.tables.iter().cloned().chain(tables.iter().map(page::averages)).collect(),
             warnings: self.shard.iter().map(of_shard).collect(),
         };
         let html = page::render(&page, shown);

@@ -70,7 +70,7 @@ pub fn over(overrides: &mut Overrides, key: &str, values: &str) -> Result<(), Er
 }
 
 /// A value as TOML has it: what is no TOML value is a string.
-fn in_toml(value: &str) -> String {
+pub(crate) fn in_toml(value: &str) -> String {
     if is_toml(value) { value.to_owned() } else { serde_json::Value::from(value).to_string() }
 }
 

@@ -1,10 +1,13 @@
 //! Studies without a command line: what they leave, what they keep, and what they say to whoever looks on.
 
+mod common;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use common::Scratch;
 use scenario::{Overrides, Scenario, parse};
 use study::{Board, Error, Line, NoNotes, Silent, Simulator, Study, Watch};
 use units::Time;
@@ -20,23 +23,6 @@ schemes.cubic = { law = "cubic" }
 traffic = [{ kind = "permutation", size = "64KiB" }]
 grid.seed = [1, 2, 3]
 "#;
-
-/// A directory of a test's own.
-struct Scratch(PathBuf);
-
-impl Scratch {
-    fn new(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("narrows-study-{name}-{}", std::process::id()));
-        let _ = fs::remove_dir_all(&path);
-        Self(path)
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
 
 fn scenario() -> Scenario {
     parse(SMALL, "small.toml", &Overrides::default()).unwrap_or_else(|error| panic!("{error}"))
@@ -57,6 +43,7 @@ fn study<'a>(scenario: &'a Scenario, watch: &'a dyn Watch, out: &Path) -> Study<
         out: out.to_path_buf(),
         replay: vec!["narrows run small.toml".into()],
         claims: &[],
+        tables: &[],
         anew: false,
         is_choice: false,
     }

@@ -59,7 +59,9 @@ pub(crate) mod python;
 pub(crate) mod report;
 pub(crate) mod reproduce;
 pub(crate) mod run;
+pub(crate) mod show;
 pub(crate) mod sides;
+pub(crate) mod size;
 pub(crate) mod sweep;
 #[cfg(all(target_os = "linux", feature = "transport"))]
 pub(crate) mod transfer;

@@ -3,6 +3,8 @@
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
+use results::RunResults;
+use results::averages::Table;
 use results::store::REPORT;
 use scenario::{Overrides, Scenario};
 use study::{Finished, Host, Notes, Simulator, Study};
@@ -67,6 +69,7 @@ pub(crate) fn of<'a>(
         out: common.out.clone().unwrap_or_else(|| Path::new("out").join(scenario.config.name.as_str())),
         replay: vec![replay_line(replay, common)],
         claims: &[],
+        tables: &[],
         anew: common.anew,
         is_choice: false,
     }
@@ -101,19 +104,25 @@ fn show(finished: &Finished, common: &Common) -> Result<(), Failure> {
         }
         return Ok(());
     }
-    let shown = &finished.runs[..finished.runs.len().min(SHOWN)];
-    let mut text = table::headline(shown, common.wide);
-    if shown.len() < finished.runs.len() {
-        let _ = writeln!(text, "{} more in the report", study::count(finished.runs.len() - shown.len(), "run"));
+    let text = text(&finished.runs, &finished.tables, common.wide);
+    let report: PathBuf = finished.out.join(REPORT);
+    print(&format!("{text}report: {}", report.display()))
+}
+
+/// The summary of runs and their tables, as a person reads it.
+pub(crate) fn text(runs: &[RunResults], tables: &[Table], wide: bool) -> String {
+    let shown = &runs[..runs.len().min(SHOWN)];
+    let mut text = table::headline(shown, wide);
+    if shown.len() < runs.len() {
+        let _ = writeln!(text, "{} more in the report", study::count(runs.len() - shown.len(), "run"));
     }
-    text.push_str(&table::emulators(&finished.runs));
-    for warning in study::warnings(&finished.runs) {
+    text.push_str(&table::emulators(runs));
+    for warning in study::warnings(runs) {
         text.push_str(&warning);
         text.push('\n');
     }
-    text.push_str(&table::averages(&finished.tables, common.wide));
-    let report: PathBuf = finished.out.join(REPORT);
-    print(&format!("{text}report: {}", report.display()))
+    text.push_str(&table::averages(tables, wide));
+    text
 }
 
 /// The command line that gives these results again, quoted for a shell where it must be.

@@ -32,6 +32,7 @@ mod python;
 mod reproduce;
 #[cfg(target_os = "linux")]
 mod services;
+mod size;
 mod stopped;
 mod structure;
 mod sweep;

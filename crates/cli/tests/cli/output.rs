@@ -186,3 +186,18 @@ fn what_works_around_laws_is_no_law() {
     let scratch = Scratch::new("no-law");
     scratch.narrows("laws On-Ramp").fails(2, &["`On-Ramp` is no law", "see [host.on_ramp]"]);
 }
+
+#[test]
+fn results_are_shown_again() {
+    let scratch = Scratch::new("output-shown");
+    scratch.write("s.toml", ONE);
+    let run = scratch.narrows("run s.toml --out r").ok();
+    let shown = scratch.narrows("show r").ok();
+    assert!(run.out.starts_with(&shown.out[..shown.out.len() - 1]), "{run}\n{shown}");
+    let json = scratch.narrows("run s.toml --out r --json").ok();
+    assert_eq!(scratch.narrows("show r --json").ok().out, json.out);
+    scratch.narrows("sweep s.toml --seeds 2 --out seeds").ok();
+    let seeds = scratch.narrows("show seeds").ok();
+    assert!(["seed=1", "seed=2", "±"].iter().all(|part| seeds.out.contains(part)), "{seeds}");
+    scratch.narrows("show nowhere").fails(2, &["nowhere"]);
+}

@@ -1,0 +1,376 @@
+//! `narrows size`: the least buffer, or another key, at which objectives hold.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use report::{AverageRow, Averages};
+use results::claims::check_of_a_run;
+use results::store::REPORT;
+use scenario::{Overrides, Scenario};
+use study::size::{self, Choice, Found, Measured, Objective, Sized, Sizing, Tried};
+use study::{Finished, Silent, Simulator, Study, Watch, vary};
+
+use crate::args::SizeArgs;
+use crate::exit::{Failure, print};
+use crate::progress::Terminal;
+use crate::table;
+
+pub(crate) fn size(args: &SizeArgs) -> Result<(), Failure> {
+    let (plain, overrides) = scenarios(args)?;
+    let asked = asked(args, &plain)?;
+    let out = args.common.out.clone().unwrap_or_else(|| default_out(&plain));
+    let place = Place { args, out, asked: &asked, of: plain.resolved_toml() };
+    let load = |overrides: &Overrides| Ok(scenario::load(&args.file.scenario, overrides)?);
+    let found = asked.search(load, &overrides, |scenario, names| place.round(scenario, names))?;
+    let shown = Shown { asked: &asked, labels: &|scheme| label(&plain, scheme), found: &found };
+    let finished = place.all(&found, &[shown.table()])?;
+    if args.common.json {
+        print(&format!("{:#}", shown.json(&finished.out)))?;
+    } else if !args.common.quiet {
+        let kept = size::kept_apart(&plain, &asked.key, &asked.schemes);
+        print(&shown.text(&kept, &finished))?;
+    }
+    crate::exit::sound(finished.runs.iter().map(|run| &run.summary))?;
+    if found.sized.iter().any(|it| it.least.is_some()) {
+        return Ok(());
+    }
+    let most = asked.ladder.last().map_or("", String::as_str);
+    Err(Failure::Run(anyhow::anyhow!("nothing that was tried holds, up to {} = {most}", asked.key)))
+}
+
+/// The scenario as the file has it, and what its runs override: all seeds.
+fn scenarios(args: &SizeArgs) -> Result<(Scenario, Overrides), Failure> {
+    let mut overrides = super::run::overrides(&args.common, args.file.scale.clone());
+    let plain = scenario::load(&args.file.scenario, &overrides)?;
+    size::check(&plain)?;
+    study::known_schemes(&plain, &args.file.schemes)?;
+    if !vary::has_seeds(&plain) {
+        vary::seeds(&mut overrides, &plain, args.seeds)?;
+    }
+    Ok((plain, overrides))
+}
+
+fn default_out(scenario: &Scenario) -> PathBuf {
+    Path::new("out").join(format!("{}-size", scenario.config.name.as_str()))
+}
+
+/// What is sought.
+fn asked(args: &SizeArgs, plain: &Scenario) -> Result<Sizing, Failure> {
+    let objective = |text: &String| match check_of_a_run(text) {
+        Ok(check) => Ok(Objective { text: text.trim().to_owned(), check }),
+        Err(error) => Err(Failure::Input(format!(
+            "error: --slo `{text}`: {error}\nhelp: expected a comparison about one run, as in 'p99(intra.slowdown) <= 5'"
+        ))),
+    };
+    let objectives = args.objectives.iter().map(objective).collect::<Result<Vec<_>, _>>()?;
+    let mut schemes = args.file.schemes.clone();
+    if schemes.is_empty() {
+        for run in plain.runs() {
+            if !schemes.contains(&run.scheme) {
+                schemes.push(run.scheme);
+            }
+        }
+    }
+    let (key, range) = match &args.least {
+        Some(least) => least.clone(),
+        None => size::usual_range(plain)?,
+    };
+    let ladder = size::ladder(&scenario::argument::range("--least", &range)?, args.steps)?;
+    let choices = match () {
+        () if args.as_written => Vec::new(),
+        () if args.choices.is_empty() => size::usual_choices(plain, &schemes),
+        () => args.choices.iter().map(choice).collect::<Result<_, _>>()?,
+    };
+    Ok(Sizing { schemes, objectives, key, ladder, choices })
+}
+
+fn choice((key, values): &(String, String)) -> Result<Choice, Failure> {
+    let values: Vec<String> = values.split(',').map(|it| it.trim().to_owned()).collect();
+    if values.iter().any(String::is_empty) {
+        return Err(Failure::Input(format!(
+            "error: --try {key}={} has an empty value\nhelp: expected values with commas between them, as in \
+             port.ecn.min=10%,25%",
+            values.join(",")
+        )));
+    }
+    Ok(Choice { key: key.clone(), values })
+}
+
+fn label(scenario: &Scenario, scheme: &str) -> String {
+    let of = scenario.runs().into_iter().find(|run| run.scheme == scheme);
+    of.map_or_else(|| scheme.to_owned(), |run| run.label)
+}
+
+/// Where runs lie. `tried` has those of each round, in directories that nothing else is written to, so that other objectives
+/// find them again; what was asked for has one that is called after it.
+struct Place<'a> {
+    args: &'a SizeArgs,
+    out: PathBuf,
+    asked: &'a Sizing,
+    /// The scenario.
+    of: String,
+}
+
+/// A round's progress. What its directories say of each other is no news to the user.
+struct Round(Terminal);
+
+impl Watch for Round {
+    fn tell(&self, _: &str) {}
+
+    fn interrupted(&self) -> bool {
+        self.0.interrupted()
+    }
+
+    fn listen(&self) {
+        self.0.listen();
+    }
+
+    fn board<'a>(&'a self, names: &[String], kept: usize) -> Box<dyn study::Board + 'a> {
+        if kept == names.len() { Silent.board(names, kept) } else { self.0.board(names, 0) }
+    }
+}
+
+impl Place<'_> {
+    fn hash(&self, words: &impl serde::Serialize) -> String {
+        let text = serde_json::json!([self.of, words]).to_string();
+        files::sha256(text.as_bytes())[..10].to_owned()
+    }
+
+    /// The directories of all rounds, of earlier calls too.
+    fn rounds(&self) -> Vec<PathBuf> {
+        let entries = std::fs::read_dir(self.out.join("tried")).into_iter().flatten().flatten();
+        let mut found: Vec<PathBuf> = entries.map(|entry| entry.path()).filter(|path| path.is_dir()).collect();
+        found.sort();
+        found
+    }
+
+    fn words(&self) -> Vec<String> {
+        let mut words = vec!["narrows".to_owned(), "size".to_owned()];
+        words.extend(self.args.file.words());
+        let mut say = |option: &str, value: String| words.extend([option.to_owned(), value]);
+        self.args.objectives.iter().for_each(|it| say("--slo", it.clone()));
+        self.args.least.iter().for_each(|(key, range)| say("--least", format!("{key}={range}")));
+        self.args.choices.iter().for_each(|(key, values)| say("--try", format!("{key}={values}")));
+        say("--steps", self.args.steps.to_string());
+        say("--seeds", self.args.seeds.to_string());
+        words.extend(self.args.as_written.then(|| "--as-written".to_owned()));
+        words
+    }
+
+    /// Does some runs, or takes them from where they are.
+    fn round(&self, scenario: &Scenario, names: &[String]) -> Result<Vec<results::RunResults>, study::Error> {
+        let out = self.out.join("tried").join(self.hash(&names));
+        let from: Vec<PathBuf> = self.rounds().into_iter().filter(|it| *it != out).collect();
+        let watch = Round(self.terminal());
+        let (notes, simulator) = (super::run::notes(), self.simulator());
+        let study = Study {
+            only: names,
+            from: &from,
+            watch: &watch,
+            out,
+            ..super::run::of(scenario, &simulator, &watch.0, &notes, &self.args.common, self.words())
+        };
+        Ok(study.run()?.runs)
+    }
+
+    /// Puts together all that was tried, with its report.
+    fn all(&self, found: &Found, tables: &[Averages]) -> Result<Finished, study::Error> {
+        let asked =
+            serde_json::json!([self.asked.objectives.iter().map(|it| &it.text).collect::<Vec<_>>(), found.runs]);
+        let watch = Round(self.terminal());
+        let (notes, simulator, from) = (super::run::notes(), self.simulator(), self.rounds());
+        let study = Study {
+            only: &found.runs,
+            from: &from,
+            watch: &watch,
+            out: self.out.join(self.hash(&asked)),
+            tables,
+            ..super::run::of(&found.scenario, &simulator, &watch.0, &notes, &self.args.common, self.words())
+        };
+        Study { runs_missing: false, anew: false, ..study }.run()
+    }
+
+    fn simulator(&self) -> Simulator {
+        Simulator { checked: self.args.common.checked }
+    }
+
+    fn terminal(&self) -> Terminal {
+        Terminal { quiet: self.args.common.quiet || self.args.common.json }
+    }
+}
+
+/// What came out, for people and programs.
+struct Shown<'a> {
+    asked: &'a Sizing,
+    labels: &'a dyn Fn(&str) -> String,
+    found: &'a Found,
+}
+
+impl Shown<'_> {
+    /// The keys that are tried beside.
+    fn keys(&self) -> Vec<String> {
+        self.asked.choices.iter().map(|it| it.key.clone()).collect()
+    }
+
+    /// The value that a scheme needs, in words.
+    fn value(&self, sized: &Sized) -> String {
+        let most = self.asked.ladder.last().map_or("", String::as_str);
+        sized.least.as_ref().map_or_else(|| format!("none up to {most}"), |it| it.value.clone())
+    }
+
+    /// What holds, or what comes closest.
+    fn at(sized: &Sized) -> Option<&Tried> {
+        sized.least.as_ref().or(sized.fails.as_ref())
+    }
+
+    fn setting(sized: &Sized, key: &str) -> String {
+        let setting = Self::at(sized).into_iter().flat_map(|it| &it.setting);
+        setting.filter(|(of, _)| of == key).map(|(_, value)| value.clone()).next().unwrap_or_default()
+    }
+
+    fn measured(sized: &Sized, objective: usize) -> String {
+        Self::at(sized).and_then(|it| it.measured.get(objective)).map_or_else(String::new, in_words)
+    }
+
+    /// What fails just below, in words.
+    fn binds(&self, sized: &Sized) -> String {
+        let Some(fails) = &sized.fails else {
+            return format!("nothing: {} holds, the least that was tried", self.value(sized));
+        };
+        let said =
+            |&place: &usize| format!("{}: {}", self.asked.objectives[place].text, in_words(&fails.measured[place]));
+        let said: Vec<String> = sized.binds().iter().map(said).collect();
+        format!("at {}: {}", fails.value, said.join("; "))
+    }
+
+    fn heads(&self) -> Vec<String> {
+        let objectives = self.asked.objectives.iter().map(|it| it.text.clone());
+        let keys = std::iter::once(self.asked.key.clone()).chain(self.keys());
+        keys.chain(objectives).chain(["fails".to_owned()]).collect()
+    }
+
+    fn cells(&self, sized: &Sized) -> Vec<String> {
+        let keys = self.keys().into_iter().map(|key| Self::setting(sized, &key));
+        let objectives = (0..self.asked.objectives.len()).map(|place| Self::measured(sized, place));
+        std::iter::once(self.value(sized)).chain(keys).chain(objectives).chain([self.binds(sized)]).collect()
+    }
+
+    /// The table of the report.
+    fn table(&self) -> Averages {
+        let row = |sized: &Sized| {
+            let cells = self.cells(sized);
+            AverageRow {
+                label: (self.labels)(&sized.scheme),
+                best: vec![false; cells.len()],
+                cells: cells
+                    .into_iter()
+                    .map(|text| {
+                        let number: String = text.chars().take_while(|it| it.is_ascii_digit() || *it == '.').collect();
+                        (!text.is_empty()).then(|| (number.parse().unwrap_or(f64::MAX), text))
+                    })
+                    .collect(),
+            }
+        };
+        Averages {
+            title: format!("The least {} that holds the objectives in every run", self.asked.key),
+            columns: self.heads(),
+            parts: vec![(String::new(), self.found.sized.iter().map(row).collect())],
+        }
+    }
+
+    fn text(&self, kept: &[String], finished: &Finished) -> String {
+        let mut shown = table::prose();
+        let is_beside = !self.asked.choices.is_empty();
+        let beside = is_beside.then(|| "beside it".to_owned());
+        let heads = ["scheme".to_owned(), self.asked.key.clone()].into_iter().chain(beside);
+        shown.set_header(heads.chain(["objective", "worst run", "next value below"].map(str::to_owned)));
+        for sized in &self.found.sized {
+            let setting = Self::at(sized).into_iter().flat_map(|it| &it.setting);
+            let setting: Vec<String> = setting.map(|(key, value)| format!("{key}={value}")).collect();
+            // What is of the scheme stands in its first row alone.
+            let mut first = vec![(self.labels)(&sized.scheme), self.value(sized)];
+            first.extend(is_beside.then(|| setting.join("\n")));
+            for (place, objective) in self.asked.objectives.iter().enumerate() {
+                let fails = match (&sized.least, &sized.fails) {
+                    (Some(_), Some(fails)) => format!("{}: {}", fails.value, in_words(&fails.measured[place])),
+                    (Some(_), None) => "none was tried".to_owned(),
+                    (None, _) => String::new(),
+                };
+                let here = Self::measured(sized, place);
+                shown.add_row(first.iter().cloned().chain([objective.text.clone(), here, fails]));
+                first.iter_mut().for_each(String::clear);
+            }
+        }
+        let mut text = format!("{shown}\n");
+        let tried: usize = self.found.sized.iter().map(|it| it.tried.len()).sum();
+        let all: usize = self.found.sized.iter().map(|it| it.settings * self.asked.ladder.len()).sum();
+        let _ = writeln!(
+            text,
+            "tried {tried} of {all} combinations, {} values of {} and {}; {} in all",
+            self.asked.ladder.len(),
+            self.asked.key,
+            study::count(self.found.sized.iter().map(|it| it.settings).sum(), "setting"),
+            study::count(self.found.runs.len(), "run")
+        );
+        for key in kept {
+            let _ = writeln!(text, "note: `{key}` is set apart and stays as it is");
+        }
+        for sized in self.found.sized.iter().filter(|it| it.is_broken_above) {
+            let _ = writeln!(
+                text,
+                "warning: {}: the objectives fail again at the next value above {}: they do not simply hold from a value on",
+                (self.labels)(&sized.scheme),
+                self.value(sized)
+            );
+        }
+        let holding: Vec<&String> =
+            self.found.sized.iter().filter_map(|it| it.least.as_ref()).flat_map(|it| &it.runs).collect();
+        let runs: Vec<results::RunResults> =
+            finished.runs.iter().filter(|run| holding.contains(&&run.summary.run)).cloned().collect();
+        for warning in study::warnings(&runs) {
+            let _ = writeln!(text, "{warning}");
+        }
+        let _ = write!(text, "report: {}", finished.out.join(REPORT).display());
+        text
+    }
+
+    fn json(&self, out: &Path) -> serde_json::Value {
+        let tried = |it: &Tried| {
+            let measured = |(objective, it): (&Objective, &Measured)| {
+                let amount = it.worst.map(|worst| worst.amount);
+                serde_json::json!({
+                    "objective": objective.text, "holds": it.holds, "worst": amount, "margin": it.margin, "run": it.run,
+                    "why": it.why,
+                })
+            };
+            let setting: serde_json::Map<_, _> =
+                it.setting.iter().map(|(key, value)| (key.clone(), value.clone().into())).collect();
+            serde_json::json!({
+                "value": it.value, "setting": setting, "holds": it.holds, "runs": it.runs,
+                "objectives": self.asked.objectives.iter().zip(&it.measured).map(measured).collect::<Vec<_>>(),
+            })
+        };
+        let scheme = |it: &Sized| {
+            let binds: Vec<&str> = it.binds().into_iter().map(|at| self.asked.objectives[at].text.as_str()).collect();
+            serde_json::json!({
+                "scheme": it.scheme, "least": it.least.as_ref().map(tried), "fails": it.fails.as_ref().map(tried),
+                "binds": binds, "fails_again_above": it.is_broken_above,
+                "tried": it.tried.iter().map(tried).collect::<Vec<_>>(),
+            })
+        };
+        serde_json::json!({
+            "schema": 1, "key": self.asked.key, "directory": out,
+            "schemes": self.found.sized.iter().map(scheme).collect::<Vec<_>>(),
+        })
+    }
+}
+
+/// What an objective comes to in the worst run, and how far that is from its bound.
+fn in_words(measured: &Measured) -> String {
+    match (measured.worst, measured.margin) {
+        (None, _) => measured.why.clone(),
+        (Some(worst), None) => worst.to_string(),
+        (Some(worst), Some(margin)) if margin < 0.0 => format!("{worst}, {:.0} % over", -100.0 * margin),
+        (Some(worst), Some(margin)) => format!("{worst}, {:.0} % left", 100.0 * margin),
+    }
+}

@@ -1,0 +1,75 @@
+//! `narrows size`: what it finds, says and keeps.
+
+use serde_json::Value;
+
+use crate::support::Scratch;
+
+const INCAST: &str = r#"
+name = "incast"
+stop = "20ms"
+topology = { kind = "single-switch", hosts = 5, rate = "10Gbps" }
+port = { buffer = "64KB", ecn = { min = "25%", max = "75%" } }
+schemes.dctcp = { law = "dctcp" }
+schemes.fixed = { label = "Fixed", law = "fixed", params.fixed = { window = "12KB" } }
+traffic = [{ kind = "incast", intra = 4, size = "60KB" }]
+"#;
+
+fn scratch(name: &str) -> Scratch {
+    let scratch = Scratch::new(name);
+    scratch.write("s.toml", INCAST);
+    scratch
+}
+
+#[test]
+fn the_least_buffer_is_found_and_runs_are_kept() {
+    let scratch = scratch("size-found");
+    let asked = "size s.toml --slo network.drops==0 --as-written --seeds 1 --least port.buffer=4KB..256KB";
+    let found = scratch.narrows(asked).ok();
+    for part in
+        ["Fixed", "network.drops==0", "next value below", "2 settings; 12 runs in all", "report: out/incast-size/"]
+    {
+        assert!(found.out.contains(part), "no {part}: {found}");
+    }
+    let said = |asked: &str| -> Value { serde_json::from_str(&scratch.narrows(asked).ok().out).unwrap() };
+    let json = said(&format!("{asked} --json"));
+    let fixed = &json["schemes"][1];
+    assert_eq!((&json["key"], &fixed["scheme"]), (&"port.buffer".into(), &"fixed".into()));
+    assert_eq!((&fixed["least"]["holds"], &fixed["fails"]["holds"]), (&true.into(), &false.into()));
+    assert_eq!(fixed["binds"], serde_json::json!(["network.drops==0"]));
+    // Other objectives take the runs that are there.
+    let marked = std::fs::metadata(scratch.path("out/incast-size/tried")).unwrap();
+    let more = scratch.narrows(&asked.replace("network.drops==0", "network.drops<=0")).ok();
+    assert!(marked.is_dir() && more.err.is_empty(), "{more}");
+}
+
+#[test]
+fn settings_are_tried_beside_the_buffer() {
+    let scratch = scratch("size-settings");
+    let asked = "size s.toml --slo p99(slowdown)<=4 --scheme fixed --seeds 2 --steps 2 \
+                 --try schemes.fixed.params.fixed.window=12KB,3KB --json";
+    let json: Value = serde_json::from_str(&scratch.narrows(asked).ok().out).unwrap();
+    let least = &json["schemes"][0]["least"];
+    assert!(least["setting"]["schemes.fixed.params.fixed.window"].is_string(), "{json:#}");
+    assert_eq!(least["runs"].as_array().map(Vec::len), Some(2));
+}
+
+#[test]
+fn what_cannot_be_sized_is_said() {
+    let scratch = scratch("size-wrong");
+    let fails = |rest: &str, said: &[&str]| {
+        scratch.narrows(&format!("size s.toml {rest}")).fails(2, said);
+        assert!(scratch.files("out").is_empty());
+    };
+    fails("", &["--slo"]);
+    fails("--slo p99(slowdown)", &["--slo `p99(slowdown)`", "as in 'p99(intra.slowdown) <= 5'"]);
+    fails("--slo drops==0", &["--slo `drops==0`"]);
+    fails("--slo network.drops==0 --least port.bufer=1KB..2KB", &["unknown key `bufer`", "did you mean `buffer`?"]);
+    fails("--slo network.drops==0 --least port.buffer=2KB..1KB", &["is not above"]);
+    fails("--slo network.drops==0 --least port.buffer=0B..1KB", &["begins above 0"]);
+    fails("--slo network.drops==0 --try port.ecn.min=", &["has an empty value"]);
+    fails("--slo network.drops==0 --try port.ecn.min=90% --try port.ecn.max=10%", &["min", "max"]);
+    fails("--slo network.drops==0 --scheme dctpc", &["no scheme `dctpc`", "did you mean `dctcp`?"]);
+    let never = "size s.toml --slo p99(slowdown)<=1.001 --as-written --seeds 1 --scheme dctcp";
+    let never = scratch.narrows(never).says(&["nothing that was tried holds, up to port.buffer"]);
+    assert!(never.code == 1 && never.out.contains("none up to 256KB") && never.out.contains("% over"), "{never}");
+}

@@ -1,0 +1,509 @@
+//! How little a key may be: the least value at which objectives hold, beside settings of other keys.
+//!
+//! For each scheme and setting the greatest value is run first, then the range is halved until the least that holds and the next
+//! one below are known. Settings that cannot do better than another any more are left.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use results::RunResults;
+use results::claims::ast::Order;
+use results::claims::{Check, Comparison, Runs, Value, value};
+use scenario::{Ends, Overrides, Scenario};
+
+use crate::error::Error;
+use crate::vary::in_toml;
+
+/// What must hold in every run.
+#[derive(Clone, Debug)]
+pub struct Objective {
+    /// As it was written.
+    pub text: String,
+    /// It read.
+    pub check: Check,
+}
+
+/// A key of the scenario and values of it to try, as the command line has them.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Choice {
+    /// The key, as in `port.ecn.min`. One that begins with `schemes.NAME.` is of that scheme alone.
+    pub key: String,
+    /// Its values.
+    pub values: Vec<String>,
+}
+
+/// What is sought.
+#[derive(Clone, Debug)]
+pub struct Sizing {
+    /// The schemes, each by itself; at least one.
+    pub schemes: Vec<String>,
+    /// What must hold.
+    pub objectives: Vec<Objective>,
+    /// The key whose least value is sought, as in `port.buffer`.
+    pub key: String,
+    /// Its values, in increasing order.
+    pub ladder: Vec<String>,
+    /// Keys that are tried beside it. Every combination is a setting.
+    pub choices: Vec<Choice>,
+}
+
+/// Most combinations of choices.
+const MOST_SETTINGS: usize = 256;
+/// Most values of the key.
+const MOST_VALUES: usize = 400;
+
+/// Values from one end of a range to the other, so many to a doubling, both ends included.
+///
+/// # Errors
+/// When the range begins with 0, or has over 400 values.
+pub fn ladder(ends: &Ends, to_a_doubling: u32) -> Result<Vec<String>, Error> {
+    if ends.low() <= 0.0 {
+        return Err(Error::asked("a range to search begins above 0", "expected LOW..HIGH, as in 50KB..2MB"));
+    }
+    let steps = (f64::from(to_a_doubling) * (ends.high() / ends.low()).log2()).ceil().max(1.0);
+    if steps >= MOST_VALUES as f64 {
+        return Err(Error::asked(
+            format!("a range of over {MOST_VALUES} values"),
+            "choose a narrower one, or fewer values to a doubling with --steps",
+        ));
+    }
+    let at = |step: u32| ends.low() * (ends.high() / ends.low()).powf(f64::from(step) / steps);
+    let text = |value: serde_json::Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    let mut values: Vec<String> = (0..=steps as u32).map(|step| text(ends.value(at(step)))).collect();
+    values.dedup();
+    Ok(values)
+}
+
+/// What was tried at a value and a setting.
+#[derive(Clone, Debug)]
+pub struct Tried {
+    /// The setting: keys of the choices and their values.
+    pub setting: Vec<(String, String)>,
+    /// The key's value.
+    pub value: String,
+    /// Whether all objectives hold.
+    pub holds: bool,
+    /// By objective.
+    pub measured: Vec<Measured>,
+    /// The runs: one a point of the scenario's own grid, and seed.
+    pub runs: Vec<String>,
+    rung: usize,
+    place: usize,
+}
+
+/// An objective in the run that does worst by it.
+#[derive(Clone, Debug)]
+pub struct Measured {
+    /// Whether it holds in all runs.
+    pub holds: bool,
+    /// The left side of the comparison that is closest to failing, in the worst run; none where it has no value.
+    pub worst: Option<Value>,
+    /// How far that is from the bound, as a share of the bound: below 0 where it fails. None where the bound is 0.
+    pub margin: Option<f64>,
+    /// Why it has no value; may be empty.
+    pub why: String,
+    /// That run.
+    pub run: String,
+}
+
+/// What came out for a scheme.
+#[derive(Clone, Debug)]
+pub struct Sized {
+    /// The scheme.
+    pub scheme: String,
+    /// The least value that holds, and its setting.
+    pub least: Option<Tried>,
+    /// The next value below it at that setting, which fails; none where the least holds. Where nothing holds: the greatest value,
+    /// at the setting that comes closest.
+    pub fails: Option<Tried>,
+    /// Whether the objectives fail at the next value above the least one: then they do not simply hold from a value on.
+    pub is_broken_above: bool,
+    /// How many settings the scheme has.
+    pub settings: usize,
+    /// All that was tried.
+    pub tried: Vec<Tried>,
+}
+
+impl Sized {
+    /// The objectives that fail just below, by their place.
+    pub fn binds(&self) -> Vec<usize> {
+        let failing = |tried: &Tried| {
+            tried.measured.iter().enumerate().filter(|(_, it)| !it.holds).map(|(place, _)| place).collect()
+        };
+        self.fails.as_ref().map(failing).unwrap_or_default()
+    }
+}
+
+/// What a search left.
+#[derive(Debug)]
+pub struct Found {
+    /// By scheme.
+    pub sized: Vec<Sized>,
+    /// The scenario with all that was tried as its points.
+    pub scenario: Scenario,
+    /// The names of the runs that were done of it.
+    pub runs: Vec<String>,
+}
+
+/// Where a scheme's search at a setting stands.
+#[derive(Clone, Debug)]
+struct Search {
+    scheme: usize,
+    setting: usize,
+    /// All values up to this many fail, as far as is known.
+    fails: usize,
+    /// The least value known to hold.
+    holds: Option<usize>,
+    ended: bool,
+}
+
+/// A setting and a value: a row of the list of points.
+type Row = (usize, usize);
+
+impl Sizing {
+    /// The combinations of all choices, each by the place of its value.
+    fn settings(&self) -> Result<Vec<Vec<usize>>, Error> {
+        let mut all = vec![Vec::new()];
+        for choice in &self.choices {
+            all = all
+                .iter()
+                .flat_map(|before: &Vec<usize>| {
+                    (0..choice.values.len()).map(|value| [before.clone(), vec![value]].concat())
+                })
+                .collect();
+            if all.len() > MOST_SETTINGS {
+                return Err(Error::asked(
+                    format!("over {MOST_SETTINGS} settings to try"),
+                    "give fewer values with --try, or --as-written to try the file's own settings alone",
+                ));
+            }
+        }
+        Ok(all)
+    }
+
+    /// Whether a setting is one of a scheme's: keys of other schemes keep their first value in it.
+    fn is_of(&self, scheme: &str, setting: &[usize]) -> bool {
+        let foreign = |key: &str| {
+            key.strip_prefix("schemes.").is_some_and(|rest| rest.split('.').next().is_some_and(|name| name != scheme))
+        };
+        self.choices.iter().zip(setting).all(|(choice, &value)| value == 0 || !foreign(&choice.key))
+    }
+
+    fn named(&self, setting: &[usize], scheme: &str) -> Vec<(String, String)> {
+        let own = format!("schemes.{scheme}.");
+        let choices = self.choices.iter().zip(setting);
+        choices
+            .filter(|(choice, _)| !choice.key.starts_with("schemes.") || choice.key.starts_with(&own))
+            .map(|(choice, &value)| (choice.key.clone(), choice.values[value].clone()))
+            .collect()
+    }
+
+    /// Searches. `load` reads the scenario with overrides; `run` does some of its runs, by their names, and answers these.
+    ///
+    /// # Errors
+    /// When a key or value is wrong, or a run fails.
+    pub fn search(
+        &self,
+        load: impl Fn(&Overrides) -> Result<Scenario, Error>,
+        overrides: &Overrides,
+        mut run: impl FnMut(&Scenario, &[String]) -> Result<Vec<RunResults>, Error>,
+    ) -> Result<Found, Error> {
+        let settings = self.settings()?;
+        let mut searches: Vec<Search> = Vec::new();
+        for (scheme, name) in self.schemes.iter().enumerate() {
+            let of = settings.iter().enumerate().filter(|(_, setting)| self.is_of(name, setting));
+            searches.extend(of.map(|(setting, _)| Search { scheme, setting, fails: 0, holds: None, ended: false }));
+        }
+        let top = self.ladder.len() - 1;
+        let mut rows: Vec<Row> = Vec::new();
+        let mut wanted: BTreeSet<(usize, Row)> = searches.iter().map(|it| (it.scheme, (it.setting, top))).collect();
+        let mut done: BTreeMap<String, RunResults> = BTreeMap::new();
+        let mut is_last = false;
+        loop {
+            for &(_, row) in &wanted {
+                if !rows.contains(&row) {
+                    rows.push(row);
+                }
+            }
+            let (scenario, names) = self.scenario(&load, overrides, &settings, &rows, &wanted)?;
+            let missing: Vec<String> =
+                names.iter().filter(|(_, name)| !done.contains_key(name)).map(|(_, name)| name.clone()).collect();
+            if !missing.is_empty() {
+                done.extend(run(&scenario, &missing)?.into_iter().map(|run| (run.summary.run.clone(), run)));
+            }
+            let tried = |scheme: usize, row: Row| {
+                let here = names.iter().filter(|(at, _)| *at == (scheme, row));
+                let runs: Vec<&RunResults> = here.filter_map(|(_, name)| done.get(name)).collect();
+                self.tried(&runs, scheme, row, &settings)
+            };
+            for search in searches.iter_mut().filter(|it| !it.ended) {
+                let Some(probe) = search.probe(top) else { continue };
+                if tried(search.scheme, (search.setting, probe)).holds {
+                    search.holds = Some(probe);
+                } else {
+                    search.fails = probe + 1;
+                }
+                search.ended = search.holds.map_or(search.fails > 0, |holds| holds == search.fails);
+            }
+            leave_what_cannot_win(&mut searches);
+            let next: BTreeSet<(usize, Row)> = searches
+                .iter()
+                .filter(|it| !it.ended)
+                .filter_map(|it| it.probe(top).map(|probe| (it.scheme, (it.setting, probe))))
+                .collect();
+            // Last of all, whether what holds at the least value holds at the next one, too.
+            let next = if next.is_empty() && !is_last {
+                is_last = true;
+                let best = (0..self.schemes.len()).filter_map(|scheme| best(&searches, scheme));
+                best.filter_map(|(search, holds)| (holds < top).then_some((search.scheme, (search.setting, holds + 1))))
+                    .collect()
+            } else {
+                next
+            };
+            let before = wanted.len();
+            wanted.extend(next);
+            if wanted.len() == before {
+                let sized =
+                    (0..self.schemes.len()).map(|scheme| self.sized(&searches, scheme, &wanted, tried)).collect();
+                let runs = names.into_iter().map(|(_, name)| name).collect();
+                return Ok(Found { sized, scenario, runs });
+            }
+        }
+    }
+
+    /// The scenario with all rows as a list of points, and the names of the runs that are wanted of it.
+    fn scenario(
+        &self,
+        load: impl Fn(&Overrides) -> Result<Scenario, Error>,
+        overrides: &Overrides,
+        settings: &[Vec<usize>],
+        rows: &[Row],
+        wanted: &BTreeSet<(usize, Row)>,
+    ) -> Result<(Scenario, Vec<((usize, Row), String)>), Error> {
+        let quoted = |key: &str| serde_json::Value::from(key).to_string();
+        let pair = |key: &str, value: &str| format!("{} = {}", quoted(key), in_toml(value));
+        let point = |&(setting, value): &Row| {
+            let choices = self.choices.iter().zip(&settings[setting]);
+            let others = choices.map(|(choice, &value)| pair(&choice.key, &choice.values[value]));
+            let all: Vec<String> = std::iter::once(pair(&self.key, &self.ladder[value])).chain(others).collect();
+            format!("{{ {} }}", all.join(", "))
+        };
+        let list: Vec<String> = rows.iter().map(point).collect();
+        let mut overrides = overrides.clone();
+        overrides.set.push(("points".to_owned(), format!("[{}]", list.join(", "))));
+        let scenario = load(&overrides)?;
+        // Rows change fastest: beside them the scenario has a grid at most.
+        let mut names = Vec::new();
+        let (mut place, mut before) = (0, None);
+        for run in scenario.runs() {
+            if let Some(before) = before.replace(run.point.clone())
+                && before != run.point
+            {
+                place += 1;
+            }
+            let row = rows[place % rows.len()];
+            if let Some(scheme) = self.schemes.iter().position(|name| *name == run.scheme)
+                && wanted.contains(&(scheme, row))
+            {
+                names.push(((scheme, row), run.id));
+            }
+        }
+        Ok((scenario, names))
+    }
+
+    /// What was measured at a row under a scheme.
+    fn tried(&self, runs: &[&RunResults], scheme: usize, row: Row, settings: &[Vec<usize>]) -> Tried {
+        let measured: Vec<Measured> = self.objectives.iter().map(|it| worst(it, runs)).collect();
+        Tried {
+            setting: self.named(&settings[row.0], &self.schemes[scheme]),
+            value: self.ladder[row.1].clone(),
+            holds: measured.iter().all(|it| it.holds),
+            measured,
+            runs: runs.iter().map(|run| run.summary.run.clone()).collect(),
+            rung: row.1,
+            place: row.0,
+        }
+    }
+
+    fn sized(
+        &self,
+        searches: &[Search],
+        scheme: usize,
+        wanted: &BTreeSet<(usize, Row)>,
+        tried: impl Fn(usize, Row) -> Tried,
+    ) -> Sized {
+        let all: Vec<Tried> = wanted.iter().filter(|(of, _)| *of == scheme).map(|&(of, row)| tried(of, row)).collect();
+        let at = |setting: usize, rung: usize| all.iter().find(|it| it.place == setting && it.rung == rung).cloned();
+        let settings = searches.iter().filter(|it| it.scheme == scheme).count();
+        let best = best(searches, scheme).map(|(search, holds)| (search.setting, holds));
+        let (least, fails, is_broken_above) = match best {
+            Some((setting, holds)) => (
+                at(setting, holds),
+                holds.checked_sub(1).and_then(|below| at(setting, below)),
+                at(setting, holds + 1).is_some_and(|above| !above.holds),
+            ),
+            None => {
+                let least = |it: &Tried| it.measured.iter().map(margin_to_rank).fold(f64::INFINITY, f64::min);
+                let closest = all.iter().max_by(|a, b| least(a).total_cmp(&least(b))).cloned();
+                (None, closest, false)
+            }
+        };
+        Sized { scheme: self.schemes[scheme].clone(), least, fails, is_broken_above, settings, tried: all }
+    }
+}
+
+impl Search {
+    /// The value that is run next; none once the search has ended.
+    fn probe(&self, top: usize) -> Option<usize> {
+        match self.holds {
+            _ if self.ended => None,
+            None => Some(top),
+            Some(holds) => (self.fails < holds).then(|| self.fails.midpoint(holds)),
+        }
+    }
+}
+
+/// The search of a scheme that holds at the least value, the first of several, and that value.
+fn best(searches: &[Search], scheme: usize) -> Option<(&Search, usize)> {
+    let of = searches.iter().filter(|it| it.scheme == scheme);
+    of.filter_map(|it| it.holds.map(|holds| (it, holds))).min_by_key(|(_, holds)| *holds)
+}
+
+/// Ends the searches that cannot come below what another one of the scheme holds at.
+fn leave_what_cannot_win(searches: &mut [Search]) {
+    let best: Vec<Option<(usize, usize)>> =
+        searches.iter().map(|it| best(searches, it.scheme).map(|(search, holds)| (search.setting, holds))).collect();
+    for (search, best) in searches.iter_mut().zip(best) {
+        if let Some((setting, holds)) = best {
+            search.ended |= search.setting != setting && search.fails >= holds;
+        }
+    }
+}
+
+/// A margin to rank by: what has no value is worst.
+fn margin_to_rank(measured: &Measured) -> f64 {
+    measured.margin.unwrap_or(if measured.holds { f64::INFINITY } else { f64::NEG_INFINITY })
+}
+
+/// An objective in the run that does worst by it.
+fn worst(objective: &Objective, runs: &[&RunResults]) -> Measured {
+    let mut worst: Option<Measured> = None;
+    for run in runs {
+        for comparison in &objective.check.all {
+            let here = compared(comparison, run);
+            let is_worse = worst
+                .as_ref()
+                .is_none_or(|worst| (here.holds, margin_to_rank(&here)) < (worst.holds, margin_to_rank(worst)));
+            if is_worse {
+                worst = Some(here);
+            }
+        }
+    }
+    let nothing = || Measured { holds: false, worst: None, margin: None, why: "no run".to_owned(), run: String::new() };
+    worst.unwrap_or_else(nothing)
+}
+
+#[allow(clippy::float_cmp)] // `==` is exact, as in claims.
+fn compared(comparison: &Comparison, run: &RunResults) -> Measured {
+    let Comparison { left, order, right } = comparison;
+    let runs = Runs::named("", run);
+    let check = Check { all: vec![comparison.clone()] };
+    let name = run.summary.run.clone();
+    let sides = value(left, &runs).and_then(|a| value(right, &runs).map(|b| (a, b)));
+    match sides.and_then(|sides| results::claims::holds(&check, &runs).map(|holds| (sides, holds))) {
+        Ok(((a, b), holds)) => {
+            let over = (b.amount != 0.0).then(|| (b.amount - a.amount) / b.amount.abs());
+            let margin = match order {
+                Order::AtMost | Order::Below => over,
+                Order::AtLeast | Order::Above => over.map(|it| -it),
+                Order::Equal | Order::Unequal => None,
+            };
+            Measured { holds, worst: Some(a), margin, why: String::new(), run: name }
+        }
+        Err(error) => Measured { holds: false, worst: None, margin: None, why: error.to_string(), run: name },
+    }
+}
+
+/// What is sized if nothing is said: the room that is there, as a key, and a range from a 32nd of it to four times as much.
+///
+/// # Errors
+/// When the scenario does not give it in bytes.
+pub fn usual_range(scenario: &Scenario) -> Result<(String, String), Error> {
+    let resolved = first_resolved(scenario);
+    let key = if resolved.pointer("/switch/buffer").is_some() { "switch.buffer" } else { "port.buffer" };
+    let written = resolved.pointer(&format!("/{}", key.replace('.', "/"))).cloned().unwrap_or_default();
+    let text = written.as_str().map_or_else(|| written.to_string(), str::to_owned);
+    let bytes = scenario::argument::bytes(key, &text).map_err(|_| {
+        Error::asked(
+            format!("`{key}` is {text}, so it is not known where to search"),
+            format!("say it with --least, as in --least {key}=50KB..2MB"),
+        )
+    })?;
+    let kb = |bytes: u64| format!("{}KB", bytes.div_ceil(1_000).max(1));
+    Ok((key.to_owned(), format!("{}..{}", kb(bytes.get() / 32), kb(bytes.get().saturating_mul(4)))))
+}
+
+/// Settings that are tried if nothing is said: thresholds of marks where ports mark, and drain rates of phantom queues.
+pub fn usual_choices(scenario: &Scenario, schemes: &[String]) -> Vec<Choice> {
+    let resolved = first_resolved(scenario);
+    let of = |key: String, values: &[&str]| Choice { key, values: values.iter().map(|&it| it.to_owned()).collect() };
+    let mut choices = Vec::new();
+    match resolved.pointer("/port/ecn") {
+        Some(ecn) if ecn.get("step").is_some() => choices.push(of("port.ecn.step".into(), &["15%", "30%", "60%"])),
+        Some(ecn) if ecn.is_object() => {
+            choices.push(of("port.ecn.min".into(), &["10%", "25%"]));
+            choices.push(of("port.ecn.max".into(), &["50%", "90%"]));
+        }
+        _ => {}
+    }
+    for run in scenario.runs() {
+        let drain = run.config.to_json().pointer(&format!("/schemes/{}/port/phantom/drain", run.scheme)).is_some();
+        let key = format!("schemes.{}.port.phantom.drain", run.scheme);
+        if drain && schemes.contains(&run.scheme) && choices.iter().all(|it| it.key != key) {
+            choices.push(of(key, &["0.85", "0.9", "0.95"]));
+        }
+    }
+    choices
+}
+
+/// Keys that set what `key` sets for some ports or a scheme alone, and that therefore stay as they are.
+pub fn kept_apart(scenario: &Scenario, key: &str, schemes: &[String]) -> Vec<String> {
+    let resolved = first_resolved(scenario);
+    let Some((table, name)) = key.split_once('.').filter(|(_, name)| !name.contains('.')) else { return Vec::new() };
+    let mut kept = Vec::new();
+    let tables = schemes.iter().map(|scheme| format!("schemes.{scheme}.{table}"));
+    for table in std::iter::once(table.to_owned()).chain(tables) {
+        let places = ["", "host.", "edge.", "core.", "border.", "inter.", "other."];
+        let keys = places.iter().map(|place| format!("{table}.{place}{name}")).filter(|it| it != key);
+        kept.extend(keys.filter(|it| resolved.pointer(&format!("/{}", it.replace('.', "/"))).is_some()));
+    }
+    kept
+}
+
+/// The scenario as its first run has it.
+fn first_resolved(scenario: &Scenario) -> serde_json::Value {
+    scenario.runs().first().map(|run| run.config.to_json()).unwrap_or_default()
+}
+
+/// Refuses a scenario whose points cannot be told from those that are tried.
+///
+/// # Errors
+/// When it has a list of points, a sample or variants.
+pub fn check(scenario: &Scenario) -> Result<(), Error> {
+    let config = &scenario.config;
+    let has = |key: &str| first_resolved(scenario).get(key).is_some_and(|it| !is_empty(it));
+    let found = ["points", "sample"].into_iter().find(|key| has(key));
+    let found = found.or_else(|| config.variants.iter().next().map(|_| "variants"));
+    match found {
+        None => Ok(()),
+        Some(key) => Err(Error::asked(
+            format!("scenario `{}` has [{key}], and a search makes points of its own", config.name.as_str()),
+            "leave them out in a copy of the file; a [grid] may stay",
+        )),
+    }
+}
+
+fn is_empty(value: &serde_json::Value) -> bool {
+    value.is_null()
+        || value.as_array().is_some_and(Vec::is_empty)
+        || value.as_object().is_some_and(serde_json::Map::is_empty)
+}

@@ -1,0 +1,156 @@
+//! The least buffer: against the queue that a run without losses shows, and against every value by itself.
+
+mod common;
+
+use results::RunResults;
+use results::claims::check_of_a_run;
+use scenario::argument::range;
+use scenario::{Overrides, Scenario, parse};
+use study::size::{Choice, Found, Objective, Sizing, check, ladder, usual_choices, usual_range};
+use study::{Error, NoNotes, Silent, Simulator, Study};
+
+use common::Scratch;
+
+/// Four hosts send windows of eight packets to one at once: the queue is the same in every run that loses nothing.
+const INCAST: &str = r#"
+schema = 1
+name = "incast"
+stop = "20ms"
+topology = { kind = "single-switch", hosts = 5, rate = "10Gbps" }
+port = { buffer = "64KB", ecn = "off" }
+schemes.fixed = { law = "fixed", params.fixed = { window = "12KB" } }
+traffic = [{ kind = "incast", intra = 4, size = "60KB" }]
+"#;
+
+fn load(text: &str) -> impl Fn(&Overrides) -> Result<Scenario, Error> {
+    let text = text.to_owned();
+    move |overrides| Ok(parse(&text, "incast.toml", overrides)?)
+}
+
+fn objective(text: &str) -> Objective {
+    Objective { text: text.to_owned(), check: check_of_a_run(text).unwrap_or_else(|error| panic!("{error}")) }
+}
+
+fn runs(scratch: &Scratch, place: &str, scenario: &Scenario, only: &[String]) -> Result<Vec<RunResults>, Error> {
+    let study = Study {
+        scenario,
+        host: &Simulator { checked: true },
+        watch: &Silent,
+        notes: &NoNotes,
+        schemes: &[],
+        shard: None,
+        only,
+        from: &[],
+        runs_missing: true,
+        threads: Some(2),
+        out: scratch.0.join(place),
+        replay: vec!["narrows size incast.toml".into()],
+        claims: &[],
+        tables: &[],
+        anew: false,
+        is_choice: false,
+    };
+    Ok(study.run()?.runs)
+}
+
+fn found(name: &str, text: &str, sizing: &Sizing) -> (Found, usize) {
+    let scratch = Scratch::new(name);
+    let mut rounds = 0;
+    let found = sizing.search(load(text), &Overrides::default(), |scenario, only| {
+        rounds += 1;
+        runs(&scratch, &rounds.to_string(), scenario, only)
+    });
+    (found.unwrap_or_else(|error| panic!("{error}")), rounds)
+}
+
+fn sizing(range_of: &str, slo: &str, choices: Vec<Choice>) -> Sizing {
+    let ends = range("--least", range_of).unwrap_or_else(|error| panic!("{error}"));
+    Sizing {
+        schemes: vec!["fixed".into()],
+        objectives: vec![objective(slo)],
+        key: "port.buffer".into(),
+        ladder: ladder(&ends, 8).unwrap_or_else(|error| panic!("{error}")),
+        choices,
+    }
+}
+
+/// The size in bytes of a value of the ladder.
+fn bytes(value: &str) -> u64 {
+    scenario::argument::bytes("value", value).unwrap_or_else(|error| panic!("{error}")).get()
+}
+
+#[test]
+fn the_least_buffer_without_drops_is_the_queue_that_was_there() {
+    // The longest queue where there is room for all.
+    let scratch = Scratch::new("size-queue");
+    let scenario =
+        load(INCAST)(&Overrides { set: vec![("port.buffer".into(), "unlimited".into())], ..Overrides::default() });
+    let all = runs(&scratch, "all", &scenario.unwrap(), &[]).unwrap();
+    let queue = all[0].summary.network.links.iter().map(|link| link.max_queue_bytes).max().unwrap();
+    let sought = sizing("4KB..256KB", "network.drops == 0", Vec::new());
+    let (found, rounds) = found("size-least", INCAST, &sought);
+    let sized = &found.sized[0];
+    let (least, fails) = (sized.least.as_ref().unwrap(), sized.fails.as_ref().unwrap());
+    // A packet is refused that would not fit whole, and one in service counts with what is left of it.
+    let packet = 4_160;
+    assert!(bytes(&fails.value) < queue && queue <= bytes(&least.value) + packet, "{queue}: {fails:?}, {least:?}");
+    assert!(bytes(&fails.value) + 2 * packet > queue, "{queue}: {fails:?}");
+    assert_eq!((sized.binds(), sized.is_broken_above), (vec![0], false));
+    // 49 values: the last, then halves of the rest.
+    assert_eq!(sought.ladder.len(), 49);
+    assert!(rounds <= 8 && found.runs.len() <= 8, "{rounds} rounds of {:?}", found.runs);
+    assert_eq!(sized.tried.len(), found.runs.len());
+}
+
+#[test]
+fn it_is_what_trying_every_value_gives() {
+    let choice = Choice {
+        key: "schemes.fixed.params.fixed.window".into(),
+        values: vec!["12KB".into(), "6KB".into(), "3KB".into()],
+    };
+    let sought = sizing("4KB..64KB", "p99(slowdown) <= 4 and network.drops == 0", vec![choice.clone()]);
+    let (found, _) = found("size-every", INCAST, &sought);
+    let scratch = Scratch::new("size-grid");
+    let holds = |window: &str, buffer: &str| {
+        let set = [(choice.key.as_str(), window), ("port.buffer", buffer)];
+        let set = set.map(|(key, value)| (key.to_owned(), value.to_owned())).to_vec();
+        let scenario = load(INCAST)(&Overrides { set, ..Overrides::default() }).unwrap();
+        let run = &runs(&scratch, &format!("{window}-{buffer}"), &scenario, &[]).unwrap()[0].summary;
+        let slowdown = run.flows.all.slowdown.p99;
+        run.network.drops == 0 && slowdown.is_some_and(|it| it <= 4.0)
+    };
+    let least = choice.values.iter().filter_map(|window| {
+        sought.ladder.iter().position(|buffer| holds(window, buffer)).map(|place| (place, window.clone()))
+    });
+    let (place, window) = least.min_by_key(|(place, _)| *place).unwrap();
+    let sized = found.sized[0].least.as_ref().unwrap();
+    assert_eq!((&sized.value, &sized.setting[0].1), (&sought.ladder[place], &window));
+    assert!(found.runs.len() < choice.values.len() * sought.ladder.len() / 2, "{} runs", found.runs.len());
+}
+
+#[test]
+fn what_cannot_hold_says_how_far_it_is_off() {
+    let (found, _) = found("size-never", INCAST, &sizing("4KB..64KB", "p99(slowdown) <= 1.01", Vec::new()));
+    let sized = &found.sized[0];
+    assert!(sized.least.is_none());
+    let measured = &sized.fails.as_ref().unwrap().measured[0];
+    assert!(!measured.holds && measured.margin.unwrap() < 0.0 && measured.worst.unwrap().amount > 1.01);
+    assert_eq!(found.runs.len(), 1, "the greatest value alone is run");
+}
+
+#[test]
+fn what_is_usual_comes_from_the_scenario() {
+    let scenario = load(INCAST)(&Overrides::default()).unwrap();
+    assert_eq!(usual_range(&scenario).unwrap(), ("port.buffer".into(), "2KB..256KB".into()));
+    assert_eq!(usual_choices(&scenario, &["fixed".into()]), Vec::new());
+    let marked = INCAST.replace("ecn = \"off\"", "ecn = { step = \"10%\" }");
+    let scenario = load(&marked)(&Overrides::default()).unwrap();
+    assert_eq!(usual_choices(&scenario, &["fixed".into()])[0].key, "port.ecn.step");
+    let endless = INCAST.replace("64KB", "unlimited");
+    let error = usual_range(&load(&endless)(&Overrides::default()).unwrap()).unwrap_err().to_string();
+    assert!(error.contains("`port.buffer` is unlimited") && error.contains("--least port.buffer="), "{error}");
+    let sampled = format!("{INCAST}\nsample = {{ points = 2, keys.seed = {{ from = 1, to = 9 }} }}");
+    let error = check(&load(&sampled)(&Overrides::default()).unwrap()).unwrap_err().to_string();
+    assert!(error.contains("has [sample]"), "{error}");
+    assert!(ladder(&range("--least", "0..4").unwrap(), 4).is_err());
+}
