@@ -1,7 +1,8 @@
 //! How little a key may be: the least value at which objectives hold, beside settings of other keys.
 //!
-//! For each scheme and setting the greatest value is run first, then the range is halved until the least that holds and the next
-//! one below are known. Settings that cannot do better than another any more are left.
+//! For each scheme and setting the greatest value is run first. If it fails, so are its halves, for a larger buffer is not always
+//! better: thresholds in per cent grow with it. Below the least of these that holds the range is halved until the next value below
+//! fails. Settings that cannot do better than another any more are left.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -42,6 +43,8 @@ pub struct Sizing {
     pub key: String,
     /// Its values, in increasing order.
     pub ladder: Vec<String>,
+    /// How many of them are a doubling, at least 1.
+    pub to_a_doubling: usize,
     /// Keys that are tried beside it. Every combination is a setting.
     pub choices: Vec<Choice>,
 }
@@ -115,8 +118,8 @@ pub struct Sized {
     /// The next value below it at that setting, which fails; none where the least holds. Where nothing holds: the greatest value,
     /// at the setting that comes closest.
     pub fails: Option<Tried>,
-    /// Whether the objectives fail at the next value above the least one: then they do not simply hold from a value on.
-    pub is_broken_above: bool,
+    /// The least value above at which they are known to fail at that setting: then they do not simply hold from a value on.
+    pub fails_above: Option<String>,
     /// How many settings the scheme has.
     pub settings: usize,
     /// All that was tried.
@@ -144,16 +147,13 @@ pub struct Found {
     pub runs: Vec<String>,
 }
 
-/// Where a scheme's search at a setting stands.
+/// A scheme's search at a setting.
 #[derive(Clone, Debug)]
 struct Search {
     scheme: usize,
     setting: usize,
-    /// All values up to this many fail, as far as is known.
-    fails: usize,
-    /// The least value known to hold.
-    holds: Option<usize>,
-    ended: bool,
+    /// Whether the objectives hold at the values that were run.
+    known: BTreeMap<usize, bool>,
 }
 
 /// A setting and a value: a row of the list of points.
@@ -211,7 +211,7 @@ impl Sizing {
         let mut searches: Vec<Search> = Vec::new();
         for (scheme, name) in self.schemes.iter().enumerate() {
             let of = settings.iter().enumerate().filter(|(_, setting)| self.is_of(name, setting));
-            searches.extend(of.map(|(setting, _)| Search { scheme, setting, fails: 0, holds: None, ended: false }));
+            searches.extend(of.map(|(setting, _)| Search { scheme, setting, known: BTreeMap::new() }));
         }
         let top = self.ladder.len() - 1;
         let mut rows: Vec<Row> = Vec::new();
@@ -235,30 +235,24 @@ impl Sizing {
                 let runs: Vec<&RunResults> = here.filter_map(|(_, name)| done.get(name)).collect();
                 self.tried(&runs, scheme, row, &settings)
             };
-            for search in searches.iter_mut().filter(|it| !it.ended) {
-                let Some(probe) = search.probe(top) else { continue };
-                if tried(search.scheme, (search.setting, probe)).holds {
-                    search.holds = Some(probe);
-                } else {
-                    search.fails = probe + 1;
+            for search in &mut searches {
+                for &(_, (_, rung)) in wanted.iter().filter(|(of, row)| (*of, row.0) == (search.scheme, search.setting))
+                {
+                    search.known.entry(rung).or_insert_with(|| tried(search.scheme, (search.setting, rung)).holds);
                 }
-                search.ended = search.holds.map_or(search.fails > 0, |holds| holds == search.fails);
             }
-            leave_what_cannot_win(&mut searches);
-            let next: BTreeSet<(usize, Row)> = searches
-                .iter()
-                .filter(|it| !it.ended)
-                .filter_map(|it| it.probe(top).map(|probe| (it.scheme, (it.setting, probe))))
-                .collect();
+            let mut next: BTreeSet<(usize, Row)> = BTreeSet::new();
+            for search in &searches {
+                let probes = search.probes(top, self.to_a_doubling, best_of_others(&searches, search));
+                next.extend(probes.into_iter().map(|rung| (search.scheme, (search.setting, rung))));
+            }
             // Last of all, whether what holds at the least value holds at the next one, too.
-            let next = if next.is_empty() && !is_last {
+            if next.is_empty() && !is_last {
                 is_last = true;
                 let best = (0..self.schemes.len()).filter_map(|scheme| best(&searches, scheme));
-                best.filter_map(|(search, holds)| (holds < top).then_some((search.scheme, (search.setting, holds + 1))))
-                    .collect()
-            } else {
-                next
-            };
+                let above = best.filter(|(_, holds)| *holds < top);
+                next.extend(above.map(|(search, holds)| (search.scheme, (search.setting, holds + 1))));
+            }
             let before = wanted.len();
             wanted.extend(next);
             if wanted.len() == before {
@@ -335,48 +329,57 @@ impl Sizing {
         let at = |setting: usize, rung: usize| all.iter().find(|it| it.place == setting && it.rung == rung).cloned();
         let settings = searches.iter().filter(|it| it.scheme == scheme).count();
         let best = best(searches, scheme).map(|(search, holds)| (search.setting, holds));
-        let (least, fails, is_broken_above) = match best {
+        let (least, fails, fails_above) = match best {
             Some((setting, holds)) => (
                 at(setting, holds),
                 holds.checked_sub(1).and_then(|below| at(setting, below)),
-                at(setting, holds + 1).is_some_and(|above| !above.holds),
+                all.iter()
+                    .filter(|it| it.place == setting && it.rung > holds && !it.holds)
+                    .min_by_key(|it| it.rung)
+                    .map(|it| it.value.clone()),
             ),
             None => {
                 let least = |it: &Tried| it.measured.iter().map(margin_to_rank).fold(f64::INFINITY, f64::min);
                 let closest = all.iter().max_by(|a, b| least(a).total_cmp(&least(b))).cloned();
-                (None, closest, false)
+                (None, closest, None)
             }
         };
-        Sized { scheme: self.schemes[scheme].clone(), least, fails, is_broken_above, settings, tried: all }
+        Sized { scheme: self.schemes[scheme].clone(), least, fails, fails_above, settings, tried: all }
     }
 }
 
 impl Search {
-    /// The value that is run next; none once the search has ended.
-    fn probe(&self, top: usize) -> Option<usize> {
-        match self.holds {
-            _ if self.ended => None,
-            None => Some(top),
-            Some(holds) => (self.fails < holds).then(|| self.fails.midpoint(holds)),
+    /// The least value known to hold.
+    fn holds(&self) -> Option<usize> {
+        self.known.iter().find(|(_, holds)| **holds).map(|(&rung, _)| rung)
+    }
+
+    /// The values that are run next, if other settings hold at `others` at least.
+    fn probes(&self, top: usize, to_a_doubling: usize, others: Option<usize>) -> Vec<usize> {
+        if self.known.is_empty() {
+            return vec![top];
         }
+        let can_win = |rung: usize| others.is_none_or(|others| rung < others);
+        let Some(holds) = self.holds() else {
+            let halves = (0..=top).rev().step_by(to_a_doubling);
+            return halves.filter(|rung| can_win(*rung) && !self.known.contains_key(rung)).collect();
+        };
+        // No value below this one can be the answer.
+        let least = self.known.range(..holds).next_back().map_or(0, |(&fails, _)| fails + 1);
+        if least < holds && can_win(least) { vec![least.midpoint(holds)] } else { Vec::new() }
     }
 }
 
 /// The search of a scheme that holds at the least value, the first of several, and that value.
 fn best(searches: &[Search], scheme: usize) -> Option<(&Search, usize)> {
     let of = searches.iter().filter(|it| it.scheme == scheme);
-    of.filter_map(|it| it.holds.map(|holds| (it, holds))).min_by_key(|(_, holds)| *holds)
+    of.filter_map(|it| it.holds().map(|holds| (it, holds))).min_by_key(|(_, holds)| *holds)
 }
 
-/// Ends the searches that cannot come below what another one of the scheme holds at.
-fn leave_what_cannot_win(searches: &mut [Search]) {
-    let best: Vec<Option<(usize, usize)>> =
-        searches.iter().map(|it| best(searches, it.scheme).map(|(search, holds)| (search.setting, holds))).collect();
-    for (search, best) in searches.iter_mut().zip(best) {
-        if let Some((setting, holds)) = best {
-            search.ended |= search.setting != setting && search.fails >= holds;
-        }
-    }
+/// The least value at which another setting of the same scheme is known to hold.
+fn best_of_others(searches: &[Search], search: &Search) -> Option<usize> {
+    let others = searches.iter().filter(|it| it.scheme == search.scheme && it.setting != search.setting);
+    others.filter_map(Search::holds).min()
 }
 
 /// A margin to rank by: what has no value is worst.

@@ -70,6 +70,7 @@ fn sizing(range_of: &str, slo: &str, choices: Vec<Choice>) -> Sizing {
         objectives: vec![objective(slo)],
         key: "port.buffer".into(),
         ladder: ladder(&ends, 8).unwrap_or_else(|error| panic!("{error}")),
+        to_a_doubling: 8,
         choices,
     }
 }
@@ -95,7 +96,7 @@ fn the_least_buffer_without_drops_is_the_queue_that_was_there() {
     let packet = 4_160;
     assert!(bytes(&fails.value) < queue && queue <= bytes(&least.value) + packet, "{queue}: {fails:?}, {least:?}");
     assert!(bytes(&fails.value) + 2 * packet > queue, "{queue}: {fails:?}");
-    assert_eq!((sized.binds(), sized.is_broken_above), (vec![0], false));
+    assert_eq!((sized.binds(), &sized.fails_above), (vec![0], &None));
     // 49 values: the last, then halves of the rest.
     assert_eq!(sought.ladder.len(), 49);
     assert!(rounds <= 8 && found.runs.len() <= 8, "{rounds} rounds of {:?}", found.runs);
@@ -135,7 +136,21 @@ fn what_cannot_hold_says_how_far_it_is_off() {
     assert!(sized.least.is_none());
     let measured = &sized.fails.as_ref().unwrap().measured[0];
     assert!(!measured.holds && measured.margin.unwrap() < 0.0 && measured.worst.unwrap().amount > 1.01);
-    assert_eq!(found.runs.len(), 1, "the greatest value alone is run");
+    assert_eq!(found.runs.len(), 5, "the greatest value and its halves are run");
+}
+
+#[test]
+fn what_holds_in_the_middle_alone_is_found() {
+    // A queue of at most 30 KB, and no drops: large buffers break the one, small ones the other.
+    let free = INCAST.replace("window = \"12KB\"", "window = \"60KB\"");
+    let (found, _) = found(
+        "size-middle",
+        &free,
+        &sizing("4KB..1024KB", "network.max_queue <= 60KB and p99(fct) <= 5ms", Vec::new()),
+    );
+    let sized = &found.sized[0];
+    let (least, above) = (sized.least.as_ref().unwrap(), sized.fails_above.as_ref().unwrap());
+    assert!(bytes(&least.value) <= 60_000 && bytes(above) > 60_000, "{least:?}, {above}");
 }
 
 #[test]

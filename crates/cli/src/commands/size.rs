@@ -34,8 +34,7 @@ pub(crate) fn size(args: &SizeArgs) -> Result<(), Failure> {
     if found.sized.iter().any(|it| it.least.is_some()) {
         return Ok(());
     }
-    let most = asked.ladder.last().map_or("", String::as_str);
-    Err(Failure::Run(anyhow::anyhow!("nothing that was tried holds, up to {} = {most}", asked.key)))
+    Err(Failure::Run(anyhow::anyhow!("nothing that was tried holds, with {} of {}", asked.key, shown.range())))
 }
 
 /// The scenario as the file has it, and what its runs override: all seeds.
@@ -81,7 +80,7 @@ fn asked(args: &SizeArgs, plain: &Scenario) -> Result<Sizing, Failure> {
         () if args.choices.is_empty() => size::usual_choices(plain, &schemes),
         () => args.choices.iter().map(choice).collect::<Result<_, _>>()?,
     };
-    Ok(Sizing { schemes, objectives, key, ladder, choices })
+    Ok(Sizing { schemes, objectives, key, ladder, to_a_doubling: args.steps as usize, choices })
 }
 
 fn choice((key, values): &(String, String)) -> Result<Choice, Failure> {
@@ -214,8 +213,18 @@ impl Shown<'_> {
 
     /// The value that a scheme needs, in words.
     fn value(&self, sized: &Sized) -> String {
-        let most = self.asked.ladder.last().map_or("", String::as_str);
-        sized.least.as_ref().map_or_else(|| format!("none up to {most}"), |it| it.value.clone())
+        let none = || format!("none of {}", self.range());
+        sized.least.as_ref().map_or_else(none, |it| it.value.clone())
+    }
+
+    /// The values that were tried, in words.
+    fn range(&self) -> String {
+        [self.asked.ladder.first(), self.asked.ladder.last()]
+            .into_iter()
+            .flatten()
+            .cloned()
+            .collect::<Vec<_>>()
+            .join("..")
     }
 
     /// What holds, or what comes closest.
@@ -315,10 +324,11 @@ impl Shown<'_> {
         for key in kept {
             let _ = writeln!(text, "note: `{key}` is set apart and stays as it is");
         }
-        for sized in self.found.sized.iter().filter(|it| it.is_broken_above) {
+        for (sized, above) in self.found.sized.iter().filter_map(|it| it.fails_above.as_ref().map(|above| (it, above)))
+        {
             let _ = writeln!(
                 text,
-                "warning: {}: the objectives fail again at the next value above {}: they do not simply hold from a value on",
+                "warning: {}: the objectives hold at {} and fail again at {above}: a larger value is not always better here",
                 (self.labels)(&sized.scheme),
                 self.value(sized)
             );
@@ -354,7 +364,7 @@ impl Shown<'_> {
             let binds: Vec<&str> = it.binds().into_iter().map(|at| self.asked.objectives[at].text.as_str()).collect();
             serde_json::json!({
                 "scheme": it.scheme, "least": it.least.as_ref().map(tried), "fails": it.fails.as_ref().map(tried),
-                "binds": binds, "fails_again_above": it.is_broken_above,
+                "binds": binds, "fails_above": it.fails_above,
                 "tried": it.tried.iter().map(tried).collect::<Vec<_>>(),
             })
         };

@@ -70,6 +70,6 @@ fn what_cannot_be_sized_is_said() {
     fails("--slo network.drops==0 --try port.ecn.min=90% --try port.ecn.max=10%", &["min", "max"]);
     fails("--slo network.drops==0 --scheme dctpc", &["no scheme `dctpc`", "did you mean `dctcp`?"]);
     let never = "size s.toml --slo p99(slowdown)<=1.001 --as-written --seeds 1 --scheme dctcp";
-    let never = scratch.narrows(never).says(&["nothing that was tried holds, up to port.buffer"]);
-    assert!(never.code == 1 && never.out.contains("none up to 256KB") && never.out.contains("% over"), "{never}");
+    let never = scratch.narrows(never).says(&["nothing that was tried holds, with port.buffer of 2KB..256KB"]);
+    assert!(never.code == 1 && never.out.contains("none of 2KB..256KB") && never.out.contains("% over"), "{never}");
 }
