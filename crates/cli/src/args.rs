@@ -684,6 +684,20 @@ pub(crate) struct ImportGoalArgs {
 pub(crate) enum ExportCommand {
     /// Tables of a SONiC switch: marking, buffers, pauses, and headroom by SONiC's formula, tried in simulation.
     Sonic(ExportSonicArgs),
+    /// A run as a timeline for ui.perfetto.dev: flows, collective operations, queues, windows, rates.
+    Perfetto(ExportPerfettoArgs),
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct ExportPerfettoArgs {
+    /// A directory of results.
+    pub(crate) directory: PathBuf,
+    /// Which of its runs, as in `uno,load=0.4`. Needed where there are several.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) run: Option<String>,
+    /// The file; an earlier trace is replaced, another file is not.
+    #[arg(long, short, value_name = "FILE", default_value = "trace.pftrace")]
+    pub(crate) out: PathBuf,
 }
 
 #[derive(Args, Debug)]

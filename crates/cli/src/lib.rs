@@ -73,6 +73,7 @@ fn dispatch(command: Command) -> Result<(), Failure> {
         Command::Report(args) => commands::report::report(&args),
         Command::Show(args) => commands::show::show(&args),
         Command::Import(command) => commands::import::import(&command),
+        Command::Export(ExportCommand::Perfetto(args)) => commands::show::perfetto(&args),
         Command::Export(ExportCommand::Sonic(args)) => commands::export::sonic(&args),
         Command::Perf(args) => commands::perf::perf(&args),
         Command::Send(args) => commands::transfer::send(&args),

@@ -6,7 +6,7 @@
 //! refused, too: only the files of Narrows lie there.
 //!
 //! Text is known again by its last line, a comment with a hash of all above. A capture is known by the program that it
-//! names, a law's object by the law's name in the kernel.
+//! names, a trace by its first track, a law's object by the law's name in the kernel.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -27,6 +27,8 @@ pub(crate) enum Kind {
     Scenario,
     /// The flows beside it.
     Flows,
+    /// A trace of `narrows export perfetto`.
+    Timeline,
     /// What left a port.
     #[cfg(target_os = "linux")]
     Capture,
@@ -42,8 +44,7 @@ pub(crate) enum Kind {
 
 /// The largest file that is read to find out who wrote it.
 const LOOKED_AT: Limit = Limit { what: "a file to be replaced", mib: 1 << 10 };
-/// How many bytes of a capture are read to find out who wrote it.
-#[cfg(target_os = "linux")]
+/// How many bytes of a capture or a trace are read to find out who wrote it.
 const HEAD: u64 = 4 << 10;
 
 impl Kind {
@@ -54,6 +55,7 @@ impl Kind {
             Self::Tables => "a page that `narrows compare --flows` wrote",
             Self::Scenario => "a scenario that `narrows import` wrote",
             Self::Flows => "a list of flows that `narrows import` wrote",
+            Self::Timeline => "a trace that `narrows export perfetto` wrote",
             #[cfg(target_os = "linux")]
             Self::Capture => "a capture that `narrows emulate` wrote",
             Self::Manual => "a page that `narrows man` wrote",
@@ -71,6 +73,7 @@ impl Kind {
             Self::Tables => ("<!-- narrows compare, SHA-256 of all above: ", " -->\n"),
             Self::Scenario => ("# narrows import, SHA-256 of all above: ", "\n"),
             Self::Flows => ("# narrows import of flows, SHA-256 of all above: ", "\n"),
+            Self::Timeline => return None,
             #[cfg(target_os = "linux")]
             Self::Capture => return None,
             Self::Manual => (".\\\" narrows man, SHA-256 of all above: ", "\n"),
@@ -100,6 +103,10 @@ impl Kind {
 
     /// Whether an existing file without lines is empty or of the kind.
     fn is_of_kind(self, path: &Path) -> Result<bool, Failure> {
+        if self == Self::Timeline {
+            let head = files::head(path, HEAD)?;
+            return Ok(head.is_empty() || results::timeline::is_timeline(&head));
+        }
         #[cfg(target_os = "linux")]
         if self == Self::Capture {
             let head = files::head(path, HEAD)?;
@@ -143,7 +150,7 @@ impl NamedFile {
     }
 
     /// Writes the whole file, if it may still be written. Gives the path.
-    fn put(self, bytes: &[u8]) -> Result<PathBuf, Failure> {
+    pub(crate) fn put(self, bytes: &[u8]) -> Result<PathBuf, Failure> {
         self.check()?;
         let write = || {
             let mut draft = Draft::new(&self.path)?;

@@ -28,6 +28,7 @@ pub mod store;
 pub mod summary;
 pub mod tables;
 mod thrift;
+pub mod timeline;
 
 pub use error::{Difference, Differing, Error};
 pub use input::{

@@ -1,11 +1,13 @@
-//! `narrows show`: what a directory of results says, in the terminal.
+//! `narrows show`: what a directory of results says, in the terminal. `narrows export perfetto`: a run of it as a timeline.
 
+use results::RunResults;
 use results::averages::TableSpec;
 use results::store::load_set;
 use study::summaries;
 
-use crate::args::ShowResultsArgs;
+use crate::args::{ExportPerfettoArgs, ShowResultsArgs};
 use crate::exit::{Failure, print, tell};
+use crate::named_file::{Kind, NamedFile};
 
 pub(crate) fn show(args: &ShowResultsArgs) -> Result<(), Failure> {
     let set = load_set(&args.directory)?;
@@ -22,4 +24,28 @@ pub(crate) fn show(args: &ShowResultsArgs) -> Result<(), Failure> {
     let has_seeds = runs.iter().any(|run| run.summary.seed != runs[0].summary.seed);
     let tables: Vec<_> = has_seeds.then(|| TableSpec::of_completion_times().of(&runs)).into_iter().collect();
     print(super::run::text(&runs, &tables, args.wide).trim_end())
+}
+
+pub(crate) fn perfetto(args: &ExportPerfettoArgs) -> Result<(), Failure> {
+    let file = NamedFile::new(&args.out, Kind::Timeline, "--out")?;
+    let runs = load_set(&args.directory)?.runs;
+    let names: Vec<&str> = runs.iter().map(|run| run.summary.run.as_str()).collect();
+    let run: &RunResults = match (&args.run, &runs[..]) {
+        (None, [alone]) => alone,
+        (None, _) => {
+            let names: Vec<String> = names.iter().map(|&it| it.to_owned()).collect();
+            return Err(Failure::Input(format!(
+                "error: `{}` has {}\nhelp: choose one with --run: {}",
+                args.directory.display(),
+                study::count(runs.len(), "run"),
+                study::first_of(&names, "; ")
+            )));
+        }
+        (Some(name), runs) => match runs.iter().find(|run| run.summary.run == *name) {
+            Some(run) => run,
+            None => return Err(Failure::unknown(&format!("the results have no run `{name}`"), name, &names)),
+        },
+    };
+    let out = file.put(&results::timeline::perfetto(run))?;
+    print(&format!("wrote {}: open it in https://ui.perfetto.dev", out.display()))
 }
