@@ -5,7 +5,21 @@ use serde::Serialize;
 use serde_json::Value;
 
 const STYLE: &str = include_str!("../assets/report.css");
-const SCRIPT: &str = include_str!("../assets/report.js");
+/// The page's script, a file a topic. Together they are the body of one function.
+const SCRIPT: [&str; 12] = [
+    include_str!("../assets/script/base.js"),
+    include_str!("../assets/script/plot.js"),
+    include_str!("../assets/script/controls.js"),
+    include_str!("../assets/script/table.js"),
+    include_str!("../assets/script/metrics.js"),
+    include_str!("../assets/script/head.js"),
+    include_str!("../assets/script/results.js"),
+    include_str!("../assets/script/grid.js"),
+    include_str!("../assets/script/flows.js"),
+    include_str!("../assets/script/series.js"),
+    include_str!("../assets/script/links.js"),
+    include_str!("../assets/script/main.js"),
+];
 const UPLOT_STYLE: &str = include_str!("../assets/uplot/uPlot.min.css");
 const UPLOT_SCRIPT: &str = include_str!("../assets/uplot/uPlot.iife.min.js");
 const UPLOT_LICENCE: &str = include_str!("../assets/uplot/LICENSE");
@@ -24,7 +38,8 @@ const POLICY: &str =
 /// ```
 pub fn render(data: &ReportData) -> String {
     let json = data_json(data);
-    let mut html = String::with_capacity(json.len() + SCRIPT.len() + UPLOT_SCRIPT.len() + STYLE.len() + 16_384);
+    let script = SCRIPT.iter().map(|file| file.len()).sum::<usize>();
+    let mut html = String::with_capacity(json.len() + script + UPLOT_SCRIPT.len() + STYLE.len() + 16_384);
     let mut put = |parts: &[&str]| parts.iter().for_each(|part| html.push_str(part));
 
     put(&["<!doctype html>\n<html lang=\"en\" data-theme=\"light\">\n<head>\n<meta charset=\"utf-8\">\n"]);
@@ -44,7 +59,10 @@ pub fn render(data: &ReportData) -> String {
     put(&["</main>\n<footer id=\"provenance\" data-testid=\"provenance\"></footer>\n"]);
     put(&["<script type=\"application/json\" id=\"report-data\">", &json, "</script>\n"]);
     put(&["<script>\n/*! uPlot (https://github.com/leeoniya/uPlot)\n", UPLOT_LICENCE, "*/\n", UPLOT_SCRIPT]);
-    put(&["\n</script>\n<script>\n", SCRIPT, "</script>\n</body>\n</html>\n"]);
+    // No framework, no build step: the files stand one after another as they are.
+    put(&["\n</script>\n<script>\n(() => {\n'use strict';\n"]);
+    put(&SCRIPT);
+    put(&["})();\n</script>\n</body>\n</html>\n"]);
     html
 }
 
