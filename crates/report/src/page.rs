@@ -6,10 +6,11 @@ use serde_json::Value;
 
 const STYLE: &str = include_str!("../assets/report.css");
 /// The page's script, a file a topic. Together they are the body of one function.
-const SCRIPT: [&str; 12] = [
+const SCRIPT: [&str; 13] = [
     include_str!("../assets/script/base.js"),
     include_str!("../assets/script/plot.js"),
     include_str!("../assets/script/controls.js"),
+    include_str!("../assets/script/seeds.js"),
     include_str!("../assets/script/table.js"),
     include_str!("../assets/script/metrics.js"),
     include_str!("../assets/script/head.js"),
@@ -183,7 +184,10 @@ impl Section {
                 "The mean over all seeds and, behind ±, half of its 95 % confidence interval (Student’s t). A dot and bold type mark \
                  the best mean of a column."
             }
-            Section::Sweep => "One metric of each run against its place in the grid, one line a scheme.",
+            Section::Sweep => {
+                "One metric against the place in the grid, one line a scheme. Of several seeds a point is the mean, and its \
+                 bar the 95 % confidence interval."
+            }
             Section::Distributions => {
                 "Share of all flows that finished within a time. Further left and steeper is better; a curve that ends below 1 is of a run in which flows did not finish."
             }
@@ -484,7 +488,7 @@ mod tests {
     #[test]
     fn the_page_is_small_and_the_same_each_time() {
         let empty = render(&ReportData::default());
-        assert!(empty.len() < 150_000, "{} bytes before any data", empty.len());
+        assert!(empty.len() < 230_000, "{} bytes before any data", empty.len());
         assert_eq!(render(&everything()), render(&everything()));
         let mut data = everything();
         data.runs[0].traces[0].values = vec![12_345.0; 10_000];

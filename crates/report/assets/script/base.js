@@ -48,9 +48,10 @@ const grouped = (v) => v.toLocaleString('en-GB', { maximumFractionDigits: 3 }).r
 const NBSP = '\u00a0';
 
 const UNITS = dict({
-  ns: [[1, 'ns'], [1e3, 'µs'], [1e6, 'ms'], [1e9, 's']],
-  bytes: [[1, 'B'], [1024, 'KiB'], [1024 ** 2, 'MiB'], [1024 ** 3, 'GiB'], [1024 ** 4, 'TiB']],
-  bps: [[1, 'b/s'], [1e3, 'kb/s'], [1e6, 'Mb/s'], [1e9, 'Gb/s'], [1e12, 'Tb/s']],
+  // The units of the terminal and of claims.
+  ns: [[1, 'ns'], [1e3, 'us'], [1e6, 'ms'], [1e9, 's']],
+  bytes: [[1, 'B'], [1e3, 'kB'], [1e6, 'MB'], [1e9, 'GB'], [1e12, 'TB']],
+  bps: [[1, 'bps'], [1e3, 'kbps'], [1e6, 'Mbps'], [1e9, 'Gbps'], [1e12, 'Tbps']],
   count: [[1, ''], [1e6, 'M'], [1e9, 'G'], [1e12, 'T']],
 });
 
@@ -85,7 +86,7 @@ const brief = (kind, v) => show(kind, v).replace(/(\.\d*?)0+(?=\D|$)/, '$1').rep
 /** The exact value, for a tooltip on the short one. */
 function exact(kind, v) {
   if (!Number.isFinite(v)) return null;
-  const unit = { ns: ' ns', bytes: ' bytes', bps: ' b/s' }[kind] || '';
+  const unit = { ns: ' ns', bytes: ' bytes', bps: ' bps' }[kind] || '';
   return grouped(v) + unit;
 }
 

@@ -14,7 +14,7 @@ function coordinate(v) {
   return unit && Number.isFinite(+m[1]) ? { kind: unit[0], n: +m[1] * unit[1] } : null;
 }
 
-const sweep = { axis: axes[0], metric: null, log: null }; // log: null follows the values
+const sweep = { axis: axes[0], metric: null, log: null, logX: null, hidden: new Set() }; // log, logX: null follow the values
 function drawSweep(body, id) {
   const metrics = METRICS.filter(hasValue);
   if (!metrics.length) return;
@@ -22,7 +22,7 @@ function drawSweep(body, id) {
   const tools = el('div', { class: 'tools' });
   const again = () => redraws.find((r) => r.id === id).go();
   tools.append(select('Metric', metrics.map((m) => [m.key, m.long]), sweep.metric, (v) => { sweep.metric = v; sweep.log = null; again(); }, 'sweep-metric'));
-  if (axes.length > 1) tools.append(select('against', axes.map((a) => [a, a]), sweep.axis, (v) => { sweep.axis = v; again(); }, 'sweep-axis'));
+  if (axes.length > 1) tools.append(select('against', axes.map((a) => [a, a]), sweep.axis, (v) => { sweep.axis = v; sweep.logX = null; again(); }, 'sweep-axis'));
   body.append(tools);
 
   const metric = metrics.find((m) => m.key === sweep.metric);
@@ -36,7 +36,8 @@ function drawSweep(body, id) {
     return numeric ? xs.indexOf(coordinate(v).n) : values.findIndex((w) => showValue(w) === showValue(v));
   };
   const kind = numeric ? coords[0].kind : null;
-  const spread = numeric && xs[0] > 0 && xs[xs.length - 1] / xs[0] >= 12;
+  const canSpread = numeric && xs.length > 1 && xs[0] > 0;
+  const spread = canSpread && (sweep.logX ?? xs[xs.length - 1] / xs[0] >= 12);
 
   const lines = new Map();
   for (const run of members) {
@@ -46,38 +47,46 @@ function drawSweep(body, id) {
     if (!lines.has(name)) {
       const slot = scheme === undefined ? lines.size : run.slot;
       const twin = [...lines.values()].filter((l) => l.slot === slot).length;
-      lines.set(name, { name, slot, twin, sums: xs.map(() => [0, 0]) });
+      lines.set(name, { name, slot, twin, values: xs.map(() => []) });
     }
     const v = metric.get(run);
-    const cell = lines.get(name).sums[xOf(run)];
-    if (cell && Number.isFinite(v)) { cell[0] += v; cell[1] += 1; }
+    const cell = lines.get(name).values[xOf(run)];
+    if (cell) cell.push(v);
   }
   const list = [...lines.values()];
-  const raw = list.map((l) => l.sums.map(([sum, n]) => (n ? sum / n : null)));
+  const means = list.map((l) => l.values.map(meanOf));
+  const raw = means.map((line) => line.map((m) => (m ? m.mean : null)));
       const known = raw.flat().filter((v) => v != null);
   const { div, unit } = unitFor(metric.kind, Math.max(0, largest(known)));
   const positive = known.length > 0 && known.every((v) => v > 0);
   const log = positive && (sweep.log ?? largest(known) / least(known) > 30);
-  if (positive) tools.append(choice('Scale', [['lin', 'Linear'], ['log', 'Log']], log ? 'log' : 'lin', (v) => { sweep.log = v === 'log'; again(); }, 'sweep-scale'));
-  const hidden = sweep.hidden || (sweep.hidden = new Set());
+  const scales = (name, on, set, testid) => tools.append(el('label', { class: 'field' }, name,
+    choice(`${name} axis`, [['lin', 'Linear'], ['log', 'Log']], on ? 'log' : 'lin', (v) => { set(v === 'log'); again(); }, testid)));
+  if (canSpread) scales('x', spread, (on) => { sweep.logX = on; }, 'sweep-scale-x');
+  if (positive) scales('y', log, (on) => { sweep.log = on; }, 'sweep-scale');
+  const hidden = sweep.hidden;
   let u;
   body.append(legend(list.map((l) => ({ key: l.name, label: l.name, colour: () => slotColour(l.slot), dash: slotDash(l.slot, l.twin) })), hidden,
     () => list.forEach((l, i) => u && u.setSeries(i + 1, { show: !hidden.has(l.name) }))));
   const box = plotBox(320);
   body.append(box);
-  const readX = (v) => (numeric ? `${sweep.axis} ${brief(kind, v)}` : `${sweep.axis} ${showValue(values[v])}`);
+  const readX = (v) => (numeric ? `${sweep.axis} ${asWritten.get(v) ?? brief(kind, v)}` : `${sweep.axis} ${showValue(values[v])}`);
+  const scaled = (v) => v / (log ? 1 : div);
+  const barOf = (m) => (m && m.margin != null ? [scaled(m.mean - m.margin), scaled(m.mean + m.margin)] : null);
+  const asWritten = new Map(numeric ? coords.map((c, i) => [c.n, showValue(values[i])]) : []);
   later(box, () => {
     u = draw(box, {
       section: id, title: metric.long, height: 320,
-      data: [xs, ...raw.map((line) => line.map((v) => (v == null ? null : v / (log ? 1 : div))))],
-      series: list.map((l) => ({ label: l.name, colour: () => slotColour(l.slot), dash: slotDash(l.slot, l.twin), width: 2, points: true, spanGaps: true, show: !hidden.has(l.name) })),
+      data: [xs, ...raw.map((line) => line.map((v) => (v == null ? null : scaled(v))))],
+      series: list.map((l, i) => ({ label: l.name, colour: () => slotColour(l.slot), dash: slotDash(l.slot, l.twin), width: 2, points: true, spanGaps: true, show: !hidden.has(l.name),
+        bars: means[i].map(barOf), read: (at) => (means[i][at]?.margin == null ? '' : within(metric.kind, means[i][at])[1]) })),
       x: {
-        label: sweep.axis + (spread ? ' (log scale)' : ''), log: spread, bytes: kind === 'bytes', read: readX,
+        label: sweep.axis + (spread ? ' (log scale)' : ''), log: spread, read: readX,
         range: spread ? undefined : numeric ? [xs[0] - (xs[xs.length - 1] - xs[0]) * 0.03, xs[xs.length - 1] + (xs[xs.length - 1] - xs[0]) * 0.03] : [-0.3, xs.length - 0.7],
         splits: xs.length <= 14 ? () => xs : undefined,
-        tick: numeric ? (v) => brief(kind, v) : (v) => (values[v] === undefined ? '' : showValue(values[v])),
+        tick: numeric ? (v) => asWritten.get(v) ?? brief(kind, v) : (v) => (values[v] === undefined ? '' : showValue(values[v])),
       },
-      y: { label: metric.long + (log ? ' (log scale)' : unit ? ` (${unit})` : ''), log, bytes: metric.kind === 'bytes', read: (v) => show(metric.kind, v * (log ? 1 : div)), tick: log || !UNITS[metric.kind] ? (log ? (v) => brief(metric.kind, v) : undefined) : undefined },
+      y: { label: metric.long + (log ? ' (log scale)' : unit ? ` (${unit})` : ''), log, read: (v) => show(metric.kind, v * (log ? 1 : div)), tick: log || !UNITS[metric.kind] ? (log ? (v) => brief(metric.kind, v) : undefined) : undefined },
     });
   });
 }

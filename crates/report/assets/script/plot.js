@@ -7,10 +7,10 @@ const hook = {
   ready: false,
   /** What is drawn now; `series` and `points` count what is visible, `range` is that of the x axis. */
   get plots() {
-    return plots.map(({ section, title, u }) => {
+    return plots.map(({ section, title, u, o }) => {
       const visible = u.series.map((s, i) => (i > 0 && s.show ? i : 0)).filter(Boolean);
       const points = visible.reduce((sum, i) => sum + u.data[i].reduce((n, v) => n + (v == null ? 0 : 1), 0), 0);
-      return { section, title, series: visible.length, total: u.series.length - 1, points, range: [u.scales.x.min, u.scales.x.max] };
+      return { section, title, series: visible.length, total: u.series.length - 1, points, range: [u.scales.x.min, u.scales.x.max], x: o.x.label, bars: barsOf(o, u).length };
     });
   },
 };
@@ -68,16 +68,6 @@ function logSplits(lo, hi, room) {
   return out;
 }
 
-/** The same for bytes: powers of two. */
-function binarySplits(lo, hi, room) {
-  const first = Math.ceil(Math.log2(lo) - 1e-9);
-  const last = Math.floor(Math.log2(hi) + 1e-9);
-  const every = [1, 2, 5, 10].find((n) => Math.log2(hi / lo) / n <= room) || 10;
-  const out = [];
-  for (let e = Math.ceil(first / every) * every; e <= last; e += every) out.push(2 ** e);
-  return out.length > 1 ? out : linearSplits(lo, hi, 2);
-}
-
 function padLog(lo, hi) {
   if (!(lo > 0)) lo = hi > 0 ? hi / 1000 : 0.1;
   if (!(hi > 0)) hi = 1;
@@ -88,7 +78,8 @@ function padLog(lo, hi) {
 
 /**
  * One plot in `host`.
- * o = { section, title, height, data, series: [{label, colour, dash, width, show, points}], stepped, sync,
+ * o = { section, title, height, data, series: [{label, colour, dash, width, show, points, bars, read}], stepped, sync,
+ *       `bars`: at each x a low and a high end, or null; `read`: what the tip says behind a value,
  *       x: {label, log, range, format, splits, hide}, y: {label, log, range, format, splits}, mark }
  */
 function draw(host, o) {
@@ -103,7 +94,7 @@ function draw(host, o) {
       if (spec.splits) return spec.splits(lo, hi);
       const px = side === 2 ? u.bbox.width : u.bbox.height;
       const room = px / (window.devicePixelRatio || 1) / (side === 2 ? 66 : 26);
-      return spec.log ? (spec.bytes ? binarySplits : logSplits)(lo, hi, room) : linearSplits(lo, hi, Math.max(2, Math.floor(room)));
+      return spec.log ? logSplits(lo, hi, room) : linearSplits(lo, hi, Math.max(2, Math.floor(room)));
     },
     filter: (_u, splits) => splits,
     values: (_u, splits) => {
@@ -124,6 +115,7 @@ function draw(host, o) {
     distr: o.y.log ? 3 : 1,
     range: (_u, lo, hi) => {
       if (o.y.range) return o.y.range;
+      for (const [, low, high] of barsOf(o, _u)) { lo = Math.min(lo, o.y.log && low <= 0 ? lo : low); hi = Math.max(hi, high); }
       if (o.y.log) return padLog(lo, hi);
       if (hi == null) return [0, 1];
       const top = hi > 0 ? hi * 1.06 : 1;
@@ -150,7 +142,7 @@ function draw(host, o) {
       const s = o.series[i - 1];
       const line = el('span', { class: 'swatch' });
       line.style.background = s.colour();
-      return el('div', {}, line, el('span', {}, s.label), el('span', {}, o.y.read(v)));
+      return el('div', {}, line, el('span', {}, s.label), el('span', {}, o.y.read(v), s.read && s.read(idx) ? ` ${s.read(idx)}` : ''));
     }), hidden ? el('div', { class: 'dim' }, `and ${hidden} more`) : '');
     tip.style.display = 'block';
     const x = left + u.over.offsetLeft;
@@ -177,7 +169,7 @@ function draw(host, o) {
     }))],
     hooks: {
       setCursor: [fillTip],
-      draw: o.mark != null ? [(u) => drawMark(u, o.mark, o.markLabel)] : [],
+      draw: [(u) => drawBars(u, o), ...(o.mark != null ? [(u) => drawMark(u, o.mark, o.markLabel)] : [])],
     },
   };
   const u = new uPlot(options, o.data, host);
@@ -207,8 +199,38 @@ function draw(host, o) {
   };
   const observer = new ResizeObserver(fit);
   observer.observe(host);
-  plots.push({ section: o.section, title: o.title, u, observer, fit });
+  plots.push({ section: o.section, title: o.title, u, o, observer, fit });
   return u;
+}
+
+/** The ends of all error bars that are shown: [series, low, high, x]. */
+function barsOf(o, u) {
+  return o.series.flatMap((s, i) => (s.bars && u.series[i + 1].show ? s.bars.flatMap((bar, k) => (bar ? [[i, bar[0], bar[1], o.data[0][k]]] : [])) : []));
+}
+
+function drawBars(u, o) {
+  const ratio = window.devicePixelRatio || 1;
+  const { left, top, width, height } = u.bbox;
+  const ctx = u.ctx;
+  ctx.save();
+  ctx.beginPath();
+  ctx.rect(left, top, width, height);
+  ctx.clip();
+  ctx.lineWidth = 1.5 * ratio;
+  for (const [i, low, high, at] of barsOf(o, u)) {
+    const x = u.valToPos(at, 'x', true);
+    const y = (v) => (o.y.log && v <= 0 ? top + height + 9 : u.valToPos(v, 'y', true));
+    ctx.strokeStyle = o.series[i].colour();
+    ctx.beginPath();
+    ctx.moveTo(x, y(low));
+    ctx.lineTo(x, y(high));
+    for (const end of [low, high]) {
+      ctx.moveTo(x - 4 * ratio, y(end));
+      ctx.lineTo(x + 4 * ratio, y(end));
+    }
+    ctx.stroke();
+  }
+  ctx.restore();
 }
 
 /** A dashed line at a time, for instance where rates became fair. */

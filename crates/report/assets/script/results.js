@@ -19,10 +19,19 @@ function drawResults(body) {
   ];
   const rows = runs.filter((r) => r.summary);
   const results = table(columns, rows, { testid: 'results-table', caption: 'Results of each run', limit: rows.length > 18 ? 15 : Infinity, rowsWord: rows.length > 18 ? 'run' : null, peers: placeOf });
-  body.append(el('div', { class: 'scroll sticky' }, results.node));
-  if (rows.length > 18) body.append(results.more);
+  const single = [el('div', { class: 'scroll sticky' }, results.node), rows.length > 18 ? results.more : null].filter(Boolean);
   const same = [...axes, ...(seeds.size > 1 ? ['seed'] : [])];
-  if (same.length) body.previousElementSibling.textContent = `One row a run. A dot and bold type mark the best of a column among the runs with the same ${same.join(', ')}.`;
+  if (severalSeeds) {
+    const means = meansTable(columns, metrics);
+    body.append(el('div', { class: 'scroll sticky means' }, means.node), means.more);
+    body.append(el('details', { 'data-testid': 'single-runs' }, el('summary', {}, `The single runs (${grouped(rows.length)})`),
+      el('p', { class: 'lead' }, `A dot and bold type mark the best of a column among the runs with the same ${same.join(', ')}.`), single));
+    body.previousElementSibling.textContent = `${axes.length ? 'One row a scheme and point' : 'One row a scheme'}: the mean over seeds and, behind ±, half of its 95 % confidence interval (Student’s t). `
+      + `A dot and bold type mark the best mean of a column${axes.length ? ` at the same ${axes.join(', ')}` : ''}; where intervals overlap, the seeds do not decide.`;
+  } else {
+    body.append(...single);
+    if (same.length) body.previousElementSibling.textContent = `One row a run. A dot and bold type mark the best of a column among the runs with the same ${same.join(', ')}.`;
+  }
   if (runs.some((r) => unfinished(r, 'all'))) {
     body.append(el('p', { class: 'lead' }, 'Where flows did not finish, times are those of the flows that did, and are not marked best.'));
   }
@@ -36,6 +45,40 @@ function drawResults(body) {
     ];
     body.append(el('details', {}, el('summary', {}, 'How often each law acted'), el('div', { class: 'scroll' }, table(cols, acted, { testid: 'acted-table', caption: 'How often each law acted' }).node)));
   }
+}
+
+/** One row a scheme and point of a grid, with means over seeds. */
+function meansTable(columns, metrics) {
+  const ofFirst = (c) => ({ ...c, get: (g) => c.get(g.run), cell: c.cell ? (g) => c.cell(g.run) : undefined, flag: undefined });
+  const kept = columns.filter((c) => c.key === 'run' || c.key.startsWith('axis:')).map(ofFirst);
+  const flows = (g) => g.runs.map((r) => cellOf(r, 'all')).filter(Boolean);
+  const sum = (g, key) => flows(g).reduce((n, c) => n + (c[key] ?? 0), 0);
+  const anyUnfinished = (g) => g.runs.some((r) => unfinished(r, 'all'));
+  kept[0].cell = (g) => {
+    const warned = g.runs.filter((r) => warningsOf(r).length);
+    const texts = [...new Set(warned.flatMap(warningsOf))];
+    return el('span', { class: 'runname' }, swatch(() => runColour(g.run), slotDash(g.run.slot)), el('span', {}, nameOf(g.run),
+      warned.length ? el('span', { class: 'flag', title: texts.join('\n') }, ' ⚠', el('span', { class: 'visually-hidden' }, ` ${plural(warned.length, 'run')} with warnings`)) : null));
+  };
+  kept.push(
+    { key: 'seeds', label: 'seeds', kind: 'number', get: (g) => g.runs.length, cell: (g) => String(g.runs.length) },
+    { key: 'flows', label: 'flows', kind: 'number', title: 'Flows that finished, of all, over all seeds', get: (g) => (flows(g).length ? sum(g, 'completed') : null),
+      flag: (g) => (anyUnfinished(g) ? 'weak' : ''),
+      cell: (g) => (!flows(g).length ? DASH : anyUnfinished(g) ? `${grouped(sum(g, 'completed'))} of ${grouped(sum(g, 'count'))}` : grouped(sum(g, 'completed'))) },
+  );
+  const mean = (metric, g) => meanOf(g.runs.map(metric.get));
+  const ofMetric = (metric) => ({ ...metric, get: (g) => mean(metric, g)?.mean ?? null,
+    unfit: (g) => g.runs.some((r) => metric.unfit && metric.unfit(r)) || g.runs.some((r) => !Number.isFinite(metric.get(r))),
+    cell: (g) => {
+      const m = mean(metric, g);
+      if (!m && metric.cell) return metric.cell(g.run);
+      const [shown, margin] = within(metric.kind, m);
+      return margin ? [shown, el('div', { class: 'margin' }, margin)] : shown;
+    } });
+  return table([...kept, ...metrics.map(ofMetric)], seedGroups, {
+    testid: 'means-table', caption: 'Means over seeds', limit: seedGroups.length > 24 ? 20 : Infinity, rowsWord: 'row',
+    peers: (g) => axes.map((key) => showValue(pointOf(g.run).get(key))).join('\n'),
+  });
 }
 
 const VERDICTS = dict({ reproduced: ['reproduced', '✓'], 'direction only': ['direction', '≈'], undecided: ['pending', '?'], 'not reproduced': ['not', '✗'], pending: ['pending', '…'] });

@@ -216,7 +216,7 @@ function drawTraces(body, id) {
         section: id, title: `${run.label}: ${wordsOfName(traces.name)}`, height: 200, sync: 'traces', data: joined,
         series: list.map((x) => ({ label: label(x.flow), colour: colour(x.flow), width: 1.4, spanGaps: true, show: !traces.hidden.has(x.flow) })),
         x: { label: `time (${t.unit})`, range: [span[0] / t.div, span[1] / t.div], read: (v) => `at ${show('ns', v * t.div)}` },
-        y: { label: wordsOfName(traces.name) + (log ? ' (log scale)' : y.unit ? ` (${y.unit})` : ''), log, bytes: kind === 'bytes', range: range && range.map((v) => v / y.div), tick: log ? (v) => brief(kind, v) : undefined, read: (v) => show(kind, v * y.div) },
+        y: { label: wordsOfName(traces.name) + (log ? ' (log scale)' : y.unit ? ` (${y.unit})` : ''), log, range: range && range.map((v) => v / y.div), tick: log ? (v) => brief(kind, v) : undefined, read: (v) => show(kind, v * y.div) },
       });
       drawn.push([u, list]);
     });

@@ -20,7 +20,7 @@ type Sample = fn() -> ReportData;
 
 const LAPTOP: (u32, u32) = (1366, 768);
 
-const TESTS: [(&str, Test); 23] = [
+const TESTS: [(&str, Test); 24] = [
     ("every_section_is_drawn", every_section_is_drawn),
     ("shared_buffers_and_pauses_are_drawn", shared_buffers_and_pauses_are_drawn),
     ("what_few_runs_have_gets_columns", what_few_runs_have_gets_columns),
@@ -41,6 +41,7 @@ const TESTS: [(&str, Test); 23] = [
     ("forty_runs_and_two_hundred_flows", forty_runs_and_two_hundred_flows),
     ("two_hundred_runs_are_drawn", two_hundred_runs_are_drawn),
     ("seeds_tell_runs_apart", seeds_tell_runs_apart),
+    ("grids_show_means_over_seeds", grids_show_means_over_seeds),
     ("a_section_that_fails_leaves_the_others", a_section_that_fails_leaves_the_others),
     ("nothing_sticks_out", nothing_sticks_out),
     ("prints", prints),
@@ -84,8 +85,9 @@ fn main() -> ExitCode {
                     println!("test {name} ... {}", if outcome.is_ok() { "ok" } else { "FAILED" });
                     failures.extend(outcome.err().map(|error| (*name, error)));
                 }
-                if let Some(dir) = std::env::var_os("NARROWS_REPORT_SHOTS")
-                    && let Err(error) = pictures(&mut browser, Path::new(&dir))
+                if std::env::var_os("NARROWS_REPORT_SHOTS").is_some()
+                    && filtered == 0
+                    && let Err(error) = pictures(&mut browser)
                 {
                     failures.push(("pictures", error));
                 }
@@ -369,7 +371,7 @@ fn cursors_and_keys_read_values(browser: &mut Browser) -> Outcome {
     let mut page = open(browser, "mixed", &sample::mixed(), "light")?;
     page.hover("#rates .panel:nth-child(1) .u-over")?;
     page.check("a tip", "getComputedStyle(document.querySelector('#rates .tip')).display === 'block'")?;
-    page.check("with units", "/at [\\d.]+.ms/.test(document.querySelector('#rates .tip').textContent) && /Gb\\/s/.test(document.querySelector('#rates .tip').textContent)")?;
+    page.check("with units", "/at [\\d.]+.ms/.test(document.querySelector('#rates .tip').textContent) && /Gbps/.test(document.querySelector('#rates .tip').textContent)")?;
     page.check(
         "the other panels' cursors follow",
         "[...document.querySelectorAll('#rates .u-cursor-x')].every((c) => !c.classList.contains('u-off') && c.style.transform !== 'translate(-10px, 0px)')",
@@ -603,7 +605,8 @@ fn two_hundred_runs_are_drawn(browser: &mut Browser) -> Outcome {
         page.check("painted", &format!("{}.every((n) => n > 1000)", painted("distributions")))?;
     }
     page.check("the grid", &format!("{0}[0].series === 2 && {0}[0].points === 20", plots("sweep")))?;
-    page.eval("document.querySelector('#results .lead .plain').click()")?;
+    page.check("means", "document.querySelectorAll('[data-testid=means-table] tbody tr').length === 20")?;
+    page.eval("document.querySelector('#results details .lead .plain').click()")?;
     page.check("results", "document.querySelectorAll('[data-testid=results-table] tbody tr').length === 200")?;
     // Of every run all links: more rows than fit on a stack as arguments.
     page.eval(&choose("links-run", "all"))?;
@@ -626,6 +629,93 @@ fn seeds_tell_runs_apart(browser: &mut Browser) -> Outcome {
     page.check("a column", &format!("{heads}.some((head) => head.textContent.startsWith('seed'))"))?;
     let names = "[...document.querySelectorAll('[data-testid=links-run] option')].map((name) => name.textContent)";
     page.check("names", &format!("new Set({names}).size === {runs} + 1 && {names}.includes('Uno, seed 2')"))?;
+    page.close()
+}
+
+/// What a person looks at: each section's plots at two widths, in light and dark.
+const WIDTHS: [(u32, u32); 2] = [(1400, 900), (500, 900)];
+
+/// Whether no two texts of the page lie over each other, or the first two that do.
+const NO_OVERLAP: &str = r"(() => {
+  const boxes = [];
+  const walker = document.createTreeWalker(document.querySelector('main'), NodeFilter.SHOW_TEXT);
+  for (let t = walker.nextNode(); t; t = walker.nextNode()) {
+    const e = t.parentElement;
+    if (!t.textContent.trim() || !e.checkVisibility() || e.closest('option, .visually-hidden, .scroll, pre, .tip')) continue;
+    const range = document.createRange();
+    range.selectNodeContents(t);
+    for (const r of range.getClientRects()) if (r.width > 1 && r.height > 1) boxes.push([r, t.textContent]);
+  }
+  boxes.sort((a, b) => a[0].top - b[0].top);
+  for (let i = 0; i < boxes.length; i++) {
+    for (let j = i + 1; j < boxes.length && boxes[j][0].top < boxes[i][0].bottom - 4; j++) {
+      const [a, b] = [boxes[i][0], boxes[j][0]];
+      if (Math.min(a.right, b.right) - Math.max(a.left, b.left) > 2 && Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > 4) {
+        return `${boxes[i][1].slice(0, 30)} | ${boxes[j][1].slice(0, 30)}`;
+      }
+    }
+  }
+  return true;
+})()";
+
+/// Nothing of the page sticks out or lies over something else, at 1400 and 500 pixels, in light and dark; a picture of a
+/// section is kept of each.
+fn fits_everywhere(page: &mut Page, name: &str, section: &str) -> Outcome {
+    for theme in ["light", "dark"] {
+        page.click(&format!("[data-testid=theme] [data-value={theme}]"))?;
+        for size in WIDTHS {
+            page.resize(size)?;
+            page.settle()?;
+            page.settle()?;
+            let what = format!("{name} at {} in {theme}", size.0);
+            page.check(&what, FITS)?;
+            page.check(&what, NO_OVERLAP)?;
+            page.check(&what, CONTRAST)?;
+            save(
+                Path::new(&format!("{name}-{theme}-{}.png", size.0)),
+                &page.shoot(Some(&format!("#{section}")))?,
+            )?;
+        }
+    }
+    page.resize(LAPTOP)?;
+    page.eval("localStorage.clear()")?;
+    page.settle()
+}
+
+/// Rows are schemes at points with means over seeds; single runs are folded away; the plot has error bars.
+fn grids_show_means_over_seeds(browser: &mut Browser) -> Outcome {
+    let mut page = open(browser, "seeds-grid", &sample::seeds(), "light")?;
+    let rows = "document.querySelectorAll('[data-testid=means-table] tbody tr')";
+    page.check("a row a scheme and point", &format!("{rows}.length === 21"))?;
+    // 0.9, 1.0 and 1.1 times a value: the margin is t(2) * 0.1 / sqrt(3) = 24.8 % of the mean.
+    let cell = "document.querySelector('[data-testid=means-table] [data-key=fct_p99_all]').closest('th').cellIndex";
+    page.check(
+        "the mean and its interval",
+        &format!(
+            "((c) => {{ const [m, s] = [parseFloat(c.firstChild.textContent), parseFloat(c.querySelector('.margin').textContent.slice(2))]; \
+             return Math.abs(s / m - 0.2484) < 0.004; }})({rows}[0].children[{cell}])"
+        ),
+    )?;
+    page.check("single runs are folded away", "!document.querySelector('[data-testid=results-table]').checkVisibility()")?;
+    page.click("[data-testid=single-runs] > summary")?;
+    page.check("and come out", "document.querySelector('[data-testid=results-table]').checkVisibility()")?;
+    page.click("[data-testid=single-runs] > summary")?;
+    page.check("means alone are drawn", &format!("{0}[0].series === 3 && {0}[0].points === 21", plots("sweep")))?;
+    page.check("with their bars", &format!("{}[0].bars === 21", plots("sweep")))?;
+    page.hover("#sweep .u-over")?;
+    page.check("a tip with the margin", "document.querySelector('#sweep .tip').textContent.includes('±')")?;
+    let logs = page.eval(&picture_sum("sweep"))?;
+    page.click("[data-testid=sweep-scale-x] [data-value=lin]")?;
+    let linear_x = page.eval(&picture_sum("sweep"))?;
+    page.check("the label says so", &format!("!{}[0].x.includes('log')", plots("sweep")))?;
+    page.click("[data-testid=sweep-scale] [data-value=lin]")?;
+    let linear = page.eval(&picture_sum("sweep"))?;
+    if logs == linear_x || linear_x == linear {
+        return Err(format!("an axis did not change: {logs} {linear_x} {linear}"));
+    }
+    page.click("[data-testid=sweep-scale-x] [data-value=log]")?;
+    fits_everywhere(&mut page, "grid-means", "results")?;
+    fits_everywhere(&mut page, "grid-bars", "sweep")?;
     page.close()
 }
 
@@ -693,8 +783,7 @@ fn prints(browser: &mut Browser) -> Outcome {
 }
 
 /// Pictures for a person to look at.
-fn pictures(browser: &mut Browser, dir: &Path) -> Outcome {
-    std::fs::create_dir_all(dir).map_err(|error| error.to_string())?;
+fn pictures(browser: &mut Browser) -> Outcome {
     let samples: [(&str, Sample); 3] = [("mixed", sample::mixed), ("grid", sample::grid), ("large", sample::large)];
     for scheme in ["light", "dark"] {
         for (name, data) in samples {
@@ -747,6 +836,7 @@ fn save(name: &Path, base64: &str) -> Outcome {
         let word = group.iter().enumerate().fold(0, |word, (i, d)| word | d << (18 - 6 * i));
         bytes.extend_from_slice(&word.to_be_bytes()[1..group.len()]);
     }
+    std::fs::create_dir_all(&dir).map_err(|error| error.to_string())?;
     let file = Path::new(&dir).join(name);
     std::fs::write(&file, bytes).map_err(|error| format!("{}: {error}", file.display()))
 }

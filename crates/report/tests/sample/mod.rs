@@ -85,6 +85,30 @@ pub(crate) fn grid() -> ReportData {
     }
 }
 
+/// [`grid`] at one load, each point with three seeds.
+pub(crate) fn seeds() -> ReportData {
+    let mut data = grid();
+    data.runs.retain(|run| run.point[2].1 == json!("40%"));
+    let mut runs = Vec::new();
+    for run in &data.runs {
+        for seed in 1..=3_u32 {
+            let mut run = run.clone();
+            run.id = format!("{},seed={seed}", run.id);
+            run.point.push(("seed".into(), json!(seed)));
+            run.summary["seed"] = json!(seed);
+            for class in ["all", "intra", "inter"] {
+                for (measure, stat) in [("slowdown", "p99"), ("slowdown", "mean"), ("fct_ns", "p99"), ("fct_ns", "mean")] {
+                    let value = &mut run.summary["flows"][class][measure][stat];
+                    *value = json!(value.as_f64().unwrap_or(1.0) * (0.8 + 0.1 * f64::from(seed)));
+                }
+            }
+            runs.push(run);
+        }
+    }
+    data.runs = runs;
+    data
+}
+
 /// Forty runs, of which the first has two hundred flows with three thousand samples each.
 pub(crate) fn large() -> ReportData {
     let mut runs = vec![incast(0, 200, 3000)];
