@@ -6,8 +6,9 @@ use serde_json::Value;
 
 const STYLE: &str = include_str!("../assets/report.css");
 /// The page's script, a file a topic. Together they are the body of one function.
-const SCRIPT: [&str; 13] = [
+const SCRIPT: [&str; 14] = [
     include_str!("../assets/script/base.js"),
+    include_str!("../assets/script/picture.js"),
     include_str!("../assets/script/plot.js"),
     include_str!("../assets/script/controls.js"),
     include_str!("../assets/script/seeds.js"),

@@ -83,6 +83,9 @@ function show(kind, v) {
 /** A value for a tick or an option: `8`, not `8.00`. */
 const brief = (kind, v) => show(kind, v).replace(/(\.\d*?)0+(?=\D|$)/, '$1').replace(/\.(?=\D|$)/, '');
 
+/** A column's head: a name and the unit that its values have where none was chosen. */
+const inBase = (name, kind) => name + ({ ns: ' (ns)', bytes: ' (bytes)', bps: ' (bps)' }[kind] || '');
+
 /** The exact value, for a tooltip on the short one. */
 function exact(kind, v) {
   if (!Number.isFinite(v)) return null;

@@ -81,12 +81,12 @@ function drawSweep(body, id) {
       series: list.map((l, i) => ({ label: l.name, colour: () => slotColour(l.slot), dash: slotDash(l.slot, l.twin), width: 2, points: true, spanGaps: true, show: !hidden.has(l.name),
         bars: means[i].map(barOf), read: (at) => (means[i][at]?.margin == null ? '' : within(metric.kind, means[i][at])[1]) })),
       x: {
-        label: sweep.axis + (spread ? ' (log scale)' : ''), log: spread, read: readX,
+        label: sweep.axis + (spread ? ' (log scale)' : ''), log: spread, read: readX, column: numeric ? inBase(sweep.axis, kind) : sweep.axis, word: numeric ? undefined : (v) => showValue(values[v]),
         range: spread ? undefined : numeric ? [xs[0] - (xs[xs.length - 1] - xs[0]) * 0.03, xs[xs.length - 1] + (xs[xs.length - 1] - xs[0]) * 0.03] : [-0.3, xs.length - 0.7],
         splits: xs.length <= 14 ? () => xs : undefined,
         tick: numeric ? (v) => asWritten.get(v) ?? brief(kind, v) : (v) => (values[v] === undefined ? '' : showValue(values[v])),
       },
-      y: { label: metric.long + (log ? ' (log scale)' : unit ? ` (${unit})` : ''), log, read: (v) => show(metric.kind, v * (log ? 1 : div)), tick: log || !UNITS[metric.kind] ? (log ? (v) => brief(metric.kind, v) : undefined) : undefined },
+      y: { column: log ? inBase(metric.long, metric.kind) : undefined, label: metric.long + (log ? ' (log scale)' : unit ? ` (${unit})` : ''), log, read: (v) => show(metric.kind, v * (log ? 1 : div)), tick: log || !UNITS[metric.kind] ? (log ? (v) => brief(metric.kind, v) : undefined) : undefined },
     });
   });
 }

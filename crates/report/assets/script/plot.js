@@ -25,7 +25,7 @@ function clearPlots(section) {
   }
 }
 
-const FONT = '12px system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", "Liberation Sans", Arial, sans-serif';
+const FONT = `12px ${FAMILY}`;
 
 function decimals(step) {
   for (let d = 0; d < 10; d++) if (Math.abs(step * 10 ** d - Math.round(step * 10 ** d)) < 1e-6) return d;
@@ -78,12 +78,16 @@ function padLog(lo, hi) {
 
 /**
  * One plot in `host`.
- * o = { section, title, height, data, series: [{label, colour, dash, width, show, points, bars, read}], stepped, sync,
+ * o = { section, title, height, data, saveIn, saveWord, series: [{label, colour, dash, width, show, points, bars, read}], stepped, sync,
  *       `bars`: at each x a low and a high end, or null; `read`: what the tip says behind a value,
  *       x: {label, log, range, format, splits, hide}, y: {label, log, range, format, splits}, mark }
  */
 function draw(host, o) {
   const axis = (spec, side) => ({
+    words: (splits) => {
+      const step = splits.length > 1 ? splits[1] - splits[0] : 1;
+      return splits.map((v) => (v == null ? '' : spec.tick ? spec.tick(v, step) : tidy(v, step)));
+    },
     side, scale: side === 2 ? 'x' : 'y', font: FONT, labelFont: FONT,
     stroke: () => theme.ink2,
     grid: { stroke: () => theme.grid, width: 1 },
@@ -97,11 +101,7 @@ function draw(host, o) {
       return spec.log ? logSplits(lo, hi, room) : linearSplits(lo, hi, Math.max(2, Math.floor(room)));
     },
     filter: (_u, splits) => splits,
-    values: (_u, splits) => {
-      if (spec.hide) return splits.map(() => '');
-      const step = splits.length > 1 ? splits[1] - splits[0] : 1;
-      return splits.map((v) => (v == null ? '' : spec.tick ? spec.tick(v, step) : tidy(v, step)));
-    },
+    values: (u, splits) => (spec.hide ? splits.map(() => '') : u.axes[side === 2 ? 0 : 1].words(splits)),
   });
 
   const ends = o.data[0].length ? [o.data[0][0], o.data[0][o.data[0].length - 1]] : [0, 1];
@@ -151,12 +151,13 @@ function draw(host, o) {
     tip.style.top = `${Math.max(0, Math.min(top + u.over.offsetTop - 10, host.clientHeight - tip.offsetHeight))}px`;
   }
 
+  o.axes = [axis(o.x, 2), axis(o.y, 3)];
   const options = {
     width: Math.max(120, host.clientWidth), height: o.height,
     padding: [8, 10, o.x.hide ? 0 : 2, 0],
     legend: { show: false },
     scales: { x: scaleX, y: scaleY },
-    axes: [axis(o.x, 2), axis(o.y, 3)],
+    axes: o.axes,
     cursor: {
       y: false, points: { size: 6 }, drag: { x: true, y: false, setScale: true },
       sync: o.sync ? { key: o.sync, scales: ['x', null], setSeries: false } : undefined,
@@ -169,7 +170,7 @@ function draw(host, o) {
     }))],
     hooks: {
       setCursor: [fillTip],
-      draw: [(u) => drawBars(u, o), ...(o.mark != null ? [(u) => drawMark(u, o.mark, o.markLabel)] : [])],
+      draw: [(u) => { drawBars(u, o); drawMarks(u, o); }],
     },
   };
   const u = new uPlot(options, o.data, host);
@@ -199,7 +200,10 @@ function draw(host, o) {
   };
   const observer = new ResizeObserver(fit);
   observer.observe(host);
-  plots.push({ section: o.section, title: o.title, u, o, observer, fit });
+  const plot = { section: o.section, title: o.title, u, o, observer, fit };
+  plots.push(plot);
+  const buttons = saveButtons(o.title, () => pictureOf(plot), () => rowsOf(plot), o.saveWord);
+  if (o.saveIn) o.saveIn.append(buttons); else host.after(buttons);
   return u;
 }
 
@@ -233,31 +237,36 @@ function drawBars(u, o) {
   ctx.restore();
 }
 
-/** A dashed line at a time, for instance where rates became fair. */
-function drawMark(u, at, label) {
-  const x = Math.round(u.valToPos(at, 'x', true));
-  const { left, top, width, height } = u.bbox;
-  if (x < left || x > left + width) return;
-  const ratio = window.devicePixelRatio || 1;
-  const ctx = u.ctx;
-  ctx.save();
-  ctx.strokeStyle = theme.ink;
-  ctx.lineWidth = ratio;
-  ctx.setLineDash([4 * ratio, 3 * ratio]);
-  ctx.beginPath();
-  ctx.moveTo(x + 0.5, top);
-  ctx.lineTo(x + 0.5, top + height);
-  ctx.stroke();
-  if (label) {
-    ctx.font = `${11 * ratio}px system-ui, "Liberation Sans", Arial, sans-serif`;
-    ctx.fillStyle = theme.ink;
-    const right = x + 6 * ratio + ctx.measureText(label).width < left + width;
-    ctx.textAlign = right ? 'left' : 'right';
-    ctx.textBaseline = 'bottom';
-    ctx.fillText(label, x + (right ? 5 : -5) * ratio, top + height - 4 * ratio);
+/**
+ * What stands behind the lines, as shapes: when links were down, and a dashed line at a time, for instance where rates
+ * became fair. X gives an x value's place; `top` and `height` are those of the plot.
+ */
+function marksOf(u, o, X, top, height) {
+  const shapes = [];
+  const ends = [X(u.scales.x.min), X(u.scales.x.max)];
+  if (o.mark != null) {
+    const x = X(o.mark);
+    if (x >= ends[0] && x <= ends[1]) {
+      shapes.push({ line: [[x, top], [x, top + height]], stroke: theme.ink, dash: [4, 3] });
+      const right = x + 6 + widthOf(o.markLabel || '', 11) < ends[1];
+      if (o.markLabel) shapes.push({ text: o.markLabel, at: [x + (right ? 5 : -5), top + height - 6], fill: theme.ink, size: 11, anchor: right ? 'start' : 'end' });
+    }
   }
-  ctx.restore();
+  return shapes;
 }
+
+/** The same on uPlot's canvas, which counts the screen's pixels. */
+function drawMarks(u, o) {
+  const ratio = window.devicePixelRatio || 1;
+  const { left, top, height } = u.bbox;
+  u.ctx.save();
+  u.ctx.scale(ratio, ratio);
+  paint(u.ctx, marksOf(u, o, (v) => left / ratio + u.valToPos(v, 'x'), top / ratio, height / ratio));
+  u.ctx.restore();
+}
+
+/** The band between a series and another, as shapes. */
+const bandOf = () => [];
 
 const plotBox = (height) => {
   const box = el('div', { class: 'plot' });

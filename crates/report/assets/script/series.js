@@ -67,12 +67,13 @@ function drawRates(body, id) {
     const height = members.length > 6 ? 180 : 220;
     const box = plotBox(height);
     const jbox = hasJain ? plotBox(104) : null;
+    const saves = el('div', { class: 'saves' });
     const fairness = run.summary?.fairness || {};
     const words = [];
     if (fairness.jain_final != null) words.push(`Jain ${show('jain', fairness.jain_final)} at the end`);
     if (fairness.converged_at_ns != null) words.push(`fair from ${show('ns', fairness.converged_at_ns)}`);
     else if (fairness.jain_final != null) words.push('did not converge');
-    grid.append(el('div', { class: 'panel', 'data-testid': 'rate-panel' }, el('header', {}, el('h3', {}, titleOf(run)), el('p', {}, words.join(' · '))), box, jbox));
+    grid.append(el('div', { class: 'panel', 'data-testid': 'rate-panel' }, el('header', {}, el('h3', {}, titleOf(run)), el('p', {}, words.join(' · '))), box, jbox, saves));
     const x = { label: `time (${t.unit})`, range: [range[0] / t.div, range[1] / t.div], read: (v) => `at ${show('ns', v * t.div)}` };
     const xs = time.map((v) => v / t.div);
     later(box, () => {
@@ -81,7 +82,7 @@ function drawRates(body, id) {
         section: id, title: `${run.label}: sending rates`, height, sync: 'rates',
         data: [xs, ...list.map((f) => xs.map((_, i) => (f.rate_bps[i] == null ? null : f.rate_bps[i] / r.div)))],
         series: list.map((f) => ({ label: f.label || `flow ${f.id}`, colour: colourOf(f), width: many ? 1 : 1.5, alpha: list.length > 60 ? 0.45 : many ? 0.7 : 1, show: visible(f) })),
-        x: { ...x, hide: hasJain }, y: { label: `rate (${r.unit})`, range: rates.common ? [0, (peak / r.div) * 1.04] : undefined, read: (v) => show('bps', v * r.div) },
+        saveIn: saves, saveWord: hasJain ? 'rates' : '', x: { ...x, hide: hasJain }, y: { label: `rate (${r.unit})`, range: rates.common ? [0, (peak / r.div) * 1.04] : undefined, read: (v) => show('bps', v * r.div) },
       });
       drawn.push([u, list]);
       if (!jbox) return;
@@ -89,7 +90,7 @@ function drawRates(body, id) {
         section: id, title: `${run.label}: Jain’s index`, height: 104, sync: 'rates',
         data: [xs, xs.map((_, i) => jain[i] ?? null)],
         series: [{ label: 'Jain', colour: () => theme.ink, width: 1.5 }],
-        x, y: { label: 'Jain', range: [0, 1.05], splits: () => [0, 0.5, 1], read: (v) => v.toFixed(3) },
+        saveIn: saves, saveWord: 'Jain’s index', x, y: { label: 'Jain', range: [0, 1.05], splits: () => [0, 0.5, 1], read: (v) => v.toFixed(3) },
         mark: fairness.converged_at_ns != null ? fairness.converged_at_ns / t.div : null,
         markLabel: fairness.converged_at_ns != null ? `fair from ${show('ns', fairness.converged_at_ns)}` : '',
       });
@@ -216,7 +217,7 @@ function drawTraces(body, id) {
         section: id, title: `${run.label}: ${wordsOfName(traces.name)}`, height: 200, sync: 'traces', data: joined,
         series: list.map((x) => ({ label: label(x.flow), colour: colour(x.flow), width: 1.4, spanGaps: true, show: !traces.hidden.has(x.flow) })),
         x: { label: `time (${t.unit})`, range: [span[0] / t.div, span[1] / t.div], read: (v) => `at ${show('ns', v * t.div)}` },
-        y: { label: wordsOfName(traces.name) + (log ? ' (log scale)' : y.unit ? ` (${y.unit})` : ''), log, range: range && range.map((v) => v / y.div), tick: log ? (v) => brief(kind, v) : undefined, read: (v) => show(kind, v * y.div) },
+        y: { column: log ? inBase(wordsOfName(traces.name), kind) : undefined, label: wordsOfName(traces.name) + (log ? ' (log scale)' : y.unit ? ` (${y.unit})` : ''), log, range: range && range.map((v) => v / y.div), tick: log ? (v) => brief(kind, v) : undefined, read: (v) => show(kind, v * y.div) },
       });
       drawn.push([u, list]);
     });

@@ -20,7 +20,7 @@ type Sample = fn() -> ReportData;
 
 const LAPTOP: (u32, u32) = (1366, 768);
 
-const TESTS: [(&str, Test); 24] = [
+const TESTS: [(&str, Test); 25] = [
     ("every_section_is_drawn", every_section_is_drawn),
     ("shared_buffers_and_pauses_are_drawn", shared_buffers_and_pauses_are_drawn),
     ("what_few_runs_have_gets_columns", what_few_runs_have_gets_columns),
@@ -41,6 +41,7 @@ const TESTS: [(&str, Test); 24] = [
     ("forty_runs_and_two_hundred_flows", forty_runs_and_two_hundred_flows),
     ("two_hundred_runs_are_drawn", two_hundred_runs_are_drawn),
     ("seeds_tell_runs_apart", seeds_tell_runs_apart),
+    ("plots_are_saved_as_svg_png_and_csv", plots_are_saved_as_svg_png_and_csv),
     ("grids_show_means_over_seeds", grids_show_means_over_seeds),
     ("a_section_that_fails_leaves_the_others", a_section_that_fails_leaves_the_others),
     ("nothing_sticks_out", nothing_sticks_out),
@@ -716,6 +717,66 @@ fn grids_show_means_over_seeds(browser: &mut Browser) -> Outcome {
     page.click("[data-testid=sweep-scale-x] [data-value=log]")?;
     fits_everywhere(&mut page, "grid-means", "results")?;
     fits_everywhere(&mut page, "grid-bars", "sweep")?;
+    page.close()
+}
+
+/// Keeps what the page would save, as `saved`: each with its name and its blob.
+const CATCH_SAVED: &str = "(() => { window.saved = []; const blobs = new Map(); \
+    URL.createObjectURL = (blob) => { const url = `blob:${blobs.size}`; blobs.set(url, blob); return url; }; \
+    HTMLAnchorElement.prototype.click = function () { window.saved.push({ name: this.download, blob: blobs.get(this.href) }); }; })()";
+
+/// Saves the first plot that `place` finds as `kind` and gives the file as text (a PNG's as a data URL).
+fn saved(page: &mut Page, place: &str, kind: &str) -> Result<String, String> {
+    page.eval("window.saved.length = 0")?;
+    page.click(&format!("{place} [data-testid=save] [data-value={kind}]"))?;
+    page.wait_for("window.saved.length === 1")?;
+    page.check("its name", &format!("/^[\\w.+-]+\\.{kind}$/.test(saved[0].name)"))?;
+    let read = match kind {
+        "png" => "new Promise((done) => { const r = new FileReader(); r.onload = () => done(r.result); r.readAsDataURL(saved[0].blob); })",
+        _ => "saved[0].blob.text()",
+    };
+    page.eval(read)?.as_str().map(str::to_owned).ok_or_else(|| "nothing was saved".into())
+}
+
+/// An SVG of lines and words that a parser takes and that shows what is shown, a PNG of its size, and the values.
+fn plots_are_saved_as_svg_png_and_csv(browser: &mut Browser) -> Outcome {
+    let mut page = open(browser, "saved", &sample::seeds(), "light")?;
+    page.eval(CATCH_SAVED)?;
+    page.click("#sweep .legend button:nth-of-type(2)")?;
+    for (place, series, words) in [("#sweep", 2, "rtt_ratio"), ("#rates .panel", 8, "rate (Gbps)"), ("#distributions", 9, "Uno")] {
+        let svg = saved(&mut page, place, "svg")?;
+        page.eval(&format!("window.svg = new DOMParser().parseFromString({}, 'image/svg+xml')", json!(svg)))?;
+        page.check("well-formed", "svg.querySelector('parsererror') === null && svg.documentElement.localName === 'svg'")?;
+        page.check("no picture of a picture", "svg.querySelector('image, script, foreignObject') === null")?;
+        page.check("its lines", &format!("svg.querySelectorAll('g path[stroke-linejoin]').length >= {series}"))?;
+        page.check("its words", &format!("svg.documentElement.textContent.includes({})", json!(words)))?;
+        page.check("inside", "[...svg.querySelectorAll('text')].every((t) => +t.getAttribute('x') >= 0 && +t.getAttribute('y') <= svg.documentElement.height.baseVal.value)")?;
+        let name = place.trim_start_matches('#').replace(' ', "").replace('.', "-");
+        if let Some(dir) = std::env::var_os("NARROWS_REPORT_SHOTS") {
+            std::fs::write(Path::new(&dir).join(format!("saved-{name}.svg")), &svg).map_err(|error| error.to_string())?;
+        }
+        let png = saved(&mut page, place, "png")?;
+        let png = png.strip_prefix("data:image/png;base64,").ok_or("no PNG")?;
+        if png.len() < 5_000 {
+            return Err(format!("a PNG of {} characters", png.len()));
+        }
+        save(Path::new(&format!("saved-{name}.png")), png)?;
+        let csv = saved(&mut page, place, "csv")?;
+        // A comma within quotes separates nothing.
+        let width = |line: &str| line.split('"').step_by(2).map(|part| part.matches(',').count()).sum::<usize>() + 1;
+        let mut lines = csv.lines();
+        let columns = lines.next().map_or(0, width);
+        let rows = lines.clone().count();
+        if rows < 7 || columns < series + 1 || lines.any(|line| width(line) != columns) {
+            return Err(format!("{place}: {rows} rows of {columns} columns:\n{csv}"));
+        }
+    }
+    // With the ends of error bars, without what the legend hides.
+    let csv = saved(&mut page, "#sweep", "csv")?;
+    let head = csv.lines().next().unwrap_or_default().to_owned();
+    if !head.contains("Uno: low,Uno: high") || head.contains("GEMINI") || csv.lines().count() != 8 {
+        return Err(format!("the grid's table: {csv}"));
+    }
     page.close()
 }
 
