@@ -325,6 +325,7 @@ mod tests {
             }),
             traces: vec![Trace { flow: 3, name: "cwnd_bytes".into(), time_ns: vec![0], values: vec![4096.0] }],
             links: vec![Link { name: "l".into(), utilisation: 0.5, ..Link::default() }],
+            ..Run::default()
         }
     }
 

@@ -274,6 +274,7 @@ fn incast(scheme: usize, flow_count: usize, samples: usize) -> Run {
         buffers: None,
         traces,
         links: links(scheme, &mut noise),
+        ..Run::default()
     }
 }
 
