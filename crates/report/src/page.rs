@@ -6,9 +6,10 @@ use serde_json::Value;
 
 const STYLE: &str = include_str!("../assets/report.css");
 /// The page's script, a file a topic. Together they are the body of one function.
-const SCRIPT: [&str; 14] = [
+const SCRIPT: [&str; 15] = [
     include_str!("../assets/script/base.js"),
     include_str!("../assets/script/picture.js"),
+    include_str!("../assets/script/failures.js"),
     include_str!("../assets/script/plot.js"),
     include_str!("../assets/script/controls.js"),
     include_str!("../assets/script/seeds.js"),

@@ -132,6 +132,9 @@ function readTheme(forced) {
   theme.ink = get('--ink');
   theme.grid = get('--grid');
   theme.card = get('--card');
+  theme.bad = get('--bad');
+  theme.line = get('--line');
+  theme.sunk = get('--sunk');
   theme.series = Array.from({ length: 8 }, (_, i) => get(`--s${i}`));
 }
 readTheme();

@@ -196,7 +196,8 @@ function pictureOf({ u, o, title }) {
   ys.forEach((v, i) => shapes.push({ text: yWords[i], at: [left - 8, Y(v) + 4], fill: theme.ink2, anchor: 'end' }));
   shapes.push({ text: o.x.label, at: [left + width / 2, top + height + 36], fill: theme.ink2, anchor: 'middle' });
   shapes.push({ text: o.y.label, at: [13, top + height / 2], fill: theme.ink2, anchor: 'middle', turned: true });
-  const inside = [...marksOf(u, o, X, top, height)];
+  const marks = marksOf(u, o, X, top, height);
+  const inside = [...marks.ground];
   o.series.forEach((s, i) => {
     if (!u.series[i + 1].show) return;
     const line = [];
@@ -220,7 +221,7 @@ function pictureOf({ u, o, title }) {
     const x = X(at);
     inside.push({ line: [[x, end(low)], [x, end(high)], null, [x - 4, end(low)], [x + 4, end(low)], null, [x - 4, end(high)], [x + 4, end(high)]], stroke: o.series[i].colour(), width: 1.5 });
   }
-  shapes.push({ clip: [left, top, width, height], shapes: inside });
+  shapes.push({ clip: [left, top, width, height], shapes: [...inside, ...marks.words] });
   const items = o.series.filter((s, i) => u.series[i + 1].show).map((s) => ({ label: s.label, colour: s.colour(), dash: s.dash }));
   return framed(title, items, { width: u.width, height: top + height + 46, shapes });
 }

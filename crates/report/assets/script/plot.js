@@ -10,7 +10,7 @@ const hook = {
     return plots.map(({ section, title, u, o }) => {
       const visible = u.series.map((s, i) => (i > 0 && s.show ? i : 0)).filter(Boolean);
       const points = visible.reduce((sum, i) => sum + u.data[i].reduce((n, v) => n + (v == null ? 0 : 1), 0), 0);
-      return { section, title, series: visible.length, total: u.series.length - 1, points, range: [u.scales.x.min, u.scales.x.max], x: o.x.label, bars: barsOf(o, u).length };
+      return { section, title, series: visible.length, total: u.series.length - 1, points, range: [u.scales.x.min, u.scales.x.max], failures: (o.failures || []).length, x: o.x.label, bars: barsOf(o, u).length };
     });
   },
 };
@@ -79,7 +79,7 @@ function padLog(lo, hi) {
 /**
  * One plot in `host`.
  * o = { section, title, height, data, saveIn, saveWord, series: [{label, colour, dash, width, show, points, bars, read}], stepped, sync,
- *       `bars`: at each x a low and a high end, or null; `read`: what the tip says behind a value,
+ *       `failures`: see failureMarks; `bars`: at each x a low and a high end, or null; `read`: what the tip says behind a value,
  *       x: {label, log, range, format, splits, hide}, y: {label, log, range, format, splits}, mark }
  */
 function draw(host, o) {
@@ -138,12 +138,14 @@ function draw(host, o) {
     if (hidden) rows = rows.sort((a, b) => a.far - b.far).slice(0, 9);
     rows.sort((a, b) => b.v - a.v);
     if (!rows.length) { tip.style.display = 'none'; return; }
-    tip.replaceChildren(el('b', {}, o.x.read(u.data[0][idx])), ...rows.map(({ i, v }) => {
+    const at = u.data[0][idx];
+    tip.replaceChildren(el('b', {}, o.x.read(at)), ...rows.map(({ i, v }) => {
       const s = o.series[i - 1];
       const line = el('span', { class: 'swatch' });
       line.style.background = s.colour();
       return el('div', {}, line, el('span', {}, s.label), el('span', {}, o.y.read(v), s.read && s.read(idx) ? ` ${s.read(idx)}` : ''));
-    }), hidden ? el('div', { class: 'dim' }, `and ${hidden} more`) : '');
+    }), hidden ? el('div', { class: 'dim' }, `and ${hidden} more`) : '',
+      ...(o.failures || []).filter((f) => f.from <= at && at < f.until).slice(0, 3).map((f) => el('div', { class: 'down' }, namesDown(f))));
     tip.style.display = 'block';
     const x = left + u.over.offsetLeft;
     const flip = x + tip.offsetWidth + 20 > host.clientWidth && x - tip.offsetWidth - 14 > 0;
@@ -170,7 +172,8 @@ function draw(host, o) {
     }))],
     hooks: {
       setCursor: [fillTip],
-      draw: [(u) => { drawBars(u, o); drawMarks(u, o); }],
+      drawClear: [(u) => drawMarks(u, o, 'ground')],
+      draw: [(u) => { drawBars(u, o); drawMarks(u, o, 'words'); }],
     },
   };
   const u = new uPlot(options, o.data, host);
@@ -180,7 +183,7 @@ function draw(host, o) {
 
   host.tabIndex = 0;
   host.setAttribute('role', 'img');
-  const what = `${o.title}: ${o.y.label} against ${o.x.label}, ${plural(o.series.length, 'line')}.`;
+  const what = `${o.title}: ${o.y.label} against ${o.x.label}, ${plural(o.series.length, 'line')}.${o.failures && o.failures.length ? ` Links were down: ${o.failures.length} times.` : ''}`;
   host.setAttribute('aria-label', `${what} Left and right arrow keys read values.`);
   host.addEventListener('keydown', (event) => {
     const move = { ArrowLeft: -1, ArrowRight: 1, PageUp: -20, PageDown: 20 }[event.key];
@@ -238,30 +241,28 @@ function drawBars(u, o) {
 }
 
 /**
- * What stands behind the lines, as shapes: when links were down, and a dashed line at a time, for instance where rates
- * became fair. X gives an x value's place; `top` and `height` are those of the plot.
+ * What marks times, as shapes: when links were down, and a dashed line, for instance where rates became fair. `ground`
+ * lies behind the lines of data. X gives an x value's place; `top` and `height` are those of the plot.
  */
 function marksOf(u, o, X, top, height) {
-  const shapes = [];
   const ends = [X(u.scales.x.min), X(u.scales.x.max)];
-  if (o.mark != null) {
-    const x = X(o.mark);
-    if (x >= ends[0] && x <= ends[1]) {
-      shapes.push({ line: [[x, top], [x, top + height]], stroke: theme.ink, dash: [4, 3] });
-      const right = x + 6 + widthOf(o.markLabel || '', 11) < ends[1];
-      if (o.markLabel) shapes.push({ text: o.markLabel, at: [x + (right ? 5 : -5), top + height - 6], fill: theme.ink, size: 11, anchor: right ? 'start' : 'end' });
-    }
+  const { ground, words } = failureShapes(o.failures || NONE, X, ends, top, height);
+  const x = o.mark == null ? NaN : X(o.mark);
+  if (x >= ends[0] && x <= ends[1]) {
+    words.push({ line: [[x, top], [x, top + height]], stroke: theme.ink, dash: [4, 3] });
+    const right = x + 6 + widthOf(o.markLabel || '', 11) < ends[1];
+    if (o.markLabel) words.push({ text: o.markLabel, at: [x + (right ? 5 : -5), top + height - 6], fill: theme.ink, size: 11, anchor: right ? 'start' : 'end' });
   }
-  return shapes;
+  return { ground, words };
 }
 
-/** The same on uPlot's canvas, which counts the screen's pixels. */
-function drawMarks(u, o) {
+/** One of these on uPlot's canvas, which counts the screen's pixels. */
+function drawMarks(u, o, which) {
   const ratio = window.devicePixelRatio || 1;
   const { left, top, height } = u.bbox;
   u.ctx.save();
   u.ctx.scale(ratio, ratio);
-  paint(u.ctx, marksOf(u, o, (v) => left / ratio + u.valToPos(v, 'x'), top / ratio, height / ratio));
+  paint(u.ctx, marksOf(u, o, (v) => left / ratio + u.valToPos(v, 'x'), top / ratio, height / ratio)[which]);
   u.ctx.restore();
 }
 

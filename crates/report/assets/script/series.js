@@ -73,13 +73,14 @@ function drawRates(body, id) {
     if (fairness.jain_final != null) words.push(`Jain ${show('jain', fairness.jain_final)} at the end`);
     if (fairness.converged_at_ns != null) words.push(`fair from ${show('ns', fairness.converged_at_ns)}`);
     else if (fairness.jain_final != null) words.push('did not converge');
+    if (failuresOf(run).length) words.push(failureWords(run));
     grid.append(el('div', { class: 'panel', 'data-testid': 'rate-panel' }, el('header', {}, el('h3', {}, titleOf(run)), el('p', {}, words.join(' · '))), box, jbox, saves));
     const x = { label: `time (${t.unit})`, range: [range[0] / t.div, range[1] / t.div], read: (v) => `at ${show('ns', v * t.div)}` };
     const xs = time.map((v) => v / t.div);
     later(box, () => {
       const many = list.length > 16;
       const u = draw(box, {
-        section: id, title: `${run.label}: sending rates`, height, sync: 'rates',
+        section: id, failures: failureMarks(run, t.div), title: `${run.label}: sending rates`, height, sync: 'rates',
         data: [xs, ...list.map((f) => xs.map((_, i) => (f.rate_bps[i] == null ? null : f.rate_bps[i] / r.div)))],
         series: list.map((f) => ({ label: f.label || `flow ${f.id}`, colour: colourOf(f), width: many ? 1 : 1.5, alpha: list.length > 60 ? 0.45 : many ? 0.7 : 1, show: visible(f) })),
         saveIn: saves, saveWord: hasJain ? 'rates' : '', x: { ...x, hide: hasJain }, y: { label: `rate (${r.unit})`, range: rates.common ? [0, (peak / r.div) * 1.04] : undefined, read: (v) => show('bps', v * r.div) },
@@ -87,7 +88,7 @@ function drawRates(body, id) {
       drawn.push([u, list]);
       if (!jbox) return;
       draw(jbox, {
-        section: id, title: `${run.label}: Jain’s index`, height: 104, sync: 'rates',
+        section: id, failures: failureMarks(run, t.div), title: `${run.label}: Jain’s index`, height: 104, sync: 'rates',
         data: [xs, xs.map((_, i) => jain[i] ?? null)],
         series: [{ label: 'Jain', colour: () => theme.ink, width: 1.5 }],
         saveIn: saves, saveWord: 'Jain’s index', x, y: { label: 'Jain', range: [0, 1.05], splits: () => [0, 0.5, 1], read: (v) => v.toFixed(3) },
@@ -146,10 +147,10 @@ function drawHeld(what, body, id) {
     ]);
     const box = plotBox(220);
     const real = most(run[key].ports.map((p) => most(p.queue_bytes)));
-    grid.append(el('div', { class: 'panel', 'data-testid': what.panel }, el('header', {}, el('h3', {}, titleOf(run)), el('p', {}, `${what.longest} ${show('bytes', real)}`)), box));
+    grid.append(el('div', { class: 'panel', 'data-testid': what.panel }, el('header', {}, el('h3', {}, titleOf(run)), el('p', {}, [`${what.longest} ${show('bytes', real)}`, failureWords(run)].filter(Boolean).join(' · '))), box));
     later(box, () => {
       const u = draw(box, {
-        section: id, title: `${run.label}: ${key}`, height: 220, sync: key,
+        section: id, failures: failureMarks(run, t.div), title: `${run.label}: ${key}`, height: 220, sync: key,
         data: [time.map((v) => v / t.div), ...list.map((s) => time.map((_, i) => (s.values[i] == null ? null : s.values[i] / b.div)))],
         series: list.map((s) => ({ label: s.label, colour: colour(s.port), dash: s.phantom ? [6, 4] : [], width: s.phantom ? 1.4 : 1.6, show: visible(s) })),
         x: { label: `time (${t.unit})`, range: [range[0] / t.div, range[1] / t.div], read: (v) => `at ${show('ns', v * t.div)}` },
@@ -209,12 +210,12 @@ function drawTraces(body, id) {
   for (const run of members) {
     const list = picked.get(run);
     const box = plotBox(200);
-    grid.append(el('div', { class: 'panel', 'data-testid': 'trace-panel' }, el('header', {}, el('h3', {}, titleOf(run)), el('p', {}, run.summary?.law?.name && run.summary.law.name !== run.label ? run.summary.law.name : '')), box));
+    grid.append(el('div', { class: 'panel', 'data-testid': 'trace-panel' }, el('header', {}, el('h3', {}, titleOf(run)), el('p', {}, [run.summary?.law?.name !== run.label ? run.summary?.law?.name : '', failureWords(run)].filter(Boolean).join(' · '))), box));
     later(box, () => {
       // A law's value holds until it tells a new one; times differ from flow to flow.
       const joined = uPlot.join(list.map((x) => [x.time_ns.map((v) => v / t.div), x.values.map((v) => (v == null || (log && v <= 0) ? null : v / y.div))]));
       const u = draw(box, {
-        section: id, title: `${run.label}: ${wordsOfName(traces.name)}`, height: 200, sync: 'traces', data: joined,
+        section: id, failures: failureMarks(run, t.div), title: `${run.label}: ${wordsOfName(traces.name)}`, height: 200, sync: 'traces', data: joined,
         series: list.map((x) => ({ label: label(x.flow), colour: colour(x.flow), width: 1.4, spanGaps: true, show: !traces.hidden.has(x.flow) })),
         x: { label: `time (${t.unit})`, range: [span[0] / t.div, span[1] / t.div], read: (v) => `at ${show('ns', v * t.div)}` },
         y: { column: log ? inBase(wordsOfName(traces.name), kind) : undefined, label: wordsOfName(traces.name) + (log ? ' (log scale)' : y.unit ? ` (${y.unit})` : ''), log, range: range && range.map((v) => v / y.div), tick: log ? (v) => brief(kind, v) : undefined, read: (v) => show(kind, v * y.div) },

@@ -20,7 +20,7 @@ type Sample = fn() -> ReportData;
 
 const LAPTOP: (u32, u32) = (1366, 768);
 
-const TESTS: [(&str, Test); 25] = [
+const TESTS: [(&str, Test); 26] = [
     ("every_section_is_drawn", every_section_is_drawn),
     ("shared_buffers_and_pauses_are_drawn", shared_buffers_and_pauses_are_drawn),
     ("what_few_runs_have_gets_columns", what_few_runs_have_gets_columns),
@@ -42,6 +42,7 @@ const TESTS: [(&str, Test); 25] = [
     ("two_hundred_runs_are_drawn", two_hundred_runs_are_drawn),
     ("seeds_tell_runs_apart", seeds_tell_runs_apart),
     ("plots_are_saved_as_svg_png_and_csv", plots_are_saved_as_svg_png_and_csv),
+    ("failures_are_in_every_time_plot", failures_are_in_every_time_plot),
     ("grids_show_means_over_seeds", grids_show_means_over_seeds),
     ("a_section_that_fails_leaves_the_others", a_section_that_fails_leaves_the_others),
     ("nothing_sticks_out", nothing_sticks_out),
@@ -717,6 +718,41 @@ fn grids_show_means_over_seeds(browser: &mut Browser) -> Outcome {
     page.click("[data-testid=sweep-scale-x] [data-value=log]")?;
     fits_everywhere(&mut page, "grid-means", "results")?;
     fits_everywhere(&mut page, "grid-bars", "sweep")?;
+    page.close()
+}
+
+/// What failed is marked in each plot over time, said over each panel, and read with the values.
+fn failures_are_in_every_time_plot(browser: &mut Browser) -> Outcome {
+    let mut whole = sample::failing();
+    whole.runs.iter_mut().for_each(|run| run.failures.clear());
+    let mut page = open(browser, "whole", &whole, "light")?;
+    let sums = ["rates", "queues", "traces"].map(|section| page.eval(&picture_sum(section)));
+    page.check("none is marked", "narrowsReport.plots.every((p) => p.failures === 0)")?;
+    page.close()?;
+    let mut page = open(browser, "failing", &sample::failing(), "light")?;
+    page.eval(CATCH_SAVED)?;
+    for (section, whole) in ["rates", "queues", "traces"].into_iter().zip(sums) {
+        page.check(section, &format!("{}.every((p) => p.failures === 42)", plots(section)))?;
+        if page.eval(&picture_sum(section))? == whole? {
+            return Err(format!("{section}: the picture does not show them"));
+        }
+        page.check("said", &format!("document.querySelector('#{section} .panel p').textContent.includes('#0 down from 120')"))?;
+        let svg = saved(&mut page, &format!("#{section} .panel"), "svg")?;
+        for words in ["flap", "2\u{a0}links down"] {
+            if !svg.contains(words) {
+                return Err(format!("{section}: {words} is not in its SVG"));
+            }
+        }
+        fits_everywhere(&mut page, &format!("failures-{section}"), section)?;
+    }
+    // 690 ms are drawn: the middle is in no failure, behind it is one.
+    page.hover("#queues .panel:nth-child(1) .u-over")?;
+    page.check("up", "document.querySelector('#queues .tip .down') === null")?;
+    page.eval("document.querySelector('#queues .plot').focus({ preventScroll: true })")?;
+    for _ in 0..18 {
+        page.key("PageDown")?;
+    }
+    page.check("down", "document.querySelector('#queues .tip .down').textContent.includes('#1')")?;
     page.close()
 }
 

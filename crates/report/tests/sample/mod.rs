@@ -2,7 +2,7 @@
 //! like Uno's Fig. 8 and Fig. 11; nothing was simulated.
 
 use report::{
-    AverageRow, Averages, Cause, Claim, Distribution, FlowRate, Link, PortQueue, Queues, Rates, ReportData, Run, Trace,
+    AverageRow, Averages, Cause, Claim, Distribution, Failure, FlowRate, Link, PortQueue, Queues, Rates, ReportData, Run, Trace,
     Verdict,
 };
 use serde_json::{Value, json};
@@ -83,6 +83,25 @@ pub(crate) fn grid() -> ReportData {
         runs,
         ..ReportData::default()
     }
+}
+
+/// Two schemes of [`mixed`], in whose runs cables fail: one for a while, two to the end, one that flaps.
+pub(crate) fn failing() -> ReportData {
+    let mut data = mixed();
+    data.runs.truncate(2);
+    let name = |n: u32| format!("dc1/border0 → dc0/border0 #{n}");
+    for run in &mut data.runs {
+        run.failures = vec![
+            Failure { links: vec![name(0)], count: 1, down_ns: vec![(120_000_000, Some(210_000_000))] },
+            Failure {
+                links: vec![name(3)],
+                count: 1,
+                down_ns: (0..40).map(|n| (300_000_000 + n * 500_000, Some(300_200_000 + n * 500_000))).collect(),
+            },
+            Failure { links: vec![name(1), name(2)], count: 2, down_ns: vec![(500_000_000, None)] },
+        ];
+    }
+    data
 }
 
 /// [`grid`] at one load, each point with three seeds.
