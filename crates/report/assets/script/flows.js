@@ -3,6 +3,7 @@
 // --- distributions
 
 const dist = { cls: null, what: 'fct_ns', tail: 'cdf', hidden: new Set() };
+keepInAddress('times', dist, { cls: 'text', what: 'text', tail: 'text', hidden: 'set' });
 const hasDist = (run, what, cls) => (run.distributions || []).some((d) => (d[what] || []).length && (cls == null || d.class === cls));
 
 function drawDistributions(body, id) {

@@ -15,10 +15,12 @@ function coordinate(v) {
 }
 
 const sweep = { axis: axes[0], metric: null, log: null, logX: null, hidden: new Set() }; // log, logX: null follow the values
+keepInAddress('grid', sweep, { axis: 'text', metric: 'text', log: 'flag', logX: 'flag', hidden: 'set' });
 function drawSweep(body, id) {
   const metrics = METRICS.filter(hasValue);
   if (!metrics.length) return;
-  if (!sweep.metric) sweep.metric = (metrics.find((m) => m.key === 'fct_p99_all') || metrics[0]).key;
+  if (!axes.includes(sweep.axis)) sweep.axis = axes[0];
+  if (!metrics.some((m) => m.key === sweep.metric)) sweep.metric = (metrics.find((m) => m.key === 'fct_p99_all') || metrics[0]).key;
   const tools = el('div', { class: 'tools' });
   const again = () => redraws.find((r) => r.id === id).go();
   tools.append(select('Metric', metrics.map((m) => [m.key, m.long]), sweep.metric, (v) => { sweep.metric = v; sweep.log = null; again(); }, 'sweep-metric'));

@@ -20,6 +20,7 @@ function drawPauses(body) {
 // --- links
 
 const links = { run: '', text: '' };
+keepInAddress('links', links, { run: 'text', text: 'text' });
 function drawLinks(body, id) {
   const members = shownRuns((r) => some(r.links));
   if (!members.length) { body.append(el('p', { class: 'none' }, 'No links were counted here.')); return; }
@@ -52,10 +53,10 @@ function drawLinks(body, id) {
   ];
   const t = table(columns, rows, { testid: 'links-table', sort: { key: 'utilisation', descending: true }, limit: 25, rowsWord: 'link', caption: 'Links' });
   const wanted = () => {
-    const words = links.text.toLowerCase().split(/\s+/).filter(Boolean);
+    const words = (links.text || '').toLowerCase().split(/\s+/).filter(Boolean);
     t.refilter(({ link, r }) => words.every((w) => `${link.name} ${link.class} ${fullNameOf(r)}`.toLowerCase().includes(w)));
   };
-  const box = el('input', { type: 'search', placeholder: 'Filter by name or class', 'aria-label': 'Filter links', 'data-testid': 'links-filter', value: links.text, oninput: () => { links.text = box.value; wanted(); } });
+  const box = el('input', { type: 'search', placeholder: 'Filter by name or class', 'aria-label': 'Filter links', 'data-testid': 'links-filter', value: links.text || '', oninput: () => { links.text = box.value; wanted(); } });
   const tools = el('div', { class: 'tools' });
   if (members.length > 1) tools.append(select('Run', [...members.map((r) => [String(r.index), fullNameOf(r)]), ['all', 'all runs']], links.run, (v) => { links.run = v; redraws.find((x) => x.id === id).go(); }, 'links-run'));
   tools.append(box, t.more);

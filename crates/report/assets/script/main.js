@@ -34,4 +34,5 @@ section('links', drawLinks);
 section('scenario', drawScenario);
 section('replay', drawReplay);
 attempt(document.getElementById('provenance'), drawFooter);
+followAddress();
 wake();

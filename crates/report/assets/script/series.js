@@ -4,6 +4,7 @@
 
 const some = (list) => Array.isArray(list) && list.length > 0;
 const rates = { hidden: new Set(), common: null }; // common: null follows the values
+keepInAddress('rates', rates, { hidden: 'set', common: 'flag' });
 
 const overlap = (ranges) => [least(ranges.map((r) => r[0])), largest(ranges.map((r) => r[1]))];
 const lastOf = (list) => list[list.length - 1];
@@ -104,6 +105,7 @@ function drawRates(body, id) {
 // Ports' queues and switches' buffers are drawn alike: `key` is where a run has them.
 const QUEUES = { key: 'queues', word: 'queue', longest: 'longest sampled real queue', none: 'No queues were sampled here.', panel: 'queue-panel', state: { hidden: null, common: true } };
 const BUFFERS = { key: 'buffers', word: 'buffer', longest: 'most sampled', none: 'No buffers were sampled here.', panel: 'buffer-panel', state: { hidden: null, common: true } };
+for (const { key, state } of [QUEUES, BUFFERS]) keepInAddress(key, state, { hidden: 'set', common: 'flag' });
 const drawQueues = (body, id) => drawHeld(QUEUES, body, id);
 const drawBuffers = (body, id) => drawHeld(BUFFERS, body, id);
 const most = (list) => (list || []).reduce((m, v) => (v > m ? v : m), 0);
@@ -164,6 +166,7 @@ function drawHeld(what, body, id) {
 // --- traces
 
 const traces = { name: null, hidden: new Set(), log: null }; // log: null follows the values
+keepInAddress('laws', traces, { name: 'text', hidden: 'set', log: 'flag' });
 function drawTraces(body, id) {
   const useful = (r) => (r.traces || []).filter((x) => some(x.time_ns));
   const names = [...new Set(runs.flatMap((r) => useful(r).map((x) => x.name)))];

@@ -20,7 +20,7 @@ type Sample = fn() -> ReportData;
 
 const LAPTOP: (u32, u32) = (1366, 768);
 
-const TESTS: [(&str, Test); 26] = [
+const TESTS: [(&str, Test); 27] = [
     ("every_section_is_drawn", every_section_is_drawn),
     ("shared_buffers_and_pauses_are_drawn", shared_buffers_and_pauses_are_drawn),
     ("what_few_runs_have_gets_columns", what_few_runs_have_gets_columns),
@@ -43,6 +43,7 @@ const TESTS: [(&str, Test); 26] = [
     ("seeds_tell_runs_apart", seeds_tell_runs_apart),
     ("plots_are_saved_as_svg_png_and_csv", plots_are_saved_as_svg_png_and_csv),
     ("failures_are_in_every_time_plot", failures_are_in_every_time_plot),
+    ("the_address_keeps_the_view", the_address_keeps_the_view),
     ("grids_show_means_over_seeds", grids_show_means_over_seeds),
     ("a_section_that_fails_leaves_the_others", a_section_that_fails_leaves_the_others),
     ("nothing_sticks_out", nothing_sticks_out),
@@ -753,6 +754,54 @@ fn failures_are_in_every_time_plot(browser: &mut Browser) -> Outcome {
         page.key("PageDown")?;
     }
     page.check("down", "document.querySelector('#queues .tip .down').textContent.includes('#1')")?;
+    page.close()
+}
+
+/// What a reader chose is in the address: a page that is opened with it shows the same, and one whose address changes.
+fn the_address_keeps_the_view(browser: &mut Browser) -> Outcome {
+    const SHOWN: &str = "JSON.stringify([narrowsReport.plots.map((p) => [p.title, p.series, p.x].join()).sort(), \
+        [...document.querySelectorAll('[aria-pressed]:not([data-testid=theme] *)')].map((b) => b.ariaPressed), \
+        [...document.querySelectorAll('select, input:not([type=checkbox])')].map((s) => s.value), \
+        document.querySelectorAll('#links tbody tr').length])";
+    let html = render(&sample::grid());
+    let mut page = open_html(browser, "view", &html, "light")?;
+    let first = page.eval(SHOWN)?;
+    page.check("none at first", "location.hash === ''")?;
+    page.eval(&choose("slice-load", "60%"))?;
+    page.eval(&choose("sweep-metric", "slowdown_p99_inter"))?;
+    page.click("[data-testid=sweep-scale-x] [data-value=lin]")?;
+    page.click("#sweep .legend button:nth-of-type(2)")?;
+    page.click("[data-testid=class-tabs] [data-value=inter]")?;
+    page.click("[data-testid=view-tabs] [data-value=tail]")?;
+    page.click("#rates .legend button:nth-of-type(1)")?;
+    page.click("[data-testid=trace-tabs] [data-value=alpha_ppm]")?;
+    page.type_text("[data-testid=links-filter]", "inter-DC #3")?;
+    page.click("#bar a[href='#queues']")?;
+    page.wait_for("narrowsReport.ready && location.hash.startsWith('#queues&load=60%25')")?;
+    page.settle()?;
+    let hash = page.eval("location.hash")?.as_str().unwrap_or_default().to_owned();
+    let chosen = page.eval(SHOWN)?;
+    if chosen == first || hash.len() > 400 {
+        return Err(format!("{hash}: {chosen}"));
+    }
+    page.close()?;
+
+    let file = scratch().join(format!("report-view-{}.html", std::process::id()));
+    std::fs::write(&file, &html).map_err(|error| error.to_string())?;
+    let mut page = browser.open(Path::new(&format!("{}{hash}", file.display())), LAPTOP, "light")?;
+    let _ = std::fs::remove_file(&file);
+    page.settle()?;
+    if page.eval(SHOWN)? != chosen {
+        return Err(format!("{hash} gave {} and not {chosen}", page.eval(SHOWN)?));
+    }
+    page.check("at its section", "Math.abs(document.querySelector('#queues').getBoundingClientRect().top) < 120")?;
+    page.eval("location.hash = ''")?;
+    page.wait_for(&format!("{SHOWN} === {first}"))?;
+    // What no page wrote changes nothing, and fails nowhere.
+    page.eval("location.hash = '#x&load=7&grid.axis=no&grid.metric=__proto__&times.cls=no&times.hidden=%5B&laws.name=1&links.run=99&%&=&queues.hidden=null'")?;
+    page.settle()?;
+    page.check("nothing failed", "document.querySelector('.failed') === null")?;
+    page.check("the grid's plot", &format!("{}[0].series === 3", plots("sweep")))?;
     page.close()
 }
 
