@@ -59,7 +59,7 @@ function readAddress() {
   for (const k of kept) k.of[k.key] = valueOfText(k, entries.get(k.name) ?? address.first.get(k.name)) ?? (k.type === 'set' && k.of[k.key] ? new Set() : null);
   const after = viewNow();
   if ([...after].some(([name, text]) => text !== before.get(name))) for (const r of redraws) r.go();
-  if (address.at) document.getElementById(address.at)?.scrollIntoView();
+  if (address.at) document.getElementById(address.at)?.scrollIntoView({ behavior: 'instant' });
 }
 
 function followAddress() {
