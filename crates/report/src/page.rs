@@ -6,7 +6,7 @@ use serde_json::Value;
 
 const STYLE: &str = include_str!("../assets/report.css");
 /// The page's script, a file a topic. Together they are the body of one function.
-const SCRIPT: [&str; 16] = [
+const SCRIPT: [&str; 17] = [
     include_str!("../assets/script/base.js"),
     include_str!("../assets/script/picture.js"),
     include_str!("../assets/script/failures.js"),
@@ -20,6 +20,7 @@ const SCRIPT: [&str; 16] = [
     include_str!("../assets/script/results.js"),
     include_str!("../assets/script/grid.js"),
     include_str!("../assets/script/flows.js"),
+    include_str!("../assets/script/sizes.js"),
     include_str!("../assets/script/series.js"),
     include_str!("../assets/script/links.js"),
     include_str!("../assets/script/main.js"),
@@ -88,6 +89,7 @@ enum Section {
     Averages,
     Sweep,
     Distributions,
+    Sizes,
     Rates,
     Queues,
     Buffers,
@@ -99,13 +101,14 @@ enum Section {
 }
 
 impl Section {
-    const ALL: [Section; 14] = [
+    const ALL: [Section; 15] = [
         Section::Warnings,
         Section::Results,
         Section::Claims,
         Section::Averages,
         Section::Sweep,
         Section::Distributions,
+        Section::Sizes,
         Section::Rates,
         Section::Queues,
         Section::Buffers,
@@ -127,6 +130,7 @@ impl Section {
             Section::Distributions => {
                 any(|run| run.distributions.iter().any(|d| !d.fct_ns.is_empty() || !d.slowdown.is_empty()))
             }
+            Section::Sizes => any(|run| run.summary["flows"]["sizes"].as_object().is_some_and(|bins| bins.len() > 1)),
             Section::Rates => {
                 any(|run| run.rates.as_ref().is_some_and(|r| !r.time_ns.is_empty() && !r.flows.is_empty()))
             }
@@ -148,6 +152,7 @@ impl Section {
             Section::Averages => "averages",
             Section::Sweep => "sweep",
             Section::Distributions => "distributions",
+            Section::Sizes => "sizes",
             Section::Rates => "rates",
             Section::Queues => "queues",
             Section::Buffers => "buffers",
@@ -167,6 +172,7 @@ impl Section {
             Section::Averages => "Averages over seeds",
             Section::Sweep => "Across the grid",
             Section::Distributions => "How long flows took",
+            Section::Sizes => "Times by size of flow",
             Section::Rates => "Who gets the bandwidth",
             Section::Queues => "Queues over time",
             Section::Buffers => "Shared buffers over time",
@@ -193,6 +199,10 @@ impl Section {
             }
             Section::Distributions => {
                 "Share of all flows that finished within a time. Further left and steeper is better; a curve that ends below 1 is of a run in which flows did not finish."
+            }
+            Section::Sizes => {
+                "Percentiles of the flows of each size bin that finished: solid is the 99th, dashed the median. Of several \
+                 seeds a point is the mean, and its bar the 95 % confidence interval."
             }
             Section::Rates => {
                 "Sending rate of each flow, one panel a run, with Jain’s fairness index below (1 is an equal split)."
@@ -305,7 +315,7 @@ mod tests {
             id: "a".into(),
             label: "A".into(),
             point: vec![("scheme".into(), json!("uno")), ("load".into(), json!(0.4))],
-            summary: json!({ "schema": 1, "seed": 1, "network": { "pfc_pauses": 2 } }),
+            summary: json!({ "seed": 1, "network": { "pfc_pauses": 2 }, "flows": { "sizes": { "small": {}, "large": {} } } }),
             warnings: vec!["never acted".into()],
             distributions: vec![Distribution {
                 class: "all".into(),
@@ -378,7 +388,7 @@ mod tests {
     #[test]
     fn each_section_goes_with_its_data() {
         type Remove = fn(&mut ReportData);
-        let cases: [(Section, Remove); 13] = [
+        let cases: [(Section, Remove); 14] = [
             (Section::Warnings, |d| {
                 d.warnings.clear();
                 d.causes.clear();
@@ -392,6 +402,7 @@ mod tests {
                     distribution.slowdown.clear();
                 }
             }),
+            (Section::Sizes, |d| d.runs.iter_mut().for_each(|r| r.summary["flows"]["sizes"] = json!({ "all": {} }))),
             (Section::Rates, |d| d.runs.iter_mut().for_each(|r| r.rates = Some(Rates::default()))),
             (Section::Queues, |d| d.runs.iter_mut().for_each(|r| r.queues = None)),
             (Section::Buffers, |d| d.runs.iter_mut().for_each(|r| r.buffers = None)),

@@ -25,6 +25,7 @@ section('claims', drawClaims);
 section('averages', drawAverages);
 section('sweep', drawSweep);
 section('distributions', drawDistributions);
+section('sizes', drawSizes);
 section('rates', drawRates);
 section('queues', drawQueues);
 section('buffers', drawBuffers);

@@ -20,7 +20,7 @@ type Sample = fn() -> ReportData;
 
 const LAPTOP: (u32, u32) = (1366, 768);
 
-const TESTS: [(&str, Test); 27] = [
+const TESTS: [(&str, Test); 28] = [
     ("every_section_is_drawn", every_section_is_drawn),
     ("shared_buffers_and_pauses_are_drawn", shared_buffers_and_pauses_are_drawn),
     ("what_few_runs_have_gets_columns", what_few_runs_have_gets_columns),
@@ -44,6 +44,7 @@ const TESTS: [(&str, Test); 27] = [
     ("plots_are_saved_as_svg_png_and_csv", plots_are_saved_as_svg_png_and_csv),
     ("failures_are_in_every_time_plot", failures_are_in_every_time_plot),
     ("the_address_keeps_the_view", the_address_keeps_the_view),
+    ("percentiles_by_size_follow_their_controls", percentiles_by_size_follow_their_controls),
     ("grids_show_means_over_seeds", grids_show_means_over_seeds),
     ("a_section_that_fails_leaves_the_others", a_section_that_fails_leaves_the_others),
     ("nothing_sticks_out", nothing_sticks_out),
@@ -243,7 +244,7 @@ fn every_section_is_drawn(browser: &mut Browser) -> Outcome {
     page.check(
         "sections, in order",
         "[...document.querySelectorAll('main > section')].map((s) => s.dataset.testid).join() === \
-         'section-warnings,section-results,section-claims,section-averages,section-distributions,section-rates,section-queues,\
+         'section-warnings,section-results,section-claims,section-averages,section-distributions,section-sizes,section-rates,section-queues,\
 section-traces,section-links,section-scenario,section-replay'",
     )?;
     for (section, count) in [("distributions", 1), ("rates", 6), ("queues", 3), ("traces", 3)] {
@@ -754,6 +755,34 @@ fn failures_are_in_every_time_plot(browser: &mut Browser) -> Outcome {
         page.key("PageDown")?;
     }
     page.check("down", "document.querySelector('#queues .tip .down').textContent.includes('#1')")?;
+    page.close()
+}
+
+fn percentiles_by_size_follow_their_controls(browser: &mut Browser) -> Outcome {
+    let mut page = open(browser, "sizes", &sample::seeds(), "light")?;
+    page.check("two lines a scheme", &format!("{0}[0].series === 6 && {0}[0].points === 24", plots("sizes")))?;
+    page.check("painted", &format!("{}.every((n) => n > 1000)", painted("sizes")))?;
+    fits_everywhere(&mut page, "sizes", "sizes")?;
+    let mut sums = vec![page.eval(&picture_sum("sizes"))?];
+    page.click("[data-testid=sizes-stat] [data-value=p95]")?;
+    page.check("one line a scheme", &format!("{0}[0].series === 3 && {0}[0].points === 12", plots("sizes")))?;
+    sums.push(page.eval(&picture_sum("sizes"))?);
+    page.click("[data-testid=sizes-measure] [data-value=fct_ns]")?;
+    page.check("times", &format!("{}[0].title.startsWith('completion time')", plots("sizes")))?;
+    sums.push(page.eval(&picture_sum("sizes"))?);
+    page.click("[data-testid=sizes-scale] [data-value=lin]")?;
+    sums.push(page.eval(&picture_sum("sizes"))?);
+    page.click("#sizes .legend button:nth-of-type(2)")?;
+    page.check("a scheme less", &format!("{}[0].series === 2", plots("sizes")))?;
+    sums.push(page.eval(&picture_sum("sizes"))?);
+    if sums.windows(2).any(|pair| pair[0] == pair[1]) {
+        return Err(format!("a control changed nothing: {sums:?}"));
+    }
+    page.eval(CATCH_SAVED)?;
+    let csv = saved(&mut page, "#sizes", "csv")?;
+    if csv.lines().count() != 5 || !csv.contains("\nsmall (< 64 KiB),") {
+        return Err(csv);
+    }
     page.close()
 }
 

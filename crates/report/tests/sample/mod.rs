@@ -328,7 +328,12 @@ fn summary(scheme: usize, flow_count: usize, end_ns: f64) -> Value {
             "all": class(flow_count, end_ns * 0.93, slow),
             "intra": class(flow_count / 2, end_ns * 0.90, slow * 0.98),
             "inter": class(flow_count / 2, end_ns * 0.96, slow * 1.04),
-            "sizes": { "small (< 64 KiB)": class(120, 44e3, slow * 1.1) }
+            "sizes": {
+                "small (< 64 KiB)": class(120, 44e3, slow * 1.1),
+                "medium (< 1 MiB)": class(60, 310e3, slow * 1.3),
+                "large (< 16 MiB)": class(20, 2.1e6, slow * 1.9),
+                "huge": class(4, 9.7e6, slow * 1.5)
+            }
         },
         "network": {
             "data_packets": 524_288u64, "packet_hops": 6_291_456u64, "drops": ([0, 312, 1904][scheme]),
