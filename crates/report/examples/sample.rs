@@ -1,5 +1,5 @@
 //! Writes a sample report: `cargo run -p narrows-report --example sample -- report.html
-//! [mixed|failing|grid|seeds|wide-grid|large|hostile]`.
+//! [mixed|failing|ports|grid|seeds|wide-grid|large|hostile]`.
 
 #[path = "../tests/sample/mod.rs"]
 mod sample;
@@ -10,6 +10,7 @@ fn main() -> std::io::Result<()> {
     let data = match arguments.next().as_deref() {
         Some("grid") => sample::grid(),
         Some("failing") => sample::failing(),
+        Some("ports") => sample::ports(),
         Some("seeds") => sample::seeds(),
         Some("large") => sample::large(),
         Some("wide-grid") => sample::wide_grid(),

@@ -207,7 +207,7 @@ impl Section {
             Section::Rates => {
                 "Sending rate of each flow, one panel a run, with Jain’s fairness index below (1 is an equal split)."
             }
-            Section::Queues => "Bytes waiting at the sampled ports: solid is the real queue, dashed the phantom queue.",
+            Section::Queues => "Bytes waiting at the sampled ports; phantom queues, which count bytes that are not there, have an axis of their own.",
             Section::Buffers => "Bytes waiting in each sampled switch, all its ports together.",
             Section::Pauses => "How often and for how long ports were paused by flow control, by where they lie.",
             Section::Traces => "What the laws told about their own state, one panel a run.",

@@ -5,6 +5,7 @@
 // A picture is { width, height, shapes }. Shapes, in CSS pixels:
 //   { rect: [x, y, width, height], fill, stroke, alpha }
 //   { line: [[x, y], null, ...], stroke, width, dash, alpha }    null breaks the line
+//   { area: [[x, y], ...], fill, stroke, alpha }
 //   { dot: [x, y, radius], fill, stroke }
 //   { text, at: [x, y], fill, size, bold, anchor: 'start' | 'middle' | 'end', turned }
 //   { clip: [x, y, width, height], shapes }
@@ -36,6 +37,13 @@ function paint(ctx, shapes) {
         down = true;
       }
       ctx.stroke();
+    } else if (s.area) {
+      ctx.beginPath();
+      s.area.forEach(([x, y], i) => (i ? ctx.lineTo(x, y) : ctx.moveTo(x, y)));
+      ctx.closePath();
+      ctx.fillStyle = s.fill;
+      ctx.fill();
+      if (s.stroke) { ctx.strokeStyle = s.stroke; ctx.lineWidth = s.width || 1; ctx.stroke(); }
     } else if (s.dot) {
       ctx.beginPath();
       ctx.arc(s.dot[0], s.dot[1], s.dot[2], 0, 2 * Math.PI);
@@ -84,6 +92,7 @@ function svgOf(picture) {
       }).join('');
       return path ? `<path d="${path}" stroke-linejoin="round"${attributes(s, false)}/>` : '';
     }
+    if (s.area) return `<path d="M${s.area.map((p) => p.map(n).join(' ')).join('L')}Z"${attributes(s, true)}/>`;
     if (s.dot) return `<circle cx="${n(s.dot[0])}" cy="${n(s.dot[1])}" r="${n(s.dot[2])}"${attributes(s, true)}/>`;
     const turn = s.turned ? ` transform="rotate(-90 ${n(s.at[0])} ${n(s.at[1])})"` : '';
     return `<text x="${n(s.at[0])}" y="${n(s.at[1])}" fill="${esc(s.fill)}" font-size="${s.size || 12}"${s.bold ? ' font-weight="600"' : ''}`
@@ -171,6 +180,7 @@ function framed(title, items, picture) {
     if (s.clip) return { ...s, clip: at(s.clip), shapes: s.shapes.map(move) };
     if (s.rect) return { ...s, rect: at(s.rect) };
     if (s.line) return { ...s, line: s.line.map((p) => p && at(p)) };
+    if (s.area) return { ...s, area: s.area.map(at) };
     if (s.dot) return { ...s, dot: at(s.dot) };
     return { ...s, at: at(s.at) };
   };
@@ -197,7 +207,7 @@ function pictureOf({ u, o, title }) {
   shapes.push({ text: o.x.label, at: [left + width / 2, top + height + 36], fill: theme.ink2, anchor: 'middle' });
   shapes.push({ text: o.y.label, at: [13, top + height / 2], fill: theme.ink2, anchor: 'middle', turned: true });
   const marks = marksOf(u, o, X, top, height);
-  const inside = [...marks.ground];
+  const inside = [...marks.ground, ...bandsOf(u, o, X, Y)];
   o.series.forEach((s, i) => {
     if (!u.series[i + 1].show) return;
     const line = [];
@@ -214,7 +224,7 @@ function pictureOf({ u, o, title }) {
       last = at;
     });
     inside.push({ line, stroke: s.colour(), width: s.width || 1.8, dash: s.dash, alpha: s.alpha });
-    inside.push(...bandOf(u, o, i, X, Y), ...dots);
+    inside.push(...dots);
   });
   for (const [i, low, high, at] of barsOf(o, u)) {
     const end = (v) => (o.y.log && v <= 0 ? top + height + 9 : Y(v));

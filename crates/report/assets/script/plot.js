@@ -79,7 +79,7 @@ function padLog(lo, hi) {
 /**
  * One plot in `host`.
  * o = { section, title, height, data, saveIn, saveWord, series: [{label, colour, dash, width, show, points, bars, read}], stepped, sync,
- *       `failures`: see failureMarks; `bars`: at each x a low and a high end, or null; `read`: what the tip says behind a value,
+ *       `bands`: pairs of series' numbers from 1, high and low; `failures`: see failureMarks; `bars`: at each x a low and a high end, or null; `read`: what the tip says behind a value,
  *       x: {label, log, range, format, splits, hide}, y: {label, log, range, format, splits}, mark }
  */
 function draw(host, o) {
@@ -160,6 +160,7 @@ function draw(host, o) {
     legend: { show: false },
     scales: { x: scaleX, y: scaleY },
     axes: o.axes,
+    bands: (o.bands || []).map((pair) => ({ series: pair, fill: () => `color-mix(in srgb, ${theme.ink2} 25%, transparent)` })),
     cursor: {
       y: false, points: { size: 6 }, drag: { x: true, y: false, setScale: true },
       sync: o.sync ? { key: o.sync, scales: ['x', null], setSeries: false } : undefined,
@@ -266,8 +267,13 @@ function drawMarks(u, o, which) {
   u.ctx.restore();
 }
 
-/** The band between a series and another, as shapes. */
-const bandOf = () => [];
+/** The grounds between pairs of series, as shapes. */
+function bandsOf(u, o, X, Y) {
+  return (o.bands || []).filter(([high, low]) => u.series[high].show && u.series[low].show).map(([high, low]) => {
+    const edge = (i) => u.data[0].map((x, k) => (u.data[i][k] == null ? null : [X(x), Y(u.data[i][k])])).filter(Boolean);
+    return { area: [...edge(high), ...edge(low).reverse()], fill: theme.ink2, alpha: 0.25 };
+  });
+}
 
 const plotBox = (height) => {
   const box = el('div', { class: 'plot' });

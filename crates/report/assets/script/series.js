@@ -103,63 +103,85 @@ function drawRates(body, id) {
 // --- queues
 
 // Ports' queues and switches' buffers are drawn alike: `key` is where a run has them.
-const QUEUES = { key: 'queues', word: 'queue', longest: 'longest sampled real queue', none: 'No queues were sampled here.', panel: 'queue-panel', state: { hidden: null, common: true } };
-const BUFFERS = { key: 'buffers', word: 'buffer', longest: 'most sampled', none: 'No buffers were sampled here.', panel: 'buffer-panel', state: { hidden: null, common: true } };
-for (const { key, state } of [QUEUES, BUFFERS]) keepInAddress(key, state, { hidden: 'set', common: 'flag' });
+const QUEUES = { key: 'queues', word: 'queue', longest: 'longest sampled queue', none: 'No queues were sampled here.', panel: 'queue-panel', plural: 'Ports', state: { hidden: new Set(), common: true, all: false } };
+const BUFFERS = { key: 'buffers', word: 'buffer', longest: 'most sampled', none: 'No buffers were sampled here.', panel: 'buffer-panel', plural: 'Switches', state: { hidden: new Set(), common: true, all: false } };
+for (const { key, state } of [QUEUES, BUFFERS]) keepInAddress(key, state, { hidden: 'set', common: 'flag', all: 'flag' });
 const drawQueues = (body, id) => drawHeld(QUEUES, body, id);
 const drawBuffers = (body, id) => drawHeld(BUFFERS, body, id);
 const most = (list) => (list || []).reduce((m, v) => (v > m ? v : m), 0);
+
+/** So many ports have lines of their own; more are a band, from the least to the most of them at each time. */
+const FEW = 8;
 
 function drawHeld(what, body, id) {
   const { key, state: queues } = what;
   const members = shownRuns((r) => r[key] && some(r[key].time_ns) && some(r[key].ports));
   if (!members.length) { body.append(el('p', { class: 'none' }, what.none)); return; }
   const again = () => redraws.find((r) => r.id === id).go();
-  const ports = [...new Set(runs.flatMap((r) => (r[key] ? r[key].ports.map((p) => p.name) : [])))];
-  const heights = new Map(ports.map((name) => [name, most(runs.flatMap((r) => (r[key] ? r[key].ports.filter((p) => p.name === name).map((p) => most(p.queue_bytes)) : [])))]));
-  if (!queues.hidden) { // many ports: open on the eight that were fullest
-    const byHeight = ports.slice().sort((a, b) => heights.get(b) - heights.get(a));
-    queues.hidden = new Set(byHeight.slice(8).map((n) => `port:${n}`));
-  }
-  const colour = (name) => () => slotColour(ports.indexOf(name));
-  const visible = (s) => !queues.hidden.has(`port:${s.port}`) && !queues.hidden.has(`kind:${s.phantom ? 'phantom' : 'real'}`);
+  const heights = new Map();
+  for (const run of runs) for (const p of run[key] ? run[key].ports : []) heights.set(p.name, Math.max(heights.get(p.name) || 0, most(p.queue_bytes)));
+  const ports = [...heights.keys()];
+  const tallest = new Set(ports.slice().sort((a, b) => heights.get(b) - heights.get(a)).slice(0, FEW));
+  const own = queues.all ? ports : ports.filter((name) => tallest.has(name));
+  const place = new Map(own.map((name, i) => [name, i]));
+  const rest = ports.length - own.length;
+  const colour = (name) => () => slotColour(place.get(name));
+  const visible = (s) => !queues.hidden.has(s.port == null ? 'rest' : `port:${s.port}`);
   const drawn = [];
   const refresh = () => { for (const [u, list] of drawn) u.batch(() => list.forEach((s, i) => { if (u.series[i + 1].show !== visible(s)) u.setSeries(i + 1, { show: visible(s) }); })); };
-  const phantoms = members.some((r) => r[key].ports.some((p) => some(p.phantom_bytes)));
 
   const top = el('div', { class: 'tools' });
-  top.append(legend(ports.map((name) => ({ key: `port:${name}`, label: name, colour: colour(name) })), queues.hidden, refresh));
-  if (phantoms) top.append(legend([{ key: 'kind:real', label: 'real', colour: () => theme.ink }, { key: 'kind:phantom', label: 'phantom', colour: () => theme.ink, dash: [7, 4] }], queues.hidden, refresh));
+  const grey = () => theme.ink2;
+  top.append(legend([
+    ...own.map((name) => ({ key: `port:${name}`, label: name, colour: colour(name), dash: slotDash(place.get(name)) })),
+    ...(rest ? [{ key: 'rest', label: `the other ${rest}, from the least to the most`, colour: () => `color-mix(in srgb, ${theme.ink2} 30%, transparent)`, wide: true }] : []),
+  ], queues.hidden, refresh));
+  if (ports.length > FEW) {
+    top.append(choice(what.plural, [['few', `The ${FEW} fullest`], ['all', `All ${ports.length}`]], queues.all ? 'all' : 'few', (v) => { queues.all = v === 'all'; again(); }, `${key}-shown`));
+  }
   if (members.length > 1) top.append(el('span', { class: 'push' }), commonBox(queues, again));
   body.append(top);
 
   const span = overlap(members.map((r) => [r[key].time_ns[0], lastOf(r[key].time_ns)]));
-  const peakOf = (run) => most(run[key].ports.map((p) => Math.max(most(p.queue_bytes), most(p.phantom_bytes))));
-  const peak = Math.max(1, most(members.map(peakOf)));
+  const peakOf = (run, of) => most(run[key].ports.map((p) => most(p[of])));
+  const peaks = { queue_bytes: Math.max(1, most(members.map((r) => peakOf(r, 'queue_bytes')))), phantom_bytes: Math.max(1, most(members.map((r) => peakOf(r, 'phantom_bytes')))) };
   const t = unitFor('ns', span[1]);
-  const b = unitFor('bytes', peak);
   const grid = panels(members.length);
   body.append(grid);
   for (const run of members) {
     const time = run[key].time_ns;
     const range = queues.common ? span : [time[0], lastOf(time)];
-    const list = run[key].ports.flatMap((p) => [
-      { port: p.name, phantom: false, values: p.queue_bytes, label: phantoms ? `${p.name}, real` : p.name },
-      ...(some(p.phantom_bytes) ? [{ port: p.name, phantom: true, values: p.phantom_bytes, label: `${p.name}, phantom` }] : []),
-    ]);
-    const box = plotBox(220);
-    const real = most(run[key].ports.map((p) => most(p.queue_bytes)));
-    grid.append(el('div', { class: 'panel', 'data-testid': what.panel }, el('header', {}, el('h3', {}, titleOf(run)), el('p', {}, [`${what.longest} ${show('bytes', real)}`, failureWords(run)].filter(Boolean).join(' · '))), box));
-    later(box, () => {
-      const u = draw(box, {
-        section: id, failures: failureMarks(run, t.div), title: `${run.label}: ${key}`, height: 220, sync: key,
-        data: [time.map((v) => v / t.div), ...list.map((s) => time.map((_, i) => (s.values[i] == null ? null : s.values[i] / b.div)))],
-        series: list.map((s) => ({ label: s.label, colour: colour(s.port), dash: s.phantom ? [6, 4] : [], width: s.phantom ? 1.4 : 1.6, show: visible(s) })),
-        x: { label: `time (${t.unit})`, range: [range[0] / t.div, range[1] / t.div], read: (v) => `at ${show('ns', v * t.div)}` },
-        y: { label: `${what.word} (${b.unit})`, range: queues.common ? [0, (peak / b.div) * 1.05] : undefined, read: (v) => show('bytes', v * b.div) },
+    const saves = el('div', { class: 'saves' });
+    const boxes = [['queue_bytes', plotBox(220)]];
+    // A phantom queue counts bytes that are not there: it has an axis of its own.
+    if (run[key].ports.some((p) => some(p.phantom_bytes))) boxes.push(['phantom_bytes', plotBox(140)]);
+    grid.append(el('div', { class: 'panel', 'data-testid': what.panel },
+      el('header', {}, el('h3', {}, titleOf(run)), el('p', {}, [`${what.longest} ${show('bytes', peakOf(run, 'queue_bytes'))}`, failureWords(run)].filter(Boolean).join(' · '))),
+      boxes.map(([, box]) => box), saves));
+    for (const [of, box] of boxes) {
+      later(box, () => {
+        const phantom = of === 'phantom_bytes';
+        const b = unitFor('bytes', peaks[of]);
+        const has = run[key].ports.filter((p) => !phantom || some(p[of]));
+        const list = has.filter((p) => place.has(p.name)).map((p) => ({ port: p.name, label: p.name, values: p[of], colour: colour(p.name), dash: slotDash(place.get(p.name)) }));
+        const others = has.filter((p) => !place.has(p.name));
+        if (others.length) {
+          const words = others.length === 1 ? [others[0].name, others[0].name] : [`the most of the other ${others.length}`, `the least of the other ${others.length}`];
+          list.push({ port: null, label: words[0], values: time.map((_, i) => most(others.map((p) => p[of][i]))), colour: grey, width: 0.8 });
+          list.push({ port: null, label: words[1], values: time.map((_, i) => least(others.map((p) => p[of][i]))), colour: grey, width: 0.8 });
+        }
+        const u = draw(box, {
+          section: id, saveIn: saves, saveWord: boxes.length === 1 ? '' : phantom ? 'phantom queues' : 'real queues',
+          failures: failureMarks(run, t.div), title: `${run.label}: ${phantom ? 'phantom queues' : key}`, height: phantom ? 140 : 220, sync: key,
+          data: [time.map((v) => v / t.div), ...list.map((s) => time.map((_, i) => (s.values[i] == null ? null : s.values[i] / b.div)))],
+          series: list.map((s) => ({ label: s.label, colour: s.colour, dash: s.dash, width: s.width || 1.5, show: visible(s) })),
+          bands: others.length ? [[list.length - 1, list.length]] : [],
+          x: { label: `time (${t.unit})`, hide: !phantom && boxes.length > 1, range: [range[0] / t.div, range[1] / t.div], read: (v) => `at ${show('ns', v * t.div)}` },
+          y: { label: `${phantom ? 'phantom' : what.word} (${b.unit})`, range: queues.common ? [0, (peaks[of] / b.div) * 1.05] : undefined, read: (v) => show('bytes', v * b.div) },
+        });
+        drawn.push([u, list]);
       });
-      drawn.push([u, list]);
-    });
+    }
   }
 }
 

@@ -20,7 +20,7 @@ type Sample = fn() -> ReportData;
 
 const LAPTOP: (u32, u32) = (1366, 768);
 
-const TESTS: [(&str, Test); 28] = [
+const TESTS: [(&str, Test); 29] = [
     ("every_section_is_drawn", every_section_is_drawn),
     ("shared_buffers_and_pauses_are_drawn", shared_buffers_and_pauses_are_drawn),
     ("what_few_runs_have_gets_columns", what_few_runs_have_gets_columns),
@@ -45,6 +45,7 @@ const TESTS: [(&str, Test); 28] = [
     ("failures_are_in_every_time_plot", failures_are_in_every_time_plot),
     ("the_address_keeps_the_view", the_address_keeps_the_view),
     ("percentiles_by_size_follow_their_controls", percentiles_by_size_follow_their_controls),
+    ("few_queues_are_lines_and_the_rest_a_band", few_queues_are_lines_and_the_rest_a_band),
     ("grids_show_means_over_seeds", grids_show_means_over_seeds),
     ("a_section_that_fails_leaves_the_others", a_section_that_fails_leaves_the_others),
     ("nothing_sticks_out", nothing_sticks_out),
@@ -190,7 +191,7 @@ fn shared_buffers_and_pauses_are_drawn(browser: &mut Browser) -> Outcome {
     let mut page = open(browser, "lossless", &lossless(), "light")?;
     page.check("a plot a run", &format!("{}.length === 2", plots("buffers")))?;
     page.check("painted", &format!("{}.every((n) => n > 1000)", painted("buffers")))?;
-    page.check("queues are drawn, too", &format!("{}.length === 2", plots("queues")))?;
+    page.check("queues are drawn, too", &format!("{}.length === 3", plots("queues")))?;
     page.check("two classes a run", "document.querySelectorAll('[data-testid=pauses-table] tbody tr').length === 4")?;
     let table = "document.querySelector('[data-testid=results-table]').textContent";
     for words in ["Requests", "Pauses", "Buffers"] {
@@ -247,7 +248,7 @@ fn every_section_is_drawn(browser: &mut Browser) -> Outcome {
          'section-warnings,section-results,section-claims,section-averages,section-distributions,section-sizes,section-rates,section-queues,\
 section-traces,section-links,section-scenario,section-replay'",
     )?;
-    for (section, count) in [("distributions", 1), ("rates", 6), ("queues", 3), ("traces", 3)] {
+    for (section, count) in [("distributions", 1), ("rates", 6), ("queues", 4), ("traces", 3)] {
         page.check("plots", &format!("{}.length === {count}", plots(section)))?;
         page.check("points", &format!("{}.every((p) => p.series > 0 && p.points > 100)", plots(section)))?;
         page.check("canvases", &format!("{}.length === {count}", painted(section)))?;
@@ -362,8 +363,9 @@ fn class_toggle_hides_flows_in_every_panel(browser: &mut Browser) -> Outcome {
     page.check("eight flows a panel", &format!("{rates}.length === 3 && {rates}.every((p) => p.series === 8)"))?;
     page.click("#rates .legend button:nth-of-type(1)")?;
     page.check("four left", &format!("{rates}.every((p) => p.series === 4)"))?;
-    page.click("#queues .legend:nth-of-type(2) button:nth-of-type(2)")?;
-    page.check("phantom queue hidden", &format!("{}[0].series === 2", plots("queues")))?;
+    page.check("phantom queues have a plot", &format!("{}[1].title.endsWith('phantom queues')", plots("queues")))?;
+    page.click("#queues .legend button:nth-of-type(2)")?;
+    page.check("a port hidden in both", &format!("{}.every((p) => p.series === 1)", plots("queues")))?;
     page.click("[data-testid=trace-tabs] [data-value=alpha_ppm]")?;
     page.wait_for(&format!("{}.length === 3", plots("traces")))?;
     page.check("the other trace", &format!("{}.every((p) => p.title.endsWith('alpha'))", plots("traces")))?;
@@ -605,7 +607,7 @@ fn two_hundred_runs_are_drawn(browser: &mut Browser) -> Outcome {
         page.check("lines", &format!("{}[0].series === {runs}", plots("distributions")))?;
         page.check("values", &format!("{}[0].points > {runs} * {runs} * 100", plots("distributions")))?;
         page.check("rates", &format!("{}.length === 2 * {runs}", plots("rates")))?;
-        page.check("queues", &format!("{}.length === {runs}", plots("queues")))?;
+        page.check("queues", &format!("2 * {}.length === 3 * {runs}", plots("queues")))?;
         page.check("painted", &format!("{}.every((n) => n > 1000)", painted("distributions")))?;
     }
     page.check("the grid", &format!("{0}[0].series === 2 && {0}[0].points === 20", plots("sweep")))?;
@@ -786,6 +788,29 @@ fn percentiles_by_size_follow_their_controls(browser: &mut Browser) -> Outcome {
     page.close()
 }
 
+/// Of twenty ports the fullest are lines, the rest is one ground, and a click shows all of them.
+fn few_queues_are_lines_and_the_rest_a_band(browser: &mut Browser) -> Outcome {
+    let mut page = open(browser, "ports", &sample::ports(), "light")?;
+    page.check("eight lines, and two edges of the rest", &format!("{}[0].series === 10", plots("queues")))?;
+    page.check("phantom queues likewise", &format!("{}[1].series === 10", plots("queues")))?;
+    page.check("the fullest", "[...document.querySelectorAll('#queues .legend button')].map((b) => b.textContent).includes('dc0.edge19>dc0.host')")?;
+    fits_everywhere(&mut page, "ports", "queues")?;
+    page.eval(CATCH_SAVED)?;
+    let svg = saved(&mut page, "#queues", "svg")?;
+    if !svg.contains("the most of the other 12") || svg.matches("Z\"").count() != 1 {
+        return Err("the band is not in the SVG".into());
+    }
+    let before = page.eval(&picture_sum("queues"))?;
+    page.click("#queues .legend button:last-of-type")?;
+    page.check("without the rest", &format!("{}[0].series === 8", plots("queues")))?;
+    if before == page.eval(&picture_sum("queues"))? {
+        return Err("the band did not go".into());
+    }
+    page.click("[data-testid=queues-shown] [data-value=all]")?;
+    page.check("all", &format!("{}[0].series === 20", plots("queues")))?;
+    page.close()
+}
+
 /// What a reader chose is in the address: a page that is opened with it shows the same, and one whose address changes.
 fn the_address_keeps_the_view(browser: &mut Browser) -> Outcome {
     const SHOWN: &str = "JSON.stringify([narrowsReport.plots.map((p) => [p.title, p.series, p.x].join()).sort(), \
@@ -912,7 +937,7 @@ fn a_section_that_fails_leaves_the_others(browser: &mut Browser) -> Outcome {
     )?;
     page.check("why", "document.querySelector('#traces .failed').textContent.includes('TypeError')")?;
     page.check("one panel of three", "document.querySelectorAll('#queues .failed').length === 1")?;
-    page.check("the others of its section", &format!("{}.length === 2", plots("queues")))?;
+    page.check("the others of its section", &format!("{}.length === 3", plots("queues")))?;
     page.check("before", &format!("{}.length === 6", plots("rates")))?;
     page.check("behind", "document.querySelectorAll('[data-testid=links-table] tbody tr').length > 0")?;
     page.check("at the end", "document.querySelector('#replay pre') !== null")

@@ -85,6 +85,23 @@ pub(crate) fn grid() -> ReportData {
     }
 }
 
+/// One scheme of [`mixed`], with twenty sampled ports.
+pub(crate) fn ports() -> ReportData {
+    let mut data = mixed();
+    data.runs.truncate(1);
+    if let Some(queues) = &mut data.runs[0].queues {
+        let first = queues.ports[0].clone();
+        queues.ports = (0..20_u64)
+            .map(|n| PortQueue {
+                name: format!("dc0.edge{n}>dc0.host"),
+                queue_bytes: first.queue_bytes.iter().map(|bytes| bytes * (n + 1) / 20 + n * 1_000).collect(),
+                phantom_bytes: first.phantom_bytes.iter().map(|bytes| bytes * (n + 5) / 25).collect(),
+            })
+            .collect();
+    }
+    data
+}
+
 /// Two schemes of [`mixed`], in whose runs cables fail: one for a while, two to the end, one that flaps.
 pub(crate) fn failing() -> ReportData {
     let mut data = mixed();
