@@ -1,5 +1,5 @@
 //! Writes a sample report: `cargo run -p narrows-report --example sample -- report.html
-//! [mixed|failing|ports|grid|seeds|wide-grid|large|hostile]`.
+//! [mixed|failing|ports|training|grid|seeds|wide-grid|large|hostile]`.
 
 #[path = "../tests/sample/mod.rs"]
 mod sample;
@@ -11,6 +11,7 @@ fn main() -> std::io::Result<()> {
         Some("grid") => sample::grid(),
         Some("failing") => sample::failing(),
         Some("ports") => sample::ports(),
+        Some("training") => sample::training(),
         Some("seeds") => sample::seeds(),
         Some("large") => sample::large(),
         Some("wide-grid") => sample::wide_grid(),

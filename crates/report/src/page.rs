@@ -6,11 +6,12 @@ use serde_json::Value;
 
 const STYLE: &str = include_str!("../assets/report.css");
 /// The page's script, a file a topic. Together they are the body of one function.
-const SCRIPT: [&str; 17] = [
+const SCRIPT: [&str; 21] = [
     include_str!("../assets/script/base.js"),
     include_str!("../assets/script/picture.js"),
     include_str!("../assets/script/failures.js"),
     include_str!("../assets/script/plot.js"),
+    include_str!("../assets/script/chart.js"),
     include_str!("../assets/script/controls.js"),
     include_str!("../assets/script/view.js"),
     include_str!("../assets/script/seeds.js"),
@@ -22,6 +23,9 @@ const SCRIPT: [&str; 17] = [
     include_str!("../assets/script/flows.js"),
     include_str!("../assets/script/sizes.js"),
     include_str!("../assets/script/series.js"),
+    include_str!("../assets/script/heat.js"),
+    include_str!("../assets/script/collectives.js"),
+    include_str!("../assets/script/network.js"),
     include_str!("../assets/script/links.js"),
     include_str!("../assets/script/main.js"),
 ];
@@ -92,16 +96,19 @@ enum Section {
     Sizes,
     Rates,
     Queues,
+    Heat,
     Buffers,
     Pauses,
     Traces,
+    Collectives,
+    Network,
     Links,
     Scenario,
     Replay,
 }
 
 impl Section {
-    const ALL: [Section; 15] = [
+    const ALL: [Section; 18] = [
         Section::Warnings,
         Section::Results,
         Section::Claims,
@@ -111,9 +118,12 @@ impl Section {
         Section::Sizes,
         Section::Rates,
         Section::Queues,
+        Section::Heat,
         Section::Buffers,
         Section::Pauses,
         Section::Traces,
+        Section::Collectives,
+        Section::Network,
         Section::Links,
         Section::Scenario,
         Section::Replay,
@@ -135,9 +145,13 @@ impl Section {
                 any(|run| run.rates.as_ref().is_some_and(|r| !r.time_ns.is_empty() && !r.flows.is_empty()))
             }
             Section::Queues => any(|run| run.queues.as_ref().is_some_and(holds)),
+            Section::Heat => any(|run| run.queues.as_ref().is_some_and(|it| holds(it) && it.ports.len() > 1)),
             Section::Buffers => any(|run| run.buffers.as_ref().is_some_and(holds)),
             Section::Pauses => any(|run| run.summary["network"]["pfc_pauses"].as_u64().is_some_and(|count| count > 0)),
             Section::Traces => any(|run| run.traces.iter().any(|trace| !trace.time_ns.is_empty())),
+            Section::Collectives => any(|run| !run.collectives.is_empty()),
+            // Links of networks are named after their ends; those of the emulator may have names of their own.
+            Section::Network => any(|run| run.links.iter().any(|link| link.name.contains('>'))),
             Section::Links => any(|run| !run.links.is_empty()),
             Section::Scenario => !data.scenario_toml.is_empty(),
             Section::Replay => !data.replay.is_empty(),
@@ -155,9 +169,12 @@ impl Section {
             Section::Sizes => "sizes",
             Section::Rates => "rates",
             Section::Queues => "queues",
+            Section::Heat => "heat",
             Section::Buffers => "buffers",
             Section::Pauses => "pauses",
             Section::Traces => "traces",
+            Section::Collectives => "collectives",
+            Section::Network => "network",
             Section::Links => "links",
             Section::Scenario => "scenario",
             Section::Replay => "replay",
@@ -175,9 +192,12 @@ impl Section {
             Section::Sizes => "Times by size of flow",
             Section::Rates => "Who gets the bandwidth",
             Section::Queues => "Queues over time",
+            Section::Heat => "Queues of all ports",
             Section::Buffers => "Shared buffers over time",
             Section::Pauses => "Pauses",
             Section::Traces => "Inside the control laws",
+            Section::Collectives => "Collective operations",
+            Section::Network => "The network",
             Section::Links => "Links",
             Section::Scenario => "Resolved scenario",
             Section::Replay => "Replay",
@@ -208,9 +228,18 @@ impl Section {
                 "Sending rate of each flow, one panel a run, with Jain’s fairness index below (1 is an equal split)."
             }
             Section::Queues => "Bytes waiting at the sampled ports; phantom queues, which count bytes that are not there, have an axis of their own.",
+            Section::Heat => "A row a sampled port, a colour the longest queue of a moment. A red frame is a link that was down.",
             Section::Buffers => "Bytes waiting in each sampled switch, all its ports together.",
             Section::Pauses => "How often and for how long ports were paused by flow control, by where they lie.",
             Section::Traces => "What the laws told about their own state, one panel a run.",
+            Section::Collectives => {
+                "What each rank sent, a row a rank and a bar a flow, from its start to its last acknowledgement. A rank's \
+                 flows are its steps, in the order of their starts."
+            }
+            Section::Network => {
+                "The links of the table below, and those that failed. Each direction has a line; of parallel links the \
+                 busiest counts. A red cross marks what was down."
+            }
             Section::Links => "Totals of each link in each direction.",
             Section::Scenario => "Every default spelled out: this is what was run.",
             Section::Replay if data.runs.iter().any(|run| run.summary["host"] == "emulator") => {
@@ -307,7 +336,7 @@ fn escape_html(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::data::{Averages, Cause, Claim, Distribution, FlowRate, Link, PortQueue, Rates, Trace, Verdict};
+    use crate::data::{Averages, Cause, Claim, Collective, Distribution, FlowRate, Link, PortQueue, Rates, Trace, Verdict};
     use serde_json::json;
 
     fn run_with_everything() -> Run {
@@ -329,14 +358,17 @@ mod tests {
             }),
             queues: Some(Queues {
                 time_ns: vec![0, 1],
-                ports: vec![PortQueue { name: "p".into(), queue_bytes: vec![0, 9], phantom_bytes: vec![] }],
+                ports: ["p", "q"]
+                    .map(|name| PortQueue { name: name.into(), queue_bytes: vec![0, 9], phantom_bytes: vec![] })
+                    .to_vec(),
             }),
             buffers: Some(Queues {
                 time_ns: vec![0],
                 ports: vec![PortQueue { name: "s".into(), queue_bytes: vec![9], phantom_bytes: vec![] }],
             }),
             traces: vec![Trace { flow: 3, name: "cwnd_bytes".into(), time_ns: vec![0], values: vec![4096.0] }],
-            links: vec![Link { name: "l".into(), utilisation: 0.5, ..Link::default() }],
+            collectives: vec![Collective { job: "j".into(), ..Collective::default() }],
+            links: vec![Link { name: "a>b".into(), utilisation: 0.5, ..Link::default() }],
             ..Run::default()
         }
     }
@@ -388,7 +420,7 @@ mod tests {
     #[test]
     fn each_section_goes_with_its_data() {
         type Remove = fn(&mut ReportData);
-        let cases: [(Section, Remove); 14] = [
+        let cases: [(Section, Remove); 15] = [
             (Section::Warnings, |d| {
                 d.warnings.clear();
                 d.causes.clear();
@@ -404,11 +436,12 @@ mod tests {
             }),
             (Section::Sizes, |d| d.runs.iter_mut().for_each(|r| r.summary["flows"]["sizes"] = json!({ "all": {} }))),
             (Section::Rates, |d| d.runs.iter_mut().for_each(|r| r.rates = Some(Rates::default()))),
-            (Section::Queues, |d| d.runs.iter_mut().for_each(|r| r.queues = None)),
+            (Section::Heat, |d| d.runs.iter_mut().flat_map(|r| &mut r.queues).for_each(|q| q.ports.truncate(1))),
             (Section::Buffers, |d| d.runs.iter_mut().for_each(|r| r.buffers = None)),
             (Section::Pauses, |d| d.runs.iter_mut().for_each(|r| r.summary["network"]["pfc_pauses"] = json!(0))),
             (Section::Traces, |d| d.runs.iter_mut().for_each(|r| r.traces[0].time_ns.clear())),
-            (Section::Links, |d| d.runs.iter_mut().for_each(|r| r.links.clear())),
+            (Section::Collectives, |d| d.runs.iter_mut().for_each(|r| r.collectives.clear())),
+            (Section::Network, |d| d.runs.iter_mut().for_each(|r| r.links[0].name = "l".into())),
             (Section::Scenario, |d| d.scenario_toml.clear()),
             (Section::Replay, |d| d.replay.clear()),
         ];

@@ -143,6 +143,7 @@ function applyTheme(forced) {
   readTheme(forced);
   repaint();
   for (const p of plots) p.u.redraw(false, true);
+  for (const c of charts) c.redraw();
 }
 systemDark.addEventListener('change', () => applyTheme());
 

@@ -8,6 +8,7 @@ window.addEventListener('beforeprint', () => {
   readTheme('light');
   repaint();
   for (const p of plots) { p.fit(); p.u.redraw(false, true); }
+  for (const c of charts) c.redraw();
 });
 window.addEventListener('afterprint', () => {
   root.classList.remove('printing');
@@ -28,9 +29,12 @@ section('distributions', drawDistributions);
 section('sizes', drawSizes);
 section('rates', drawRates);
 section('queues', drawQueues);
+section('heat', drawHeat);
 section('buffers', drawBuffers);
 section('pauses', drawPauses);
 section('traces', drawTraces);
+section('collectives', drawCollectives);
+section('network', drawNetwork);
 section('links', drawLinks);
 section('scenario', drawScenario);
 section('replay', drawReplay);

@@ -5,6 +5,8 @@
 const plots = [];
 const hook = {
   ready: false,
+  /** The pictures that are drawn now; `count` is how many of their parts show a value. */
+  get charts() { return charts.map(({ section, title, count }) => ({ section, title, count: count() })); },
   /** What is drawn now; `series` and `points` count what is visible, `range` is that of the x axis. */
   get plots() {
     return plots.map(({ section, title, u, o }) => {
@@ -17,6 +19,9 @@ const hook = {
 window.narrowsReport = hook;
 
 function clearPlots(section) {
+  for (let i = charts.length - 1; i >= 0; i--) {
+    if (charts[i].section === section) charts.splice(i, 1)[0].observer.disconnect();
+  }
   for (let i = plots.length - 1; i >= 0; i--) {
     if (plots[i].section !== section) continue;
     plots[i].observer.disconnect();

@@ -8,7 +8,7 @@ mod chromium;
 mod sample;
 
 use chromium::{Browser, Page};
-use report::{ReportData, Run, render};
+use report::{Failure, ReportData, Run, render};
 use serde_json::json;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
@@ -20,7 +20,7 @@ type Sample = fn() -> ReportData;
 
 const LAPTOP: (u32, u32) = (1366, 768);
 
-const TESTS: [(&str, Test); 29] = [
+const TESTS: [(&str, Test); 32] = [
     ("every_section_is_drawn", every_section_is_drawn),
     ("shared_buffers_and_pauses_are_drawn", shared_buffers_and_pauses_are_drawn),
     ("what_few_runs_have_gets_columns", what_few_runs_have_gets_columns),
@@ -46,6 +46,9 @@ const TESTS: [(&str, Test); 29] = [
     ("the_address_keeps_the_view", the_address_keeps_the_view),
     ("percentiles_by_size_follow_their_controls", percentiles_by_size_follow_their_controls),
     ("few_queues_are_lines_and_the_rest_a_band", few_queues_are_lines_and_the_rest_a_band),
+    ("heat_maps_show_ports_over_time", heat_maps_show_ports_over_time),
+    ("the_network_is_drawn_with_what_failed", the_network_is_drawn_with_what_failed),
+    ("collectives_are_drawn_step_by_step", collectives_are_drawn_step_by_step),
     ("grids_show_means_over_seeds", grids_show_means_over_seeds),
     ("a_section_that_fails_leaves_the_others", a_section_that_fails_leaves_the_others),
     ("nothing_sticks_out", nothing_sticks_out),
@@ -245,7 +248,7 @@ fn every_section_is_drawn(browser: &mut Browser) -> Outcome {
     page.check(
         "sections, in order",
         "[...document.querySelectorAll('main > section')].map((s) => s.dataset.testid).join() === \
-         'section-warnings,section-results,section-claims,section-averages,section-distributions,section-sizes,section-rates,section-queues,\
+         'section-warnings,section-results,section-claims,section-averages,section-distributions,section-sizes,section-rates,section-queues,section-heat,\
 section-traces,section-links,section-scenario,section-replay'",
     )?;
     for (section, count) in [("distributions", 1), ("rates", 6), ("queues", 4), ("traces", 3)] {
@@ -556,7 +559,7 @@ fn hostile_text_stays_text(browser: &mut Browser) -> Outcome {
 /// Takes an option of a `select`.
 fn choose(id: &str, value: &str) -> String {
     format!(
-        "(() => {{ const s = document.querySelector('[data-testid={id}]'); s.value = {value:?}; s.dispatchEvent(new Event('change')); }})()"
+        "(() => {{ const s = document.querySelector('[data-testid={id}]'); s.value = {value:?}; s.dispatchEvent(new Event('change', {{ bubbles: true }})); }})()"
     )
 }
 
@@ -811,6 +814,101 @@ fn few_queues_are_lines_and_the_rest_a_band(browser: &mut Browser) -> Outcome {
     page.close()
 }
 
+/// The pictures of a section, as the page's hook tells.
+fn charts(section: &str) -> String {
+    format!("narrowsReport.charts.filter((c) => c.section === {section:?})")
+}
+
+/// Moves the mouse onto a section's first picture: a share of its width from the left, and so many pixels from the top.
+fn point(section: &str, across: f64, down: f64) -> String {
+    format!(
+        "(({{ left, top, width }}) => document.querySelector('#{section} .picture').dispatchEvent(new MouseEvent('mousemove', \
+         {{ bubbles: true, clientX: left + {across} * width, clientY: top + {down} }}))) \
+         (document.querySelector('#{section} canvas').getBoundingClientRect())"
+    )
+}
+
+fn heat_maps_show_ports_over_time(browser: &mut Browser) -> Outcome {
+    let mut data = sample::ports();
+    let name = data.runs[0].queues.as_ref().map(|queues| queues.ports[3].name.clone()).unwrap_or_default();
+    data.runs[0].failures =
+        vec![Failure { links: vec![name.clone()], count: 1, down_ns: vec![(200_000_000, Some(400_000_000))] }];
+    let mut page = open(browser, "heat", &data, "light")?;
+    page.check("cells", &format!("{0}.length === 1 && {0}[0].count > 20 * 300", charts("heat")))?;
+    page.check("painted", &format!("{}.every((n) => n > 1000)", painted("heat")))?;
+    fits_everywhere(&mut page, "heat", "heat")?;
+    let before = page.eval(&picture_sum("heat"))?;
+    page.click("[data-testid=heat-scale] [data-value=log]")?;
+    if before == page.eval(&picture_sum("heat"))? {
+        return Err("the scale changed nothing".into());
+    }
+    page.check("kept", "location.hash.includes('heat.log=true')")?;
+    page.hover("#heat .picture canvas")?;
+    page.check("a tip", "/dc0.edge\\d+>dc0.host.*B at .*ms/.test(document.querySelector('#heat .tip').textContent)")?;
+    page.eval(CATCH_SAVED)?;
+    let svg = saved(&mut page, "#heat", "svg")?;
+    if svg.matches("<rect").count() < 6_000 || !svg.contains("time (ms)") || saved(&mut page, "#heat", "png")?.len() < 5_000 {
+        return Err("the heat map is not in its files".into());
+    }
+    let csv = saved(&mut page, "#heat", "csv")?;
+    if csv.lines().count() != 901 || !csv.contains(&format!("{name} (bytes)")) {
+        return Err(format!("{} rows", csv.lines().count()));
+    }
+    page.close()
+}
+
+fn the_network_is_drawn_with_what_failed(browser: &mut Browser) -> Outcome {
+    let data = sample::training();
+    let mut page = open(browser, "network", &data, "light")?;
+    // Twelve cables of hosts and pods, four to the cores, both ways each; two up to the border; one bundle between.
+    page.check("a line a direction", &format!("{0}.length === 1 && {0}[0].count === 2 * (24 + 8 + 2) + 2", charts("network")))?;
+    page.check("painted", &format!("{}.every((n) => n > 1000)", painted("network")))?;
+    page.check("what failed, and when", "document.querySelector('[data-testid=outages]').textContent.includes('dc0.pod1.agg0>dc0.core0 down from 20.0')")?;
+    fits_everywhere(&mut page, "network", "network")?;
+    let before = page.eval(&picture_sum("network"))?;
+    page.eval(&choose("network-run", "1"))?;
+    page.settle()?;
+    if before == page.eval(&picture_sum("network"))? {
+        return Err("the other run's network looks the same".into());
+    }
+    page.check("kept", "location.hash.includes('network.run=1')")?;
+    // The bundle between the datacenters lies in the middle, at the height of the borders.
+    page.eval(&point("network", 0.5, 62.0))?;
+    page.check("a tip", "/border>dc\\d.border, 4 links.*busy.*#2 down from 9/.test(document.querySelector('#network .tip').textContent)")?;
+    page.eval(CATCH_SAVED)?;
+    let csv = saved(&mut page, "#network", "csv")?;
+    if csv.lines().count() != data.runs[1].links.len() + 1 || !csv.contains(",9000000,14000000") {
+        return Err(csv);
+    }
+    if !saved(&mut page, "#network", "svg")?.contains(">border</text>") {
+        return Err("the SVG does not name the borders".into());
+    }
+    page.close()
+}
+
+fn collectives_are_drawn_step_by_step(browser: &mut Browser) -> Outcome {
+    let mut page = open(browser, "collectives", &sample::training(), "light")?;
+    page.check("all flows of both", &format!("{0}.length === 2 && {0}.every((c) => c.count === 2 * 8 * 14)", charts("collectives")))?;
+    page.check("painted", &format!("{}.every((n) => n > 1000)", painted("collectives")))?;
+    page.check("not all are listed", "document.querySelector('#collectives .body').textContent.includes('The first 2 of 5')")?;
+    fits_everywhere(&mut page, "collectives", "collectives")?;
+    page.eval(&choose("collectives-number", "1"))?;
+    page.settle()?;
+    page.check("one of them", &format!("{}.every((c) => c.count === 8 * 14)", charts("collectives")))?;
+    page.eval(&point("collectives", 0.5, 36.0 + 3.5 * 20.0))?; // a slow rank, which the others wait for
+    page.check("a tip", "/gpt 2, host \\d.*step \\d+ to host \\d/.test(document.querySelector('#collectives .tip').textContent)")?;
+    page.eval(&choose("collectives-run", "1"))?;
+    page.settle()?;
+    page.check("one run", &format!("{}.length === 1", charts("collectives")))?;
+    page.eval(CATCH_SAVED)?;
+    let csv = saved(&mut page, "#collectives", "csv")?;
+    // The last one did not end.
+    if csv.lines().count() != 113 || csv.lines().filter(|line| line.ends_with(',')).count() != 1 {
+        return Err(csv);
+    }
+    page.close()
+}
+
 /// What a reader chose is in the address: a page that is opened with it shows the same, and one whose address changes.
 fn the_address_keeps_the_view(browser: &mut Browser) -> Outcome {
     const SHOWN: &str = "JSON.stringify([narrowsReport.plots.map((p) => [p.title, p.series, p.x].join()).sort(), \
@@ -920,7 +1018,7 @@ fn plots_are_saved_as_svg_png_and_csv(browser: &mut Browser) -> Outcome {
 }
 
 /// A section fails where it stands: at once (a trace without a name) or when its plot's turn comes (a queue without
-/// values). All others are drawn.
+/// values), as does the heat map of it. All others are drawn.
 fn a_section_that_fails_leaves_the_others(browser: &mut Browser) -> Outcome {
     let mut data = sample::mixed();
     data.runs[0].traces[0].name = "to be null".into();
@@ -932,8 +1030,8 @@ fn a_section_that_fails_leaves_the_others(browser: &mut Browser) -> Outcome {
     }
     let mut page = open_html(browser, "damaged", &damaged, "light")?;
     page.check(
-        "two sections failed",
-        "[...document.querySelectorAll('section:has(.failed)')].map((s) => s.id).join() === 'queues,traces'",
+        "sections that failed",
+        "[...document.querySelectorAll('section:has(.failed)')].map((s) => s.id).join() === 'queues,heat,traces'",
     )?;
     page.check("why", "document.querySelector('#traces .failed').textContent.includes('TypeError')")?;
     page.check("one panel of three", "document.querySelectorAll('#queues .failed').length === 1")?;

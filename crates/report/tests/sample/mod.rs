@@ -2,7 +2,7 @@
 //! like Uno's Fig. 8 and Fig. 11; nothing was simulated.
 
 use report::{
-    AverageRow, Averages, Cause, Claim, Distribution, Failure, FlowRate, Link, PortQueue, Queues, Rates, ReportData, Run, Trace,
+    AverageRow, Averages, Cause, Claim, Collective, Distribution, Failure, FlowRate, Link, PortQueue, Queues, Rates, ReportData, Run, Trace,
     Verdict,
 };
 use serde_json::{Value, json};
@@ -83,6 +83,77 @@ pub(crate) fn grid() -> ReportData {
         runs,
         ..ReportData::default()
     }
+}
+
+/// Two schemes of [`mixed`] on two datacenters whose links have the simulator's names, with failures and two iterations of a
+/// ring of eight ranks.
+pub(crate) fn training() -> ReportData {
+    let mut data = mixed();
+    data.runs.truncate(2);
+    for (at, run) in data.runs.iter_mut().enumerate() {
+        let mut noise = Noise(at as u64 + 5);
+        run.links.clear();
+        let mut link = |name: String, class: &str, share: f64| {
+            run.links.push(Link { name, class: class.into(), utilisation: share, packets: 1_000, ..Link::default() });
+        };
+        for dc in 0..2 {
+            for n in 0..4 {
+                let (pod, edge) = (n / 2, n % 2);
+                let edge = format!("dc{dc}.pod{pod}.edge{edge}");
+                let ends = [
+                    (format!("dc{dc}.host{}", dc * 4 + n), edge.clone()),
+                    (edge.clone(), format!("dc{dc}.pod{pod}.agg0")),
+                    (edge, format!("dc{dc}.pod{pod}.agg1")),
+                ];
+                for (a, b) in ends {
+                    link(format!("{a}>{b}"), "edge", noise.next());
+                    link(format!("{b}>{a}"), "edge", noise.next());
+                }
+            }
+            for n in 0..4 {
+                let agg = format!("dc{dc}.pod{}.agg{}", n / 2, n % 2);
+                link(format!("{agg}>dc{dc}.core{}", n % 2), "core", noise.next());
+                link(format!("dc{dc}.core{}>{agg}", n % 2), "core", noise.next());
+            }
+            for n in 0..2 {
+                link(format!("dc{dc}.core{n}>dc{dc}.border"), "border", noise.next());
+            }
+            for n in 0..4 {
+                link(format!("dc{dc}.border>dc{}.border#{n}", 1 - dc), "inter", 0.5 + 0.5 * noise.next());
+            }
+        }
+        run.failures = vec![
+            Failure {
+                links: vec!["dc0.border>dc1.border#2".into(), "dc1.border>dc0.border#2".into()],
+                count: 2,
+                down_ns: vec![(9_000_000, Some(14_000_000))],
+            },
+            Failure { links: vec!["dc0.pod1.agg0>dc0.core0".into()], count: 1, down_ns: vec![(20_000_000, None)] },
+        ];
+        run.collectives = (0..2_u64).map(|number| ring(number, &mut noise)).collect();
+        run.collective_count = 5;
+    }
+    data
+}
+
+/// An allreduce of eight ranks in a ring; the last flow of its second iteration does not end.
+fn ring(number: u64, noise: &mut Noise) -> Collective {
+    let mut made = Collective { job: "gpt".into(), number, ..Collective::default() };
+    let mut ready = [(1 + 16 * number) * 1_000_000; 8];
+    for step in 0..14_u64 {
+        let before = ready;
+        for rank in 0..8_usize {
+            let start = before[rank].max(before[(rank + 7) % 8]);
+            let long = if rank % 4 == 3 { 900_000.0 } else { 500_000.0 };
+            let end = start + (long * (0.8 + 0.4 * noise.next())) as u64;
+            made.src.push(rank as u64);
+            made.dst.push((rank as u64 + 1) % 8);
+            made.start_ns.push(start);
+            made.end_ns.push((number == 0 || step < 13 || rank < 7).then_some(end));
+            ready[rank] = end;
+        }
+    }
+    made
 }
 
 /// One scheme of [`mixed`], with twenty sampled ports.
