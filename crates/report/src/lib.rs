@@ -12,7 +12,7 @@ mod data;
 mod page;
 
 pub use data::{
-    AverageRow, Averages, Cause, Claim, Collective, Distribution, Failure, FlowRate, Link, Point, PortQueue, Queues, Rates, ReportData, Run,
-    Trace, Verdict,
+    AverageRow, Averages, Cause, Claim, Collective, Distribution, Failure, FlowRate, Link, Point, PortQueue, Queues,
+    Rates, ReportData, Run, Trace, Verdict,
 };
 pub use page::render;

@@ -227,8 +227,12 @@ impl Section {
             Section::Rates => {
                 "Sending rate of each flow, one panel a run, with Jain’s fairness index below (1 is an equal split)."
             }
-            Section::Queues => "Bytes waiting at the sampled ports; phantom queues, which count bytes that are not there, have an axis of their own.",
-            Section::Heat => "A row a sampled port, a colour the longest queue of a moment. A red frame is a link that was down.",
+            Section::Queues => {
+                "Bytes waiting at the sampled ports; phantom queues, which count bytes that are not there, have an axis of their own."
+            }
+            Section::Heat => {
+                "A row a sampled port, a colour the longest queue of a moment. A red frame is a link that was down."
+            }
             Section::Buffers => "Bytes waiting in each sampled switch, all its ports together.",
             Section::Pauses => "How often and for how long ports were paused by flow control, by where they lie.",
             Section::Traces => "What the laws told about their own state, one panel a run.",
@@ -336,7 +340,9 @@ fn escape_html(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::data::{Averages, Cause, Claim, Collective, Distribution, FlowRate, Link, PortQueue, Rates, Trace, Verdict};
+    use crate::data::{
+        Averages, Cause, Claim, Collective, Distribution, FlowRate, Link, PortQueue, Rates, Trace, Verdict,
+    };
     use serde_json::json;
 
     fn run_with_everything() -> Run {

@@ -334,8 +334,8 @@ mod tests {
         assert_eq!(buffers(&SwitchTable::default(), 2), Queues::default());
     }
     use crate::testbed;
-    use units::Time;
     use proptest::prelude::*;
+    use units::Time;
 
     proptest! {
         #[test]

@@ -69,6 +69,8 @@ function drawNetwork(body, id) {
   const outages = failuresOf(run);
   const broken = (names) => outages.filter((f) => names.some((name) => f.names.includes(name)));
   const loadOf = (side) => { const known = [...side.values()].filter(Boolean).map((link) => link.utilisation || 0); return known.length ? largest(known) : null; };
+  // Colours go up to the busiest link: a run has long pauses, and a share of all of it may be small everywhere.
+  const busiest = Math.max(0.001, largest(cables.flatMap((c) => [loadOf(c.there), loadOf(c.back)]).map((load) => load ?? 0)));
   const lines = (width) => {
     const { places } = placesOf(nodes, width);
     return cables.flatMap((c) => {
@@ -86,11 +88,11 @@ function drawNetwork(body, id) {
     section: id, title: `${run.label}: the network`, label: `${plural(nodes.length, 'node')}, ${plural(cables.length, 'cable')}. The table of links has the values.`,
     make: (width) => {
       const { places, groups, each, bottom } = placesOf(nodes, width);
-      const shapes = rampShapes(8, 2, Math.min(340, width - 16), 'idle', 'always busy');
+      const shapes = rampShapes(8, 2, Math.min(340, width - 16), 'idle', `${show('share', busiest)} busy`);
       groups.forEach((group, g) => { if (group) shapes.push({ text: fitted(group, each - 8, 12), at: [8 + (g + 0.5) * each, 36], fill: theme.ink2, bold: true, anchor: 'middle' }); });
       const all = lines(width).sort((a, b) => (a.load ?? -1) - (b.load ?? -1));
       for (const l of all) {
-        if (l.load != null) shapes.push({ line: [l.from, l.to], stroke: ramp(0.14 + 0.86 * l.load), width: 2.6 });
+        if (l.load != null) shapes.push({ line: [l.from, l.to], stroke: ramp(0.14 + (0.86 * l.load) / busiest), width: 2.6 });
         else shapes.push({ line: [l.from, l.to], stroke: theme.line, width: 1.5 });
       }
       for (const l of all.filter((one) => one.down.length)) {
@@ -120,9 +122,9 @@ function drawNetwork(body, id) {
       }
       if (!near) return null;
       const names = [...near.l.side.keys()];
-      const busiest = [...near.l.side].filter(([, link]) => link).sort((a, b) => b[1].utilisation - a[1].utilisation)[0];
+      const first = [...near.l.side].filter(([, link]) => link).sort((a, b) => b[1].utilisation - a[1].utilisation)[0];
       return [names.length > 1 ? `${names[0].replace(/#\d+$/, '')}, ${names.length} links` : names[0],
-        busiest ? `${names.length > 1 ? `busiest ${/#\d+$/.exec(busiest[0]) || ''}: ` : ''}${show('share', busiest[1].utilisation)} busy` : 'not among the listed links',
+        first ? `${names.length > 1 ? `busiest ${/#\d+$/.exec(first[0]) || ''}: ` : ''}${show('share', first[1].utilisation)} busy` : 'not among the listed links',
         ...near.l.down.slice(0, 3).map((f) => `${f.names.filter((name) => names.includes(name)).slice(0, 3).join(', ')} down ${whenDown(f)}`)];
     },
     rows: () => [['from', 'to', 'link', 'utilisation', 'down from (ns)', 'up again (ns)'], ...cables.flatMap((c) => [[c.a, c.b, c.there], [c.b, c.a, c.back]])

@@ -26,7 +26,7 @@ function drawResults(body) {
     body.append(el('div', { class: 'scroll sticky means' }, means.node), means.more);
     body.append(el('details', { 'data-testid': 'single-runs' }, el('summary', {}, `The single runs (${grouped(rows.length)})`),
       el('p', { class: 'lead' }, `A dot and bold type mark the best of a column among the runs with the same ${same.join(', ')}.`), single));
-    body.previousElementSibling.textContent = `${axes.length ? 'One row a scheme and point' : 'One row a scheme'}: the mean over seeds and, behind ±, half of its 95 % confidence interval (Student’s t). `
+    body.previousElementSibling.textContent = `${axes.length ? 'One row a scheme and point' : 'One row a scheme'}: the mean over seeds and, behind ±, half of its 95 % confidence interval (Student’s t); no ± where all seeds agree. `
       + `A dot and bold type mark the best mean of a column${axes.length ? ` at the same ${axes.join(', ')}` : ''}; where intervals overlap, the seeds do not decide.`;
   } else {
     body.append(...single);

@@ -680,10 +680,7 @@ fn fits_everywhere(page: &mut Page, name: &str, section: &str) -> Outcome {
             page.check(&what, FITS)?;
             page.check(&what, NO_OVERLAP)?;
             page.check(&what, CONTRAST)?;
-            save(
-                Path::new(&format!("{name}-{theme}-{}.png", size.0)),
-                &page.shoot(Some(&format!("#{section}")))?,
-            )?;
+            save(Path::new(&format!("{name}-{theme}-{}.png", size.0)), &page.shoot(Some(&format!("#{section}")))?)?;
         }
     }
     page.resize(LAPTOP)?;
@@ -705,7 +702,10 @@ fn grids_show_means_over_seeds(browser: &mut Browser) -> Outcome {
              return Math.abs(s / m - 0.2484) < 0.004; }})({rows}[0].children[{cell}])"
         ),
     )?;
-    page.check("single runs are folded away", "!document.querySelector('[data-testid=results-table]').checkVisibility()")?;
+    page.check(
+        "single runs are folded away",
+        "!document.querySelector('[data-testid=results-table]').checkVisibility()",
+    )?;
     page.click("[data-testid=single-runs] > summary")?;
     page.check("and come out", "document.querySelector('[data-testid=results-table]').checkVisibility()")?;
     page.click("[data-testid=single-runs] > summary")?;
@@ -743,7 +743,10 @@ fn failures_are_in_every_time_plot(browser: &mut Browser) -> Outcome {
         if page.eval(&picture_sum(section))? == whole? {
             return Err(format!("{section}: the picture does not show them"));
         }
-        page.check("said", &format!("document.querySelector('#{section} .panel p').textContent.includes('#0 down from 120')"))?;
+        page.check(
+            "said",
+            &format!("document.querySelector('#{section} .panel p').textContent.includes('#0 down from 120')"),
+        )?;
         let svg = saved(&mut page, &format!("#{section} .panel"), "svg")?;
         for words in ["flap", "2\u{a0}links down"] {
             if !svg.contains(words) {
@@ -847,7 +850,10 @@ fn heat_maps_show_ports_over_time(browser: &mut Browser) -> Outcome {
     page.check("a tip", "/dc0.edge\\d+>dc0.host.*B at .*ms/.test(document.querySelector('#heat .tip').textContent)")?;
     page.eval(CATCH_SAVED)?;
     let svg = saved(&mut page, "#heat", "svg")?;
-    if svg.matches("<rect").count() < 6_000 || !svg.contains("time (ms)") || saved(&mut page, "#heat", "png")?.len() < 5_000 {
+    if svg.matches("<rect").count() < 6_000
+        || !svg.contains("time (ms)")
+        || saved(&mut page, "#heat", "png")?.len() < 5_000
+    {
         return Err("the heat map is not in its files".into());
     }
     let csv = saved(&mut page, "#heat", "csv")?;
@@ -861,7 +867,10 @@ fn the_network_is_drawn_with_what_failed(browser: &mut Browser) -> Outcome {
     let data = sample::training();
     let mut page = open(browser, "network", &data, "light")?;
     // Twelve cables of hosts and pods, four to the cores, both ways each; two up to the border; one bundle between.
-    page.check("a line a direction", &format!("{0}.length === 1 && {0}[0].count === 2 * (24 + 8 + 2) + 2", charts("network")))?;
+    page.check(
+        "a line a direction",
+        &format!("{0}.length === 1 && {0}[0].count === 2 * (24 + 8 + 2) + 2", charts("network")),
+    )?;
     page.check("painted", &format!("{}.every((n) => n > 1000)", painted("network")))?;
     page.check("what failed, and when", "document.querySelector('[data-testid=outages]').textContent.includes('dc0.pod1.agg0>dc0.core0 down from 20.0')")?;
     fits_everywhere(&mut page, "network", "network")?;
@@ -888,15 +897,24 @@ fn the_network_is_drawn_with_what_failed(browser: &mut Browser) -> Outcome {
 
 fn collectives_are_drawn_step_by_step(browser: &mut Browser) -> Outcome {
     let mut page = open(browser, "collectives", &sample::training(), "light")?;
-    page.check("all flows of both", &format!("{0}.length === 2 && {0}.every((c) => c.count === 2 * 8 * 14)", charts("collectives")))?;
+    page.check(
+        "all flows of both",
+        &format!("{0}.length === 2 && {0}.every((c) => c.count === 2 * 8 * 14)", charts("collectives")),
+    )?;
     page.check("painted", &format!("{}.every((n) => n > 1000)", painted("collectives")))?;
-    page.check("not all are listed", "document.querySelector('#collectives .body').textContent.includes('The first 2 of 5')")?;
+    page.check(
+        "not all are listed",
+        "document.querySelector('#collectives .body').textContent.includes('The first 2 of 5')",
+    )?;
     fits_everywhere(&mut page, "collectives", "collectives")?;
     page.eval(&choose("collectives-number", "1"))?;
     page.settle()?;
     page.check("one of them", &format!("{}.every((c) => c.count === 8 * 14)", charts("collectives")))?;
     page.eval(&point("collectives", 0.5, 36.0 + 3.5 * 20.0))?; // a slow rank, which the others wait for
-    page.check("a tip", "/gpt 2, host \\d.*step \\d+ to host \\d/.test(document.querySelector('#collectives .tip').textContent)")?;
+    page.check(
+        "a tip",
+        "/gpt 2, host \\d.*step \\d+ to host \\d/.test(document.querySelector('#collectives .tip').textContent)",
+    )?;
     page.eval(&choose("collectives-run", "1"))?;
     page.settle()?;
     page.check("one run", &format!("{}.length === 1", charts("collectives")))?;
@@ -969,7 +987,9 @@ fn saved(page: &mut Page, place: &str, kind: &str) -> Result<String, String> {
     page.wait_for("window.saved.length === 1")?;
     page.check("its name", &format!("/^[\\w.+-]+\\.{kind}$/.test(saved[0].name)"))?;
     let read = match kind {
-        "png" => "new Promise((done) => { const r = new FileReader(); r.onload = () => done(r.result); r.readAsDataURL(saved[0].blob); })",
+        "png" => {
+            "new Promise((done) => { const r = new FileReader(); r.onload = () => done(r.result); r.readAsDataURL(saved[0].blob); })"
+        }
         _ => "saved[0].blob.text()",
     };
     page.eval(read)?.as_str().map(str::to_owned).ok_or_else(|| "nothing was saved".into())
@@ -980,17 +1000,23 @@ fn plots_are_saved_as_svg_png_and_csv(browser: &mut Browser) -> Outcome {
     let mut page = open(browser, "saved", &sample::seeds(), "light")?;
     page.eval(CATCH_SAVED)?;
     page.click("#sweep .legend button:nth-of-type(2)")?;
-    for (place, series, words) in [("#sweep", 2, "rtt_ratio"), ("#rates .panel", 8, "rate (Gbps)"), ("#distributions", 9, "Uno")] {
+    for (place, series, words) in
+        [("#sweep", 2, "rtt_ratio"), ("#rates .panel", 8, "rate (Gbps)"), ("#distributions", 9, "Uno")]
+    {
         let svg = saved(&mut page, place, "svg")?;
         page.eval(&format!("window.svg = new DOMParser().parseFromString({}, 'image/svg+xml')", json!(svg)))?;
-        page.check("well-formed", "svg.querySelector('parsererror') === null && svg.documentElement.localName === 'svg'")?;
+        page.check(
+            "well-formed",
+            "svg.querySelector('parsererror') === null && svg.documentElement.localName === 'svg'",
+        )?;
         page.check("no picture of a picture", "svg.querySelector('image, script, foreignObject') === null")?;
         page.check("its lines", &format!("svg.querySelectorAll('g path[stroke-linejoin]').length >= {series}"))?;
         page.check("its words", &format!("svg.documentElement.textContent.includes({})", json!(words)))?;
         page.check("inside", "[...svg.querySelectorAll('text')].every((t) => +t.getAttribute('x') >= 0 && +t.getAttribute('y') <= svg.documentElement.height.baseVal.value)")?;
         let name = place.trim_start_matches('#').replace(' ', "").replace('.', "-");
         if let Some(dir) = std::env::var_os("NARROWS_REPORT_SHOTS") {
-            std::fs::write(Path::new(&dir).join(format!("saved-{name}.svg")), &svg).map_err(|error| error.to_string())?;
+            std::fs::write(Path::new(&dir).join(format!("saved-{name}.svg")), &svg)
+                .map_err(|error| error.to_string())?;
         }
         let png = saved(&mut page, place, "png")?;
         let png = png.strip_prefix("data:image/png;base64,").ok_or("no PNG")?;

@@ -2,8 +2,8 @@
 //! like Uno's Fig. 8 and Fig. 11; nothing was simulated.
 
 use report::{
-    AverageRow, Averages, Cause, Claim, Collective, Distribution, Failure, FlowRate, Link, PortQueue, Queues, Rates, ReportData, Run, Trace,
-    Verdict,
+    AverageRow, Averages, Cause, Claim, Collective, Distribution, Failure, FlowRate, Link, PortQueue, Queues, Rates,
+    ReportData, Run, Trace, Verdict,
 };
 use serde_json::{Value, json};
 
@@ -204,7 +204,9 @@ pub(crate) fn seeds() -> ReportData {
             run.point.push(("seed".into(), json!(seed)));
             run.summary["seed"] = json!(seed);
             for class in ["all", "intra", "inter"] {
-                for (measure, stat) in [("slowdown", "p99"), ("slowdown", "mean"), ("fct_ns", "p99"), ("fct_ns", "mean")] {
+                for (measure, stat) in
+                    [("slowdown", "p99"), ("slowdown", "mean"), ("fct_ns", "p99"), ("fct_ns", "mean")]
+                {
                     let value = &mut run.summary["flows"][class][measure][stat];
                     *value = json!(value.as_f64().unwrap_or(1.0) * (0.8 + 0.1 * f64::from(seed)));
                 }
