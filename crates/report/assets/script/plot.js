@@ -83,9 +83,12 @@ function padLog(lo, hi) {
 
 /**
  * One plot in `host`.
- * o = { section, title, height, data, saveIn, saveWord, series: [{label, colour, dash, width, show, points, bars, read}], stepped, sync,
- *       `bands`: pairs of series' numbers from 1, high and low; `failures`: see failureMarks; `bars`: at each x a low and a high end, or null; `read`: what the tip says behind a value,
- *       x: {label, log, range, format, splits, hide}, y: {label, log, range, format, splits}, mark }
+ * o = { section, title, height, data, stepped, sync, x, y, mark, markLabel, bands, failures, saveIn, saveWord,
+ *       series: [{ label, colour, dash, width, alpha, show, points, spanGaps, bars, read }] }
+ *   x, y: { label, column, log, range, tick, splits, read, hide, word }; `column` heads the values in a CSV file
+ *   bars: at each x a low and a high end, or null; `read` is what the tip says behind a value
+ *   bands: pairs of series' numbers from 1, high and low
+ *   failures: see failureMarks
  */
 function draw(host, o) {
   const axis = (spec, side) => ({

@@ -537,6 +537,18 @@ fn hostile_text_stays_text(browser: &mut Browser) -> Outcome {
         page.click(selector)?;
     }
     page.hover("#rates .panel:nth-child(1) .u-over")?;
+    page.eval(CATCH_SAVED)?;
+    for section in ["#distributions", "#collectives", "#network"] {
+        let svg = saved(&mut page, section, "svg")?;
+        page.check(
+            section,
+            &format!(
+                "((svg) => !svg.querySelector('parsererror, script, img') && svg.documentElement.localName === 'svg') \
+                 (new DOMParser().parseFromString({}, 'image/svg+xml'))",
+                json!(svg)
+            ),
+        )?;
+    }
     page.check("nothing ran", "window.pwned === undefined")?;
     page.check(
         "no element came from data",

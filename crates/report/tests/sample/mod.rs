@@ -276,6 +276,14 @@ pub(crate) fn hostile() -> ReportData {
     data.causes.push(Cause { runs: markup.into(), text: markup.into() });
     run.links[0].name = format!("{markup} __proto__");
     run.links[0].class = "constructor".into();
+    run.links[1].name = "constructor>__proto__".into();
+    run.failures = vec![Failure {
+        links: vec![markup.into(), "constructor>__proto__".into()],
+        count: 2,
+        down_ns: vec![(100_000_000, None)],
+    }];
+    run.collectives = vec![ring(0, &mut Noise(1))];
+    run.collectives[0].job = markup.into();
     run.distributions.push(Distribution {
         class: "__proto__ </script>\"]'".into(),
         fct_ns: vec![(10.0, 0.5), (20.0, 1.0)],
