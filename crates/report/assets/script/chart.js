@@ -13,7 +13,7 @@ function chart(host, o) {
   const tip = el('div', { class: 'tip', 'data-testid': 'tip' });
   host.append(canvas, tip);
   host.setAttribute('role', 'img');
-  host.setAttribute('aria-label', `${o.title}. ${o.label || ''}`);
+  host.setAttribute('aria-label', `${o.title}. ${o.label || ''} Arrow keys read values.`);
   let picture = null;
   const redraw = () => {
     const ratio = window.devicePixelRatio || 1;
@@ -27,9 +27,7 @@ function chart(host, o) {
     ctx.scale(ratio, ratio);
     paint(ctx, picture.shapes);
   };
-  host.addEventListener('mousemove', (event) => {
-    const r = canvas.getBoundingClientRect();
-    const [x, y] = [event.clientX - r.left, event.clientY - r.top];
+  const read = (x, y) => {
     const lines = o.read(x, y, picture.width);
     tip.style.display = lines ? 'block' : 'none';
     if (!lines) return;
@@ -37,8 +35,23 @@ function chart(host, o) {
     const flip = x + tip.offsetWidth + 20 > host.clientWidth && x - tip.offsetWidth - 14 > 0;
     tip.style.left = `${Math.max(0, flip ? x - tip.offsetWidth - 14 : Math.min(x + 14, host.clientWidth - tip.offsetWidth))}px`;
     tip.style.top = `${Math.max(0, Math.min(y + 14, picture.height - tip.offsetHeight))}px`;
+  };
+  host.addEventListener('mousemove', (event) => {
+    const r = canvas.getBoundingClientRect();
+    read(event.clientX - r.left, event.clientY - r.top);
   });
-  host.addEventListener('mouseleave', () => { tip.style.display = 'none'; });
+  for (const type of ['mouseleave', 'blur']) host.addEventListener(type, () => { tip.style.display = 'none'; });
+  // Keys move a point over the picture and read what lies there.
+  const at = [0.5, 0.5];
+  host.tabIndex = 0;
+  host.addEventListener('keydown', (event) => {
+    if (event.key === 'Escape') tip.style.display = 'none';
+    const move = { ArrowLeft: [-0.01, 0], ArrowRight: [0.01, 0], ArrowUp: [0, -4 / picture.height], ArrowDown: [0, 4 / picture.height] }[event.key];
+    if (!move) return;
+    event.preventDefault();
+    [0, 1].forEach((i) => { at[i] = Math.max(0, Math.min(1, at[i] + move[i])); });
+    read(at[0] * picture.width, at[1] * picture.height);
+  });
   redraw();
   let width = host.clientWidth;
   const observer = new ResizeObserver(() => { if (host.clientWidth !== width) { width = host.clientWidth; redraw(); } });

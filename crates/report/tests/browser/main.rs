@@ -859,6 +859,10 @@ fn heat_maps_show_ports_over_time(browser: &mut Browser) -> Outcome {
     }
     page.check("kept", "location.hash.includes('heat.log=true')")?;
     page.hover("#heat .picture canvas")?;
+    page.eval("document.querySelector('#heat .picture').focus({ preventScroll: true })")?;
+    page.eval("document.querySelector('#heat .tip').style.display = 'none'")?;
+    page.key("ArrowLeft")?;
+    page.check("keys read", "getComputedStyle(document.querySelector('#heat .tip')).display === 'block'")?;
     page.check("a tip", "/dc0.edge\\d+>dc0.host.*B at .*ms/.test(document.querySelector('#heat .tip').textContent)")?;
     page.eval(CATCH_SAVED)?;
     let svg = saved(&mut page, "#heat", "svg")?;
