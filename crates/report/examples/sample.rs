@@ -1,5 +1,5 @@
 //! Writes a sample report: `cargo run -p narrows-report --example sample -- report.html
-//! [mixed|grid|wide-grid|large|hostile]`.
+//! [mixed|failing|ports|training|grid|seeds|wide-grid|large|hostile]`.
 
 #[path = "../tests/sample/mod.rs"]
 mod sample;
@@ -9,6 +9,10 @@ fn main() -> std::io::Result<()> {
     let path = arguments.next().unwrap_or_else(|| "report.html".into());
     let data = match arguments.next().as_deref() {
         Some("grid") => sample::grid(),
+        Some("failing") => sample::failing(),
+        Some("ports") => sample::ports(),
+        Some("training") => sample::training(),
+        Some("seeds") => sample::seeds(),
         Some("large") => sample::large(),
         Some("wide-grid") => sample::wide_grid(),
         Some("hostile") => sample::hostile(),

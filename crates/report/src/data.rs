@@ -135,6 +135,42 @@ pub struct Run {
     pub traces: Vec<Trace>,
     /// Totals of links or ports.
     pub links: Vec<Link>,
+    /// Links that were down, those with the same times together.
+    pub failures: Vec<Failure>,
+    /// Collective operations, in order of their beginnings; the first of them where there are too many to draw.
+    pub collectives: Vec<Collective>,
+    /// How many collective operations there are.
+    pub collective_count: u64,
+}
+
+/// Links that were down at the same times.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Failure {
+    /// Their names, as in [`Link::name`]; may leave some out.
+    pub links: Vec<String>,
+    /// How many they were.
+    pub count: u64,
+    /// When they went down and came up again, in nanoseconds; none if not before the run's end.
+    pub down_ns: Vec<(u64, Option<u64>)>,
+}
+
+/// What the ranks of one collective operation sent, a flow an entry of each list.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Collective {
+    /// The job's name.
+    pub job: String,
+    /// Which of the job's operations, from 0.
+    pub number: u64,
+    /// The hosts that sent.
+    pub src: Vec<u64>,
+    /// The hosts that received.
+    pub dst: Vec<u64>,
+    /// When each flow started, in nanoseconds.
+    pub start_ns: Vec<u64>,
+    /// When each was complete, in nanoseconds; none if it was not.
+    pub end_ns: Vec<Option<u64>>,
 }
 
 /// One point of a cumulative distribution: a value, and the share (0 to 1) of flows at or below it.

@@ -2,7 +2,7 @@
 //!
 //! [`render`] turns a [`ReportData`] into a page with everything inlined: the data as JSON, the styles, the script
 //! and uPlot (`assets/uplot`). The page's sections are decided here, so that a section without data is absent; what
-//! a section shows is drawn by `assets/report.js`. Text from the data reaches the page as text, never as markup.
+//! a section shows is drawn by `assets/script`. Text from the data reaches the page as text, never as markup.
 //!
 //! This crate reads no file, no clock and no environment: the same data gives the same bytes.
 
@@ -12,7 +12,7 @@ mod data;
 mod page;
 
 pub use data::{
-    AverageRow, Averages, Cause, Claim, Distribution, FlowRate, Link, Point, PortQueue, Queues, Rates, ReportData, Run,
-    Trace, Verdict,
+    AverageRow, Averages, Cause, Claim, Collective, Distribution, Failure, FlowRate, Link, Point, PortQueue, Queues,
+    Rates, ReportData, Run, Trace, Verdict,
 };
 pub use page::render;

@@ -5,7 +5,30 @@ use serde::Serialize;
 use serde_json::Value;
 
 const STYLE: &str = include_str!("../assets/report.css");
-const SCRIPT: &str = include_str!("../assets/report.js");
+/// The page's script, a file a topic. Together they are the body of one function.
+const SCRIPT: [&str; 21] = [
+    include_str!("../assets/script/base.js"),
+    include_str!("../assets/script/picture.js"),
+    include_str!("../assets/script/failures.js"),
+    include_str!("../assets/script/plot.js"),
+    include_str!("../assets/script/chart.js"),
+    include_str!("../assets/script/controls.js"),
+    include_str!("../assets/script/view.js"),
+    include_str!("../assets/script/seeds.js"),
+    include_str!("../assets/script/table.js"),
+    include_str!("../assets/script/metrics.js"),
+    include_str!("../assets/script/head.js"),
+    include_str!("../assets/script/results.js"),
+    include_str!("../assets/script/grid.js"),
+    include_str!("../assets/script/flows.js"),
+    include_str!("../assets/script/sizes.js"),
+    include_str!("../assets/script/series.js"),
+    include_str!("../assets/script/heat.js"),
+    include_str!("../assets/script/collectives.js"),
+    include_str!("../assets/script/network.js"),
+    include_str!("../assets/script/links.js"),
+    include_str!("../assets/script/main.js"),
+];
 const UPLOT_STYLE: &str = include_str!("../assets/uplot/uPlot.min.css");
 const UPLOT_SCRIPT: &str = include_str!("../assets/uplot/uPlot.iife.min.js");
 const UPLOT_LICENCE: &str = include_str!("../assets/uplot/LICENSE");
@@ -24,7 +47,8 @@ const POLICY: &str =
 /// ```
 pub fn render(data: &ReportData) -> String {
     let json = data_json(data);
-    let mut html = String::with_capacity(json.len() + SCRIPT.len() + UPLOT_SCRIPT.len() + STYLE.len() + 16_384);
+    let script = SCRIPT.iter().map(|file| file.len()).sum::<usize>();
+    let mut html = String::with_capacity(json.len() + script + UPLOT_SCRIPT.len() + STYLE.len() + 16_384);
     let mut put = |parts: &[&str]| parts.iter().for_each(|part| html.push_str(part));
 
     put(&["<!doctype html>\n<html lang=\"en\" data-theme=\"light\">\n<head>\n<meta charset=\"utf-8\">\n"]);
@@ -44,7 +68,10 @@ pub fn render(data: &ReportData) -> String {
     put(&["</main>\n<footer id=\"provenance\" data-testid=\"provenance\"></footer>\n"]);
     put(&["<script type=\"application/json\" id=\"report-data\">", &json, "</script>\n"]);
     put(&["<script>\n/*! uPlot (https://github.com/leeoniya/uPlot)\n", UPLOT_LICENCE, "*/\n", UPLOT_SCRIPT]);
-    put(&["\n</script>\n<script>\n", SCRIPT, "</script>\n</body>\n</html>\n"]);
+    // No framework, no build step: the files stand one after another as they are.
+    put(&["\n</script>\n<script>\n(() => {\n'use strict';\n"]);
+    put(&SCRIPT);
+    put(&["})();\n</script>\n</body>\n</html>\n"]);
     html
 }
 
@@ -66,29 +93,37 @@ enum Section {
     Averages,
     Sweep,
     Distributions,
+    Sizes,
     Rates,
     Queues,
+    Heat,
     Buffers,
     Pauses,
     Traces,
+    Collectives,
+    Network,
     Links,
     Scenario,
     Replay,
 }
 
 impl Section {
-    const ALL: [Section; 14] = [
+    const ALL: [Section; 18] = [
         Section::Warnings,
         Section::Results,
         Section::Claims,
         Section::Averages,
         Section::Sweep,
         Section::Distributions,
+        Section::Sizes,
         Section::Rates,
         Section::Queues,
+        Section::Heat,
         Section::Buffers,
         Section::Pauses,
         Section::Traces,
+        Section::Collectives,
+        Section::Network,
         Section::Links,
         Section::Scenario,
         Section::Replay,
@@ -105,13 +140,18 @@ impl Section {
             Section::Distributions => {
                 any(|run| run.distributions.iter().any(|d| !d.fct_ns.is_empty() || !d.slowdown.is_empty()))
             }
+            Section::Sizes => any(|run| run.summary["flows"]["sizes"].as_object().is_some_and(|bins| bins.len() > 1)),
             Section::Rates => {
                 any(|run| run.rates.as_ref().is_some_and(|r| !r.time_ns.is_empty() && !r.flows.is_empty()))
             }
             Section::Queues => any(|run| run.queues.as_ref().is_some_and(holds)),
+            Section::Heat => any(|run| run.queues.as_ref().is_some_and(|it| holds(it) && it.ports.len() > 1)),
             Section::Buffers => any(|run| run.buffers.as_ref().is_some_and(holds)),
             Section::Pauses => any(|run| run.summary["network"]["pfc_pauses"].as_u64().is_some_and(|count| count > 0)),
             Section::Traces => any(|run| run.traces.iter().any(|trace| !trace.time_ns.is_empty())),
+            Section::Collectives => any(|run| !run.collectives.is_empty()),
+            // Links of networks are named after their ends; those of the emulator may have names of their own.
+            Section::Network => any(|run| run.links.iter().any(|link| link.name.contains('>'))),
             Section::Links => any(|run| !run.links.is_empty()),
             Section::Scenario => !data.scenario_toml.is_empty(),
             Section::Replay => !data.replay.is_empty(),
@@ -126,11 +166,15 @@ impl Section {
             Section::Averages => "averages",
             Section::Sweep => "sweep",
             Section::Distributions => "distributions",
+            Section::Sizes => "sizes",
             Section::Rates => "rates",
             Section::Queues => "queues",
+            Section::Heat => "heat",
             Section::Buffers => "buffers",
             Section::Pauses => "pauses",
             Section::Traces => "traces",
+            Section::Collectives => "collectives",
+            Section::Network => "network",
             Section::Links => "links",
             Section::Scenario => "scenario",
             Section::Replay => "replay",
@@ -145,11 +189,15 @@ impl Section {
             Section::Averages => "Averages over seeds",
             Section::Sweep => "Across the grid",
             Section::Distributions => "How long flows took",
+            Section::Sizes => "Times by size of flow",
             Section::Rates => "Who gets the bandwidth",
             Section::Queues => "Queues over time",
+            Section::Heat => "Queues of all ports",
             Section::Buffers => "Shared buffers over time",
             Section::Pauses => "Pauses",
             Section::Traces => "Inside the control laws",
+            Section::Collectives => "Collective operations",
+            Section::Network => "The network",
             Section::Links => "Links",
             Section::Scenario => "Resolved scenario",
             Section::Replay => "Replay",
@@ -165,17 +213,37 @@ impl Section {
                 "The mean over all seeds and, behind ±, half of its 95 % confidence interval (Student’s t). A dot and bold type mark \
                  the best mean of a column."
             }
-            Section::Sweep => "One metric of each run against its place in the grid, one line a scheme.",
+            Section::Sweep => {
+                "One metric against the place in the grid, one line a scheme. Of several seeds a point is the mean, and its \
+                 bar the 95 % confidence interval."
+            }
             Section::Distributions => {
                 "Share of all flows that finished within a time. Further left and steeper is better; a curve that ends below 1 is of a run in which flows did not finish."
+            }
+            Section::Sizes => {
+                "Percentiles of the flows of each size bin that finished: solid is the 99th, dashed the median. Of several \
+                 seeds a point is the mean, and its bar the 95 % confidence interval."
             }
             Section::Rates => {
                 "Sending rate of each flow, one panel a run, with Jain’s fairness index below (1 is an equal split)."
             }
-            Section::Queues => "Bytes waiting at the sampled ports: solid is the real queue, dashed the phantom queue.",
+            Section::Queues => {
+                "Bytes waiting at the sampled ports; phantom queues, which count bytes that are not there, have an axis of their own."
+            }
+            Section::Heat => {
+                "A row a sampled port, a colour the longest queue of a moment. A red frame is a link that was down."
+            }
             Section::Buffers => "Bytes waiting in each sampled switch, all its ports together.",
             Section::Pauses => "How often and for how long ports were paused by flow control, by where they lie.",
             Section::Traces => "What the laws told about their own state, one panel a run.",
+            Section::Collectives => {
+                "What each rank sent, a row a rank and a bar a flow, from its start to its last acknowledgement. A rank's \
+                 flows are its steps, in the order of their starts."
+            }
+            Section::Network => {
+                "The links of the table below, and those that failed. Each direction has a line; of parallel links the \
+                 busiest counts. A red cross marks what was down."
+            }
             Section::Links => "Totals of each link in each direction.",
             Section::Scenario => "Every default spelled out: this is what was run.",
             Section::Replay if data.runs.iter().any(|run| run.summary["host"] == "emulator") => {
@@ -272,7 +340,9 @@ fn escape_html(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::data::{Averages, Cause, Claim, Distribution, FlowRate, Link, PortQueue, Rates, Trace, Verdict};
+    use crate::data::{
+        Averages, Cause, Claim, Collective, Distribution, FlowRate, Link, PortQueue, Rates, Trace, Verdict,
+    };
     use serde_json::json;
 
     fn run_with_everything() -> Run {
@@ -280,7 +350,7 @@ mod tests {
             id: "a".into(),
             label: "A".into(),
             point: vec![("scheme".into(), json!("uno")), ("load".into(), json!(0.4))],
-            summary: json!({ "schema": 1, "seed": 1, "network": { "pfc_pauses": 2 } }),
+            summary: json!({ "seed": 1, "network": { "pfc_pauses": 2 }, "flows": { "sizes": { "small": {}, "large": {} } } }),
             warnings: vec!["never acted".into()],
             distributions: vec![Distribution {
                 class: "all".into(),
@@ -294,14 +364,18 @@ mod tests {
             }),
             queues: Some(Queues {
                 time_ns: vec![0, 1],
-                ports: vec![PortQueue { name: "p".into(), queue_bytes: vec![0, 9], phantom_bytes: vec![] }],
+                ports: ["p", "q"]
+                    .map(|name| PortQueue { name: name.into(), queue_bytes: vec![0, 9], phantom_bytes: vec![] })
+                    .to_vec(),
             }),
             buffers: Some(Queues {
                 time_ns: vec![0],
                 ports: vec![PortQueue { name: "s".into(), queue_bytes: vec![9], phantom_bytes: vec![] }],
             }),
             traces: vec![Trace { flow: 3, name: "cwnd_bytes".into(), time_ns: vec![0], values: vec![4096.0] }],
-            links: vec![Link { name: "l".into(), utilisation: 0.5, ..Link::default() }],
+            collectives: vec![Collective { job: "j".into(), ..Collective::default() }],
+            links: vec![Link { name: "a>b".into(), utilisation: 0.5, ..Link::default() }],
+            ..Run::default()
         }
     }
 
@@ -352,7 +426,7 @@ mod tests {
     #[test]
     fn each_section_goes_with_its_data() {
         type Remove = fn(&mut ReportData);
-        let cases: [(Section, Remove); 13] = [
+        let cases: [(Section, Remove); 15] = [
             (Section::Warnings, |d| {
                 d.warnings.clear();
                 d.causes.clear();
@@ -366,12 +440,14 @@ mod tests {
                     distribution.slowdown.clear();
                 }
             }),
+            (Section::Sizes, |d| d.runs.iter_mut().for_each(|r| r.summary["flows"]["sizes"] = json!({ "all": {} }))),
             (Section::Rates, |d| d.runs.iter_mut().for_each(|r| r.rates = Some(Rates::default()))),
-            (Section::Queues, |d| d.runs.iter_mut().for_each(|r| r.queues = None)),
+            (Section::Heat, |d| d.runs.iter_mut().flat_map(|r| &mut r.queues).for_each(|q| q.ports.truncate(1))),
             (Section::Buffers, |d| d.runs.iter_mut().for_each(|r| r.buffers = None)),
             (Section::Pauses, |d| d.runs.iter_mut().for_each(|r| r.summary["network"]["pfc_pauses"] = json!(0))),
             (Section::Traces, |d| d.runs.iter_mut().for_each(|r| r.traces[0].time_ns.clear())),
-            (Section::Links, |d| d.runs.iter_mut().for_each(|r| r.links.clear())),
+            (Section::Collectives, |d| d.runs.iter_mut().for_each(|r| r.collectives.clear())),
+            (Section::Network, |d| d.runs.iter_mut().for_each(|r| r.links[0].name = "l".into())),
             (Section::Scenario, |d| d.scenario_toml.clear()),
             (Section::Replay, |d| d.replay.clear()),
         ];
@@ -453,7 +529,8 @@ mod tests {
 
     #[test]
     fn nothing_is_loaded_from_elsewhere() {
-        let html = render(&everything());
+        // A saved SVG's clip paths name parts of itself.
+        let html = render(&everything()).replace("url(#", "");
         for tag in
             ["<script src", "<link rel=\"stylesheet\"", "@import", "url(", "<img", "<iframe", "fetch(", "XMLHttp"]
         {
@@ -466,7 +543,7 @@ mod tests {
     #[test]
     fn the_page_is_small_and_the_same_each_time() {
         let empty = render(&ReportData::default());
-        assert!(empty.len() < 150_000, "{} bytes before any data", empty.len());
+        assert!(empty.len() < 230_000, "{} bytes before any data", empty.len());
         assert_eq!(render(&everything()), render(&everything()));
         let mut data = everything();
         data.runs[0].traces[0].values = vec![12_345.0; 10_000];

@@ -81,6 +81,60 @@ pub struct Trace {
     pub values: Vec<f64>,
 }
 
+/// The flows of one collective operation: what its ranks sent, step by step. Lists of one length.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Steps {
+    /// The traffic's name.
+    pub job: String,
+    /// Which of the job's operations, from 0.
+    pub number: u32,
+    /// The hosts that sent.
+    pub src: Vec<u32>,
+    /// The hosts that received.
+    pub dst: Vec<u32>,
+    /// When each flow started.
+    pub start_ns: Vec<u64>,
+    /// When each had everything acknowledged; none if that did not happen.
+    pub end_ns: Vec<Option<u64>>,
+}
+
+/// The collective operations, in order of their beginnings, as many as have `most` flows in all; and how many there are.
+/// The first one is cut off rather than left out. Flows that never started are left out.
+pub fn collectives(flows: &FlowTable, most: usize) -> (Vec<Steps>, usize) {
+    let mut by_number: BTreeMap<(u32, u32), Vec<&FlowRow>> = BTreeMap::new();
+    for row in flows.rows.iter().filter(|row| row.started.is_set()) {
+        if let Some(collective) = row.collective {
+            by_number.entry((row.traffic, collective)).or_default().push(row);
+        }
+    }
+    let mut numbers: BTreeMap<u32, u32> = BTreeMap::new();
+    let mut all: Vec<(u32, u32, Vec<&FlowRow>)> = Vec::new();
+    for ((traffic, _), mut rows) in by_number {
+        rows.sort_by_key(|row| (row.started, row.flow));
+        let number = numbers.entry(traffic).or_default();
+        all.push((traffic, *number, rows));
+        *number += 1;
+    }
+    all.sort_by_key(|(traffic, _, rows)| (rows[0].started, *traffic));
+    let (count, mut left, mut made) = (all.len(), most, Vec::new());
+    for (traffic, number, mut rows) in all {
+        if rows.len() > left && !made.is_empty() {
+            break;
+        }
+        rows.truncate(left);
+        left -= rows.len();
+        made.push(Steps {
+            job: flows.traffic.get(traffic as usize).cloned().unwrap_or_default(),
+            number,
+            src: rows.iter().map(|row| row.src).collect(),
+            dst: rows.iter().map(|row| row.dst).collect(),
+            start_ns: rows.iter().map(|row| row.started.ns()).collect(),
+            end_ns: rows.iter().map(|row| row.completed.is_set().then(|| row.completed.ns())).collect(),
+        });
+    }
+    (made, count)
+}
+
 /// The distributions of all classes that have completed flows: `all`, `intra`, `inter`, the size bins, `requests`,
 /// `collectives` and jobs, if there are several; each in at most `most` points.
 pub fn distributions(flows: &FlowTable, bins: &[SizeBin], most: usize) -> Vec<Distribution> {
@@ -281,6 +335,7 @@ mod tests {
     }
     use crate::testbed;
     use proptest::prelude::*;
+    use units::Time;
 
     proptest! {
         #[test]
@@ -347,6 +402,34 @@ mod tests {
         assert_eq!(&names[..2], ["cwnd_bytes", "srtt_ns"]);
         assert!(names.len() > 2, "{names:?}");
         assert!(traces.iter().all(|trace| trace.values.len() == trace.time_ns.len() && trace.values.len() <= 50));
+    }
+
+    #[test]
+    fn collectives_are_listed_by_their_beginnings_up_to_a_number_of_flows() {
+        let flow = |flow, traffic, collective, us, completed| FlowRow {
+            traffic,
+            collective: Some(collective),
+            started: Time::from_us(us),
+            completed,
+            ..testbed::flow_row(flow)
+        };
+        let rows = vec![
+            flow(0, 0, 0, 3, Time::from_us(9)),
+            flow(1, 0, 0, 1, Time::NEVER),
+            flow(2, 0, 1, 9, Time::from_us(10)),
+            flow(3, 1, 2, 2, Time::from_us(4)),
+            FlowRow { collective: None, ..testbed::flow_row(4) },
+            FlowRow { started: Time::NEVER, ..flow(5, 0, 1, 0, Time::NEVER) },
+        ];
+        let table = FlowTable { rows, traffic: vec!["a".into(), "b".into()], ..FlowTable::default() };
+        let (all, count) = collectives(&table, 10);
+        assert_eq!(count, 3);
+        let names: Vec<(&str, u32, usize)> = all.iter().map(|it| (it.job.as_str(), it.number, it.src.len())).collect();
+        assert_eq!(names, [("a", 0, 2), ("b", 0, 1), ("a", 1, 1)]);
+        assert_eq!((&all[0].start_ns, &all[0].end_ns), (&vec![1_000, 3_000], &vec![None, Some(9_000)]));
+        let lengths = |most| collectives(&table, most).0.iter().map(|it| it.src.len()).collect::<Vec<_>>();
+        assert_eq!((lengths(3), lengths(2), lengths(1)), (vec![2, 1], vec![2], vec![1]));
+        assert_eq!(collectives(&FlowTable::default(), 1), (Vec::new(), 0));
     }
 
     #[test]

@@ -3,13 +3,16 @@
 use report::{AverageRow, Averages, Claim, FlowRate, Link, PortQueue, ReportData, Verdict};
 use results::causes::{Said, causes};
 use results::claims::Judgement;
-use results::series::{CDF_POINTS, buffers, distributions, queues, rates, traces};
+use results::series::{CDF_POINTS, buffers, collectives, distributions, queues, rates, traces};
 use results::{RunResults, SizeBin};
 
 /// Most samples of a curve, shared by the runs.
 const SAMPLES: usize = 1_500;
 /// Points of distributions, shared by the runs: a page of hundreds of runs is to open, too.
 const POINTS: usize = 20_000;
+
+/// Flows of collective operations, shared by the runs.
+const STEPS: usize = 20_000;
 
 /// What a report says beside its runs.
 pub struct Page {
@@ -135,6 +138,20 @@ pub fn one(run: &RunResults, bins: &[SizeBin], of: usize) -> report::Run {
         pauses: link.pauses,
         pause_ns: link.pause_ns,
     };
+    let failure = |failure: &results::summary::Failure| report::Failure {
+        links: failure.links.clone(),
+        count: failure.count,
+        down_ns: failure.down_ns.clone(),
+    };
+    let (made_collectives, collective_count) = collectives(&run.flows, (STEPS / of).clamp(200, 5_000));
+    let collective = |steps: results::series::Steps| report::Collective {
+        job: steps.job,
+        number: steps.number.into(),
+        src: steps.src.into_iter().map(u64::from).collect(),
+        dst: steps.dst.into_iter().map(u64::from).collect(),
+        start_ns: steps.start_ns,
+        end_ns: steps.end_ns,
+    };
     report::Run {
         id: run.manifest.run.clone(),
         label: run.manifest.label.clone(),
@@ -157,5 +174,8 @@ pub fn one(run: &RunResults, bins: &[SizeBin], of: usize) -> report::Run {
         }),
         traces: traces(&run.rates, samples).into_iter().map(trace).collect(),
         links: run.summary.network.links.iter().map(link).collect(),
+        failures: run.summary.network.failures.iter().map(failure).collect(),
+        collectives: made_collectives.into_iter().map(collective).collect(),
+        collective_count: collective_count as u64,
     }
 }

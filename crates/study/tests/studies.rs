@@ -87,6 +87,33 @@ impl Board for Counting<'_> {
     }
 }
 
+/// What the page is made of has the links that failed and the steps of collectives.
+#[test]
+fn the_page_has_failures_and_collectives() {
+    let scratch = Scratch::new("page");
+    let text = r#"
+        schema = 1
+        name = "failing"
+        stop = "50ms"
+        topology = { kind = "dumbbell", left = 2, right = 2, rate = "10Gbps", delay = "1us", host_rate = "10Gbps", host_delay = "1us" }
+        schemes.dctcp = { law = "dctcp" }
+        traffic = [{ kind = "collective", operation = "all-reduce", algorithm = "ring", groups = [["left.host0", "right.host0"]], iterations = 2, size = "64KiB" }]
+        failure = [{ ports = ["left>right"], at = "20us", until = "90us" }]
+    "#;
+    let scenario = parse(text, "failing.toml", &Overrides::default()).unwrap_or_else(|error| panic!("{error}"));
+    study(&scenario, &Silent, &scratch.0).run().unwrap_or_else(|error| panic!("{error}"));
+    let page = fs::read_to_string(scratch.0.join("report.html")).unwrap();
+    for part in [
+        r#""failures":[{"links":["left>right","right>left"],"count":2,"down_ns":[[20000,90000]]}]"#,
+        r#""collective_count":2"#,
+        r#""number":1,"src":["#,
+        r#"data-testid="section-collectives""#,
+        r#"data-testid="section-network""#,
+    ] {
+        assert!(page.contains(part), "{part}");
+    }
+}
+
 #[test]
 fn a_study_that_is_stopped_keeps_what_is_finished_and_ends_with_the_same_bytes() {
     let (whole, stopped) = (Scratch::new("whole"), Scratch::new("stopped"));

@@ -290,7 +290,7 @@ impl Page<'_> {
                 "Network.requestWillBeSent" => {
                     let url = params["request"]["url"].as_str().unwrap_or_default();
                     requests += 1;
-                    if url.split('#').next() != Some(self.url.as_str()) {
+                    if url.split('#').next() != self.url.split('#').next() {
                         complaints.push(format!("request for {url}"));
                     }
                 }

@@ -8,7 +8,7 @@ mod chromium;
 mod sample;
 
 use chromium::{Browser, Page};
-use report::{ReportData, Run, render};
+use report::{Failure, ReportData, Run, render};
 use serde_json::json;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
@@ -20,7 +20,7 @@ type Sample = fn() -> ReportData;
 
 const LAPTOP: (u32, u32) = (1366, 768);
 
-const TESTS: [(&str, Test); 23] = [
+const TESTS: [(&str, Test); 32] = [
     ("every_section_is_drawn", every_section_is_drawn),
     ("shared_buffers_and_pauses_are_drawn", shared_buffers_and_pauses_are_drawn),
     ("what_few_runs_have_gets_columns", what_few_runs_have_gets_columns),
@@ -41,6 +41,15 @@ const TESTS: [(&str, Test); 23] = [
     ("forty_runs_and_two_hundred_flows", forty_runs_and_two_hundred_flows),
     ("two_hundred_runs_are_drawn", two_hundred_runs_are_drawn),
     ("seeds_tell_runs_apart", seeds_tell_runs_apart),
+    ("plots_are_saved_as_svg_png_and_csv", plots_are_saved_as_svg_png_and_csv),
+    ("failures_are_in_every_time_plot", failures_are_in_every_time_plot),
+    ("the_address_keeps_the_view", the_address_keeps_the_view),
+    ("percentiles_by_size_follow_their_controls", percentiles_by_size_follow_their_controls),
+    ("few_queues_are_lines_and_the_rest_a_band", few_queues_are_lines_and_the_rest_a_band),
+    ("heat_maps_show_ports_over_time", heat_maps_show_ports_over_time),
+    ("the_network_is_drawn_with_what_failed", the_network_is_drawn_with_what_failed),
+    ("collectives_are_drawn_step_by_step", collectives_are_drawn_step_by_step),
+    ("grids_show_means_over_seeds", grids_show_means_over_seeds),
     ("a_section_that_fails_leaves_the_others", a_section_that_fails_leaves_the_others),
     ("nothing_sticks_out", nothing_sticks_out),
     ("prints", prints),
@@ -84,8 +93,9 @@ fn main() -> ExitCode {
                     println!("test {name} ... {}", if outcome.is_ok() { "ok" } else { "FAILED" });
                     failures.extend(outcome.err().map(|error| (*name, error)));
                 }
-                if let Some(dir) = std::env::var_os("NARROWS_REPORT_SHOTS")
-                    && let Err(error) = pictures(&mut browser, Path::new(&dir))
+                if std::env::var_os("NARROWS_REPORT_SHOTS").is_some()
+                    && filtered == 0
+                    && let Err(error) = pictures(&mut browser)
                 {
                     failures.push(("pictures", error));
                 }
@@ -184,7 +194,7 @@ fn shared_buffers_and_pauses_are_drawn(browser: &mut Browser) -> Outcome {
     let mut page = open(browser, "lossless", &lossless(), "light")?;
     page.check("a plot a run", &format!("{}.length === 2", plots("buffers")))?;
     page.check("painted", &format!("{}.every((n) => n > 1000)", painted("buffers")))?;
-    page.check("queues are drawn, too", &format!("{}.length === 2", plots("queues")))?;
+    page.check("queues are drawn, too", &format!("{}.length === 3", plots("queues")))?;
     page.check("two classes a run", "document.querySelectorAll('[data-testid=pauses-table] tbody tr').length === 4")?;
     let table = "document.querySelector('[data-testid=results-table]').textContent";
     for words in ["Requests", "Pauses", "Buffers"] {
@@ -238,10 +248,10 @@ fn every_section_is_drawn(browser: &mut Browser) -> Outcome {
     page.check(
         "sections, in order",
         "[...document.querySelectorAll('main > section')].map((s) => s.dataset.testid).join() === \
-         'section-warnings,section-results,section-claims,section-averages,section-distributions,section-rates,section-queues,\
+         'section-warnings,section-results,section-claims,section-averages,section-distributions,section-sizes,section-rates,section-queues,section-heat,\
 section-traces,section-links,section-scenario,section-replay'",
     )?;
-    for (section, count) in [("distributions", 1), ("rates", 6), ("queues", 3), ("traces", 3)] {
+    for (section, count) in [("distributions", 1), ("rates", 6), ("queues", 4), ("traces", 3)] {
         page.check("plots", &format!("{}.length === {count}", plots(section)))?;
         page.check("points", &format!("{}.every((p) => p.series > 0 && p.points > 100)", plots(section)))?;
         page.check("canvases", &format!("{}.length === {count}", painted(section)))?;
@@ -356,8 +366,9 @@ fn class_toggle_hides_flows_in_every_panel(browser: &mut Browser) -> Outcome {
     page.check("eight flows a panel", &format!("{rates}.length === 3 && {rates}.every((p) => p.series === 8)"))?;
     page.click("#rates .legend button:nth-of-type(1)")?;
     page.check("four left", &format!("{rates}.every((p) => p.series === 4)"))?;
-    page.click("#queues .legend:nth-of-type(2) button:nth-of-type(2)")?;
-    page.check("phantom queue hidden", &format!("{}[0].series === 2", plots("queues")))?;
+    page.check("phantom queues have a plot", &format!("{}[1].title.endsWith('phantom queues')", plots("queues")))?;
+    page.click("#queues .legend button:nth-of-type(2)")?;
+    page.check("a port hidden in both", &format!("{}.every((p) => p.series === 1)", plots("queues")))?;
     page.click("[data-testid=trace-tabs] [data-value=alpha_ppm]")?;
     page.wait_for(&format!("{}.length === 3", plots("traces")))?;
     page.check("the other trace", &format!("{}.every((p) => p.title.endsWith('alpha'))", plots("traces")))?;
@@ -369,7 +380,7 @@ fn cursors_and_keys_read_values(browser: &mut Browser) -> Outcome {
     let mut page = open(browser, "mixed", &sample::mixed(), "light")?;
     page.hover("#rates .panel:nth-child(1) .u-over")?;
     page.check("a tip", "getComputedStyle(document.querySelector('#rates .tip')).display === 'block'")?;
-    page.check("with units", "/at [\\d.]+.ms/.test(document.querySelector('#rates .tip').textContent) && /Gb\\/s/.test(document.querySelector('#rates .tip').textContent)")?;
+    page.check("with units", "/at [\\d.]+.ms/.test(document.querySelector('#rates .tip').textContent) && /Gbps/.test(document.querySelector('#rates .tip').textContent)")?;
     page.check(
         "the other panels' cursors follow",
         "[...document.querySelectorAll('#rates .u-cursor-x')].every((c) => !c.classList.contains('u-off') && c.style.transform !== 'translate(-10px, 0px)')",
@@ -526,6 +537,18 @@ fn hostile_text_stays_text(browser: &mut Browser) -> Outcome {
         page.click(selector)?;
     }
     page.hover("#rates .panel:nth-child(1) .u-over")?;
+    page.eval(CATCH_SAVED)?;
+    for section in ["#distributions", "#collectives", "#network"] {
+        let svg = saved(&mut page, section, "svg")?;
+        page.check(
+            section,
+            &format!(
+                "((svg) => !svg.querySelector('parsererror, script, img') && svg.documentElement.localName === 'svg') \
+                 (new DOMParser().parseFromString({}, 'image/svg+xml'))",
+                json!(svg)
+            ),
+        )?;
+    }
     page.check("nothing ran", "window.pwned === undefined")?;
     page.check(
         "no element came from data",
@@ -548,7 +571,7 @@ fn hostile_text_stays_text(browser: &mut Browser) -> Outcome {
 /// Takes an option of a `select`.
 fn choose(id: &str, value: &str) -> String {
     format!(
-        "(() => {{ const s = document.querySelector('[data-testid={id}]'); s.value = {value:?}; s.dispatchEvent(new Event('change')); }})()"
+        "(() => {{ const s = document.querySelector('[data-testid={id}]'); s.value = {value:?}; s.dispatchEvent(new Event('change', {{ bubbles: true }})); }})()"
     )
 }
 
@@ -599,11 +622,12 @@ fn two_hundred_runs_are_drawn(browser: &mut Browser) -> Outcome {
         page.check("lines", &format!("{}[0].series === {runs}", plots("distributions")))?;
         page.check("values", &format!("{}[0].points > {runs} * {runs} * 100", plots("distributions")))?;
         page.check("rates", &format!("{}.length === 2 * {runs}", plots("rates")))?;
-        page.check("queues", &format!("{}.length === {runs}", plots("queues")))?;
+        page.check("queues", &format!("2 * {}.length === 3 * {runs}", plots("queues")))?;
         page.check("painted", &format!("{}.every((n) => n > 1000)", painted("distributions")))?;
     }
     page.check("the grid", &format!("{0}[0].series === 2 && {0}[0].points === 20", plots("sweep")))?;
-    page.eval("document.querySelector('#results .lead .plain').click()")?;
+    page.check("means", "document.querySelectorAll('[data-testid=means-table] tbody tr').length === 20")?;
+    page.eval("document.querySelector('#results details .lead .plain').click()")?;
     page.check("results", "document.querySelectorAll('[data-testid=results-table] tbody tr').length === 200")?;
     // Of every run all links: more rows than fit on a stack as arguments.
     page.eval(&choose("links-run", "all"))?;
@@ -629,8 +653,414 @@ fn seeds_tell_runs_apart(browser: &mut Browser) -> Outcome {
     page.close()
 }
 
+/// What a person looks at: each section's plots at two widths, in light and dark.
+const WIDTHS: [(u32, u32); 2] = [(1400, 900), (500, 900)];
+
+/// Whether no two texts of the page lie over each other, or the first two that do.
+const NO_OVERLAP: &str = r"(() => {
+  const boxes = [];
+  const walker = document.createTreeWalker(document.querySelector('main'), NodeFilter.SHOW_TEXT);
+  for (let t = walker.nextNode(); t; t = walker.nextNode()) {
+    const e = t.parentElement;
+    if (!t.textContent.trim() || !e.checkVisibility() || e.closest('option, .visually-hidden, .scroll, pre, .tip')) continue;
+    const range = document.createRange();
+    range.selectNodeContents(t);
+    for (const r of range.getClientRects()) if (r.width > 1 && r.height > 1) boxes.push([r, t.textContent]);
+  }
+  boxes.sort((a, b) => a[0].top - b[0].top);
+  for (let i = 0; i < boxes.length; i++) {
+    for (let j = i + 1; j < boxes.length && boxes[j][0].top < boxes[i][0].bottom - 4; j++) {
+      const [a, b] = [boxes[i][0], boxes[j][0]];
+      if (Math.min(a.right, b.right) - Math.max(a.left, b.left) > 2 && Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > 4) {
+        return `${boxes[i][1].slice(0, 30)} | ${boxes[j][1].slice(0, 30)}`;
+      }
+    }
+  }
+  return true;
+})()";
+
+/// Nothing of the page sticks out or lies over something else, at 1400 and 500 pixels, in light and dark; a picture of a
+/// section is kept of each.
+fn fits_everywhere(page: &mut Page, name: &str, section: &str) -> Outcome {
+    for theme in ["light", "dark"] {
+        page.click(&format!("[data-testid=theme] [data-value={theme}]"))?;
+        for size in WIDTHS {
+            page.resize(size)?;
+            page.settle()?;
+            page.settle()?;
+            let what = format!("{name} at {} in {theme}", size.0);
+            page.check(&what, FITS)?;
+            page.check(&what, NO_OVERLAP)?;
+            page.check(&what, CONTRAST)?;
+            save(Path::new(&format!("{name}-{theme}-{}.png", size.0)), &page.shoot(Some(&format!("#{section}")))?)?;
+        }
+    }
+    page.resize(LAPTOP)?;
+    page.eval("localStorage.clear()")?;
+    page.settle()
+}
+
+/// Rows are schemes at points with means over seeds; single runs are folded away; the plot has error bars.
+fn grids_show_means_over_seeds(browser: &mut Browser) -> Outcome {
+    let mut page = open(browser, "seeds-grid", &sample::seeds(), "light")?;
+    let rows = "document.querySelectorAll('[data-testid=means-table] tbody tr')";
+    page.check("a row a scheme and point", &format!("{rows}.length === 21"))?;
+    // 0.9, 1.0 and 1.1 times a value: the margin is t(2) * 0.1 / sqrt(3) = 24.8 % of the mean.
+    let cell = "document.querySelector('[data-testid=means-table] [data-key=fct_p99_all]').closest('th').cellIndex";
+    page.check(
+        "the mean and its interval",
+        &format!(
+            "((c) => {{ const [m, s] = [parseFloat(c.firstChild.textContent), parseFloat(c.querySelector('.margin').textContent.slice(2))]; \
+             return Math.abs(s / m - 0.2484) < 0.004; }})({rows}[0].children[{cell}])"
+        ),
+    )?;
+    page.check(
+        "single runs are folded away",
+        "!document.querySelector('[data-testid=results-table]').checkVisibility()",
+    )?;
+    page.click("[data-testid=single-runs] > summary")?;
+    page.check("and come out", "document.querySelector('[data-testid=results-table]').checkVisibility()")?;
+    page.click("[data-testid=single-runs] > summary")?;
+    page.check("means alone are drawn", &format!("{0}[0].series === 3 && {0}[0].points === 21", plots("sweep")))?;
+    page.check("with their bars", &format!("{}[0].bars === 21", plots("sweep")))?;
+    page.hover("#sweep .u-over")?;
+    page.check("a tip with the margin", "document.querySelector('#sweep .tip').textContent.includes('±')")?;
+    let logs = page.eval(&picture_sum("sweep"))?;
+    page.click("[data-testid=sweep-scale-x] [data-value=lin]")?;
+    let linear_x = page.eval(&picture_sum("sweep"))?;
+    page.check("the label says so", &format!("!{}[0].x.includes('log')", plots("sweep")))?;
+    page.click("[data-testid=sweep-scale] [data-value=lin]")?;
+    let linear = page.eval(&picture_sum("sweep"))?;
+    if logs == linear_x || linear_x == linear {
+        return Err(format!("an axis did not change: {logs} {linear_x} {linear}"));
+    }
+    page.click("[data-testid=sweep-scale-x] [data-value=log]")?;
+    fits_everywhere(&mut page, "grid-means", "results")?;
+    fits_everywhere(&mut page, "grid-bars", "sweep")?;
+    page.close()
+}
+
+/// What failed is marked in each plot over time, said over each panel, and read with the values.
+fn failures_are_in_every_time_plot(browser: &mut Browser) -> Outcome {
+    let mut whole = sample::failing();
+    whole.runs.iter_mut().for_each(|run| run.failures.clear());
+    let mut page = open(browser, "whole", &whole, "light")?;
+    let sums = ["rates", "queues", "traces"].map(|section| page.eval(&picture_sum(section)));
+    page.check("none is marked", "narrowsReport.plots.every((p) => p.failures === 0)")?;
+    page.close()?;
+    let mut page = open(browser, "failing", &sample::failing(), "light")?;
+    page.eval(CATCH_SAVED)?;
+    for (section, whole) in ["rates", "queues", "traces"].into_iter().zip(sums) {
+        page.check(section, &format!("{}.every((p) => p.failures === 42)", plots(section)))?;
+        if page.eval(&picture_sum(section))? == whole? {
+            return Err(format!("{section}: the picture does not show them"));
+        }
+        page.check(
+            "said",
+            &format!("document.querySelector('#{section} .panel p').textContent.includes('#0 down from 120')"),
+        )?;
+        let svg = saved(&mut page, &format!("#{section} .panel"), "svg")?;
+        for words in ["flap", "2\u{a0}links down"] {
+            if !svg.contains(words) {
+                return Err(format!("{section}: {words} is not in its SVG"));
+            }
+        }
+        fits_everywhere(&mut page, &format!("failures-{section}"), section)?;
+    }
+    // 690 ms are drawn: the middle is in no failure, behind it is one.
+    page.hover("#queues .panel:nth-child(1) .u-over")?;
+    page.check("up", "document.querySelector('#queues .tip .down') === null")?;
+    page.eval("document.querySelector('#queues .plot').focus({ preventScroll: true })")?;
+    for _ in 0..18 {
+        page.key("PageDown")?;
+    }
+    page.check("down", "document.querySelector('#queues .tip .down').textContent.includes('#1')")?;
+    page.close()
+}
+
+fn percentiles_by_size_follow_their_controls(browser: &mut Browser) -> Outcome {
+    let mut page = open(browser, "sizes", &sample::seeds(), "light")?;
+    page.check("two lines a scheme", &format!("{0}[0].series === 6 && {0}[0].points === 24", plots("sizes")))?;
+    page.check("painted", &format!("{}.every((n) => n > 1000)", painted("sizes")))?;
+    fits_everywhere(&mut page, "sizes", "sizes")?;
+    let mut sums = vec![page.eval(&picture_sum("sizes"))?];
+    page.click("[data-testid=sizes-stat] [data-value=p95]")?;
+    page.check("one line a scheme", &format!("{0}[0].series === 3 && {0}[0].points === 12", plots("sizes")))?;
+    sums.push(page.eval(&picture_sum("sizes"))?);
+    page.click("[data-testid=sizes-measure] [data-value=fct_ns]")?;
+    page.check("times", &format!("{}[0].title.startsWith('completion time')", plots("sizes")))?;
+    sums.push(page.eval(&picture_sum("sizes"))?);
+    page.click("[data-testid=sizes-scale] [data-value=lin]")?;
+    sums.push(page.eval(&picture_sum("sizes"))?);
+    page.click("#sizes .legend button:nth-of-type(2)")?;
+    page.check("a scheme less", &format!("{}[0].series === 2", plots("sizes")))?;
+    sums.push(page.eval(&picture_sum("sizes"))?);
+    if sums.windows(2).any(|pair| pair[0] == pair[1]) {
+        return Err(format!("a control changed nothing: {sums:?}"));
+    }
+    page.eval(CATCH_SAVED)?;
+    let csv = saved(&mut page, "#sizes", "csv")?;
+    if csv.lines().count() != 5 || !csv.contains("\nsmall (< 64 KiB),") {
+        return Err(csv);
+    }
+    page.close()
+}
+
+/// Of twenty ports the fullest are lines, the rest is one ground, and a click shows all of them.
+fn few_queues_are_lines_and_the_rest_a_band(browser: &mut Browser) -> Outcome {
+    let mut page = open(browser, "ports", &sample::ports(), "light")?;
+    page.check("eight lines, and two edges of the rest", &format!("{}[0].series === 10", plots("queues")))?;
+    page.check("phantom queues likewise", &format!("{}[1].series === 10", plots("queues")))?;
+    page.check("the fullest", "[...document.querySelectorAll('#queues .legend button')].map((b) => b.textContent).includes('dc0.edge19>dc0.host')")?;
+    fits_everywhere(&mut page, "ports", "queues")?;
+    page.eval(CATCH_SAVED)?;
+    let svg = saved(&mut page, "#queues", "svg")?;
+    if !svg.contains("the most of the other 12") || svg.matches("Z\"").count() != 1 {
+        return Err("the band is not in the SVG".into());
+    }
+    let before = page.eval(&picture_sum("queues"))?;
+    page.click("#queues .legend button:last-of-type")?;
+    page.check("without the rest", &format!("{}[0].series === 8", plots("queues")))?;
+    if before == page.eval(&picture_sum("queues"))? {
+        return Err("the band did not go".into());
+    }
+    page.click("[data-testid=queues-shown] [data-value=all]")?;
+    page.check("all", &format!("{}[0].series === 20", plots("queues")))?;
+    page.close()
+}
+
+/// The pictures of a section, as the page's hook tells.
+fn charts(section: &str) -> String {
+    format!("narrowsReport.charts.filter((c) => c.section === {section:?})")
+}
+
+/// Moves the mouse onto a section's first picture: a share of its width from the left, and so many pixels from the top.
+fn point(section: &str, across: f64, down: f64) -> String {
+    format!(
+        "(({{ left, top, width }}) => document.querySelector('#{section} .picture').dispatchEvent(new MouseEvent('mousemove', \
+         {{ bubbles: true, clientX: left + {across} * width, clientY: top + {down} }}))) \
+         (document.querySelector('#{section} canvas').getBoundingClientRect())"
+    )
+}
+
+fn heat_maps_show_ports_over_time(browser: &mut Browser) -> Outcome {
+    let mut data = sample::ports();
+    let name = data.runs[0].queues.as_ref().map(|queues| queues.ports[3].name.clone()).unwrap_or_default();
+    data.runs[0].failures =
+        vec![Failure { links: vec![name.clone()], count: 1, down_ns: vec![(200_000_000, Some(400_000_000))] }];
+    let mut page = open(browser, "heat", &data, "light")?;
+    page.check("cells", &format!("{0}.length === 1 && {0}[0].count > 20 * 300", charts("heat")))?;
+    page.check("painted", &format!("{}.every((n) => n > 1000)", painted("heat")))?;
+    fits_everywhere(&mut page, "heat", "heat")?;
+    let before = page.eval(&picture_sum("heat"))?;
+    page.click("[data-testid=heat-scale] [data-value=log]")?;
+    if before == page.eval(&picture_sum("heat"))? {
+        return Err("the scale changed nothing".into());
+    }
+    page.check("kept", "location.hash.includes('heat.log=true')")?;
+    page.hover("#heat .picture canvas")?;
+    page.eval("document.querySelector('#heat .picture').focus({ preventScroll: true })")?;
+    page.eval("document.querySelector('#heat .tip').style.display = 'none'")?;
+    page.key("ArrowLeft")?;
+    page.check("keys read", "getComputedStyle(document.querySelector('#heat .tip')).display === 'block'")?;
+    page.check("a tip", "/dc0.edge\\d+>dc0.host.*B at .*ms/.test(document.querySelector('#heat .tip').textContent)")?;
+    page.eval(CATCH_SAVED)?;
+    let svg = saved(&mut page, "#heat", "svg")?;
+    if svg.matches("<rect").count() < 6_000
+        || !svg.contains("time (ms)")
+        || saved(&mut page, "#heat", "png")?.len() < 5_000
+    {
+        return Err("the heat map is not in its files".into());
+    }
+    let csv = saved(&mut page, "#heat", "csv")?;
+    if csv.lines().count() != 901 || !csv.contains(&format!("{name} (bytes)")) {
+        return Err(format!("{} rows", csv.lines().count()));
+    }
+    page.close()
+}
+
+fn the_network_is_drawn_with_what_failed(browser: &mut Browser) -> Outcome {
+    let data = sample::training();
+    let mut page = open(browser, "network", &data, "light")?;
+    // Twelve cables of hosts and pods, four to the cores, both ways each; two up to the border; one bundle between.
+    page.check(
+        "a line a direction",
+        &format!("{0}.length === 1 && {0}[0].count === 2 * (24 + 8 + 2) + 2", charts("network")),
+    )?;
+    page.check("painted", &format!("{}.every((n) => n > 1000)", painted("network")))?;
+    page.check("what failed, and when", "document.querySelector('[data-testid=outages]').textContent.includes('dc0.pod1.agg0>dc0.core0 down from 20.0')")?;
+    fits_everywhere(&mut page, "network", "network")?;
+    let before = page.eval(&picture_sum("network"))?;
+    page.eval(&choose("network-run", "1"))?;
+    page.settle()?;
+    if before == page.eval(&picture_sum("network"))? {
+        return Err("the other run's network looks the same".into());
+    }
+    page.check("kept", "location.hash.includes('network.run=1')")?;
+    // The bundle between the datacenters lies in the middle, at the height of the borders.
+    page.eval(&point("network", 0.5, 62.0))?;
+    page.check("a tip", "/border>dc\\d.border, 4 links.*busy.*#2 down from 9/.test(document.querySelector('#network .tip').textContent)")?;
+    page.eval(CATCH_SAVED)?;
+    let csv = saved(&mut page, "#network", "csv")?;
+    if csv.lines().count() != data.runs[1].links.len() + 1 || !csv.contains(",9000000,14000000") {
+        return Err(csv);
+    }
+    if !saved(&mut page, "#network", "svg")?.contains(">border</text>") {
+        return Err("the SVG does not name the borders".into());
+    }
+    page.close()
+}
+
+fn collectives_are_drawn_step_by_step(browser: &mut Browser) -> Outcome {
+    let mut page = open(browser, "collectives", &sample::training(), "light")?;
+    page.check(
+        "all flows of both",
+        &format!("{0}.length === 2 && {0}.every((c) => c.count === 2 * 8 * 14)", charts("collectives")),
+    )?;
+    page.check("painted", &format!("{}.every((n) => n > 1000)", painted("collectives")))?;
+    page.check(
+        "not all are listed",
+        "document.querySelector('#collectives .body').textContent.includes('The first 2 of 5')",
+    )?;
+    fits_everywhere(&mut page, "collectives", "collectives")?;
+    page.eval(&choose("collectives-number", "1"))?;
+    page.settle()?;
+    page.check("one of them", &format!("{}.every((c) => c.count === 8 * 14)", charts("collectives")))?;
+    page.eval(&point("collectives", 0.5, 36.0 + 3.5 * 20.0))?; // a slow rank, which the others wait for
+    page.check(
+        "a tip",
+        "/gpt 2, host \\d.*step \\d+ to host \\d/.test(document.querySelector('#collectives .tip').textContent)",
+    )?;
+    page.eval(&choose("collectives-run", "1"))?;
+    page.settle()?;
+    page.check("one run", &format!("{}.length === 1", charts("collectives")))?;
+    page.eval(CATCH_SAVED)?;
+    let csv = saved(&mut page, "#collectives", "csv")?;
+    // The last one did not end.
+    if csv.lines().count() != 113 || csv.lines().filter(|line| line.ends_with(',')).count() != 1 {
+        return Err(csv);
+    }
+    page.close()
+}
+
+/// What a reader chose is in the address: a page that is opened with it shows the same, and one whose address changes.
+fn the_address_keeps_the_view(browser: &mut Browser) -> Outcome {
+    const SHOWN: &str = "JSON.stringify([narrowsReport.plots.map((p) => [p.title, p.series, p.x].join()).sort(), \
+        [...document.querySelectorAll('[aria-pressed]:not([data-testid=theme] *)')].map((b) => b.ariaPressed), \
+        [...document.querySelectorAll('select, input:not([type=checkbox])')].map((s) => s.value), \
+        document.querySelectorAll('#links tbody tr').length])";
+    let html = render(&sample::grid());
+    let mut page = open_html(browser, "view", &html, "light")?;
+    let first = page.eval(SHOWN)?;
+    page.check("none at first", "location.hash === ''")?;
+    page.eval(&choose("slice-load", "60%"))?;
+    page.eval(&choose("sweep-metric", "slowdown_p99_inter"))?;
+    page.click("[data-testid=sweep-scale-x] [data-value=lin]")?;
+    page.click("#sweep .legend button:nth-of-type(2)")?;
+    page.click("[data-testid=class-tabs] [data-value=inter]")?;
+    page.click("[data-testid=view-tabs] [data-value=tail]")?;
+    page.click("#rates .legend button:nth-of-type(1)")?;
+    page.click("[data-testid=trace-tabs] [data-value=alpha_ppm]")?;
+    page.type_text("[data-testid=links-filter]", "inter-DC #3")?;
+    page.click("#bar a[href='#queues']")?;
+    page.wait_for("narrowsReport.ready && location.hash.startsWith('#queues&load=60%25')")?;
+    page.settle()?;
+    let hash = page.eval("location.hash")?.as_str().unwrap_or_default().to_owned();
+    let chosen = page.eval(SHOWN)?;
+    if chosen == first || hash.len() > 400 {
+        return Err(format!("{hash}: {chosen}"));
+    }
+    page.close()?;
+
+    let file = scratch().join(format!("report-view-{}.html", std::process::id()));
+    std::fs::write(&file, &html).map_err(|error| error.to_string())?;
+    let mut page = browser.open(Path::new(&format!("{}{hash}", file.display())), LAPTOP, "light")?;
+    let _ = std::fs::remove_file(&file);
+    page.settle()?;
+    if page.eval(SHOWN)? != chosen {
+        return Err(format!("{hash} gave {} and not {chosen}", page.eval(SHOWN)?));
+    }
+    page.check("at its section", "Math.abs(document.querySelector('#queues').getBoundingClientRect().top) < 120")?;
+    page.eval("location.hash = ''")?;
+    page.wait_for(&format!("{SHOWN} === {first}"))?;
+    // What no page wrote changes nothing, and fails nowhere.
+    page.eval("location.hash = '#x&load=7&grid.axis=no&grid.metric=__proto__&times.cls=no&times.hidden=%5B&laws.name=1&links.run=99&%&=&queues.hidden=null'")?;
+    page.settle()?;
+    page.check("nothing failed", "document.querySelector('.failed') === null")?;
+    page.check("the grid's plot", &format!("{}[0].series === 3", plots("sweep")))?;
+    page.close()
+}
+
+/// Keeps what the page would save, as `saved`: each with its name and its blob.
+const CATCH_SAVED: &str = "(() => { window.saved = []; const blobs = new Map(); \
+    URL.createObjectURL = (blob) => { const url = `blob:${blobs.size}`; blobs.set(url, blob); return url; }; \
+    HTMLAnchorElement.prototype.click = function () { window.saved.push({ name: this.download, blob: blobs.get(this.href) }); }; })()";
+
+/// Saves the first plot that `place` finds as `kind` and gives the file as text (a PNG's as a data URL).
+fn saved(page: &mut Page, place: &str, kind: &str) -> Result<String, String> {
+    page.eval("window.saved.length = 0")?;
+    page.click(&format!("{place} [data-testid=save] [data-value={kind}]"))?;
+    page.wait_for("window.saved.length === 1")?;
+    page.check("its name", &format!("/^[\\w.+-]+\\.{kind}$/.test(saved[0].name)"))?;
+    let read = match kind {
+        "png" => {
+            "new Promise((done) => { const r = new FileReader(); r.onload = () => done(r.result); r.readAsDataURL(saved[0].blob); })"
+        }
+        _ => "saved[0].blob.text()",
+    };
+    page.eval(read)?.as_str().map(str::to_owned).ok_or_else(|| "nothing was saved".into())
+}
+
+/// An SVG of lines and words that a parser takes and that shows what is shown, a PNG of its size, and the values.
+fn plots_are_saved_as_svg_png_and_csv(browser: &mut Browser) -> Outcome {
+    let mut page = open(browser, "saved", &sample::seeds(), "light")?;
+    page.eval(CATCH_SAVED)?;
+    page.click("#sweep .legend button:nth-of-type(2)")?;
+    for (place, series, words) in
+        [("#sweep", 2, "rtt_ratio"), ("#rates .panel", 8, "rate (Gbps)"), ("#distributions", 9, "Uno")]
+    {
+        let svg = saved(&mut page, place, "svg")?;
+        page.eval(&format!("window.svg = new DOMParser().parseFromString({}, 'image/svg+xml')", json!(svg)))?;
+        page.check(
+            "well-formed",
+            "svg.querySelector('parsererror') === null && svg.documentElement.localName === 'svg'",
+        )?;
+        page.check("no picture of a picture", "svg.querySelector('image, script, foreignObject') === null")?;
+        page.check("its lines", &format!("svg.querySelectorAll('g path[stroke-linejoin]').length >= {series}"))?;
+        page.check("its words", &format!("svg.documentElement.textContent.includes({})", json!(words)))?;
+        page.check("inside", "[...svg.querySelectorAll('text')].every((t) => +t.getAttribute('x') >= 0 && +t.getAttribute('y') <= svg.documentElement.height.baseVal.value)")?;
+        let name = place.trim_start_matches('#').replace(' ', "").replace('.', "-");
+        if let Some(dir) = std::env::var_os("NARROWS_REPORT_SHOTS") {
+            std::fs::write(Path::new(&dir).join(format!("saved-{name}.svg")), &svg)
+                .map_err(|error| error.to_string())?;
+        }
+        let png = saved(&mut page, place, "png")?;
+        let png = png.strip_prefix("data:image/png;base64,").ok_or("no PNG")?;
+        if png.len() < 5_000 {
+            return Err(format!("a PNG of {} characters", png.len()));
+        }
+        save(Path::new(&format!("saved-{name}.png")), png)?;
+        let csv = saved(&mut page, place, "csv")?;
+        // A comma within quotes separates nothing.
+        let width = |line: &str| line.split('"').step_by(2).map(|part| part.matches(',').count()).sum::<usize>() + 1;
+        let mut lines = csv.lines();
+        let columns = lines.next().map_or(0, width);
+        let rows = lines.clone().count();
+        if rows < 7 || columns < series + 1 || lines.any(|line| width(line) != columns) {
+            return Err(format!("{place}: {rows} rows of {columns} columns:\n{csv}"));
+        }
+    }
+    // With the ends of error bars, without what the legend hides.
+    let csv = saved(&mut page, "#sweep", "csv")?;
+    let head = csv.lines().next().unwrap_or_default().to_owned();
+    if !head.contains("Uno: low,Uno: high") || head.contains("GEMINI") || csv.lines().count() != 8 {
+        return Err(format!("the grid's table: {csv}"));
+    }
+    page.close()
+}
+
 /// A section fails where it stands: at once (a trace without a name) or when its plot's turn comes (a queue without
-/// values). All others are drawn.
+/// values), as does the heat map of it. All others are drawn.
 fn a_section_that_fails_leaves_the_others(browser: &mut Browser) -> Outcome {
     let mut data = sample::mixed();
     data.runs[0].traces[0].name = "to be null".into();
@@ -642,12 +1072,12 @@ fn a_section_that_fails_leaves_the_others(browser: &mut Browser) -> Outcome {
     }
     let mut page = open_html(browser, "damaged", &damaged, "light")?;
     page.check(
-        "two sections failed",
-        "[...document.querySelectorAll('section:has(.failed)')].map((s) => s.id).join() === 'queues,traces'",
+        "sections that failed",
+        "[...document.querySelectorAll('section:has(.failed)')].map((s) => s.id).join() === 'queues,heat,traces'",
     )?;
     page.check("why", "document.querySelector('#traces .failed').textContent.includes('TypeError')")?;
     page.check("one panel of three", "document.querySelectorAll('#queues .failed').length === 1")?;
-    page.check("the others of its section", &format!("{}.length === 2", plots("queues")))?;
+    page.check("the others of its section", &format!("{}.length === 3", plots("queues")))?;
     page.check("before", &format!("{}.length === 6", plots("rates")))?;
     page.check("behind", "document.querySelectorAll('[data-testid=links-table] tbody tr').length > 0")?;
     page.check("at the end", "document.querySelector('#replay pre') !== null")
@@ -693,8 +1123,7 @@ fn prints(browser: &mut Browser) -> Outcome {
 }
 
 /// Pictures for a person to look at.
-fn pictures(browser: &mut Browser, dir: &Path) -> Outcome {
-    std::fs::create_dir_all(dir).map_err(|error| error.to_string())?;
+fn pictures(browser: &mut Browser) -> Outcome {
     let samples: [(&str, Sample); 3] = [("mixed", sample::mixed), ("grid", sample::grid), ("large", sample::large)];
     for scheme in ["light", "dark"] {
         for (name, data) in samples {
@@ -747,6 +1176,7 @@ fn save(name: &Path, base64: &str) -> Outcome {
         let word = group.iter().enumerate().fold(0, |word, (i, d)| word | d << (18 - 6 * i));
         bytes.extend_from_slice(&word.to_be_bytes()[1..group.len()]);
     }
+    std::fs::create_dir_all(&dir).map_err(|error| error.to_string())?;
     let file = Path::new(&dir).join(name);
     std::fs::write(&file, bytes).map_err(|error| format!("{}: {error}", file.display()))
 }

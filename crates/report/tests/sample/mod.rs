@@ -2,8 +2,8 @@
 //! like Uno's Fig. 8 and Fig. 11; nothing was simulated.
 
 use report::{
-    AverageRow, Averages, Cause, Claim, Distribution, FlowRate, Link, PortQueue, Queues, Rates, ReportData, Run, Trace,
-    Verdict,
+    AverageRow, Averages, Cause, Claim, Collective, Distribution, Failure, FlowRate, Link, PortQueue, Queues, Rates,
+    ReportData, Run, Trace, Verdict,
 };
 use serde_json::{Value, json};
 
@@ -85,6 +85,139 @@ pub(crate) fn grid() -> ReportData {
     }
 }
 
+/// Two schemes of [`mixed`] on two datacenters whose links have the simulator's names, with failures and two iterations of a
+/// ring of eight ranks.
+pub(crate) fn training() -> ReportData {
+    let mut data = mixed();
+    data.runs.truncate(2);
+    for (at, run) in data.runs.iter_mut().enumerate() {
+        let mut noise = Noise(at as u64 + 5);
+        run.links.clear();
+        let mut link = |name: String, class: &str, share: f64| {
+            run.links.push(Link { name, class: class.into(), utilisation: share, packets: 1_000, ..Link::default() });
+        };
+        for dc in 0..2 {
+            for n in 0..4 {
+                let (pod, edge) = (n / 2, n % 2);
+                let edge = format!("dc{dc}.pod{pod}.edge{edge}");
+                let ends = [
+                    (format!("dc{dc}.host{}", dc * 4 + n), edge.clone()),
+                    (edge.clone(), format!("dc{dc}.pod{pod}.agg0")),
+                    (edge, format!("dc{dc}.pod{pod}.agg1")),
+                ];
+                for (a, b) in ends {
+                    link(format!("{a}>{b}"), "edge", noise.next());
+                    link(format!("{b}>{a}"), "edge", noise.next());
+                }
+            }
+            for n in 0..4 {
+                let agg = format!("dc{dc}.pod{}.agg{}", n / 2, n % 2);
+                link(format!("{agg}>dc{dc}.core{}", n % 2), "core", noise.next());
+                link(format!("dc{dc}.core{}>{agg}", n % 2), "core", noise.next());
+            }
+            for n in 0..2 {
+                link(format!("dc{dc}.core{n}>dc{dc}.border"), "border", noise.next());
+            }
+            for n in 0..4 {
+                link(format!("dc{dc}.border>dc{}.border#{n}", 1 - dc), "inter", 0.5 + 0.5 * noise.next());
+            }
+        }
+        run.failures = vec![
+            Failure {
+                links: vec!["dc0.border>dc1.border#2".into(), "dc1.border>dc0.border#2".into()],
+                count: 2,
+                down_ns: vec![(9_000_000, Some(14_000_000))],
+            },
+            Failure { links: vec!["dc0.pod1.agg0>dc0.core0".into()], count: 1, down_ns: vec![(20_000_000, None)] },
+        ];
+        run.collectives = (0..2_u64).map(|number| ring(number, &mut noise)).collect();
+        run.collective_count = 5;
+    }
+    data
+}
+
+/// An allreduce of eight ranks in a ring; the last flow of its second iteration does not end.
+fn ring(number: u64, noise: &mut Noise) -> Collective {
+    let mut made = Collective { job: "gpt".into(), number, ..Collective::default() };
+    let mut ready = [(1 + 16 * number) * 1_000_000; 8];
+    for step in 0..14_u64 {
+        let before = ready;
+        for rank in 0..8_usize {
+            let start = before[rank].max(before[(rank + 7) % 8]);
+            let long = if rank % 4 == 3 { 900_000.0 } else { 500_000.0 };
+            let end = start + (long * (0.8 + 0.4 * noise.next())) as u64;
+            made.src.push(rank as u64);
+            made.dst.push((rank as u64 + 1) % 8);
+            made.start_ns.push(start);
+            made.end_ns.push((number == 0 || step < 13 || rank < 7).then_some(end));
+            ready[rank] = end;
+        }
+    }
+    made
+}
+
+/// One scheme of [`mixed`], with twenty sampled ports.
+pub(crate) fn ports() -> ReportData {
+    let mut data = mixed();
+    data.runs.truncate(1);
+    if let Some(queues) = &mut data.runs[0].queues {
+        let first = queues.ports[0].clone();
+        queues.ports = (0..20_u64)
+            .map(|n| PortQueue {
+                name: format!("dc0.edge{n}>dc0.host"),
+                queue_bytes: first.queue_bytes.iter().map(|bytes| bytes * (n + 1) / 20 + n * 1_000).collect(),
+                phantom_bytes: first.phantom_bytes.iter().map(|bytes| bytes * (n + 5) / 25).collect(),
+            })
+            .collect();
+    }
+    data
+}
+
+/// Two schemes of [`mixed`], in whose runs cables fail: one for a while, two to the end, one that flaps.
+pub(crate) fn failing() -> ReportData {
+    let mut data = mixed();
+    data.runs.truncate(2);
+    let name = |n: u32| format!("dc1/border0 → dc0/border0 #{n}");
+    for run in &mut data.runs {
+        run.failures = vec![
+            Failure { links: vec![name(0)], count: 1, down_ns: vec![(120_000_000, Some(210_000_000))] },
+            Failure {
+                links: vec![name(3)],
+                count: 1,
+                down_ns: (0..40).map(|n| (300_000_000 + n * 500_000, Some(300_200_000 + n * 500_000))).collect(),
+            },
+            Failure { links: vec![name(1), name(2)], count: 2, down_ns: vec![(500_000_000, None)] },
+        ];
+    }
+    data
+}
+
+/// [`grid`] at one load, each point with three seeds.
+pub(crate) fn seeds() -> ReportData {
+    let mut data = grid();
+    data.runs.retain(|run| run.point[2].1 == json!("40%"));
+    let mut runs = Vec::new();
+    for run in &data.runs {
+        for seed in 1..=3_u32 {
+            let mut run = run.clone();
+            run.id = format!("{},seed={seed}", run.id);
+            run.point.push(("seed".into(), json!(seed)));
+            run.summary["seed"] = json!(seed);
+            for class in ["all", "intra", "inter"] {
+                for (measure, stat) in
+                    [("slowdown", "p99"), ("slowdown", "mean"), ("fct_ns", "p99"), ("fct_ns", "mean")]
+                {
+                    let value = &mut run.summary["flows"][class][measure][stat];
+                    *value = json!(value.as_f64().unwrap_or(1.0) * (0.8 + 0.1 * f64::from(seed)));
+                }
+            }
+            runs.push(run);
+        }
+    }
+    data.runs = runs;
+    data
+}
+
 /// Forty runs, of which the first has two hundred flows with three thousand samples each.
 pub(crate) fn large() -> ReportData {
     let mut runs = vec![incast(0, 200, 3000)];
@@ -143,6 +276,14 @@ pub(crate) fn hostile() -> ReportData {
     data.causes.push(Cause { runs: markup.into(), text: markup.into() });
     run.links[0].name = format!("{markup} __proto__");
     run.links[0].class = "constructor".into();
+    run.links[1].name = "constructor>__proto__".into();
+    run.failures = vec![Failure {
+        links: vec![markup.into(), "constructor>__proto__".into()],
+        count: 2,
+        down_ns: vec![(100_000_000, None)],
+    }];
+    run.collectives = vec![ring(0, &mut Noise(1))];
+    run.collectives[0].job = markup.into();
     run.distributions.push(Distribution {
         class: "__proto__ </script>\"]'".into(),
         fct_ns: vec![(10.0, 0.5), (20.0, 1.0)],
@@ -250,6 +391,7 @@ fn incast(scheme: usize, flow_count: usize, samples: usize) -> Run {
         buffers: None,
         traces,
         links: links(scheme, &mut noise),
+        ..Run::default()
     }
 }
 
@@ -284,7 +426,12 @@ fn summary(scheme: usize, flow_count: usize, end_ns: f64) -> Value {
             "all": class(flow_count, end_ns * 0.93, slow),
             "intra": class(flow_count / 2, end_ns * 0.90, slow * 0.98),
             "inter": class(flow_count / 2, end_ns * 0.96, slow * 1.04),
-            "sizes": { "small (< 64 KiB)": class(120, 44e3, slow * 1.1) }
+            "sizes": {
+                "small (< 64 KiB)": class(120, 44e3, slow * 1.1),
+                "medium (< 1 MiB)": class(60, 310e3, slow * 1.3),
+                "large (< 16 MiB)": class(20, 2.1e6, slow * 1.9),
+                "huge": class(4, 9.7e6, slow * 1.5)
+            }
         },
         "network": {
             "data_packets": 524_288u64, "packet_hops": 6_291_456u64, "drops": ([0, 312, 1904][scheme]),

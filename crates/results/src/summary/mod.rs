@@ -27,6 +27,8 @@ pub const SCHEMA: u64 = 1;
 pub const LINKS_LISTED: usize = 64;
 /// Most switches that a summary lists.
 pub const SWITCHES_LISTED: usize = 64;
+/// Most times that a failure lists.
+pub const FAILURES_LISTED: usize = 256;
 
 /// A run in numbers.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -212,6 +214,9 @@ pub struct NetworkTotals {
     /// Ports that waited for each other in a circle at the end; empty if none did.
     #[serde(default)]
     pub deadlock: Vec<String>,
+    /// Links that were down; absent if none was.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub failures: Vec<Failure>,
     /// The lossiest, the longest paused and the busiest links, the busiest first.
     pub links: Vec<LinkTotals>,
     /// Switches that share their buffers, the fullest first.
@@ -268,6 +273,17 @@ pub struct LinkTotals {
     /// For how long.
     #[serde(default)]
     pub pause_ns: u64,
+}
+
+/// Links that were down at the same times, each direction for itself.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Failure {
+    /// Their names: up to [`LINKS_LISTED`] of them.
+    pub links: Vec<String>,
+    /// How many they were.
+    pub count: u64,
+    /// When they went down and came up again, null if not before the run's end: up to [`FAILURES_LISTED`] times.
+    pub down_ns: Vec<(u64, Option<u64>)>,
 }
 
 /// Credits of credit-based laws; zeros where there are none.

@@ -2,11 +2,11 @@
 
 use std::cmp::Reverse;
 
-use fabric::{LinkClass, LinkId};
+use fabric::{LinkClass, LinkId, Outages};
 use sim::{ByKind, LinkOutcome, Outcome, Setup, SwitchOutcome};
 use units::Span;
 
-use super::{LINKS_LISTED, LinkTotals, NetworkTotals, SWITCHES_LISTED, SwitchTotals};
+use super::{FAILURES_LISTED, Failure, LINKS_LISTED, LinkTotals, NetworkTotals, SWITCHES_LISTED, SwitchTotals};
 use crate::ordered::Ordered;
 
 /// Totals of all links, and the links worth a line.
@@ -50,9 +50,33 @@ pub(crate) fn totals(setup: &Setup, outcome: &Outcome) -> NetworkTotals {
         headroom_drops: outcome.switches.iter().map(|switch| switch.headroom_drops).sum(),
         messages: outcome.switches.iter().map(|switch| switch.messages).sum(),
         deadlock: outcome.deadlock.iter().map(|&link| setup.network.link_name(link)).collect(),
+        failures: failures(setup, outcome),
         links: links(setup, outcome),
         switches: switches(setup, outcome),
     }
+}
+
+/// Links that went down before the run ended, those with the same times together.
+fn failures(setup: &Setup, outcome: &Outcome) -> Vec<Failure> {
+    let mut groups: Vec<(&Outages, Vec<LinkId>)> = Vec::new();
+    for (link, outages) in setup.network.failing() {
+        match groups.iter_mut().find(|(known, _)| *known == outages) {
+            Some((_, links)) => links.push(link),
+            None => groups.push((outages, vec![link])),
+        }
+    }
+    let ended = outcome.ended;
+    let one = |(outages, links): (&Outages, Vec<LinkId>)| {
+        let down = outages.spans().take_while(|&(from, _)| from < ended).take(FAILURES_LISTED);
+        Failure {
+            links: links.iter().take(LINKS_LISTED).map(|&link| setup.network.link_name(link)).collect(),
+            count: links.len() as u64,
+            down_ns: down.map(|(from, until)| (from.ns(), (until < ended).then(|| until.ns()))).collect(),
+        }
+    };
+    let mut failures: Vec<Failure> = groups.into_iter().map(one).filter(|it| !it.down_ns.is_empty()).collect();
+    failures.sort_by_key(|it| it.down_ns[0].0);
+    failures
 }
 
 /// What was lost, by what it was.
@@ -140,7 +164,7 @@ mod tests {
     use super::*;
     use crate::testbed;
     use fabric::NodeId;
-    use units::Bytes;
+    use units::{Bytes, Time};
 
     #[test]
     fn pauses_and_buffers_are_added_up() {
@@ -173,6 +197,27 @@ mod tests {
         assert_eq!(totals.deadlock, [setup.network.link_name(LinkId(core as u32))]);
         let order: Vec<u64> = totals.switches.iter().map(|it| it.max_buffer_bytes).collect();
         assert_eq!(order, [1, 300, 100]);
+    }
+
+    #[test]
+    fn links_that_failed_together_are_one_failure() {
+        let (mut setup, outcome) = testbed::fat_tree();
+        assert_eq!(totals(&setup, &outcome).failures, []);
+        let down = |from, until| (Time::from_ns(from), Time::from_ns(until));
+        let forever = (outcome.ended.saturating_add(Span::from_ns(1)), Time::NEVER);
+        for (link, spans) in [
+            (4, vec![down(5, 7), (Time::from_ns(9), Time::NEVER)]),
+            (2, vec![down(5, 7), (Time::from_ns(9), Time::NEVER)]),
+            (3, vec![down(1, 2)]),
+            (1, vec![forever]),
+        ] {
+            setup.network = setup.network.with_outages(LinkId(link), Outages::new(spans));
+        }
+        let failures = totals(&setup, &outcome).failures;
+        assert_eq!(failures.len(), 2, "{failures:?}");
+        assert_eq!((failures[0].count, &failures[0].down_ns), (1, &vec![(1, Some(2))]));
+        assert_eq!(failures[1].links, [2, 4].map(|link| setup.network.link_name(LinkId(link))));
+        assert_eq!(failures[1].down_ns, [(5, Some(7)), (9, None)]);
     }
 
     #[test]
