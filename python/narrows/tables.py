@@ -735,6 +735,232 @@ class Scheme(Table):
 
 
 @dataclass(kw_only=True, repr=False)
+class Clock(Table):
+    """How simulated time is counted; without it, exactly."""
+
+    tick: Literal["off"] | str | None = None
+    """How long a packet's service lasts at any port, and the time between two paced packets, are whole multiples of
+    this, rounded down: `1ns` for simulators in whole nanoseconds. `off`: exact, in picoseconds. Takes "off" or a
+    time such as "50us". Default: "off"."""
+    whole: Literal["kept", "short"] | None = None
+    """What becomes of such a time that is a whole number of ticks: `kept`; or `short`: it loses one, as in old
+    versions of ns-3, whose conversion from floating point cuts off what a double cannot hold. Takes "kept" or
+    "short". Default: "kept"."""
+    ties: Literal["input", "scheduled"] | None = None
+    """What comes to a switch at the same time is taken in the order of its inputs (`input`), or of what was
+    scheduled first (`scheduled`): what began to leave its sender first, and of that, what follows from the earlier
+    event, as where all events lie in one queue. The latter is for switches that share their buffer, and slower.
+    Takes "input" or "scheduled". Default: "input"."""
+
+
+@dataclass(kw_only=True, repr=False)
+class Port(Table):
+    """The ports of switches."""
+
+    buffer: Literal["unlimited"] | str | int | str | None = None
+    """Room for waiting packets, the one in service included. `bdp`: what the port sends within the longest base RTT
+    of the network; `0.5bdp`: half of that. Takes a size such as "1MiB", a multiple such as "bdp" or "0.5bdp", or
+    "unlimited". Default: "1MiB"."""
+    ecn: Literal["off"] | Red | Step | None = None
+    """When the queue marks. Takes { min = "25%", max = "75%" }, { step = "100KB" } or "off"."""
+    phantom: Literal["off"] | PhantomTable | None = None
+    """A phantom queue beside the real one; a packet is marked if either asks. Takes { size = "22.4MB", drain = 0.9,
+    min = "2%", max = "60%" } or "off". Default: "off"."""
+    control_priority: bool | None = None
+    """Whether acknowledgements go before all data. Takes true or false. Default: false."""
+    mark_at: Literal["enqueue", "dequeue"] | None = None
+    """When marking is decided. Takes "enqueue" or "dequeue". Default: "enqueue"."""
+    in_service: Literal["remainder", "whole", "excluded"] | None = None
+    """How the packet in service counts in the queue. Takes "remainder", "whole" or "excluded". Default:
+    "remainder"."""
+    loss: float | str | None = None
+    """Share of packets that a link loses by chance, under 1. Takes a number from 0 to 1, or "0%" to "100%".
+    Default: 0."""
+    loss_bursts: Literal["off"] | BurstTable | None = None
+    """Losses by chance that come together, beside `loss`. Takes "off" or a table such as { rates = [0.0003,
+    0.00007] }. Default: "off"."""
+    headroom: Literal["auto"] | str | int | str | None = None
+    """With `[switch]` and `pfc`: room for what arrives after a pause was sent, for each data class in use. `auto`:
+    what the cable may bring; `bdp`: what it carries in its own round trip. Takes "auto", a size such as "100KB", or
+    a multiple such as "bdp" or "1.5bdp". Default: "auto"."""
+    credit_queue: Literal["auto"] | Literal["off"] | CreditQueueTable | None = None
+    """A queue of credits beside that of data, in hosts too. `auto`: where the scheme's laws send credits. Takes
+    "auto", "off" or { limit = 8, threshold = 2, burst = "168B", unscheduled = 2 }. Default: "auto"."""
+    alpha: float | str | None = None
+    """With `[switch]`: what came in over the cable may hold this many times what is left of the shared part; then
+    its sender is paused, or what comes is dropped. Either this or `xoff`. Takes a number such as 0.5, or "50%"."""
+    xoff: int | str | None = None
+    """With `[switch]`: the same limit in bytes. By default `alpha = 0.125`. Takes a size such as "1MiB" or "64KB",
+    or a whole number of bytes."""
+    hysteresis: int | str | None = None
+    """With `[switch]`: the sender resumes when that much less is held. Either this or `xon`. Takes a size such as
+    "1MiB" or "64KB", or a whole number of bytes."""
+    xon: int | str | None = None
+    """With `[switch]` and `xoff`: the sender resumes when no more than this is held. By default `hysteresis =
+    3072`. Takes a size such as "1MiB" or "64KB", or a whole number of bytes."""
+    host: PortPatch | None = None
+    """Other settings for ports towards hosts. Takes a table."""
+    edge: PortPatch | None = None
+    """Other settings for ports between edge and aggregation. Takes a table."""
+    core: PortPatch | None = None
+    """Other settings for ports between aggregation and core. Takes a table."""
+    border: PortPatch | None = None
+    """Other settings for ports between core and border. Takes a table."""
+    inter: PortPatch | None = None
+    """Other settings for ports between datacenters. Takes a table."""
+    other: PortPatch | None = None
+    """Other settings for all other ports between switches. Takes a table."""
+
+    CANDIDATES: ClassVar[Candidates] = {"ecn": lambda: (Red, Step,), "phantom": lambda: (PhantomTable,), "loss_bursts": lambda: (BurstTable,), "credit_queue": lambda: (CreditQueueTable,), "host": lambda: (PortPatch,), "edge": lambda: (PortPatch,), "core": lambda: (PortPatch,), "border": lambda: (PortPatch,), "inter": lambda: (PortPatch,), "other": lambda: (PortPatch,)}
+
+
+@dataclass(kw_only=True, repr=False)
+class Switch(Table):
+    """Switches whose ports share one buffer; without it every port has a queue of its own."""
+
+    buffer: Literal["unlimited"] | int | str | None = None
+    """Room for all packets that wait in a switch. Takes a size such as "32MiB", or "unlimited". Default:
+    "32MiB"."""
+    reserve: int | str | None = None
+    """Of that, kept for each ingress port and data class in use. Takes a size such as "1MiB" or "64KB", or a whole
+    number of bytes. Default: "4KiB"."""
+    egress_alpha: Literal["off"] | float | str | None = None
+    """A packet is dropped where its egress queue holds this many times what is left of the shared part, or `off`.
+    Takes "off" or a number such as 0.5. Default: "off"."""
+    int: Literal["auto"] | bool | None = None
+    """Whether ports report themselves to packets that ask (INT). `auto`: if a law of the scheme reads reports.
+    Takes "auto", true or false. Default: "auto"."""
+    marks: bool | None = None
+    """Whether ports of these switches mark; with false none does, whatever `[port]` says. Takes true or false.
+    Default: true."""
+    pfc: bool | PfcTable | None = None
+    """Whether switches pause who sends to them; else what finds no room is dropped. Takes true, false or { frame =
+    64, relay = false }. Default: false."""
+    edge: SwitchPatch | None = None
+    """Other settings for switches that hosts hang from and that touch no link between datacenters. Takes a
+    table."""
+    aggregation: SwitchPatch | None = None
+    """Other settings for switches between edge and core. Takes a table."""
+    core: SwitchPatch | None = None
+    """Other settings for all other switches. Takes a table."""
+    border: SwitchPatch | None = None
+    """Other settings for switches at the links between datacenters. Takes a table."""
+
+    CANDIDATES: ClassVar[Candidates] = {"pfc": lambda: (PfcTable,), "edge": lambda: (SwitchPatch,), "aggregation": lambda: (SwitchPatch,), "core": lambda: (SwitchPatch,), "border": lambda: (SwitchPatch,)}
+
+
+@dataclass(kw_only=True, repr=False)
+class Host(Table):
+    """The hosts."""
+
+    payload: int | None = None
+    """Payload of a full packet, in bytes; with the header at most 65535. Takes a whole number from 1. Default:
+    4096."""
+    header: int | None = None
+    """Header of a data packet, in bytes. Takes a whole number up to 65535. Default: 64."""
+    ack_size: int | None = None
+    """Size of an acknowledgement on the wire, in bytes, 1 to 65535. Takes a whole number from 1. Default: 64."""
+    ack_every: int | None = None
+    """Packets that one acknowledgement answers. Takes a whole number from 1 to 255. Default: 1."""
+    ack_delay: Literal["auto"] | str | None = None
+    """How long an acknowledgement may be held back where `ack_every` is over 1. `auto`: a quarter of the base RTT.
+    Takes "auto" or a time such as "20us". Default: "auto"."""
+    path: Literal["ecmp", "repath", "spray", "unolb", "plb"] | UnoLbTable | PlbTable | None = None
+    """`ecmp`: one path a flow. `repath`: one path a flow, another one after each of its timeouts. `spray`: each
+    packet draws its own (RPS). `unolb`: subflows in turn, each with a path that it leaves when it is bad. `plb`:
+    one path a flow, another one when it is congested. The last two also as tables with a `kind`. Takes "ecmp",
+    "repath", "spray", "unolb", "plb" or a table such as { kind = "unolb", subflows = 8 }. Default: "ecmp"."""
+    entropies: int | None = None
+    """How many paths `spray` draws from. Takes a whole number from 1. Default: 256."""
+    coding: bool | CodingTable | None = None
+    """Erasure coding of flows: `true` for 8 data and 2 parity packets a block between datacenters, `false`, or a
+    table. Takes true, false or { data = 8, parity = 2 }. Default: false."""
+    reordering: Literal["auto"] | str | None = None
+    """Reordering tolerance before a packet counts as lost. `auto`: a quarter of the base RTT, and with `spray`, and
+    with `unolb` under one law, at least the longest wait in all queues of the path. Takes "auto" or a time such as
+    "20us". Default: "auto"."""
+    rto_min: Literal["auto"] | str | None = None
+    """Least retransmission timeout. `auto`: the base RTT with every queue full, over the slowest of the equal
+    paths, or 5/4 of the base RTT if that is more; with `go-back-n` at least the base RTT and 4 ms. Takes "auto" or
+    a time such as "20us". Default: "auto"."""
+    rto_max: str | None = None
+    """Largest retransmission timeout. Takes a time such as "2ms" or "14us". Default: "4s"."""
+    timeouts_cut: bool | None = None
+    """Whether laws are told of timeouts. Takes true or false. Default: true."""
+    loss_timer: Literal["flow", "packet"] | None = None
+    """`flow`: one timer a flow. It starts again with each acknowledgement, follows the round trips and backs off.
+    `packet`: one timer a packet. It strikes `rto_min` after the packet left (at least 5/4 of the base RTT), takes
+    that packet alone and does not back off. Its automatic length counts queues of the way back only where
+    acknowledgements wait in them (no `control_priority`). Takes "flow" or "packet". Default: "flow"."""
+    recovery: Literal["selective", "go-back-n"] | None = None
+    """`selective`: what is missing is sent again. `go-back-n`: receivers take packets in order only and ask for the
+    rest again. Takes "selective" or "go-back-n". Default: "selective"."""
+    nack_interval: str | None = None
+    """With `go-back-n`: a receiver asks for the same packet once in this time. Under a round trip it asks again
+    before the packet can have come, and everything from it on is sent again each time: `narrows check` warns of
+    that. Takes a time such as "2ms" or "14us". Default: "500us"."""
+    acks: Literal["all", "nack-only"] | None = None
+    """`all`: receivers acknowledge every packet, `ack_every` at a time. `nack-only`: receivers only say what they
+    miss and, at the end, that all has come, as in ExpressPass's simulator. Only for laws whose credits let flows
+    send. Needs `recovery = "go-back-n"`, and refuses `ack_every` over 1. Where a scheme sets `acks` and not
+    `ack_every`, the `ack_every` of `[host]` is for the other schemes. Takes "all" or "nack-only". Default:
+    "all"."""
+    pace: Literal["payload", "wire"] | None = None
+    """What a law's pacing rate counts. `payload`: payload alone. `wire`: headers too, as network cards that pace
+    do. Takes "payload" or "wire". Default: "payload"."""
+    catch_up: bool | None = None
+    """Whether pacing makes up for packets that a full window or a busy card held back. Takes true or false.
+    Default: true."""
+    window_check: Literal["strict", "overshoot"] | None = None
+    """`strict`: a packet leaves if it fits the window. `overshoot`: as long as the window is not full, as in HPCC's
+    simulator. Takes "strict" or "overshoot". Default: "strict"."""
+    cnp: Literal["off"] | str | None = None
+    """Least time between two notifications (CNP) of a flow, which receivers send on marks, or `off`. Takes "off" or
+    a time such as "50us". Default: "off"."""
+    cnp_size: int | None = None
+    """Size of such a notification on the wire, in bytes. Takes a whole number from 1. Default: 64."""
+    segment: int | str | None = None
+    """Payload that a flow hands to the card at once and that is held as one (GSO); a packet if less. Takes a size
+    such as "1MiB" or "64KB", or a whole number of bytes. Default: "0B"."""
+    small_queue: Literal["off"] | int | str | None = None
+    """Payload of one flow that may lie between law and card (TCP small queues). `off`: the card asks flows in turn.
+    Takes "off" or a size such as "64KB". Default: "off"."""
+    fq: bool | None = None
+    """Whether the small queue paces, as Linux's FQ does. The law's round trips then count the wait there, and
+    On-Ramp's hold with it. Needs `small_queue`. Takes true or false. Default: false."""
+    clock_sigma: str | None = None
+    """Standard deviation of hosts' clocks right after a synchronisation. Takes a time such as "2ms" or "14us".
+    Default: "0s"."""
+    clock_drift: str | None = None
+    """Standard deviation of the clocks' drift. Takes a drift such as "20ppm" or "100ppb". Default: "0ppb"."""
+    clock_resync: Literal["off"] | str | None = None
+    """Time between synchronisations; `off`: never after the first, at time zero. Takes "off" or a time such as
+    "50us". Default: "off"."""
+    on_ramp: Literal["off"] | OnRampTable | None = None
+    """Holding flows at the edge, or `off`. Takes "off" or a table such as { threshold = "30us" }. Default:
+    "off"."""
+    int_header: int | None = None
+    """Bytes that reports of ports (INT) add to each data packet and each acknowledgement where a law reads them.
+    Takes a whole number up to 65535. Default: 42."""
+    int_multi: int | None = None
+    """Reports of ports in HPCC's simulator's units, this many times 128 bytes sent and 80 bytes that wait, and in
+    whole nanoseconds; 0: exact. Takes a whole number. Default: 0."""
+    rtt_noise: str | None = None
+    """Up to so much is added, evenly distributed, to each round trip that a law hears of: an error of measurement.
+    Takes a time such as "2ms" or "14us". Default: "0s"."""
+    jitter: Literal["off"] | JitterTable | None = None
+    """Processing delay of hosts: how long a packet that came lies between the card and the transport, such as `{
+    mean = "1us" }`, or `off`. Packets of one flow stay in order. Not with `ties = "scheduled"`. Takes "off" or a
+    table such as { mean = "1us" }. Default: "off"."""
+    tcp: Literal["off", "linux"] | TcpTable | None = None
+    """What Linux's TCP does beside its law. `linux`: all of it. A table switches parts off, such as `{ hystart =
+    false }`. `off`: nothing. Not for laws that set their own windows in Linux, such as BBR. Needs `recovery =
+    "selective"`. Takes "off", "linux" or a table such as { hystart = false }. Default: "off"."""
+
+    CANDIDATES: ClassVar[Candidates] = {"path": lambda: (UnoLbTable, PlbTable,), "coding": lambda: (CodingTable,), "on_ramp": lambda: (OnRampTable,), "jitter": lambda: (JitterTable,), "tcp": lambda: (TcpTable,)}
+
+
+@dataclass(kw_only=True, repr=False)
 class Incast(Table):
     """`kind = "incast"`: many hosts send to one. Senders are spread over edge switches and pods."""
 
@@ -1112,229 +1338,123 @@ class List(Table):
 
 
 @dataclass(kw_only=True, repr=False)
-class Clock(Table):
-    """How simulated time is counted; without it, exactly."""
+class Model(Table):
+    """What is trained."""
 
-    tick: Literal["off"] | str | None = None
-    """How long a packet's service lasts at any port, and the time between two paced packets, are whole multiples of
-    this, rounded down: `1ns` for simulators in whole nanoseconds. `off`: exact, in picoseconds. Takes "off" or a
-    time such as "50us". Default: "off"."""
-    whole: Literal["kept", "short"] | None = None
-    """What becomes of such a time that is a whole number of ticks: `kept`; or `short`: it loses one, as in old
-    versions of ns-3, whose conversion from floating point cuts off what a double cannot hold. Takes "kept" or
-    "short". Default: "kept"."""
-    ties: Literal["input", "scheduled"] | None = None
-    """What comes to a switch at the same time is taken in the order of its inputs (`input`), or of what was
-    scheduled first (`scheduled`): what began to leave its sender first, and of that, what follows from the earlier
-    event, as where all events lie in one queue. The latter is for switches that share their buffer, and slower.
-    Takes "input" or "scheduled". Default: "input"."""
-
-
-@dataclass(kw_only=True, repr=False)
-class Port(Table):
-    """The ports of switches."""
-
-    buffer: Literal["unlimited"] | str | int | str | None = None
-    """Room for waiting packets, the one in service included. `bdp`: what the port sends within the longest base RTT
-    of the network; `0.5bdp`: half of that. Takes a size such as "1MiB", a multiple such as "bdp" or "0.5bdp", or
-    "unlimited". Default: "1MiB"."""
-    ecn: Literal["off"] | Red | Step | None = None
-    """When the queue marks. Takes { min = "25%", max = "75%" }, { step = "100KB" } or "off"."""
-    phantom: Literal["off"] | PhantomTable | None = None
-    """A phantom queue beside the real one; a packet is marked if either asks. Takes { size = "22.4MB", drain = 0.9,
-    min = "2%", max = "60%" } or "off". Default: "off"."""
-    control_priority: bool | None = None
-    """Whether acknowledgements go before all data. Takes true or false. Default: false."""
-    mark_at: Literal["enqueue", "dequeue"] | None = None
-    """When marking is decided. Takes "enqueue" or "dequeue". Default: "enqueue"."""
-    in_service: Literal["remainder", "whole", "excluded"] | None = None
-    """How the packet in service counts in the queue. Takes "remainder", "whole" or "excluded". Default:
-    "remainder"."""
-    loss: float | str | None = None
-    """Share of packets that a link loses by chance, under 1. Takes a number from 0 to 1, or "0%" to "100%".
-    Default: 0."""
-    loss_bursts: Literal["off"] | BurstTable | None = None
-    """Losses by chance that come together, beside `loss`. Takes "off" or a table such as { rates = [0.0003,
-    0.00007] }. Default: "off"."""
-    headroom: Literal["auto"] | str | int | str | None = None
-    """With `[switch]` and `pfc`: room for what arrives after a pause was sent, for each data class in use. `auto`:
-    what the cable may bring; `bdp`: what it carries in its own round trip. Takes "auto", a size such as "100KB", or
-    a multiple such as "bdp" or "1.5bdp". Default: "auto"."""
-    credit_queue: Literal["auto"] | Literal["off"] | CreditQueueTable | None = None
-    """A queue of credits beside that of data, in hosts too. `auto`: where the scheme's laws send credits. Takes
-    "auto", "off" or { limit = 8, threshold = 2, burst = "168B", unscheduled = 2 }. Default: "auto"."""
-    alpha: float | str | None = None
-    """With `[switch]`: what came in over the cable may hold this many times what is left of the shared part; then
-    its sender is paused, or what comes is dropped. Either this or `xoff`. Takes a number such as 0.5, or "50%"."""
-    xoff: int | str | None = None
-    """With `[switch]`: the same limit in bytes. By default `alpha = 0.125`. Takes a size such as "1MiB" or "64KB",
-    or a whole number of bytes."""
-    hysteresis: int | str | None = None
-    """With `[switch]`: the sender resumes when that much less is held. Either this or `xon`. Takes a size such as
-    "1MiB" or "64KB", or a whole number of bytes."""
-    xon: int | str | None = None
-    """With `[switch]` and `xoff`: the sender resumes when no more than this is held. By default `hysteresis =
-    3072`. Takes a size such as "1MiB" or "64KB", or a whole number of bytes."""
-    host: PortPatch | None = None
-    """Other settings for ports towards hosts. Takes a table."""
-    edge: PortPatch | None = None
-    """Other settings for ports between edge and aggregation. Takes a table."""
-    core: PortPatch | None = None
-    """Other settings for ports between aggregation and core. Takes a table."""
-    border: PortPatch | None = None
-    """Other settings for ports between core and border. Takes a table."""
-    inter: PortPatch | None = None
-    """Other settings for ports between datacenters. Takes a table."""
-    other: PortPatch | None = None
-    """Other settings for all other ports between switches. Takes a table."""
-
-    CANDIDATES: ClassVar[Candidates] = {"ecn": lambda: (Red, Step,), "phantom": lambda: (PhantomTable,), "loss_bursts": lambda: (BurstTable,), "credit_queue": lambda: (CreditQueueTable,), "host": lambda: (PortPatch,), "edge": lambda: (PortPatch,), "core": lambda: (PortPatch,), "border": lambda: (PortPatch,), "inter": lambda: (PortPatch,), "other": lambda: (PortPatch,)}
+    params: int
+    """Its parameters, all experts included. Takes a whole number. Required."""
+    layers: int
+    """Its layers: a multiple of `pipeline`. Takes a whole number from 1. Required."""
+    hidden: int
+    """Numbers of a token between layers: a multiple of `tensor`. Takes a whole number from 1. Required."""
+    sequence: int
+    """Tokens of a sequence. Takes a whole number from 1. Required."""
+    vocabulary: int | None = None
+    """Tokens that there are. If given, `vocabulary` x `hidden` of the parameters are the embedding, which the first
+    and the last stage both hold and keep alike. Takes a whole number from 1."""
+    experts: int | None = None
+    """Experts of each layer, a multiple of `expert`. If given, every layer is a mixture of experts. Takes a whole
+    number from 1."""
+    top_k: int | None = None
+    """To how many of them a token goes. Takes a whole number from 1. Default: 1."""
+    expert_params: int | None = None
+    """Parameters of all experts of all layers together; if not given, 8 x `hidden`^2 x `experts` x `layers`. Takes
+    a whole number."""
+    bytes_per_param: int | None = None
+    """Bytes of a parameter, of a gradient and of a number between layers. Takes a whole number from 1 to 255.
+    Default: 2."""
 
 
 @dataclass(kw_only=True, repr=False)
-class Switch(Table):
-    """Switches whose ports share one buffer; without it every port has a queue of its own."""
+class Parallel(Table):
+    """How it is cut."""
 
-    buffer: Literal["unlimited"] | int | str | None = None
-    """Room for all packets that wait in a switch. Takes a size such as "32MiB", or "unlimited". Default:
-    "32MiB"."""
-    reserve: int | str | None = None
-    """Of that, kept for each ingress port and data class in use. Takes a size such as "1MiB" or "64KB", or a whole
-    number of bytes. Default: "4KiB"."""
-    egress_alpha: Literal["off"] | float | str | None = None
-    """A packet is dropped where its egress queue holds this many times what is left of the shared part, or `off`.
-    Takes "off" or a number such as 0.5. Default: "off"."""
-    int: Literal["auto"] | bool | None = None
-    """Whether ports report themselves to packets that ask (INT). `auto`: if a law of the scheme reads reports.
-    Takes "auto", true or false. Default: "auto"."""
-    marks: bool | None = None
-    """Whether ports of these switches mark; with false none does, whatever `[port]` says. Takes true or false.
-    Default: true."""
-    pfc: bool | PfcTable | None = None
-    """Whether switches pause who sends to them; else what finds no room is dropped. Takes true, false or { frame =
-    64, relay = false }. Default: false."""
-    edge: SwitchPatch | None = None
-    """Other settings for switches that hosts hang from and that touch no link between datacenters. Takes a
-    table."""
-    aggregation: SwitchPatch | None = None
-    """Other settings for switches between edge and core. Takes a table."""
-    core: SwitchPatch | None = None
-    """Other settings for all other switches. Takes a table."""
-    border: SwitchPatch | None = None
-    """Other settings for switches at the links between datacenters. Takes a table."""
-
-    CANDIDATES: ClassVar[Candidates] = {"pfc": lambda: (PfcTable,), "edge": lambda: (SwitchPatch,), "aggregation": lambda: (SwitchPatch,), "core": lambda: (SwitchPatch,), "border": lambda: (SwitchPatch,)}
+    tensor: int | None = None
+    """Ranks that share each layer. Takes a whole number from 1. Default: 1."""
+    pipeline: int | None = None
+    """Stages of the pipeline. Takes a whole number from 1. Default: 1."""
+    data: int | None = None
+    """Copies of the model. Takes a whole number from 1. Default: 1."""
+    expert: int | None = None
+    """Copies that share the experts: a divisor of `data`. Takes a whole number from 1. Default: 1."""
 
 
 @dataclass(kw_only=True, repr=False)
-class Host(Table):
-    """The hosts."""
+class ComputeTimes(Table):
+    """How long ranks compute. Either this or `flops`."""
 
-    payload: int | None = None
-    """Payload of a full packet, in bytes; with the header at most 65535. Takes a whole number from 1. Default:
-    4096."""
-    header: int | None = None
-    """Header of a data packet, in bytes. Takes a whole number up to 65535. Default: 64."""
-    ack_size: int | None = None
-    """Size of an acknowledgement on the wire, in bytes, 1 to 65535. Takes a whole number from 1. Default: 64."""
-    ack_every: int | None = None
-    """Packets that one acknowledgement answers. Takes a whole number from 1 to 255. Default: 1."""
-    ack_delay: Literal["auto"] | str | None = None
-    """How long an acknowledgement may be held back where `ack_every` is over 1. `auto`: a quarter of the base RTT.
-    Takes "auto" or a time such as "20us". Default: "auto"."""
-    path: Literal["ecmp", "repath", "spray", "unolb", "plb"] | UnoLbTable | PlbTable | None = None
-    """`ecmp`: one path a flow. `repath`: one path a flow, another one after each of its timeouts. `spray`: each
-    packet draws its own (RPS). `unolb`: subflows in turn, each with a path that it leaves when it is bad. `plb`:
-    one path a flow, another one when it is congested. The last two also as tables with a `kind`. Takes "ecmp",
-    "repath", "spray", "unolb", "plb" or a table such as { kind = "unolb", subflows = 8 }. Default: "ecmp"."""
-    entropies: int | None = None
-    """How many paths `spray` draws from. Takes a whole number from 1. Default: 256."""
-    coding: bool | CodingTable | None = None
-    """Erasure coding of flows: `true` for 8 data and 2 parity packets a block between datacenters, `false`, or a
-    table. Takes true, false or { data = 8, parity = 2 }. Default: false."""
-    reordering: Literal["auto"] | str | None = None
-    """Reordering tolerance before a packet counts as lost. `auto`: a quarter of the base RTT, and with `spray`, and
-    with `unolb` under one law, at least the longest wait in all queues of the path. Takes "auto" or a time such as
-    "20us". Default: "auto"."""
-    rto_min: Literal["auto"] | str | None = None
-    """Least retransmission timeout. `auto`: the base RTT with every queue full, over the slowest of the equal
-    paths, or 5/4 of the base RTT if that is more; with `go-back-n` at least the base RTT and 4 ms. Takes "auto" or
-    a time such as "20us". Default: "auto"."""
-    rto_max: str | None = None
-    """Largest retransmission timeout. Takes a time such as "2ms" or "14us". Default: "4s"."""
-    timeouts_cut: bool | None = None
-    """Whether laws are told of timeouts. Takes true or false. Default: true."""
-    loss_timer: Literal["flow", "packet"] | None = None
-    """`flow`: one timer a flow. It starts again with each acknowledgement, follows the round trips and backs off.
-    `packet`: one timer a packet. It strikes `rto_min` after the packet left (at least 5/4 of the base RTT), takes
-    that packet alone and does not back off. Its automatic length counts queues of the way back only where
-    acknowledgements wait in them (no `control_priority`). Takes "flow" or "packet". Default: "flow"."""
-    recovery: Literal["selective", "go-back-n"] | None = None
-    """`selective`: what is missing is sent again. `go-back-n`: receivers take packets in order only and ask for the
-    rest again. Takes "selective" or "go-back-n". Default: "selective"."""
-    nack_interval: str | None = None
-    """With `go-back-n`: a receiver asks for the same packet once in this time. Under a round trip it asks again
-    before the packet can have come, and everything from it on is sent again each time: `narrows check` warns of
-    that. Takes a time such as "2ms" or "14us". Default: "500us"."""
-    acks: Literal["all", "nack-only"] | None = None
-    """`all`: receivers acknowledge every packet, `ack_every` at a time. `nack-only`: receivers only say what they
-    miss and, at the end, that all has come, as in ExpressPass's simulator. Only for laws whose credits let flows
-    send. Needs `recovery = "go-back-n"`, and refuses `ack_every` over 1. Where a scheme sets `acks` and not
-    `ack_every`, the `ack_every` of `[host]` is for the other schemes. Takes "all" or "nack-only". Default:
-    "all"."""
-    pace: Literal["payload", "wire"] | None = None
-    """What a law's pacing rate counts. `payload`: payload alone. `wire`: headers too, as network cards that pace
-    do. Takes "payload" or "wire". Default: "payload"."""
-    catch_up: bool | None = None
-    """Whether pacing makes up for packets that a full window or a busy card held back. Takes true or false.
-    Default: true."""
-    window_check: Literal["strict", "overshoot"] | None = None
-    """`strict`: a packet leaves if it fits the window. `overshoot`: as long as the window is not full, as in HPCC's
-    simulator. Takes "strict" or "overshoot". Default: "strict"."""
-    cnp: Literal["off"] | str | None = None
-    """Least time between two notifications (CNP) of a flow, which receivers send on marks, or `off`. Takes "off" or
-    a time such as "50us". Default: "off"."""
-    cnp_size: int | None = None
-    """Size of such a notification on the wire, in bytes. Takes a whole number from 1. Default: 64."""
-    segment: int | str | None = None
-    """Payload that a flow hands to the card at once and that is held as one (GSO); a packet if less. Takes a size
-    such as "1MiB" or "64KB", or a whole number of bytes. Default: "0B"."""
-    small_queue: Literal["off"] | int | str | None = None
-    """Payload of one flow that may lie between law and card (TCP small queues). `off`: the card asks flows in turn.
-    Takes "off" or a size such as "64KB". Default: "off"."""
-    fq: bool | None = None
-    """Whether the small queue paces, as Linux's FQ does. The law's round trips then count the wait there, and
-    On-Ramp's hold with it. Needs `small_queue`. Takes true or false. Default: false."""
-    clock_sigma: str | None = None
-    """Standard deviation of hosts' clocks right after a synchronisation. Takes a time such as "2ms" or "14us".
-    Default: "0s"."""
-    clock_drift: str | None = None
-    """Standard deviation of the clocks' drift. Takes a drift such as "20ppm" or "100ppb". Default: "0ppb"."""
-    clock_resync: Literal["off"] | str | None = None
-    """Time between synchronisations; `off`: never after the first, at time zero. Takes "off" or a time such as
-    "50us". Default: "off"."""
-    on_ramp: Literal["off"] | OnRampTable | None = None
-    """Holding flows at the edge, or `off`. Takes "off" or a table such as { threshold = "30us" }. Default:
-    "off"."""
-    int_header: int | None = None
-    """Bytes that reports of ports (INT) add to each data packet and each acknowledgement where a law reads them.
-    Takes a whole number up to 65535. Default: 42."""
-    int_multi: int | None = None
-    """Reports of ports in HPCC's simulator's units, this many times 128 bytes sent and 80 bytes that wait, and in
-    whole nanoseconds; 0: exact. Takes a whole number. Default: 0."""
-    rtt_noise: str | None = None
-    """Up to so much is added, evenly distributed, to each round trip that a law hears of: an error of measurement.
-    Takes a time such as "2ms" or "14us". Default: "0s"."""
-    jitter: Literal["off"] | JitterTable | None = None
-    """Processing delay of hosts: how long a packet that came lies between the card and the transport, such as `{
-    mean = "1us" }`, or `off`. Packets of one flow stay in order. Not with `ties = "scheduled"`. Takes "off" or a
-    table such as { mean = "1us" }. Default: "off"."""
-    tcp: Literal["off", "linux"] | TcpTable | None = None
-    """What Linux's TCP does beside its law. `linux`: all of it. A table switches parts off, such as `{ hystart =
-    false }`. `off`: nothing. Not for laws that set their own windows in Linux, such as BBR. Needs `recovery =
-    "selective"`. Takes "off", "linux" or a table such as { hystart = false }. Default: "off"."""
+    forward: str
+    """Forward. Takes a time such as "2ms" or "14us". Required."""
+    backward: str
+    """Backward. Takes a time such as "2ms" or "14us". Required."""
 
-    CANDIDATES: ClassVar[Candidates] = {"path": lambda: (UnoLbTable, PlbTable,), "coding": lambda: (CodingTable,), "on_ramp": lambda: (OnRampTable,), "jitter": lambda: (JitterTable,), "tcp": lambda: (TcpTable,)}
+
+@dataclass(kw_only=True, repr=False)
+class Collectives(Table):
+    """How ranks sum up."""
+
+    tensor: Literal["ring", "tree", "halving-doubling"] | None = None
+    """Activations, in groups of `tensor` ranks. Takes "ring", "tree" or "halving-doubling". Default: "ring"."""
+    data: Literal["ring", "tree", "halving-doubling"] | None = None
+    """Gradients, in groups of `data` ranks. Takes "ring", "tree" or "halving-doubling". Default: "ring"."""
+
+
+@dataclass(kw_only=True, repr=False)
+class Job(Table):
+    """`[[job]]`: a training job. Its flows wait for each other and for computing, iteration after iteration."""
+
+    KEYS: ClassVar[dict[str, str]] = {"class_": "class"}
+
+    name: str
+    """Its name in results, which no other job and no traffic has. Takes a string. Required."""
+    model: Model
+    """What is trained. Takes a table. Required."""
+    place: str | int | list[str | int]
+    """Where: as many hosts as there are ranks, or tensor groups with `ranks_per_host`. Ranks fill hosts in this
+    order, the ranks of a tensor group next to each other. Takes hosts such as "all", "0..16" or "dc0.0..8", or an
+    array of such parts. Required."""
+    micro_batches: int
+    """Micro-batches that each copy of the model takes in an iteration. Takes a whole number from 1. Required."""
+    class_: int | None = None
+    """The class of its packets at switches that share their buffer, 1 to 7. Takes a whole number from 1 to 7.
+    Default: 1."""
+    on_ramp: bool | None = None
+    """Whether its flows are held by On-Ramp where `[host]` has it. Takes true or false. Default: true."""
+    connections: Literal["new", "kept"] | None = None
+    """`new`: each flow opens a connection and closes it. `kept`: a flow goes on a connection that an earlier one of
+    the same two hosts, class and law left and that has nothing to send; if there is none, it opens one. Laws that
+    send by credits open one for each flow. Takes "new" or "kept". Default: "new"."""
+    parallel: Parallel | None = None
+    """How it is cut. Takes a table."""
+    shuffle: bool | None = None
+    """Draws the order of the hosts of `place` by `seed`. Takes true or false. Default: false."""
+    seed: int | None = None
+    """What is drawn depends on it; if not given, on the scenario's `seed` and the job's number. Takes a whole
+    number."""
+    outermost: Literal["pipeline", "data"] | None = None
+    """Which groups lie farthest apart in the order of hosts. Takes "pipeline" or "data". Default: "pipeline"."""
+    ranks_per_host: int | None = None
+    """1, or `tensor`: then a tensor group is one host, and its all-reduces are no flows. Takes a whole number from
+    1. Default: 1."""
+    local_rate: str | None = None
+    """The rate between two ranks of a host, in each direction, with `ranks_per_host` over 1. Takes a rate such as
+    "100Gbps". Default: "2.4Tbps"."""
+    batch: int | None = None
+    """Sequences of a micro-batch. Takes a whole number from 1. Default: 1."""
+    compute: ComputeTimes | None = None
+    """How long ranks compute. Either this or `flops`. Takes a table."""
+    flops: str | None = None
+    """How fast each rank computes. Takes a speed such as "400TFLOPS"."""
+    collectives: Collectives | None = None
+    """How ranks sum up. Takes a table."""
+    schedule: Literal["1f1b", "gpipe"] | None = None
+    """The order of micro-batches in a stage. Takes "1f1b" or "gpipe". Default: "1f1b"."""
+    iterations: int | None = None
+    """How many iterations there are. Takes a whole number from 1. Default: 1."""
+    start: str | None = None
+    """When it begins to compute. Takes a time such as "2ms" or "14us". Default: "0s"."""
+
+    CANDIDATES: ClassVar[Candidates] = {"model": lambda: (Model,), "parallel": lambda: (Parallel,), "compute": lambda: (ComputeTimes,), "collectives": lambda: (Collectives,)}
 
 
 @dataclass(kw_only=True, repr=False)
@@ -1453,8 +1573,6 @@ class Config(Table):
     """Hosts, switches and links. Takes a table with a `kind`. Required."""
     schemes: dict[str, Scheme]
     """What is compared: each scheme is a run. At least one. Takes a table of named entries. Required."""
-    traffic: list[Incast | Long | Permutation | Poisson | Requests | ClosedLoop | Allreduce | Collective | List]
-    """What is sent: each entry makes flows, all in one run. At least one. Takes an array. Required."""
     schema: int | None = None
     """The version of this format: 1. Takes a whole number. Default: 1."""
     title: str | None = None
@@ -1474,6 +1592,10 @@ class Config(Table):
     """Switches whose ports share one buffer; without it every port has a queue of its own. Takes a table."""
     host: Host | None = None
     """The hosts. Takes a table."""
+    traffic: list[Incast | Long | Permutation | Poisson | Requests | ClosedLoop | Allreduce | Collective | List] | None = None
+    """What is sent: each entry makes flows, all in one run. At least one, or a job. Takes an array."""
+    job: list[Job] | None = None
+    """Models that are trained, all in one run, beside what is sent. Takes an array."""
     failure: list[Failure] | None = None
     """Links that fail. Takes an array."""
     series: Series | None = None
@@ -1501,4 +1623,4 @@ class Config(Table):
     table: list[Any] | None = None
     """Tables of what runs measured, averaged over seeds. Takes an array."""
 
-    CANDIDATES: ClassVar[Candidates] = {"topology": lambda: (FatTrees, Clos, Dumbbell, SingleSwitch, CustomTopology,), "schemes": lambda: (Scheme,), "traffic": lambda: (Incast, Long, Permutation, Poisson, Requests, ClosedLoop, Allreduce, Collective, List,), "clock": lambda: (Clock,), "port": lambda: (Port,), "switch": lambda: (Switch,), "host": lambda: (Host,), "failure": lambda: (Failure,), "series": lambda: (Series,), "sample": lambda: (Sample,), "variants": lambda: (Variant,), "scale": lambda: (Scale,)}
+    CANDIDATES: ClassVar[Candidates] = {"topology": lambda: (FatTrees, Clos, Dumbbell, SingleSwitch, CustomTopology,), "schemes": lambda: (Scheme,), "clock": lambda: (Clock,), "port": lambda: (Port,), "switch": lambda: (Switch,), "host": lambda: (Host,), "traffic": lambda: (Incast, Long, Permutation, Poisson, Requests, ClosedLoop, Allreduce, Collective, List,), "job": lambda: (Job,), "failure": lambda: (Failure,), "series": lambda: (Series,), "sample": lambda: (Sample,), "variants": lambda: (Variant,), "scale": lambda: (Scale,)}
