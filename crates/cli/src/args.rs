@@ -684,7 +684,7 @@ pub(crate) struct ImportGoalArgs {
 pub(crate) enum ExportCommand {
     /// Tables of a SONiC switch: marking, buffers, pauses, and headroom by SONiC's formula, tried in simulation.
     Sonic(ExportSonicArgs),
-    /// A run as a timeline for ui.perfetto.dev: flows, collective operations, queues, windows, rates.
+    /// A run as a timeline for ui.perfetto.dev: flows, collective operations, failures, queues, windows, rates.
     Perfetto(ExportPerfettoArgs),
 }
 

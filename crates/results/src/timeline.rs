@@ -1,4 +1,4 @@
-//! A run as a trace that <https://ui.perfetto.dev> opens: flows, collective operations, queues, buffers, windows, rates.
+//! A run as a trace that <https://ui.perfetto.dev> opens: flows, collective operations, failures, queues, buffers, windows, rates.
 //!
 //! The form is Perfetto's `TracePacket` with track events, in Protocol Buffers (Perfetto, "Writing TrackEvent Protos
 //! Synthetically"; field numbers of `trace_packet.proto`, `track_event.proto`, `track_descriptor.proto`,
@@ -146,6 +146,7 @@ pub fn perfetto(run: &RunResults) -> Vec<u8> {
     let mut trace = Trace { packets: Message::default(), track: 0 };
     flows(run, &mut trace);
     collectives(run, &mut trace);
+    failures(run, &mut trace);
     ports(run, &mut trace);
     sampled(run, &mut trace);
     trace.packets.0
@@ -215,6 +216,24 @@ fn collectives(run: &RunResults, trace: &mut Trace) {
         let named = |lane: usize| format!("{name}, {lane}");
         let track = lanes.entry(traffic).or_default().of(times, |lane| trace.track(&named(lane), Some(all), None));
         trace.slice(track, times, &format!("operation {operation}"), &[]);
+    }
+}
+
+/// A slice each time that links were down.
+fn failures(run: &RunResults, trace: &mut Trace) {
+    let failures = &run.summary.network.failures;
+    if failures.is_empty() {
+        return;
+    }
+    let last = last_ns(run);
+    let all = trace.track("links that were down", None, None);
+    for failure in failures {
+        let left = failure.count.saturating_sub(failure.links.len() as u64);
+        let others = if left > 0 { format!(" and {left} more") } else { String::new() };
+        let track = trace.track(&format!("{}{others}", failure.links.join(", ")), Some(all), None);
+        for &(from, until) in &failure.down_ns {
+            trace.slice(track, [from, until.unwrap_or(last).max(from)], "down", &[]);
+        }
     }
 }
 

@@ -1,8 +1,8 @@
-//! `narrows export sonic`: tables that name each other, headroom that holds in simulation, and what does not fit.
+//! `narrows export`: tables of SONiC that name each other, headroom that holds in simulation, and what does not fit; timelines.
 
 use serde_json::Value;
 
-use crate::support::Scratch;
+use crate::support::{GRID, Scratch};
 
 const LOSSLESS: &str = r#"
 schema = 1
@@ -74,4 +74,28 @@ fn a_switch_that_does_not_pause_has_marks_alone() {
     let tables = tables(&done.out);
     let keys: Vec<&String> = tables.as_object().unwrap().keys().collect();
     assert_eq!(keys, ["CABLE_LENGTH", "WRED_PROFILE", "QUEUE"]);
+}
+
+#[test]
+fn a_run_becomes_a_timeline() {
+    let scratch = Scratch::new("export-perfetto");
+    scratch.write("s.toml", GRID);
+    scratch.narrows("run s.toml --out r").ok();
+    scratch.narrows("export perfetto r").fails(2, &["`r` has 6 runs", "choose one with --run: "]);
+    scratch
+        .narrows("export perfetto r --run uno,load=0.3")
+        .fails(2, &["no run `uno,load=0.3`", "did you mean `uno,load=0.2`?"]);
+    scratch.narrows("export perfetto r --run uno,load=0.2").ok();
+    let trace = std::fs::read(scratch.path("trace.pftrace")).unwrap();
+    let has = |text: &str| trace.windows(text.len()).any(|here| here == text.as_bytes());
+    assert!(has("flows, by the host that sends") && has("slowdown"));
+    // An earlier trace is replaced, another file is not.
+    scratch.narrows("export perfetto r --run uno,load=0.2").ok();
+    assert_eq!(std::fs::read(scratch.path("trace.pftrace")).unwrap(), trace);
+    scratch.write("mine", "mine");
+    scratch
+        .narrows("export perfetto r --run uno,load=0.2 -o mine")
+        .fails(2, &["will not replace `mine`", "narrows export perfetto"]);
+    scratch.narrows("export perfetto r --run uno,load=0.2 -o r/t").fails(2, &["will not write `r/t`"]);
+    scratch.narrows("export perfetto none").fails(2, &["none"]);
 }
