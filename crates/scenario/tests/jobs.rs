@@ -513,3 +513,73 @@ fn sixty_four_ranks_outlive_a_failure() {
         assert!(one == two, "{}: two threads differ from one", scheme.id);
     }
 }
+
+/// The GOAL schedule of a pipeline, written down as the schedule is defined (Narayanan et al., §2.2.1): what a stage does one
+/// after the other, where forward sends go to the next stage and gradients to the one before. Computing is in nanoseconds.
+fn goal(stages: u64, micro: u64, one_f_one_b: bool, size: u64, forward: u64, backward: u64) -> String {
+    use std::fmt::Write as _;
+    let mut text = format!("num_ranks {stages}\n");
+    for stage in 0..stages {
+        let warm = if one_f_one_b { micro.min(stages - 1 - stage) } else { micro };
+        let mut order: Vec<(char, u64)> = (0..warm).map(|batch| ('f', batch)).collect();
+        for batch in warm..micro {
+            order.extend([('f', batch), ('b', batch - warm)]);
+        }
+        order.extend((micro - warm..micro).map(|batch| ('b', batch)));
+        let _ = writeln!(text, "rank {stage} {{");
+        for (place, &(way, batch)) in order.iter().enumerate() {
+            let (from, to, time, tag) = match way {
+                'f' => (stage.checked_sub(1), Some(stage + 1).filter(|&to| to < stages), forward, 2 * batch),
+                _ => (Some(stage + 1).filter(|&to| to < stages), stage.checked_sub(1), backward, 2 * batch + 1),
+            };
+            let _ = writeln!(text, "c{way}{batch}: calc {time}");
+            if let Some((way_before, before)) = place.checked_sub(1).map(|before| order[before]) {
+                let _ = writeln!(text, "c{way}{batch} requires c{way_before}{before}");
+            }
+            if let Some(from) = from {
+                let _ = writeln!(text, "r{way}{batch}: recv {size}b from {from} tag {tag}");
+                let _ = writeln!(text, "c{way}{batch} requires r{way}{batch}");
+            }
+            if let Some(to) = to {
+                let _ = writeln!(text, "s{way}{batch}: send {size}b to {to} tag {tag}");
+                let _ = writeln!(text, "s{way}{batch} requires c{way}{batch}");
+            }
+        }
+        text.push_str("}\n");
+    }
+    text
+}
+
+/// A job and the imported GOAL of the same job are the same flows at the same times.
+#[test]
+fn a_job_is_the_imported_goal_of_it() {
+    for (stages, micro, schedule) in [(2, 2, "1f1b"), (4, 6, "1f1b"), (3, 5, "gpipe"), (4, 2, "1f1b"), (5, 7, "gpipe")]
+    {
+        let keys = format!("place = \"all\"\nmicro_batches = {micro}\nschedule = \"{schedule}\"");
+        let model = timed(&format!("pipeline = {stages}"), &keys).replace("layers = 4", &format!("layers = {stages}"));
+        let base = switch(stages as u32);
+        let built_job = built(&base, &model);
+        let size = built_job.setup.flows[0].size.get();
+        let text = goal(stages, micro, schedule == "1f1b", size, 2_000_000, 4_000_000);
+        let network = format!("{base}[[traffic]]\nkind = \"permutation\"\nsize = 1\n");
+        let imported = scenario::import::import_goal(
+            text.as_bytes(),
+            &scenario::import::GoalOptions { placement: scenario::import::Placement::Packed, eager: "0B" },
+            Some(&scenario::import::Base { text: &network, name: "base.toml" }),
+            &scenario::import::GoalNames { scenario: "goal", schedule: "a.goal" },
+        );
+        let imported = imported.unwrap_or_else(|error| panic!("{error}"));
+        let built_goal = built(&imported.toml, "");
+        let times = |built: &BuiltRun| {
+            let outcome = run(built, 1);
+            let flows = built.setup.flows.iter().zip(outcome.flows);
+            let mut times: Vec<_> =
+                flows.map(|(flow, end)| (end.started, flow.src.0, flow.dst.0, flow.size, end.completed)).collect();
+            times.sort_unstable();
+            times
+        };
+        let (job, goal) = (times(&built_job), times(&built_goal));
+        assert_eq!(job.len() as u64, 2 * (stages - 1) * micro);
+        assert_eq!(job, goal, "{stages} stages, {micro} micro-batches, {schedule}");
+    }
+}
