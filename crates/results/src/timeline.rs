@@ -1,7 +1,7 @@
 //! A run as a trace that <https://ui.perfetto.dev> opens: flows, collective operations, failures, queues, buffers, windows, rates.
 //!
-//! The form is Perfetto's `TracePacket` with track events, in Protocol Buffers (Perfetto, "Writing TrackEvent Protos
-//! Synthetically"; field numbers of `trace_packet.proto`, `track_event.proto`, `track_descriptor.proto`,
+//! The form is Perfetto's `TracePacket` with track events, in Protocol Buffers (Perfetto, "Writing `TrackEvent`
+//! Protos Synthetically"; field numbers of `trace_packet.proto`, `track_event.proto`, `track_descriptor.proto`,
 //! `counter_descriptor.proto`, `process_descriptor.proto` and `debug_annotation.proto`). Times are nanoseconds from the run's
 //! beginning.
 
@@ -85,13 +85,11 @@ impl Trace {
     fn track(&mut self, name: &str, parent: Option<u64>, counts: Option<Unit>) -> u64 {
         self.track += 1;
         let mut descriptor = Message::default().number(1, self.track).text(2, name);
-        match parent {
-            Some(parent) => descriptor = descriptor.number(5, parent),
-            None => {
-                let process = Message::default().number(1, self.track).text(6, name);
-                descriptor = descriptor.message(3, &process);
-            }
-        }
+        descriptor = if let Some(parent) = parent {
+            descriptor.number(5, parent)
+        } else {
+            descriptor.message(3, &Message::default().number(1, self.track).text(6, name))
+        };
         if let Some(unit) = counts {
             let counter = match unit {
                 Unit::Nanoseconds => Message::default().number(3, 1),

@@ -159,6 +159,9 @@ struct Search {
 /// A setting and a value: a row of the list of points.
 type Row = (usize, usize);
 
+/// Names of runs, by scheme and row.
+type Named = Vec<((usize, Row), String)>;
+
 impl Sizing {
     /// The combinations of all choices, each by the place of its value.
     fn settings(&self) -> Result<Vec<Vec<usize>>, Error> {
@@ -272,7 +275,7 @@ impl Sizing {
         settings: &[Vec<usize>],
         rows: &[Row],
         wanted: &BTreeSet<(usize, Row)>,
-    ) -> Result<(Scenario, Vec<((usize, Row), String)>), Error> {
+    ) -> Result<(Scenario, Named), Error> {
         let quoted = |key: &str| serde_json::Value::from(key).to_string();
         let pair = |key: &str, value: &str| format!("{} = {}", quoted(key), in_toml(value));
         let point = |&(setting, value): &Row| {
@@ -329,20 +332,13 @@ impl Sizing {
         let at = |setting: usize, rung: usize| all.iter().find(|it| it.place == setting && it.rung == rung).cloned();
         let settings = searches.iter().filter(|it| it.scheme == scheme).count();
         let best = best(searches, scheme).map(|(search, holds)| (search.setting, holds));
-        let (least, fails, fails_above) = match best {
-            Some((setting, holds)) => (
-                at(setting, holds),
-                holds.checked_sub(1).and_then(|below| at(setting, below)),
-                all.iter()
-                    .filter(|it| it.place == setting && it.rung > holds && !it.holds)
-                    .min_by_key(|it| it.rung)
-                    .map(|it| it.value.clone()),
-            ),
-            None => {
-                let least = |it: &Tried| it.measured.iter().map(margin_to_rank).fold(f64::INFINITY, f64::min);
-                let closest = all.iter().max_by(|a, b| least(a).total_cmp(&least(b))).cloned();
-                (None, closest, None)
-            }
+        let (least, fails, fails_above) = if let Some((setting, holds)) = best {
+            let above = all.iter().filter(|it| it.place == setting && it.rung > holds && !it.holds);
+            let below = holds.checked_sub(1).and_then(|below| at(setting, below));
+            (at(setting, holds), below, above.min_by_key(|it| it.rung).map(|it| it.value.clone()))
+        } else {
+            let least = |it: &Tried| it.measured.iter().map(margin_to_rank).fold(f64::INFINITY, f64::min);
+            (None, all.iter().max_by(|a, b| least(a).total_cmp(&least(b))).cloned(), None)
         };
         Sized { scheme: self.schemes[scheme].clone(), least, fails, fails_above, settings, tried: all }
     }
