@@ -24,7 +24,8 @@ pub(crate) enum Command {
     /// Run a scenario file at many points: its grid, list and sample, keys and seeds that the command line varies; in shards if
     /// need be. A second call does what is missing.
     Sweep(Box<SweepArgs>),
-    /// Draw metrics of results over a key of their points, with error bars, as PDF, SVG or PNG. Needs the Python package.
+    /// Draw metrics of results over a key of their points, with error bars, or a paper's figure as the paper draws it, as PDF, SVG
+    /// or PNG. Needs the Python package.
     #[command(disable_help_flag = true)]
     Plot {
         /// What `narrows plot --help` lists.
