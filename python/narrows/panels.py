@@ -130,9 +130,14 @@ class Panel:
         made: dict[str, list[plotting.Dot]] = {label: [] for label in self.rows}
         unit = ""
         over = self.spec["over"]
+        missing: dict[str, tuple[int, int]] = {}
+        known: dict[str, tuple[dict[tuple[str, Any, int], float | None], str]] = {}
         for place, at in enumerate(self.places):
             expression = of or self.expression(place)
-            values, unit = self.values(expression)
+            if expression not in known:
+                known[expression] = self.values(expression)
+            values, found_unit = known[expression]
+            unit = unit or found_unit
             for label, schemes in self.rows.items():
                 scheme = schemes[place]
                 if scheme is None:
@@ -143,9 +148,11 @@ class Panel:
                 if not found:
                     continue
                 dot = plotting.means({at: found})[0]
-                if dot.missing:
-                    self.doubts.append(f"{dot.missing} of {len(found)} runs of {label} have no {expression}")
                 made[label].append(dot)
+                lacks, all_of_it = missing.get(expression, (0, 0))
+                missing[expression] = (lacks + dot.missing, all_of_it + len(found))
+        lack = [(what, lacks, count) for what, (lacks, count) in missing.items() if lacks]
+        self.doubts.extend(f"{lacks} of {count} runs have no {what}: means are of the others" for what, lacks, count in lack)
         return made, "" if over is not None else unit
 
     def unit(self, unit: str, largest: float) -> tuple[float, str]:
@@ -155,6 +162,9 @@ class Panel:
             return plotting.scale(unit, largest)
         if asked == "%" and not unit:
             return 0.01, "%"
+        if not unit and not largest:
+            # Nothing was measured, and the doubts say so.
+            return 1.0, str(asked)
         found = [per for per, name in plotting.UNITS.get(unit, ()) if name == asked]
         if not found:
             known = [name for _, name in plotting.UNITS.get(unit, ((1.0, "%"),))]
@@ -268,10 +278,10 @@ class Panel:
                     across,
                     value / per,
                     gid=MARK,
-                    marker="D",
+                    marker="D" if mark["of"] is None else "o",
                     linestyle="none",
                     markersize=5,
-                    markerfacecolor="white" if mark["of"] is None else "none",
+                    markerfacecolor="white",
                     markeredgecolor=INK,
                     markeredgewidth=1.1,
                     zorder=5,
@@ -350,6 +360,8 @@ class Panel:
                 found, unit = self.sampled(run)
                 values.extend(value for _, found_values in found.values() for value in found_values)
             drawn[self.labels[scheme]] = sorted(values)
+        if not any(drawn.values()):
+            self.doubts.append(f"runs have nothing of {self.spec['y']}")
         per, suffix = self.unit(unit, max((values[-1] for values in drawn.values() if values), default=0.0))
         for row, (label, values) in enumerate(drawn.items()):
             shares = [(place + 1) / len(values) for place in range(len(values))]
@@ -383,6 +395,8 @@ class Panel:
                 several = [own] if len(found) > 1 else []
                 schemes = [self.labels[scheme]] if len(self.schemes) > 1 or not several else []
                 drawn.append((", ".join([*schemes, *several]), times, values))
+        if not drawn:
+            self.doubts.append(f"runs have no samples of {self.spec['y']}")
         largest = max((value for _, _, values in drawn for value in values), default=0.0)
         per, suffix = self.unit(unit, largest)
         across, seconds = plotting.scale("ns", max((times[-1] for _, times, _ in drawn if len(times)), default=0.0))

@@ -51,7 +51,7 @@ flows = 30
 
 [series]
 interval = "1ms"
-ports = ["receiver"]
+ports = ["left>right"]
 flows = "all"
 
 [grid]
@@ -93,7 +93,7 @@ log = "x"
 
 [[paper.plot]]
 kind = "time"
-y = 'queue("receiver")'
+y = 'queue("left>right")'
 only = { load = 0.4 }
 each = "scheme"
 per = "10Gbps"
@@ -161,8 +161,13 @@ def test_samples_are_drawn(made: nw.papers.Figure) -> None:
     line = cdf.lines[0]
     assert ys(line) == pytest.approx([(place + 1) / 90 for place in range(90)])
     assert [axes.get_title() for axes in queues] == ["DCTCP", "Cubic"]
-    assert all(re.fullmatch(r'queue\("receiver"\) \((ns|µs|ms)\)', axes.get_ylabel()) for axes in queues)
+    assert all(re.fullmatch(r'queue\("left>right"\) \((ns|µs|ms)\)', axes.get_ylabel()) for axes in queues)
     assert "threshold" in labels(queues[0])
+    run = next(run for run in made.results if run.scheme == "dctcp" and run.point["load"] == 0.4)
+    waiting = run.ports.to_polars()["queue_bytes"].to_list()
+    unit = next(per for per, name in plotting.UNITS["ns"] if f"({name})" in queues[0].get_ylabel())
+    assert max(waiting) > 0
+    assert ys(queues[0].lines[0]) == pytest.approx([0.8 * value / unit for value in waiting])
     assert [low.get_title(), high.get_title()] == ["load = 0.2", "load = 0.4"]
     assert low.get_xlabel() in {"time (s)", "time (ms)"}
 
