@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from narrows import _narrows, plotting
 from narrows.panels import MARK, Panel, Spec, quantity, value_at
+from narrows.plotting import STYLES
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -39,7 +40,7 @@ def draw(results: Results, *, papers: str | Path | None = None, style: str = "sc
         for axes, panel in zip(places, panels, strict=True):
             panel.draw(axes)
         _share(groups, dict(zip(map(id, panels), places, strict=True)))
-        _legends(figure, places)
+        _legends(figure, panels, places, style)
         doubts = [said for panel in panels for said in panel.doubts]
         plotting.doubt(figure, "\n".join([*dict.fromkeys(doubts), *plotting.warned(results)]), style)
     return figure
@@ -143,22 +144,29 @@ def _share(groups: list[list[Panel]], places: dict[int, Axes]) -> None:
                 one.set_ylim(low, high)
 
 
-def _legends(figure: Figure, panels: list[Axes]) -> None:
+def _legends(figure: Figure, panels: list[Panel], places: list[Axes], style: str) -> None:
     """Write a legend above all panels where these have the same lines, and else one in each."""
     told = []
-    for axes in panels:
+    for axes in places:
         handles, labels = axes.get_legend_handles_labels()
         told.append(dict(zip(labels, handles, strict=True)))
     ours = [{label for label, handle in of.items() if not _is_mark(handle)} for of in told]
     if all(labels == ours[0] for labels in ours):
-        every = {label: handle for of in told for label, handle in of.items()}
-        of = _marks_last(every)
-        wide = 2.2 * figure.get_figwidth() / (1 + max(map(len, of), default=0) / 12)
+        of = _marks_last({label: handle for of in told for label, handle in of.items()})
+        # An entry's letters, its sign and the space between two, in inches.
+        wide = STYLES[style][2] * (0.008 * max(map(len, of), default=0) + 0.075)
         if _needed(of):
-            figure.legend(of.values(), of.keys(), loc="outside upper center", ncols=max(1, min(len(of), int(wide))), frameon=False)
+            columns = max(1, min(len(of), int(figure.get_figwidth() / wide)))
+            figure.legend(of.values(), of.keys(), loc="outside upper center", ncols=columns, frameon=False)
         return
-    for axes, of in zip(panels, told, strict=True):
+    for panel, axes, every in zip(panels, places, told, strict=True):
+        of = {label: handle for label, handle in every.items() if not panel.alone or _is_mark(handle)}
+        if panel.alone:
+            panel.name_bars(axes)
         if _needed(of):
+            if panel.spec["kind"] == "bars" and axes.get_yscale() == "linear":
+                # Room for it.
+                axes.set_ylim(top=1.3 * axes.get_ylim()[1])
             axes.legend(_marks_last(of).values(), _marks_last(of).keys(), frameon=False, fontsize="small")
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from narrows import plotting, samples
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from matplotlib.axes import Axes
     from matplotlib.axis import Axis
@@ -35,6 +35,8 @@ class Panel:
     results: Results
     spec: Spec
     doubts: list[str] = field(default_factory=list)
+    #: Where the bar of each row stands, if there is one place.
+    alone: dict[str, float] = field(default_factory=dict)
     #: The least mean that is drawn.
     least: float = 0.0
 
@@ -46,21 +48,33 @@ class Panel:
     @functools.cached_property
     def runs(self) -> list[Run]:
         """The runs that the panel is of."""
-        only = self.spec["only"]
-        return [run for run in self.results.runs if all(_is(value_at(run, key), value) for key, value in only.items())]
+        only, schemes = self.spec["only"], self.spec["schemes"]
+        of_schemes = [run for run in self.results.runs if schemes is None or self.spec["by"] is None or run.scheme in schemes]
+        return [run for run in of_schemes if all(_is(value_at(run, key), value) for key, value in only.items())]
 
     @functools.cached_property
     def labels(self) -> dict[str, str]:
-        """What schemes are called."""
+        """What schemes are called; of `by`, what its values are."""
+        if self.spec["by"] is not None:
+            return {name: name for name in map(self.key_of, self.results.runs)}
         labels = plotting.labels_of(self.results, "scheme")
         return {run.scheme: labels.get(run.scheme, run.scheme) for run in self.results.runs}
 
+    def key_of(self, run: Run) -> str:
+        """What tells a run from those of other lines: its scheme, or its value of `by`."""
+        by = self.spec["by"]
+        if by is None:
+            return run.scheme
+        key, _, unit = by.rpartition("_")
+        value = value_at(run, by)
+        return f"{key} = {quantity(value, unit)}" if unit in plotting.UNITS else f"{by} = {value}"
+
     @property
     def schemes(self) -> list[str]:
-        """The schemes that it shows, in their order. A scheme that was not run is left out."""
-        ran = list(dict.fromkeys(run.scheme for run in self.runs))
+        """The schemes, or values of `by`, that it shows, in their order. A scheme that was not run is left out."""
+        ran = list(dict.fromkeys(map(self.key_of, self.runs)))
         asked = self.spec["schemes"]
-        return ran if asked is None else [scheme for scheme in asked if scheme in ran]
+        return ran if asked is None or self.spec["by"] is not None else [scheme for scheme in asked if scheme in ran]
 
     def draw(self, axes: Axes) -> None:
         """Draw it."""
@@ -117,10 +131,10 @@ class Panel:
         made: dict[tuple[str, Any, int], float | None] = {}
         x = self.spec["x"]
         for run, value in zip(self.runs, values, strict=True):
-            at = (run.scheme, None if x is None else value_at(run, x), run.seed)
+            at = (self.key_of(run), None if x is None else value_at(run, x), run.seed)
             if at in made:
-                varied = [key for key in run.point if key != x]
-                said = f"the runs differ in {', '.join(varied)}, too: give `x`, `each` or a value in `only` of [[paper.plot]]"
+                varied = [key for key in run.point if key not in {x, self.spec["by"]}] or ["scheme"]
+                said = f"the runs differ in {', '.join(varied)}, too: give `x`, `by`, `each` or a value in `only` of [[paper.plot]]"
                 raise ValueError(said)
             made[at] = value
         return made, unit
@@ -217,6 +231,7 @@ class Panel:
             axes.vlines([spots[label, dot.x] for dot in of if dot.x in tops], low, high, color=INK, linewidth=0.8)
             axes.plot([spots[label, dot.x] for dot in of if dot.x in tops], high, "_", color=INK, markersize=max(3.0, 30 * wide))
         axes.grid(visible=False, axis="x")
+        self.alone = {label: spot for (label, at), spot in spots.items() if at is None}
         self.name_places(axes)
         self.marks(axes, groups, unit, per, lambda label, at: spots.get((label, at)))
 
@@ -230,15 +245,13 @@ class Panel:
         key, _, unit = (x or "").rpartition("_")
         if unit in plotting.UNITS and not self.spec["places"]:
             names = [quantity(value, unit) for value in self.places]
-        crowded = sum(len(str(name)) for name in names) > 36  # noqa: PLR2004
-        axes.set_xticks(range(len(names)), [str(name) for name in names])
-        if crowded:
-            axes.tick_params(axis="x", rotation=25)
-            for text in axes.get_xticklabels():
-                text.set_horizontalalignment("right")
-                text.set_rotation_mode("anchor")
+        _write_under(axes, range(len(names)), [str(name) for name in names])
         if x is not None:
             axes.set_xlabel(key if unit in plotting.UNITS else x)
+
+    def name_bars(self, axes: Axes) -> None:
+        """Write under each bar what it is, instead of in a legend."""
+        _write_under(axes, list(self.alone.values()), list(self.alone))
 
     def lines(self, axes: Axes) -> None:
         """Draw a line a row."""
@@ -356,7 +369,7 @@ class Panel:
         unit = ""
         for scheme in self.schemes:
             values: list[float] = []
-            for run in (run for run in self.runs if run.scheme == scheme):
+            for run in (run for run in self.runs if self.key_of(run) == scheme):
                 found, unit = self.sampled(run)
                 values.extend(value for _, found_values in found.values() for value in found_values)
             drawn[self.labels[scheme]] = sorted(values)
@@ -387,7 +400,7 @@ class Panel:
         drawn: list[tuple[str, list[float], list[float]]] = []
         unit = ""
         for scheme in self.schemes:
-            run = next(run for run in self.runs if run.scheme == scheme)
+            run = next(run for run in self.runs if self.key_of(run) == scheme)
             found, unit = self.sampled(run)
             for name, (times, values) in found.items():
                 # What is of one class has one colour.
@@ -454,6 +467,16 @@ def value_at(run: Run, key: str) -> Any:
         said = f"runs have no key `{key}`; there are {', '.join(keys)}"
         raise ValueError(said)
     return keys[key]
+
+
+def _write_under(axes: Axes, spots: Sequence[float], names: list[str]) -> None:
+    """Write names under the x axis, aslant where they need room."""
+    axes.set_xticks(spots, names)
+    if sum(map(len, names)) > 36:  # noqa: PLR2004
+        axes.tick_params(axis="x", rotation=25)
+        for text in axes.get_xticklabels():
+            text.set_horizontalalignment("right")
+            text.set_rotation_mode("anchor")
 
 
 def _plainly(axis: Axis, places: list[Any]) -> None:

@@ -184,6 +184,12 @@ def test_a_figure_is_written(made: nw.papers.Figure, papers: Path, tmp_path: Pat
     assert (refused.returncode, "go with `y`" in refused.stderr) == (2, True), refused.stderr
 
 
+def test_lines_may_be_those_of_a_key(made: nw.papers.Figure, tmp_path: Path) -> None:
+    panel = 'kind = "lines"\ny = ["all.fct.mean", "all.fct.p99"]\nplaces = ["mean", "p99"]\nby = "load"\nschemes = ["cubic"]'
+    (axes,) = drawn(f"[[paper.plot]]\n{panel}\n", made, tmp_path)
+    assert labels(axes) == ["load = 0.2", "load = 0.4"]
+
+
 def test_another_figure_is_drawn_the_same(papers: Path) -> None:
     (papers / "small/fig2.toml").write_text(FIGURE.replace("fig1", "fig2") + 'plot = "fig1"\n', encoding="utf-8")
     assert figures.drawing("small/fig2", papers) == figures.drawing("small/fig1", papers)

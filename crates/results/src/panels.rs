@@ -78,6 +78,8 @@ pub struct Panel {
     pub y: OneOrMore,
     /// The key of the points on the x axis.
     pub x: Option<String>,
+    /// The key of the points that has a line, or bars of one colour, for each value; by default each scheme has.
+    pub by: Option<String>,
     /// Its schemes in their order; by default all.
     pub schemes: Option<Vec<String>>,
     /// Schemes that make a line, or bars of one colour, together.
@@ -232,6 +234,9 @@ impl Panel {
                 "places on the x axis are those of `x`, of several `y` or of `series`: give one of these".to_owned()
             );
         }
+        if self.by.is_some() && !self.series.is_empty() {
+            return Err("lines are those of `by` or of `series`: give one of these".to_owned());
+        }
         let needed = if several { Some(self.y.all().len()) } else { self.series.first().map(|it| it.schemes.len()) };
         if let Some(needed) = needed
             && (self.places.len() != needed || self.series.iter().any(|it| it.schemes.len() != needed))
@@ -282,7 +287,7 @@ mod tests {
         let wrong = |panel: serde_json::Value| Drawing::from_json(&json!([panel])).unwrap_err().to_string();
         let said = wrong(json!({ "kind": "bars", "y": "all.fct.mean", "colour": "red" }));
         assert!(
-            said.starts_with("[[paper.plot]] number 1: unknown field `colour`, expected one of `kind`, `y`"),
+            said.starts_with("[[paper.plot]] number 1: colour: unknown field `colour`, expected one of `kind`, `y`"),
             "{said}"
         );
         let said = wrong(json!({ "kind": "pie", "y": "all.fct.mean" }));
