@@ -33,7 +33,8 @@ def draw(results: Results, *, papers: str | Path | None = None, style: str = "sc
     """
     root = home(papers)
     name = name_of(results, root)
-    groups = [_apart(Panel(results, panel)) for panel in drawing(name, root)]
+    looks: dict[str, int] = {}
+    groups = [_apart(Panel(results, panel, looks)) for panel in drawing(name, root)]
     panels = [panel for group in groups for panel in group]
     columns = COLUMNS_OF.get(len(panels), 3)
     with plotting.canvas(len(panels), columns=columns, style=style, title=title) as (figure, places):

@@ -34,6 +34,8 @@ class Panel:
 
     results: Results
     spec: Spec
+    #: The number of the colour of each row: the same in all panels of a figure.
+    looks: dict[str, int] = field(default_factory=dict)
     doubts: list[str] = field(default_factory=list)
     #: Where the bar of each row stands, if there is one place.
     alone: dict[str, float] = field(default_factory=dict)
@@ -43,7 +45,11 @@ class Panel:
     def of(self, change: dict[str, Any], title: str) -> Panel:
         """Return it with some keys changed, and apart from others by a title."""
         own = self.spec["title"]
-        return Panel(self.results, {**self.spec, "each": None, **change, "title": f"{own}: {title}" if own else title})
+        return Panel(self.results, {**self.spec, "each": None, **change, "title": f"{own}: {title}" if own else title}, self.looks)
+
+    def look(self, label: str) -> int:
+        """Return the number of the colour of a row."""
+        return self.looks.setdefault(label, len(self.looks))
 
     @functools.cached_property
     def runs(self) -> list[Run]:
@@ -81,7 +87,8 @@ class Panel:
         if self.spec["title"] is not None:
             axes.set_title(self.spec["title"], fontsize="medium")
         {"bars": self.bars, "lines": self.lines, "cdf": self.cdf, "time": self.time}[self.spec["kind"]](axes)
-        log = self.spec["log"] or ""
+        # Without anything over zero an axis stays linear.
+        log = "".join(axis for axis in self.spec["log"] or "" if math.isfinite(getattr(axes.dataLim, f"minpos{axis}")))
         if "x" in log:
             axes.set_xscale("log")
             _plainly(axes.xaxis, self.places if self.spec["kind"] == "lines" and self.spec["series"] else [])
@@ -208,8 +215,8 @@ class Panel:
         wide = 0.8 / max(len(groups), 1)
         present = {at: [label for label, of in groups.items() if any(dot.x == at for dot in of)] for at in self.places}
         spots: dict[tuple[str, Any], float] = {}
-        for row, (label, of) in enumerate(groups.items()):
-            colour = plotting.COLOURS[row % len(plotting.COLOURS)]
+        for label, of in groups.items():
+            colour = plotting.COLOURS[self.look(label) % len(plotting.COLOURS)]
             for dot in of:
                 there = present[dot.x]
                 spots[label, dot.x] = self.places.index(dot.x) + (there.index(label) - (len(there) - 1) / 2) * wide
@@ -265,13 +272,15 @@ class Panel:
             shown = {label: [_renamed(dot, names[dot.x]) for dot in of] for label, of in groups.items()}
         else:
             shown = groups
-        across = plotting.lines(axes, shown, per, self.spec["x"] or "")
+        across = plotting.lines(axes, shown, per, self.spec["x"] or "", {label: self.look(label) for label in shown})
         numbers = not named and all(isinstance(place, (int, float)) for place in self.places)
         spot = (lambda _, at: at / across) if numbers else (lambda _, at: self.places.index(at))
         self.marks(axes, groups, unit, per, spot)
 
     def marks(self, axes: Axes, groups: dict[str, list[plotting.Dot]], unit: str, per: float, spot: Any) -> None:
-        """Draw what the paper states."""
+        """Draw what the paper states, if anything was measured."""
+        if not any(math.isfinite(dot.mean) for of in groups.values() for dot in of):
+            return
         for mark in [*self.listed(), *self.spec["paper"]]:
             if mark["scheme"] is None:
                 self.line(axes, mark, unit, per)
@@ -376,10 +385,10 @@ class Panel:
         if not any(drawn.values()):
             self.doubts.append(f"runs have nothing of {self.spec['y']}")
         per, suffix = self.unit(unit, max((values[-1] for values in drawn.values() if values), default=0.0))
-        for row, (label, values) in enumerate(drawn.items()):
+        for label, values in drawn.items():
             shares = [(place + 1) / len(values) for place in range(len(values))]
-            style = plotting.STROKES[row % len(plotting.STROKES)]
-            colour = plotting.COLOURS[row % len(plotting.COLOURS)]
+            style = plotting.STROKES[self.look(label) % len(plotting.STROKES)]
+            colour = plotting.COLOURS[self.look(label) % len(plotting.COLOURS)]
             axes.step(
                 [value / per for value in values], shares, where="post", label=label, color=colour, linestyle=style, linewidth=1.2
             )
@@ -469,10 +478,14 @@ def value_at(run: Run, key: str) -> Any:
     return keys[key]
 
 
+#: So many letters stand under an axis side by side.
+ROOM = 35
+
+
 def _write_under(axes: Axes, spots: Sequence[float], names: list[str]) -> None:
     """Write names under the x axis, aslant where they need room."""
     axes.set_xticks(spots, names)
-    if sum(map(len, names)) > 36:  # noqa: PLR2004
+    if len(names) * max(map(len, names), default=0) > ROOM:
         axes.tick_params(axis="x", rotation=25)
         for text in axes.get_xticklabels():
             text.set_horizontalalignment("right")

@@ -219,8 +219,11 @@ def _bars(axes: Axes, groups: dict[Any, list[Dot]], per: float) -> None:
     axes.grid(visible=False, axis="x")
 
 
-def lines(axes: Axes, groups: dict[Any, list[Dot]], per: float, x: str) -> float:
-    """Draw a line a group over a key of the points, and return how many of the key's units the axis has as one."""
+def lines(axes: Axes, groups: dict[Any, list[Dot]], per: float, x: str, looks: dict[str, int] | None = None) -> float:
+    """Draw a line a group over a key of the points, and return how many of the key's units the axis has as one.
+
+    `looks` has the number of each group's colour, marker and stroke; by default they are those of its place.
+    """
     values = [dot.x for of in groups.values() for dot in of]
     numbers = all(isinstance(value, (int, float)) for value in values)
     name, _, unit = x.rpartition("_")
@@ -228,7 +231,8 @@ def lines(axes: Axes, groups: dict[Any, list[Dot]], per: float, x: str) -> float
     across, suffix = (1.0, "")
     if numbers and unit in UNITS:
         across, suffix = scale(unit, max(values))
-    for place, (label, of) in enumerate(groups.items()):
+    for order, (label, of) in enumerate(groups.items()):
+        place = order if looks is None else looks[label]
         axes.errorbar(
             [dot.x / across if numbers else places[dot.x] for dot in of],
             [dot.mean / per for dot in of],

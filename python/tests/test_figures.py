@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 
 import narrows as nw
 from narrows import _narrows, figures, plotting
@@ -182,6 +183,14 @@ def test_a_figure_is_written(made: nw.papers.Figure, papers: Path, tmp_path: Pat
     assert (tmp_path / "fig.pdf").stat().st_size > 1000
     refused = subprocess.run([*words, "--x", "load"], capture_output=True, text=True, check=False, cwd=tmp_path)
     assert (refused.returncode, "go with `y`" in refused.stderr) == (2, True), refused.stderr
+
+
+def test_what_was_not_measured_is_said(made: nw.papers.Figure, tmp_path: Path) -> None:
+    panel = 'kind = "bars"\ny = "inter.fct.mean"\nx = "load"\nlog = "y"\nunit = "ms"\nvalues = { cubic = ["4ms", "5ms"] }'
+    (axes,) = drawn(f"[[paper.plot]]\n{panel}\n", made, tmp_path)
+    figure = axes.get_figure()
+    assert isinstance(figure, Figure)
+    assert figure.get_supxlabel().startswith("12 of 12 runs have no inter.fct.mean")
 
 
 def test_lines_may_be_those_of_a_key(made: nw.papers.Figure, tmp_path: Path) -> None:
