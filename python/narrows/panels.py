@@ -173,7 +173,9 @@ class Panel:
                 lacks, all_of_it = missing.get(expression, (0, 0))
                 missing[expression] = (lacks + dot.missing, all_of_it + len(found))
         lack = [(what, lacks, count) for what, (lacks, count) in missing.items() if lacks]
-        self.doubts.extend(f"{lacks} of {count} runs have no {what}: means are of the others" for what, lacks, count in lack)
+        for what, lacks, count in lack:
+            rest = ": means are of the others" if lacks < count else ""
+            self.doubts.append(f"{lacks} of {count} runs have no {what}{rest}")
         return made, "" if over is not None else unit
 
     def unit(self, unit: str, largest: float) -> tuple[float, str]:
@@ -296,19 +298,19 @@ class Panel:
                     continue
                 value *= ours
             if across is not None:
-                axes.plot(
-                    across,
-                    value / per,
-                    gid=MARK,
-                    marker="D" if mark["of"] is None else "o",
-                    linestyle="none",
-                    markersize=5,
-                    markerfacecolor="white",
-                    markeredgecolor=INK,
-                    markeredgewidth=1.1,
-                    zorder=5,
-                    label=mark["label"] or (STATED if mark["of"] is None else RELATIVE),
-                )
+                stated = mark["label"] or (STATED if mark["of"] is None else RELATIVE)
+                sign: dict[str, Any] = {
+                    "marker": "D" if mark["of"] is None else "o",
+                    "linestyle": "none",
+                    "markerfacecolor": "white",
+                }
+                # Beside lines the colour says of which one a value is stated; the legend has it in ink.
+                is_lines = self.spec["kind"] == "lines"
+                ink = plotting.COLOURS[self.look(label) % len(plotting.COLOURS)] if is_lines else INK
+                drawn: dict[str, Any] = {**sign, "gid": MARK, "markersize": 5, "markeredgewidth": 1.1, "zorder": 5}
+                axes.plot(across, value / per, markeredgecolor=ink, label="_" if is_lines else stated, **drawn)
+                if is_lines:
+                    axes.plot([], [], markeredgecolor=INK, label=stated, **drawn)
 
     def listed(self) -> Iterator[dict[str, Any]]:
         """The values that are listed by scheme, one by one."""
