@@ -9,10 +9,14 @@ import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from narrows import figures, plotting
 from narrows._narrows import ScenarioError, StudyError
 from narrows.results import Results
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Drawn
 
 #: Exit codes of the command.
 _REGRESSED = 3
@@ -37,6 +41,19 @@ class Figure:
     name: str
     claims: list[Claim]
     results: Results
+    #: Where the papers' files are.
+    papers: Path
+
+    def plot(self, *, style: str = "screen", title: str | None = None) -> Drawn:
+        """Draw it as the paper does, with the values that the paper states, by Matplotlib.
+
+        Raises `ValueError` when its file does not say how.
+        """
+        return figures.draw(self.results, papers=self.papers, style=style, title=title)
+
+    def savefig(self, path: str | Path, *, style: str = "paper", title: str | None = None) -> None:
+        """Write it as `plot` draws it, to a file that ends in .pdf, .svg or .png, as `narrows plot` does."""
+        plotting.save(self.plot(style=style, title=title), path)
 
     def _repr_html_(self) -> str:
         return self.results._repr_html_()
@@ -82,7 +99,7 @@ def reproduce(
 
     Raises `ScenarioError` when there is no such figure, and `StudyError` when runs fail.
     """
-    root = Path(papers) if papers is not None else _papers()
+    root = figures.home(papers)
     target = Path(out) if out is not None else Path("out") / "reproduce" / scale
     words = [sys.executable, "-m", "narrows", "reproduce", *what, "--scale", scale, "--json"]
     words += ["--papers", str(root), "--out", str(target)]
@@ -96,16 +113,10 @@ def reproduce(
     if done.returncode not in (os.EX_OK, _REGRESSED):
         raise StudyError(done.stderr.strip())
     made: dict[str, Any] = json.loads(done.stdout)
-    return Reproduction([_figure(it, target) for it in made["figures"]], regressed=done.returncode == _REGRESSED)
+    return Reproduction([_figure(it, target, root) for it in made["figures"]], regressed=done.returncode == _REGRESSED)
 
 
-def _figure(made: dict[str, Any], target: Path) -> Figure:
+def _figure(made: dict[str, Any], target: Path, papers: Path) -> Figure:
     name = f"{made['paper']}/{made['figure']}"
     claims = [Claim(it["id"], it["text"], str(it["paper"]), str(it["measured"]), it["verdict"]) for it in made["claims"]]
-    return Figure(name, claims, Results(target / name))
-
-
-def _papers() -> Path:
-    """The papers of the directory that we are in, or those of the package."""
-    here = Path("papers")
-    return here if any(here.glob("*/*.toml")) else Path(__file__).parent / "papers"
+    return Figure(name, claims, Results(target / name), papers)

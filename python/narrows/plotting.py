@@ -6,6 +6,7 @@ import argparse
 import hashlib
 import math
 import os
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,7 +16,7 @@ from narrows._words import ended, pair, value_of
 from narrows.results import Results
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
@@ -85,10 +86,11 @@ def dots(results: Results, y: str, x: str | None, by: str) -> tuple[dict[Any, li
             "(Results.select, or --only KEY=VALUE)"
         )
         raise ValueError(said)
-    return {name: _means(of) for name, of in groups.items()}, unit
+    return {name: means(of) for name, of in groups.items()}, unit
 
 
-def _means(of: dict[Any, list[float | None]]) -> list[Dot]:
+def means(of: dict[Any, list[float | None]]) -> list[Dot]:
+    """Return the means of values by their places, in the order of these."""
     made = []
     for x, values in of.items():
         known = [value for value in values if value is not None]
@@ -103,12 +105,13 @@ def _means(of: dict[Any, list[float | None]]) -> list[Dot]:
 def plot(
     results: Results | str | Path,
     *,
-    y: str | Sequence[str],
+    y: str | Sequence[str] | None = None,
     x: str | None = None,
     by: str = "scheme",
     style: str = "screen",
     log: str = "",
     title: str | None = None,
+    papers: str | Path | None = None,
 ) -> Figure:
     """Draw metrics over a key of the points: means over seeds with their 95 % confidence intervals.
 
@@ -116,33 +119,56 @@ def plot(
     a key of the points, such as `load`; by default the one that varies, and where none does, bars are drawn. `by` is what
     has a line of its own. `style` is `"screen"` or `"paper"`; `log` has the axes that are logarithmic: `"x"`, `"y"`, `"xy"`.
 
-    Raises `ValueError` for a metric or a key that there is not.
-    """
-    import matplotlib as mpl
-    from matplotlib.figure import Figure
+    Without `y`, results of a paper's figure are drawn as the paper draws it; `papers` has the papers' files, as in `reproduce`.
 
+    Raises `ValueError` for a metric or a key that there is not, or a figure that has no drawing.
+    """
     results = results if isinstance(results, Results) else Results(results)
+    if y is None:
+        from narrows import figures
+
+        if x is not None or by != "scheme" or log:
+            said = "`x`, `by` and `log` go with `y`; without it, the paper's own drawing is taken"
+            raise ValueError(said)
+        return figures.draw(results, papers=papers, style=style, title=title)
     metrics = [y] if isinstance(y, str) else list(y)
     if not metrics:
         said = "expected at least one metric"
         raise ValueError(said)
+    x = _varied(results, by) if x is None else x
+    with canvas(len(metrics), columns=len(metrics), style=style, title=title) as (figure, panels):
+        for axes, metric in zip(panels, metrics, strict=True):
+            _panel(axes, results, metric, x, by, log)
+        doubt(figure, _doubts(results, metrics), style)
+    return figure
+
+
+@contextmanager
+def canvas(count: int, *, columns: int, style: str, title: str | None) -> Iterator[tuple[Figure, list[Axes]]]:
+    """Give a figure of so many panels in a style, in which they are drawn.
+
+    Raises `ValueError` for a style that there is not.
+    """
+    import matplotlib as mpl
+    from matplotlib.figure import Figure
+
     if style not in STYLES:
         said = f"there is no style `{style}`; there are {', '.join(STYLES)}"
         raise ValueError(said)
-    x = _varied(results, by) if x is None else x
     width, height, size = STYLES[style]
-    # Letters in a PDF stay letters.
-    with mpl.rc_context({"font.size": size, "pdf.fonttype": 42, "svg.fonttype": "none", "axes.grid": True, "grid.alpha": 0.3}):
-        figure = Figure(figsize=(width * len(metrics), height), layout="constrained")
-        for panel, metric in enumerate(metrics):
-            axes = figure.add_subplot(1, len(metrics), panel + 1)
-            _panel(axes, results, metric, x, by, log)
+    rows = math.ceil(count / columns)
+    with mpl.rc_context({"font.size": size, "axes.grid": True, "grid.alpha": 0.3}):
+        figure = Figure(figsize=(width * columns, height * rows), layout="constrained")
+        panels = [figure.add_subplot(rows, columns, place + 1) for place in range(count)]
         if title is not None:
             figure.suptitle(title)
-        doubts = _doubts(results, metrics)
-        if doubts:
-            figure.supxlabel(doubts, fontsize=0.8 * size, color="#B00020", wrap=True)
-    return figure
+        yield figure, panels
+
+
+def doubt(figure: Figure, said: str, style: str) -> None:
+    """Write under a figure what is said against its numbers."""
+    if said:
+        figure.supxlabel(said, fontsize=0.8 * STYLES[style][2], color="#B00020", wrap=True)
 
 
 def _varied(results: Results, by: str) -> str | None:
@@ -161,15 +187,16 @@ def _varied(results: Results, by: str) -> str | None:
 
 def _panel(axes: Axes, results: Results, metric: str, x: str | None, by: str, log: str) -> None:
     groups, unit = dots(results, metric, x, by)
-    labels = _labels(results, by)
+    labels = labels_of(results, by)
     groups = {labels.get(name, name): of for name, of in groups.items()}
     shown = [abs(dot.mean) for of in groups.values() for dot in of if math.isfinite(dot.mean)]
-    per, suffix = _scale(unit, max(shown, default=0.0))
+    per, suffix = scale(unit, max(shown, default=0.0))
     axes.set_ylabel(f"{metric} ({suffix})" if suffix else metric)
     if x is None:
         _bars(axes, groups, per)
     else:
-        _lines(axes, groups, per, x)
+        lines(axes, groups, per, x)
+        axes.legend(frameon=False)
     if "x" in log:
         axes.set_xscale("log")
     if "y" in log:
@@ -178,7 +205,7 @@ def _panel(axes: Axes, results: Results, metric: str, x: str | None, by: str, lo
         axes.set_ylim(bottom=min(0.0, axes.get_ylim()[0]))
 
 
-def _scale(unit: str, largest: float) -> tuple[float, str]:
+def scale(unit: str, largest: float) -> tuple[float, str]:
     """The largest unit that is not over the largest value."""
     units = UNITS.get(unit, ((1.0, unit),))
     return next(((per, name) for per, name in units if largest >= per), units[-1])
@@ -192,15 +219,20 @@ def _bars(axes: Axes, groups: dict[Any, list[Dot]], per: float) -> None:
     axes.grid(visible=False, axis="x")
 
 
-def _lines(axes: Axes, groups: dict[Any, list[Dot]], per: float, x: str) -> None:
+def lines(axes: Axes, groups: dict[Any, list[Dot]], per: float, x: str, looks: dict[str, int] | None = None) -> float:
+    """Draw a line a group over a key of the points, and return how many of the key's units the axis has as one.
+
+    `looks` has the number of each group's colour, marker and stroke; by default they are those of its place.
+    """
     values = [dot.x for of in groups.values() for dot in of]
     numbers = all(isinstance(value, (int, float)) for value in values)
     name, _, unit = x.rpartition("_")
     places = {value: place for place, value in enumerate(dict.fromkeys(values))}
     across, suffix = (1.0, "")
     if numbers and unit in UNITS:
-        across, suffix = _scale(unit, max(values))
-    for place, (label, of) in enumerate(groups.items()):
+        across, suffix = scale(unit, max(values))
+    for order, (label, of) in enumerate(groups.items()):
+        place = order if looks is None else looks[label]
         axes.errorbar(
             [dot.x / across if numbers else places[dot.x] for dot in of],
             [dot.mean / per for dot in of],
@@ -218,7 +250,7 @@ def _lines(axes: Axes, groups: dict[Any, list[Dot]], per: float, x: str) -> None
     elif len(places) <= FEW:
         axes.set_xticks([value / across for value in places], [f"{value / across:g}" for value in places])
     axes.set_xlabel(f"{name} ({suffix})" if suffix else x)
-    axes.legend(frameon=False)
+    return across
 
 
 def _doubts(results: Results, metrics: list[str]) -> str:
@@ -228,13 +260,16 @@ def _doubts(results: Results, metrics: list[str]) -> str:
         missing = sum(1 for value in results.metric(metric) if value is None)
         if missing:
             said.append(f"{missing} of {len(results.runs)} runs have no {metric}: means are of the others")
-    warned = [run for run in results.runs if run.summary["warnings"]]
-    if warned:
-        said.append(f"{len(warned)} of {len(results.runs)} runs have warnings: {warned[0].summary['warnings'][0]}")
-    return "\n".join(said)
+    return "\n".join([*said, *warned(results)])
 
 
-def _labels(results: Results, by: str) -> dict[Any, str]:
+def warned(results: Results) -> list[str]:
+    """Say how many runs have warnings, and the first one."""
+    runs = [run for run in results.runs if run.summary["warnings"]]
+    return [f"{len(runs)} of {len(results.runs)} runs have warnings: {runs[0].summary['warnings'][0]}"] if runs else []
+
+
+def labels_of(results: Results, by: str) -> dict[Any, str]:
     """What lines are called: schemes by their labels, where these differ."""
     if by != "scheme":
         return {}
@@ -246,16 +281,23 @@ def main(words: list[str]) -> int:
     """`narrows plot`."""
     parser = argparse.ArgumentParser(
         prog="narrows plot",
-        description="Draw metrics of results over a key of their points: means over seeds with their 95 % confidence intervals",
+        description="Draw metrics of results over a key of their points, or, without --y, a paper's figure as the paper draws it: "
+        "means over seeds with their 95 % confidence intervals",
     )
     parser.add_argument("results", metavar="RESULTS", help="a directory of results")
-    parser.add_argument("--y", action="append", required=True, metavar="METRIC", help="as in 'p99(slowdown)'; each has a panel")
+    parser.add_argument(
+        "--y",
+        action="append",
+        metavar="METRIC",
+        help="as in 'p99(slowdown)'; each has a panel; default: what the paper draws, of results of `narrows reproduce`",
+    )
     parser.add_argument("--x", metavar="KEY", help="a key of the points, such as load; default: the one that varies")
     parser.add_argument("--by", metavar="KEY", default="scheme", help="what has a line of its own; default: scheme")
     parser.add_argument("--only", action="append", default=[], metavar="KEY=VALUE", help="runs of this value of a key alone")
     parser.add_argument("--style", choices=sorted(STYLES), default="paper", help="default: paper")
     parser.add_argument("--log", choices=["x", "y", "xy"], default="", help="logarithmic axes")
     parser.add_argument("--title", help="a title; default: none")
+    parser.add_argument("--papers", metavar="DIR", help="where the papers' files are; default: papers, or those of the package")
     parser.add_argument("-o", "--output", required=True, metavar="FILE", help="a file that ends in .pdf, .svg or .png")
     args = parser.parse_args(words)
     return ended(lambda: _drawn(args))
@@ -273,7 +315,8 @@ def _drawn(args: argparse.Namespace) -> int:
         said = "figures need Matplotlib\nhelp: pip install matplotlib"
         raise ModuleNotFoundError(said) from None
     chosen = _chosen(args.results, args.only)
-    save(plot(chosen, y=args.y, x=args.x, by=args.by, style=args.style, log=args.log, title=args.title), path)
+    figure = plot(chosen, y=args.y, x=args.x, by=args.by, style=args.style, log=args.log, title=args.title, papers=args.papers)
+    save(figure, path)
     print(f"wrote {args.output}")
     return 0
 
@@ -296,11 +339,15 @@ def save(figure: Figure, path: str | Path) -> None:
 
     Raises `FileExistsError` for such a file.
     """
+    import matplotlib as mpl
+
     path = Path(path)
     _may_replace(path)
     partial = path.with_name(f".{path.name}.{os.getpid()}{path.suffix}")
     try:
-        figure.savefig(partial, dpi=200)
+        # Letters stay letters.
+        with mpl.rc_context({"pdf.fonttype": 42, "svg.fonttype": "none"}):
+            figure.savefig(partial, dpi=200)
         with partial.open("ab") as file:
             file.write(_seal(path.suffix, partial.read_bytes()))
         _may_replace(path)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from narrows import _narrows
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     import pandas as pd
     import polars as pl
@@ -140,7 +140,7 @@ class Run:
 
         The book's page on claims has all of them. Raises `ValueError` where there is none, or the run has no value of it.
         """
-        (value,), (reason,), _ = _narrows.Metrics([self._summary_text]).values(metric)
+        (value,), (reason,), _ = _narrows.Metrics([self._summary_text], [self.directory]).values(metric)
         if value is None:
             raise ValueError(reason)
         return value
@@ -189,15 +189,19 @@ class Results:
 
     def select(self, *, scheme: str | None = None, seed: int | None = None, **point: Any) -> Results:
         """Return the results of a scheme, a seed, and values of the point's keys alone."""
-        chosen = copy.copy(self)
-        chosen.__dict__.pop("summary", None)
-        chosen.runs = [
+        return self.of(
             run
             for run in self.runs
             if scheme in (None, run.scheme)
             and seed in (None, run.seed)
             and all(run.point.get(key) == value for key, value in point.items())
-        ]
+        )
+
+    def of(self, runs: Iterable[Run]) -> Results:
+        """Return the results of some of its runs alone."""
+        chosen = copy.copy(self)
+        chosen.__dict__.pop("summary", None)
+        chosen.runs = list(runs)
         return chosen
 
     @cached_property
@@ -236,11 +240,15 @@ class Results:
 
     def measured(self, metric: str) -> tuple[list[float | None], list[str | None], str]:
         """Return a metric of each run, why a run has no value of it, and the unit."""
-        return _narrows.Metrics([run._summary_text for run in self.runs]).values(metric)
+        return self._metrics.values(metric)
 
     def hold(self, check: str) -> list[bool | None]:
         """Say of each run whether comparisons such as `p99(intra.slowdown) <= 5` hold; None where there is no value."""
-        return _narrows.Metrics([run._summary_text for run in self.runs]).hold(check)
+        return self._metrics.hold(check)
+
+    @property
+    def _metrics(self) -> _narrows.Metrics:
+        return _narrows.Metrics([run._summary_text for run in self.runs], [run.directory for run in self.runs])
 
     def warnings(self) -> dict[str, list[str]]:
         """Return what makes runs doubtful, by the names of those of which something is said."""

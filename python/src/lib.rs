@@ -23,7 +23,7 @@ mod _narrows {
     #[pymodule_export]
     use super::job::run_study;
     #[pymodule_export]
-    use super::metrics::Metrics;
+    use super::metrics::{Metrics, drawing};
     #[pymodule_export]
     use super::scenario::{Ends, Scenario, as_written, schema, text_of, toml_of};
     #[pymodule_export]

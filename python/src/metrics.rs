@@ -1,26 +1,44 @@
 //! Metrics of runs, in the language of papers' claims.
 
+use std::path::PathBuf;
+
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use results::Summary;
 use results::claims::{EvalError, Runs, check_of_a_run, expression_of_a_run, holds, value};
+use results::panels::Drawing;
+use results::{Summary, store};
+
+/// How a paper draws a figure, with all keys, as JSON: a list of panels, or the figure of the paper that is drawn so. `json` is
+/// what `paper.plot` of the file `origin` holds.
+#[pyfunction]
+pub(crate) fn drawing(json: &str, origin: &str) -> PyResult<String> {
+    let wrong = |error: String| PyValueError::new_err(format!("error: {origin}: {error}"));
+    let json = serde_json::from_str(json).map_err(|error| wrong(error.to_string()))?;
+    let made = match Drawing::from_json(&json).map_err(|error| wrong(error.to_string()))? {
+        Drawing::Panels(panels) => serde_json::to_string(&panels),
+        Drawing::As(name) => serde_json::to_string(&name),
+    };
+    made.map_err(|error| wrong(error.to_string()))
+}
 
 /// A metric's values, why there is none, and the unit.
 type Measured = (Vec<Option<f64>>, Vec<Option<String>>, String);
 
-/// Summaries of runs, for metrics such as `inter.slowdown.p99` or `p99(inter.slowdown)`.
+/// Summaries of runs, for metrics such as `inter.slowdown.p99` or `p99(inter.slowdown)`, and the directories with their samples.
 #[pyclass(frozen, module = "narrows._narrows")]
 pub(crate) struct Metrics {
     summaries: Vec<Summary>,
+    directories: Vec<PathBuf>,
 }
 
 #[pymethods]
 impl Metrics {
-    /// From the text of each run's summary.
+    /// From the text of each run's summary and, for metrics of samples, the run's directory.
     #[new]
-    fn new(summaries: Vec<String>) -> PyResult<Self> {
+    #[pyo3(signature = (summaries, directories = Vec::new()))]
+    fn new(summaries: Vec<String>, directories: Vec<PathBuf>) -> PyResult<Self> {
         let read = |text: &String| serde_json::from_str(text).map_err(|error| PyValueError::new_err(error.to_string()));
-        Ok(Self { summaries: summaries.iter().map(read).collect::<PyResult<_>>()? })
+        Ok(Self { summaries: summaries.iter().map(read).collect::<PyResult<_>>()?, directories })
     }
 
     /// A metric's value in each run, or why there is none; and the unit of all of them: `ns`, `bytes`, `bps`, or nothing for
@@ -29,8 +47,8 @@ impl Metrics {
         let expr = expression_of_a_run(metric)
             .map_err(|error| PyValueError::new_err(format!("metric `{metric}`: {error}")))?;
         let (mut values, mut reasons, mut of_all) = (Vec::new(), Vec::new(), None);
-        for summary in &self.summaries {
-            match value(&expr, &Runs::alone(summary)) {
+        for found in self.each(expr.is_sampled(), |run| value(&expr, run))? {
+            match found {
                 Ok(value) => {
                     let (amount, unit) = value.as_in_tables();
                     of_all.get_or_insert(unit);
@@ -50,12 +68,27 @@ impl Metrics {
     /// Whether comparisons such as `p99(intra.slowdown) <= 5` hold in each run; none where a metric has no value.
     fn hold(&self, check: &str) -> PyResult<Vec<Option<bool>>> {
         let check = check_of_a_run(check).map_err(|error| PyValueError::new_err(format!("`{check}`: {error}")))?;
-        let of = |summary| match holds(&check, &Runs::alone(summary)) {
+        let sampled = check.all.iter().any(|it| it.left.is_sampled() || it.right.is_sampled());
+        let of = |held: Result<bool, EvalError>| match held {
             Ok(holds) => Ok(Some(holds)),
             // That is so in every run.
             Err(error @ EvalError::Units { .. }) => Err(PyValueError::new_err(error.to_string())),
             Err(_) => Ok(None),
         };
-        self.summaries.iter().map(of).collect()
+        self.each(sampled, |run| holds(&check, run))?.into_iter().map(of).collect()
+    }
+}
+
+impl Metrics {
+    /// What is asked of each run. One run's samples are at hand at a time.
+    fn each<T>(&self, sampled: bool, ask: impl Fn(&Runs<'_>) -> T) -> PyResult<Vec<T>> {
+        if !sampled || self.directories.is_empty() {
+            return Ok(self.summaries.iter().map(|summary| ask(&Runs::alone(summary))).collect());
+        }
+        let of = |directory: &PathBuf| {
+            let run = store::load(directory).map_err(|error| PyValueError::new_err(error.to_string()))?;
+            Ok(ask(&Runs::named("", &run)))
+        };
+        self.directories.iter().map(of).collect()
     }
 }

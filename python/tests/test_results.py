@@ -16,6 +16,7 @@ import pyarrow as pa
 import pytest
 
 import narrows as nw
+from narrows import tables
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -205,3 +206,12 @@ def test_importing_is_quick() -> None:
     program = "import time; began = time.perf_counter(); import narrows; print(time.perf_counter() - began)"
     took = min(float(subprocess.check_output([sys.executable, "-c", program], text=True)) for _ in range(3))
     assert took < 0.3, took
+
+
+def test_metrics_of_samples_are_those_of_the_tables(small: nw.Scenario, tmp_path: Path) -> None:
+    small.series = tables.Series(interval="1ms", ports=["left>right"])
+    made = nw.run(small, tmp_path / "out", schemes=["dctcp"], progress=False)
+    longest = [run.ports.to_polars()["queue_bytes"].max() for run in made]
+    assert made.metric('queue("left>right").max') == longest
+    assert made[0].metric('queue("left>right").max') == longest[0]
+    assert made.hold('queue("left>right").max <= 1GB') == [True, True]

@@ -26,7 +26,8 @@ pub(crate) enum Command {
     Sweep(Box<SweepArgs>),
     /// Find the least buffer at which objectives hold, with thresholds of marks and other settings that are tried beside it.
     Size(Box<SizeArgs>),
-    /// Draw metrics of results over a key of their points, with error bars, as PDF, SVG or PNG. Needs the Python package.
+    /// Draw metrics of results over a key of their points, with error bars, or a paper's figure as the paper draws it, as PDF, SVG
+    /// or PNG. Needs the Python package.
     #[command(disable_help_flag = true)]
     Plot {
         /// What `narrows plot --help` lists.

@@ -19,6 +19,7 @@ mod input;
 mod json;
 mod mean;
 mod ordered;
+pub mod panels;
 mod parquet;
 mod quantity;
 pub mod series;

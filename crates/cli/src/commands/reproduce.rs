@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use comfy_table::{Cell, Color};
 use results::averages::Table;
 use results::claims::{Claim, Judgement, SEED, Verdict, name_in_claims, regressed};
+use results::panels::Drawing;
 use results::store::REPORT;
 use results::{RunResults, Summary};
 use scenario::{Overrides, Scenario};
@@ -261,11 +262,27 @@ fn read(name: String, path: PathBuf, args: &ReproduceArgs, seeds: u64) -> Result
         }
         claims.push(claim);
     }
+    check_drawing(&path, &scenario)?;
     let option = kept(args);
     if let Some(option) = option {
         enough_seeds(&path, &scenario, &claims, option, args.scale)?;
     }
     Ok(Figure { name, path, text, scenario, claims })
+}
+
+/// Refuses a drawing that is wrong, before hours of runs.
+fn check_drawing(path: &Path, scenario: &Scenario) -> Result<(), Failure> {
+    let Some(node) = scenario.config.paper.as_ref().and_then(|paper| paper.get("plot")) else { return Ok(()) };
+    let drawing = Drawing::from_json(&node.to_json())
+        .map_err(|error| Failure::Input(format!("error: {}: {error}", path.display())))?;
+    let known: Vec<&str> = scenario.config.schemes.value.iter().map(|(name, _)| name).collect();
+    match drawing.schemes().into_iter().find(|scheme| !known.contains(scheme)) {
+        None => Ok(()),
+        Some(scheme) => {
+            let what = format!("{}: [[paper.plot]] speaks of a scheme `{scheme}`", path.display());
+            Err(Failure::unknown(&what, scheme, &known))
+        }
+    }
 }
 
 /// That a file has no quick scale, if that is what is wrong: nobody may have asked for the scale.

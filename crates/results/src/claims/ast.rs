@@ -243,6 +243,15 @@ impl Expr {
         }
     }
 
+    /// Whether something in it comes from samples, which summaries do not have.
+    pub fn is_sampled(&self) -> bool {
+        let mut sampled = false;
+        self.each_metric(&mut |metric| {
+            sampled |= matches!(metric.subject, Subject::Samples { .. } | Subject::Flows { .. });
+        });
+        sampled
+    }
+
     /// Whether nothing measured is in it.
     pub fn is_constant(&self) -> bool {
         let mut constant = true;
