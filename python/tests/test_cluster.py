@@ -50,7 +50,8 @@ def same(one: nw.Results, other: nw.Results) -> bool:
 
 @pytest.mark.filterwarnings("ignore")
 def test_a_killed_worker_costs_no_byte(small: nw.Scenario, tmp_path: Path) -> None:
-    small.traffic[0].flows = 3000  # type: ignore[union-attr]
+    (traffic,) = small.traffic or []
+    traffic.flows = 3000  # type: ignore[union-attr]
     killed: list[int] = []
 
     def kill_one() -> None:

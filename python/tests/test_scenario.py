@@ -31,6 +31,7 @@ def test_every_file_becomes_an_object_and_the_same_file_again(path: Path) -> Non
 def test_tables_are_typed() -> None:
     made = nw.Scenario.load(ROOT / "scenarios/training.toml")
     assert isinstance(made.topology, Table)
+    assert made.traffic
     assert all(isinstance(it, Table) for it in made.traffic)
 
 
