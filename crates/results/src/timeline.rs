@@ -150,12 +150,15 @@ pub fn perfetto(run: &RunResults) -> Vec<u8> {
     trace.packets.0
 }
 
-/// When the run ended, in whole nanoseconds: what had not ended by then is drawn to here.
+/// The last time of which the results say something, in nanoseconds: what had not ended by then is drawn to here.
 fn last_ns(run: &RunResults) -> u64 {
+    let failures = run.summary.network.failures.iter().flat_map(|failure| &failure.down_ns);
+    let failures = failures.map(|&(from, until)| until.unwrap_or(from)).max();
     let times = run.flows.rows.iter().flat_map(|flow| [flow.started, flow.completed]);
     let flows = times.filter(|time| time.is_set()).map(|time| time.ps() / 1_000).max();
     let samples = run.ports.rows.last().map(|row| row.time_ns).max(run.rates.rows.last().map(|row| row.time_ns));
-    flows.max(samples).unwrap_or(0)
+    let switches = run.switches.rows.last().map(|row| row.time_ns);
+    flows.max(samples).max(switches).max(failures).unwrap_or(0)
 }
 
 fn span(flow: &FlowRow, last: u64) -> [u64; 2] {
@@ -164,7 +167,7 @@ fn span(flow: &FlowRow, last: u64) -> [u64; 2] {
     [begin, end.max(begin)]
 }
 
-/// A slice a flow, by the host that sends it.
+/// One slice per flow, by the host that sends it.
 fn flows(run: &RunResults, trace: &mut Trace) {
     let last = last_ns(run);
     let mut by_host: BTreeMap<u32, Vec<&FlowRow>> = BTreeMap::new();
@@ -192,7 +195,7 @@ fn flows(run: &RunResults, trace: &mut Trace) {
     }
 }
 
-/// A slice a collective operation, by the traffic or job that it is of.
+/// One slice per collective operation, by the traffic or job that it is of.
 fn collectives(run: &RunResults, trace: &mut Trace) {
     let last = last_ns(run);
     let mut operations: BTreeMap<(u32, u32), [u64; 2]> = BTreeMap::new();
@@ -245,13 +248,13 @@ fn ports(run: &RunResults, trace: &mut Trace) {
             let values = [
                 ("queue", Some(row.queue_bytes), Unit::Bytes),
                 ("phantom queue", row.phantom_bytes, Unit::Bytes),
-                ("came in and waits", row.ingress_bytes, Unit::Bytes),
+                ("ingress buffer", row.ingress_bytes, Unit::Bytes),
                 ("pseudo queue", row.pseudo_bytes, Unit::Bytes),
                 ("fed back", row.feedback_bps, Unit::BitsPerSecond),
             ];
             for (what, value, unit) in values {
                 let Some(value) = value else { continue };
-                let port = &table.ports[row.port as usize].name;
+                let Some(port) = table.ports.get(row.port as usize).map(|port| &port.name) else { continue };
                 let track = *tracks
                     .entry((row.port, what))
                     .or_insert_with(|| trace.track(&format!("{port}: {what}"), Some(all), Some(unit)));
@@ -268,7 +271,8 @@ fn ports(run: &RunResults, trace: &mut Trace) {
             .map(|name| trace.track(&format!("{name}: buffer"), Some(all), Some(Unit::Bytes)))
             .collect();
         for row in &table.rows {
-            trace.count(tracks[row.switch as usize], row.time_ns, row.buffer_bytes as f64);
+            let Some(&track) = tracks.get(row.switch as usize) else { continue };
+            trace.count(track, row.time_ns, row.buffer_bytes as f64);
         }
     }
 }

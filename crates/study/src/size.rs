@@ -1,14 +1,15 @@
-//! How little a key may be: the least value at which objectives hold, beside settings of other keys.
+//! Sizing: the least value of a key at which objectives hold, with settings of other keys tried beside it.
 //!
-//! For each scheme and setting the greatest value is run first. If it fails, so are its halves, for a larger buffer is not always
-//! better: thresholds in per cent grow with it. Below the least of these that holds the range is halved until the next value below
-//! fails. Settings that cannot do better than another any more are left.
+//! For each scheme and setting the greatest value is run first. If it fails, a half of it, a quarter and so on down to the least
+//! value are run, for a larger buffer is not always better: thresholds in per cent grow with it. Then the search bisects between
+//! the least of these that holds and the next one below that fails. A setting is dropped as soon as it cannot come below another
+//! one of its scheme.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use results::RunResults;
 use results::claims::ast::Order;
-use results::claims::{Check, Comparison, Runs, Value, value};
+use results::claims::{Check, Comparison, Runs, SEED, Value, value};
 use scenario::{Ends, Overrides, Scenario};
 
 use crate::error::Error;
@@ -19,7 +20,7 @@ use crate::vary::in_toml;
 pub struct Objective {
     /// As it was written.
     pub text: String,
-    /// It read.
+    /// The parsed text.
     pub check: Check,
 }
 
@@ -100,8 +101,11 @@ pub struct Measured {
     pub holds: bool,
     /// The left side of the comparison that is closest to failing, in the worst run; none where it has no value.
     pub worst: Option<Value>,
-    /// How far that is from the bound, as a share of the bound: below 0 where it fails. None where the bound is 0.
+    /// How far that is from the bound, as a share of the bound: below 0 where it fails. None where the bound is 0, and where
+    /// equality is asked for.
     pub margin: Option<f64>,
+    /// What runs and settings are ranked by: the margin, or where there is none, the distance to the bound.
+    rank: f64,
     /// Why it has no value; may be empty.
     pub why: String,
     /// That run.
@@ -115,8 +119,8 @@ pub struct Sized {
     pub scheme: String,
     /// The least value that holds, and its setting.
     pub least: Option<Tried>,
-    /// The next value below it at that setting, which fails; none where the least holds. Where nothing holds: the greatest value,
-    /// at the setting that comes closest.
+    /// The next value below it at that setting, which fails; none where the least of the range holds. Where nothing holds: the
+    /// value and setting that come closest.
     pub fails: Option<Tried>,
     /// The least value above at which they are known to fail at that setting: then they do not simply hold from a value on.
     pub fails_above: Option<String>,
@@ -162,7 +166,57 @@ type Row = (usize, usize);
 /// Names of runs, by scheme and row.
 type Named = Vec<((usize, Row), String)>;
 
+/// The scheme of which a key is.
+pub fn scheme_of(key: &str) -> Option<&str> {
+    key.strip_prefix("schemes.").and_then(|rest| rest.split('.').next())
+}
+
 impl Sizing {
+    /// Refuses keys and values that cannot be tried together.
+    ///
+    /// # Errors
+    /// When a key or a value is given twice, a key is varied by the scenario itself, or is of a scheme that is not sized.
+    pub fn check(&self, scenario: &Scenario) -> Result<(), Error> {
+        let grid = first_resolved(scenario).get("grid").cloned().unwrap_or_default();
+        let keys = std::iter::once(("--least", &self.key)).chain(self.choices.iter().map(|it| ("--try", &it.key)));
+        let mut known = BTreeSet::new();
+        for (option, key) in keys {
+            if !known.insert(key) {
+                return Err(Error::asked(
+                    format!("`{key}` is given twice"),
+                    "give a key once: to --least, or with all of its values to one --try",
+                ));
+            }
+            if key == SEED {
+                return Err(Error::asked(
+                    format!("{option} `{key}`: seeds are no setting"),
+                    "choose their number with --seeds",
+                ));
+            }
+            if grid.get(key).is_some() {
+                let what = format!("{option} `{key}`: the scenario's [grid] varies it by itself");
+                return Err(Error::asked(what, "leave it out of [grid] in a copy of the file"));
+            }
+            if let Some(scheme) = scheme_of(key).filter(|scheme| !self.schemes.iter().any(|it| it == scheme)) {
+                let known: Vec<&str> = self.schemes.iter().map(String::as_str).collect();
+                return Err(Error::unknown(
+                    &format!("{option} `{key}`: no scheme `{scheme}` is sized"),
+                    scheme,
+                    &known,
+                ));
+            }
+        }
+        let twice =
+            |choice: &&Choice| (1..choice.values.len()).any(|at| choice.values[..at].contains(&choice.values[at]));
+        match self.choices.iter().find(twice) {
+            None => Ok(()),
+            Some(choice) => {
+                let what = format!("--try `{}={}` has a value twice", choice.key, choice.values.join(","));
+                Err(Error::asked(what, "give each value once"))
+            }
+        }
+    }
+
     /// The combinations of all choices, each by the place of its value.
     fn settings(&self) -> Result<Vec<Vec<usize>>, Error> {
         let mut all = vec![Vec::new()];
@@ -185,17 +239,14 @@ impl Sizing {
 
     /// Whether a setting is one of a scheme's: keys of other schemes keep their first value in it.
     fn is_of(&self, scheme: &str, setting: &[usize]) -> bool {
-        let foreign = |key: &str| {
-            key.strip_prefix("schemes.").is_some_and(|rest| rest.split('.').next().is_some_and(|name| name != scheme))
-        };
+        let foreign = |key: &str| scheme_of(key).is_some_and(|of| of != scheme);
         self.choices.iter().zip(setting).all(|(choice, &value)| value == 0 || !foreign(&choice.key))
     }
 
     fn named(&self, setting: &[usize], scheme: &str) -> Vec<(String, String)> {
-        let own = format!("schemes.{scheme}.");
         let choices = self.choices.iter().zip(setting);
         choices
-            .filter(|(choice, _)| !choice.key.starts_with("schemes.") || choice.key.starts_with(&own))
+            .filter(|(choice, _)| scheme_of(&choice.key).is_none_or(|of| of == scheme))
             .map(|(choice, &value)| (choice.key.clone(), choice.values[value].clone()))
             .collect()
     }
@@ -337,7 +388,7 @@ impl Sizing {
             let below = holds.checked_sub(1).and_then(|below| at(setting, below));
             (at(setting, holds), below, above.min_by_key(|it| it.rung).map(|it| it.value.clone()))
         } else {
-            let least = |it: &Tried| it.measured.iter().map(margin_to_rank).fold(f64::INFINITY, f64::min);
+            let least = |it: &Tried| it.measured.iter().map(|it| it.rank).fold(f64::INFINITY, f64::min);
             (None, all.iter().max_by(|a, b| least(a).total_cmp(&least(b))).cloned(), None)
         };
         Sized { scheme: self.schemes[scheme].clone(), least, fails, fails_above, settings, tried: all }
@@ -357,7 +408,7 @@ impl Search {
         }
         let can_win = |rung: usize| others.is_none_or(|others| rung < others);
         let Some(holds) = self.holds() else {
-            let halves = (0..=top).rev().step_by(to_a_doubling);
+            let halves = (0..=top).rev().step_by(to_a_doubling).chain([0]);
             return halves.filter(|rung| can_win(*rung) && !self.known.contains_key(rung)).collect();
         };
         // No value below this one can be the answer.
@@ -378,9 +429,11 @@ fn best_of_others(searches: &[Search], search: &Search) -> Option<usize> {
     others.filter_map(Search::holds).min()
 }
 
-/// A margin to rank by: what has no value is worst.
-fn margin_to_rank(measured: &Measured) -> f64 {
-    measured.margin.unwrap_or(if measured.holds { f64::INFINITY } else { f64::NEG_INFINITY })
+impl Measured {
+    /// An objective that has no value in a run: nothing is worse.
+    fn without_value(why: String, run: String) -> Self {
+        Self { holds: false, worst: None, margin: None, rank: f64::NEG_INFINITY, why, run }
+    }
 }
 
 /// An objective in the run that does worst by it.
@@ -389,16 +442,13 @@ fn worst(objective: &Objective, runs: &[&RunResults]) -> Measured {
     for run in runs {
         for comparison in &objective.check.all {
             let here = compared(comparison, run);
-            let is_worse = worst
-                .as_ref()
-                .is_none_or(|worst| (here.holds, margin_to_rank(&here)) < (worst.holds, margin_to_rank(worst)));
+            let is_worse = worst.as_ref().is_none_or(|worst| (here.holds, here.rank) < (worst.holds, worst.rank));
             if is_worse {
                 worst = Some(here);
             }
         }
     }
-    let nothing = || Measured { holds: false, worst: None, margin: None, why: "no run".to_owned(), run: String::new() };
-    worst.unwrap_or_else(nothing)
+    worst.unwrap_or_else(|| Measured::without_value("no run".to_owned(), String::new()))
 }
 
 #[allow(clippy::float_cmp)] // `==` is exact, as in claims.
@@ -410,15 +460,17 @@ fn compared(comparison: &Comparison, run: &RunResults) -> Measured {
     let sides = value(left, &runs).and_then(|a| value(right, &runs).map(|b| (a, b)));
     match sides.and_then(|sides| results::claims::holds(&check, &runs).map(|holds| (sides, holds))) {
         Ok(((a, b), holds)) => {
-            let over = (b.amount != 0.0).then(|| (b.amount - a.amount) / b.amount.abs());
-            let margin = match order {
-                Order::AtMost | Order::Below => over,
-                Order::AtLeast | Order::Above => over.map(|it| -it),
-                Order::Equal | Order::Unequal => None,
+            let distance = match order {
+                Order::AtMost | Order::Below => b.amount - a.amount,
+                Order::AtLeast | Order::Above => a.amount - b.amount,
+                Order::Equal => -(a.amount - b.amount).abs(),
+                Order::Unequal => (a.amount - b.amount).abs(),
             };
-            Measured { holds, worst: Some(a), margin, why: String::new(), run: name }
+            let is_bound = b.amount != 0.0 && !matches!(order, Order::Equal | Order::Unequal);
+            let margin = is_bound.then(|| distance / b.amount.abs());
+            Measured { holds, worst: Some(a), margin, rank: margin.unwrap_or(distance), why: String::new(), run: name }
         }
-        Err(error) => Measured { holds: false, worst: None, margin: None, why: error.to_string(), run: name },
+        Err(error) => Measured::without_value(error.to_string(), name),
     }
 }
 

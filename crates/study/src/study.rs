@@ -292,6 +292,9 @@ impl Study<'_> {
     fn earlier(&self, planned: &Work, writer: &Writer) -> Result<Vec<Option<Written>>, Error> {
         let mut earlier = Vec::with_capacity(planned.runs.len());
         for (number, (run, known)) in planned.runs.iter().zip(&planned.infos).enumerate() {
+            if self.watch.interrupted() {
+                return Err(Error::Interrupted);
+            }
             let found = if self.anew {
                 Earlier::Nothing
             } else {

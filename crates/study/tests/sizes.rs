@@ -137,6 +137,11 @@ fn what_cannot_hold_says_how_far_it_is_off() {
     let measured = &sized.fails.as_ref().unwrap().measured[0];
     assert!(!measured.holds && measured.margin.unwrap() < 0.0 && measured.worst.unwrap().amount > 1.01);
     assert_eq!(found.runs.len(), 5, "the greatest value and its halves are run");
+    // Of what fails, what fails by the least is shown, even where the bound is 0.
+    let (found, _) = self::found("size-closest", INCAST, &sizing("4KB..16KB", "network.drops == 0", Vec::new()));
+    let drops = |tried: &study::size::Tried| tried.measured[0].worst.unwrap().amount;
+    let closest = drops(found.sized[0].fails.as_ref().unwrap());
+    assert!(found.sized[0].tried.iter().all(|tried| closest <= drops(tried)));
 }
 
 #[test]
@@ -151,6 +156,21 @@ fn what_holds_in_the_middle_alone_is_found() {
     let sized = &found.sized[0];
     let (least, above) = (sized.least.as_ref().unwrap(), sized.fails_above.as_ref().unwrap());
     assert!(bytes(&least.value) <= 60_000 && bytes(above) > 60_000, "{least:?}, {above}");
+}
+
+#[test]
+fn the_least_value_is_tried_where_the_greatest_fails() {
+    // Windows above 12 KB overflow the port, and 10 to 64 KB is no whole number of doublings.
+    let ends = range("--least", "10KB..64KB").unwrap();
+    let sought = Sizing {
+        key: "schemes.fixed.params.fixed.window".into(),
+        ladder: ladder(&ends, 4).unwrap(),
+        to_a_doubling: 4,
+        ..sizing("1KB..2KB", "network.drops == 0", Vec::new())
+    };
+    let (found, _) = found("size-low", &INCAST.replace("64KB", "40KB"), &sought);
+    assert_eq!(found.sized[0].least.as_ref().unwrap().value, "10KB");
+    assert!(found.sized[0].fails_above.is_some());
 }
 
 #[test]

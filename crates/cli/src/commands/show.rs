@@ -1,5 +1,7 @@
 //! `narrows show`: what a directory of results says, in the terminal. `narrows export perfetto`: a run of it as a timeline.
 
+use std::path::Path;
+
 use results::RunResults;
 use results::averages::TableSpec;
 use results::store::load_set;
@@ -10,6 +12,7 @@ use crate::exit::{Failure, print, tell};
 use crate::named_file::{Kind, NamedFile};
 
 pub(crate) fn show(args: &ShowResultsArgs) -> Result<(), Failure> {
+    not_a_file(&args.directory)?;
     let set = load_set(&args.directory)?;
     for said in super::compare::what_it_lacks(&args.directory, &set) {
         tell(&said);
@@ -26,7 +29,19 @@ pub(crate) fn show(args: &ShowResultsArgs) -> Result<(), Failure> {
     print(super::run::text(&runs, &tables, args.wide).trim_end())
 }
 
+/// Refuses a file where a directory of results is meant.
+fn not_a_file(path: &Path) -> Result<(), Failure> {
+    if !path.is_file() {
+        return Ok(());
+    }
+    Err(Failure::Input(format!(
+        "error: `{}` is a file and no directory of results\nhelp: `narrows run` makes one of a scenario, and says at its end where",
+        path.display()
+    )))
+}
+
 pub(crate) fn perfetto(args: &ExportPerfettoArgs) -> Result<(), Failure> {
+    not_a_file(&args.directory)?;
     let file = NamedFile::new(&args.out, Kind::Timeline, "--out")?;
     let runs = load_set(&args.directory)?.runs;
     let names: Vec<&str> = runs.iter().map(|run| run.summary.run.as_str()).collect();

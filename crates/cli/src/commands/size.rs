@@ -11,7 +11,7 @@ use study::size::{self, Choice, Found, Measured, Objective, Sized, Sizing, Tried
 use study::{Finished, Silent, Simulator, Study, Watch, vary};
 
 use crate::args::SizeArgs;
-use crate::exit::{Failure, print};
+use crate::exit::{Failure, print, tell};
 use crate::progress::Terminal;
 use crate::table;
 
@@ -43,7 +43,9 @@ fn scenarios(args: &SizeArgs) -> Result<(Scenario, Overrides), Failure> {
     let plain = scenario::load(&args.file.scenario, &overrides)?;
     size::check(&plain)?;
     study::known_schemes(&plain, &args.file.schemes)?;
-    if !vary::has_seeds(&plain) {
+    if vary::has_seeds(&plain) {
+        tell("note: the file varies `seed` by itself, so --seeds is not used");
+    } else {
         vary::seeds(&mut overrides, &plain, args.seeds)?;
     }
     Ok((plain, overrides))
@@ -71,16 +73,27 @@ fn asked(args: &SizeArgs, plain: &Scenario) -> Result<Sizing, Failure> {
         }
     }
     let (key, range) = match &args.least {
-        Some(least) => least.clone(),
+        Some((key, range)) => (unquoted(key), range.clone()),
         None => size::usual_range(plain)?,
     };
+    // What is of one scheme says nothing of the others.
+    if let Some(scheme) = size::scheme_of(&key).filter(|scheme| schemes.iter().any(|it| it == scheme)) {
+        schemes = vec![scheme.to_owned()];
+    }
     let ladder = size::ladder(&scenario::argument::range("--least", &range)?, args.steps)?;
     let choices = match () {
         () if args.as_written => Vec::new(),
         () if args.choices.is_empty() => size::usual_choices(plain, &schemes),
         () => args.choices.iter().map(choice).collect::<Result<_, _>>()?,
     };
-    Ok(Sizing { schemes, objectives, key, ladder, to_a_doubling: args.steps as usize, choices })
+    let asked = Sizing { schemes, objectives, key, ladder, to_a_doubling: args.steps as usize, choices };
+    asked.check(plain)?;
+    Ok(asked)
+}
+
+/// A key without the quotes that TOML allows around its parts.
+fn unquoted(key: &str) -> String {
+    key.replace('"', "")
 }
 
 fn choice((key, values): &(String, String)) -> Result<Choice, Failure> {
@@ -92,7 +105,7 @@ fn choice((key, values): &(String, String)) -> Result<Choice, Failure> {
             values.join(",")
         )));
     }
-    Ok(Choice { key: key.clone(), values })
+    Ok(Choice { key: unquoted(key), values })
 }
 
 fn label(scenario: &Scenario, scheme: &str) -> String {
@@ -110,7 +123,10 @@ struct Place<'a> {
     of: String,
 }
 
-/// A round's progress. What its directories say of each other is no news to the user.
+/// From so many runs on it takes a while to put them together.
+const MANY: usize = 200;
+
+/// A round's progress. That runs are in several rounds' directories need not be said.
 struct Round(Terminal);
 
 impl Watch for Round {
@@ -174,6 +190,9 @@ impl Place<'_> {
 
     /// Puts together all that was tried, with its report.
     fn all(&self, found: &Found, tables: &[Averages]) -> Result<Finished, study::Error> {
+        if !self.terminal().quiet && found.runs.len() > MANY {
+            tell(&format!("putting {} together", study::count(found.runs.len(), "run")));
+        }
         let asked =
             serde_json::json!([self.asked.objectives.iter().map(|it| &it.text).collect::<Vec<_>>(), found.runs]);
         let watch = Round(self.terminal());
@@ -184,9 +203,11 @@ impl Place<'_> {
             watch: &watch,
             out: self.out.join(self.hash(&asked)),
             tables,
+            runs_missing: false,
+            anew: false,
             ..super::run::of(&found.scenario, &simulator, &watch.0, &notes, &self.args.common, self.words())
         };
-        Study { runs_missing: false, anew: false, ..study }.run()
+        study.run()
     }
 
     fn simulator(&self) -> Simulator {
@@ -264,24 +285,25 @@ impl Shown<'_> {
         std::iter::once(self.value(sized)).chain(keys).chain(objectives).chain([self.binds(sized)]).collect()
     }
 
+    /// What the cells are sorted by.
+    fn amounts(&self, sized: &Sized) -> Vec<f64> {
+        let at = sized.least.as_ref().and_then(|it| self.asked.ladder.iter().position(|value| *value == it.value));
+        let value = at.map_or(f64::MAX, |at| at as f64);
+        let worst =
+            |place: usize| Self::at(sized).and_then(|it| it.measured[place].worst).map_or(f64::MAX, |it| it.amount);
+        let keys = self.asked.choices.iter().map(|_| 0.0);
+        std::iter::once(value).chain(keys).chain((0..self.asked.objectives.len()).map(worst)).chain([0.0]).collect()
+    }
+
     /// The table of the report.
     fn table(&self) -> Averages {
         let row = |sized: &Sized| {
-            let cells = self.cells(sized);
-            AverageRow {
-                label: (self.labels)(&sized.scheme),
-                best: vec![false; cells.len()],
-                cells: cells
-                    .into_iter()
-                    .map(|text| {
-                        let number: String = text.chars().take_while(|it| it.is_ascii_digit() || *it == '.').collect();
-                        (!text.is_empty()).then(|| (number.parse().unwrap_or(f64::MAX), text))
-                    })
-                    .collect(),
-            }
+            let cells = self.amounts(sized).into_iter().zip(self.cells(sized));
+            let cells: Vec<_> = cells.map(|(amount, text)| (!text.is_empty()).then_some((amount, text))).collect();
+            AverageRow { label: (self.labels)(&sized.scheme), best: vec![false; cells.len()], cells }
         };
         Averages {
-            title: format!("The least {} that holds the objectives in every run", self.asked.key),
+            title: format!("The least {} found that holds the objectives in every run", self.asked.key),
             columns: self.heads(),
             parts: vec![(String::new(), self.found.sized.iter().map(row).collect())],
         }
