@@ -518,15 +518,22 @@ pub fn usual_choices(scenario: &Scenario, schemes: &[String]) -> Vec<Choice> {
 
 /// Keys that set what `key` sets for some ports or a scheme alone, and that therefore stay as they are.
 pub fn kept_apart(scenario: &Scenario, key: &str, schemes: &[String]) -> Vec<String> {
-    let resolved = first_resolved(scenario);
     let Some((table, name)) = key.split_once('.').filter(|(_, name)| !name.contains('.')) else { return Vec::new() };
+    let resolved = first_resolved(scenario);
     let mut kept = Vec::new();
-    let tables = schemes.iter().map(|scheme| format!("schemes.{scheme}.{table}"));
-    for table in std::iter::once(table.to_owned()).chain(tables) {
-        let places = ["", "host.", "edge.", "core.", "border.", "inter.", "other."];
-        let keys = places.iter().map(|place| format!("{table}.{place}{name}")).filter(|it| it != key);
-        kept.extend(keys.filter(|it| resolved.pointer(&format!("/{}", it.replace('.', "/"))).is_some()));
+    let of_schemes = schemes.iter().map(|scheme| format!("schemes.{scheme}.{table}"));
+    for table in std::iter::once(table.to_owned()).chain(of_schemes) {
+        let found = resolved.pointer(&format!("/{}", table.replace('.', "/"))).and_then(|it| it.as_object());
+        for (entry, value) in found.into_iter().flatten() {
+            // A table inside is one of some ports, as in `port.inter`.
+            if entry == name {
+                kept.push(format!("{table}.{name}"));
+            } else if value.get(name).is_some() {
+                kept.push(format!("{table}.{entry}.{name}"));
+            }
+        }
     }
+    kept.retain(|it| it != key);
     kept
 }
 

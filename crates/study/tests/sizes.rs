@@ -6,7 +6,7 @@ use results::RunResults;
 use results::claims::check_of_a_run;
 use scenario::argument::range;
 use scenario::{Overrides, Scenario, parse};
-use study::size::{Choice, Found, Objective, Sizing, check, ladder, usual_choices, usual_range};
+use study::size::{Choice, Found, Objective, Sizing, check, kept_apart, ladder, usual_choices, usual_range};
 use study::{Error, NoNotes, Silent, Simulator, Study};
 
 use common::Scratch;
@@ -181,6 +181,10 @@ fn what_is_usual_comes_from_the_scenario() {
     let marked = INCAST.replace("ecn = \"off\"", "ecn = { step = \"10%\" }");
     let scenario = load(&marked)(&Overrides::default()).unwrap();
     assert_eq!(usual_choices(&scenario, &["fixed".into()])[0].key, "port.ecn.step");
+    let apart = INCAST.replace("ecn = \"off\"", "ecn = \"off\", host = { buffer = \"32KB\" }");
+    let apart = apart.replace("law = \"fixed\",", "law = \"fixed\", port.buffer = \"8KB\",");
+    let kept = kept_apart(&load(&apart)(&Overrides::default()).unwrap(), "port.buffer", &["fixed".into()]);
+    assert_eq!(kept, ["port.host.buffer", "schemes.fixed.port.buffer"]);
     let endless = INCAST.replace("64KB", "unlimited");
     let error = usual_range(&load(&endless)(&Overrides::default()).unwrap()).unwrap_err().to_string();
     assert!(error.contains("`port.buffer` is unlimited") && error.contains("--least port.buffer="), "{error}");
