@@ -293,7 +293,10 @@ impl Study<'_> {
         let mut earlier = Vec::with_capacity(planned.runs.len());
         for (number, (run, known)) in planned.runs.iter().zip(&planned.infos).enumerate() {
             if self.watch.interrupted() {
-                return Err(Error::Interrupted);
+                let unread =
+                    (number..planned.runs.len()).filter(|&run| !self.anew && writer.seems_finished(run)).count();
+                let finished = earlier.iter().flatten().count() + unread;
+                return Err(self.cut_short(writer, Error::Interrupted, false, finished, planned.runs.len()));
             }
             let found = if self.anew {
                 Earlier::Nothing
@@ -388,15 +391,22 @@ impl Study<'_> {
         match cause {
             None => Ok(done.into_iter().flatten().collect()),
             Some(cause) => {
-                // In a directory that was moved the same command finds none of them.
-                let is_kept = writer.lock().is_some_and(|lock| lock.check().is_ok());
-                let (finished, of) = (done.iter().flatten().count(), runs.len());
-                if is_kept && finished == 0 && !has_failed && !writer.has_results() {
-                    self.notes.forget(&self.out);
-                }
-                Err(if is_kept { Error::Stopped { cause: cause.into(), finished, of } } else { cause })
+                let finished = done.iter().flatten().count();
+                Err(self.cut_short(writer, cause, has_failed, finished, runs.len()))
             }
         }
+    }
+
+    /// What a study says that ends before all of its runs. Where nothing was found out, no trace of it is left.
+    fn cut_short(&self, writer: &Writer, cause: Error, has_failed: bool, finished: usize, of: usize) -> Error {
+        // In a directory that was moved the same command finds none of them.
+        if !writer.lock().is_some_and(|lock| lock.check().is_ok()) {
+            return cause;
+        }
+        if finished == 0 && !has_failed && !writer.has_results() {
+            self.notes.forget(&self.out);
+        }
+        Error::Stopped { cause: cause.into(), finished, of }
     }
 
     /// Does a run. One that finds itself wrong, or that ends in a panic, fails alone: the others go on.

@@ -124,6 +124,9 @@ fn a_study_that_is_stopped_keeps_what_is_finished_and_ends_with_the_same_bytes()
     let error = study(&scenario, &impatient, &stopped.0).run().unwrap_err();
     let Error::Stopped { cause, finished, of: 6 } = error else { panic!("{error}") };
     assert!(matches!(*cause, Error::Interrupted) && (1..6).contains(&finished), "{finished}");
+    // One that is stopped while it looks for these says the same of them.
+    let error = study(&scenario, &Impatient::new(0), &stopped.0).run().unwrap_err();
+    assert!(matches!(error, Error::Stopped { finished: again, of: 6, .. } if again == finished), "{error}");
     let patient = Impatient::new(usize::MAX);
     study(&scenario, &patient, &stopped.0).run().unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(patient.kept.load(Ordering::Relaxed), finished);

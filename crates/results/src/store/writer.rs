@@ -185,6 +185,14 @@ impl Writer {
         Ok(damage.map_or(Earlier::Nothing, Earlier::Damaged))
     }
 
+    /// Whether the plan's run of this number lies here by what its manifest says. Its files are not read.
+    pub fn seems_finished(&self, number: usize) -> bool {
+        let entry = &self.plan.runs[number];
+        let folder = entry.folder();
+        let places = [self.next().join(&folder), self.out.join(&folder), self.out.clone()];
+        places.iter().any(|place| manifest_of(place).is_ok_and(|manifest| manifest.key == entry.key))
+    }
+
     /// Which of some directories of results have the plan's run of this number by its name, but of other settings, other
     /// inputs or another version of the program.
     pub fn differing_in(&self, number: usize, from: &[PathBuf]) -> Vec<PathBuf> {
