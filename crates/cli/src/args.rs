@@ -687,6 +687,23 @@ pub(crate) enum ExportCommand {
     Sonic(ExportSonicArgs),
     /// A run as a timeline for ui.perfetto.dev: flows, collective operations, failures, queues, windows, rates.
     Perfetto(ExportPerfettoArgs),
+    /// A sampled flow of a run as a log in qlog's format: its window, round trips, bytes and its law's own numbers.
+    Qlog(ExportQlogArgs),
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct ExportQlogArgs {
+    /// A directory of results.
+    pub(crate) directory: PathBuf,
+    /// Which of its runs, as in `uno,load=0.4`. Needed where there are several.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) run: Option<String>,
+    /// The flow's number. Needed where several were sampled.
+    #[arg(long, value_name = "NUMBER")]
+    pub(crate) flow: Option<u32>,
+    /// The file; an earlier log is replaced, another file is not.
+    #[arg(long, short, value_name = "FILE", default_value = "flow.sqlog")]
+    pub(crate) out: PathBuf,
 }
 
 #[derive(Args, Debug)]

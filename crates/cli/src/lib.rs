@@ -74,6 +74,7 @@ fn dispatch(command: Command) -> Result<(), Failure> {
         Command::Show(args) => commands::show::show(&args),
         Command::Import(command) => commands::import::import(&command),
         Command::Export(ExportCommand::Perfetto(args)) => commands::show::perfetto(&args),
+        Command::Export(ExportCommand::Qlog(args)) => commands::show::qlog(&args),
         Command::Export(ExportCommand::Sonic(args)) => commands::export::sonic(&args),
         Command::Perf(args) => commands::perf::perf(&args),
         Command::Send(args) => commands::transfer::send(&args),

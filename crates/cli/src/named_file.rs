@@ -29,6 +29,8 @@ pub(crate) enum Kind {
     Flows,
     /// A trace of `narrows export perfetto`.
     Timeline,
+    /// A log of `narrows export qlog`.
+    Log,
     /// What left a port.
     #[cfg(target_os = "linux")]
     Capture,
@@ -56,6 +58,7 @@ impl Kind {
             Self::Scenario => "a scenario that `narrows import` wrote",
             Self::Flows => "a list of flows that `narrows import` wrote",
             Self::Timeline => "a trace that `narrows export perfetto` wrote",
+            Self::Log => "a log that `narrows export qlog` wrote",
             #[cfg(target_os = "linux")]
             Self::Capture => "a capture that `narrows emulate` wrote",
             Self::Manual => "a page that `narrows man` wrote",
@@ -73,7 +76,7 @@ impl Kind {
             Self::Tables => ("<!-- narrows compare, SHA-256 of all above: ", " -->\n"),
             Self::Scenario => ("# narrows import, SHA-256 of all above: ", "\n"),
             Self::Flows => ("# narrows import of flows, SHA-256 of all above: ", "\n"),
-            Self::Timeline => return None,
+            Self::Timeline | Self::Log => return None,
             #[cfg(target_os = "linux")]
             Self::Capture => return None,
             Self::Manual => (".\\\" narrows man, SHA-256 of all above: ", "\n"),
@@ -103,14 +106,16 @@ impl Kind {
 
     /// Whether an existing file without lines is empty or of the kind.
     fn is_of_kind(self, path: &Path) -> Result<bool, Failure> {
-        if self == Self::Timeline {
+        let by_head: Option<fn(&[u8]) -> bool> = match self {
+            Self::Timeline => Some(results::timeline::is_timeline),
+            Self::Log => Some(qlog::is_simulated),
+            #[cfg(target_os = "linux")]
+            Self::Capture => Some(emulator::is_capture),
+            _ => None,
+        };
+        if let Some(is_ours) = by_head {
             let head = files::head(path, HEAD)?;
-            return Ok(head.is_empty() || results::timeline::is_timeline(&head));
-        }
-        #[cfg(target_os = "linux")]
-        if self == Self::Capture {
-            let head = files::head(path, HEAD)?;
-            return Ok(head.is_empty() || emulator::is_capture(&head));
+            return Ok(head.is_empty() || is_ours(&head));
         }
         #[cfg(feature = "bpf")]
         if self == Self::Object {
@@ -136,6 +141,9 @@ impl NamedFile {
     /// # Errors
     /// When the file may not be replaced, lies in a results directory, or cannot be written.
     pub(crate) fn new(path: &Path, kind: Kind, option: &'static str) -> Result<Self, Failure> {
+        if path == Path::new("-") {
+            return Err(Failure::Input(format!("error: {option} - names no file\nhelp: give it the name of a file")));
+        }
         let file = Self { path: path.to_path_buf(), kind, option };
         file.check()?;
         files::writable(path)?;

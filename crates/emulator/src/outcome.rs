@@ -180,6 +180,7 @@ fn joined(network: Network, flows: Vec<FlowOutcome>, flow_samples: Vec<FlowSampl
         switches: Vec::new(),
         deadlock: Vec::new(),
         switch_samples: Vec::new(),
+        pauses: Vec::new(),
     }
 }
 

@@ -4,12 +4,7 @@ use proto::closed::Code;
 use proto::frame::{Frame, Frames};
 use serde::ser::{Serialize, SerializeSeq, Serializer};
 
-use units::Span;
-
-/// Milliseconds, as qlog counts.
-pub(crate) fn ms(span: Span) -> f64 {
-    span.ps() as f64 / 1e9
-}
+use crate::sequence::ms;
 
 /// The frames of a payload.
 pub(crate) struct Listed<'a>(pub(crate) &'a [u8]);

@@ -1,7 +1,7 @@
-//! Logs of the transport's connections, in the format of qlog 0.3 as JSON text sequences (RFC 7464): one file a connection and
-//! end. `docs/src/qlog.md` lists the events.
+//! Logs of the transport's connections, one file a connection and end, and of simulated flows, in the format of qlog 0.3 as JSON
+//! text sequences (RFC 7464). `docs/src/qlog.md` lists the events.
 //!
-//! A [`Directory`] makes files and has one thread that writes them. Connections are given to it by
+//! [`simulated`] makes the log of a flow of a run's results. The rest is there with the feature `connections`. A [`Directory`] makes files and has one thread that writes them. Connections are given to it by
 //! [`proto::settings::Settings::observe`]:
 //!
 //! ```no_run
@@ -21,10 +21,19 @@
 
 #![forbid(unsafe_code)]
 
+#[cfg(feature = "connections")]
 mod bell;
+#[cfg(feature = "connections")]
 mod directory;
+#[cfg(feature = "connections")]
 mod frames;
+#[cfg(feature = "connections")]
 mod log;
+#[cfg(feature = "connections")]
 mod record;
+mod sequence;
+mod simulated;
 
+#[cfg(feature = "connections")]
 pub use self::directory::Directory;
+pub use self::simulated::{is_simulated, sampled, simulated};

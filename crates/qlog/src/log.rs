@@ -12,11 +12,12 @@ use serde::Serialize;
 use units::Time;
 
 use crate::bell::Bell;
-use crate::frames::{Listed, Places, ms};
+use crate::frames::{Listed, Places};
 use crate::record::{
-    BlockData, ClosedData, GapData, Header, KeyData, LawData, LostData, MetricsData, PacketData, PacketHeader,
-    ParametersData, PathData, Raw, Record, SizeData, Started, StateData, keys_of, put, state_of,
+    BlockData, ClosedData, GapData, KeyData, LostData, PacketData, PacketHeader, ParametersData, PathData, Raw,
+    SizeData, Started, StateData, header, keys_of, metrics, state_of,
 };
+use crate::sequence::{LawData, MetricsData, Record, ms, put};
 
 /// Bytes that wait to be written: what happens beyond is only counted.
 const MOST_WAITING: usize = 16 << 20;
@@ -62,7 +63,7 @@ pub(crate) struct Log {
 impl Log {
     pub(crate) fn new(birth: Birth, began_ms: u64) -> Self {
         let mut bytes = Vec::new();
-        put(&mut bytes, &Header::new(&birth, began_ms as f64));
+        put(&mut bytes, &header(&birth, began_ms as f64));
         let mut waiting = Waiting {
             began: birth.now,
             bytes,
@@ -139,13 +140,13 @@ impl Waiting {
         self.put(now, name, Some(path), data);
     }
 
-    fn metrics(&mut self, now: Time, path: u32, metrics: &Metrics, law: &Law) {
+    fn metrics(&mut self, now: Time, path: u32, told: &Metrics, law: &Law) {
         let known = self.paths.entry(path).or_default();
         let ssthresh = law.ssthresh();
-        let new = MetricsData::new(metrics, ssthresh);
+        let new = metrics(told, ssthresh);
         let changed = new.since(&known.metrics);
         known.metrics = new;
-        let state = ssthresh.map(|end| if metrics.window < end { "slow_start" } else { "congestion_avoidance" });
+        let state = ssthresh.map(|end| if told.window < end { "slow_start" } else { "congestion_avoidance" });
         let before = known.state;
         known.state = state.or(before);
         let new_state = state.filter(|_| state != before).map(|new| StateData { old: before, new });

@@ -1,6 +1,4 @@
-//! Records: the header of a file, and what an event says.
-
-use std::io::Write;
+//! What the header of a connection's log and its events say.
 
 use proto::closed::{Closed, Code};
 use proto::observe::{Birth, KeyCause, Metrics, PathChange, Space};
@@ -9,52 +7,8 @@ use proto::side::Side;
 use serde::Serialize;
 use units::{Bytes, Rate};
 
-use crate::frames::{Hex, Listed, Places, ms};
-
-/// Appends a record (RFC 7464 §2.2). Nothing that is written here can fail.
-pub(crate) fn put(out: &mut Vec<u8>, record: &impl Serialize) {
-    let begun = out.len();
-    out.push(0x1e);
-    if serde_json::to_writer(&mut *out, record)
-        .and_then(|()| out.write_all(b"\n").map_err(serde_json::Error::io))
-        .is_err()
-    {
-        debug_assert!(false, "a record cannot be written");
-        out.truncate(begun);
-    }
-}
-
-/// What a file begins with.
-#[derive(Serialize)]
-pub(crate) struct Header<'a> {
-    qlog_version: &'static str,
-    qlog_format: &'static str,
-    title: String,
-    trace: Trace<'a>,
-}
-
-#[derive(Serialize)]
-struct Trace<'a> {
-    vantage_point: VantagePoint,
-    common_fields: CommonFields<'a>,
-}
-
-#[derive(Serialize)]
-struct VantagePoint {
-    name: &'static str,
-    #[serde(rename = "type")]
-    kind: &'static str,
-}
-
-#[derive(Serialize)]
-struct CommonFields<'a> {
-    #[serde(rename = "ODCID")]
-    first_id: Hex<'a>,
-    time_format: &'static str,
-    /// Milliseconds since 1970.
-    reference_time: f64,
-    protocol_type: [&'static str; 1],
-}
+use crate::frames::{Hex, Listed, Places};
+use crate::sequence::{Header, MetricsData, ms};
 
 /// What qlog calls an end.
 pub(crate) fn end(side: Side) -> &'static str {
@@ -64,38 +18,10 @@ pub(crate) fn end(side: Side) -> &'static str {
     }
 }
 
-impl<'a> Header<'a> {
-    /// Of a connection that began at this time, in ms since 1970.
-    pub(crate) fn new(birth: &'a Birth, reference_time: f64) -> Self {
-        Self {
-            qlog_version: "0.3",
-            qlog_format: "JSON-SEQ",
-            title: format!("{}, {}", birth.service, end(birth.side)),
-            trace: Trace {
-                vantage_point: VantagePoint {
-                    name: concat!("narrows ", env!("CARGO_PKG_VERSION")),
-                    kind: end(birth.side),
-                },
-                common_fields: CommonFields {
-                    first_id: Hex(birth.first_id.as_bytes()),
-                    time_format: "relative",
-                    reference_time,
-                    protocol_type: ["narrows"],
-                },
-            },
-        }
-    }
-}
-
-/// One event.
-#[derive(Serialize)]
-pub(crate) struct Record<D> {
-    /// Milliseconds since the connection began.
-    pub(crate) time: f64,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) path_id: Option<u32>,
-    pub(crate) name: &'static str,
-    pub(crate) data: D,
+/// The header of the log of a connection that began at this time, in ms since 1970.
+pub(crate) fn header(birth: &Birth, reference_time: f64) -> Header {
+    let first_id = Hex(birth.first_id.as_bytes()).to_string();
+    Header::new(format!("{}, {}", birth.service, end(birth.side)), end(birth.side), Some(first_id), reference_time)
 }
 
 #[derive(Serialize)]
@@ -144,58 +70,17 @@ pub(crate) struct LostData {
     pub(crate) trigger: &'static str,
 }
 
-/// What has changed of what a path sends by.
-#[derive(Serialize, Default, PartialEq)]
-pub(crate) struct MetricsData {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) min_rtt: Option<f64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) smoothed_rtt: Option<f64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) latest_rtt: Option<f64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) pto_count: Option<u8>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) congestion_window: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) bytes_in_flight: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) ssthresh: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) pacing_rate: Option<u64>,
-}
-
-impl MetricsData {
-    /// All of it, as it is now.
-    pub(crate) fn new(metrics: &Metrics, ssthresh: Option<Bytes>) -> Self {
-        Self {
-            min_rtt: metrics.least_rtt.map(ms),
-            smoothed_rtt: Some(ms(metrics.smoothed_rtt)),
-            latest_rtt: metrics.latest_rtt.map(ms),
-            pto_count: Some(metrics.strikes),
-            congestion_window: Some(metrics.window.get()),
-            bytes_in_flight: Some(metrics.in_flight.get()),
-            ssthresh: ssthresh.map(Bytes::get),
-            pacing_rate: (metrics.pacing < Rate::MAX).then(|| metrics.pacing.bps()),
-        }
-    }
-
-    /// What is not as it was before.
-    pub(crate) fn since(&self, before: &Self) -> Self {
-        fn changed<T: PartialEq + Copy>(new: Option<T>, old: Option<T>) -> Option<T> {
-            new.filter(|_| new != old)
-        }
-        Self {
-            min_rtt: changed(self.min_rtt, before.min_rtt),
-            smoothed_rtt: changed(self.smoothed_rtt, before.smoothed_rtt),
-            // A round trip that was measured is news, whatever the last one was.
-            latest_rtt: self.latest_rtt,
-            pto_count: changed(self.pto_count, before.pto_count),
-            congestion_window: changed(self.congestion_window, before.congestion_window),
-            bytes_in_flight: changed(self.bytes_in_flight, before.bytes_in_flight),
-            ssthresh: changed(self.ssthresh, before.ssthresh),
-            pacing_rate: changed(self.pacing_rate, before.pacing_rate),
-        }
+/// All that a path sends by, as it is now.
+pub(crate) fn metrics(metrics: &Metrics, ssthresh: Option<Bytes>) -> MetricsData {
+    MetricsData {
+        min_rtt: metrics.least_rtt.map(ms),
+        smoothed_rtt: Some(ms(metrics.smoothed_rtt)),
+        latest_rtt: metrics.latest_rtt.map(ms),
+        pto_count: Some(metrics.strikes),
+        congestion_window: Some(metrics.window.get()),
+        bytes_in_flight: Some(metrics.in_flight.get()),
+        ssthresh: ssthresh.map(Bytes::get),
+        pacing_rate: (metrics.pacing < Rate::MAX).then(|| metrics.pacing.bps()),
     }
 }
 
@@ -346,19 +231,6 @@ pub(crate) enum BlockData {
     Recovered { block: u64, packets: u8 },
     Repair { block: u64, place: u8, is_parity: bool },
     Over { owner: &'static str, block: u64 },
-}
-
-/// A law's own numbers.
-pub(crate) struct LawData {
-    pub(crate) law: &'static str,
-    pub(crate) values: Vec<(&'static str, i64)>,
-}
-
-impl Serialize for LawData {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let law = std::iter::once(("law", serde_json::Value::from(self.law)));
-        serializer.collect_map(law.chain(self.values.iter().map(|&(name, value)| (name, value.into()))))
-    }
 }
 
 #[derive(Serialize)]

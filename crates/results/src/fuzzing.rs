@@ -4,7 +4,7 @@ use std::path::Path;
 
 use crate::store::{GridManifest, Manifest, Plan};
 use crate::summary::Summary;
-use crate::tables::{FlowTable, PortTable, RateTable, SwitchTable};
+use crate::tables::{FlowTable, PauseTable, PortTable, RateTable, SwitchTable};
 
 /// Reads the bytes as a summary, a manifest of either kind and a plan. What is read can be written, and reads back as
 /// itself.
@@ -30,4 +30,5 @@ pub fn table(bytes: &[u8]) {
     let _ = PortTable::read(bytes.to_vec(), path);
     let _ = RateTable::read(bytes.to_vec(), path);
     let _ = SwitchTable::read(bytes.to_vec(), path);
+    let _ = PauseTable::read(bytes.to_vec(), path);
 }

@@ -1,4 +1,5 @@
-//! A run as a trace that <https://ui.perfetto.dev> opens: flows, collective operations, failures, queues, buffers, windows, rates.
+//! A run as a trace that <https://ui.perfetto.dev> opens: flows, collective operations, failures, pauses,
+//! queues, buffers, windows, rates.
 //!
 //! The form is Perfetto's `TracePacket` with track events, in Protocol Buffers (Perfetto, "Writing `TrackEvent`
 //! Protos Synthetically"; field numbers of `trace_packet.proto`, `track_event.proto`, `track_descriptor.proto`,
@@ -145,6 +146,7 @@ pub fn perfetto(run: &RunResults) -> Vec<u8> {
     flows(run, &mut trace);
     collectives(run, &mut trace);
     failures(run, &mut trace);
+    pauses(run, &mut trace);
     ports(run, &mut trace);
     sampled(run, &mut trace);
     trace.packets.0
@@ -158,7 +160,8 @@ fn last_ns(run: &RunResults) -> u64 {
     let flows = times.filter(|time| time.is_set()).map(|time| time.ps() / 1_000).max();
     let samples = run.ports.rows.last().map(|row| row.time_ns).max(run.rates.rows.last().map(|row| row.time_ns));
     let switches = run.switches.rows.last().map(|row| row.time_ns);
-    flows.max(samples).max(switches).max(failures).unwrap_or(0)
+    let pauses = run.pauses.rows.iter().map(|row| row.until_ns).max();
+    flows.max(samples).max(switches).max(pauses).max(failures).unwrap_or(0)
 }
 
 fn span(flow: &FlowRow, last: u64) -> [u64; 2] {
@@ -235,6 +238,20 @@ fn failures(run: &RunResults, trace: &mut Trace) {
         for &(from, until) in &failure.down_ns {
             trace.slice(track, [from, until.unwrap_or(last).max(from)], "down", &[]);
         }
+    }
+}
+
+/// A slice each time that a sampled port was paused.
+fn pauses(run: &RunResults, trace: &mut Trace) {
+    let table = &run.pauses;
+    if table.rows.is_empty() {
+        return;
+    }
+    let all = trace.track("ports that were paused", None, None);
+    let tracks: Vec<u64> = table.names.iter().map(|name| trace.track(name, Some(all), None)).collect();
+    for row in &table.rows {
+        let Some(&track) = tracks.get(row.port as usize) else { continue };
+        trace.slice(track, [row.from_ns, row.until_ns.max(row.from_ns)], "paused", &[]);
     }
 }
 

@@ -19,6 +19,7 @@ use crate::links::Mail;
 use crate::outcome::{EngineStats, FlowOutcome, LinkOutcome, Outcome};
 use crate::partition::Partition;
 use crate::predictions::Predictions;
+use crate::series::PauseSample;
 use crate::setup::{FlowSpec, Setup};
 
 /// Windows of an epoch where no other partition limits it: often enough to see that all flows are done.
@@ -296,7 +297,7 @@ fn gather<L: ControlLaw>(
     let mut links: Vec<LinkOutcome> = Vec::with_capacity(setup.network.links().len());
     let (mut port_samples, mut switch_samples, mut flow_samples) = (Vec::new(), Vec::new(), Vec::new());
     let mut elsewhere: Vec<(u32, Elsewhere)> = Vec::new();
-    let (mut switches, mut held_back) = (Vec::new(), Vec::new());
+    let (mut switches, mut held_back, mut pauses) = (Vec::new(), Vec::new(), Vec::new());
     let mut predictions = Predictions::default();
     let mut lost_of = vec![0; setup.flows.len()];
     let until = ended;
@@ -316,6 +317,7 @@ fn gather<L: ControlLaw>(
         links.extend(partition.links(ended, setup));
         switches.extend(partition.plane.switches());
         held_back.append(&mut partition.plane.held_back(setup));
+        pauses.extend(partition.plane.kept_pauses(ended, setup).chain(partition.hosts.kept_pauses(ended)));
         engine.events += partition.plane.forwarded + partition.received + partition.acts;
         engine.data_packets += partition.hosts.data_packets;
         engine.data_received += partition.hosts.data_received;
@@ -332,6 +334,7 @@ fn gather<L: ControlLaw>(
     port_samples.sort_by_key(|sample| (sample.time, sample.link));
     switch_samples.sort_by_key(|sample| (sample.time, sample.node));
     flow_samples.sort_by_key(|sample| (sample.time, sample.flow));
+    pauses.sort_by_key(|pause: &PauseSample| (pause.from, pause.link));
     let all_done = flows.iter().all(|flow| flow.completed.is_set());
     let last = flows.iter().map(|flow| flow.completed).filter(|time| time.is_set()).max();
     let ended = if all_done { last.unwrap_or(ended) } else { ended };
@@ -343,6 +346,7 @@ fn gather<L: ControlLaw>(
         deadlock: deadlock(setup, &held_back),
         port_samples,
         switch_samples,
+        pauses,
         flow_samples,
         predictions,
         ended,

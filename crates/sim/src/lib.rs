@@ -42,7 +42,7 @@ pub use jitter::{Jitter, JitterShape};
 pub use outcome::{ByKind, EngineStats, FlowOutcome, LinkOutcome, Outcome, SwitchOutcome};
 pub use packet::{Header, Packet, Report};
 pub use predictions::{Pairs, Predictions};
-pub use series::{FlowSample, PortSample, SwitchSample};
+pub use series::{FlowSample, PauseSample, PortSample, SwitchSample};
 pub use setup::{
     Clocks, Cnp, Coding, FlowSpec, HostConfig, Module, ModuleSpec, OnRampConfig, Paths, SeriesConfig, Setup, Ties,
 };

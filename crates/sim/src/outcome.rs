@@ -9,7 +9,7 @@ use units::{Bytes, Span, Time};
 use crate::body::Kind;
 use crate::packet::Packet;
 use crate::predictions::Predictions;
-use crate::series::{FlowSample, PortSample, SwitchSample};
+use crate::series::{FlowSample, PauseSample, PortSample, SwitchSample};
 
 /// What became of one flow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -166,6 +166,8 @@ pub struct Outcome {
     pub port_samples: Vec<PortSample>,
     /// In order of time, then switch.
     pub switch_samples: Vec<SwitchSample>,
+    /// Of sampled ports: each time that they were paused, in order of its beginning, then link.
+    pub pauses: Vec<PauseSample>,
     /// In order of time, then flow.
     pub flow_samples: Vec<FlowSample>,
     /// How well senders could predict delays, where asked for.

@@ -16,7 +16,7 @@ use crate::outcome::{LinkOutcome, SwitchOutcome};
 use crate::packet::{Packet, Report};
 use crate::reports::Reports;
 use crate::schedule::Schedule;
-use crate::series::{PortSample, SwitchSample, Ticks};
+use crate::series::{PauseSample, PortSample, SwitchSample, Ticks};
 use crate::setup::{Setup, Ties};
 use crate::shared::{Around, SharedNode, classes_in_use};
 use crate::ties::Since;
@@ -88,7 +88,7 @@ impl Plane {
                 listed: false,
             });
             fifos += u32::from(ordered);
-            let sampled = setup.series.interval > Span::ZERO && setup.series.ports.contains(&LinkId(link));
+            let sampled = setup.series.samples(LinkId(link));
             let fails = network.outages(LinkId(link)).is_some();
             let special = !shared && (lazy || sampled || fails || config.loses());
             if special {
@@ -668,6 +668,11 @@ impl Plane {
     /// What became of switches that share their buffer.
     pub(crate) fn switches(&self) -> impl Iterator<Item = SwitchOutcome> + '_ {
         self.shared.iter().map(SharedNode::outcome)
+    }
+
+    /// Of sampled ports, each time up to `end` that they were paused.
+    pub(crate) fn kept_pauses<'a>(&'a self, end: Time, setup: &'a Setup) -> impl Iterator<Item = PauseSample> + 'a {
+        self.shared.iter().flat_map(move |shared| shared.kept_pauses(end, setup))
     }
 
     /// Ports that wait for the other end and make senders wait in turn: (port, port of the senders' cable, class).

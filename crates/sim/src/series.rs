@@ -35,6 +35,17 @@ pub struct PortSample {
     pub feedback: Rate,
 }
 
+/// A time in which the other end of a port paused at least one of its classes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PauseSample {
+    /// Which port.
+    pub link: LinkId,
+    /// When it began.
+    pub from: Time,
+    /// When all classes ran again, or the end of the run.
+    pub until: Time,
+}
+
 /// A flow at one time.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct FlowSample {

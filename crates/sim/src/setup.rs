@@ -224,7 +224,7 @@ impl Default for HostConfig {
 pub struct SeriesConfig {
     /// Time between samples; zero samples nothing.
     pub interval: Span,
-    /// Ports whose queues are sampled.
+    /// Ports whose queues are sampled. Each of their pauses is noted, too.
     pub ports: Vec<LinkId>,
     /// Flows whose rate and window are sampled.
     pub flows: Vec<FlowId>,
@@ -233,6 +233,13 @@ pub struct SeriesConfig {
     /// Flows whose packets' delays are compared with what was known when they left: see [`crate::Predictions`]. Has no
     /// interval. Takes no effect where packets carry reports of ports.
     pub predictors: Vec<FlowId>,
+}
+
+impl SeriesConfig {
+    /// Whether a port is sampled.
+    pub fn samples(&self, port: LinkId) -> bool {
+        self.interval > Span::ZERO && self.ports.contains(&port)
+    }
 }
 
 /// A whole run.

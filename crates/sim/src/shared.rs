@@ -15,7 +15,7 @@ use crate::controllers::{Act, Controllers};
 use crate::links::{Chooser, Links, Salts};
 use crate::merge::{DONE, Merge, follow};
 use crate::packet::Packet;
-use crate::series::{PortSample, SwitchSample, Ticks};
+use crate::series::{PauseSample, PortSample, SwitchSample, Ticks};
 use crate::setup::{Setup, Ties};
 use crate::ties::SwitchTies;
 
@@ -228,14 +228,18 @@ impl SharedNode {
         let sampling = setup.series.interval;
         let sampled: Vec<u16> = out
             .clone()
-            .filter(|&link| setup.series.ports.contains(&LinkId(link)))
+            .filter(|&link| setup.series.samples(LinkId(link)))
             .map(|link| (link - out.start) as u16)
             .collect();
+        let mut switch = SharedSwitch::new(config, params, ports, classes);
+        for &port in &sampled {
+            switch.keep_pauses(port.into());
+        }
         let samples_buffer = setup.series.switches.contains(&node);
         let samples = !sampled.is_empty() || samples_buffer;
         let interval = if samples { sampling } else { Span::ZERO };
         Self {
-            switch: SharedSwitch::new(config, params, ports, classes),
+            switch,
             first_link: (out.start - first_link) as usize,
             reports: setup.host.int && config.int,
             port_of,
@@ -433,6 +437,15 @@ impl SharedNode {
         let port = link - self.first_link;
         let (pauses, paused) = self.switch.pauses(port, end);
         (self.losses[port].count(), self.switch.most_queued(port), pauses, paused)
+    }
+
+    /// Of sampled ports, each time up to `end` that they were paused.
+    pub(crate) fn kept_pauses<'a>(&'a self, end: Time, setup: &Setup) -> impl Iterator<Item = PauseSample> + use<'a> {
+        let first = setup.network.links_out(self.node).start;
+        self.sampled.iter().flat_map(move |&port| {
+            let link = LinkId(first + u32::from(port));
+            self.switch.kept_pauses(port.into(), end).map(move |(from, until)| PauseSample { link, from, until })
+        })
     }
 
     /// Ports that wait for the other end and make their own senders wait: (link out, link out of the same cable as those

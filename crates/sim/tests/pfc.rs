@@ -101,6 +101,8 @@ fn a_pause_and_a_resume_take_their_time() {
     let paused = outcome.links[ab.index()];
     assert_eq!((paused.pauses, paused.paused), (2, Span::from_ns(36_500 + 6_936)));
     assert_eq!(outcome.links.iter().map(|it| it.pauses).sum::<u64>(), 2);
+    let spans: Vec<_> = outcome.pauses.iter().map(|it| (it.link, it.from.ns(), it.until.ns())).collect();
+    assert_eq!(spans, [(ab, 8_564, 45_064), (ab, 48_128, 55_064)]);
     let ended = outcome.flows.iter().map(|flow| flow.completed).collect::<Vec<_>>();
     assert_eq!(ended, [Time::from_ns(88_192), Time::from_ns(13_692)]);
     // Packets: 1 of flow 1, 8 acknowledgements, 4 frames.

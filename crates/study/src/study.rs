@@ -400,7 +400,7 @@ impl Study<'_> {
     /// What a study says that ends before all of its runs. Where nothing was found out, no trace of it is left.
     fn cut_short(&self, writer: &Writer, cause: Error, has_failed: bool, finished: usize, of: usize) -> Error {
         // In a directory that was moved the same command finds none of them.
-        if !writer.lock().is_some_and(|lock| lock.check().is_ok()) {
+        if writer.lock().is_none_or(|lock| lock.check().is_err()) {
             return cause;
         }
         if finished == 0 && !has_failed && !writer.has_results() {

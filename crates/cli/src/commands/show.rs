@@ -1,4 +1,5 @@
-//! `narrows show`: what a directory of results says, in the terminal. `narrows export perfetto`: a run of it as a timeline.
+//! `narrows show`: what a directory of results says, in the terminal. `narrows export perfetto` and `qlog`: a run
+//! of it as a timeline, a flow as a log.
 
 use std::path::Path;
 
@@ -7,7 +8,7 @@ use results::averages::TableSpec;
 use results::store::load_set;
 use study::summaries;
 
-use crate::args::{ExportPerfettoArgs, ShowResultsArgs};
+use crate::args::{ExportPerfettoArgs, ExportQlogArgs, ShowResultsArgs};
 use crate::exit::{Failure, print, tell};
 use crate::named_file::{Kind, NamedFile};
 
@@ -43,24 +44,63 @@ fn not_a_file(path: &Path) -> Result<(), Failure> {
 pub(crate) fn perfetto(args: &ExportPerfettoArgs) -> Result<(), Failure> {
     not_a_file(&args.directory)?;
     let file = NamedFile::new(&args.out, Kind::Timeline, "--out")?;
-    let runs = load_set(&args.directory)?.runs;
-    let names: Vec<&str> = runs.iter().map(|run| run.summary.run.as_str()).collect();
-    let run: &RunResults = match (&args.run, &runs[..]) {
-        (None, [alone]) => alone,
+    let run = chosen(&args.directory, args.run.as_deref())?;
+    let out = file.put(&results::timeline::perfetto(&run))?;
+    print(&format!("wrote {}: open it in https://ui.perfetto.dev", out.display()))
+}
+
+pub(crate) fn qlog(args: &ExportQlogArgs) -> Result<(), Failure> {
+    not_a_file(&args.directory)?;
+    let file = NamedFile::new(&args.out, Kind::Log, "--out")?;
+    let run = chosen(&args.directory, args.run.as_deref())?;
+    let sampled = qlog::sampled(&run);
+    let names: Vec<String> = sampled.iter().map(u32::to_string).collect();
+    let there_are = || format!("there are {}", study::first_of(&names, ", "));
+    let flow = match (args.flow, &sampled[..]) {
+        (_, []) => {
+            return Err(Failure::Input(format!(
+                "error: no flow of `{}` was sampled\nhelp: `series = {{ interval = \"20us\", flows = 4 }}` in the scenario samples \
+                 the first four",
+                run.summary.run
+            )));
+        }
+        (None, &[alone]) => alone,
         (None, _) => {
-            let names: Vec<String> = names.iter().map(|&it| it.to_owned()).collect();
+            let what = format!("error: {} of `{}` were sampled", study::count(sampled.len(), "flow"), run.summary.run);
+            return Err(Failure::Input(format!("{what}\nhelp: choose one with --flow: {}", there_are())));
+        }
+        (Some(flow), _) => flow,
+    };
+    let Some(log) = qlog::simulated(&run, flow) else {
+        return Err(Failure::Input(format!(
+            "error: flow {flow} of `{}` was not sampled\nhelp: {}",
+            run.summary.run,
+            there_are()
+        )));
+    };
+    let out = file.put(&log)?;
+    print(&format!("wrote {}", out.display()))
+}
+
+/// The run that is meant.
+fn chosen(directory: &Path, name: Option<&str>) -> Result<RunResults, Failure> {
+    let mut runs = load_set(directory)?.runs;
+    let names: Vec<String> = runs.iter().map(|run| run.summary.run.clone()).collect();
+    let place = match (name, &names[..]) {
+        (None, [_]) => 0,
+        (None, _) => {
             return Err(Failure::Input(format!(
                 "error: `{}` has {}\nhelp: choose one with --run: {}",
-                args.directory.display(),
+                directory.display(),
                 study::count(runs.len(), "run"),
                 study::first_of(&names, "; ")
             )));
         }
-        (Some(name), runs) => match runs.iter().find(|run| run.summary.run == *name) {
-            Some(run) => run,
-            None => return Err(Failure::unknown(&format!("the results have no run `{name}`"), name, &names)),
-        },
+        (Some(name), names) => {
+            let names: Vec<&str> = names.iter().map(String::as_str).collect();
+            let unknown = || Failure::unknown(&format!("the results have no run `{name}`"), name, &names);
+            names.iter().position(|it| *it == name).ok_or_else(unknown)?
+        }
     };
-    let out = file.put(&results::timeline::perfetto(run))?;
-    print(&format!("wrote {}: open it in https://ui.perfetto.dev", out.display()))
+    Ok(runs.swap_remove(place))
 }

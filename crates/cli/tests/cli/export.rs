@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::support::{GRID, Scratch};
+use crate::support::{GRID, Scratch, grid_of};
 
 const LOSSLESS: &str = r#"
 schema = 1
@@ -97,5 +97,46 @@ fn a_run_becomes_a_timeline() {
         .narrows("export perfetto r --run uno,load=0.2 -o mine")
         .fails(2, &["will not replace `mine`", "narrows export perfetto"]);
     scratch.narrows("export perfetto r --run uno,load=0.2 -o r/t").fails(2, &["will not write `r/t`"]);
+    scratch.narrows("export perfetto r --run uno,load=0.2 -o -").fails(2, &["--out - names no file"]);
     scratch.narrows("export perfetto none").fails(2, &["none"]);
+}
+
+#[test]
+fn a_sampled_flow_becomes_a_log() {
+    let scratch = Scratch::new("export-qlog");
+    let plain = grid_of("\"1MiB\"").replace("100000s", "100ms");
+    scratch.write("plain.toml", &plain);
+    scratch.narrows("run plain.toml --out plain").ok();
+    scratch.narrows("export qlog plain").fails(2, &["no flow of `dctcp,size=1MiB` was sampled", "help: `series = "]);
+    scratch.write("s.toml", &format!("{plain}[series]\ninterval = \"10us\"\nflows = 2\n"));
+    scratch.narrows("run s.toml --out r").ok();
+    scratch
+        .narrows("export qlog r")
+        .fails(2, &["2 flows of `dctcp,size=1MiB` were sampled", "choose one with --flow: "]);
+    scratch.narrows("export qlog r --flow 9").fails(2, &["flow 9 of `dctcp,size=1MiB` was not sampled", "there are "]);
+    scratch.narrows("export qlog r --flow 1").ok();
+    let log = scratch.read("flow.sqlog");
+    let records: Vec<serde_json::Value> =
+        log.split('\u{1e}').skip(1).map(|record| serde_json::from_str(record).unwrap()).collect();
+    assert_eq!(records[0]["title"], "dctcp,size=1MiB, flow 1, simulated");
+    let events = &records[1..];
+    assert_eq!(events[0]["name"], "connectivity:connection_started");
+    let last = events.last().unwrap();
+    assert_eq!(last["name"], "connectivity:connection_closed");
+    // The end is the flow's completion time in the table.
+    let flows = results::store::load(&scratch.path("r")).unwrap().flows;
+    let fct = flows.row(1).unwrap().fct().unwrap();
+    assert!((last["time"].as_f64().unwrap() - fct.ps() as f64 / 1e9).abs() < 1e-9);
+    let times: Vec<f64> = events.iter().map(|event| event["time"].as_f64().unwrap()).collect();
+    assert!(times.is_sorted() && times.len() > 10, "{log}");
+    let delivered = |event: &&serde_json::Value| event["name"] == "narrows:flow_sampled";
+    let delivered: Vec<u64> =
+        events.iter().filter(delivered).map(|event| event["data"]["delivered_bytes"].as_u64().unwrap()).collect();
+    assert!(delivered.is_sorted() && *delivered.last().unwrap() <= 1 << 20);
+    assert!(log.contains("\"congestion_window\":") && log.contains("\"law\":\"dctcp\""), "{log}");
+    // An earlier log is replaced, another file is not.
+    scratch.narrows("export qlog r --flow 0").ok();
+    assert_ne!(scratch.read("flow.sqlog"), log);
+    scratch.write("mine", "mine");
+    scratch.narrows("export qlog r --flow 0 -o mine").fails(2, &["will not replace `mine`", "narrows export qlog"]);
 }

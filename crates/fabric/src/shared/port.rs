@@ -4,6 +4,7 @@ use units::{Bytes, Span, Time};
 
 use super::CLASSES;
 use crate::arrival::{Arrival, draw};
+use crate::pauses::Pauses;
 use crate::port::{InService, MarkAt, PhantomQueue, PortParams};
 use crate::ring::Ring;
 use crate::{Item, Passage};
@@ -81,9 +82,7 @@ pub(super) struct Port<P> {
     pub(super) phantom: PhantomQueue,
     /// The classes that the waiting frames are of, each once: they are first among control.
     pub(super) frames: [u8; CLASSES],
-    pub(super) pauses: u64,
-    pub(super) paused_since: Time,
-    pub(super) paused_for: Span,
+    pub(super) pauses: Pauses,
 }
 
 impl<P: Item + Copy> Port<P> {
@@ -105,9 +104,7 @@ impl<P: Item + Copy> Port<P> {
             queues: std::array::from_fn(|_| Queue { ring: Ring::default(), service: Span::ZERO, bytes: 0 }),
             phantom: PhantomQueue::default(),
             frames: [0; CLASSES],
-            pauses: 0,
-            paused_since: Time::ZERO,
-            paused_for: Span::ZERO,
+            pauses: Pauses::default(),
         }
     }
 

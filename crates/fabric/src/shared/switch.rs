@@ -22,6 +22,7 @@ use super::port::{About, Departure, NOWHERE, Port, Waiting};
 use super::{CLASSES, Switch};
 use crate::Item;
 use crate::arrival::{Arrival, draw};
+use crate::pauses::Pauses;
 use crate::port::{MarkAt, PortParams};
 
 /// What such a switch carries.
@@ -155,12 +156,7 @@ impl<P: Framed> SharedSwitch<P> {
         let before = target.service.paused;
         let paused = if pause { before | bit } else { before & !bit };
         target.service.paused = paused;
-        target.pauses += u64::from(paused & !before != 0);
-        if paused != 0 && before == 0 {
-            target.paused_since = now;
-        } else if paused == 0 && before != 0 {
-            target.paused_for += now.since(target.paused_since);
-        }
+        target.pauses.change(before, paused, now);
         let at = if target.service.eligible() == 0 { Time::NEVER } else { target.service.idle_at.max(now) };
         self.next.set(port, at);
         if self.config.pfc.is_some_and(|pfc| pfc.relay) && before != paused {
@@ -327,8 +323,18 @@ impl<P: Framed> SharedSwitch<P> {
     /// paused.
     pub fn pauses(&self, port: usize, now: Time) -> (u64, Span) {
         let port = &self.ports[port];
-        let lasting = if port.service.paused == 0 { Span::ZERO } else { now.saturating_since(port.paused_since) };
-        (port.pauses, port.paused_for + lasting)
+        port.pauses.until(now, port.service.paused)
+    }
+
+    /// Each pause of a port is kept from now on.
+    pub fn keep_pauses(&mut self, port: usize) {
+        self.ports[port].pauses = Pauses::new(true);
+    }
+
+    /// From when until when at least one class of a port was paused, where that is kept, up to `now`.
+    pub fn kept_pauses(&self, port: usize, now: Time) -> impl Iterator<Item = (Time, Time)> + '_ {
+        let port = &self.ports[port];
+        port.pauses.spans(now, port.service.paused)
     }
 
     /// Packets dropped though their senders could be paused: their headroom was too small.

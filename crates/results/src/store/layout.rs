@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 use files::Limit;
 
 use super::manifest::{self, MANIFEST, PROGRAM};
-use super::{FLOWS, PORTS, RATES, REPORT, RUNS, SUMMARIES, SUMMARY, SWITCHES};
+use super::{FLOWS, PAUSES, PORTS, RATES, REPORT, RUNS, SUMMARIES, SUMMARY, SWITCHES};
 use crate::Error;
 
 /// A manifest or a summary.
@@ -46,7 +46,7 @@ pub const LEDGER_JOURNAL: &str = "ledger.sqlite-journal";
 pub const LEDGER_MARK: [u8; 4] = *b"Narw";
 
 /// The files of a set, or of a run in it.
-pub(super) const FILES: [&str; 8] = [MANIFEST, SUMMARY, SUMMARIES, FLOWS, PORTS, RATES, SWITCHES, REPORT];
+pub(super) const FILES: [&str; 9] = [MANIFEST, SUMMARY, SUMMARIES, FLOWS, PORTS, RATES, SWITCHES, PAUSES, REPORT];
 
 /// The files in a directory of results that Narrows did not write. In a directory without results these are all files.
 ///

@@ -11,9 +11,9 @@ use serde_json::Value;
 use super::layout::{self, BUILDING, JSON, NEXT, PLAN};
 use super::manifest::{self, GRID, GridManifest, MANIFEST, Manifest, PROGRAM, Plan, RUN, RunEntry};
 use super::settle::{is_unsettled, settle};
-use super::{FLOWS, FileHash, PORTS, RATES, RunResults, SUMMARIES, SUMMARY, SWITCHES, run_folder};
+use super::{FLOWS, FileHash, PAUSES, PORTS, RATES, RunResults, SUMMARIES, SUMMARY, SWITCHES, run_folder};
 use crate::summary::{self, Summary};
-use crate::tables::{FlowTable, PortTable, RateTable, SwitchTable};
+use crate::tables::{FlowTable, PauseTable, PortTable, RateTable, SwitchTable};
 use crate::{Difference, Differing, Error};
 
 /// Reads the directory of one run.
@@ -370,12 +370,20 @@ fn load_run(directory: &Path, Opened { value, has_hash, .. }: Opened) -> Result<
     let (flows, flows_path) = read_table(FLOWS)?;
     let (ports, ports_path) = read_table(PORTS)?;
     let (rates, rates_path) = read_table(RATES)?;
-    let has_switches = manifest.files.iter().any(|file| file.name == SWITCHES);
-    let switches = if has_switches || !has_hashes && directory.join(SWITCHES).exists() {
+    let has = |name: &str| {
+        manifest.files.iter().any(|file| file.name == name) || !has_hashes && directory.join(name).exists()
+    };
+    let switches = if has(SWITCHES) {
         let (bytes, path) = read_table(SWITCHES)?;
         SwitchTable::read(bytes, &path)?
     } else {
         SwitchTable::default()
+    };
+    let pauses = if has(PAUSES) {
+        let (bytes, path) = read_table(PAUSES)?;
+        PauseTable::read(bytes, &path)?
+    } else {
+        PauseTable::default()
     };
     let run = RunResults {
         summary,
@@ -383,6 +391,7 @@ fn load_run(directory: &Path, Opened { value, has_hash, .. }: Opened) -> Result<
         ports: PortTable::read(ports, &ports_path)?,
         rates: RateTable::read(rates, &rates_path)?,
         switches,
+        pauses,
         manifest,
     };
     Ok((run, is_checked))
@@ -474,6 +483,18 @@ mod tests {
         write_run(&target, &run);
         assert!(scratch.names("run").iter().any(|name| name == SWITCHES));
         assert_eq!(load(&target).unwrap().switches, run.switches);
+    }
+
+    #[test]
+    fn pauses_have_their_own_file() {
+        let scratch = Scratch::new("pauses");
+        let mut run = testbed::results();
+        run.pauses.names.push("a>b".into());
+        run.pauses.rows.push(crate::tables::PauseRow { from_ns: 1, until_ns: 7, port: 0 });
+        let target = scratch.path().join("run");
+        write_run(&target, &run);
+        assert!(scratch.names("run").iter().any(|name| name == PAUSES));
+        assert_eq!(load(&target).unwrap().pauses, run.pauses);
     }
 
     #[test]

@@ -24,7 +24,7 @@ pub use writer::{Earlier, Writer};
 
 use crate::input::{EngineTimes, Program, RunInfo};
 use crate::summary::{Summary, summarise};
-use crate::tables::{FlowTable, PortTable, RateTable, SwitchTable};
+use crate::tables::{FlowTable, PauseTable, PortTable, RateTable, SwitchTable};
 use crate::{Error, parquet};
 
 /// The name of a run's summary.
@@ -37,6 +37,8 @@ pub const PORTS: &str = "ports.parquet";
 pub const RATES: &str = "rates.parquet";
 /// The name of a run's table of samples of shared buffers, where there are any.
 pub const SWITCHES: &str = "switches.parquet";
+/// The name of a run's table of pauses of sampled ports, where there are any.
+pub const PAUSES: &str = "pauses.parquet";
 
 /// The name of a grid's table of summaries: a row a run.
 pub const SUMMARIES: &str = "summary.parquet";
@@ -61,6 +63,8 @@ pub struct RunResults {
     pub rates: RateTable,
     /// Sampled switches.
     pub switches: SwitchTable,
+    /// Pauses of sampled ports.
+    pub pauses: PauseTable,
 }
 
 impl RunResults {
@@ -80,7 +84,8 @@ impl RunResults {
         let summary = summarise(info, setup, outcome, &flows, &rates, times);
         let manifest = Manifest::new(info, program, setup.seed);
         let (ports, switches) = (PortTable::new(setup, outcome), SwitchTable::new(setup, outcome));
-        Ok(Self { manifest, summary, flows, ports, rates, switches })
+        let pauses = PauseTable::new(setup, outcome);
+        Ok(Self { manifest, summary, flows, ports, rates, switches, pauses })
     }
 
     /// Writes all files into an empty directory. Errors name them as in `shown`, where they will lie in the end.
@@ -100,9 +105,10 @@ impl RunResults {
             .files
             .push(manifest::hash_of_summary(summary.as_bytes()).map_err(Error::not_json(&shown.join(SUMMARY)))?);
         let tables = [(FLOWS, self.flows.frame()), (PORTS, self.ports.frame()), (RATES, self.rates.frame())];
-        // Few runs sample switches: the others leave the files that they always left.
+        // Few runs sample switches or see pauses: the others leave the files that they always left.
         let switches = (!self.switches.rows.is_empty()).then(|| (SWITCHES, self.switches.frame()));
-        for (name, frame) in tables.into_iter().chain(switches) {
+        let pauses = (!self.pauses.rows.is_empty()).then(|| (PAUSES, self.pauses.frame()));
+        for (name, frame) in tables.into_iter().chain(switches).chain(pauses) {
             let frame = frame.placed(&manifest.columns);
             let mut hash = Sha256::new();
             file(name, &mut |out| parquet::write(&frame, &mut Hashed { out, hash: &mut hash }))?;

@@ -1,7 +1,8 @@
 //! The tables of a run: one row a flow, one a sample of a port's queue, of a flow, of a
-//! switch's buffer.
+//! switch's buffer, one a pause of a port.
 
 mod flows;
+mod pauses;
 mod ports;
 mod rates;
 mod switches;
@@ -9,6 +10,7 @@ mod switches;
 use std::path::{Path, PathBuf};
 
 pub use flows::{FlowRow, FlowTable};
+pub use pauses::{PauseRow, PauseTable};
 pub use ports::{Port, PortRow, PortTable};
 pub use rates::{RateRow, RateTable};
 pub use switches::{SwitchRow, SwitchTable};
@@ -20,6 +22,7 @@ use crate::frame::{Column, Frame, Texts};
 pub fn is_column(name: &str) -> bool {
     let tables = [
         FlowTable::default().frame(),
+        PauseTable::default().frame(),
         PortTable::default().frame(),
         RateTable::default().frame(),
         SwitchTable::default().frame(),
@@ -206,6 +209,7 @@ mod tests {
             (crate::store::PORTS, run.ports.frame()),
             (crate::store::RATES, run.rates.frame()),
             (crate::store::SWITCHES, run.switches.frame()),
+            (crate::store::PAUSES, run.pauses.frame()),
         ] {
             let mut made: Vec<(String, String)> = Vec::new();
             for (name, column) in &frame.columns {

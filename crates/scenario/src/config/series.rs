@@ -51,7 +51,7 @@ table! {
     Series {
         /// Time between samples; zero samples nothing.
         interval: Span = Span::ZERO;
-        /// Ports whose queues are sampled: a link such as `dc0.border>dc1.border#0` (without `#`: all parallel ones), `class:inter` for all of a class, `receiver` for the switch ports towards the receivers of incasts.
+        /// Ports whose queues are sampled, and of which each pause is noted: a link such as `dc0.border>dc1.border#0` (without `#`: all parallel ones), `class:inter` for all of a class, `receiver` for the switch ports towards the receivers of incasts.
         ports: Vec<At<String>> = Vec::new();
         /// Switches whose shared buffer is sampled: a name such as `dc1.border`, `tier:border` for all of a tier (`edge`, `aggregation`, `core`, `border`, `relay`), or `all`.
         switches: Vec<At<String>> = Vec::new();

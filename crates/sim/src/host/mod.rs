@@ -170,7 +170,7 @@ impl HostState {
             paused: 0,
             answering: 0,
             control_first: setup.network.port(uplink).config().control_priority,
-            pauses: None,
+            pauses: setup.series.samples(uplink).then(|| Box::new(Pauses::new(fabric::Pauses::new(true)))),
             uplink,
             credits: None,
             delayed: None,

@@ -10,6 +10,7 @@ use units::{Span, Time};
 
 use super::{Active, HostState, Hosts, NO_SLOT, Queued, Wire};
 use crate::packet::{Packet, Report};
+use crate::series::PauseSample;
 
 /// The turn of answers that waited: no flow's.
 pub(super) const ANSWERS: (u32, u32) = (NO_SLOT, NO_SLOT);
@@ -17,11 +18,8 @@ pub(super) const ANSWERS: (u32, u32) = (NO_SLOT, NO_SLOT);
 /// What pauses have done to a host; made at the first.
 #[derive(Default)]
 pub(super) struct Pauses {
-    count: u64,
-    /// The time in which at least one class was paused, until all ran last.
-    paused: Span,
-    /// Since when one is, where one is.
-    since: Time,
+    /// Those of its card.
+    of_card: fabric::Pauses,
     /// (slot, flow) of flows that wait for their class, in the order in which their turns came.
     flows: VecDeque<(u32, u32)>,
     /// Acknowledgements and notifications that wait, in order.
@@ -29,6 +27,11 @@ pub(super) struct Pauses {
 }
 
 impl Pauses {
+    /// What is to be known of the pauses of a card.
+    pub(super) fn new(of_card: fabric::Pauses) -> Self {
+        Self { of_card, ..Self::default() }
+    }
+
     /// Whether a flow waits for its class.
     pub(super) fn parks(&self, turn: (u32, u32)) -> bool {
         self.flows.contains(&turn)
@@ -40,8 +43,16 @@ impl<L> Hosts<L> {
     pub fn pauses(&self, host: usize, now: Time) -> (u64, Span) {
         let state = &self.states[host];
         let Some(pauses) = &state.pauses else { return (0, Span::ZERO) };
-        let running = if state.paused == 0 { Span::ZERO } else { now.saturating_since(pauses.since) };
-        (pauses.count, pauses.paused + running)
+        pauses.of_card.until(now, state.paused)
+    }
+
+    /// Of hosts whose cards are sampled: the card, and from when until when at least one of its classes was paused, up to
+    /// `now`.
+    pub fn kept_pauses(&self, now: Time) -> impl Iterator<Item = PauseSample> + '_ {
+        self.states.iter().flat_map(move |state| {
+            let spans = state.pauses.iter().flat_map(move |pauses| pauses.of_card.spans(now, state.paused));
+            spans.map(|(from, until)| PauseSample { link: state.uplink, from, until })
+        })
     }
 }
 
@@ -55,23 +66,21 @@ impl HostState {
         if self.is_paused(class) {
             return;
         }
-        let pauses = self.pauses.get_or_insert_default();
-        pauses.count += 1;
-        if self.paused == 0 {
-            pauses.since = self.now;
-        }
-        self.paused |= 1 << class;
+        self.change(self.paused | 1 << class);
+    }
+
+    /// Other classes are paused from now on.
+    fn change(&mut self, paused: u8) {
+        self.pauses.get_or_insert_default().of_card.change(self.paused, paused, self.now);
+        self.paused = paused;
     }
 
     pub(super) fn resume<L>(&mut self, class: u8, senders: &mut [Option<Active<L>>]) {
         if !self.is_paused(class) {
             return;
         }
-        self.paused &= !(1 << class);
+        self.change(self.paused & !(1 << class));
         let Some(pauses) = &mut self.pauses else { return };
-        if self.paused == 0 {
-            pauses.paused += self.now.since(pauses.since);
-        }
         let flows = std::mem::take(&mut pauses.flows);
         self.call_answers();
         for (slot, flow) in flows {
