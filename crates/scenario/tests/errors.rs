@@ -162,7 +162,7 @@ fn linux_hosts_switch_on_what_the_scheme_does_not_set() {
             text.replace("law = \"unocc\"", law).replace("alpha = 0.001", "").replace("[schemes.uno.params.unocc]", "");
         let built = parse(&text, "x", &Overrides::default()).and_then(|scenario| scenario.runs()[0].build()).unwrap();
         let on = |name: &str| {
-            let settings = built.laws.law(scenario::FlowClass::Intra).1;
+            let settings = built.laws.law(scenario::FlowClass::Intra).unwrap().1;
             settings.iter().find(|(set, _)| *set == name).map(|(_, value)| *value == laws::catalog::Value::Switch(true))
         };
         let tcp = built.setup.host.tcp;
