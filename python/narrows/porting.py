@@ -187,14 +187,20 @@ def _methods(cls: type[Law]) -> dict[str, str]:
             continue
         for inner in node.body:
             part = textwrap.dedent("\n".join(lines[_first(inner) - 1 : inner.end_lineno]))
-            if isinstance(inner, ast.FunctionDef):
-                found.setdefault(inner.name, part)
+            if isinstance(inner, ast.FunctionDef) and inner.name in found:
+                # It may call this one, too.
+                found[inner.name] += f"\n\n# in {node.name}:\n{part}"
+            elif isinstance(inner, ast.FunctionDef):
+                found[inner.name] = part
             else:
                 rest.append(part)
     for name in ("__init__", "on_ack", "on_loss", "on_timeout"):
         found.setdefault(name, "pass")
     others = {key: part for key, part in found.items() if key not in {"__init__", "on_ack", "on_loss", "on_timeout"}}
-    return {**{key: part for key, part in found.items() if key not in others}, "": "\n\n".join([*rest, *others.values()])}
+    return {
+        **{key: part for key, part in found.items() if key not in others},
+        "": "\n\n".join(["\n".join(rest), *others.values()]).strip(),
+    }
 
 
 def _first(node: ast.stmt) -> int:

@@ -139,6 +139,7 @@ def sweep(
             replay=_replay(
                 scenario,
                 {"out": str(target), "schemes": schemes, "set": set, "seed": seed, "seeds": seeds, "scale": scale, "over": over},
+                laws,
             ),
             tell=watch.tell,
             show=watch.show,
@@ -158,8 +159,10 @@ def _folder(name: str, shard: str | None) -> str:
     return name if shard is None else f"{name}-{shard.replace('/', '-of-')}"
 
 
-def _replay(scenario: Scenario, given: Mapping[str, Any]) -> str:
+def _replay(scenario: Scenario, given: Mapping[str, Any], laws: Iterable[type[Law]]) -> str:
     """What gives the results again. The report shows the whole scenario beside it."""
     file = str(scenario.source or f"{scenario.name}.toml")
     words = [repr(file)] + [f"{name}={value!r}" for name, value in given.items() if value]
+    brought = ", ".join(law.__name__ for law in laws)
+    words += [f"laws=[{brought}]"] if brought else []
     return f"narrows.run({', '.join(words)})"

@@ -155,6 +155,11 @@ pub(crate) fn run_study(
     };
     let (finished, stopped) = py.detach(|| done(&study, &caller, &tell, &show));
     if let Some(raised) = host.raised() {
+        if let Some(Err(study::Error::Stopped { finished, of, .. })) = &finished
+            && *of > 1
+        {
+            tell.call1(py, (study::kept(*finished, *of),))?;
+        }
         return Err(raised);
     }
     // What the caller raised comes before what became of the study.

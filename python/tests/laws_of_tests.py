@@ -109,6 +109,26 @@ class Fixed(nw.Law):
         """Nothing."""
 
 
+class Kinds(Dctcp):
+    """Parameters of all kinds."""
+
+    delay_ns: int = 25_000
+    limit_bps: int = 10_000_000_000
+    count: int = 1_234_567
+    on: bool = True
+
+
+class Bare(nw.Law):  # noqa: D101
+    def on_ack(self, ack: nw.Ack) -> None:
+        pass
+
+    def on_loss(self, loss: nw.Loss) -> None:
+        pass
+
+    def on_timeout(self, timeout: nw.Timeout) -> None:
+        pass
+
+
 class Wild(Fixed):
     """Does what a test wants, after some acknowledgements."""
 

@@ -84,7 +84,9 @@ def test_newreno_in_python_is_newreno(tmp_path: Path, capsys: pytest.CaptureFixt
     assert results["python"].summary["law"]["name"] == "Reno"
     assert any("the law Reno is not one of Narrows" in warning for warning in results["python"].summary["warnings"])
     assert not any("Reno" in warning for warning in results["rust"].summary["warnings"])
-    assert "the law Reno is not one of Narrows" in results.report.read_text(encoding="utf-8")
+    report = results.report.read_text(encoding="utf-8")
+    assert "the law Reno is not one of Narrows" in report
+    assert "laws=[Reno, Fixed]" in report
 
 
 def test_dctcp_in_python_is_nearly_dctcp(tmp_path: Path) -> None:
@@ -144,6 +146,20 @@ def test_the_key_is_that_of_the_source(tmp_path: Path) -> None:
     assert {first["dctcp"], changed["dctcp"], set_other["dctcp"]} == {first["dctcp"]}
 
 
+def test_the_source_is_the_one_that_runs(tmp_path: Path) -> None:
+    """A file that is edited after it was imported changes nothing of the class."""
+    text = "import narrows as nw\nclass Halve(nw.Law):\n    gain: int = 4\n    def on_ack(self, ack): self.cwnd = 1\n"
+    halve = of_module(tmp_path, text).Halve
+    (tmp_path / "written.py").write_text(text.replace("self.cwnd = 1", "self.cwnd = 2"), encoding="utf-8")
+    assert "self.cwnd = 1" in halve.source()
+
+    class Child(mine.Reno):
+        """Builds on another law."""
+
+    assert Child.source().startswith("class Child(mine.Reno):")
+    assert "class Reno(nw.Law):" in Child.source()
+
+
 @pytest.mark.parametrize(
     ("kind", "said", "cause"),
     [
@@ -189,11 +205,12 @@ def test_a_law_that_cannot_begin(tmp_path: Path) -> None:
         nw.run(scenario(late=tables.Scheme(law="Late")), tmp_path / "out", laws=[Late], progress=False)
 
 
-def test_runs_that_were_finished_are_kept(tmp_path: Path) -> None:
+def test_runs_that_were_finished_are_kept(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     made = scenario(fine=tables.Scheme(law="Fixed"), wild=tables.Scheme(law="Wild"))
     laws = [mine.Fixed, mine.Wild]
     with pytest.raises(nw.LawError):
         nw.run(made, tmp_path / "out", laws=laws, progress=False)
+    assert "1 of 2 runs were finished and are kept" in capsys.readouterr().err
     calm = made.replace(schemes={**made.schemes, "wild": tables.Scheme(law="Wild", params={"Wild": {"after": 10**9}})})
     assert len(nw.run(calm, tmp_path / "out", laws=laws, progress=False)) == 2
 
@@ -379,8 +396,10 @@ def test_a_law_is_begun_in_rust(tmp_path: Path) -> None:
         "crates/laws/src/dctcp_two_trace.txt",
     ]
     code = made[0].read_text(encoding="utf-8")
-    assert '    gain: Fraction = Frac::from_bits(0x10000000), "0.0625", Frac::ZERO, range::UNLIMITED;' in code
+    assert '    gain: Fraction = Frac::millionths(62_500), "0.0625", Frac::ZERO, range::UNLIMITED;' in code
     assert "    //     share = self.marked / self.acked if self.acked else 0.0" in code.replace("    //         ", "    //     ")
+    # Its `on_ack` calls that of the class that it builds on.
+    assert "    //     # in Reno:\n    //     def on_ack(self, ack: nw.Ack) -> None:" in code
     assert "DctcpTwo in dctcp_two;" in (root / "crates/laws/src/law.rs").read_text(encoding="utf-8")
     before = {path: path.read_bytes() for path in root.rglob("*") if path.is_file()}
     with pytest.raises(nw.ScenarioError, match="has a module `dctcp_two` already"):
@@ -403,6 +422,9 @@ def test_a_law_that_was_written_passes_its_replay(tmp_path: Path) -> None:
     """The skeleton is formatted, builds without a warning and fails its replay alone; written out, it passes."""
     root = checkout(tmp_path)
     code = mine.Fixed.to_rust(root, name="still")[0]
+    # Others for the form of the code: with parameters of several kinds, and without any.
+    mine.Kinds.to_rust(root, events=10)
+    mine.Bare.to_rust(root, events=10)
     target = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "to-rust"
 
     def cargo(*words: str) -> subprocess.CompletedProcess[str]:

@@ -144,7 +144,7 @@ impl Named<BroughtLaw> {
                     .label("expected 64 hexadecimal digits"));
             }
             if let Some((_, node)) = law.params.0.iter().find(|(_, node)| kind_of(node).is_none()) {
-                return Err(unexpected::<Node>(node).label("expected a whole number, a number, or true or false"));
+                return Err(unexpected::<Node>(node).label("expected a whole number, a number, or true and false"));
             }
         }
         Ok(())

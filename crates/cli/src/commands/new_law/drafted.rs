@@ -148,7 +148,12 @@ impl Param {
                 // At most 2^20, so at most 2^52 of its units.
                 let frac = Frac::from_bits((number * 4_294_967_296.0) as u64);
                 let (low, high) = (Value::Fraction(Frac::ZERO), Value::Fraction(Frac::from_bits(1 << 52)));
-                let code = format!("Frac::from_bits({:#x})", frac.bits());
+                let millionths = number * 1_000_000.0;
+                let code = if millionths.fract() == 0.0 {
+                    format!("Frac::millionths({})", grouped(millionths as u64))
+                } else {
+                    format!("Frac::from_bits({})", grouped(frac.bits()))
+                };
                 (Value::Fraction(frac), code, low, high, "Frac::ZERO, range::UNLIMITED")
             }
             Kind::Count => {
@@ -209,7 +214,7 @@ impl Row {
                 "    /// {doc}\n    initial_window: Bytes = range::ten_packets(path), \"10 packets\", range::BYTE, range::WINDOW;"
             ),
             page: format!("| `initial_window` | bytes | 10 packets | 1 B to 1099511627776 B | {doc} |"),
-            unit: Some("Bytes"),
+            unit: None,
             uses_range: true,
         }
     }
@@ -250,7 +255,7 @@ mod tests {
         };
         let filled = draft(r#"{"name":"gain","kind":"fraction","default":0.25}"#).unwrap();
         assert!(
-            filled.contains("gain: Fraction = Frac::from_bits(0x40000000), \"0.25\", Frac::ZERO, range::UNLIMITED;"),
+            filled.contains("gain: Fraction = Frac::millionths(250_000), \"0.25\", Frac::ZERO, range::UNLIMITED;"),
             "{filled}"
         );
         assert!(filled.contains("| `gain` | fraction | 0.25 | 0 to 1048576 |"), "{filled}");
