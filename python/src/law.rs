@@ -221,7 +221,10 @@ impl Host for Bringing<'_> {
 }
 
 /// A law of the catalog, or one in Python.
-#[expect(clippy::large_enum_variant, reason = "a flow holds its law in place: those of the catalog are the larger ones")]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "a flow holds its law in place: those of the catalog are the larger ones"
+)]
 enum Either<'a> {
     Catalog(Law),
     Python(InPython<'a>),

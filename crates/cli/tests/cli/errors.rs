@@ -126,7 +126,8 @@ fn a_law_that_nobody_brings() {
     scratch.write("bad.toml", &text);
     scratch.narrows("run bad.toml").fails(2, &["unknown law `Halve`", "laws=[Halve]"]);
     scratch.write("halve.toml", &format!("{text}{declared}"));
-    scratch.narrows("check halve.toml").ok().says(&["the law Halve is not one of Narrows"]);
+    let checked = scratch.narrows("check halve.toml").ok();
+    assert!(checked.out.contains("warning: the law Halve is not one of Narrows"), "{}", checked.out);
     let said = ["runs Halve, a law in Python that is not brought here", "help: give it to the run"];
     scratch.narrows("run halve.toml --out out").fails(2, &said);
     assert!(!scratch.path("out").exists());
