@@ -1,19 +1,26 @@
 """Congestion control for traffic that crosses datacenters: simulate, compare, reproduce.
 
 `run` does the runs of a scenario, `sweep` those of many points, `reproduce` a paper's experiment; `Results` are what they
-leave on the disk, and `plot` draws them.
+leave on the disk, and `plot` draws them. A `Law` is a congestion-control law written in Python.
 """
 
-from narrows._narrows import ScenarioError, StudyError, __version__
+from narrows._narrows import Ack, LawError, LawPath, Loss, ScenarioError, StudyError, Timeout, __version__
+from narrows.law import Law
 from narrows.papers import reproduce
 from narrows.plotting import plot
+from narrows.porting import law_to_rust
 from narrows.results import Results, Run, Table
 from narrows.scenario import Scenario
 from narrows.study import run, sweep
 from narrows.tuning import Choice, Range, Tuned, tune
 
 __all__ = [
+    "Ack",
     "Choice",
+    "Law",
+    "LawError",
+    "LawPath",
+    "Loss",
     "Range",
     "Results",
     "Run",
@@ -21,8 +28,10 @@ __all__ = [
     "ScenarioError",
     "StudyError",
     "Table",
+    "Timeout",
     "Tuned",
     "__version__",
+    "law_to_rust",
     "plot",
     "reproduce",
     "run",

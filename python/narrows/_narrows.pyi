@@ -1,6 +1,6 @@
 """The native part of the package."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
 from typing import Any, final
 
@@ -19,6 +19,118 @@ class StudyError(RuntimeError):
     """Runs failed, or their results could not be written or read."""
 
     missing: list[str]
+
+class LawError(StudyError):
+    """A law written in Python failed, or permitted what cannot be; `__cause__` is what it raised."""
+
+    law: str
+    method: str
+    #: The flow's number.
+    flow: int
+    #: Simulated time in picoseconds; None before the flow's first event.
+    time_ps: int | None
+
+@final
+class LawPath:
+    """What a law may know of its flow before the first packet leaves."""
+
+    def __new__(cls, base_rtt: int, intra_rtt: int, line_rate: int, mss: int) -> LawPath: ...
+    @property
+    def base_rtt(self) -> int:
+        """Picoseconds: round trip of a full packet and its acknowledgement with every queue empty."""
+    @property
+    def intra_rtt(self) -> int:
+        """Picoseconds: the same between two hosts of one datacenter."""
+    @property
+    def line_rate(self) -> int:
+        """Bits a second: rate of the narrowest link."""
+    @property
+    def mss(self) -> int:
+        """Bytes: payload of a full packet."""
+    @property
+    def bdp(self) -> int:
+        """Bytes: `line_rate` times `base_rtt`."""
+    @property
+    def intra_bdp(self) -> int:
+        """Bytes: `line_rate` times `intra_rtt`."""
+    @property
+    def is_inter(self) -> bool:
+        """Whether the round trip is longer than any inside a datacenter."""
+
+@final
+class Ack:
+    """An acknowledgement of one packet, or of several consecutive ones whose marks are alike."""
+
+    @property
+    def now(self) -> int:
+        """Picoseconds: when it arrived."""
+    @property
+    def sent_at(self) -> int:
+        """Picoseconds: when the (newest) acknowledged packet last left."""
+    @property
+    def rtt(self) -> int:
+        """Picoseconds: `now - sent_at`, the host's own queue left out."""
+    @property
+    def acked(self) -> int:
+        """Bytes newly acknowledged; 0 where it only brings a late mark or repeats."""
+    @property
+    def marked(self) -> int:
+        """Bytes of `acked` that met congestion (ECN)."""
+    @property
+    def in_flight(self) -> int:
+        """Bytes still in flight."""
+    @property
+    def delivered(self) -> int:
+        """Bytes acknowledged since the flow began, these included."""
+    @property
+    def delivered_at_send(self) -> int:
+        """Bytes: `delivered` when the acknowledged packet left; the round trip that ends here began there."""
+    @property
+    def delivered_time_at_send(self) -> int:
+        """Picoseconds: when that count was last raised before the packet left."""
+    @property
+    def send_elapsed(self) -> int:
+        """Picoseconds: how long before the packet the first one of its flight left."""
+    @property
+    def app_limited(self) -> bool:
+        """Whether the window was not filled: a window that is not used does not grow (RFC 9002, section 7.8)."""
+
+@final
+class Loss:
+    """Packets are lost: all that were found at one moment. Never a mark."""
+
+    @property
+    def now(self) -> int:
+        """Picoseconds: when the sender decided so."""
+    @property
+    def sent_at(self) -> int:
+        """Picoseconds: when the (newest) lost packet left."""
+    @property
+    def lost(self) -> int:
+        """Bytes lost."""
+    @property
+    def in_flight(self) -> int:
+        """Bytes in flight without them."""
+    @property
+    def cause(self) -> str:
+        """`reordered`: packets that left later were acknowledged. `nack`: the receiver asked for it again."""
+
+@final
+class Timeout:
+    """Nothing was heard for a retransmission timeout."""
+
+    @property
+    def now(self) -> int:
+        """Picoseconds: when it was over."""
+    @property
+    def sent_at(self) -> int:
+        """Picoseconds: when the (newest) lost packet left."""
+    @property
+    def lost(self) -> int:
+        """Bytes lost."""
+    @property
+    def in_flight(self) -> int:
+        """Bytes in flight without them."""
 
 @final
 class Scenario:
@@ -78,6 +190,7 @@ def text_of(path: str) -> str: ...
 def toml_of(json: str) -> str: ...
 def drawing(json: str, origin: str) -> str: ...
 def mean(values: Sequence[float]) -> tuple[float, float | None] | None: ...
+def new_law(name: str, checkout: str, draft: str) -> list[str]: ...
 def run_command(words: Sequence[str], again: Sequence[str]) -> int: ...
 def run_study(
     scenario: Scenario,
@@ -94,4 +207,5 @@ def run_study(
     replay: str,
     tell: Callable[[str], Any],
     show: Callable[[int, int, list[float]], Any],
+    laws: Mapping[str, Callable[[str], Callable[[LawPath], Any]]],
 ) -> tuple[list[str], list[str]]: ...

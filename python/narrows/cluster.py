@@ -30,6 +30,7 @@ from narrows.results import Results
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from narrows.law import Law
     from narrows.scenario import Scenario
 
 #: The most tasks: of more runs each does several.
@@ -51,6 +52,7 @@ class Asked:
     scale: str | None = None
     over: dict[str, Any] = field(default_factory=dict)
     checked: bool = False
+    laws: tuple[type[Law], ...] = ()
 
     def words(self) -> dict[str, Any]:
         """Return it as arguments of `sweep`."""

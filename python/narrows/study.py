@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from narrows import _narrows
+from narrows import _narrows, law
 from narrows import progress as watching
 from narrows.results import Results
 from narrows.scenario import Scenario
@@ -13,6 +13,7 @@ from narrows.scenario import Scenario
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from narrows.law import Law
     from narrows.scenario import Values
 
 
@@ -30,16 +31,19 @@ def run(
     anew: bool = False,
     checked: bool = False,
     progress: bool | watching.Progress = True,
+    laws: Iterable[type[Law]] = (),
 ) -> Results:
     """Do the runs of a scenario, and return their results, which lie in `out` (`out/NAME` by default).
 
     `scenario` is a `Scenario` or a file. A run is every scheme (or those of `schemes`) at every point. `set` overrides keys of
     the scenario, as in `{"topology.k": 4}`; `over` makes keys take several values in turn, as in
     `{"traffic.0.load": ["20%", "40%"]}`; `seeds` is over how many seeds each point is run. Runs that are in `out` already are
-    kept, unless `anew`. Results are the same at any number of `threads`. `checked` makes the engine check itself.
+    kept, unless `anew`. Results are the same at any number of `threads`. `checked` makes the engine check itself. `laws` are laws
+    written in Python, which schemes name by their classes: `law = "Halve"`.
 
     Raises `ScenarioError` when something is wrong with the scenario or with what was asked for, and `StudyError` when runs
-    fail. Ctrl-C ends the work with `KeyboardInterrupt`; finished runs are kept, and the same call goes on from there.
+    fail (`LawError` when a law in Python does). Ctrl-C ends the work with `KeyboardInterrupt`; finished runs are kept, and the
+    same call goes on from there.
     """
     return sweep(
         scenario,
@@ -54,6 +58,7 @@ def run(
         anew=anew,
         checked=checked,
         progress=progress,
+        laws=laws,
     )
 
 
@@ -75,6 +80,7 @@ def sweep(
     anew: bool = False,
     checked: bool = False,
     progress: bool | watching.Progress = True,
+    laws: Iterable[type[Law]] = (),
 ) -> Results:
     """Do the runs of a scenario at many points: as `run`, and in parts.
 
@@ -85,6 +91,8 @@ def sweep(
     if isinstance(scenario, (str, Path)):
         scenario = Scenario.load(scenario)
     schemes = [schemes] if isinstance(schemes, str) else list(schemes)
+    laws = list(laws)
+    scenario = law.with_laws(scenario, laws)
     read = scenario.read(set=set, seed=seed, scale=scale, over=over, seeds=seeds)
     target = Path("out") / _folder(read.name, shard) if out is None else Path(out)
     if on is not None:
@@ -106,6 +114,7 @@ def sweep(
                 scale=scale,
                 over=dict(over or {}),
                 checked=checked,
+                laws=tuple(laws),
             ),
             address=on,
             anew=anew,
@@ -113,6 +122,8 @@ def sweep(
         )
     watch = watching.of_here(progress)
     take = [] if merge is None else list(merge)
+    if laws and merge is None:
+        watch.tell(law.slow(laws))
     try:
         warnings, broken = _narrows.run_study(
             read,
@@ -128,9 +139,11 @@ def sweep(
             replay=_replay(
                 scenario,
                 {"out": str(target), "schemes": schemes, "set": set, "seed": seed, "seeds": seeds, "scale": scale, "over": over},
+                laws,
             ),
             tell=watch.tell,
             show=watch.show,
+            laws=law.makers(laws),
         )
     finally:
         watch.end()
@@ -146,8 +159,10 @@ def _folder(name: str, shard: str | None) -> str:
     return name if shard is None else f"{name}-{shard.replace('/', '-of-')}"
 
 
-def _replay(scenario: Scenario, given: Mapping[str, Any]) -> str:
+def _replay(scenario: Scenario, given: Mapping[str, Any], laws: Iterable[type[Law]]) -> str:
     """What gives the results again. The report shows the whole scenario beside it."""
     file = str(scenario.source or f"{scenario.name}.toml")
     words = [repr(file)] + [f"{name}={value!r}" for name, value in given.items() if value]
+    brought = ", ".join(law.__name__ for law in laws)
+    words += [f"laws=[{brought}]"] if brought else []
     return f"narrows.run({', '.join(words)})"

@@ -708,11 +708,11 @@ class Scheme(Table):
 
     label: str | None = None
     """Its name in tables and plots; by default the law's. Takes a string."""
-    law: Literal["unocc", "gemini", "dctcp", "mprdma", "bbr", "cubic", "newreno", "vegas", "copa", "dcqcn", "timely", "hpcc", "dctcp-rate", "expresspass", "flashpass", "line-rate", "fixed"] | None = None
+    law: Literal["unocc", "gemini", "dctcp", "mprdma", "bbr", "cubic", "newreno", "vegas", "copa", "dcqcn", "timely", "hpcc", "dctcp-rate", "expresspass", "flashpass", "line-rate", "fixed"] | str | None = None
     """The law of all flows. Either this or both `intra` and `inter`. Takes the name of a law such as "unocc"."""
-    intra: Literal["unocc", "gemini", "dctcp", "mprdma", "bbr", "cubic", "newreno", "vegas", "copa", "dcqcn", "timely", "hpcc", "dctcp-rate", "expresspass", "flashpass", "line-rate", "fixed"] | None = None
+    intra: Literal["unocc", "gemini", "dctcp", "mprdma", "bbr", "cubic", "newreno", "vegas", "copa", "dcqcn", "timely", "hpcc", "dctcp-rate", "expresspass", "flashpass", "line-rate", "fixed"] | str | None = None
     """The law of flows inside a datacenter. Takes the name of a law such as "unocc"."""
-    inter: Literal["unocc", "gemini", "dctcp", "mprdma", "bbr", "cubic", "newreno", "vegas", "copa", "dcqcn", "timely", "hpcc", "dctcp-rate", "expresspass", "flashpass", "line-rate", "fixed"] | None = None
+    inter: Literal["unocc", "gemini", "dctcp", "mprdma", "bbr", "cubic", "newreno", "vegas", "copa", "dcqcn", "timely", "hpcc", "dctcp-rate", "expresspass", "flashpass", "line-rate", "fixed"] | str | None = None
     """The law of flows between datacenters. Takes the name of a law such as "unocc"."""
     port: PortOver | None = None
     """What changes in `[port]`. Takes a table."""
@@ -958,6 +958,20 @@ class Host(Table):
     "selective"`. Takes "off", "linux" or a table such as { hystart = false }. Default: "off"."""
 
     CANDIDATES: ClassVar[Candidates] = {"path": lambda: (UnoLbTable, PlbTable,), "coding": lambda: (CodingTable,), "on_ramp": lambda: (OnRampTable,), "jitter": lambda: (JitterTable,), "tcp": lambda: (TcpTable,)}
+
+
+@dataclass(kw_only=True, repr=False)
+class BroughtLaw(Table):
+    """A law that the program brings which runs the scenario. The Python package writes the table; the command has
+    no such laws."""
+
+    language: str
+    """What it is written in. Takes a string. Required."""
+    sha256: str
+    """The SHA-256 of its source in hexadecimal: a law that was changed is another run. Takes a string. Required."""
+    params: dict[str, Any] | None = None
+    """Its parameters and their defaults: whole numbers, numbers, or true and false. Takes a table of named
+    entries."""
 
 
 @dataclass(kw_only=True, repr=False)
@@ -1592,6 +1606,9 @@ class Config(Table):
     """Switches whose ports share one buffer; without it every port has a queue of its own. Takes a table."""
     host: Host | None = None
     """The hosts. Takes a table."""
+    laws: dict[str, BroughtLaw] | None = None
+    """Laws that the program brings which runs the scenario, by names that begin with a capital letter. Takes a
+    table of named entries."""
     traffic: list[Incast | Long | Permutation | Poisson | Requests | ClosedLoop | Allreduce | Collective | List] | None = None
     """What is sent: each entry makes flows, all in one run. At least one, or a job. Takes an array."""
     job: list[Job] | None = None
@@ -1623,4 +1640,4 @@ class Config(Table):
     table: list[Any] | None = None
     """Tables of what runs measured, averaged over seeds. Takes an array."""
 
-    CANDIDATES: ClassVar[Candidates] = {"topology": lambda: (FatTrees, Clos, Dumbbell, SingleSwitch, CustomTopology,), "schemes": lambda: (Scheme,), "clock": lambda: (Clock,), "port": lambda: (Port,), "switch": lambda: (Switch,), "host": lambda: (Host,), "traffic": lambda: (Incast, Long, Permutation, Poisson, Requests, ClosedLoop, Allreduce, Collective, List,), "job": lambda: (Job,), "failure": lambda: (Failure,), "series": lambda: (Series,), "sample": lambda: (Sample,), "variants": lambda: (Variant,), "scale": lambda: (Scale,)}
+    CANDIDATES: ClassVar[Candidates] = {"topology": lambda: (FatTrees, Clos, Dumbbell, SingleSwitch, CustomTopology,), "schemes": lambda: (Scheme,), "clock": lambda: (Clock,), "port": lambda: (Port,), "switch": lambda: (Switch,), "host": lambda: (Host,), "laws": lambda: (BroughtLaw,), "traffic": lambda: (Incast, Long, Permutation, Poisson, Requests, ClosedLoop, Allreduce, Collective, List,), "job": lambda: (Job,), "failure": lambda: (Failure,), "series": lambda: (Series,), "sample": lambda: (Sample,), "variants": lambda: (Variant,), "scale": lambda: (Scale,)}

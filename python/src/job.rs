@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -12,6 +12,7 @@ use study::{Board, Finished, Ledger, Line, Shard, Simulator, Study, Watch};
 use units::Time;
 
 use crate::error;
+use crate::law::Bringing;
 use crate::scenario::Scenario;
 
 /// How often the caller's thread looks.
@@ -33,6 +34,8 @@ struct Far {
 #[derive(Default)]
 struct Caller {
     stop: AtomicBool,
+    /// The thread in which laws are called, as Python numbers it; 0: none.
+    law_thread: AtomicU64,
     far: Mutex<Far>,
 }
 
@@ -106,9 +109,10 @@ impl Drop for One<'_> {
 /// Does the runs of a scenario and writes their results into `out`. `tell` is called with each thing that the user should know,
 /// `show` with how many runs there are, how many are finished, and what share of each other one is done. Both are called in
 /// the caller's thread. Ctrl-C ends the study; finished runs are kept. Answers warnings by their
-/// causes, and the identities that runs broke.
+/// causes, and the identities that runs broke. `laws` are those that the scenario's program brings, by name: each is called with
+/// its parameters as JSON, and what that answers is called with a path for each flow.
 #[pyfunction]
-#[pyo3(signature = (scenario, out, *, schemes, shard, only, take, runs_missing, threads, anew, checked, replay, tell, show))]
+#[pyo3(signature = (scenario, out, *, schemes, shard, only, take, runs_missing, threads, anew, checked, replay, tell, show, laws))]
 #[expect(clippy::too_many_arguments, reason = "all of them by name, from one caller")]
 pub(crate) fn run_study(
     py: Python<'_>,
@@ -125,13 +129,15 @@ pub(crate) fn run_study(
     replay: String,
     tell: Py<PyAny>,
     show: Py<PyAny>,
+    laws: BTreeMap<String, Py<PyAny>>,
 ) -> PyResult<(Vec<String>, Vec<String>)> {
     let shard = shard.map(str::parse::<Shard>).transpose().map_err(|said| error::asked(py, &said))?;
     let caller = Caller::default();
-    let (simulator, notes) = (Simulator { checked }, Ledger::default());
+    let notes = Ledger::default();
+    let host = Bringing::new(Simulator { checked }, laws, &caller.stop, &caller.law_thread);
     let study = Study {
         scenario: &scenario.get().scenario,
-        host: &simulator,
+        host: &host,
         watch: &caller,
         notes: &notes,
         schemes: &schemes,
@@ -148,6 +154,14 @@ pub(crate) fn run_study(
         is_choice: true,
     };
     let (finished, stopped) = py.detach(|| done(&study, &caller, &tell, &show));
+    if let Some(raised) = host.raised() {
+        if let Some(Err(study::Error::Stopped { finished, of, .. })) = &finished
+            && *of > 1
+        {
+            tell.call1(py, (study::kept(*finished, *of),))?;
+        }
+        return Err(raised);
+    }
     // What the caller raised comes before what became of the study.
     let finished = match (finished, stopped) {
         (Some(Err(error @ study::Error::Stopped { .. })), Some(stopped)) => {
@@ -193,6 +207,7 @@ fn done(
             {
                 caller.stop.store(true, Ordering::Relaxed);
                 stopped = Some(raised);
+                interrupt(caller.law_thread.load(Ordering::Relaxed));
             }
         }
         let result = worker.join().ok();
@@ -201,6 +216,15 @@ fn done(
         }
         (result, stopped)
     })
+}
+
+/// Ends what a law does in that thread: it may be in a loop that has no end.
+fn interrupt(thread: u64) {
+    if thread == 0 {
+        return;
+    }
+    // Without it the run ends when the law answers.
+    let _ = Python::attach(|py| py.import("narrows.law")?.call_method1("interrupt", (thread,)).map(drop));
 }
 
 /// Lets Python see to its signals, and shows how far the runs are.

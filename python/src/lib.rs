@@ -7,11 +7,13 @@
 
 mod error;
 mod job;
+mod law;
 mod metrics;
 mod scenario;
 mod tables;
 
 use std::ffi::OsString;
+use std::path::PathBuf;
 
 use pyo3::prelude::*;
 
@@ -23,13 +25,15 @@ mod _narrows {
     #[pymodule_export]
     use super::job::run_study;
     #[pymodule_export]
+    use super::law::{Ack, LawPath, Loss, Timeout};
+    #[pymodule_export]
     use super::metrics::{Metrics, drawing};
     #[pymodule_export]
     use super::scenario::{Ends, Scenario, as_written, schema, text_of, toml_of};
     #[pymodule_export]
     use super::tables::Tables;
     #[pymodule_export]
-    use super::{mean, run_command};
+    use super::{mean, new_law, run_command};
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -45,6 +49,11 @@ mod _narrows {
         scenario.setattr("help", "")?;
         let study = py.get_type::<super::error::StudyError>();
         study.setattr("missing", Vec::<String>::new())?;
+        let law = py.get_type::<super::law::LawError>();
+        for name in ["law", "method", "flow", "time_ps"] {
+            law.setattr(name, py.None())?;
+        }
+        module.add("LawError", law)?;
         module.add("ScenarioError", scenario)?;
         module.add("StudyError", study)
     }
@@ -54,6 +63,13 @@ mod _narrows {
 #[pyfunction]
 fn run_command(py: Python<'_>, words: Vec<OsString>, again: Vec<OsString>) -> u8 {
     py.detach(|| command::run(words, again))
+}
+
+/// Begins a law in Rust that exists in Python, in a checkout of Narrows, and answers the files that are new. `draft` is the law as
+/// JSON.
+#[pyfunction]
+fn new_law(py: Python<'_>, name: &str, checkout: PathBuf, draft: &str) -> PyResult<Vec<String>> {
+    py.detach(|| command::new_law(name, &checkout, draft)).map_err(|said| error::asked(py, &said))
 }
 
 /// The mean of some values and the margin of its confidence interval of 95 % (Student's t), none for fewer than two.

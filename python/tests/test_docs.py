@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import linecache
 import re
 from pathlib import Path
 
@@ -24,8 +25,11 @@ def test_the_page_does_what_it_says(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     for block in BLOCK.finditer((ROOT / "docs/src/python.md").read_text(encoding="utf-8")):
         if block["language"] == "python" and not block["skip"]:
             printed = io.StringIO()
+            # As a notebook does, so that the source of a class is known.
+            cell = f"<python.md, {ran}>"
+            linecache.cache[cell] = (len(block["text"]), None, block["text"].splitlines(keepends=True), cell)
             with contextlib.redirect_stdout(printed):
-                exec(compile(block["text"], "python.md", "exec"), names)
+                exec(compile(block["text"], cell, "exec"), names)
             ran += 1
         elif block["language"] == "text":
             assert block["text"] in printed.getvalue(), printed.getvalue()

@@ -47,6 +47,15 @@ pub fn run(words: impl IntoIterator<Item = OsString>, again: Vec<OsString>) -> u
     }
 }
 
+/// Begins a law in Rust that exists in Python, in the checkout `root`: what `narrows new-law` does, and a test that replays what
+/// the law in Python did. `draft` is the law as the Python package hands it over. Answers the files that are new.
+///
+/// # Errors
+/// What cannot be, in words. Nothing was written then.
+pub fn new_law(name: &str, root: &std::path::Path, draft: &str) -> Result<Vec<String>, String> {
+    commands::new_law::drafted(name, root, draft).map_err(|failure| failure.to_string())
+}
+
 /// This command again, in a process of its own.
 fn again() -> std::process::Command {
     let words = AGAIN.get().map_or(&[][..], Vec::as_slice);

@@ -12,7 +12,7 @@ use std::vec::Vec;
 use proptest::prelude::*;
 use units::{Bytes, Frac, Rate, Span, Time, below, mix64};
 
-use crate::{Ack, ControlLaw, Cookie, Loss, LossCause, Notification, Path, Sent};
+use crate::{Ack, ControlLaw, Cookie, Loss, LossCause, Notification, Path, Permit, Sent};
 
 /// 100 Gb/s, 14 us inside, a flow inside.
 pub(crate) const PATH: Path = Path {
@@ -60,6 +60,65 @@ pub(crate) fn loss(sent_us: u64, now_us: u64, cause: LossCause) -> Loss {
         in_flight: Bytes::ZERO,
         cause,
     }
+}
+
+/// Tells a law again what another one was told, and compares what the two permit after each event.
+///
+/// A line is an event, a bar, and the window and the pace that were permitted then (`-`: no pace). The first one is the path; an
+/// acknowledgement is `ack`, a loss its cause, each with its fields in the order of the type. Times are in ps, data is in bytes,
+/// rates are in bits a second. `#` begins a comment.
+pub(crate) fn replay<L: ControlLaw>(trace: &str, make: impl Fn(&Path) -> L) {
+    let mut law = None;
+    for (number, line) in (1..).zip(trace.lines()).filter(|(_, line)| !line.starts_with('#')) {
+        let (told, permitted) = line.split_once(" | ").unwrap_or_else(|| panic!("line {number}: no bar"));
+        let (kind, fields) = told.split_once(' ').unwrap_or_else(|| panic!("line {number}: no event"));
+        let fields: Vec<u64> = fields.split(' ').map(|field| field.parse().unwrap()).collect();
+        match (&mut law, kind, &fields[..]) {
+            (law @ None, "path", &[base_rtt, intra_rtt, line_rate, mss]) => {
+                let [base_rtt, intra_rtt] = [base_rtt, intra_rtt].map(|ps| Span::from_ps(ps as i64));
+                let (line_rate, mss) = (Rate::from_bps(line_rate), Bytes::new(mss));
+                *law = Some(make(&Path { base_rtt, intra_rtt, line_rate, mss }));
+            }
+            (
+                Some(law),
+                "ack",
+                &[now, sent_at, rtt, acked, marked, in_flight, delivered, at_send, time_at_send, send_elapsed, limited],
+            ) => law.on_ack(&Ack {
+                now: Time::from_ps(now),
+                sent_at: Time::from_ps(sent_at),
+                rtt: Span::from_ps(rtt as i64),
+                acked: Bytes::new(acked),
+                marked: Bytes::new(marked),
+                in_flight: Bytes::new(in_flight),
+                delivered: Bytes::new(delivered),
+                delivered_at_send: Bytes::new(at_send),
+                delivered_time_at_send: Time::from_ps(time_at_send),
+                send_elapsed: Span::from_ps(send_elapsed as i64),
+                app_limited: limited == 1,
+                held_back: false,
+                cookie: Cookie::NONE,
+                hops: &[],
+            }),
+            (Some(law), "reordered" | "nack" | "timeout", &[now, sent_at, lost, in_flight]) => law.on_loss(&Loss {
+                now: Time::from_ps(now),
+                sent_at: Time::from_ps(sent_at),
+                lost: Bytes::new(lost),
+                in_flight: Bytes::new(in_flight),
+                cause: match kind {
+                    "reordered" => LossCause::Reordered,
+                    "nack" => LossCause::Nack,
+                    _ => LossCause::Timeout,
+                },
+            }),
+            _ => panic!("line {number}: no event that a law is told: {told}"),
+        }
+        let (window, pace) = permitted.split_once(' ').unwrap_or_else(|| panic!("line {number}: no pace"));
+        let pacing = if pace == "-" { Rate::MAX } else { Rate::from_bps(pace.parse().unwrap()) };
+        let expected = Permit { window: Bytes::new(window.parse().unwrap()), pacing };
+        let permit = law.as_ref().unwrap_or_else(|| panic!("line {number}: no path before it")).permit();
+        assert_eq!(permit, expected, "line {number}: what this law permits, and what that one did, after: {told}");
+    }
+    assert!(law.is_some(), "nothing to replay");
 }
 
 /// Something that a host may report.
@@ -345,4 +404,30 @@ pub(crate) fn jain(shares: &[f64]) -> f64 {
     let sum: f64 = shares.iter().sum();
     let squares: f64 = shares.iter().map(|s| s * s).sum();
     sum * sum / (shares.len() as f64 * squares)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixed::Params;
+    use crate::{Fixed, NewReno, newreno};
+
+    const TRACE: &str = "\
+# Two events under a window of 50,000 bytes.
+path 14000000 14000000 100000000000 4096 | 50000 -
+ack 20000000 6000000 14000000 4096 0 8192 4096 0 0 0 0 | 50000 -
+timeout 90000000 20000000 4096 0 | 50000 -
+";
+
+    #[test]
+    fn a_replay_tells_one_law_from_another() {
+        let window = Bytes::new(50_000);
+        replay(TRACE, |path| Fixed::new(path, Params { window, ..Params::for_path(path) }));
+        let other = std::panic::catch_unwind(|| {
+            let params = |path: &Path| newreno::Params { initial_window: window, ..newreno::Params::for_path(path) };
+            replay(TRACE, |path| NewReno::new(path, params(path)));
+        });
+        let said = *other.unwrap_err().downcast::<std::string::String>().unwrap();
+        assert!(said.contains("line 3"), "{said}");
+    }
 }

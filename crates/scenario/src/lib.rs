@@ -32,7 +32,7 @@ mod traffic;
 mod tree;
 mod write;
 
-pub use build::{BuiltRun, CableLine, ClassLoad, CodingLine, JobLine, LawPlan, Report, SwitchLine};
+pub use build::{Brought, BuiltRun, CableLine, ClassLoad, CodingLine, JobLine, LawPlan, Report, SwitchLine};
 pub use check::{CheckReport, CheckedRun, check};
 pub use class::FlowClass;
 pub use config::Config;

@@ -21,10 +21,10 @@ mod tests {
 
     use super::*;
     use crate::config::{
-        Allreduce, BurstTable, Cable, Clock, Clos, ClosedLoop, CodingTable, Collective, Collectives, ComputeTimes,
-        CustomTopology, Dumbbell, Failure, FatTrees, Flow, Host, Incast, InterPair, Job, List, Long, Lscc, Model,
-        NodeSpec, OnRampTable, Parallel, Permutation, PfcTable, PhantomTable, PlbTable, Poisson, Port, Range, Red,
-        Requests, Sample, Scale, Scheme, Series, SingleSwitch, Step, SwingTable, Switch, UnoLbTable,
+        Allreduce, BroughtLaw, BurstTable, Cable, Clock, Clos, ClosedLoop, CodingTable, Collective, Collectives,
+        ComputeTimes, CustomTopology, Dumbbell, Failure, FatTrees, Flow, Host, Incast, InterPair, Job, List, Long,
+        Lscc, Model, NodeSpec, OnRampTable, Parallel, Permutation, PfcTable, PhantomTable, PlbTable, Poisson, Port,
+        Range, Red, Requests, Sample, Scale, Scheme, Series, SingleSwitch, Step, SwingTable, Switch, UnoLbTable,
     };
 
     const BEGIN: &str =
@@ -81,6 +81,7 @@ mod tests {
         section::<CodingTable>(&mut out, "`[host.coding]`");
         section::<OnRampTable>(&mut out, "`[host.on_ramp]`");
         section::<Scheme>(&mut out, "`[schemes.NAME]`");
+        section::<BroughtLaw>(&mut out, "`[laws.NAME]`");
         section::<Lscc>(&mut out, "`[schemes.NAME.lscc]`");
         section::<SwingTable>(&mut out, "`swing`");
         section::<Incast>(&mut out, "`[[traffic]]` with `kind = \"incast\"`");

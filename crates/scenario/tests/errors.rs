@@ -162,7 +162,7 @@ fn linux_hosts_switch_on_what_the_scheme_does_not_set() {
             text.replace("law = \"unocc\"", law).replace("alpha = 0.001", "").replace("[schemes.uno.params.unocc]", "");
         let built = parse(&text, "x", &Overrides::default()).and_then(|scenario| scenario.runs()[0].build()).unwrap();
         let on = |name: &str| {
-            let settings = built.laws.law(scenario::FlowClass::Intra).1;
+            let settings = built.laws.law(scenario::FlowClass::Intra).unwrap().1;
             settings.iter().find(|(set, _)| *set == name).map(|(_, value)| *value == laws::catalog::Value::Switch(true))
         };
         let tcp = built.setup.host.tcp;
@@ -187,6 +187,51 @@ fn an_unknown_key() {
     );
     says(&message("stop = \"10ms\"", "topolgy = 1"), &["file.toml:2:1", "did you mean `topology`?"]);
     says(&message("receiver = 3", "recevier = 3"), &["file.toml:15:1", "did you mean `receiver`?"]);
+}
+
+#[test]
+fn laws_that_are_brought() {
+    let laws = |name: &str, hash: &str, params: &str| {
+        format!(
+            "[laws.{name}]\nlanguage = \"Python\"\nsha256 = \"{hash}\"\nparams = {params}\n[schemes.uno]\nlaw = \"Halve\"\n"
+        )
+    };
+    let hash = "1f".repeat(32);
+    let uno = "[schemes.uno]\nlaw = \"unocc\"\n[schemes.uno.params.unocc]\nalpha = 0.001\n";
+    let with = |text: String| message(uno, &text);
+    says(&with("[schemes.uno]\nlaw = \"Halve\"\n".into()), &["file.toml:10:7", "unknown law `Halve`", "laws=[Halve]"]);
+    says(&with("[schemes.uno]\nlaw = \"Gemini\"\n".into()), &["unknown law `Gemini`", "did you mean `gemini`?"]);
+    says(&with(laws("halve", &hash, "{}")), &["file.toml:9:7", "cannot be the name of a law", "a capital letter"]);
+    says(&with(laws("Halve", "12", "{}")), &["file.toml:11:10", "`12` is no SHA-256", "64 hexadecimal digits"]);
+    says(
+        &with(laws("Halve", &hash, "{ a = \"x\" }")),
+        &["file.toml:12", "a whole number, a number, or true and false"],
+    );
+    let set = |param: &str| with(laws("Halve", &hash, "{ gain = 4, on = true, share = 0.5 }") + param);
+    let set = |param: &str| set(&format!("[schemes.uno.params.Halve]\n{param}\n"));
+    says(&set("gian = 4"), &["file.toml:16:1", "Halve has no parameter `gian`", "did you mean `gain`?"]);
+    says(&set("gain = 0.5"), &["file.toml:16:8", "`gain` is a whole number, but was given", "expected a whole number"]);
+    says(&set("on = 1"), &["file.toml:16:6", "`on` is true or false"]);
+    says(&set("share = true"), &["file.toml:16:9", "`share` is a number"]);
+
+    let text = laws("Halve", &hash, "{ gain = 4, on = true, share = 0.5 }") + "[schemes.uno.params.Halve]\nshare = 2\n";
+    let scenario = parse(&GOOD.replace(uno, &text), "x", &Overrides::default()).unwrap();
+    let built = scenario.runs()[0].build().unwrap();
+    assert_eq!(scenario.runs()[0].label, "Halve");
+    let brought: Vec<_> = built.laws.brought().collect();
+    let [law] = &brought[..] else { panic!("{brought:?}") };
+    assert_eq!((&*law.name, &*law.language, &*law.sha256), ("Halve", "Python", &*hash));
+    assert_eq!(law.params, serde_json::json!({ "gain": 4, "on": true, "share": 2 }));
+    assert_eq!(built.laws.law(scenario::FlowClass::Intra), None);
+    assert_eq!(built.laws.name(scenario::FlowClass::Inter), "Halve");
+    assert!(
+        built.warnings.iter().any(|said| said.contains("the law Halve is not one of Narrows")),
+        "{:?}",
+        built.warnings
+    );
+    // It is written as it was read.
+    let again = parse(&scenario.resolved_toml(), "x", &Overrides::default()).unwrap();
+    assert_eq!(again.config, scenario.config);
 }
 
 #[test]

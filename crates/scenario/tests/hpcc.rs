@@ -85,7 +85,7 @@ fn the_simulators_own_network_is_taken_over_exactly() {
     let flow = setup.flows[1];
     assert_eq!((flow.src.0, flow.dst.0, flow.size, flow.class), (3, 1, Bytes::new(150_000), 3));
     assert_eq!(flow.start, Start::At(Time::from_ps(2_000_000_001_000)));
-    let (law, params) = run.laws.law(FlowClass::Intra);
+    let (law, params) = run.laws.law(FlowClass::Intra).unwrap();
     assert_eq!(law, Kind::Hpcc);
     let param = |name: &str| params.iter().find(|(known, _)| *known == name).unwrap().1;
     assert_eq!(param("max_stage"), Value::Count(0));
@@ -117,7 +117,7 @@ fn each_mode_has_its_law() {
     {
         let config = CONFIG.replace("CC_MODE 3", &format!("CC_MODE {mode}")).replace("HAS_WIN 1", "HAS_WIN 0");
         let run = built(&import(&fat(), FLOWS, Some(&config)).unwrap());
-        let (kind, params) = run.laws.law(FlowClass::Intra);
+        let (kind, params) = run.laws.law(FlowClass::Intra).unwrap();
         assert_eq!(kind.info().name, law);
         assert_eq!((run.setup.host.header, run.setup.host.ack_size), (header, ack));
         assert!(params.contains(&("windowed", Value::Switch(false))), "{params:?}");
@@ -128,7 +128,7 @@ fn each_mode_has_its_law() {
     }
     let bare = import(&fat(), FLOWS, None).unwrap();
     let run = built(&bare);
-    let (kind, params) = run.laws.law(FlowClass::Intra);
+    let (kind, params) = run.laws.law(FlowClass::Intra).unwrap();
     assert_eq!(kind, Kind::Dcqcn);
     assert!(params.contains(&("cnp_from_acks", Value::Switch(true))), "{params:?}");
     assert!(run.warnings.is_empty(), "{:?}", run.warnings);

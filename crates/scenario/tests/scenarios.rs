@@ -238,7 +238,7 @@ fn an_experiment_as_it_stands_is_the_scale_paper() {
 fn gemini_follows_the_ports_threshold() {
     let run = &read(MIXED).runs()[1];
     let built = run.build().unwrap();
-    let (_, settings) = built.laws.law(FlowClass::Intra);
+    let (_, settings) = built.laws.law(FlowClass::Intra).unwrap();
     assert!(settings.contains(&("k", laws::catalog::Value::Bytes(Bytes::new(1 << 18)))), "{settings:?}");
 }
 

@@ -73,7 +73,8 @@ pub(crate) fn info(scenario: &Scenario, asked: &str, columns: &[PointColumn], ru
         (name, files::sha256(input.text.as_bytes()))
     };
     let mut resolved = run.config.to_json();
-    keep_only_scheme(&mut resolved, &run.scheme);
+    let brought: Vec<&str> = built.laws.brought().map(|law| &*law.name).collect();
+    keep_only_scheme(&mut resolved, &run.scheme, &brought);
     let mut info = RunInfo {
         scenario: scenario.config.name.value.clone(),
         run: run.id.clone(),
@@ -84,7 +85,7 @@ pub(crate) fn info(scenario: &Scenario, asked: &str, columns: &[PointColumn], ru
         traffic: built.traffic.clone(),
         traffic_names: run.config.traffic_names().map(str::to_owned).collect(),
         sizes: size_bins(run),
-        laws: [FlowClass::Intra, FlowClass::Inter].map(|class| built.laws.law(class).0.info().name.to_owned()).into(),
+        laws: [FlowClass::Intra, FlowClass::Inter].map(|class| built.laws.name(class).to_owned()).into(),
         requests: built.requests.clone(),
         collectives: built.collectives.clone(),
         training: built.jobs.iter().map(training_of).collect(),
@@ -103,12 +104,20 @@ pub(crate) fn info(scenario: &Scenario, asked: &str, columns: &[PointColumn], ru
     info
 }
 
-/// A manifest holds the scheme that ran, not those beside it, nor what a paper claims of all.
-fn keep_only_scheme(resolved: &mut Value, scheme: &str) {
+/// A manifest holds the scheme that ran and the laws that were brought for it, not those beside it, nor what a paper claims of
+/// all.
+fn keep_only_scheme(resolved: &mut Value, scheme: &str, brought: &[&str]) {
     if let Some(schemes) = resolved.get_mut("schemes").and_then(Value::as_object_mut) {
         schemes.retain(|name, _| name == scheme);
     }
+    if let Some(laws) = resolved.get_mut("laws").and_then(Value::as_object_mut) {
+        laws.retain(|name, _| brought.contains(&name.as_str()));
+    }
     if let Some(root) = resolved.as_object_mut() {
+        // A scenario without laws of its own is what it was before there were any.
+        if brought.is_empty() {
+            root.remove("laws");
+        }
         for key in ["grid", "points", "sample", "variants", "scale", "claim", "paper", "table"] {
             root.remove(key);
         }

@@ -1,7 +1,9 @@
 //! What runs run on.
 
+use laws::{ControlLaw, Path};
 use results::{RunInfo, RunResults};
 use scenario::{BuiltRun, Run};
+use sim::{FlowSpec, Setup};
 
 use crate::clock::Stopwatch;
 use crate::error::Error;
@@ -72,18 +74,45 @@ impl Host for Simulator {
         String::new()
     }
 
-    fn check(&self, _: &Run, _: &BuiltRun, _: bool) -> Result<(), Error> {
-        Ok(())
+    fn check(&self, run: &Run, built: &BuiltRun, _: bool) -> Result<(), Error> {
+        match built.laws.brought().next() {
+            None => Ok(()),
+            Some(law) => Err(Error::asked(
+                format!(
+                    "the scheme `{}` runs {}, a law in {} that is not brought here",
+                    run.scheme, law.name, law.language
+                ),
+                format!("give it to the run, as in narrows.run(..., laws=[{}]) of the Python package", law.name),
+            )),
+        }
     }
 
-    fn run(&self, One { run, built, info, threads, others, watch, board, .. }: One<'_>) -> Result<RunResults, Error> {
+    fn run(&self, one: One<'_>) -> Result<RunResults, Error> {
+        let laws = one.built.laws.clone();
+        self.run_with(one, move |_, flow, path| laws.make(flow, path))
+    }
+}
+
+impl Simulator {
+    /// Does a run whose laws `make_law` makes: for hosts that bring laws of their own.
+    ///
+    /// # Errors
+    /// When the run is interrupted, or finds itself wrong.
+    ///
+    /// # Panics
+    /// If a law or `make_law` panics.
+    pub fn run_with<L: ControlLaw + Send>(
+        &self,
+        One { run, built, info, threads, others, watch, board, .. }: One<'_>,
+        make_law: impl Fn(&Setup, &FlowSpec, &Path) -> L + Sync,
+    ) -> Result<RunResults, Error> {
         let line = board.run(&run.id, built.setup.stop, built.setup.flows.len() as u64);
         let clock = if others { Stopwatch::of_this_thread() } else { Stopwatch::start() };
         let mut progress = |now: sim::Progress| {
             line.update(&now);
             !watch.interrupted()
         };
-        let make_law = |flow: &sim::FlowSpec, path: &laws::Path| built.laws.make(flow, path);
+        let make_law = |flow: &FlowSpec, path: &Path| make_law(&built.setup, flow, path);
         let outcome = if self.checked {
             sim::run_checked(&built.setup, threads, make_law, &mut progress)?
         } else {

@@ -1,5 +1,7 @@
 //! `narrows new-law`: the files of a new control law in a checkout of Narrows, ready to build and to be filled in.
 
+mod drafted;
+
 use std::io::Write as _;
 use std::path::Path;
 
@@ -8,8 +10,13 @@ use files::{Draft, Limit, Seen};
 use crate::args::NewLawArgs;
 use crate::exit::{Failure, print};
 
+use drafted::Drafted;
+
 const LAW: &str = include_str!("new_law/law.txt");
 const PAGE: &str = include_str!("new_law/page.txt");
+/// The same for a law that exists in Python.
+const DRAFTED_LAW: &str = include_str!("new_law/drafted.txt");
+const DRAFTED_PAGE: &str = include_str!("new_law/drafted_page.txt");
 /// A file of sources is never longer.
 const SOURCE: Limit = Limit { what: "a source file", mib: 1 };
 /// Words that Rust keeps for itself, of those that could be the name of a law.
@@ -33,10 +40,33 @@ struct Entry {
 }
 
 pub(crate) fn new_law(args: &NewLawArgs) -> Result<(), Failure> {
-    let root = &args.source;
-    let names = Names::of(&args.name, root)?;
+    let Made { new, changed, name } = make(&args.name, &args.source, None)?;
+    print(&format!(
+        "new: {}\nentered in: {}\nnext: write the law, then cargo test -p narrows-laws\nit runs as law = \"{name}\" once `narrows` is \
+         built again",
+        new.join(", "),
+        changed.join(", "),
+    ))
+}
+
+/// The files of a law that exists in Python, as the package hands it over (JSON). Answers those that are new.
+pub(crate) fn drafted(name: &str, root: &Path, json: &str) -> Result<Vec<String>, Failure> {
+    Ok(make(name, root, Some(&Drafted::read(json)?))?.new)
+}
+
+/// What was made.
+struct Made {
+    /// Files that are new, the code first.
+    new: Vec<String>,
+    changed: [&'static str; 4],
+    name: String,
+}
+
+fn make(name: &str, root: &Path, drafted: Option<&Drafted>) -> Result<Made, Failure> {
+    let names = Names::of(name, root)?;
     let code = format!("crates/laws/src/{}.rs", names.module);
     let page = format!("docs/src/laws/{}.md", names.name);
+    let trace = format!("crates/laws/src/{}_trace.txt", names.module);
     let entries = [
         entry(root, "crates/laws/src/lib.rs", |text| names.declared(text))?,
         entry(root, "crates/laws/src/law.rs", |text| names.listed(text))?,
@@ -60,7 +90,14 @@ pub(crate) fn new_law(args: &NewLawArgs) -> Result<(), Failure> {
         let path = root.join(file);
         draft(&path, Seen::of(&path), &names.fill(template)).map(|draft| (draft, path))
     };
-    let new = [fresh(&page, PAGE)?, fresh(&code, LAW)?];
+    let new = match drafted {
+        None => vec![fresh(&page, PAGE)?, fresh(&code, LAW)?],
+        Some(drafted) => vec![
+            fresh(&page, &drafted.fill(DRAFTED_PAGE)?)?,
+            fresh(&trace, &drafted.trace)?,
+            fresh(&code, &drafted.fill(DRAFTED_LAW)?)?,
+        ],
+    };
     // All is written before anything has its name.
     for (draft, path) in new {
         draft.put_if_missing().map_err(|error| Failure::file("make", &path, &error))?;
@@ -68,11 +105,8 @@ pub(crate) fn new_law(args: &NewLawArgs) -> Result<(), Failure> {
     for Entry { file, draft } in entries {
         draft.put().map_err(|error| Failure::file("write", &root.join(file), &error))?;
     }
-    print(&format!(
-        "new: {code}, {page}\nentered in: {}\nnext: write the law, then cargo test -p narrows-laws\nit runs as law = \"{}\" once `narrows` is built again",
-        changed.join(", "),
-        names.name
-    ))
+    let new = if drafted.is_some() { vec![code, page, trace] } else { vec![code, page] };
+    Ok(Made { new, changed, name: names.name })
 }
 
 impl Names {

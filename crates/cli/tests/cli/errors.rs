@@ -115,6 +115,25 @@ fn a_load_over_all() {
     );
 }
 
+/// A law that a Python program brings: the file can be checked, and nothing here runs it.
+#[test]
+fn a_law_that_nobody_brings() {
+    let declared =
+        format!("[laws.Halve]\nlanguage = \"Python\"\nsha256 = \"{}\"\nparams = {{ gain = 4 }}\n", "0".repeat(64));
+    let scratch = Scratch::new("brought");
+    let text = GOOD.replace("law = \"unocc\"", "law = \"Halve\"");
+    assert_ne!(text, GOOD);
+    scratch.write("bad.toml", &text);
+    scratch.narrows("run bad.toml").fails(2, &["unknown law `Halve`", "laws=[Halve]"]);
+    scratch.write("halve.toml", &format!("{text}{declared}"));
+    let checked = scratch.narrows("check halve.toml").ok();
+    assert!(checked.out.contains("warning: the law Halve is not one of Narrows"), "{}", checked.out);
+    let said = ["runs Halve, a law in Python that is not brought here", "help: give it to the run"];
+    scratch.narrows("run halve.toml --out out").fails(2, &said);
+    assert!(!scratch.path("out").exists());
+    scratch.narrows("emulate halve.toml --out out").fails(2, &["Halve"]);
+}
+
 #[test]
 fn an_unknown_law() {
     refused("\"unocc\"", "\"unoc\"", &["unknown law", "bad.toml:8:7", "^^^^^^", "did you mean `unocc`?"]);

@@ -9,14 +9,14 @@ use units::{Bytes, Span, Time};
 
 use super::LawPlan;
 use crate::class::FlowClass;
-use crate::config::{AcksWord, At, Config, FlowChoice, Host, Paths, Scheme, Setting};
+use crate::config::{AcksWord, At, Config, FlowChoice, Host, LawName, Paths, Scheme, Setting};
 use crate::error::Fault;
 use crate::survey::Survey;
 
 /// Refuses a scheme whose credits could not emulate its data.
 pub(crate) fn check(scheme: &Scheme, host: &Host, shares: bool) -> Result<(), Fault> {
     let Some(law) = scheme.credit_law() else { return Ok(()) };
-    let fault = |what: &str| Fault::new(law.origin, format!("{} {what}", law.info().title));
+    let fault = |what: &str| Fault::new(law.origin, format!("{} {what}", law.title()));
     if host.path != Paths::Ecmp {
         return Err(fault("needs its credits and its data on one path")
             .label("sends credits")
@@ -48,14 +48,18 @@ pub(crate) fn check_acks(config: &Config, scheme: &Scheme, host: &Host) -> Resul
             format!("receivers acknowledge nothing, and `ack_every` answers {} packets at a time", host.ack_every);
         return Err(Fault::new(host.acks.origin, what).label("expected \"all\", or ack_every = 1"));
     }
+    let acknowledged = |title: &str| {
+        Fault::new(host.acks.origin, format!("{title} sends by what is acknowledged"))
+            .label("expected \"all\"")
+            .help("acks = \"nack-only\" is for laws whose credits let flows send: expresspass and flashpass")
+    };
     let (intra, inter) = scheme.laws()?;
     for law in [intra, inter] {
-        if !law.info().credits {
-            return Err(Fault::new(host.acks.origin, format!("{} sends by what is acknowledged", law.info().title))
-                .label("expected \"all\"")
-                .help("acks = \"nack-only\" is for laws whose credits let flows send: expresspass and flashpass"));
+        let LawName::Known(kind) = law else { return Err(acknowledged(law.name())) };
+        if !kind.info().credits {
+            return Err(acknowledged(law.title()));
         }
-        let settings = scheme.settings(law)?;
+        let settings = scheme.settings(*kind)?;
         let buffer = settings.iter().find(|(name, ..)| name == "send_buffer");
         if let Some((_, Setting::Value(Value::Bytes(size)), at)) = buffer
             && !size.is_zero()
@@ -74,7 +78,9 @@ pub(crate) fn check_acks(config: &Config, scheme: &Scheme, host: &Host) -> Resul
 
 /// Whether a law's credits meet the ports of its data only if the network sends what goes back by the reverse path.
 pub(crate) fn need_symmetry(laws: &LawPlan) -> bool {
-    [FlowClass::Intra, FlowClass::Inter].into_iter().any(|class| laws.law(class).0 == Kind::ExpressPass)
+    [FlowClass::Intra, FlowClass::Inter]
+        .into_iter()
+        .any(|class| laws.law(class).is_some_and(|(kind, _)| kind == Kind::ExpressPass))
 }
 
 /// The longest that an emulation packet and its echo take over any routes that hold at some time: the longest base round
@@ -100,7 +106,7 @@ pub(crate) fn longest_echo(
 
 /// How long data waits after the emulation packet whose credit came back; none without a law that times it.
 pub(crate) fn data_waits(laws: &LawPlan, host: &HostConfig) -> Option<Span> {
-    let timed = [FlowClass::Intra, FlowClass::Inter].into_iter().map(|class| laws.law(class));
+    let timed = [FlowClass::Intra, FlowClass::Inter].into_iter().filter_map(|class| laws.law(class));
     let settings = timed.filter(|(kind, _)| *kind == Kind::FlashPass).map(|(_, settings)| settings);
     let setting =
         |settings: &[(&str, Value)], name| settings.iter().find(|(key, _)| *key == name).map(|&(_, value)| value);
@@ -114,8 +120,8 @@ pub(crate) fn data_waits(laws: &LawPlan, host: &HostConfig) -> Option<Span> {
 
 impl Scheme {
     /// The law that sends credits, if one does.
-    pub(crate) fn credit_law(&self) -> Option<At<Kind>> {
-        let laws = [self.law, self.intra, self.inter].into_iter().flatten();
-        laws.into_iter().find(|law| law.info().credits)
+    pub(crate) fn credit_law(&self) -> Option<&At<LawName>> {
+        let laws = [&self.law, &self.intra, &self.inter].into_iter().flatten();
+        laws.into_iter().find(|law| law.info().is_some_and(|info| info.credits))
     }
 }

@@ -1,13 +1,15 @@
 //! Which law each flow runs, with its parameters.
 
+use std::sync::Arc;
+
 use fabric::{LinkClass, LinkId, Network};
 use laws::catalog::{Kind, Value, build};
 use laws::{Law, Path};
 use sim::FlowSpec;
 
 use crate::class::FlowClass;
-use crate::config::{Config, Scheme, Setting};
-use crate::error::Fault;
+use crate::config::{Config, LawName, Scheme, Setting};
+use crate::error::{Fault, Origin};
 
 /// The parameters that `tcp` of `[host]` switches on, of laws that have them.
 const LINUX_HYSTART: [&str; 2] = ["hystart_train", "hystart_delay"];
@@ -15,7 +17,29 @@ const LINUX_HYSTART: [&str; 2] = ["hystart_train", "hystart_delay"];
 /// Makes each flow's law. Everything was checked when it was made.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LawPlan {
-    laws: [(Kind, Vec<(&'static str, Value)>); 2],
+    laws: [Planned; 2],
+}
+
+/// The law of a class of flows.
+#[derive(Clone, PartialEq, Eq, Debug)]
+enum Planned {
+    /// One of the catalog, and the parameters that the scenario sets.
+    Known(Kind, Vec<(&'static str, Value)>),
+    /// One that the program brings which runs the scenario.
+    Brought(Brought),
+}
+
+/// A law that the program brings which runs a scenario.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Brought {
+    /// Its name.
+    pub name: Arc<str>,
+    /// What it is written in.
+    pub language: String,
+    /// The SHA-256 of its source in hexadecimal.
+    pub sha256: String,
+    /// All its parameters, a JSON object.
+    pub params: serde_json::Value,
 }
 
 impl LawPlan {
@@ -57,21 +81,80 @@ impl LawPlan {
             }
             Ok(settings)
         };
-        Ok(Self { laws: [(intra, settings(intra)?), (inter, settings(inter)?)] })
+        let planned = |law: &LawName| match law {
+            LawName::Known(kind) => Ok(Planned::Known(*kind, settings(*kind)?)),
+            LawName::Brought(name) => {
+                let law = config.laws.brought(name, Origin::NOWHERE)?;
+                let params = law.with(name, scheme.settings_of_brought(name))?;
+                let (language, sha256) = (law.language.value.clone(), law.sha256.value.clone());
+                Ok(Planned::Brought(Brought { name: Arc::clone(name), language, sha256, params }))
+            }
+        };
+        Ok(Self { laws: [planned(intra)?, planned(inter)?] })
     }
 
-    /// The law of a class of flows, and the parameters that the scenario sets.
-    pub fn law(&self, class: FlowClass) -> (Kind, &[(&'static str, Value)]) {
-        let (kind, settings) = &self.laws[class as usize];
-        (*kind, settings)
+    /// The law of a class of flows, and the parameters that the scenario sets; none where that is not of the catalog.
+    pub fn law(&self, class: FlowClass) -> Option<(Kind, &[(&'static str, Value)])> {
+        match &self.laws[class as usize] {
+            Planned::Known(kind, settings) => Some((*kind, settings)),
+            Planned::Brought(_) => None,
+        }
+    }
+
+    /// The name of the law of a class of flows.
+    pub fn name(&self, class: FlowClass) -> &str {
+        match &self.laws[class as usize] {
+            Planned::Known(kind, _) => kind.info().name,
+            Planned::Brought(law) => &law.name,
+        }
+    }
+
+    /// The laws that the program must bring which runs this, each once.
+    pub fn brought(&self) -> impl Iterator<Item = &Brought> {
+        let other = if self.laws[0] == self.laws[1] { &[][..] } else { &self.laws[1..] };
+        self.laws[..1].iter().chain(other).filter_map(|law| match law {
+            Planned::Known(..) => None,
+            Planned::Brought(law) => Some(law),
+        })
+    }
+
+    /// The law that must be brought for a flow; none for one of the catalog.
+    pub fn brought_for(&self, flow: &FlowSpec) -> Option<&Brought> {
+        match self.of(flow) {
+            Planned::Known(..) => None,
+            Planned::Brought(law) => Some(law),
+        }
+    }
+
+    fn of(&self, flow: &FlowSpec) -> &Planned {
+        &self.laws[usize::from(flow.kind != FlowClass::Intra as u16)]
+    }
+
+    /// What results must say of laws that are not of the catalog.
+    pub(super) fn strange(&self) -> Vec<String> {
+        let said = |law: &Brought| {
+            format!(
+                "the law {} is not one of Narrows: whoever ran this brought it, for trying out, written in {} (SHA-256 of its source \
+                 {}...)",
+                law.name,
+                law.language,
+                &law.sha256[..12]
+            )
+        };
+        self.brought().map(said).collect()
     }
 
     /// The law of a flow on `path`.
+    ///
+    /// # Panics
+    /// If it is not of the catalog ([`LawPlan::brought_for`]): hosts that bring none refuse such runs.
     pub fn make(&self, flow: &FlowSpec, path: &Path) -> Law {
-        let (kind, settings) = &self.laws[usize::from(flow.kind != FlowClass::Intra as u16)];
-        match build(*kind, path, settings) {
-            Ok(law) => law,
-            Err(error) => unreachable!("checked when the plan was made: {error}"),
+        match self.of(flow) {
+            Planned::Known(kind, settings) => match build(*kind, path, settings) {
+                Ok(law) => law,
+                Err(error) => unreachable!("checked when the plan was made: {error}"),
+            },
+            Planned::Brought(law) => panic!("nobody brings the law {}", law.name),
         }
     }
 }

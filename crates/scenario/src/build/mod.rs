@@ -16,7 +16,7 @@ use flow::{Blocks, Recovery};
 use sim::{Causes, FlowId, FlowSpec, HostConfig, Module, ModuleSpec, PathChoice, Setup, Start, Ties};
 use units::{Bytes, Span, Time};
 
-pub use laws::LawPlan;
+pub use laws::{Brought, LawPlan};
 pub use report::{ClassLoad, CodingLine, JobLine, Report};
 pub use switches::{CableLine, SwitchLine};
 
@@ -124,7 +124,7 @@ impl Run {
             None => Vec::new(),
         };
         let (intra_law, inter_law) = scheme.laws()?;
-        let keeps = [intra_law, inter_law].map(|law| !law.info().credits);
+        let keeps = [intra_law, inter_law].map(|law| law.info().is_none_or(|info| !info.credits));
         let ground = Ground {
             network: &network,
             routes: &routes,
@@ -155,6 +155,7 @@ impl Run {
             series::series(&config.series, &network, &receivers, &host, flows.len(), *config.stop, &mut warnings)?;
         let laws = LawPlan::new(config, scheme, &network)?;
         let lines = switches::lines(config, scheme, &network, host.mss + host.header)?;
+        warnings.extend(laws.strange());
         warnings.extend(deaf(&network, &host, &laws, &modules));
         warnings.extend(always_held(&flows, &host, &survey));
         warnings.extend(asked_early(&network, &flows, &host, &survey));
@@ -402,7 +403,8 @@ fn deaf(network: &Network, host: &HostConfig, laws: &LawPlan, modules: &[ModuleS
         network.params().iter().map(PortParams::config).any(|port| port.ecn.is_some() || port.phantom.is_some());
     let mut said = Vec::new();
     for class in [FlowClass::Intra, FlowClass::Inter] {
-        let (law, params) = laws.law(class);
+        // What a law that is brought listens to is not known.
+        let Some((law, params)) = laws.law(class) else { continue };
         let info = law.info();
         let name = info.name;
         let hears_marks = match info.marks {

@@ -25,7 +25,7 @@ impl<'a> Sharing<'a> {
             Tier::ALL.into_iter().try_for_each(|tier| sharing.settings(tier).check())?;
         }
         if sharing.is_none() && scheme.reads_reports() {
-            let law = [scheme.law, scheme.intra, scheme.inter].into_iter().flatten().next();
+            let law = [&scheme.law, &scheme.intra, &scheme.inter].into_iter().flatten().next();
             let origin = law.map_or(Origin::NOWHERE, |law| law.origin);
             return Err(Fault::new(
                 origin,

@@ -1,5 +1,6 @@
 //! What a scenario file says, as types: each table is one definition with its defaults and its documentation.
 
+mod brought;
 mod choice;
 mod clock;
 mod coding;
@@ -26,6 +27,7 @@ use crate::decode::{Named, table};
 use crate::error::Fault;
 use crate::tree::Node;
 
+pub use brought::{BroughtLaw, LawName};
 pub use choice::{Auto, OffOr};
 pub use clock::{Clock, TiesWord, WholeWord};
 pub use coding::{CodingTable, NackWord, ResendWord};
@@ -87,6 +89,8 @@ table! {
         host: Host = crate::decode::Field::decode(&Node::empty_table())?;
         /// What is compared: each scheme is a run. At least one.
         schemes: At<Named<Scheme>>;
+        /// Laws that the program brings which runs the scenario, by names that begin with a capital letter.
+        laws: Named<BroughtLaw> = Named::default();
         /// What is sent: each entry makes flows, all in one run. At least one, or a job.
         traffic: At<Vec<At<Traffic>>> = At::default_of(Vec::new());
         /// Models that are trained, all in one run, beside what is sent.
@@ -149,9 +153,10 @@ impl Config {
                 .label("zero flows")
                 .help("add an entry such as [[traffic]] with kind = \"incast\", or a [[job]]"));
         }
+        self.laws.check()?;
         for (name, scheme) in &self.schemes.value.0 {
             check_name(name, "a scheme's name")?;
-            scheme.check().map_err(|fault| fault.at_least(name.origin))?;
+            scheme.check(&self.laws).map_err(|fault| fault.at_least(name.origin))?;
         }
         for (bin, range) in &self.sizes.0 {
             if CLASSES.contains(&bin.as_str()) {

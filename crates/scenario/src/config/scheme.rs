@@ -9,27 +9,7 @@ use crate::error::{Fault, Origin};
 use crate::quantity::Decimal;
 use crate::tree::{Node, Value};
 
-use super::{HostOver, Lscc, OffOr, PortOver, SwingTable, SwitchOver};
-
-impl Field for Kind {
-    const EXPECTS: &'static str = "the name of a law such as \"unocc\"";
-    fn decode(node: &Node) -> Result<Self, Fault> {
-        let name = String::decode(node)?;
-        Self::from_name(&name).ok_or_else(|| {
-            Fault::new(node.origin, format!("unknown law `{name}`")).label("unknown law").suggest(&name, law_names())
-        })
-    }
-    fn encode(&self) -> Value {
-        Value::string(self.info().name)
-    }
-    fn schema() -> Json {
-        json!({ "enum": law_names().collect::<Vec<_>>() })
-    }
-}
-
-fn law_names() -> impl Iterator<Item = &'static str> {
-    Kind::ALL.into_iter().map(|kind| kind.info().name)
-}
+use super::{BroughtLaw, HostOver, LawName, Lscc, OffOr, PortOver, SwingTable, SwitchOver};
 
 /// A law's parameter as the file sets it.
 #[derive(Clone, PartialEq, Debug)]
@@ -63,11 +43,11 @@ table! {
         /// Its name in tables and plots; by default the law's.
         label: Option<String> = None;
         /// The law of all flows. Either this or both `intra` and `inter`.
-        law: Option<At<Kind>> = None;
+        law: Option<At<LawName>> = None;
         /// The law of flows inside a datacenter.
-        intra: Option<At<Kind>> = None;
+        intra: Option<At<LawName>> = None;
         /// The law of flows between datacenters.
-        inter: Option<At<Kind>> = None;
+        inter: Option<At<LawName>> = None;
         /// What changes in `[port]`.
         port: Option<PortOver> = None;
         /// What changes in `[host]`.
@@ -85,10 +65,10 @@ table! {
 
 impl Scheme {
     /// The laws of flows inside a datacenter and between two.
-    pub(crate) fn laws(&self) -> Result<(Kind, Kind), Fault> {
-        match (self.law, self.intra, self.inter) {
-            (Some(law), None, None) => Ok((law.value, law.value)),
-            (None, Some(intra), Some(inter)) => Ok((intra.value, inter.value)),
+    pub(crate) fn laws(&self) -> Result<(&LawName, &LawName), Fault> {
+        match (&self.law, &self.intra, &self.inter) {
+            (Some(law), None, None) => Ok((&law.value, &law.value)),
+            (None, Some(intra), Some(inter)) => Ok((&intra.value, &inter.value)),
             (Some(_), Some(other), _) | (Some(_), _, Some(other)) => {
                 Err(Fault::new(other.origin, "a scheme has either `law` or `intra` and `inter`")
                     .label("and also `law`"))
@@ -107,10 +87,15 @@ impl Scheme {
             return label.clone();
         }
         match self.laws() {
-            Ok((intra, inter)) if intra == inter => intra.info().title.to_owned(),
-            Ok((intra, inter)) => format!("{} + {}", intra.info().title, inter.info().title),
+            Ok((intra, inter)) if intra == inter => intra.title().to_owned(),
+            Ok((intra, inter)) => format!("{} + {}", intra.title(), inter.title()),
             Err(_) => String::new(),
         }
+    }
+
+    /// The parameters that the file sets of a law that is brought, as they stand there.
+    pub(crate) fn settings_of_brought(&self, law: &str) -> Option<&Named<Node>> {
+        self.params.get(law).map(|params| &params.0)
     }
 
     /// A law's parameters that the file sets.
@@ -134,13 +119,13 @@ impl Scheme {
         Ok(settings)
     }
 
-    /// Refuses laws and parameters that do not exist.
-    pub(crate) fn check(&self) -> Result<(), Fault> {
+    /// Refuses laws and parameters that do not exist. `brought` are the laws that the catalog does not have.
+    pub(crate) fn check(&self, brought: &Named<BroughtLaw>) -> Result<(), Fault> {
         let (intra, inter) = self.laws()?;
         let own = if intra == inter { vec![intra] } else { vec![intra, inter] };
         for (name, _) in &self.params.value.0 {
-            if !own.iter().any(|law| law.info().name == name.value) {
-                let names = own.iter().map(|law| law.info().name);
+            if !own.iter().any(|law| law.name() == name.value) {
+                let names = own.iter().map(|law| law.name());
                 return Err(Fault::new(name.origin, format!("this scheme does not run a law `{}`", name.value))
                     .label("not a law of this scheme")
                     .suggest(name, names));
@@ -159,8 +144,15 @@ impl Scheme {
         }
         let silent = !self.lscc.as_ref().is_some_and(|lscc| lscc.telemetry);
         let mut heard = false;
-        for law in own {
-            let settings = self.settings(law)?;
+        for law in [&self.law, &self.intra, &self.inter].into_iter().flatten() {
+            let kind = match &law.value {
+                LawName::Known(kind) => *kind,
+                LawName::Brought(name) => {
+                    brought.brought(name, law.origin)?.with(name, self.settings_of_brought(name))?;
+                    continue;
+                }
+            };
+            let settings = self.settings(kind)?;
             let near = settings
                 .iter()
                 .find(|(name, setting, _)| name == "near_loop" && *setting == Setting::Value(LawValue::Switch(true)));
@@ -186,7 +178,7 @@ impl Scheme {
 
     /// Whether packets carry reports of ports: a law or LSCC's HPCC* reads them.
     pub(crate) fn reads_reports(&self) -> bool {
-        let reads = |law: Kind| law.info().reads_reports;
+        let reads = |law: &LawName| law.info().is_some_and(|info| info.reads_reports);
         let laws = self.laws().is_ok_and(|(intra, inter)| reads(intra) || reads(inter));
         laws || self.lscc.as_ref().is_some_and(|lscc| lscc.telemetry)
     }

@@ -149,7 +149,7 @@ fn busiest(setup: &Setup) -> Rate {
 /// receiver must tell of each once (RFC 8257 §3.2). `heard` is what the kernel's TCP counted as marked of the scenario's flows.
 pub(super) fn of_marks(built: &BuiltRun, heard: Bytes, made: u64, ipv6: bool) -> Option<String> {
     let setup = &built.setup;
-    let hears = |class| matches!(built.laws.law(class).0.info().marks, Marks::Heard);
+    let hears = |class| built.laws.law(class).is_some_and(|(law, _)| matches!(law.info().marks, Marks::Heard));
     if ![FlowClass::Intra, FlowClass::Inter].into_iter().all(hears) {
         return None;
     }

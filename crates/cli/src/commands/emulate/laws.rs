@@ -25,7 +25,7 @@ impl Provided {
     /// Nothing of the kernel: a transport of user space makes the laws itself.
     pub(super) fn of_user_space(built: &BuiltRun) -> Self {
         Self {
-            names: plan(built).map(|(law, _)| law.info().name.to_owned()).to_vec(),
+            names: [FlowClass::Intra, FlowClass::Inter].map(|class| built.laws.name(class).to_owned()).to_vec(),
             witness: None,
             #[cfg(feature = "bpf")]
             loaded: Vec::new(),
@@ -53,6 +53,13 @@ impl Provided {
 
 /// Refuses what the kernel has no form of, without loading anything.
 pub(super) fn check(run: &Run, built: &BuiltRun) -> Result<(), Failure> {
+    if let Some(law) = built.laws.brought().next() {
+        return Err(Failure::Input(format!(
+            "error: the scheme `{}` runs {}, which only the program has that brings it: no kernel does\nhelp: `--scheme NAME` \
+             chooses one of the scenario's schemes",
+            run.scheme, law.name,
+        )));
+    }
     for (law, _) in plan(built) {
         check_one(run, law)?;
     }
@@ -92,9 +99,9 @@ fn check_one(run: &Run, law: Kind) -> Result<(), Failure> {
     }
 }
 
-/// The laws of both classes of flows, those inside a datacenter first.
-fn plan(built: &BuiltRun) -> [(Kind, &[(&'static str, Value)]); 2] {
-    [FlowClass::Intra, FlowClass::Inter].map(|class| built.laws.law(class))
+/// The laws of both classes of flows, those inside a datacenter first: [`check`] has refused those that are brought.
+fn plan(built: &BuiltRun) -> Vec<(Kind, &[(&'static str, Value)])> {
+    [FlowClass::Intra, FlowClass::Inter].into_iter().filter_map(|class| built.laws.law(class)).collect()
 }
 
 /// Sees to it that the kernel has what a run needs.

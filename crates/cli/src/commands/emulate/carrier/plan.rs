@@ -47,7 +47,10 @@ pub(crate) fn refuse(run: &Run, built: &BuiltRun, args: &EmulateArgs) -> Result<
         return refused("a command after -- brings a transport of its own; --stack narrows is for [[traffic]]".into());
     }
     for class in [FlowClass::Intra, FlowClass::Inter] {
-        let (law, _) = built.laws.law(class);
+        let Some((law, _)) = built.laws.law(class) else {
+            let (scheme, law) = (&run.scheme, built.laws.name(class));
+            return refused(format!("the scheme `{scheme}` runs {law}, which only the program has that brings it"));
+        };
         if let Some(needs) = needs(law) {
             return refused(format!(
                 "the scheme `{}` runs {}, which needs {needs}; accepted are {}",

@@ -1,0 +1,266 @@
+//! A law that exists in Python already: what `narrows new-law` writes, with its parameters, its methods as comments, and a test
+//! that replays what the one in Python did.
+
+use laws::catalog::Value;
+use serde::Deserialize;
+use units::{Bytes, Frac, Rate, Span};
+
+use crate::exit::Failure;
+
+/// A law in Python, as the package hands it over.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Drafted {
+    /// Its class.
+    class: String,
+    /// What it does, in a line; may be empty.
+    about: String,
+    params: Vec<Param>,
+    /// Its methods' texts; by the empty name, what else the class has.
+    methods: std::collections::BTreeMap<String, String>,
+    /// What it was told in a run, and what it permitted.
+    pub(super) trace: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Param {
+    name: String,
+    kind: Kind,
+    default: Default,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Kind {
+    Fraction,
+    Count,
+    Switch,
+    Span,
+    Bytes,
+    Rate,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Default {
+    Switch(bool),
+    Whole(u64),
+    Number(f64),
+}
+
+/// A row of `parameters!`, and of the page.
+struct Row {
+    code: String,
+    page: String,
+    /// What of `units` it names.
+    unit: Option<&'static str>,
+    uses_range: bool,
+}
+
+impl Drafted {
+    pub(super) fn read(json: &str) -> Result<Self, Failure> {
+        serde_json::from_str(json)
+            .map_err(|error| Failure::Input(format!("error: this is no law that was handed over: {error}")))
+    }
+
+    /// A template with what the law has of its own.
+    pub(super) fn fill(&self, template: &str) -> Result<String, Failure> {
+        let mut rows = self.params.iter().map(Param::row).collect::<Result<Vec<_>, _>>()?;
+        let window = if rows.is_empty() {
+            rows.push(Row::of_the_window());
+            "params.initial_window"
+        } else {
+            "path.mss.times(10)"
+        };
+        let mut units: Vec<&str> = rows.iter().filter_map(|row| row.unit).collect();
+        units.sort_unstable();
+        units.dedup();
+        let units = match units[..] {
+            [] => String::new(),
+            [one] => format!("use units::{one};\n\n"),
+            _ => format!("use units::{{{}}};\n\n", units.join(", ")),
+        };
+        let params = if rows.iter().any(|row| row.uses_range) { "parameters, range" } else { "parameters" };
+        let params = if params == "parameters" { "parameters".to_owned() } else { format!("{{{params}}}") };
+        let joined = |of: fn(&Row) -> &str| rows.iter().map(of).collect::<Vec<_>>().join("\n");
+        let about = self.about.trim_end_matches('.');
+        let about = if about.is_empty() { "a law begun in Python" } else { about };
+        let rest = match self.commented("", "// ") {
+            none if none.is_empty() => none,
+            some => format!("// What else the class has:\n{some}\n\n"),
+        };
+        let filled = [
+            ("@class@", self.class.clone()),
+            ("@about@", about.replace(['\\', '"'], "'")),
+            ("@units@", units),
+            ("@imported@", params),
+            ("@params@", joined(|row| &row.code)),
+            ("@rows@", joined(|row| &row.page)),
+            ("@window@", window.to_owned()),
+            ("@rest@", rest),
+            ("@init@", self.commented("__init__", "    // ")),
+            ("@on_ack@", self.commented("on_ack", "    // ")),
+            ("@on_loss@", self.commented("on_loss", "    // ")),
+            ("@on_timeout@", self.commented("on_timeout", "    // ")),
+        ];
+        Ok(filled.iter().fold(template.to_owned(), |text, (place, word)| text.replace(place, word)))
+    }
+
+    /// The text of a method, line by line behind `before`.
+    fn commented(&self, method: &str, before: &str) -> String {
+        let text = self.methods.get(method).map_or("", String::as_str);
+        let line = |line: &str| format!("{before}    {line}").trim_end().to_owned();
+        text.lines().map(line).collect::<Vec<_>>().join("\n")
+    }
+}
+
+impl Param {
+    fn row(&self) -> Result<Row, Failure> {
+        let name = &self.name;
+        let wrong = || Failure::Input(format!("error: the parameter `{name}` has a default that is none of its kind"));
+        let plain =
+            |text: &str| text.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_');
+        if !plain(name) || !name.starts_with(|first: char| first.is_ascii_lowercase()) {
+            return Err(Failure::Input(format!(
+                "error: `{name}` cannot be a parameter in Rust: expected small letters, digits and _"
+            )));
+        }
+        let whole = |most: u64| match self.default {
+            Default::Whole(value) if value <= most => Ok(value),
+            _ => Err(wrong()),
+        };
+        // The ranges are as wide as a law of the catalog may have them: whoever writes the law makes them narrower.
+        let (value, code, low, high, ends) = match self.kind {
+            Kind::Switch => {
+                let Default::Switch(on) = self.default else { return Err(wrong()) };
+                (Value::Switch(on), on.to_string(), Value::Switch(false), Value::Switch(true), "false, true")
+            }
+            Kind::Fraction => {
+                let number = match self.default {
+                    Default::Number(number) => number,
+                    Default::Whole(whole) => whole as f64,
+                    Default::Switch(_) => return Err(wrong()),
+                };
+                if !(0.0..=1_048_576.0).contains(&number) {
+                    return Err(wrong());
+                }
+                // At most 2^20, so at most 2^52 of its units.
+                let frac = Frac::from_bits((number * 4_294_967_296.0) as u64);
+                let (low, high) = (Value::Fraction(Frac::ZERO), Value::Fraction(Frac::from_bits(1 << 52)));
+                let millionths = number * 1_000_000.0;
+                let code = if millionths.fract() == 0.0 {
+                    format!("Frac::millionths({})", grouped(millionths as u64))
+                } else {
+                    format!("Frac::from_bits({})", grouped(frac.bits()))
+                };
+                (Value::Fraction(frac), code, low, high, "Frac::ZERO, range::UNLIMITED")
+            }
+            Kind::Count => {
+                let value = whole(u64::MAX)?;
+                (Value::Count(value), grouped(value), Value::Count(0), Value::Count(u64::MAX), "0, u64::MAX")
+            }
+            Kind::Span => {
+                let value = whole(1_000_000_000_000)?.max(1);
+                let span = Span::from_ns(value as i64);
+                let (low, high) = (Value::Span(Span::from_ns(1)), Value::Span(Span::from_s(1_000)));
+                (
+                    Value::Span(span),
+                    format!("Span::from_ns({})", grouped(value)),
+                    low,
+                    high,
+                    "range::SHORT, range::LONG",
+                )
+            }
+            Kind::Bytes => {
+                let value = whole(1 << 40)?.max(1);
+                let (low, high) = (Value::Bytes(Bytes::new(1)), Value::Bytes(Bytes::new(1 << 40)));
+                let code = format!("Bytes::new({})", grouped(value));
+                (Value::Bytes(Bytes::new(value)), code, low, high, "range::BYTE, range::WINDOW")
+            }
+            Kind::Rate => {
+                let value = whole(100_000_000_000_000)?;
+                let (low, high) = (Value::Rate(Rate::ZERO), Value::Rate(Rate::from_gbps(100_000)));
+                let code = format!("Rate::from_bps({})", grouped(value));
+                (Value::Rate(Rate::from_bps(value)), code, low, high, "range::STILL, range::FAST")
+            }
+        };
+        let (kind, unit) = match self.kind {
+            Kind::Switch => ("Switch", None),
+            Kind::Count => ("Count", None),
+            Kind::Fraction => ("Fraction", Some("Frac")),
+            Kind::Span => ("Span", Some("Span")),
+            Kind::Bytes => ("Bytes", Some("Bytes")),
+            Kind::Rate => ("Rate", Some("Rate")),
+        };
+        let doc = format!("`{name}` of the law in Python.");
+        let range = if self.kind == Kind::Switch { "true or false".to_owned() } else { format!("{low} to {high}") };
+        let quantity = kind.to_lowercase();
+        Ok(Row {
+            code: format!("    /// {doc}\n    {name}: {kind} = {code}, \"{value}\", {ends};"),
+            page: format!("| `{name}` | {quantity} | {value} | {range} | {doc} |"),
+            unit,
+            uses_range: ends.contains("range::"),
+        })
+    }
+}
+
+impl Row {
+    /// The parameter of a law that has none of its own: the catalog wants one.
+    fn of_the_window() -> Self {
+        let doc = "Initial window.";
+        Self {
+            code: format!(
+                "    /// {doc}\n    initial_window: Bytes = range::ten_packets(path), \"10 packets\", range::BYTE, range::WINDOW;"
+            ),
+            page: format!("| `initial_window` | bytes | 10 packets | 1 B to 1099511627776 B | {doc} |"),
+            unit: None,
+            uses_range: true,
+        }
+    }
+}
+
+/// A number with its digits in threes, as the lints want it.
+fn grouped(value: u64) -> String {
+    let digits = value.to_string();
+    let first = digits.len() % 3;
+    let mut parts: Vec<&str> = Vec::new();
+    if first > 0 {
+        parts.push(&digits[..first]);
+    }
+    let mut at = first;
+    while at < digits.len() {
+        parts.push(&digits[at..at + 3]);
+        at += 3;
+    }
+    parts.join("_")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_have_their_digits_in_threes() {
+        for (value, text) in [(0, "0"), (999, "999"), (1_000, "1_000"), (1_234_567, "1_234_567")] {
+            assert_eq!(grouped(value), text);
+        }
+    }
+
+    #[test]
+    fn a_default_must_be_of_its_kind() {
+        let draft = |param: &str| {
+            let json = format!(r#"{{"class":"A","about":"","params":[{param}],"methods":{{}},"trace":""}}"#);
+            Drafted::read(&json).and_then(|draft| draft.fill("@params@|@rows@"))
+        };
+        let filled = draft(r#"{"name":"gain","kind":"fraction","default":0.25}"#).unwrap();
+        assert!(
+            filled.contains("gain: Fraction = Frac::millionths(250_000), \"0.25\", Frac::ZERO, range::UNLIMITED;"),
+            "{filled}"
+        );
+        assert!(filled.contains("| `gain` | fraction | 0.25 | 0 to 1048576 |"), "{filled}");
+        assert!(draft(r#"{"name":"gain","kind":"count","default":0.25}"#).is_err());
+        assert!(draft(r#"{"name":"Gain","kind":"count","default":1}"#).is_err());
+        assert!(draft("").unwrap().contains("initial_window"));
+    }
+}

@@ -1,0 +1,214 @@
+"""From a law in Python to the same law in Rust: its skeleton, and a test that replays what the one in Python did."""
+
+from __future__ import annotations
+
+import ast
+import json
+import math
+import re
+import tempfile
+import textwrap
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from narrows import _narrows, law, tables
+from narrows._table import plain
+from narrows.scenario import Scenario
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from narrows.law import Law, Value
+
+#: Names that parameters in Rust can have.
+_PARAM = re.compile(r"[a-z][a-z0-9_]*")
+#: By the last word of its name, what a whole number is.
+_UNITS = {"ns": "span", "bytes": "bytes", "bps": "rate"}
+
+
+def law_to_rust(
+    cls: type[Law],
+    checkout: str | Path,
+    *,
+    name: str | None = None,
+    scenario: Scenario | None = None,
+    events: int = 2000,
+) -> list[Path]:
+    """Begin a law in Rust that does what one in Python does, in a checkout of Narrows. Return the files that are new.
+
+    They are those of `narrows new-law`: the law's code, its page, its entries in the lists. Parameters have the defaults of the
+    class; the last word of a whole number's name says its unit (`_ns`, `_bytes`, `_bps`). Each method has its Python beside it.
+    `name` is the law's name in files, by default the class's in small letters with hyphens.
+
+    The test `does_what_the_law_in_python_did` fails until the law is written. It replays what the law in Python was told in a
+    run of `scenario` (by default four flows through one marking port), and compares what the two permit after each of the first
+    `events` events of a flow: of all flows that of the most events. The run has the class's own parameters.
+
+    Raises `ScenarioError` where that cannot be, and changes nothing then.
+    """
+    fixture = recorded(cls, scenario, events)
+    draft = {
+        "class": cls.__name__,
+        "about": (cls.__doc__ or "").strip().partition("\n")[0].strip(),
+        "params": [_param(cls, key, value) for key, value in cls.parameters().items()],
+        "methods": _methods(cls),
+        "trace": fixture,
+    }
+    files = _narrows.new_law(name or _hyphened(cls.__name__), str(checkout), json.dumps(draft))
+    return [Path(checkout) / file for file in files]
+
+
+def recorded(cls: type[Law], scenario: Scenario | None = None, events: int = 2000) -> str:
+    """Return what a law was told in a run, and what it permitted, as the replay in Rust reads it."""
+    logs: list[_Log] = []
+
+    def maker(params: str) -> Callable[[_narrows.LawPath], Any]:
+        of_flow = law.makers([cls])[cls.__name__](params)
+
+        def of_path(path: _narrows.LawPath) -> _Recorder:
+            log = _Log(path, events)
+            logs.append(log)
+            return _Recorder(of_flow(path), log)
+
+        return of_path
+
+    traced = law.with_laws(_traced(cls, scenario), [cls])
+    read = traced.read()
+    with tempfile.TemporaryDirectory(prefix="narrows-") as directory:
+        _narrows.run_study(
+            read,
+            Path(directory) / "traced",
+            schemes=[],
+            shard=None,
+            only=read.runs()[:1],
+            take=[],
+            runs_missing=True,
+            threads=1,
+            anew=True,
+            checked=False,
+            replay="",
+            tell=lambda _: None,
+            show=lambda *_: None,
+            laws={cls.__name__: maker},
+        )
+    longest = max(logs, key=lambda log: len(log.lines))
+    head = f"# {cls.__name__} in Python, SHA-256 {(traced.laws or {})[cls.__name__].sha256}: what it was told | window, pace.\n"
+    head += "# Times are in ps, data is in bytes, paces are in bits a second.\n"
+    return head + "".join(f"{line}\n" for line in longest.lines)
+
+
+@dataclass
+class _Log:
+    """What one flow's law was told, and what it permitted."""
+
+    path: _narrows.LawPath
+    most: int
+    lines: list[str] = field(default_factory=list)
+
+    def note(self, of: Law, *told: object) -> None:
+        """Add an event, if there is room for it."""
+        if len(self.lines) <= self.most:
+            pace = "-" if of.pacing_rate is None else math.floor(of.pacing_rate)
+            self.lines.append(f"{' '.join(map(str, told))} | {math.floor(of.cwnd)} {pace}")
+
+
+class _Recorder:
+    """A law, and somebody who writes down what it is told."""
+
+    def __init__(self, of: Law, log: _Log) -> None:
+        self.law = of
+        self.log = log
+        path = log.path
+        log.note(of, "path", path.base_rtt, path.intra_rtt, path.line_rate, path.mss)
+
+    @property
+    def cwnd(self) -> float:
+        return self.law.cwnd
+
+    @property
+    def pacing_rate(self) -> float | None:
+        return self.law.pacing_rate
+
+    def on_ack(self, ack: _narrows.Ack) -> None:
+        self.law.on_ack(ack)
+        told = [ack.now, ack.sent_at, ack.rtt, ack.acked, ack.marked, ack.in_flight, ack.delivered, ack.delivered_at_send]
+        told += [ack.delivered_time_at_send, ack.send_elapsed, int(ack.app_limited)]
+        self.log.note(self.law, "ack", *told)
+
+    def on_loss(self, loss: _narrows.Loss) -> None:
+        self.law.on_loss(loss)
+        self.log.note(self.law, loss.cause, loss.now, loss.sent_at, loss.lost, loss.in_flight)
+
+    def on_timeout(self, timeout: _narrows.Timeout) -> None:
+        self.law.on_timeout(timeout)
+        self.log.note(self.law, "timeout", timeout.now, timeout.sent_at, timeout.lost, timeout.in_flight)
+
+
+def _traced(cls: type[Law], scenario: Scenario | None) -> Scenario:
+    """Return the scenario with one scheme, of this law with its own parameters."""
+    if scenario is None:
+        return Scenario(
+            name="traced",
+            stop="200ms",
+            topology=tables.Dumbbell(left=4, right=4, rate="10Gbps", delay="20us"),
+            port=tables.Port(buffer="100KB", ecn=tables.Step(step="50KB")),
+            schemes={"traced": tables.Scheme(law=cls.__name__)},
+            traffic=[tables.Long(flows=[[0, 4], [1, 5], [2, 6], [3, 7]], size="12MB")],
+        )
+    schemes = [tables.Scheme.from_dict(plain(scheme)) for scheme in scenario.schemes.values()]
+    found = [scheme for scheme in schemes if cls.__name__ in {scheme.law, scheme.intra, scheme.inter}]
+    scheme = found[0] if found else tables.Scheme()
+    return scenario.replace(schemes={"traced": scheme.replace(law=cls.__name__, intra=None, inter=None, params=None)})
+
+
+def _param(cls: type[Law], name: str, value: Value) -> dict[str, Any]:
+    """Return a parameter as the generator takes it."""
+    if not _PARAM.fullmatch(name) or value < 0 or (isinstance(value, float) and value > 2**20):
+        said = f"{cls.__name__}.{name} = {value!r} can be no parameter in Rust: small letters, 0 or more, and a float at most 2^20"
+        raise _narrows.ScenarioError(said)
+    if isinstance(value, bool):
+        kind = "switch"
+    elif isinstance(value, float):
+        kind = "fraction"
+    else:
+        kind = _UNITS.get(name.rpartition("_")[2], "count")
+    return {"name": name, "kind": kind, "default": value}
+
+
+def _methods(cls: type[Law]) -> dict[str, str]:
+    """Return the texts of the class's functions by their names, and of the rest of it by the empty one."""
+    text = cls.source()
+    lines = text.splitlines()
+    found: dict[str, str] = {}
+    rest: list[str] = []
+    for node in ast.parse(text).body:
+        if not isinstance(node, ast.ClassDef):
+            continue
+        for inner in node.body:
+            part = textwrap.dedent("\n".join(lines[_first(inner) - 1 : inner.end_lineno]))
+            if isinstance(inner, ast.FunctionDef) and inner.name in found:
+                # It may call this one, too.
+                found[inner.name] += f"\n\n# in {node.name}:\n{part}"
+            elif isinstance(inner, ast.FunctionDef):
+                found[inner.name] = part
+            else:
+                rest.append(part)
+    for name in ("__init__", "on_ack", "on_loss", "on_timeout"):
+        found.setdefault(name, "pass")
+    others = {key: part for key, part in found.items() if key not in {"__init__", "on_ack", "on_loss", "on_timeout"}}
+    return {
+        **{key: part for key, part in found.items() if key not in others},
+        "": "\n\n".join(["\n".join(rest), *others.values()]).strip(),
+    }
+
+
+def _first(node: ast.stmt) -> int:
+    """Return the first line of a statement, its decorators included."""
+    decorators: list[ast.expr] = getattr(node, "decorator_list", [])
+    return min([node.lineno, *(decorator.lineno for decorator in decorators)])
+
+
+def _hyphened(name: str) -> str:
+    """Return `MyLaw` as `my-law`."""
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", name).replace("_", "-").lower()

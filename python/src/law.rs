@@ -1,0 +1,468 @@
+//! Laws written in Python: what they are told, what is read from them, and the host that brings them.
+//!
+//! The engine that runs them is compiled a second time, for [`Either`]: runs of the catalog's laws alone take the first one and
+//! know nothing of this. A call takes Python's lock for as long as the law decides, and no longer.
+
+use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use laws::credits::Credits;
+use laws::{Acted, ControlLaw, Cookie, Law, LossCause, Notification, Permit, Sent, Window};
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyFloat, PyInt};
+use pyo3::{create_exception, intern};
+use results::RunResults;
+use scenario::{BuiltRun, Run};
+use study::{Error, Host, One, Simulator};
+use units::{Bytes, Rate, Time};
+
+use crate::error::StudyError;
+
+create_exception!(
+    narrows,
+    LawError,
+    StudyError,
+    "A law written in Python failed, or permitted what cannot be. `law`, `method`, `flow` (its number) and `time_ps` (simulated \
+     time in picoseconds) say where; `__cause__` is what it raised."
+);
+
+/// The slowest and the fastest pace that a law may ask for, in bits a second: as in the catalog.
+const PACES: std::ops::RangeInclusive<u64> = 1_000..=100_000_000_000_000;
+
+/// What a law may know of its flow before the first packet leaves. Times are in picoseconds, data in bytes, rates in bits a second.
+#[pyclass(frozen, get_all, name = "LawPath", module = "narrows")]
+pub(crate) struct LawPath {
+    base_rtt: i64,
+    intra_rtt: i64,
+    line_rate: u64,
+    mss: u64,
+    bdp: u64,
+    intra_bdp: u64,
+    is_inter: bool,
+}
+
+#[pymethods]
+impl LawPath {
+    /// From its four facts; the others follow.
+    #[new]
+    fn new(base_rtt: i64, intra_rtt: i64, line_rate: u64, mss: u64) -> Self {
+        let span = units::Span::from_ps;
+        Self::of(&laws::Path {
+            base_rtt: span(base_rtt),
+            intra_rtt: span(intra_rtt),
+            line_rate: Rate::from_bps(line_rate),
+            mss: Bytes::new(mss),
+        })
+    }
+
+    fn __repr__(&self) -> String {
+        let Self { base_rtt, intra_rtt, line_rate, mss, .. } = self;
+        format!("LawPath(base_rtt={base_rtt}, intra_rtt={intra_rtt}, line_rate={line_rate}, mss={mss})")
+    }
+}
+
+impl LawPath {
+    fn of(path: &laws::Path) -> Self {
+        Self {
+            base_rtt: path.base_rtt.ps(),
+            intra_rtt: path.intra_rtt.ps(),
+            line_rate: path.line_rate.bps(),
+            mss: path.mss.get(),
+            bdp: path.bdp().get(),
+            intra_bdp: path.intra_bdp().get(),
+            is_inter: path.base_rtt > path.intra_rtt,
+        }
+    }
+}
+
+/// An acknowledgement. Times are in picoseconds, data in bytes.
+#[pyclass(frozen, get_all, name = "Ack", module = "narrows")]
+pub(crate) struct Ack {
+    now: u64,
+    sent_at: u64,
+    rtt: i64,
+    acked: u64,
+    marked: u64,
+    in_flight: u64,
+    delivered: u64,
+    delivered_at_send: u64,
+    delivered_time_at_send: u64,
+    send_elapsed: i64,
+    app_limited: bool,
+}
+
+/// Packets are lost; never a mark. Times are in picoseconds, data in bytes.
+#[pyclass(frozen, get_all, name = "Loss", module = "narrows")]
+pub(crate) struct Loss {
+    now: u64,
+    sent_at: u64,
+    lost: u64,
+    in_flight: u64,
+    cause: &'static str,
+}
+
+/// Nothing was heard for a retransmission timeout. Times are in picoseconds, data in bytes.
+#[pyclass(frozen, get_all, name = "Timeout", module = "narrows")]
+pub(crate) struct Timeout {
+    now: u64,
+    sent_at: u64,
+    lost: u64,
+    in_flight: u64,
+}
+
+/// What ends a run whose law failed, or that was interrupted while a law decided: no bug, so it is told nobody.
+struct Ended;
+
+/// What all laws of a host share.
+pub(crate) struct Calls<'a> {
+    /// Whether the caller wants an end.
+    stop: &'a AtomicBool,
+    /// The thread in which laws are called, as Python numbers it; 0: none yet.
+    thread: &'a AtomicU64,
+    /// What a law raised first.
+    failed: Mutex<Option<PyErr>>,
+}
+
+impl Calls<'_> {
+    fn fail(&self, error: PyErr) -> ! {
+        self.failed.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+        resume_unwind(Box::new(Ended));
+    }
+}
+
+/// The simulator, and laws in Python beside those of the catalog.
+pub(crate) struct Bringing<'a> {
+    simulator: Simulator,
+    /// By name: what is called with a run's parameters as JSON, and answers what makes the law of a flow on a path.
+    makers: BTreeMap<String, Py<PyAny>>,
+    calls: Calls<'a>,
+}
+
+impl<'a> Bringing<'a> {
+    pub(crate) fn new(
+        simulator: Simulator,
+        makers: BTreeMap<String, Py<PyAny>>,
+        stop: &'a AtomicBool,
+        thread: &'a AtomicU64,
+    ) -> Self {
+        Self { simulator, makers, calls: Calls { stop, thread, failed: Mutex::default() } }
+    }
+
+    /// What a law raised, if one did.
+    pub(crate) fn raised(&self) -> Option<PyErr> {
+        self.calls.failed.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    /// Those that make a run's laws, by name.
+    fn makers_for(&self, py: Python<'_>, built: &BuiltRun) -> PyResult<BTreeMap<Arc<str>, Py<PyAny>>> {
+        let made = built.laws.brought().map(|law| {
+            let maker = self.makers.get(&*law.name).ok_or_else(|| PyValueError::new_err("a law is not brought"))?;
+            Ok((Arc::clone(&law.name), maker.call1(py, (law.params.to_string(),))?))
+        });
+        made.collect()
+    }
+}
+
+impl Host for Bringing<'_> {
+    /// Python runs one thread at a time, and laws may share what they like.
+    fn one_at_a_time(&self) -> bool {
+        !self.makers.is_empty()
+    }
+
+    fn repeats(&self) -> bool {
+        true
+    }
+
+    fn asked(&self) -> String {
+        self.simulator.asked()
+    }
+
+    fn check(&self, run: &Run, built: &BuiltRun, of_many: bool) -> Result<(), Error> {
+        if built.laws.brought().all(|law| self.makers.contains_key(&*law.name)) {
+            return Ok(());
+        }
+        self.simulator.check(run, built, of_many)
+    }
+
+    fn run(&self, one: One<'_>) -> Result<RunResults, Error> {
+        if one.built.laws.brought().next().is_none() {
+            return self.simulator.run(one);
+        }
+        let (plan, calls) = (one.built.laws.clone(), &self.calls);
+        let started = Python::attach(|py| {
+            let thread: u64 = py.import("threading")?.call_method0("get_ident")?.extract()?;
+            calls.thread.store(thread, Ordering::Relaxed);
+            self.makers_for(py, &one.built)
+        });
+        let makers = started.map_err(Error::host)?;
+        let make_law = |setup: &sim::Setup, spec: &sim::FlowSpec, path: &laws::Path| match plan.brought_for(spec) {
+            None => Either::Catalog(plan.make(spec, path)),
+            Some(law) => {
+                let flow = setup.flows.iter().position(|other| std::ptr::eq(other, spec)).unwrap_or_default();
+                Either::Python(InPython::new(&law.name, flow, makers.get(&law.name), path, calls))
+            }
+        };
+        // This thread keeps its place in Python for as long as the run lasts: taking the lock is cheaper then.
+        let run = || self.simulator.run_with(One { threads: 1, ..one }, make_law);
+        let done = catch_unwind(AssertUnwindSafe(|| Python::attach(|py| py.detach(run))));
+        calls.thread.store(0, Ordering::Relaxed);
+        match done {
+            Ok(done) => done,
+            Err(panic) if panic.is::<Ended>() => {
+                let failed = calls.failed.lock().unwrap_or_else(PoisonError::into_inner);
+                Err(failed.as_ref().map_or(Error::Interrupted, |error| Error::host(error.to_string())))
+            }
+            Err(panic) => resume_unwind(panic),
+        }
+    }
+}
+
+/// A law of the catalog, or one in Python.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "a flow holds its law in place: those of the catalog are the larger ones"
+)]
+enum Either<'a> {
+    Catalog(Law),
+    Python(InPython<'a>),
+}
+
+/// Evaluates `$call` with `$law` as the law inside `$either`.
+macro_rules! inside {
+    ($either:expr, $law:ident => $call:expr) => {
+        match $either {
+            Either::Catalog($law) => $call,
+            Either::Python($law) => $call,
+        }
+    };
+}
+
+impl ControlLaw for Either<'_> {
+    fn on_sent(&mut self, sent: &Sent) -> Cookie {
+        inside!(self, law => law.on_sent(sent))
+    }
+
+    fn on_ack(&mut self, ack: &laws::Ack) {
+        inside!(self, law => law.on_ack(ack));
+    }
+
+    fn on_loss(&mut self, loss: &laws::Loss) {
+        inside!(self, law => law.on_loss(loss));
+    }
+
+    fn on_notification(&mut self, notification: &Notification) {
+        inside!(self, law => law.on_notification(notification));
+    }
+
+    fn on_timer(&mut self, now: Time) {
+        inside!(self, law => law.on_timer(now));
+    }
+
+    fn next_timer(&self) -> Time {
+        inside!(self, law => law.next_timer())
+    }
+
+    fn permit(&self) -> Permit {
+        inside!(self, law => law.permit())
+    }
+
+    fn retimes(&self) -> bool {
+        inside!(self, law => law.retimes())
+    }
+
+    fn reads_direct_cnps(&self) -> bool {
+        inside!(self, law => law.reads_direct_cnps())
+    }
+
+    fn ssthresh(&self) -> Option<Bytes> {
+        inside!(self, law => law.ssthresh())
+    }
+
+    fn credits(&self) -> Option<Credits> {
+        inside!(self, law => law.credits())
+    }
+
+    fn credit_rate(&self) -> Rate {
+        inside!(self, law => law.credit_rate())
+    }
+
+    fn acted(&self) -> Acted {
+        inside!(self, law => law.acted())
+    }
+
+    fn trace(&self, emit: &mut dyn FnMut(&'static str, i64)) {
+        inside!(self, law => law.trace(emit));
+    }
+}
+
+/// A law in Python, and what it permitted last.
+struct InPython<'a> {
+    object: Py<PyAny>,
+    name: Arc<str>,
+    flow: usize,
+    calls: &'a Calls<'a>,
+    permit: Permit,
+    acted: Acted,
+}
+
+impl<'a> InPython<'a> {
+    /// The law of a flow on `path`.
+    fn new(name: &Arc<str>, flow: usize, maker: Option<&Py<PyAny>>, path: &laws::Path, calls: &'a Calls<'a>) -> Self {
+        let made = Python::attach(|py| {
+            let Some(maker) = maker else { return Err(PyValueError::new_err("the law is not brought")) };
+            let object = maker.call1(py, (LawPath::of(path),))?;
+            let permit = permitted(object.bind(py))?;
+            Ok((object, permit))
+        });
+        match made {
+            Ok((object, permit)) => {
+                Self { object, name: Arc::clone(name), flow, calls, permit, acted: Acted::default() }
+            }
+            Err(raised) => give_up(calls, raised, &Place { law: name, method: "__init__", flow, now: None }),
+        }
+    }
+
+    /// Tells it something, and reads what it permits then.
+    fn tell(&mut self, method: &'static str, now: Time, what: impl FnOnce(Python<'_>) -> PyResult<Py<PyAny>>) {
+        if self.calls.stop.load(Ordering::Relaxed) {
+            resume_unwind(Box::new(Ended));
+        }
+        let told = Python::attach(|py| {
+            let object = self.object.bind(py);
+            object.call_method1(method, (what(py)?,))?;
+            permitted(object)
+        });
+        match told {
+            Ok(permit) => {
+                let (before, is_loss) = (std::mem::replace(&mut self.permit, permit), method != "on_ack");
+                // A rate and a window: what grows or shrinks first is what was done.
+                let change = (permit.window, permit.pacing).cmp(&(before.window, before.pacing));
+                match change {
+                    std::cmp::Ordering::Greater => self.acted.increases += 1,
+                    std::cmp::Ordering::Less if is_loss => self.acted.loss_cuts += 1,
+                    std::cmp::Ordering::Less => self.acted.cuts += 1,
+                    std::cmp::Ordering::Equal => {}
+                }
+            }
+            Err(raised) => {
+                give_up(self.calls, raised, &Place { law: &self.name, method, flow: self.flow, now: Some(now) })
+            }
+        }
+    }
+}
+
+impl ControlLaw for InPython<'_> {
+    fn on_ack(&mut self, ack: &laws::Ack) {
+        let told = Ack {
+            now: ack.now.ps(),
+            sent_at: ack.sent_at.ps(),
+            rtt: ack.rtt.ps(),
+            acked: ack.acked.get(),
+            marked: ack.marked.get(),
+            in_flight: ack.in_flight.get(),
+            delivered: ack.delivered.get(),
+            delivered_at_send: ack.delivered_at_send.get(),
+            delivered_time_at_send: ack.delivered_time_at_send.ps(),
+            send_elapsed: ack.send_elapsed.ps(),
+            app_limited: ack.app_limited,
+        };
+        self.tell("on_ack", ack.now, |py| Ok(Py::new(py, told)?.into_any()));
+    }
+
+    fn on_loss(&mut self, loss: &laws::Loss) {
+        let (now, sent_at) = (loss.now.ps(), loss.sent_at.ps());
+        let (lost, in_flight) = (loss.lost.get(), loss.in_flight.get());
+        let cause = match loss.cause {
+            LossCause::Timeout => {
+                let told = Timeout { now, sent_at, lost, in_flight };
+                return self.tell("on_timeout", loss.now, |py| Ok(Py::new(py, told)?.into_any()));
+            }
+            LossCause::Reordered => "reordered",
+            LossCause::Nack => "nack",
+        };
+        let told = Loss { now, sent_at, lost, in_flight, cause };
+        self.tell("on_loss", loss.now, |py| Ok(Py::new(py, told)?.into_any()));
+    }
+
+    fn permit(&self) -> Permit {
+        self.permit
+    }
+
+    fn acted(&self) -> Acted {
+        self.acted
+    }
+}
+
+/// What a law permits, by its attributes.
+fn permitted(object: &Bound<'_, PyAny>) -> PyResult<Permit> {
+    let py = object.py();
+    let window = number(object, "cwnd", "bytes", 1..=Window::LIMIT.get())?;
+    let pace = object.getattr(intern!(py, "pacing_rate"))?;
+    let pacing = if pace.is_none() {
+        Rate::MAX
+    } else {
+        Rate::from_bps(number(object, "pacing_rate", "bits a second, or None", PACES)?)
+    };
+    Ok(Permit { window: Bytes::new(window), pacing })
+}
+
+/// An attribute that is a number within a range, rounded down.
+fn number(object: &Bound<'_, PyAny>, name: &str, unit: &str, range: std::ops::RangeInclusive<u64>) -> PyResult<u64> {
+    let value = object.getattr(name)?;
+    let said = || format!("self.{name} is {}; expected {} to {} {unit}", shown(&value), range.start(), range.end());
+    let is_whole = value.is_instance_of::<PyInt>() && !value.is_instance_of::<PyBool>();
+    if !is_whole && !value.is_instance_of::<PyFloat>() {
+        return Err(PyTypeError::new_err(said()));
+    }
+    let number = if is_whole {
+        value.extract::<u64>().ok()
+    } else {
+        let value: f64 = value.extract()?;
+        // The ends of all ranges are whole and below 2^53, so that this is exact; not a number is in none.
+        (value >= *range.start() as f64 && value <= *range.end() as f64).then_some(value as u64)
+    };
+    number.filter(|number| range.contains(number)).ok_or_else(|| PyValueError::new_err(said()))
+}
+
+fn shown(value: &Bound<'_, PyAny>) -> String {
+    let text = value.repr().map_or_else(|_| "something".to_owned(), |text| text.to_string());
+    if text.chars().count() > 80 { text.chars().take(80).chain("...".chars()).collect() } else { text }
+}
+
+/// Where a law failed.
+struct Place<'a> {
+    law: &'a str,
+    method: &'static str,
+    flow: usize,
+    /// None before the flow's first event.
+    now: Option<Time>,
+}
+
+/// Ends the run, and keeps what was raised.
+fn give_up(calls: &Calls<'_>, raised: PyErr, place: &Place<'_>) -> ! {
+    if calls.stop.load(Ordering::Relaxed) {
+        // The law itself was interrupted.
+        resume_unwind(Box::new(Ended));
+    }
+    let error = Python::attach(|py| explained(py, raised, place));
+    calls.fail(error)
+}
+
+fn explained(py: Python<'_>, raised: PyErr, place: &Place<'_>) -> PyErr {
+    let Place { law, method, flow, now } = *place;
+    let at = now.map_or_else(|| "when it began".to_owned(), |now| format!("at {now} of simulated time"));
+    let error = LawError::new_err(format!("the law {law} failed in {method} of flow {flow} {at}: {raised}"));
+    let value = error.value(py);
+    let set = [
+        value.setattr(intern!(py, "law"), law),
+        value.setattr(intern!(py, "method"), method),
+        value.setattr(intern!(py, "flow"), flow),
+        value.setattr(intern!(py, "time_ps"), now.map(Time::ps)),
+    ];
+    let wrong = set.into_iter().find_map(Result::err);
+    error.set_cause(py, Some(raised));
+    wrong.unwrap_or(error)
+}
