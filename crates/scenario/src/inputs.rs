@@ -70,6 +70,7 @@ impl Inputs {
     }
 
     /// Takes a text for that of a file, which need not exist.
+    #[cfg(feature = "import")]
     pub(crate) fn give(&self, name: &str, text: &str, kind: Kind) {
         let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
         self.insert(&mut files, name, text, kind);

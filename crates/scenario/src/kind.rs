@@ -41,6 +41,7 @@ impl<'a> Looks<'a> {
     }
 
     /// Whether the first word of that line is one of these, in capitals or not.
+    #[cfg(feature = "import")]
     pub(crate) fn begins_with(&self, words: &[&str]) -> bool {
         let first = self.first().split_whitespace().next().unwrap_or_default();
         words.iter().any(|word| first.eq_ignore_ascii_case(word))
@@ -52,7 +53,7 @@ impl<'a> Looks<'a> {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "import"))]
 mod tests {
     use super::*;
     use crate::distribution::DISTRIBUTION;

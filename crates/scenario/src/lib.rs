@@ -16,6 +16,7 @@ mod distribution;
 mod error;
 #[doc(hidden)]
 pub mod fuzzing;
+#[cfg(feature = "import")]
 pub mod import;
 mod inputs;
 mod kind;
@@ -31,6 +32,10 @@ mod survey;
 mod traffic;
 mod tree;
 mod write;
+
+/// What a build without the feature `import` says where other programs' files are asked for.
+#[cfg(not(feature = "import"))]
+pub const WITHOUT_IMPORT: &str = "this build has no importers: they need the feature `import`, which is on by default and in what `make build` makes";
 
 pub use build::{BuiltRun, CableLine, ClassLoad, CodingLine, JobLine, LawPlan, Report, SwitchLine};
 pub use check::{CheckReport, CheckedRun, check};

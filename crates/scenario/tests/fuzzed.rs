@@ -1,5 +1,7 @@
 //! Runs the bodies of the fuzz targets on their corpora.
 
+#![cfg(feature = "import")]
+
 #[path = "../fuzz/bodies.rs"]
 mod bodies;
 #[path = "../../../tests/corpus.rs"]

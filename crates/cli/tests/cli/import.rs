@@ -74,11 +74,14 @@ fn a_long_matrix_has_its_flows_beside_it() {
 fn mistakes() {
     let scratch = Scratch::new("import");
     scratch.write("a.cm", &CM.replace("size 2000", "size two"));
+    std::fs::write(scratch.path("binary.cm"), [0xff, 0xfe, 0]).unwrap();
     let before = scratch.tree();
     scratch.narrows("import htsim a.cm -o made.toml").fails(2, &["a.cm:5:", "`two`", "^^^"]);
     scratch.write("a.cm", CM);
     scratch.narrows("import htsim a.cm -o no/made.toml").fails(2, &["cannot write `no/made.toml`", "No such file"]);
     scratch.narrows("import htsim a.cm").fails(2, &["--output"]);
+    scratch.narrows("import htsim missing.cm -o x.toml").fails(2, &["cannot read `missing.cm`: No such file"]);
+    scratch.narrows("import htsim binary.cm -o x.toml").fails(2, &["cannot read `binary.cm`", "UTF-8", "UTF-16"]);
     assert_eq!(scratch.tree(), before);
 }
 

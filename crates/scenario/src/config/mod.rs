@@ -34,6 +34,7 @@ pub use failure::{BurstTable, Failure};
 pub(crate) use gate::CablePorts;
 pub use gate::{Headroom, Off, Resume};
 pub use grid::{DrawWord, GridValues, Range, Sample, SampleValues, Scale, SpreadWord, Variant};
+#[cfg(feature = "import")]
 pub(crate) use host::PAYLOAD;
 pub use host::{AcksWord, Host, HostOver, OnRampTable, RecoveryWord, TcpTable};
 pub use job::{Collectives, ComputeTimes, Job, Model, Outermost, Parallel, PipelineWord, Placed, Places};

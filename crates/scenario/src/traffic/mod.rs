@@ -14,7 +14,9 @@ mod ready;
 mod requests;
 mod steps;
 
-pub(crate) use list::{FLOWS, circle, read as read_list};
+#[cfg(feature = "import")]
+pub(crate) use list::circle;
+pub(crate) use list::{FLOWS, read as read_list};
 
 use fabric::{HostId, Network, Routes};
 use sim::{CauseSet, Causes, HostConfig};
