@@ -57,11 +57,12 @@ impl<'a> Looks<'a> {
 mod tests {
     use super::*;
     use crate::distribution::DISTRIBUTION;
-    use crate::import::{GOAL, GRAPHML, LAB, LINKS, MATRIX, MSCCL, NUMBERS, PLAIN, RECORDS, SETTINGS, SNDLIB, TIERS};
+    use crate::foreign::{GOAL, MSCCL, PLAIN, RECORDS, SIMAI};
+    use crate::import::{GRAPHML, LAB, LINKS, MATRIX, NUMBERS, SETTINGS, SNDLIB, TIERS};
     use crate::load::SCENARIO_FILE;
     use crate::traffic::FLOWS;
 
-    const ALL: [Kind; 15] = [
+    const ALL: [Kind; 16] = [
         SCENARIO_FILE,
         FLOWS,
         DISTRIBUTION,
@@ -77,6 +78,7 @@ mod tests {
         PLAIN,
         RECORDS,
         MSCCL,
+        SIMAI,
     ];
 
     #[test]

@@ -9,11 +9,14 @@
 pub mod argument;
 mod build;
 mod check;
+mod circle;
 mod class;
 pub mod config;
 mod decode;
 mod distribution;
 mod error;
+#[cfg(feature = "import")]
+mod foreign;
 #[doc(hidden)]
 pub mod fuzzing;
 #[cfg(feature = "import")]

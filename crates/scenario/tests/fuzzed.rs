@@ -81,3 +81,8 @@ fn msccl_corpus() {
 fn chakra_corpus() {
     corpus::replay(env!("CARGO_MANIFEST_DIR"), "chakra", bodies::chakra);
 }
+
+#[test]
+fn simai_corpus() {
+    corpus::replay(env!("CARGO_MANIFEST_DIR"), "simai", bodies::simai);
+}

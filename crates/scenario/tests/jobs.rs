@@ -568,7 +568,7 @@ fn a_job_is_the_imported_goal_of_it() {
             text.as_bytes(),
             &scenario::import::GoalOptions { placement: scenario::import::Placement::Packed, eager: "0B" },
             Some(&scenario::import::Base { text: &network, name: "base.toml" }),
-            &scenario::import::GoalNames { scenario: "goal", schedule: "a.goal" },
+            &scenario::import::TrafficNames { scenario: "goal", traffic: "a.goal" },
         );
         let imported = imported.unwrap_or_else(|error| panic!("{error}"));
         let built_goal = built(&imported.toml, "");

@@ -330,3 +330,21 @@ fn chakra_traces_are_imported_checked_and_run() {
     scratch.narrows("import chakra -o no.toml").fails(2, &["TRACES"]);
     assert_eq!(scratch.tree(), before);
 }
+
+const WORKLOAD: &str = "HYBRID_TRANSFORMER_FWD_IN_BCKWD model_parallel_NPU_group: 2 ep: 1 pp: 1 vpp: 1 ga: 1 all_gpus: 4 checkpoints: 0 checkpoint_initiates: 0\n\
+    1\nattention\t-1\t1000\tALLREDUCE\t4000\t2000\tNONE\t0\t3000\tREDUCESCATTER\t6000\t50\n";
+
+#[test]
+fn a_workload_of_simai_is_imported_checked_and_run() {
+    let scratch = Scratch::new("import-simai");
+    scratch.write("a.txt", WORKLOAD);
+    let ran = scratch.narrows("import simai a.txt --passes 2 -o made.toml").ok();
+    ran.says(&["1 layers forward and back, 2 passes", "4 ranks, placement block"]);
+    scratch.narrows("check made.toml --quiet").ok();
+    assert_eq!(scratch.narrows("run made.toml --json").ok().json()["flows"]["all"]["completed"], 2 * 4 * 3);
+    scratch.write("a.txt", &WORKLOAD.replace("pp: 1", "pp: 8"));
+    let before = scratch.tree();
+    scratch.narrows("import simai a.txt -o no.toml").fails(2, &["a.txt:1:69", "a pipeline of 8 stages", "[[job]]"]);
+    scratch.narrows("import simai a.txt --passes 0 -o no.toml").fails(2, &["--passes"]);
+    assert_eq!(scratch.tree(), before);
+}

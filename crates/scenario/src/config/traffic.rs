@@ -606,6 +606,18 @@ table! {
     }
 }
 
+words! {
+    /// On which hosts ranks are, or whoever sends and receives.
+    Placement, "\"block\", \"cyclic\" or \"packed\"" {
+        /// Even parts of them, in order, in each datacenter.
+        Block = "block",
+        /// Each in the datacenter after the last one's.
+        Cyclic = "cyclic",
+        /// Rank 0 on host 0, rank 1 on host 1, and so on.
+        Packed = "packed",
+    }
+}
+
 table! {
     /// One flow.
     Flow {

@@ -14,8 +14,6 @@ mod ready;
 mod requests;
 mod steps;
 
-#[cfg(feature = "import")]
-pub(crate) use list::circle;
 pub(crate) use list::{FLOWS, read as read_list};
 
 use fabric::{HostId, Network, Routes};
