@@ -47,7 +47,7 @@ pub use config::Config;
 pub use decode::{At, Named};
 pub use distribution::Distribution;
 pub use error::{Diagnostic, Error, Origin, Place, nearest};
-pub use inputs::{FOREIGN, Input, LIST, SCENARIO};
+pub use inputs::{Content, FOREIGN, Input, LIST, SCENARIO};
 pub use load::{AppliedScale, Scenario, as_written, load, parse, text_of};
 pub use overrides::Overrides;
 pub use quantity::{Decimal, Drift, Ends, Flops, Share, amount};

@@ -344,7 +344,34 @@ fn a_workload_of_simai_is_imported_checked_and_run() {
     assert_eq!(scratch.narrows("run made.toml --json").ok().json()["flows"]["all"]["completed"], 2 * 4 * 3);
     scratch.write("a.txt", &WORKLOAD.replace("pp: 1", "pp: 8"));
     let before = scratch.tree();
-    scratch.narrows("import simai a.txt -o no.toml").fails(2, &["a.txt:1:69", "a pipeline of 8 stages", "[[job]]"]);
+    scratch.narrows("import simai a.txt -o no.toml").fails(2, &["a.txt:1:71", "a pipeline of 8 stages", "[[job]]"]);
     scratch.narrows("import simai a.txt --passes 0 -o no.toml").fails(2, &["--passes"]);
+    assert_eq!(scratch.tree(), before);
+}
+
+/// A scenario that names another program's file: its notes are told once, and a run is known by what is in the file.
+#[test]
+fn a_scenario_names_another_programs_file() {
+    let scratch = Scratch::new("import-kind");
+    scratch.write("a.goal", SCHEDULE);
+    scratch.write("net.toml", "name = \"net\"\n[topology]\nkind = \"single-switch\"\nhosts = 4\n[schemes.u]\nlaw = \"unocc\"\n[schemes.d]\nlaw = \"dctcp\"\n[[traffic]]\nkind = \"import\"\nformat = \"goal\"\nfile = \"a.goal\"\n");
+    let checked = scratch.narrows("check net.toml").ok();
+    let note = "a.goal: 4 ranks, placement block: 3 messages are flows";
+    assert_eq!(checked.out.matches(note).count(), 1, "{}", checked.out);
+    let ran = scratch.narrows("run net.toml").ok();
+    assert_eq!(ran.out.matches(note).count() + ran.err.matches(note).count(), 1, "{ran}");
+    let completed =
+        || scratch.narrows("run net.toml --json").ok().json()["runs"][0]["flows"]["all"]["completed"].clone();
+    assert_eq!(completed(), 3);
+    scratch.write(
+        "a.goal",
+        &SCHEDULE
+            .replace("send 5000b to 2", "send 5000b to 2\nsend 7b to 2 tag 9")
+            .replace("recv 5000b from 1", "recv 5000b from 1\nrecv 7b from 1 tag 9"),
+    );
+    assert_eq!(completed(), 4);
+    scratch.write("a.goal", &SCHEDULE.replace("from 1", "from 3"));
+    let before = scratch.tree();
+    scratch.narrows("run net.toml").fails(2, &["a.goal:12:1", "no send of rank 3 is left"]);
     assert_eq!(scratch.tree(), before);
 }

@@ -54,8 +54,8 @@ pub use topology::{
 pub(crate) use traffic::Treatment;
 pub use traffic::{
     Algorithm, Allreduce, ClosedLoop, Collective, Connections, DataClass, Flow, FlowEvent, FlowEvents, FlowState,
-    HostRef, HostSet, Incast, List, Long, Operation, Pattern, Permutation, Placement, Poisson, Ratio, RatioOf,
-    Requests, Scope, Traffic,
+    ForeignFormat, HostRef, HostSet, Import, Incast, List, Long, Operation, Pattern, Permutation, Placement, Poisson,
+    Ratio, RatioOf, Requests, Scope, Traffic,
 };
 
 /// The `schema` that this code reads.
