@@ -40,6 +40,7 @@ lint:
 	$(CARGO) clippy $(CRATES) --all-targets --locked $(FEATURES) -- -D warnings
 	$(if $(FEATURES),$(CARGO) clippy $(CRATES) --all-targets --locked -- -D warnings)
 	$(CARGO) clippy -p narrows-codes --no-default-features --locked -- -D warnings
+	$(CARGO) clippy -p narrows -p narrows-scenario --no-default-features --all-targets --locked -- -D warnings
 
 unit:
 	NARROWS_ALL_CASES=1 $(CARGO) test $(CRATES) --locked --no-fail-fast $(FEATURES)

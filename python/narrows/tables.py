@@ -1352,6 +1352,51 @@ class List(Table):
 
 
 @dataclass(kw_only=True, repr=False)
+class Import(Table):
+    """`kind = "import"`: traffic of another program, on this scenario's network: the flows that [`narrows
+    import`](import.md) makes of the same file. What is assumed and left out is a note of `check` and of results."""
+
+    KIND: ClassVar[str | None] = "import"
+    KEYS: ClassVar[dict[str, str]] = {"class_": "class"}
+
+    format: Literal["goal", "chakra", "msccl", "simai", "flows", "netflow", "pcap"]
+    """What the file is. Takes "goal", "chakra", "msccl", "simai", "flows", "netflow" or "pcap". Required."""
+    name: str | None = None
+    """Its name in results. Takes a string."""
+    class_: int | None = None
+    """The class of its packets at switches that share their buffer, 1 to 7. Takes a whole number from 1 to 7.
+    Default: 1."""
+    on_ramp: bool | None = None
+    """Whether these flows are held by On-Ramp where `[host]` has it. Takes true or false. Default: true."""
+    connections: Literal["new", "kept"] | None = None
+    """`new`: each flow opens a connection and closes it. `kept`: a flow goes on a connection that an earlier one of
+    the same two hosts, class and law left and that has nothing to send, so its window and what it knows of round
+    trips and paths are there already; if there is none, it opens one. Laws that send by credits open one for each
+    flow. Takes "new" or "kept". Default: "new"."""
+    file: str | None = None
+    """The file, beside the scenario. Either this or `files`. Takes a string."""
+    files: list[str] | None = None
+    """The files of `chakra`, one for each rank; in the order of the numbers in their names, if these are 0, 1 and
+    so on. Takes an array."""
+    groups: str | None = None
+    """`chakra`: a file of the groups of ranks that collectives name, as JSON. Takes a string."""
+    placement: Literal["block", "cyclic", "packed"] | None = None
+    """On which hosts ranks are, and senders and receivers unless all have hosts' names or numbers. `block`: even
+    parts of them, in order, in each datacenter. `cyclic`: each in the datacenter after the last one's. `packed`:
+    rank 0 on host 0, rank 1 on host 1, and so on. Takes "block", "cyclic" or "packed". Default: "block"."""
+    eager: int | str | None = None
+    """`goal`: sends up to this size have ended once they have begun, others once they are acknowledged; LogGOPSim's
+    S, 65535 B if not given. Takes a size such as "1MiB" or "64KB", or a whole number of bytes."""
+    size: int | str | None = None
+    """`msccl`: what the algorithm works on, in all its chunks together. Takes a size such as "1MiB" or "64KB", or a
+    whole number of bytes."""
+    passes: int | None = None
+    """`simai`: how many passes there are, one after the other; one if not given. Takes a whole number from 1."""
+    start: str | None = None
+    """Added to every start. Takes a time such as "2ms" or "14us". Default: "0s"."""
+
+
+@dataclass(kw_only=True, repr=False)
 class Model(Table):
     """What is trained."""
 
@@ -1609,7 +1654,7 @@ class Config(Table):
     laws: dict[str, BroughtLaw] | None = None
     """Laws that the program brings which runs the scenario, by names that begin with a capital letter. Takes a
     table of named entries."""
-    traffic: list[Incast | Long | Permutation | Poisson | Requests | ClosedLoop | Allreduce | Collective | List] | None = None
+    traffic: list[Incast | Long | Permutation | Poisson | Requests | ClosedLoop | Allreduce | Collective | List | Import] | None = None
     """What is sent: each entry makes flows, all in one run. At least one, or a job. Takes an array."""
     job: list[Job] | None = None
     """Models that are trained, all in one run, beside what is sent. Takes an array."""
@@ -1640,4 +1685,4 @@ class Config(Table):
     table: list[Any] | None = None
     """Tables of what runs measured, averaged over seeds. Takes an array."""
 
-    CANDIDATES: ClassVar[Candidates] = {"topology": lambda: (FatTrees, Clos, Dumbbell, SingleSwitch, CustomTopology,), "schemes": lambda: (Scheme,), "clock": lambda: (Clock,), "port": lambda: (Port,), "switch": lambda: (Switch,), "host": lambda: (Host,), "laws": lambda: (BroughtLaw,), "traffic": lambda: (Incast, Long, Permutation, Poisson, Requests, ClosedLoop, Allreduce, Collective, List,), "job": lambda: (Job,), "failure": lambda: (Failure,), "series": lambda: (Series,), "sample": lambda: (Sample,), "variants": lambda: (Variant,), "scale": lambda: (Scale,)}
+    CANDIDATES: ClassVar[Candidates] = {"topology": lambda: (FatTrees, Clos, Dumbbell, SingleSwitch, CustomTopology,), "schemes": lambda: (Scheme,), "clock": lambda: (Clock,), "port": lambda: (Port,), "switch": lambda: (Switch,), "host": lambda: (Host,), "laws": lambda: (BroughtLaw,), "traffic": lambda: (Incast, Long, Permutation, Poisson, Requests, ClosedLoop, Allreduce, Collective, List, Import,), "job": lambda: (Job,), "failure": lambda: (Failure,), "series": lambda: (Series,), "sample": lambda: (Sample,), "variants": lambda: (Variant,), "scale": lambda: (Scale,)}

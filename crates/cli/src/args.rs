@@ -559,6 +559,8 @@ pub(crate) enum ImportCommand {
     Chakra(ImportChakraArgs),
     /// A collective algorithm of MSCCL, in XML.
     Msccl(ImportMscclArgs),
+    /// A training workload of SimAI, as AICB writes it.
+    Simai(ImportSimaiArgs),
     /// Flows as CSV: start,from,to,bytes.
     Flows(ImportTrafficArgs),
     /// Flow records as CSV, as nfdump writes them.
@@ -661,6 +663,20 @@ pub(crate) struct ImportMscclArgs {
     #[arg(long)]
     pub(crate) size: String,
     /// On which hosts GPUs are.
+    #[arg(long, value_enum, default_value_t = Placement::Block)]
+    pub(crate) placement: Placement,
+    #[command(flatten)]
+    pub(crate) onto: ImportOnto,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct ImportSimaiArgs {
+    /// The workload.
+    pub(crate) workload: PathBuf,
+    /// How many passes there are, one after the other.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) passes: u32,
+    /// On which hosts ranks are.
     #[arg(long, value_enum, default_value_t = Placement::Block)]
     pub(crate) placement: Placement,
     #[command(flatten)]

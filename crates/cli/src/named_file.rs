@@ -24,8 +24,10 @@ pub(crate) enum Kind {
     /// The page of `narrows compare --flows`.
     Tables,
     /// A scenario of `narrows import`.
+    #[cfg_attr(not(feature = "import"), allow(dead_code))]
     Scenario,
     /// The flows beside it.
+    #[cfg_attr(not(feature = "import"), allow(dead_code))]
     Flows,
     /// A trace of `narrows export perfetto`.
     Timeline,

@@ -5,15 +5,15 @@
 //! dependencies (control and data alike) and duration, and the attributes `comm_type`, `comm_size`, `comm_src`, `comm_dst`,
 //! `comm_tag` and `pg_name`. Everything else is left out.
 //!
-//! A collective becomes sends and receives of its group in rings: all-reduce in 2(n - 1) steps of an nth of its bytes, all-gather,
-//! reduce-scatter in n - 1 such steps; all-to-all is n - 1 sends at once; broadcast goes once along the ring, whole; a barrier is
-//! an all-reduce of n bytes. The first one of a group on each of its ranks is the same, the second, and so on.
+//! A collective becomes sends and receives of its group (`rings`); a barrier is an all-reduce of n bytes. The first one of a
+//! group on each of its ranks is the same, the second, and so on.
 
 use std::collections::BTreeMap;
 
 use prost::Message;
 
-use crate::goal::{Edge, Goal, Op, OpKind, Rank};
+use crate::goal::{Edge, Goal, OpKind, Rank};
+use crate::rings::{Collective, MOST, Maker};
 use crate::{Error, Place};
 
 /// Attributes, as far as they are read.
@@ -60,8 +60,6 @@ struct NodeProto {
     attr: Vec<AttributeProto>,
 }
 
-/// More operations are a mistake: collectives of many ranks have many.
-const MOST: usize = 20_000_000;
 /// Messages of collectives have tags from here on.
 const OF_COLLECTIVES: u32 = 1 << 31;
 
@@ -78,7 +76,7 @@ pub struct Found {
 pub type Groups = BTreeMap<String, Vec<u32>>;
 
 /// A collective of a group: what each of its ranks says.
-struct Collective {
+struct Said {
     tag: u32,
     kind: i64,
     bytes: u64,
@@ -87,7 +85,7 @@ struct Collective {
 struct Reading<'a> {
     groups: &'a Groups,
     all: Vec<u32>,
-    collectives: BTreeMap<(Option<String>, u32), Collective>,
+    collectives: BTreeMap<(Option<String>, u32), Said>,
     ops: usize,
     found: Found,
 }
@@ -97,12 +95,12 @@ struct Reading<'a> {
 /// # Errors
 /// The number of the file and what is wrong with it: no trace, a node that waits for one that is not there, a collective
 /// that ranks of its group do not agree on or that is not known, a message to a rank without a file.
-pub fn read(files: &[Vec<u8>], groups: &Groups) -> Result<(Goal, Found), (usize, Error)> {
+pub fn read(files: &[impl AsRef<[u8]>], groups: &Groups) -> Result<(Goal, Found), (usize, Error)> {
     let all = (0..files.len() as u32).collect();
     let mut reading = Reading { groups, all, collectives: BTreeMap::new(), ops: 0, found: Found::default() };
     let mut ranks = Vec::with_capacity(files.len());
     for (number, file) in files.iter().enumerate() {
-        ranks.push(reading.rank(file, number as u32).map_err(|error| (number, error))?);
+        ranks.push(reading.rank(file.as_ref(), number as u32).map_err(|error| (number, error))?);
     }
     reading.found.collectives = reading.collectives.len();
     Ok((Goal { ranks }, reading.found))
@@ -130,25 +128,6 @@ fn messages(file: &[u8]) -> Result<Vec<(&[u8], Place)>, Error> {
     }
     messages.remove(0);
     Ok(messages)
-}
-
-/// An operation of a rank that is being made.
-struct Maker<'a> {
-    made: &'a mut Rank,
-    at: Place,
-}
-
-impl Maker<'_> {
-    fn op(&mut self, kind: OpKind) -> u32 {
-        self.made.ops.push(Op { kind, cpu: 0, at: self.at });
-        self.made.ops.len() as u32 - 1
-    }
-
-    fn edge(&mut self, op: u32, on: u32) {
-        // What follows a send of a collective does not wait until that is acknowledged.
-        let begun = matches!(self.made.ops[on as usize].kind, OpKind::Send { .. });
-        self.made.edges.push(Edge { op, on, begun });
-    }
 }
 
 impl Reading<'_> {
@@ -261,7 +240,7 @@ impl Reading<'_> {
         let bytes = if kind == 9 { n } else { node.size(at)? };
         let nth = count.entry(group.clone()).or_default();
         let next = OF_COLLECTIVES + (self.collectives.len() as u32 & (OF_COLLECTIVES - 1));
-        let known = self.collectives.entry((group, *nth)).or_insert(Collective { tag: next, kind, bytes });
+        let known = self.collectives.entry((group, *nth)).or_insert(Said { tag: next, kind, bytes });
         *nth += 1;
         if (known.kind, known.bytes) != (kind, bytes) {
             let what = format!(
@@ -270,61 +249,19 @@ impl Reading<'_> {
             );
             return wrong(&what, "expected the same on all ranks");
         }
-        let tag = known.tag;
-        let first = maker.op(OpKind::Calc { ns: 0 });
-        let end = |maker: &mut Maker<'_>, on: &[u32]| {
-            let end = maker.op(OpKind::Calc { ns: 0 });
-            for &on in on {
-                maker.edge(end, on);
-            }
-            (first + 1, end)
-        };
-        if n == 1 {
-            return Ok(end(maker, &[first]));
-        }
-        let neighbour = |by: usize| members[(place + by) % members.len()];
-        let (to, from) = (neighbour(1), neighbour(members.len() - 1));
-        let part = bytes.div_ceil(n);
-        let steps = match kind {
-            0 | 9 => 2 * (n - 1),
-            2 | 7 | 8 => n - 1,
-            5 => {
-                let mut last = first;
-                if place > 0 {
-                    last = maker.op(OpKind::Recv { bytes, from, tag });
-                    maker.edge(last, first);
-                }
-                if place + 1 < members.len() {
-                    let send = maker.op(OpKind::Send { bytes, to, tag });
-                    maker.edge(send, last);
-                    last = send;
-                }
-                return Ok(end(maker, &[last]));
-            }
-            6 => {
-                let mut receives = vec![first];
-                for by in 1..members.len() {
-                    let send = maker.op(OpKind::Send { bytes: part, to: neighbour(by), tag });
-                    maker.edge(send, first);
-                    receives.push(maker.op(OpKind::Recv { bytes: part, from: neighbour(members.len() - by), tag }));
-                }
-                return Ok(end(maker, &receives));
-            }
+        let what = match kind {
+            0 | 9 => Collective::AllReduce,
+            2 => Collective::AllGather,
+            5 => Collective::Broadcast,
+            6 => Collective::AllToAll,
+            7 | 8 => Collective::ReduceScatter,
             other => {
                 let known = "expected 0 (all-reduce), 2 (all-gather), 5 (broadcast), 6 (all-to-all), 7, 8 (reduce-scatter) or 9 (barrier)";
                 return wrong(&format!("a collective of type {other}"), known);
             }
         };
-        let (mut send_after, mut recv_after) = (first, first);
-        for _ in 0..steps {
-            let send = maker.op(OpKind::Send { bytes: part, to, tag });
-            maker.edge(send, recv_after);
-            maker.edge(send, send_after);
-            let recv = maker.op(OpKind::Recv { bytes: part, from, tag });
-            maker.edge(recv, recv_after);
-            (send_after, recv_after) = (send, recv);
-        }
-        Ok(end(maker, &[send_after, recv_after]))
+        let (first, end) = maker.collective(what, bytes, (members, place), known.tag);
+        Ok((first + 1, end))
     }
 }
 

@@ -18,6 +18,8 @@ mod lines;
 pub mod links;
 pub mod msccl;
 pub mod netflow;
+mod rings;
+pub mod simai;
 pub mod sndlib;
 mod table;
 pub mod transfers;

@@ -289,6 +289,8 @@ pub struct RunInfo {
     pub inputs: Vec<(String, String)>,
     /// What the caller found odd.
     pub warnings: Vec<String>,
+    /// What there is to know of its scenario, and is not odd.
+    pub notes: Vec<String>,
     /// What an emulator measured of itself; none if the run was simulated.
     pub emulator: Option<Emulator>,
 }

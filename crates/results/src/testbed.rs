@@ -143,6 +143,7 @@ fn info(setup: &Setup, laws: &[&str]) -> RunInfo {
         key: String::new(),
         inputs: vec![("test.toml".into(), files::sha256(b"test"))],
         warnings: Vec::new(),
+        notes: Vec::new(),
         emulator: None,
     }
 }

@@ -1,8 +1,8 @@
 //! The bodies of the fuzz targets. `tests/fuzzed.rs` runs them on the corpora.
 
 use scenario::import::{
-    GoalNames, GoalOptions, GraphFormat, GraphNames, GraphOptions, HpccNames, Names, Placement, TrafficFormat,
-    TrafficNames, import_chakra, import_goal, import_graph, import_hpcc, import_htsim, import_msccl, import_traffic,
+    GoalOptions, GraphFormat, GraphNames, GraphOptions, HpccNames, Names, Placement, TrafficFormat, TrafficNames,
+    import_chakra, import_goal, import_graph, import_hpcc, import_htsim, import_msccl, import_simai, import_traffic,
 };
 use scenario::{Distribution, Error, Overrides, parse};
 
@@ -71,7 +71,7 @@ pub(crate) fn hpcc(bytes: &[u8]) {
 
 /// A schedule as text or as bytes; what is imported can be read.
 pub(crate) fn goal(bytes: &[u8]) {
-    let names = GoalNames { scenario: "fuzz", schedule: "fuzz.goal" };
+    let names = TrafficNames { scenario: "fuzz", traffic: "fuzz.goal" };
     match import_goal(bytes, &GoalOptions { placement: Placement::Block, eager: "100B" }, None, &names) {
         Ok(imported) => reads(&imported.toml),
         Err(error) => shown(&error),
@@ -89,8 +89,17 @@ pub(crate) fn chakra(bytes: &[u8]) {
 
 /// An algorithm of MSCCL; what is imported can be read.
 pub(crate) fn msccl(bytes: &[u8]) {
-    let names = GoalNames { scenario: "fuzz", schedule: "fuzz.xml" };
+    let names = TrafficNames { scenario: "fuzz", traffic: "fuzz.xml" };
     match import_msccl(&text(bytes), "1MB", None, Placement::Packed, &names) {
+        Ok(imported) => reads(&imported.toml),
+        Err(error) => shown(&error),
+    }
+}
+
+/// A workload of SimAI; what is imported can be read.
+pub(crate) fn simai(bytes: &[u8]) {
+    let names = TrafficNames { scenario: "fuzz", traffic: "fuzz.txt" };
+    match import_simai(&text(bytes), 2, None, Placement::Block, &names) {
         Ok(imported) => reads(&imported.toml),
         Err(error) => shown(&error),
     }

@@ -25,6 +25,8 @@ pub struct CheckedRun {
     pub report: Report,
     /// What is odd but not wrong.
     pub warnings: Vec<String>,
+    /// What there is to know and is not odd.
+    pub notes: Vec<String>,
 }
 
 /// Builds every run of a scenario, and simulates none.
@@ -35,7 +37,7 @@ pub fn check(scenario: &Scenario) -> Result<CheckReport, Error> {
     let checked = |run: crate::Run| {
         let built = run.build()?;
         let crate::Run { id, scheme, label, point, .. } = run;
-        Ok(CheckedRun { id, scheme, label, point, report: built.report, warnings: built.warnings })
+        Ok(CheckedRun { id, scheme, label, point, report: built.report, warnings: built.warnings, notes: built.notes })
     };
     Ok(CheckReport { runs: scenario.runs().into_iter().map(checked).collect::<Result<_, _>>()? })
 }

@@ -22,8 +22,27 @@ pub const FOREIGN: Limit = Limit { what: "another simulator's file", mib: 1 << 1
 pub struct Input {
     /// Its path as opened.
     pub path: PathBuf,
-    /// Its text.
-    pub text: Arc<str>,
+    /// What is in it.
+    pub content: Content,
+}
+
+/// What is in a file.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Content {
+    /// Text in UTF-8.
+    Text(Arc<str>),
+    /// Bytes that are no such text.
+    Bytes(Arc<[u8]>),
+}
+
+impl Content {
+    /// The file's bytes.
+    pub fn bytes(&self) -> &[u8] {
+        match self {
+            Self::Text(text) => text.as_bytes(),
+            Self::Bytes(bytes) => bytes,
+        }
+    }
 }
 
 /// The files read so far. Runs of one scenario share them, and each knows which it named itself.
@@ -53,41 +72,83 @@ impl Inputs {
 
     /// The text of a file and its number among the sources. If the text is not of the kind, errors show nothing of it.
     pub(crate) fn read(&self, name: &At<String>, kind: Kind) -> Result<(u32, Arc<str>), Fault> {
+        let open = |path: &Path| files::text(path, LIST).map(|text| Content::Text(text.into()));
+        let (source, input) = self.open(name, Some(kind), open)?;
+        match input.content {
+            Content::Text(text) => Ok((source, text)),
+            Content::Bytes(bytes) => {
+                let why = files::utf8(bytes.to_vec()).err().unwrap_or_default();
+                let message = format!("cannot read `{}`: {why}", input.path.display());
+                Err(Fault::new(name.origin, message).label("this file"))
+            }
+        }
+    }
+
+    /// A file and its number among the sources, which bytes have none of: nor has text if no kind of text is expected.
+    #[cfg(feature = "import")]
+    pub(crate) fn read_foreign(&self, name: &At<String>, kind: Option<Kind>) -> Result<(u32, Input), Fault> {
+        self.open(name, kind, |path| {
+            let bytes = files::read(path, FOREIGN)?;
+            Ok(match std::str::from_utf8(&bytes) {
+                Ok(text) => Content::Text(text.into()),
+                Err(_) => Content::Bytes(bytes.into()),
+            })
+        })
+    }
+
+    /// A file that was read before, or is opened now.
+    fn open(
+        &self,
+        name: &At<String>,
+        kind: Option<Kind>,
+        open: impl FnOnce(&Path) -> Result<Content, files::Error>,
+    ) -> Result<(u32, Input), Fault> {
         self.named.lock().unwrap_or_else(PoisonError::into_inner).insert(name.value.clone());
         let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
-        let sources = || self.sources.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((source, input)) = files.get(&name.value) {
-            sources().expect(*source, kind);
-            return Ok((*source, Arc::clone(&input.text)));
+        if let Some((source, input)) = files.get_mut(&name.value) {
+            let mut sources = self.sources.lock().unwrap_or_else(PoisonError::into_inner);
+            match (kind, &input.content) {
+                (Some(kind), Content::Text(text)) if *source == u32::MAX => {
+                    *source = sources.add_file(input.path.display().to_string(), text, kind);
+                }
+                (Some(kind), _) => sources.expect(*source, kind),
+                (None, _) => {}
+            }
+            return Ok((*source, input.clone()));
         }
-        let path = self.directory.join(&name.value);
-        let text = files::text(&path, LIST).map_err(|error| {
+        let content = open(&self.directory.join(&name.value)).map_err(|error| {
             Fault::new(name.origin, error.to_string())
                 .label("this file")
                 .help("a path is relative to the scenario's file")
         })?;
-        Ok(self.insert(&mut files, &name.value, &text, kind))
+        Ok(self.insert(&mut files, &name.value, content, kind))
     }
 
     /// Takes a text for that of a file, which need not exist.
+    #[cfg(feature = "import")]
     pub(crate) fn give(&self, name: &str, text: &str, kind: Kind) {
         let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
-        self.insert(&mut files, name, text, kind);
+        self.insert(&mut files, name, Content::Text(text.into()), Some(kind));
     }
 
     fn insert(
         &self,
         files: &mut BTreeMap<String, (u32, Input)>,
         name: &str,
-        text: &str,
-        kind: Kind,
-    ) -> (u32, Arc<str>) {
+        content: Content,
+        kind: Option<Kind>,
+    ) -> (u32, Input) {
         let path = self.directory.join(name);
-        let shown = path.display().to_string();
-        let source = self.sources.lock().unwrap_or_else(PoisonError::into_inner).add_file(shown, text, kind);
-        let text: Arc<str> = Arc::from(text);
-        files.insert(name.to_owned(), (source, Input { path, text: Arc::clone(&text) }));
-        (source, text)
+        let source = match (&content, kind) {
+            (Content::Text(text), Some(kind)) => {
+                let mut sources = self.sources.lock().unwrap_or_else(PoisonError::into_inner);
+                sources.add_file(path.display().to_string(), text, kind)
+            }
+            _ => u32::MAX,
+        };
+        let input = Input { path, content };
+        files.insert(name.to_owned(), (source, input.clone()));
+        (source, input)
     }
 
     /// Whether something of that name exists beside the scenario.

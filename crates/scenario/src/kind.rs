@@ -41,6 +41,7 @@ impl<'a> Looks<'a> {
     }
 
     /// Whether the first word of that line is one of these, in capitals or not.
+    #[cfg(feature = "import")]
     pub(crate) fn begins_with(&self, words: &[&str]) -> bool {
         let first = self.first().split_whitespace().next().unwrap_or_default();
         words.iter().any(|word| first.eq_ignore_ascii_case(word))
@@ -52,15 +53,16 @@ impl<'a> Looks<'a> {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "import"))]
 mod tests {
     use super::*;
     use crate::distribution::DISTRIBUTION;
-    use crate::import::{GOAL, GRAPHML, LAB, LINKS, MATRIX, MSCCL, NUMBERS, PLAIN, RECORDS, SETTINGS, SNDLIB, TIERS};
+    use crate::foreign::{GOAL, MSCCL, PLAIN, RECORDS, SIMAI};
+    use crate::import::{GRAPHML, LAB, LINKS, MATRIX, NUMBERS, SETTINGS, SNDLIB, TIERS};
     use crate::load::SCENARIO_FILE;
     use crate::traffic::FLOWS;
 
-    const ALL: [Kind; 15] = [
+    const ALL: [Kind; 16] = [
         SCENARIO_FILE,
         FLOWS,
         DISTRIBUTION,
@@ -76,6 +78,7 @@ mod tests {
         PLAIN,
         RECORDS,
         MSCCL,
+        SIMAI,
     ];
 
     #[test]

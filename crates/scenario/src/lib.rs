@@ -9,13 +9,17 @@
 pub mod argument;
 mod build;
 mod check;
+mod circle;
 mod class;
 pub mod config;
 mod decode;
 mod distribution;
 mod error;
+#[cfg(feature = "import")]
+mod foreign;
 #[doc(hidden)]
 pub mod fuzzing;
+#[cfg(feature = "import")]
 pub mod import;
 mod inputs;
 mod kind;
@@ -32,6 +36,10 @@ mod traffic;
 mod tree;
 mod write;
 
+/// What a build without the feature `import` says where other programs' files are asked for.
+#[cfg(not(feature = "import"))]
+pub const WITHOUT_IMPORT: &str = "this build has no importers: they need the feature `import`, which is on by default and in what `make build` makes";
+
 pub use build::{Brought, BuiltRun, CableLine, ClassLoad, CodingLine, JobLine, LawPlan, Report, SwitchLine};
 pub use check::{CheckReport, CheckedRun, check};
 pub use class::FlowClass;
@@ -39,7 +47,7 @@ pub use config::Config;
 pub use decode::{At, Named};
 pub use distribution::Distribution;
 pub use error::{Diagnostic, Error, Origin, Place, nearest};
-pub use inputs::{FOREIGN, Input, LIST, SCENARIO};
+pub use inputs::{Content, FOREIGN, Input, LIST, SCENARIO};
 pub use load::{AppliedScale, Scenario, as_written, load, parse, text_of};
 pub use overrides::Overrides;
 pub use quantity::{Decimal, Drift, Ends, Flops, Share, amount};

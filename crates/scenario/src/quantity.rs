@@ -268,6 +268,7 @@ const SPEEDS: Units = &[
 /// The longest time that files hold: 10^6 s, a tenth of what a [`Span`] does.
 const LONGEST_PS: u64 = 1_000_000_000_000_000_000;
 /// The same as a span.
+#[cfg(feature = "import")]
 pub(crate) const LONGEST: Span = Span::from_ps(LONGEST_PS as i64);
 /// The fastest processor that files hold, in operations a second.
 const MOST_FLOPS: u64 = 1_000_000_000_000_000_000;

@@ -22,9 +22,9 @@ mod tests {
     use super::*;
     use crate::config::{
         Allreduce, BroughtLaw, BurstTable, Cable, Clock, Clos, ClosedLoop, CodingTable, Collective, Collectives,
-        ComputeTimes, CustomTopology, Dumbbell, Failure, FatTrees, Flow, Host, Incast, InterPair, Job, List, Long,
-        Lscc, Model, NodeSpec, OnRampTable, Parallel, Permutation, PfcTable, PhantomTable, PlbTable, Poisson, Port,
-        Range, Red, Requests, Sample, Scale, Scheme, Series, SingleSwitch, Step, SwingTable, Switch, UnoLbTable,
+        ComputeTimes, CustomTopology, Dumbbell, Failure, FatTrees, Flow, Host, Import, Incast, InterPair, Job, List,
+        Long, Lscc, Model, NodeSpec, OnRampTable, Parallel, Permutation, PfcTable, PhantomTable, PlbTable, Poisson,
+        Port, Range, Red, Requests, Sample, Scale, Scheme, Series, SingleSwitch, Step, SwingTable, Switch, UnoLbTable,
     };
 
     const BEGIN: &str =
@@ -93,6 +93,7 @@ mod tests {
         section::<Allreduce>(&mut out, "`[[traffic]]` with `kind = \"allreduce\"`");
         section::<Collective>(&mut out, "`[[traffic]]` with `kind = \"collective\"`");
         section::<List>(&mut out, "`[[traffic]]` with `kind = \"list\"`");
+        section::<Import>(&mut out, "`[[traffic]]` with `kind = \"import\"`");
         section::<Flow>(&mut out, "A flow of a list");
         section::<Job>(&mut out, "`[[job]]`");
         section::<Model>(&mut out, "`model` of a job");

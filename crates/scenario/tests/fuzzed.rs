@@ -1,5 +1,7 @@
 //! Runs the bodies of the fuzz targets on their corpora.
 
+#![cfg(feature = "import")]
+
 #[path = "../fuzz/bodies.rs"]
 mod bodies;
 #[path = "../../../tests/corpus.rs"]
@@ -78,4 +80,9 @@ fn msccl_corpus() {
 #[test]
 fn chakra_corpus() {
     corpus::replay(env!("CARGO_MANIFEST_DIR"), "chakra", bodies::chakra);
+}
+
+#[test]
+fn simai_corpus() {
+    corpus::replay(env!("CARGO_MANIFEST_DIR"), "simai", bodies::simai);
 }

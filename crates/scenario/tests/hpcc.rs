@@ -1,5 +1,7 @@
 //! Files of HPCC's simulator as scenarios.
 
+#![cfg(feature = "import")]
+
 use std::fmt::Write;
 
 use fabric::{Limit, LinkClass, LinkId, MarkAt, Network};

@@ -1,5 +1,7 @@
 //! Imports of htsim's files become scenarios that build.
 
+#![cfg(feature = "import")]
+
 use std::fmt::Write;
 
 use scenario::import::{Imported, Names, import_htsim};

@@ -516,6 +516,7 @@ fn sixty_four_ranks_outlive_a_failure() {
 
 /// The GOAL schedule of a pipeline, written down as the schedule is defined (Narayanan et al., §2.2.1): what a stage does one
 /// after the other, where forward sends go to the next stage and gradients to the one before. Computing is in nanoseconds.
+#[cfg(feature = "import")]
 fn goal(stages: u64, micro: u64, one_f_one_b: bool, size: u64, forward: u64, backward: u64) -> String {
     use std::fmt::Write as _;
     let mut text = format!("num_ranks {stages}\n");
@@ -551,6 +552,7 @@ fn goal(stages: u64, micro: u64, one_f_one_b: bool, size: u64, forward: u64, bac
 }
 
 /// A job and the imported GOAL of the same job are the same flows at the same times.
+#[cfg(feature = "import")]
 #[test]
 fn a_job_is_the_imported_goal_of_it() {
     for (stages, micro, schedule) in [(2, 2, "1f1b"), (4, 6, "1f1b"), (3, 5, "gpipe"), (4, 2, "1f1b"), (5, 7, "gpipe")]
@@ -566,7 +568,7 @@ fn a_job_is_the_imported_goal_of_it() {
             text.as_bytes(),
             &scenario::import::GoalOptions { placement: scenario::import::Placement::Packed, eager: "0B" },
             Some(&scenario::import::Base { text: &network, name: "base.toml" }),
-            &scenario::import::GoalNames { scenario: "goal", schedule: "a.goal" },
+            &scenario::import::TrafficNames { scenario: "goal", traffic: "a.goal" },
         );
         let imported = imported.unwrap_or_else(|error| panic!("{error}"));
         let built_goal = built(&imported.toml, "");

@@ -70,7 +70,7 @@ pub fn known_schemes(scenario: &Scenario, wanted: &[String]) -> Result<(), Error
 pub(crate) fn info(scenario: &Scenario, asked: &str, columns: &[PointColumn], run: &Run, built: &BuiltRun) -> RunInfo {
     let hash = |input: &scenario::Input| {
         let name = input.path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
-        (name, files::sha256(input.text.as_bytes()))
+        (name, files::sha256(input.content.bytes()))
     };
     let mut resolved = run.config.to_json();
     let brought: Vec<&str> = built.laws.brought().map(|law| &*law.name).collect();
@@ -98,6 +98,7 @@ pub(crate) fn info(scenario: &Scenario, asked: &str, columns: &[PointColumn], ru
         key: String::new(),
         inputs: built.inputs.iter().map(hash).collect(),
         warnings: built.warnings.clone(),
+        notes: built.notes.clone(),
         emulator: None,
     };
     info.key = Manifest::key_of(&info, &program(), built.setup.seed, asked);

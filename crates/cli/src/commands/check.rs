@@ -64,6 +64,9 @@ fn describe(path: &str, runs: &[CheckedRun], schemes: &[String]) -> String {
         for warning in &first.warnings {
             let _ = writeln!(text, "  warning: {warning}");
         }
+        for note in &first.notes {
+            let _ = writeln!(text, "  note: {note}");
+        }
         return text;
     }
     let all: Vec<Vec<Fact>> = shown.iter().map(|run| facts(run).into_iter().chain([loads(run)]).collect()).collect();
@@ -76,10 +79,13 @@ fn describe(path: &str, runs: &[CheckedRun], schemes: &[String]) -> String {
         text.push_str("\nthe others: as above\n");
     }
     cut(&mut text, "\nwhat differs\n", &different, MOST_DIFFERENT);
-    let said: Vec<Said<'_>> =
-        shown.iter().zip(&points).map(|(run, point)| Said { run: &run.id, point, texts: &run.warnings }).collect();
-    let warnings: Vec<String> = causes(&said).iter().map(|cause| format!("warning: {cause}")).collect();
-    cut(&mut text, "\n", &warnings, MOST_WARNINGS);
+    let said = |word: &str, texts: fn(&CheckedRun) -> &Vec<String>| {
+        let of = shown.iter().zip(&points).map(|(run, point)| Said { run: &run.id, point, texts: texts(run) });
+        let causes = causes(&of.collect::<Vec<_>>()).into_iter();
+        causes.map(|cause| format!("{word}: {cause}")).collect::<Vec<String>>()
+    };
+    cut(&mut text, "\n", &said("warning", |run| &run.warnings), MOST_WARNINGS);
+    cut(&mut text, "\n", &said("note", |run| &run.notes), MOST_WARNINGS);
     text
 }
 

@@ -3,14 +3,14 @@
 use std::path::Path;
 
 use scenario::import::{
-    Base, GoalNames, GoalOptions, GraphFormat, GraphNames, GraphOptions, HpccNames, Imported, Names, Placement,
-    TrafficFormat, TrafficNames, import_chakra, import_goal, import_graph, import_hpcc, import_htsim, import_msccl,
+    Base, GoalOptions, GraphFormat, GraphNames, GraphOptions, HpccNames, Imported, Names, Placement, TrafficFormat,
+    TrafficNames, import_chakra, import_goal, import_graph, import_hpcc, import_htsim, import_msccl, import_simai,
     import_traffic,
 };
 
 use crate::args::{
     self, ImportChakraArgs, ImportCommand, ImportGoalArgs, ImportGraphArgs, ImportHpccArgs, ImportHtsimArgs,
-    ImportMscclArgs, ImportOnto, ImportTrafficArgs,
+    ImportMscclArgs, ImportOnto, ImportSimaiArgs, ImportTrafficArgs,
 };
 use crate::exit::{Failure, print, tell};
 use crate::named_file::{Kind, NamedFile};
@@ -25,6 +25,7 @@ pub(crate) fn import(command: &ImportCommand) -> Result<(), Failure> {
         ImportCommand::Goal(args) => goal(args),
         ImportCommand::Chakra(args) => chakra(args),
         ImportCommand::Msccl(args) => msccl(args),
+        ImportCommand::Simai(args) => simai(args),
         ImportCommand::Flows(args) => traffic(args, TrafficFormat::Flows),
         ImportCommand::Netflow(args) => traffic(args, TrafficFormat::Netflow),
         ImportCommand::Pcap(args) => traffic(args, TrafficFormat::Capture),
@@ -63,7 +64,7 @@ fn hpcc(args: &ImportHpccArgs) -> Result<(), Failure> {
 fn goal(args: &ImportGoalArgs) -> Result<(), Failure> {
     let schedule = files::read(&args.schedule, scenario::FOREIGN)?;
     let name = named(&args.onto.output);
-    let names = GoalNames { scenario: &name, schedule: &shown(&args.schedule) };
+    let names = TrafficNames { scenario: &name, traffic: &shown(&args.schedule) };
     let options = GoalOptions { placement: placement(args.placement), eager: &args.eager };
     let imported = args.onto.with_base(|base| import_goal(&schedule, &options, base, &names))?;
     write(&args.onto.output, imported)
@@ -84,9 +85,18 @@ fn chakra(args: &ImportChakraArgs) -> Result<(), Failure> {
 fn msccl(args: &ImportMscclArgs) -> Result<(), Failure> {
     let text = read(&args.algorithm)?;
     let name = named(&args.onto.output);
-    let names = GoalNames { scenario: &name, schedule: &shown(&args.algorithm) };
+    let names = TrafficNames { scenario: &name, traffic: &shown(&args.algorithm) };
     let placement = placement(args.placement);
     let imported = args.onto.with_base(|base| import_msccl(&text, &args.size, base, placement, &names))?;
+    write(&args.onto.output, imported)
+}
+
+fn simai(args: &ImportSimaiArgs) -> Result<(), Failure> {
+    let text = read(&args.workload)?;
+    let name = named(&args.onto.output);
+    let names = TrafficNames { scenario: &name, traffic: &shown(&args.workload) };
+    let placement = placement(args.placement);
+    let imported = args.onto.with_base(|base| import_simai(&text, args.passes, base, placement, &names))?;
     write(&args.onto.output, imported)
 }
 

@@ -18,7 +18,19 @@ pub(crate) mod emulate {
     }
 }
 pub(crate) mod export;
+#[cfg(feature = "import")]
 pub(crate) mod import;
+#[cfg(not(feature = "import"))]
+pub(crate) mod import {
+    //! `narrows import`, which needs the parsers of other programs' files.
+
+    use crate::args::ImportCommand;
+    use crate::exit::Failure;
+
+    pub(crate) fn import(_: &ImportCommand) -> Result<(), Failure> {
+        Err(Failure::Input(format!("error: {}", scenario::WITHOUT_IMPORT)))
+    }
+}
 pub(crate) mod kernel;
 pub(crate) mod laws;
 pub(crate) mod meta;

@@ -209,8 +209,6 @@ fn files_that_cannot_be_read() {
         line("dangling.toml").fails(2, &["cannot read `dangling.toml`: No such file"]);
         line("binary.toml").fails(2, &["cannot read `binary.toml`", "UTF-8", "line 1, byte 1", "UTF-16"]);
     }
-    scratch.narrows("import htsim missing.cm -o x.toml").fails(2, &["cannot read `missing.cm`: No such file"]);
-    scratch.narrows("import htsim binary.toml -o x.toml").fails(2, &["cannot read `binary.toml`", "UTF-8", "UTF-16"]);
     scratch.narrows("report missing").fails(2, &["`missing` is not a directory of Narrows results: it does not exist"]);
     scratch.narrows("compare good.toml missing").fails(2, &["good.toml"]);
     scratch.narrows("reproduce --papers missing").fails(2, &["cannot list the papers in `missing`", "--papers"]);

@@ -74,11 +74,14 @@ fn a_long_matrix_has_its_flows_beside_it() {
 fn mistakes() {
     let scratch = Scratch::new("import");
     scratch.write("a.cm", &CM.replace("size 2000", "size two"));
+    std::fs::write(scratch.path("binary.cm"), [0xff, 0xfe, 0]).unwrap();
     let before = scratch.tree();
     scratch.narrows("import htsim a.cm -o made.toml").fails(2, &["a.cm:5:", "`two`", "^^^"]);
     scratch.write("a.cm", CM);
     scratch.narrows("import htsim a.cm -o no/made.toml").fails(2, &["cannot write `no/made.toml`", "No such file"]);
     scratch.narrows("import htsim a.cm").fails(2, &["--output"]);
+    scratch.narrows("import htsim missing.cm -o x.toml").fails(2, &["cannot read `missing.cm`: No such file"]);
+    scratch.narrows("import htsim binary.cm -o x.toml").fails(2, &["cannot read `binary.cm`", "UTF-8", "UTF-16"]);
     assert_eq!(scratch.tree(), before);
 }
 
@@ -325,5 +328,50 @@ fn chakra_traces_are_imported_checked_and_run() {
     let before = scratch.tree();
     scratch.narrows("import chakra t.0.et t.1.et -o no.toml").fails(2, &["`t.0.et`, byte ", "the group `g`"]);
     scratch.narrows("import chakra -o no.toml").fails(2, &["TRACES"]);
+    assert_eq!(scratch.tree(), before);
+}
+
+const WORKLOAD: &str = "HYBRID_TRANSFORMER_FWD_IN_BCKWD model_parallel_NPU_group: 2 ep: 1 pp: 1 vpp: 1 ga: 1 all_gpus: 4 checkpoints: 0 checkpoint_initiates: 0\n\
+    1\nattention\t-1\t1000\tALLREDUCE\t4000\t2000\tNONE\t0\t3000\tREDUCESCATTER\t6000\t50\n";
+
+#[test]
+fn a_workload_of_simai_is_imported_checked_and_run() {
+    let scratch = Scratch::new("import-simai");
+    scratch.write("a.txt", WORKLOAD);
+    let ran = scratch.narrows("import simai a.txt --passes 2 -o made.toml").ok();
+    ran.says(&["1 layers forward and back, 2 passes", "4 ranks, placement block"]);
+    scratch.narrows("check made.toml --quiet").ok();
+    assert_eq!(scratch.narrows("run made.toml --json").ok().json()["flows"]["all"]["completed"], 2 * 4 * 3);
+    scratch.write("a.txt", &WORKLOAD.replace("pp: 1", "pp: 8"));
+    let before = scratch.tree();
+    scratch.narrows("import simai a.txt -o no.toml").fails(2, &["a.txt:1:71", "a pipeline of 8 stages", "[[job]]"]);
+    scratch.narrows("import simai a.txt --passes 0 -o no.toml").fails(2, &["--passes"]);
+    assert_eq!(scratch.tree(), before);
+}
+
+/// A scenario that names another program's file: its notes are told once, and a run is known by what is in the file.
+#[test]
+fn a_scenario_names_another_programs_file() {
+    let scratch = Scratch::new("import-kind");
+    scratch.write("a.goal", SCHEDULE);
+    scratch.write("net.toml", "name = \"net\"\n[topology]\nkind = \"single-switch\"\nhosts = 4\n[schemes.u]\nlaw = \"unocc\"\n[schemes.d]\nlaw = \"dctcp\"\n[[traffic]]\nkind = \"import\"\nformat = \"goal\"\nfile = \"a.goal\"\n");
+    let checked = scratch.narrows("check net.toml").ok();
+    let note = "a.goal: 4 ranks, placement block: 3 messages are flows";
+    assert_eq!(checked.out.matches(note).count(), 1, "{}", checked.out);
+    let ran = scratch.narrows("run net.toml").ok();
+    assert_eq!(ran.out.matches(note).count() + ran.err.matches(note).count(), 1, "{ran}");
+    let completed =
+        || scratch.narrows("run net.toml --json").ok().json()["runs"][0]["flows"]["all"]["completed"].clone();
+    assert_eq!(completed(), 3);
+    scratch.write(
+        "a.goal",
+        &SCHEDULE
+            .replace("send 5000b to 2", "send 5000b to 2\nsend 7b to 2 tag 9")
+            .replace("recv 5000b from 1", "recv 5000b from 1\nrecv 7b from 1 tag 9"),
+    );
+    assert_eq!(completed(), 4);
+    scratch.write("a.goal", &SCHEDULE.replace("from 1", "from 3"));
+    let before = scratch.tree();
+    scratch.narrows("run net.toml").fails(2, &["a.goal:12:1", "no send of rank 3 is left"]);
     assert_eq!(scratch.tree(), before);
 }

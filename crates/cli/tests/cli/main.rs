@@ -12,7 +12,24 @@ mod edited;
 mod emulate;
 mod errors;
 mod export;
+#[cfg(feature = "import")]
 mod import;
+#[cfg(not(feature = "import"))]
+mod import {
+    //! A build without importers says so.
+
+    use crate::support::Scratch;
+
+    #[test]
+    fn a_build_without_importers_says_so() {
+        let scratch = Scratch::new("no-import");
+        let ran = scratch.narrows("import goal a.goal -o a.toml");
+        assert_eq!((ran.code, ran.err.lines().count()), (2, 1), "{ran}");
+        assert!(ran.err.contains("this build has no importers") && ran.err.contains("`make build`"), "{ran}");
+        scratch.write("a.toml", "name = \"a\"\n[topology]\nkind = \"single-switch\"\nhosts = 4\n[schemes.d]\nlaw = \"dctcp\"\n[[traffic]]\nkind = \"import\"\nformat = \"goal\"\nfile = \"a.goal\"\n");
+        scratch.narrows("check a.toml").fails(2, &["this build has no importers", "a.toml:9:10"]);
+    }
+}
 mod itself;
 mod json;
 #[cfg(target_os = "linux")]
@@ -24,17 +41,17 @@ mod named_files;
 mod new_law;
 mod not_lost;
 mod output;
-#[cfg(target_os = "linux")]
+#[cfg(all(target_os = "linux", feature = "transport"))]
 mod perf;
-#[cfg(target_os = "linux")]
+#[cfg(all(target_os = "linux", feature = "transport"))]
 mod proxy;
 mod python;
 mod reproduce;
-#[cfg(target_os = "linux")]
+#[cfg(all(target_os = "linux", feature = "transport"))]
 mod services;
 mod size;
 mod stopped;
 mod structure;
 mod sweep;
-#[cfg(target_os = "linux")]
+#[cfg(all(target_os = "linux", feature = "transport"))]
 mod transfer;

@@ -34,7 +34,8 @@ pub fn summarise(
     let window_ns = info.fairness_window.unsigned_ps().div_ceil(1_000);
     let hops = outcome.engine.packet_hops;
     let fairness = fairness(rates, flows, setup.series.flows.len(), window_ns);
-    let mut notes = warnings::notes(info, setup, outcome);
+    let mut notes = info.notes.clone();
+    notes.extend(warnings::notes(info, setup, outcome));
     if info.sets_fairness_window {
         notes.extend(too_long_a_window(&fairness, setup, outcome, flows, info.fairness_window));
     }

@@ -55,6 +55,8 @@ pub struct BuiltRun {
     pub inputs: Vec<crate::Input>,
     /// What is odd but not wrong.
     pub warnings: Vec<String>,
+    /// What there is to know and is not odd: how other programs' files were read.
+    pub notes: Vec<String>,
     /// What there is to say about the run before it runs.
     pub report: Report,
 }
@@ -149,6 +151,7 @@ impl Run {
             requested,
             loops,
             mut warnings,
+            notes,
             late: _,
         } = self.flows(&ground, &coding, keeps)?;
         let series =
@@ -211,6 +214,7 @@ impl Run {
             open_ended,
             inputs,
             warnings,
+            notes,
             report,
         })
     }
@@ -257,6 +261,7 @@ struct Drafted {
     requested: Vec<Requested>,
     loops: Vec<Loop>,
     warnings: Vec<String>,
+    notes: Vec<String>,
     /// Flows that would start only at the stop, or later.
     late: u64,
 }
@@ -318,6 +323,7 @@ impl Drafted {
         self.requested.extend(made.requested);
         self.loops.extend(made.closed_loop);
         self.warnings.extend(made.warnings);
+        self.notes.extend(made.notes);
         Ok(())
     }
 }

@@ -36,6 +36,7 @@ pub use failure::{BurstTable, Failure};
 pub(crate) use gate::CablePorts;
 pub use gate::{Headroom, Off, Resume};
 pub use grid::{DrawWord, GridValues, Range, Sample, SampleValues, Scale, SpreadWord, Variant};
+#[cfg(feature = "import")]
 pub(crate) use host::PAYLOAD;
 pub use host::{AcksWord, Host, HostOver, OnRampTable, RecoveryWord, TcpTable};
 pub use job::{Collectives, ComputeTimes, Job, Model, Outermost, Parallel, PipelineWord, Placed, Places};
@@ -55,8 +56,8 @@ pub use topology::{
 pub(crate) use traffic::Treatment;
 pub use traffic::{
     Algorithm, Allreduce, ClosedLoop, Collective, Connections, DataClass, Flow, FlowEvent, FlowEvents, FlowState,
-    HostRef, HostSet, Incast, List, Long, Operation, Pattern, Permutation, Poisson, Ratio, RatioOf, Requests, Scope,
-    Traffic,
+    ForeignFormat, HostRef, HostSet, Import, Incast, List, Long, Operation, Pattern, Permutation, Placement, Poisson,
+    Ratio, RatioOf, Requests, Scope, Traffic,
 };
 
 /// The `schema` that this code reads.

@@ -247,6 +247,8 @@ kinds! {
         Collective(Collective) = "collective",
         /// Flow by flow.
         List(List) = "list",
+        /// Another program's file.
+        Import(Import) = "import",
     }
 }
 
@@ -606,6 +608,18 @@ table! {
     }
 }
 
+words! {
+    /// On which hosts ranks are, or whoever sends and receives.
+    Placement, "\"block\", \"cyclic\" or \"packed\"" {
+        /// Even parts of them, in order, in each datacenter.
+        Block = "block",
+        /// Each in the datacenter after the last one's.
+        Cyclic = "cyclic",
+        /// Rank 0 on host 0, rank 1 on host 1, and so on.
+        Packed = "packed",
+    }
+}
+
 table! {
     /// One flow.
     Flow {
@@ -621,6 +635,58 @@ table! {
         after: Option<At<FlowEvents>> = None;
         /// How long the sender computes first: from `start`, or from the last of `after`; no time if not given.
         compute: Option<Span> = None;
+    }
+}
+
+words! {
+    /// The format of another program's file of traffic.
+    ForeignFormat, "\"goal\", \"chakra\", \"msccl\", \"simai\", \"flows\", \"netflow\" or \"pcap\"" {
+        /// A GOAL schedule of LogGOPSim or ATLAHS, text or binary.
+        Goal = "goal",
+        /// Chakra execution traces, a file a rank.
+        Chakra = "chakra",
+        /// A collective algorithm of MSCCL.
+        Msccl = "msccl",
+        /// A workload of SimAI.
+        Simai = "simai",
+        /// Flows as CSV.
+        Flows = "flows",
+        /// Flow records of nfdump as CSV.
+        Netflow = "netflow",
+        /// A capture.
+        Pcap = "pcap",
+    }
+}
+
+table! {
+    /// `kind = "import"`: traffic of another program, on this scenario's network: the flows that [`narrows import`](import.md) makes of the same file. What is assumed and left out is a note of `check` and of results.
+    Import {
+        /// Its name in results.
+        name: Option<String> = None;
+        /// The class of its packets at switches that share their buffer, 1 to 7.
+        class: DataClass = DataClass(1);
+        /// Whether these flows are held by On-Ramp where `[host]` has it.
+        on_ramp: bool = true;
+        /// `new`: each flow opens a connection and closes it. `kept`: a flow goes on a connection that an earlier one of the same two hosts, class and law left and that has nothing to send, so its window and what it knows of round trips and paths are there already; if there is none, it opens one. Laws that send by credits open one for each flow.
+        connections: Connections = Connections::New;
+        /// What the file is.
+        format: At<ForeignFormat>;
+        /// The file, beside the scenario. Either this or `files`.
+        file: Option<At<String>> = None;
+        /// The files of `chakra`, one for each rank; in the order of the numbers in their names, if these are 0, 1 and so on.
+        files: Option<At<Vec<At<String>>>> = None;
+        /// `chakra`: a file of the groups of ranks that collectives name, as JSON.
+        groups: Option<At<String>> = None;
+        /// On which hosts ranks are, and senders and receivers unless all have hosts' names or numbers. `block`: even parts of them, in order, in each datacenter. `cyclic`: each in the datacenter after the last one's. `packed`: rank 0 on host 0, rank 1 on host 1, and so on.
+        placement: Placement = Placement::Block;
+        /// `goal`: sends up to this size have ended once they have begun, others once they are acknowledged; LogGOPSim's S, 65535 B if not given.
+        eager: Option<At<Bytes>> = None;
+        /// `msccl`: what the algorithm works on, in all its chunks together.
+        size: Option<At<Bytes>> = None;
+        /// `simai`: how many passes there are, one after the other; one if not given.
+        passes: Option<At<NonZeroU32>> = None;
+        /// Added to every start.
+        start: Span = Span::ZERO;
     }
 }
 
@@ -648,6 +714,7 @@ impl Traffic {
             Self::Allreduce(entry) => (entry.class, entry.on_ramp, entry.connections),
             Self::Collective(entry) => (entry.class, entry.on_ramp, entry.connections),
             Self::List(entry) => (entry.class, entry.on_ramp, entry.connections),
+            Self::Import(entry) => (entry.class, entry.on_ramp, entry.connections),
         };
         Treatment { class: class.0, on_ramp, kept: connections == Connections::Kept }
     }
@@ -664,6 +731,7 @@ impl Traffic {
             Self::Allreduce(allreduce) => (&allreduce.name, "allreduce"),
             Self::Collective(collective) => (&collective.name, "collective"),
             Self::List(list) => (&list.name, "list"),
+            Self::Import(import) => (&import.name, import.format.name()),
         };
         name.as_deref().unwrap_or(kind)
     }

@@ -2,26 +2,14 @@
 
 use std::fmt::Write;
 
-use units::Span;
-
-use crate::config::{FlowEvent, FlowEvents, HostRef};
+use crate::config::{FlowEvents, HostRef};
 use crate::decode::{At, Field};
+use crate::foreign::Listed;
 use crate::quantity::write_span;
 use crate::tree::{Node, Value};
 
 /// Flows beyond this many go to a file of their own.
 pub(super) const MOST_INLINE: usize = 1_000;
-
-/// A flow.
-pub(super) struct Listed {
-    /// When it starts; with `after`, before when it does not.
-    pub(super) start: Option<Span>,
-    pub(super) src: HostRef,
-    pub(super) dst: HostRef,
-    pub(super) bytes: u64,
-    /// What it waits for.
-    pub(super) after: Vec<FlowEvent>,
-}
 
 /// The entry of `[[traffic]]`, and the file beside the scenario if the list is long: its name and its text.
 pub(super) fn list(flows: &[Listed], scenario: &str) -> (Value, Option<(String, String)>) {
@@ -65,7 +53,10 @@ fn cell(host: &HostRef) -> String {
 
 #[cfg(test)]
 mod tests {
+    use units::Span;
+
     use super::*;
+    use crate::config::FlowEvent;
     use crate::traffic::read_list;
 
     #[test]

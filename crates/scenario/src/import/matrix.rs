@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use units::Span;
 
 use super::{after, flow_size, lines, number};
+use crate::circle::circle;
 use crate::config::PAYLOAD;
 use crate::error::{Fault, Origin};
 use crate::quantity::Decimal;
-use crate::traffic::circle;
 
 /// What a matrix says.
 pub(super) struct Matrix {

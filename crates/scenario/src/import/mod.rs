@@ -1,41 +1,37 @@
 //! Other programs' files as scenarios.
 
-mod goal;
 mod hpcc;
 mod listed;
 mod matrix;
 mod network;
 mod stage;
 mod topology;
-mod transfers;
+mod traffic;
 
 use crate::Error;
+pub use crate::config::Placement;
 use crate::config::{FlowEvent, HostRef};
 use crate::error::{Fault, Origin, Sources};
+pub use crate::foreign::TrafficFormat;
+use crate::foreign::{Listed, flow_size};
 use crate::kind::Kind;
 use crate::load::parse;
 use crate::overrides::Overrides;
-use crate::quantity::{Decimal, LARGEST, write_bytes};
+use crate::quantity::Decimal;
 use crate::traffic::FLOWS;
 use crate::tree::{Node, Value};
 use crate::write::to_toml;
 use files::BYTE_ORDER_MARK;
-#[cfg(test)]
-pub(crate) use goal::{GOAL, MSCCL};
-pub use goal::{GoalNames, GoalOptions, import_chakra, import_goal, import_msccl};
 pub use hpcc::{HpccNames, import_hpcc};
 #[cfg(test)]
 pub(crate) use hpcc::{NUMBERS, SETTINGS};
-use listed::{Listed, MOST_INLINE, list};
+use listed::{MOST_INLINE, list};
 use matrix::{Matrix, StartAt};
 #[cfg(test)]
 pub(crate) use network::{GRAPHML, LAB, LINKS, SNDLIB};
 pub use network::{GraphFormat, GraphNames, GraphOptions, import_graph};
-pub use stage::{Base, Placement};
-#[cfg(test)]
-pub(crate) use transfers::{PLAIN, RECORDS};
-pub use transfers::{TrafficFormat, TrafficNames, import_traffic};
-use units::Bytes;
+pub use stage::Base;
+pub use traffic::{GoalOptions, TrafficNames, import_chakra, import_goal, import_msccl, import_simai, import_traffic};
 
 /// A connection matrix of htsim.
 pub(crate) const MATRIX: Kind = Kind {
@@ -148,18 +144,6 @@ fn traffic(matrix: &Matrix, names: &Names<'_>) -> (Value, Option<(String, String
     list(&flows, names.scenario)
 }
 
-/// What a parser found wrong in the file that is `source`, called `name`.
-fn fault(error: formats::Error, source: u32, name: &str) -> Fault {
-    match error {
-        formats::Error::Text { at, what, expected } => {
-            Fault::new(Origin::new(source, at.range()), what).label(expected)
-        }
-        formats::Error::Bytes { at, what, expected } => {
-            Fault::new(Origin::NOWHERE, format!("`{name}`, byte {}: {what}", at.range().start)).help(expected)
-        }
-    }
-}
-
 /// A line's words, each with its place; without comments.
 fn words(line: &str, source: u32, line_start: usize) -> Vec<(&str, Origin)> {
     let content = line.split('#').next().unwrap_or_default();
@@ -195,16 +179,6 @@ fn after<'a>(words: &[(&'a str, Origin)], at: usize) -> Result<(&'a str, Origin)
     let (keyword, origin) = words[at];
     let missing = || Fault::new(origin, format!("`{keyword}` needs a number")).label("a number is missing");
     words.get(at + 1).copied().ok_or_else(missing)
-}
-
-/// A flow's size: as much as files hold, and as many packets as are counted.
-fn flow_size(bytes: u64, payload: u32, origin: Origin) -> Result<u64, Fault> {
-    let most = LARGEST.min(u64::from(payload) * u64::from(u32::MAX));
-    if (1..=most).contains(&bytes) {
-        return Ok(bytes);
-    }
-    let most = write_bytes(Bytes::new(most));
-    Err(Fault::new(origin, format!("a flow of {bytes} B")).label(format!("expected 1 B to {most}")))
 }
 
 /// What a word of a file may be read as.

@@ -9,11 +9,12 @@ use std::num::NonZeroU16;
 use formats::graph::{Capacity, Graph, Position, Quoted};
 use units::{Rate, Span};
 
+use super::Imported;
 use super::stage::Stage;
-use super::{Imported, fault};
 use crate::Error;
 use crate::decode::Field;
 use crate::error::{Fault, Origin, Sources};
+use crate::foreign::Foreign;
 use crate::kind::Kind;
 use crate::quantity::{write_rate, write_span};
 use crate::tree::{Node, Value};
@@ -161,7 +162,8 @@ pub fn import_graph(
         GraphFormat::Containerlab => formats::containerlab::read(text),
         GraphFormat::SndLib => formats::sndlib::read(text),
     };
-    let graph = read.map_err(|error| explain(fault(error, source, names.graph)))?;
+    let graph =
+        read.map_err(|error| explain(Foreign { name: names.graph, bytes: text.as_bytes(), source }.fault(error)))?;
     let mut notes = Vec::new();
     let topology = network(&graph, format, &chosen, source, &mut notes).map_err(explain)?;
     notes.push("ports have this project's defaults; the scheme runs DCTCP; each host sends 1 MB to another: give it other traffic, as with `narrows import goal --scenario`".into());

@@ -4,9 +4,9 @@ use units::Span;
 
 use super::Imported;
 use crate::Error;
-use crate::config::HostRef;
 use crate::decode::Field;
 use crate::error::{Fault, Origin, Sources};
+use crate::foreign::Seats;
 use crate::load::{SCENARIO_FILE, parse};
 use crate::overrides::Overrides;
 use crate::quantity::LONGEST;
@@ -22,40 +22,12 @@ pub struct Base<'a> {
     pub name: &'a str,
 }
 
-/// On which hosts ranks are.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub enum Placement {
-    /// Even parts of them, in order, in each datacenter.
-    #[default]
-    Block,
-    /// Each in the datacenter after the last one's.
-    Cyclic,
-    /// Rank 0 on host 0, rank 1 on host 1, and so on.
-    Packed,
-}
-
-impl Placement {
-    /// The name of a placement.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Block => "block",
-            Self::Cyclic => "cyclic",
-            Self::Packed => "packed",
-        }
-    }
-}
-
 /// A scenario without traffic.
 pub(super) struct Stage {
     /// Its keys but for its name, title, description and traffic, in order.
     kept: Vec<Entry>,
     stop: Span,
-    /// By host: its name.
-    pub(super) hosts: Vec<String>,
-    /// By host: its datacenter.
-    datacenter: Vec<u16>,
-    /// What it is, for notes.
-    pub(super) what: String,
+    pub(super) seats: Seats,
 }
 
 /// What stays of a scenario whose traffic is replaced.
@@ -101,24 +73,21 @@ impl Stage {
     pub(super) fn with(topology: Value, what: String) -> Result<Self, Error> {
         let scheme = Value::table([("dctcp", Value::table([("law", Value::string("dctcp"))]))]);
         let Value::Table(kept) = Value::table([("topology", topology), ("schemes", scheme)]) else {
-            return Ok(Self { kept: Vec::new(), stop: STOP, hosts: Vec::new(), datacenter: Vec::new(), what });
+            return Ok(Self { kept: Vec::new(), stop: STOP, seats: Seats::nowhere(what) });
         };
         Self::of(kept, STOP, what)
     }
 
     /// Builds the network once, to know its hosts.
     fn of(kept: Vec<Entry>, stop: Span, what: String) -> Result<Self, Error> {
-        let mut stage = Self { kept, stop, hosts: Vec::new(), datacenter: Vec::new(), what };
+        let mut stage = Self { kept, stop, seats: Seats::nowhere(what) };
         let flow = Value::table([("src", Value::Integer(0)), ("dst", Value::Integer(1)), ("size", Value::Integer(1))]);
         let flows = Value::Array(vec![Node::made(flow)]);
         let traffic = Value::table([("kind", Value::string("list")), ("flows", flows)]);
         let toml = stage.toml("network", "", "", traffic, Span::ZERO);
         let scenario = parse(&toml, "the network", &Overrides::default())?;
         let Some(run) = scenario.runs().into_iter().next() else { return Ok(stage) };
-        let network = run.build()?.setup.network;
-        stage.hosts = network.hosts().iter().map(|node| network.nodes()[node.index()].name.clone()).collect();
-        stage.datacenter =
-            (0..stage.hosts.len() as u32).map(|host| network.datacenter_of(fabric::HostId(host))).collect();
+        stage.seats = stage.seats.on(&run.build()?.setup.network);
         Ok(stage)
     }
 
@@ -151,45 +120,6 @@ impl Stage {
         let until = if last.is_zero() { Span::ZERO } else { Span::from_s(seconds as i64).min(LONGEST) };
         let toml = self.toml(scenario, title, &notes.join(". "), traffic, until);
         Imported { toml, flows, notes }.checked(scenario)
-    }
-
-    /// The hosts of so many ranks, or of others that each need one; `who` names them in errors.
-    pub(super) fn place(&self, ranks: usize, who: &str, placement: Placement) -> Result<Vec<HostRef>, Fault> {
-        if ranks > self.hosts.len() {
-            let message = format!("{ranks} {who} do not fit {}, which has {} hosts", self.what, self.hosts.len());
-            return Err(Fault::new(Origin::NOWHERE, message).help("each has a host of its own: give a larger network"));
-        }
-        let datacenters = usize::from(self.datacenter.iter().max().copied().unwrap_or(0)) + 1;
-        let mut of: Vec<Vec<u32>> = vec![Vec::new(); datacenters];
-        for (host, &datacenter) in (0u32..).zip(&self.datacenter) {
-            of[usize::from(datacenter)].push(host);
-        }
-        of.retain(|hosts| !hosts.is_empty());
-        let mut taken = vec![0; of.len()];
-        let mut hosts = Vec::with_capacity(ranks);
-        for rank in 0..ranks {
-            let datacenter = match placement {
-                Placement::Packed => {
-                    hosts.push(HostRef::Index(rank as u32));
-                    continue;
-                }
-                Placement::Block => rank * of.len() / ranks,
-                Placement::Cyclic => rank % of.len(),
-            };
-            let Some(&host) = of[datacenter].get(taken[datacenter]) else {
-                let message = format!(
-                    "datacenter {datacenter} of {} has {} hosts, too few for its part of {ranks} {who}",
-                    self.what,
-                    of[datacenter].len()
-                );
-                return Err(
-                    Fault::new(Origin::NOWHERE, message).help("`--placement packed` takes hosts as they are numbered")
-                );
-            };
-            taken[datacenter] += 1;
-            hosts.push(HostRef::Index(host));
-        }
-        Ok(hosts)
     }
 }
 

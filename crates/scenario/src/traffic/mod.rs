@@ -4,6 +4,21 @@ mod allreduce;
 mod closed_loop;
 mod collective;
 mod groups;
+#[cfg(feature = "import")]
+mod import;
+#[cfg(not(feature = "import"))]
+mod import {
+    //! `kind = "import"`, which needs the parsers of other programs' files.
+
+    use super::{Ground, Made};
+    use crate::WITHOUT_IMPORT;
+    use crate::config::Import;
+    use crate::error::Fault;
+
+    pub(super) fn make(entry: &Import, _: &Ground<'_>) -> Result<Made, Fault> {
+        Err(Fault::new(entry.format.origin, WITHOUT_IMPORT))
+    }
+}
 mod incast;
 mod job;
 mod list;
@@ -14,7 +29,7 @@ mod ready;
 mod requests;
 mod steps;
 
-pub(crate) use list::{FLOWS, circle, read as read_list};
+pub(crate) use list::{FLOWS, read as read_list};
 
 use fabric::{HostId, Network, Routes};
 use sim::{CauseSet, Causes, HostConfig};
@@ -80,6 +95,8 @@ pub(crate) struct Made {
     /// There are more flows than can start: they are to last until the stop, however fast they are.
     pub(crate) open_ended: bool,
     pub(crate) warnings: Vec<String>,
+    /// What there is to know, and is not odd.
+    pub(crate) notes: Vec<String>,
     /// Flows that are complete together: from one place among those of the entry up to, but without, another.
     pub(crate) requests: Vec<(u32, u32)>,
     /// Flows of one collective operation: likewise.
@@ -101,6 +118,7 @@ pub(crate) fn make(traffic: &At<Traffic>, index: usize, ground: &Ground<'_>) -> 
         Traffic::Allreduce(entry) => allreduce::make(entry, draws, ground),
         Traffic::Collective(entry) => collective::make(entry, ground),
         Traffic::List(entry) => list::make(entry, ground),
+        Traffic::Import(entry) => import::make(entry, ground),
     };
     let made = made.map_err(|fault| fault.at_least(traffic.origin))?;
     if made.flows.is_empty() {
@@ -108,7 +126,7 @@ pub(crate) fn make(traffic: &At<Traffic>, index: usize, ground: &Ground<'_>) -> 
             // Said so: a point of a grid may have no client.
             Traffic::ClosedLoop(_) => return Ok(made),
             Traffic::Incast(_) => "set `intra`, `inter` or both to a number of senders",
-            Traffic::Long(_) | Traffic::List(_) => "list at least one flow, or remove the entry",
+            Traffic::Long(_) | Traffic::List(_) | Traffic::Import(_) => "list at least one flow, or remove the entry",
             Traffic::Permutation(_) => "with this `scope`, no host has another one to send to",
             Traffic::Allreduce(_) | Traffic::Collective(_) => "give `groups`, or `count`",
             Traffic::Requests(_) => "let requests arrive for longer, or set `requests` to their number",

@@ -1,4 +1,5 @@
-//! GOAL schedules of LogGOPSim and ATLAHS: every send is a flow, and waits for what its operation requires.
+//! Schedules, from GOAL (LogGOPSim, ATLAHS), Chakra, MSCCL and SimAI: every send is a flow, and waits for what its operation
+//! requires.
 //!
 //! What an operation waits for is a set of events of flows at its own rank, each with the time to compute after it: the
 //! latest of them counts. Computations only add time, a receive adds that its flow has come, and a send begins an event of its
@@ -7,19 +8,15 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use formats::goal::{Goal, OpKind, Rank, read};
+use formats::goal::{Goal, OpKind, Rank, is_binary, read};
 use units::{Bytes, Span};
 
-use super::{Base, Imported, Listed, Placement, fault, flow_size, list};
-use crate::Error;
-use crate::config::{FlowEvent, FlowState, PAYLOAD};
-use crate::decode::Field;
-use crate::error::{Fault, Origin, Sources};
-use crate::import::stage::Stage;
+use super::{Foreign, Listed, Seats, Traffic, Unplaced, flow_size};
+use crate::circle::circle;
+use crate::config::{FlowEvent, FlowState, PAYLOAD, Placement};
+use crate::error::{Fault, Origin};
 use crate::kind::Kind;
 use crate::quantity::{LONGEST, write_bytes, write_span};
-use crate::traffic::circle;
-use crate::tree::{Node, Value};
 
 /// A GOAL schedule as text.
 pub(crate) const GOAL: Kind = Kind {
@@ -35,85 +32,45 @@ pub(crate) const MSCCL: Kind = Kind {
     fits: |file| file.lines().any(|line| line.contains("<algo")),
 };
 
-/// What a schedule does not say.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct GoalOptions<'a> {
-    /// On which hosts ranks are.
-    pub placement: Placement,
-    /// Sends up to this size, with its unit, have ended once they have begun: the S of LogGOPSim.
-    pub eager: &'a str,
-}
-
-/// Names that an import of a schedule needs.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct GoalNames<'a> {
-    /// The new scenario's.
-    pub scenario: &'a str,
-    /// The schedule's file, for messages.
-    pub schedule: &'a str,
-}
+/// A workload of SimAI.
+pub(crate) const SIMAI: Kind = Kind {
+    name: "a workload of SimAI",
+    expected: "expected a first line such as `HYBRID_TRANSFORMER_FWD_IN_BCKWD model_parallel_NPU_group: 8 ... all_gpus: 32`",
+    fits: |file| file.first().contains("model_parallel_NPU_group") || file.begins_with(&formats::simai::POLICIES),
+};
 
 /// Events of all flows together that a scenario may wait for, and the work to find them.
 const MOST_EVENTS: usize = 40_000_000;
 
-/// Makes a scenario from a GOAL schedule, as text or as bytes.
-///
-/// Formats as LogGOPSim's and ATLAHS's `txt2bin` read and write them. Ranks are on hosts of `base`, or of two datacenters that
-/// are large enough.
-///
-/// # Errors
-/// When the schedule is malformed; when an operation waits for itself, a send has no receive or the other way round; when
-/// there are more ranks than hosts.
-pub fn import_goal(
-    schedule: &[u8],
-    options: &GoalOptions<'_>,
-    base: Option<&Base<'_>>,
-    names: &GoalNames<'_>,
-) -> Result<Imported, Error> {
-    let mut sources = Sources::default();
-    let eager = size(options.eager, "--eager", &mut sources).map_err(|fault| sources.explain(fault))?;
-    let text = std::str::from_utf8(schedule).ok().filter(|_| !formats::goal::is_binary(schedule));
-    let source = text.map_or(u32::MAX, |text| sources.add_file(names.schedule, text, GOAL));
-    let read = read(schedule).map_err(|error| fault(error, source, names.schedule));
-    let goal = read.map_err(|fault| sources.explain(fault))?;
+/// A GOAL schedule, as text or as bytes: formats as LogGOPSim's and ATLAHS's `txt2bin` read and write them. Sends of up to `eager`
+/// bytes have ended once they have begun: the S of LogGOPSim.
+pub(crate) fn goal(file: Foreign<'_>, eager: Bytes) -> Result<Traffic, Fault> {
+    let shown = if is_binary(file.bytes) { Foreign { source: u32::MAX, ..file } } else { file };
+    let goal = read(file.bytes).map_err(|error| shown.fault(error))?;
     let mut notes = Vec::new();
-    if eager > 0 {
-        notes.push(format!(
-            "sends of up to {} have ended once they have begun (--eager)",
-            write_bytes(Bytes::new(eager))
-        ));
+    if eager > Bytes::ZERO {
+        notes.push(format!("sends of up to {} have ended once they have begun (eager)", write_bytes(eager)));
     }
-    let named = Named { source, names: &[names.schedule] };
-    schedule_of((&goal, eager), (&sources, &named), (base, options.placement), names, ("GOAL", notes))
+    messages("GOAL", &goal, eager, &Files(&[shown]), notes)
 }
 
-/// Makes a scenario from Chakra execution traces: of each rank its file's name and bytes. Ranks are by the numbers in the names
-/// (`trace.0.et`), if they are 0, 1 and so on, else in the order given. `groups` is JSON, `{"name": [0, 1], ...}`, and its
-/// file's name.
-///
-/// # Errors
-/// As [`import_goal`]; also when a trace is malformed, or a group or a collective is not known.
-pub fn import_chakra(
-    traces: &[(&str, Vec<u8>)],
-    groups: Option<(&str, &str)>,
-    base: Option<&Base<'_>>,
-    placement: Placement,
-    scenario: &str,
-) -> Result<Imported, Error> {
-    let sources = Sources::default();
-    let mut order: Vec<usize> = (0..traces.len()).collect();
-    let numbers: Vec<Option<usize>> = traces.iter().map(|(name, _)| number_in(name)).collect();
-    order.sort_by_key(|&place| numbers[place]);
-    if !order.iter().enumerate().all(|(rank, &place)| numbers[place] == Some(rank)) {
-        order.sort_unstable();
+/// Chakra execution traces, a file a rank. Ranks are by the numbers in the files' names (`trace.0.et`), if they are 0, 1 and so on,
+/// else in the order given. `groups` is JSON, `{"name": [0, 1], ...}`.
+pub(crate) fn chakra(files: &[Foreign<'_>], groups: Option<Foreign<'_>>) -> Result<Traffic, Fault> {
+    // Traces are bytes: errors show nothing of them.
+    let mut files: Vec<Foreign<'_>> = files.iter().map(|file| Foreign { source: u32::MAX, ..*file }).collect();
+    let mut order: Vec<(Option<usize>, Foreign<'_>)> = files.iter().map(|file| (number_in(file.name), *file)).collect();
+    order.sort_by_key(|(number, _)| *number);
+    if order.iter().enumerate().all(|(rank, (number, _))| *number == Some(rank)) {
+        files = order.into_iter().map(|(_, file)| file).collect();
     }
-    let (names, files): (Vec<&str>, Vec<Vec<u8>>) =
-        order.iter().map(|&place| (traces[place].0, traces[place].1.clone())).unzip();
-    let groups = groups.map_or(Ok(formats::chakra::Groups::new()), |(text, name)| groups_of(text, name, traces.len()));
-    let groups = groups.map_err(|fault| sources.explain(fault))?;
-    let read = formats::chakra::read(&files, &groups);
-    let read = read.map_err(|(file, error)| fault(error, u32::MAX, names.get(file).copied().unwrap_or_default()));
-    let (goal, found) = read.map_err(|fault| sources.explain(fault))?;
+    let groups = groups.map_or(Ok(formats::chakra::Groups::new()), |groups| groups_of(groups, files.len()))?;
+    let bytes: Vec<&[u8]> = files.iter().map(|file| file.bytes).collect();
+    let read = formats::chakra::read(&bytes, &groups);
+    let (goal, found) = read.map_err(|(number, error)| match files.get(number) {
+        Some(file) => file.fault(error),
+        None => Fault::new(Origin::NOWHERE, error.to_string()),
+    })?;
     let mut notes = vec![format!(
         "{} collectives are sends and receives in rings, all-to-all is direct; nodes wait for control and data dependencies alike",
         found.collectives
@@ -121,9 +78,54 @@ pub fn import_chakra(
     if found.without_duration > 0 {
         notes.push(format!("{} computations have no duration and take no time", found.without_duration));
     }
-    let named = Named { source: u32::MAX, names: &names };
-    let first = GoalNames { scenario, schedule: names.first().copied().unwrap_or_default() };
-    schedule_of((&goal, 0), (&sources, &named), (base, placement), &first, ("Chakra", notes))
+    messages("Chakra", &goal, Bytes::ZERO, &Files(&files), notes)
+}
+
+/// An algorithm of MSCCL in XML, which works on `size` bytes: one loop of it.
+pub(crate) fn msccl(file: Foreign<'_>, size: Bytes) -> Result<Traffic, Fault> {
+    let goal = formats::msccl::read(file.text()?, size.get()).map_err(|error| file.fault(error))?;
+    let note = format!(
+        "one loop of the algorithm, on {}: copies and reductions take no time, and a block's next step does not wait until what it sends is acknowledged",
+        write_bytes(size)
+    );
+    messages("MSCCL", &goal, Bytes::ZERO, &Files(&[file]), vec![note])
+}
+
+/// A workload of SimAI, so many passes of it.
+pub(crate) fn simai(file: Foreign<'_>, passes: u32) -> Result<Traffic, Fault> {
+    let (goal, found) = formats::simai::read(file.text()?, passes).map_err(|error| file.fault(error))?;
+    let [tensor, expert, data] = found.parallel;
+    let mut notes = vec![
+        format!(
+            "{} layers forward and back, {passes} {}: groups of {tensor} tensor-parallel, {expert} expert-parallel and {data} data-parallel ranks",
+            found.layers,
+            if passes == 1 { "pass" } else { "passes" }
+        ),
+        format!(
+            "{} collectives are sends and receives in rings, all-to-all is direct; those of weights' gradients run beside what follows, one after the other in each group",
+            found.collectives
+        ),
+    ];
+    if found.micro_batches > 1 {
+        notes.push(format!(
+            "`ga: {}` repeats nothing: the layers of all micro-batches stand in the file",
+            found.micro_batches
+        ));
+    }
+    for (count, why) in [(found.empty, "of no bytes"), (found.alone, "of groups of one rank")] {
+        if count > 0 {
+            notes.push(format!("left out: {count} collectives {why}"));
+        }
+    }
+    if !found.unknown.is_empty() {
+        notes.push(format!("left out of the first line, not known: {}", found.unknown.join(", ")));
+    }
+    let mut traffic = messages("SimAI", &goal, Bytes::ZERO, &Files(&[file]), notes)?;
+    if let Unplaced::Messages(made) = &mut traffic.what {
+        // A rank's computations follow each other here.
+        made.computing = 0;
+    }
+    Ok(traffic)
 }
 
 /// The number at the end of a file's name, before its extension.
@@ -134,9 +136,10 @@ fn number_in(name: &str) -> Option<usize> {
 }
 
 /// Groups of ranks from JSON. Errors show nothing of the file, which may be any.
-fn groups_of(text: &str, name: &str, ranks: usize) -> Result<formats::chakra::Groups, Fault> {
+fn groups_of(file: Foreign<'_>, ranks: usize) -> Result<formats::chakra::Groups, Fault> {
     const HELP: &str = "expected groups of ranks such as {\"0\": [0, 1]}";
-    let read: Result<formats::chakra::Groups, _> = serde_json::from_str(text);
+    let name = file.name;
+    let read: Result<formats::chakra::Groups, _> = serde_json::from_slice(file.bytes);
     let groups = read.map_err(|error| {
         let message = format!("`{name}`, line {}, column {}: this is no group of ranks", error.line(), error.column());
         Fault::new(Origin::NOWHERE, message).help(HELP)
@@ -153,78 +156,44 @@ fn groups_of(text: &str, name: &str, ranks: usize) -> Result<formats::chakra::Gr
     Ok(groups)
 }
 
-/// The size that an option gives.
-fn size(text: &str, option: &str, sources: &mut Sources) -> Result<u64, Fault> {
-    let origin = Origin::new(sources.add(option, text), 0..text.len());
-    Bytes::decode(&Node { value: Value::string(text), origin }).map(Bytes::get)
-}
-
-/// Makes a scenario from an algorithm of MSCCL in XML, which works on `size` bytes, one loop of it: a size with its unit.
-///
-/// # Errors
-/// As [`import_goal`].
-pub fn import_msccl(
-    text: &str,
-    size: &str,
-    base: Option<&Base<'_>>,
-    placement: Placement,
-    names: &GoalNames<'_>,
-) -> Result<Imported, Error> {
-    let mut sources = Sources::default();
-    let source = sources.add_file(names.schedule, text, MSCCL);
-    let goal = self::size(size, "--size", &mut sources)
-        .and_then(|size| formats::msccl::read(text, size).map_err(|error| fault(error, source, names.schedule)));
-    let goal = goal.map_err(|fault| sources.explain(fault))?;
-    let note = format!(
-        "one loop of the algorithm, on {size}: copies and reductions take no time, and a block's next step does not wait until what it sends is acknowledged"
-    );
-    let named = Named { source, names: &[names.schedule] };
-    schedule_of((&goal, 0), (&sources, &named), (base, placement), names, ("MSCCL", vec![note]))
-}
-
-/// The scenario of a schedule, which came from a format, and of which sends up to a size end once they have begun.
-fn schedule_of(
-    (goal, eager): (&Goal, u64),
-    (sources, named): (&Sources, &Named<'_>),
-    (base, placement): (Option<&Base<'_>>, Placement),
-    names: &GoalNames<'_>,
-    (format, mut notes): (&str, Vec<String>),
-) -> Result<Imported, Error> {
-    let explain = |fault| sources.explain(fault);
-    let made = flows(goal, eager, named).map_err(explain)?;
-    let stage = Stage::new(base, goal.ranks.len(), &mut notes)?;
-    let hosts = stage.place(goal.ranks.len(), "ranks", placement).map_err(explain)?;
-    note(goal, &made, placement, &mut notes);
-    let listed: Vec<Listed> = made
-        .flows
-        .into_iter()
-        .map(|flow| Listed {
-            start: Some(flow.begin.earliest).filter(|start| flow.begin.events.is_empty() || !start.is_zero()),
-            src: hosts[flow.src as usize].clone(),
-            dst: hosts[flow.dst as usize].clone(),
-            bytes: flow.bytes,
-            after: flow.begin.events,
-        })
-        .collect();
-    let title = format!("imported from {format}: {}", names.schedule);
-    stage.with_traffic((names.scenario, &title), list(&listed, names.scenario), made.computes, notes).map_err(explain)
+/// The messages of a schedule. Sends up to `eager` end once they have begun.
+fn messages(
+    from: &'static str,
+    goal: &Goal,
+    eager: Bytes,
+    files: &Files<'_>,
+    notes: Vec<String>,
+) -> Result<Traffic, Fault> {
+    Ok(Traffic { from, what: Unplaced::Messages(flows(goal, eager.get(), files)?), notes })
 }
 
 /// The schedule's file, or one for each rank.
-struct Named<'a> {
-    source: u32,
-    names: &'a [&'a str],
-}
+struct Files<'a>(&'a [Foreign<'a>]);
 
-impl Named<'_> {
+impl Files<'_> {
     /// Something wrong with an operation of a rank.
     fn fault(&self, rank: u32, at: formats::Place, what: impl Into<String>, expected: &str) -> Fault {
         let (what, range) = (what.into(), at.range());
-        if self.source == u32::MAX {
-            let name = self.names.get(rank as usize).or(self.names.first()).copied().unwrap_or_default();
-            return Fault::new(Origin::NOWHERE, format!("`{name}`, byte {}: {what}", range.start)).help(expected);
+        let Some(file) = self.0.get(rank as usize).or(self.0.first()) else {
+            return Fault::new(Origin::NOWHERE, what).help(expected);
+        };
+        if file.source == u32::MAX {
+            return Fault::new(Origin::NOWHERE, format!("`{}`, byte {}: {what}", file.name, range.start))
+                .help(expected);
         }
-        Fault::new(Origin::new(self.source, range), what).label(expected)
+        Fault::new(Origin::new(file.source, range), what).label(expected)
+    }
+
+    /// The file that has all ranks, for a fault without help of its own.
+    fn origin(&self, at: formats::Place) -> Origin {
+        self.0
+            .first()
+            .filter(|file| file.source != u32::MAX)
+            .map_or(Origin::NOWHERE, |file| Origin::new(file.source, at.range()))
+    }
+
+    fn names(&self) -> String {
+        self.0.iter().map(|file| format!("`{}`", file.name)).collect::<Vec<_>>().join(", ")
     }
 }
 
@@ -243,12 +212,16 @@ struct Flow {
     begin: When,
 }
 
-struct Made {
+pub(super) struct Made {
+    /// How many there are.
+    pub(super) ranks: usize,
+    /// Ranks with several computations.
+    computing: usize,
     /// Sends up to this size have ended once they have begun.
     eager: u64,
     flows: Vec<Flow>,
     /// How long all ranks compute together, as far as that can be told.
-    computes: Span,
+    pub(super) computes: Span,
     /// Receives whose size is not their send's.
     other_sizes: usize,
     /// Computations for which no send waits.
@@ -262,13 +235,13 @@ type FlowOf = Vec<Vec<Option<u32>>>;
 type Unmatched = (u32, u64, formats::Place);
 
 /// Matches receives with sends of the same ranks and tag, in order; sends are flows by rank, in order.
-fn matched(goal: &Goal, named: &Named<'_>, made: &mut Made) -> Result<FlowOf, Fault> {
+fn matched(goal: &Goal, files: &Files<'_>, made: &mut Made) -> Result<FlowOf, Fault> {
     let mut of: FlowOf = goal.ranks.iter().map(|rank| vec![None; rank.ops.len()]).collect();
     let mut sent: BTreeMap<(u32, u32, u32), VecDeque<Unmatched>> = BTreeMap::new();
     for (number, rank) in (0u32..).zip(&goal.ranks) {
         for (op, what) in rank.ops.iter().enumerate() {
             let OpKind::Send { bytes, to, tag } = what.kind else { continue };
-            let origin = Origin::new(named.source, what.at.range());
+            let origin = files.origin(what.at);
             let flow = made.flows.len() as u32;
             let size = flow_size(bytes, PAYLOAD.get().into(), origin)?;
             made.flows.push(Flow { src: number, dst: to, bytes: size, begin: When::default() });
@@ -282,7 +255,7 @@ fn matched(goal: &Goal, named: &Named<'_>, made: &mut Made) -> Result<FlowOf, Fa
             let next = sent.get_mut(&(from, number, tag)).and_then(VecDeque::pop_front);
             let Some((flow, size, _)) = next else {
                 let message = format!("no send of rank {from} is left for this receive of rank {number}, tag {tag}");
-                return Err(named.fault(number, what.at, message, "expected as many sends as receives of each tag"));
+                return Err(files.fault(number, what.at, message, "expected as many sends as receives of each tag"));
             };
             made.other_sizes += usize::from(size != bytes);
             of[number as usize][op] = Some(flow);
@@ -291,17 +264,28 @@ fn matched(goal: &Goal, named: &Named<'_>, made: &mut Made) -> Result<FlowOf, Fa
     let lost = sent.iter().filter_map(|(key, left)| left.front().map(|&(.., at)| (at, key)));
     if let Some((at, &(from, to, tag))) = lost.min() {
         let message = format!("rank {to} has no receive left for this send of rank {from}, tag {tag}");
-        return Err(named.fault(from, at, message, "expected as many receives as sends of each tag"));
+        return Err(files.fault(from, at, message, "expected as many receives as sends of each tag"));
     }
     Ok(of)
 }
 
-fn flows(goal: &Goal, eager: u64, named: &Named<'_>) -> Result<Made, Fault> {
-    let mut made = Made { eager, flows: Vec::new(), computes: Span::ZERO, other_sizes: 0, idle: 0 };
-    let flow_of = matched(goal, named, &mut made)?;
+fn flows(goal: &Goal, eager: u64, files: &Files<'_>) -> Result<Made, Fault> {
+    let computing = goal
+        .ranks
+        .iter()
+        .filter(|rank| rank.ops.iter().filter(|op| matches!(op.kind, OpKind::Calc { ns: 1.. })).nth(1).is_some());
+    let mut made = Made {
+        ranks: goal.ranks.len(),
+        computing: computing.count(),
+        eager,
+        flows: Vec::new(),
+        computes: Span::ZERO,
+        other_sizes: 0,
+        idle: 0,
+    };
+    let flow_of = matched(goal, files, &mut made)?;
     if made.flows.is_empty() {
-        return Err(Fault::new(Origin::NOWHERE, format!("`{}` sends nothing", named.names.join("`, `")))
-            .help("expected a send"));
+        return Err(Fault::new(Origin::NOWHERE, format!("{} sends nothing", files.names())).help("expected a send"));
     }
     let mut places = vec![formats::Place::default(); made.flows.len()];
     let mut work = 0;
@@ -311,12 +295,12 @@ fn flows(goal: &Goal, eager: u64, named: &Named<'_>) -> Result<Made, Fault> {
                 places[*flow as usize] = rank.ops[op].at;
             }
         }
-        of_rank((rank, number as u32), &flow_of[number], named, &mut made, &mut work)?;
+        of_rank((rank, number as u32), &flow_of[number], files, &mut made, &mut work)?;
     }
     let after = |flow: usize| made.flows[flow].begin.events.iter().map(|event| event.flow as usize).collect::<Vec<_>>();
     if let Some(circle) = circle(made.flows.len(), after) {
         let message = format!("this send waits for itself, through {} others: it would never start", circle.len() - 1);
-        return Err(named.fault(made.flows[circle[0]].src, places[circle[0]], message, "a circle of messages"));
+        return Err(files.fault(made.flows[circle[0]].src, places[circle[0]], message, "a circle of messages"));
     }
     Ok(made)
 }
@@ -325,7 +309,7 @@ fn flows(goal: &Goal, eager: u64, named: &Named<'_>) -> Result<Made, Fault> {
 fn of_rank(
     (rank, number): (&Rank, u32),
     flow_of: &[Option<u32>],
-    named: &Named<'_>,
+    files: &Files<'_>,
     made: &mut Made,
     work: &mut usize,
 ) -> Result<(), Fault> {
@@ -333,7 +317,7 @@ fn of_rank(
     let first = |op: usize| rank.edges.partition_point(|edge| (edge.op as usize) < op);
     let on = |op: usize| rank.edges[first(op)..].iter().take_while(move |edge| edge.op as usize == op);
     let order = order(rank).map_err(|op| {
-        named.fault(number, rank.ops[op].at, "this operation waits for itself: it would never start", "a circle")
+        files.fault(number, rank.ops[op].at, "this operation waits for itself: it would never start", "a circle")
     })?;
     // How many still need to know when an operation begins and ends; then its times are forgotten.
     let mut users = vec![0u32; count];
@@ -357,7 +341,7 @@ fn of_rank(
         begin.settle(&made.flows);
         if *work > MOST_EVENTS {
             let message = format!("this schedule waits for over {MOST_EVENTS} events");
-            return Err(named.fault(
+            return Err(files.fault(
                 number,
                 rank.ops[op].at,
                 message,
@@ -369,7 +353,7 @@ fn of_rank(
                 let compute = i64::try_from(ns).ok().filter(|ns| *ns <= LONGEST.ps() / 1_000).map(Span::from_ns);
                 let Some(compute) = compute else {
                     let expected = format!("expected up to {}", write_span(LONGEST));
-                    return Err(named.fault(number, rank.ops[op].at, format!("a computation of {ns} ns"), &expected));
+                    return Err(files.fault(number, rank.ops[op].at, format!("a computation of {ns} ns"), &expected));
                 };
                 made.computes = sum(made.computes, compute);
                 made.idle += usize::from(users[op] == 0 && ns > 0);
@@ -483,29 +467,42 @@ impl When {
     }
 }
 
-fn note(goal: &Goal, made: &Made, placement: Placement, notes: &mut Vec<String>) {
-    let (ranks, messages) = (goal.ranks.len(), made.flows.len());
-    notes.push(format!(
-        "{ranks} ranks, placement {}: {messages} messages are flows, by rank, then in the order of the file",
-        placement.name()
-    ));
-    notes.push(
-        "a message leaves when its send is due, whether its receive is posted or not; what requires a receive waits until the \
-         message has come and the receive is due; what requires any other send waits until all of it is acknowledged"
-            .into(),
-    );
-    let computing = goal
-        .ranks
-        .iter()
-        .filter(|rank| rank.ops.iter().filter(|op| matches!(op.kind, OpKind::Calc { ns: 1.. })).nth(1).is_some());
-    if computing.count() > 0 {
-        notes.push("computations of a rank overlap unless they require each other: processors (`cpu`) and cards (`nic`) are left out, and so are LogGOPS's overheads".into());
+impl Made {
+    /// The flows on hosts.
+    pub(super) fn on(self, seats: &Seats, placement: Placement, notes: &mut Vec<String>) -> Result<Vec<Listed>, Fault> {
+        let hosts = seats.place(self.ranks, "ranks", placement)?;
+        self.note(placement, notes);
+        let listed = |flow: Flow| Listed {
+            start: Some(flow.begin.earliest).filter(|start| flow.begin.events.is_empty() || !start.is_zero()),
+            src: hosts[flow.src as usize].clone(),
+            dst: hosts[flow.dst as usize].clone(),
+            bytes: flow.bytes,
+            after: flow.begin.events,
+        };
+        Ok(self.flows.into_iter().map(listed).collect())
     }
-    if made.idle > 0 {
-        notes.push(format!("{} computations are left out: nothing waits for them", made.idle));
-    }
-    if made.other_sizes > 0 {
-        notes.push(format!("{} receives have another size than their sends, whose sizes count", made.other_sizes));
+
+    fn note(&self, placement: Placement, notes: &mut Vec<String>) {
+        notes.push(format!(
+            "{} ranks, placement {}: {} messages are flows, by rank, then in the order of the file",
+            self.ranks,
+            placement.name(),
+            self.flows.len()
+        ));
+        notes.push(
+            "a message leaves when its send is due, whether its receive is posted or not; what requires a receive waits until the \
+             message has come and the receive is due; what requires any other send waits until all of it is acknowledged"
+                .into(),
+        );
+        if self.computing > 0 {
+            notes.push("computations of a rank overlap unless they require each other: processors (`cpu`) and cards (`nic`) are left out, and so are LogGOPS's overheads".into());
+        }
+        if self.idle > 0 {
+            notes.push(format!("{} computations are left out: nothing waits for them", self.idle));
+        }
+        if self.other_sizes > 0 {
+            notes.push(format!("{} receives have another size than their sends, whose sizes count", self.other_sizes));
+        }
     }
 }
 
@@ -516,6 +513,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::error::Sources;
 
     /// A message of some ranks, or a computation of one, with what its operations require; and how long a message takes until
     /// it has come and until it is acknowledged.
@@ -582,7 +580,7 @@ mod tests {
             }
             let known: Vec<[u64; 3]> = sent.concat();
             prop_assume!(!known.is_empty());
-            let made = flows(&Goal { ranks }, u64::from(eager), &Named { source: 0, names: &["x"] }).unwrap();
+            let made = flows(&Goal { ranks }, u64::from(eager), &Files(&[])).unwrap();
             prop_assert_eq!(made.flows.len(), known.len());
             for (flow, known_at) in made.flows.iter().zip(&known) {
                 let happens = |event: &FlowEvent| {
@@ -601,7 +599,7 @@ mod tests {
 
     fn made(schedule: &str) -> Vec<(u32, u32, Span, Vec<String>)> {
         let goal = read(schedule.as_bytes()).unwrap();
-        let made = flows(&goal, 0, &Named { source: 0, names: &["x"] }).unwrap();
+        let made = flows(&goal, 0, &Files(&[])).unwrap();
         let flow = |flow: Flow| {
             let events = flow.begin.events.iter().map(FlowEvent::to_string).collect();
             (flow.src, flow.dst, flow.begin.earliest, events)
@@ -610,10 +608,10 @@ mod tests {
     }
 
     fn refused(schedule: &str) -> String {
-        let names = GoalNames { scenario: "s", schedule: "a.goal" };
-        import_goal(schedule.as_bytes(), &GoalOptions { placement: Placement::Block, eager: "0B" }, None, &names)
-            .unwrap_err()
-            .to_string()
+        let mut sources = Sources::default();
+        let source = sources.add_file("a.goal", schedule, GOAL);
+        let read = goal(Foreign { name: "a.goal", bytes: schedule.as_bytes(), source }, Bytes::ZERO);
+        sources.explain(read.err().unwrap()).to_string()
     }
 
     /// A computation beside a receive: the later of both counts, not their sum.
@@ -636,16 +634,17 @@ mod tests {
             ["a/x.12.et", "trace7.et", "7", "x.et", "a.3/x.et"].map(number_in),
             [Some(12), Some(7), Some(7), None, None]
         );
-        let none: &[(&str, Vec<u8>)] = &[];
-        assert!(import_chakra(none, None, None, Placement::Block, "s").is_err());
+        let refused = |files: &[Foreign<'_>], groups: &str| {
+            let groups = Foreign { name: "g.json", bytes: groups.as_bytes(), source: u32::MAX };
+            Sources::default().explain(chakra(files, Some(groups)).err().unwrap()).to_string()
+        };
+        assert!(refused(&[], "{}").contains("sends nothing"));
         for (groups, part) in [
             ("{\"g\": [0, 0]}", "the group `g`"),
             ("{\"g\": [4]}", "under 1"),
             ("{\"k\": \"secret\"}", "line 1, column"),
         ] {
-            let files = [("x.0.et", vec![0])];
-            let error =
-                import_chakra(&files, Some((groups, "g.json")), None, Placement::Block, "s").unwrap_err().to_string();
+            let error = refused(&[Foreign { name: "x.0.et", bytes: &[0], source: u32::MAX }], groups);
             assert!(error.contains(part) && error.contains("`g.json`") && !error.contains("secret"), "{error}");
         }
     }

@@ -1,0 +1,103 @@
+//! Collective operations as sends and receives of their ranks.
+//!
+//! In rings: all-reduce in 2(n - 1) steps of an nth of its bytes, all-gather and reduce-scatter in n - 1 such steps. All-to-all is
+//! n - 1 sends of an nth at once. Broadcast goes once along the ring, whole. A step is sent when the step before has come and
+//! has begun here.
+
+use crate::Place;
+use crate::goal::{Edge, Op, OpKind, Rank};
+
+/// More operations are a mistake: collectives of many ranks have many.
+pub(crate) const MOST: usize = 20_000_000;
+
+/// What ranks do together.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Collective {
+    AllReduce,
+    AllGather,
+    ReduceScatter,
+    AllToAll,
+    Broadcast,
+}
+
+/// A rank that is being made, and the place in the file from which its next operations are.
+pub(crate) struct Maker<'a> {
+    pub(crate) made: &'a mut Rank,
+    pub(crate) at: Place,
+}
+
+impl Maker<'_> {
+    pub(crate) fn op(&mut self, kind: OpKind) -> u32 {
+        self.made.ops.push(Op { kind, cpu: 0, at: self.at });
+        self.made.ops.len() as u32 - 1
+    }
+
+    pub(crate) fn edge(&mut self, op: u32, on: u32) {
+        // What follows a send of a collective does not wait until that is acknowledged.
+        let begun = matches!(self.made.ops[on as usize].kind, OpKind::Send { .. });
+        self.made.edges.push(Edge { op, on, begun });
+    }
+
+    /// The part of the rank at `place` of `members` in a collective of `bytes`: its first operation, for which all the others
+    /// wait, and its last one, which waits for all of them. `tag` is the collective's own.
+    pub(crate) fn collective(
+        &mut self,
+        what: Collective,
+        bytes: u64,
+        (members, place): (&[u32], usize),
+        tag: u32,
+    ) -> (u32, u32) {
+        let first = self.op(OpKind::Calc { ns: 0 });
+        let neighbour = |by: usize| members[(place + by) % members.len()];
+        let count = members.len();
+        let part = bytes.div_ceil(count.max(1) as u64);
+        let ends = match what {
+            _ if count < 2 => vec![first],
+            Collective::AllReduce => self.ring(2 * (count - 1), part, (neighbour(1), neighbour(count - 1)), first, tag),
+            Collective::AllGather | Collective::ReduceScatter => {
+                self.ring(count - 1, part, (neighbour(1), neighbour(count - 1)), first, tag)
+            }
+            Collective::AllToAll => {
+                let mut receives = vec![first];
+                for by in 1..count {
+                    let send = self.op(OpKind::Send { bytes: part, to: neighbour(by), tag });
+                    self.edge(send, first);
+                    receives.push(self.op(OpKind::Recv { bytes: part, from: neighbour(count - by), tag }));
+                }
+                receives
+            }
+            Collective::Broadcast => {
+                let mut last = first;
+                if place > 0 {
+                    last = self.op(OpKind::Recv { bytes, from: neighbour(count - 1), tag });
+                    self.edge(last, first);
+                }
+                if place + 1 < count {
+                    let send = self.op(OpKind::Send { bytes, to: neighbour(1), tag });
+                    self.edge(send, last);
+                    last = send;
+                }
+                vec![last]
+            }
+        };
+        let end = self.op(OpKind::Calc { ns: 0 });
+        for on in ends {
+            self.edge(end, on);
+        }
+        (first, end)
+    }
+
+    /// Steps along a ring: the last send and the last receive.
+    fn ring(&mut self, steps: usize, part: u64, (to, from): (u32, u32), first: u32, tag: u32) -> Vec<u32> {
+        let (mut send_after, mut recv_after) = (first, first);
+        for _ in 0..steps {
+            let send = self.op(OpKind::Send { bytes: part, to, tag });
+            self.edge(send, recv_after);
+            self.edge(send, send_after);
+            let recv = self.op(OpKind::Recv { bytes: part, from, tag });
+            self.edge(recv, recv_after);
+            (send_after, recv_after) = (send, recv);
+        }
+        vec![send_after, recv_after]
+    }
+}

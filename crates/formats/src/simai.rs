@@ -1,0 +1,551 @@
+//! Workloads of SimAI, as its generator AICB writes them and its simulator, a fork of astra-sim, reads them, as GOAL schedules.
+//! Wang et al., "SimAI", NSDI 2025; read here: `Workload::initialize_workload` and
+//! `iterate_hybrid_parallel_Transformer_fwd_in_bckwd` of aliyun/SimAI.
+//!
+//! The first line has the parallelism and pairs such as `ep: 2`, the second the number of layers, then each layer has a line of
+//! 12 columns: name, dependency (not used there either), then time, collective and bytes of the forward pass, of the input's
+//! gradient and of the weights' gradient, and the time of the update. Times are in nanoseconds.
+//!
+//! Every rank does the same: forward from the first layer to the last, then back. A layer computes, then does its collective,
+//! for which what follows waits; in the backward pass first of the input's gradient, then of the weights'. The collective of a
+//! weight gradient alone runs beside what follows. Those of one group run one after the other, as on a communicator of NCCL.
+//! A further pass of a layer begins when its update is over.
+//!
+//! Rank r is place `r % tp` of its tensor-parallel group, whose ranks lie side by side; with d = r / tp, an expert-parallel
+//! group is the ep ranks of one place from a multiple of ep on, the data-parallel group all ranks of one place, and the groups
+//! `_DP_EP` those of one place with the same d % ep.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::goal::{Goal, OpKind, Rank};
+use crate::rings::{Collective, MOST, Maker};
+use crate::{Error, Place};
+
+/// The parallelisms that are read, as the first word of a workload. They differ in recomputation alone.
+pub const POLICIES: [&str; 2] = ["HYBRID_TRANSFORMER_FWD_IN_BCKWD", "HYBRID_TRANSFORMER"];
+/// More ranks are a mistake.
+const MOST_RANKS: u64 = 1 << 16;
+/// Columns of a layer.
+const COLUMNS: usize = 12;
+const COLLECTIVES: &str =
+    "expected NONE, ALLREDUCE, ALLGATHER, REDUCESCATTER or ALLTOALL, also with _EP, _DP or _DP_EP behind it";
+
+/// What was read beside the schedule.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct Found {
+    /// Ranks of a tensor-parallel, an expert-parallel and a data-parallel group.
+    pub parallel: [u32; 3],
+    /// Layers, each once.
+    pub layers: usize,
+    /// Micro-batches (`ga`), whose layers the file writes out.
+    pub micro_batches: u64,
+    /// Collectives of the file, without those left out.
+    pub collectives: usize,
+    /// Collectives that are left out: of no bytes.
+    pub empty: usize,
+    /// Collectives that are left out: of groups of one rank.
+    pub alone: usize,
+    /// Keys of the first line of which nothing is known.
+    pub unknown: Vec<String>,
+}
+
+/// Whose ranks do something together.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+enum Group {
+    Tensor,
+    Expert,
+    Data,
+    DataOfExpert,
+}
+
+/// What a layer does in one of its three parts.
+#[derive(Clone, Copy, Debug)]
+struct Part {
+    compute_ns: u64,
+    shared: Option<(Collective, Group, u64)>,
+}
+
+/// A layer.
+struct Layer {
+    forward: Part,
+    input: Part,
+    weights: Part,
+    update_ns: u64,
+    at: Place,
+}
+
+/// The parallelism: ranks of a tensor-parallel, an expert-parallel and a data-parallel group.
+#[derive(Clone, Copy, Debug)]
+struct Parallel {
+    tensor: u32,
+    expert: u32,
+    data: u32,
+}
+
+/// A word and where it stands.
+type Word<'a> = (&'a str, Place);
+
+/// Reads a workload: `passes` of them, one after the other.
+///
+/// # Errors
+/// When the text is no such workload: a parallelism, a collective or a number that is not known, another number of layers than
+/// stated, groups that do not divide the ranks. When it has several stages of a pipeline, or recomputes layers.
+pub fn read(text: &str, passes: u32) -> Result<(Goal, Found), Error> {
+    let mut lines = lines(text);
+    let nothing = || Error::text(Place::new(0..0), "the workload is empty", format!("expected {} ...", POLICIES[0]));
+    let header = lines.next().ok_or_else(nothing)?;
+    let mut found = Found::default();
+    let parallel = parallel(&header, &mut found)?;
+    let after = header[header.len() - 1].1;
+    let counted =
+        lines.next().ok_or_else(|| Error::text(after, "the workload ends here", "expected a number of layers"))?;
+    let count = number(counted[0], "a number of layers")?;
+    if let Some(more) = counted.get(1) {
+        return Err(Error::text(more.1, "a line with the number of layers has more", "expected one number"));
+    }
+    let layers = lines.map(|words| layer(&words)).collect::<Result<Vec<Layer>, Error>>()?;
+    if count != layers.len() as u64 || count == 0 {
+        let what = format!("{count} layers, and {} lines of layers follow", layers.len());
+        return Err(Error::text(counted[0].1, what, "expected a line for each layer, and one at least"));
+    }
+    found.layers = layers.len();
+    parallel.count(&layers, &mut found);
+    Ok((parallel.schedule(&layers, passes)?, found))
+}
+
+/// The words of lines that have some.
+fn lines(text: &str) -> impl Iterator<Item = Vec<Word<'_>>> {
+    let mut start = 0;
+    let all = text.split_inclusive('\n').map(move |line| {
+        let begin = start;
+        start += line.len();
+        let place = move |word: &str| {
+            // A word is a part of its line, so the difference of their addresses is its place.
+            let at = begin + (word.as_ptr() as usize - line.as_ptr() as usize);
+            Place::new(at..at + word.len())
+        };
+        line.trim_start_matches('\u{feff}').split_whitespace().map(|word| (word, place(word))).collect::<Vec<_>>()
+    });
+    all.filter(|words| !words.is_empty())
+}
+
+fn number((word, at): Word<'_>, what: &str) -> Result<u64, Error> {
+    let bad = |_| Error::text(at, format!("`{word}` is not {what}"), "expected a whole number from 0 up");
+    word.parse().map_err(bad)
+}
+
+/// What the first line says.
+fn parallel(header: &[Word<'_>], found: &mut Found) -> Result<Parallel, Error> {
+    let (policy, at) = header[0];
+    if !POLICIES.contains(&policy) {
+        let what = format!("the parallelism `{policy}`");
+        return Err(Error::text(at, what, format!("expected {}", POLICIES.join(" or "))));
+    }
+    let mut said: BTreeMap<&str, (u64, Place)> = BTreeMap::new();
+    let mut words = header[1..].iter().copied().peekable();
+    while let Some((key, at)) = words.next() {
+        // AICB writes `pp_comm` without a colon, too.
+        let Some(name) = key.strip_suffix(':').or((key == "pp_comm").then_some(key)) else {
+            return Err(Error::text(at, format!("`{key}` where a key should stand"), "expected a key such as `ep:`"));
+        };
+        let mut values = Vec::new();
+        while let Some(value) = words.next_if(|(word, _)| !word.ends_with(':') && *word != "pp_comm") {
+            values.push(value);
+        }
+        let Some(&first) = values.first() else {
+            return Err(Error::text(at, format!("`{key}` has no value"), "expected a number behind it"));
+        };
+        match name {
+            "model_parallel_NPU_group"
+            | "ep"
+            | "pp"
+            | "vpp"
+            | "ga"
+            | "all_gpus"
+            | "checkpoints"
+            | "checkpoint_initiates" => {
+                if said.insert(name, (number(first, "a number")?, first.1)).is_some() {
+                    return Err(Error::text(at, format!("`{key}` stands twice"), "expected it once"));
+                }
+                let lists = name.starts_with("checkpoint");
+                if let Some(&(more, at)) = values.get(1).filter(|_| !lists) {
+                    return Err(Error::text(
+                        at,
+                        format!("`{more}` where a key should stand"),
+                        "expected a key such as `ep:`",
+                    ));
+                }
+            }
+            // What a stage hands on: there is one stage.
+            "pp_comm" => {}
+            _ => found.unknown.push(name.to_owned()),
+        }
+    }
+    let of = |key: &str, otherwise: Option<u64>| match (said.get(key), otherwise) {
+        (Some(&(0, at)), _) => Err(Error::text(at, format!("`{key}: 0`"), "expected a number over 0")),
+        (Some(&said), _) => Ok(said),
+        (None, Some(otherwise)) => Ok((otherwise, at)),
+        (None, None) => Err(Error::text(at, format!("the first line has no `{key}:`"), "expected it with a number")),
+    };
+    for key in ["checkpoints", "checkpoint_initiates"] {
+        if let Some(&(count @ 1.., at)) = said.get(key) {
+            let what = format!("`{key}: {count}`: recomputation of layers in the backward pass is not read");
+            return Err(Error::text(at, what, "expected 0, as AICB writes; it adds recomputation to layers' times"));
+        }
+    }
+    let (stages, at) = of("pp", Some(1))?;
+    if stages > 1 {
+        let what = format!("a pipeline of {stages} stages: the file does not say which layers are whose");
+        return Err(Error::text(at, what, "expected `pp: 1`; [[job]] of a scenario has pipelines"));
+    }
+    found.micro_batches = of("ga", Some(1))?.0;
+    let ((tensor, tensor_at), (expert, expert_at)) = (of("model_parallel_NPU_group", None)?, of("ep", Some(1))?);
+    let (all, all_at) = of("all_gpus", None)?;
+    if all > MOST_RANKS {
+        return Err(Error::text(all_at, format!("{all} ranks"), format!("expected up to {MOST_RANKS}")));
+    }
+    if all % tensor != 0 {
+        let what = format!("tensor-parallel groups of {tensor} do not divide {all} ranks");
+        return Err(Error::text(tensor_at, what, "expected a divisor of `all_gpus`"));
+    }
+    let data = all / tensor;
+    if data % expert != 0 {
+        let what = format!("expert-parallel groups of {expert} do not divide data-parallel groups of {data}");
+        return Err(Error::text(expert_at, what, "expected a divisor of `all_gpus` / `model_parallel_NPU_group`"));
+    }
+    found.parallel = [tensor as u32, expert as u32, data as u32];
+    Ok(Parallel { tensor: tensor as u32, expert: expert as u32, data: data as u32 })
+}
+
+fn layer(words: &[Word<'_>]) -> Result<Layer, Error> {
+    let at = words[0].1.to(words[words.len() - 1].1);
+    if words.len() != COLUMNS {
+        let what = format!("a layer of {} columns", words.len());
+        let columns = "expected 12: name, -1, (time, collective, bytes) three times, time of the update";
+        return Err(Error::text(at, what, columns));
+    }
+    let time = |column: usize| number(words[column], "a time in ns");
+    let part = |first: usize, own: Group| {
+        let (shared, bytes) = (shared(words[first + 1], own)?, number(words[first + 2], "a number of bytes")?);
+        let shared = shared.map(|(what, group)| (what, group, bytes));
+        Ok(Part { compute_ns: time(first)?, shared })
+    };
+    Ok(Layer {
+        forward: part(2, Group::Tensor)?,
+        input: part(5, Group::Tensor)?,
+        weights: part(8, Group::Data)?,
+        update_ns: time(11)?,
+        at,
+    })
+}
+
+/// The collective that a word names, in the group that it names, or else in `own`.
+fn shared((word, at): Word<'_>, own: Group) -> Result<Option<(Collective, Group)>, Error> {
+    if word == "NONE" {
+        return Ok(None);
+    }
+    let suffixes = [("_DP_EP", Group::DataOfExpert), ("_EP", Group::Expert), ("_DP", Group::Data)];
+    let suffixed = suffixes.iter().find_map(|&(suffix, group)| Some((word.strip_suffix(suffix)?, group)));
+    let (name, group) = suffixed.unwrap_or((word, own));
+    let what = match name {
+        "ALLREDUCE" => Collective::AllReduce,
+        "ALLGATHER" => Collective::AllGather,
+        "REDUCESCATTER" => Collective::ReduceScatter,
+        "ALLTOALL" => Collective::AllToAll,
+        _ => return Err(Error::text(at, format!("the collective `{word}`"), COLLECTIVES)),
+    };
+    Ok(Some((what, group)))
+}
+
+impl Part {
+    /// The group of its collective, if that has something to send.
+    fn group(self) -> Option<Group> {
+        self.shared.filter(|(.., bytes)| *bytes > 0).map(|(_, group, _)| group)
+    }
+}
+
+impl Layer {
+    fn parts(&self) -> [Part; 3] {
+        [self.forward, self.input, self.weights]
+    }
+}
+
+impl Parallel {
+    /// How many ranks do something together.
+    fn ranks(self, group: Group) -> u32 {
+        match group {
+            Group::Tensor => self.tensor,
+            Group::Expert => self.expert,
+            Group::Data => self.data,
+            Group::DataOfExpert => self.data / self.expert,
+        }
+    }
+
+    /// The ranks of a rank's group, and its place among them.
+    fn members(self, group: Group, rank: u32) -> (Vec<u32>, usize) {
+        let (place, d) = (rank % self.tensor, rank / self.tensor);
+        let at = |d: u32| place + self.tensor * d;
+        let expert = d % self.expert;
+        match group {
+            Group::Tensor => ((0..self.tensor).map(|place| place + self.tensor * d).collect(), place as usize),
+            Group::Expert => ((d - expert..d - expert + self.expert).map(at).collect(), expert as usize),
+            Group::Data => ((0..self.data).map(at).collect(), d as usize),
+            Group::DataOfExpert => {
+                ((expert..self.data).step_by(self.expert as usize).map(at).collect(), (d / self.expert) as usize)
+            }
+        }
+    }
+
+    /// Counts collectives.
+    fn count(self, layers: &[Layer], found: &mut Found) {
+        for (_, group, bytes) in layers.iter().flat_map(Layer::parts).filter_map(|part| part.shared) {
+            match (bytes, self.ranks(group)) {
+                (0, _) => found.empty += 1,
+                (_, 1) => found.alone += 1,
+                _ => found.collectives += 1,
+            }
+        }
+    }
+
+    /// What every rank does. A rank's operations are counted before they are made: groups of many ranks have many.
+    fn schedule(self, layers: &[Layer], passes: u32) -> Result<Goal, Error> {
+        let ranks = self.tensor * self.data;
+        let parts = || layers.iter().flat_map(Layer::parts);
+        let each: usize = parts().map(|part| self.ops(part)).fold(layers.len(), usize::saturating_add);
+        if each.saturating_mul(passes as usize).saturating_mul(ranks as usize) > MOST {
+            let what = format!("over {MOST} operations of {ranks} ranks");
+            return Err(Error::text(layers[0].at, what, "expected fewer ranks, layers or passes"));
+        }
+        let used: BTreeSet<Group> = parts().filter_map(Part::group).collect();
+        let rank = |number: u32| {
+            let groups = used.iter().map(|&group| (group, self.members(group, number))).collect();
+            let mut walk = Walk { groups, now: None, last: BTreeMap::new(), tag: 0 };
+            let (mut made, mut updated) = (Rank::default(), vec![None; layers.len()]);
+            for _ in 0..passes {
+                walk.pass(layers, &mut updated, &mut made);
+            }
+            made.edges.sort_unstable();
+            made.edges.dedup();
+            made
+        };
+        Ok(Goal { ranks: (0..ranks).map(rank).collect() })
+    }
+
+    /// The most operations of a part: its computation, and a collective's with the two that wait for it and for the one before.
+    fn ops(self, part: Part) -> usize {
+        let steps = |(what, group, _): (Collective, Group, u64)| {
+            let rounds = if what == Collective::AllReduce { 2 } else { 1 };
+            2 * rounds * (self.ranks(group) as usize - 1) + 3
+        };
+        1 + part.shared.filter(|(.., bytes)| *bytes > 0).map_or(0, steps)
+    }
+}
+
+/// A rank on its way through the layers.
+struct Walk {
+    /// Of each group the rank's own: its members, and the rank's place among them.
+    groups: BTreeMap<Group, (Vec<u32>, usize)>,
+    /// What the next computation waits for.
+    now: Option<u32>,
+    /// Of each group the last operation of its last collective of a weight gradient.
+    last: BTreeMap<Group, u32>,
+    /// The next collective's.
+    tag: u32,
+}
+
+impl Walk {
+    /// Once through all layers and back. `updated` has of each layer the operation that ends its last update.
+    fn pass(&mut self, layers: &[Layer], updated: &mut [Option<u32>], made: &mut Rank) {
+        for (layer, updated) in layers.iter().zip(updated.iter()) {
+            let mut maker = Maker { made, at: layer.at };
+            let computed = self.compute(layer.forward.compute_ns, *updated, &mut maker);
+            self.now = Some(self.together(layer.forward.shared, computed, &mut maker));
+        }
+        for (layer, updated) in layers.iter().zip(updated).rev() {
+            let mut maker = Maker { made, at: layer.at };
+            let computed = self.compute(layer.input.compute_ns, None, &mut maker);
+            self.now = Some(self.together(layer.input.shared, computed, &mut maker));
+            let computed = self.compute(layer.weights.compute_ns, None, &mut maker);
+            self.now = Some(computed);
+            let group = layer.weights.group();
+            let before = group.and_then(|group| self.last.get(&group)).copied();
+            let ready = before.map_or(computed, |before| {
+                let ready = maker.op(OpKind::Calc { ns: 0 });
+                maker.edge(ready, computed);
+                maker.edge(ready, before);
+                ready
+            });
+            let end = self.together(layer.weights.shared, ready, &mut maker);
+            self.last.extend(group.map(|group| (group, end)));
+            let update = maker.op(OpKind::Calc { ns: layer.update_ns });
+            maker.edge(update, end);
+            *updated = Some(update);
+        }
+    }
+
+    /// Computes after what is done by now, and after another operation.
+    fn compute(&self, ns: u64, after: Option<u32>, maker: &mut Maker<'_>) -> u32 {
+        let op = maker.op(OpKind::Calc { ns });
+        self.now.into_iter().chain(after).for_each(|on| maker.edge(op, on));
+        op
+    }
+
+    /// A collective after an operation; the operation that ends it.
+    fn together(&mut self, shared: Option<(Collective, Group, u64)>, after: u32, maker: &mut Maker<'_>) -> u32 {
+        // All ranks count alike, so a number is the same collective on each of them.
+        self.tag += 1;
+        let Some((what, group, bytes @ 1..)) = shared else { return after };
+        let Some((members, place)) = self.groups.get(&group) else { return after };
+        let (first, end) = maker.collective(what, bytes, (members, *place), self.tag);
+        maker.edge(first, after);
+        end
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const HEADER: &str = "HYBRID_TRANSFORMER_FWD_IN_BCKWD model_parallel_NPU_group: 2 ep: 2 pp: 1 vpp: 1 ga: 1 all_gpus: 8 checkpoints: 0 checkpoint_initiates: 0";
+
+    fn workload(layers: &[&str]) -> String {
+        format!("{HEADER}\n{}\n{}\n", layers.len(), layers.join("\n"))
+    }
+
+    /// The groups of Megatron's order for two tensor-parallel ranks, two experts and eight ranks, written down by hand.
+    #[test]
+    fn groups_are_those_of_the_simulator() {
+        let parallel = Parallel { tensor: 2, expert: 2, data: 4 };
+        let of = |group| {
+            let mut groups: Vec<Vec<u32>> = (0..8).map(|rank| parallel.members(group, rank).0).collect();
+            groups.sort();
+            groups.dedup();
+            groups
+        };
+        assert_eq!(of(Group::Tensor), [[0, 1], [2, 3], [4, 5], [6, 7]]);
+        assert_eq!(of(Group::Data), [[0, 2, 4, 6], [1, 3, 5, 7]]);
+        assert_eq!(of(Group::Expert), [[0, 2], [1, 3], [4, 6], [5, 7]]);
+        assert_eq!(of(Group::DataOfExpert), [[0, 4], [1, 5], [2, 6], [3, 7]]);
+        for group in [Group::Tensor, Group::Data, Group::Expert, Group::DataOfExpert] {
+            for rank in 0..8 {
+                let (members, place) = parallel.members(group, rank);
+                assert_eq!((members[place], members.len()), (rank, parallel.ranks(group) as usize));
+            }
+        }
+    }
+
+    /// What each rank sends in all, by groups and collectives.
+    #[test]
+    fn collectives_move_their_bytes() {
+        for (word, bytes, each) in [
+            ("ALLREDUCE", "800", [800, 800, 2 * 3 * 200]),
+            ("ALLGATHER_EP", "800", [400, 400, 400]),
+            ("REDUCESCATTER_DP_EP", "800", [400, 400, 400]),
+            ("ALLTOALL_DP", "800", [600, 600, 600]),
+            ("ALLREDUCE", "0", [0, 0, 0]),
+            ("NONE", "800", [0, 0, 0]),
+        ] {
+            for (column, each) in each.into_iter().enumerate() {
+                let part = |at| if at == column { format!("5 {word} {bytes}") } else { "5 NONE 0".into() };
+                let text = workload(&[&format!("x -1 {} {} {} 7", part(0), part(1), part(2))]);
+                let (goal, found) = read(&text, 1).unwrap();
+                for rank in &goal.ranks {
+                    let sent =
+                        rank.ops.iter().map(|op| if let OpKind::Send { bytes, .. } = op.kind { bytes } else { 0 });
+                    assert_eq!(sent.sum::<u64>(), each, "{word} in part {column}");
+                }
+                assert_eq!((found.collectives, found.empty), (usize::from(each > 0), usize::from(bytes == "0")));
+            }
+        }
+    }
+
+    /// Two ranks, two layers, two passes: when each sends, if a message takes `2` ns and nothing waits for a receiver.
+    #[test]
+    fn what_follows_a_weight_gradient_does_not_wait_for_it() {
+        let text = "HYBRID_TRANSFORMER model_parallel_NPU_group: 1 all_gpus: 2\n2\n\
+            a -1 10 NONE 0 20 NONE 0 40 ALLGATHER 2 1000\nb -1 100 NONE 0 200 NONE 0 400 ALLGATHER 2 5\n";
+        let (goal, found) = read(text, 2).unwrap();
+        assert_eq!((found.collectives, found.parallel), (2, [1, 1, 2]));
+        let rank = &goal.ranks[0];
+        let mut ends = vec![0u64; rank.ops.len()];
+        let mut begun = Vec::new();
+        for (op, what) in rank.ops.iter().enumerate() {
+            let begin =
+                rank.edges.iter().filter(|edge| edge.op as usize == op).map(|edge| ends[edge.on as usize]).max();
+            let begin = begin.unwrap_or(0);
+            ends[op] = match what.kind {
+                OpKind::Calc { ns } => begin + ns,
+                OpKind::Recv { .. } => begin + 2,
+                OpKind::Send { .. } => {
+                    begun.push(begin);
+                    begin
+                }
+            };
+        }
+        // Forward 110; b back 310 and 710; a back 730 and 770. Then a waits for its update, which ends at 772 + 1000.
+        assert_eq!(begun, [710, 770, 1_772 + 710, 1_772 + 770]);
+    }
+
+    #[test]
+    fn the_first_line_is_read() {
+        let text = workload(&["x -1 1 ALLREDUCE_EP 8 1 NONE 0 1 NONE 0 1"]);
+        let other = text.replace("ga: 1", "ga: 4 later: 1 2 pp_comm 0.5").replace("ep: 2", "ep: 1");
+        let (goal, found) = read(&other, 1).unwrap();
+        assert_eq!((goal.ranks.len(), found.parallel, found.micro_batches), (8, [2, 1, 4], 4));
+        assert_eq!((found.unknown, found.alone), (vec!["later".to_owned()], 1));
+    }
+
+    #[test]
+    fn mistakes_have_their_place() {
+        let good = workload(&["x -1 1 ALLREDUCE 8 1 NONE 0 1 NONE 0 1"]);
+        assert!(read(&good, 1).is_ok());
+        for (from, to, at, part) in [
+            ("HYBRID_TRANSFORMER_FWD_IN_BCKWD", "MICRO", "MICRO", "the parallelism `MICRO`"),
+            ("pp: 1", "pp: 4", "4 vpp", "a pipeline of 4 stages"),
+            ("ep: 2", "ep: 3", "3 pp", "groups of 3 do not divide"),
+            ("group: 2", "group: 3", "3 ep", "groups of 3 do not divide 8 ranks"),
+            ("all_gpus: 8", "all_gpus: 0", "0 check", "`all_gpus: 0`"),
+            ("all_gpus: 8", "all_gpus: 9999999", "9999999", "9999999 ranks"),
+            ("all_gpus: 8 ", "", "HYBRID", "has no `all_gpus:`"),
+            ("ep: 2", "ep: two", "two", "`two` is not a number"),
+            ("ep: 2", "ep: 2 ep: 2", "ep: 2 pp", "stands twice"),
+            ("ep: 2", "ep: 2 2", "2 pp", "where a key should stand"),
+            ("ep: 2", "ep:", "ep: pp", "has no value"),
+            ("checkpoints: 0", "checkpoints: 1 0", "1 0", "recomputation"),
+            ("\n1\n", "\n2\n", "2\nx", "2 layers, and 1 lines"),
+            ("\n1\n", "\n1 1\n", "1\nx", "has more"),
+            ("ALLREDUCE", "BROADCAST", "BROADCAST", "the collective `BROADCAST`"),
+            ("ALLREDUCE", "ALLREDUCEALLTOALL", "ALLREDUCEALLTOALL", "the collective"),
+            ("ALLREDUCE 8", "ALLREDUCE 8.5", "8.5", "`8.5` is not a number of bytes"),
+            ("x -1", "x", "x 1", "a layer of 11 columns"),
+        ] {
+            assert!(good.contains(from), "{from}");
+            let text = good.replacen(from, to, 1);
+            let error = read(&text, 1).unwrap_err();
+            assert!(error.to_string().contains(part), "{error}");
+            assert!(text[error.at().range().start..].starts_with(at), "{error} at {:?}", error.at());
+        }
+        let large = good
+            .replace("group: 2", "group: 65536")
+            .replace("ep: 2", "ep: 1")
+            .replace("all_gpus: 8", "all_gpus: 65536");
+        assert!(read(&large, 1).unwrap_err().to_string().contains("over 20000000 operations"));
+        for cut in ["", "\n\n", HEADER] {
+            assert!(read(cut, 1).is_err());
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_a_workload_or_an_error(changes in proptest::collection::vec((any::<usize>(), any::<char>()), 0..8)) {
+            let mut text: Vec<char> = workload(&["x -1 1 ALLREDUCE 8 1 NONE 0 1 NONE 0 1"]).chars().collect();
+            for (at, letter) in changes {
+                let at = at % text.len();
+                text[at] = letter;
+            }
+            let _ = read(&text.into_iter().collect::<String>(), 2);
+        }
+    }
+}

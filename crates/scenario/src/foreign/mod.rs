@@ -1,0 +1,122 @@
+//! Traffic in other programs' files: from what `formats` reads to flows between hosts.
+//!
+//! One way for two users: `import` makes a scenario of such files, and `[[traffic]]` with `kind = "import"` makes a run's flows of
+//! them. A file is read first, which tells how many hosts its ranks need; then these are placed on a network.
+
+mod schedule;
+mod seats;
+mod transfers;
+
+use units::{Bytes, Span};
+
+use crate::config::{FlowEvent, HostRef, Placement};
+use crate::error::{Fault, Origin};
+use crate::quantity::{LARGEST, write_bytes};
+pub(crate) use schedule::{GOAL, MSCCL, SIMAI, chakra, goal, msccl, simai};
+pub(crate) use seats::Seats;
+pub use transfers::TrafficFormat;
+pub(crate) use transfers::transfers;
+#[cfg(test)]
+pub(crate) use transfers::{PLAIN, RECORDS};
+
+/// A file of another program.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Foreign<'a> {
+    /// Its name, for messages.
+    pub(crate) name: &'a str,
+    pub(crate) bytes: &'a [u8],
+    /// Its number among the sources, where errors can show a line of it.
+    pub(crate) source: u32,
+}
+
+impl<'a> Foreign<'a> {
+    /// The file as text.
+    fn text(&self) -> Result<&'a str, Fault> {
+        std::str::from_utf8(self.bytes).map_err(|_| {
+            let why = files::utf8(self.bytes.to_vec()).err().unwrap_or_default();
+            Fault::new(Origin::NOWHERE, format!("cannot read `{}`: {why}", self.name))
+        })
+    }
+
+    /// What a parser found wrong in it.
+    pub(crate) fn fault(&self, error: formats::Error) -> Fault {
+        match error {
+            formats::Error::Text { at, what, expected } => {
+                Fault::new(Origin::new(self.source, at.range()), what).label(expected)
+            }
+            formats::Error::Bytes { at, what, expected } => {
+                Fault::new(Origin::NOWHERE, format!("`{}`, byte {}: {what}", self.name, at.range().start))
+                    .help(expected)
+            }
+        }
+    }
+}
+
+/// A flow.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Listed {
+    /// When it starts; with `after`, before when it does not.
+    pub(crate) start: Option<Span>,
+    pub(crate) src: HostRef,
+    pub(crate) dst: HostRef,
+    pub(crate) bytes: u64,
+    /// What it waits for.
+    pub(crate) after: Vec<FlowEvent>,
+}
+
+/// Traffic that was read and is on no hosts yet.
+pub(crate) struct Traffic {
+    /// Where it is from, in words.
+    pub(crate) from: &'static str,
+    what: Unplaced,
+    /// What was assumed and what was left out.
+    pub(crate) notes: Vec<String>,
+}
+
+enum Unplaced {
+    Messages(schedule::Made),
+    Transfers(Vec<transfers::Sent>),
+}
+
+impl Traffic {
+    /// How many hosts it needs.
+    pub(crate) fn hosts(&self) -> usize {
+        match &self.what {
+            Unplaced::Messages(made) => made.ranks,
+            Unplaced::Transfers(sent) => transfers::ends(sent).len(),
+        }
+    }
+
+    /// When the last flow begins at the latest, as far as that can be told.
+    pub(crate) fn last(&self) -> Span {
+        match &self.what {
+            Unplaced::Messages(made) => made.computes,
+            Unplaced::Transfers(sent) => sent.iter().map(|sent| sent.start).max().unwrap_or(Span::ZERO),
+        }
+    }
+
+    /// The flows on hosts of a network, in whose names those in the file are looked up if the network is `given`; and all notes.
+    pub(crate) fn on(
+        self,
+        seats: &Seats,
+        given: bool,
+        placement: Placement,
+    ) -> Result<(Vec<Listed>, Vec<String>), Fault> {
+        let mut notes = self.notes;
+        let listed = match self.what {
+            Unplaced::Messages(made) => made.on(seats, placement, &mut notes)?,
+            Unplaced::Transfers(sent) => transfers::on(&sent, seats, given, placement, &mut notes)?,
+        };
+        Ok((listed, notes))
+    }
+}
+
+/// A flow's size: as much as files hold, and as many packets as are counted.
+pub(crate) fn flow_size(bytes: u64, payload: u32, origin: Origin) -> Result<u64, Fault> {
+    let most = LARGEST.min(u64::from(payload) * u64::from(u32::MAX));
+    if (1..=most).contains(&bytes) {
+        return Ok(bytes);
+    }
+    let most = write_bytes(Bytes::new(most));
+    Err(Fault::new(origin, format!("a flow of {bytes} B")).label(format!("expected 1 B to {most}")))
+}

@@ -1,0 +1,69 @@
+//! The hosts of a network, and who sits on which.
+
+use fabric::{HostId, Network};
+
+use crate::config::{HostRef, Placement};
+use crate::error::{Fault, Origin};
+
+/// The hosts of a network.
+pub(crate) struct Seats {
+    /// By host: its name.
+    pub(super) hosts: Vec<String>,
+    /// By host: its datacenter.
+    datacenter: Vec<u16>,
+    /// What network it is, for messages.
+    what: String,
+}
+
+impl Seats {
+    /// Of a network without hosts.
+    pub(crate) fn nowhere(what: impl Into<String>) -> Self {
+        Self { hosts: Vec::new(), datacenter: Vec::new(), what: what.into() }
+    }
+
+    /// The same, once the network is known.
+    pub(crate) fn on(self, network: &Network) -> Self {
+        let hosts: Vec<String> =
+            network.hosts().iter().map(|node| network.nodes()[node.index()].name.clone()).collect();
+        let datacenter = (0..hosts.len() as u32).map(|host| network.datacenter_of(HostId(host))).collect();
+        Self { hosts, datacenter, what: self.what }
+    }
+
+    /// The hosts of so many ranks, or of others that each need one; `who` names them in errors.
+    pub(super) fn place(&self, ranks: usize, who: &str, placement: Placement) -> Result<Vec<HostRef>, Fault> {
+        if ranks > self.hosts.len() {
+            let message = format!("{ranks} {who} do not fit {}, which has {} hosts", self.what, self.hosts.len());
+            return Err(Fault::new(Origin::NOWHERE, message).help("each has a host of its own: give a larger network"));
+        }
+        let datacenters = usize::from(self.datacenter.iter().max().copied().unwrap_or(0)) + 1;
+        let mut of: Vec<Vec<u32>> = vec![Vec::new(); datacenters];
+        for (host, &datacenter) in (0u32..).zip(&self.datacenter) {
+            of[usize::from(datacenter)].push(host);
+        }
+        of.retain(|hosts| !hosts.is_empty());
+        let mut taken = vec![0; of.len()];
+        let mut hosts = Vec::with_capacity(ranks);
+        for rank in 0..ranks {
+            let datacenter = match placement {
+                Placement::Packed => {
+                    hosts.push(HostRef::Index(rank as u32));
+                    continue;
+                }
+                Placement::Block => rank * of.len() / ranks,
+                Placement::Cyclic => rank % of.len(),
+            };
+            let Some(&host) = of[datacenter].get(taken[datacenter]) else {
+                let message = format!(
+                    "datacenter {datacenter} of {} has {} hosts, too few for its part of {ranks} {who}",
+                    self.what,
+                    of[datacenter].len()
+                );
+                return Err(Fault::new(Origin::NOWHERE, message)
+                    .help("the placement `packed` takes hosts as they are numbered"));
+            };
+            taken[datacenter] += 1;
+            hosts.push(HostRef::Index(host));
+        }
+        Ok(hosts)
+    }
+}

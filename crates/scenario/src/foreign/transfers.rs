@@ -1,0 +1,204 @@
+//! Traffic of other programs as flows: plain CSV, flow records of nfdump, captures.
+//!
+//! Who sends and who receives has a name or an address. Where all of them are hosts of the network, they are those. Else
+//! they are on hosts in the order in which they first come.
+
+use std::collections::BTreeMap;
+
+use formats::Place;
+use formats::flows::Flow;
+use formats::transfers::Transfers;
+use units::{Bytes, Span};
+
+use super::{Foreign, Listed, Seats, Traffic, Unplaced, flow_size};
+use crate::config::{HostRef, PAYLOAD, Placement};
+use crate::decode::Field;
+use crate::error::{Fault, Origin};
+use crate::kind::Kind;
+use crate::quantity::LONGEST;
+use crate::tree::{Node, Value};
+
+/// Flows as plain CSV.
+pub(crate) const PLAIN: Kind = Kind {
+    name: "a list of flows",
+    expected: "expected the header start,from,to,bytes",
+    fits: |file| {
+        names_columns(file.first(), &["start", "time", "from", "source", "src", "to", "target", "dst", "bytes"])
+    },
+};
+
+/// Flow records as CSV.
+pub(crate) const RECORDS: Kind = Kind {
+    name: "nfdump's CSV",
+    expected: "expected a header such as ts,te,td,sa,da,... or firstSeen,duration,proto,srcAddr,...",
+    fits: |file| names_columns(file.first(), &["ts", "sa", "da", "ibyt", "firstseen", "srcaddr", "dstaddr", "bytes"]),
+};
+
+/// Whether a header names at least two of these columns.
+fn names_columns(first: &str, known: &[&str]) -> bool {
+    let cells = first.split([',', ';', '\t']).map(|cell| cell.trim().trim_matches('"').to_ascii_lowercase());
+    cells.filter(|cell| known.contains(&cell.split('_').next().unwrap_or_default())).count() >= 2
+}
+
+/// What format traffic is in.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum TrafficFormat {
+    /// CSV: `start,from,to,bytes`.
+    Flows,
+    /// nfdump's CSV.
+    Netflow,
+    /// A capture, pcap or pcapng.
+    Capture,
+}
+
+impl TrafficFormat {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Flows => "a list of flows",
+            Self::Netflow => "flow records",
+            Self::Capture => "a capture",
+        }
+    }
+
+    /// What its text looks like; none for bytes.
+    pub(crate) fn kind(self) -> Option<Kind> {
+        match self {
+            Self::Flows => Some(PLAIN),
+            Self::Netflow => Some(RECORDS),
+            Self::Capture => None,
+        }
+    }
+}
+
+/// A transfer with its values read.
+pub(super) struct Sent {
+    pub(super) start: Span,
+    from: String,
+    to: String,
+    bytes: u64,
+    origin: Origin,
+}
+
+/// Reads traffic.
+pub(crate) fn transfers(file: Foreign<'_>, format: TrafficFormat) -> Result<Traffic, Fault> {
+    let mut notes = Vec::new();
+    let fault = |error| file.fault(error);
+    let sent = match format {
+        TrafficFormat::Flows => plain(formats::flows::read(file.text()?).map_err(fault)?, file.source)?,
+        TrafficFormat::Netflow => dated(formats::netflow::read(file.text()?).map_err(fault)?, file.source, &mut notes),
+        TrafficFormat::Capture => dated(formats::capture::read(file.bytes).map_err(fault)?, u32::MAX, &mut notes),
+    };
+    if sent.is_empty() {
+        let message = format!("`{}` has no transfer", file.name);
+        return Err(Fault::new(Origin::NOWHERE, message).help("expected at least one with some bytes"));
+    }
+    if format != TrafficFormat::Flows {
+        notes.push("each flow sends all its bytes as fast as its law lets it, from its first byte on: its own pauses and its duration are left out".into());
+    }
+    Ok(Traffic { from: format.name(), what: Unplaced::Transfers(sent), notes })
+}
+
+/// The flows on hosts of a network, which is `given` or was made for them.
+pub(super) fn on(
+    sent: &[Sent],
+    seats: &Seats,
+    given: bool,
+    placement: Placement,
+    notes: &mut Vec<String>,
+) -> Result<Vec<Listed>, Fault> {
+    let hosts = hosts(&ends(sent), seats, given, placement, notes)?;
+    let listed = |sent: &Sent| {
+        let [src, dst] = [&sent.from, &sent.to].map(|end| hosts[end.as_str()].clone());
+        let bytes = flow_size(sent.bytes, PAYLOAD.get().into(), sent.origin)?;
+        Ok(Listed { start: Some(sent.start), src, dst, bytes, after: Vec::new() })
+    };
+    sent.iter().map(listed).collect()
+}
+
+/// The flows of plain CSV, whose values have units.
+fn plain(flows: Vec<Flow>, source: u32) -> Result<Vec<Sent>, Fault> {
+    let read = |flow: Flow| {
+        let node = |text: &str, at: Place| Node { value: Value::string(text), origin: Origin::new(source, at.range()) };
+        let origin = Origin::new(source, flow.at.range());
+        if flow.from == flow.to {
+            return Err(
+                Fault::new(origin, format!("`{}` sends to itself", flow.from)).label("expected two different hosts")
+            );
+        }
+        let start = Span::decode(&node(&flow.start.text, flow.start.at)).map_err(|fault| {
+            let bare = flow.start.text.parse::<f64>().is_ok();
+            if bare { fault.help("give a unit, as in 100us, or name the column start_us, start_s, ...") } else { fault }
+        })?;
+        let bytes = match flow.bytes.text.parse::<u64>() {
+            Ok(bytes) => bytes,
+            Err(_) => Bytes::decode(&node(&flow.bytes.text, flow.bytes.at))?.get(),
+        };
+        Ok(Sent { start, from: flow.from, to: flow.to, bytes, origin })
+    };
+    flows.into_iter().map(read).collect()
+}
+
+/// Transfers that have a date, counted from the first.
+fn dated(transfers: Transfers, source: u32, notes: &mut Vec<String>) -> Vec<Sent> {
+    for what in &transfers.left_out {
+        notes.push(format!("left out: {what}"));
+    }
+    let longest = LONGEST.unsigned_ps() / 1_000;
+    let all = transfers.list.len();
+    let kept: Vec<Sent> = transfers
+        .list
+        .into_iter()
+        .filter(|transfer| transfer.start_ns < longest)
+        .map(|transfer| Sent {
+            start: Span::from_ns(transfer.start_ns as i64),
+            from: transfer.from,
+            to: transfer.to,
+            bytes: transfer.bytes,
+            origin: Origin::new(source, transfer.at.range()),
+        })
+        .collect();
+    if kept.len() < all {
+        notes.push(format!("left out: {} transfers over 10^6 s after the first", all - kept.len()));
+    }
+    kept
+}
+
+/// Who sends and receives, in the order in which they come.
+pub(super) fn ends(sent: &[Sent]) -> Vec<&str> {
+    let mut known: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut ends = Vec::new();
+    for end in sent.iter().flat_map(|sent| [sent.from.as_str(), sent.to.as_str()]) {
+        known.entry(end).or_insert_with(|| {
+            ends.push(end);
+            ends.len()
+        });
+    }
+    ends
+}
+
+/// The host of each of them.
+fn hosts<'a>(
+    ends: &[&'a str],
+    seats: &Seats,
+    given: bool,
+    placement: Placement,
+    notes: &mut Vec<String>,
+) -> Result<BTreeMap<&'a str, HostRef>, Fault> {
+    // Names and numbers of hosts mean those hosts, if the network is the user's.
+    let names: BTreeMap<&str, u32> = (0..).zip(&seats.hosts).map(|(number, name)| (name.as_str(), number)).collect();
+    let number = |end: &str| end.parse::<u32>().ok().filter(|&number| (number as usize) < seats.hosts.len());
+    let host =
+        |end: &&'a str| names.get(*end).copied().or_else(|| number(end)).map(|number| (*end, HostRef::Index(number)));
+    if given && let Some(found) = ends.iter().map(host).collect::<Option<BTreeMap<&str, HostRef>>>() {
+        return Ok(found);
+    }
+    let placed = seats.place(ends.len(), "senders and receivers", placement)?;
+    let shown = |(end, host): (&&str, &HostRef)| match host {
+        HostRef::Index(number) => format!("{end} on {}", seats.hosts[*number as usize]),
+        HostRef::Name(name) => format!("{end} on {name}"),
+    };
+    let some: Vec<String> = ends.iter().zip(&placed).take(8).map(shown).collect();
+    let more = if ends.len() > 8 { format!(" and {} more", ends.len() - 8) } else { String::new() };
+    notes.push(format!("hosts in the order of appearance, placement {}: {}{more}", placement.name(), some.join(", ")));
+    Ok(ends.iter().copied().zip(placed).collect())
+}

@@ -1,0 +1,210 @@
+//! Traffic of other programs as scenarios: schedules, flow records, captures.
+
+use super::{Imported, list};
+use crate::Error;
+use crate::config::Placement;
+use crate::decode::Field;
+use crate::error::{Fault, Origin, Sources};
+use crate::foreign::{self, Foreign, GOAL, MSCCL, SIMAI, Traffic, TrafficFormat};
+use crate::import::stage::{Base, Stage};
+use crate::kind::Kind;
+use crate::tree::{Node, Value};
+use units::Bytes;
+
+/// What a schedule does not say.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct GoalOptions<'a> {
+    /// On which hosts ranks are.
+    pub placement: Placement,
+    /// Sends up to this size, with its unit, have ended once they have begun: the S of LogGOPSim.
+    pub eager: &'a str,
+}
+
+/// Names that an import of traffic needs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct TrafficNames<'a> {
+    /// The new scenario's.
+    pub scenario: &'a str,
+    /// The traffic's file, for messages.
+    pub traffic: &'a str,
+}
+
+/// Makes a scenario from a GOAL schedule, as text or as bytes.
+///
+/// Formats as LogGOPSim's and ATLAHS's `txt2bin` read and write them. Ranks are on hosts of `base`, or of two datacenters that
+/// are large enough.
+///
+/// # Errors
+/// When the schedule is malformed; when an operation waits for itself, a send has no receive or the other way round; when
+/// there are more ranks than hosts.
+pub fn import_goal(
+    schedule: &[u8],
+    options: &GoalOptions<'_>,
+    base: Option<&Base<'_>>,
+    names: &TrafficNames<'_>,
+) -> Result<Imported, Error> {
+    let mut sources = Sources::default();
+    let read = size(options.eager, "--eager", &mut sources)
+        .and_then(|eager| foreign::goal(file(names.traffic, schedule, Some(GOAL), &mut sources), eager));
+    scenario_of(read, &sources, base, options.placement, names)
+}
+
+/// Makes a scenario from Chakra execution traces: of each rank its file's name and bytes. Ranks are by the numbers in the names
+/// (`trace.0.et`), if they are 0, 1 and so on, else in the order given. `groups` is JSON, `{"name": [0, 1], ...}`, and its
+/// file's name.
+///
+/// # Errors
+/// As [`import_goal`]; also when a trace is malformed, or a group or a collective is not known.
+pub fn import_chakra(
+    traces: &[(&str, Vec<u8>)],
+    groups: Option<(&str, &str)>,
+    base: Option<&Base<'_>>,
+    placement: Placement,
+    scenario: &str,
+) -> Result<Imported, Error> {
+    let mut sources = Sources::default();
+    let files: Vec<Foreign<'_>> = traces.iter().map(|(name, bytes)| file(name, bytes, None, &mut sources)).collect();
+    let groups = groups.map(|(text, name)| file(name, text.as_bytes(), None, &mut sources));
+    let names = TrafficNames { scenario, traffic: files.first().map_or("", |file| file.name) };
+    scenario_of(foreign::chakra(&files, groups), &sources, base, placement, &names)
+}
+
+/// Makes a scenario from an algorithm of MSCCL in XML, which works on `size` bytes, one loop of it: a size with its unit.
+///
+/// # Errors
+/// As [`import_goal`].
+pub fn import_msccl(
+    text: &str,
+    size: &str,
+    base: Option<&Base<'_>>,
+    placement: Placement,
+    names: &TrafficNames<'_>,
+) -> Result<Imported, Error> {
+    let mut sources = Sources::default();
+    let read = self::size(size, "--size", &mut sources)
+        .and_then(|size| foreign::msccl(file(names.traffic, text.as_bytes(), Some(MSCCL), &mut sources), size));
+    scenario_of(read, &sources, base, placement, names)
+}
+
+/// Makes a scenario from a workload of SimAI: so many passes of it, one after the other.
+///
+/// # Errors
+/// As [`import_goal`]; also when the workload has several stages of a pipeline, or recomputes layers.
+pub fn import_simai(
+    text: &str,
+    passes: u32,
+    base: Option<&Base<'_>>,
+    placement: Placement,
+    names: &TrafficNames<'_>,
+) -> Result<Imported, Error> {
+    let mut sources = Sources::default();
+    let read = foreign::simai(file(names.traffic, text.as_bytes(), Some(SIMAI), &mut sources), passes);
+    scenario_of(read, &sources, base, placement, names)
+}
+
+/// Makes a scenario from traffic: on the network of `base`, or on two datacenters that are large enough.
+///
+/// # Errors
+/// When the file is malformed, has no transfer, or has more senders and receivers than the network has hosts.
+pub fn import_traffic(
+    bytes: &[u8],
+    format: TrafficFormat,
+    base: Option<&Base<'_>>,
+    placement: Placement,
+    names: &TrafficNames<'_>,
+) -> Result<Imported, Error> {
+    let mut sources = Sources::default();
+    let read = foreign::transfers(file(names.traffic, bytes, format.kind(), &mut sources), format);
+    scenario_of(read, &sources, base, placement, names)
+}
+
+/// The size that an option gives.
+fn size(text: &str, option: &str, sources: &mut Sources) -> Result<Bytes, Fault> {
+    let origin = Origin::new(sources.add(option, text), 0..text.len());
+    Bytes::decode(&Node { value: Value::string(text), origin })
+}
+
+/// A file, of which errors may show lines if it is text of a kind.
+fn file<'a>(name: &'a str, bytes: &'a [u8], kind: Option<Kind>, sources: &mut Sources) -> Foreign<'a> {
+    let text = kind.and_then(|kind| Some((std::str::from_utf8(bytes).ok()?, kind)));
+    Foreign { name, bytes, source: text.map_or(u32::MAX, |(text, kind)| sources.add_file(name, text, kind)) }
+}
+
+/// The scenario of traffic that was read.
+fn scenario_of(
+    read: Result<Traffic, Fault>,
+    sources: &Sources,
+    base: Option<&Base<'_>>,
+    placement: Placement,
+    names: &TrafficNames<'_>,
+) -> Result<Imported, Error> {
+    let explain = |fault| sources.explain(fault);
+    let mut traffic = read.map_err(explain)?;
+    let stage = Stage::new(base, traffic.hosts(), &mut traffic.notes)?;
+    let (title, last) = (format!("imported from {}: {}", traffic.from, names.traffic), traffic.last());
+    let (listed, notes) = traffic.on(&stage.seats, base.is_some(), placement).map_err(explain)?;
+    stage.with_traffic((names.scenario, &title), list(&listed, names.scenario), last, notes).map_err(explain)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NAMES: TrafficNames<'_> = TrafficNames { scenario: "t", traffic: "t.csv" };
+    const NET: &str = "name = \"net\"\n[topology]\nkind = \"dumbbell\"\nleft = 2\nright = 2\ntwo_datacenters = true\n[schemes.d]\nlaw = \"dctcp\"\n[[traffic]]\nkind = \"permutation\"\nsize = 1\n";
+
+    fn import(text: &str, format: TrafficFormat, base: Option<&str>) -> Result<Imported, String> {
+        let base = base.map(|text| Base { text, name: "net.toml" });
+        import_traffic(text.as_bytes(), format, base.as_ref(), Placement::Block, &NAMES)
+            .map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn names_of_hosts_are_those_hosts() {
+        let flows = "start_s,from,to,bytes\n0,right.host1,left.host0,5\n25,3,0,1MB\n";
+        let made = import(flows, TrafficFormat::Flows, Some(NET)).unwrap();
+        assert!(made.toml.contains("{ start = \"0s\", src = 3, dst = 0, size = 5 }"), "{}", made.toml);
+        assert!(made.toml.contains("stop = \"36s\"") && made.notes.is_empty(), "{:?}", made.notes);
+    }
+
+    #[test]
+    fn others_are_placed_as_they_come() {
+        let flows = "start,from,to,bytes\n0us,10.0.0.9,10.0.0.1,5\n1us,10.0.0.7,10.0.0.1,6\n";
+        let made = import(flows, TrafficFormat::Flows, Some(NET)).unwrap();
+        let notes = made.notes.join("\n");
+        assert!(notes.contains("10.0.0.9 on left.host0, 10.0.0.1 on left.host1, 10.0.0.7 on right.host0"), "{notes}");
+        assert!(made.toml.contains("src = 2, dst = 1, size = 6"), "{}", made.toml);
+        // On a network of its own numbers are names.
+        let made = import("start,from,to,bytes\n0us,7,9,5\n", TrafficFormat::Flows, None).unwrap();
+        assert!(made.notes.join("\n").contains("7 on dc0."), "{:?}", made.notes);
+    }
+
+    #[test]
+    fn mistakes_have_their_line() {
+        for (text, base, parts) in [
+            ("start,from,to,bytes\n0us,a,a,5\n", None, ["t.csv:2:1", "`a` sends to itself"]),
+            ("start,from,to,bytes\n0us,a,b,0\n", None, ["t.csv:2:1", "a flow of 0 B"]),
+            ("start,from,to,bytes\n7,a,b,1\n", None, ["t.csv:2:1", "start_us, start_s"]),
+            ("start,from,to,bytes\n7s,a,b,much\n", None, ["t.csv:2:1", "much"]),
+            ("start,from,to,bytes\n", None, ["`t.csv` has no transfer", "at least one"]),
+            (
+                "start,from,to,bytes\n0s,a,b,1\n0s,c,d,1\n0s,e,f,1\n",
+                Some(NET),
+                ["6 senders and receivers do not fit", "which has 4 hosts"],
+            ),
+            ("root:x:0:0\n", None, ["is not a list of flows", "start,from,to,bytes"]),
+        ] {
+            let error = import(text, TrafficFormat::Flows, base).unwrap_err();
+            assert!(parts.iter().all(|part| error.contains(part)), "{parts:?}\n{error}");
+        }
+        let records = "ts,sa,da,ibyt\n2024-01-01 00:00:00,a,b,x\n";
+        assert!(import(records, TrafficFormat::Netflow, None).unwrap_err().contains("t.csv:2:1"));
+        let empty = import("ts,sa,da,ibyt\nSummary\n", TrafficFormat::Netflow, None).unwrap_err();
+        assert!(empty.contains("has no transfer"), "{empty}");
+        assert!(
+            import("nothing", TrafficFormat::Capture, None)
+                .unwrap_err()
+                .contains("`t.csv`, byte 0: this is no capture")
+        );
+    }
+}

@@ -1,0 +1,116 @@
+//! `kind = "import"`: another program's files as flows of a run.
+
+use units::Bytes;
+
+use super::{Ground, Made, list};
+use crate::config::{Flow, FlowEvents, ForeignFormat, Import};
+use crate::decode::At;
+use crate::error::{Fault, Origin};
+use crate::foreign::{self, Foreign, GOAL, Listed, MSCCL, SIMAI, Seats, Traffic, TrafficFormat};
+use crate::inputs::Input;
+
+/// Sends up to this size have ended once they have begun, if nothing else is said: LogGOPSim's default S.
+const EAGER: Bytes = Bytes::new(65_535);
+
+pub(super) fn make(entry: &Import, ground: &Ground<'_>) -> Result<Made, Fault> {
+    let format = entry.format.value;
+    for (key, origin, of) in options(entry) {
+        if let Some(origin) = origin.filter(|_| of != format) {
+            let message = format!("`{key}` is for the format `{}`, not `{}`", of.name(), format.name());
+            return Err(Fault::new(origin, message).label("not with this format"));
+        }
+    }
+    let names = files(entry)?;
+    let kind = match format {
+        ForeignFormat::Goal => Some(GOAL),
+        ForeignFormat::Msccl => Some(MSCCL),
+        ForeignFormat::Simai => Some(SIMAI),
+        ForeignFormat::Flows => TrafficFormat::Flows.kind(),
+        ForeignFormat::Netflow => TrafficFormat::Netflow.kind(),
+        ForeignFormat::Chakra | ForeignFormat::Pcap => None,
+    };
+    let opened = |name: &At<String>, kind| ground.inputs.read_foreign(name, kind).map(Opened::new);
+    let files = names.value.iter().map(|name| opened(name, kind)).collect::<Result<Vec<Opened>, Fault>>()?;
+    let groups = entry.groups.as_ref().map(|name| opened(name, None)).transpose()?;
+    let files: Vec<Foreign<'_>> = files.iter().map(Opened::foreign).collect();
+    let read = traffic(entry, &files, groups.as_ref().map(Opened::foreign));
+    let seats = Seats::nowhere("the network of this scenario").on(ground.network);
+    let placed = read.and_then(|traffic| traffic.on(&seats, true, entry.placement));
+    let (listed, notes) = placed.map_err(|fault| fault.at_least(names.origin))?;
+    let flows: Vec<Flow> = listed.into_iter().map(|flow| of_list(flow, names.origin)).collect();
+    let mut made = list::drafts(&flows, names.origin, entry.start, ground)?;
+    let name = names.value.first().map_or("", |name| name.as_str());
+    made.notes = notes.into_iter().map(|note| format!("{name}: {note}")).collect();
+    Ok(made)
+}
+
+/// Keys that are for one format alone: where each stands, and its format.
+fn options(entry: &Import) -> [(&'static str, Option<Origin>, ForeignFormat); 5] {
+    [
+        ("files", entry.files.as_ref().map(|it| it.origin), ForeignFormat::Chakra),
+        ("groups", entry.groups.as_ref().map(|it| it.origin), ForeignFormat::Chakra),
+        ("eager", entry.eager.map(|it| it.origin), ForeignFormat::Goal),
+        ("size", entry.size.map(|it| it.origin), ForeignFormat::Msccl),
+        ("passes", entry.passes.map(|it| it.origin), ForeignFormat::Simai),
+    ]
+}
+
+/// The names of the files.
+fn files(entry: &Import) -> Result<At<Vec<At<String>>>, Fault> {
+    match (&entry.file, &entry.files) {
+        (Some(file), None) => Ok(At { value: vec![file.clone()], origin: file.origin }),
+        (None, Some(files)) if !files.is_empty() => Ok(files.clone()),
+        (None, Some(files)) => Err(Fault::new(files.origin, "`files` names none").label("expected a file a rank")),
+        (Some(_), Some(files)) => Err(Fault::new(files.origin, "`file` and `files` both name files: give one")),
+        (None, None) => Err(Fault::new(Origin::NOWHERE, "this entry names no file").help("give file = \"job.goal\"")),
+    }
+}
+
+/// Reads the files, of which the scenario may name several in one format alone.
+fn traffic(entry: &Import, files: &[Foreign<'_>], groups: Option<Foreign<'_>>) -> Result<Traffic, Fault> {
+    let Some(&file) = files.first() else { return Err(Fault::new(Origin::NOWHERE, "this entry names no file")) };
+    match entry.format.value {
+        ForeignFormat::Goal => foreign::goal(file, entry.eager.map_or(EAGER, |it| it.value)),
+        ForeignFormat::Chakra => foreign::chakra(files, groups),
+        ForeignFormat::Msccl => match entry.size {
+            Some(size) => foreign::msccl(file, size.value),
+            None => Err(Fault::new(entry.format.origin, "an algorithm of MSCCL does not say what it works on")
+                .label("needs `size`")
+                .help("give size = \"64MiB\", what all its chunks are together")),
+        },
+        ForeignFormat::Simai => foreign::simai(file, entry.passes.map_or(1, |it| it.get())),
+        ForeignFormat::Flows => foreign::transfers(file, TrafficFormat::Flows),
+        ForeignFormat::Netflow => foreign::transfers(file, TrafficFormat::Netflow),
+        ForeignFormat::Pcap => foreign::transfers(file, TrafficFormat::Capture),
+    }
+}
+
+/// A file that was read.
+struct Opened {
+    name: String,
+    source: u32,
+    input: Input,
+}
+
+impl Opened {
+    fn new((source, input): (u32, Input)) -> Self {
+        Self { name: input.path.display().to_string(), source, input }
+    }
+
+    fn foreign(&self) -> Foreign<'_> {
+        Foreign { name: &self.name, bytes: self.input.content.bytes(), source: self.source }
+    }
+}
+
+/// A flow as a list of the scenario would have it, all of it at one place.
+fn of_list(flow: Listed, origin: Origin) -> Flow {
+    let events = flow.after.into_iter().map(|event| At { value: event, origin }).collect();
+    Flow {
+        start: flow.start.map(|start| At { value: start, origin }),
+        src: At { value: flow.src, origin },
+        dst: At { value: flow.dst, origin },
+        size: At { value: Bytes::new(flow.bytes), origin },
+        after: Some(At { value: FlowEvents(events), origin }).filter(|after| !after.value.0.is_empty()),
+        compute: None,
+    }
+}
