@@ -7,7 +7,7 @@ leave on the disk, and `plot` draws them. A `Law` is a congestion-control law wr
 from narrows._narrows import Ack, LawError, LawPath, Loss, ScenarioError, StudyError, Timeout, __version__
 from narrows.law import Law
 from narrows.papers import reproduce
-from narrows.plotting import plot
+from narrows.plotting import plot, save
 from narrows.porting import law_to_rust
 from narrows.results import Results, Run, Table
 from narrows.scenario import Scenario
@@ -35,6 +35,7 @@ __all__ = [
     "plot",
     "reproduce",
     "run",
+    "save",
     "sweep",
     "tune",
 ]

@@ -206,7 +206,7 @@ def _inputs(scenario: Scenario, asked: Asked) -> tuple[int, dict[str, bytes]]:
     read = scenario.read(set=asked.set, seed=asked.seed, scale=asked.scale, over=asked.over, seeds=asked.seeds)
     read.check()
     beside = Path(scenario.source or ".").parent
-    files = {os.path.relpath(path, beside): text.encode() for path, text in read.inputs()}
+    files = {os.path.relpath(path, beside): content for path, content in read.inputs()}
     absolute = [path for path, _ in read.inputs() if Path(path).is_absolute() and not beside.is_absolute()]
     if absolute:
         said = f"`{absolute[0]}` is named by its whole path, which other machines do not have; name it relative to the scenario"

@@ -40,6 +40,11 @@ UNITS = {
 #: Endings of figures, and what stands around a comment at the end of one. Readers of PNG ignore what follows the picture.
 SEALS = {".pdf": ("% ", ""), ".svg": ("<!-- ", " -->"), ".png": ("", "")}
 
+#: How far apart, in points, lie those of different lines that have the same place on the x axis.
+SHIFT = 2.5
+#: And all of them together, at most.
+WIDEST = 10.0
+
 #: With so many places or fewer on the x axis each has its mark.
 FEW = 8
 
@@ -111,13 +116,17 @@ def plot(
     style: str = "screen",
     log: str = "",
     title: str | None = None,
+    xlabel: str | None = None,
+    ylabel: str | Sequence[str] | None = None,
     papers: str | Path | None = None,
 ) -> Figure:
     """Draw metrics over a key of the points: means over seeds with their 95 % confidence intervals.
 
     `y` is a metric such as `"p99(inter.slowdown)"`, or several, a panel each; the book's page on claims has all of them. `x` is
     a key of the points, such as `load`; by default the one that varies, and where none does, bars are drawn. `by` is what
-    has a line of its own. `style` is `"screen"` or `"paper"`; `log` has the axes that are logarithmic: `"x"`, `"y"`, `"xy"`.
+    has a line of its own. `xlabel` and `ylabel` are what the axes are called, with the unit, if there is one, in parentheses
+    behind; by default they are the key and the metric. `style` is `"screen"` or `"paper"`; `log` has the axes that are
+    logarithmic: `"x"`, `"y"`, `"xy"`.
 
     Without `y`, results of a paper's figure are drawn as the paper draws it; `papers` has the papers' files, as in `reproduce`.
 
@@ -127,18 +136,22 @@ def plot(
     if y is None:
         from narrows import figures
 
-        if x is not None or by != "scheme" or log:
-            said = "`x`, `by` and `log` go with `y`; without it, the paper's own drawing is taken"
+        if x is not None or by != "scheme" or log or xlabel or ylabel:
+            said = "`x`, `by`, `log`, `xlabel` and `ylabel` go with `y`; without it, the paper's own drawing is taken"
             raise ValueError(said)
         return figures.draw(results, papers=papers, style=style, title=title)
     metrics = [y] if isinstance(y, str) else list(y)
     if not metrics:
         said = "expected at least one metric"
         raise ValueError(said)
+    names = metrics if ylabel is None else [ylabel] if isinstance(ylabel, str) else list(ylabel)
+    if len(names) != len(metrics):
+        said = f"expected as many ylabels as metrics, {len(metrics)}, and not {len(names)}"
+        raise ValueError(said)
     x = _varied(results, by) if x is None else x
     with canvas(len(metrics), columns=len(metrics), style=style, title=title) as (figure, panels):
-        for axes, metric in zip(panels, metrics, strict=True):
-            _panel(axes, results, metric, x, by, log)
+        for axes, metric, name in zip(panels, metrics, names, strict=True):
+            _panel(axes, results, metric, x, by, log, name, xlabel)
         doubt(figure, _doubts(results, metrics), style)
     return figure
 
@@ -185,24 +198,26 @@ def _varied(results: Results, by: str) -> str | None:
     return keys[0] if keys else None
 
 
-def _panel(axes: Axes, results: Results, metric: str, x: str | None, by: str, log: str) -> None:
+def _panel(axes: Axes, results: Results, metric: str, x: str | None, by: str, log: str, ylabel: str, xlabel: str | None) -> None:
     groups, unit = dots(results, metric, x, by)
     labels = labels_of(results, by)
     groups = {labels.get(name, name): of for name, of in groups.items()}
     shown = [abs(dot.mean) for of in groups.values() for dot in of if math.isfinite(dot.mean)]
     per, suffix = scale(unit, max(shown, default=0.0))
-    axes.set_ylabel(f"{metric} ({suffix})" if suffix else metric)
+    axes.set_ylabel(f"{ylabel} ({suffix})" if suffix else ylabel)
     if x is None:
         _bars(axes, groups, per)
     else:
-        lines(axes, groups, per, x)
+        lines(axes, groups, per, x, xlabel=xlabel)
         axes.legend(frameon=False)
     if "x" in log:
         axes.set_xscale("log")
     if "y" in log:
         axes.set_yscale("log")
     else:
-        axes.set_ylim(bottom=min(0.0, axes.get_ylim()[0]))
+        # The interval of a mean may go below what the metric can be.
+        least = min((dot.mean for of in groups.values() for dot in of if math.isfinite(dot.mean)), default=0.0)
+        axes.set_ylim(bottom=0.0 if least >= 0 else axes.get_ylim()[0])
 
 
 def scale(unit: str, largest: float) -> tuple[float, str]:
@@ -219,11 +234,20 @@ def _bars(axes: Axes, groups: dict[Any, list[Dot]], per: float) -> None:
     axes.grid(visible=False, axis="x")
 
 
-def lines(axes: Axes, groups: dict[Any, list[Dot]], per: float, x: str, looks: dict[str, int] | None = None) -> float:
+def lines(
+    axes: Axes,
+    groups: dict[Any, list[Dot]],
+    per: float,
+    x: str,
+    looks: dict[str, int] | None = None,
+    xlabel: str | None = None,
+) -> float:
     """Draw a line a group over a key of the points, and return how many of the key's units the axis has as one.
 
     `looks` has the number of each group's colour, marker and stroke; by default they are those of its place.
     """
+    from matplotlib.transforms import ScaledTranslation
+
     values = [dot.x for of in groups.values() for dot in of]
     numbers = all(isinstance(value, (int, float)) for value in values)
     name, _, unit = x.rpartition("_")
@@ -233,7 +257,7 @@ def lines(axes: Axes, groups: dict[Any, list[Dot]], per: float, x: str, looks: d
         across, suffix = scale(unit, max(values))
     for order, (label, of) in enumerate(groups.items()):
         place = order if looks is None else looks[label]
-        axes.errorbar(
+        drawn = axes.errorbar(
             [dot.x / across if numbers else places[dot.x] for dot in of],
             [dot.mean / per for dot in of],
             yerr=[0.0 if dot.margin is None else dot.margin / per for dot in of],
@@ -245,11 +269,16 @@ def lines(axes: Axes, groups: dict[Any, list[Dot]], per: float, x: str, looks: d
             capsize=2,
             linewidth=1.2,
         )
+        # Side by side, so that intervals do not hide each other. The values are what they were.
+        points = min(SHIFT, WIDEST / len(groups)) * (order - (len(groups) - 1) / 2)
+        aside = ScaledTranslation(points / 72, 0.0, axes.figure.dpi_scale_trans)
+        for artist in drawn.get_children():
+            artist.set_transform(axes.transData + aside)
     if not numbers:
         axes.set_xticks(list(places.values()), [str(value) for value in places])
     elif len(places) <= FEW:
         axes.set_xticks([value / across for value in places], [f"{value / across:g}" for value in places])
-    axes.set_xlabel(f"{name} ({suffix})" if suffix else x)
+    axes.set_xlabel(f"{xlabel or name} ({suffix})" if suffix else xlabel or x)
     return across
 
 
@@ -297,6 +326,9 @@ def main(words: list[str]) -> int:
     parser.add_argument("--style", choices=sorted(STYLES), default="paper", help="default: paper")
     parser.add_argument("--log", choices=["x", "y", "xy"], default="", help="logarithmic axes")
     parser.add_argument("--title", help="a title; default: none")
+    parser.add_argument("--xlabel", metavar="TEXT", help="what the x axis is called; default: the key")
+    said = "what a y axis is called, one for each --y; default: the metric"
+    parser.add_argument("--ylabel", action="append", metavar="TEXT", help=said)
     parser.add_argument("--papers", metavar="DIR", help="where the papers' files are; default: papers, or those of the package")
     parser.add_argument("-o", "--output", required=True, metavar="FILE", help="a file that ends in .pdf, .svg or .png")
     args = parser.parse_args(words)
@@ -315,7 +347,18 @@ def _drawn(args: argparse.Namespace) -> int:
         said = "figures need Matplotlib\nhelp: pip install matplotlib"
         raise ModuleNotFoundError(said) from None
     chosen = _chosen(args.results, args.only)
-    figure = plot(chosen, y=args.y, x=args.x, by=args.by, style=args.style, log=args.log, title=args.title, papers=args.papers)
+    figure = plot(
+        chosen,
+        y=args.y,
+        x=args.x,
+        by=args.by,
+        style=args.style,
+        log=args.log,
+        title=args.title,
+        xlabel=args.xlabel,
+        ylabel=args.ylabel,
+        papers=args.papers,
+    )
     save(figure, path)
     print(f"wrote {args.output}")
     return 0

@@ -164,6 +164,8 @@ class Results:
                 else ""
             )
             said = f"`{self.directory}` has no whole results{more}"
+            if not self.directory.is_dir():
+                said = f"there is no directory `{self.directory}`"
             raise FileNotFoundError(said)
         made = _json(manifest)
         folders = [entry["folder"] for entry in made["runs"]] if made["kind"] == "grid" else ["."]

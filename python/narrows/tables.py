@@ -1546,9 +1546,9 @@ class Series(Table):
     interval: str | None = None
     """Time between samples; zero samples nothing. Takes a time such as "2ms" or "14us". Default: "0s"."""
     ports: list[str] | None = None
-    """Ports whose queues are sampled: a link such as `dc0.border>dc1.border#0` (without `#`: all parallel ones),
-    `class:inter` for all of a class, `receiver` for the switch ports towards the receivers of incasts. Takes an
-    array."""
+    """Ports whose queues are sampled, and of which each pause is noted: a link such as `dc0.border>dc1.border#0`
+    (without `#`: all parallel ones), `class:inter` for all of a class, `receiver` for the switch ports towards the
+    receivers of incasts. Takes an array."""
     switches: list[str] | None = None
     """Switches whose shared buffer is sampled: a name such as `dc1.border`, `tier:border` for all of a tier
     (`edge`, `aggregation`, `core`, `border`, `relay`), or `all`. Takes an array."""

@@ -264,7 +264,7 @@ class Task:
         """Return the files that the scenario names, and their hashes."""
         read = self.scenario.read(set=self.set, scale=self.scale)
         read.check()
-        return [(path, hashlib.sha256(text.encode()).hexdigest()) for path, text in read.inputs()]
+        return [(path, hashlib.sha256(content).hexdigest()) for path, content in read.inputs()]
 
     def look(self) -> None:
         """Find what is wrong before the first trial: a key, an end of a range, a metric, a constraint."""

@@ -1,5 +1,6 @@
 //! Scenarios: from text, checked.
 
+use std::borrow::Cow;
 use std::path::Path;
 
 use pyo3::prelude::*;
@@ -121,10 +122,10 @@ impl Scenario {
         self.scenario.runs().into_iter().map(|run| run.id).collect()
     }
 
-    /// The paths and texts of the files that it named and that were read so far: all of them after `check`.
-    fn inputs(&self) -> Vec<(String, String)> {
+    /// The paths and contents of the files that it named and that were read so far: all of them after `check`.
+    fn inputs(&self) -> Vec<(String, Cow<'static, [u8]>)> {
         let inputs = self.scenario.inputs().into_iter();
-        inputs.map(|input| (input.path.display().to_string(), input.text.to_string())).collect()
+        inputs.map(|input| (input.path.display().to_string(), Cow::Owned(input.content.bytes().to_vec()))).collect()
     }
 
     /// Builds every run without running it, and answers the warnings of each.

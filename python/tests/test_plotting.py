@@ -50,6 +50,20 @@ def test_a_figure_has_its_units(results: nw.Results) -> None:
     )
 
 
+def test_axes_have_the_names_that_are_given(results: nw.Results) -> None:
+    names = ["tail of completion times", "tail of slowdowns"]
+    left, right = nw.plot(results, y=["p99(fct)", "p99(slowdown)"], xlabel="load of long links", ylabel=names).axes
+    assert left.get_ylabel().startswith("tail of completion times (")
+    assert (right.get_ylabel(), right.get_xlabel()) == ("tail of slowdowns", "load of long links")
+    with pytest.raises(ValueError, match="expected as many ylabels as metrics, 2, and not 1"):
+        nw.plot(results, y=["p99(fct)", "p99(slowdown)"], ylabel="one")
+
+
+def test_an_axis_of_what_cannot_be_negative_begins_at_zero(results: nw.Results) -> None:
+    (axes,) = nw.plot(results, y="p99(slowdown)").axes
+    assert axes.get_ylim()[0] == 0.0
+
+
 def test_without_points_there_are_bars(small: nw.Scenario, tmp_path: object) -> None:
     small.grid = None
     figure = nw.plot(nw.run(small, f"{tmp_path}/out", seeds=2, progress=False), y="goodput", style="paper")

@@ -169,10 +169,12 @@ pub(crate) struct RunArgs {
     #[command(flatten)]
     pub(crate) file: FileArgs,
     #[command(flatten)]
+    pub(crate) vary: VaryArgs,
+    #[command(flatten)]
     pub(crate) common: Common,
 }
 
-/// What a sweep varies beside the file.
+/// What the command line varies beside the file.
 #[derive(Args, Debug)]
 pub(crate) struct VaryArgs {
     /// A key of the scenario and the values that it takes in turn, as in traffic.0.load=20%,40%,80%. May be repeated: every

@@ -266,6 +266,14 @@ impl Study<'_> {
                 "choose another directory with --out, or replace them with --anew",
             ));
         }
+        let outdated = writer.outdated();
+        if !outdated.is_empty() && !self.anew {
+            self.watch.tell(&format!(
+                "`{}` has {} of other settings, inputs or another version: done again, and replaced once all are done",
+                self.out.display(),
+                count(outdated.len(), "finished run"),
+            ));
+        }
         for differing in writer.differing() {
             self.watch.tell(&format!("{differing}: it is written again"));
         }

@@ -7,18 +7,41 @@ use results::RunResults;
 use results::averages::Table;
 use results::store::REPORT;
 use scenario::{Overrides, Scenario};
+use study::vary::Vary;
 use study::{Finished, Host, Notes, Simulator, Study};
 
-use crate::args::{Common, FileArgs, RunArgs};
+use crate::args::{Common, FileArgs, RunArgs, VaryArgs};
 use crate::exit::{Failure, print, tell};
 use crate::progress::Terminal;
 use crate::table;
 
 pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
-    let FileArgs { scenario, scale, schemes } = &args.file;
-    let scenario = scenario::load(scenario, &overrides(&args.common, scale.clone()))?;
-    let replay = ["narrows".to_owned(), "run".to_owned()].into_iter().chain(args.file.words()).collect();
-    all_of(&scenario, &Simulator { checked: args.common.checked }, schemes, &args.common, replay)
+    let scenario = varied(&args.file, &args.vary, &args.common)?;
+    let replay = words("run", &args.file, &args.vary);
+    let VaryArgs { over, seeds } = &args.vary;
+    // Whoever names points on the command line may leave out some that are there.
+    let is_choice = !args.file.schemes.is_empty() || !over.is_empty() || seeds.is_some();
+    let simulator = Simulator { checked: args.common.checked };
+    let (watch, notes) = (Terminal { quiet: args.common.quiet || args.common.json }, notes());
+    let common = of(&scenario, &simulator, &watch, &notes, &args.common, replay);
+    shown(&Study { schemes: &args.file.schemes, is_choice, ..common }.run()?, &args.common)
+}
+
+/// The scenario with all that the command line varies.
+pub(crate) fn varied(file: &FileArgs, varied: &VaryArgs, common: &Common) -> Result<Scenario, Failure> {
+    let vary = Vary { over: varied.over.clone(), seeds: varied.seeds };
+    let load = |overrides: &Overrides| Ok::<_, Failure>(scenario::load(&file.scenario, overrides)?);
+    vary.scenario(&file.scenario.display().to_string(), overrides(common, file.scale.clone()), load)
+}
+
+/// The words that run the same points.
+pub(crate) fn words(command: &str, file: &FileArgs, varied: &VaryArgs) -> Vec<String> {
+    let mut words = vec!["narrows".to_owned(), command.to_owned()];
+    words.extend(file.words());
+    let mut say = |option: &str, value: String| words.extend([option.to_owned(), value]);
+    varied.over.iter().for_each(|(key, values)| say("--over", format!("{key}={values}")));
+    varied.seeds.iter().for_each(|seeds| say("--seeds", seeds.to_string()));
+    words
 }
 
 /// What the common options override.

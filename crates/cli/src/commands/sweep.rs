@@ -5,10 +5,9 @@ use std::path::{Path, PathBuf};
 
 use results::store::results_around;
 use scenario::Scenario;
-use study::vary::Vary;
 use study::{Shard, Simulator, Study};
 
-use crate::args::{Common, FileArgs, MergeArgs, StatusArgs, SweepArgs, SweepCommand, VaryArgs};
+use crate::args::{Common, FileArgs, MergeArgs, StatusArgs, SweepArgs, SweepCommand};
 use crate::exit::{Failure, print};
 use crate::progress::Terminal;
 
@@ -22,24 +21,6 @@ pub(crate) fn sweep(args: &SweepArgs) -> Result<(), Failure> {
     }
 }
 
-/// The scenario with all that the command line varies.
-fn scenario_of(file: &FileArgs, varied: &VaryArgs, common: &Common) -> Result<Scenario, Failure> {
-    let vary = Vary { over: varied.over.clone(), seeds: varied.seeds };
-    let overrides = super::run::overrides(common, file.scale.clone());
-    let load = |overrides: &scenario::Overrides| Ok::<_, Failure>(scenario::load(&file.scenario, overrides)?);
-    vary.scenario(&file.scenario.display().to_string(), overrides, load)
-}
-
-/// The words that run the same points.
-fn words(file: &FileArgs, varied: &VaryArgs) -> Vec<String> {
-    let mut words = vec!["narrows".to_owned(), "sweep".to_owned()];
-    words.extend(file.words());
-    let mut say = |option: &str, value: String| words.extend([option.to_owned(), value]);
-    varied.over.iter().for_each(|(key, values)| say("--over", format!("{key}={values}")));
-    varied.seeds.iter().for_each(|seeds| say("--seeds", seeds.to_string()));
-    words
-}
-
 /// Where results go if nothing is said.
 fn default_out(scenario: &Scenario, shard: Option<Shard>) -> PathBuf {
     let name = scenario.config.name.as_str();
@@ -49,7 +30,8 @@ fn default_out(scenario: &Scenario, shard: Option<Shard>) -> PathBuf {
 
 /// The same sweep, by a Ray cluster.
 fn on_ray(args: &SweepArgs, file: &FileArgs, address: &str) -> Result<(), Failure> {
-    let mut words: Vec<OsString> = words(file, &args.vary).into_iter().skip(1).map(OsString::from).collect();
+    let mut words: Vec<OsString> =
+        super::run::words("sweep", file, &args.vary).into_iter().skip(1).map(OsString::from).collect();
     let Common { set, seed, out, checked, .. } = &args.common;
     let mut given: Vec<(&str, OsString)> = vec![("--ray", address.into())];
     given.extend(set.iter().map(|(key, value)| ("--set", format!("{key}={value}").into())));
@@ -64,8 +46,8 @@ fn all(args: &SweepArgs, file: &FileArgs) -> Result<(), Failure> {
     if let Some(address) = &args.ray {
         return on_ray(args, file, address);
     }
-    let scenario = scenario_of(file, &args.vary, &args.common)?;
-    let mut replay = words(file, &args.vary);
+    let scenario = super::run::varied(file, &args.vary, &args.common)?;
+    let mut replay = super::run::words("sweep", file, &args.vary);
     if let Some(shard) = args.shard {
         replay.extend(["--shard".to_owned(), shard.to_string()]);
     }
@@ -86,7 +68,7 @@ fn all(args: &SweepArgs, file: &FileArgs) -> Result<(), Failure> {
 }
 
 fn merge(args: &MergeArgs) -> Result<(), Failure> {
-    let scenario = scenario_of(&args.file, &args.vary, &args.common)?;
+    let scenario = super::run::varied(&args.file, &args.vary, &args.common)?;
     if args.common.anew {
         return Err(Failure::Input("error: a merge runs nothing, so --anew is not for it".into()));
     }
@@ -97,7 +79,7 @@ fn merge(args: &MergeArgs) -> Result<(), Failure> {
             other.display()
         )));
     }
-    let replay = words(&args.file, &args.vary);
+    let replay = super::run::words("sweep", &args.file, &args.vary);
     let (watch, notes) = (Terminal { quiet: args.common.quiet || args.common.json }, super::run::notes());
     let simulator = Simulator::default();
     let study = Study {

@@ -239,7 +239,10 @@ impl<'a> Parser<'a> {
         }
         let start = self.at;
         let Some(function) = function_named(name) else {
-            return self.wrong(start..start + name.len(), "no such function; known are min, max and abs");
+            const KNOWN: &str = "no such function; known are min, max and abs";
+            let statistics = names::<Stat>().join(", ");
+            let said = if self.names_runs { KNOWN.to_owned() } else { format!("{KNOWN}, and of times {statistics}") };
+            return self.wrong(start..start + name.len(), said);
         };
         self.at += name.len();
         self.need("(")?;
@@ -423,7 +426,10 @@ impl<'a> Parser<'a> {
                 key
             }
             _ => {
-                self.need(".")?;
+                if !self.sign(".") {
+                    let times = names::<SpreadKey>().join(", ");
+                    return self.expected(&format!("a time of flows ({times}), or `.` behind a class of them"));
+                }
                 self.one_of("a time of flows")?
             }
         };

@@ -9,7 +9,7 @@ use files::{Lock, parent_of};
 
 use super::layout::{self, BUILDING, JSON, NEXT, OLD, PLAN, WHOLE, entries, refuse_foreign};
 use super::load::{PARQUET, differing, load_known, manifest_of};
-use super::manifest::{self, GridManifest, MANIFEST, Plan, RunEntry};
+use super::manifest::{self, GridManifest, MANIFEST, Manifest, Plan, RunEntry};
 use super::page::{REPORT_SEAL, may_replace_report};
 use super::settle::settle;
 use super::summaries::summaries;
@@ -98,6 +98,21 @@ impl Writer {
 
     /// The finished runs of the same scenario, whole set or not, that are not in the plan and go when the new set is whole.
     pub fn replaced(&self) -> Vec<String> {
+        self.named(|manifest| self.plan.runs.iter().all(|planned| planned.run != manifest.run))
+    }
+
+    /// The finished runs that the plan has with other settings, other inputs or another version of the program: they go when the
+    /// new set is whole. Not those that were done anew by now.
+    pub fn outdated(&self) -> Vec<String> {
+        let is_other = |manifest: &Manifest| {
+            let planned = self.plan.runs.iter().position(|planned| planned.run == manifest.run);
+            planned.is_some_and(|number| !self.seems_finished(number))
+        };
+        self.named(is_other)
+    }
+
+    /// The names of the finished runs of the same scenario, whole set or not, that are wanted.
+    fn named(&self, is_wanted: impl Fn(&Manifest) -> bool) -> Vec<String> {
         let next = self.next().join(RUNS);
         let places = [self.out.clone(), self.out.join(RUNS), next];
         let folders = places.iter().enumerate().flat_map(|(index, place)| match index {
@@ -108,8 +123,7 @@ impl Writer {
         });
         let manifests = folders.filter_map(|folder| manifest_of(&folder).ok());
         let of_scenario = manifests.filter(|manifest| manifest.scenario == self.plan.scenario);
-        let mut names: Vec<String> = of_scenario.map(|manifest| manifest.run).collect();
-        names.retain(|name| self.plan.runs.iter().all(|planned| planned.run != *name));
+        let mut names: Vec<String> = of_scenario.filter(is_wanted).map(|manifest| manifest.run).collect();
         names.sort_unstable();
         names.dedup();
         names
