@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+    from narrows.results import Run
+
 #: Colours that can be told apart by people who do not see all of them (Okabe and Ito), and markers and strokes beside them.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#F0E442")
 MARKERS = "osD^vP*X"
@@ -74,7 +76,7 @@ def dots(results: Results, y: str, x: str | None, by: str) -> tuple[dict[Any, li
     groups: dict[Any, dict[Any, list[float | None]]] = {}
     others: dict[tuple[Any, Any], set[tuple[Any, ...]]] = {}
     for run, value in zip(results.runs, values, strict=True):
-        keys = {"scheme": run.scheme, "seed": run.seed, **run.point}
+        keys = _keys(run)
         for key in (by, x):
             if key is not None and key not in keys:
                 said = f"runs have no key `{key}`; there are {', '.join(keys)}"
@@ -322,7 +324,13 @@ def main(words: list[str]) -> int:
     )
     parser.add_argument("--x", metavar="KEY", help="a key of the points, such as load; default: the one that varies")
     parser.add_argument("--by", metavar="KEY", default="scheme", help="what has a line of its own; default: scheme")
-    parser.add_argument("--only", action="append", default=[], metavar="KEY=VALUE", help="runs of this value of a key alone")
+    parser.add_argument(
+        "--only",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="runs of this value of a key alone; of a key given twice, of either value",
+    )
     parser.add_argument("--style", choices=sorted(STYLES), default="paper", help="default: paper")
     parser.add_argument("--log", choices=["x", "y", "xy"], default="", help="logarithmic axes")
     parser.add_argument("--title", help="a title; default: none")
@@ -367,14 +375,30 @@ def _drawn(args: argparse.Namespace) -> int:
 def _chosen(directory: str, only: list[str]) -> Results:
     """Open results, and leave out runs of other values."""
     results = Results(directory)
+    wanted: dict[str, list[Any]] = {}
     for key, text in map(pair, only):
-        known = [{"scheme": run.scheme, "seed": run.seed, **run.point}.get(key) for run in results.runs]
+        known = [_keys(run).get(key) for run in results.runs]
         value: Any = text if text in known else value_of(text)
-        results = results.select(**{key: value})
-        if not results.runs:
+        if isinstance(value, str) and value.endswith("%") and value not in known:
+            value = _hundredths(value)
+        if value not in known:
             said = f"no run has {key}={text}; there are {', '.join(dict.fromkeys(str(it) for it in known))}"
             raise ValueError(said)
-    return results
+        wanted.setdefault(key, []).append(value)
+    return results.of(run for run in results.runs if all(_keys(run)[key] in values for key, values in wanted.items()))
+
+
+def _keys(run: Run) -> dict[str, Any]:
+    """The values of a run's keys, its scheme and seed among them."""
+    return {"scheme": run.scheme, "seed": run.seed, **run.point}
+
+
+def _hundredths(text: str) -> Any:
+    """Return `60%` as a number, and what is none as it is."""
+    try:
+        return float(text[:-1]) / 100
+    except ValueError:
+        return text
 
 
 def save(figure: Figure, path: str | Path) -> None:

@@ -190,7 +190,10 @@ class Results:
         raise KeyError(f"{what}; there are {', '.join(run.name for run in self.runs)}")
 
     def select(self, *, scheme: str | None = None, seed: int | None = None, **point: Any) -> Results:
-        """Return the results of a scheme, a seed, and values of the point's keys alone."""
+        """Return the results of a scheme, a seed, and values of the point's keys alone.
+
+        `of` takes any choice of runs, as in `results.of(run for run in results if run.scheme != "cubic")`.
+        """
         return self.of(
             run
             for run in self.runs

@@ -50,6 +50,16 @@ def test_a_figure_has_its_units(results: nw.Results) -> None:
     )
 
 
+def test_runs_of_several_values_are_chosen(results: nw.Results) -> None:
+    loads = list(dict.fromkeys(run.point["load"] for run in results))
+    assert len(loads) > 1
+    chosen = plotting._chosen(str(results.directory), [f"load={100 * loads[0]:g}%", f"load={loads[1]}", "scheme=dctcp"])
+    assert {run.point["load"] for run in chosen} == set(loads[:2])
+    assert {run.scheme for run in chosen} == {"dctcp"}
+    with pytest.raises(ValueError, match="no run has load=1%"):
+        plotting._chosen(str(results.directory), ["load=1%"])
+
+
 def test_axes_have_the_names_that_are_given(results: nw.Results) -> None:
     names = ["tail of completion times", "tail of slowdowns"]
     left, right = nw.plot(results, y=["p99(fct)", "p99(slowdown)"], xlabel="load of long links", ylabel=names).axes
