@@ -58,6 +58,8 @@ pub(crate) enum Command {
     Report(ReportArgs),
     /// Print what a results directory says: the table that its command printed, and means over seeds.
     Show(ShowResultsArgs),
+    /// Why the slowest flows of runs are slow: what was counted of them, beside the same of typical flows of their size.
+    Explain(ExplainArgs),
     /// Compare two results directories; exit code 3 if the second is worse or lacks a run. With --flows: flow by flow.
     Compare(CompareArgs),
     /// Bring in other programs' files: schedules, topologies, traffic.
@@ -486,6 +488,21 @@ pub(crate) struct ShowResultsArgs {
     /// All columns of the table, however narrow the terminal.
     #[arg(long)]
     pub(crate) wide: bool,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct ExplainArgs {
+    /// A directory of results, whole or not.
+    pub(crate) directory: PathBuf,
+    /// One of its runs alone, as in `uno,load=0.4`.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) run: Option<String>,
+    /// How many of a class of flows are the slowest, as in 5%. At least one is.
+    #[arg(long, value_name = "SHARE", default_value = "1%", value_parser = part)]
+    pub(crate) share: f64,
+    /// Print it as JSON on standard output, and nothing else there.
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Args, Debug)]
@@ -1180,12 +1197,22 @@ fn key_value(text: &str) -> Result<(String, String), String> {
     }
 }
 
+/// A number, or a percentage as one.
+fn hundredths(text: &str) -> Option<f64> {
+    let (number, unit) = text.strip_suffix('%').map_or((text, 1.0), |percent| (percent, 100.0));
+    number.trim().parse::<f64>().ok().map(|number| number / unit)
+}
+
+/// A part of all, as a number or in percent.
+fn part(text: &str) -> Result<f64, String> {
+    let said = || format!("{text} is not a part of all, over 0 and at most 1, such as 0.05 or 5%");
+    hundredths(text).filter(|part| *part > 0.0 && *part <= 1.0).ok_or_else(said)
+}
+
 /// A relative difference, as a number or in percent.
 fn share(text: &str) -> Result<f64, String> {
-    let (number, unit) = text.strip_suffix('%').map_or((text, 1.0), |percent| (percent, 100.0));
-    let share = number.trim().parse::<f64>().ok().map(|number| number / unit);
     let said = || format!("{text} is not a relative difference from 0 to 10, such as 0.05 or 5%");
-    share.filter(|share| (0.0..=10.0).contains(share)).ok_or_else(said)
+    hundredths(text).filter(|share| (0.0..=10.0).contains(share)).ok_or_else(said)
 }
 
 /// A seed from 0 to 2^63 - 1, the largest whole number that a scenario file can hold.

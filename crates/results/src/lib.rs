@@ -12,6 +12,7 @@ pub mod causes;
 pub mod claims;
 pub mod compare;
 mod error;
+pub mod explain;
 mod frame;
 #[doc(hidden)]
 pub mod fuzzing;

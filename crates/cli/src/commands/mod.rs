@@ -17,6 +17,7 @@ pub(crate) mod emulate {
         Err(Failure::Input("error: real packets need Linux: its network namespaces and TUN devices".into()))
     }
 }
+pub(crate) mod explain;
 pub(crate) mod export;
 #[cfg(feature = "import")]
 pub(crate) mod import;

@@ -31,7 +31,7 @@ pub(crate) fn show(args: &ShowResultsArgs) -> Result<(), Failure> {
 }
 
 /// Refuses a file where a directory of results is meant.
-fn not_a_file(path: &Path) -> Result<(), Failure> {
+pub(super) fn not_a_file(path: &Path) -> Result<(), Failure> {
     if !path.is_file() {
         return Ok(());
     }
@@ -83,7 +83,7 @@ pub(crate) fn qlog(args: &ExportQlogArgs) -> Result<(), Failure> {
 }
 
 /// The run that is meant.
-fn chosen(directory: &Path, name: Option<&str>) -> Result<RunResults, Failure> {
+pub(super) fn chosen(directory: &Path, name: Option<&str>) -> Result<RunResults, Failure> {
     let mut runs = load_set(directory)?.runs;
     let names: Vec<String> = runs.iter().map(|run| run.summary.run.clone()).collect();
     let place = match (name, &names[..]) {

@@ -11,6 +11,7 @@ mod edited;
 #[cfg(target_os = "linux")]
 mod emulate;
 mod errors;
+mod explain;
 mod export;
 #[cfg(feature = "import")]
 mod import;
