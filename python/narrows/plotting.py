@@ -209,6 +209,7 @@ def _panel(axes: Axes, results: Results, metric: str, x: str | None, by: str, lo
     axes.set_ylabel(f"{ylabel} ({suffix})" if suffix else ylabel)
     if x is None:
         _bars(axes, groups, per)
+        axes.set_xlabel(xlabel or "")
     else:
         lines(axes, groups, per, x, xlabel=xlabel)
         axes.legend(frameon=False)

@@ -1,5 +1,6 @@
 //! How commands end.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::io::{self, IsTerminal as _, Write};
 use std::path::Path;
@@ -200,8 +201,41 @@ pub(crate) fn tell_of_lock(directory: &Path, lock: &files::Lock) {
     lock.notes(directory).iter().for_each(|note| tell(note));
 }
 
+/// A text in which names that come from files can do nothing to a terminal: control characters are shown as their pictures, but
+/// for line ends, tabs and the sequences that set colours.
+fn harmless(text: &str) -> Cow<'_, str> {
+    let is_shown = |c: char| c.is_control() && !matches!(c, '\n' | '\t');
+    if !text.contains(is_shown) {
+        return Cow::Borrowed(text);
+    }
+    let mut made = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(place) = rest.find(is_shown) {
+        made.push_str(&rest[..place]);
+        rest = &rest[place..];
+        let colour = rest.strip_prefix("\x1b[").and_then(|rest| {
+            let end = rest.find(|c: char| !(c.is_ascii_digit() || c == ';'))?;
+            rest[end..].starts_with('m').then_some(2 + end + 1)
+        });
+        let Some(c) = rest.chars().next() else { break };
+        let length = colour.unwrap_or_else(|| c.len_utf8());
+        match colour {
+            Some(length) => made.push_str(&rest[..length]),
+            // Unicode has pictures of the first 32 and of DEL.
+            None => made.push(match u32::from(c) {
+                code @ 0..0x20 => char::from_u32(0x2400 + code).unwrap_or(char::REPLACEMENT_CHARACTER),
+                0x7f => '\u{2421}',
+                _ => char::REPLACEMENT_CHARACTER,
+            }),
+        }
+        rest = &rest[length..];
+    }
+    made.push_str(rest);
+    Cow::Owned(made)
+}
+
 fn write_text(out: &mut impl Write, text: &str) -> io::Result<()> {
-    out.write_all(text.as_bytes())?;
+    out.write_all(harmless(text).as_bytes())?;
     if !text.ends_with('\n') {
         out.write_all(b"\n")?;
     }
@@ -212,6 +246,15 @@ fn write_text(out: &mut impl Write, text: &str) -> io::Result<()> {
 mod tests {
     use super::*;
     use results::Summary;
+
+    #[test]
+    fn what_a_file_says_does_nothing_to_a_terminal() {
+        let plain = "a\tb\nc, \u{e9}";
+        assert!(matches!(harmless(plain), Cow::Borrowed(same) if same == plain));
+        assert_eq!(harmless("\x1b[1;31mred\x1b[0m"), "\x1b[1;31mred\x1b[0m");
+        let cleared = harmless("x\x1b[2J\x1b]0;title\x07y\x7f\u{9b}z\r\x1b[");
+        assert_eq!(cleared, "x\u{241b}[2J\u{241b}]0;title\u{2407}y\u{2421}\u{fffd}z\u{240d}\u{241b}[");
+    }
 
     /// A run with a broken identity ends a command with exit code 1 and is named; other warnings do not.
     #[test]

@@ -9,8 +9,8 @@ pub struct Pauses {
     count: u64,
     /// The time in which at least one class was paused, until all ran last.
     total: Span,
-    /// Since when one is, where one is.
-    since: Time,
+    /// Since when at least one is.
+    since: Option<Time>,
     /// When at least one class was paused; kept where that is asked for.
     spans: Option<Vec<(Time, Time)>>,
 }
@@ -23,28 +23,32 @@ impl Pauses {
 
     /// At `now` the classes `after` are paused, and before it were `before`.
     pub fn change(&mut self, before: u8, after: u8, now: Time) {
+        debug_assert_eq!(before != 0, self.since.is_some(), "the port and its pauses know of one another");
         self.count += u64::from((after & !before).count_ones());
-        if before == 0 && after != 0 {
-            self.since = now;
-        } else if before != 0 && after == 0 {
-            debug_assert!(now >= self.since, "a pause that ended before it began");
-            self.total += now.since(self.since);
-            if let Some(spans) = &mut self.spans {
-                spans.push((self.since, now));
+        match self.since {
+            None if after != 0 => self.since = Some(now),
+            Some(since) if after == 0 => {
+                debug_assert!(now >= since, "a pause that ended before it began");
+                self.since = None;
+                self.total += now.since(since);
+                if let Some(spans) = &mut self.spans {
+                    spans.push((since, now));
+                }
             }
+            _ => {}
         }
     }
 
-    /// How often a class was paused, and for how long until `now` at least one class was. `paused` are those that are.
-    pub fn until(&self, now: Time, paused: u8) -> (u64, Span) {
-        let lasting = if paused == 0 { Span::ZERO } else { now.saturating_since(self.since) };
+    /// How often a class was paused, and for how long until `now` at least one class was.
+    pub fn until(&self, now: Time) -> (u64, Span) {
+        let lasting = self.since.map_or(Span::ZERO, |since| now.saturating_since(since));
         (self.count, self.total + lasting)
     }
 
     /// From when until when at least one class was paused, in order, as far as that was asked for. One that lasts ends at
     /// `now`.
-    pub fn spans(&self, now: Time, paused: u8) -> impl Iterator<Item = (Time, Time)> + '_ {
-        let last = (self.spans.is_some() && paused != 0 && now > self.since).then_some((self.since, now));
+    pub fn spans(&self, now: Time) -> impl Iterator<Item = (Time, Time)> + '_ {
+        let last = self.since.filter(|&since| self.spans.is_some() && now > since).map(|since| (since, now));
         self.spans.iter().flatten().copied().chain(last)
     }
 }
@@ -62,8 +66,8 @@ mod tests {
             for (before, after, at) in [(0, 2, 1), (2, 6, 3), (6, 4, 4), (4, 0, 6), (0, 2, 8)] {
                 pauses.change(before, after, us(at));
             }
-            assert_eq!(pauses.until(us(9), 2), (3, Span::from_us(6)));
-            let spans: Vec<(Time, Time)> = pauses.spans(us(9), 2).collect();
+            assert_eq!(pauses.until(us(9)), (3, Span::from_us(6)));
+            let spans: Vec<(Time, Time)> = pauses.spans(us(9)).collect();
             assert_eq!(spans, if each { vec![(us(1), us(6)), (us(8), us(9))] } else { vec![] });
         }
     }

@@ -31,6 +31,6 @@ pub use host::{Host, One, Simulator};
 pub use ledger::Ledger;
 pub use notes::{NoNotes, Notes, Planned};
 pub use program::program;
-pub use study::{Finished, Shard, Study};
+pub use study::{Finished, LeavesOut, Shard, Study};
 pub use watch::{Board, Line, Silent, Watch};
 pub use words::{count, first_of, warnings};

@@ -8,7 +8,7 @@ use std::sync::{Mutex, PoisonError};
 
 use results::averages::{Table, TableSpec};
 use results::claims::{Claim, Judgement, Runs, name_in_claims};
-use results::store::{Earlier, Plan, REPORT, Writer};
+use results::store::{Earlier, Fates, Plan, REPORT, Writer};
 use results::tables::FlowTable;
 use results::{PointColumn, RunInfo, RunResults, SizeBin};
 use scenario::{BuiltRun, Run, Scenario};
@@ -56,8 +56,19 @@ pub struct Study<'a> {
     pub tables: &'a [report::Averages],
     /// Whether runs that were finished before are done again, and those that the study does not have may go.
     pub anew: bool,
-    /// Whether the caller chose some of the scenario's runs: then finished ones that were not chosen may not go.
-    pub is_choice: bool,
+    /// Which finished runs of the directory the study may leave out, so that they go when its own are whole.
+    pub leaves_out: LeavesOut,
+}
+
+/// Which finished runs a study may leave out, and so remove.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum LeavesOut {
+    /// None: the caller chose some runs, and those that were not chosen stay.
+    None,
+    /// One: it is soon done again, and several may be a night's work.
+    One,
+    /// Any: the directory is for this study alone.
+    Any,
 }
 
 /// A part of a study's runs: every `of`-th, from the `number`-th on.
@@ -254,22 +265,25 @@ impl Study<'_> {
         if let Some(lock) = writer.lock() {
             lock.notes(&self.out).iter().for_each(|note| self.watch.tell(note));
         }
-        let others = writer.replaced();
-        if self.is_choice && !self.anew && !others.is_empty() {
+        let Fates { left_out, outdated } = writer.fates();
+        let is_loss = match self.leaves_out {
+            LeavesOut::None => !left_out.is_empty(),
+            LeavesOut::One => left_out.len() > 1,
+            LeavesOut::Any => false,
+        };
+        if is_loss && !self.anew {
             return Err(Error::asked(
                 format!(
-                    "`{}` has finished runs of this scenario that this command leaves out, and replacing the results would lose \
-                     them: {}",
+                    "`{}` has finished runs that this command leaves out, and replacing the results would lose them: {}",
                     self.out.display(),
-                    first_of(&others, ", ")
+                    first_of(&left_out, ", ")
                 ),
                 "choose another directory with --out, or replace them with --anew",
             ));
         }
-        let outdated = writer.outdated();
-        if !outdated.is_empty() && !self.anew {
+        if !outdated.is_empty() && !self.anew && self.runs_missing {
             self.watch.tell(&format!(
-                "`{}` has {} of other settings, inputs or another version: done again, and replaced once all are done",
+                "`{}` has {} whose settings, inputs or version differ: done again",
                 self.out.display(),
                 count(outdated.len(), "finished run"),
             ));
@@ -301,8 +315,10 @@ impl Study<'_> {
         let mut earlier = Vec::with_capacity(planned.runs.len());
         for (number, (run, known)) in planned.runs.iter().zip(&planned.infos).enumerate() {
             if self.watch.interrupted() {
-                let unread =
-                    (number..planned.runs.len()).filter(|&run| !self.anew && writer.seems_finished(run)).count();
+                let unread = (number..planned.runs.len())
+                    .filter(|&run| !self.anew && writer.seems_finished(run, self.host.repeats(), self.from))
+                    .inspect(|&run| self.say(self.notes.kept(&planned.runs[run].id)))
+                    .count();
                 let finished = earlier.iter().flatten().count() + unread;
                 return Err(self.cut_short(writer, Error::Interrupted, false, finished, planned.runs.len()));
             }

@@ -48,7 +48,7 @@ fn runs(scratch: &Scratch, place: &str, scenario: &Scenario, only: &[String]) ->
         claims: &[],
         tables: &[],
         anew: false,
-        is_choice: false,
+        leaves_out: LeavesOut::Any,
     };
     Ok(study.run()?.runs)
 }

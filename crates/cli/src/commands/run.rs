@@ -8,7 +8,7 @@ use results::averages::Table;
 use results::store::REPORT;
 use scenario::{Overrides, Scenario};
 use study::vary::Vary;
-use study::{Finished, Host, Notes, Simulator, Study};
+use study::{Finished, Host, LeavesOut, Notes, Simulator, Study};
 
 use crate::args::{Common, FileArgs, RunArgs, VaryArgs};
 use crate::exit::{Failure, print, tell};
@@ -18,13 +18,10 @@ use crate::table;
 pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
     let scenario = varied(&args.file, &args.vary, &args.common)?;
     let replay = words("run", &args.file, &args.vary);
-    let VaryArgs { over, seeds } = &args.vary;
     // Whoever names points on the command line may leave out some that are there.
-    let is_choice = !args.file.schemes.is_empty() || !over.is_empty() || seeds.is_some();
+    let is_choice = !args.vary.over.is_empty() || args.vary.seeds.is_some();
     let simulator = Simulator { checked: args.common.checked };
-    let (watch, notes) = (Terminal { quiet: args.common.quiet || args.common.json }, notes());
-    let common = of(&scenario, &simulator, &watch, &notes, &args.common, replay);
-    shown(&Study { schemes: &args.file.schemes, is_choice, ..common }.run()?, &args.common)
+    all_of(&scenario, &simulator, (&args.file.schemes, is_choice), &args.common, replay)
 }
 
 /// The scenario with all that the command line varies.
@@ -49,18 +46,19 @@ pub(crate) fn overrides(common: &Common, scale: Option<String>) -> Overrides {
     Overrides { set: common.set.clone(), seed: common.seed, scale }
 }
 
-/// Runs all of a scenario and shows what came out.
+/// Runs all of a scenario, or the schemes that were chosen, and shows what came out. Beside them stands whether the caller chose
+/// otherwise, too.
 pub(crate) fn all_of(
     scenario: &Scenario,
     host: &dyn Host,
-    schemes: &[String],
+    (schemes, is_choice): (&[String], bool),
     common: &Common,
     replay: Vec<String>,
 ) -> Result<(), Failure> {
     let watch = Terminal { quiet: common.quiet || common.json };
     let notes = notes();
-    let is_choice = !schemes.is_empty();
-    shown(&Study { schemes, is_choice, ..of(scenario, host, &watch, &notes, common, replay) }.run()?, common)
+    let leaves_out = if is_choice || !schemes.is_empty() { LeavesOut::None } else { LeavesOut::One };
+    shown(&Study { schemes, leaves_out, ..of(scenario, host, &watch, &notes, common, replay) }.run()?, common)
 }
 
 /// Shows what came of a study. A run that broke an identity is a failure.
@@ -94,7 +92,7 @@ pub(crate) fn of<'a>(
         claims: &[],
         tables: &[],
         anew: common.anew,
-        is_choice: false,
+        leaves_out: LeavesOut::Any,
     }
 }
 

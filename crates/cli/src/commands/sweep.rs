@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use results::store::results_around;
 use scenario::Scenario;
-use study::{Shard, Simulator, Study};
+use study::{LeavesOut, Shard, Simulator, Study};
 
 use crate::args::{Common, FileArgs, MergeArgs, StatusArgs, SweepArgs, SweepCommand};
 use crate::exit::{Failure, print};
@@ -58,7 +58,7 @@ fn all(args: &SweepArgs, file: &FileArgs) -> Result<(), Failure> {
         schemes: &file.schemes,
         shard: args.shard,
         out,
-        is_choice: true,
+        leaves_out: LeavesOut::None,
         ..super::run::of(&scenario, &simulator, &watch, &notes, &args.common, replay)
     };
     if args.list {
@@ -86,7 +86,7 @@ fn merge(args: &MergeArgs) -> Result<(), Failure> {
         schemes: &args.file.schemes,
         from: &args.from,
         runs_missing: false,
-        is_choice: true,
+        leaves_out: LeavesOut::None,
         ..super::run::of(&scenario, &simulator, &watch, &notes, &args.common, replay)
     };
     match study.run() {

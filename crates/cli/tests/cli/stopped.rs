@@ -236,7 +236,7 @@ fn results_are_replaced_as_a_whole() {
     scratch.write("other.toml", &grid.replace("4KiB", "12KiB"));
     scratch.write("alone.toml", grid.split("[grid]").next().unwrap());
     let run = |name: &str| {
-        scratch.narrows(&format!("run {name}.toml --quiet --out out")).ok();
+        scratch.narrows(&format!("run {name}.toml --quiet --out out --anew")).ok();
         assert_eq!(scratch.tree().iter().filter(|path| !path.contains('/')).count(), 4, "{:?}", scratch.tree());
         scratch.files("out")
     };
@@ -244,8 +244,13 @@ fn results_are_replaced_as_a_whole() {
     let first = run("grid");
     // The ledger and the table of summaries are of several runs.
     assert_eq!(first.len(), 5 + 2 * 5);
+    // Several finished runs do not go unasked, a single one does.
+    let lost = ["`out` has finished runs that this command leaves out", "dctcp,size=4KiB", "--anew"];
+    scratch.narrows("run alone.toml --quiet --out out").fails(2, &lost);
+    assert_eq!(scratch.files("out"), first);
     assert_eq!(run("alone"), alone);
-    assert_eq!(run("grid"), first);
+    scratch.narrows("run grid.toml --quiet --out out").ok();
+    assert_eq!(scratch.files("out"), first);
     let other = run("other");
     assert!(other.iter().any(|name| name.contains("size=12KiB")) && !other.iter().any(|name| name.contains("=4KiB")));
     // A refused run changes nothing.
@@ -263,7 +268,7 @@ fn a_link_to_results_is_followed() {
     fs::create_dir(scratch.path("real")).unwrap();
     std::os::unix::fs::symlink("real", scratch.path("out")).unwrap();
     for name in ["grid", "alone", "grid"] {
-        scratch.narrows(&format!("run {name}.toml --quiet --out out")).ok();
+        scratch.narrows(&format!("run {name}.toml --quiet --out out --anew")).ok();
         assert!(scratch.path("out").is_symlink() && scratch.path("real/manifest.json").exists(), "{name}");
         scratch.narrows("report out").ok();
     }

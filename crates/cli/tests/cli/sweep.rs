@@ -50,7 +50,7 @@ fn a_sweep_and_a_run_are_the_same_and_the_second_call_does_what_is_missing() {
     scratch.narrows("sweep s.toml --out sweep --quiet").ok();
     assert!(scratch.comparable("run") == scratch.comparable("sweep"));
     // Finished runs that the command leaves out do not go.
-    let lost = ["`sweep` has finished runs of this scenario that this command leaves out", "--anew"];
+    let lost = ["`sweep` has finished runs that this command leaves out", "--anew"];
     scratch.narrows("sweep s.toml --out sweep --seeds 2").fails(2, &lost);
     scratch.narrows("sweep s.toml --out seeds --seeds 2").ok();
     scratch.narrows("sweep s.toml --out seeds --seeds 4").ok().says(&["12 of 24 runs finished before: kept"]);

@@ -323,7 +323,7 @@ impl<P: Framed> SharedSwitch<P> {
     /// paused.
     pub fn pauses(&self, port: usize, now: Time) -> (u64, Span) {
         let port = &self.ports[port];
-        port.pauses.until(now, port.service.paused)
+        port.pauses.until(now)
     }
 
     /// Each pause of a port is kept from now on.
@@ -334,7 +334,7 @@ impl<P: Framed> SharedSwitch<P> {
     /// From when until when at least one class of a port was paused, where that is kept, up to `now`.
     pub fn kept_pauses(&self, port: usize, now: Time) -> impl Iterator<Item = (Time, Time)> + '_ {
         let port = &self.ports[port];
-        port.pauses.spans(now, port.service.paused)
+        port.pauses.spans(now)
     }
 
     /// Packets dropped though their senders could be paused: their headroom was too small.

@@ -20,7 +20,7 @@ pub use layout::{LEDGER, LEDGER_JOURNAL, LEDGER_MARK, NEXT, is_ledger, results_a
 pub use load::{Set, Unfinished, load, load_set, lock, manifest_of};
 pub use manifest::{FileHash, GridManifest, MANIFEST, Manifest, Plan, PlannedRun, RunEntry};
 pub use page::{REPORT_SEAL, may_replace_report};
-pub use writer::{Earlier, Writer};
+pub use writer::{Earlier, Fates, Writer};
 
 use crate::input::{EngineTimes, Program, RunInfo};
 use crate::summary::{Summary, summarise};

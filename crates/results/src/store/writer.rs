@@ -1,6 +1,7 @@
 //! Results in the making: the runs of a set are kept as they finish, and the set takes the old one's place when it is
 //! whole.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -9,7 +10,7 @@ use files::{Lock, parent_of};
 
 use super::layout::{self, BUILDING, JSON, NEXT, OLD, PLAN, WHOLE, entries, refuse_foreign};
 use super::load::{PARQUET, differing, load_known, manifest_of};
-use super::manifest::{self, GridManifest, MANIFEST, Manifest, Plan, RunEntry};
+use super::manifest::{self, GridManifest, MANIFEST, Plan, RunEntry};
 use super::page::{REPORT_SEAL, may_replace_report};
 use super::settle::settle;
 use super::summaries::summaries;
@@ -37,6 +38,16 @@ pub enum Earlier {
     Kept(Box<RunResults>),
     /// The same run, but one of its files is gone, damaged or edited.
     Damaged(Error),
+}
+
+/// What a new set does to the finished runs in its directory.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct Fates {
+    /// The names of those that are not in the plan, of the same scenario or another one: they go when the new set is whole.
+    pub left_out: Vec<String>,
+    /// The names of those that the plan has with other settings, other inputs or another version of the program, and that were
+    /// not done anew by now. Each is replaced at the latest when the new set is whole.
+    pub outdated: Vec<String>,
 }
 
 impl Writer {
@@ -96,37 +107,31 @@ impl Writer {
         self.out.join(MANIFEST).exists()
     }
 
-    /// The finished runs of the same scenario, whole set or not, that are not in the plan and go when the new set is whole.
-    pub fn replaced(&self) -> Vec<String> {
-        self.named(|manifest| self.plan.runs.iter().all(|planned| planned.run != manifest.run))
-    }
-
-    /// The finished runs that the plan has with other settings, other inputs or another version of the program: they go when the
-    /// new set is whole. Not those that were done anew by now.
-    pub fn outdated(&self) -> Vec<String> {
-        let is_other = |manifest: &Manifest| {
-            let planned = self.plan.runs.iter().position(|planned| planned.run == manifest.run);
-            planned.is_some_and(|number| !self.seems_finished(number))
+    /// What the new set does to finished runs here, whole set or not.
+    pub fn fates(&self) -> Fates {
+        let planned: BTreeMap<&str, (usize, &str)> = (0..)
+            .zip(&self.plan.runs)
+            .map(|(number, entry)| (entry.run.as_str(), (number, entry.key.as_str())))
+            .collect();
+        let (next, mut fates) = (self.next().join(RUNS), Fates::default());
+        let inside = |place: &Path| -> Vec<PathBuf> {
+            entries(place).map_or_else(|_| Vec::new(), |found| found.into_iter().map(|entry| entry.path).collect())
         };
-        self.named(is_other)
-    }
-
-    /// The names of the finished runs of the same scenario, whole set or not, that are wanted.
-    fn named(&self, is_wanted: impl Fn(&Manifest) -> bool) -> Vec<String> {
-        let next = self.next().join(RUNS);
-        let places = [self.out.clone(), self.out.join(RUNS), next];
-        let folders = places.iter().enumerate().flat_map(|(index, place)| match index {
-            0 => vec![place.clone()],
-            _ => {
-                entries(place).map_or_else(|_| Vec::new(), |found| found.into_iter().map(|entry| entry.path).collect())
+        let folders = [vec![self.out.clone()], inside(&self.out.join(RUNS)), inside(&next)];
+        for manifest in folders.iter().flatten().filter_map(|folder| manifest_of(folder).ok()) {
+            match planned.get(manifest.run.as_str()).filter(|_| manifest.scenario == self.plan.scenario) {
+                None => fates.left_out.push(manifest.run),
+                Some(&(number, key)) if key != manifest.key && !self.seems_finished(number, true, &[]) => {
+                    fates.outdated.push(manifest.run);
+                }
+                Some(_) => {}
             }
-        });
-        let manifests = folders.filter_map(|folder| manifest_of(&folder).ok());
-        let of_scenario = manifests.filter(|manifest| manifest.scenario == self.plan.scenario);
-        let mut names: Vec<String> = of_scenario.filter(is_wanted).map(|manifest| manifest.run).collect();
-        names.sort_unstable();
-        names.dedup();
-        names
+        }
+        for names in [&mut fates.left_out, &mut fates.outdated] {
+            names.sort_unstable();
+            names.dedup();
+        }
+        fates
     }
 
     /// Refuses to replace a report that somebody edited: of the whole set, or of the unfinished one.
@@ -160,10 +165,8 @@ impl Writer {
         let entry = &self.plan.runs[number];
         let folder = entry.folder();
         let here = self.next().join(&folder);
-        let old = [self.out.join(&folder), self.out.clone()];
-        let others = from.iter().flat_map(|other| places_in(other, &folder));
         let mut damage = None;
-        for place in std::iter::once(here.clone()).chain(old.into_iter().chain(others).filter(|_| whole)) {
+        for place in self.places(number, whole, from) {
             let found = match manifest_of(&place) {
                 Ok(manifest) if manifest.key == entry.key => load_known(&place),
                 Err(error @ Error::Differs(_)) => Err(error),
@@ -199,12 +202,22 @@ impl Writer {
         Ok(damage.map_or(Earlier::Nothing, Earlier::Damaged))
     }
 
-    /// Whether the plan's run of this number lies here by what its manifest says. Its files are not read.
-    pub fn seems_finished(&self, number: usize) -> bool {
-        let entry = &self.plan.runs[number];
-        let folder = entry.folder();
-        let places = [self.next().join(&folder), self.out.join(&folder), self.out.clone()];
-        places.iter().any(|place| manifest_of(place).is_ok_and(|manifest| manifest.key == entry.key))
+    /// Whether [`Writer::earlier`] would find the plan's run of this number by what manifests say. No other file is read.
+    pub fn seems_finished(&self, number: usize, whole: bool, from: &[PathBuf]) -> bool {
+        let key = &self.plan.runs[number].key;
+        self.places(number, whole, from).iter().any(|place| manifest_of(place).is_ok_and(|it| it.key == *key))
+    }
+
+    /// Where the plan's run of this number may lie: first in the set in the making; with `whole`, then in the set that it will
+    /// replace, and in other directories of results.
+    fn places(&self, number: usize, whole: bool, from: &[PathBuf]) -> Vec<PathBuf> {
+        let folder = self.plan.runs[number].folder();
+        let mut places = vec![self.next().join(&folder)];
+        if whole {
+            places.extend([self.out.join(&folder), self.out.clone()]);
+            places.extend(from.iter().flat_map(|other| places_in(other, &folder)));
+        }
+        places
     }
 
     /// Which of some directories of results have the plan's run of this number by its name, but of other settings, other

@@ -43,14 +43,14 @@ impl<L> Hosts<L> {
     pub fn pauses(&self, host: usize, now: Time) -> (u64, Span) {
         let state = &self.states[host];
         let Some(pauses) = &state.pauses else { return (0, Span::ZERO) };
-        pauses.of_card.until(now, state.paused)
+        pauses.of_card.until(now)
     }
 
     /// Of hosts whose cards are sampled: the card, and from when until when at least one of its classes was paused, up to
     /// `now`.
     pub fn kept_pauses(&self, now: Time) -> impl Iterator<Item = PauseSample> + '_ {
         self.states.iter().flat_map(move |state| {
-            let spans = state.pauses.iter().flat_map(move |pauses| pauses.of_card.spans(now, state.paused));
+            let spans = state.pauses.iter().flat_map(move |pauses| pauses.of_card.spans(now));
             spans.map(|(from, until)| PauseSample { link: state.uplink, from, until })
         })
     }
