@@ -142,7 +142,7 @@ pub fn explain(run: &RunResults, share: f64) -> Vec<Explained> {
     let of_class = |class: Class| {
         let started = || run.flows.rows.iter().filter(move |row| row.class == class && row.started.is_set());
         let mut flows: Vec<Slow> =
-            started().filter_map(|row| Some(Slow { row: row.clone(), slowdown: row.slowdown()? })).collect();
+            started().filter_map(|row| Some(Slow { row: *row, slowdown: row.slowdown()? })).collect();
         flows.sort_by(|a, b| b.slowdown.total_cmp(&a.slowdown).then(a.row.flow.cmp(&b.row.flow)));
         if flows.is_empty() {
             return None;
@@ -277,6 +277,7 @@ impl Crowds {
 }
 
 #[cfg(test)]
+#[expect(clippy::float_cmp, reason = "sums of few whole numbers are exact")]
 mod tests {
     use units::Bytes;
 
