@@ -82,10 +82,10 @@ def test_newreno_in_python_is_newreno(tmp_path: Path, capsys: pytest.CaptureFixt
     said = capsys.readouterr().err
     assert "Reno, Fixed: written in Python, for trying out" in said
     assert results["python"].summary["law"]["name"] == "Reno"
-    assert any("the law Reno is not one of Narrows" in warning for warning in results["python"].summary["warnings"])
+    assert any("Reno is an external law in Python (SHA-256 " in warning for warning in results["python"].summary["warnings"])
     assert not any("Reno" in warning for warning in results["rust"].summary["warnings"])
     report = results.report.read_text(encoding="utf-8")
-    assert "the law Reno is not one of Narrows" in report
+    assert "Reno is an external law in Python" in report
     assert "laws=[Reno, Fixed]" in report
 
 
@@ -267,7 +267,7 @@ def test_a_scheme_names_what_is_there(tmp_path: Path) -> None:
     says("`size_bytes` is a whole number, but was given", size, [mine.Fixed])
     # A file that names a law which nobody brings.
     with_law = law.with_laws(scenario(it=tables.Scheme(law="Fixed")), [mine.Fixed])
-    with pytest.raises(nw.ScenarioError, match="a law in Python that is not brought here"):
+    with pytest.raises(nw.ScenarioError, match=r"runs Fixed, a law in Python; only narrows.run\(..., laws=\[Fixed\]\) can run it"):
         nw.run(with_law, tmp_path / "out", progress=False)
 
 
