@@ -401,6 +401,10 @@ def test_a_law_is_begun_in_rust(tmp_path: Path) -> None:
     # Its `on_ack` calls that of the class that it builds on.
     assert "    //     # in Reno:\n    //     def on_ack(self, ack: nw.Ack) -> None:" in code
     assert "DctcpTwo in dctcp_two;" in (root / "crates/laws/src/law.rs").read_text(encoding="utf-8")
+    # Nothing is said that the skeleton does not do.
+    facts = "none yet | to be written | to be written | 10 packets | to be written | to be written |"
+    table = (root / "docs/src/laws/README.md").read_text(encoding="utf-8").splitlines()
+    assert f"| [`dctcp-two`](dctcp-two.md) | DctcpTwo | {facts}" in table
     before = {path: path.read_bytes() for path in root.rglob("*") if path.is_file()}
     with pytest.raises(nw.ScenarioError, match="has a module `dctcp_two` already"):
         mine.Dctcp.to_rust(root, name="dctcp-two", events=50)
@@ -414,6 +418,14 @@ def test_a_law_is_begun_in_rust(tmp_path: Path) -> None:
 
     with pytest.raises(nw.ScenarioError, match=r"Negative\.lowest = -1 can be no parameter"):
         Negative.to_rust(root)
+
+    class Late(mine.Fixed):
+        """Has a default that is over the longest time."""
+
+        delay_ns: int = 10**12 + 1
+
+    with pytest.raises(nw.ScenarioError, match="`delay_ns` is out of range: expected a whole number, 0 to 1000000000000 ns"):
+        Late.to_rust(root, events=10)
     assert {path: path.read_bytes() for path in root.rglob("*") if path.is_file()} == before
 
 
