@@ -346,16 +346,28 @@ def test_a_law_goes_to_a_cluster(tmp_path: Path) -> None:
 
         size_bytes: int = 80_000
 
+    class Broken(mine.Wild):
+        """Divides by zero, nowhere but here."""
+
     made = scenario(it=tables.Scheme(law="Local"))
+    wild = scenario(it=tables.Scheme(law="Broken"))
     here = nw.sweep(made, tmp_path / "here", laws=[Local], seeds=2, progress=False)
     tests = str(Path(__file__).parent)
     ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, runtime_env={"env_vars": {"PYTHONPATH": tests}})
     try:
         there = nw.sweep(made, tmp_path / "there", laws=[Local], seeds=2, on="ray", progress=False)
+        with pytest.raises(nw.LawError, match=r"the law Broken failed in on_ack of flow (?s:.*)the same call goes on") as caught:
+            nw.sweep(wild, tmp_path / "wild", laws=[Broken], on="ray", progress=False)
     finally:
         ray.shutdown()
     assert there.flows.to_polars().equals(here.flows.to_polars())
     assert [run.manifest["key"] for run in there] == [run.manifest["key"] for run in here]
+    error = caught.value
+    assert (error.law, error.method) == ("Broken", "on_ack")
+    assert error.flow in range(64)
+    assert error.time_ps is not None
+    assert "ZeroDivisionError" in str(error)
+    assert "self.cwnd = 1 / (self.heard - self.after)" in str(error.__cause__)
 
 
 def checkout(directory: Path) -> Path:
