@@ -25,8 +25,8 @@ class LawError(StudyError):
 
     law: str
     method: str
-    #: The flow's number.
-    flow: int
+    #: The number of the flow that the law's object was made for: on a kept connection that of the first one.
+    flow: int | None
     #: Simulated time in picoseconds; None before the flow's first event.
     time_ps: int | None
 

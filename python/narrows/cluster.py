@@ -16,6 +16,7 @@ import os
 import shutil
 import tarfile
 import tempfile
+import traceback
 import uuid
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -149,7 +150,7 @@ def _gather(
     task = ray.remote(num_cpus=1, max_retries=_RETRIES)(_some)
     waiting = {task.remote(toml, scenario.name, inputs, asked, group): len(group) for group in groups}
     of = sum(waiting.values())
-    failed: list[str] = []
+    failed: list[_Failure] = []
     try:
         while waiting:
             watch.show(of, of - sum(waiting.values()), [])
@@ -165,10 +166,45 @@ def _gather(
             ray.cancel(one)
     if failed:
         more = f"\nand {len(failed) - 1} more" if len(failed) > 1 else ""
-        raise _narrows.StudyError(f"{failed[0]}{more}\nfinished runs are kept; the same call goes on from there")
+        first = failed[0]
+        raise first.again(f"{first.said}{more}\nfinished runs are kept; the same call goes on from there") from first.cause()
 
 
-def _some(toml: str, name: str, inputs: tuple[int, dict[str, bytes]], asked: Asked, runs: list[str]) -> tuple[bytes, str]:
+@dataclass(frozen=True)
+class _Failure:
+    """What a task failed of, in a form that any machine can read."""
+
+    said: str
+    #: Of a law in Python: the fields of `LawError`, and the traceback of what the law raised.
+    law: dict[str, Any] | None = None
+    traceback: str = ""
+
+    @classmethod
+    def of(cls, error: _narrows.StudyError) -> _Failure:
+        """Take down an error."""
+        if not isinstance(error, _narrows.LawError):
+            return cls(str(error))
+        fields = {name: getattr(error, name) for name in ("law", "method", "flow", "time_ps")}
+        cause = error.__cause__
+        return cls(str(error), fields, "".join(traceback.format_exception(cause)) if cause else "")
+
+    def again(self, said: str) -> _narrows.StudyError:
+        """Return the error as it was, with another text."""
+        if self.law is None:
+            return _narrows.StudyError(said)
+        error = _narrows.LawError(said)
+        for name, value in self.law.items():
+            setattr(error, name, value)
+        return error
+
+    def cause(self) -> RuntimeError | None:
+        """Return what shows the traceback of the other machine."""
+        return RuntimeError(f"on a worker:\n{self.traceback}") if self.traceback else None
+
+
+def _some(
+    toml: str, name: str, inputs: tuple[int, dict[str, bytes]], asked: Asked, runs: list[str]
+) -> tuple[bytes, _Failure | None]:
     """Do some runs in a directory of their own. Return the directory packed, and what failed. A task."""
     from narrows.scenario import Scenario
 
@@ -181,11 +217,11 @@ def _some(toml: str, name: str, inputs: tuple[int, dict[str, bytes]], asked: Ask
             (root / file).parent.mkdir(parents=True, exist_ok=True)
             (root / file).write_bytes(content)
         scenario = Scenario.from_toml(toml, source=root / f"{name}.toml")
-        out, error = Path(directory) / "results", ""
+        out, error = Path(directory) / "results", None
         try:
             here.sweep(scenario, out, only=runs, threads=1, progress=False, **asked.words())
         except _narrows.StudyError as failure:
-            error = str(failure)
+            error = _Failure.of(failure)
         packed = io.BytesIO()
         if (out / "manifest.json").is_file():
             with tarfile.open(fileobj=packed, mode="w") as tar:

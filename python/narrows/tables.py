@@ -962,11 +962,11 @@ class Host(Table):
 
 @dataclass(kw_only=True, repr=False)
 class BroughtLaw(Table):
-    """A law that the program brings which runs the scenario. The Python package writes the table; the command has
-    no such laws."""
+    """A law that the calling program supplies. The Python package writes the table; the command has no such
+    laws."""
 
     language: str
-    """What it is written in. Takes a string. Required."""
+    """What it is written in: 1 to 32 letters, digits, spaces and `+`, `#`, `.`, `-`. Takes a string. Required."""
     sha256: str
     """The SHA-256 of its source in hexadecimal: a law that was changed is another run. Takes a string. Required."""
     params: dict[str, Any] | None = None
@@ -1652,8 +1652,8 @@ class Config(Table):
     host: Host | None = None
     """The hosts. Takes a table."""
     laws: dict[str, BroughtLaw] | None = None
-    """Laws that the program brings which runs the scenario, by names that begin with a capital letter. Takes a
-    table of named entries."""
+    """Laws that the calling program supplies (Python), by names that begin with a capital letter. Takes a table of
+    named entries."""
     traffic: list[Incast | Long | Permutation | Poisson | Requests | ClosedLoop | Allreduce | Collective | List | Import] | None = None
     """What is sent: each entry makes flows, all in one run. At least one, or a job. Takes an array."""
     job: list[Job] | None = None

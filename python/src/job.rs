@@ -109,7 +109,7 @@ impl Drop for One<'_> {
 /// Does the runs of a scenario and writes their results into `out`. `tell` is called with each thing that the user should know,
 /// `show` with how many runs there are, how many are finished, and what share of each other one is done. Both are called in
 /// the caller's thread. Ctrl-C ends the study; finished runs are kept. Answers warnings by their
-/// causes, and the identities that runs broke. `laws` are those that the scenario's program brings, by name: each is called with
+/// causes, and the identities that runs broke. `laws` are those in Python, by name: each is called with
 /// its parameters as JSON, and what that answers is called with a path for each flow.
 #[pyfunction]
 #[pyo3(signature = (scenario, out, *, schemes, shard, only, take, runs_missing, threads, anew, checked, replay, tell, show, laws))]

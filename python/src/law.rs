@@ -1,4 +1,4 @@
-//! Laws written in Python: what they are told, what is read from them, and the host that brings them.
+//! Laws written in Python: what they are told, what is read from them, and the host that has them.
 //!
 //! The engine that runs them is compiled a second time, for [`Either`]: runs of the catalog's laws alone take the first one and
 //! know nothing of this. A call takes Python's lock for as long as the law decides, and no longer.
@@ -25,8 +25,9 @@ create_exception!(
     narrows,
     LawError,
     StudyError,
-    "A law written in Python failed, or permitted what cannot be. `law`, `method`, `flow` (its number) and `time_ps` (simulated \
-     time in picoseconds) say where; `__cause__` is what it raised."
+    "A law written in Python failed, or permitted what cannot be. `law`, `method`, `flow` (the number of the flow that the object \
+     was made for: on a kept connection the first one) and `time_ps` (simulated time in picoseconds) say where; `__cause__` is \
+     what it raised."
 );
 
 /// The slowest and the fastest pace that a law may ask for, in bits a second: as in the catalog.
@@ -159,7 +160,7 @@ impl<'a> Bringing<'a> {
     /// Those that make a run's laws, by name.
     fn makers_for(&self, py: Python<'_>, built: &BuiltRun) -> PyResult<BTreeMap<Arc<str>, Py<PyAny>>> {
         let made = built.laws.brought().map(|law| {
-            let maker = self.makers.get(&*law.name).ok_or_else(|| PyValueError::new_err("a law is not brought"))?;
+            let maker = self.makers.get(&*law.name).ok_or_else(|| PyValueError::new_err("a law is missing"))?;
             Ok((Arc::clone(&law.name), maker.call1(py, (law.params.to_string(),))?))
         });
         made.collect()
@@ -180,11 +181,11 @@ impl Host for Bringing<'_> {
         self.simulator.asked()
     }
 
-    fn check(&self, run: &Run, built: &BuiltRun, of_many: bool) -> Result<(), Error> {
-        if built.laws.brought().all(|law| self.makers.contains_key(&*law.name)) {
-            return Ok(());
+    fn check(&self, run: &Run, built: &BuiltRun, _: bool) -> Result<(), Error> {
+        if let Some(law) = built.laws.brought().find(|law| !self.makers.contains_key(&*law.name)) {
+            return Err(study::refuse(run, law));
         }
-        self.simulator.check(run, built, of_many)
+        Ok(())
     }
 
     fn run(&self, one: One<'_>) -> Result<RunResults, Error> {
@@ -201,7 +202,7 @@ impl Host for Bringing<'_> {
         let make_law = |setup: &sim::Setup, spec: &sim::FlowSpec, path: &laws::Path| match plan.brought_for(spec) {
             None => Either::Catalog(plan.make(spec, path)),
             Some(law) => {
-                let flow = setup.flows.iter().position(|other| std::ptr::eq(other, spec)).unwrap_or_default();
+                let flow = study::flow_number(setup, spec);
                 Either::Python(InPython::new(&law.name, flow, makers.get(&law.name), path, calls))
             }
         };
@@ -302,7 +303,8 @@ impl ControlLaw for Either<'_> {
 struct InPython<'a> {
     object: Py<PyAny>,
     name: Arc<str>,
-    flow: usize,
+    /// The number of the flow that it was made for: the first one on a kept connection.
+    flow: Option<usize>,
     calls: &'a Calls<'a>,
     permit: Permit,
     acted: Acted,
@@ -310,9 +312,15 @@ struct InPython<'a> {
 
 impl<'a> InPython<'a> {
     /// The law of a flow on `path`.
-    fn new(name: &Arc<str>, flow: usize, maker: Option<&Py<PyAny>>, path: &laws::Path, calls: &'a Calls<'a>) -> Self {
+    fn new(
+        name: &Arc<str>,
+        flow: Option<usize>,
+        maker: Option<&Py<PyAny>>,
+        path: &laws::Path,
+        calls: &'a Calls<'a>,
+    ) -> Self {
         let made = Python::attach(|py| {
-            let Some(maker) = maker else { return Err(PyValueError::new_err("the law is not brought")) };
+            let Some(maker) = maker else { return Err(PyValueError::new_err("the law is missing")) };
             let object = maker.call1(py, (LawPath::of(path),))?;
             let permit = permitted(object.bind(py))?;
             Ok((object, permit))
@@ -436,7 +444,8 @@ fn shown(value: &Bound<'_, PyAny>) -> String {
 struct Place<'a> {
     law: &'a str,
     method: &'static str,
-    flow: usize,
+    /// None if it is not known.
+    flow: Option<usize>,
     /// None before the flow's first event.
     now: Option<Time>,
 }
@@ -454,7 +463,8 @@ fn give_up(calls: &Calls<'_>, raised: PyErr, place: &Place<'_>) -> ! {
 fn explained(py: Python<'_>, raised: PyErr, place: &Place<'_>) -> PyErr {
     let Place { law, method, flow, now } = *place;
     let at = now.map_or_else(|| "when it began".to_owned(), |now| format!("at {now} of simulated time"));
-    let error = LawError::new_err(format!("the law {law} failed in {method} of flow {flow} {at}: {raised}"));
+    let of = flow.map_or_else(String::new, |flow| format!(" of flow {flow}"));
+    let error = LawError::new_err(format!("the law {law} failed in {method}{of} {at}: {raised}"));
     let value = error.value(py);
     let set = [
         value.setattr(intern!(py, "law"), law),

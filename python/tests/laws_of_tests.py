@@ -113,6 +113,8 @@ class Kinds(Dctcp):
     """Parameters of all kinds."""
 
     delay_ns: int = 25_000
+    hold_ns: int = 0
+    spare_bytes: int = 0
     limit_bps: int = 10_000_000_000
     count: int = 1_234_567
     on: bool = True

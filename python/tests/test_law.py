@@ -82,10 +82,10 @@ def test_newreno_in_python_is_newreno(tmp_path: Path, capsys: pytest.CaptureFixt
     said = capsys.readouterr().err
     assert "Reno, Fixed: written in Python, for trying out" in said
     assert results["python"].summary["law"]["name"] == "Reno"
-    assert any("the law Reno is not one of Narrows" in warning for warning in results["python"].summary["warnings"])
+    assert any("Reno is an external law in Python (SHA-256 " in warning for warning in results["python"].summary["warnings"])
     assert not any("Reno" in warning for warning in results["rust"].summary["warnings"])
     report = results.report.read_text(encoding="utf-8")
-    assert "the law Reno is not one of Narrows" in report
+    assert "Reno is an external law in Python" in report
     assert "laws=[Reno, Fixed]" in report
 
 
@@ -267,7 +267,7 @@ def test_a_scheme_names_what_is_there(tmp_path: Path) -> None:
     says("`size_bytes` is a whole number, but was given", size, [mine.Fixed])
     # A file that names a law which nobody brings.
     with_law = law.with_laws(scenario(it=tables.Scheme(law="Fixed")), [mine.Fixed])
-    with pytest.raises(nw.ScenarioError, match="a law in Python that is not brought here"):
+    with pytest.raises(nw.ScenarioError, match=r"runs Fixed, a law in Python; only narrows.run\(..., laws=\[Fixed\]\) can run it"):
         nw.run(with_law, tmp_path / "out", progress=False)
 
 
@@ -346,16 +346,28 @@ def test_a_law_goes_to_a_cluster(tmp_path: Path) -> None:
 
         size_bytes: int = 80_000
 
+    class Broken(mine.Wild):
+        """Divides by zero, nowhere but here."""
+
     made = scenario(it=tables.Scheme(law="Local"))
+    wild = scenario(it=tables.Scheme(law="Broken"))
     here = nw.sweep(made, tmp_path / "here", laws=[Local], seeds=2, progress=False)
     tests = str(Path(__file__).parent)
     ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, runtime_env={"env_vars": {"PYTHONPATH": tests}})
     try:
         there = nw.sweep(made, tmp_path / "there", laws=[Local], seeds=2, on="ray", progress=False)
+        with pytest.raises(nw.LawError, match=r"the law Broken failed in on_ack of flow (?s:.*)the same call goes on") as caught:
+            nw.sweep(wild, tmp_path / "wild", laws=[Broken], on="ray", progress=False)
     finally:
         ray.shutdown()
     assert there.flows.to_polars().equals(here.flows.to_polars())
     assert [run.manifest["key"] for run in there] == [run.manifest["key"] for run in here]
+    error = caught.value
+    assert (error.law, error.method) == ("Broken", "on_ack")
+    assert error.flow in range(64)
+    assert error.time_ps is not None
+    assert "ZeroDivisionError" in str(error)
+    assert "self.cwnd = 1 / (self.heard - self.after)" in str(error.__cause__)
 
 
 def checkout(directory: Path) -> Path:
@@ -401,6 +413,10 @@ def test_a_law_is_begun_in_rust(tmp_path: Path) -> None:
     # Its `on_ack` calls that of the class that it builds on.
     assert "    //     # in Reno:\n    //     def on_ack(self, ack: nw.Ack) -> None:" in code
     assert "DctcpTwo in dctcp_two;" in (root / "crates/laws/src/law.rs").read_text(encoding="utf-8")
+    # Nothing is said that the skeleton does not do.
+    facts = "none yet | to be written | to be written | 10 packets | to be written | to be written |"
+    table = (root / "docs/src/laws/README.md").read_text(encoding="utf-8").splitlines()
+    assert f"| [`dctcp-two`](dctcp-two.md) | DctcpTwo | {facts}" in table
     before = {path: path.read_bytes() for path in root.rglob("*") if path.is_file()}
     with pytest.raises(nw.ScenarioError, match="has a module `dctcp_two` already"):
         mine.Dctcp.to_rust(root, name="dctcp-two", events=50)
@@ -414,6 +430,14 @@ def test_a_law_is_begun_in_rust(tmp_path: Path) -> None:
 
     with pytest.raises(nw.ScenarioError, match=r"Negative\.lowest = -1 can be no parameter"):
         Negative.to_rust(root)
+
+    class Late(mine.Fixed):
+        """Has a default that is over the longest time."""
+
+        delay_ns: int = 10**12 + 1
+
+    with pytest.raises(nw.ScenarioError, match="`delay_ns` is out of range: expected a whole number, 0 to 1000000000000 ns"):
+        Late.to_rust(root, events=10)
     assert {path: path.read_bytes() for path in root.rglob("*") if path.is_file()} == before
 
 

@@ -190,7 +190,7 @@ fn an_unknown_key() {
 }
 
 #[test]
-fn laws_that_are_brought() {
+fn external_laws() {
     let laws = |name: &str, hash: &str, params: &str| {
         format!(
             "[laws.{name}]\nlanguage = \"Python\"\nsha256 = \"{hash}\"\nparams = {params}\n[schemes.uno]\nlaw = \"Halve\"\n"
@@ -201,31 +201,57 @@ fn laws_that_are_brought() {
     let with = |text: String| message(uno, &text);
     says(&with("[schemes.uno]\nlaw = \"Halve\"\n".into()), &["file.toml:10:7", "unknown law `Halve`", "laws=[Halve]"]);
     says(&with("[schemes.uno]\nlaw = \"Gemini\"\n".into()), &["unknown law `Gemini`", "did you mean `gemini`?"]);
-    says(&with(laws("halve", &hash, "{}")), &["file.toml:9:7", "cannot be the name of a law", "a capital letter"]);
+    says(
+        &with(laws("halve", &hash, "{}")),
+        &["file.toml:9:7", "cannot be the name of an external law", "a capital letter"],
+    );
     says(&with(laws("Halve", "12", "{}")), &["file.toml:11:10", "`12` is no SHA-256", "64 hexadecimal digits"]);
     says(
         &with(laws("Halve", &hash, "{ a = \"x\" }")),
-        &["file.toml:12", "a whole number, a number, or true and false"],
+        &["file.toml:12", "expected a whole number, a finite number, or true or false; found the string \"x\""],
     );
+    for number in ["inf", "-inf", "nan", "1e999"] {
+        says(
+            &with(laws("Halve", &hash, &format!("{{ a = {number} }}"))),
+            &["file.toml:12:16", "expected a finite number, found the number"],
+        );
+    }
+    let written_in = |language: &str| with(laws("Halve", &hash, "{}").replace("\"Python\"", &format!("{language:?}")));
+    let long = "P".repeat(33);
+    for language in ["", "Py\u{1b}[31mthon", "Pythön", &long] {
+        let said = written_in(language);
+        says(
+            &said,
+            &["file.toml:10:12", "cannot be the name of a language", "expected 1 to 32 letters, digits, spaces"],
+        );
+        assert!(!said.contains('\u{1b}'), "{said:?}");
+    }
     let set = |param: &str| with(laws("Halve", &hash, "{ gain = 4, on = true, share = 0.5 }") + param);
     let set = |param: &str| set(&format!("[schemes.uno.params.Halve]\n{param}\n"));
     says(&set("gian = 4"), &["file.toml:16:1", "Halve has no parameter `gian`", "did you mean `gain`?"]);
     says(&set("gain = 0.5"), &["file.toml:16:8", "`gain` is a whole number, but was given", "expected a whole number"]);
     says(&set("on = 1"), &["file.toml:16:6", "`on` is true or false"]);
-    says(&set("share = true"), &["file.toml:16:9", "`share` is a number"]);
+    says(&set("share = true"), &["file.toml:16:9", "`share` is a finite number, but was given true"]);
+    for number in ["inf", "nan", "1e999"] {
+        says(&set(&format!("share = {number}")), &["file.toml:16:9", "expected a finite number, found the number"]);
+    }
 
-    let text = laws("Halve", &hash, "{ gain = 4, on = true, share = 0.5 }") + "[schemes.uno.params.Halve]\nshare = 2\n";
+    let text =
+        laws("Halve", &hash, "{ gain = 4, on = true, share = 0.5 }") + "[schemes.uno.params.Halve]\nshare = 2_0.5\n";
     let scenario = parse(&GOOD.replace(uno, &text), "x", &Overrides::default()).unwrap();
     let built = scenario.runs()[0].build().unwrap();
     assert_eq!(scenario.runs()[0].label, "Halve");
     let brought: Vec<_> = built.laws.brought().collect();
     let [law] = &brought[..] else { panic!("{brought:?}") };
     assert_eq!((&*law.name, &*law.language, &*law.sha256), ("Halve", "Python", &*hash));
-    assert_eq!(law.params, serde_json::json!({ "gain": 4, "on": true, "share": 2 }));
+    assert_eq!(law.params, serde_json::json!({ "gain": 4, "on": true, "share": 20.5 }));
     assert_eq!(built.laws.law(scenario::FlowClass::Intra), None);
     assert_eq!(built.laws.name(scenario::FlowClass::Inter), "Halve");
     assert!(
-        built.warnings.iter().any(|said| said.contains("the law Halve is not one of Narrows")),
+        built
+            .warnings
+            .iter()
+            .any(|said| said == "Halve is an external law in Python (SHA-256 1f1f1f1f1f1f...), not part of Narrows"),
         "{:?}",
         built.warnings
     );

@@ -105,7 +105,7 @@ pub(crate) fn info(scenario: &Scenario, asked: &str, columns: &[PointColumn], ru
     info
 }
 
-/// A manifest holds the scheme that ran and the laws that were brought for it, not those beside it, nor what a paper claims of
+/// A manifest holds the scheme that ran and its external laws, not those beside it, nor what a paper claims of
 /// all.
 fn keep_only_scheme(resolved: &mut Value, scheme: &str, brought: &[&str]) {
     if let Some(schemes) = resolved.get_mut("schemes").and_then(Value::as_object_mut) {

@@ -2,7 +2,7 @@
 
 use laws::{ControlLaw, Path};
 use results::{RunInfo, RunResults};
-use scenario::{BuiltRun, Run};
+use scenario::{Brought, BuiltRun, Run};
 use sim::{FlowSpec, Setup};
 
 use crate::clock::Stopwatch;
@@ -54,6 +54,21 @@ pub struct One<'a> {
     pub board: &'a dyn Board,
 }
 
+/// Why a host refuses a run: it does not have an external law of it.
+pub fn refuse(run: &Run, law: &Brought) -> Error {
+    let Brought { name, language, .. } = law;
+    let what = format!(
+        "the scheme `{}` runs {name}, a law in {language}; only narrows.run(..., laws=[{name}]) can run it",
+        run.scheme
+    );
+    Error::asked(what, "")
+}
+
+/// A flow's number: its place among the run's flows; none if it is not one of them. Takes constant time.
+pub fn flow_number(setup: &Setup, flow: &FlowSpec) -> Option<usize> {
+    setup.flows.element_offset(flow)
+}
+
 /// The simulator.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Simulator {
@@ -75,16 +90,7 @@ impl Host for Simulator {
     }
 
     fn check(&self, run: &Run, built: &BuiltRun, _: bool) -> Result<(), Error> {
-        match built.laws.brought().next() {
-            None => Ok(()),
-            Some(law) => Err(Error::asked(
-                format!(
-                    "the scheme `{}` runs {}, a law in {} that is not brought here",
-                    run.scheme, law.name, law.language
-                ),
-                format!("give it to the run, as in narrows.run(..., laws=[{}]) of the Python package", law.name),
-            )),
-        }
+        built.laws.brought().next().map_or(Ok(()), |law| Err(refuse(run, law)))
     }
 
     fn run(&self, one: One<'_>) -> Result<RunResults, Error> {
@@ -94,7 +100,7 @@ impl Host for Simulator {
 }
 
 impl Simulator {
-    /// Does a run whose laws `make_law` makes: for hosts that bring laws of their own.
+    /// Does a run whose laws `make_law` makes: for hosts that have external laws.
     ///
     /// # Errors
     /// When the run is interrupted, or finds itself wrong.
@@ -123,5 +129,51 @@ impl Simulator {
             return Err(Error::Interrupted);
         }
         Ok(RunResults::new(&info, &program(), &built.setup, &outcome, times)?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use scenario::Overrides;
+
+    const TEXT: &str = r#"
+name = "two"
+topology = { kind = "dumbbell", left = 2, right = 2, rate = "10Gbps", delay = "20us" }
+traffic = [{ kind = "long", flows = [[0, 2], [1, 3], [0, 3]], size = "1MB" }]
+schemes = { mixed = { intra = "Halve", inter = "Third" } }
+"#;
+
+    fn built() -> (Run, BuiltRun) {
+        let hash = "0".repeat(64);
+        let law = |name: &str| format!("[laws.{name}]\nlanguage = \"Python\"\nsha256 = \"{hash}\"\n");
+        let text = format!("{TEXT}{}{}", law("Halve"), law("Third"));
+        let run = scenario::parse(&text, "two.toml", &Overrides::default()).unwrap().runs().remove(0);
+        let built = run.build().unwrap();
+        (run, built)
+    }
+
+    #[test]
+    fn a_flow_has_the_number_of_its_place() {
+        let (_, built) = built();
+        let setup = &built.setup;
+        let numbers: Vec<_> = setup.flows.iter().map(|flow| flow_number(setup, flow)).collect();
+        assert_eq!(numbers, [Some(0), Some(1), Some(2)]);
+        // Equal, and not one of them.
+        assert_eq!(flow_number(setup, &setup.flows[1].clone()), None);
+    }
+
+    #[test]
+    fn the_law_that_is_missing_is_named() {
+        let (run, built) = built();
+        let said = |law| refuse(&run, law).to_string();
+        let all: Vec<String> = built.laws.brought().map(said).collect();
+        assert_eq!(
+            all,
+            ["Halve", "Third"].map(|name| format!(
+                "the scheme `mixed` runs {name}, a law in Python; only narrows.run(..., laws=[{name}]) can run it"
+            ))
+        );
+        assert_eq!(Simulator::default().check(&run, &built, false).unwrap_err().to_string(), all[0]);
     }
 }

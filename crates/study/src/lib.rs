@@ -26,7 +26,7 @@ mod words;
 pub use clock::{Stopwatch, seconds_since_1970};
 pub use describe::{figure, known_schemes, summaries, tables};
 pub use error::{Error, kept};
-pub use host::{Host, One, Simulator};
+pub use host::{Host, One, Simulator, flow_number, refuse};
 #[cfg(feature = "ledger")]
 pub use ledger::Ledger;
 pub use notes::{NoNotes, Notes, Planned};

@@ -72,9 +72,12 @@ fn make(name: &str, root: &Path, drafted: Option<&Drafted>) -> Result<Made, Fail
         entry(root, "crates/laws/src/law.rs", |text| names.listed(text))?,
         entry(root, "docs/src/laws/README.md", |text| {
             let Names { name, law, .. } = &names;
-            let row = format!(
-                "| [`{name}`]({name}.md) | {law} | none yet | loss | no | 10 packets | half | one packet, slow start |"
-            );
+            let facts = match drafted {
+                None => "loss | no | 10 packets | half | one packet, slow start",
+                // Its skeleton has a constant window.
+                Some(_) => "to be written | to be written | 10 packets | to be written | to be written",
+            };
+            let row = format!("| [`{name}`]({name}.md) | {law} | none yet | {facts} |");
             after(text, "| [`fixed`](fixed.md) |", &row)
         })?,
         entry(root, "docs/src/SUMMARY.md", |text| {

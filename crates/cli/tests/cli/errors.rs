@@ -115,9 +115,9 @@ fn a_load_over_all() {
     );
 }
 
-/// A law that a Python program brings: the file can be checked, and nothing here runs it.
+/// An external law: the file can be checked, and nothing here runs it.
 #[test]
-fn a_law_that_nobody_brings() {
+fn an_external_law() {
     let declared =
         format!("[laws.Halve]\nlanguage = \"Python\"\nsha256 = \"{}\"\nparams = {{ gain = 4 }}\n", "0".repeat(64));
     let scratch = Scratch::new("brought");
@@ -127,11 +127,19 @@ fn a_law_that_nobody_brings() {
     scratch.narrows("run bad.toml").fails(2, &["unknown law `Halve`", "laws=[Halve]"]);
     scratch.write("halve.toml", &format!("{text}{declared}"));
     let checked = scratch.narrows("check halve.toml").ok();
-    assert!(checked.out.contains("warning: the law Halve is not one of Narrows"), "{}", checked.out);
-    let said = ["runs Halve, a law in Python that is not brought here", "help: give it to the run"];
+    assert!(
+        checked
+            .out
+            .contains("warning: Halve is an external law in Python (SHA-256 000000000000...), not part of Narrows"),
+        "{}",
+        checked.out
+    );
+    let said = ["runs Halve, a law in Python; only narrows.run(..., laws=[Halve]) can run it"];
     scratch.narrows("run halve.toml --out out").fails(2, &said);
     assert!(!scratch.path("out").exists());
-    scratch.narrows("emulate halve.toml --out out").fails(2, &["Halve"]);
+    scratch
+        .narrows("emulate halve.toml --out out")
+        .fails(2, &["runs Halve, an external law in Python, which no kernel has"]);
 }
 
 #[test]

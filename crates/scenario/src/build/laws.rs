@@ -25,11 +25,11 @@ pub struct LawPlan {
 enum Planned {
     /// One of the catalog, and the parameters that the scenario sets.
     Known(Kind, Vec<(&'static str, Value)>),
-    /// One that the program brings which runs the scenario.
+    /// One that the calling program supplies.
     Brought(Brought),
 }
 
-/// A law that the program brings which runs a scenario.
+/// A law that the calling program supplies (Python).
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Brought {
     /// Its name.
@@ -109,7 +109,7 @@ impl LawPlan {
         }
     }
 
-    /// The laws that the program must bring which runs this, each once.
+    /// The laws that the calling program must supply, each once.
     pub fn brought(&self) -> impl Iterator<Item = &Brought> {
         let other = if self.laws[0] == self.laws[1] { &[][..] } else { &self.laws[1..] };
         self.laws[..1].iter().chain(other).filter_map(|law| match law {
@@ -118,7 +118,7 @@ impl LawPlan {
         })
     }
 
-    /// The law that must be brought for a flow; none for one of the catalog.
+    /// The external law of a flow; none for one of the catalog.
     pub fn brought_for(&self, flow: &FlowSpec) -> Option<&Brought> {
         match self.of(flow) {
             Planned::Known(..) => None,
@@ -130,16 +130,11 @@ impl LawPlan {
         &self.laws[usize::from(flow.kind != FlowClass::Intra as u16)]
     }
 
-    /// What results must say of laws that are not of the catalog.
-    pub(super) fn strange(&self) -> Vec<String> {
+    /// What results must say of external laws.
+    pub(super) fn warnings(&self) -> Vec<String> {
         let said = |law: &Brought| {
-            format!(
-                "the law {} is not one of Narrows: whoever ran this brought it, for trying out, written in {} (SHA-256 of its source \
-                 {}...)",
-                law.name,
-                law.language,
-                &law.sha256[..12]
-            )
+            let Brought { name, language, sha256, .. } = law;
+            format!("{name} is an external law in {language} (SHA-256 {}...), not part of Narrows", &sha256[..12])
         };
         self.brought().map(said).collect()
     }
@@ -147,14 +142,14 @@ impl LawPlan {
     /// The law of a flow on `path`.
     ///
     /// # Panics
-    /// If it is not of the catalog ([`LawPlan::brought_for`]): hosts that bring none refuse such runs.
+    /// If it is not of the catalog ([`LawPlan::brought_for`]): hosts without external laws refuse such runs.
     pub fn make(&self, flow: &FlowSpec, path: &Path) -> Law {
         match self.of(flow) {
             Planned::Known(kind, settings) => match build(*kind, path, settings) {
                 Ok(law) => law,
                 Err(error) => unreachable!("checked when the plan was made: {error}"),
             },
-            Planned::Brought(law) => panic!("nobody brings the law {}", law.name),
+            Planned::Brought(law) => panic!("the external law {} is missing", law.name),
         }
     }
 }

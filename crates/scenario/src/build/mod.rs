@@ -158,7 +158,7 @@ impl Run {
             series::series(&config.series, &network, &receivers, &host, flows.len(), *config.stop, &mut warnings)?;
         let laws = LawPlan::new(config, scheme, &network)?;
         let lines = switches::lines(config, scheme, &network, host.mss + host.header)?;
-        warnings.extend(laws.strange());
+        warnings.extend(laws.warnings());
         warnings.extend(deaf(&network, &host, &laws, &modules));
         warnings.extend(always_held(&flows, &host, &survey));
         warnings.extend(asked_early(&network, &flows, &host, &survey));
@@ -409,7 +409,7 @@ fn deaf(network: &Network, host: &HostConfig, laws: &LawPlan, modules: &[ModuleS
         network.params().iter().map(PortParams::config).any(|port| port.ecn.is_some() || port.phantom.is_some());
     let mut said = Vec::new();
     for class in [FlowClass::Intra, FlowClass::Inter] {
-        // What a law that is brought listens to is not known.
+        // What an external law listens to is not known.
         let Some((law, params)) = laws.law(class) else { continue };
         let info = law.info();
         let name = info.name;

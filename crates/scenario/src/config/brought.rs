@@ -1,18 +1,18 @@
-//! `[laws.*]`: laws that the program brings which runs a scenario, and the names by which schemes choose among these and
-//! those of the catalog.
+//! `[laws.*]`: external laws, which the calling program supplies, and the names by which schemes choose among these and those
+//! of the catalog.
 
 use std::sync::Arc;
 
 use laws::catalog::{Kind, LawInfo};
 use serde_json::{Value as Json, json};
 
-use crate::decode::{At, Field, Named, table, unexpected};
+use crate::decode::{At, Field, Named, table};
 use crate::error::{Fault, Origin, nearest};
 use crate::tree::{Node, Value};
 
-/// A law by its name: one of the catalog, or one that is brought.
+/// A law by its name: one of the catalog, or an external one.
 ///
-/// Names in the catalog begin with a small letter and those of laws that are brought with a capital, so neither hides the other.
+/// Names in the catalog begin with a small letter and those of external laws with a capital, so neither hides the other.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum LawName {
     /// A law of the catalog.
@@ -38,7 +38,7 @@ impl LawName {
         }
     }
 
-    /// What the catalog has to say about it: nothing of a law that is brought.
+    /// What the catalog has to say about it: nothing of an external law.
     pub fn info(&self) -> Option<&'static LawInfo> {
         match self {
             Self::Known(kind) => Some(kind.info()),
@@ -72,7 +72,7 @@ fn law_names() -> impl Iterator<Item = &'static str> {
     Kind::ALL.into_iter().map(|kind| kind.info().name)
 }
 
-/// Whether a name can be that of a law that is brought: of a class, in most languages.
+/// Whether a name can be that of an external law: of a class, in most languages.
 fn is_brought(name: &str) -> bool {
     name.starts_with(|first: char| first.is_ascii_uppercase())
         && name.len() <= 64
@@ -80,9 +80,9 @@ fn is_brought(name: &str) -> bool {
 }
 
 table! {
-    /// A law that the program brings which runs the scenario. The Python package writes the table; the command has no such laws.
+    /// A law that the calling program supplies. The Python package writes the table; the command has no such laws.
     BroughtLaw {
-        /// What it is written in.
+        /// What it is written in: 1 to 32 letters, digits, spaces and `+`, `#`, `.`, `-`.
         language: At<String>;
         /// The SHA-256 of its source in hexadecimal: a law that was changed is another run.
         sha256: At<String>;
@@ -103,6 +103,7 @@ impl BroughtLaw {
                     .label("unknown parameter")
                     .suggest(key, names));
             };
+            check_finite(node)?;
             let fits = match (&default.value, &node.value) {
                 (Value::Integer(_), Value::Integer(_)) | (Value::Boolean(_), Value::Boolean(_)) => true,
                 (Value::Float(_), found) => matches!(found, Value::Float(_) | Value::Integer(_)),
@@ -123,10 +124,27 @@ impl BroughtLaw {
 fn kind_of(node: &Node) -> Option<&'static str> {
     match node.value {
         Value::Integer(_) => Some("a whole number"),
-        Value::Float(_) => Some("a number"),
+        Value::Float(_) => Some("a finite number"),
         Value::Boolean(_) => Some("true or false"),
         _ => None,
     }
+}
+
+/// Refuses `inf` and `nan`, which results could not hold.
+fn check_finite(node: &Node) -> Result<(), Fault> {
+    match &node.value {
+        Value::Float(number) if !number.parse().is_ok_and(f64::is_finite) => {
+            Err(Fault::new(node.origin, format!("expected a finite number, found {}", node.described()))
+                .label("expected a finite number"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Whether a text can name a language: it stands in messages and reports.
+fn is_language(text: &str) -> bool {
+    let accepted = |byte: u8| byte.is_ascii_alphanumeric() || b" +#.-".contains(&byte);
+    (1..=32).contains(&text.len()) && text.bytes().all(accepted)
 }
 
 impl Named<BroughtLaw> {
@@ -134,23 +152,37 @@ impl Named<BroughtLaw> {
     pub(crate) fn check(&self) -> Result<(), Fault> {
         for (name, law) in &self.0 {
             if !is_brought(name) {
-                let fault =
-                    Fault::new(name.origin, format!("`{}` cannot be the name of a law that is brought", name.value));
+                let shown = name.value.escape_debug();
+                let fault = Fault::new(name.origin, format!("`{shown}` cannot be the name of an external law"));
                 return Err(fault.label("expected a capital letter, then letters, digits and `_`, at most 64"));
+            }
+            let language = &law.language;
+            if !is_language(language) {
+                let shown = language.value.escape_debug();
+                return Err(Fault::new(language.origin, format!("`{shown}` cannot be the name of a language"))
+                    .label("expected 1 to 32 letters, digits, spaces and `+`, `#`, `.`, `-`"));
             }
             let is_hash = |text: &str| text.len() == 64 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
             if !is_hash(&law.sha256) {
-                return Err(Fault::new(law.sha256.origin, format!("`{}` is no SHA-256", law.sha256.value))
-                    .label("expected 64 hexadecimal digits"));
+                return Err(Fault::new(
+                    law.sha256.origin,
+                    format!("`{}` is no SHA-256", law.sha256.value.escape_debug()),
+                )
+                .label("expected 64 hexadecimal digits"));
             }
-            if let Some((_, node)) = law.params.0.iter().find(|(_, node)| kind_of(node).is_none()) {
-                return Err(unexpected::<Node>(node).label("expected a whole number, a number, or true and false"));
+            for (_, node) in &law.params.0 {
+                check_finite(node)?;
+                if kind_of(node).is_none() {
+                    let expected = "expected a whole number, a finite number, or true or false";
+                    let fault = Fault::new(node.origin, format!("{expected}; found {}", node.described()));
+                    return Err(fault.label(expected));
+                }
             }
         }
         Ok(())
     }
 
-    /// The law of that name; a fault at `at` if it is not brought.
+    /// The law of that name; a fault at `origin` if it is not declared.
     pub(crate) fn brought(&self, name: &str, origin: Origin) -> Result<&BroughtLaw, Fault> {
         self.get(name).ok_or_else(|| {
             let known = law_names().map(str::to_owned).chain(self.iter().map(|(name, _)| name.to_owned()));
@@ -159,8 +191,7 @@ impl Named<BroughtLaw> {
             let fault = Fault::new(origin, format!("unknown law `{name}`")).label("unknown law");
             match nearest(name, &names) {
                 Some(near) => fault.help(format!("did you mean `{near}`?")),
-                None => fault
-                    .help(format!("a law of a Python program is given to the run: narrows.run(..., laws=[{name}])")),
+                None => fault.help(format!("only narrows.run(..., laws=[{name}]) can run a law in Python")),
             }
         })
     }

@@ -90,7 +90,7 @@ table! {
         host: Host = crate::decode::Field::decode(&Node::empty_table())?;
         /// What is compared: each scheme is a run. At least one.
         schemes: At<Named<Scheme>>;
-        /// Laws that the program brings which runs the scenario, by names that begin with a capital letter.
+        /// Laws that the calling program supplies (Python), by names that begin with a capital letter.
         laws: Named<BroughtLaw> = Named::default();
         /// What is sent: each entry makes flows, all in one run. At least one, or a job.
         traffic: At<Vec<At<Traffic>>> = At::default_of(Vec::new());

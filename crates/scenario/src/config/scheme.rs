@@ -93,7 +93,7 @@ impl Scheme {
         }
     }
 
-    /// The parameters that the file sets of a law that is brought, as they stand there.
+    /// The parameters that the file sets of an external law, as they stand there.
     pub(crate) fn settings_of_brought(&self, law: &str) -> Option<&Named<Node>> {
         self.params.get(law).map(|params| &params.0)
     }

@@ -55,9 +55,9 @@ impl Provided {
 pub(super) fn check(run: &Run, built: &BuiltRun) -> Result<(), Failure> {
     if let Some(law) = built.laws.brought().next() {
         return Err(Failure::Input(format!(
-            "error: the scheme `{}` runs {}, which only the program has that brings it: no kernel does\nhelp: `--scheme NAME` \
-             chooses one of the scenario's schemes",
-            run.scheme, law.name,
+            "error: the scheme `{}` runs {}, an external law in {}, which no kernel has\nhelp: `--scheme NAME` chooses one of the \
+             scenario's schemes",
+            run.scheme, law.name, law.language,
         )));
     }
     for (law, _) in plan(built) {
@@ -99,7 +99,7 @@ fn check_one(run: &Run, law: Kind) -> Result<(), Failure> {
     }
 }
 
-/// The laws of both classes of flows, those inside a datacenter first: [`check`] has refused those that are brought.
+/// The laws of both classes of flows, those inside a datacenter first: [`check`] has refused external ones.
 fn plan(built: &BuiltRun) -> Vec<(Kind, &[(&'static str, Value)])> {
     [FlowClass::Intra, FlowClass::Inter].into_iter().filter_map(|class| built.laws.law(class)).collect()
 }

@@ -118,7 +118,9 @@ impl Drafted {
 impl Param {
     fn row(&self) -> Result<Row, Failure> {
         let name = &self.name;
-        let wrong = || Failure::Input(format!("error: the parameter `{name}` has a default that is none of its kind"));
+        let wrong = |expected: &str| {
+            Failure::Input(format!("error: the default of the parameter `{name}` is out of range: expected {expected}"))
+        };
         let plain =
             |text: &str| text.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_');
         if !plain(name) || !name.starts_with(|first: char| first.is_ascii_lowercase()) {
@@ -126,24 +128,24 @@ impl Param {
                 "error: `{name}` cannot be a parameter in Rust: expected small letters, digits and _"
             )));
         }
-        let whole = |most: u64| match self.default {
+        let whole = |most: u64, unit: &str| match self.default {
             Default::Whole(value) if value <= most => Ok(value),
-            _ => Err(wrong()),
+            _ => Err(wrong(&format!("a whole number, 0 to {most}{unit}"))),
         };
         // The ranges are as wide as a law of the catalog may have them: whoever writes the law makes them narrower.
         let (value, code, low, high, ends) = match self.kind {
             Kind::Switch => {
-                let Default::Switch(on) = self.default else { return Err(wrong()) };
+                let Default::Switch(on) = self.default else { return Err(wrong("true or false")) };
                 (Value::Switch(on), on.to_string(), Value::Switch(false), Value::Switch(true), "false, true")
             }
             Kind::Fraction => {
                 let number = match self.default {
                     Default::Number(number) => number,
                     Default::Whole(whole) => whole as f64,
-                    Default::Switch(_) => return Err(wrong()),
+                    Default::Switch(_) => f64::NAN,
                 };
                 if !(0.0..=1_048_576.0).contains(&number) {
-                    return Err(wrong());
+                    return Err(wrong("a number, 0 to 1048576"));
                 }
                 // At most 2^20, so at most 2^52 of its units.
                 let frac = Frac::from_bits((number * 4_294_967_296.0) as u64);
@@ -157,29 +159,32 @@ impl Param {
                 (Value::Fraction(frac), code, low, high, "Frac::ZERO, range::UNLIMITED")
             }
             Kind::Count => {
-                let value = whole(u64::MAX)?;
+                let value = whole(u64::MAX, "")?;
                 (Value::Count(value), grouped(value), Value::Count(0), Value::Count(u64::MAX), "0, u64::MAX")
             }
             Kind::Span => {
-                let value = whole(1_000_000_000_000)?.max(1);
-                let span = Span::from_ns(value as i64);
-                let (low, high) = (Value::Span(Span::from_ns(1)), Value::Span(Span::from_s(1_000)));
-                (
-                    Value::Span(span),
-                    format!("Span::from_ns({})", grouped(value)),
-                    low,
-                    high,
-                    "range::SHORT, range::LONG",
-                )
+                let value = whole(1_000_000_000_000, " ns")?;
+                // A time that may be none begins there.
+                let (low, ends) = match value {
+                    0 => (Span::ZERO, "Span::ZERO, range::LONG"),
+                    _ => (Span::from_ns(1), "range::SHORT, range::LONG"),
+                };
+                let (low, high) = (Value::Span(low), Value::Span(Span::from_s(1_000)));
+                let code = format!("Span::from_ns({})", grouped(value));
+                (Value::Span(Span::from_ns(value as i64)), code, low, high, ends)
             }
             Kind::Bytes => {
-                let value = whole(1 << 40)?.max(1);
-                let (low, high) = (Value::Bytes(Bytes::new(1)), Value::Bytes(Bytes::new(1 << 40)));
+                let value = whole(1 << 40, " bytes")?;
+                let (low, ends) = match value {
+                    0 => (Bytes::ZERO, "Bytes::ZERO, range::WINDOW"),
+                    _ => (Bytes::new(1), "range::BYTE, range::WINDOW"),
+                };
+                let (low, high) = (Value::Bytes(low), Value::Bytes(Bytes::new(1 << 40)));
                 let code = format!("Bytes::new({})", grouped(value));
-                (Value::Bytes(Bytes::new(value)), code, low, high, "range::BYTE, range::WINDOW")
+                (Value::Bytes(Bytes::new(value)), code, low, high, ends)
             }
             Kind::Rate => {
-                let value = whole(100_000_000_000_000)?;
+                let value = whole(100_000_000_000_000, " bits a second")?;
                 let (low, high) = (Value::Rate(Rate::ZERO), Value::Rate(Rate::from_gbps(100_000)));
                 let code = format!("Rate::from_bps({})", grouped(value));
                 (Value::Rate(Rate::from_bps(value)), code, low, high, "range::STILL, range::FAST")
@@ -259,8 +264,27 @@ mod tests {
             "{filled}"
         );
         assert!(filled.contains("| `gain` | fraction | 0.25 | 0 to 1048576 |"), "{filled}");
-        assert!(draft(r#"{"name":"gain","kind":"count","default":0.25}"#).is_err());
         assert!(draft(r#"{"name":"Gain","kind":"count","default":1}"#).is_err());
+        let of = |kind: &str, default: &str| draft(&format!(r#"{{"name":"it","kind":"{kind}","default":{default}}}"#));
+        // No time and no data are defaults of their own.
+        let span = of("span", "0").unwrap();
+        assert!(span.contains("it: Span = Span::from_ns(0), \"0 s\", Span::ZERO, range::LONG;"), "{span}");
+        assert!(span.contains("| `it` | span | 0 s | 0 s to "), "{span}");
+        let bytes = of("bytes", "0").unwrap();
+        assert!(bytes.contains("it: Bytes = Bytes::new(0), \"0 B\", Bytes::ZERO, range::WINDOW;"), "{bytes}");
+        assert!(of("bytes", "1").unwrap().contains("Bytes::new(1), \"1 B\", range::BYTE, range::WINDOW;"));
+        for (kind, default, expected) in [
+            ("count", "0.25", "a whole number, 0 to 18446744073709551615"),
+            ("span", "1000000000001", "a whole number, 0 to 1000000000000 ns"),
+            ("bytes", "true", "a whole number, 0 to 1099511627776 bytes"),
+            ("rate", "100000000000001", "a whole number, 0 to 100000000000000 bits a second"),
+            ("fraction", "1048577", "a number, 0 to 1048576"),
+            ("switch", "1", "true or false"),
+        ] {
+            let Err(Failure::Input(said)) = of(kind, default) else { panic!("{kind} = {default}") };
+            let wanted = format!("error: the default of the parameter `it` is out of range: expected {expected}");
+            assert_eq!(said, wanted);
+        }
         assert!(draft("").unwrap().contains("initial_window"));
     }
 }

@@ -49,7 +49,9 @@ pub(crate) fn refuse(run: &Run, built: &BuiltRun, args: &EmulateArgs) -> Result<
     for class in [FlowClass::Intra, FlowClass::Inter] {
         let Some((law, _)) = built.laws.law(class) else {
             let (scheme, law) = (&run.scheme, built.laws.name(class));
-            return refused(format!("the scheme `{scheme}` runs {law}, which only the program has that brings it"));
+            return refused(format!(
+                "the scheme `{scheme}` runs {law}, an external law, which only the simulator can run"
+            ));
         };
         if let Some(needs) = needs(law) {
             return refused(format!(
