@@ -19,12 +19,12 @@ import re
 import sys
 import textwrap
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any, ClassVar, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, get_origin, get_type_hints
 
 from narrows import tables
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
     from pathlib import Path
 
     from narrows._narrows import Ack, LawPath, Loss, Timeout
@@ -37,6 +37,10 @@ if TYPE_CHECKING:
 
 #: Names that scenario files can have for a law.
 _NAME = re.compile(r"[A-Z][A-Za-z0-9_]{0,63}")
+#: Bases that decide nothing.
+_EMPTY: frozenset[Any] = frozenset({object, ABC, Generic, Protocol})
+#: An annotation that makes an attribute one of the class, whatever type it names.
+_CLASS_VAR = re.compile(r"(\w+\.)?ClassVar\b")
 #: What a law permits is none of its parameters.
 _PERMITTED = frozenset({"cwnd", "pacing_rate"})
 
@@ -45,7 +49,10 @@ class Law(ABC):
     """A congestion-control law: the base class of laws in Python.
 
     A subclass says what it does in `on_ack`, `on_loss` and `on_timeout`, and sets what it permits. Every flow has an object of its
-    own. Parameters are the attributes of the class with a type (`int`, `float` or `bool`) and a value; a scheme sets others in
+    own; with `laws = "subflow"` of `path` (`kind = "unolb"`) every subflow has one. Flows on a kept connection
+    (`connections = "kept"`) share the object of the first of them: one is made for each later flow too, and is told nothing.
+
+    Parameters are the attributes of the class with a type (`int`, `float` or `bool`) and a value; a scheme sets others in
     `params`. A `ClassVar`, and what begins with an underscore, is no parameter.
     """
 
@@ -54,15 +61,14 @@ class Law(ABC):
     #: The pace in bits a second, 1e3 to 1e14; None: packets leave as soon as the window lets them.
     pacing_rate: float | None = None
 
-    #: The text of the class as it was when Python read it: its file may be another one by now. Copies on other machines take it
-    #: along.
-    _text: ClassVar[str]
+    #: The texts of the class and of those that it builds on (`_hashed`), as they were when Python read it: files may be others
+    #: by now. None where Python did not know a text. Copies on other machines take them along.
+    _texts: ClassVar[list[str | None]]
 
     def __init_subclass__(cls, **given: Any) -> None:
-        """Keep the text, if Python knows it."""
+        """Keep the texts that Python knows."""
         super().__init_subclass__(**given)
-        with contextlib.suppress(OSError):
-            cls._text = _text(cls)
+        cls._texts = [_kept(cls, base) for base in _hashed(cls)]
 
     def __init__(self, path: LawPath) -> None:  # noqa: B027
         """Begin a flow on `path`: `cwnd` is 10 packets by now, and the parameters are set."""
@@ -86,24 +92,26 @@ class Law(ABC):
         Raises `TypeError` for one that is of another type, or whose default is.
         """
         found: dict[str, Value] = {}
-        hints = get_type_hints(cls)
+        hints: dict[str, Any] = {}
         for base in reversed(cls.__mro__):
-            for name in inspect.get_annotations(base):
-                kind = hints[name]
-                if name in _PERMITTED or name.startswith("_") or kind is ClassVar or get_origin(kind) is ClassVar:
+            for name, written in inspect.get_annotations(base).items():
+                # A type that is not needed may be one that only type checkers import.
+                if name in _PERMITTED or name.startswith("_") or not hasattr(cls, name):
                     continue
-                if name in vars(cls) or hasattr(cls, name):
-                    found[name] = _value(cls, name, kind, getattr(cls, name))
+                hints[name] = _type(cls, base, name, written)
+        for name, kind in hints.items():
+            if kind is not ClassVar and get_origin(kind) is not ClassVar:
+                found[name] = _value(cls, name, kind, getattr(cls, name))
         return found
 
     @classmethod
     def source(cls) -> str:
-        """Return the text of the class, and those of the classes that it builds on. The hash of it is part of a run's key.
+        """Return the text of the class, and those of all classes that it builds on. The hash of it is part of a run's key.
 
-        Raises `OSError` where Python does not know the text.
+        `Law` itself, `object`, `ABC`, `Generic` and `Protocol` are left out. Raises `OSError` where Python does not know a text.
         """
-        bases = [base for base in cls.__mro__ if issubclass(base, Law) and base is not Law]
-        return "\n\n".join(base.__dict__.get("_text") or _text(base) for base in bases)
+        bases = _hashed(cls)
+        return "\n\n".join(kept or _text(base) for base, kept in zip(bases, cls.__dict__["_texts"], strict=True))
 
     @classmethod
     def to_rust(
@@ -140,6 +148,41 @@ def with_laws(scenario: Scenario, laws: Iterable[type[Law]]) -> Scenario:
     """Return the scenario with these laws, which its schemes name by their classes: `law = "Halve"`."""
     laws = list(laws)
     return scenario.replace(laws={**(scenario.laws or {}), **declared(laws)}) if laws else scenario
+
+
+def undeclared(written: Mapping[str, Any]) -> dict[str, tables.BroughtLaw]:
+    """Return tables that stand for the laws which a scenario file names and does not declare, so that the rest of it can be read.
+
+    `written` holds its keys and values. Parameters are those that it sets.
+    """
+    names: set[str] = set()
+    given: dict[str, dict[str, list[Any]]] = {}
+
+    def look(keys: tuple[str, ...], value: Any) -> None:
+        if isinstance(value, dict):
+            for key, inner in value.items():
+                # Those of grids and points have dots.
+                look((*keys, *key.split(".")), inner)
+        elif isinstance(value, list):
+            for inner in value:
+                look(keys, inner)
+        elif keys[-3:-2] == ("params",):
+            given.setdefault(keys[-2], {}).setdefault(keys[-1], []).append(value)
+        elif keys[-1] in {"law", "intra", "inter"} and isinstance(value, str) and _NAME.fullmatch(value):
+            names.add(value)
+
+    look((), written)
+    known = written.get("laws", {})
+    if not isinstance(known, dict):
+        return {}
+    return {
+        name: tables.BroughtLaw(
+            language="Python",
+            sha256="0" * 64,
+            params={key: _like(values) for key, values in given.get(name, {}).items()},
+        )
+        for name in sorted(names - set(known))
+    }
 
 
 def makers(laws: Iterable[type[Law]]) -> dict[str, Maker]:
@@ -194,6 +237,21 @@ def _check(law: Any) -> None:
         raise TypeError(said)
 
 
+def _type(law: type[Law], base: type, name: str, written: Any) -> Any:
+    """Return the type that an annotation in `base` names. Raises `TypeError` where that is unknown."""
+    if isinstance(written, str) and _CLASS_VAR.match(written):
+        return ClassVar
+    alone = type(base.__name__, (), {"__annotations__": {name: written}, "__module__": base.__module__})
+    try:
+        return get_type_hints(alone, None, dict(vars(base)))[name]
+    except NameError as error:
+        said = (
+            f"{law.__name__}.{name}: {written}: {error} when the law runs; a parameter is an int, a float or a bool; what is "
+            "none is a ClassVar or begins with _"
+        )
+        raise TypeError(said) from error
+
+
 def _value(law: type[Law], name: str, kind: Any, value: Any) -> Value:
     """Return a parameter's default, if it is of its type."""
     whole = isinstance(value, int) and not isinstance(value, bool)
@@ -209,6 +267,27 @@ def _value(law: type[Law], name: str, kind: Any, value: Any) -> Value:
         "is a ClassVar or begins with _"
     )
     raise TypeError(said)
+
+
+def _hashed(law: type[Law]) -> list[type]:
+    """Return a law's class and those that it builds on, laws or not, without those that decide nothing."""
+    return [base for base in law.__mro__ if base is not Law and base not in _EMPTY]
+
+
+def _kept(law: type[Law], base: type) -> str | None:
+    """Return the text of a class that a new law builds on: that of another law as it was when Python read that one."""
+    if base is not law and issubclass(base, Law):
+        return base._texts[0]
+    with contextlib.suppress(OSError):
+        return _text(base)
+    return None
+
+
+def _like(values: list[Any]) -> Value:
+    """Return a default that parameters with these values can have."""
+    if all(isinstance(value, bool) for value in values):
+        return False
+    return 0 if all(isinstance(value, int) and not isinstance(value, bool) for value in values) else 0.0
 
 
 def _text(law: type) -> str:

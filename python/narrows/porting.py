@@ -43,9 +43,11 @@ def law_to_rust(
 
     The test `does_what_the_law_in_python_did` fails until the law is written. It replays what the law in Python was told in a
     run of `scenario` (by default four flows through one marking port), and compares what the two permit after each of the first
-    `events` events of a flow: of all flows that of the most events. The run has the class's own parameters.
+    `events` events of one of the law's objects: of all of them that of the most events. It is the run at the scenario's first
+    point, with the first scheme that names the class, all of whose flows run it with the class's own parameters.
 
-    Raises `ScenarioError` where that cannot be, and changes nothing then.
+    Raises `ScenarioError` where that cannot be or files cannot be written, `LawError` where the law fails in the run, `TypeError`
+    for what is no law or for a wrong parameter, and `OSError` where Python does not know the source.
     """
     fixture = recorded(cls, scenario, events)
     draft = {

@@ -7,11 +7,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from narrows import _narrows
+from narrows import _narrows, law
 from narrows.tables import Config
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from narrows.law import Law
 
     #: Values that a key takes in turn: several, or a text with commas between them.
     Values = Sequence[Any] | str
@@ -31,18 +33,25 @@ class Scenario(Config):
     BESIDE: ClassVar[frozenset[str]] = frozenset({"source"})
 
     @classmethod
-    def load(cls, path: str | Path) -> Scenario:
+    def load(cls, path: str | Path, *, laws: Iterable[type[Law]] = ()) -> Scenario:
         """Read a file. Raises `ScenarioError` when there is none, or it is wrong."""
-        return cls.from_toml(_narrows.text_of(str(path)), source=path)
+        return cls.from_toml(_narrows.text_of(str(path)), source=path, laws=laws)
 
     @classmethod
-    def from_toml(cls, text: str, *, source: str | Path = "scenario.toml") -> Scenario:
-        """Read a text. `source` is the file that it came from: errors name it."""
+    def from_toml(cls, text: str, *, source: str | Path = "scenario.toml", laws: Iterable[type[Law]] = ()) -> Scenario:
+        """Read a text. `source` is the file that it came from: errors name it.
+
+        A law in Python that the text names and does not declare is looked at when the scenario runs with it; one of `laws` is
+        declared and looked at now.
+        """
+        laws = list(laws)
+        written = json.loads(_narrows.as_written(text, str(source)))
+        known = {**law.undeclared(written), **law.declared(laws)}
         # First by the reader that says best what is wrong.
-        _parsed(text, str(source))
-        made = cls.from_dict(json.loads(_narrows.as_written(text, str(source))))
+        _parsed(text, str(source), {f"laws.{name}": table for name, table in known.items()})
+        made = cls.from_dict(written)
         made.source = Path(source)
-        return made
+        return law.with_laws(made, laws)
 
     def to_toml(self) -> str:
         """Return the text of the scenario file."""

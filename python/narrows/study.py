@@ -88,10 +88,10 @@ def sweep(
     together and runs nothing. `on="ray"` gives the runs to a Ray cluster (the one that Ray is connected to, or else a local
     one); `on="ray://HOST:PORT"` connects to one.
     """
-    if isinstance(scenario, (str, Path)):
-        scenario = Scenario.load(scenario)
-    schemes = [schemes] if isinstance(schemes, str) else list(schemes)
     laws = list(laws)
+    if isinstance(scenario, (str, Path)):
+        scenario = Scenario.load(scenario, laws=laws)
+    schemes = [schemes] if isinstance(schemes, str) else list(schemes)
     scenario = law.with_laws(scenario, laws)
     read = scenario.read(set=set, seed=seed, scale=scale, over=over, seeds=seeds)
     target = Path("out") / _folder(read.name, shard) if out is None else Path(out)

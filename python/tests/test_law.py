@@ -12,6 +12,7 @@ import sys
 import textwrap
 import threading
 import time
+import types
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -160,6 +161,71 @@ def test_the_source_is_the_one_that_runs(tmp_path: Path) -> None:
     assert "class Reno(nw.Law):" in Child.source()
 
 
+def test_the_source_has_bases_that_are_no_laws(tmp_path: Path) -> None:
+    """A mixin that changes is another law, and another run."""
+    text = """
+        from abc import ABC
+        from typing import Generic, TypeVar
+        import narrows as nw
+
+        T = TypeVar("T")
+
+        class Helper(ABC, Generic[T]):
+            def half(self, window): return window / {by}
+
+        class Halve(Helper[int], nw.Law):
+            def on_ack(self, ack): self.cwnd += 100
+            def on_loss(self, loss): self.cwnd = max(self.half(self.cwnd), 4096)
+            def on_timeout(self, timeout): self.cwnd = 4096
+        """
+    first = of_module(tmp_path, text.format(by=2)).Halve
+    second = of_module(tmp_path, text.format(by=3)).Halve
+    # As it was when Python read it, though the file is another one by now.
+    assert "return window / 2" in first.source()
+    assert "return window / 3" in second.source()
+    assert first.source().count("class ") == 2
+    assert law.declared([first])["Halve"].sha256 != law.declared([second])["Halve"].sha256
+    assert "return window / 2" in porting._methods(first)[""]
+
+    names: dict[str, Any] = {}
+    exec(compile("class Helper: pass", "<typed>", "exec"), {"__name__": "typed"}, names)
+
+    for base in (names["Helper"], dict):
+        # Python says of such a class that it is of `abc`.
+        unknown = types.new_class("Mixed", (base, mine.Fixed))
+        with pytest.raises(OSError, match="Python does not know the source of Mixed"):
+            law.declared([unknown])
+        unknown._texts[0] = "class Mixed: pass"  # type: ignore[attr-defined]
+        with pytest.raises(OSError, match=f"Python does not know the source of {base.__name__}"):
+            law.declared([unknown])
+
+
+def test_only_types_of_parameters_are_asked_for(tmp_path: Path) -> None:
+    text = """
+        from __future__ import annotations
+        from typing import TYPE_CHECKING, Annotated, ClassVar
+        import narrows as nw
+        if TYPE_CHECKING:
+            from elsewhere import Missing
+
+        class Fine(nw.Law):
+            state: Missing
+            _hidden: Missing | None = None
+            LIMIT: ClassVar[Missing] = 3
+            gain: Annotated[int, "packets"] = 4
+            def on_ack(self, ack): pass
+            def on_loss(self, loss): pass
+            def on_timeout(self, timeout): pass
+
+        class Wrong(Fine):
+            share: Missing = 0.5
+        """
+    module = of_module(tmp_path, text)
+    assert module.Fine.parameters() == {"gain": 4}
+    with pytest.raises(TypeError, match=r"Wrong\.share: Missing: name 'Missing' is not defined"):
+        module.Wrong.parameters()
+
+
 @pytest.mark.parametrize(
     ("kind", "said", "cause"),
     [
@@ -269,6 +335,57 @@ def test_a_scheme_names_what_is_there(tmp_path: Path) -> None:
     with_law = law.with_laws(scenario(it=tables.Scheme(law="Fixed")), [mine.Fixed])
     with pytest.raises(nw.ScenarioError, match=r"runs Fixed, a law in Python; only narrows.run\(..., laws=\[Fixed\]\) can run it"):
         nw.run(with_law, tmp_path / "out", progress=False)
+    # Of two laws the one that is missing is named, whichever it is.
+    both = law.with_laws(scenario(it=tables.Scheme(intra="Fixed", inter="Reno")), [mine.Fixed, mine.Reno])
+    with pytest.raises(nw.ScenarioError, match="runs Reno, a law in Python"):
+        nw.run(both, tmp_path / "out", laws=[mine.Fixed], progress=False)
+    with pytest.raises(nw.ScenarioError, match="runs Fixed, a law in Python"):
+        nw.run(both, tmp_path / "out", laws=[mine.Reno], progress=False)
+
+
+FILE = """
+name = "file"
+stop = "100ms"
+topology = { kind = "dumbbell", left = 1, right = 1, rate = "10Gbps", delay = "50us" }
+traffic = [{ kind = "long", flows = [[0, 1]], size = "200KB" }]
+[schemes.it]
+law = "Fixed"
+[schemes.it.params.Fixed]
+size_bytes = 50000
+[grid]
+"schemes.it.params.Fixed.size_bytes" = [40000, 80000]
+"""
+
+
+def test_a_file_that_declares_no_laws(tmp_path: Path) -> None:
+    file = tmp_path / "file.toml"
+    file.write_text(FILE, encoding="utf-8")
+    run = nw.run(file, tmp_path / "run", laws=[mine.Fixed], progress=False)
+    sweep = nw.sweep(str(file), tmp_path / "sweep", laws=[mine.Fixed], progress=False)
+    loaded = nw.Scenario.load(file)
+    assert loaded.laws is None
+    of_object = nw.run(loaded, tmp_path / "object", laws=[mine.Fixed], progress=False)
+    again = nw.Scenario.load(file, laws=[mine.Fixed])
+    assert (again.laws or {}).keys() == {"Fixed"}
+    assert len(run) == 2
+    for other in (sweep, of_object, nw.run(again, tmp_path / "again", laws=[mine.Fixed], progress=False)):
+        assert [one.manifest["key"] for one in other] == [one.manifest["key"] for one in run]
+    # What is wrong is said as of any file, at its place.
+    cases: list[tuple[str, list[type[nw.Law]], str]] = [
+        (FILE, [], "unknown law `Fixed`"),
+        (FILE, [mine.Reno], "unknown law `Fixed`"),
+        (FILE.replace("size_bytes", "size_byte"), [mine.Fixed], "Fixed has no parameter `size_byte`"),
+        (FILE.replace("40000", "0.5"), [mine.Fixed], "`size_bytes` is a whole number, but was given"),
+        (FILE.replace("40000", '"x"'), [], "`size_bytes` is a"),
+        (FILE.replace("100ms", "100km"), [mine.Fixed], "100km"),
+        (FILE.replace("name =", "laws = 5\nname ="), [], "expected a table of named entries"),
+    ]
+    for wrong, laws, said in cases:
+        file.write_text(wrong, encoding="utf-8")
+        with pytest.raises(nw.ScenarioError, match=said) as caught:
+            nw.run(file, tmp_path / "wrong", laws=laws, progress=False)
+        assert caught.value.file == str(file)
+    assert not (tmp_path / "wrong").exists()
 
 
 def test_a_source_that_is_not_known(small: nw.Scenario, tmp_path: Path) -> None:

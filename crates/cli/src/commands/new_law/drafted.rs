@@ -268,8 +268,8 @@ mod tests {
         let of = |kind: &str, default: &str| draft(&format!(r#"{{"name":"it","kind":"{kind}","default":{default}}}"#));
         // No time and no data are defaults of their own.
         let span = of("span", "0").unwrap();
-        assert!(span.contains("it: Span = Span::from_ns(0), \"0 s\", Span::ZERO, range::LONG;"), "{span}");
-        assert!(span.contains("| `it` | span | 0 s | 0 s to "), "{span}");
+        assert!(span.contains("it: Span = Span::from_ns(0), \"0 ps\", Span::ZERO, range::LONG;"), "{span}");
+        assert!(span.contains("| `it` | span | 0 ps | 0 ps to "), "{span}");
         let bytes = of("bytes", "0").unwrap();
         assert!(bytes.contains("it: Bytes = Bytes::new(0), \"0 B\", Bytes::ZERO, range::WINDOW;"), "{bytes}");
         assert!(of("bytes", "1").unwrap().contains("Bytes::new(1), \"1 B\", range::BYTE, range::WINDOW;"));
