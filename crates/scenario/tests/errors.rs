@@ -216,7 +216,11 @@ fn external_laws() {
             &["file.toml:12:16", "expected a finite number, found the number"],
         );
     }
-    let written_in = |language: &str| with(laws("Halve", &hash, "{}").replace("\"Python\"", &format!("{language:?}")));
+    let written_in = |language: &str| {
+        // As JSON has it, TOML has it, too.
+        let quoted = serde_json::Value::from(language).to_string();
+        with(laws("Halve", &hash, "{}").replace("\"Python\"", &quoted))
+    };
     let long = "P".repeat(33);
     for language in ["", "Py\u{1b}[31mthon", "Pythön", &long] {
         let said = written_in(language);
