@@ -1,8 +1,8 @@
 //! Collective operations as sends and receives of their ranks.
 //!
-//! In rings: all-reduce in 2(n - 1) steps of an nth of its bytes, all-gather and reduce-scatter in n - 1 such steps. All-to-all is
-//! n - 1 sends of an nth at once. Broadcast goes once along the ring, whole. A step is sent when the step before has come and
-//! has begun here.
+//! Rings: an all-reduce takes 2(n - 1) steps, each of an nth of the bytes; an all-gather or a reduce-scatter takes n - 1 of them.
+//! A rank sends a step once it has sent the step before and has received the neighbour's. An all-to-all is n - 1 sends of an nth,
+//! all at once. A broadcast goes along the ring once, whole.
 
 use crate::Place;
 use crate::goal::{Edge, Op, OpKind, Rank};
@@ -95,7 +95,8 @@ impl Maker<'_> {
             self.edge(send, recv_after);
             self.edge(send, send_after);
             let recv = self.op(OpKind::Recv { bytes: part, from, tag });
-            self.edge(recv, recv_after);
+            // The send has waited for the receives before, which need not be listed again.
+            self.edge(recv, send);
             (send_after, recv_after) = (send, recv);
         }
         vec![send_after, recv_after]

@@ -320,7 +320,7 @@ fn chakra_traces_are_imported_checked_and_run() {
     }
     scratch.write("groups.json", "{\"g\": [0, 1, 2, 3]}");
     let ran = scratch.narrows("import chakra t.3.et t.0.et t.2.et t.1.et --groups groups.json -o made.toml").ok();
-    ran.says(&["4 ranks", "1 collectives are sends and receives in rings"]);
+    ran.says(&["4 ranks", "1 collective: sends and receives in rings"]);
     let made = scratch.read("made.toml");
     assert!(made.contains("{ start = \"5us\", src = 0, dst = 1, size = 250 }"), "{made}");
     scratch.narrows("check made.toml --quiet").ok();
@@ -339,7 +339,7 @@ fn a_workload_of_simai_is_imported_checked_and_run() {
     let scratch = Scratch::new("import-simai");
     scratch.write("a.txt", WORKLOAD);
     let ran = scratch.narrows("import simai a.txt --passes 2 -o made.toml").ok();
-    ran.says(&["1 layers forward and back, 2 passes", "4 ranks, placement block"]);
+    ran.says(&["1 layer forward and back, 2 passes", "4 ranks, placement block"]);
     scratch.narrows("check made.toml --quiet").ok();
     assert_eq!(scratch.narrows("run made.toml --json").ok().json()["flows"]["all"]["completed"], 2 * 4 * 3);
     scratch.write("a.txt", &WORKLOAD.replace("pp: 1", "pp: 8"));
@@ -356,7 +356,7 @@ fn a_scenario_names_another_programs_file() {
     scratch.write("a.goal", SCHEDULE);
     scratch.write("net.toml", "name = \"net\"\n[topology]\nkind = \"single-switch\"\nhosts = 4\n[schemes.u]\nlaw = \"unocc\"\n[schemes.d]\nlaw = \"dctcp\"\n[[traffic]]\nkind = \"import\"\nformat = \"goal\"\nfile = \"a.goal\"\n");
     let checked = scratch.narrows("check net.toml").ok();
-    let note = "a.goal: 4 ranks, placement block: 3 messages are flows";
+    let note = "a.goal: 4 ranks, placement block: 3 messages as flows";
     assert_eq!(checked.out.matches(note).count(), 1, "{}", checked.out);
     let ran = scratch.narrows("run net.toml").ok();
     assert_eq!(ran.out.matches(note).count() + ran.err.matches(note).count(), 1, "{ran}");

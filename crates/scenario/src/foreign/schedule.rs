@@ -72,11 +72,11 @@ pub(crate) fn chakra(files: &[Foreign<'_>], groups: Option<Foreign<'_>>) -> Resu
         None => Fault::new(Origin::NOWHERE, error.to_string()),
     })?;
     let mut notes = vec![format!(
-        "{} collectives are sends and receives in rings, all-to-all is direct; nodes wait for control and data dependencies alike",
-        found.collectives
+        "{}: sends and receives in rings, all-to-all is direct; nodes wait for control and data dependencies alike",
+        of(found.collectives, "collective")
     )];
     if found.without_duration > 0 {
-        notes.push(format!("{} computations have no duration and take no time", found.without_duration));
+        notes.push(format!("without a duration, taking no time: {}", of(found.without_duration, "computation")));
     }
     messages("Chakra", &goal, Bytes::ZERO, &Files(&files), notes)
 }
@@ -97,13 +97,13 @@ pub(crate) fn simai(file: Foreign<'_>, passes: u32) -> Result<Traffic, Fault> {
     let [tensor, expert, data] = found.parallel;
     let mut notes = vec![
         format!(
-            "{} layers forward and back, {passes} {}: groups of {tensor} tensor-parallel, {expert} expert-parallel and {data} data-parallel ranks",
-            found.layers,
+            "{} forward and back, {passes} {}: groups of {tensor} tensor-parallel, {expert} expert-parallel and {data} data-parallel ranks",
+            of(found.layers, "layer"),
             if passes == 1 { "pass" } else { "passes" }
         ),
         format!(
-            "{} collectives are sends and receives in rings, all-to-all is direct; those of weights' gradients run beside what follows, one after the other in each group",
-            found.collectives
+            "{}: sends and receives in rings, all-to-all is direct; those of weights' gradients run beside what follows, one after the other in each group",
+            of(found.collectives, "collective")
         ),
     ];
     if found.micro_batches > 1 {
@@ -114,7 +114,7 @@ pub(crate) fn simai(file: Foreign<'_>, passes: u32) -> Result<Traffic, Fault> {
     }
     for (count, why) in [(found.empty, "of no bytes"), (found.alone, "of groups of one rank")] {
         if count > 0 {
-            notes.push(format!("left out: {count} collectives {why}"));
+            notes.push(format!("left out: {} {why}", of(count, "collective")));
         }
     }
     if !found.unknown.is_empty() {
@@ -126,6 +126,11 @@ pub(crate) fn simai(file: Foreign<'_>, passes: u32) -> Result<Traffic, Fault> {
         made.computing = 0;
     }
     Ok(traffic)
+}
+
+/// So many of a thing that takes an s.
+fn of(count: usize, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 
 /// The number at the end of a file's name, before its extension.
@@ -484,10 +489,10 @@ impl Made {
 
     fn note(&self, placement: Placement, notes: &mut Vec<String>) {
         notes.push(format!(
-            "{} ranks, placement {}: {} messages are flows, by rank, then in the order of the file",
-            self.ranks,
+            "{}, placement {}: {} as flows, by rank, then in the order of the file",
+            of(self.ranks, "rank"),
             placement.name(),
-            self.flows.len()
+            of(self.flows.len(), "message")
         ));
         notes.push(
             "a message leaves when its send is due, whether its receive is posted or not; what requires a receive waits until the \
@@ -498,10 +503,10 @@ impl Made {
             notes.push("computations of a rank overlap unless they require each other: processors (`cpu`) and cards (`nic`) are left out, and so are LogGOPS's overheads".into());
         }
         if self.idle > 0 {
-            notes.push(format!("{} computations are left out: nothing waits for them", self.idle));
+            notes.push(format!("left out, since nothing waits for it: {}", of(self.idle, "computation")));
         }
         if self.other_sizes > 0 {
-            notes.push(format!("{} receives have another size than their sends, whose sizes count", self.other_sizes));
+            notes.push(format!("{} of another size than the send, whose size counts", of(self.other_sizes, "receive")));
         }
     }
 }
