@@ -100,7 +100,7 @@ impl Scenario {
         over: Vec<(String, String)>,
         seeds: Option<u64>,
     ) -> PyResult<Self> {
-        let overrides = Overrides { set, seed, scale };
+        let overrides = Overrides { set, seed, scale, ..Overrides::default() };
         let load = |overrides: &Overrides| Ok::<_, study::Error>(scenario::parse(text, origin, overrides)?);
         let scenario = py.detach(|| Vary { over, seeds }.scenario(origin, overrides, load));
         scenario.map(|scenario| Self { scenario }).map_err(|error| error::of_study(py, &error))

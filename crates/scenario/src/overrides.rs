@@ -1,6 +1,7 @@
-//! `--set a.b=value`, `[scale.*]` and `[grid]`: values laid over a file before it is read, so that the same reader
+//! `--set a.b=value`, `--over a.b=1,2`, `[scale.*]` and `[grid]`: values laid over a file before it is read, so that the same reader
 //! checks them and errors point at what set them.
 
+use crate::config::Config;
 use crate::error::{Fault, Origin, Sources};
 use crate::tree::{Entry, Node, Value, parse_argument};
 
@@ -10,6 +11,8 @@ pub struct Overrides {
     /// Keys with dots and array indices (`traffic.0.size` or `traffic[0].size`), and their values as in TOML; what is no
     /// TOML value is a string.
     pub set: Vec<(String, String)>,
+    /// Keys that take several values in turn, in place of what `[grid]` has for them; the values are an array in TOML.
+    pub over: Vec<(String, String)>,
     /// Replaces `seed`.
     pub seed: Option<u64>,
     /// Chooses a `[scale.*]`.
@@ -84,9 +87,48 @@ impl Path {
         self.keys.iter().map(|(key, _)| key.as_str()).collect::<Vec<_>>().join(".")
     }
 
+    /// Refuses a key alone that no scenario has, where tables of this one have it: `load` for `traffic.0.load`.
+    fn known(&self, root: &Node) -> Result<(), Fault> {
+        let [(key, origin)] = &self.keys[..] else { return Ok(()) };
+        if Config::KEYS.contains(&key.as_str()) {
+            return Ok(());
+        }
+        let mut places = Vec::new();
+        find(root, key, "", &mut places);
+        if places.is_empty() {
+            return Ok(());
+        }
+        let places: Vec<String> = places.iter().take(3).map(|place| format!("`{place}`")).collect();
+        Err(Fault::new(*origin, format!("unknown key `{key}`"))
+            .label("unknown key")
+            .help(format!("did you mean {}?", places.join(" or "))))
+    }
+
     /// The last key.
     pub(crate) fn last(&self) -> &str {
         self.keys.last().map_or("", |(key, _)| key)
+    }
+}
+
+/// Where tables below a node have a key, `at` being the node's own place.
+fn find(node: &Node, key: &str, at: &str, places: &mut Vec<String>) {
+    let below = |name: &str| if at.is_empty() { name.to_owned() } else { format!("{at}.{name}") };
+    match &node.value {
+        Value::Table(entries) => {
+            for entry in entries {
+                let place = below(&entry.key);
+                if entry.key == key {
+                    places.push(place.clone());
+                }
+                find(&entry.node, key, &place, places);
+            }
+        }
+        Value::Array(items) => {
+            for (number, item) in items.iter().enumerate() {
+                find(item, key, &below(&number.to_string()), places);
+            }
+        }
+        _ => {}
     }
 }
 
@@ -147,14 +189,28 @@ fn not_a_table(node: &Node, key: &str, origin: Origin) -> Fault {
     Fault::new(origin, format!("`{key}` cannot be set inside {}", node.described())).label("its parent is no table")
 }
 
-/// Lays the `--set` arguments over a file.
+/// A key and its value of an argument, which stands in `source`.
+fn argument((key, text): (&str, &str), source: u32) -> Result<(Path, Node), Fault> {
+    let path = Path::parse(key, Origin::new(source, 0..key.len()))?;
+    let value_at = key.len() + 1;
+    let value = parse_argument(text, source).map_err(|fault| fault.shifted(value_at))?;
+    Ok((path, shifted(value, value_at)))
+}
+
+/// Lays the arguments over a file.
 pub(crate) fn apply_arguments(root: &mut Node, overrides: &Overrides, sources: &mut Sources) -> Result<(), Fault> {
     for (key, text) in &overrides.set {
         let source = sources.add("--set", &format!("{key}={text}"));
-        let path = Path::parse(key, Origin::new(source, 0..key.len()))?;
-        let value_at = key.len() + 1;
-        let value = parse_argument(text, source).map_err(|fault| fault.shifted(value_at))?;
-        set(root, &path, &shifted(value, value_at))?;
+        let (path, value) = argument((key, text), source)?;
+        path.known(root)?;
+        set(root, &path, &value)?;
+    }
+    for (key, values) in &overrides.over {
+        let source = sources.add("--over", &format!("{key}={values}"));
+        let (path, values) = argument((key, values), source)?;
+        path.known(root)?;
+        let origin = Origin::new(source, 0..key.len());
+        set(root, &Path { keys: vec![("grid".into(), origin), (key.clone(), origin)] }, &values)?;
     }
     if let Some(seed) = overrides.seed {
         let source = sources.add("--seed", &seed.to_string());

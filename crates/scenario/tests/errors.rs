@@ -660,6 +660,10 @@ fn grids_that_say_a_value_twice() {
 fn keys_of_arguments() {
     says(&argument("scheme.uno.law", "bbr"), &["unknown key `scheme`", "did you mean `schemes`?"]);
     says(&argument("traffic[0].sise", "1MB"), &["--set:1:1", "did you mean `size`?"]);
+    says(&argument("size", "1MB"), &["--set:1:1", "unknown key `size`", "did you mean `traffic.0.size`?"]);
+    let over = Overrides { over: vec![("size".into(), "[1, 2]".into())], ..Overrides::default() };
+    let error = parse(GOOD, "x", &over).map(drop).unwrap_err().to_string();
+    says(&error, &["--over:1:1", "size=[1, 2]", "did you mean `traffic.0.size`?"]);
     says(&argument("traffic[0", "1MB"), &["`traffic[0` is no key", "expected a key such as traffic.0.size"]);
     says(&argument("traffic[0]5.size", "1MB"), &["`traffic[0]5.size` is no key"]);
     says(&argument("traffic[0]]", "1MB"), &["is no key"]);

@@ -211,6 +211,7 @@ fn a_scale_and_arguments_replace_values() {
         set: vec![("topology.link_delay".into(), "2us".into()), ("traffic.1.window".into(), "5ms".into())],
         seed: Some(99),
         scale: Some("quick".into()),
+        ..Overrides::default()
     };
     let scenario = parse(MIXED, "test.toml", &overrides).unwrap();
     assert_eq!(scenario.scale.as_ref().unwrap().note, "flows of 64 KiB instead of 1 MiB");

@@ -27,7 +27,7 @@ impl Vary {
         load: impl Fn(&Overrides) -> Result<Scenario, E>,
     ) -> Result<Scenario, E> {
         for (place, (key, values)) in self.over.iter().enumerate() {
-            if self.over[..place].iter().any(|(other, _)| other == key) {
+            if self.over[..place].iter().any(|(other, _)| written(other) == written(key)) {
                 let help = "give all of its values at once, with commas between them";
                 return Err(Error::asked(format!("`{key}` is varied twice"), help).into());
             }
@@ -64,9 +64,13 @@ pub fn over(overrides: &mut Overrides, key: &str, values: &str) -> Result<(), Er
         let written: Vec<String> = values.into_iter().map(in_toml).collect();
         format!("[{}]", written.join(", "))
     };
-    let key = key.replace('[', ".").replace([']', '"'], "");
-    overrides.set.push((format!("grid.\"{key}\""), array));
+    overrides.over.push((written(key), array));
     Ok(())
+}
+
+/// A key in the one way of writing it.
+fn written(key: &str) -> String {
+    key.replace('[', ".").replace([']', '"'], "")
 }
 
 /// A value as TOML has it: what is no TOML value is a string.
@@ -112,9 +116,9 @@ mod tests {
         let of = |values: &str| {
             let mut overrides = Overrides::default();
             over(&mut overrides, "traffic.0.load", values).unwrap_or_else(|error| panic!("{error}"));
-            overrides.set.remove(0)
+            overrides.over.remove(0)
         };
-        let key = "grid.\"traffic.0.load\"".to_owned();
+        let key = "traffic.0.load".to_owned();
         assert_eq!(of("20%, 40%"), (key.clone(), r#"["20%", "40%"]"#.to_owned()));
         assert_eq!(of("0.2,1e-3,4,true,\"x\"").1, r#"[0.2, 1e-3, 4, true, "x"]"#);
         assert_eq!(of("1_000,0x10,1MB").1, r#"[1_000, 0x10, "1MB"]"#);

@@ -16,7 +16,7 @@ use crate::table::bytes;
 use study::{count, known_schemes, tables};
 
 pub(crate) fn check(args: &CheckArgs) -> Result<(), Failure> {
-    let overrides = Overrides { set: args.set.clone(), seed: None, scale: args.scale.clone() };
+    let overrides = Overrides { set: args.set.clone(), scale: args.scale.clone(), ..Overrides::default() };
     let mut failures = Vec::new();
     for path in &args.scenarios {
         let checked = || {

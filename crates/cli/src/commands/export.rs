@@ -16,7 +16,7 @@ use crate::table::bytes;
 const TRIED: Bytes = Bytes::new(512 << 20);
 
 pub(crate) fn sonic(args: &ExportSonicArgs) -> Result<(), Failure> {
-    let overrides = Overrides { set: args.set.clone(), seed: None, scale: None };
+    let overrides = Overrides { set: args.set.clone(), ..Overrides::default() };
     let scenario = scenario::load(&args.scenario, &overrides)?;
     study::known_schemes(&scenario, args.scheme.as_slice())?;
     let wanted = |run: &scenario::Run| args.scheme.as_ref().is_none_or(|scheme| run.scheme == *scheme);

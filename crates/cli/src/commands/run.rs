@@ -43,7 +43,7 @@ pub(crate) fn words(command: &str, file: &FileArgs, varied: &VaryArgs) -> Vec<St
 
 /// What the common options override.
 pub(crate) fn overrides(common: &Common, scale: Option<String>) -> Overrides {
-    Overrides { set: common.set.clone(), seed: common.seed, scale }
+    Overrides { set: common.set.clone(), seed: common.seed, scale, ..Overrides::default() }
 }
 
 /// Runs all of a scenario, or the schemes that were chosen, and shows what came out. Beside them stands whether the caller chose

@@ -119,7 +119,7 @@ fn measure_here(name: &str, threads: usize) -> Result<(), Failure> {
     let Some(workload) = workloads(true).into_iter().find(|workload| workload.name == name) else {
         return Err(Failure::Input(format!("error: no workload `{name}`")));
     };
-    let overrides = Overrides { set: workload.set, seed: None, scale: None };
+    let overrides = Overrides { set: workload.set, ..Overrides::default() };
     let scenario = parse(workload.text, name, &overrides)?;
     let Some(run) = scenario.runs().into_iter().next() else {
         return Err(Failure::Input(format!("error: workload `{name}` has no run")));
@@ -188,7 +188,7 @@ mod tests {
     #[test]
     fn every_workload_builds() {
         for workload in workloads(true) {
-            let overrides = Overrides { set: workload.set, seed: None, scale: None };
+            let overrides = Overrides { set: workload.set, ..Overrides::default() };
             let scenario = parse(workload.text, &workload.name, &overrides).unwrap();
             let built = scenario.runs()[0].build().unwrap();
             assert!(!built.setup.flows.is_empty(), "{}", workload.name);
