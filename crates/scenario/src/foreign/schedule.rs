@@ -8,6 +8,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use formats::chakra::Groups;
 use formats::goal::{Goal, OpKind, Rank, is_binary, read};
 use units::{Bytes, Span};
 
@@ -55,8 +56,8 @@ pub(crate) fn goal(file: Foreign<'_>, eager: Bytes) -> Result<Traffic, Fault> {
 }
 
 /// Chakra execution traces, a file a rank. Ranks are by the numbers in the files' names (`trace.0.et`), if they are 0, 1 and so on,
-/// else in the order given. `groups` is JSON, `{"name": [0, 1], ...}`.
-pub(crate) fn chakra(files: &[Foreign<'_>], groups: Option<Foreign<'_>>) -> Result<Traffic, Fault> {
+/// else in the order given.
+pub(crate) fn chakra(files: &[Foreign<'_>], groups: &Groups) -> Result<Traffic, Fault> {
     // Traces are bytes: errors show nothing of them.
     let mut files: Vec<Foreign<'_>> = files.iter().map(|file| Foreign { source: u32::MAX, ..*file }).collect();
     let mut order: Vec<(Option<usize>, Foreign<'_>)> = files.iter().map(|file| (number_in(file.name), *file)).collect();
@@ -64,9 +65,8 @@ pub(crate) fn chakra(files: &[Foreign<'_>], groups: Option<Foreign<'_>>) -> Resu
     if order.iter().enumerate().all(|(rank, (number, _))| *number == Some(rank)) {
         files = order.into_iter().map(|(_, file)| file).collect();
     }
-    let groups = groups.map_or(Ok(formats::chakra::Groups::new()), |groups| groups_of(groups, files.len()))?;
     let bytes: Vec<&[u8]> = files.iter().map(|file| file.bytes).collect();
-    let read = formats::chakra::read(&bytes, &groups);
+    let read = formats::chakra::read(&bytes, groups);
     let (goal, found) = read.map_err(|(number, error)| match files.get(number) {
         Some(file) => file.fault(error),
         None => Fault::new(Origin::NOWHERE, error.to_string()),
@@ -94,7 +94,7 @@ pub(crate) fn msccl(file: Foreign<'_>, size: Bytes) -> Result<Traffic, Fault> {
 /// A workload of SimAI, so many passes of it.
 pub(crate) fn simai(file: Foreign<'_>, passes: u32) -> Result<Traffic, Fault> {
     let (goal, found) = formats::simai::read(file.text()?, passes).map_err(|error| file.fault(error))?;
-    let [tensor, expert, data] = found.parallel;
+    let formats::simai::Parallel { tensor, expert, data } = found.parallel;
     let mut notes = vec![
         format!(
             "{} forward and back, {passes} {}: groups of {tensor} tensor-parallel, {expert} expert-parallel and {data} data-parallel ranks",
@@ -140,11 +140,12 @@ fn number_in(name: &str) -> Option<usize> {
     stem[stem.len() - digits..].parse().ok()
 }
 
-/// Groups of ranks from JSON. Errors show nothing of the file, which may be any.
-fn groups_of(file: Foreign<'_>, ranks: usize) -> Result<formats::chakra::Groups, Fault> {
+/// Groups of a Chakra trace's ranks, from JSON: `{"name": [0, 1], ...}`. Errors show nothing of the file, which may be any.
+pub(crate) fn groups(file: Option<Foreign<'_>>, ranks: usize) -> Result<Groups, Fault> {
+    let Some(file) = file else { return Ok(Groups::new()) };
     const HELP: &str = "expected groups of ranks such as {\"0\": [0, 1]}";
     let name = file.name;
-    let read: Result<formats::chakra::Groups, _> = serde_json::from_slice(file.bytes);
+    let read: Result<Groups, _> = serde_json::from_slice(file.bytes);
     let groups = read.map_err(|error| {
         let message = format!("`{name}`, line {}, column {}: this is no group of ranks", error.line(), error.column());
         Fault::new(Origin::NOWHERE, message).help(HELP)
@@ -639,17 +640,19 @@ mod tests {
             ["a/x.12.et", "trace7.et", "7", "x.et", "a.3/x.et"].map(number_in),
             [Some(12), Some(7), Some(7), None, None]
         );
-        let refused = |files: &[Foreign<'_>], groups: &str| {
-            let groups = Foreign { name: "g.json", bytes: groups.as_bytes(), source: u32::MAX };
-            Sources::default().explain(chakra(files, Some(groups)).err().unwrap()).to_string()
-        };
-        assert!(refused(&[], "{}").contains("sends nothing"));
+        let explained = |fault| Sources::default().explain(fault).to_string();
+        assert!(explained(chakra(&[], &Groups::new()).err().unwrap()).contains("sends nothing"));
+    }
+
+    #[test]
+    fn groups_that_do_not_fit_are_refused_and_not_shown() {
         for (groups, part) in [
             ("{\"g\": [0, 0]}", "the group `g`"),
             ("{\"g\": [4]}", "under 1"),
             ("{\"k\": \"secret\"}", "line 1, column"),
         ] {
-            let error = refused(&[Foreign { name: "x.0.et", bytes: &[0], source: u32::MAX }], groups);
+            let file = Foreign { name: "g.json", bytes: groups.as_bytes(), source: u32::MAX };
+            let error = Sources::default().explain(super::groups(Some(file), 1).unwrap_err()).to_string();
             assert!(error.contains(part) && error.contains("`g.json`") && !error.contains("secret"), "{error}");
         }
     }

@@ -73,21 +73,21 @@ impl Stage {
     pub(super) fn with(topology: Value, what: String) -> Result<Self, Error> {
         let scheme = Value::table([("dctcp", Value::table([("law", Value::string("dctcp"))]))]);
         let Value::Table(kept) = Value::table([("topology", topology), ("schemes", scheme)]) else {
-            return Ok(Self { kept: Vec::new(), stop: STOP, seats: Seats::nowhere(what) });
+            return Ok(Self { kept: Vec::new(), stop: STOP, seats: Seats::unknown(what) });
         };
         Self::of(kept, STOP, what)
     }
 
     /// Builds the network once, to know its hosts.
     fn of(kept: Vec<Entry>, stop: Span, what: String) -> Result<Self, Error> {
-        let mut stage = Self { kept, stop, seats: Seats::nowhere(what) };
+        let mut stage = Self { kept, stop, seats: Seats::unknown(what) };
         let flow = Value::table([("src", Value::Integer(0)), ("dst", Value::Integer(1)), ("size", Value::Integer(1))]);
         let flows = Value::Array(vec![Node::made(flow)]);
         let traffic = Value::table([("kind", Value::string("list")), ("flows", flows)]);
         let toml = stage.toml("network", "", "", traffic, Span::ZERO);
         let scenario = parse(&toml, "the network", &Overrides::default())?;
         let Some(run) = scenario.runs().into_iter().next() else { return Ok(stage) };
-        stage.seats = stage.seats.on(&run.build()?.setup.network);
+        stage.seats = stage.seats.of(&run.build()?.setup.network);
         Ok(stage)
     }
 
