@@ -9,6 +9,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use formats::chakra::Groups;
+use formats::counted;
 use formats::goal::{Goal, OpKind, Rank, is_binary, read};
 use units::{Bytes, Span};
 
@@ -73,10 +74,10 @@ pub(crate) fn chakra(files: &[Foreign<'_>], groups: &Groups) -> Result<Traffic, 
     })?;
     let mut notes = vec![format!(
         "{}: sends and receives in rings, all-to-all is direct; nodes wait for control and data dependencies alike",
-        of(found.collectives, "collective")
+        counted(found.collectives, "collective")
     )];
     if found.without_duration > 0 {
-        notes.push(format!("without a duration, taking no time: {}", of(found.without_duration, "computation")));
+        notes.push(counted(found.without_duration, "computation without a duration: no time"));
     }
     messages("Chakra", &goal, Bytes::ZERO, &Files(&files), notes)
 }
@@ -98,12 +99,12 @@ pub(crate) fn simai(file: Foreign<'_>, passes: u32) -> Result<Traffic, Fault> {
     let mut notes = vec![
         format!(
             "{} forward and back, {passes} {}: groups of {tensor} tensor-parallel, {expert} expert-parallel and {data} data-parallel ranks",
-            of(found.layers, "layer"),
+            counted(found.layers, "layer"),
             if passes == 1 { "pass" } else { "passes" }
         ),
         format!(
             "{}: sends and receives in rings, all-to-all is direct; those of weights' gradients run beside what follows, one after the other in each group",
-            of(found.collectives, "collective")
+            counted(found.collectives, "collective")
         ),
     ];
     if found.micro_batches > 1 {
@@ -114,7 +115,7 @@ pub(crate) fn simai(file: Foreign<'_>, passes: u32) -> Result<Traffic, Fault> {
     }
     for (count, why) in [(found.empty, "of no bytes"), (found.alone, "of groups of one rank")] {
         if count > 0 {
-            notes.push(format!("left out: {} {why}", of(count, "collective")));
+            notes.push(format!("left out: {}", counted(count, &format!("collective {why}"))));
         }
     }
     if !found.unknown.is_empty() {
@@ -126,11 +127,6 @@ pub(crate) fn simai(file: Foreign<'_>, passes: u32) -> Result<Traffic, Fault> {
         made.computing = 0;
     }
     Ok(traffic)
-}
-
-/// So many of a thing that takes an s.
-fn of(count: usize, what: &str) -> String {
-    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 
 /// The number at the end of a file's name, before its extension.
@@ -491,9 +487,9 @@ impl Made {
     fn note(&self, placement: Placement, notes: &mut Vec<String>) {
         notes.push(format!(
             "{}, placement {}: {} as flows, by rank, then in the order of the file",
-            of(self.ranks, "rank"),
+            counted(self.ranks, "rank"),
             placement.name(),
-            of(self.flows.len(), "message")
+            counted(self.flows.len(), "message")
         ));
         notes.push(
             "a message leaves when its send is due, whether its receive is posted or not; what requires a receive waits until the \
@@ -504,10 +500,10 @@ impl Made {
             notes.push("computations of a rank overlap unless they require each other: processors (`cpu`) and cards (`nic`) are left out, and so are LogGOPS's overheads".into());
         }
         if self.idle > 0 {
-            notes.push(format!("left out, since nothing waits for it: {}", of(self.idle, "computation")));
+            notes.push(format!("left out, since nothing waits for it: {}", counted(self.idle, "computation")));
         }
         if self.other_sizes > 0 {
-            notes.push(format!("{} of another size than the send, whose size counts", of(self.other_sizes, "receive")));
+            notes.push(counted(self.other_sizes, "receive of another size than its send, whose size counts"));
         }
     }
 }

@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 
 use formats::Place;
+use formats::counted;
 use formats::flows::Flow;
 use formats::transfers::Transfers;
 use units::{Bytes, Span};
@@ -158,7 +159,7 @@ fn dated(transfers: Transfers, source: u32, notes: &mut Vec<String>) -> Vec<Sent
         })
         .collect();
     if kept.len() < all {
-        notes.push(format!("left out: {} transfers over 10^6 s after the first", all - kept.len()));
+        notes.push(format!("left out: {}", counted(all - kept.len(), "transfer over 10^6 s after the first")));
     }
     kept
 }
