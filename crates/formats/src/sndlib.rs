@@ -111,6 +111,7 @@ pub fn read(text: &str) -> Result<Graph, Error> {
                         position = Position::of(latitude, longitude);
                         // What may follow says nothing of the network.
                         while reader.peek() == Some("(") {
+                            reader.bracket("(")?;
                             reader.skip()?;
                         }
                     }
