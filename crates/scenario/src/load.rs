@@ -123,7 +123,7 @@ fn read(text: &str, origin: &str, overrides: &Overrides, sources: &mut Sources) 
     let lay = |scale: Option<&str>, sources: &mut Sources, most: usize| {
         let mut root = file.clone();
         let applied = apply_scale(&mut root, scale, sources)?;
-        apply_arguments(&mut root, overrides, sources)?;
+        apply_arguments(&mut root, overrides, Config::KEYS, sources)?;
         Ok::<_, Fault>((applied, points(&root, most)?))
     };
     let (scale, points) = lay(overrides.scale.as_deref(), sources, usize::MAX)?;

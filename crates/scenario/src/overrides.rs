@@ -1,7 +1,6 @@
 //! `--set a.b=value`, `--over a.b=1,2`, `[scale.*]` and `[grid]`: values laid over a file before it is read, so that the same reader
 //! checks them and errors point at what set them.
 
-use crate::config::Config;
 use crate::error::{Fault, Origin, Sources};
 use crate::tree::{Entry, Node, Value, parse_argument};
 
@@ -87,10 +86,10 @@ impl Path {
         self.keys.iter().map(|(key, _)| key.as_str()).collect::<Vec<_>>().join(".")
     }
 
-    /// Refuses a key alone that no scenario has, where tables of this one have it: `load` for `traffic.0.load`.
-    fn known(&self, root: &Node) -> Result<(), Fault> {
+    /// Refuses a key alone that is none of `keys`, where tables below have it: `load` for `traffic.0.load`.
+    fn known(&self, root: &Node, keys: &[&str]) -> Result<(), Fault> {
         let [(key, origin)] = &self.keys[..] else { return Ok(()) };
-        if Config::KEYS.contains(&key.as_str()) {
+        if keys.contains(&key.as_str()) {
             return Ok(());
         }
         let mut places = Vec::new();
@@ -197,18 +196,23 @@ fn argument((key, text): (&str, &str), source: u32) -> Result<(Path, Node), Faul
     Ok((path, shifted(value, value_at)))
 }
 
-/// Lays the arguments over a file.
-pub(crate) fn apply_arguments(root: &mut Node, overrides: &Overrides, sources: &mut Sources) -> Result<(), Fault> {
+/// Lays the arguments over a file, whose own keys are `keys`.
+pub(crate) fn apply_arguments(
+    root: &mut Node,
+    overrides: &Overrides,
+    keys: &[&str],
+    sources: &mut Sources,
+) -> Result<(), Fault> {
     for (key, text) in &overrides.set {
         let source = sources.add("--set", &format!("{key}={text}"));
         let (path, value) = argument((key, text), source)?;
-        path.known(root)?;
+        path.known(root, keys)?;
         set(root, &path, &value)?;
     }
     for (key, values) in &overrides.over {
         let source = sources.add("--over", &format!("{key}={values}"));
         let (path, values) = argument((key, values), source)?;
-        path.known(root)?;
+        path.known(root, keys)?;
         let origin = Origin::new(source, 0..key.len());
         set(root, &Path { keys: vec![("grid".into(), origin), (key.clone(), origin)] }, &values)?;
     }

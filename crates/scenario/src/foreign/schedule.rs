@@ -138,8 +138,8 @@ fn number_in(name: &str) -> Option<usize> {
 
 /// Groups of a Chakra trace's ranks, from JSON: `{"name": [0, 1], ...}`. Errors show nothing of the file, which may be any.
 pub(crate) fn groups(file: Option<Foreign<'_>>, ranks: usize) -> Result<Groups, Fault> {
-    let Some(file) = file else { return Ok(Groups::new()) };
     const HELP: &str = "expected groups of ranks such as {\"0\": [0, 1]}";
+    let Some(file) = file else { return Ok(Groups::new()) };
     let name = file.name;
     let read: Result<Groups, _> = serde_json::from_slice(file.bytes);
     let groups = read.map_err(|error| {
