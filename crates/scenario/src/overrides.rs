@@ -103,10 +103,21 @@ impl Path {
             .help(format!("did you mean {}?", places.join(" or "))))
     }
 
+    /// All keys but the last.
+    pub(crate) fn parents(&self) -> impl Iterator<Item = &str> {
+        self.keys.iter().take(self.keys.len().saturating_sub(1)).map(|(key, _)| key.as_str())
+    }
+
     /// The last key.
     pub(crate) fn last(&self) -> &str {
         self.keys.last().map_or("", |(key, _)| key)
     }
+}
+
+/// Takes away what says the same as a key that is set now.
+pub(crate) fn drop_rivals(entries: &mut Vec<Entry>, key: &str) {
+    let rivals = RIVALS.iter().find(|(first, _)| *first == key).map_or(&[][..], |(_, rivals)| rivals);
+    entries.retain(|entry| !rivals.contains(&entry.key.as_str()));
 }
 
 /// Where tables below a node have a key, `at` being the node's own place.
@@ -140,8 +151,7 @@ pub(crate) fn set(root: &mut Node, path: &Path, value: &Node) -> Result<(), Faul
     }
     match &mut at.value {
         Value::Table(entries) => {
-            let rivals = RIVALS.iter().find(|(key, _)| key == last).map_or(&[][..], |(_, rivals)| rivals);
-            entries.retain(|entry| !rivals.contains(&entry.key.as_str()));
+            drop_rivals(entries, last);
             match entries.iter_mut().find(|entry| entry.key == *last) {
                 Some(entry) => entry.node = value.clone(),
                 None => entries.push(Entry { key: last.clone(), key_origin: *last_origin, node: value.clone() }),

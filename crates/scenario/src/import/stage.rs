@@ -7,10 +7,10 @@ use crate::Error;
 use crate::decode::Field;
 use crate::error::{Fault, Origin, Sources};
 use crate::foreign::Seats;
-use crate::load::{SCENARIO_FILE, parse};
+use crate::load::{parse, tree_of};
 use crate::overrides::Overrides;
 use crate::quantity::LONGEST;
-use crate::tree::{Entry, Node, Value, parse as parse_tree};
+use crate::tree::{Entry, Node, Value};
 use crate::write::to_toml;
 
 /// A scenario that lends its network, ports, hosts and schemes.
@@ -51,8 +51,7 @@ impl Stage {
     fn on(base: &Base<'_>, notes: &mut Vec<String>) -> Result<Self, Error> {
         let scenario = parse(base.text, base.name, &Overrides::default())?;
         let mut sources = Sources::default();
-        let source = sources.add_file(base.name, base.text, SCENARIO_FILE);
-        let root = parse_tree(base.text, source).map_err(|fault| sources.explain(fault))?;
+        let root = tree_of(base.text, base.name, &mut sources).map_err(|fault| sources.explain(fault))?;
         let entries = root.entries().unwrap_or_default();
         let left_out: Vec<String> = entries
             .iter()
