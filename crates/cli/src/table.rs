@@ -5,6 +5,8 @@ use std::io::IsTerminal;
 
 use comfy_table::{Cell, CellAlignment, ColumnConstraint, ContentArrangement, Table, Width, presets};
 use results::RunResults;
+use results::explain::FEW;
+use results::pooled::{Interval, Part, Pooled};
 use results::summary;
 use study::count;
 
@@ -151,6 +153,54 @@ pub(crate) fn averages(tables: &[results::averages::Table], wide: bool) -> Strin
         }
     }
     text
+}
+
+/// What all seeds together say of slowdowns.
+pub(crate) fn pooled(parts: &[Part], wide: bool) -> String {
+    let width = if wide { None } else { fitted().width().filter(|&width| width > 0) };
+    let mut text = String::new();
+    let mut few = false;
+    for part in parts {
+        let first = part.rows.first().map_or("", |row| row.label.as_str());
+        let columns: Vec<String> =
+            ["class", "seeds", "flows", "p50", "p99", &format!("p50 / {first}"), &format!("p99 / {first}")]
+                .map(str::to_owned)
+                .into();
+        let row = |row: &Pooled| {
+            let p99 = if row.flows < FEW { " ?" } else { "" };
+            few |= row.flows < FEW;
+            let [p50_ratio, p99_ratio] = match &row.ratios {
+                Some(ratios) => {
+                    ratios.map(|ratio| format!("{}{}", interval(&ratio), if ratio.excludes(1.0) { " *" } else { "" }))
+                }
+                None => ["", ""].map(str::to_owned),
+            };
+            let cells = vec![
+                row.class.name().to_owned(),
+                row.seeds.to_string(),
+                row.flows.to_string(),
+                interval(&row.p50),
+                format!("{}{p99}", interval(&row.p99)),
+                p50_ratio,
+                p99_ratio,
+            ];
+            (row.label.clone(), cells)
+        };
+        let rows: Vec<(String, Vec<String>)> = part.rows.iter().map(row).collect();
+        let point = if part.point.is_empty() { String::new() } else { format!(", {}", part.point) };
+        let _ = writeln!(text, "Slowdown, all seeds together{point}\n{}", numbers("", &columns, &rows, width));
+    }
+    if !parts.is_empty() {
+        text.push_str("95 % intervals by bootstrap over seeds and flows; ratios are of the same flows; *: the interval is without 1\n");
+    }
+    if few {
+        let _ = writeln!(text, "?: of fewer than {FEW} flows, so one of the slowest decides");
+    }
+    text
+}
+
+fn interval(of: &Interval) -> String {
+    format!("{:.2} ({:.2} to {:.2})", of.value, of.low, of.high)
 }
 
 /// The jobs of all runs, where a run has several.

@@ -196,7 +196,7 @@ impl Column {
 type Schemes<'a> = Vec<(String, Vec<&'a RunResults>)>;
 
 /// A run's place in the grid but for its scheme and seed.
-fn point_of(run: &RunResults) -> String {
+pub(crate) fn point_of(run: &RunResults) -> String {
     let aside = |key: &str| key == "scheme" || key.rsplit('.').next() == Some("seed");
     let shown = |value: &serde_json::Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     let parts = run.manifest.point.iter().filter(|(key, _)| !aside(key));
@@ -204,7 +204,7 @@ fn point_of(run: &RunResults) -> String {
 }
 
 /// The entry of that name, made at the end if there is none.
-fn place<'a, T: Default>(entries: &'a mut Vec<(String, T)>, name: &str) -> &'a mut T {
+pub(crate) fn place<'a, T: Default>(entries: &'a mut Vec<(String, T)>, name: &str) -> &'a mut T {
     let index = entries.iter().position(|(known, _)| known == name).unwrap_or_else(|| {
         entries.push((name.to_owned(), T::default()));
         entries.len() - 1

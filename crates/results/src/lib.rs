@@ -22,6 +22,7 @@ mod mean;
 mod ordered;
 pub mod panels;
 mod parquet;
+pub mod pooled;
 mod quantity;
 pub mod series;
 pub mod sides;

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use results::RunResults;
 use results::averages::Table;
+use results::pooled::pooled;
 use results::store::REPORT;
 use scenario::{Overrides, Scenario};
 use study::vary::Vary;
@@ -127,7 +128,17 @@ fn show(finished: &Finished, common: &Common) -> Result<(), Failure> {
     }
     let text = text(&finished.runs, &finished.tables, common.wide);
     let report: PathBuf = finished.out.join(REPORT);
-    print(&format!("{text}report: {}", report.display()))
+    let seeds = if has_seeds(&finished.runs) {
+        format!("over seeds: narrows show {}\n", finished.out.display())
+    } else {
+        String::new()
+    };
+    print(&format!("{text}{seeds}report: {}", report.display()))
+}
+
+/// Whether runs differ in their seeds.
+pub(super) fn has_seeds(runs: &[RunResults]) -> bool {
+    runs.iter().any(|run| run.summary.seed != runs[0].summary.seed)
 }
 
 /// The summary of runs and their tables, as a person reads it.
@@ -143,6 +154,7 @@ pub(crate) fn text(runs: &[RunResults], tables: &[Table], wide: bool) -> String 
         text.push('\n');
     }
     text.push_str(&table::averages(tables, wide));
+    text.push_str(&table::pooled(&pooled(runs), wide));
     text
 }
 

@@ -8,6 +8,7 @@ use results::averages::TableSpec;
 use results::store::load_set;
 use study::summaries;
 
+use super::run::has_seeds;
 use crate::args::{ExportPerfettoArgs, ExportQlogArgs, ShowResultsArgs};
 use crate::exit::{Failure, print, tell};
 use crate::named_file::{Kind, NamedFile};
@@ -25,8 +26,7 @@ pub(crate) fn show(args: &ShowResultsArgs) -> Result<(), Failure> {
             runs => summaries(runs),
         });
     }
-    let has_seeds = runs.iter().any(|run| run.summary.seed != runs[0].summary.seed);
-    let tables: Vec<_> = has_seeds.then(|| TableSpec::of_completion_times().of(&runs)).into_iter().collect();
+    let tables: Vec<_> = has_seeds(&runs).then(|| TableSpec::of_completion_times().of(&runs)).into_iter().collect();
     print(super::run::text(&runs, &tables, args.wide).trim_end())
 }
 

@@ -1,0 +1,313 @@
+//! Quantiles of the slowdown over all seeds of a scheme together, and the ratio of two schemes' over the same flows.
+//!
+//! A scenario's flows depend on its seed and not on the scheme, so a flow of one scheme is the same flow under another.
+//!
+//! Intervals are by the bootstrap in two stages (Davison and Hinkley, "Bootstrap Methods and Their Application", 1997, section
+//! 3.8): as many seeds as there are, drawn with replacement, then as many flows of each. Flows of one seed share queues, so
+//! they are not independent, and drawing them alone would give intervals that are too narrow. Of a ratio both quantiles are
+//! taken of the same draw. The interval holds the middle 95 % of the draws, by nearest rank. Draws are hashes of their numbers:
+//! the same results give the same interval.
+
+use std::ops::Range;
+
+use units::{below, mix64};
+
+use crate::Class;
+use crate::averages::{place, point_of};
+use crate::store::RunResults;
+
+/// Seeds of a scheme from which the spread between seeds can be told.
+const SEEDS: usize = 2;
+/// Draws at most; so many that the ends of the interval are 25 draws from the last.
+const MOST_DRAWS: usize = 1_000;
+/// Draws at least.
+const LEAST_DRAWS: usize = 200;
+/// Flows that are drawn together, about.
+const WORK: usize = 100_000_000;
+/// 2^64 over the golden ratio, odd: what splitmix64 adds.
+const GAP: u64 = 0x9e37_79b9_7f4a_7c15;
+
+/// A value and its 95 % interval.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Interval {
+    /// The value of what was measured.
+    pub value: f64,
+    /// The lower end.
+    pub low: f64,
+    /// The upper end.
+    pub high: f64,
+}
+
+impl Interval {
+    /// Whether a value is outside.
+    pub fn excludes(&self, value: f64) -> bool {
+        value < self.low || value > self.high
+    }
+}
+
+/// A scheme's flows of a class, those that ended.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Pooled {
+    /// What readers call the scheme.
+    pub label: String,
+    /// The class.
+    pub class: Class,
+    /// How many seeds.
+    pub seeds: usize,
+    /// How many flows, over all seeds.
+    pub flows: usize,
+    /// The median slowdown.
+    pub p50: Interval,
+    /// The 99th percentile of the slowdown.
+    pub p99: Interval,
+    /// Both over the first scheme's, of the flows that ended under both; none of the first scheme, or where no flow did.
+    pub ratios: Option<[Interval; 2]>,
+}
+
+/// The schemes at one point of the grid.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Part {
+    /// The point, such as `load = 0.4`; empty without a grid.
+    pub point: String,
+    /// By class, then by scheme in the order of the runs.
+    pub rows: Vec<Pooled>,
+}
+
+/// What all seeds together say: nothing of points with a single seed.
+pub fn pooled(runs: &[RunResults]) -> Vec<Part> {
+    let mut points: Vec<(String, Schemes<'_>)> = Vec::new();
+    for run in runs {
+        let scheme = run.manifest.point.get("scheme").and_then(serde_json::Value::as_str);
+        let point = place(&mut points, &point_of(run));
+        place(point, scheme.unwrap_or(&run.manifest.run)).push(run);
+    }
+    let part = |(point, schemes): (String, Schemes<'_>)| {
+        let rows = [Class::Intra, Class::Inter].into_iter().flat_map(|class| of_class(class, &schemes)).collect();
+        Part { point, rows }
+    };
+    points.into_iter().map(part).filter(|part| !part.rows.is_empty()).collect()
+}
+
+/// The runs of one point, by their schemes' names.
+type Schemes<'a> = Vec<(String, Vec<&'a RunResults>)>;
+
+fn of_class(class: Class, schemes: &Schemes<'_>) -> Vec<Pooled> {
+    let samples: Vec<(&str, Sample)> = schemes
+        .iter()
+        .filter_map(|(_, runs)| Some((runs.first()?.manifest.label.as_str(), Sample::of(runs, class))))
+        .collect();
+    let row = |(place, (label, sample)): (usize, &(&str, Sample))| {
+        if sample.0.len() < SEEDS {
+            return None;
+        }
+        let [p50, p99] = sample.quantiles()?;
+        let ratios = samples.first().filter(|_| place > 0).and_then(|(_, first)| sample.over(first));
+        let (seeds, flows) = (sample.0.len(), sample.flows());
+        Some(Pooled { label: (*label).to_owned(), class, seeds, flows, p50, p99, ratios })
+    };
+    samples.iter().enumerate().filter_map(row).collect()
+}
+
+/// Slowdowns by seed and flow, seeds and flows in order.
+#[derive(Debug)]
+struct Sample(Vec<(u64, Vec<(u32, f64)>)>);
+
+const PERCENTS: [u32; 2] = [50, 99];
+
+impl Sample {
+    fn of(runs: &[&RunResults], class: Class) -> Self {
+        let slowdowns = |run: &&RunResults| {
+            let rows = run.flows.rows.iter().filter(|row| row.class == class);
+            let mut flows: Vec<(u32, f64)> = rows.filter_map(|row| Some((row.flow, row.slowdown()?))).collect();
+            flows.sort_unstable_by_key(|(flow, _)| *flow);
+            (run.summary.seed, flows)
+        };
+        let mut seeds: Vec<_> = runs.iter().map(slowdowns).filter(|(_, flows)| !flows.is_empty()).collect();
+        seeds.sort_by_key(|(seed, _)| *seed);
+        seeds.dedup_by_key(|(seed, _)| *seed);
+        Self(seeds)
+    }
+
+    fn flows(&self) -> usize {
+        self.0.iter().map(|(_, flows)| flows.len()).sum()
+    }
+
+    fn quantiles(&self) -> Option<[Interval; 2]> {
+        let strata: Vec<Vec<f64>> =
+            self.0.iter().map(|(_, flows)| flows.iter().map(|(_, slowdown)| *slowdown).collect()).collect();
+        intervals(&[strata], |drawn| drawn[0])
+    }
+
+    /// The quantiles over those of another scheme, of the flows that both have.
+    fn over(&self, first: &Self) -> Option<[Interval; 2]> {
+        let (mut own, mut others) = (Vec::new(), Vec::new());
+        for (seed, flows) in &self.0 {
+            let Some((_, there)) = first.0.iter().find(|(other, _)| other == seed) else { continue };
+            let pair = |(flow, here): &(u32, f64)| {
+                let at = there.binary_search_by_key(flow, |(flow, _)| *flow).ok()?;
+                Some((*here, there[at].1))
+            };
+            let (here, there): (Vec<f64>, Vec<f64>) = flows.iter().filter_map(pair).unzip();
+            if !here.is_empty() {
+                own.push(here);
+                others.push(there);
+            }
+        }
+        intervals(&[own, others], |drawn| drawn[0] / drawn[1])
+    }
+}
+
+/// A statistic of both quantiles of samples, with its intervals. Of every sample the same values are drawn, by place.
+fn intervals(samples: &[Vec<Vec<f64>>], statistic: impl Fn(&[f64]) -> f64) -> Option<[Interval; 2]> {
+    let mut total = 0;
+    let strata: Vec<Range<u32>> = samples
+        .first()?
+        .iter()
+        .map(|stratum| {
+            let start = total;
+            total += stratum.len() as u32;
+            start..total
+        })
+        .collect();
+    let total = total as usize;
+    if total == 0 {
+        return None;
+    }
+    // By sample: the values and their places, in order.
+    let sorted: Vec<Vec<(f64, u32)>> = samples
+        .iter()
+        .map(|strata| {
+            let mut sorted: Vec<(f64, u32)> = strata.iter().flatten().copied().zip(0..).collect();
+            sorted.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
+            sorted
+        })
+        .collect();
+    let of = |weights: &[u32]| {
+        PERCENTS.map(|percent| {
+            let quantiles: Vec<f64> = sorted.iter().map(|sorted| quantile(sorted, weights, percent)).collect();
+            statistic(&quantiles)
+        })
+    };
+    let mut weights = vec![1u32; total];
+    let values = of(&weights);
+    let draws = (WORK / total).clamp(LEAST_DRAWS, MOST_DRAWS);
+    let mut drawn = PERCENTS.map(|_| Vec::with_capacity(draws));
+    for draw in 0..draws {
+        weights.fill(0);
+        redraw(&strata, draw as u64, &mut weights);
+        for (all, value) in drawn.iter_mut().zip(of(&weights)) {
+            all.push(value);
+        }
+    }
+    let mut interval = values.map(|value| Interval { value, low: value, high: value });
+    for (interval, all) in interval.iter_mut().zip(&mut drawn) {
+        all.sort_unstable_by(f64::total_cmp);
+        // The middle 95 %, from both ends alike.
+        let ends = (nearest_per_mille(all, 25)?, nearest_per_mille(all, 975)?);
+        (interval.low, interval.high) = ends;
+    }
+    Some(interval)
+}
+
+fn nearest_per_mille(sorted: &[f64], per_mille: usize) -> Option<f64> {
+    let rank = (sorted.len() * per_mille).div_ceil(1_000).max(1);
+    sorted.get(rank - 1).copied()
+}
+
+/// Counts how often each place is drawn: first strata, then places in each.
+fn redraw(strata: &[Range<u32>], draw: u64, weights: &mut [u32]) {
+    // As in splitmix64: a stream of its own for the strata, and for every stratum that is drawn.
+    let stream = |number: u64| mix64((draw << 20 | number).wrapping_add(GAP));
+    let hash = |stream: u64, number: u32| mix64(stream.wrapping_add(GAP.wrapping_mul(u64::from(number) + 1)));
+    for drawn in 0..strata.len() as u32 {
+        let chosen = &strata[below(hash(stream(0), drawn), strata.len() as u32) as usize];
+        let stream = stream(u64::from(drawn) + 1);
+        for number in 0..chosen.end - chosen.start {
+            let place = chosen.start + below(hash(stream, number), chosen.end - chosen.start);
+            weights[place as usize] += 1;
+        }
+    }
+}
+
+/// The value at the nearest rank of values that count so often.
+fn quantile(sorted: &[(f64, u32)], weights: &[u32], percent: u32) -> f64 {
+    let total: u64 = weights.iter().map(|&weight| u64::from(weight)).sum();
+    let rank = (total * u64::from(percent)).div_ceil(100).max(1);
+    let mut below = 0;
+    for (value, place) in sorted {
+        below += u64::from(weights[*place as usize]);
+        if below >= rank {
+            return *value;
+        }
+    }
+    sorted.last().map_or(f64::NAN, |(value, _)| *value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stats::nearest_rank;
+
+    /// Numbers in 0 to 1 that look random.
+    fn uniform(seed: u64, number: u64) -> f64 {
+        (mix64(mix64(seed.wrapping_add(GAP)).wrapping_add(GAP.wrapping_mul(number + 1))) >> 11) as f64
+            / (1u64 << 53) as f64
+    }
+
+    /// So many seeds of flows, whose slowdowns have an exponential distribution with a mean for each seed.
+    fn sample(seed: u64, flows: u32, mean: impl Fn(u64) -> f64) -> Sample {
+        let of = |stratum: u64| {
+            let slowdown = |flow: u32| -mean(stratum) * (1.0 - uniform(seed * 100 + stratum, flow.into())).ln();
+            (stratum, (0..flows).map(|flow| (flow, slowdown(flow))).collect())
+        };
+        Sample((0..5).map(of).collect())
+    }
+
+    #[test]
+    fn undrawn_quantiles_are_at_the_nearest_rank() {
+        let sample = sample(1, 40, |_| 1.0);
+        let mut all: Vec<f64> = sample.0.iter().flat_map(|(_, flows)| flows.iter().map(|(_, it)| *it)).collect();
+        all.sort_unstable_by(f64::total_cmp);
+        let [p50, p99] = sample.quantiles().unwrap();
+        assert_eq!((Some(p50.value), Some(p99.value)), (nearest_rank(&all, 50), nearest_rank(&all, 99)));
+        assert!(p50.low < p50.value && p50.value < p50.high && p99.low < p99.value, "{p50:?} {p99:?}");
+        assert_eq!(sample.quantiles(), sample.quantiles());
+    }
+
+    /// The same flows twice as slow are twice as slow whatever is drawn, however wide the interval of each is.
+    #[test]
+    fn ratios_are_of_the_same_flows() {
+        let one = sample(1, 40, |seed| 1.0 + seed as f64);
+        let mut two = sample(1, 40, |seed| 1.0 + seed as f64);
+        two.0.iter_mut().flat_map(|(_, flows)| flows).for_each(|(_, slowdown)| *slowdown *= 2.0);
+        let twice = Interval { value: 2.0, low: 2.0, high: 2.0 };
+        assert_eq!(two.over(&one), Some([twice, twice]));
+        // Flows and seeds that one of them lacks are left out of both.
+        two.0[1].1.remove(7);
+        two.0.remove(3);
+        assert_eq!(two.over(&one), Some([twice, twice]));
+        assert_eq!(Sample(Vec::new()).over(&one), None);
+    }
+
+    /// What is said to hold in 95 % of cases does in about so many: 200 experiments, of independent flows.
+    #[test]
+    fn intervals_hold_the_truth_as_often_as_they_say() {
+        let held = |truth: f64, place: usize| {
+            let holds = |seed: &u64| !sample(*seed, 100, |_| 1.0).quantiles().unwrap()[place].excludes(truth);
+            (0..200).filter(holds).count()
+        };
+        // The median of an exponential distribution is ln 2.
+        let median = held(std::f64::consts::LN_2, 0);
+        assert!((184..=200).contains(&median), "{median} of 200");
+    }
+
+    /// Five seeds that differ say less than five that do not, however many flows each has.
+    #[test]
+    fn seeds_that_differ_widen_the_interval() {
+        let width = |sample: Sample| {
+            let [p50, _] = sample.quantiles().unwrap();
+            p50.high - p50.low
+        };
+        assert!(width(sample(3, 1_000, |seed| 1.0 + seed as f64)) > 5.0 * width(sample(3, 1_000, |_| 3.0)));
+    }
+}
