@@ -251,6 +251,16 @@ class Results:
         """Say of each run whether comparisons such as `p99(intra.slowdown) <= 5` hold; None where there is no value."""
         return self._metrics.hold(check)
 
+    def pooled(self) -> list[dict[str, Any]]:
+        """Return quantiles of the slowdown over all seeds together: a row a point, class of flows and scheme.
+
+        `p50` and `p99` are dictionaries of `value`, `low` and `high`, the latter two the ends of a 95 % interval by bootstrap.
+        `ratios` are those of both quantiles to the first scheme's, over the flows that ended under both; None for the first.
+        A p99 of fewer than 100 `flows` is one of the slowest. Points with a single seed are left out.
+        """
+        parts: list[dict[str, Any]] = json.loads(_narrows.pooled(self.directory))
+        return [{"point": part["point"], **row} for part in parts for row in part["rows"]]
+
     @property
     def _metrics(self) -> _narrows.Metrics:
         return _narrows.Metrics([run._summary_text for run in self.runs], [run.directory for run in self.runs])

@@ -730,6 +730,12 @@ class Scheme(Table):
     params: dict[str, dict[str, Any]] | None = None
     """Parameters by law: `[schemes.uno.params.unocc]`. `narrows laws` lists them. Takes a table of named
     entries."""
+    intra_params: dict[str, Any] | None = None
+    """Parameters of flows inside a datacenter alone, over those of their law in `params`. Takes a table of a law's
+    parameters."""
+    inter_params: dict[str, Any] | None = None
+    """Parameters of flows between datacenters alone, over those of their law in `params`. Takes a table of a law's
+    parameters."""
 
     CANDIDATES: ClassVar[Candidates] = {"port": lambda: (PortOver,), "host": lambda: (HostOver,), "switch": lambda: (SwitchOver,), "lscc": lambda: (Lscc,), "swing": lambda: (SwingTable,)}
 
@@ -1634,6 +1640,12 @@ class Config(Table):
     """What is compared: each scheme is a run. At least one. Takes a table of named entries. Required."""
     schema: int | None = None
     """The version of this format: 1. Takes a whole number. Default: 1."""
+    extends: str | None = None
+    """A scenario beside this one, which this one is with changes: tables are laid over its own key by key, all else
+    replaces what it has, and so does a table of another `kind`. `name` is this file's own. Takes a string."""
+    without: list[str] | None = None
+    """Keys of the extended scenario that this one does not have, with dots: `["schemes.cubic", "grid"]`. Takes an
+    array."""
     title: str | None = None
     """What it shows, in a line. Takes a string. Default: ""."""
     description: str | None = None

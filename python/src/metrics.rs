@@ -21,6 +21,14 @@ pub(crate) fn drawing(json: &str, origin: &str) -> PyResult<String> {
     made.map_err(|error| wrong(error.to_string()))
 }
 
+/// Slowdowns over all seeds of the results in a directory together, as JSON.
+#[pyfunction]
+pub(crate) fn pooled(directory: PathBuf) -> PyResult<String> {
+    let wrong = |error: String| PyValueError::new_err(error);
+    let set = store::load_set(&directory).map_err(|error| wrong(error.to_string()))?;
+    serde_json::to_string(&results::pooled::pooled(&set.runs)).map_err(|error| wrong(error.to_string()))
+}
+
 /// A metric's values, why there is none, and the unit.
 type Measured = (Vec<Option<f64>>, Vec<Option<String>>, String);
 

@@ -58,6 +58,19 @@ def test_tables_are_read_by_all(results: nw.Results) -> None:
     )
 
 
+def test_pooled_quantiles_are_of_all_flows(results: nw.Results) -> None:
+    rows = results.pooled()
+    assert [(row["point"], row["class"]) for row in rows[:2]] == [("load = 20%", "intra")] * 2
+    first, second = rows[:2]
+    flows = results.flows.to_polars().filter((pl.col("scheme") == second["label"].lower()) & (pl.col("load") == 0.2))
+    slowdowns = flows["slowdown"].drop_nulls().sort()
+    assert (second["seeds"], second["flows"]) == (3, len(slowdowns))
+    assert second["p99"]["value"] == slowdowns[-(-99 * len(slowdowns) // 100) - 1]
+    assert second["p50"]["low"] <= second["p50"]["value"] <= second["p50"]["high"]
+    assert first["ratios"] is None
+    assert len(second["ratios"]) == 2
+
+
 def test_a_metric_is_what_the_table_says(results: nw.Results) -> None:
     of_run = results[0].flows.to_polars()["slowdown"].drop_nulls().sort()
     # By nearest rank.

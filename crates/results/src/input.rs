@@ -9,7 +9,8 @@ use sim::{Cause, FlowId};
 use units::{Bytes, Span, Time};
 
 /// Whether a flow stays inside a datacenter.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Class {
     /// Both ends in one datacenter.
     Intra,

@@ -10,6 +10,7 @@
 
 use std::ops::Range;
 
+use serde::Serialize;
 use units::{below, mix64};
 
 use crate::Class;
@@ -28,7 +29,7 @@ const WORK: usize = 100_000_000;
 const GAP: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// A value and its 95 % interval.
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 pub struct Interval {
     /// The value of what was measured.
     pub value: f64,
@@ -46,7 +47,7 @@ impl Interval {
 }
 
 /// A scheme's flows of a class, those that ended.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Pooled {
     /// What readers call the scheme.
     pub label: String,
@@ -65,7 +66,7 @@ pub struct Pooled {
 }
 
 /// The schemes at one point of the grid.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Part {
     /// The point, such as `load = 0.4`; empty without a grid.
     pub point: String,
