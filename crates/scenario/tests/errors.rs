@@ -675,3 +675,35 @@ fn keys_of_arguments() {
     };
     assert_eq!(set("traffic[0].size"), set("traffic.0.size"));
 }
+
+/// Trimming needs ports that decide by themselves. A scheme may switch it on, and a class of links off.
+#[test]
+fn trimming() {
+    let with = |port: &str, more: &str| message("buffer = \"1MiB\"", &format!("buffer = \"1MiB\"\n{port}\n{more}"));
+    says(&with("trim = 1", ""), &["file.toml:9", "true, false or { header = 64"]);
+    says(&with("trim = { header = 0 }", ""), &["file.toml:9"]);
+    says(&with("trim = { control = \"2TB\" }", ""), &["file.toml:9", "lasts over 100.000 s"]);
+    let alone = ["file.toml:9", "decide together", "switch = \"off\""];
+    says(&with("trim = true", "[switch]\nbuffer = \"32MiB\""), &alone);
+    says(&with("trim = true", "[series]\npredictors = \"all\""), &alone);
+    let scheme = |scheme: &str| {
+        let text = GOOD.replace("law = \"unocc\"\n[schemes.uno.params.unocc]\nalpha = 0.001", scheme);
+        let built =
+            parse(&text, "dir/file.toml", &Overrides::default()).and_then(|scenario| scenario.runs()[0].build());
+        built.map_err(|error| error.to_string())
+    };
+    let sharing = "law = \"dctcp\"\nport.trim = true\nswitch = { buffer = \"1MiB\" }";
+    says(&scheme(sharing).unwrap_err(), &["file.toml:11", "decide together"]);
+    let built = scheme(
+        "law = \"dctcp\"\nport = { trim = true, host = { trim = false }, core = { trim = { control = 3000 } } }",
+    );
+    let network = built.unwrap().setup.network;
+    let port = |class| {
+        let link = network.links().iter().position(|link| link.class == class).unwrap();
+        *network.port(fabric::LinkId(link as u32)).config()
+    };
+    let trim = |control| Some(fabric::Trim { header: 64, control: units::Bytes::new(control) });
+    let classes = [fabric::LinkClass::Nic, fabric::LinkClass::Host, fabric::LinkClass::Edge, fabric::LinkClass::Core];
+    assert_eq!(classes.map(|class| port(class).trim), [None, None, trim(2 << 20), trim(3_000)]);
+    assert_eq!(classes.map(|class| port(class).control_priority), [false, false, true, true]);
+}

@@ -44,7 +44,7 @@ pub use lscc::{Lscc, SwingTable};
 pub use paths::{PathTable, PathWord, Paths, PlbTable, RerouteWord, UnoLbTable};
 pub use port::{
     Buffer, Ecn, MarkTime, Phantom, PhantomTable, Port, PortOver, PortPatch, PortSettings, Red, ServiceView, Step,
-    Threshold,
+    Threshold, TrimTable,
 };
 pub(crate) use scheme::law_setting;
 pub use scheme::{LawParams, Scheme, Setting};

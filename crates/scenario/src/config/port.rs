@@ -1,10 +1,12 @@
 //! `[port]`: buffers and marking of switch ports, by link class and by scheme.
 
+use std::num::NonZeroU16;
+
 use fabric::{InService, LinkClass, MarkAt, PortConfig};
 use serde_json::{Value as Json, json};
 use units::{Bytes, Frac, Rate, Span, Tick};
 
-use super::choice::OffOr;
+use super::choice::{Auto, OffOr};
 use super::credit::CreditChoice;
 use super::failure::BurstTable;
 use super::gate::{ALPHA, CablePorts, HYSTERESIS, Headroom, Off, Resume, gate};
@@ -244,6 +246,22 @@ impl Field for Phantom {
     }
 }
 
+/// What is left of a trimmed packet: a header of htsim's.
+const TRIMMED: NonZeroU16 = match NonZeroU16::new(64) {
+    Some(bytes) => bytes,
+    None => NonZeroU16::MIN,
+};
+
+table! {
+    /// Packet trimming: data that finds no room in `buffer` loses its payload, and its header goes on as a control packet. The receiver asks for it again. Control packets then go first and have a buffer of their own.
+    TrimTable {
+        /// What is left of a trimmed packet on the wire, in bytes.
+        header: NonZeroU16 = TRIMMED;
+        /// Room for control packets that wait, acknowledgements and headers, the one in service included. `auto`: twice `buffer`, as in htsim.
+        control: Auto<Bytes> = Auto::Auto;
+    }
+}
+
 words! {
     /// When marking is decided.
     MarkTime, "\"enqueue\" or \"dequeue\"" {
@@ -277,6 +295,8 @@ layered! {
         phantom: Phantom = Phantom::Off, "Replaces it whole.";
         /// Whether acknowledgements go before all data.
         control_priority: bool = false;
+        /// Whether data that finds no room loses its payload alone; what marks is then the data that waits. Not with `[switch]`, nor where ports report themselves.
+        trim: At<OffOr<TrimTable>> = At::default_of(OffOr::Off), "Replaces it whole.";
         /// When marking is decided.
         mark_at: MarkTime = MarkTime::Enqueue;
         /// How the packet in service counts in the queue.
@@ -527,13 +547,22 @@ impl PortSettings {
                 Fault::new(self.loss.origin, "a link cannot lose every packet").label("expected a share under 1")
             );
         }
+        let trim = self.trim.as_ref().map(|trim| fabric::Trim {
+            header: trim.header.get(),
+            control: trim.control.value().unwrap_or(buffer.saturating_add(buffer)),
+        });
+        if let Some(trim) = trim.filter(|it| it.control != Bytes::MAX && rate.time_for(it.control) > LONGEST_BUFFER) {
+            let what = format!("a buffer of {} for control at {rate} lasts over {LONGEST_BUFFER}", trim.control);
+            return Err(Fault::new(self.trim.origin, what).label("expected less"));
+        }
         Ok(PortConfig {
             rate,
             delay,
             buffer,
             ecn: ecn.transpose()?,
             phantom,
-            control_priority: self.control_priority,
+            control_priority: self.control_priority || trim.is_some(),
+            trim,
             mark_at: match self.mark_at {
                 MarkTime::Enqueue => MarkAt::Enqueue,
                 MarkTime::Dequeue => MarkAt::Dequeue,

@@ -124,6 +124,7 @@ fn unknown_to_real_packets(setup: &Setup, own_traffic: bool, stack: Stack) -> Ve
     let switches = setup.network.nodes().iter().any(|node| node.switch.is_some());
     let all = [
         (switches, "[switch]"),
+        (setup.network.params().iter().any(|port| port.config().trim.is_some()), "`port.trim`"),
         (!setup.modules.is_empty(), "controllers in switches"),
         (own_traffic && stack == Stack::Kernel && setup.flows.iter().any(|flow| flow.on_ramp), "`host.on_ramp`"),
         (own_traffic && setup.flows.iter().any(|flow| flow.kept), "kept `connections`"),
