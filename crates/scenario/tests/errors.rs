@@ -707,3 +707,18 @@ fn trimming() {
     assert_eq!(classes.map(|class| port(class).trim), [None, None, trim(2 << 20), trim(3_000)]);
     assert_eq!(classes.map(|class| port(class).control_priority), [false, false, true, true]);
 }
+
+/// NSCC's target is three quarters of a base round trip where ports trim, one else, and whatever the scheme says.
+#[test]
+fn the_target_of_nscc_follows_the_ports() {
+    let target = |scheme: &str| {
+        let text = GOOD.replace("law = \"unocc\"\n[schemes.uno.params.unocc]\nalpha = 0.001", scheme);
+        let built = parse(&text, "x", &Overrides::default()).and_then(|scenario| scenario.runs()[0].build()).unwrap();
+        let (_, settings) = built.laws.law(scenario::FlowClass::Intra).unwrap();
+        settings.iter().find(|(name, _)| *name == "target").map(|(_, value)| value.to_string())
+    };
+    assert_eq!(target("law = \"nscc\""), Some("1".to_owned()));
+    assert_eq!(target("law = \"nscc\"\nport.trim = true"), None);
+    assert_eq!(target("law = \"nscc\"\nparams.nscc.target = 0.5"), Some("0.5".to_owned()));
+    assert_eq!(target("law = \"nscc\"\nport.trim = true\nparams.nscc.target = 2"), Some("2".to_owned()));
+}
