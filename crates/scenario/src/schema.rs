@@ -24,7 +24,7 @@ mod tests {
         Allreduce, BroughtLaw, BurstTable, Cable, Clock, Clos, ClosedLoop, CodingTable, Collective, Collectives,
         ComputeTimes, CustomTopology, Dumbbell, Failure, FatTrees, Flow, Host, Import, Incast, InterPair, Job, List,
         Long, Lscc, Model, NodeSpec, OnRampTable, Parallel, Permutation, PfcTable, PhantomTable, PlbTable, Poisson,
-        Port, Range, Red, Requests, Sample, Scale, Scheme, Series, SingleSwitch, Step, SwingTable, Switch,
+        Port, Range, Red, RepsTable, Requests, Sample, Scale, Scheme, Series, SingleSwitch, Step, SwingTable, Switch,
         TrimTable, UnoLbTable,
     };
 
@@ -80,6 +80,7 @@ mod tests {
         section::<Host>(&mut out, "`[host]`");
         section::<UnoLbTable>(&mut out, "`path` with `kind = \"unolb\"`");
         section::<PlbTable>(&mut out, "`path` with `kind = \"plb\"`");
+        section::<RepsTable>(&mut out, "`path` with `kind = \"reps\"`");
         section::<CodingTable>(&mut out, "`[host.coding]`");
         section::<OnRampTable>(&mut out, "`[host.on_ramp]`");
         section::<Scheme>(&mut out, "`[schemes.NAME]`");

@@ -722,3 +722,19 @@ fn the_target_of_nscc_follows_the_ports() {
     assert_eq!(target("law = \"nscc\"\nparams.nscc.target = 0.5"), Some("0.5".to_owned()));
     assert_eq!(target("law = \"nscc\"\nport.trim = true\nparams.nscc.target = 2"), Some("2".to_owned()));
 }
+
+#[test]
+fn recycled_entropies() {
+    let path = |path: &str| {
+        let text = GOOD.replacen("[port]", &format!("[host]\nentropies = 99\npath = {path}\n[port]"), 1);
+        let built = parse(&text, "x", &Overrides::default()).and_then(|scenario| scenario.runs()[0].build());
+        built.map(|built| built.setup.host.path).map_err(|error| error.to_string())
+    };
+    let reps = |buffer, freeze, explore| {
+        sim::PathChoice::Reps(sim::Reps { entropies: 99, buffer, freeze: units::Span::from_ms(freeze), explore })
+    };
+    assert_eq!(path("\"reps\""), Ok(reps(8, 10, 16)));
+    assert_eq!(path("{ kind = \"reps\", buffer = 4, freeze = \"1ms\", explore = 0 }"), Ok(reps(4, 1, 0)));
+    says(&path("{ kind = \"reps\", buffer = 0 }").unwrap_err(), &["buffer"]);
+    says(&path("\"rep\"").unwrap_err(), &["\"reps\""]);
+}

@@ -41,7 +41,7 @@ pub(crate) use host::PAYLOAD;
 pub use host::{AcksWord, Host, HostOver, OnRampTable, RecoveryWord, TcpTable};
 pub use job::{Collectives, ComputeTimes, Job, Model, Outermost, Parallel, PipelineWord, Placed, Places};
 pub use lscc::{Lscc, SwingTable};
-pub use paths::{PathTable, PathWord, Paths, PlbTable, RerouteWord, UnoLbTable};
+pub use paths::{PathTable, PathWord, Paths, PlbTable, RepsTable, RerouteWord, UnoLbTable};
 pub use port::{
     Buffer, Ecn, MarkTime, Phantom, PhantomTable, Port, PortOver, PortPatch, PortSettings, Red, ServiceView, Step,
     Threshold, TrimTable,

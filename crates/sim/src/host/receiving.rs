@@ -167,7 +167,7 @@ impl<L: ControlLaw> Hosts<L> {
             (Some(blocks), Some(timer)) => {
                 let subflows = match host.path {
                     _ if host.coding.is_none_or(|coding| !coding.gaps) => 0,
-                    PathChoice::PerPacket(_) => 0,
+                    PathChoice::PerPacket(_) | PathChoice::Reps(_) => 0,
                     PathChoice::UnoLb(unolb) => unolb.subflows,
                     PathChoice::PerFlow | PathChoice::AfterTimeout | PathChoice::Plb(_) => 1,
                 };

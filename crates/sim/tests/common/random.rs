@@ -7,7 +7,7 @@ use fabric::{
     Bursts, CreditQueue, Ecn, Gate, InService, Limit, LinkId, MarkAt, Network, NodeId, NodeKind, Outages, Pfc, Phantom,
     PortConfig, Routes, Switch, Trim,
 };
-use flow::{Code, PathChoice, Plb, Recovery, UnoLb};
+use flow::{Code, PathChoice, Plb, Recovery, Reps, UnoLb};
 use laws::catalog::Kind;
 use proptest::prelude::*;
 use sim::{Cause, Causes, Coding, FlowId, FlowSpec, HostConfig, SeriesConfig, Setup, Start};
@@ -129,6 +129,9 @@ fn path() -> impl Strategy<Value = PathChoice> {
         Just(PathChoice::PerFlow),
         Just(PathChoice::AfterTimeout),
         Just(PathChoice::PerPacket(16)),
+        (1..300u16, 1..=20u8, 1..3_000i64, 0..40u16).prop_map(|(entropies, buffer, freeze_us, explore)| {
+            PathChoice::Reps(Reps { entropies, buffer, freeze: Span::from_us(freeze_us), explore })
+        }),
         unolb.prop_map(|(subflows, recent_us, random, own_laws)| {
             PathChoice::UnoLb(UnoLb { subflows, recent: recent_us.map(Span::from_us), random, own_laws })
         }),

@@ -45,6 +45,7 @@ pub(super) fn refuse_of_kernel(built: &BuiltRun, args: &EmulateArgs) -> Result<(
     let refused = |what: String| Err(Failure::Input(format!("error: real packets cannot do this: {what}")));
     let out_of_order = match setup.host.path {
         PathChoice::PerPacket(_) => Some("spray"),
+        PathChoice::Reps(_) => Some("reps"),
         PathChoice::UnoLb(_) => Some("unolb"),
         PathChoice::PerFlow | PathChoice::AfterTimeout | PathChoice::Plb(_) => None,
     };
