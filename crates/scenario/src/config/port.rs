@@ -1,17 +1,16 @@
 //! `[port]`: buffers and marking of switch ports, by link class and by scheme.
 
-use std::num::NonZeroU16;
-
 use fabric::{InService, LinkClass, MarkAt, PortConfig};
 use serde_json::{Value as Json, json};
 use units::{Bytes, Frac, Rate, Span, Tick};
 
-use super::choice::{Auto, OffOr};
+use super::choice::OffOr;
 use super::credit::CreditChoice;
 use super::failure::BurstTable;
 use super::gate::{ALPHA, CablePorts, HYSTERESIS, Headroom, Off, Resume, gate};
 use super::layered::layered;
 use super::topology::either;
+use super::trim::TrimTable;
 use crate::decode::{At, Field, table, unexpected, words};
 use crate::error::{Fault, Origin};
 use crate::quantity::{Decimal, Share};
@@ -243,22 +242,6 @@ impl Field for Phantom {
     }
     fn schema() -> Json {
         json!({ "oneOf": [{ "const": "off" }, PhantomTable::schema()] })
-    }
-}
-
-/// What is left of a trimmed packet: a header of htsim's.
-const TRIMMED: NonZeroU16 = match NonZeroU16::new(64) {
-    Some(bytes) => bytes,
-    None => NonZeroU16::MIN,
-};
-
-table! {
-    /// Packet trimming: data that finds no room in `buffer` loses its payload, and its header goes on as a control packet. The receiver asks for it again. Control packets then go first and have a buffer of their own.
-    TrimTable {
-        /// What is left of a trimmed packet on the wire, in bytes.
-        header: NonZeroU16 = TRIMMED;
-        /// Room for control packets that wait, acknowledgements and headers, the one in service included. `auto`: twice `buffer`, as in htsim.
-        control: Auto<Bytes> = Auto::Auto;
     }
 }
 
@@ -547,14 +530,7 @@ impl PortSettings {
                 Fault::new(self.loss.origin, "a link cannot lose every packet").label("expected a share under 1")
             );
         }
-        let trim = self.trim.as_ref().map(|trim| fabric::Trim {
-            header: trim.header.get(),
-            control: trim.control.value().unwrap_or(buffer.saturating_add(buffer)),
-        });
-        if let Some(trim) = trim.filter(|it| it.control != Bytes::MAX && rate.time_for(it.control) > LONGEST_BUFFER) {
-            let what = format!("a buffer of {} for control at {rate} lasts over {LONGEST_BUFFER}", trim.control);
-            return Err(Fault::new(self.trim.origin, what).label("expected less"));
-        }
+        let trim = self.trim.as_ref().map(|trim| trim.config(self.trim.origin, buffer, rate)).transpose()?;
         Ok(PortConfig {
             rate,
             delay,
