@@ -74,7 +74,13 @@ def main() -> int:
         print("no `narrows` in the PATH", file=sys.stderr)
         return 2
     arguments = [argument for argument in sys.argv[1:] if not argument.startswith("--")]
-    pages = [Path(name).resolve() for name in arguments] or [ROOT / "README.md", *sorted((ROOT / "docs/src").glob("*.md"))]
+    book = ROOT / "docs/src"
+    pages = [Path(name).resolve() for name in arguments] or [
+        ROOT / "README.md",
+        *sorted(book.glob("*.md")),
+        *sorted(book.glob("reference/import*.md")),
+        *sorted(book.glob("reference/import/*.md")),
+    ]
     same = [page(path, "--update" in sys.argv, "--all" in sys.argv) for path in pages]
     return 0 if all(same) else 1
 

@@ -13,7 +13,7 @@ use pcap_parser::pcapng::Block;
 use pcap_parser::{LegacyPcapSlice, PcapBlockOwned, PcapNGSlice};
 
 use crate::transfers::{Transfer, Transfers};
-use crate::{Error, Place};
+use crate::{Error, GZIP, Place, counted};
 
 /// A direction of a flow: source, destination, protocol (IANA's number), and the two ports.
 type Tuple = (IpAddr, IpAddr, u8, u16, u16);
@@ -87,7 +87,11 @@ pub fn read(file: &[u8]) -> Result<Transfers, Error> {
             reading.packet(link, at, data, packet.origlen);
         }
     } else {
-        return Err(Error::bytes(Place::new(0..0), "this is no capture", "expected pcap or pcapng"));
+        return Err(if file.starts_with(&GZIP) {
+            Error::bytes(Place::new(0..2), "the capture is compressed", "expected what `gunzip` makes of it")
+        } else {
+            Error::bytes(Place::new(0..0), "this is no capture", "expected pcap or pcapng")
+        });
     }
     Ok(reading.finish(cut))
 }
@@ -185,16 +189,16 @@ impl Reading {
         self.done.extend(self.flows.iter().map(|(tuple, flow)| transfer(tuple, flow)));
         let mut left_out = Vec::new();
         for (count, what) in [
-            (self.others, "packets that are neither TCP nor UDP"),
-            (self.groups, "packets to groups, to all, or to their sender"),
-            (self.undated, "packets without a time"),
+            (self.others, "packet of neither TCP nor UDP"),
+            (self.groups, "packet to a group, to all, or to its sender"),
+            (self.undated, "packet without a time"),
         ] {
             if count > 0 {
-                left_out.push(format!("{count} {what}"));
+                left_out.push(counted(count, what));
             }
         }
         for (link, count) in self.links {
-            left_out.push(format!("{count} packets of links of type {link}, which are not read"));
+            left_out.push(counted(count, &format!("packet of a link of type {link}, which is not read")));
         }
         if cut {
             left_out.push("what follows a packet that is broken or cut off".into());
@@ -303,7 +307,7 @@ mod tests {
             let shown: Vec<_> = read.list.iter().map(|it| (it.start_ns, it.from.as_str(), it.bytes)).collect();
             let v6 = "101:101:101:101:101:101:101:101";
             assert_eq!(shown, [(0, "10.0.0.1", 2_500), (50_000, v6, 600), (80_000, "10.0.0.1", 5)]);
-            assert_eq!(read.left_out, ["1 packets that are neither TCP nor UDP"]);
+            assert_eq!(read.left_out, ["1 packet of neither TCP nor UDP"]);
         }
     }
 
@@ -312,6 +316,7 @@ mod tests {
         let file = pcap(&packets(), 65_535);
         let read_cut = read(&file[..file.len() - 70]).unwrap();
         assert_eq!((read_cut.list.len(), read_cut.left_out.len()), (3, 1));
+        assert!(read(&[0x1f, 0x8b, 8]).unwrap_err().to_string().contains("gunzip"));
         assert!(read(b"").is_err() && read(b"root:x:0:0").unwrap_err().to_string().contains("no capture"));
     }
 

@@ -14,7 +14,7 @@ use prost::Message;
 
 use crate::goal::{Edge, Goal, OpKind, Rank};
 use crate::rings::{Collective, MOST, Maker};
-use crate::{Error, Place};
+use crate::{Error, GZIP, Place};
 
 /// Attributes, as far as they are read.
 #[derive(Clone, PartialEq, Message)]
@@ -108,7 +108,7 @@ pub fn read(files: &[impl AsRef<[u8]>], groups: &Groups) -> Result<(Goal, Found)
 
 /// The messages of a file and their places, behind the metadata.
 fn messages(file: &[u8]) -> Result<Vec<(&[u8], Place)>, Error> {
-    if file.starts_with(&[0x1f, 0x8b]) {
+    if file.starts_with(&GZIP) {
         return Err(Error::bytes(Place::new(0..2), "the trace is compressed", "expected what `gunzip` makes of it"));
     }
     let (mut messages, mut at) = (Vec::new(), 0);
@@ -157,7 +157,7 @@ impl Reading<'_> {
                     let other = other.ok_or_else(|| {
                         node.wrong(
                             at,
-                            &format!("no `{name}` of another rank"),
+                            &format!("no `{name}` of another rank that has a trace"),
                             &format!("expected one of {} ranks", self.all.len()),
                         )
                     })?;
@@ -227,7 +227,7 @@ impl Reading<'_> {
                 None => {
                     return wrong(
                         &format!("the group `{name}`, of which nothing is known"),
-                        "expected a file of groups that has it",
+                        "expected a file of groups that has it (--groups)",
                     );
                 }
             },

@@ -10,7 +10,7 @@ use saphyr_parser::{Event, Parser, Span};
 
 use crate::graph::{Graph, Link, Names, Node};
 use crate::lines::Lines;
-use crate::{Error, Place};
+use crate::{Error, Place, counted};
 
 /// Values may lie so deep in each other.
 const DEPTH: usize = 64;
@@ -151,7 +151,10 @@ pub fn read(text: &str) -> Result<Graph, Error> {
         Some(other) => return Err(Error::text(other.at(), "`links` is no list", "expected a list of links")),
     }
     if outside > 0 {
-        graph.left_out.push(format!("{outside} links to the host or to bridges that are no nodes"));
+        graph.left_out.push(counted(
+            outside,
+            "link out of the lab (to the host, to a network of it, to a bridge that is no node)",
+        ));
     }
     Ok(graph)
 }
@@ -195,7 +198,10 @@ mod tests {
         assert_eq!(names, ["spine", "leaf1", "client1"]);
         let ends: Vec<_> = graph.links.iter().map(|link| link.ends).collect();
         assert_eq!(ends, [[0, 1], [1, 2]]);
-        assert_eq!(graph.left_out, ["2 links to the host or to bridges that are no nodes"]);
+        assert_eq!(
+            graph.left_out,
+            ["2 links out of the lab (to the host, to a network of it, to a bridge that is no node)"]
+        );
         assert_eq!(&LAB[graph.nodes[2].at.range()], "client1");
     }
 

@@ -10,7 +10,7 @@ use roxmltree::{Document, Node as Element};
 
 use crate::graph::{Capacity, Graph, Link, Names, Node, Position, Quoted};
 use crate::lines::Lines;
-use crate::{Error, Place};
+use crate::{Error, Place, counted};
 
 /// Reads a graph.
 ///
@@ -90,7 +90,7 @@ pub fn read(text: &str) -> Result<Graph, Error> {
         graph.links.push(Link { ends: [end("source")?, end("target")?], rate, delay, at });
     }
     if unread > 0 {
-        graph.left_out.push(format!("the LinkSpeed of {unread} edges, which is no number with a unit"));
+        graph.left_out.push(format!("the LinkSpeed of {}, which is no number with a unit", counted(unread, "edge")));
     }
     Ok(graph)
 }

@@ -25,3 +25,13 @@ mod table;
 pub mod transfers;
 
 pub use error::{Error, Place};
+
+/// How a file that gzip compressed begins.
+const GZIP: [u8; 2] = [0x1f, 0x8b];
+
+/// So many of things, of which the first word is one: "1 link of a kind", "2 links of a kind".
+#[must_use]
+pub fn counted(count: usize, one: &str) -> String {
+    let (word, rest) = one.split_once(' ').map_or((one, String::new()), |(word, rest)| (word, format!(" {rest}")));
+    format!("{count} {word}{}{rest}", if count == 1 { "" } else { "s" })
+}

@@ -3,9 +3,9 @@
 //! Columns by their names, those of nfdump 1.6 (`ts`, `sa`, `da`, `ibyt`, `obyt`) and 1.7 (`firstSeen`, `srcAddr`, `dstAddr`,
 //! `bytes`). A record with bytes back is two transfers. What follows a line `Summary` is left out.
 
-use crate::Error;
 use crate::table::{Row, Table};
 use crate::transfers::{Transfer, Transfers};
+use crate::{Error, counted};
 
 /// Reads flow records.
 ///
@@ -48,9 +48,9 @@ pub fn read(text: &str) -> Result<Transfers, Error> {
         empty += usize::from(number(&row, bytes)? == 0 && back == 0);
     }
     let mut left_out = Vec::new();
-    for (count, what) in [(empty, "records without bytes"), (own, "records of an address with itself")] {
+    for (count, what) in [(empty, "record without bytes"), (own, "record of an address with itself")] {
         if count > 0 {
-            left_out.push(format!("{count} {what}"));
+            left_out.push(counted(count, what));
         }
     }
     Ok(Transfers::since_the_first(list, left_out))
@@ -110,7 +110,7 @@ mod tests {
             read.list.iter().map(|it| (it.start_ns, it.from.as_str(), it.to.as_str(), it.bytes)).collect();
         let (one, two, three) = ("10.0.0.1", "10.0.0.2", "10.0.0.3");
         assert_eq!(shown, [(0, one, two, 1_500), (0, two, one, 120), (1_250_000_000, three, one, 77)]);
-        assert_eq!(read.left_out, ["1 records without bytes"]);
+        assert_eq!(read.left_out, ["1 record without bytes"]);
         let new = "firstSeen,duration,proto,srcAddr,srcPort,dstAddr,dstPort,packets,bytes,flows\n1709251200.5,0,6,a,1,b,2,1,9,1\n";
         assert_eq!(super::read(new).unwrap().list[0].bytes, 9);
     }

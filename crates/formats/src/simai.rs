@@ -33,8 +33,8 @@ const COLLECTIVES: &str =
 /// What was read beside the schedule.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Found {
-    /// Ranks of a tensor-parallel, an expert-parallel and a data-parallel group.
-    pub parallel: [u32; 3],
+    /// How the ranks are divided.
+    pub parallel: Parallel,
     /// Layers, each once.
     pub layers: usize,
     /// Micro-batches (`ga`), whose layers the file writes out.
@@ -74,12 +74,15 @@ struct Layer {
     at: Place,
 }
 
-/// The parallelism: ranks of a tensor-parallel, an expert-parallel and a data-parallel group.
-#[derive(Clone, Copy, Debug)]
-struct Parallel {
-    tensor: u32,
-    expert: u32,
-    data: u32,
+/// The parallelism: how many ranks a group of each kind has.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Parallel {
+    /// Those that share a layer.
+    pub tensor: u32,
+    /// Those that share the experts.
+    pub expert: u32,
+    /// Those that have the same part of the model.
+    pub data: u32,
 }
 
 /// A word and where it stands.
@@ -213,8 +216,8 @@ fn parallel(header: &[Word<'_>], found: &mut Found) -> Result<Parallel, Error> {
         let what = format!("expert-parallel groups of {expert} do not divide data-parallel groups of {data}");
         return Err(Error::text(expert_at, what, "expected a divisor of `all_gpus` / `model_parallel_NPU_group`"));
     }
-    found.parallel = [tensor as u32, expert as u32, data as u32];
-    Ok(Parallel { tensor: tensor as u32, expert: expert as u32, data: data as u32 })
+    found.parallel = Parallel { tensor: tensor as u32, expert: expert as u32, data: data as u32 };
+    Ok(found.parallel)
 }
 
 fn layer(words: &[Word<'_>]) -> Result<Layer, Error> {
@@ -467,7 +470,7 @@ mod tests {
         let text = "HYBRID_TRANSFORMER model_parallel_NPU_group: 1 all_gpus: 2\n2\n\
             a -1 10 NONE 0 20 NONE 0 40 ALLGATHER 2 1000\nb -1 100 NONE 0 200 NONE 0 400 ALLGATHER 2 5\n";
         let (goal, found) = read(text, 2).unwrap();
-        assert_eq!((found.collectives, found.parallel), (2, [1, 1, 2]));
+        assert_eq!((found.collectives, found.parallel), (2, Parallel { tensor: 1, expert: 1, data: 2 }));
         let rank = &goal.ranks[0];
         let mut ends = vec![0u64; rank.ops.len()];
         let mut begun = Vec::new();
@@ -493,7 +496,10 @@ mod tests {
         let text = workload(&["x -1 1 ALLREDUCE_EP 8 1 NONE 0 1 NONE 0 1"]);
         let other = text.replace("ga: 1", "ga: 4 later: 1 2 pp_comm 0.5").replace("ep: 2", "ep: 1");
         let (goal, found) = read(&other, 1).unwrap();
-        assert_eq!((goal.ranks.len(), found.parallel, found.micro_batches), (8, [2, 1, 4], 4));
+        assert_eq!(
+            (goal.ranks.len(), found.parallel, found.micro_batches),
+            (8, Parallel { tensor: 2, expert: 1, data: 4 }, 4)
+        );
         assert_eq!((found.unknown, found.alone), (vec!["later".to_owned()], 1));
     }
 

@@ -109,6 +109,11 @@ pub fn read(text: &str) -> Result<Graph, Error> {
                         let (latitude, _) = reader.number("a latitude")?;
                         reader.bracket(")")?;
                         position = Position::of(latitude, longitude);
+                        // What may follow says nothing of the network.
+                        while reader.peek() == Some("(") {
+                            reader.bracket("(")?;
+                            reader.skip()?;
+                        }
                     }
                     names.add(&mut graph, Node { name: name.to_owned(), position, at })?;
                 }
@@ -201,5 +206,13 @@ mod tests {
             assert!(error.contains(part), "{part}: {error}");
         }
         assert_eq!(read("").unwrap(), Graph::default());
+    }
+
+    /// As in the format's own description: a node has up to two more groups.
+    #[test]
+    fn what_follows_a_position_is_skipped() {
+        let more = SMALL.replacen("( 9.99, 48.40 )", "( 9.99 48.40 ) () ( 2 x )", 1);
+        assert!(more != SMALL);
+        assert_eq!(read(&more).unwrap().nodes.len(), 3);
     }
 }

@@ -148,7 +148,7 @@ struct bpf_iter__bpf_sk_storage_map {
 // ---- Shared with Rust: names and sizes are those of lib.rs and host.rs. ----
 
 #define FLOW_WORDS 64
-#define CONFIG_WORDS 37
+#define CONFIG_WORDS 69
 
 struct Report {
 	__u64 now_us, sent_us, delivered_us, newest_us;

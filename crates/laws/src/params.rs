@@ -145,7 +145,7 @@ fn write_fraction(value: Frac, f: &mut fmt::Formatter<'_>) -> fmt::Result {
 }
 
 /// The most parameters that a law may have.
-pub const MOST: usize = 32;
+pub const MOST: usize = 64;
 
 /// A law's parameters, for hosts that know the law by its type. Each law's `Params` has it.
 pub trait Parameters: Copy {

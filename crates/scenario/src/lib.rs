@@ -15,6 +15,7 @@ pub mod config;
 mod decode;
 mod distribution;
 mod error;
+mod extends;
 #[cfg(feature = "import")]
 mod foreign;
 #[doc(hidden)]

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use crate::config::Config;
 use crate::decode::Field;
 use crate::error::{Error, Fault, Origin, Sources, nearest};
+use crate::extends::whole;
 use crate::inputs::{Input, Inputs, SCENARIO};
 use crate::kind::{Kind, Looks};
 use crate::overrides::{Overrides, Path, apply_arguments, set};
@@ -101,29 +102,34 @@ pub fn parse(text: &str, origin: &str, overrides: &Overrides) -> Result<Scenario
     }
 }
 
-/// A scenario file as it is written, without defaults: its keys and values as JSON. Only its syntax is looked at. `origin` is
-/// the file that errors name.
+/// A scenario file as it is written, without defaults and with what it extends: its keys and values as JSON. Only its syntax is
+/// looked at. `origin` is the file that errors name.
 ///
 /// # Errors
-/// When the text is not TOML.
+/// When the text is not TOML, or what it extends cannot be read.
 pub fn as_written(text: &str, origin: &str) -> Result<serde_json::Value, Error> {
     let mut sources = Sources::default();
+    tree_of(text, origin, &mut sources).map(|root| root.to_json()).map_err(|fault| sources.explain(fault))
+}
+
+/// What a scenario file says, with what it extends.
+pub(crate) fn tree_of(text: &str, origin: &str, sources: &mut Sources) -> Result<Node, Fault> {
+    if u32::try_from(text.len()).is_err() {
+        return Err(Fault::new(Origin::NOWHERE, "the file is over 4 GiB"));
+    }
     let source = sources.add_file(origin, text, SCENARIO_FILE);
-    parse_tree(text, source).map(|root| root.to_json()).map_err(|fault| sources.explain(fault))
+    let directory = FilePath::new(origin).parent().unwrap_or(FilePath::new(""));
+    whole(parse_tree(text, source)?, directory, SCENARIO_FILE, sources)
 }
 
 type Read = (Arc<Config>, Option<AppliedScale>, Vec<Point>);
 
 fn read(text: &str, origin: &str, overrides: &Overrides, sources: &mut Sources) -> Result<Read, Fault> {
-    if u32::try_from(text.len()).is_err() {
-        return Err(Fault::new(Origin::NOWHERE, "the file is over 4 GiB"));
-    }
-    let source = sources.add_file(origin, text, SCENARIO_FILE);
-    let file = parse_tree(text, source)?;
+    let file = tree_of(text, origin, sources)?;
     let lay = |scale: Option<&str>, sources: &mut Sources, most: usize| {
         let mut root = file.clone();
         let applied = apply_scale(&mut root, scale, sources)?;
-        apply_arguments(&mut root, overrides, sources)?;
+        apply_arguments(&mut root, overrides, Config::KEYS, sources)?;
         Ok::<_, Fault>((applied, points(&root, most)?))
     };
     let (scale, points) = lay(overrides.scale.as_deref(), sources, usize::MAX)?;

@@ -1,7 +1,6 @@
 //! `--set a.b=value`, `--over a.b=1,2`, `[scale.*]` and `[grid]`: values laid over a file before it is read, so that the same reader
 //! checks them and errors point at what set them.
 
-use crate::config::Config;
 use crate::error::{Fault, Origin, Sources};
 use crate::tree::{Entry, Node, Value, parse_argument};
 
@@ -87,10 +86,10 @@ impl Path {
         self.keys.iter().map(|(key, _)| key.as_str()).collect::<Vec<_>>().join(".")
     }
 
-    /// Refuses a key alone that no scenario has, where tables of this one have it: `load` for `traffic.0.load`.
-    fn known(&self, root: &Node) -> Result<(), Fault> {
+    /// Refuses a key alone that is none of `keys`, where tables below have it: `load` for `traffic.0.load`.
+    fn known(&self, root: &Node, keys: &[&str]) -> Result<(), Fault> {
         let [(key, origin)] = &self.keys[..] else { return Ok(()) };
-        if Config::KEYS.contains(&key.as_str()) {
+        if keys.contains(&key.as_str()) {
             return Ok(());
         }
         let mut places = Vec::new();
@@ -104,10 +103,21 @@ impl Path {
             .help(format!("did you mean {}?", places.join(" or "))))
     }
 
+    /// All keys but the last.
+    pub(crate) fn parents(&self) -> impl Iterator<Item = &str> {
+        self.keys.iter().take(self.keys.len().saturating_sub(1)).map(|(key, _)| key.as_str())
+    }
+
     /// The last key.
     pub(crate) fn last(&self) -> &str {
         self.keys.last().map_or("", |(key, _)| key)
     }
+}
+
+/// Takes away what says the same as a key that is set now.
+pub(crate) fn drop_rivals(entries: &mut Vec<Entry>, key: &str) {
+    let rivals = RIVALS.iter().find(|(first, _)| *first == key).map_or(&[][..], |(_, rivals)| rivals);
+    entries.retain(|entry| !rivals.contains(&entry.key.as_str()));
 }
 
 /// Where tables below a node have a key, `at` being the node's own place.
@@ -141,8 +151,7 @@ pub(crate) fn set(root: &mut Node, path: &Path, value: &Node) -> Result<(), Faul
     }
     match &mut at.value {
         Value::Table(entries) => {
-            let rivals = RIVALS.iter().find(|(key, _)| key == last).map_or(&[][..], |(_, rivals)| rivals);
-            entries.retain(|entry| !rivals.contains(&entry.key.as_str()));
+            drop_rivals(entries, last);
             match entries.iter_mut().find(|entry| entry.key == *last) {
                 Some(entry) => entry.node = value.clone(),
                 None => entries.push(Entry { key: last.clone(), key_origin: *last_origin, node: value.clone() }),
@@ -197,18 +206,23 @@ fn argument((key, text): (&str, &str), source: u32) -> Result<(Path, Node), Faul
     Ok((path, shifted(value, value_at)))
 }
 
-/// Lays the arguments over a file.
-pub(crate) fn apply_arguments(root: &mut Node, overrides: &Overrides, sources: &mut Sources) -> Result<(), Fault> {
+/// Lays the arguments over a file, whose own keys are `keys`.
+pub(crate) fn apply_arguments(
+    root: &mut Node,
+    overrides: &Overrides,
+    keys: &[&str],
+    sources: &mut Sources,
+) -> Result<(), Fault> {
     for (key, text) in &overrides.set {
         let source = sources.add("--set", &format!("{key}={text}"));
         let (path, value) = argument((key, text), source)?;
-        path.known(root)?;
+        path.known(root, keys)?;
         set(root, &path, &value)?;
     }
     for (key, values) in &overrides.over {
         let source = sources.add("--over", &format!("{key}={values}"));
         let (path, values) = argument((key, values), source)?;
-        path.known(root)?;
+        path.known(root, keys)?;
         let origin = Origin::new(source, 0..key.len());
         set(root, &Path { keys: vec![("grid".into(), origin), (key.clone(), origin)] }, &values)?;
     }

@@ -305,6 +305,7 @@ fn mistakes_have_their_place() {
     folder.write("good.goal", GOAL);
     folder.write("a.csv", "start,from,to,bytes\n0us,a,a,5\n");
     folder.write("few.csv", "start,from,to,bytes\n0us,a,b,5\n0us,c,d,5\n0us,e,f,5\n");
+    folder.write("typo.csv", "start,from,to,bytes\n0us,left.host0,right.host1,5\n0us,left.host0,left.hots1,5\n");
     folder.write("a.txt", workload().replace("pp: 1", "pp: 2"));
     folder.write("secret", "root:$y$j9T$abc:20000:0:99999:7:::\n");
     folder.write("latin.csv", b"start,from,to,bytes\n0us,\xe4,b,5\n");
@@ -313,11 +314,12 @@ fn mistakes_have_their_place() {
         ("format = \"goal\"\nfile = \"a.goal\"", ["a.goal:18:1", "no send of rank 0 is left"]),
         ("format = \"flows\"\nfile = \"a.csv\"", ["a.csv:2:1", "`a` sends to itself"]),
         ("format = \"flows\"\nfile = \"few.csv\"", ["kind.toml:12:8", "6 senders and receivers do not fit"]),
+        ("format = \"flows\"\nfile = \"typo.csv\"", ["typo.csv:3:1", "did you mean `left.host1`?"]),
         ("format = \"simai\"\nfile = \"a.txt\"", ["a.txt:1:", "a pipeline of 2 stages"]),
         ("format = \"simai\"\nfile = \"secret\"", ["secret` is not a workload of SimAI", "expected a first line"]),
         ("format = \"goal\"\nfile = \"secret\"", ["secret` is not a GOAL schedule", "num_ranks"]),
         ("format = \"chakra\"\nfiles = [\"a.et\"]", ["a.et`, byte 0", "no length"]),
-        ("format = \"chakra\"\nfile = \"a.et\"\ngroups = \"secret\"", ["secret`, line 1", "no group of ranks"]),
+        ("format = \"chakra\"\nfile = \"a.et\"\ngroups = \"secret\"", ["kind.toml:13:10", "no group of ranks"]),
         ("format = \"pcap\"\nfile = \"secret\"", ["secret`, byte 0", "expected pcap or pcapng"]),
         ("format = \"flows\"\nfile = \"latin.csv\"", ["latin.csv`", "line 2, byte 5"]),
         ("format = \"goal\"\nfile = \"none.goal\"", ["kind.toml:12:8", "cannot read"]),

@@ -99,10 +99,11 @@ pub fn seeds(overrides: &mut Overrides, scenario: &Scenario, count: u64) -> Resu
         Error::asked(format!("there are no {count} seeds from {first} on"), "choose a smaller --seed")
     })?;
     let all: Vec<String> = (first..=last).map(|seed| seed.to_string()).collect();
+    let all = format!("[{}]", all.join(", "));
     // A variant would else have the first one alone.
     let variants = scenario.config.variants.iter().map(|(name, _)| format!("variants.\"{name}\".grid.{SEED}"));
-    let keys = std::iter::once(format!("grid.{SEED}")).chain(variants);
-    overrides.set.extend(keys.map(|key| (key, format!("[{}]", all.join(", ")))));
+    overrides.set.extend(variants.map(|key| (key, all.clone())));
+    overrides.over.push((SEED.to_owned(), all));
     overrides.seed = None;
     Ok(())
 }

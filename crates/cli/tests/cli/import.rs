@@ -186,11 +186,11 @@ fn networks_are_imported_checked_and_run() {
     for (line, notes, hosts) in [
         (
             "graphml zoo.graphml --hosts 2 --rate 40Gbps",
-            ["1 links have the delay of light", "separate 3 datacenters"],
+            ["1 link with the delay of light", "separate 3 datacenters"],
             6,
         ),
         ("links links.csv", ["2 nodes with one link are hosts", "DCTCP"], 2),
-        ("containerlab lab.clab.yml --rate 1Gbps", ["2 links without a rate have 1Gbps", "(--delay)"], 2),
+        ("containerlab lab.clab.yml --rate 1Gbps", ["2 links without a rate: 1Gbps", "(--delay)"], 2),
         ("sndlib small.txt --unit 1Gbps", ["left out: DEMANDS", "each of 2 switches has a host, at 40Gbps"], 2),
     ] {
         let ran = scratch.narrows(&format!("import {line} -o net.toml")).ok();

@@ -94,7 +94,7 @@ fn peer(peer: u32, rank: u32, ranks: u32) -> Result<(), String> {
     } else if peer >= ranks {
         Err(format!("there is no rank {peer}: the schedule has {ranks}"))
     } else if peer == rank {
-        Err(format!("rank {rank} sends to itself"))
+        Err(format!("a message of rank {rank} with itself"))
     } else {
         Ok(())
     }

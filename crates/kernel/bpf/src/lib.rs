@@ -26,7 +26,7 @@ const _: () = assert!(align_of::<Flow<ThisLaw>>() <= 8, "socket storage is align
 const _: () = assert!(size_of::<Config>() == 8 * CONFIG_WORDS, "the shell's map is of another size");
 
 /// As in the shell.
-const CONFIG_WORDS: usize = 37;
+const CONFIG_WORDS: usize = 69;
 
 /// A socket's storage, as the shell lays it out.
 #[repr(C)]

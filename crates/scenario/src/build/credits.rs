@@ -53,13 +53,12 @@ pub(crate) fn check_acks(config: &Config, scheme: &Scheme, host: &Host) -> Resul
             .label("expected \"all\"")
             .help("acks = \"nack-only\" is for laws whose credits let flows send: expresspass and flashpass")
     };
-    let (intra, inter) = scheme.laws()?;
-    for law in [intra, inter] {
-        let LawName::Known(kind) = law else { return Err(acknowledged(law.name())) };
+    for (class, law) in scheme.by_class()? {
+        let LawName::Known(kind) = &law.value else { return Err(acknowledged(law.name())) };
         if !kind.info().credits {
             return Err(acknowledged(law.title()));
         }
-        let settings = scheme.settings(*kind)?;
+        let settings = scheme.settings(class, *kind)?;
         let buffer = settings.iter().find(|(name, ..)| name == "send_buffer");
         if let Some((_, Setting::Value(Value::Bytes(size)), at)) = buffer
             && !size.is_zero()

@@ -10,6 +10,7 @@ use units::Frac;
 
 use crate::class::FlowClass;
 use crate::config::{Config, LawName, Scheme, Setting};
+use crate::decode::At;
 use crate::error::{Fault, Origin};
 
 /// The parameters that `tcp` of `[host]` switches on, of laws that have them.
@@ -52,11 +53,11 @@ impl LawPlan {
         let rate = |index: usize| network.port(LinkId(index as u32)).config().rate;
         let common = of_hosts().next().map(|(first, _)| rate(first));
         let common = common.filter(|&common| of_hosts().all(|(index, _)| rate(index) == common));
-        let (intra, inter) = scheme.laws()?;
+        let [intra, inter] = scheme.by_class()?;
         let host = config.host.with(scheme.host.as_ref());
-        let settings = |law: Kind| -> Result<_, Fault> {
+        let settings = |class: FlowClass, law: Kind| -> Result<_, Fault> {
             let mut settings = Vec::new();
-            for (name, setting, at) in scheme.settings(law)? {
+            for (name, setting, at) in scheme.settings(class, law)? {
                 let Some(param) = law.info().param(&name) else { continue };
                 let value = match setting {
                     Setting::Value(value) => value,
@@ -90,11 +91,11 @@ impl LawPlan {
             }
             Ok(settings)
         };
-        let planned = |law: &LawName| match law {
-            LawName::Known(kind) => Ok(Planned::Known(*kind, settings(*kind)?)),
+        let planned = |(class, law): (FlowClass, &At<LawName>)| match &law.value {
+            LawName::Known(kind) => Ok(Planned::Known(*kind, settings(class, *kind)?)),
             LawName::Brought(name) => {
                 let law = config.laws.brought(name, Origin::NOWHERE)?;
-                let params = law.with(name, scheme.settings_of_brought(name))?;
+                let params = law.with(name, &scheme.written(class, name))?;
                 let (language, sha256) = (law.language.value.clone(), law.sha256.value.clone());
                 Ok(Planned::Brought(Brought { name: Arc::clone(name), language, sha256, params }))
             }

@@ -93,10 +93,10 @@ table! {
 
 impl BroughtLaw {
     /// Its parameters as a JSON object: the defaults, and over them those that a scheme sets.
-    pub(crate) fn with(&self, name: &str, set: Option<&Named<Node>>) -> Result<Json, Fault> {
+    pub(crate) fn with(&self, name: &str, set: &Named<Node>) -> Result<Json, Fault> {
         let mut all: serde_json::Map<String, Json> =
             self.params.iter().map(|(key, node)| (key.to_owned(), node.to_json())).collect();
-        for (key, node) in set.into_iter().flat_map(|set| &set.0) {
+        for (key, node) in &set.0 {
             let Some(default) = self.params.get(key) else {
                 let names = self.params.iter().map(|(known, _)| known);
                 return Err(Fault::new(key.origin, format!("{name} has no parameter `{}`", key.value))

@@ -70,6 +70,11 @@ table! {
     Config {
         /// The version of this format: 1.
         schema: At<u64> = At::default_of(SCHEMA);
+        /// A scenario beside this one, which this one is with changes: tables are laid over its own key by key, all else
+        /// replaces what it has, and so does a table of another `kind`. `name` is this file's own.
+        extends: Option<String> = None;
+        /// Keys of the extended scenario that this one does not have, with dots: `["schemes.cubic", "grid"]`.
+        without: Vec<String> = Vec::new();
         /// The scenario's name: letters, digits, `-`, `_`, `+` and `.`.
         name: At<String>;
         /// What it shows, in a line.

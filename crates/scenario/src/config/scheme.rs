@@ -4,6 +4,7 @@ use laws::catalog::{Kind, Quantity, SettingError, Value as LawValue, check, chec
 use serde_json::{Value as Json, json};
 use units::{Bytes, Rate, Span};
 
+use crate::class::FlowClass;
 use crate::decode::{At, Field, Named, table};
 use crate::error::{Fault, Origin};
 use crate::quantity::Decimal;
@@ -60,15 +61,25 @@ table! {
         swing: At<OffOr<SwingTable>> = At::default_of(OffOr::Off);
         /// Parameters by law: `[schemes.uno.params.unocc]`. `narrows laws` lists them.
         params: At<Named<LawParams>> = At::default_of(Named::default());
+        /// Parameters of flows inside a datacenter alone, over those of their law in `params`.
+        intra_params: Option<LawParams> = None;
+        /// Parameters of flows between datacenters alone, over those of their law in `params`.
+        inter_params: Option<LawParams> = None;
     }
 }
 
 impl Scheme {
     /// The laws of flows inside a datacenter and between two.
     pub(crate) fn laws(&self) -> Result<(&LawName, &LawName), Fault> {
+        let [(_, intra), (_, inter)] = self.by_class()?;
+        Ok((&intra.value, &inter.value))
+    }
+
+    /// The law of each class of flows, and where it stands.
+    pub(crate) fn by_class(&self) -> Result<[(FlowClass, &At<LawName>); 2], Fault> {
         match (&self.law, &self.intra, &self.inter) {
-            (Some(law), None, None) => Ok((&law.value, &law.value)),
-            (None, Some(intra), Some(inter)) => Ok((&intra.value, &inter.value)),
+            (Some(law), None, None) => Ok([(FlowClass::Intra, law), (FlowClass::Inter, law)]),
+            (None, Some(intra), Some(inter)) => Ok([(FlowClass::Intra, intra), (FlowClass::Inter, inter)]),
             (Some(_), Some(other), _) | (Some(_), _, Some(other)) => {
                 Err(Fault::new(other.origin, "a scheme has either `law` or `intra` and `inter`")
                     .label("and also `law`"))
@@ -93,19 +104,28 @@ impl Scheme {
         }
     }
 
-    /// The parameters that the file sets of an external law, as they stand there.
-    pub(crate) fn settings_of_brought(&self, law: &str) -> Option<&Named<Node>> {
-        self.params.get(law).map(|params| &params.0)
+    /// The parameters that the file sets of a class's law, as they stand there.
+    pub(crate) fn written(&self, class: FlowClass, law: &str) -> Named<Node> {
+        let own = match class {
+            FlowClass::Intra => &self.intra_params,
+            FlowClass::Inter => &self.inter_params,
+        };
+        let mut params = self.params.get(law).map(|params| params.0.clone()).unwrap_or_default();
+        for (name, value) in own.iter().flat_map(|own| &own.0.0) {
+            params.0.retain(|(other, _)| other.value != name.value);
+            params.0.push((name.clone(), value.clone()));
+        }
+        params
     }
 
-    /// A law's parameters that the file sets.
-    pub(crate) fn settings(&self, law: Kind) -> Result<Vec<(String, Setting, At<()>)>, Fault> {
-        let Some(params) = self.params.get(law.info().name) else { return Ok(Vec::new()) };
+    /// The parameters that the file sets of a class's law.
+    pub(crate) fn settings(&self, class: FlowClass, law: Kind) -> Result<Vec<(String, Setting, At<()>)>, Fault> {
+        let params = self.written(class, law.info().name);
         let read = |(name, node): &(At<String>, Node)| {
             let setting = law_setting(law, name, node)?;
             Ok((name.value.clone(), setting, At { value: (), origin: node.origin }))
         };
-        let settings = params.0.0.iter().map(read).collect::<Result<Vec<_>, Fault>>()?;
+        let settings = params.0.iter().map(read).collect::<Result<Vec<_>, Fault>>()?;
         let values = settings.iter().filter_map(|(name, setting, _)| match setting {
             Setting::Value(value) => Some((name.as_str(), *value)),
             Setting::Port => None,
@@ -144,15 +164,15 @@ impl Scheme {
         }
         let silent = !self.lscc.as_ref().is_some_and(|lscc| lscc.telemetry);
         let mut heard = false;
-        for law in [&self.law, &self.intra, &self.inter].into_iter().flatten() {
+        for (class, law) in self.by_class()? {
             let kind = match &law.value {
                 LawName::Known(kind) => *kind,
                 LawName::Brought(name) => {
-                    brought.brought(name, law.origin)?.with(name, self.settings_of_brought(name))?;
+                    brought.brought(name, law.origin)?.with(name, &self.written(class, name))?;
                     continue;
                 }
             };
-            let settings = self.settings(kind)?;
+            let settings = self.settings(class, kind)?;
             let near = settings
                 .iter()
                 .find(|(name, setting, _)| name == "near_loop" && *setting == Setting::Value(LawValue::Switch(true)));

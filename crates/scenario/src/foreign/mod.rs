@@ -12,7 +12,7 @@ use units::{Bytes, Span};
 use crate::config::{FlowEvent, HostRef, Placement};
 use crate::error::{Fault, Origin};
 use crate::quantity::{LARGEST, write_bytes};
-pub(crate) use schedule::{GOAL, MSCCL, SIMAI, chakra, goal, msccl, simai};
+pub(crate) use schedule::{GOAL, MSCCL, SIMAI, chakra, goal, groups, msccl, simai};
 pub(crate) use seats::Seats;
 pub use transfers::TrafficFormat;
 pub(crate) use transfers::transfers;

@@ -8,6 +8,8 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use formats::chakra::Groups;
+use formats::counted;
 use formats::goal::{Goal, OpKind, Rank, is_binary, read};
 use units::{Bytes, Span};
 
@@ -55,8 +57,8 @@ pub(crate) fn goal(file: Foreign<'_>, eager: Bytes) -> Result<Traffic, Fault> {
 }
 
 /// Chakra execution traces, a file a rank. Ranks are by the numbers in the files' names (`trace.0.et`), if they are 0, 1 and so on,
-/// else in the order given. `groups` is JSON, `{"name": [0, 1], ...}`.
-pub(crate) fn chakra(files: &[Foreign<'_>], groups: Option<Foreign<'_>>) -> Result<Traffic, Fault> {
+/// else in the order given.
+pub(crate) fn chakra(files: &[Foreign<'_>], groups: &Groups) -> Result<Traffic, Fault> {
     // Traces are bytes: errors show nothing of them.
     let mut files: Vec<Foreign<'_>> = files.iter().map(|file| Foreign { source: u32::MAX, ..*file }).collect();
     let mut order: Vec<(Option<usize>, Foreign<'_>)> = files.iter().map(|file| (number_in(file.name), *file)).collect();
@@ -64,19 +66,18 @@ pub(crate) fn chakra(files: &[Foreign<'_>], groups: Option<Foreign<'_>>) -> Resu
     if order.iter().enumerate().all(|(rank, (number, _))| *number == Some(rank)) {
         files = order.into_iter().map(|(_, file)| file).collect();
     }
-    let groups = groups.map_or(Ok(formats::chakra::Groups::new()), |groups| groups_of(groups, files.len()))?;
     let bytes: Vec<&[u8]> = files.iter().map(|file| file.bytes).collect();
-    let read = formats::chakra::read(&bytes, &groups);
+    let read = formats::chakra::read(&bytes, groups);
     let (goal, found) = read.map_err(|(number, error)| match files.get(number) {
         Some(file) => file.fault(error),
         None => Fault::new(Origin::NOWHERE, error.to_string()),
     })?;
     let mut notes = vec![format!(
         "{}: sends and receives in rings, all-to-all is direct; nodes wait for control and data dependencies alike",
-        of(found.collectives, "collective")
+        counted(found.collectives, "collective")
     )];
     if found.without_duration > 0 {
-        notes.push(format!("without a duration, taking no time: {}", of(found.without_duration, "computation")));
+        notes.push(counted(found.without_duration, "computation without a duration: no time"));
     }
     messages("Chakra", &goal, Bytes::ZERO, &Files(&files), notes)
 }
@@ -94,16 +95,16 @@ pub(crate) fn msccl(file: Foreign<'_>, size: Bytes) -> Result<Traffic, Fault> {
 /// A workload of SimAI, so many passes of it.
 pub(crate) fn simai(file: Foreign<'_>, passes: u32) -> Result<Traffic, Fault> {
     let (goal, found) = formats::simai::read(file.text()?, passes).map_err(|error| file.fault(error))?;
-    let [tensor, expert, data] = found.parallel;
+    let formats::simai::Parallel { tensor, expert, data } = found.parallel;
     let mut notes = vec![
         format!(
             "{} forward and back, {passes} {}: groups of {tensor} tensor-parallel, {expert} expert-parallel and {data} data-parallel ranks",
-            of(found.layers, "layer"),
+            counted(found.layers, "layer"),
             if passes == 1 { "pass" } else { "passes" }
         ),
         format!(
             "{}: sends and receives in rings, all-to-all is direct; those of weights' gradients run beside what follows, one after the other in each group",
-            of(found.collectives, "collective")
+            counted(found.collectives, "collective")
         ),
     ];
     if found.micro_batches > 1 {
@@ -114,7 +115,7 @@ pub(crate) fn simai(file: Foreign<'_>, passes: u32) -> Result<Traffic, Fault> {
     }
     for (count, why) in [(found.empty, "of no bytes"), (found.alone, "of groups of one rank")] {
         if count > 0 {
-            notes.push(format!("left out: {} {why}", of(count, "collective")));
+            notes.push(format!("left out: {}", counted(count, &format!("collective {why}"))));
         }
     }
     if !found.unknown.is_empty() {
@@ -128,11 +129,6 @@ pub(crate) fn simai(file: Foreign<'_>, passes: u32) -> Result<Traffic, Fault> {
     Ok(traffic)
 }
 
-/// So many of a thing that takes an s.
-fn of(count: usize, what: &str) -> String {
-    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
-}
-
 /// The number at the end of a file's name, before its extension.
 fn number_in(name: &str) -> Option<usize> {
     let stem = std::path::Path::new(name).file_stem()?.to_str()?;
@@ -140,11 +136,12 @@ fn number_in(name: &str) -> Option<usize> {
     stem[stem.len() - digits..].parse().ok()
 }
 
-/// Groups of ranks from JSON. Errors show nothing of the file, which may be any.
-fn groups_of(file: Foreign<'_>, ranks: usize) -> Result<formats::chakra::Groups, Fault> {
+/// Groups of a Chakra trace's ranks, from JSON: `{"name": [0, 1], ...}`. Errors show nothing of the file, which may be any.
+pub(crate) fn groups(file: Option<Foreign<'_>>, ranks: usize) -> Result<Groups, Fault> {
     const HELP: &str = "expected groups of ranks such as {\"0\": [0, 1]}";
+    let Some(file) = file else { return Ok(Groups::new()) };
     let name = file.name;
-    let read: Result<formats::chakra::Groups, _> = serde_json::from_slice(file.bytes);
+    let read: Result<Groups, _> = serde_json::from_slice(file.bytes);
     let groups = read.map_err(|error| {
         let message = format!("`{name}`, line {}, column {}: this is no group of ranks", error.line(), error.column());
         Fault::new(Origin::NOWHERE, message).help(HELP)
@@ -490,9 +487,9 @@ impl Made {
     fn note(&self, placement: Placement, notes: &mut Vec<String>) {
         notes.push(format!(
             "{}, placement {}: {} as flows, by rank, then in the order of the file",
-            of(self.ranks, "rank"),
+            counted(self.ranks, "rank"),
             placement.name(),
-            of(self.flows.len(), "message")
+            counted(self.flows.len(), "message")
         ));
         notes.push(
             "a message leaves when its send is due, whether its receive is posted or not; what requires a receive waits until the \
@@ -503,10 +500,10 @@ impl Made {
             notes.push("computations of a rank overlap unless they require each other: processors (`cpu`) and cards (`nic`) are left out, and so are LogGOPS's overheads".into());
         }
         if self.idle > 0 {
-            notes.push(format!("left out, since nothing waits for it: {}", of(self.idle, "computation")));
+            notes.push(format!("left out, since nothing waits for it: {}", counted(self.idle, "computation")));
         }
         if self.other_sizes > 0 {
-            notes.push(format!("{} of another size than the send, whose size counts", of(self.other_sizes, "receive")));
+            notes.push(counted(self.other_sizes, "receive of another size than its send, whose size counts"));
         }
     }
 }
@@ -639,17 +636,19 @@ mod tests {
             ["a/x.12.et", "trace7.et", "7", "x.et", "a.3/x.et"].map(number_in),
             [Some(12), Some(7), Some(7), None, None]
         );
-        let refused = |files: &[Foreign<'_>], groups: &str| {
-            let groups = Foreign { name: "g.json", bytes: groups.as_bytes(), source: u32::MAX };
-            Sources::default().explain(chakra(files, Some(groups)).err().unwrap()).to_string()
-        };
-        assert!(refused(&[], "{}").contains("sends nothing"));
+        let explained = |fault| Sources::default().explain(fault).to_string();
+        assert!(explained(chakra(&[], &Groups::new()).err().unwrap()).contains("sends nothing"));
+    }
+
+    #[test]
+    fn groups_that_do_not_fit_are_refused_and_not_shown() {
         for (groups, part) in [
             ("{\"g\": [0, 0]}", "the group `g`"),
             ("{\"g\": [4]}", "under 1"),
             ("{\"k\": \"secret\"}", "line 1, column"),
         ] {
-            let error = refused(&[Foreign { name: "x.0.et", bytes: &[0], source: u32::MAX }], groups);
+            let file = Foreign { name: "g.json", bytes: groups.as_bytes(), source: u32::MAX };
+            let error = Sources::default().explain(super::groups(Some(file), 1).unwrap_err()).to_string();
             assert!(error.contains(part) && error.contains("`g.json`") && !error.contains("secret"), "{error}");
         }
     }

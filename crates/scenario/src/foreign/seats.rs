@@ -12,17 +12,17 @@ pub(crate) struct Seats {
     /// By host: its datacenter.
     datacenter: Vec<u16>,
     /// What network it is, for messages.
-    what: String,
+    pub(super) what: String,
 }
 
 impl Seats {
     /// Of a network without hosts.
-    pub(crate) fn nowhere(what: impl Into<String>) -> Self {
+    pub(crate) fn unknown(what: impl Into<String>) -> Self {
         Self { hosts: Vec::new(), datacenter: Vec::new(), what: what.into() }
     }
 
     /// The same, once the network is known.
-    pub(crate) fn on(self, network: &Network) -> Self {
+    pub(crate) fn of(self, network: &Network) -> Self {
         let hosts: Vec<String> =
             network.hosts().iter().map(|node| network.nodes()[node.index()].name.clone()).collect();
         let datacenter = (0..hosts.len() as u32).map(|host| network.datacenter_of(HostId(host))).collect();

@@ -1,11 +1,12 @@
 //! Traffic of other programs as flows: plain CSV, flow records of nfdump, captures.
 //!
-//! Who sends and who receives has a name or an address. Where all of them are hosts of the network, they are those. Else
-//! they are on hosts in the order in which they first come.
+//! Who sends and who receives has a name or an address. Where all of them are hosts of the network, they are those. Where some
+//! are by their names, the others are mistakes. Else they are on hosts in the order in which they first come.
 
 use std::collections::BTreeMap;
 
 use formats::Place;
+use formats::counted;
 use formats::flows::Flow;
 use formats::transfers::Transfers;
 use units::{Bytes, Span};
@@ -106,7 +107,7 @@ pub(super) fn on(
     placement: Placement,
     notes: &mut Vec<String>,
 ) -> Result<Vec<Listed>, Fault> {
-    let hosts = hosts(&ends(sent), seats, given, placement, notes)?;
+    let hosts = hosts(sent, seats, given, placement, notes)?;
     let listed = |sent: &Sent| {
         let [src, dst] = [&sent.from, &sent.to].map(|end| hosts[end.as_str()].clone());
         let bytes = flow_size(sent.bytes, PAYLOAD.get().into(), sent.origin)?;
@@ -158,7 +159,7 @@ fn dated(transfers: Transfers, source: u32, notes: &mut Vec<String>) -> Vec<Sent
         })
         .collect();
     if kept.len() < all {
-        notes.push(format!("left out: {} transfers over 10^6 s after the first", all - kept.len()));
+        notes.push(format!("left out: {}", counted(all - kept.len(), "transfer over 10^6 s after the first")));
     }
     kept
 }
@@ -178,12 +179,13 @@ pub(super) fn ends(sent: &[Sent]) -> Vec<&str> {
 
 /// The host of each of them.
 fn hosts<'a>(
-    ends: &[&'a str],
+    sent: &'a [Sent],
     seats: &Seats,
     given: bool,
     placement: Placement,
     notes: &mut Vec<String>,
 ) -> Result<BTreeMap<&'a str, HostRef>, Fault> {
+    let ends = ends(sent);
     // Names and numbers of hosts mean those hosts, if the network is the user's.
     let names: BTreeMap<&str, u32> = (0..).zip(&seats.hosts).map(|(number, name)| (name.as_str(), number)).collect();
     let number = |end: &str| end.parse::<u32>().ok().filter(|&number| (number as usize) < seats.hosts.len());
@@ -191,6 +193,16 @@ fn hosts<'a>(
         |end: &&'a str| names.get(*end).copied().or_else(|| number(end)).map(|number| (*end, HostRef::Index(number)));
     if given && let Some(found) = ends.iter().map(host).collect::<Option<BTreeMap<&str, HostRef>>>() {
         return Ok(found);
+    }
+    if given
+        && let Some(named) = ends.iter().find(|end| names.contains_key(*end))
+        && let Some(unknown) = ends.iter().find(|end| host(end).is_none())
+        && let Some(at) = sent.iter().find(|sent| sent.from == *unknown || sent.to == *unknown)
+    {
+        let message = format!("`{unknown}` is no host of {}, and `{named}` is one", seats.what);
+        return Err(Fault::new(at.origin, message)
+            .label("expected names of its hosts everywhere, or nowhere")
+            .suggest(unknown, names.keys().copied()));
     }
     let placed = seats.place(ends.len(), "senders and receivers", placement)?;
     let shown = |(end, host): (&&str, &HostRef)| match host {

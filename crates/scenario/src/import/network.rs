@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::num::NonZeroU16;
 
+use formats::counted;
 use formats::graph::{Capacity, Graph, Position, Quoted};
 use units::{Rate, Span};
 
@@ -166,7 +167,7 @@ pub fn import_graph(
         read.map_err(|error| explain(Foreign { name: names.graph, bytes: text.as_bytes(), source }.fault(error)))?;
     let mut notes = Vec::new();
     let topology = network(&graph, format, &chosen, source, &mut notes).map_err(explain)?;
-    notes.push("ports have this project's defaults; the scheme runs DCTCP; each host sends 1 MB to another: give it other traffic, as with `narrows import goal --scenario`".into());
+    notes.push("ports have this project's defaults; the scheme runs DCTCP; each host sends 1 MB to another: give it other traffic, as with `narrows import flows FILE --scenario`".into());
     let stage = Stage::with(topology, format!("the network of {}", names.graph))?;
     let traffic = Value::table([("kind", Value::string("permutation")), ("size", Value::string("1MB"))]);
     let title = format!("imported from {}: {}", format.name(), names.graph);
@@ -358,19 +359,32 @@ fn cables(
             cables[*place].parallel = parallel;
         }
     }
+    let both = known.values().filter(|(_, ways)| !graph.directed && ways[0] > 0 && ways[1] > 0).count();
+    if format == GraphFormat::SndLib && both > 0 {
+        let pairs = counted(both, "pair of nodes with links in both directions");
+        notes.push(format!("{pairs}, which are links of their own: the file does not say whether links are directed"));
+    }
     if loops > 0 {
-        notes.push(format!("left out: {loops} links from a node to itself"));
+        notes.push(format!("left out: {}", counted(loops, "link from a node to itself")));
     }
     if measured > 0 {
-        notes.push(format!("{measured} links have the delay of light in glass (2/3 c) along the great circle, in whole microseconds, at least 1"));
+        notes.push(counted(
+            measured,
+            "link with the delay of light in glass (2/3 c) along the great circle, in whole microseconds, at least 1",
+        ));
     }
     if without_rate > 0 {
         let units = graph.links.iter().any(|link| matches!(link.rate, Some(Capacity::Units(_))));
-        let how = if units { "capacities have no unit: give --unit or --rate" } else { "--rate" };
-        notes.push(format!("{without_rate} links without a rate have {} ({how})", write_rate(default_rate)));
+        let how =
+            if units && chosen.unit.is_none() { "capacities have no unit: give --unit or --rate" } else { "--rate" };
+        notes.push(format!("{}: {} ({how})", counted(without_rate, "link without a rate"), write_rate(default_rate)));
     }
     if without_delay > 0 {
-        notes.push(format!("{without_delay} links without a delay have {} (--delay)", write_span(default_delay)));
+        notes.push(format!(
+            "{}: {} (--delay)",
+            counted(without_delay, "link without a delay"),
+            write_span(default_delay)
+        ));
     }
     Ok(cables)
 }
@@ -494,7 +508,7 @@ mod tests {
             "largest part: far, away",
             "separate 2 datacenters",
             "3 nodes with one link are hosts",
-            "4 links without a rate",
+            "4 links without a rate: ",
         ] {
             assert!(notes.contains(part), "{part}\n{notes}");
         }
@@ -526,7 +540,7 @@ mod tests {
         );
         let made = import_graph(&text, GraphFormat::GraphMl, &GraphOptions::default(), &NAMES).unwrap();
         assert!(!made.toml.contains("parallel") && made.toml.matches("between").count() == 2, "{}", made.toml);
-        assert!(made.notes.join("\n").contains("1 links from a node to itself"));
+        assert!(made.notes.join("\n").contains("1 link from a node to itself"));
         let both = text.replace("\"directed\"", "\"undirected\"");
         let made = import_graph(&both, GraphFormat::GraphMl, &GraphOptions::default(), &NAMES).unwrap();
         assert!(made.toml.contains("parallel = 2"));

@@ -7,10 +7,10 @@ use crate::Error;
 use crate::decode::Field;
 use crate::error::{Fault, Origin, Sources};
 use crate::foreign::Seats;
-use crate::load::{SCENARIO_FILE, parse};
+use crate::load::{parse, tree_of};
 use crate::overrides::Overrides;
 use crate::quantity::LONGEST;
-use crate::tree::{Entry, Node, Value, parse as parse_tree};
+use crate::tree::{Entry, Node, Value};
 use crate::write::to_toml;
 
 /// A scenario that lends its network, ports, hosts and schemes.
@@ -51,8 +51,7 @@ impl Stage {
     fn on(base: &Base<'_>, notes: &mut Vec<String>) -> Result<Self, Error> {
         let scenario = parse(base.text, base.name, &Overrides::default())?;
         let mut sources = Sources::default();
-        let source = sources.add_file(base.name, base.text, SCENARIO_FILE);
-        let root = parse_tree(base.text, source).map_err(|fault| sources.explain(fault))?;
+        let root = tree_of(base.text, base.name, &mut sources).map_err(|fault| sources.explain(fault))?;
         let entries = root.entries().unwrap_or_default();
         let left_out: Vec<String> = entries
             .iter()
@@ -73,21 +72,21 @@ impl Stage {
     pub(super) fn with(topology: Value, what: String) -> Result<Self, Error> {
         let scheme = Value::table([("dctcp", Value::table([("law", Value::string("dctcp"))]))]);
         let Value::Table(kept) = Value::table([("topology", topology), ("schemes", scheme)]) else {
-            return Ok(Self { kept: Vec::new(), stop: STOP, seats: Seats::nowhere(what) });
+            return Ok(Self { kept: Vec::new(), stop: STOP, seats: Seats::unknown(what) });
         };
         Self::of(kept, STOP, what)
     }
 
     /// Builds the network once, to know its hosts.
     fn of(kept: Vec<Entry>, stop: Span, what: String) -> Result<Self, Error> {
-        let mut stage = Self { kept, stop, seats: Seats::nowhere(what) };
+        let mut stage = Self { kept, stop, seats: Seats::unknown(what) };
         let flow = Value::table([("src", Value::Integer(0)), ("dst", Value::Integer(1)), ("size", Value::Integer(1))]);
         let flows = Value::Array(vec![Node::made(flow)]);
         let traffic = Value::table([("kind", Value::string("list")), ("flows", flows)]);
         let toml = stage.toml("network", "", "", traffic, Span::ZERO);
         let scenario = parse(&toml, "the network", &Overrides::default())?;
         let Some(run) = scenario.runs().into_iter().next() else { return Ok(stage) };
-        stage.seats = stage.seats.on(&run.build()?.setup.network);
+        stage.seats = stage.seats.of(&run.build()?.setup.network);
         Ok(stage)
     }
 

@@ -66,7 +66,8 @@ pub fn import_chakra(
     let files: Vec<Foreign<'_>> = traces.iter().map(|(name, bytes)| file(name, bytes, None, &mut sources)).collect();
     let groups = groups.map(|(text, name)| file(name, text.as_bytes(), None, &mut sources));
     let names = TrafficNames { scenario, traffic: files.first().map_or("", |file| file.name) };
-    scenario_of(foreign::chakra(&files, groups), &sources, base, placement, &names)
+    let read = foreign::groups(groups, files.len()).and_then(|groups| foreign::chakra(&files, &groups));
+    scenario_of(read, &sources, base, placement, &names)
 }
 
 /// Makes a scenario from an algorithm of MSCCL in XML, which works on `size` bytes, one loop of it: a size with its unit.

@@ -34,7 +34,7 @@ pub(super) fn make(entry: &Import, ground: &Ground<'_>) -> Result<Made, Fault> {
     let groups = entry.groups.as_ref().map(|name| opened(name, None)).transpose()?;
     let files: Vec<Foreign<'_>> = files.iter().map(Opened::foreign).collect();
     let read = traffic(entry, &files, groups.as_ref().map(Opened::foreign));
-    let seats = Seats::nowhere("the network of this scenario").on(ground.network);
+    let seats = Seats::unknown("the network of this scenario").of(ground.network);
     let placed = read.and_then(|traffic| traffic.on(&seats, true, entry.placement));
     let (listed, notes) = placed.map_err(|fault| fault.at_least(names.origin))?;
     let flows: Vec<Flow> = listed.into_iter().map(|flow| of_list(flow, names.origin)).collect();
@@ -71,7 +71,11 @@ fn traffic(entry: &Import, files: &[Foreign<'_>], groups: Option<Foreign<'_>>) -
     let Some(&file) = files.first() else { return Err(Fault::new(Origin::NOWHERE, "this entry names no file")) };
     match entry.format.value {
         ForeignFormat::Goal => foreign::goal(file, entry.eager.map_or(EAGER, |it| it.value)),
-        ForeignFormat::Chakra => foreign::chakra(files, groups),
+        ForeignFormat::Chakra => {
+            let at = entry.groups.as_ref().map_or(Origin::NOWHERE, |it| it.origin);
+            let groups = foreign::groups(groups, files.len()).map_err(|fault| fault.at_least(at))?;
+            foreign::chakra(files, &groups)
+        }
         ForeignFormat::Msccl => match entry.size {
             Some(size) => foreign::msccl(file, size.value),
             None => Err(Fault::new(entry.format.origin, "an algorithm of MSCCL does not say what it works on")

@@ -1,0 +1,95 @@
+//! Commands that look at results.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::values::{part, share};
+
+#[derive(Args, Debug)]
+pub(crate) struct ShowResultsArgs {
+    /// A directory that run, demo, sweep, emulate or reproduce wrote, whole or not.
+    pub(crate) directory: PathBuf,
+    /// Print the summary as JSON on standard output, and nothing else there.
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// All columns of the table, however narrow the terminal.
+    #[arg(long)]
+    pub(crate) wide: bool,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct ExplainArgs {
+    /// A directory of results, whole or not.
+    pub(crate) directory: PathBuf,
+    /// One of its runs alone, as in `uno,load=0.4`.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) run: Option<String>,
+    /// How many of a class of flows are the slowest, as in 5%. At least one is.
+    #[arg(long, value_name = "SHARE", default_value = "1%", value_parser = part)]
+    pub(crate) share: f64,
+    /// Print it as JSON on standard output, and nothing else there.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct ReportArgs {
+    /// A directory that run, demo or reproduce wrote.
+    pub(crate) directory: PathBuf,
+    /// Where to write the page; an earlier report is replaced, another file is not. Default: report.html in the directory;
+    /// of an unfinished set, in its .next.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) out: Option<PathBuf>,
+}
+
+#[derive(Args, Debug)]
+#[command(
+    after_help = "With --flows this is a view and not a gate: the last column says where the target holds, and the exit code \
+    is 0 whatever the differences. Flows of one law, class and base round trip (within 5 %) are interchangeable, so their mean \
+    is a row, too.\n\nExamples:\n  narrows compare out/last-week out/today\n  narrows compare out/simulated out/emulated \
+    --flows --from 20s"
+)]
+pub(crate) struct CompareArgs {
+    /// The results to hold the others against.
+    pub(crate) before: PathBuf,
+    /// The other results.
+    pub(crate) after: PathBuf,
+    /// The largest relative difference that counts as none.
+    #[arg(long, value_name = "SHARE", default_value = "5%", value_parser = share, allow_negative_numbers = true,
+          conflicts_with = "flows")]
+    pub(crate) tolerance: f64,
+    /// As JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Flow by flow over a window of time instead: rates, round trips, mean queues. Never fails on a difference.
+    #[arg(long)]
+    pub(crate) flows: bool,
+    #[command(flatten)]
+    pub(crate) sides: SidesArgs,
+}
+
+/// What `compare --flows` takes.
+#[derive(Args, Debug)]
+pub(crate) struct SidesArgs {
+    /// Where the window of time begins. Default: after a third of the shorter run.
+    #[arg(long, value_name = "TIME", requires = "flows")]
+    pub(crate) from: Option<String>,
+    /// Where it ends. Default: where the shorter run does.
+    #[arg(long, value_name = "TIME", requires = "flows")]
+    pub(crate) to: Option<String>,
+    /// Write the tables to a file as Markdown, too; an earlier page of them is replaced, another file is not.
+    #[arg(long, value_name = "FILE", requires = "flows")]
+    pub(crate) page: Option<PathBuf>,
+    /// The target for rates: the largest relative difference.
+    #[arg(long, value_name = "SHARE", default_value = "10%", value_parser = share, requires = "flows",
+          allow_negative_numbers = true)]
+    pub(crate) rate_tolerance: f64,
+    /// The target for mean queueing delays: the largest relative difference.
+    #[arg(long, value_name = "SHARE", default_value = "15%", value_parser = share, requires = "flows",
+          allow_negative_numbers = true)]
+    pub(crate) delay_tolerance: f64,
+    /// A difference of mean queueing delays that is within the target whatever its share.
+    #[arg(long, value_name = "TIME", default_value = "500us", requires = "flows")]
+    pub(crate) delay_floor: String,
+}

@@ -1,0 +1,109 @@
+//! `extends`: a scenario that is another one with changes.
+//!
+//! Tables are laid over each other key by key. Everything else replaces what was there, and so does a table of another
+//! `kind`. What `without` names is taken away first.
+
+use std::path::{Component, Path as FilePath};
+
+use crate::decode::{At, Field};
+use crate::error::{Fault, Sources};
+use crate::inputs::SCENARIO;
+use crate::kind::Kind;
+use crate::overrides::{Path, drop_rivals};
+use crate::tree::{Entry, Node, Value, parse};
+
+/// A file may extend one that extends another, so often.
+const MOST: usize = 8;
+
+/// A file as it is with what it extends, files being in `directory`; itself if it extends nothing.
+pub(crate) fn whole(root: Node, directory: &FilePath, kind: Kind, sources: &mut Sources) -> Result<Node, Fault> {
+    let mut layers = vec![root];
+    let mut names: Vec<String> = Vec::new();
+    while let Some(top) = layers.last_mut() {
+        let (name, without) = (taken::<At<String>>(top, "extends")?, taken::<Vec<At<String>>>(top, "without")?);
+        let Some(name) = name else {
+            if let Some(first) = without.iter().flatten().next() {
+                return Err(
+                    Fault::new(first.origin, "`without` takes away what an extended file has").label("needs `extends`")
+                );
+            }
+            break;
+        };
+        let plain = FilePath::new(&name.value).components().all(|part| matches!(part, Component::Normal(_)));
+        if !plain || FilePath::new(&name.value).components().count() != 1 {
+            return Err(Fault::new(
+                name.origin,
+                format!("`extends` names a file beside this one, not `{}`", name.value),
+            )
+            .label("expected a name such as \"base.toml\""));
+        }
+        if names.contains(&name.value) || names.len() == MOST {
+            let fault = Fault::new(name.origin, format!("`{}` is extended through {} others", name.value, names.len()));
+            return Err(fault.label(format!("expected a chain of at most {MOST} files, and no circle")));
+        }
+        if top.get("name").is_none() {
+            return Err(Fault::new(name.origin, "a scenario that extends another has a name of its own")
+                .label("needs `name` beside it"));
+        }
+        let path = directory.join(&name.value);
+        let text = files::text(&path, SCENARIO)
+            .map_err(|error| Fault::new(name.origin, error.to_string()).label("this file"))?;
+        let source = sources.add_file(path.display().to_string(), &text, kind);
+        let mut below = parse(&text, source)?;
+        for key in without.iter().flatten() {
+            take_away(&mut below, key, &name.value)?;
+        }
+        names.push(name.value);
+        layers.push(below);
+    }
+    let mut whole = layers.pop().unwrap_or_else(Node::empty_table);
+    while let Some(over) = layers.pop() {
+        lay(&mut whole, over);
+    }
+    Ok(whole)
+}
+
+/// The value of a key, which is no longer there.
+fn taken<T: Field>(root: &mut Node, key: &str) -> Result<Option<T>, Fault> {
+    let Value::Table(entries) = &mut root.value else { return Ok(None) };
+    let Some(at) = entries.iter().position(|entry| entry.key == key) else { return Ok(None) };
+    T::decode(&entries.remove(at).node).map(Some)
+}
+
+/// Takes a key of a file away.
+fn take_away(root: &mut Node, key: &At<String>, file: &str) -> Result<(), Fault> {
+    let path = Path::parse(key, key.origin)?;
+    let missing = || {
+        Fault::new(key.origin, format!("`{}` is not in `{file}`", key.value)).label("expected a key of tables in it")
+    };
+    let mut at = root;
+    for parent in path.parents() {
+        let Value::Table(entries) = &mut at.value else { return Err(missing()) };
+        at = &mut entries.iter_mut().find(|entry| entry.key == parent).ok_or_else(missing)?.node;
+    }
+    let Value::Table(entries) = &mut at.value else { return Err(missing()) };
+    let place = entries.iter().position(|entry| entry.key == path.last()).ok_or_else(missing)?;
+    entries.remove(place);
+    Ok(())
+}
+
+/// Lays a value over another.
+fn lay(under: &mut Node, over: Node) {
+    let other_kind = |under: &Node| over.get("kind").is_some_and(|kind| under.get("kind") != Some(kind));
+    if other_kind(under) || !matches!((&under.value, &over.value), (Value::Table(_), Value::Table(_))) {
+        *under = over;
+        return;
+    }
+    let Value::Table(entries) = over.value else { return };
+    for Entry { key, key_origin, node } in entries {
+        let Value::Table(there) = &mut under.value else { return };
+        drop_rivals(there, &key);
+        match there.iter_mut().find(|entry| entry.key == key) {
+            Some(entry) => {
+                entry.key_origin = key_origin;
+                lay(&mut entry.node, node);
+            }
+            None => there.push(Entry { key, key_origin, node }),
+        }
+    }
+}
