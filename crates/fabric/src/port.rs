@@ -369,7 +369,7 @@ mod tests {
         assert_eq!(refusal(port), None);
         let trims = |header, control_priority| {
             let trim = Some(Trim { header, control: Bytes::new(1_000) });
-            refusal(PortConfig { trim, control_priority, ..port })
+            refusal(PortConfig { control_priority, trim, ..port })
         };
         assert_eq!(
             [trims(0, true), trims(64, false), trims(64, true)],
