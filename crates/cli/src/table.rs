@@ -315,6 +315,7 @@ fn columns(runs: &[RunResults]) -> Vec<Column> {
         any(|it| data_drops(it).is_some_and(|data| data != it.network.drops)),
         &[("of data", |run| data_drops(&run.summary).map_or("-".into(), |data| data.to_string()))],
     );
+    add(any(|it| it.network.trims > 0), &[("trimmed", |run| run.summary.network.trims.to_string())]);
     add(
         any(|it| it.network.parity_packets > 0),
         &[

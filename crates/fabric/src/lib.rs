@@ -36,7 +36,7 @@ pub use network::{Builder, HostId, Link, LinkClass, LinkId, Network, NetworkErro
 pub use outages::Outages;
 pub use pauses::Pauses;
 pub use plain::{Passage, PlainPort};
-pub use port::{Ecn, InService, MarkAt, Phantom, PhantomQueue, PortConfig, PortError, PortParams};
+pub use port::{Ecn, InService, MarkAt, Phantom, PhantomQueue, PortConfig, PortError, PortParams, Trim};
 pub use queued::{Item, QueuedPort};
 pub use routing::{Routes, RoutesFrom, path_hash, switch_salt};
 pub use service::SLOWEST;

@@ -55,6 +55,19 @@ pub enum InService {
     Excluded,
 }
 
+/// Packet trimming: data that finds no room loses its payload, and its header goes on as a control packet.
+///
+/// Data and control then have buffers of their own, and what waits of one takes no room from the other. Marks are of the
+/// data that waits, as in htsim's composite queue. What arrives is trimmed, not what waits. A header is dropped only where
+/// the buffer of control is full.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Trim {
+    /// What is left of a trimmed packet on the wire, in bytes, at least 1; a packet that is smaller keeps its size.
+    pub header: u16,
+    /// Bytes of control packets that may wait, the one in service included; [`Bytes::MAX`] is unlimited.
+    pub control: Bytes,
+}
+
 /// A port and the link behind it, in one direction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PortConfig {
@@ -84,6 +97,9 @@ pub struct PortConfig {
     /// A queue of their own for credits, let out at a rate; without it they are control packets like others. A port of a
     /// switch that shares its buffer has none.
     pub credits: Option<CreditQueue>,
+    /// Trimming; only with `control_priority`. `buffer` is then of data alone. Ports of switches that share a buffer do
+    /// not trim, nor do hosts' cards.
+    pub trim: Option<Trim>,
     /// The services of packets last whole multiples of this. What waits is counted by its bytes all the same.
     pub tick: Tick,
 }
@@ -104,6 +120,7 @@ impl PortConfig {
             bursts: None,
             gate: Gate { off: Limit::Alpha(Frac::ratio(1, 8)), hysteresis: Bytes::new(3_072), headroom: Bytes::ZERO },
             credits: None,
+            trim: None,
             tick: Tick::NONE,
         }
     }
@@ -129,12 +146,19 @@ impl PortConfig {
         self.mark_at == MarkAt::Enqueue
             && self.in_service == InService::Remainder
             && self.credits.is_none()
+            && self.trim.is_none()
             && self.tick.is_none()
+    }
+
+    /// All that may wait here, data and control; [`Bytes::MAX`] is unlimited.
+    pub fn room(&self) -> Bytes {
+        self.buffer.saturating_add(self.trim.map_or(Bytes::ZERO, |trim| trim.control))
     }
 
     /// The longest that a packet can wait here; none where the buffer is unlimited.
     pub fn longest_wait(&self) -> Option<Span> {
-        (self.buffer != Bytes::MAX).then(|| self.rate.time_for(self.buffer))
+        let room = self.room();
+        (room != Bytes::MAX).then(|| self.rate.time_for(room))
     }
 }
 
@@ -158,6 +182,8 @@ pub enum PortError {
     Bursts(#[from] BurstError),
     #[error(transparent)]
     Credits(#[from] CreditError),
+    #[error("a port that trims leaves at least a byte of a packet, and lets control go first")]
+    Trim,
 }
 
 /// A [`PortConfig`] in time of service, for the hot path. Ports of one kind share it.
@@ -172,6 +198,8 @@ pub struct PortParams {
     pub(crate) loss: u64,
     loses: bool,
     pub(crate) credits: Option<CreditParams>,
+    /// How long the service of what the buffer of control holds takes, where the port trims; [`Span::MAX`] without limit.
+    pub(crate) control: Option<Span>,
     pub(crate) config: PortConfig,
 }
 
@@ -200,17 +228,22 @@ impl PortParams {
         if let Some(bursts) = &config.bursts {
             bursts.check()?;
         }
+        if config.trim.is_some_and(|trim| trim.header == 0 || !config.control_priority) {
+            return Err(PortError::Trim);
+        }
         let serializer = Serializer::new(config.rate);
+        let room = |bytes| if bytes == Bytes::MAX { Span::MAX } else { long_service(serializer, bytes) };
         let phantom = config.phantom.as_ref().map(|phantom| PhantomParams::new(phantom, config.rate)).transpose()?;
         Ok(Self {
             serializer,
             delay: config.delay,
-            buffer: if config.buffer == Bytes::MAX { Span::MAX } else { long_service(serializer, config.buffer) },
+            buffer: room(config.buffer),
             ecn: config.ecn.map_or(Ok(Marker::NEVER), |ecn| marker(&ecn, config.rate, serializer))?,
             phantom,
             loss: config.loss.bits(),
             loses: config.loses(),
             credits: config.credits.map(|credits| CreditParams::new(&credits, serializer)).transpose()?,
+            control: config.trim.map(|trim| room(trim.control)),
             config: *config,
         })
     }
@@ -334,6 +367,14 @@ mod tests {
         };
         let port = PortConfig::new(SLOWEST, Span::from_us(1));
         assert_eq!(refusal(port), None);
+        let trims = |header, control_priority| {
+            let trim = Some(Trim { header, control: Bytes::new(1_000) });
+            refusal(PortConfig { control_priority, trim, ..port })
+        };
+        assert_eq!(
+            [trims(0, true), trims(64, false), trims(64, true)],
+            [Some(PortError::Trim), Some(PortError::Trim), None]
+        );
         assert_eq!(refusal(PortConfig { rate: Rate::ZERO, ..port }), Some(PortError::TooSlow { rate: Rate::ZERO }));
         let hundred = PortConfig { rate: Rate::from_gbps(100), ..port };
         assert_eq!(refusal(PortConfig { phantom: phantom(Frac::millionths(11)), ..hundred }), None);

@@ -31,11 +31,15 @@ pub struct QueuedPort<P> {
     data: VecDeque<Waiting<P>>,
     /// Service time of all that waits.
     queued: Span,
+    /// Of that, of control: kept where the port trims.
+    queued_control: Span,
     idle_at: Time,
     /// Service time of the packet in service.
     serving: Span,
     /// Whether that is a credit.
     serves_credit: bool,
+    /// Whether it is control: kept where the port trims.
+    serves_control: bool,
     phantom: PhantomQueue,
     /// Credits that wait, beside the buffer: a credit with tokens goes before all else, and without them it waits though
     /// the port is idle.
@@ -48,9 +52,11 @@ impl<P> Default for QueuedPort<P> {
             control: VecDeque::new(),
             data: VecDeque::new(),
             queued: Span::ZERO,
+            queued_control: Span::ZERO,
             idle_at: Time::ZERO,
             serving: Span::ZERO,
             serves_credit: false,
+            serves_control: false,
             phantom: PhantomQueue::default(),
             credits: CreditGate::default(),
         }
@@ -59,7 +65,8 @@ impl<P> Default for QueuedPort<P> {
 
 impl<P: Item> QueuedPort<P> {
     /// A packet arrives: service is replayed up to now, then the packet is queued. Packets whose service began
-    /// go to `out` in order. Returns the item if the buffer has no room for it.
+    /// go to `out` in order. Returns the item if the buffer has no room for it; data that a port refuses which trims may
+    /// come again as a control packet.
     #[inline]
     pub fn enqueue(
         &mut self,
@@ -80,7 +87,12 @@ impl<P: Item> QueuedPort<P> {
         }
         let service = params.exact_service(packet.size);
         // The buffer is physical: what is left of the packet in service still lies in it.
-        if self.held(packet.now) + service > params.buffer {
+        let (held, room) = match params.control {
+            None => (self.held(packet.now), params.buffer),
+            Some(control) if packet.control => (self.held_of(true, packet.now), control),
+            Some(_) => (self.held_of(false, packet.now), params.buffer),
+        };
+        if held + service > room {
             return Some(item);
         }
         let mut marked = params.phantom.as_ref().is_some_and(|phantom| self.phantom.add(phantom, salt, packet));
@@ -93,10 +105,14 @@ impl<P: Item> QueuedPort<P> {
         // A port that falls idle at this very time decides only when all that comes at this time is in.
         if self.idle_at < packet.now {
             self.idle_at = packet.now;
+            self.serves_control = packet.control;
             self.serve(waiting, params, salt, &mut out);
             return None;
         }
         self.queued += service;
+        if params.control.is_some() && packet.control {
+            self.queued_control += service;
+        }
         if params.config.control_priority && packet.control {
             self.control.push_back(waiting);
         } else {
@@ -130,10 +146,22 @@ impl<P: Item> QueuedPort<P> {
             self.advance_with_credits(params, salt, until, &mut out);
         }
         while self.idle_at < until && self.queued > Span::ZERO {
-            let Some(next) = self.control.pop_front().or_else(|| self.data.pop_front()) else { return };
-            self.queued -= next.service;
+            let Some(next) = self.take_next(params) else { return };
             self.serve(next, params, salt, &mut out);
         }
+    }
+
+    /// Takes the next packet off the queues: control, where there is some.
+    #[inline(always)]
+    fn take_next(&mut self, params: &PortParams) -> Option<Waiting<P>> {
+        let control = self.control.pop_front();
+        self.serves_control = control.is_some();
+        let next = control.or_else(|| self.data.pop_front())?;
+        self.queued -= next.service;
+        if params.control.is_some() && self.serves_control {
+            self.queued_control -= next.service;
+        }
+        Some(next)
     }
 
     /// The same, until no credit waits any more.
@@ -148,8 +176,7 @@ impl<P: Item> QueuedPort<P> {
                 return;
             }
             if waits_for_data {
-                let Some(next) = self.control.pop_front().or_else(|| self.data.pop_front()) else { return };
-                self.queued -= next.service;
+                let Some(next) = self.take_next(params) else { return };
                 self.serve(next, params, salt, out);
             } else if let Some((item, size)) = self.credits.pop(credits, begins) {
                 self.idle_at = begins;
@@ -176,7 +203,8 @@ impl<P: Item> QueuedPort<P> {
         self.idle_at = begins + lasts;
         if params.config.mark_at == MarkAt::Dequeue {
             let at = Arrival { now: begins, ..next.item.arrival() };
-            next.marked = params.ecn.marks(self.queued, || draw(salt, &at));
+            // Where the port does not trim, nothing is counted as control.
+            next.marked = params.ecn.marks(self.queued - self.queued_control, || draw(salt, &at));
             next.marked |= params.phantom.as_ref().is_some_and(|phantom| self.phantom.asks(phantom, salt, &at));
             next.marked &= at.ecn_capable;
         }
@@ -185,12 +213,22 @@ impl<P: Item> QueuedPort<P> {
 
     fn backlog(&self, params: &PortParams, now: Time) -> Span {
         let remainder = self.idle_at.saturating_since(now);
-        self.queued
+        if params.control.is_some() && (self.serves_control || self.serves_credit) {
+            return self.queued - self.queued_control;
+        }
+        self.queued - self.queued_control
             + match params.config.in_service {
                 InService::Remainder => remainder,
                 InService::Whole if remainder > Span::ZERO => self.serving,
                 InService::Whole | InService::Excluded => Span::ZERO,
             }
+    }
+
+    /// What the buffer of control holds at a port that trims, or that of data.
+    fn held_of(&self, control: bool, now: Time) -> Span {
+        let waits = if control { self.queued_control } else { self.queued - self.queued_control };
+        let is_served = !self.serves_credit && self.serves_control == control;
+        if is_served { waits + self.idle_at.saturating_since(now) } else { waits }
     }
 
     /// What the buffer holds at a time, as time of service, the packet in service by its remainder.
@@ -209,11 +247,15 @@ impl<P: Item> QueuedPort<P> {
     /// # Errors
     /// When it is not: what is wrong.
     pub fn check(&self) -> Result<(), String> {
-        let waits: Span = self.control.iter().chain(&self.data).map(|waiting| waiting.service).sum();
-        if waits == self.queued {
-            return Ok(());
+        let [control, data] = [&self.control, &self.data].map(|queue| queue.iter().map(|it| it.service).sum::<Span>());
+        if control + data != self.queued {
+            return Err(format!("a port's queue lasts {:?} and is taken for {:?}", control + data, self.queued));
         }
-        Err(format!("a port's queue lasts {waits:?} and is taken for {:?}", self.queued))
+        // Kept only where the port trims.
+        if self.queued_control != control && self.queued_control != Span::ZERO {
+            return Err(format!("a port's control lasts {control:?} and is taken for {:?}", self.queued_control));
+        }
+        Ok(())
     }
 
     /// Whether packets wait whose service has not begun.
@@ -386,5 +428,89 @@ mod tests {
             [true, true, true, false, true, false, false].map(&mut takes),
             [true, true, false, true, false, true, false]
         );
+    }
+
+    /// 10 Gb/s: 1500 bytes last 1.2 us, 64 bytes 51.2 ns.
+    #[test]
+    fn a_port_that_trims_keeps_data_and_control_apart() {
+        let at = Bytes::new(1_000);
+        let port = PortConfig {
+            buffer: Bytes::new(3_000),
+            control_priority: true,
+            ecn: Some(Ecn { min: at, max: at, max_probability: Frac::ONE }),
+            trim: Some(crate::Trim { header: 64, control: Bytes::new(192) }),
+            ..PortConfig::new(Rate::from_gbps(10), Span::from_us(1))
+        };
+        assert!(!port.is_plain() && !port.is_plain_but_for_order());
+        assert_eq!(port.longest_wait(), Some(Rate::from_gbps(10).time_for(Bytes::new(3_192))));
+        let params = PortParams::new(&port).unwrap();
+        let mut queued = QueuedPort::default();
+        let mut left = Vec::new();
+        let mut offer = |ps, size, control, id| {
+            let packet = arrival(Time::from_ps(ps), size, control, id);
+            let refused = queued.enqueue(&params, 7, &packet, packet, |it, passage| {
+                left.push((it.identity, (passage.arrives - params.delay).ps(), passage.marked));
+            });
+            queued.check().unwrap();
+            refused.is_none()
+        };
+        // The buffer of data is full with two, that of control with three.
+        assert_eq!([0, 1, 2].map(|id| offer(10, 1_500, false, id)), [true, true, false]);
+        assert_eq!([3, 4, 5, 6].map(|id| offer(10, 64, true, id)), [true, true, true, false]);
+        // Once the first packet is gone and control is being served, there is room again.
+        let gone = 1_200_000 + 11;
+        assert_eq!([7, 8].map(|id| offer(gone, 1_500, false, id)), [true, false]);
+        // One of control has left and counts no more.
+        assert!(!offer(gone, 64, true, 9));
+        assert!(offer(gone + 51_200, 64, true, 10));
+        queued.advance(&params, 7, Time::NEVER, |it, passage| {
+            left.push((it.identity, (passage.arrives - params.delay).ps(), passage.marked));
+        });
+        // Packet 1 finds 1500 B of data, packet 7 as much; what waits of control marks nothing.
+        let control = 10 + 1_200_000;
+        let data = control + 4 * 51_200;
+        let expected = [
+            (0, control, false),
+            (3, control + 51_200, false),
+            (4, control + 2 * 51_200, false),
+            (5, control + 3 * 51_200, false),
+            (10, data, false),
+            (1, data + 1_200_000, true),
+            (7, data + 2_400_000, true),
+        ];
+        assert_eq!(left, expected);
+        assert_eq!(queued.check(), Ok(()));
+    }
+
+    #[test]
+    fn control_alone_marks_no_data_where_a_port_trims() {
+        let at = Bytes::new(1_000);
+        for mark_at in [MarkAt::Enqueue, MarkAt::Dequeue] {
+            let port = PortConfig {
+                control_priority: true,
+                mark_at,
+                ecn: Some(Ecn { min: at, max: at, max_probability: Frac::ONE }),
+                trim: Some(crate::Trim { header: 64, control: Bytes::MAX }),
+                ..PortConfig::new(Rate::from_gbps(10), Span::from_us(1))
+            };
+            let marks = |port: &PortConfig| {
+                let params = PortParams::new(port).unwrap();
+                let mut queued = QueuedPort::default();
+                let mut marks = Vec::new();
+                let mut out = |it: Arrival, passage: Passage| marks.extend((!it.control).then_some(passage.marked));
+                // 40 control packets are 2560 bytes; the data that leaves first leaves them behind, too.
+                let control = (0..40).map(|id| arrival(Time::from_ps(10), 64, true, id));
+                let data = arrival(Time::from_ps(10), 500, false, 99);
+                for packet in [data].into_iter().chain(control).chain([data]) {
+                    queued.enqueue(&params, 7, &packet, packet, &mut out);
+                }
+                queued.advance(&params, 7, Time::NEVER, &mut out);
+                marks
+            };
+            assert_eq!(marks(&port), [false, false], "{mark_at:?}");
+            let found = marks(&PortConfig { trim: None, ..port });
+            // What finds a queue is marked at enqueue; at dequeue nothing waits behind the last packet.
+            assert_eq!(found, [false, mark_at == MarkAt::Enqueue], "{mark_at:?}");
+        }
     }
 }

@@ -45,7 +45,7 @@ pub use hold::{Handover, Hold};
 pub use noise::Noise;
 pub use outstanding::{LossTimer, Timing};
 pub use pacer::Pacing;
-pub use paths::{PathChoice, Plb, UnoLb};
+pub use paths::{PathChoice, Plb, Reps, UnoLb};
 pub use ranges::Range;
 pub use receiver::{Receiver, Reply};
 pub use sender::{

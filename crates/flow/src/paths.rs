@@ -15,6 +15,11 @@
 //!   entropy of a random one that had acknowledgements lately. Of several that did, the one that was silent longest (the paper has
 //!   a single packet there). If none had, it draws a new one: the paper is silent, and a path that nobody tried is worth no
 //!   less than one that is dead.
+//! - **REPS**, recycled entropy packet spraying (Bonato et al., arXiv 2407.21625; Le et al., arXiv 2508.08906): the entropy of
+//!   each unmarked acknowledgement goes into a small ring. A packet takes the oldest one there that was not taken yet, and draws
+//!   one if there is none; so a mark's entropy is not taken again. A timeout freezes the ring for a while: when all are taken,
+//!   the ring is gone round again, because what worked may be all that works. With the first acknowledgement after that time
+//!   some packets draw, to find paths again. Acknowledgements bring the entropy of the newest packet that they answer.
 //!
 //! Under one law the subflow of a transmission is `seq + attempt - 1` modulo their number, so what is sent for the first time
 //! goes round robin, what is sent again takes the subflow after the one that lost it, and nothing needs to carry it. Where each
@@ -39,6 +44,21 @@ pub enum PathChoice {
     UnoLb(UnoLb),
     /// One entropy a flow, and another one when its path is congested.
     Plb(Plb),
+    /// Each packet takes the entropy of one that was acknowledged without a mark, or draws one.
+    Reps(Reps),
+}
+
+/// Parameters of REPS.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Reps {
+    /// How many entropies there are to draw from, at least 1.
+    pub entropies: u16,
+    /// Entropies that the ring holds, at least 1.
+    pub buffer: u8,
+    /// How long a timeout freezes the ring.
+    pub freeze: Span,
+    /// Packets that draw after that.
+    pub explore: u16,
 }
 
 /// Parameters of `UnoLB`.
@@ -84,6 +104,7 @@ impl PathChoice {
 const ECMP: u64 = 0x4543_4d50;
 const SUBFLOW: u64 = 0x5355_4246;
 const CHANGE: u64 = 0x4348_414e;
+const REPS: u64 = 0x5245_5053;
 
 /// What the choices of a flow depend on.
 fn salt(seed: u64, flow: u32) -> u64 {
@@ -109,6 +130,27 @@ enum Rule {
     PerPacket(u16),
     UnoLb(Box<Subflows>),
     Plb(Box<PlbState>),
+    Reps(Box<Ring>),
+}
+
+/// REPS's ring.
+#[derive(Debug)]
+struct Ring {
+    reps: Reps,
+    /// Of the last unmarked acknowledgements, once round.
+    entropies: Vec<u16>,
+    /// Where the next one goes.
+    head: usize,
+    /// How many of the last ones are not taken yet.
+    valid: usize,
+    /// Where a frozen ring is gone round.
+    round: usize,
+    /// Until when it is frozen, and the first acknowledgement after that.
+    frozen: Option<Time>,
+    /// Packets that still draw.
+    exploring: u16,
+    /// Draws so far.
+    draws: u64,
 }
 
 #[derive(Debug)]
@@ -163,6 +205,7 @@ impl Paths {
                 Rule::UnoLb(Box::new(subflows))
             }
             PathChoice::Plb(plb) => Rule::Plb(Box::new(PlbState { plb, round: Round::new(), congested: 0 })),
+            PathChoice::Reps(reps) => Rule::Reps(Box::new(Ring::new(reps))),
         };
         Self { salt, changes: 0, entropy: mix64(seed ^ mix64(u64::from(flow) ^ ECMP)) as u16, rule }
     }
@@ -174,16 +217,43 @@ impl Paths {
         }
     }
 
-    /// The entropy of a transmission that leaves now.
+    /// The entropy of a transmission that leaves now: to be asked once.
     #[inline]
-    pub(crate) fn entropy(&self, seq: u32, attempt: u8, subflow: u8) -> u16 {
+    pub(crate) fn entropy(&mut self, seq: u32, attempt: u8, subflow: u8) -> u16 {
+        match &mut self.rule {
+            Rule::Reps(ring) => ring.take(self.salt),
+            _ => self.untaken(seq, attempt, subflow),
+        }
+    }
+
+    /// The same where nothing is taken with it; under REPS the flow's own.
+    #[inline]
+    fn untaken(&self, seq: u32, attempt: u8, subflow: u8) -> u16 {
         match &self.rule {
-            Rule::PerFlow | Rule::AfterTimeout | Rule::Plb(_) => self.entropy,
+            Rule::PerFlow | Rule::AfterTimeout | Rule::Plb(_) | Rule::Reps(_) => self.entropy,
             Rule::PerPacket(entropies) => {
                 let packet = u64::from(seq) << 8 | u64::from(attempt);
                 below(mix64(self.salt ^ packet), (*entropies).into()) as u16
             }
             Rule::UnoLb(unolb) => unolb.all[usize::from(subflow)].entropy,
+        }
+    }
+
+    /// The entropy of what is no data: under REPS one for the flow, else that of its first packet, were it to leave now.
+    pub(crate) fn signal_entropy(&self) -> u16 {
+        self.untaken(0, 1, 0)
+    }
+
+    /// Whether entropies of acknowledgements matter.
+    #[inline(always)]
+    pub(crate) fn recycles(&self) -> bool {
+        matches!(self.rule, Rule::Reps(_))
+    }
+
+    /// An acknowledgement brings the entropy of its packet.
+    pub(crate) fn recycle(&mut self, now: Time, entropy: u16, marked: bool) {
+        if let Rule::Reps(ring) = &mut self.rule {
+            ring.hear(now, entropy, marked);
         }
     }
 
@@ -221,7 +291,7 @@ impl Paths {
                     self.change();
                 }
             }
-            Rule::PerFlow | Rule::AfterTimeout | Rule::PerPacket(_) => {}
+            Rule::PerFlow | Rule::AfterTimeout | Rule::PerPacket(_) | Rule::Reps(_) => {}
         }
     }
 
@@ -236,8 +306,9 @@ impl Paths {
 
     /// A retransmission timeout lost packets of these subflows, one bit each.
     pub(crate) fn on_timeout(&mut self, now: Time, subflows: u64) {
-        match self.rule {
+        match &mut self.rule {
             Rule::AfterTimeout | Rule::Plb(_) => self.change(),
+            Rule::Reps(ring) => ring.freeze(now),
             Rule::UnoLb(_) => self.leave_bad(now, subflows),
             Rule::PerFlow | Rule::PerPacket(_) => {}
         }
@@ -257,6 +328,61 @@ impl Paths {
         self.entropy = mix64(self.salt ^ mix64(self.changes ^ CHANGE)) as u16;
         if let Rule::Plb(state) = &mut self.rule {
             state.congested = 0;
+        }
+    }
+}
+
+impl Ring {
+    fn new(reps: Reps) -> Self {
+        Self { reps, entropies: Vec::new(), head: 0, valid: 0, round: 0, frozen: None, exploring: 0, draws: 0 }
+    }
+
+    fn size(&self) -> usize {
+        self.reps.buffer.max(1).into()
+    }
+
+    fn draw(&mut self, salt: u64) -> u16 {
+        self.draws += 1;
+        below(mix64(salt ^ mix64(self.draws ^ REPS)), self.reps.entropies.max(1).into()) as u16
+    }
+
+    fn take(&mut self, salt: u64) -> u16 {
+        if self.exploring > 0 {
+            self.exploring -= 1;
+            return self.draw(salt);
+        }
+        if self.valid > 0 {
+            let oldest = (self.head + self.size() - self.valid) % self.size();
+            self.valid -= 1;
+            return self.entropies[oldest];
+        }
+        if self.frozen.is_none() || self.entropies.is_empty() {
+            return self.draw(salt);
+        }
+        self.round = (self.round + 1) % self.entropies.len();
+        self.entropies[self.round]
+    }
+
+    fn hear(&mut self, now: Time, entropy: u16, marked: bool) {
+        if self.frozen.is_some_and(|until| now >= until) {
+            self.frozen = None;
+            self.exploring = self.reps.explore;
+        }
+        if marked {
+            return;
+        }
+        if self.head < self.entropies.len() {
+            self.entropies[self.head] = entropy;
+        } else {
+            self.entropies.push(entropy);
+        }
+        self.head = (self.head + 1) % self.size();
+        self.valid = (self.valid + 1).min(self.size());
+    }
+
+    fn freeze(&mut self, now: Time) {
+        if self.frozen.is_none() && self.exploring == 0 {
+            self.frozen = Some(now + self.reps.freeze);
         }
     }
 }
@@ -307,10 +433,12 @@ impl Subflows {
 mod tests {
     use super::*;
     use alloc::collections::BTreeSet;
+    use alloc::vec;
     use laws::Cookie;
     use units::Bytes;
 
     const RTT: Span = Span::from_us(100);
+    const RING: Reps = Reps { entropies: 1_000, buffer: 4, freeze: Span::from_ms(10), explore: 3 };
 
     fn us(us: u64) -> Time {
         Time::from_us(us)
@@ -345,11 +473,11 @@ mod tests {
     }
 
     /// Under one law.
-    fn entropy(paths: &Paths, seq: u32, attempt: u8) -> u16 {
+    fn entropy(paths: &mut Paths, seq: u32, attempt: u8) -> u16 {
         paths.entropy(seq, attempt, paths.subflow(seq, attempt))
     }
 
-    fn entropies(paths: &Paths, subflows: u32) -> Vec<u16> {
+    fn entropies(paths: &mut Paths, subflows: u32) -> Vec<u16> {
         (0..subflows).map(|seq| entropy(paths, seq, 1)).collect()
     }
 
@@ -359,14 +487,16 @@ mod tests {
     fn no_two_flows_of_any_two_seeds_draw_the_same() {
         let spray = PathChoice::PerPacket(u16::MAX);
         let subflows = PathChoice::UnoLb(UnoLb { subflows: 4, recent: None, random: false, own_laws: false });
-        for choice in [spray, subflows, PathChoice::AfterTimeout] {
+        for choice in
+            [spray, subflows, PathChoice::AfterTimeout, PathChoice::Reps(Reps { entropies: u16::MAX, ..RING })]
+        {
             let mut seen = BTreeSet::new();
             for (seed, flow) in (1..=8).flat_map(|seed| (0..32).map(move |flow| (seed, flow))) {
                 let mut paths = Paths::new(choice, seed, flow, RTT, Time::ZERO);
                 let drawn: Vec<Vec<u16>> = (0..4)
                     .map(|_| {
                         paths.on_timeout(Time::ZERO, 1);
-                        entropies(&paths, 4)
+                        entropies(&mut paths, 4)
                     })
                     .collect();
                 assert!(seen.insert(drawn), "seed {seed}, flow {flow}: another has drawn this");
@@ -376,29 +506,32 @@ mod tests {
 
     #[test]
     fn packets_go_round_robin_and_again_on_the_next_subflow() {
-        let paths = unolb(4, false);
-        let own = entropies(&paths, 4);
-        assert_eq!((entropy(&paths, 6, 1), entropy(&paths, 6, 2), entropy(&paths, 6, 3)), (own[2], own[3], own[0]));
-        assert_eq!((entropy(&paths, 0, 255), entropy(&paths, 0, 0)), (own[2], own[3]));
+        let mut paths = unolb(4, false);
+        let own = entropies(&mut paths, 4);
+        assert_eq!(
+            (entropy(&mut paths, 6, 1), entropy(&mut paths, 6, 2), entropy(&mut paths, 6, 3)),
+            (own[2], own[3], own[0])
+        );
+        assert_eq!((entropy(&mut paths, 0, 255), entropy(&mut paths, 0, 0)), (own[2], own[3]));
         assert_eq!(paths.subflow(6, 2), 3);
     }
 
     #[test]
     fn a_bad_subflow_takes_a_path_that_was_heard_of_once_a_round_trip() {
         let mut paths = unolb(4, false);
-        let before = entropies(&paths, 4);
+        let before = entropies(&mut paths, 4);
         // Subflow 1 was heard of within a round trip, subflow 3 is older, 0 and 2 never were.
         paths.on_ack(&ack(0, 0, 0), 3);
         paths.on_ack(&ack(150, 0, 0), 1);
         paths.leave_bad(us(320), 0b1100);
-        let after = entropies(&paths, 4);
+        let after = entropies(&mut paths, 4);
         assert_eq!(after, [before[0], before[1], before[1], before[3]], "the silent one of the two moves");
         paths.on_timeout(us(420), 0b0001);
-        assert_eq!(entropies(&paths, 4), after, "one base round trip has not passed");
+        assert_eq!(entropies(&mut paths, 4), after, "one base round trip has not passed");
         // A packet that left on the old path says nothing of the new one.
         paths.on_ack(&ack(319, 0, 0), 2);
         paths.on_timeout(us(421), 0b0001);
-        let last = entropies(&paths, 4);
+        let last = entropies(&mut paths, 4);
         assert_eq!(last[1..], after[1..]);
         assert!(!after.contains(&last[0]), "nobody was heard of, so it draws");
     }
@@ -406,11 +539,11 @@ mod tests {
     #[test]
     fn as_published_all_silent_subflows_draw() {
         let mut paths = unolb(4, true);
-        let before = entropies(&paths, 4);
+        let before = entropies(&mut paths, 4);
         paths.on_ack(&ack(0, 0, 0), 3);
         paths.on_ack(&ack(55, 0, 0), 1);
         paths.leave_bad(us(160), 0b0010);
-        let after = entropies(&paths, 4);
+        let after = entropies(&mut paths, 4);
         let changed: Vec<usize> = (0..4).filter(|&subflow| before[subflow] != after[subflow]).collect();
         assert_eq!(changed, [0, 2, 3]);
     }
@@ -418,7 +551,7 @@ mod tests {
     #[test]
     fn plb_leaves_a_congested_path_when_idle_or_at_last_at_once() {
         let mut paths = paths(PathChoice::Plb(Plb { threshold: Frac::HALF, idle_rounds: 3, rounds: 5 }));
-        let first = entropy(&paths, 0, 1);
+        let first = entropy(&mut paths, 0, 1);
         let mut round = 0;
         let mut rounds = |paths: &mut Paths, count: u64, marked: u64| {
             for _ in 0..count {
@@ -430,20 +563,92 @@ mod tests {
         rounds(&mut paths, 20, 50);
         rounds(&mut paths, 2, 51);
         paths.on_idle();
-        assert_eq!(entropy(&paths, 0, 1), first);
+        assert_eq!(entropy(&mut paths, 0, 1), first);
         rounds(&mut paths, 1, 51);
         paths.on_idle();
-        let second = entropy(&paths, 0, 1);
+        let second = entropy(&mut paths, 0, 1);
         assert_ne!(second, first);
         rounds(&mut paths, 4, 100);
         rounds(&mut paths, 1, 0);
         rounds(&mut paths, 4, 100);
-        assert_eq!(entropy(&paths, 0, 1), second, "a round without marks breaks the row");
+        assert_eq!(entropy(&mut paths, 0, 1), second, "a round without marks breaks the row");
         rounds(&mut paths, 1, 100);
-        assert_ne!(entropy(&paths, 0, 1), second);
-        let third = entropy(&paths, 0, 1);
+        assert_ne!(entropy(&mut paths, 0, 1), second);
+        let third = entropy(&mut paths, 0, 1);
         paths.on_timeout(us(0), 1);
-        assert_ne!(entropy(&paths, 0, 1), third);
+        assert_ne!(entropy(&mut paths, 0, 1), third);
+    }
+
+    fn ring() -> Paths {
+        paths(PathChoice::Reps(RING))
+    }
+
+    fn take(paths: &mut Paths, count: u32) -> Vec<u16> {
+        (0..count).map(|seq| paths.entropy(seq, 1, 0)).collect()
+    }
+
+    /// What a ring that hears nothing draws.
+    fn drawn(count: u32) -> Vec<u16> {
+        take(&mut ring(), count)
+    }
+
+    #[test]
+    fn the_oldest_unmarked_entropy_is_taken_first_and_once() {
+        let mut paths = ring();
+        for (entropy, marked) in [(2_001, false), (2_002, true), (2_003, false), (2_004, false)] {
+            paths.recycle(us(1), entropy, marked);
+        }
+        assert!(paths.recycles());
+        // Then none is left: the rest is drawn, and the marked one never comes back.
+        assert_eq!(take(&mut paths, 5), [&[2_001, 2_003, 2_004][..], &drawn(2)].concat());
+        assert!(drawn(2).iter().all(|&entropy| entropy < 1_000));
+    }
+
+    #[test]
+    fn a_full_ring_loses_its_oldest() {
+        let mut paths = ring();
+        for entropy in 2_000..2_006 {
+            paths.recycle(us(1), entropy, false);
+        }
+        assert_eq!(take(&mut paths, 4), [2_002, 2_003, 2_004, 2_005]);
+        paths.recycle(us(2), 2_006, false);
+        assert_eq!(take(&mut paths, 2), [&[2_006][..], &drawn(1)].concat());
+    }
+
+    #[test]
+    fn a_timeout_freezes_what_worked_and_then_explores() {
+        let mut paths = ring();
+        for entropy in [2_001, 2_002, 2_003] {
+            paths.recycle(us(1), entropy, false);
+        }
+        paths.on_timeout(us(100), 1);
+        // First what is not taken yet, then the ring again and again; nothing is drawn.
+        assert_eq!(take(&mut paths, 3), [2_001, 2_002, 2_003]);
+        let again = take(&mut paths, 6);
+        assert_eq!(again[..3], again[3..]);
+        assert_eq!(again.iter().copied().collect::<BTreeSet<u16>>(), BTreeSet::from([2_001, 2_002, 2_003]));
+        // What is acknowledged meanwhile goes in. A further timeout prolongs nothing.
+        paths.recycle(us(5_000), 2_004, false);
+        paths.on_timeout(us(9_000), 1);
+        assert_eq!(take(&mut paths, 1), [2_004]);
+        // The first acknowledgement after 10 ms ends it; three packets draw before its entropy is taken.
+        paths.recycle(us(10_099), 2_005, true);
+        assert!(take(&mut paths, 1)[0] > 2_000);
+        paths.recycle(us(10_100), 2_005, false);
+        paths.on_timeout(us(10_200), 1);
+        assert_eq!(take(&mut paths, 4), [&drawn(3)[..], &[2_005]].concat());
+        // While it explored no timeout froze it.
+        assert!(take(&mut paths, 1)[0] < 1_000);
+    }
+
+    #[test]
+    fn a_ring_without_entropies_draws_though_frozen() {
+        let mut paths = ring();
+        paths.on_timeout(us(1), 1);
+        assert_eq!(take(&mut paths, 3), drawn(3));
+        let signal = paths.signal_entropy();
+        paths.recycle(us(2), 2_001, false);
+        assert_eq!((paths.signal_entropy(), take(&mut paths, 1)), (signal, vec![2_001]));
     }
 
     /// However often a flow changes its path, it goes on drawing: of 65,536 values, n draws leave out one in e^(n / 65,536).
@@ -454,7 +659,7 @@ mod tests {
             let mut seen = BTreeSet::new();
             for _ in 0..2_000 {
                 paths.on_timeout(us(0), 1);
-                seen.insert(entropy(&paths, 0, 1));
+                seen.insert(entropy(&mut paths, 0, 1));
             }
             assert!((1_930..=2_000).contains(&seen.len()), "flow {flow}: {} different ones", seen.len());
         }

@@ -21,7 +21,8 @@ pub struct Reply {
     pub cumulative: u32,
     /// Whether the packets covered were marked (ECN).
     pub marked: bool,
-    /// Whether it asks for everything from `cumulative` on again. Then it covers nothing: `seq` is what came instead.
+    /// Whether it asks for everything from `cumulative` on again, or, where recovery is selective, for `seq`. Then it covers
+    /// nothing. In the first case `seq` is what came instead.
     pub nack: bool,
 }
 
@@ -188,6 +189,27 @@ impl Receiver {
             return [flushed, Some(Reply { seq, covers, cumulative: self.next, marked, nack: false })];
         }
         [flushed, None]
+    }
+
+    /// Packet `seq` came at `now` without its payload, which a switch has cut. The first reply goes before the second, as in
+    /// [`Receiver::on_data`].
+    ///
+    /// The second asks for this packet alone, not for everything from `cumulative` on, unless packets are taken in order only.
+    /// Of a packet that came before, it repeats the acknowledgement.
+    pub fn on_trimmed(&mut self, now: Time, seq: u32) -> [Option<Reply>; 2] {
+        if self.asking.is_some() {
+            return self.refuse(now, seq, false);
+        }
+        let nack = !self.has(seq);
+        // A history says which packets came before; a packet that came says so again.
+        let covers = if nack { 0 } else { self.covers(seq) };
+        [None, Some(Reply { seq, covers, cumulative: self.next, marked: false, nack })]
+    }
+
+    /// Whether a packet has come.
+    fn has(&self, seq: u32) -> bool {
+        let word = || (seq - (self.next & !63)) / 64;
+        seq < self.next || self.bits.get(word() as usize).is_some_and(|word| word >> (seq % 64) & 1 == 1)
     }
 
     /// Whether an acknowledgement is held back. A host sends it by [`Receiver::flush`] after a while, because the
@@ -373,5 +395,34 @@ mod tests {
             prop_assert!(receiver.is_complete());
             prop_assert!(acked.iter().all(|&n| n > 0));
         }
+    }
+
+    #[test]
+    fn a_trimmed_packet_is_asked_for_unless_it_came() {
+        let mut receiver = Receiver::new(100, 2, Recovery::Selective);
+        let nack = |seq, cumulative| Some(Reply { seq, covers: 0, cumulative, marked: false, nack: true });
+        assert_eq!(receiver.on_trimmed(Time::ZERO, 0), [None, nack(0, 0)]);
+        replies(&mut receiver, 1, false, false);
+        replies(&mut receiver, 70, false, false);
+        assert_eq!(receiver.on_trimmed(Time::ZERO, 69), [None, nack(69, 0)]);
+        let again = Some(Reply { seq: 70, covers: 1, cumulative: 0, marked: false, nack: false });
+        assert_eq!(receiver.on_trimmed(Time::ZERO, 70), [None, again]);
+        replies(&mut receiver, 0, false, false);
+        let again = Some(Reply { seq: 1, covers: 1, cumulative: 2, marked: false, nack: false });
+        assert_eq!(receiver.on_trimmed(Time::ZERO, 1), [None, again]);
+        assert_eq!(receiver.on_trimmed(Time::ZERO, 99), [None, nack(99, 2)]);
+        assert_eq!(receiver.received(), 3);
+    }
+
+    /// Under go-back-N a trimmed packet is one that did not come.
+    #[test]
+    fn a_trimmed_packet_goes_back_where_order_is_kept() {
+        let recovery = Recovery::GoBackN { nack_interval: Span::from_us(5), acks: true };
+        let mut receiver = Receiver::new(10, 4, recovery);
+        receiver.on_data(Time::ZERO, 0, false, false);
+        let flushed = Some(Reply { seq: 0, covers: 1, cumulative: 1, marked: false, nack: false });
+        let asked = Some(Reply { seq: 1, covers: 1, cumulative: 1, marked: false, nack: true });
+        assert_eq!(receiver.on_trimmed(Time::from_us(1), 1), [flushed, asked]);
+        assert_eq!(receiver.on_trimmed(Time::from_us(2), 2), [None, None]);
     }
 }

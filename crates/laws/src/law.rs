@@ -46,6 +46,8 @@ macro_rules! laws {
             LineRate in line_rate;
             /// A constant window.
             Fixed in fixed for kernel;
+            /// Ultra Ethernet's NSCC.
+            Nscc in nscc;
         }
     };
 }

@@ -35,6 +35,7 @@ pub mod lscc;
 mod marks;
 pub mod mprdma;
 pub mod newreno;
+pub mod nscc;
 pub mod on_ramp;
 mod recent;
 mod round;

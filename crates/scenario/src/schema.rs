@@ -24,7 +24,8 @@ mod tests {
         Allreduce, BroughtLaw, BurstTable, Cable, Clock, Clos, ClosedLoop, CodingTable, Collective, Collectives,
         ComputeTimes, CustomTopology, Dumbbell, Failure, FatTrees, Flow, Host, Import, Incast, InterPair, Job, List,
         Long, Lscc, Model, NodeSpec, OnRampTable, Parallel, Permutation, PfcTable, PhantomTable, PlbTable, Poisson,
-        Port, Range, Red, Requests, Sample, Scale, Scheme, Series, SingleSwitch, Step, SwingTable, Switch, UnoLbTable,
+        Port, Range, Red, RepsTable, Requests, Sample, Scale, Scheme, Series, SingleSwitch, Step, SwingTable, Switch,
+        TrimTable, UnoLbTable,
     };
 
     const BEGIN: &str =
@@ -72,12 +73,14 @@ mod tests {
         section::<Red>(&mut out, "`ecn` by RED");
         section::<Step>(&mut out, "`ecn` by a step");
         section::<PhantomTable>(&mut out, "`phantom`");
+        section::<TrimTable>(&mut out, "`trim`");
         section::<BurstTable>(&mut out, "`loss_bursts`");
         section::<Switch>(&mut out, "`[switch]`");
         section::<PfcTable>(&mut out, "`pfc`");
         section::<Host>(&mut out, "`[host]`");
         section::<UnoLbTable>(&mut out, "`path` with `kind = \"unolb\"`");
         section::<PlbTable>(&mut out, "`path` with `kind = \"plb\"`");
+        section::<RepsTable>(&mut out, "`path` with `kind = \"reps\"`");
         section::<CodingTable>(&mut out, "`[host.coding]`");
         section::<OnRampTable>(&mut out, "`[host.on_ramp]`");
         section::<Scheme>(&mut out, "`[schemes.NAME]`");

@@ -675,3 +675,66 @@ fn keys_of_arguments() {
     };
     assert_eq!(set("traffic[0].size"), set("traffic.0.size"));
 }
+
+/// Trimming needs ports that decide by themselves. A scheme may switch it on, and a class of links off.
+#[test]
+fn trimming() {
+    let with = |port: &str, more: &str| message("buffer = \"1MiB\"", &format!("buffer = \"1MiB\"\n{port}\n{more}"));
+    says(&with("trim = 1", ""), &["file.toml:9", "true, false or { header = 64"]);
+    says(&with("trim = { header = 0 }", ""), &["file.toml:9"]);
+    says(&with("trim = { control = \"2TB\" }", ""), &["file.toml:9", "lasts over 100.000 s"]);
+    let alone = ["file.toml:9", "decide together", "switch = \"off\""];
+    says(&with("trim = true", "[switch]\nbuffer = \"32MiB\""), &alone);
+    says(&with("trim = true", "[series]\npredictors = \"all\""), &alone);
+    let scheme = |scheme: &str| {
+        let text = GOOD.replace("law = \"unocc\"\n[schemes.uno.params.unocc]\nalpha = 0.001", scheme);
+        let built =
+            parse(&text, "dir/file.toml", &Overrides::default()).and_then(|scenario| scenario.runs()[0].build());
+        built.map_err(|error| error.to_string())
+    };
+    let sharing = "law = \"dctcp\"\nport.trim = true\nswitch = { buffer = \"1MiB\" }";
+    says(&scheme(sharing).unwrap_err(), &["file.toml:11", "decide together"]);
+    let built = scheme(
+        "law = \"dctcp\"\nport = { trim = true, host = { trim = false }, core = { trim = { control = 3000 } } }",
+    );
+    let network = built.unwrap().setup.network;
+    let port = |class| {
+        let link = network.links().iter().position(|link| link.class == class).unwrap();
+        *network.port(fabric::LinkId(link as u32)).config()
+    };
+    let trim = |control| Some(fabric::Trim { header: 64, control: units::Bytes::new(control) });
+    let classes = [fabric::LinkClass::Nic, fabric::LinkClass::Host, fabric::LinkClass::Edge, fabric::LinkClass::Core];
+    assert_eq!(classes.map(|class| port(class).trim), [None, None, trim(2 << 20), trim(3_000)]);
+    assert_eq!(classes.map(|class| port(class).control_priority), [false, false, true, true]);
+}
+
+/// NSCC's target is three quarters of a base round trip where ports trim, one else, and whatever the scheme says.
+#[test]
+fn the_target_of_nscc_follows_the_ports() {
+    let target = |scheme: &str| {
+        let text = GOOD.replace("law = \"unocc\"\n[schemes.uno.params.unocc]\nalpha = 0.001", scheme);
+        let built = parse(&text, "x", &Overrides::default()).and_then(|scenario| scenario.runs()[0].build()).unwrap();
+        let (_, settings) = built.laws.law(scenario::FlowClass::Intra).unwrap();
+        settings.iter().find(|(name, _)| *name == "target").map(|(_, value)| value.to_string())
+    };
+    assert_eq!(target("law = \"nscc\""), Some("1".to_owned()));
+    assert_eq!(target("law = \"nscc\"\nport.trim = true"), None);
+    assert_eq!(target("law = \"nscc\"\nparams.nscc.target = 0.5"), Some("0.5".to_owned()));
+    assert_eq!(target("law = \"nscc\"\nport.trim = true\nparams.nscc.target = 2"), Some("2".to_owned()));
+}
+
+#[test]
+fn recycled_entropies() {
+    let path = |path: &str| {
+        let text = GOOD.replacen("[port]", &format!("[host]\nentropies = 99\npath = {path}\n[port]"), 1);
+        let built = parse(&text, "x", &Overrides::default()).and_then(|scenario| scenario.runs()[0].build());
+        built.map(|built| built.setup.host.path).map_err(|error| error.to_string())
+    };
+    let reps = |buffer, freeze, explore| {
+        sim::PathChoice::Reps(sim::Reps { entropies: 99, buffer, freeze: units::Span::from_ms(freeze), explore })
+    };
+    assert_eq!(path("\"reps\""), Ok(reps(8, 10, 16)));
+    assert_eq!(path("{ kind = \"reps\", buffer = 4, freeze = \"1ms\", explore = 0 }"), Ok(reps(4, 1, 0)));
+    says(&path("{ kind = \"reps\", buffer = 0 }").unwrap_err(), &["buffer"]);
+    says(&path("\"rep\"").unwrap_err(), &["\"reps\""]);
+}

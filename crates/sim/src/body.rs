@@ -42,6 +42,8 @@ pub enum Kind {
     Echo,
     /// The last of an early start, and its answer.
     Probe,
+    /// The header of data whose payload a switch cut.
+    Trimmed,
 }
 
 impl Kind {
@@ -63,6 +65,7 @@ impl Kind {
         all[Self::Emulation as usize] = Self::Emulation;
         all[Self::Echo as usize] = Self::Echo;
         all[Self::Probe as usize] = Self::Probe;
+        all[Self::Trimmed as usize] = Self::Trimmed;
         all
     };
 }
@@ -81,7 +84,8 @@ pub enum Body {
     },
     /// An acknowledgement.
     Ack(AckHeader),
-    /// The same, and a request to send again from `cumulative` on.
+    /// The same, and a request to send again from `cumulative` on. Where recovery is selective it acknowledges nothing: it
+    /// asks for this transmission of `seq`, which came trimmed.
     Nack(AckHeader),
     /// The receiver got this packet, or some before it, with marks.
     Cnp {
@@ -139,6 +143,13 @@ pub enum Body {
     },
     /// Which emulation packets came.
     Echo(Echo),
+    /// What a switch left of data for which it had no room.
+    Trimmed {
+        /// Its number in its flow.
+        seq: u32,
+        /// Which transmission of it.
+        attempt: u8,
+    },
     /// Asks what has come.
     Probe,
     /// The answer.
@@ -202,6 +213,7 @@ impl Body {
             Self::Credit { number } => (Kind::Credit, 0, Words { number, ..nothing }),
             Self::Emulation { number, clock_ns } => (Kind::Emulation, 0, Words { number, word: clock_ns, ..nothing }),
             Self::Echo(Echo { newest, map }) => (Kind::Echo, 0, Words { number: newest, word: map, ..nothing }),
+            Self::Trimmed { seq, attempt } => (Kind::Trimmed, 0, Words::about(seq, attempt)),
             Self::Probe => (Kind::Probe, 0, nothing),
             Self::ProbeAnswer { cumulative } => (Kind::Probe, ANSWER, Words { word: cumulative, ..nothing }),
         };
@@ -233,6 +245,7 @@ impl Body {
             Kind::Credit => Self::Credit { number },
             Kind::Emulation => Self::Emulation { number, clock_ns: word },
             Kind::Echo => Self::Echo(Echo { newest: number, map: word }),
+            Kind::Trimmed => Self::Trimmed { seq: number, attempt },
             Kind::Probe if !answers => Self::Probe,
             Kind::Probe => Self::ProbeAnswer { cumulative: word },
         }
@@ -305,6 +318,7 @@ mod tests {
                 Body::Echo(Echo { newest: seq, map: word }),
                 Body::Probe,
                 Body::ProbeAnswer { cumulative: word },
+                Body::Trimmed { seq, attempt },
             ];
             for body in bodies {
                 let (label, words) = body.pack();

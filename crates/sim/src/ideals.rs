@@ -35,7 +35,11 @@ impl<'a> Ideals<'a> {
         let over_all = ways.change()
             || match setup.host.path {
                 PathChoice::PerFlow => false,
-                PathChoice::AfterTimeout | PathChoice::PerPacket(_) | PathChoice::UnoLb(_) | PathChoice::Plb(_) => true,
+                PathChoice::AfterTimeout
+                | PathChoice::PerPacket(_)
+                | PathChoice::UnoLb(_)
+                | PathChoice::Plb(_)
+                | PathChoice::Reps(_) => true,
             };
         Self { setup, ways, over_all }
     }

@@ -36,7 +36,7 @@ mod waits;
 
 pub use body::{Body, Kind};
 pub use engine::{Broken, Progress, run, run_checked};
-pub use flow::{Code, PathChoice, Plb, UnoLb};
+pub use flow::{Code, PathChoice, Plb, Reps, UnoLb};
 pub use ideals::Ideals;
 pub use jitter::{Jitter, JitterShape};
 pub use outcome::{ByKind, EngineStats, FlowOutcome, LinkOutcome, Outcome, SwitchOutcome};

@@ -97,7 +97,7 @@ pub(crate) struct Links {
 pub(crate) struct Toll {
     /// By link.
     pub(crate) links: Vec<ByKind>,
-    /// By flow: data packets.
+    /// By flow: data packets, those included whose payload was cut.
     pub(crate) flows: Vec<u32>,
 }
 
@@ -111,9 +111,14 @@ impl Toll {
     pub(crate) fn count(&mut self, link: usize, packet: &Packet) {
         self.links[link].count(packet);
         if packet.is_data() {
-            let flow = &mut self.flows[packet.flow as usize];
-            *flow = flow.saturating_add(1);
+            self.count_data(packet);
         }
+    }
+
+    /// A data packet is lost as far as its flow goes.
+    pub(crate) fn count_data(&mut self, packet: &Packet) {
+        let flow = &mut self.flows[packet.flow as usize];
+        *flow = flow.saturating_add(1);
     }
 }
 

@@ -52,7 +52,7 @@ pub struct ByKind {
     pub acks: u64,
     /// Credits and emulation packets.
     pub credits: u64,
-    /// All else: requests to send again, notifications, echoes, OR-ACKs, messages of controllers.
+    /// All else: requests to send again, notifications, echoes, OR-ACKs, headers of trimmed data, messages of controllers.
     pub signals: u64,
 }
 
@@ -99,6 +99,9 @@ pub struct LinkOutcome {
     /// Credits and emulation packets that found no room in the credit queue, or only on the far side of its threshold; the
     /// host's own queue counts at its card. Not among `drops`.
     pub credit_drops: u64,
+    /// Data packets for which there was no room and whose payload was cut. Their headers count on as packets, and as `drops`
+    /// where they found no room either.
+    pub trims: u64,
     /// Packets that the link lost by chance, or because it was down.
     pub losses: u64,
     /// All of `drops` and `losses`, by what they were.
@@ -156,7 +159,7 @@ pub struct Outcome {
     pub flows: Vec<FlowOutcome>,
     /// By [`fabric::LinkId`].
     pub links: Vec<LinkOutcome>,
-    /// By [`crate::FlowId`]: data packets of the flow that were lost. Empty for a run on real packets.
+    /// By [`crate::FlowId`]: data packets of the flow that were lost, or lost their payload. Empty for a run on real packets.
     pub lost_of: Vec<u32>,
     /// Of switches that share their buffer, in order.
     pub switches: Vec<SwitchOutcome>,

@@ -144,10 +144,10 @@ impl Packet {
         self.words().header(self.flags())
     }
 
-    /// Of data, its number in the flow and which transmission of that it is.
+    /// Of data, trimmed or not, its number in the flow and which transmission of that it is.
     #[inline(always)]
     pub(crate) fn transmission(&self) -> (u32, u8) {
-        debug_assert!(self.is_data(), "{:?} is no data", self.body());
+        debug_assert!(self.is_data() || self.is_of(Kind::Trimmed), "{:?} is no data", self.body());
         (self.number, self.bytes[0])
     }
 
@@ -163,6 +163,16 @@ impl Packet {
         let (label, Words { number, word, bytes }) = body.pack();
         debug_assert!(label.kind == self.kind() && label.flags == self.flags() & ANSWER, "{body:?} is of another kind");
         Self { number, word, bytes, ..self }
+    }
+
+    /// What a switch leaves of data whose payload it cuts: `header` bytes, a control packet.
+    #[must_use]
+    pub fn trimmed(&self, header: u16) -> Self {
+        debug_assert!(self.is_data(), "{:?} has no payload", self.body());
+        let (seq, attempt) = self.transmission();
+        let &Self { time, flow, dst, entropy, .. } = self;
+        let (size, class, pinned) = (header.min(self.size), self.class(), self.is_pinned());
+        Self::new(Header { time, flow, dst, entropy, size, class, pinned }, Body::Trimmed { seq, attempt })
     }
 
     /// The same packet at another time.
@@ -345,5 +355,17 @@ mod tests {
     #[test]
     fn a_packet_in_flight_costs_32_bytes_here() {
         assert_eq!(size_of::<Packet>(), 32);
+    }
+
+    #[test]
+    fn a_trimmed_packet_goes_where_it_went_as_control() {
+        let header = Header { flow: 3, dst: 4, entropy: 5, size: 4_160, class: 2, pinned: true, ..Header::default() };
+        let mut data = Packet::new(header, Body::Data { seq: 7, attempt: 2, credit: Some(9) });
+        data.mark(true);
+        let trimmed = data.trimmed(64);
+        assert_eq!(trimmed, Packet::new(Header { size: 64, ..header }, Body::Trimmed { seq: 7, attempt: 2 }));
+        assert!(trimmed.arrival().control && !trimmed.arrival().ecn_capable && trimmed.is_signal());
+        assert_eq!((trimmed.transmission(), trimmed.path_hash(1)), ((7, 2), data.path_hash(1)));
+        assert_eq!(Packet { size: 50, ..data }.trimmed(64).size, 50);
     }
 }

@@ -30,6 +30,7 @@ struct Special {
     losses: Losses,
     unscheduled_drops: u64,
     credit_drops: u64,
+    trims: u64,
 }
 
 pub(crate) struct Plane {
@@ -101,6 +102,7 @@ impl Plane {
                     losses: Losses::default(),
                     unscheduled_drops: 0,
                     credit_drops: 0,
+                    trims: 0,
                 });
             }
             egress.push(Egress {
@@ -547,10 +549,21 @@ impl Plane {
         };
         let waited = lazy.has_waiting();
         let links = &mut self.links;
-        let refused = lazy.enqueue(params, salt, arrival, packet, |packet, passage| {
+        let mut out = |packet: Packet, passage| {
             links.egress[link].count(packet.size.into(), passage);
             links.depart_or_lose(link, &packet, passage, params, salt, losses);
-        });
+        };
+        let mut refused = lazy.enqueue(params, salt, arrival, packet, &mut out);
+        // What may be spared is dropped whole.
+        if let (Some(data), Some(trim)) = (&refused, params.config().trim)
+            && data.is_data()
+            && !arrival.expendable
+        {
+            let header = data.trimmed(trim.header);
+            refused = lazy.enqueue(params, salt, &header.arrival(), header, &mut out);
+            special.trims += 1;
+            self.links.toll.count_data(&packet);
+        }
         let egress = &mut self.links.egress[link];
         if refused.is_some() && arrival.credit && params.credits().is_some() {
             special.credit_drops += 1;
@@ -642,6 +655,7 @@ impl Plane {
                 outcome.losses = special.losses.count();
                 outcome.unscheduled_drops = special.unscheduled_drops;
                 outcome.credit_drops = special.credit_drops;
+                outcome.trims = special.trims;
             }
             let place = self.shared_of[(from.0 - self.first_node) as usize];
             if let Some(shared) = self.shared.get(place as usize) {

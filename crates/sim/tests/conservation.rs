@@ -37,7 +37,7 @@ proptest! {
         let engine = &outcome.engine;
         prop_assert_eq!(engine.data_packets, sent);
         // What was sent came, was lost, or is on the way.
-        let lost: u64 = outcome.links.iter().map(|link| link.lost.data).sum();
+        let lost: u64 = outcome.links.iter().map(|link| link.lost.data + link.trims).sum();
         prop_assert_eq!(sent, engine.data_received + lost + engine.data_in_flight);
         for ((spec, end), &lost) in setup.flows.iter().zip(&outcome.flows).zip(&outcome.lost_of) {
             prop_assert!(spec.coded || u64::from(lost) <= end.stats.retransmits, "{} lost", lost);
@@ -59,14 +59,14 @@ proptest! {
         for (link, (ends, end)) in setup.network.links().iter().zip(&outcome.links).enumerate() {
             let config = setup.network.params()[ends.params as usize].config();
             let name = setup.network.link_name(fabric::LinkId(link as u32));
-            prop_assert!(end.max_queue <= config.buffer, "{} held {}", name, end.max_queue);
+            prop_assert!(end.max_queue <= config.room(), "{} held {}", name, end.max_queue);
             let longest = config.rate.bytes_in(outcome.ended.since(units::Time::ZERO)) + Bytes::new(1 << 20);
             prop_assert!(end.bytes <= longest, "{} carried more than its rate", name);
         }
         // Where nothing was lost on the way, nothing was sent again. (What comes too late counts as lost where a path is
         // left with packets on it, and where a receiver has waited for a block as long as it may.)
         let may_be_late = matches!(setup.host.path, PathChoice::Plb(_)) || setup.host.coding.is_some();
-        let lost: u64 = outcome.links.iter().map(|link| link.drops + link.losses).sum();
+        let lost: u64 = outcome.links.iter().map(|link| link.drops + link.losses + link.trims).sum();
         let again: u64 = outcome.flows.iter().map(|flow| flow.stats.retransmits).sum();
         prop_assert!(may_be_late || lost > 0 || again == 0, "{} retransmissions without a loss under {:?}", again, case.kind);
     }

@@ -84,7 +84,7 @@ proptest! {
             prop_assert!(end.completed.is_set() && end.delivered == spec.size, "under {:?}", case.kind);
             prop_assert!(end.completed.since(end.started) >= setup.ideal(spec));
         }
-        let lost: u64 = one.links.iter().map(|link| link.lost.data).sum();
+        let lost: u64 = one.links.iter().map(|link| link.lost.data + link.trims).sum();
         prop_assert_eq!(one.engine.data_packets, one.engine.data_received + lost + one.engine.data_in_flight);
     }
 }

@@ -331,6 +331,13 @@ fn paths(path: PathChoice) -> Option<String> {
             let laws = if path.laws() > 1 { ", each with a law of its own," } else { "" };
             Some(format!("paths: {}{laws} in turn (UnoLB); {rule}", count(uno_lb.subflows.into(), "subflow")))
         }
+        PathChoice::Reps(reps) => Some(format!(
+            "paths: REPS, of {}; a timeout freezes {} for {}, then {} explore",
+            count(reps.entropies.into(), "path"),
+            count(reps.buffer.into(), "kept one"),
+            reps.freeze,
+            count(reps.explore.into(), "packet"),
+        )),
         PathChoice::Plb(plb) => Some(format!(
             "paths: PLB, another one after {} over {:.0} % marked when idle, after {} at once",
             count(plb.idle_rounds as usize, "round trip"),

@@ -47,12 +47,17 @@ impl<L: ControlLaw> Sender<L> {
         }
     }
 
-    /// The receiver misses the packet of the cumulative number: it and all that left after it go again.
+    /// The receiver misses the packet of the cumulative number: it and all that left after it go again. Where recovery is
+    /// selective, the receiver misses the transmission that is named, and that alone.
     #[inline(never)]
     pub fn on_nack(&mut self, now: Time, nack: &AckHeader) {
         self.stats.nacks += 1;
+        if !self.in_order {
+            self.on_trimmed(now, nack);
+            return;
+        }
         // Of an old one the first packet that is missing has been acknowledged since.
-        if self.in_order && nack.cumulative >= self.numbers.first() {
+        if nack.cumulative >= self.numbers.first() {
             self.on_ack_in_order(now, &AckHeader { marked: false, ..*nack }, &[]);
             self.go_back(now, LossCause::Nack);
         }

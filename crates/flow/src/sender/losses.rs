@@ -3,7 +3,7 @@
 use laws::{ControlLaw, LossCause};
 use units::Time;
 
-use super::{LossTimer, Sender};
+use super::{AckHeader, LossTimer, Sender};
 use crate::outstanding::Outstanding;
 
 impl<L: ControlLaw> Sender<L> {
@@ -17,6 +17,22 @@ impl<L: ControlLaw> Sender<L> {
         if paths != 0 && self.ledger.is_none() {
             self.paths.leave_bad(now, paths);
         }
+    }
+
+    /// The receiver got a transmission without its payload.
+    pub(super) fn on_trimmed(&mut self, now: Time, nack: &AckHeader) {
+        self.cumulative = self.cumulative.max(nack.cumulative);
+        let place = self.numbers.place(nack.seq, &self.subflows);
+        // Of an old one the packet has been sent again since, or was held for lost already.
+        let cut = place.filter(|(_, _, record)| record.attempt() == nack.attempt && record.is_in_flight());
+        if let Some((subflow, number, _)) = cut {
+            let paths = self.lose(now, subflow, number);
+            self.tell_of_losses(now, LossCause::Nack);
+            if self.ledger.is_none() {
+                self.paths.leave_bad(now, paths);
+            }
+        }
+        self.settle_if_all_came();
     }
 
     /// Holds packets in flight on a subflow for lost as long as `next` names one. Gives the paths that lost them, one bit

@@ -156,15 +156,26 @@ impl<L: ControlLaw> Sender<L> {
         self.delivered() == self.config.size
     }
 
-    /// The entropy of a packet that goes to the card now: what switches choose its path by.
+    /// The entropy of a packet that goes to the card now: what switches choose its path by. To be asked once for each.
     #[inline]
-    pub fn entropy(&self, segment: &Segment) -> u16 {
+    pub fn entropy(&mut self, segment: &Segment) -> u16 {
         self.paths.entropy(segment.seq, segment.attempt, segment.path)
     }
 
-    /// The entropy of what goes to the receiver and is no data: that of the flow's first packet, were it to leave now.
+    /// The entropy of what goes to the receiver and is no data.
     pub fn signal_entropy(&self) -> u16 {
-        self.paths.entropy(0, 1, 0)
+        self.paths.signal_entropy()
+    }
+
+    /// Whether [`Sender::recycle`] is to be told of acknowledgements.
+    #[inline(always)]
+    pub fn recycles(&self) -> bool {
+        self.paths.recycles()
+    }
+
+    /// An acknowledgement brings the entropy of the packet that it answers (REPS). To be told before [`Sender::on_ack`].
+    pub fn recycle(&mut self, now: Time, entropy: u16, marked: bool) {
+        self.paths.recycle(now, entropy, marked);
     }
 
     /// Counters so far.

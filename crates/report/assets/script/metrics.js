@@ -47,6 +47,9 @@ METRICS.push(
   { key: 'max_queue', group: 'Network', label: 'max queue', kind: 'bytes', best: 'low', long: 'Longest queue', get: net('max_queue_bytes') },
 );
 // What few runs have gets a column only where some run has it.
+if (runs.some((run) => net('trims')(run))) {
+  METRICS.push({ key: 'trims', group: 'Network', label: 'trimmed', kind: 'count', best: 'low', long: 'Packets trimmed', get: (run) => net('trims')(run) ?? 0 });
+}
 if (runs.some((run) => cellOf(run, 'requests'))) {
   for (const [stat, word] of [['mean', 'mean'], ['p99', '99th percentile']]) {
     METRICS.push({ key: `fct_${stat}_requests`, group: 'Requests', label: stat, kind: 'ns', best: 'low', first: stat === 'mean', long: `Request completion time ${word}`, cls: 'requests',

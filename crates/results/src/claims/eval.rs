@@ -306,6 +306,7 @@ fn total(network: &NetworkTotals, key: NetworkKey) -> Option<Value> {
         NetworkKey::DataDrops => return of_kind("data"),
         NetworkKey::AckDrops => return of_kind("acks"),
         NetworkKey::CreditDrops => return of_kind("credits"),
+        NetworkKey::Trims => Value::count(network.trims),
         NetworkKey::EcnMarks => Value::count(network.ecn_marks),
         NetworkKey::OrAcks => Value::count(network.or_acks),
         NetworkKey::OrAckBytes => Value::bytes(network.or_ack_bytes as f64),

@@ -113,6 +113,7 @@ words! {
         DataDrops = "data_drops",
         AckDrops = "ack_drops",
         CreditDrops = "credit_drops",
+        Trims = "trims",
         EcnMarks = "ecn_marks",
         OrAcks = "or_acks",
         OrAckBytes = "or_ack_bytes",

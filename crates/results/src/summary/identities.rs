@@ -43,14 +43,18 @@ pub(super) fn broken(info: &RunInfo, setup: &Setup, outcome: &Outcome, flows: &F
     said.into_iter().map(|what| format!("{MARK}{what}; do not use this run's numbers, and report this")).collect()
 }
 
-/// Each data packet that was sent came, was lost, or is on the way.
+/// Each data packet that was sent came, was lost or trimmed, or is on the way.
 fn packets(outcome: &Outcome) -> Option<String> {
     let engine = &outcome.engine;
     let lost: u64 = outcome.links.iter().map(|link| link.lost.data).sum();
     let (sent, came, on_the_way) = (engine.data_packets, engine.data_received, engine.data_in_flight);
-    let broken = u128::from(sent) != u128::from(came) + u128::from(lost) + u128::from(on_the_way);
-    broken.then(|| {
-        format!("of {sent} data packets sent {came} came, {lost} were lost and {on_the_way} were on the way at the end")
+    let trimmed: u64 = outcome.links.iter().map(|link| link.trims).sum();
+    let all = [came, lost, trimmed, on_the_way].into_iter().map(u128::from).sum::<u128>();
+    (u128::from(sent) != all).then(|| {
+        let trimmed = if trimmed > 0 { format!(", {trimmed} were trimmed") } else { String::new() };
+        format!(
+            "of {sent} data packets sent {came} came, {lost} were lost{trimmed} and {on_the_way} were on the way at the end"
+        )
     })
 }
 
@@ -173,6 +177,7 @@ mod tests {
         one(|it| it.engine.data_received -= 1, "data packets sent");
         one(|it| it.engine.data_in_flight += 1, "data packets sent");
         one(|it| it.links[2].lost.data += 1, "1 were lost");
+        one(|it| it.links[2].trims += 1, "0 were lost, 1 were trimmed");
         one(|it| it.flows[0].credits.received = 1, "of 0 credits sent 1 came and 0 were lost");
         one(|it| it.links[0].credit_drops = 1, "of 0 credits sent 0 came and 1 were lost");
         let lost = |it: &mut Outcome| it.lost_of[1] = it.flows[1].stats.retransmits as u32 + 1;

@@ -160,6 +160,9 @@ pub struct NetworkTotals {
     /// The data packets among them, by the class of the link that lost them, for want of room or by chance.
     #[serde(default)]
     pub data_drops_by_tier: Ordered<u64>,
+    /// Data packets that ports trimmed: no room for them, and their headers went on. Not among `drops`; absent if none was.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub trims: u64,
     /// Packets marked; one packet may be marked at several ports.
     pub ecn_marks: u64,
     /// OR-ACKs that receivers sent (On-Ramp).
@@ -224,6 +227,11 @@ pub struct NetworkTotals {
     pub switches: Vec<SwitchTotals>,
 }
 
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde asks by reference")]
+fn is_zero(count: &u64) -> bool {
+    *count == 0
+}
+
 /// A switch that shares its buffer.
 #[derive(Clone, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
 pub struct SwitchTotals {
@@ -252,6 +260,9 @@ pub struct LinkTotals {
     pub bytes: u64,
     /// Packets that found no room.
     pub drops: u64,
+    /// Data packets that it trimmed; absent if none was.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub trims: u64,
     /// Packets lost by chance.
     pub losses: u64,
     /// Data packets among `drops` and `losses`.

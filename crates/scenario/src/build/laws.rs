@@ -6,6 +6,7 @@ use fabric::{LinkClass, LinkId, Network};
 use laws::catalog::{Kind, Value, build};
 use laws::{Law, Path};
 use sim::FlowSpec;
+use units::Frac;
 
 use crate::class::FlowClass;
 use crate::config::{Config, LawName, Scheme, Setting};
@@ -14,6 +15,9 @@ use crate::error::{Fault, Origin};
 
 /// The parameters that `tcp` of `[host]` switches on, of laws that have them.
 const LINUX_HYSTART: [&str; 2] = ["hystart_train", "hystart_delay"];
+
+/// The parameter of NSCC that depends on whether ports trim.
+const NSCC_TARGET: &str = "target";
 
 /// Makes each flow's law. Everything was checked when it was made.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -79,6 +83,11 @@ impl LawPlan {
                         settings.push((param.name, Value::Switch(true)));
                     }
                 }
+            }
+            // NSCC's target is three quarters of a base round trip where ports trim, else a whole one.
+            let trims = network.params().iter().any(|port| port.config().trim.is_some());
+            if law == Kind::Nscc && !trims && settings.iter().all(|&(set, _)| set != NSCC_TARGET) {
+                settings.push((NSCC_TARGET, Value::Fraction(Frac::ONE)));
             }
             Ok(settings)
         };

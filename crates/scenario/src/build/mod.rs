@@ -22,7 +22,7 @@ pub use switches::{CableLine, SwitchLine};
 
 use crate::Error;
 use crate::class::FlowClass;
-use crate::config::{CodingTable, Config, Host, OffOr, Scheme, Treatment};
+use crate::config::{CodingTable, Config, FlowChoice, Host, OffOr, Scheme, Treatment};
 use crate::decode::At;
 use crate::error::Fault;
 use crate::run::Run;
@@ -118,6 +118,7 @@ impl Run {
             )
             .label("needs a topology with two datacenters"));
         }
+        trims_alone(config, scheme, &network, sharing.is_some())?;
         let (network, routes) = failures::failing(&config.failure, network, routes, *config.stop, config.seed)?;
         host.longest_echo = sends_credits.then(|| credits::longest_echo(&network, &routes, &host, queue)).flatten();
         let longest_inter = survey.base_rtt(false).map(|range| range.max);
@@ -326,6 +327,21 @@ impl Drafted {
         self.notes.extend(made.notes);
         Ok(())
     }
+}
+
+/// Refuses trimming where ports decide together: switches that share a buffer, report themselves or have controllers.
+fn trims_alone(config: &Config, scheme: &Scheme, network: &Network, shares: bool) -> Result<(), Fault> {
+    let trims = network.params().iter().any(|port| port.config().trim.is_some());
+    let together =
+        shares || scheme.reads_reports() || scheme.lscc.is_some() || *config.series.predictors != FlowChoice::None;
+    if !trims || !together {
+        return Ok(());
+    }
+    let of_scheme = scheme.port.as_ref().and_then(|port| port.trim.as_ref());
+    let at = of_scheme.filter(|trim| trim.as_ref().is_some()).unwrap_or(&config.port.trim).origin;
+    Err(Fault::new(at, "a port trims by its own queue, and here the ports of a switch decide together")
+        .label("trims")
+        .help("give the scheme switch = \"off\", no `lscc` and no law that reads reports, and [series] no predictors; or port.trim = false"))
 }
 
 /// Refuses a clock whose ticks are longer than a packet: a port would send for ever at one time.

@@ -8,6 +8,7 @@ use super::failure::BurstTable;
 use super::host::{JitterTable, OnRampTable, TcpTable};
 use super::lscc::SwingTable;
 use super::switch::{PfcTable, SwitchOver};
+use super::trim::TrimTable;
 use crate::decode::{Field, unexpected};
 use crate::error::Fault;
 use crate::quantity::Decimal;
@@ -153,5 +154,6 @@ macro_rules! or_table {
 or_table! {
     CodingTable, "true, false or { data = 8, parity = 2 }";
     SwingTable, "true, false or { delay = \"1us\", headroom = \"bdp\" }";
+    TrimTable, "true, false or { header = 64, control = \"1MB\" }";
     PfcTable, "true, false or { frame = 64, relay = false }";
 }

@@ -84,9 +84,9 @@ impl CodingTable {
             )
             .label("needs ack_every = 1"));
         }
-        if *self.nack == NackWord::Gaps && matches!(path, PathChoice::PerPacket(_)) {
+        if *self.nack == NackWord::Gaps && matches!(path, PathChoice::PerPacket(_) | PathChoice::Reps(_)) {
             return Err(Fault::new(self.nack.origin, "sprayed packets keep no order, so gaps show nothing")
-                .label("expected \"timer\" with path = \"spray\""));
+                .label("expected \"timer\" with path = \"spray\" or \"reps\""));
         }
         let by_number = [
             (*self.history, self.history.origin, "history = false"),

@@ -176,9 +176,9 @@ layered! {
         ack_every: NonZeroU8 = NonZeroU8::MIN;
         /// How long an acknowledgement may be held back where `ack_every` is over 1. `auto`: a quarter of the base RTT.
         ack_delay: Auto<Span> = Auto::Auto;
-        /// `ecmp`: one path a flow. `repath`: one path a flow, another one after each of its timeouts. `spray`: each packet draws its own (RPS). `unolb`: subflows in turn, each with a path that it leaves when it is bad. `plb`: one path a flow, another one when it is congested. The last two also as tables with a `kind`.
+        /// `ecmp`: one path a flow. `repath`: one path a flow, another one after each of its timeouts. `spray`: each packet draws its own (RPS). `unolb`: subflows in turn, each with a path that it leaves when it is bad. `plb`: one path a flow, another one when it is congested. `reps`: each packet takes the entropy of one that was acknowledged without a mark, or draws one. The last three also as tables with a `kind`.
         path: Paths = Paths::Ecmp;
-        /// How many paths `spray` draws from.
+        /// How many paths `spray` and `reps` draw from.
         entropies: NonZeroU16 = ENTROPIES;
         /// Erasure coding of flows: `true` for 8 data and 2 parity packets a block between datacenters, `false`, or a table.
         coding: At<OffOr<CodingTable>> = At::default_of(OffOr::Off), "Replaces it whole.";

@@ -19,6 +19,7 @@ mod series;
 mod switch;
 mod topology;
 mod traffic;
+mod trim;
 
 use units::Span;
 
@@ -41,7 +42,7 @@ pub(crate) use host::PAYLOAD;
 pub use host::{AcksWord, Host, HostOver, OnRampTable, RecoveryWord, TcpTable};
 pub use job::{Collectives, ComputeTimes, Job, Model, Outermost, Parallel, PipelineWord, Placed, Places};
 pub use lscc::{Lscc, SwingTable};
-pub use paths::{PathTable, PathWord, Paths, PlbTable, RerouteWord, UnoLbTable};
+pub use paths::{PathTable, PathWord, Paths, PlbTable, RepsTable, RerouteWord, UnoLbTable};
 pub use port::{
     Buffer, Ecn, MarkTime, Phantom, PhantomTable, Port, PortOver, PortPatch, PortSettings, Red, ServiceView, Step,
     Threshold,
@@ -59,6 +60,7 @@ pub use traffic::{
     ForeignFormat, HostRef, HostSet, Import, Incast, List, Long, Operation, Pattern, Permutation, Placement, Poisson,
     Ratio, RatioOf, Requests, Scope, Traffic,
 };
+pub use trim::TrimTable;
 
 /// The `schema` that this code reads.
 pub const SCHEMA: u64 = 1;

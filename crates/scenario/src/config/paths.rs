@@ -2,7 +2,7 @@
 
 use std::num::{NonZeroU8, NonZeroU16, NonZeroU32};
 
-use flow::{PathChoice, Plb, UnoLb};
+use flow::{PathChoice, Plb, Reps, UnoLb};
 use serde_json::{Value as Json, json};
 use units::Span;
 
@@ -16,6 +16,10 @@ const SUBFLOWS: NonZeroU8 = match NonZeroU8::new(10) {
     Some(subflows) => subflows,
     None => NonZeroU8::MIN,
 };
+const RING: NonZeroU8 = match NonZeroU8::new(8) {
+    Some(buffer) => buffer,
+    None => NonZeroU8::MIN,
+};
 const IDLE_ROUNDS: NonZeroU32 = match NonZeroU32::new(3) {
     Some(rounds) => rounds,
     None => NonZeroU32::MIN,
@@ -27,7 +31,7 @@ const ROUNDS: NonZeroU32 = match NonZeroU32::new(12) {
 
 words! {
     /// A way of choosing paths, with its defaults.
-    PathWord, "\"ecmp\", \"repath\", \"spray\", \"unolb\", \"plb\" or a table such as { kind = \"unolb\", subflows = 8 }" {
+    PathWord, "\"ecmp\", \"repath\", \"spray\", \"unolb\", \"plb\", \"reps\" or a table such as { kind = \"unolb\", subflows = 8 }" {
         /// One path a flow, by a hash.
         Ecmp = "ecmp",
         /// One path a flow, another one after each timeout.
@@ -38,6 +42,8 @@ words! {
         UnoLb = "unolb",
         /// One path a flow, another one when it is congested.
         Plb = "plb",
+        /// Each packet that of one that was acknowledged without a mark.
+        Reps = "reps",
     }
 }
 
@@ -87,6 +93,18 @@ table! {
     }
 }
 
+table! {
+    /// REPS: each packet takes the entropy of one that was acknowledged without a mark, and draws one of `entropies` if there is none.
+    RepsTable {
+        /// Entropies that are kept, the newest ones.
+        buffer: NonZeroU8 = RING;
+        /// How long after a timeout no packet draws: those that are kept are taken again and again.
+        freeze: Span = Span::from_ms(10);
+        /// Packets that draw after that, to find paths.
+        explore: u16 = 16;
+    }
+}
+
 kinds! {
     /// A way of choosing paths, with its settings.
     PathTable {
@@ -94,6 +112,8 @@ kinds! {
         UnoLb(UnoLbTable) = "unolb",
         /// One path a flow, another one when it is congested.
         Plb(PlbTable) = "plb",
+        /// Each packet that of one that was acknowledged without a mark.
+        Reps(RepsTable) = "reps",
     }
 }
 
@@ -122,6 +142,7 @@ impl Field for Paths {
                 PathWord::Spray => Self::Spray,
                 PathWord::UnoLb => Self::Table(PathTable::UnoLb(UnoLbTable::decode(&defaults)?)),
                 PathWord::Plb => Self::Table(PathTable::Plb(PlbTable::decode(&defaults)?)),
+                PathWord::Reps => Self::Table(PathTable::Reps(RepsTable::decode(&defaults)?)),
             }),
             _ => Err(unexpected::<Self>(node)),
         }
@@ -157,7 +178,7 @@ impl Paths {
         }
     }
 
-    /// As the simulator takes it; `entropies` is how many paths sprayed packets draw from.
+    /// As the simulator takes it; `entropies` is how many paths packets draw from, sprayed ones and under REPS.
     pub(super) fn choice(&self, entropies: NonZeroU16) -> PathChoice {
         match self {
             Self::Ecmp => PathChoice::PerFlow,
@@ -173,6 +194,12 @@ impl Paths {
                 threshold: plb.threshold.0.frac(),
                 idle_rounds: plb.idle_rounds.get(),
                 rounds: plb.rounds.get(),
+            }),
+            Self::Table(PathTable::Reps(reps)) => PathChoice::Reps(Reps {
+                entropies: entropies.get(),
+                buffer: reps.buffer.get(),
+                freeze: reps.freeze,
+                explore: reps.explore,
             }),
         }
     }

@@ -10,6 +10,7 @@ use super::failure::BurstTable;
 use super::gate::{ALPHA, CablePorts, HYSTERESIS, Headroom, Off, Resume, gate};
 use super::layered::layered;
 use super::topology::either;
+use super::trim::TrimTable;
 use crate::decode::{At, Field, table, unexpected, words};
 use crate::error::{Fault, Origin};
 use crate::quantity::{Decimal, Share};
@@ -277,6 +278,8 @@ layered! {
         phantom: Phantom = Phantom::Off, "Replaces it whole.";
         /// Whether acknowledgements go before all data.
         control_priority: bool = false;
+        /// Whether data that finds no room loses its payload alone; what marks is then the data that waits. Not with `[switch]`, nor where ports report themselves.
+        trim: At<OffOr<TrimTable>> = At::default_of(OffOr::Off), "Replaces it whole.";
         /// When marking is decided.
         mark_at: MarkTime = MarkTime::Enqueue;
         /// How the packet in service counts in the queue.
@@ -527,13 +530,15 @@ impl PortSettings {
                 Fault::new(self.loss.origin, "a link cannot lose every packet").label("expected a share under 1")
             );
         }
+        let trim = self.trim.as_ref().map(|trim| trim.config(self.trim.origin, buffer, rate)).transpose()?;
         Ok(PortConfig {
             rate,
             delay,
             buffer,
             ecn: ecn.transpose()?,
             phantom,
-            control_priority: self.control_priority,
+            control_priority: self.control_priority || trim.is_some(),
+            trim,
             mark_at: match self.mark_at {
                 MarkTime::Enqueue => MarkAt::Enqueue,
                 MarkTime::Dequeue => MarkAt::Dequeue,

@@ -358,6 +358,9 @@ impl<L: ControlLaw> Hosts<L> {
         if let Some(at) = &mut active.edge {
             at.measure(&active.sender, now, header.seq, header.attempt);
         }
+        if active.sender.recycles() {
+            active.sender.recycle(now, packet.entropy, header.marked);
+        }
         active.sender.on_ack(now, &header, hops);
         if active.sender.is_complete() {
             self.complete(host, slot, now, context);

@@ -28,8 +28,8 @@ pub(super) fn flow_config(setup: &Setup, spec: &FlowSpec, number: u32, credited:
         (PathChoice::PerFlow | PathChoice::AfterTimeout | PathChoice::Plb(_), _) => quarter,
         // Each subflow has a path, and finds its own losses.
         (PathChoice::UnoLb(unolb), _) if unolb.own_laws => quarter,
-        (PathChoice::PerPacket(_) | PathChoice::UnoLb(_), Some(wait)) => quarter.max(wait),
-        (PathChoice::PerPacket(_) | PathChoice::UnoLb(_), None) => host.rto_max,
+        (PathChoice::PerPacket(_) | PathChoice::Reps(_) | PathChoice::UnoLb(_), Some(wait)) => quarter.max(wait),
+        (PathChoice::PerPacket(_) | PathChoice::Reps(_) | PathChoice::UnoLb(_), None) => host.rto_max,
     });
     let margin = paths.longest_wait.unwrap_or(Span::ZERO).max(quarter + paths.spread);
     let held_back = host.ack_delay.unwrap_or(quarter);
@@ -84,7 +84,7 @@ pub(super) fn flow_config(setup: &Setup, spec: &FlowSpec, number: u32, credited:
 /// What a host knows of a flow that credits schedule.
 pub(super) fn credit_config(setup: &Setup, flow: u32, path: &Path, credits: Credits) -> CreditConfig {
     // A probe finds losses only on the path that the data took.
-    let one_path = !matches!(setup.host.path, PathChoice::PerPacket(_) | PathChoice::UnoLb(_));
+    let one_path = !matches!(setup.host.path, PathChoice::PerPacket(_) | PathChoice::Reps(_) | PathChoice::UnoLb(_));
     let early_start = credits.early_start && one_path;
     CreditConfig {
         credits: Credits { early_start, ..credits },

@@ -105,6 +105,31 @@ impl<L: ControlLaw> Hosts<L> {
         }
     }
 
+    /// The header of a packet comes whose payload a switch cut.
+    pub(super) fn on_trimmed(&mut self, host: usize, header: &Packet, setup: &Setup, wire: &mut impl Wire) {
+        let spec = &setup.flows[header.flow as usize];
+        let mut slot = self.receiver_of[header.flow as usize];
+        if slot == DONE {
+            let answer = last_acknowledgement(header, spec, setup);
+            return self.states[host].answer(answer, Report::NONE, wire);
+        }
+        if slot == NO_SLOT {
+            slot = self.new_receiver(header, spec, setup);
+        }
+        let Some(receiving) = &mut self.receivers[slot as usize] else { return };
+        let state = &mut self.states[host];
+        let (seq, _) = header.transmission();
+        let [flushed, reply] = receiving.receiver.on_trimmed(header.time, seq);
+        if let Some(flushed) = flushed {
+            receiving.flush_at = Time::NEVER;
+            let report = receiving.take_report();
+            state.answer(acknowledgement(&receiving.held_back, spec, flushed, header.time, setup), report, wire);
+        }
+        if let Some(reply) = reply {
+            state.answer(acknowledgement(header, spec, reply, header.time, setup), Report::NONE, wire);
+        }
+    }
+
     /// A flow's receiver has everything.
     #[inline]
     fn finish_receiver<F>(
@@ -142,7 +167,7 @@ impl<L: ControlLaw> Hosts<L> {
             (Some(blocks), Some(timer)) => {
                 let subflows = match host.path {
                     _ if host.coding.is_none_or(|coding| !coding.gaps) => 0,
-                    PathChoice::PerPacket(_) => 0,
+                    PathChoice::PerPacket(_) | PathChoice::Reps(_) => 0,
                     PathChoice::UnoLb(unolb) => unolb.subflows,
                     PathChoice::PerFlow | PathChoice::AfterTimeout | PathChoice::Plb(_) => 1,
                 };

@@ -26,6 +26,7 @@ impl<L: ControlLaw> Hosts<L> {
             Body::Request { .. } | Body::Stop | Body::Emulation { .. } => {
                 self.on_credit_signal(host, packet, context, wire);
             }
+            Body::Trimmed { .. } => self.on_trimmed(host, packet, context.setup, wire),
             Body::Probe => self.answer_probe(host, packet, context.setup, wire),
             Body::Credit { .. } | Body::Echo(_) | Body::ProbeAnswer { .. } => self.on_credits(host, packet, context),
             Body::Nack(_)

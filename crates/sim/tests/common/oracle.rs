@@ -314,8 +314,10 @@ impl<'a, L: ControlLaw, F: Fn(&FlowSpec, &Path) -> L> Oracle<'a, L, F> {
         let salt = salt(self.setup, link);
         let port = &mut self.ports[link.index()];
         let now = arrival.now;
-        let waiting: Span = port.control.iter().chain(&port.data).map(|(packet, ..)| service(packet)).sum();
         let remainder = if port.in_service.is_some() { port.service_ends.since(now) } else { Span::ZERO };
+        let [control, data] =
+            [&port.control, &port.data].map(|queue| queue.iter().map(|(packet, ..)| service(packet)).sum::<Span>());
+        let waiting = control + data;
         if let Some(queue) = config.credits.filter(|_| !is_nic) {
             if arrival.credit {
                 // One that finds everything idle and its tokens there never waits.
@@ -343,7 +345,23 @@ impl<'a, L: ControlLaw, F: Fn(&FlowSpec, &Path) -> L> Oracle<'a, L, F> {
                 return;
             }
         }
-        if waiting + remainder + service(&packet) > buffer(config.buffer, serializer) {
+        // Where a port trims, control and data have rooms of their own, and only data counts for marks.
+        let trim = config.trim.filter(|_| !is_nic);
+        let serving = port.in_service.map(|packet| packet.arrival()).filter(|_| remainder > Span::ZERO);
+        let of_class = |control| serving.is_some_and(|it| !it.credit && it.control == control);
+        let (waits, room) = match trim {
+            None => (waiting + remainder, config.buffer),
+            Some(trim) => {
+                let (waits, room) = if arrival.control { (control, trim.control) } else { (data, config.buffer) };
+                (waits + if of_class(arrival.control) { remainder } else { Span::ZERO }, room)
+            }
+        };
+        let is_full = waits + service(&packet) > buffer(room, serializer);
+        if let (true, Some(trim), true) = (is_full, trim, packet.is_data() && !arrival.expendable) {
+            port.counters.trims += 1;
+            return self.enqueue(link, packet.trimmed(trim.header));
+        }
+        if is_full {
             port.counters.drops += 1;
             port.counters.lost.count(&packet);
             let credits = config.credits.is_some() && !is_nic;
@@ -359,8 +377,10 @@ impl<'a, L: ControlLaw, F: Fn(&FlowSpec, &Path) -> L> Oracle<'a, L, F> {
             port.phantom_empty_at = now + (backlog + exact(drain, packet.size.into())).min(full);
         }
         let counted = if is_nic { InService::Remainder } else { config.in_service };
-        let backlog = waiting
-            + match (counted, &port.in_service) {
+        let counts = trim.is_none() || of_class(false);
+        let backlog = if trim.is_some() { data } else { waiting }
+            + match (counted, port.in_service.as_ref().filter(|_| counts)) {
+                (InService::Remainder, None) if trim.is_some() => Span::ZERO,
                 (InService::Remainder, _) => remainder,
                 (InService::Whole, Some(serving)) if remainder > Span::ZERO => service(serving),
                 _ => Span::ZERO,
@@ -415,8 +435,9 @@ impl<'a, L: ControlLaw, F: Fn(&FlowSpec, &Path) -> L> Oracle<'a, L, F> {
         };
         let arrival = Arrival { now, ..packet.arrival() };
         if config.mark_at == MarkAt::Dequeue && !is_nic && arrival.ecn_capable {
-            let waiting: Span =
-                port.control.iter().chain(&port.data).map(|(packet, ..)| exact(serializer, packet.size.into())).sum();
+            let control = if config.trim.is_some() { None } else { Some(&port.control) };
+            let waiting = control.into_iter().flatten().chain(&port.data);
+            let waiting: Span = waiting.map(|(packet, ..)| exact(serializer, packet.size.into())).sum();
             marked = config.ecn.is_some_and(|ecn| marker(&ecn, serializer).marks(waiting, || draw(salt, &arrival)));
             if let Some(phantom) = &config.phantom {
                 let drain = Serializer::new(config.rate.scaled(phantom.drain));

@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use fabric::topology::{Dumbbell, FatTrees, SingleSwitch, dumbbell, single_switch};
 use fabric::{
     Bursts, CreditQueue, Ecn, Gate, InService, Limit, LinkId, MarkAt, Network, NodeId, NodeKind, Outages, Pfc, Phantom,
-    PortConfig, Routes, Switch,
+    PortConfig, Routes, Switch, Trim,
 };
-use flow::{Code, PathChoice, Plb, Recovery, UnoLb};
+use flow::{Code, PathChoice, Plb, Recovery, Reps, UnoLb};
 use laws::catalog::Kind;
 use proptest::prelude::*;
 use sim::{Cause, Causes, Coding, FlowId, FlowSpec, HostConfig, SeriesConfig, Setup, Start};
@@ -27,11 +27,14 @@ fn port(
 ) -> impl Strategy<Value = PortConfig> {
     let phantom = proptest::option::of((20_000..400_000u64, 500_000..1_000_000u64));
     let ecn = proptest::option::of((5_000..60_000u64, 0..60_000u64, 1..=100u64));
-    let lazy = (any::<bool>(), any::<bool>(), 0..3u8, credits);
+    // Room for control is never so small that no acknowledgement passes.
+    let trim = proptest::option::weighted(0.25, (1..200u16, 500..6_000u64));
+    let trim = trim.prop_map(|trim| trim.map(|(header, control)| Trim { header, control: Bytes::new(control) }));
+    let lazy = (any::<bool>(), any::<bool>(), 0..3u8, credits, trim);
     let bursts = proptest::option::weighted(0.15, (1..20u32, 0..40_000u64));
     let chances = (prop_oneof![3 => Just(0), 1 => 1..30_000u64], bursts);
     (buffer, ecn, phantom, lazy, chances, gate).prop_map(
-        |(buffer, ecn, phantom, (control_priority, dequeue, in_service, credits), (loss_ppm, bursts), gate)| {
+        |(buffer, ecn, phantom, (control_priority, dequeue, in_service, credits, trim), (loss_ppm, bursts), gate)| {
             PortConfig {
                 bursts: bursts.map(|(group, ppm)| {
                     let mut losses = [Frac::ZERO; fabric::MOST_IN_GROUP];
@@ -49,7 +52,8 @@ fn port(
                     drain: Frac::millionths(drain),
                     ecn: Ecn { min: Bytes::new(size / 4), max: Bytes::new(size / 2), max_probability: Frac::ONE },
                 }),
-                control_priority,
+                control_priority: control_priority || trim.is_some(),
+                trim,
                 mark_at: if dequeue { MarkAt::Dequeue } else { MarkAt::Enqueue },
                 in_service: [InService::Remainder, InService::Whole, InService::Excluded][in_service as usize],
                 loss: Frac::millionths(loss_ppm),
@@ -125,6 +129,9 @@ fn path() -> impl Strategy<Value = PathChoice> {
         Just(PathChoice::PerFlow),
         Just(PathChoice::AfterTimeout),
         Just(PathChoice::PerPacket(16)),
+        (1..300u16, 1..=20u8, 1..3_000i64, 0..40u16).prop_map(|(entropies, buffer, freeze_us, explore)| {
+            PathChoice::Reps(Reps { entropies, buffer, freeze: Span::from_us(freeze_us), explore })
+        }),
         unolb.prop_map(|(subflows, recent_us, random, own_laws)| {
             PathChoice::UnoLb(UnoLb { subflows, recent: recent_us.map(Span::from_us), random, own_laws })
         }),

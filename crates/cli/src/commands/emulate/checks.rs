@@ -45,6 +45,7 @@ pub(super) fn refuse_of_kernel(built: &BuiltRun, args: &EmulateArgs) -> Result<(
     let refused = |what: String| Err(Failure::Input(format!("error: real packets cannot do this: {what}")));
     let out_of_order = match setup.host.path {
         PathChoice::PerPacket(_) => Some("spray"),
+        PathChoice::Reps(_) => Some("reps"),
         PathChoice::UnoLb(_) => Some("unolb"),
         PathChoice::PerFlow | PathChoice::AfterTimeout | PathChoice::Plb(_) => None,
     };
@@ -124,6 +125,7 @@ fn unknown_to_real_packets(setup: &Setup, own_traffic: bool, stack: Stack) -> Ve
     let switches = setup.network.nodes().iter().any(|node| node.switch.is_some());
     let all = [
         (switches, "[switch]"),
+        (setup.network.params().iter().any(|port| port.config().trim.is_some()), "`port.trim`"),
         (!setup.modules.is_empty(), "controllers in switches"),
         (own_traffic && stack == Stack::Kernel && setup.flows.iter().any(|flow| flow.on_ramp), "`host.on_ramp`"),
         (own_traffic && setup.flows.iter().any(|flow| flow.kept), "kept `connections`"),

@@ -82,6 +82,7 @@ pub(crate) fn refuse(run: &Run, built: &BuiltRun, args: &EmulateArgs) -> Result<
         PathChoice::PerPacket(_) => return refused(other_path("spray")),
         PathChoice::AfterTimeout => return refused(other_path("repath")),
         PathChoice::Plb(_) => return refused(other_path("plb")),
+        PathChoice::Reps(_) => return refused(other_path("reps")),
     }
     let code = setup.host.coding.map(|coding| coding.code).filter(|_| setup.flows.iter().any(|flow| flow.coded));
     if let Some(code) = code {

@@ -1,0 +1,41 @@
+//! `trim` of `[port]`: packet trimming.
+
+use std::num::NonZeroU16;
+
+use fabric::Trim;
+use units::{Bytes, Rate, Span};
+
+use super::Auto;
+use crate::decode::table;
+use crate::error::{Fault, Origin};
+
+/// The longest time that a full buffer of control takes to drain: a mistake beyond it.
+const LONGEST: Span = Span::from_s(100);
+
+/// What is left of a trimmed packet: a header of htsim's.
+const TRIMMED: NonZeroU16 = match NonZeroU16::new(64) {
+    Some(bytes) => bytes,
+    None => NonZeroU16::MIN,
+};
+
+table! {
+    /// Packet trimming: data that finds no room in `buffer` loses its payload, and its header goes on as a control packet. The receiver asks for it again. Control packets then go first and have a buffer of their own.
+    TrimTable {
+        /// What is left of a trimmed packet on the wire, in bytes.
+        header: NonZeroU16 = TRIMMED;
+        /// Room for control packets that wait, acknowledgements and headers, the one in service included. `auto`: twice `buffer`, as in htsim.
+        control: Auto<Bytes> = Auto::Auto;
+    }
+}
+
+impl TrimTable {
+    /// As the simulator takes it, of a port at this rate with so much room for data. `at` is where the file says it.
+    pub(super) fn config(&self, at: Origin, data: Bytes, rate: Rate) -> Result<Trim, Fault> {
+        let control = self.control.value().unwrap_or(data.saturating_add(data));
+        if control != Bytes::MAX && rate.time_for(control) > LONGEST {
+            let what = format!("a buffer of {control} for control at {rate} lasts over {LONGEST}");
+            return Err(Fault::new(at, what).label("expected less"));
+        }
+        Ok(Trim { header: self.header.get(), control })
+    }
+}
