@@ -235,6 +235,18 @@ class PhantomTable(Table):
 
 
 @dataclass(kw_only=True, repr=False)
+class TrimTable(Table):
+    """Packet trimming: data that finds no room in `buffer` loses its payload, and its header goes on as a control
+    packet. The receiver asks for it again. Control packets then go first and have a buffer of their own."""
+
+    header: int | None = None
+    """What is left of a trimmed packet on the wire, in bytes. Takes a whole number from 1. Default: 64."""
+    control: Literal["auto"] | int | str | None = None
+    """Room for control packets that wait, acknowledgements and headers, the one in service included. `auto`: twice
+    `buffer`, as in htsim. Takes "auto" or a size such as "1MB". Default: "auto"."""
+
+
+@dataclass(kw_only=True, repr=False)
 class BurstTable(Table):
     """Losses that come together: each group of data packets that follow each other at a port loses one packet, two,
     ..., with these probabilities."""
@@ -259,6 +271,8 @@ class PortPatch(Table):
     "off"."""
     control_priority: bool | None = None
     """As in `[port]`. Takes true or false."""
+    trim: bool | TrimTable | None = None
+    """As in `[port]`. Replaces it whole. Takes true, false or { header = 64, control = "1MB" }."""
     mark_at: Literal["enqueue", "dequeue"] | None = None
     """As in `[port]`. Takes "enqueue" or "dequeue"."""
     in_service: Literal["remainder", "whole", "excluded"] | None = None
@@ -281,7 +295,7 @@ class PortPatch(Table):
     """As in `[port]`. Takes the place of `hysteresis`. Takes a size such as "1MiB" or "64KB", or a whole number of
     bytes."""
 
-    CANDIDATES: ClassVar[Candidates] = {"ecn": lambda: (Red, Step,), "phantom": lambda: (PhantomTable,), "loss_bursts": lambda: (BurstTable,)}
+    CANDIDATES: ClassVar[Candidates] = {"ecn": lambda: (Red, Step,), "phantom": lambda: (PhantomTable,), "trim": lambda: (TrimTable,), "loss_bursts": lambda: (BurstTable,)}
 
 
 @dataclass(kw_only=True, repr=False)
@@ -352,6 +366,8 @@ class PortOver(Table):
     "off"."""
     control_priority: bool | None = None
     """As in `[port]`. Takes true or false."""
+    trim: bool | TrimTable | None = None
+    """As in `[port]`. Replaces it whole. Takes true, false or { header = 64, control = "1MB" }."""
     mark_at: Literal["enqueue", "dequeue"] | None = None
     """As in `[port]`. Takes "enqueue" or "dequeue"."""
     in_service: Literal["remainder", "whole", "excluded"] | None = None
@@ -389,7 +405,7 @@ class PortOver(Table):
     other: PortPatch | None = None
     """For all other ports between switches. Takes a table."""
 
-    CANDIDATES: ClassVar[Candidates] = {"ecn": lambda: (Red, Step,), "phantom": lambda: (PhantomTable,), "loss_bursts": lambda: (BurstTable,), "credit_queue": lambda: (CreditQueueTable,), "host": lambda: (PortPatch,), "edge": lambda: (PortPatch,), "core": lambda: (PortPatch,), "border": lambda: (PortPatch,), "inter": lambda: (PortPatch,), "other": lambda: (PortPatch,)}
+    CANDIDATES: ClassVar[Candidates] = {"ecn": lambda: (Red, Step,), "phantom": lambda: (PhantomTable,), "trim": lambda: (TrimTable,), "loss_bursts": lambda: (BurstTable,), "credit_queue": lambda: (CreditQueueTable,), "host": lambda: (PortPatch,), "edge": lambda: (PortPatch,), "core": lambda: (PortPatch,), "border": lambda: (PortPatch,), "inter": lambda: (PortPatch,), "other": lambda: (PortPatch,)}
 
 
 @dataclass(kw_only=True, repr=False)
@@ -430,6 +446,22 @@ class PlbTable(Table):
     rounds: int | None = None
     """Congested round trips in a row after which it is changed at once (M). Takes a whole number from 1. Default:
     12."""
+
+
+@dataclass(kw_only=True, repr=False)
+class RepsTable(Table):
+    """REPS: each packet takes the entropy of one that was acknowledged without a mark, and draws one of `entropies`
+    if there is none."""
+
+    KIND: ClassVar[str | None] = "reps"
+
+    buffer: int | None = None
+    """Entropies that are kept, the newest ones. Takes a whole number from 1 to 255. Default: 8."""
+    freeze: str | None = None
+    """How long after a timeout no packet draws: those that are kept are taken again and again. Takes a time such as
+    "2ms" or "14us". Default: "10ms"."""
+    explore: int | None = None
+    """Packets that draw after that, to find paths. Takes a whole number up to 65535. Default: 16."""
 
 
 @dataclass(kw_only=True, repr=False)
@@ -537,9 +569,9 @@ class HostOver(Table):
     """As in `[host]`. Takes a whole number from 1 to 255."""
     ack_delay: Literal["auto"] | str | None = None
     """As in `[host]`. Takes "auto" or a time such as "20us"."""
-    path: Literal["ecmp", "repath", "spray", "unolb", "plb"] | UnoLbTable | PlbTable | None = None
-    """As in `[host]`. Takes "ecmp", "repath", "spray", "unolb", "plb" or a table such as { kind = "unolb", subflows
-    = 8 }."""
+    path: Literal["ecmp", "repath", "spray", "unolb", "plb", "reps"] | UnoLbTable | PlbTable | RepsTable | None = None
+    """As in `[host]`. Takes "ecmp", "repath", "spray", "unolb", "plb", "reps" or a table such as { kind = "unolb",
+    subflows = 8 }."""
     entropies: int | None = None
     """As in `[host]`. Takes a whole number from 1."""
     coding: bool | CodingTable | None = None
@@ -595,7 +627,7 @@ class HostOver(Table):
     tcp: Literal["off", "linux"] | TcpTable | None = None
     """As in `[host]`. Replaces it whole. Takes "off", "linux" or a table such as { hystart = false }."""
 
-    CANDIDATES: ClassVar[Candidates] = {"path": lambda: (UnoLbTable, PlbTable,), "coding": lambda: (CodingTable,), "on_ramp": lambda: (OnRampTable,), "jitter": lambda: (JitterTable,), "tcp": lambda: (TcpTable,)}
+    CANDIDATES: ClassVar[Candidates] = {"path": lambda: (UnoLbTable, PlbTable, RepsTable,), "coding": lambda: (CodingTable,), "on_ramp": lambda: (OnRampTable,), "jitter": lambda: (JitterTable,), "tcp": lambda: (TcpTable,)}
 
 
 @dataclass(kw_only=True, repr=False)
@@ -708,11 +740,11 @@ class Scheme(Table):
 
     label: str | None = None
     """Its name in tables and plots; by default the law's. Takes a string."""
-    law: Literal["unocc", "gemini", "dctcp", "mprdma", "bbr", "cubic", "newreno", "vegas", "copa", "dcqcn", "timely", "hpcc", "dctcp-rate", "expresspass", "flashpass", "line-rate", "fixed"] | str | None = None
+    law: Literal["unocc", "gemini", "dctcp", "mprdma", "bbr", "cubic", "newreno", "vegas", "copa", "dcqcn", "timely", "hpcc", "dctcp-rate", "expresspass", "flashpass", "line-rate", "fixed", "nscc"] | str | None = None
     """The law of all flows. Either this or both `intra` and `inter`. Takes the name of a law such as "unocc"."""
-    intra: Literal["unocc", "gemini", "dctcp", "mprdma", "bbr", "cubic", "newreno", "vegas", "copa", "dcqcn", "timely", "hpcc", "dctcp-rate", "expresspass", "flashpass", "line-rate", "fixed"] | str | None = None
+    intra: Literal["unocc", "gemini", "dctcp", "mprdma", "bbr", "cubic", "newreno", "vegas", "copa", "dcqcn", "timely", "hpcc", "dctcp-rate", "expresspass", "flashpass", "line-rate", "fixed", "nscc"] | str | None = None
     """The law of flows inside a datacenter. Takes the name of a law such as "unocc"."""
-    inter: Literal["unocc", "gemini", "dctcp", "mprdma", "bbr", "cubic", "newreno", "vegas", "copa", "dcqcn", "timely", "hpcc", "dctcp-rate", "expresspass", "flashpass", "line-rate", "fixed"] | str | None = None
+    inter: Literal["unocc", "gemini", "dctcp", "mprdma", "bbr", "cubic", "newreno", "vegas", "copa", "dcqcn", "timely", "hpcc", "dctcp-rate", "expresspass", "flashpass", "line-rate", "fixed", "nscc"] | str | None = None
     """The law of flows between datacenters. Takes the name of a law such as "unocc"."""
     port: PortOver | None = None
     """What changes in `[port]`. Takes a table."""
@@ -774,6 +806,10 @@ class Port(Table):
     min = "2%", max = "60%" } or "off". Default: "off"."""
     control_priority: bool | None = None
     """Whether acknowledgements go before all data. Takes true or false. Default: false."""
+    trim: bool | TrimTable | None = None
+    """Whether data that finds no room loses its payload alone; what marks is then the data that waits. Not with
+    `[switch]`, nor where ports report themselves. Takes true, false or { header = 64, control = "1MB" }. Default:
+    false."""
     mark_at: Literal["enqueue", "dequeue"] | None = None
     """When marking is decided. Takes "enqueue" or "dequeue". Default: "enqueue"."""
     in_service: Literal["remainder", "whole", "excluded"] | None = None
@@ -817,7 +853,7 @@ class Port(Table):
     other: PortPatch | None = None
     """Other settings for all other ports between switches. Takes a table."""
 
-    CANDIDATES: ClassVar[Candidates] = {"ecn": lambda: (Red, Step,), "phantom": lambda: (PhantomTable,), "loss_bursts": lambda: (BurstTable,), "credit_queue": lambda: (CreditQueueTable,), "host": lambda: (PortPatch,), "edge": lambda: (PortPatch,), "core": lambda: (PortPatch,), "border": lambda: (PortPatch,), "inter": lambda: (PortPatch,), "other": lambda: (PortPatch,)}
+    CANDIDATES: ClassVar[Candidates] = {"ecn": lambda: (Red, Step,), "phantom": lambda: (PhantomTable,), "trim": lambda: (TrimTable,), "loss_bursts": lambda: (BurstTable,), "credit_queue": lambda: (CreditQueueTable,), "host": lambda: (PortPatch,), "edge": lambda: (PortPatch,), "core": lambda: (PortPatch,), "border": lambda: (PortPatch,), "inter": lambda: (PortPatch,), "other": lambda: (PortPatch,)}
 
 
 @dataclass(kw_only=True, repr=False)
@@ -871,13 +907,14 @@ class Host(Table):
     ack_delay: Literal["auto"] | str | None = None
     """How long an acknowledgement may be held back where `ack_every` is over 1. `auto`: a quarter of the base RTT.
     Takes "auto" or a time such as "20us". Default: "auto"."""
-    path: Literal["ecmp", "repath", "spray", "unolb", "plb"] | UnoLbTable | PlbTable | None = None
+    path: Literal["ecmp", "repath", "spray", "unolb", "plb", "reps"] | UnoLbTable | PlbTable | RepsTable | None = None
     """`ecmp`: one path a flow. `repath`: one path a flow, another one after each of its timeouts. `spray`: each
     packet draws its own (RPS). `unolb`: subflows in turn, each with a path that it leaves when it is bad. `plb`:
-    one path a flow, another one when it is congested. The last two also as tables with a `kind`. Takes "ecmp",
-    "repath", "spray", "unolb", "plb" or a table such as { kind = "unolb", subflows = 8 }. Default: "ecmp"."""
+    one path a flow, another one when it is congested. `reps`: each packet takes the entropy of one that was
+    acknowledged without a mark, or draws one. The last three also as tables with a `kind`. Takes "ecmp", "repath",
+    "spray", "unolb", "plb", "reps" or a table such as { kind = "unolb", subflows = 8 }. Default: "ecmp"."""
     entropies: int | None = None
-    """How many paths `spray` draws from. Takes a whole number from 1. Default: 256."""
+    """How many paths `spray` and `reps` draw from. Takes a whole number from 1. Default: 256."""
     coding: bool | CodingTable | None = None
     """Erasure coding of flows: `true` for 8 data and 2 parity packets a block between datacenters, `false`, or a
     table. Takes true, false or { data = 8, parity = 2 }. Default: false."""
@@ -963,7 +1000,7 @@ class Host(Table):
     false }`. `off`: nothing. Not for laws that set their own windows in Linux, such as BBR. Needs `recovery =
     "selective"`. Takes "off", "linux" or a table such as { hystart = false }. Default: "off"."""
 
-    CANDIDATES: ClassVar[Candidates] = {"path": lambda: (UnoLbTable, PlbTable,), "coding": lambda: (CodingTable,), "on_ramp": lambda: (OnRampTable,), "jitter": lambda: (JitterTable,), "tcp": lambda: (TcpTable,)}
+    CANDIDATES: ClassVar[Candidates] = {"path": lambda: (UnoLbTable, PlbTable, RepsTable,), "coding": lambda: (CodingTable,), "on_ramp": lambda: (OnRampTable,), "jitter": lambda: (JitterTable,), "tcp": lambda: (TcpTable,)}
 
 
 @dataclass(kw_only=True, repr=False)
