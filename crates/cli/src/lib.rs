@@ -82,6 +82,7 @@ fn dispatch(command: Command) -> Result<(), Failure> {
         Command::Report(args) => commands::report::report(&args),
         Command::Show(args) => commands::show::show(&args),
         Command::Explain(args) => commands::explain::explain(&args),
+        Command::Score(args) => commands::score::score(&args),
         Command::Import(command) => commands::import::import(&command),
         Command::Export(ExportCommand::Perfetto(args)) => commands::show::perfetto(&args),
         Command::Export(ExportCommand::Qlog(args)) => commands::show::qlog(&args),

@@ -36,6 +36,8 @@ pub(crate) enum Kind {
     /// What left a port.
     #[cfg(target_os = "linux")]
     Capture,
+    /// A reference of `narrows score`.
+    Reference,
     /// A page of `narrows man`.
     Manual,
     /// A law for the kernel.
@@ -63,6 +65,7 @@ impl Kind {
             Self::Log => "a log that `narrows export qlog` wrote",
             #[cfg(target_os = "linux")]
             Self::Capture => "a capture that `narrows emulate` wrote",
+            Self::Reference => "a reference that `narrows score` wrote",
             Self::Manual => "a page that `narrows man` wrote",
             #[cfg(feature = "bpf")]
             Self::Object => "a law that `narrows kernel export` wrote",
@@ -81,6 +84,7 @@ impl Kind {
             Self::Timeline | Self::Log => return None,
             #[cfg(target_os = "linux")]
             Self::Capture => return None,
+            Self::Reference => ("# narrows score, SHA-256 of all above: ", "\n"),
             Self::Manual => (".\\\" narrows man, SHA-256 of all above: ", "\n"),
             #[cfg(feature = "bpf")]
             Self::Object => return None,
@@ -253,7 +257,7 @@ mod tests {
             fs::write(&path, bytes).unwrap();
             kind.refusal(&path).unwrap()
         };
-        for kind in [Kind::Report, Kind::Tables, Kind::Scenario, Kind::Flows, Kind::Manual] {
+        for kind in [Kind::Report, Kind::Tables, Kind::Scenario, Kind::Flows, Kind::Reference, Kind::Manual] {
             let text = kind.sealed("one\ntwo".to_owned());
             assert!(text.starts_with("one\ntwo\n") && text.lines().count() == 3);
             assert_eq!(refusal(kind, text.as_bytes()), None);

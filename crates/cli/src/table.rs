@@ -138,7 +138,6 @@ fn drawn(
 
 /// Tables of averages over seeds, a part after the other.
 pub(crate) fn averages(tables: &[results::averages::Table], wide: bool) -> String {
-    let width = if wide { None } else { fitted().width().filter(|&width| width > 0) };
     let mut text = String::new();
     for averages in tables {
         for part in &averages.parts {
@@ -147,22 +146,27 @@ pub(crate) fn averages(tables: &[results::averages::Table], wide: bool) -> Strin
                 (row.label.clone(), shown.collect())
             };
             let rows: Vec<(String, Vec<String>)> = part.rows.iter().map(row).collect();
-            let table = numbers("", &averages.columns, &rows, width);
+            let table = named_rows(&averages.columns, &rows, wide);
             let point = if part.point.is_empty() { String::new() } else { format!(", {}", part.point) };
-            let _ = writeln!(text, "{}{point}\n{table}", averages.title);
+            let _ = write!(text, "{}{point}\n{table}", averages.title);
         }
     }
     text
 }
 
+/// A table with a name for each row; without `wide`, as many columns as the terminal has room for.
+pub(crate) fn named_rows(titles: &[String], rows: &[(String, Vec<String>)], wide: bool) -> String {
+    let width = if wide { None } else { fitted().width().filter(|&width| width > 0) };
+    format!("{}\n", numbers("", titles, rows, width))
+}
+
 /// What all seeds together say of slowdowns.
 pub(crate) fn pooled(parts: &[Part], wide: bool) -> String {
-    let width = if wide { None } else { fitted().width().filter(|&width| width > 0) };
     let mut text = String::new();
     let mut few = false;
     for part in parts {
         let first = part.rows.first().map_or("", |row| row.label.as_str());
-        let columns: Vec<String> =
+        let titles: Vec<String> =
             ["class", "seeds", "flows", "p50", "p99", &format!("p50 / {first}"), &format!("p99 / {first}")]
                 .map(str::to_owned)
                 .into();
@@ -188,7 +192,7 @@ pub(crate) fn pooled(parts: &[Part], wide: bool) -> String {
         };
         let rows: Vec<(String, Vec<String>)> = part.rows.iter().map(row).collect();
         let point = if part.point.is_empty() { String::new() } else { format!(", {}", part.point) };
-        let _ = writeln!(text, "Slowdown, all seeds together{point}\n{}", numbers("", &columns, &rows, width));
+        let _ = write!(text, "Slowdown, all seeds together{point}\n{}", named_rows(&titles, &rows, wide));
     }
     if !parts.is_empty() {
         text.push_str("95 % intervals by bootstrap over seeds and flows; ratios are of the same flows; *: the interval is without 1\n");

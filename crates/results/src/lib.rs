@@ -24,6 +24,7 @@ pub mod panels;
 mod parquet;
 pub mod pooled;
 mod quantity;
+pub mod score;
 pub mod series;
 pub mod sides;
 mod stats;

@@ -77,6 +77,8 @@ pub(crate) enum Command {
     Show(ShowResultsArgs),
     /// Why the slowest flows of runs are slow: what was counted of them, beside the same of typical flows of their size.
     Explain(ExplainArgs),
+    /// Schemes in one number each: their metrics over the best of some schemes, over all points and seeds.
+    Score(ScoreArgs),
     /// Compare two results directories; exit code 3 if the second is worse or lacks a run. With --flows: flow by flow.
     Compare(CompareArgs),
     /// Bring in other programs' files: schedules, topologies, traffic.

@@ -34,6 +34,28 @@ pub(crate) struct ExplainArgs {
 }
 
 #[derive(Args, Debug)]
+pub(crate) struct ScoreArgs {
+    /// A directory of results.
+    pub(crate) directory: PathBuf,
+    /// A metric of a run, less being better, as in `p99(inter.slowdown)`; may be repeated. Default: the median and the
+    /// p99 of the slowdown of each size bin, or of each class of flows.
+    #[arg(long, value_name = "METRIC")]
+    pub(crate) cell: Vec<String>,
+    /// Whose best counts: another directory of results, or a file of --write. Default: the schemes of the directory.
+    #[arg(long, value_name = "RESULTS")]
+    pub(crate) against: Option<PathBuf>,
+    /// Keep the best of each metric, point and seed in this file, for --against and for tuning.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) write: Option<PathBuf>,
+    /// Print it as JSON on standard output, and nothing else there.
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// All columns of the table, however narrow the terminal.
+    #[arg(long)]
+    pub(crate) wide: bool,
+}
+
+#[derive(Args, Debug)]
 pub(crate) struct ReportArgs {
     /// A directory that run, demo or reproduce wrote.
     pub(crate) directory: PathBuf,

@@ -72,6 +72,7 @@ pub(crate) mod python;
 pub(crate) mod report;
 pub(crate) mod reproduce;
 pub(crate) mod run;
+pub(crate) mod score;
 pub(crate) mod show;
 pub(crate) mod sides;
 pub(crate) mod size;

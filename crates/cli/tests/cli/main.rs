@@ -49,6 +49,7 @@ mod proxy;
 mod python;
 mod reproduce;
 #[cfg(all(target_os = "linux", feature = "transport"))]
+mod score;
 mod services;
 mod size;
 mod stopped;

@@ -1,0 +1,117 @@
+//! `narrows score`: schemes in one number each, against the best of others.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use files::Limit;
+use results::RunResults;
+use results::score::{Reference, Score, ScoreError};
+use results::store::load_set;
+use serde_json::json;
+
+use super::show::not_a_file;
+use crate::args::ScoreArgs;
+use crate::exit::{Failure, print};
+use crate::named_file::{Kind, NamedFile};
+use crate::table;
+
+/// A file of `--write`: a point of a thousand metrics and seeds is under a megabyte.
+const REFERENCE: Limit = Limit { what: "a reference", mib: 64 };
+
+pub(crate) fn score(args: &ScoreArgs) -> Result<(), Failure> {
+    not_a_file(&args.directory)?;
+    let write = args.write.as_deref().map(|path| NamedFile::new(path, Kind::Reference, "--write")).transpose()?;
+    let runs = load_set(&args.directory)?.runs;
+    let reference = match &args.against {
+        Some(path) if path.is_file() => of_file(path, &args.cell)?,
+        Some(path) => Reference::of(&cells(&args.cell, &runs), &load_set(path)?.runs).map_err(|it| wrong(&it))?,
+        None => Reference::of(&cells(&args.cell, &runs), &runs).map_err(|it| wrong(&it))?,
+    };
+    let scores = reference.scores(&runs).map_err(|it| wrong(&it))?;
+    if let Some(file) = write {
+        let text = toml_edit::ser::to_string_pretty(&reference)
+            .map_err(|error| Failure::Input(format!("error: this reference is no TOML: {error}")))?;
+        file.write(text)?;
+    }
+    if args.json {
+        return print(&format!("{:#}", json!({ "reference": reference, "scores": scores })));
+    }
+    print(&format!("{}{}", in_words(&scores, args.wide), details(&reference, &scores, args.wide)))
+}
+
+/// Given metrics, or the median and the p99 of the slowdown of each size bin; without bins, of each class.
+fn cells(given: &[String], runs: &[RunResults]) -> Vec<String> {
+    if !given.is_empty() {
+        return given.to_vec();
+    }
+    let flows = runs.first().map(|run| &run.summary.flows);
+    let bins: Vec<&str> = flows.iter().flat_map(|flows| flows.sizes.iter().map(|(name, _)| name)).collect();
+    let classes = if bins.is_empty() { vec!["intra", "inter"] } else { bins };
+    let has = |class: &&str| runs.iter().all(|run| run.summary.class(class).is_some_and(|cell| cell.completed > 0));
+    let metrics = |class: &str| ["p50", "p99"].map(|stat| format!("{stat}({class}.slowdown)"));
+    classes.into_iter().filter(has).flat_map(metrics).collect()
+}
+
+/// A reference that `--write` left.
+fn of_file(path: &Path, given: &[String]) -> Result<Reference, Failure> {
+    let text = files::text(path, REFERENCE)?;
+    let reference: Reference = toml_edit::de::from_str(&text).map_err(|error| {
+        Failure::Input(format!(
+            "error: `{}` is no reference: {error}\nhelp: `narrows score RESULTS --write FILE` makes one",
+            path.display()
+        ))
+    })?;
+    let lacks = |best: &results::score::Best| {
+        best.cells.len() != reference.cells.len()
+            || best.cells.iter().any(|cell| cell.by_seed.is_empty() || cell.by_seed.len() != best.seeds.len())
+    };
+    if let Some(best) = reference.points.iter().find(|best| lacks(best)) {
+        return Err(Failure::Input(format!(
+            "error: `{}`, point `{}`: expected a value of each of {} metrics for each seed",
+            path.display(),
+            best.point,
+            reference.cells.len()
+        )));
+    }
+    if !given.is_empty() && given != reference.cells {
+        return Err(Failure::Input(format!(
+            "error: `{}` has other metrics: {}\nhelp: leave out --cell",
+            path.display(),
+            reference.cells.join(", ")
+        )));
+    }
+    Ok(reference)
+}
+
+fn wrong(error: &ScoreError) -> Failure {
+    Failure::Input(format!("error: {error}"))
+}
+
+fn in_words(scores: &[Score], wide: bool) -> String {
+    let columns = ["G", "95 % interval", "W", "where"].map(str::to_owned);
+    let row = |score: &Score| {
+        let interval = score.interval.map_or_else(String::new, |[low, high]| format!("{low:.3} to {high:.3}"));
+        let (point, cell) = &score.worst;
+        let at = if point.is_empty() { cell.clone() } else { format!("{cell}, {point}") };
+        (score.label.clone(), vec![format!("{:.3}", score.g), interval, format!("{:.3}", score.w), at])
+    };
+    let rows: Vec<(String, Vec<String>)> = scores.iter().map(row).collect();
+    table::named_rows(&columns, &rows, wide)
+}
+
+/// Every ratio, and the best that it is over.
+fn details(reference: &Reference, scores: &[Score], wide: bool) -> String {
+    let mut text = String::new();
+    for (place, best) in reference.points.iter().enumerate() {
+        let columns: Vec<String> =
+            reference.cells.iter().zip(&best.cells).map(|(cell, best)| format!("{cell} / {}", best.scheme)).collect();
+        let row = |score: &Score| {
+            let ratios = score.ratios[place].1.iter().map(|ratio| format!("{ratio:.2}")).collect();
+            (score.label.clone(), ratios)
+        };
+        let rows: Vec<(String, Vec<String>)> = scores.iter().map(row).collect();
+        let point = if best.point.is_empty() { String::new() } else { format!(", {}", best.point) };
+        let _ = write!(text, "\nOver the best{point}\n{}", table::named_rows(&columns, &rows, wide));
+    }
+    text.trim_end().to_owned()
+}

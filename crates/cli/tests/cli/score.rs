@@ -1,0 +1,35 @@
+//! `narrows score`: what it says, what it keeps, what it refuses.
+
+use serde_json::Value;
+
+use crate::support::{GRID, Scratch};
+
+#[test]
+fn schemes_are_scored_against_the_best_of_each_cell() {
+    let scratch = Scratch::new("score");
+    scratch.write("s.toml", GRID);
+    scratch.narrows("run s.toml --seeds 2 --out r").ok();
+    let told = scratch.narrows("score r --wide").ok();
+    assert!(["95 % interval", "Over the best, load = 0.2"].iter().all(|part| told.out.contains(part)), "{told}");
+    let scored = scratch.narrows("score r --cell p50(all.slowdown) --write ref.toml --json").ok();
+    let found: Value = serde_json::from_str(&scored.out).unwrap();
+    let scores = found["scores"].as_array().unwrap();
+    assert!(
+        scores.iter().all(|score| score["g"].as_f64().unwrap() >= 1.0 && score["w"].as_f64() >= score["g"].as_f64())
+    );
+    assert_eq!(found["reference"]["points"][0]["seeds"], serde_json::json!([1, 2]));
+    // The file says the same again, and what it is.
+    let again = scratch.narrows("score r --against ref.toml --json").ok();
+    assert_eq!(serde_json::from_str::<Value>(&again.out).unwrap(), found);
+    scratch.narrows("score r --against r --cell p50(all.slowdown) --json").ok();
+    scratch.narrows("score r --write ref.toml").ok();
+    let text = scratch.read("ref.toml");
+    scratch.write("ref.toml", &text.replacen("slowdown", "fct", 1));
+    scratch.narrows("score r --write ref.toml").fails(2, &["will not replace `ref.toml`", "edited"]);
+    scratch.narrows("score r --against s.toml").fails(2, &["`s.toml` is no reference", "--write FILE"]);
+    scratch.narrows("score r --cell p9(all.slowdown)").fails(2, &["metric `p9(all.slowdown)`"]);
+    scratch.narrows("score r --cell network.drops/0").fails(2, &["has no `network.drops/0` over zero"]);
+    scratch.narrows("run s.toml --seed 7 --out other").ok();
+    scratch.narrows("score other --against ref.toml").fails(2, &["have the seeds 7, and the reference has 1, 2"]);
+    scratch.narrows("score s.toml").fails(2, &["is a file and no directory of results"]);
+}

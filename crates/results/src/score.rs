@@ -1,0 +1,345 @@
+//! A scheme in one number: its metrics over the best of some schemes, at every point of the grid.
+//!
+//! A cell is a metric at a point, such as the p99 of the slowdown of small flows inside at 40 % load: the mean over seeds of
+//! what each run gave. A ratio is a scheme's cell over the least of the reference's schemes; the schemes' flows are the same
+//! (common random numbers). G is the geometric mean of all ratios, W the greatest. Of a scheme that is in the reference no
+//! ratio is under 1; of another one, G under 1 says that it beats the best of each cell on average.
+//!
+//! The interval of G is of its seeds: each gives a G of its own, over the same schemes as the whole, and the logarithms'
+//! mean has an interval by Student's t.
+
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+use crate::averages::{place, point_of};
+use crate::claims::{Expr, ParseError, Runs, expression_of_a_run, value};
+use crate::mean::Mean;
+use crate::store::RunResults;
+
+/// Metrics, less of each being better, and the best of each at some points.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Reference {
+    /// Metrics of a run, as in claims: `p99(intra_small.slowdown)`.
+    pub cells: Vec<String>,
+    /// By point.
+    pub points: Vec<Best>,
+}
+
+/// The best of each metric at a point.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Best {
+    /// The point, such as `load = 0.4`; empty without a grid.
+    pub point: String,
+    /// The seeds, in order.
+    pub seeds: Vec<u64>,
+    /// By metric.
+    pub cells: Vec<BestCell>,
+}
+
+/// The least value of a metric at a point.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BestCell {
+    /// The scheme that has it, by its name in the scenario.
+    pub scheme: String,
+    /// Its value by seed, in the metric's unit: ns, bytes, bit/s, or none.
+    pub by_seed: Vec<f64>,
+}
+
+impl BestCell {
+    fn mean(&self) -> f64 {
+        self.by_seed.iter().sum::<f64>() / self.by_seed.len() as f64
+    }
+}
+
+/// A scheme's score.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Score {
+    /// The scheme, by its name in the scenario.
+    pub scheme: String,
+    /// What readers call it.
+    pub label: String,
+    /// By point, then by metric.
+    pub ratios: Vec<(String, Vec<f64>)>,
+    /// The geometric mean of all ratios.
+    pub g: f64,
+    /// The 95 % interval of G; none of one seed.
+    pub interval: Option<[f64; 2]>,
+    /// The greatest ratio.
+    pub w: f64,
+    /// Where that is: the point and the metric.
+    pub worst: (String, String),
+}
+
+/// Why there is no score.
+#[derive(Clone, PartialEq, Eq, Debug, Error)]
+pub enum ScoreError {
+    /// A metric cannot be read.
+    #[error("metric `{metric}`: {error}")]
+    Metric {
+        /// The metric.
+        metric: String,
+        /// What is wrong, and where.
+        error: ParseError,
+    },
+    /// No metric, or no run.
+    #[error("there is nothing to score")]
+    Nothing,
+    /// A run has no value of a metric, or none over zero.
+    #[error("{run} has no `{metric}` over zero: {why}")]
+    Value {
+        /// The run.
+        run: String,
+        /// The metric.
+        metric: String,
+        /// Why.
+        why: String,
+    },
+    /// Two sets of runs are not of the same flows.
+    #[error("{what} at `{point}`: these runs have the seeds {here}, and the reference has {there}")]
+    Seeds {
+        /// The scheme.
+        what: String,
+        /// The point.
+        point: String,
+        /// The seeds of its runs.
+        here: String,
+        /// The reference's.
+        there: String,
+    },
+    /// A point that the reference does not have.
+    #[error("the reference has no point `{point}`; it has {known}")]
+    Point {
+        /// The point.
+        point: String,
+        /// Its points.
+        known: String,
+    },
+    /// A point at which a scheme was not run.
+    #[error("{what} was not run at `{point}`, where the reference was")]
+    Missing {
+        /// The scheme.
+        what: String,
+        /// The point.
+        point: String,
+    },
+}
+
+/// What a scheme measured at a point: by seed in order, by metric.
+struct Measured {
+    seeds: Vec<u64>,
+    /// By metric, then by seed.
+    cells: Vec<Vec<f64>>,
+}
+
+/// A scheme's name and label, and what it measured by point.
+type OfScheme = (String, String, Vec<(String, Measured)>);
+
+/// Runs by point.
+type Points<'a> = Vec<(String, Vec<&'a RunResults>)>;
+
+fn measured(cells: &[String], runs: &[RunResults]) -> Result<Vec<OfScheme>, ScoreError> {
+    let parsed = |metric: &String| {
+        expression_of_a_run(metric).map_err(|error| ScoreError::Metric { metric: metric.clone(), error })
+    };
+    let exprs: Vec<Expr> = cells.iter().map(parsed).collect::<Result<_, _>>()?;
+    if exprs.is_empty() || runs.is_empty() {
+        return Err(ScoreError::Nothing);
+    }
+    let mut schemes: Vec<(String, Points<'_>)> = Vec::new();
+    for run in runs {
+        let scheme = run.manifest.point.get("scheme").and_then(serde_json::Value::as_str);
+        let points = place(&mut schemes, scheme.unwrap_or(&run.manifest.run));
+        place(points, &point_of(run)).push(run);
+    }
+    let cell = |run: &RunResults, metric: &String, expr: &Expr| {
+        let wrong = |why: String| ScoreError::Value { run: run.manifest.run.clone(), metric: metric.clone(), why };
+        let found = value(expr, &Runs::named("", run)).map_err(|error| wrong(error.to_string()))?;
+        let (amount, _) = found.as_in_tables();
+        if amount.is_finite() && amount > 0.0 { Ok(amount) } else { Err(wrong(format!("it is {amount}"))) }
+    };
+    let of_point = |(point, mut runs): (String, Vec<&RunResults>)| {
+        runs.sort_by_key(|run| run.summary.seed);
+        let by_seed = |(metric, expr)| runs.iter().map(|run| cell(run, metric, expr)).collect::<Result<Vec<f64>, _>>();
+        let cells = cells.iter().zip(&exprs).map(by_seed).collect::<Result<_, _>>()?;
+        Ok((point, Measured { seeds: runs.iter().map(|run| run.summary.seed).collect(), cells }))
+    };
+    let of_scheme = |(scheme, points): (String, Points<'_>)| {
+        let label = points[0].1[0].manifest.label.clone();
+        Ok((scheme, label, points.into_iter().map(of_point).collect::<Result<_, _>>()?))
+    };
+    schemes.into_iter().map(of_scheme).collect()
+}
+
+fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len() as f64
+}
+
+fn listed(seeds: &[u64]) -> String {
+    seeds.iter().map(u64::to_string).collect::<Vec<_>>().join(", ")
+}
+
+impl Reference {
+    /// The best of these runs' schemes.
+    ///
+    /// # Errors
+    /// When a metric cannot be read, a run has no value of one, or schemes were not run at the same points and seeds.
+    pub fn of(cells: &[String], runs: &[RunResults]) -> Result<Self, ScoreError> {
+        let schemes = measured(cells, runs)?;
+        let mut points: Vec<Best> = Vec::new();
+        for (scheme, _, measured) in &schemes {
+            for (point, measured) in measured {
+                let of = |by_seed: &Vec<f64>| BestCell { scheme: scheme.clone(), by_seed: by_seed.clone() };
+                let Some(best) = points.iter_mut().find(|best| best.point == *point) else {
+                    let cells = measured.cells.iter().map(of).collect();
+                    points.push(Best { point: point.clone(), seeds: measured.seeds.clone(), cells });
+                    continue;
+                };
+                same_seeds(scheme, best, measured)?;
+                for (best, by_seed) in best.cells.iter_mut().zip(&measured.cells) {
+                    if mean(by_seed) < best.mean() {
+                        *best = of(by_seed);
+                    }
+                }
+            }
+        }
+        Ok(Self { cells: cells.to_vec(), points })
+    }
+
+    /// The scores of these runs' schemes, the least G first.
+    ///
+    /// # Errors
+    /// As [`Reference::of`]; also when the runs are of other points or seeds than the reference.
+    pub fn scores(&self, runs: &[RunResults]) -> Result<Vec<Score>, ScoreError> {
+        let schemes = measured(&self.cells, runs)?;
+        let mut scores = schemes.iter().map(|scheme| self.score(scheme)).collect::<Result<Vec<_>, _>>()?;
+        scores.sort_by(|a, b| a.g.total_cmp(&b.g));
+        Ok(scores)
+    }
+
+    fn score(&self, (scheme, label, points): &OfScheme) -> Result<Score, ScoreError> {
+        if let Some((point, _)) = points.iter().find(|(point, _)| self.points.iter().all(|best| best.point != *point)) {
+            let known: Vec<String> = self.points.iter().map(|best| format!("`{}`", best.point)).collect();
+            return Err(ScoreError::Point { point: point.clone(), known: known.join(", ") });
+        }
+        let mut ratios = Vec::new();
+        let mut logs_by_seed: Vec<Vec<f64>> = Vec::new();
+        for best in &self.points {
+            let Some((_, measured)) = points.iter().find(|(point, _)| *point == best.point) else {
+                return Err(ScoreError::Missing { what: scheme.clone(), point: best.point.clone() });
+            };
+            same_seeds(scheme, best, measured)?;
+            let pairs = || best.cells.iter().zip(&measured.cells);
+            ratios.push((best.point.clone(), pairs().map(|(best, own)| mean(own) / best.mean()).collect::<Vec<f64>>()));
+            for seed in 0..measured.seeds.len() {
+                let logs: Vec<f64> = pairs().map(|(best, own)| (own[seed] / best.by_seed[seed]).ln()).collect();
+                match logs_by_seed.get_mut(seed) {
+                    Some(all) => all.extend(logs),
+                    None => logs_by_seed.push(logs),
+                }
+            }
+        }
+        let all: Vec<f64> = ratios.iter().flat_map(|(_, ratios)| ratios).copied().collect();
+        let g = mean(&all.iter().map(|ratio| ratio.ln()).collect::<Vec<_>>()).exp();
+        let of_seeds: Vec<f64> = logs_by_seed.iter().map(|logs| mean(logs)).collect();
+        let margin = Mean::of_numbers(&of_seeds).and_then(|mean| mean.margin);
+        let interval = margin.map(|margin| [g * (-margin).exp(), g * margin.exp()]);
+        let cells = ratios
+            .iter()
+            .flat_map(|(point, ratios)| ratios.iter().zip(&self.cells).map(move |(ratio, cell)| (*ratio, point, cell)));
+        let worst = cells.max_by(|a, b| a.0.total_cmp(&b.0)).ok_or(ScoreError::Nothing)?;
+        let (w, worst) = (worst.0, (worst.1.clone(), worst.2.clone()));
+        Ok(Score { scheme: scheme.clone(), label: label.clone(), ratios, g, interval, w, worst })
+    }
+}
+
+fn same_seeds(scheme: &str, best: &Best, measured: &Measured) -> Result<(), ScoreError> {
+    if best.seeds == measured.seeds {
+        return Ok(());
+    }
+    Err(ScoreError::Seeds {
+        what: scheme.to_owned(),
+        point: best.point.clone(),
+        here: listed(&measured.seeds),
+        there: listed(&best.seeds),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testbed;
+    use serde_json::json;
+
+    /// A run with so many drops and timeouts.
+    fn run(scheme: &str, load: f64, seed: u64, drops: u64, timeouts: u64) -> RunResults {
+        let mut run = testbed::results();
+        run.manifest.label = scheme.to_uppercase();
+        run.manifest.run = format!("{scheme},load={load},seed={seed}");
+        run.manifest.point.0 =
+            vec![("scheme".into(), json!(scheme)), ("load".into(), json!(load)), ("seed".into(), json!(seed))];
+        run.summary.seed = seed;
+        (run.summary.network.drops, run.summary.network.timeouts) = (drops, timeouts);
+        run
+    }
+
+    fn cells() -> Vec<String> {
+        ["network.drops", "network.timeouts"].map(str::to_owned).into()
+    }
+
+    /// At load 0.4 the least drops are 2 (b), the least timeouts 10 (a); at 0.8 they are 4 (a) and 20 (b).
+    fn schemes() -> Vec<RunResults> {
+        vec![run("a", 0.4, 1, 8, 10), run("b", 0.4, 1, 2, 20), run("a", 0.8, 1, 4, 40), run("b", 0.8, 1, 16, 20)]
+    }
+
+    #[test]
+    fn ratios_are_to_the_best_of_each_cell() {
+        let reference = Reference::of(&cells(), &schemes()).unwrap();
+        let best: Vec<&str> =
+            reference.points.iter().flat_map(|best| best.cells.iter().map(|cell| cell.scheme.as_str())).collect();
+        assert_eq!(best, ["b", "a", "a", "b"]);
+        let scores = reference.scores(&schemes()).unwrap();
+        // a: 4, 1, 1, 2; b: 1, 2, 4, 1.
+        let eight = 8f64.powf(0.25);
+        assert!(scores.iter().all(|score| (score.g - eight).abs() < 1e-12 && score.w.to_bits() == 4f64.to_bits()));
+        assert_eq!(scores[0].interval, None);
+        let a = scores.iter().find(|score| score.scheme == "a").unwrap();
+        assert_eq!(a.worst, ("load = 0.4".to_owned(), "network.drops".to_owned()));
+        // One that the reference does not have beats it in every cell.
+        let new = [run("n", 0.4, 1, 1, 5), run("n", 0.8, 1, 2, 10)];
+        let score = &reference.scores(&new).unwrap()[0];
+        assert_eq!((score.label.as_str(), score.g, score.w), ("N", 0.5, 0.5));
+        // As a file.
+        let text = serde_json::to_string(&reference).unwrap();
+        assert_eq!(serde_json::from_str::<Reference>(&text).unwrap(), reference);
+    }
+
+    /// A scheme that is 10 % worse under each seed is so surely, however different the seeds are.
+    #[test]
+    fn the_interval_is_of_paired_seeds() {
+        let of = |scheme: &str, scale: u64| -> Vec<RunResults> {
+            (1..=3).map(|seed| run(scheme, 0.4, seed, scale * 10u64.pow(seed as u32), scale * seed)).collect()
+        };
+        let reference = Reference::of(&cells(), &of("a", 10)).unwrap();
+        let score = &reference.scores(&of("b", 11)).unwrap()[0];
+        let [low, high] = score.interval.unwrap();
+        assert!((score.g - 1.1).abs() < 1e-12 && high - low < 1e-9, "{score:?}");
+    }
+
+    #[test]
+    fn what_cannot_be_compared_is_refused() {
+        let reference = Reference::of(&cells(), &schemes()).unwrap();
+        let said = |runs: &[RunResults]| reference.scores(runs).unwrap_err().to_string();
+        assert_eq!(
+            said(&[run("n", 0.4, 2, 1, 5), run("n", 0.8, 2, 2, 10)]),
+            "n at `load = 0.4`: these runs have the seeds 2, and the reference has 1"
+        );
+        assert_eq!(said(&[run("n", 0.4, 1, 1, 5)]), "n was not run at `load = 0.8`, where the reference was");
+        assert!(said(&[run("n", 0.6, 1, 1, 5)]).contains("no point `load = 0.6`; it has `load = 0.4`, `load = 0.8`"));
+        assert!(said(&[run("n", 0.4, 1, 0, 5), run("n", 0.8, 1, 2, 10)]).contains("no `network.drops` over zero"));
+        assert!(matches!(Reference::of(&["network.drop".to_owned()], &schemes()), Err(ScoreError::Metric { .. })));
+        assert_eq!(Reference::of(&[], &schemes()), Err(ScoreError::Nothing));
+    }
+}
