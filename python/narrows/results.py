@@ -261,6 +261,19 @@ class Results:
         parts: list[dict[str, Any]] = json.loads(_narrows.pooled(self.directory))
         return [{"point": part["point"], **row} for part in parts for row in part["rows"]]
 
+    def score(self, against: str | Path | None = None, *, cells: Iterable[str] = ()) -> list[dict[str, Any]]:
+        """Return the schemes' scores, the best first: dictionaries with `label`, `g`, `interval`, `w` and `ratios`.
+
+        `against` is a file that `narrows score --write` made; without it, the best of these schemes in each of `cells` counts,
+        metrics of which less is better, such as `"p99(inter.slowdown)"`. Raises `ValueError` where there is no score: a run
+        without a value, or other points or seeds than the reference's.
+        """
+        reference = None
+        if against is not None:
+            reference = _narrows.as_written(_narrows.text_of(str(against)), str(against))
+        scores: list[dict[str, Any]] = json.loads(_narrows.score(self.directory, list(cells), reference))["scores"]
+        return scores
+
     @property
     def _metrics(self) -> _narrows.Metrics:
         return _narrows.Metrics([run._summary_text for run in self.runs], [run.directory for run in self.runs])

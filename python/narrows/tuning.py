@@ -11,8 +11,10 @@ from __future__ import annotations
 import argparse
 import builtins
 import hashlib
+import importlib
 import json
 import math
+import re
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -151,6 +153,7 @@ def tune(
     scale: str | None = None,
     held_out: Sequence[Scenario | str | Path] = (),
     halve: bool = False,
+    race: bool = False,
     out: str | Path | None = None,
     storage: str | None = None,
     sampler: optuna.samplers.BaseSampler | None = None,
@@ -160,11 +163,14 @@ def tune(
 ) -> Tuned:
     """Find the values of keys at which metrics are least (or greatest), each a mean over runs and seeds.
 
-    `where` has keys of the scenario, such as `"schemes.dctcp.params.g"`, with a pair (the ends of a range), a list of choices,
-    a `Range` or a `Choice`. `subject_to` has comparisons that must hold in every run, such as `"p99(intra.slowdown) <= 5"`.
-    Several metrics give a Pareto front. `held_out` are scenarios on which the result is checked. `halve` runs a trial for a
-    quarter and half of the duration first, and only the better half goes on; of one objective only. `storage` is where Optuna
-    keeps trials (a SQLite file in `out` by default), so that a second call goes on, and `optuna-dashboard` shows them.
+    A metric may be `"G(reference.toml)"` or `"W(reference.toml)"`: the score against a file that `narrows score --write` made, of
+    several schemes the mean. `where` has keys of the scenario, such as `"schemes.dctcp.params.g"`, with a pair (the ends of a
+    range), a list of choices, a `Range` or a `Choice`. `subject_to` has comparisons that must hold in every run, such as
+    `"p99(intra.slowdown) <= 5"`. Several metrics give a Pareto front. `held_out` are scenarios on which the result is checked.
+    `halve` runs a trial for a quarter and half of the duration first, and only the better half goes on; of one objective only.
+    `race` runs a trial seed by seed, and ends it once it is worse than the best on the same seeds (Wilcoxon's signed-rank test,
+    p = 0.1). `storage` is where Optuna keeps trials (a SQLite file in `out` by default), so that a second call goes on, and
+    `optuna-dashboard` shows them.
 
     Raises `ScenarioError` or `ValueError` when something asked for is wrong, before the first trial.
     """
@@ -182,8 +188,14 @@ def tune(
     if not metrics:
         said = "expected something to minimise or to maximise, such as 'p99(inter.slowdown)'"
         raise ValueError(said)
-    if halve and len(metrics) > 1:
-        said = "halving needs one objective: with several, two trials cannot be ranked"
+    if (halve or race) and len(metrics) > 1:
+        said = f"{'halving' if halve else 'racing'} needs one objective: with several, two trials cannot be ranked"
+        raise ValueError(said)
+    if halve and race:
+        said = "a trial is cut off by halving or by racing, not by both"
+        raise ValueError(said)
+    if race and seeds < FEWEST_TO_RACE:
+        said = f"a race needs at least {FEWEST_TO_RACE} seeds, found {seeds}"
         raise ValueError(said)
     space = {key: _space(value) for key, value in where.items()}
     if not space:
@@ -202,6 +214,7 @@ def tune(
         scale,
         threads,
         halve,
+        race,
     )
     names = [it.name for it in others]
     if len(builtins.set(names)) < len(names):
@@ -217,7 +230,7 @@ def tune(
         study_name=name,
         load_if_exists=True,
         directions=[least] * len(_list(minimise)) + [most] * len(_list(maximise)),
-        pruner=optuna.pruners.SuccessiveHalvingPruner(min_resource=1, reduction_factor=2) if halve else None,
+        pruner=_pruner(halve=halve, race=race),
     )
     # What was drawn before is not drawn again, and what was interrupted is done first.
     study.sampler = sampler or optuna.samplers.TPESampler(seed=sampler_seed + len(study.trials))
@@ -253,12 +266,19 @@ class Task:
     scale: str | None
     threads: int | None
     halve: bool
+    race: bool
 
     def name(self) -> str:
         """Return what the task is known by: another one in the same directory is another study of Optuna's."""
         said = [self.scenario.to_toml(), self.metrics, self.maximised, self.constraints, repr(self.space), self.set, self.seeds]
-        said += [self.schemes, self.scale, self.halve, self.inputs(), _narrows.__engine__]
+        said += [self.schemes, self.scale, self.halve, self.race, self.references(), self.inputs(), _narrows.__engine__]
         return f"{self.scenario.name}-{hashlib.sha256(json.dumps(said).encode()).hexdigest()[:12]}"
+
+    def references(self) -> dict[str, str]:
+        """Return the files of scores that are asked for, and their hashes."""
+        asked = [_score(text) for text in (*self.metrics, *(left for left, _ in map(_sides, self.constraints)))]
+        files = sorted({of[1] for of in asked if of is not None})
+        return {file: hashlib.sha256(_narrows.text_of(file).encode()).hexdigest() for file in files}
 
     def inputs(self) -> list[tuple[str, str]]:
         """Return the files that the scenario names, and their hashes."""
@@ -272,23 +292,38 @@ class Task:
             for value in space.extremes():
                 self.scenario.read(set={**self.set, key: value}, scale=self.scale, seeds=self.several()).check()
         nothing = _narrows.Metrics([])
+        self.references()
         for metric in self.metrics:
-            nothing.values(metric)
+            if _score(metric) is None:
+                nothing.values(metric)
         for constraint in self.constraints:
-            nothing.hold(constraint)
+            left, right = _sides(constraint)
+            if _score(left) is None:
+                nothing.hold(constraint)
+            elif not right:
+                said = f"`{constraint}`: expected W(FILE) <= NUMBER"
+                raise ValueError(said)
 
     def several(self) -> int | None:
         """Return how many seeds there are, if several."""
         return self.seeds if self.seeds > 1 else None
 
-    def run(self, setting: dict[str, Any], out: Path, scenario: Scenario | None = None, stop: str | None = None) -> Results:
-        """Run a setting over the seeds."""
+    def run(
+        self,
+        setting: dict[str, Any],
+        out: Path,
+        scenario: Scenario | None = None,
+        stop: str | None = None,
+        over: Mapping[str, Sequence[int]] | None = None,
+    ) -> Results:
+        """Run a setting over the seeds, or `over` some of them."""
         given = {**self.set, **setting, **({} if stop is None else {"stop": stop})}
         return studies.run(
             scenario or self.scenario,
             out,
             set=given,
-            seeds=self.several(),
+            seeds=self.several() if over is None else None,
+            over=over,
             schemes=self.schemes,
             scale=self.scale if scenario is None else None,
             threads=self.threads,
@@ -297,15 +332,50 @@ class Task:
 
     def objectives(self, results: Results) -> list[float]:
         """Return the mean of each metric over the runs; not a number where a run has no value."""
-        return [_mean(results.metric(metric)) for metric in self.metrics]
+        return [_mean(_values(results, metric)) for metric in self.metrics]
+
+    def by_seed(self, results: Results) -> list[float]:
+        """Return the objective of each seed, in order."""
+        asked = _score(self.metrics[0])
+        if asked is None:
+            of: dict[int, list[float | None]] = {}
+            for run, value in zip(results, results.metric(self.metrics[0]), strict=True):
+                of.setdefault(run.seed, []).append(value)
+            return [_mean(values) for _, values in sorted(of.items())]
+        # Each seed's own G stands for W, too: that is of one cell, and another one in each seed.
+        scores = results.score(asked[1])
+        return [_mean([score["by_seed"][place][1] for score in scores]) for place in range(len(scores[0]["by_seed"]))]
 
     def broken(self, results: Results) -> list[float]:
         """Return for each constraint which share of the runs break it, or have no value of it."""
         shares = []
         for constraint in self.constraints:
-            hold = results.hold(constraint)
+            left, right = _sides(constraint)
+            hold: list[bool | None] = (
+                results.hold(constraint)
+                if _score(left) is None
+                else [value is not None and value <= float(right) for value in _values(results, left)]
+            )
             shares.append(sum(1.0 for it in hold if it is not True) / max(1, len(hold)))
         return shares
+
+    def raced(self, trial: optuna.Trial, setting: dict[str, Any], place: Path) -> Results:
+        """Run a setting seed by seed, while it is not worse than the best."""
+        import optuna
+
+        written = _narrows.as_written(self.scenario.read(set=self.set, scale=self.scale).resolved(), "resolved")
+        first = int(json.loads(written).get("seed", 1))
+        for count in range(1, self.seeds):
+            of_seeds = self.by_seed(self.run(setting, place, over={"seed": list(range(first, first + count))}))
+            if math.isnan(of_seeds[-1]):
+                trial.set_user_attr("why", "a run has no value of an objective")
+                raise optuna.TrialPruned
+            trial.report(of_seeds[-1], count)
+            if trial.should_prune():
+                raise optuna.TrialPruned
+        results = self.run(setting, place, over={"seed": list(range(first, first + self.seeds))})
+        trial.report(self.by_seed(results)[-1], self.seeds)
+        return results
 
     def trial(self, trial: optuna.Trial) -> float | tuple[float, ...]:
         """Do one trial."""
@@ -322,7 +392,7 @@ class Task:
                     trial.report(part, step)
                     if trial.should_prune():
                         raise optuna.TrialPruned
-            results = self.run(setting, place)
+            results = self.raced(trial, setting, place) if self.race else self.run(setting, place)
         except _narrows.ScenarioError as error:
             # Values that are fine by themselves may not go together.
             trial.set_user_attr("why", str(error))
@@ -376,6 +446,53 @@ class _Quiet(watching.Silent):
 
     def tell(self, text: str) -> None:
         """Say nothing."""
+
+
+#: With fewer seeds than this no test tells two trials apart at p = 0.1 before the last.
+FEWEST_TO_RACE = 5
+
+
+def _pruner(*, halve: bool, race: bool) -> optuna.pruners.BasePruner | None:
+    """Return what ends trials early."""
+    import optuna
+
+    if halve:
+        return optuna.pruners.SuccessiveHalvingPruner(min_resource=1, reduction_factor=2)
+    if not race:
+        return None
+    try:
+        importlib.import_module("scipy")
+    except ModuleNotFoundError as error:
+        said = "racing needs SciPy for its test; `pip install scipy` installs it"
+        raise ModuleNotFoundError(said) from error
+    return optuna.pruners.WilcoxonPruner(p_threshold=0.1)
+
+
+def _score(metric: str) -> tuple[str, str] | None:
+    """Read `G(FILE)` or `W(FILE)`; none of another metric."""
+    found = re.fullmatch(r"\s*([GW])\((.+)\)\s*", metric)
+    return None if found is None else (found[1].lower(), found[2])
+
+
+def _sides(constraint: str) -> tuple[str, str]:
+    """Return both sides of `W(FILE) <= NUMBER`; of anything else the whole, and nothing."""
+    found = re.fullmatch(r"\s*([GW]\(.+\))\s*<=\s*([0-9.]+)\s*", constraint)
+    return (constraint, "") if found is None else (found[1], found[2])
+
+
+def _values(results: Results, metric: str) -> list[float | None]:
+    """Return a metric of each run, or a score of each scheme."""
+    asked = _score(metric)
+    if asked is None:
+        return results.metric(metric)
+    which, file = asked
+    try:
+        return [score[which] for score in results.score(file)]
+    except ValueError as error:
+        if "over zero" not in str(error):
+            raise
+        # No flow of a cell ended.
+        return [None]
 
 
 def _finished(study: optuna.Study) -> list[optuna.trial.FrozenTrial]:
@@ -452,6 +569,7 @@ def main(words: list[str]) -> int:
     parser.add_argument("--scale", help="one of the scenario's scales")
     parser.add_argument("--held-out", action="append", default=[], metavar="SCENARIO", help="check the result here")
     parser.add_argument("--halve", action="store_true", help="run a quarter and half of the duration first")
+    parser.add_argument("--race", action="store_true", help="seed by seed, until a trial is worse than the best")
     parser.add_argument("--storage", metavar="URL", help="where Optuna keeps trials; default: a SQLite file in --out")
     parser.add_argument("--out", metavar="DIR", help="default: out/NAME-tuned")
     parser.add_argument("--threads", type=int, metavar="N", help="default: all cores")
@@ -473,6 +591,7 @@ def _tuned(args: argparse.Namespace) -> int:
         scale=args.scale,
         held_out=args.held_out,
         halve=args.halve,
+        race=args.race,
         out=args.out,
         storage=args.storage,
         threads=args.threads,

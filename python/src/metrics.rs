@@ -6,6 +6,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use results::claims::{EvalError, Runs, check_of_a_run, expression_of_a_run, holds, value};
 use results::panels::Drawing;
+use results::score::Reference;
 use results::{Summary, store};
 
 /// How a paper draws a figure, with all keys, as JSON: a list of panels, or the figure of the paper that is drawn so. `json` is
@@ -27,6 +28,22 @@ pub(crate) fn pooled(directory: PathBuf) -> PyResult<String> {
     let wrong = |error: String| PyValueError::new_err(error);
     let set = store::load_set(&directory).map_err(|error| wrong(error.to_string()))?;
     serde_json::to_string(&results::pooled::pooled(&set.runs)).map_err(|error| wrong(error.to_string()))
+}
+
+/// The scores of the schemes of the results in a directory, as JSON, against a reference in JSON; without one, against the
+/// best of them in these metrics.
+#[pyfunction]
+#[pyo3(signature = (directory, cells, reference = None))]
+pub(crate) fn score(directory: PathBuf, cells: Vec<String>, reference: Option<&str>) -> PyResult<String> {
+    let wrong = |error: String| PyValueError::new_err(error);
+    let set = store::load_set(&directory).map_err(|error| wrong(error.to_string()))?;
+    let reference = match reference {
+        Some(json) => serde_json::from_str(json).map_err(|error| wrong(format!("this is no reference: {error}")))?,
+        None => Reference::of(&cells, &set.runs).map_err(|error| wrong(error.to_string()))?,
+    };
+    let scores = reference.scores(&set.runs).map_err(|error| wrong(error.to_string()))?;
+    serde_json::to_string(&serde_json::json!({ "reference": reference, "scores": scores }))
+        .map_err(|error| wrong(error.to_string()))
 }
 
 /// A metric's values, why there is none, and the unit.

@@ -87,6 +87,54 @@ def test_halving_cuts_trials_off(tmp_path: Path) -> None:
     assert "COMPLETE" in states
 
 
+def test_a_race_ends_trials_that_are_worse_seed_by_seed(tmp_path: Path) -> None:
+    pytest.importorskip("scipy", reason="racing needs SciPy")
+    tuned = nw.tune(
+        queue().replace(traffic=[tables.Poisson(intra="websearch", load=0.3, load_of="host", flows=20)]),
+        minimise="network.max_queue",
+        where={"port.ecn.step": ["20KB", "80KB", "320KB", "640KB"]},
+        trials=8,
+        seeds=6,
+        race=True,
+        out=tmp_path / "out",
+        progress=False,
+    )
+    states = [trial.state.name for trial in tuned.study.trials]
+    assert "PRUNED" in states
+    assert tuned.best[0].set == {"port.ecn.step": "20KB"}
+    # What was cut off was not run over all seeds.
+    runs = [len(list(trial.rglob("flows.parquet"))) for trial in sorted((tmp_path / "out/trials").glob("*/*"))]
+    assert max(runs) == 6
+    assert min(runs) in (4, 5)
+
+
+def test_a_score_is_an_objective_and_a_bar(tmp_path: Path) -> None:
+    steps = {"port.ecn.step": ["20KB", "80KB", "320KB"]}
+    untuned = nw.run(queue(), tmp_path / "untuned", seeds=2, progress=False)
+    file = tmp_path / "reference.toml"
+    words = ["score", str(untuned.directory), "--cell", "network.max_queue", "--cell", "fct.max", "--write", str(file)]
+    subprocess.run([sys.executable, "-m", "narrows", *words], check=True, capture_output=True)
+    assert untuned.score(file)[0]["g"] == 1.0
+    tuned = nw.tune(
+        queue(),
+        minimise=f"G({file})",
+        subject_to=f"W({file}) <= 1.5",
+        where=steps,
+        trials=6,
+        seeds=2,
+        out=tmp_path / "out",
+        progress=False,
+    )
+    best = tuned.best[0]
+    assert best.objectives[f"G({file})"] <= 1.0
+    results = nw.Results(tmp_path / "out/trials" / tuned.study.study_name / f"{best.number:04}")
+    [score] = results.score(file)
+    assert score["g"] == best.objectives[f"G({file})"]
+    assert score["w"] <= 1.5
+    with pytest.raises(ValueError, match="seeds"):
+        nw.run(queue(), tmp_path / "other", seed=9, progress=False).score(file)
+
+
 def test_another_direction_is_another_study(tmp_path: Path) -> None:
     def tune(**objective: str) -> nw.Tuned:
         where = {"port.ecn.step": ["20KB", "320KB"]}
@@ -116,6 +164,10 @@ def test_values_that_do_not_go_together_cost_a_trial_and_not_the_tuning(tmp_path
         ({"where": {"port.buffer": ("1KB", "1ms")}}, "of another kind"),
         ({"where": {"port.loss": nw.Range("0%..5%", log=True)}}, "no logarithm"),
         ({"minimise": ["fct.max", "goodput"], "halve": True}, "halving needs one objective"),
+        ({"minimise": ["fct.max", "goodput"], "race": True}, "racing needs one objective"),
+        ({"race": True, "seeds": 3}, "a race needs at least 5 seeds"),
+        ({"race": True, "halve": True}, "not by both"),
+        ({"minimise": "G(none.toml)"}, "none.toml"),
     ],
 )
 def test_what_is_wrong_is_said_before_anything_runs(words: dict[str, object], said: str, tmp_path: Path) -> None:

@@ -8,6 +8,8 @@
 //! The interval of G is of its seeds: each gives a G of its own, over the same schemes as the whole, and the logarithms'
 //! mean has an interval by Student's t.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -67,6 +69,8 @@ pub struct Score {
     pub g: f64,
     /// The 95 % interval of G; none of one seed.
     pub interval: Option<[f64; 2]>,
+    /// Each seed's own G.
+    pub by_seed: Vec<(u64, f64)>,
     /// The greatest ratio.
     pub w: f64,
     /// Where that is: the point and the metric.
@@ -197,7 +201,9 @@ impl Reference {
                     points.push(Best { point: point.clone(), seeds: measured.seeds.clone(), cells });
                     continue;
                 };
-                same_seeds(scheme, best, measured)?;
+                if best.seeds != measured.seeds {
+                    return Err(other_seeds(scheme, best, measured));
+                }
                 for (best, by_seed) in best.cells.iter_mut().zip(&measured.cells) {
                     if mean(by_seed) < best.mean() {
                         *best = of(by_seed);
@@ -208,7 +214,8 @@ impl Reference {
         Ok(Self { cells: cells.to_vec(), points })
     }
 
-    /// The scores of these runs' schemes, the least G first.
+    /// The scores of these runs' schemes, the least G first. Runs may have some of the reference's seeds alone; then only
+    /// these count.
     ///
     /// # Errors
     /// As [`Reference::of`]; also when the runs are of other points or seeds than the reference.
@@ -225,46 +232,47 @@ impl Reference {
             return Err(ScoreError::Point { point: point.clone(), known: known.join(", ") });
         }
         let mut ratios = Vec::new();
-        let mut logs_by_seed: Vec<Vec<f64>> = Vec::new();
+        let mut logs_by_seed: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
         for best in &self.points {
             let Some((_, measured)) = points.iter().find(|(point, _)| *point == best.point) else {
                 return Err(ScoreError::Missing { what: scheme.clone(), point: best.point.clone() });
             };
-            same_seeds(scheme, best, measured)?;
-            let pairs = || best.cells.iter().zip(&measured.cells);
-            ratios.push((best.point.clone(), pairs().map(|(best, own)| mean(own) / best.mean()).collect::<Vec<f64>>()));
-            for seed in 0..measured.seeds.len() {
-                let logs: Vec<f64> = pairs().map(|(best, own)| (own[seed] / best.by_seed[seed]).ln()).collect();
-                match logs_by_seed.get_mut(seed) {
-                    Some(all) => all.extend(logs),
-                    None => logs_by_seed.push(logs),
+            let places: Option<Vec<usize>> =
+                measured.seeds.iter().map(|seed| best.seeds.iter().position(|other| other == seed)).collect();
+            let places = places.ok_or_else(|| other_seeds(scheme, best, measured))?;
+            let mut of_point = Vec::new();
+            for (best, own) in best.cells.iter().zip(&measured.cells) {
+                let there: Vec<f64> = places.iter().map(|&place| best.by_seed[place]).collect();
+                of_point.push(mean(own) / mean(&there));
+                for ((seed, own), there) in measured.seeds.iter().zip(own).zip(&there) {
+                    logs_by_seed.entry(*seed).or_default().push((own / there).ln());
                 }
             }
+            ratios.push((best.point.clone(), of_point));
         }
         let all: Vec<f64> = ratios.iter().flat_map(|(_, ratios)| ratios).copied().collect();
         let g = mean(&all.iter().map(|ratio| ratio.ln()).collect::<Vec<_>>()).exp();
-        let of_seeds: Vec<f64> = logs_by_seed.iter().map(|logs| mean(logs)).collect();
-        let margin = Mean::of_numbers(&of_seeds).and_then(|mean| mean.margin);
+        let of_seeds: Vec<(u64, f64)> = logs_by_seed.iter().map(|(seed, logs)| (*seed, mean(logs))).collect();
+        let logs: Vec<f64> = of_seeds.iter().map(|(_, log)| *log).collect();
+        let margin = Mean::of_numbers(&logs).and_then(|mean| mean.margin);
         let interval = margin.map(|margin| [g * (-margin).exp(), g * margin.exp()]);
         let cells = ratios
             .iter()
             .flat_map(|(point, ratios)| ratios.iter().zip(&self.cells).map(move |(ratio, cell)| (*ratio, point, cell)));
         let worst = cells.max_by(|a, b| a.0.total_cmp(&b.0)).ok_or(ScoreError::Nothing)?;
         let (w, worst) = (worst.0, (worst.1.clone(), worst.2.clone()));
-        Ok(Score { scheme: scheme.clone(), label: label.clone(), ratios, g, interval, w, worst })
+        let by_seed = of_seeds.into_iter().map(|(seed, log)| (seed, log.exp())).collect();
+        Ok(Score { scheme: scheme.clone(), label: label.clone(), ratios, g, interval, by_seed, w, worst })
     }
 }
 
-fn same_seeds(scheme: &str, best: &Best, measured: &Measured) -> Result<(), ScoreError> {
-    if best.seeds == measured.seeds {
-        return Ok(());
-    }
-    Err(ScoreError::Seeds {
+fn other_seeds(scheme: &str, best: &Best, measured: &Measured) -> ScoreError {
+    ScoreError::Seeds {
         what: scheme.to_owned(),
         point: best.point.clone(),
         here: listed(&measured.seeds),
         there: listed(&best.seeds),
-    })
+    }
 }
 
 #[cfg(test)]
@@ -326,6 +334,10 @@ mod tests {
         let score = &reference.scores(&of("b", 11)).unwrap()[0];
         let [low, high] = score.interval.unwrap();
         assert!((score.g - 1.1).abs() < 1e-12 && high - low < 1e-9, "{score:?}");
+        // Of one seed alone, or of two.
+        let two = reference.scores(&of("b", 11)[1..]).unwrap().remove(0);
+        assert!((two.g - 1.1).abs() < 1e-12 && two.by_seed.iter().map(|(seed, _)| *seed).eq([2, 3]), "{two:?}");
+        assert_eq!(reference.scores(&of("b", 11)[2..]).unwrap()[0].interval, None);
     }
 
     #[test]
