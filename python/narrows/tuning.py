@@ -16,6 +16,7 @@ import json
 import math
 import re
 import sys
+import warnings
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -465,7 +466,10 @@ def _pruner(*, halve: bool, race: bool) -> optuna.pruners.BasePruner | None:
     except ModuleNotFoundError as error:
         said = "racing needs SciPy for its test; `pip install scipy` installs it"
         raise ModuleNotFoundError(said) from error
-    return optuna.pruners.WilcoxonPruner(p_threshold=0.1)
+    with warnings.catch_warnings():
+        # Its interface is not promised; our tests hold it to what is used here.
+        warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
+        return optuna.pruners.WilcoxonPruner(p_threshold=0.1)
 
 
 def _score(metric: str) -> tuple[str, str] | None:
