@@ -217,6 +217,9 @@ def tune(
         halve,
         race,
     )
+    if others and task.references():
+        said = "a score's reference is of one scenario: leave out held-out ones, or score them by `narrows score` afterwards"
+        raise ValueError(said)
     names = [it.name for it in others]
     if len(builtins.set(names)) < len(names):
         said = f"scenarios that are held out need names of their own; there are {', '.join(names)}"
@@ -293,7 +296,6 @@ class Task:
             for value in space.extremes():
                 self.scenario.read(set={**self.set, key: value}, scale=self.scale, seeds=self.several()).check()
         nothing = _narrows.Metrics([])
-        self.references()
         for metric in self.metrics:
             if _score(metric) is None:
                 nothing.values(metric)
@@ -304,6 +306,7 @@ class Task:
             elif not right:
                 said = f"`{constraint}`: expected W(FILE) <= NUMBER"
                 raise ValueError(said)
+        self.references()
 
     def several(self) -> int | None:
         """Return how many seeds there are, if several."""
@@ -480,7 +483,7 @@ def _score(metric: str) -> tuple[str, str] | None:
 
 def _sides(constraint: str) -> tuple[str, str]:
     """Return both sides of `W(FILE) <= NUMBER`; of anything else the whole, and nothing."""
-    found = re.fullmatch(r"\s*([GW]\(.+\))\s*<=\s*([0-9.]+)\s*", constraint)
+    found = re.fullmatch(r"\s*([GW]\(.+\))\s*<=\s*([0-9]+(?:\.[0-9]+)?)\s*", constraint)
     return (constraint, "") if found is None else (found[1], found[2])
 
 

@@ -171,6 +171,8 @@ def test_values_that_do_not_go_together_cost_a_trial_and_not_the_tuning(tmp_path
         ({"race": True, "seeds": 3}, "a race needs at least 5 seeds"),
         ({"race": True, "halve": True}, "not by both"),
         ({"minimise": "G(none.toml)"}, "none.toml"),
+        ({"subject_to": "W(none.toml)"}, "expected W"),
+        ({"subject_to": "W(none.toml) <= 1.2.3"}, "no such function"),
     ],
 )
 def test_what_is_wrong_is_said_before_anything_runs(words: dict[str, object], said: str, tmp_path: Path) -> None:

@@ -148,12 +148,7 @@ impl TableSpec {
 
     /// The table of these runs: parts in the order in which their points come, rows in that of the schemes.
     pub fn of(&self, runs: &[RunResults]) -> Table {
-        let mut parts: Vec<(String, Schemes<'_>)> = Vec::new();
-        for run in runs.iter().filter(|run| self.shows(run)) {
-            let scheme = run.manifest.point.get("scheme").and_then(serde_json::Value::as_str);
-            let part = place(&mut parts, &point_of(run));
-            place(part, scheme.unwrap_or(&run.manifest.run)).push(run);
-        }
+        let parts = by_point(runs.iter().filter(|run| self.shows(run)));
         let cell = |column: &Column, runs: &[&RunResults]| {
             let values = runs.iter().map(|run| value(&column.value, &Runs::named(IT, run)).ok());
             Mean::of(&values.collect::<Vec<_>>())
@@ -193,10 +188,21 @@ impl Column {
 }
 
 /// The runs of one point of the grid, by their schemes' names.
-type Schemes<'a> = Vec<(String, Vec<&'a RunResults>)>;
+pub(crate) type Schemes<'a> = Vec<(String, Vec<&'a RunResults>)>;
+
+/// Runs by their points and then by their schemes, both in the order in which they come.
+pub(crate) fn by_point<'a>(runs: impl IntoIterator<Item = &'a RunResults>) -> Vec<(String, Schemes<'a>)> {
+    let mut points: Vec<(String, Schemes<'a>)> = Vec::new();
+    for run in runs {
+        let scheme = run.manifest.point.get("scheme").and_then(serde_json::Value::as_str);
+        let point = place(&mut points, &point_of(run));
+        place(point, scheme.unwrap_or(&run.manifest.run)).push(run);
+    }
+    points
+}
 
 /// A run's place in the grid but for its scheme and seed.
-pub(crate) fn point_of(run: &RunResults) -> String {
+fn point_of(run: &RunResults) -> String {
     let aside = |key: &str| key == "scheme" || key.rsplit('.').next() == Some("seed");
     let shown = |value: &serde_json::Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     let parts = run.manifest.point.iter().filter(|(key, _)| !aside(key));

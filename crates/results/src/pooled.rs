@@ -14,7 +14,7 @@ use serde::Serialize;
 use units::{below, mix64};
 
 use crate::Class;
-use crate::averages::{place, point_of};
+use crate::averages::{Schemes, by_point};
 use crate::store::RunResults;
 
 /// Seeds of a scheme from which the spread between seeds can be told.
@@ -23,8 +23,8 @@ const SEEDS: usize = 2;
 const MOST_DRAWS: usize = 1_000;
 /// Draws at least.
 const LEAST_DRAWS: usize = 200;
-/// Flows that are drawn together, about.
-const WORK: usize = 100_000_000;
+/// Flows that are drawn together, about: a set of 100,000 has the least draws, and takes some tenths of a second.
+const WORK: usize = 20_000_000;
 /// 2^64 over the golden ratio, odd: what splitmix64 adds.
 const GAP: u64 = 0x9e37_79b9_7f4a_7c15;
 
@@ -76,21 +76,12 @@ pub struct Part {
 
 /// What all seeds together say: nothing of points with a single seed.
 pub fn pooled(runs: &[RunResults]) -> Vec<Part> {
-    let mut points: Vec<(String, Schemes<'_>)> = Vec::new();
-    for run in runs {
-        let scheme = run.manifest.point.get("scheme").and_then(serde_json::Value::as_str);
-        let point = place(&mut points, &point_of(run));
-        place(point, scheme.unwrap_or(&run.manifest.run)).push(run);
-    }
     let part = |(point, schemes): (String, Schemes<'_>)| {
         let rows = [Class::Intra, Class::Inter].into_iter().flat_map(|class| of_class(class, &schemes)).collect();
         Part { point, rows }
     };
-    points.into_iter().map(part).filter(|part| !part.rows.is_empty()).collect()
+    by_point(runs).into_iter().map(part).filter(|part| !part.rows.is_empty()).collect()
 }
-
-/// The runs of one point, by their schemes' names.
-type Schemes<'a> = Vec<(String, Vec<&'a RunResults>)>;
 
 fn of_class(class: Class, schemes: &Schemes<'_>) -> Vec<Pooled> {
     let samples: Vec<(&str, Sample)> = schemes
@@ -113,6 +104,7 @@ fn of_class(class: Class, schemes: &Schemes<'_>) -> Vec<Pooled> {
 #[derive(Debug)]
 struct Sample(Vec<(u64, Vec<(u32, f64)>)>);
 
+/// What is told of a sample.
 const PERCENTS: [u32; 2] = [50, 99];
 
 impl Sample {
@@ -184,10 +176,8 @@ fn intervals(samples: &[Vec<Vec<f64>>], statistic: impl Fn(&[f64]) -> f64) -> Op
         })
         .collect();
     let of = |weights: &[u32]| {
-        PERCENTS.map(|percent| {
-            let quantiles: Vec<f64> = sorted.iter().map(|sorted| quantile(sorted, weights, percent)).collect();
-            statistic(&quantiles)
-        })
+        let of: Vec<[f64; 2]> = sorted.iter().map(|sorted| quantiles(sorted, weights)).collect();
+        [0, 1].map(|place| statistic(&of.iter().map(|of| of[place]).collect::<Vec<_>>()))
     };
     let mut weights = vec![1u32; total];
     let values = of(&weights);
@@ -230,18 +220,22 @@ fn redraw(strata: &[Range<u32>], draw: u64, weights: &mut [u32]) {
     }
 }
 
-/// The value at the nearest rank of values that count so often.
-fn quantile(sorted: &[(f64, u32)], weights: &[u32], percent: u32) -> f64 {
+/// The values at the nearest ranks of [`PERCENTS`], of values that count so often.
+fn quantiles(sorted: &[(f64, u32)], weights: &[u32]) -> [f64; 2] {
     let total: u64 = weights.iter().map(|&weight| u64::from(weight)).sum();
-    let rank = (total * u64::from(percent)).div_ceil(100).max(1);
-    let mut below = 0;
+    let [low, high] = PERCENTS.map(|percent| (total * u64::from(percent)).div_ceil(100).max(1));
+    let (mut so_far, mut found) = (0, [f64::NAN; 2]);
     for (value, place) in sorted {
-        below += u64::from(weights[*place as usize]);
-        if below >= rank {
-            return *value;
+        so_far += u64::from(weights[*place as usize]);
+        if so_far >= low && found[0].is_nan() {
+            found[0] = *value;
+        }
+        if so_far >= high {
+            found[1] = *value;
+            break;
         }
     }
-    sorted.last().map_or(f64::NAN, |(value, _)| *value)
+    found
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use crate::averages::{place, point_of};
+use crate::averages::{by_point, place};
 use crate::claims::{Expr, ParseError, Runs, expression_of_a_run, value};
 use crate::mean::Mean;
 use crate::store::RunResults;
@@ -22,6 +22,8 @@ use crate::store::RunResults;
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Reference {
+    /// The scenario's name: its flows are those of no other one.
+    pub scenario: String,
     /// Metrics of a run, as in claims: `p99(intra_small.slowdown)`.
     pub cells: Vec<String>,
     /// By point.
@@ -101,6 +103,26 @@ pub enum ScoreError {
         /// Why.
         why: String,
     },
+    /// Runs of two scenarios.
+    #[error("these runs are of the scenario `{here}`, and the reference is of `{there}`")]
+    Scenario {
+        /// Theirs.
+        here: String,
+        /// The reference's.
+        there: String,
+    },
+    /// A reference that was written by hand, or damaged.
+    #[error(
+        "the reference, point `{point}`: expected a number over zero of each of {cells} metrics for each of {seeds} seeds"
+    )]
+    Reference {
+        /// The point.
+        point: String,
+        /// How many metrics it has.
+        cells: usize,
+        /// How many seeds.
+        seeds: usize,
+    },
     /// Two sets of runs are not of the same flows.
     #[error("{what} at `{point}`: these runs have the seeds {here}, and the reference has {there}")]
     Seeds {
@@ -153,10 +175,10 @@ fn measured(cells: &[String], runs: &[RunResults]) -> Result<Vec<OfScheme>, Scor
         return Err(ScoreError::Nothing);
     }
     let mut schemes: Vec<(String, Points<'_>)> = Vec::new();
-    for run in runs {
-        let scheme = run.manifest.point.get("scheme").and_then(serde_json::Value::as_str);
-        let points = place(&mut schemes, scheme.unwrap_or(&run.manifest.run));
-        place(points, &point_of(run)).push(run);
+    for (point, there) in by_point(runs) {
+        for (scheme, runs) in there {
+            place(&mut schemes, &scheme).push((point.clone(), runs));
+        }
     }
     let cell = |run: &RunResults, metric: &String, expr: &Expr| {
         let wrong = |why: String| ScoreError::Value { run: run.manifest.run.clone(), metric: metric.clone(), why };
@@ -211,7 +233,30 @@ impl Reference {
                 }
             }
         }
-        Ok(Self { cells: cells.to_vec(), points })
+        let scenario = runs.first().map_or_else(String::new, |run| run.manifest.scenario.clone());
+        let reference = Self { scenario, cells: cells.to_vec(), points };
+        reference.fits(runs)?;
+        Ok(reference)
+    }
+
+    /// Refuses runs of another scenario, and a reference of which a value is missing: it may come from a file.
+    fn fits(&self, runs: &[RunResults]) -> Result<(), ScoreError> {
+        let is_whole = |best: &&Best| {
+            let of_cell = |cell: &BestCell| {
+                cell.by_seed.len() == best.seeds.len() && cell.by_seed.iter().all(|it| it.is_finite() && *it > 0.0)
+            };
+            !best.seeds.is_empty() && best.cells.len() == self.cells.len() && best.cells.iter().all(of_cell)
+        };
+        if let Some(best) = self.points.iter().find(|best| !is_whole(best)) {
+            let (cells, seeds) = (self.cells.len(), best.seeds.len());
+            return Err(ScoreError::Reference { point: best.point.clone(), cells, seeds });
+        }
+        match runs.iter().find(|run| run.manifest.scenario != self.scenario) {
+            Some(run) => {
+                Err(ScoreError::Scenario { here: run.manifest.scenario.clone(), there: self.scenario.clone() })
+            }
+            None => Ok(()),
+        }
     }
 
     /// The scores of these runs' schemes, the least G first. Runs may have some of the reference's seeds alone; then only
@@ -220,6 +265,7 @@ impl Reference {
     /// # Errors
     /// As [`Reference::of`]; also when the runs are of other points or seeds than the reference.
     pub fn scores(&self, runs: &[RunResults]) -> Result<Vec<Score>, ScoreError> {
+        self.fits(runs)?;
         let schemes = measured(&self.cells, runs)?;
         let mut scores = schemes.iter().map(|scheme| self.score(scheme)).collect::<Result<Vec<_>, _>>()?;
         scores.sort_by(|a, b| a.g.total_cmp(&b.g));
@@ -353,5 +399,20 @@ mod tests {
         assert!(said(&[run("n", 0.4, 1, 0, 5), run("n", 0.8, 1, 2, 10)]).contains("no `network.drops` over zero"));
         assert!(matches!(Reference::of(&["network.drop".to_owned()], &schemes()), Err(ScoreError::Metric { .. })));
         assert_eq!(Reference::of(&[], &schemes()), Err(ScoreError::Nothing));
+        let mut other = schemes();
+        other[3].manifest.scenario = "other".into();
+        assert!(said(&other).contains("of the scenario `other`, and the reference is of `"));
+        // What was edited sizes and indexes nothing.
+        let broken: [fn(&mut Reference); 4] = [
+            |it| it.points[0].cells.truncate(1),
+            |it| it.points[1].cells[1].by_seed.clear(),
+            |it| it.points[0].cells[0].by_seed[0] = 0.0,
+            |it| it.points[0].seeds.clear(),
+        ];
+        for change in broken {
+            let mut reference = reference.clone();
+            change(&mut reference);
+            assert!(matches!(reference.scores(&schemes()), Err(ScoreError::Reference { .. })));
+        }
     }
 }

@@ -63,7 +63,9 @@ impl Error {
     /// A name that is not among those that there are, with the one that was perhaps meant.
     pub fn unknown(what: &str, name: &str, known: &[&str]) -> Self {
         let help = scenario::nearest(name, known).map_or(String::new(), |near| format!("did you mean `{near}`?"));
-        Self::asked(format!("{what}; there are {}", known.join(", ")), help)
+        let there_are =
+            if known.is_empty() { "there is none".into() } else { format!("there are {}", known.join(", ")) };
+        Self::asked(format!("{what}; {there_are}"), help)
     }
 
     /// What the host says.

@@ -61,18 +61,6 @@ fn of_file(path: &Path, given: &[String]) -> Result<Reference, Failure> {
             path.display()
         ))
     })?;
-    let lacks = |best: &results::score::Best| {
-        best.cells.len() != reference.cells.len()
-            || best.cells.iter().any(|cell| cell.by_seed.is_empty() || cell.by_seed.len() != best.seeds.len())
-    };
-    if let Some(best) = reference.points.iter().find(|best| lacks(best)) {
-        return Err(Failure::Input(format!(
-            "error: `{}`, point `{}`: expected a value of each of {} metrics for each seed",
-            path.display(),
-            best.point,
-            reference.cells.len()
-        )));
-    }
     if !given.is_empty() && given != reference.cells {
         return Err(Failure::Input(format!(
             "error: `{}` has other metrics: {}\nhelp: leave out --cell",

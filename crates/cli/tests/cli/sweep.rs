@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::support::Scratch;
+use crate::support::{GRID, Scratch};
 
 const SWEEP: &str = r#"
 name = "sweep"
@@ -142,4 +142,22 @@ fn all_tables_have_the_keys_of_the_points() {
     assert!(scratch.comparable("out/sweep") == scratch.comparable("anew"));
     // `report` reads all of it.
     scratch.narrows("report out/sweep").ok();
+}
+
+/// A run is known by what its file says with what that extends.
+#[test]
+fn a_change_of_an_extended_file_makes_its_runs_again() {
+    let scratch = Scratch::new("extends");
+    scratch.write("base.toml", GRID);
+    let own = "extends = \"base.toml\"\nwithout = [\"grid\", \"schemes.cubic\"]\nname = \"own\"\n";
+    scratch.write("own.toml", own);
+    let swept = || {
+        scratch.narrows("sweep own.toml").ok();
+        scratch.read("out/own/runs/uno/summary.json")
+    };
+    let first = swept();
+    // Nothing changed, and nothing is run: times would be others.
+    assert_eq!(swept(), first);
+    scratch.write("base.toml", &GRID.replace("inter_rtt = \"100us\"", "inter_rtt = \"200us\""));
+    assert_ne!(swept(), first);
 }
