@@ -183,21 +183,7 @@ def tune(
     scenario = scenario if isinstance(scenario, Scenario) else Scenario.load(scenario)
     others = [it if isinstance(it, Scenario) else Scenario.load(it) for it in held_out]
     metrics = [*_list(minimise), *_list(maximise)]
-    if trials < 1 or seeds < 1:
-        said = f"expected at least one trial and one seed, found trials={trials} and seeds={seeds}"
-        raise ValueError(said)
-    if not metrics:
-        said = "expected something to minimise or to maximise, such as 'p99(inter.slowdown)'"
-        raise ValueError(said)
-    if (halve or race) and len(metrics) > 1:
-        said = f"{'halving' if halve else 'racing'} needs one objective: with several, two trials cannot be ranked"
-        raise ValueError(said)
-    if halve and race:
-        said = "a trial is cut off by halving or by racing, not by both"
-        raise ValueError(said)
-    if race and seeds < FEWEST_TO_RACE:
-        said = f"a race needs at least {FEWEST_TO_RACE} seeds, found {seeds}"
-        raise ValueError(said)
+    _check(metrics, trials=trials, seeds=seeds, halve=halve, race=race)
     space = {key: _space(value) for key, value in where.items()}
     if not space:
         said = "expected at least one key to tune"
@@ -454,6 +440,25 @@ class _Quiet(watching.Silent):
 
 #: With fewer seeds than this no test tells two trials apart at p = 0.1 before the last.
 FEWEST_TO_RACE = 5
+
+
+def _check(metrics: list[str], *, trials: int, seeds: int, halve: bool, race: bool) -> None:
+    """Refuse what does not go together."""
+    if trials < 1 or seeds < 1:
+        said = f"expected at least one trial and one seed, found trials={trials} and seeds={seeds}"
+        raise ValueError(said)
+    if not metrics:
+        said = "expected something to minimise or to maximise, such as 'p99(inter.slowdown)'"
+        raise ValueError(said)
+    if (halve or race) and len(metrics) > 1:
+        said = f"{'halving' if halve else 'racing'} needs one objective: with several, two trials cannot be ranked"
+        raise ValueError(said)
+    if halve and race:
+        said = "a trial is cut off by halving or by racing, not by both"
+        raise ValueError(said)
+    if race and seeds < FEWEST_TO_RACE:
+        said = f"a race needs at least {FEWEST_TO_RACE} seeds, found {seeds}"
+        raise ValueError(said)
 
 
 def _pruner(*, halve: bool, race: bool) -> optuna.pruners.BasePruner | None:
