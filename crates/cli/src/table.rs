@@ -165,14 +165,12 @@ pub(crate) fn pooled(parts: &[Part], wide: bool) -> String {
     let mut text = String::new();
     let mut few = false;
     for part in parts {
-        let first = part.rows.first().map_or("", |row| row.label.as_str());
+        let over = |quantile: &str| format!("{quantile} / {}", part.first);
         let titles: Vec<String> =
-            ["class", "seeds", "flows", "p50", "p99", &format!("p50 / {first}"), &format!("p99 / {first}")]
-                .map(str::to_owned)
-                .into();
+            ["class", "seeds", "flows", "p50", "p99", &over("p50"), &over("p99")].map(str::to_owned).into();
         let row = |row: &Pooled| {
-            let p99 = if row.flows < FEW { " ?" } else { "" };
-            few |= row.flows < FEW;
+            let p99 = if row.is_of_few() { " ?" } else { "" };
+            few |= row.is_of_few();
             let [p50_ratio, p99_ratio] = match &row.ratios {
                 Some(ratios) => {
                     ratios.map(|ratio| format!("{}{}", interval(&ratio), if ratio.excludes(1.0) { " *" } else { "" }))

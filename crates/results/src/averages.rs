@@ -201,6 +201,15 @@ pub(crate) fn by_point<'a>(runs: impl IntoIterator<Item = &'a RunResults>) -> Ve
     points
 }
 
+/// The places in `runs` of those of each point of the grid, points in the order in which they come.
+pub fn points(runs: &[RunResults]) -> Vec<Vec<usize>> {
+    let mut points: Vec<(String, Vec<usize>)> = Vec::new();
+    for (number, run) in runs.iter().enumerate() {
+        place(&mut points, &point_of(run)).push(number);
+    }
+    points.into_iter().map(|(_, places)| places).collect()
+}
+
 /// A run's place in the grid but for its scheme and seed.
 fn point_of(run: &RunResults) -> String {
     let aside = |key: &str| key == "scheme" || key.rsplit('.').next() == Some("seed");

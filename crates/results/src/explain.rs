@@ -1,17 +1,33 @@
-//! Why the slowest flows of a run are slow: what was counted of them, beside the same of typical flows of their size.
+//! Why the slowest flows are slow: what was counted of them, beside the same of typical flows of their size.
 //!
-//! The slowest are those with the greatest slowdowns, a share of a class, at least one. A flow's typical flows are the middle
-//! tenth by slowdown (at least one) of those flows of its class that are at most twice and at least half its size. What
-//! differs is not thereby the cause: that takes a run in which it is switched off.
+//! The flows are those of runs that differ in their seeds alone, all together. The slowest are those with the greatest
+//! slowdowns, a share of a class, at least one. A flow's typical flows are the middle tenth by slowdown (at least one) of those
+//! flows of its class that are at most twice and at least half its size. What differs is not thereby the cause: that takes a
+//! run in which it is switched off.
 
 use units::{Span, Time};
 
 use crate::Class;
+use crate::averages::by_point;
+use crate::claims::name_in_claims;
 use crate::store::RunResults;
 use crate::tables::FlowRow;
 
 /// A quantile of fewer flows than this is moved by one of them.
 pub const FEW: usize = 100;
+/// The share of a class of flows that are the slowest, unless asked otherwise.
+pub const SHARE: f64 = 0.01;
+
+/// A scheme at a point of the grid.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Told {
+    /// Its run's name; of several, what their names have in common: without the seed.
+    pub name: String,
+    /// Its runs by their names, which differ in their seeds alone.
+    pub runs: Vec<String>,
+    /// Its slowest flows, by class; none where no flow ended.
+    pub classes: Vec<Explained>,
+}
 
 /// The slowest flows of a class.
 #[derive(Clone, PartialEq, Debug)]
@@ -24,17 +40,43 @@ pub struct Explained {
     pub unfinished: usize,
     /// The slowest, the slowest first.
     pub slowest: Vec<Slow>,
-    /// What was counted: means over the slowest, and over their typical flows.
+    /// What was counted: means over the slowest, and over their typical flows. In the order of [`What::ALL`].
     pub traits: Vec<Trait>,
+}
+
+impl Explained {
+    /// What was counted, where there was any of it.
+    pub fn present(&self) -> impl Iterator<Item = &Trait> {
+        self.traits.iter().filter(|it| it.slowest != 0.0 || it.typical.is_some_and(|typical| typical != 0.0))
+    }
+
+    /// Whether so few flows ended that the slowest may be slow by chance.
+    pub fn is_of_few(&self) -> bool {
+        self.flows < FEW
+    }
 }
 
 /// A flow among the slowest.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Slow {
+    /// Its run's seed.
+    pub seed: u64,
     /// The flow.
     pub row: FlowRow,
     /// Its completion time over the ideal one.
     pub slowdown: f64,
+}
+
+impl Slow {
+    /// Of what was acknowledged, the share that was marked.
+    pub fn marked(&self) -> f64 {
+        share_of(self.row.stats.marked.get(), self.row.delivered.get())
+    }
+
+    /// Of the packets sent, the share that was sent again.
+    pub fn resent(&self) -> f64 {
+        share_of(self.row.stats.retransmits, self.row.stats.packets_sent)
+    }
 }
 
 /// What was counted of flows.
@@ -53,6 +95,17 @@ impl Trait {
     pub fn stands_out(&self) -> bool {
         self.typical.is_some_and(|typical| self.slowest > 0.0 && self.slowest >= 2.0 * typical)
     }
+}
+
+/// What the values of a [`What`] are.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Kind {
+    /// A number, or a ratio.
+    Number,
+    /// Bytes.
+    Bytes,
+    /// A share, from 0 to 1.
+    Share,
 }
 
 /// What is counted of a flow.
@@ -112,6 +165,38 @@ impl What {
         Self::ToHost(Class::Inter),
     ];
 
+    /// What it is called.
+    pub const fn label(self) -> &'static str {
+        match self {
+            Self::Slowdown => "slowdown",
+            Self::Size => "size",
+            Self::RoundTrips => "completion time, base round trips",
+            Self::Marked => "payload that was marked",
+            Self::Resent => "packets that were sent again",
+            Self::Timeouts => "retransmission timeouts",
+            Self::Nacks => "requests to send again",
+            Self::Notifications => "notifications of congestion",
+            Self::Increases => "times that the law grew",
+            Self::Cuts => "times that it was cut on congestion",
+            Self::LossCuts => "times that it was cut on a loss",
+            Self::Strikes => "times that its emergency rule struck",
+            Self::Held => "time held at the edge",
+            Self::FromHost(Class::Intra) => "intra flows beside it from its sender",
+            Self::FromHost(Class::Inter) => "inter flows beside it from its sender",
+            Self::ToHost(Class::Intra) => "intra flows beside it to its receiver",
+            Self::ToHost(Class::Inter) => "inter flows beside it to its receiver",
+        }
+    }
+
+    /// What its values are.
+    pub const fn kind(self) -> Kind {
+        match self {
+            Self::Size => Kind::Bytes,
+            Self::Marked | Self::Resent | Self::Held => Kind::Share,
+            _ => Kind::Number,
+        }
+    }
+
     /// Its name in JSON, with its unit where that is not a number.
     pub const fn name(self) -> &'static str {
         match self {
@@ -136,53 +221,100 @@ impl What {
     }
 }
 
-/// The slowest flows of each class that has any, `share` of its flows: over 0, at most 1.
-pub fn explain(run: &RunResults, share: f64) -> Vec<Explained> {
-    let crowds = Crowds::new(run);
+/// The slowest flows of each scheme at each point of the grid, all seeds together; in the order of the runs. `share` is that of
+/// a class of flows: over 0, at most 1.
+pub fn by_scheme<'a>(runs: impl IntoIterator<Item = &'a RunResults>, share: f64) -> Vec<Told> {
+    let told = |(_, runs): (String, Vec<&RunResults>)| {
+        let names: Vec<String> = runs.iter().map(|run| run.summary.run.clone()).collect();
+        let name = match &runs[..] {
+            [run, _, ..] => name_in_claims(&run.summary.run, run.summary.seed),
+            _ => names.concat(),
+        };
+        Told { name, runs: names, classes: explain(&runs, share) }
+    };
+    by_point(runs).into_iter().flat_map(|(_, schemes)| schemes).map(told).collect()
+}
+
+/// The slowest flows of each class that has any, of runs that differ in their seeds alone. `share` is that of a class: over 0, at
+/// most 1.
+pub fn explain(runs: &[&RunResults], share: f64) -> Vec<Explained> {
+    let crowds: Vec<Crowds> = runs.iter().map(|run| Crowds::new(run)).collect();
     let of_class = |class: Class| {
-        let started = || run.flows.rows.iter().filter(move |row| row.class == class && row.started.is_set());
-        let mut flows: Vec<Slow> =
-            started().filter_map(|row| Some(Slow { row: *row, slowdown: row.slowdown()? })).collect();
-        flows.sort_by(|a, b| b.slowdown.total_cmp(&a.slowdown).then(a.row.flow.cmp(&b.row.flow)));
+        let started = || {
+            let of_run = |(run, results): (usize, &&RunResults)| {
+                let seed = results.summary.seed;
+                let rows = results.flows.rows.iter().filter(move |row| row.class == class && row.started.is_set());
+                rows.map(move |row| (run, seed, *row)).collect::<Vec<_>>()
+            };
+            runs.iter().enumerate().flat_map(of_run)
+        };
+        let mut flows: Vec<(usize, Slow)> = started()
+            .filter_map(|(run, seed, row)| Some((run, Slow { seed, row, slowdown: row.slowdown()? })))
+            .collect();
+        let slower = |(a_run, a): &(usize, Slow), (b_run, b): &(usize, Slow)| {
+            b.slowdown.total_cmp(&a.slowdown).then((a_run, a.row.flow).cmp(&(b_run, b.row.flow)))
+        };
+        flows.sort_unstable_by(slower);
         if flows.is_empty() {
             return None;
         }
         let count = ((flows.len() as f64 * share).round() as usize).clamp(1, flows.len());
-        let slowest = &flows[..count];
-        let typical: Vec<Vec<&Slow>> = slowest.iter().map(|slow| typical(&flows, slow)).collect();
-        let one = |what: What| {
-            let of = |flow: &Slow| crowds.value(what, flow);
-            let of_peers = |peers: &Vec<&Slow>| mean(peers.iter().map(|peer| of(peer)));
-            let slow = mean(slowest.iter().map(of)).unwrap_or_default();
-            Trait { what, slowest: slow, typical: mean(typical.iter().filter_map(of_peers)) }
+        let sizes: Vec<u64> = flows.iter().map(|(_, flow)| flow.row.size.get()).collect();
+        // Most flows are nobody's typical one, and some are many flows'.
+        let mut known: Vec<Option<Box<Values>>> = vec![None; flows.len()];
+        let mut add = |sum: &mut Values, place: usize| {
+            let (run, flow) = &flows[place];
+            let values =
+                known[place].get_or_insert_with(|| Box::new(What::ALL.map(|what| crowds[*run].value(what, flow))));
+            sum.iter_mut().zip(values.iter()).for_each(|(sum, value)| *sum += value);
         };
+        let (mut slowest, mut typical, mut with_typical) = (NOTHING, NOTHING, 0u64);
+        for place in 0..count {
+            add(&mut slowest, place);
+            let peers = typical_of(&sizes, place);
+            if peers.is_empty() {
+                continue;
+            }
+            let mut sum = NOTHING;
+            peers.iter().for_each(|&peer| add(&mut sum, peer));
+            typical.iter_mut().zip(&sum).for_each(|(all, sum)| *all += sum / peers.len() as f64);
+            with_typical += 1;
+        }
+        let one = |(place, what): (usize, What)| Trait {
+            what,
+            slowest: slowest[place] / count as f64,
+            typical: (with_typical > 0).then(|| typical[place] / with_typical as f64),
+        };
+        let (ended, all) = (flows.len(), started().count());
         Some(Explained {
             class,
-            flows: flows.len(),
-            unfinished: started().count() - flows.len(),
-            slowest: slowest.to_vec(),
-            traits: What::ALL.map(one).to_vec(),
+            flows: ended,
+            unfinished: all - ended,
+            slowest: flows.into_iter().take(count).map(|(_, flow)| flow).collect(),
+            traits: (0..).zip(What::ALL).map(one).collect(),
         })
     };
     [Class::Intra, Class::Inter].into_iter().filter_map(of_class).collect()
 }
 
-fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
-    let (sum, count) = values.fold((0.0, 0u64), |(sum, count), value| (sum + value, count + 1));
-    (count > 0).then(|| sum / count as f64)
+/// What was counted of a flow, in the order of [`What::ALL`].
+type Values = [f64; What::ALL.len()];
+const NOTHING: Values = [0.0; What::ALL.len()];
+
+/// The places of the middle tenth, by slowdown, of the flows about as large as the one at `place`, itself left out. `sizes` are
+/// those of all flows in order of slowdown.
+fn typical_of(sizes: &[u64], place: usize) -> Vec<usize> {
+    let (least, most) = (sizes[place].div_ceil(2), sizes[place].saturating_mul(2));
+    let is_like = |&size: &u64| size >= least && size <= most;
+    // Itself is one of them.
+    let peers = sizes.iter().filter(|size| is_like(size)).count() - 1;
+    let count = (peers / 10).max(1).min(peers);
+    let like = (0..sizes.len()).filter(|&other| other != place && is_like(&sizes[other]));
+    like.skip((peers - count) / 2).take(count).collect()
 }
 
-/// The middle tenth, by slowdown, of the flows about as large as `slow`, itself left out. `flows` are in order of slowdown.
-fn typical<'a>(flows: &'a [Slow], slow: &Slow) -> Vec<&'a Slow> {
-    let size = slow.row.size.get();
-    let is_peer = |other: &&Slow| {
-        let other_size = other.row.size.get();
-        other.row.flow != slow.row.flow && other_size <= size.saturating_mul(2) && other_size >= size.div_ceil(2)
-    };
-    let peers: Vec<&Slow> = flows.iter().filter(is_peer).collect();
-    let count = (peers.len() / 10).max(1).min(peers.len());
-    let first = (peers.len() - count) / 2;
-    peers[first..first + count].to_vec()
+fn share_of(part: u64, whole: u64) -> f64 {
+    if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
 }
 
 /// When flows of a host began and ended: for how many were there at a time.
@@ -249,7 +381,6 @@ impl Crowds {
 
     fn value(&self, what: What, flow: &Slow) -> f64 {
         let row = &flow.row;
-        let share = |part: u64, whole: u64| if whole == 0 { 0.0 } else { part as f64 / whole as f64 };
         let fct = row.fct().map_or(0, Span::unsigned_ps);
         let beside = |crowds: &[[Crowd; 2]], host: u32, class: Class| {
             let (begin, end) = (row.started.ps(), row.completed.ps());
@@ -259,9 +390,9 @@ impl Crowds {
         match what {
             What::Slowdown => flow.slowdown,
             What::Size => row.size.get() as f64,
-            What::RoundTrips => share(fct, row.base_rtt.unsigned_ps()),
-            What::Marked => share(row.stats.marked.get(), row.delivered.get()),
-            What::Resent => share(row.stats.retransmits, row.stats.packets_sent),
+            What::RoundTrips => share_of(fct, row.base_rtt.unsigned_ps()),
+            What::Marked => flow.marked(),
+            What::Resent => flow.resent(),
             What::Timeouts => row.stats.timeouts.into(),
             What::Nacks => row.stats.nacks.into(),
             What::Notifications => row.stats.cnps as f64,
@@ -269,7 +400,7 @@ impl Crowds {
             What::Cuts => row.acted.cuts as f64,
             What::LossCuts => row.acted.loss_cuts as f64,
             What::Strikes => row.acted.emergencies as f64,
-            What::Held => share(row.stats.held.unsigned_ps(), fct),
+            What::Held => share_of(row.stats.held.unsigned_ps(), fct),
             What::FromHost(class) => beside(&self.sends, row.src, class),
             What::ToHost(class) => beside(&self.receives, row.dst, class),
         }
@@ -326,7 +457,7 @@ mod tests {
         let mut lost = flow(21, 1, 500, 1);
         lost.completed = Time::NEVER;
         rows.push(lost);
-        let [of_class] = &explain(&run_of(rows), 0.01)[..] else { panic!("one class") };
+        let [of_class] = &explain(&[&run_of(rows)], 0.01)[..] else { panic!("one class") };
         assert_eq!((of_class.flows, of_class.unfinished), (21, 1));
         assert_eq!(of_class.slowest.iter().map(|slow| slow.row.flow).collect::<Vec<_>>(), [19]);
         let of = |what: What| of_class.traits.iter().find(|it| it.what == what).unwrap();
@@ -342,8 +473,51 @@ mod tests {
 
     #[test]
     fn a_class_of_one_flow_has_nothing_to_stand_beside() {
-        let [of_class] = &explain(&run_of(vec![flow(0, 1, 0, 5)]), 0.01)[..] else { panic!("one class") };
+        let [of_class] = &explain(&[&run_of(vec![flow(0, 1, 0, 5)])], 0.01)[..] else { panic!("one class") };
         assert!(of_class.traits.iter().all(|it| it.typical.is_none() && !it.stands_out()));
-        assert!(explain(&run_of(Vec::new()), 0.01).is_empty());
+        assert!(explain(&[&run_of(Vec::new())], 0.01).is_empty());
+    }
+
+    /// Flows of two seeds are one set: the slowest are of either, each beside the others of its own run alone, and typical flows
+    /// are of both, also one that has the slow flow's number.
+    #[test]
+    fn seeds_are_told_together() {
+        let of_seed = |seed: u64, takes_us: u64| {
+            let mut rows: Vec<FlowRow> = (0..10).map(|number| flow(number, 1, 10 * u64::from(number), 2)).collect();
+            rows[3].completed = Time::from_us(30 + takes_us);
+            let mut run = run_of(rows);
+            run.summary.seed = seed;
+            run.summary.run = format!("dctcp,seed={seed}");
+            run.manifest.run.clone_from(&run.summary.run);
+            run.manifest.point =
+                crate::Ordered(vec![("scheme".into(), "dctcp".into()), ("seed".into(), serde_json::json!(seed))]);
+            run
+        };
+        let runs = [of_seed(1, 15), of_seed(2, 40)];
+        let [told] = &by_scheme(&runs, 0.1)[..] else { panic!("one scheme") };
+        assert_eq!((told.name.as_str(), told.runs.join(" ")), ("dctcp", "dctcp,seed=1 dctcp,seed=2".to_owned()));
+        let [of_class] = &told.classes[..] else { panic!("one class") };
+        assert_eq!(of_class.flows, 20);
+        let slowest: Vec<_> = of_class.slowest.iter().map(|slow| (slow.seed, slow.row.flow, slow.slowdown)).collect();
+        assert_eq!(slowest, [(2, 3, 40.0), (1, 3, 15.0)]);
+        let of = |what: What| of_class.traits.iter().find(|it| it.what == what).unwrap();
+        assert_eq!((of(What::Slowdown).slowest, of(What::Slowdown).typical), (27.5, Some(2.0)));
+        // In 40 us, three others of that run for 2 us each and a fourth for none; in 15 us, one.
+        let expected = f64::midpoint(6.0 / 40.0, 2.0 / 15.0);
+        assert!((of(What::ToHost(Class::Intra)).slowest - expected).abs() < 1e-12);
+        // One of a seed alone is told by its own name.
+        let [alone] = &by_scheme(&runs[..1], 0.1)[..] else { panic!("one scheme") };
+        assert_eq!((alone.name.as_str(), alone.classes[0].flows), ("dctcp,seed=1", 10));
+    }
+
+    #[test]
+    fn typical_flows_are_in_the_middle_of_their_size() {
+        // In order of slowdown; of those like the first, six, the fourth is the middle one.
+        let sizes = [100, 50, 49, 200, 201, 100, 120, 80, 90];
+        assert_eq!(typical_of(&sizes, 0), [5]);
+        assert_eq!(typical_of(&sizes, 2), [7]);
+        assert!(typical_of(&[7, 1], 0).is_empty());
+        // The middle tenth of 30 others.
+        assert_eq!(typical_of(&[5; 31], 0), [14, 15, 16]);
     }
 }

@@ -15,6 +15,7 @@ use units::{below, mix64};
 
 use crate::Class;
 use crate::averages::{Schemes, by_point};
+use crate::explain::FEW;
 use crate::store::RunResults;
 
 /// Seeds of a scheme from which the spread between seeds can be told.
@@ -51,6 +52,8 @@ impl Interval {
 pub struct Pooled {
     /// What readers call the scheme.
     pub label: String,
+    /// The name of its first run.
+    pub run: String,
     /// The class.
     pub class: Class,
     /// How many seeds.
@@ -70,32 +73,41 @@ pub struct Pooled {
 pub struct Part {
     /// The point, such as `load = 0.4`; empty without a grid.
     pub point: String,
+    /// What readers call the first scheme, which ratios are over. It has no row if it has a single seed.
+    pub first: String,
     /// By class, then by scheme in the order of the runs.
     pub rows: Vec<Pooled>,
 }
 
+impl Pooled {
+    /// Whether so few flows ended that the slowest of them decides the 99th percentile.
+    pub fn is_of_few(&self) -> bool {
+        self.flows < FEW
+    }
+}
+
 /// What all seeds together say: nothing of points with a single seed.
-pub fn pooled(runs: &[RunResults]) -> Vec<Part> {
+pub fn pooled<'a>(runs: impl IntoIterator<Item = &'a RunResults>) -> Vec<Part> {
     let part = |(point, schemes): (String, Schemes<'_>)| {
         let rows = [Class::Intra, Class::Inter].into_iter().flat_map(|class| of_class(class, &schemes)).collect();
-        Part { point, rows }
+        let first = schemes.first().and_then(|(_, runs)| runs.first());
+        Part { point, first: first.map_or_else(String::new, |run| run.manifest.label.clone()), rows }
     };
     by_point(runs).into_iter().map(part).filter(|part| !part.rows.is_empty()).collect()
 }
 
 fn of_class(class: Class, schemes: &Schemes<'_>) -> Vec<Pooled> {
-    let samples: Vec<(&str, Sample)> = schemes
-        .iter()
-        .filter_map(|(_, runs)| Some((runs.first()?.manifest.label.as_str(), Sample::of(runs, class))))
-        .collect();
-    let row = |(place, (label, sample)): (usize, &(&str, Sample))| {
+    let samples: Vec<(&RunResults, Sample)> =
+        schemes.iter().filter_map(|(_, runs)| Some((*runs.first()?, Sample::of(runs, class)))).collect();
+    let row = |(place, (run, sample)): (usize, &(&RunResults, Sample))| {
         if sample.0.len() < SEEDS {
             return None;
         }
         let [p50, p99] = sample.quantiles()?;
         let ratios = samples.first().filter(|_| place > 0).and_then(|(_, first)| sample.over(first));
         let (seeds, flows) = (sample.0.len(), sample.flows());
-        Some(Pooled { label: (*label).to_owned(), class, seeds, flows, p50, p99, ratios })
+        let (label, run) = (run.manifest.label.clone(), run.manifest.run.clone());
+        Some(Pooled { label, run, class, seeds, flows, p50, p99, ratios })
     };
     samples.iter().enumerate().filter_map(row).collect()
 }
@@ -242,6 +254,7 @@ fn quantiles(sorted: &[(f64, u32)], weights: &[u32]) -> [f64; 2] {
 mod tests {
     use super::*;
     use crate::stats::nearest_rank;
+    use crate::testbed;
 
     /// Numbers in 0 to 1 that look random.
     fn uniform(seed: u64, number: u64) -> f64 {
@@ -304,5 +317,27 @@ mod tests {
             p50.high - p50.low
         };
         assert!(width(sample(3, 1_000, |seed| 1.0 + seed as f64)) > 5.0 * width(sample(3, 1_000, |_| 3.0)));
+    }
+
+    /// A row names the run that it begins with; the first scheme is named though it has a single seed and so no row.
+    #[test]
+    fn ratios_are_over_the_first_scheme_whether_or_not_it_has_a_row() {
+        let of = |scheme: &str, seed: u64| {
+            let mut run = testbed::results();
+            run.summary.seed = seed;
+            run.manifest.label = scheme.to_uppercase();
+            run.manifest.run = format!("{scheme},seed={seed}");
+            run.manifest.point =
+                crate::Ordered(vec![("scheme".into(), scheme.into()), ("seed".into(), serde_json::json!(seed))]);
+            run
+        };
+        let parts = pooled(&[of("a", 1), of("b", 1), of("b", 2)]);
+        let [Part { point, first, rows }] = &parts[..] else { panic!("{parts:?}") };
+        assert_eq!((point.as_str(), first.as_str()), ("", "A"));
+        let said: Vec<_> = rows.iter().map(|row| (row.run.as_str(), row.class, row.seeds, row.is_of_few())).collect();
+        assert_eq!(said, [("b,seed=1", Class::Intra, 2, true), ("b,seed=1", Class::Inter, 2, true)]);
+        let same = Interval { value: 1.0, low: 1.0, high: 1.0 };
+        assert!(rows.iter().all(|row| row.ratios == Some([same; 2])), "{rows:?}");
+        assert_eq!(pooled(&[of("a", 1), of("b", 1)]), []);
     }
 }

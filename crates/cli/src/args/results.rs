@@ -22,7 +22,7 @@ pub(crate) struct ShowResultsArgs {
 pub(crate) struct ExplainArgs {
     /// A directory of results, whole or not.
     pub(crate) directory: PathBuf,
-    /// One of its runs alone, as in `uno,load=0.4`.
+    /// One of its runs alone, as in `uno,load=0.4,seed=1`. Default: each scheme at each point, all seeds together.
     #[arg(long, value_name = "NAME")]
     pub(crate) run: Option<String>,
     /// How many of a class of flows are the slowest, as in 5%. At least one is.

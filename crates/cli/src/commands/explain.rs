@@ -1,10 +1,9 @@
-//! `narrows explain`: why the slowest flows of a run are slow.
+//! `narrows explain`: why the slowest flows of a scheme or of a run are slow.
 
 use std::fmt::Write as _;
 
 use comfy_table::{Cell, CellAlignment};
-use results::Class;
-use results::explain::{Explained, FEW, Trait, What, explain as slowest};
+use results::explain::{Explained, FEW, Kind, Told, Trait, What, by_scheme};
 use results::store::load_set;
 use serde_json::{Value, json};
 
@@ -22,16 +21,16 @@ pub(crate) fn explain(args: &ExplainArgs) -> Result<(), Failure> {
         Some(name) => vec![chosen(&args.directory, Some(name))?],
         None => load_set(&args.directory)?.runs,
     };
-    let explained: Vec<_> = runs.iter().map(|run| (run.summary.run.as_str(), slowest(run, args.share))).collect();
+    let told = by_scheme(&runs, args.share);
     if args.json {
-        let all: Vec<Value> = explained.iter().map(|(run, classes)| in_json(run, classes)).collect();
+        let all: Vec<Value> = told.iter().map(in_json).collect();
         return print(&format!("{:#}", Value::from(all)));
     }
-    let texts: Vec<String> = explained.iter().map(|(run, classes)| in_words(run, classes)).collect();
+    let texts: Vec<String> = told.iter().map(in_words).collect();
     print(texts.join("\n\n").trim_end())
 }
 
-fn in_json(run: &str, classes: &[Explained]) -> Value {
+fn in_json(told: &Told) -> Value {
     let one = |it: &Explained| {
         let traits: serde_json::Map<String, Value> = it
             .traits
@@ -41,7 +40,8 @@ fn in_json(run: &str, classes: &[Explained]) -> Value {
                 (of.what.name().to_owned(), values)
             })
             .collect();
-        let slowest: Vec<u32> = it.slowest.iter().map(|slow| slow.row.flow).collect();
+        let slowest: Vec<Value> =
+            it.slowest.iter().map(|slow| json!({ "seed": slow.seed, "flow": slow.row.flow })).collect();
         json!({
             "class": it.class.name(),
             "flows": it.flows,
@@ -50,42 +50,44 @@ fn in_json(run: &str, classes: &[Explained]) -> Value {
             "traits": traits,
         })
     };
-    json!({ "run": run, "classes": classes.iter().map(one).collect::<Vec<_>>() })
+    json!({ "name": told.name, "runs": told.runs, "classes": told.classes.iter().map(one).collect::<Vec<_>>() })
 }
 
-fn in_words(run: &str, classes: &[Explained]) -> String {
-    if classes.is_empty() {
-        return format!("{run}: no flow ended");
+fn in_words(told: &Told) -> String {
+    let seeds = told.runs.len();
+    let name = if seeds > 1 { format!("{}, {seeds} seeds together", told.name) } else { told.name.clone() };
+    if told.classes.is_empty() {
+        return format!("{name}: no flow ended");
     }
     let of_class = |it: &Explained| {
         let mut text = format!(
-            "{run}, {}: the slowest {} of {} flows, beside typical ones of their size\n",
+            "{name}, {}: the slowest {} of {} flows, beside typical ones of their size\n",
             it.class,
             it.slowest.len(),
             it.flows
         );
         let _ = writeln!(text, "{}", traits(it));
-        let _ = writeln!(text, "{}", flows(it));
+        let _ = writeln!(text, "{}", flows(it, seeds > 1));
         if it.unfinished > 0 {
             let _ = writeln!(text, "{} did not end and is in none of this", study::count(it.unfinished, "flow"));
         }
-        if it.flows < FEW {
+        if it.is_of_few() {
             let _ = writeln!(text, "fewer than {FEW} flows: the slowest may be slow by chance");
         }
         text
     };
-    classes.iter().map(of_class).collect::<Vec<_>>().join("\n")
+    told.classes.iter().map(of_class).collect::<Vec<_>>().join("\n")
 }
 
 /// What was counted, where there was any of it.
 fn traits(of: &Explained) -> String {
     let mut table = fitted();
     table.set_header(["mean of a flow", "slowest", "typical", "", ""]);
-    for it in of.traits.iter().filter(|it| it.slowest != 0.0 || it.typical.is_some_and(|typical| typical != 0.0)) {
+    for it in of.present() {
         let typical = it.typical.map_or_else(|| "-".to_owned(), |typical| value(it.what, typical));
         let cells = [value(it.what, it.slowest), typical, times(it), if it.stands_out() { "*" } else { "" }.to_owned()];
         let numbers = cells.map(|cell| Cell::new(cell).set_alignment(CellAlignment::Right));
-        table.add_row(std::iter::once(Cell::new(label(it.what))).chain(numbers));
+        table.add_row(std::iter::once(Cell::new(it.what.label())).chain(numbers));
     }
     table.to_string()
 }
@@ -97,14 +99,14 @@ fn times(of: &Trait) -> String {
     }
 }
 
-/// The slowest one by one.
-fn flows(of: &Explained) -> String {
+/// The slowest one by one, with their seeds where there are several.
+fn flows(of: &Explained, with_seeds: bool) -> String {
+    let heads = ["flow", "hosts", "size", "started", "took", "slowdown", "marked", "resent", "timeouts", "struck"];
     let mut table = fitted();
-    table
-        .set_header(["flow", "hosts", "size", "started", "took", "slowdown", "marked", "resent", "timeouts", "struck"]);
+    table.set_header(with_seeds.then_some("seed").into_iter().chain(heads));
     for slow in of.slowest.iter().take(LISTED) {
         let row = &slow.row;
-        let share = |part: u64, whole: u64| if whole == 0 { 0.0 } else { 100.0 * part as f64 / whole as f64 };
+        let share = |share: f64| format!("{:.1} %", 100.0 * share);
         let ns = |ps: u64| time(ps as f64 / 1e3);
         let cells = [
             row.flow.to_string(),
@@ -113,42 +115,21 @@ fn flows(of: &Explained) -> String {
             ns(row.started.ps()),
             ns(row.fct().map_or(0, units::Span::unsigned_ps)),
             format!("{:.2}", slow.slowdown),
-            format!("{:.1} %", share(row.stats.marked.get(), row.delivered.get())),
-            format!("{:.1} %", share(row.stats.retransmits, row.stats.packets_sent)),
+            share(slow.marked()),
+            share(slow.resent()),
             row.stats.timeouts.to_string(),
             row.acted.emergencies.to_string(),
         ];
+        let cells = with_seeds.then(|| slow.seed.to_string()).into_iter().chain(cells);
         table.add_row(cells.map(|cell| Cell::new(cell).set_alignment(CellAlignment::Right)));
     }
     table.to_string()
 }
 
-fn label(what: What) -> &'static str {
-    match what {
-        What::Slowdown => "slowdown",
-        What::Size => "size",
-        What::RoundTrips => "completion time, base round trips",
-        What::Marked => "payload that was marked",
-        What::Resent => "packets that were sent again",
-        What::Timeouts => "retransmission timeouts",
-        What::Nacks => "requests to send again",
-        What::Notifications => "notifications of congestion",
-        What::Increases => "times that the law grew",
-        What::Cuts => "times that it was cut on congestion",
-        What::LossCuts => "times that it was cut on a loss",
-        What::Strikes => "times that its emergency rule struck",
-        What::Held => "time held at the edge",
-        What::FromHost(Class::Intra) => "intra flows beside it from its sender",
-        What::FromHost(Class::Inter) => "inter flows beside it from its sender",
-        What::ToHost(Class::Intra) => "intra flows beside it to its receiver",
-        What::ToHost(Class::Inter) => "inter flows beside it to its receiver",
-    }
-}
-
 fn value(what: What, of: f64) -> String {
-    match what {
-        What::Size => bytes(of.round() as u64),
-        What::Marked | What::Resent | What::Held => format!("{:.1} %", 100.0 * of),
-        _ => format!("{of:.2}"),
+    match what.kind() {
+        Kind::Bytes => bytes(of.round() as u64),
+        Kind::Share => format!("{:.1} %", 100.0 * of),
+        Kind::Number => format!("{of:.2}"),
     }
 }

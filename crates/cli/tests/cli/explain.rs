@@ -1,6 +1,6 @@
 //! `narrows explain`: what it says of the slowest flows, to people and to programs.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::support::{GRID, Scratch};
 
@@ -16,7 +16,7 @@ fn the_slowest_flows_are_told_with_typical_ones() {
     let one = scratch.narrows("explain r --run uno,load=0.2 --share 50% --json").ok();
     let found: Value = serde_json::from_str(&one.out).unwrap();
     let [run] = &found.as_array().unwrap()[..] else { panic!("{one}") };
-    assert_eq!(run["run"], "uno,load=0.2");
+    assert_eq!((&run["name"], &run["runs"]), (&json!("uno,load=0.2"), &json!(["uno,load=0.2"])));
     let classes = run["classes"].as_array().unwrap();
     assert!(!classes.is_empty());
     for class in classes {

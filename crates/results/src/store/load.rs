@@ -327,33 +327,9 @@ fn open_manifest(directory: &Path) -> Result<Opened, Error> {
 fn load_run(directory: &Path, Opened { value, has_hash, .. }: Opened) -> Result<(RunResults, bool), Error> {
     let manifest_path = directory.join(MANIFEST);
     let manifest: Manifest = decode(value, &manifest_path)?;
-    let read = |name: &str, limit: Limit| {
-        let path = directory.join(name);
-        match files::read(&path, limit) {
-            Err(error) if error.is_missing() => Err(Error::differs(&path, Difference::Missing)),
-            bytes => Ok((bytes?, path)),
-        }
-    };
     let has_hashes = !manifest.files.is_empty();
-    // Parquet's reader trusts its input, so a table must be the one that was written. Where no hash says which that was,
-    // it is read unchecked, and a damaged one is an error if the reader notices.
-    let read_table = |name: &str| {
-        let (bytes, path) = read(name, PARQUET)?;
-        if !has_hashes {
-            return Ok((bytes, path));
-        }
-        let known = manifest.files.iter().find(|file| file.name == name);
-        let known = known.ok_or_else(|| Error::Json {
-            path: manifest_path.clone(),
-            key: "files".into(),
-            reason: format!("has no `{name}`"),
-        })?;
-        if known.sha256 == files::sha256(&bytes) {
-            return Ok((bytes, path));
-        }
-        Err(Error::differs(&path, Difference::Changed { known: MANIFEST }))
-    };
-    let (text, path) = read(SUMMARY, JSON)?;
+    let read_table = |name: &str| read_table(directory, &manifest, name);
+    let (text, path) = read_file(directory, SUMMARY, JSON)?;
     let value = json(&text, &path)?;
     check_schema(&value, summary::SCHEMA, &path)?;
     let summary: Summary = decode(value, &path)?;
@@ -395,6 +371,42 @@ fn load_run(directory: &Path, Opened { value, has_hash, .. }: Opened) -> Result<
         manifest,
     };
     Ok((run, is_checked))
+}
+
+/// Reads the flows of one run.
+///
+/// # Errors
+/// As [`load`].
+pub(super) fn flows_of(directory: &Path) -> Result<FlowTable, Error> {
+    let (flows, path) = read_table(directory, &manifest_of(directory)?, FLOWS)?;
+    FlowTable::read(flows, &path)
+}
+
+fn read_file(directory: &Path, name: &str, limit: Limit) -> Result<(Vec<u8>, PathBuf), Error> {
+    let path = directory.join(name);
+    match files::read(&path, limit) {
+        Err(error) if error.is_missing() => Err(Error::differs(&path, Difference::Missing)),
+        bytes => Ok((bytes?, path)),
+    }
+}
+
+/// Reads a table's file. Parquet's reader trusts its input, so a table must be the one that was written. Where no hash says
+/// which that was, it is read unchecked, and a damaged one is an error if the reader notices.
+fn read_table(directory: &Path, manifest: &Manifest, name: &str) -> Result<(Vec<u8>, PathBuf), Error> {
+    let (bytes, path) = read_file(directory, name, PARQUET)?;
+    if manifest.files.is_empty() {
+        return Ok((bytes, path));
+    }
+    let known = manifest.files.iter().find(|file| file.name == name);
+    let known = known.ok_or_else(|| Error::Json {
+        path: directory.join(MANIFEST),
+        key: "files".into(),
+        reason: format!("has no `{name}`"),
+    })?;
+    if known.sha256 == files::sha256(&bytes) {
+        return Ok((bytes, path));
+    }
+    Err(Error::differs(&path, Difference::Changed { known: MANIFEST }))
 }
 
 fn json(text: &[u8], path: &Path) -> Result<Value, Error> {

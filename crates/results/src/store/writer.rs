@@ -9,13 +9,14 @@ use std::path::{Path, PathBuf};
 use files::{Lock, parent_of};
 
 use super::layout::{self, BUILDING, JSON, NEXT, OLD, PLAN, WHOLE, entries, refuse_foreign};
-use super::load::{PARQUET, differing, load_known, manifest_of};
+use super::load::{PARQUET, differing, flows_of, load_known, manifest_of};
 use super::manifest::{self, GridManifest, MANIFEST, Plan, RunEntry};
 use super::page::{REPORT_SEAL, may_replace_report};
 use super::settle::settle;
 use super::summaries::summaries;
 use super::{FileHash, REPORT, RUNS, RunResults, SUMMARIES, SUMMARY, run_folder};
 use crate::input::{PointColumn, Program};
+use crate::tables::{PauseTable, PortTable, RateTable, SwitchTable};
 use crate::{Difference, Differing, Error, json, parquet};
 
 /// The writer of a directory of results: the only one as long as it lives.
@@ -242,6 +243,26 @@ impl Writer {
         let folder = run_folder(&run.manifest.run);
         let shown = self.out.join(&folder);
         self.put(&folder, |partial| run.write(partial, &shown))
+    }
+
+    /// A finished run of several, with its flows as they are on the disk and without its series.
+    ///
+    /// # Errors
+    /// When its flows are gone, damaged or edited.
+    pub fn with_flows(&self, run: &RunResults) -> Result<RunResults, Error> {
+        let folder = self.next().join(run_folder(&run.manifest.run));
+        if !folder.exists() {
+            return Err(Error::differs(&folder, Difference::Missing));
+        }
+        Ok(RunResults {
+            manifest: run.manifest.clone(),
+            summary: run.summary.clone(),
+            flows: flows_of(&folder)?,
+            ports: PortTable::default(),
+            rates: RateTable::default(),
+            switches: SwitchTable::default(),
+            pauses: PauseTable::default(),
+        })
     }
 
     /// All runs are finished, and the set takes the old one's place. `summary` is the grid's; a lone run has its own.
@@ -724,6 +745,26 @@ mod tests {
         differing(Difference::Changed { known: MANIFEST });
         fs::remove_file(target.join(SUMMARY)).unwrap();
         differing(Difference::Missing);
+    }
+
+    /// Flows that left the memory come back as they were, and what is there no more is named.
+    #[test]
+    fn flows_of_finished_runs_are_read_back() {
+        let scratch = Scratch::new("flows");
+        let runs = runs(&["a", "b"]);
+        let writer = writer(&scratch.path().join("out"), &runs);
+        runs.iter().for_each(|run| writer.keep(run).unwrap());
+        let without = RunResults { flows: crate::tables::FlowTable::default(), ..runs[1].clone() };
+        let back = writer.with_flows(&without).unwrap();
+        assert_eq!((&back.flows, &back.manifest, &back.summary), (&runs[1].flows, &runs[1].manifest, &runs[1].summary));
+        assert!(back.ports.rows.is_empty() && back.rates.rows.is_empty() && !runs[1].ports.rows.is_empty());
+        let path = writer.next().join(run_folder("b")).join("flows.parquet");
+        fs::write(&path, "half").unwrap();
+        let said = writer.with_flows(&without).unwrap_err().to_string();
+        assert!(said.contains("flows.parquet` differs from") || said.contains("flows.parquet` was changed"), "{said}");
+        fs::remove_dir_all(writer.next().join(run_folder("b"))).unwrap();
+        let said = writer.with_flows(&without).unwrap_err().to_string();
+        assert!(said.ends_with(".next/runs/b` is missing"), "{said}");
     }
 
     /// Somebody removes `.next` while a set is in the making: what is finished afterwards is kept, and the error names
