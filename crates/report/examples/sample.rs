@@ -1,5 +1,5 @@
 //! Writes a sample report: `cargo run -p narrows-report --example sample -- report.html
-//! [mixed|failing|ports|training|grid|seeds|wide-grid|large|hostile]`.
+//! [mixed|failing|ports|training|grid|seeds|tails|wide-grid|large|hostile]`.
 
 #[path = "../tests/sample/mod.rs"]
 mod sample;
@@ -13,6 +13,7 @@ fn main() -> std::io::Result<()> {
         Some("ports") => sample::ports(),
         Some("training") => sample::training(),
         Some("seeds") => sample::seeds(),
+        Some("tails") => sample::tails(),
         Some("large") => sample::large(),
         Some("wide-grid") => sample::wide_grid(),
         Some("hostile") => sample::hostile(),

@@ -27,6 +27,14 @@ pub struct ReportData {
     pub claims: Vec<Claim>,
     /// Averages over seeds that the scenario asks for.
     pub averages: Vec<Averages>,
+    /// Slowdowns over all seeds together: a row a scheme, class of flows and point of the grid.
+    pub pooled: Vec<Pooled>,
+    /// What is counted of the slowest flows.
+    pub counted: Vec<Counted>,
+    /// The slowest flows: an entry a scheme and point of the grid.
+    pub slowest: Vec<Slowest>,
+    /// How many points of the grid `pooled` and `slowest` leave out: the last ones.
+    pub points_left_out: u64,
     /// The runs, in the order in which they are shown.
     pub runs: Vec<Run>,
 }
@@ -63,6 +71,138 @@ pub struct AverageRow {
     pub cells: Vec<Option<(f64, String)>>,
     /// Whether it is the best of a column.
     pub best: Vec<bool>,
+}
+
+/// A value and its 95 % interval.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Interval {
+    /// What was measured.
+    pub value: f64,
+    /// The lower end.
+    pub low: f64,
+    /// The upper end.
+    pub high: f64,
+}
+
+/// A quantile over another scheme's, of the same flows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Ratio {
+    /// The ratio.
+    pub of: Interval,
+    /// Whether the interval is without 1: the schemes differ in more than chance.
+    pub differs: bool,
+}
+
+/// Quantiles of the slowdown of a scheme's flows of one class at one point of the grid, all seeds together.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Pooled {
+    /// The place in [`ReportData::runs`] of the first of its runs.
+    pub run: usize,
+    /// `intra` or `inter`.
+    pub class: String,
+    /// How many seeds.
+    pub seeds: u64,
+    /// How many flows ended, over all seeds.
+    pub flows: u64,
+    /// Whether they are so few that the slowest of them decides the 99th percentile.
+    pub few: bool,
+    /// The median.
+    pub p50: Interval,
+    /// The 99th percentile.
+    pub p99: Interval,
+    /// What readers call the scheme that ratios are over.
+    pub first: String,
+    /// Both quantiles over that scheme's; none of that scheme.
+    pub ratios: Option<[Ratio; 2]>,
+}
+
+/// What is counted of flows.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Counted {
+    /// What it is called.
+    pub label: String,
+    /// What its values are: `number`, `bytes` or `share` (0 to 1).
+    pub kind: String,
+}
+
+/// The slowest flows of a scheme at one point of the grid, all seeds together.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Slowest {
+    /// The place in [`ReportData::runs`] of the first of its runs.
+    pub run: usize,
+    /// How many seeds.
+    pub seeds: u64,
+    /// By class of flows; none where no flow ended.
+    pub classes: Vec<SlowestOfClass>,
+}
+
+/// The slowest flows of a class, beside typical flows of their size.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct SlowestOfClass {
+    /// `intra` or `inter`.
+    pub class: String,
+    /// How many are the slowest.
+    pub count: u64,
+    /// Of how many flows, which ended.
+    pub flows: u64,
+    /// Flows that started and did not end; they are in none of this.
+    pub unfinished: u64,
+    /// Whether the flows are so few that the slowest may be slow by chance.
+    pub few: bool,
+    /// What was counted, where there was any of it.
+    pub traits: Vec<Trait>,
+    /// The first of them, one by one.
+    pub listed: Vec<SlowFlow>,
+}
+
+/// What was counted of the slowest flows and of typical ones.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Trait {
+    /// The place in [`ReportData::counted`].
+    pub counted: usize,
+    /// The mean over the slowest.
+    pub slowest: f64,
+    /// The mean over typical flows; none where no slow flow has one.
+    pub typical: Option<f64>,
+    /// Whether the slowest have at least twice as much.
+    pub stands_out: bool,
+}
+
+/// One of the slowest flows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct SlowFlow {
+    /// Its run's seed.
+    pub seed: u64,
+    /// Its number, as in `flows.parquet`.
+    pub flow: u64,
+    /// The host that sends.
+    pub src: u64,
+    /// The host that receives.
+    pub dst: u64,
+    /// Payload in bytes.
+    pub size_bytes: u64,
+    /// When it started, in nanoseconds.
+    pub start_ns: f64,
+    /// Its completion time in nanoseconds.
+    pub fct_ns: f64,
+    /// That over the ideal one.
+    pub slowdown: f64,
+    /// Of the acknowledged payload, the share that was marked, 0 to 1.
+    pub marked_share: f64,
+    /// Of the packets sent, the share that was sent again, 0 to 1.
+    pub resent_share: f64,
+    /// Retransmission timeouts.
+    pub timeouts: u64,
+    /// Times that an emergency rule of its law struck.
+    pub emergencies: u64,
 }
 
 /// One claim of a paper beside what was measured.

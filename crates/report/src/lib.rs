@@ -12,7 +12,7 @@ mod data;
 mod page;
 
 pub use data::{
-    AverageRow, Averages, Cause, Claim, Collective, Distribution, Failure, FlowRate, Link, Point, PortQueue, Queues,
-    Rates, ReportData, Run, Trace, Verdict,
+    AverageRow, Averages, Cause, Claim, Collective, Counted, Distribution, Failure, FlowRate, Interval, Link, Point,
+    Pooled, PortQueue, Queues, Rates, Ratio, ReportData, Run, SlowFlow, Slowest, SlowestOfClass, Trace, Trait, Verdict,
 };
 pub use page::render;

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 const STYLE: &str = include_str!("../assets/report.css");
 /// The page's script, a file a topic. Together they are the body of one function.
-const SCRIPT: [&str; 21] = [
+const SCRIPT: [&str; 22] = [
     include_str!("../assets/script/base.js"),
     include_str!("../assets/script/picture.js"),
     include_str!("../assets/script/failures.js"),
@@ -19,6 +19,7 @@ const SCRIPT: [&str; 21] = [
     include_str!("../assets/script/metrics.js"),
     include_str!("../assets/script/head.js"),
     include_str!("../assets/script/results.js"),
+    include_str!("../assets/script/tails.js"),
     include_str!("../assets/script/grid.js"),
     include_str!("../assets/script/flows.js"),
     include_str!("../assets/script/sizes.js"),
@@ -91,6 +92,8 @@ enum Section {
     Results,
     Claims,
     Averages,
+    Pooled,
+    Slowest,
     Sweep,
     Distributions,
     Sizes,
@@ -108,11 +111,13 @@ enum Section {
 }
 
 impl Section {
-    const ALL: [Section; 18] = [
+    const ALL: [Section; 20] = [
         Section::Warnings,
         Section::Results,
         Section::Claims,
         Section::Averages,
+        Section::Pooled,
+        Section::Slowest,
         Section::Sweep,
         Section::Distributions,
         Section::Sizes,
@@ -136,6 +141,8 @@ impl Section {
             Section::Results => any(|run| run.summary.is_object()),
             Section::Claims => !data.claims.is_empty(),
             Section::Averages => !data.averages.is_empty(),
+            Section::Pooled => !data.pooled.is_empty(),
+            Section::Slowest => data.slowest.iter().any(|it| !it.classes.is_empty()),
             Section::Sweep => any(|run| run.summary.is_object()) && !axes(data).is_empty(),
             Section::Distributions => {
                 any(|run| run.distributions.iter().any(|d| !d.fct_ns.is_empty() || !d.slowdown.is_empty()))
@@ -164,6 +171,8 @@ impl Section {
             Section::Results => "results",
             Section::Claims => "claims",
             Section::Averages => "averages",
+            Section::Pooled => "pooled",
+            Section::Slowest => "slowest",
             Section::Sweep => "sweep",
             Section::Distributions => "distributions",
             Section::Sizes => "sizes",
@@ -187,6 +196,8 @@ impl Section {
             Section::Results => "Results",
             Section::Claims => "The paper’s claims",
             Section::Averages => "Averages over seeds",
+            Section::Pooled => "Slowdown, all seeds together",
+            Section::Slowest => "Why the slowest flows are slow",
             Section::Sweep => "Across the grid",
             Section::Distributions => "How long flows took",
             Section::Sizes => "Times by size of flow",
@@ -212,6 +223,14 @@ impl Section {
             Section::Averages => {
                 "The mean over all seeds and, behind ±, half of its 95 % confidence interval (Student’s t). A dot and bold type mark \
                  the best mean of a column."
+            }
+            Section::Pooled => {
+                "Completion time over the ideal one: quantiles of all flows of all seeds as one set, and their ratios to \
+                 the first scheme’s, of the same flows. Below each, its 95 % interval by bootstrap over seeds and flows."
+            }
+            Section::Slowest => {
+                "The slowest hundredth of each class of flows, beside typical flows of their size. A star marks that of which \
+                 the slowest have at least twice as much. What differs is not thereby the cause: switch it off and run again."
             }
             Section::Sweep => {
                 "One metric against the place in the grid, one line a scheme. Of several seeds a point is the mean, and its \
@@ -341,7 +360,8 @@ fn escape_html(text: &str) -> String {
 mod tests {
     use super::*;
     use crate::data::{
-        Averages, Cause, Claim, Collective, Distribution, FlowRate, Link, PortQueue, Rates, Trace, Verdict,
+        Averages, Cause, Claim, Collective, Distribution, FlowRate, Link, Pooled, PortQueue, Rates, Slowest,
+        SlowestOfClass, Trace, Verdict,
     };
     use serde_json::json;
 
@@ -392,8 +412,11 @@ mod tests {
             warnings: vec!["w".into()],
             causes: vec![Cause { runs: "A".into(), text: "never acted".into() }],
             averages: vec![Averages { title: "A".into(), ..Averages::default() }],
+            pooled: vec![Pooled::default()],
+            slowest: vec![Slowest { classes: vec![SlowestOfClass::default()], ..Slowest::default() }],
             claims: vec![Claim { id: "c".into(), verdict: Verdict::DirectionOnly, ..Claim::default() }],
             runs: vec![run_with_everything(), other],
+            ..ReportData::default()
         }
     }
 
@@ -426,13 +449,15 @@ mod tests {
     #[test]
     fn each_section_goes_with_its_data() {
         type Remove = fn(&mut ReportData);
-        let cases: [(Section, Remove); 15] = [
+        let cases: [(Section, Remove); 17] = [
             (Section::Warnings, |d| {
                 d.warnings.clear();
                 d.causes.clear();
             }),
             (Section::Claims, |d| d.claims.clear()),
             (Section::Averages, |d| d.averages.clear()),
+            (Section::Pooled, |d| d.pooled.clear()),
+            (Section::Slowest, |d| d.slowest[0].classes.clear()),
             (Section::Sweep, |d| d.runs[1].point[1].1 = json!(0.4)),
             (Section::Distributions, |d| {
                 for distribution in d.runs.iter_mut().flat_map(|r| &mut r.distributions) {

@@ -19,9 +19,11 @@ pub mod page;
 mod program;
 pub mod size;
 mod study;
+mod tails;
 pub mod vary;
 mod watch;
 mod words;
+mod workers;
 
 pub use clock::{Stopwatch, seconds_since_1970};
 pub use describe::{figure, known_schemes, summaries, tables};
@@ -32,5 +34,6 @@ pub use ledger::Ledger;
 pub use notes::{NoNotes, Notes, Planned};
 pub use program::program;
 pub use study::{Finished, LeavesOut, Shard, Study};
+pub use tails::{Tails, tails};
 pub use watch::{Board, Line, Silent, Watch};
 pub use words::{count, first_of, warnings};

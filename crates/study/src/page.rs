@@ -6,6 +6,8 @@ use results::claims::Judgement;
 use results::series::{CDF_POINTS, buffers, collectives, distributions, queues, rates, traces};
 use results::{RunResults, SizeBin};
 
+use crate::tails::{Tails, counted};
+
 /// Most samples of a curve, shared by the runs.
 const SAMPLES: usize = 1_500;
 /// Points of distributions, shared by the runs: a page of hundreds of runs is to open, too.
@@ -30,6 +32,8 @@ pub struct Page {
     pub claims: Vec<Claim>,
     /// Tables of averages over seeds.
     pub averages: Vec<Averages>,
+    /// Slowdowns over all seeds together, and the slowest flows.
+    pub tails: Tails,
     /// Warnings about the set as a whole, shown first.
     pub warnings: Vec<String>,
 }
@@ -50,6 +54,10 @@ pub fn render(page: &Page, runs: Vec<report::Run>) -> String {
         causes,
         claims: page.claims.clone(),
         averages: page.averages.clone(),
+        pooled: page.tails.pooled.clone(),
+        counted: if page.tails.slowest.is_empty() { Vec::new() } else { counted() },
+        slowest: page.tails.slowest.clone(),
+        points_left_out: page.tails.left_out,
         runs,
     })
 }

@@ -1,10 +1,10 @@
 //! The runs of a scenario: planned, done, written as soon as each is finished, judged and shown.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use results::averages::{Table, TableSpec};
 use results::claims::{Claim, Judgement, Runs, name_in_claims};
@@ -21,8 +21,10 @@ use crate::host::{Host, One};
 use crate::notes::{Notes, Planned};
 use crate::page::{self, Page};
 use crate::program::program;
+use crate::tails;
 use crate::watch::{Board, Watch};
 use crate::words::{count, first_of};
+use crate::workers::{each, inner, lock, threads};
 
 /// The runs of a scenario, and where their results go.
 pub struct Study<'a> {
@@ -467,6 +469,16 @@ impl Study<'_> {
         let seeds = Runs::by_seed(&runs, &in_claims);
         let judgements: Vec<Judgement> = self.claims.iter().map(|claim| claim.judge(&seeds)).collect();
         let tables: Vec<Table> = planned.tables.iter().map(|table| named(self.scenario, table.of(&runs))).collect();
+        let with_flows = |run| {
+            if self.watch.interrupted() {
+                return Err(Error::Interrupted);
+            }
+            Ok(if planned.is_alone() { Cow::Borrowed(run) } else { Cow::Owned(writer.with_flows(run)?) })
+        };
+        let tails = tails::read(&runs, self.threads, with_flows).map_err(|error| match error {
+            Error::Interrupted => self.cut_short(writer, error, false, runs.len(), runs.len()),
+            error => error,
+        })?;
         let figure = figure(self.scenario).unwrap_or_default();
         let page = Page {
             title: self.scenario.config.title.clone(),
@@ -475,6 +487,7 @@ impl Study<'_> {
             scenario_toml: self.scenario.resolved_toml(),
             replay: self.replay.clone(),
             claims: judgements.iter().map(|it| page::claim(&figure, it)).collect(),
+            tails,
             averages: self.tables.iter().cloned().chain(tables.iter().map(page::averages)).collect(),
             warnings: self.shard.iter().map(of_shard).collect(),
         };
@@ -505,40 +518,4 @@ fn of_shard(shard: &Shard) -> String {
 fn note_of<'a>((run, known): (&'a Run, &'a Known)) -> Planned<'a> {
     let point = serde_json::to_string(&known.point).unwrap_or_default();
     Planned { run: &run.id, key: &known.key, scheme: &run.scheme, point, seed: known.seed }
-}
-
-/// What `work` makes of each of `count` numbers, in their order, by so many threads.
-fn each<T: Send>(workers: usize, count: usize, work: impl Fn(usize) -> T + Sync) -> Vec<T> {
-    let next = AtomicUsize::new(0);
-    let done: Mutex<Vec<Option<T>>> = Mutex::new((0..count).map(|_| None).collect());
-    let some = || {
-        loop {
-            let number = next.fetch_add(1, Ordering::Relaxed);
-            if number >= count {
-                return;
-            }
-            let result = work(number);
-            lock(&done)[number] = Some(result);
-        }
-    };
-    std::thread::scope(|scope| {
-        for _ in 1..workers.min(count) {
-            scope.spawn(some);
-        }
-        some();
-    });
-    inner(done).into_iter().flatten().collect()
-}
-
-fn inner<T>(mutex: Mutex<T>) -> T {
-    mutex.into_inner().unwrap_or_else(PoisonError::into_inner)
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// As many as there are cores, unless asked.
-fn threads(asked: Option<u16>) -> usize {
-    asked.map_or_else(|| std::thread::available_parallelism().map_or(1, Into::into), usize::from)
 }

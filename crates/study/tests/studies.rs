@@ -114,6 +114,37 @@ fn the_page_has_failures_and_collectives() {
     }
 }
 
+/// What the page says of all seeds together and of the slowest flows is what the results on the disk say, though a study of
+/// several runs has no flows in memory any more.
+#[test]
+fn the_page_tells_tails_as_the_disk_does() {
+    let scratch = Scratch::new("tails");
+    let scenario = scenario();
+    let finished = study(&scenario, &Silent, &scratch.0).run().unwrap_or_else(|error| panic!("{error}"));
+    assert!(finished.runs.iter().all(|run| run.flows.rows.is_empty()));
+    let tails = study::tails(&results::store::load_set(&scratch.0).unwrap().runs);
+    // Two schemes over three seeds: flows inside the datacenter alone, of which there are few.
+    let rows: Vec<_> = tails.pooled.iter().map(|row| (row.run, row.seeds, row.flows, row.few)).collect();
+    assert_eq!(rows, [(0, 3, 12, true), (3, 3, 12, true)]);
+    assert!(tails.pooled[0].ratios.is_none() && tails.pooled[1].ratios.is_some());
+    assert_eq!(
+        tails.slowest.iter().map(|it| (it.run, it.seeds, it.classes[0].flows)).collect::<Vec<_>>(),
+        [(0, 3, 12), (3, 3, 12)]
+    );
+    let page = fs::read_to_string(scratch.0.join("report.html")).unwrap();
+    for (name, json) in
+        [("pooled", serde_json::to_string(&tails.pooled)), ("slowest", serde_json::to_string(&tails.slowest))]
+    {
+        assert!(page.contains(&format!("\"{name}\":{}", json.unwrap())), "{name}");
+    }
+    // Nobody's seeds are together where there is one.
+    let only = ["cubic,seed=2".to_owned()];
+    let alone = Scratch::new("tails-alone");
+    Study { only: &only, ..study(&scenario, &Silent, &alone.0) }.run().unwrap_or_else(|error| panic!("{error}"));
+    let page = fs::read_to_string(alone.0.join("report.html")).unwrap();
+    assert!(page.contains("\"pooled\":[]") && page.contains("data-testid=\"section-slowest\""));
+}
+
 #[test]
 fn a_study_that_is_stopped_keeps_what_is_finished_and_ends_with_the_same_bytes() {
     let (whole, stopped) = (Scratch::new("whole"), Scratch::new("stopped"));

@@ -53,6 +53,7 @@ pub(crate) fn report(args: &ReportArgs) -> Result<(), Failure> {
         replay: Vec::new(),
         claims: Vec::new(),
         averages: Vec::new(),
+        tails: study::tails(&runs),
         warnings: said.into_iter().filter(|_| !whole).collect(),
     };
     let shown = runs.iter().map(|run| page::one(run, &[], runs.len())).collect();

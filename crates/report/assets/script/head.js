@@ -22,7 +22,7 @@ function drawHeader() {
 
 function drawBar() {
   const links = [...document.querySelectorAll('main > section')].map((s) =>
-    el('a', { href: `#${s.id}`, onclick: (event) => { event.preventDefault(); address.at = s.id; s.scrollIntoView(); } }, { warnings: 'Warnings', sweep: 'Grid', distributions: 'Completion times', sizes: 'Sizes', rates: 'Rates', queues: 'Queues', heat: 'Heat map', buffers: 'Buffers', pauses: 'Pauses', traces: 'Laws', collectives: 'Collectives', network: 'Network', claims: 'Claims', averages: 'Averages', scenario: 'Scenario' }[s.id] || s.querySelector('h2').textContent));
+    el('a', { href: `#${s.id}`, onclick: (event) => { event.preventDefault(); address.at = s.id; s.scrollIntoView(); } }, { warnings: 'Warnings', sweep: 'Grid', distributions: 'Completion times', sizes: 'Sizes', rates: 'Rates', queues: 'Queues', heat: 'Heat map', buffers: 'Buffers', pauses: 'Pauses', traces: 'Laws', collectives: 'Collectives', network: 'Network', claims: 'Claims', averages: 'Averages', pooled: 'Slowdowns', slowest: 'Slowest flows', scenario: 'Scenario' }[s.id] || s.querySelector('h2').textContent));
   const inner = el('div', {}, el('div', { class: 'links' }, links));
   for (const key of axes) {
     const options = valuesOf(key).map((v) => [showValue(v), showValue(v)]);

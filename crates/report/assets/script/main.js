@@ -24,6 +24,8 @@ section('warnings', drawWarnings);
 section('results', drawResults);
 section('claims', drawClaims);
 section('averages', drawAverages);
+section('pooled', drawPooled);
+section('slowest', drawSlowest);
 section('sweep', drawSweep);
 section('distributions', drawDistributions);
 section('sizes', drawSizes);

@@ -2,8 +2,8 @@
 //! like Uno's Fig. 8 and Fig. 11; nothing was simulated.
 
 use report::{
-    AverageRow, Averages, Cause, Claim, Collective, Distribution, Failure, FlowRate, Link, PortQueue, Queues, Rates,
-    ReportData, Run, Trace, Verdict,
+    AverageRow, Averages, Cause, Claim, Collective, Counted, Distribution, Failure, FlowRate, Interval, Link, Pooled,
+    PortQueue, Queues, Rates, Ratio, ReportData, Run, SlowFlow, Slowest, SlowestOfClass, Trace, Trait, Verdict,
 };
 use serde_json::{Value, json};
 
@@ -46,6 +46,7 @@ pub(crate) fn mixed() -> ReportData {
         claims: claims(),
         averages: averages(),
         runs,
+        ..ReportData::default()
     }
 }
 
@@ -215,6 +216,88 @@ pub(crate) fn seeds() -> ReportData {
         }
     }
     data.runs = runs;
+    data
+}
+
+/// [`seeds`], with slowdowns over all seeds together and with the slowest flows of each scheme and point.
+pub(crate) fn tails() -> ReportData {
+    let mut data = seeds();
+    let mut noise = Noise(11);
+    data.counted = [
+        ("slowdown", "number"),
+        ("size", "bytes"),
+        ("completion time, base round trips", "number"),
+        ("payload that was marked", "share"),
+        ("times that it was cut on congestion", "number"),
+        ("times that its emergency rule struck", "number"),
+        ("inter flows beside it to its receiver", "number"),
+    ]
+    .map(|(label, kind)| Counted { label: label.into(), kind: kind.into() })
+    .to_vec();
+    let mut interval = |value: f64| {
+        let margin = value * (0.03 + 0.1 * noise.next());
+        Interval { value, low: value - margin, high: value + margin }
+    };
+    for (group, run) in (0..data.runs.len()).step_by(3).enumerate() {
+        let scheme = group % 3;
+        let p99 = data.runs[run].summary["flows"]["all"]["slowdown"]["p99"].as_f64().unwrap_or(1.0);
+        let mut classes = Vec::new();
+        for (class, flows) in [("intra", 2_073), ("inter", 87)] {
+            let few = flows < 100;
+            let ratio = |of: Interval| Ratio { of, differs: of.low > 1.0 || of.high < 1.0 };
+            data.pooled.push(Pooled {
+                run,
+                class: class.into(),
+                seeds: 3,
+                flows,
+                few,
+                p50: interval(1.2 + p99 / 20.0),
+                p99: interval(p99),
+                first: SCHEMES[0].into(),
+                ratios: (scheme > 0).then(|| [ratio(interval(1.02)), ratio(interval([1.0, 1.3, 0.7][scheme]))]),
+            });
+            let values = [
+                (p99 * 1.3, 1.2 + p99 / 20.0),
+                (551_234.0, 567_890.0),
+                (p99 * 20.0, p99 * 3.0),
+                (0.224, 0.103),
+                (4.43, 0.76),
+                ([0.4, 0.0, 0.0][scheme], 0.0),
+                (2.41, 1.81),
+            ];
+            let one = |(counted, (slowest, typical)): (usize, (f64, f64))| Trait {
+                counted,
+                slowest,
+                typical: (!few || counted > 0).then_some(typical),
+                stands_out: (!few || counted > 0) && slowest > 0.0 && slowest >= 2.0 * typical,
+            };
+            let traits = values.into_iter().enumerate().filter(|(_, (slowest, _))| *slowest > 0.0).map(one).collect();
+            let flow = |rank: u32| SlowFlow {
+                seed: u64::from(rank % 3) + 1,
+                flow: 1_234 + u64::from(rank),
+                src: 12,
+                dst: 3,
+                size_bytes: 1_000_000 >> rank,
+                start_ns: 61_234_567.0 * f64::from(rank + 1),
+                fct_ns: 12_345_678.0 / f64::from(rank + 1),
+                slowdown: p99 * (2.0 - f64::from(rank) / 5.0),
+                marked_share: 0.31,
+                resent_share: 0.002,
+                timeouts: rank.into(),
+                emergencies: 1,
+            };
+            classes.push(SlowestOfClass {
+                class: class.into(),
+                count: flows.div_ceil(100),
+                flows,
+                unfinished: if few { 4 } else { 0 },
+                few,
+                traits,
+                listed: (0..if few { 1 } else { 5 }).map(flow).collect(),
+            });
+        }
+        data.slowest.push(Slowest { run, seeds: 3, classes });
+    }
     data
 }
 

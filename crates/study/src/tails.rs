@@ -1,0 +1,179 @@
+//! What the page tells of slowdowns over all seeds together, and of the slowest flows. Both are made by the code behind
+//! `narrows show` and `narrows explain`.
+//!
+//! They need every flow of a scheme's runs at once, and a study of several runs has its flows on the disk alone. So they are
+//! read back, a point of the grid at a time: no more than one point's flows a thread are in memory, however many points there
+//! are. Columns kept in memory for it would have to hold most of what is counted of a flow, for all runs of the study.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use report::{Counted, SlowFlow, SlowestOfClass};
+use results::RunResults;
+use results::averages::points;
+use results::explain::{Explained, Kind, SHARE, Slow, Told, What, by_scheme};
+use results::pooled::{Interval, Pooled, pooled};
+use units::Span;
+
+use crate::workers::{each, threads};
+
+/// Schemes at points of the grid that are told at most: about a megabyte of the page, and minutes of work where each has 100,000
+/// flows. A point is told whole, and the first one always.
+const MOST: usize = 200;
+/// The slowest flows of a class that are listed one by one.
+const LISTED: usize = 5;
+
+/// What the page tells of tails.
+#[derive(Clone, PartialEq, Default, Debug)]
+pub struct Tails {
+    /// Slowdowns over all seeds together, point by point.
+    pub pooled: Vec<report::Pooled>,
+    /// The slowest flows of each scheme, point by point.
+    pub slowest: Vec<report::Slowest>,
+    /// How many points of the grid are left out: the last ones.
+    pub left_out: u64,
+}
+
+/// What is counted of the slowest flows, for [`report::Trait::counted`].
+pub(crate) fn counted() -> Vec<Counted> {
+    let kind = |what: What| match what.kind() {
+        Kind::Number => "number",
+        Kind::Bytes => "bytes",
+        Kind::Share => "share",
+    };
+    What::ALL.map(|what| Counted { label: what.label().to_owned(), kind: kind(what).to_owned() }).to_vec()
+}
+
+/// Of runs whose flows are in memory.
+pub fn tails(runs: &[RunResults]) -> Tails {
+    let there = |run| Ok::<_, std::convert::Infallible>(Cow::Borrowed(run));
+    match read(runs, None, there) {
+        Ok(tails) => tails,
+        Err(never) => match never {},
+    }
+}
+
+/// Of runs without their flows, which `with_flows` adds; on so many threads, or as many as there are cores.
+///
+/// # Errors
+/// As `with_flows`.
+pub(crate) fn read<'a, E: Send>(
+    runs: &'a [RunResults],
+    on: Option<u16>,
+    with_flows: impl Fn(&'a RunResults) -> Result<Cow<'a, RunResults>, E> + Sync,
+) -> Result<Tails, E> {
+    let all = points(runs);
+    let told = within(&all.iter().map(|places| schemes(runs, places)).collect::<Vec<_>>());
+    let of_point = |point: usize| {
+        let places = &all[point];
+        let there = places.iter().map(|&place| with_flows(&runs[place])).collect::<Result<Vec<_>, E>>()?;
+        let there = || there.iter().map(AsRef::as_ref);
+        let place_of: BTreeMap<&str, usize> =
+            places.iter().map(|&place| (runs[place].manifest.run.as_str(), place)).collect();
+        let place = |run: &str| place_of.get(run).copied().unwrap_or_default();
+        let mut rows = Vec::new();
+        for part in pooled(there()) {
+            rows.extend(part.rows.iter().map(|row| of_row(row, &part.first, place(&row.run))));
+        }
+        let slowest = |told: &Told| report::Slowest {
+            run: told.runs.first().map_or(0, |run| place(run)),
+            seeds: told.runs.len() as u64,
+            classes: told.classes.iter().map(of_class).collect(),
+        };
+        Ok((rows, by_scheme(there(), SHARE).iter().map(slowest).collect::<Vec<_>>()))
+    };
+    let mut tails = Tails { left_out: (all.len() - told) as u64, ..Tails::default() };
+    for made in each(threads(on), told, of_point) {
+        let (rows, slowest) = made?;
+        tails.pooled.extend(rows);
+        tails.slowest.extend(slowest);
+    }
+    Ok(tails)
+}
+
+/// How many schemes the runs at these places have.
+fn schemes(runs: &[RunResults], places: &[usize]) -> usize {
+    let mut labels: Vec<&str> = places.iter().map(|&place| runs[place].manifest.label.as_str()).collect();
+    labels.sort_unstable();
+    labels.dedup();
+    labels.len()
+}
+
+/// How many of the first points are told, of points with so many schemes each.
+fn within(schemes: &[usize]) -> usize {
+    let mut sum = 0;
+    let fit = schemes.iter().take_while(|&&schemes| {
+        sum += schemes;
+        sum <= MOST
+    });
+    fit.count().max(1).min(schemes.len())
+}
+
+fn of_row(row: &Pooled, first: &str, run: usize) -> report::Pooled {
+    let interval = |of: Interval| report::Interval { value: of.value, low: of.low, high: of.high };
+    let ratio = |of: Interval| report::Ratio { of: interval(of), differs: of.excludes(1.0) };
+    report::Pooled {
+        run,
+        class: row.class.name().to_owned(),
+        seeds: row.seeds as u64,
+        flows: row.flows as u64,
+        few: row.is_of_few(),
+        p50: interval(row.p50),
+        p99: interval(row.p99),
+        first: first.to_owned(),
+        ratios: row.ratios.map(|ratios| ratios.map(ratio)),
+    }
+}
+
+fn of_class(of: &Explained) -> SlowestOfClass {
+    let place = |what: What| What::ALL.iter().position(|known| *known == what).unwrap_or_default();
+    let one = |it: &results::explain::Trait| report::Trait {
+        counted: place(it.what),
+        slowest: it.slowest,
+        typical: it.typical,
+        stands_out: it.stands_out(),
+    };
+    SlowestOfClass {
+        class: of.class.name().to_owned(),
+        count: of.slowest.len() as u64,
+        flows: of.flows as u64,
+        unfinished: of.unfinished as u64,
+        few: of.is_of_few(),
+        traits: of.present().map(one).collect(),
+        listed: of.slowest.iter().take(LISTED).map(of_flow).collect(),
+    }
+}
+
+fn of_flow(slow: &Slow) -> SlowFlow {
+    let row = &slow.row;
+    let ns = |ps: u64| ps as f64 / 1e3;
+    SlowFlow {
+        seed: slow.seed,
+        flow: row.flow.into(),
+        src: row.src.into(),
+        dst: row.dst.into(),
+        size_bytes: row.size.get(),
+        start_ns: ns(row.started.ps()),
+        fct_ns: ns(row.fct().map_or(0, Span::unsigned_ps)),
+        slowdown: slow.slowdown,
+        marked_share: slow.marked(),
+        resent_share: slow.resent(),
+        timeouts: row.stats.timeouts.into(),
+        emergencies: row.acted.emergencies,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_points_are_told_whole() {
+        assert_eq!(within(&[5; 1_000]), 40);
+        assert_eq!(within(&[3, 2]), 2);
+        // At least one.
+        assert_eq!(within(&[MOST + 1, 1]), 1);
+        assert_eq!(within(&[MOST - 1, 2, 1]), 1);
+        assert_eq!(within(&[]), 0);
+    }
+}

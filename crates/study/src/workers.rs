@@ -1,0 +1,40 @@
+//! Work on several things at once, by so many threads.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// What `work` makes of each of `count` numbers, in their order, by so many threads.
+pub(crate) fn each<T: Send>(workers: usize, count: usize, work: impl Fn(usize) -> T + Sync) -> Vec<T> {
+    let next = AtomicUsize::new(0);
+    let done: Mutex<Vec<Option<T>>> = Mutex::new((0..count).map(|_| None).collect());
+    let some = || {
+        loop {
+            let number = next.fetch_add(1, Ordering::Relaxed);
+            if number >= count {
+                return;
+            }
+            let result = work(number);
+            lock(&done)[number] = Some(result);
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 1..workers.min(count) {
+            scope.spawn(some);
+        }
+        some();
+    });
+    inner(done).into_iter().flatten().collect()
+}
+
+pub(crate) fn inner<T>(mutex: Mutex<T>) -> T {
+    mutex.into_inner().unwrap_or_else(PoisonError::into_inner)
+}
+
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// As many as there are cores, unless asked.
+pub(crate) fn threads(asked: Option<u16>) -> usize {
+    asked.map_or_else(|| std::thread::available_parallelism().map_or(1, Into::into), usize::from)
+}
