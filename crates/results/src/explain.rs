@@ -1,8 +1,8 @@
 //! Why the slowest flows are slow: what was counted of them, beside the same of typical flows of their size.
 //!
 //! The flows are those of runs that differ in their seeds alone, all together. The slowest are those with the greatest
-//! slowdowns, a share of a class, at least one. A flow's typical flows are the middle tenth by slowdown (at least one) of those
-//! flows of its class that are at most twice and at least half its size. What differs is not thereby the cause: that takes a
+//! slowdowns, a share of a class, at least one. A flow's typical flows are the middle tenth by slowdown (at least one, at most
+//! [`MOST_TYPICAL`]) of those flows of its class that are at most twice and at least half its size. What differs is not thereby the cause: that takes a
 //! run in which it is switched off.
 
 use units::{Span, Time};
@@ -15,6 +15,8 @@ use crate::tables::FlowRow;
 
 /// A quantile of fewer flows than this is moved by one of them.
 pub const FEW: usize = 100;
+/// Typical flows of a slow one at most: their mean gets no better by more, and the work would grow with the square of the flows.
+pub const MOST_TYPICAL: usize = 100;
 /// The share of a class of flows that are the slowest, unless asked otherwise.
 pub const SHARE: f64 = 0.01;
 
@@ -65,18 +67,6 @@ pub struct Slow {
     pub row: FlowRow,
     /// Its completion time over the ideal one.
     pub slowdown: f64,
-}
-
-impl Slow {
-    /// Of what was acknowledged, the share that was marked.
-    pub fn marked(&self) -> f64 {
-        share_of(self.row.stats.marked.get(), self.row.delivered.get())
-    }
-
-    /// Of the packets sent, the share that was sent again.
-    pub fn resent(&self) -> f64 {
-        share_of(self.row.stats.retransmits, self.row.stats.packets_sent)
-    }
 }
 
 /// What was counted of flows.
@@ -239,78 +229,162 @@ pub fn by_scheme<'a>(runs: impl IntoIterator<Item = &'a RunResults>, share: f64)
 /// most 1.
 pub fn explain(runs: &[&RunResults], share: f64) -> Vec<Explained> {
     let crowds: Vec<Crowds> = runs.iter().map(|run| Crowds::new(run)).collect();
-    let of_class = |class: Class| {
-        let started = || {
-            let of_run = |(run, results): (usize, &&RunResults)| {
-                let seed = results.summary.seed;
-                let rows = results.flows.rows.iter().filter(move |row| row.class == class && row.started.is_set());
-                rows.map(move |row| (run, seed, *row)).collect::<Vec<_>>()
-            };
-            runs.iter().enumerate().flat_map(of_run)
-        };
-        let mut flows: Vec<(usize, Slow)> = started()
-            .filter_map(|(run, seed, row)| Some((run, Slow { seed, row, slowdown: row.slowdown()? })))
-            .collect();
-        let slower = |(a_run, a): &(usize, Slow), (b_run, b): &(usize, Slow)| {
-            b.slowdown.total_cmp(&a.slowdown).then((a_run, a.row.flow).cmp(&(b_run, b.row.flow)))
-        };
-        flows.sort_unstable_by(slower);
-        if flows.is_empty() {
-            return None;
-        }
-        let count = ((flows.len() as f64 * share).round() as usize).clamp(1, flows.len());
-        let sizes: Vec<u64> = flows.iter().map(|(_, flow)| flow.row.size.get()).collect();
-        // Most flows are nobody's typical one, and some are many flows'.
-        let mut known: Vec<Option<Box<Values>>> = vec![None; flows.len()];
-        let mut add = |sum: &mut Values, place: usize| {
-            let (run, flow) = &flows[place];
-            let values =
-                known[place].get_or_insert_with(|| Box::new(What::ALL.map(|what| crowds[*run].value(what, flow))));
-            sum.iter_mut().zip(values.iter()).for_each(|(sum, value)| *sum += value);
-        };
-        let (mut slowest, mut typical, mut with_typical) = (NOTHING, NOTHING, 0u64);
-        for place in 0..count {
-            add(&mut slowest, place);
-            let peers = typical_of(&sizes, place);
-            if peers.is_empty() {
-                continue;
+    [Class::Intra, Class::Inter].into_iter().filter_map(|class| of_class(class, runs, &crowds, share)).collect()
+}
+
+/// A flow that ended.
+struct Ended<'a> {
+    /// The place of its run.
+    run: usize,
+    row: &'a FlowRow,
+    slowdown: f64,
+}
+
+fn of_class(class: Class, runs: &[&RunResults], crowds: &[Crowds], share: f64) -> Option<Explained> {
+    let mut unfinished = 0;
+    let mut flows: Vec<Ended<'_>> = Vec::new();
+    for (run, results) in runs.iter().enumerate() {
+        for row in results.flows.rows.iter().filter(|row| row.class == class && row.started.is_set()) {
+            match row.slowdown() {
+                Some(slowdown) => flows.push(Ended { run, row, slowdown }),
+                None => unfinished += 1,
             }
-            let mut sum = NOTHING;
-            peers.iter().for_each(|&peer| add(&mut sum, peer));
-            typical.iter_mut().zip(&sum).for_each(|(all, sum)| *all += sum / peers.len() as f64);
-            with_typical += 1;
         }
-        let one = |(place, what): (usize, What)| Trait {
-            what,
-            slowest: slowest[place] / count as f64,
-            typical: (with_typical > 0).then(|| typical[place] / with_typical as f64),
-        };
-        let (ended, all) = (flows.len(), started().count());
-        Some(Explained {
-            class,
-            flows: ended,
-            unfinished: all - ended,
-            slowest: flows.into_iter().take(count).map(|(_, flow)| flow).collect(),
-            traits: (0..).zip(What::ALL).map(one).collect(),
-        })
+    }
+    if flows.is_empty() {
+        return None;
+    }
+    flows
+        .sort_unstable_by(|a, b| b.slowdown.total_cmp(&a.slowdown).then((a.run, a.row.flow).cmp(&(b.run, b.row.flow))));
+    let count = ((flows.len() as f64 * share).round() as usize).clamp(1, flows.len());
+    let sizes: Vec<u64> = flows.iter().map(|flow| flow.row.size.get()).collect();
+    // Most flows are nobody's typical one, and some are many flows'.
+    let mut known: Vec<Option<Box<Values>>> = vec![None; flows.len()];
+    let mut add = |sum: &mut Values, place: usize| {
+        let values = known[place].get_or_insert_with(|| Box::new(crowds[flows[place].run].values(&flows[place])));
+        for (sum, value) in sum.iter_mut().zip(values.iter()) {
+            *sum += value;
+        }
     };
-    [Class::Intra, Class::Inter].into_iter().filter_map(of_class).collect()
+    let (mut slowest, mut typical, mut with_typical) = (NOTHING, NOTHING, 0u64);
+    for (place, peers) in (0..count).zip(typical_of(&sizes, count)) {
+        add(&mut slowest, place);
+        if peers.is_empty() {
+            continue;
+        }
+        let mut sum = NOTHING;
+        for &peer in &peers {
+            add(&mut sum, peer);
+        }
+        for (all, sum) in typical.iter_mut().zip(&sum) {
+            *all += sum / peers.len() as f64;
+        }
+        with_typical += 1;
+    }
+    let one = |(place, what): (usize, What)| Trait {
+        what,
+        slowest: slowest[place] / count as f64,
+        typical: (with_typical > 0).then(|| typical[place] / with_typical as f64),
+    };
+    let slow = |flow: &Ended<'_>| Slow { seed: runs[flow.run].summary.seed, row: *flow.row, slowdown: flow.slowdown };
+    Some(Explained {
+        class,
+        flows: flows.len(),
+        unfinished,
+        slowest: flows[..count].iter().map(slow).collect(),
+        traits: (0..).zip(What::ALL).map(one).collect(),
+    })
 }
 
 /// What was counted of a flow, in the order of [`What::ALL`].
 type Values = [f64; What::ALL.len()];
 const NOTHING: Values = [0.0; What::ALL.len()];
 
-/// The places of the middle tenth, by slowdown, of the flows about as large as the one at `place`, itself left out. `sizes` are
-/// those of all flows in order of slowdown.
-fn typical_of(sizes: &[u64], place: usize) -> Vec<usize> {
-    let (least, most) = (sizes[place].div_ceil(2), sizes[place].saturating_mul(2));
-    let is_like = |&size: &u64| size >= least && size <= most;
-    // Itself is one of them.
-    let peers = sizes.iter().filter(|size| is_like(size)).count() - 1;
-    let count = (peers / 10).max(1).min(peers);
-    let like = (0..sizes.len()).filter(|&other| other != place && is_like(&sizes[other]));
-    like.skip((peers - count) / 2).take(count).collect()
+/// Of each of the first `count` flows the places of its typical ones, itself left out. `sizes` are those of all flows in order of
+/// slowdown.
+fn typical_of(sizes: &[u64], count: usize) -> Vec<Vec<usize>> {
+    let mut by_size: Vec<usize> = (0..sizes.len()).collect();
+    by_size.sort_unstable_by_key(|&place| (sizes[place], place));
+    // From one size to the next, flows come in above and go out below.
+    let (mut here, mut above, mut below) =
+        (Ranks::new(sizes.len()), by_size.iter().peekable(), by_size.iter().peekable());
+    let mut typical = vec![Vec::new(); count];
+    for &place in by_size.iter().filter(|&&place| place < count) {
+        let (least, most) = (sizes[place].div_ceil(2), sizes[place].saturating_mul(2));
+        while let Some(&peer) = above.next_if(|&&peer| sizes[peer] <= most) {
+            here.put(peer);
+        }
+        while let Some(&peer) = below.next_if(|&&peer| sizes[peer] < least) {
+            here.take(peer);
+        }
+        let (peers, own) = (here.len() - 1, here.before(place));
+        let taken = (peers / 10).clamp(1, MOST_TYPICAL).min(peers);
+        let first = (peers - taken) / 2;
+        typical[place] = (first..first + taken).map(|rank| here.at(rank + usize::from(rank >= own))).collect();
+    }
+    typical
+}
+
+/// Some of the places from 0 to n, in order: a Fenwick tree of how many there are.
+struct Ranks {
+    counts: Vec<usize>,
+    len: usize,
+}
+
+impl Ranks {
+    fn new(places: usize) -> Self {
+        Self { counts: vec![0; places + 1], len: 0 }
+    }
+
+    fn len(&self) -> usize {
+        self.len
+    }
+
+    fn put(&mut self, place: usize) {
+        self.len += 1;
+        let mut node = place + 1;
+        while node < self.counts.len() {
+            self.counts[node] += 1;
+            node += node & node.wrapping_neg();
+        }
+    }
+
+    /// Takes one out that is there.
+    fn take(&mut self, place: usize) {
+        self.len -= 1;
+        let mut node = place + 1;
+        while node < self.counts.len() {
+            self.counts[node] -= 1;
+            node += node & node.wrapping_neg();
+        }
+    }
+
+    /// How many are there before a place.
+    fn before(&self, place: usize) -> usize {
+        let (mut node, mut sum) = (place, 0);
+        while node > 0 {
+            sum += self.counts[node];
+            node &= node - 1;
+        }
+        sum
+    }
+
+    /// The one that so many are before. There is one.
+    fn at(&self, rank: usize) -> usize {
+        debug_assert!(rank < self.len, "{rank} of {}", self.len);
+        let (mut node, mut left) = (0, rank);
+        let mut step = (self.counts.len() - 1).checked_ilog2().map_or(0, |log| 1 << log);
+        while step > 0 {
+            if let Some(&count) = self.counts.get(node + step)
+                && count <= left
+            {
+                node += step;
+                left -= count;
+            }
+            step /= 2;
+        }
+        node
+    }
 }
 
 fn share_of(part: u64, whole: u64) -> f64 {
@@ -379,8 +453,12 @@ impl Crowds {
         Self { sends: of(&|row| row.src), receives: of(&|row| row.dst) }
     }
 
-    fn value(&self, what: What, flow: &Slow) -> f64 {
-        let row = &flow.row;
+    fn values(&self, flow: &Ended<'_>) -> Values {
+        What::ALL.map(|what| self.value(what, flow))
+    }
+
+    fn value(&self, what: What, flow: &Ended<'_>) -> f64 {
+        let row = flow.row;
         let fct = row.fct().map_or(0, Span::unsigned_ps);
         let beside = |crowds: &[[Crowd; 2]], host: u32, class: Class| {
             let (begin, end) = (row.started.ps(), row.completed.ps());
@@ -391,8 +469,8 @@ impl Crowds {
             What::Slowdown => flow.slowdown,
             What::Size => row.size.get() as f64,
             What::RoundTrips => share_of(fct, row.base_rtt.unsigned_ps()),
-            What::Marked => flow.marked(),
-            What::Resent => flow.resent(),
+            What::Marked => row.marked_share(),
+            What::Resent => row.resent_share(),
             What::Timeouts => row.stats.timeouts.into(),
             What::Nacks => row.stats.nacks.into(),
             What::Notifications => row.stats.cnps as f64,
@@ -410,7 +488,7 @@ impl Crowds {
 #[cfg(test)]
 #[expect(clippy::float_cmp, reason = "sums of few whole numbers are exact")]
 mod tests {
-    use units::Bytes;
+    use units::{Bytes, mix64};
 
     use super::*;
     use crate::testbed;
@@ -512,12 +590,32 @@ mod tests {
 
     #[test]
     fn typical_flows_are_in_the_middle_of_their_size() {
-        // In order of slowdown; of those like the first, six, the fourth is the middle one.
+        // In order of slowdown; of those like the first, six, the third is the middle one.
         let sizes = [100, 50, 49, 200, 201, 100, 120, 80, 90];
-        assert_eq!(typical_of(&sizes, 0), [5]);
-        assert_eq!(typical_of(&sizes, 2), [7]);
-        assert!(typical_of(&[7, 1], 0).is_empty());
-        // The middle tenth of 30 others.
-        assert_eq!(typical_of(&[5; 31], 0), [14, 15, 16]);
+        let typical = typical_of(&sizes, 3);
+        assert_eq!((&typical[0], &typical[2]), (&vec![5], &vec![7]));
+        assert!(typical_of(&[7, 1], 1)[0].is_empty());
+        // The middle tenth of 30 others; of 5,000, a hundred.
+        assert_eq!(typical_of(&[5; 31], 1)[0], [14, 15, 16]);
+        assert_eq!(typical_of(&vec![5; 5_001], 1)[0], (2_451..2_551).collect::<Vec<_>>());
+    }
+
+    /// As by looking at every flow for every slow one.
+    #[test]
+    fn typical_flows_are_those_that_a_search_finds() {
+        for flows in [1, 2, 7, 64, 500] {
+            // Sizes over some decades, some of them alike.
+            let size = |place: u64| (1 << (mix64(place ^ flows) % 12)) + mix64(place) % 3;
+            let sizes: Vec<u64> = (0..flows).map(size).collect();
+            let count = sizes.len().div_ceil(3);
+            let searched = |place: usize| {
+                let (least, most) = (sizes[place].div_ceil(2), sizes[place] * 2);
+                let is_peer = |&other: &usize| other != place && (least..=most).contains(&sizes[other]);
+                let peers: Vec<usize> = (0..sizes.len()).filter(is_peer).collect();
+                let taken = (peers.len() / 10).max(1).min(peers.len());
+                peers[(peers.len() - taken) / 2..][..taken].to_vec()
+            };
+            assert_eq!(typical_of(&sizes, count), (0..count).map(searched).collect::<Vec<_>>(), "{flows}");
+        }
     }
 }

@@ -156,8 +156,8 @@ fn of_flow(slow: &Slow) -> SlowFlow {
         start_ns: ns(row.started.ps()),
         fct_ns: ns(row.fct().map_or(0, Span::unsigned_ps)),
         slowdown: slow.slowdown,
-        marked_share: slow.marked(),
-        resent_share: slow.resent(),
+        marked_share: row.marked_share(),
+        resent_share: row.resent_share(),
         timeouts: row.stats.timeouts.into(),
         emergencies: row.acted.emergencies,
     }

@@ -115,8 +115,8 @@ fn flows(of: &Explained, with_seeds: bool) -> String {
             ns(row.started.ps()),
             ns(row.fct().map_or(0, units::Span::unsigned_ps)),
             format!("{:.2}", slow.slowdown),
-            share(slow.marked()),
-            share(slow.resent()),
+            share(row.marked_share()),
+            share(row.resent_share()),
             row.stats.timeouts.to_string(),
             row.acted.emergencies.to_string(),
         ];

@@ -64,6 +64,20 @@ impl FlowRow {
         let fct = self.fct()?;
         (self.ideal > Span::ZERO).then(|| fct.ps() as f64 / self.ideal.ps() as f64)
     }
+
+    /// Of the acknowledged payload, the share that was marked: 0 to 1.
+    pub fn marked_share(&self) -> f64 {
+        share(self.stats.marked.get(), self.delivered.get())
+    }
+
+    /// Of the packets sent, the share that was sent again: 0 to 1.
+    pub fn resent_share(&self) -> f64 {
+        share(self.stats.retransmits, self.stats.packets_sent)
+    }
+}
+
+fn share(part: u64, whole: u64) -> f64 {
+    if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
 }
 
 /// All flows.
