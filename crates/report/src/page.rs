@@ -234,7 +234,7 @@ impl Section {
             }
             Section::Sweep => {
                 "One metric against the place in the grid, one line a scheme. Of several seeds a point is the mean, and its \
-                 bar the 95 % confidence interval."
+                 bar the 95 % confidence interval; of slowdowns of all seeds together, that by bootstrap."
             }
             Section::Distributions => {
                 "Share of all flows that finished within a time. Further left and steeper is better; a curve that ends below 1 is of a run in which flows did not finish."

@@ -51,14 +51,15 @@ function drawSweep(body, id) {
       const twin = [...lines.values()].filter((l) => l.slot === slot).length;
       lines.set(name, { name, slot, twin, values: xs.map(() => []) });
     }
-    const v = metric.get(run);
     const cell = lines.get(name).values[xOf(run)];
-    if (cell) cell.push(v);
+    if (cell) cell.push(metric.interval ? metric.interval(run) : metric.get(run));
   }
   const list = [...lines.values()];
-  const means = list.map((l) => l.values.map(meanOf));
+  // Of a metric that has an interval itself, one run of a point and scheme has it; of others, the runs have one together.
+  const alone = (its) => { const it = its.find(Boolean); return it ? { mean: it.value, low: it.low, high: it.high, few: it.few } : null; };
+  const means = list.map((l) => l.values.map(metric.interval ? alone : meanOf));
   const raw = means.map((line) => line.map((m) => (m ? m.mean : null)));
-      const known = raw.flat().filter((v) => v != null);
+  const known = raw.flat().filter((v) => v != null);
   const { div, unit } = unitFor(metric.kind, Math.max(0, largest(known)));
   const positive = known.length > 0 && known.every((v) => v > 0);
   const log = positive && (sweep.log ?? largest(known) / least(known) > 30);
@@ -74,14 +75,15 @@ function drawSweep(body, id) {
   body.append(box);
   const readX = (v) => (numeric ? `${sweep.axis} ${asWritten.get(v) ?? brief(kind, v)}` : `${sweep.axis} ${showValue(values[v])}`);
   const scaled = (v) => v / (log ? 1 : div);
-  const barOf = (m) => (m && m.margin != null ? [scaled(m.mean - m.margin), scaled(m.mean + m.margin)] : null);
+  const barOf = (m) => (!m ? null : m.low != null ? [scaled(m.low), scaled(m.high)] : m.margin != null ? [scaled(m.mean - m.margin), scaled(m.mean + m.margin)] : null);
+  const readBar = (m) => (!m ? '' : m.low != null ? `${show(metric.kind, m.low)} to ${show(metric.kind, m.high)}${m.few ? ' ?' : ''}` : m.margin == null ? '' : within(metric.kind, m)[1]);
   const asWritten = new Map(numeric ? coords.map((c, i) => [c.n, showValue(values[i])]) : []);
   later(box, () => {
     u = draw(box, {
       section: id, title: metric.long, height: 320,
       data: [xs, ...raw.map((line) => line.map((v) => (v == null ? null : scaled(v))))],
       series: list.map((l, i) => ({ label: l.name, colour: () => slotColour(l.slot), dash: slotDash(l.slot, l.twin), width: 2, points: true, spanGaps: true, show: !hidden.has(l.name),
-        bars: means[i].map(barOf), read: (at) => (means[i][at]?.margin == null ? '' : within(metric.kind, means[i][at])[1]) })),
+        bars: means[i].map(barOf), read: (at) => readBar(means[i][at]) })),
       x: {
         label: sweep.axis + (spread ? ' (log scale)' : ''), log: spread, read: readX, column: numeric ? inBase(sweep.axis, kind) : sweep.axis, word: numeric ? undefined : (v) => showValue(values[v]),
         range: spread ? undefined : numeric ? [xs[0] - (xs[xs.length - 1] - xs[0]) * 0.03, xs[xs.length - 1] + (xs[xs.length - 1] - xs[0]) * 0.03] : [-0.3, xs.length - 0.7],

@@ -107,6 +107,20 @@ for (const name of sizeNames) {
   timeMetrics('p99', '99th percentile', '', [name]);
   slowMetrics('p99', '99th percentile', '', [name]);
 }
+// Quantiles over all seeds together are of the first run of its kind, with an interval of their own.
+const pooledOf = new Map((report.pooled || []).map((it) => [`${it.run} ${it.class}`, it]));
+const firstsOfPooled = [...new Set([...pooledOf.values()].map((it) => it.first))];
+const firstWord = firstsOfPooled.length === 1 && firstsOfPooled[0].length <= 12 ? `${firstsOfPooled[0]}’s` : 'the first’s';
+for (const cls of ['intra', 'inter']) {
+  for (const [stat, at] of [['p50', 0], ['p99', 1]]) {
+    const pooled = (key, long, interval) => {
+      const of = (run) => { const it = pooledOf.get(`${run.index} ${cls}`); const v = it && interval(it); return v ? { ...v, few: stat === 'p99' && it.few } : null; };
+      METRICS.push({ key: `pooled_${key}_${cls}`, kind: 'ratio', long: `${long}, ${CLASS_WORDS[cls]}`, interval: of, get: (run) => of(run)?.value ?? null });
+    };
+    pooled(stat, `Slowdown ${stat}, all seeds`, (it) => it[stat]);
+    pooled(`ratio_${stat}`, `Slowdown ${stat} over ${firstWord}`, (it) => it.ratios?.[at].of);
+  }
+}
 const hasValue = (metric) => runs.some((run) => Number.isFinite(metric.get(run)));
 
 const warningsOf = (run) => run.warnings || [];

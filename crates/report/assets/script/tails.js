@@ -21,9 +21,19 @@ const namedRun = (it) => el('span', { class: 'runname' }, swatch(() => runColour
 
 const FEW_WORDS = 'of fewer than 100 flows, so one of the slowest decides';
 
-function drawPooled(body) {
-  const rows = report.pooled.filter((it) => runOf(it) && inSlice(runOf(it)));
+const slowdowns = { cls: '' };
+keepInAddress('slowdowns', slowdowns, { cls: 'text' });
+
+function drawPooled(body, id) {
+  const here = report.pooled.filter((it) => runOf(it) && inSlice(runOf(it)));
+  const classes = [...new Set(here.map((it) => it.class))];
+  if (!classes.includes(slowdowns.cls)) slowdowns.cls = '';
+  const rows = here.filter((it) => !slowdowns.cls || it.class === slowdowns.cls);
   leftOut(body);
+  if (classes.length > 1) {
+    body.append(el('div', { class: 'tools' }, choice('Class of flows', [['', 'Both classes'], ...classes.map((cls) => [cls, classWord(cls)])], slowdowns.cls,
+      (v) => { slowdowns.cls = v; redraws.find((r) => r.id === id).go(); }, 'pooled-class')));
+  }
   if (!rows.length) { body.append(el('p', { class: 'none' }, 'This point is not among them, or has one seed.')); return; }
   const firsts = new Set(rows.map((it) => it.first));
   const over = firsts.size === 1 ? `over ${rows[0].first}’s` : 'over the first scheme’s';

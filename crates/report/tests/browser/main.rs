@@ -771,8 +771,23 @@ fn slowdowns_over_all_seeds_stand_with_their_intervals(browser: &mut Browser) ->
     page.check("all of them", &format!("{rows}.length === 42"))?;
     page.click("#pooled [data-key=p99]")?;
     page.check("by p99", &format!("{rows}[0].textContent.startsWith('GEMINI512')"))?;
+    page.click("[data-testid=pooled-class] [data-value=inter]")?;
+    page.check(
+        "one class",
+        &format!("{rows}.length === 21 && {rows}.every((r) => r.children[2].textContent === 'inter')"),
+    )?;
+    page.check("kept", "location.hash.includes('slowdowns.cls=inter')")?;
     page.check("no object", "!document.querySelector('main').textContent.includes('[object')")?;
     fits_everywhere(&mut page, "pooled-grid", "pooled")?;
+    // The grid's plot has them, each with its own interval.
+    for (metric, lines) in [("pooled_p99_inter", 3), ("pooled_ratio_p99_intra", 2)] {
+        page.eval(&choose("sweep-metric", metric))?;
+        page.settle()?;
+        page.check(metric, &format!("{0}[0].points === 7 * {lines} && {0}[0].bars === 7 * {lines}", plots("sweep")))?;
+    }
+    page.hover("#sweep .u-over")?;
+    page.check("a tip", "/1.30×.*[\\d.]+× to [\\d.]+×/.test(document.querySelector('#sweep .tip').textContent)")?;
+    fits_everywhere(&mut page, "pooled-plot", "sweep")?;
     page.close()?;
 
     // What is left out is said, also where none of it is shown.
