@@ -1,9 +1,9 @@
 //! What the page tells of slowdowns over all seeds together, and of the slowest flows. Both are made by the code behind
 //! `narrows show` and `narrows explain`.
 //!
-//! They need every flow of a scheme's runs at once, and a study of several runs has its flows on the disk alone. So they are
-//! read back, a point of the grid at a time: no more than one point's flows a thread are in memory, however many points there
-//! are. Columns kept in memory for it would have to hold most of what is counted of a flow, for all runs of the study.
+//! They need every flow of a point's runs at once, and a study of several runs has its flows on the disk alone. So they are
+//! read back, a point of the grid at a time on each thread, and on fewer threads where points are large: see [`FLOWS`].
+//! Columns kept in memory instead would have to hold most of what is counted of a flow, for all runs of the study.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -22,6 +22,9 @@ use crate::workers::{each, threads};
 const MOST: usize = 200;
 /// The slowest flows of a class that are listed one by one.
 const LISTED: usize = 5;
+
+/// Flows of several points that are in memory at once, at most: about a gigabyte. A single point may have more.
+const FLOWS: u64 = 4_000_000;
 
 /// What the page tells of tails.
 #[derive(Clone, PartialEq, Default, Debug)]
@@ -83,7 +86,9 @@ pub(crate) fn read<'a, E: Send>(
         Ok((rows, by_scheme(there(), SHARE).iter().map(slowest).collect::<Vec<_>>()))
     };
     let mut tails = Tails { left_out: (all.len() - told) as u64, ..Tails::default() };
-    for made in each(threads(on), told, of_point) {
+    let flows = |places: &Vec<usize>| places.iter().map(|&place| runs[place].summary.flows.all.count).sum();
+    let largest = all[..told].iter().map(flows).max().unwrap_or_default();
+    for made in each(at_once(largest, threads(on)), told, of_point) {
         let (rows, slowest) = made?;
         tails.pooled.extend(rows);
         tails.slowest.extend(slowest);
@@ -107,6 +112,11 @@ fn within(schemes: &[usize]) -> usize {
         sum <= MOST
     });
     fit.count().max(1).min(schemes.len())
+}
+
+/// On how many threads, of those that there are, points of so many flows are told.
+fn at_once(flows: u64, threads: usize) -> usize {
+    usize::try_from(FLOWS / flows.max(1)).map_or(threads, |fit| fit.clamp(1, threads.max(1)))
 }
 
 fn of_row(row: &Pooled, first: &str, run: usize) -> report::Pooled {
@@ -175,5 +185,10 @@ mod tests {
         assert_eq!(within(&[MOST + 1, 1]), 1);
         assert_eq!(within(&[MOST - 1, 2, 1]), 1);
         assert_eq!(within(&[]), 0);
+    }
+
+    #[test]
+    fn large_points_are_told_one_by_one() {
+        assert_eq!([0, 1_000, FLOWS / 3, FLOWS, u64::MAX].map(|flows| at_once(flows, 8)), [8, 8, 3, 1, 1]);
     }
 }

@@ -88,7 +88,7 @@ function slowestOf(group) {
   const inside = el('div', { class: 'inside' });
   const details = el('details', { 'data-testid': 'slowest-group', ontoggle: () => {
     if (details.open && !inside.childElementCount) group.classes.forEach((cls) => inside.append(slowestTables(cls, group.seeds > 1)));
-  } }, el('summary', {}, swatch(() => runColour(run), slotDash(run.slot)), el('b', {}, [nameOf(run), ...coordinates].join(', ')),
+  } }, el('summary', {}, swatch(() => runColour(run), slotDash(run.slot)), el('span', { class: 'who' }, [nameOf(run), ...coordinates].join(', ')),
     el('span', { class: 'dim' }, [seedsWord, short.length ? `slowdown ${short.join(', ')}` : 'no flow ended'].filter(Boolean).join(' · '))), inside);
   return details;
 }

@@ -535,6 +535,8 @@ fn hostile_text_stays_text(browser: &mut Browser) -> Outcome {
         "[data-testid=trace-tabs] [data-value=constructor]",
         "#links select",
         "#results summary",
+        "[data-testid=pooled-class] [data-value=constructor]",
+        "#slowest summary",
     ] {
         page.click(selector)?;
     }

@@ -352,6 +352,15 @@ pub(crate) fn hostile() -> ReportData {
     data.warnings.push(markup.into());
     data.claims[0].text = markup.into();
     data.claims[0].note = "<b>bold</b> __proto__".into();
+    data.pooled = vec![
+        Pooled { class: markup.into(), first: markup.into(), few: true, ..Pooled::default() },
+        Pooled { class: "__proto__".into(), run: 99, ..Pooled::default() },
+        Pooled { class: "constructor".into(), first: markup.into(), ..Pooled::default() },
+    ];
+    data.counted = vec![Counted { label: markup.into(), kind: "constructor".into() }];
+    let traits = vec![Trait::default(), Trait { counted: 99, ..Trait::default() }];
+    let of_class = SlowestOfClass { class: "__proto__".into(), traits, ..SlowestOfClass::default() };
+    data.slowest = vec![Slowest { classes: vec![of_class], ..Slowest::default() }];
     let run = &mut data.runs[0];
     run.id = markup.into();
     run.label = format!("Uno {markup}");
