@@ -254,6 +254,7 @@ class Results:
     def pooled(self) -> list[dict[str, Any]]:
         """Return quantiles of the slowdown over all seeds together: a row a point, class of flows and scheme.
 
+        `label` names the scheme, `run` the first of its runs.
         `p50` and `p99` are dictionaries of `value`, `low` and `high`, the latter two the ends of a 95 % interval by bootstrap.
         `ratios` are those of both quantiles to the first scheme's, over the flows that ended under both; None for the first.
         A p99 of fewer than 100 `flows` is one of the slowest. Points with a single seed are left out.

@@ -30,3 +30,25 @@ fn the_slowest_flows_are_told_with_typical_ones() {
     scratch.narrows("explain s.toml").fails(2, &["is a file and no directory of results"]);
     scratch.narrows("explain none").fails(2, &["none"]);
 }
+
+/// Of several seeds a scheme at a point is told once, its flows with their seeds; a run of them can be told alone.
+#[test]
+fn seeds_are_told_together() {
+    let scratch = Scratch::new("explain-seeds");
+    scratch.write("s.toml", GRID);
+    scratch.narrows("sweep s.toml --seeds 2 --out r").ok();
+    let all = scratch.narrows("explain r").ok();
+    for part in ["uno,load=0.2, 2 seeds together, inter: the slowest ", "│ seed ┆ flow ┆"] {
+        assert!(all.out.contains(part), "{part}: {all}");
+    }
+    let told = |words: &str| -> Value { serde_json::from_str(&scratch.narrows(words).ok().out).unwrap() };
+    let all = told("explain r --json");
+    let first = &all[0];
+    assert_eq!(first["name"], "uno,load=0.2");
+    let runs: Vec<&str> = first["runs"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
+    assert_eq!(runs.len(), 2);
+    let flows = |told: &Value| told["classes"][0]["flows"].as_u64().unwrap();
+    let alone = runs.iter().map(|run| flows(&told(&format!("explain r --run {run} --json"))[0]));
+    assert_eq!(flows(first), alone.sum::<u64>());
+    assert!(first["classes"][0]["slowest"][0]["seed"].is_u64());
+}
