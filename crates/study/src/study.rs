@@ -469,11 +469,15 @@ impl Study<'_> {
         let seeds = Runs::by_seed(&runs, &in_claims);
         let judgements: Vec<Judgement> = self.claims.iter().map(|claim| claim.judge(&seeds)).collect();
         let tables: Vec<Table> = planned.tables.iter().map(|table| named(self.scenario, table.of(&runs))).collect();
+        // A lone run has its flows, and is not on the disk yet: nothing is to keep it from there.
         let with_flows = |run| {
+            if planned.is_alone() {
+                return Ok(Cow::Borrowed(run));
+            }
             if self.watch.interrupted() {
                 return Err(Error::Interrupted);
             }
-            Ok(if planned.is_alone() { Cow::Borrowed(run) } else { Cow::Owned(writer.with_flows(run)?) })
+            Ok(Cow::Owned(writer.with_flows(run)?))
         };
         let tails = tails::read(&runs, self.threads, with_flows).map_err(|error| match error {
             Error::Interrupted => self.cut_short(writer, error, false, runs.len(), runs.len()),

@@ -171,6 +171,61 @@ fn a_study_that_is_stopped_keeps_what_is_finished_and_ends_with_the_same_bytes()
     }
 }
 
+/// Ends the work when so many runs have ended.
+struct Done {
+    most: usize,
+    ended: AtomicUsize,
+}
+
+impl Watch for Done {
+    fn tell(&self, _: &str) {}
+
+    fn interrupted(&self) -> bool {
+        self.ended.load(Ordering::Relaxed) >= self.most
+    }
+
+    fn board<'a>(&'a self, _: &[String], _: usize) -> Box<dyn Board + 'a> {
+        Box::new(Ends(self))
+    }
+}
+
+struct Ends<'a>(&'a Done);
+
+impl Board for Ends<'_> {
+    fn run<'a>(&'a self, _: &str, _: Time, _: u64) -> Box<dyn Line + 'a> {
+        Box::new(Ends(self.0))
+    }
+}
+
+impl Line for Ends<'_> {
+    fn update(&self, _: &sim::Progress) {}
+
+    fn update_real(&self, _: Time, _: usize) {}
+}
+
+impl Drop for Ends<'_> {
+    fn drop(&mut self) {
+        self.0.ended.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// Who interrupts what is told of all runs keeps all runs; a lone run, which is not on the disk by then, is written.
+#[test]
+fn what_is_told_of_all_runs_can_be_interrupted() {
+    let (all, one) = (Scratch::new("told"), Scratch::new("told-alone"));
+    let scenario = scenario();
+    let done = || Done { most: 6, ended: AtomicUsize::new(0) };
+    let error = study(&scenario, &done(), &all.0).run().unwrap_err();
+    assert!(matches!(error, Error::Stopped { finished: 6, of: 6, .. }), "{error}");
+    let idle = Impatient::new(usize::MAX);
+    study(&scenario, &idle, &all.0).run().unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!((idle.kept.load(Ordering::Relaxed), idle.begun.load(Ordering::Relaxed)), (6, 0));
+    let only = ["cubic,seed=2".to_owned()];
+    let at_once = Done { most: 1, ended: AtomicUsize::new(0) };
+    Study { only: &only, ..study(&scenario, &at_once, &one.0) }.run().unwrap_or_else(|error| panic!("{error}"));
+    assert!(one.0.join("flows.parquet").exists());
+}
+
 #[test]
 fn what_cannot_be_is_said_before_anything_is_written() {
     let scratch = Scratch::new("unknown");
