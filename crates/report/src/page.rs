@@ -232,9 +232,13 @@ impl Section {
                 "The slowest hundredth of each class of flows, beside typical flows of their size. A star marks that of which \
                  the slowest have at least twice as much. What differs is not thereby the cause: switch it off and run again."
             }
-            Section::Sweep => {
+            Section::Sweep if !data.pooled.is_empty() => {
                 "One metric against the place in the grid, one line a scheme. Of several seeds a point is the mean, and its \
                  bar the 95 % confidence interval; of slowdowns of all seeds together, that by bootstrap."
+            }
+            Section::Sweep => {
+                "One metric against the place in the grid, one line a scheme. Of several seeds a point is the mean, and its \
+                 bar the 95 % confidence interval."
             }
             Section::Distributions => {
                 "Share of all flows that finished within a time. Further left and steeper is better; a curve that ends below 1 is of a run in which flows did not finish."
