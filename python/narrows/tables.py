@@ -608,6 +608,8 @@ class HostOver(Table):
     """As in `[host]`. Takes "off" or a size such as "64KB"."""
     fq: bool | None = None
     """As in `[host]`. Takes true or false."""
+    initial_quantum: int | str | None = None
+    """As in `[host]`. Takes a size such as "1MiB" or "64KB", or a whole number of bytes."""
     clock_sigma: str | None = None
     """As in `[host]`. Takes a time such as "2ms" or "14us"."""
     clock_drift: str | None = None
@@ -740,11 +742,11 @@ class Scheme(Table):
 
     label: str | None = None
     """Its name in tables and plots; by default the law's. Takes a string."""
-    law: Literal["unocc", "gemini", "dctcp", "mprdma", "bbr", "cubic", "newreno", "vegas", "copa", "dcqcn", "timely", "hpcc", "dctcp-rate", "expresspass", "flashpass", "line-rate", "fixed", "nscc"] | str | None = None
+    law: Literal["unocc", "gemini", "dctcp", "mprdma", "bbr", "cubic", "newreno", "vegas", "copa", "dcqcn", "timely", "hpcc", "dctcp-rate", "expresspass", "flashpass", "line-rate", "fixed", "nscc", "strait"] | str | None = None
     """The law of all flows. Either this or both `intra` and `inter`. Takes the name of a law such as "unocc"."""
-    intra: Literal["unocc", "gemini", "dctcp", "mprdma", "bbr", "cubic", "newreno", "vegas", "copa", "dcqcn", "timely", "hpcc", "dctcp-rate", "expresspass", "flashpass", "line-rate", "fixed", "nscc"] | str | None = None
+    intra: Literal["unocc", "gemini", "dctcp", "mprdma", "bbr", "cubic", "newreno", "vegas", "copa", "dcqcn", "timely", "hpcc", "dctcp-rate", "expresspass", "flashpass", "line-rate", "fixed", "nscc", "strait"] | str | None = None
     """The law of flows inside a datacenter. Takes the name of a law such as "unocc"."""
-    inter: Literal["unocc", "gemini", "dctcp", "mprdma", "bbr", "cubic", "newreno", "vegas", "copa", "dcqcn", "timely", "hpcc", "dctcp-rate", "expresspass", "flashpass", "line-rate", "fixed", "nscc"] | str | None = None
+    inter: Literal["unocc", "gemini", "dctcp", "mprdma", "bbr", "cubic", "newreno", "vegas", "copa", "dcqcn", "timely", "hpcc", "dctcp-rate", "expresspass", "flashpass", "line-rate", "fixed", "nscc", "strait"] | str | None = None
     """The law of flows between datacenters. Takes the name of a law such as "unocc"."""
     port: PortOver | None = None
     """What changes in `[port]`. Takes a table."""
@@ -971,6 +973,10 @@ class Host(Table):
     fq: bool | None = None
     """Whether the small queue paces, as Linux's FQ does. The law's round trips then count the wait there, and
     On-Ramp's hold with it. Needs `small_queue`. Takes true or false. Default: false."""
+    initial_quantum: int | str | None = None
+    """Flows that have sent less payload than this have their turns at the card before the others, as new flows have
+    in Linux's FQ (`initial_quantum` in tc-fq(8)). Zero: all have turns alike. Takes a size such as "1MiB" or
+    "64KB", or a whole number of bytes. Default: "0B"."""
     clock_sigma: str | None = None
     """Standard deviation of hosts' clocks right after a synchronisation. Takes a time such as "2ms" or "14us".
     Default: "0s"."""

@@ -48,6 +48,8 @@ macro_rules! laws {
             Fixed in fixed for kernel;
             /// Ultra Ethernet's NSCC.
             Nscc in nscc;
+            /// The project's own.
+            Strait in strait for kernel;
         }
     };
 }

@@ -41,6 +41,7 @@ mod recent;
 mod round;
 mod signal;
 mod slow_start;
+pub mod strait;
 #[cfg(test)]
 mod testbed;
 pub mod timely;

@@ -236,6 +236,11 @@ impl Path {
         self.line_rate.bytes_in(self.base_rtt)
     }
 
+    /// Whether the base RTT is over twice that inside a datacenter: the flow goes to another one.
+    pub(crate) const fn is_long(&self) -> bool {
+        self.base_rtt.ps() / 2 > self.intra_rtt.ps()
+    }
+
     /// The bandwidth-delay product inside a datacenter.
     pub const fn intra_bdp(&self) -> Bytes {
         self.line_rate.bytes_in(self.intra_rtt)

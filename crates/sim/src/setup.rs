@@ -169,6 +169,9 @@ pub struct HostConfig {
     /// Whether the small queue paces, as Linux's FQ does: round trips then count what a law's pace holds back. Only
     /// with `small_queue`.
     pub fq: bool,
+    /// Flows that have sent less payload than this have their turns at the card before the others, as new flows have in Linux's FQ
+    /// (`initial_quantum`, tc-fq(8)). Zero: all have turns alike.
+    pub initial_quantum: Bytes,
     /// Whether packets ask the ports that they pass to report themselves.
     pub int: bool,
     /// Up to so much is added, by chance, to each round trip that a law hears of ([`flow::Noise`]).
@@ -210,6 +213,7 @@ impl Default for HostConfig {
             segment: 0,
             small_queue: None,
             fq: false,
+            initial_quantum: Bytes::ZERO,
             int: false,
             rtt_noise: Span::ZERO,
             jitter: None,

@@ -307,3 +307,34 @@ fn what_is_held_waits_in_the_small_queue() {
     assert_eq!(trace(&with, "hold_until_ns").len(), with.flow_samples.len());
     assert!(trace(&with, "held_ns").is_sorted());
 }
+
+/// Two long flows fill a card when a flow of eight packets begins. In turn each of its packets waits for one of both. Where flows
+/// that have sent little go first, it waits for the packet that the card has begun, and for no more.
+#[test]
+fn new_flows_go_first_within_their_quantum() {
+    let port = PortConfig::new(Rate::from_gbps(10), Span::from_us(1));
+    let shape = fabric::topology::SingleSwitch { hosts: vec![(port, port); 4] };
+    let flows = vec![
+        common::flow(0, 1, 1_000 * MSS),
+        common::flow(0, 2, 1_000 * MSS),
+        FlowSpec { start: Start::At(Time::from_us(500)), ..common::flow(0, 3, 8 * MSS) },
+    ];
+    let mut setup = common::setup(fabric::topology::single_switch(&shape).unwrap(), flows, Time::from_ms(100));
+    let packet = Span::from_ns(3_328); // 4,160 bytes at 10 Gb/s
+    // Two of 3.328 us for the packet and its acknowledgement's 64 bytes, four links of 1 us; seven packets behind the first.
+    let alone = packet.times(2 + 7) + Span::from_ps(2 * 51_200) + Span::from_us(4);
+    let mut took = |quantum| {
+        setup.host.initial_quantum = Bytes::new(quantum);
+        let outcome = fixed(&setup, 64, false);
+        (0..3).map(|flow| outcome.flows[flow].completed.since(outcome.flows[flow].started)).collect::<Vec<_>>()
+    };
+    let (in_turn, first, half, all) = (took(0), took(8 * MSS), took(4 * MSS), took(1_000_000_000));
+    assert!(first[2] >= alone && first[2] <= alone + packet, "{first:?}, {alone} alone");
+    // After four packets of its own the others have their turns, too: before each of the other four, and one before the first.
+    assert!(half[2] > alone + packet.times(7) && half[2] <= alone + packet.times(9), "{half:?}");
+    assert!(in_turn[2] > alone + packet.times(14) && in_turn[2] <= alone + packet.times(17), "{in_turn:?}");
+    // Where all are new all have turns alike.
+    assert_eq!(all, in_turn);
+    // The card is never idle for it.
+    assert_eq!(first[..2].iter().max(), in_turn[..2].iter().max());
+}

@@ -216,7 +216,7 @@ mod tests {
 
     /// NSCC takes what is lost off its window, whatever found it.
     #[test]
-    fn timeouts_collapse_all_but_uno_nscc_fixed_and_the_laws_of_lossless_networks_and_of_credits() {
+    fn timeouts_collapse_all_but_uno_nscc_strait_fixed_and_the_laws_of_lossless_networks_and_of_credits() {
         for kind in Kind::ALL {
             let mut law = made(kind, &PATH, &[]);
             let before = law.permit().window;
@@ -224,7 +224,7 @@ mod tests {
             let credited = [Kind::ExpressPass, Kind::FlashPass].contains(&kind);
             let lossless =
                 [Kind::Dcqcn, Kind::Timely, Kind::Hpcc, Kind::DctcpRate, Kind::LineRate].contains(&kind) || credited;
-            let kept = lossless || matches!(kind, Kind::UnoCc | Kind::Fixed);
+            let kept = lossless || matches!(kind, Kind::UnoCc | Kind::Strait | Kind::Fixed);
             let less = if kind == Kind::Nscc { before - PATH.mss } else { PATH.mss };
             assert_eq!(law.permit().window, if kept { before } else { less }, "{}", kind.info().name);
         }

@@ -214,6 +214,8 @@ layered! {
         small_queue: OffOr<Bytes> = OffOr::Off;
         /// Whether the small queue paces, as Linux's FQ does. The law's round trips then count the wait there, and On-Ramp's hold with it. Needs `small_queue`.
         fq: At<bool> = At::default_of(false);
+        /// Flows that have sent less payload than this have their turns at the card before the others, as new flows have in Linux's FQ (`initial_quantum` in tc-fq(8)). Zero: all have turns alike.
+        initial_quantum: Bytes = Bytes::ZERO;
         /// Standard deviation of hosts' clocks right after a synchronisation.
         clock_sigma: Span = Span::ZERO;
         /// Standard deviation of the clocks' drift.
@@ -377,6 +379,7 @@ impl Host {
             catches_up: self.catch_up,
             overshoots: self.window_check == WindowWord::Overshoot,
             int_multi: self.int_multi,
+            initial_quantum: self.initial_quantum,
             cnp: self.cnp.value().map(|interval| Cnp { interval, size: self.cnp_size.get().into() }),
             on_ramp: self.on_ramp.as_ref().map(|table| table.config(self.clock_sigma)),
             clocks: Clocks {

@@ -129,6 +129,8 @@ struct HostState {
     calendar: Calendar,
     /// (slot, flow) of flows that may send now, in turn.
     ready: Turns,
+    /// Flows that have sent less go first ([`crate::HostConfig::initial_quantum`]).
+    initial_quantum: Bytes,
     /// Flows that may send later: (time, flow, slot). The flow breaks ties, as in the calendar.
     paced: BinaryHeap<Reverse<(Time, u32, u32)>>,
     /// Flows that wait for the rest of their causes.
@@ -165,6 +167,7 @@ impl HostState {
             now: Time::ZERO,
             calendar: Calendar::new(),
             ready: Turns::default(),
+            initial_quantum: setup.host.initial_quantum,
             paced: BinaryHeap::new(),
             pending: Pending::default(),
             paused: 0,

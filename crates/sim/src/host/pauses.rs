@@ -92,7 +92,7 @@ impl HostState {
                 self.park(slot, active);
             } else {
                 active.queued = Queued::Ready;
-                self.ready.push_back((slot, flow));
+                self.take_turn(slot, active);
             }
         }
     }

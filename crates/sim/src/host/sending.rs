@@ -140,7 +140,17 @@ impl HostState {
     #[inline(always)]
     pub(super) fn make_ready<L>(&mut self, slot: u32, active: &mut Active<L>) {
         active.queued = Queued::Ready;
-        self.ready.push_back((slot, active.flow));
+        self.take_turn(slot, active);
+    }
+
+    /// A flow's turn will come, where it has sent little before those of flows that have sent more.
+    #[inline(always)]
+    pub(super) fn take_turn<L>(&mut self, slot: u32, active: &Active<L>) {
+        if active.sent < self.initial_quantum {
+            self.ready.push_early((slot, active.flow));
+        } else {
+            self.ready.push_back((slot, active.flow));
+        }
     }
 
     #[inline(always)]

@@ -1,4 +1,5 @@
-//! Whose turn it is: a queue of which the first lies apart, because most hosts have one flow that sends.
+//! Whose turn it is: a queue of which the first lies apart, because most hosts have one flow that sends. Flows that have sent
+//! little may go before the rest.
 
 use std::collections::VecDeque;
 
@@ -11,6 +12,8 @@ pub(super) struct Turns {
     /// None only where `rest` is empty, too.
     first: Option<Turn>,
     rest: VecDeque<Turn>,
+    /// How many at the front a turn given by [`Turns::push_early`] is put behind.
+    early: usize,
 }
 
 impl Turns {
@@ -37,9 +40,24 @@ impl Turns {
         }
     }
 
+    /// Gives a turn after those that were given so, and before all others.
+    #[inline]
+    pub(super) fn push_early(&mut self, turn: Turn) {
+        match (self.early, self.first) {
+            (0, None) => self.first = Some(turn),
+            (0, Some(second)) => {
+                self.first = Some(turn);
+                self.rest.push_front(second);
+            }
+            (early, _) => self.rest.insert(early - 1, turn),
+        }
+        self.early += 1;
+    }
+
     /// Gives the next turn.
     #[inline(always)]
     pub(super) fn push_front(&mut self, turn: Turn) {
+        self.early += usize::from(self.early > 0);
         if let Some(second) = self.first.replace(turn) {
             self.rest.push_front(second);
         }
@@ -47,6 +65,7 @@ impl Turns {
 
     #[inline(always)]
     pub(super) fn pop_front(&mut self) -> Option<Turn> {
+        self.early = self.early.saturating_sub(1);
         let next = if self.rest.is_empty() { None } else { self.rest.pop_front() };
         std::mem::replace(&mut self.first, next)
     }
@@ -58,23 +77,30 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// It does as a queue does.
+        /// It does as a queue does, and as two where some go early: what is given the next turn goes with those that it precedes.
         #[test]
-        fn as_a_queue(steps in proptest::collection::vec(0..5u32, 1..100)) {
-            let (mut turns, mut queue) = (Turns::default(), VecDeque::new());
+        fn as_two_queues(steps in proptest::collection::vec(0..7u32, 1..100)) {
+            let (mut turns, mut early, mut queue) = (Turns::default(), VecDeque::new(), VecDeque::new());
             for (number, step) in (0..).zip(steps) {
+                let turn = (number, step);
                 match step {
                     0 | 1 => {
-                        turns.push_back((number, step));
-                        queue.push_back((number, step));
+                        turns.push_back(turn);
+                        queue.push_back(turn);
                     }
                     2 => {
-                        turns.push_front((number, step));
-                        queue.push_front((number, step));
+                        turns.push_front(turn);
+                        if early.is_empty() { &mut queue } else { &mut early }.push_front(turn);
                     }
-                    _ => prop_assert_eq!(turns.pop_front(), queue.pop_front()),
+                    3 => {
+                        turns.push_early(turn);
+                        early.push_back(turn);
+                    }
+                    _ => prop_assert_eq!(turns.pop_front(), early.pop_front().or_else(|| queue.pop_front())),
                 }
-                prop_assert_eq!((turns.first(), turns.is_empty()), (queue.front().copied(), queue.is_empty()));
+                let all: Vec<_> = early.iter().chain(&queue).copied().collect();
+                prop_assert_eq!(turns.iter().copied().collect::<Vec<_>>(), all.clone());
+                prop_assert_eq!((turns.first(), turns.is_empty()), (all.first().copied(), all.is_empty()));
             }
         }
     }

@@ -239,6 +239,8 @@ pub(crate) fn case_with(
                 coding,
                 tick: network.params()[0].config().tick,
                 rto_max: Span::from_ms(50),
+                // In a third of them new flows go first.
+                initial_quantum: Bytes::new(if seed.is_multiple_of(3) { 20_000 } else { 0 }),
                 ..HostConfig::default()
             };
             let series = SeriesConfig::default();

@@ -1,0 +1,512 @@
+//! Strait, the project's own law: increase and decrease on marks of short real queues, at one pace and with one share for flows of
+//! every round trip, in favour of flows that have sent little. Its page, `docs/src/laws/strait.md`, derives each part.
+//! A loss is the strongest mark. State and parameters are over 104 bytes, so a kernel needs socket storage for them.
+
+use units::{Bytes, Frac, Span, Time};
+
+use crate::info::{LawInfo, Marks};
+use crate::params::{parameters, range};
+use crate::round::marked_fraction;
+use crate::{Ack, Acted, ControlLaw, Loss, Notification, Path, Permit, Window};
+
+parameters! { path;
+    /// Initial window, in own BDPs.
+    initial_bdp: Fraction = if path.is_long() { Frac::HALF } else { Frac::ONE }, "1; 0.5 where the base RTT is over twice the intra-datacenter RTT", range::TINY, range::UNLIMITED;
+    /// Largest window, in own BDPs.
+    max_bdp: Fraction = Frac::ONE, "1", range::TINY, range::UNLIMITED;
+    /// Additive increase a round trip without marks, as a share of the own BDP (a).
+    alpha: Fraction = Frac::millionths(10_000), "0.01", Frac::ZERO, Frac::ONE;
+    /// What a base RTT cuts in which everything was marked (g).
+    gain: Fraction = Frac::HALF.half(), "0.25", Frac::ZERO, Frac::ONE;
+    /// Least time between two cuts; one takes this share of a base RTT's (T).
+    period: Span = path.intra_rtt, "the intra-datacenter RTT", range::SHORT, range::LONG;
+    /// Weight of the newest period in the average marked fraction.
+    ewma_gain: Fraction = Frac::HALF.half(), "0.25", Frac::ZERO, Frac::ONE;
+    /// Multiplicative increase a round trip once nothing was marked or lost for a base RTT and for `fast_periods` (f).
+    fast: Fraction = Frac::HALF.half(), "0.25", Frac::ZERO, Frac::ONE;
+    /// Least length of that time, in periods: more than a few flows in balance need from one mark to the next.
+    fast_periods: Count = 32, "32", 0, 1 << 10;
+    /// The most that a flow weighs that has delivered little: increases are times the weight, cuts over it (Y).
+    young_weight: Fraction = Frac::from_bits(16 << 32), "16", Frac::ONE, Frac::from_bits(1024 << 32);
+    /// A flow that has delivered so many own BDPs or more weighs 1; before, this over what it has delivered (S).
+    young_bdp: Fraction = Frac::from_bits(if path.is_long() { 4 } else { 32 } << 32), "32; 4 where the base RTT is over twice the intra-datacenter RTT", Frac::ZERO, range::UNLIMITED;
+    /// Whether Quick Adapt acts at all.
+    quick_adapt: Switch = true, "true", false, true;
+    /// Share of the window under which the bytes acknowledged in a period with a mark or a loss mean extreme congestion (beta).
+    beta: Fraction = Frac::HALF, "0.5", Frac::ZERO, Frac::ONE;
+    /// How long Quick Adapt counts, in base RTTs.
+    qa_period: Fraction = Frac::millionths(1_050_000), "1.05", Frac::millionths(100_000), Frac::from_bits(100 << 32);
+    /// What Quick Adapt leaves at least, in own BDPs.
+    qa_floor_bdp: Fraction = Frac::millionths(100_000), "0.1", Frac::ZERO, Frac::ONE;
+}
+
+/// How many times the base RTT a round trip may be and still earn as much a second as without a queue.
+const MOST_STRETCH: Frac = Frac::from_bits(2 << 32);
+
+/// What there is to say about it.
+pub(crate) const INFO: LawInfo = LawInfo {
+    name: "strait",
+    title: "Strait",
+    summary: "AIMD on marks of short real queues, one pace and one share for all round trips, in favour of young flows",
+    source: "Narrows, docs/src/laws/strait.md",
+    signals: "ECN, loss, acknowledged bytes",
+    marks: Marks::Heard,
+    ..LawInfo::of(Params::TABLE)
+};
+
+/// The law.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[repr(C)]
+pub struct Strait {
+    params: Params,
+    base_rtt: Span,
+    bdp: Bytes,
+    window: Window,
+    weight: Frac, // 1 to young_weight, as of the newest epoch's end
+    ewma: Frac,
+    clean_since: Time, // the newest mark or loss, at first the first acknowledgement
+    epoch: Epoch,
+    adapt: QuickAdapt,
+    acted: Acted,
+}
+
+/// What was heard since the last epoch ended.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[repr(C)]
+struct Epoch {
+    ends: Time, // with a packet that left then or later; never before the first acknowledgement
+    heard: Bytes,
+    marked: Bytes,
+}
+
+/// What was acknowledged in the current period of Quick Adapt.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[repr(C)]
+struct QuickAdapt {
+    from: Time, // when the period began; in a pause, the strike
+    acked: Bytes,
+    congested: bool, // something was marked or lost
+    app_limited: bool,
+    awaits_packet: bool, // a pause: no packet that left after the strike is acknowledged yet
+}
+
+impl Strait {
+    /// A flow on `path`.
+    pub fn new(path: &Path, params: Params) -> Self {
+        let bdp = path.bdp();
+        Self {
+            params,
+            base_rtt: path.base_rtt,
+            bdp,
+            window: Window::new(bdp.scaled(params.initial_bdp), path.mss, bdp.scaled(params.max_bdp)),
+            weight: params.young_weight,
+            ewma: Frac::ZERO,
+            clean_since: Time::NEVER,
+            epoch: Epoch::begin(Time::NEVER),
+            adapt: QuickAdapt::begin(Time::NEVER),
+            acted: Acted::default(),
+        }
+    }
+
+    /// What a flow weighs that has delivered so much: S BDPs over that, from 1 to Y.
+    fn weight(&self, delivered: Bytes) -> Frac {
+        let young = self.bdp.scaled(self.params.young_bdp);
+        Frac::ratio(young.get(), delivered.get().max(1)).min(self.params.young_weight).max(Frac::ONE)
+    }
+
+    fn increase(&mut self, ack: &Ack) {
+        // cwnd <- cwnd + weight * a * BDP * acked / cwnd * RTT / base RTT
+        let stretch = Frac::ratio(ack.rtt.unsigned_ps(), self.base_rtt.unsigned_ps()).max(Frac::ONE).min(MOST_STRETCH);
+        let step = self.bdp.scaled(self.params.alpha).scaled(self.weight).scaled(stretch);
+        let mut grew = self.window.increase(step, ack.acked);
+        let clean = self.params.period.times(self.params.fast_periods as u32).max(self.base_rtt);
+        if ack.now > self.clean_since + clean {
+            grew |= self.window.open(ack.acked.scaled(self.params.fast));
+        }
+        self.acted.increases += u64::from(grew);
+    }
+
+    fn end_epoch(&mut self, ack: &Ack) {
+        let fraction = marked_fraction(self.epoch.marked, self.epoch.heard);
+        self.ewma = self.ewma.ewma(fraction, self.params.ewma_gain);
+        self.weight = self.weight(ack.delivered);
+        if !self.epoch.marked.is_zero() && !self.adapt.awaits_packet {
+            // cwnd <- cwnd * (1 - E g T / base RTT / weight)
+            let base_rtt = self.base_rtt.unsigned_ps();
+            let share = Frac::ratio(self.params.period.unsigned_ps().min(base_rtt), base_rtt);
+            let spared = Frac::ratio(Frac::ONE.bits(), self.weight.bits());
+            self.acted.cuts += u64::from(self.window.cut(self.ewma * self.params.gain * share * spared));
+        }
+        // No epoch is shorter than a period after the flow was silent.
+        let next = self.epoch.ends + self.params.period;
+        self.epoch = Epoch::begin(if next > ack.sent_at { next } else { ack.sent_at + self.params.period });
+    }
+
+    fn quick_adapt(&mut self, ack: &Ack) {
+        let period = Span::from_ps(self.params.qa_period.of(self.base_rtt.unsigned_ps()) as i64);
+        let adapt = &mut self.adapt;
+        if adapt.awaits_packet {
+            return;
+        }
+        if ack.now > adapt.from + period {
+            let starved = adapt.acked < self.window.bytes().scaled(self.params.beta);
+            if starved && adapt.congested && !adapt.app_limited && !ack.app_limited {
+                let left = adapt.acked.max(self.bdp.scaled(self.params.qa_floor_bdp));
+                self.window.set(left.min(self.window.bytes()));
+                self.acted.emergencies += 1;
+                *adapt = QuickAdapt { awaits_packet: true, ..QuickAdapt::begin(ack.now) };
+                return;
+            }
+            *adapt = QuickAdapt::begin(ack.now);
+        }
+        adapt.acked = adapt.acked.saturating_add(ack.acked);
+        adapt.congested |= !ack.marked.is_zero();
+        adapt.app_limited |= ack.app_limited;
+    }
+}
+
+impl ControlLaw for Strait {
+    fn on_ack(&mut self, ack: &Ack) {
+        if !self.epoch.ends.is_set() {
+            self.epoch.ends = ack.now;
+            self.adapt.from = ack.now;
+            self.clean_since = ack.now;
+        }
+        if self.adapt.awaits_packet && ack.sent_at >= self.adapt.from {
+            self.adapt = QuickAdapt::begin(ack.now);
+        }
+        if !ack.marked.is_zero() {
+            self.clean_since = ack.now;
+        } else if !ack.app_limited {
+            self.increase(ack);
+        }
+        self.epoch.count(ack.acked, ack.marked);
+        if ack.sent_at >= self.epoch.ends {
+            self.end_epoch(ack);
+        }
+        if self.params.quick_adapt {
+            self.quick_adapt(ack);
+        }
+    }
+
+    /// What is lost counts as marked, whatever found it.
+    fn on_loss(&mut self, loss: &Loss) {
+        self.epoch.count(loss.lost, loss.lost);
+        self.adapt.congested = true;
+        self.clean_since = loss.now;
+    }
+
+    /// A new base RTT moves the pace and all periods. What was set in BDPs keeps its bytes.
+    fn on_notification(&mut self, notification: &Notification) {
+        match *notification {
+            Notification::BaseRtt(base_rtt) => self.base_rtt = base_rtt,
+            Notification::Mss(mss) => drop(self.window.follow(mss)),
+            _ => {}
+        }
+    }
+
+    #[inline]
+    fn permit(&self) -> Permit {
+        Permit::paced_window(self.window.bytes(), self.base_rtt)
+    }
+
+    fn acted(&self) -> Acted {
+        self.acted
+    }
+
+    fn trace(&self, emit: &mut dyn FnMut(&'static str, i64)) {
+        emit("marked_ewma_ppm", self.ewma.ppm() as i64);
+        emit("weight_ppm", self.weight.ppm() as i64);
+        emit("quick_adapt_acked_bytes", self.adapt.acked.get() as i64);
+    }
+}
+
+impl Epoch {
+    const fn begin(ends: Time) -> Self {
+        Self { ends, heard: Bytes::ZERO, marked: Bytes::ZERO }
+    }
+
+    fn count(&mut self, heard: Bytes, marked: Bytes) {
+        self.heard = self.heard.saturating_add(heard);
+        self.marked = self.marked.saturating_add(marked);
+    }
+}
+
+impl QuickAdapt {
+    const fn begin(from: Time) -> Self {
+        Self { from, acked: Bytes::ZERO, congested: false, app_limited: false, awaits_packet: false }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    extern crate std;
+
+    use super::*;
+    use crate::LossCause;
+    use crate::testbed::{Bed, LONG_PATH, Link, PATH, ack, jain, loss, marked};
+    use std::vec::Vec;
+    use units::Rate;
+
+    // By hand: own BDP inside 175,000 B and across 25,000,000 B; a 1,750 B; S 5,600,000 B and 100,000,000 B; Y 16.
+    fn law_on(path: &Path, change: impl Fn(&mut Params)) -> Strait {
+        let mut params = Params::for_path(path);
+        change(&mut params);
+        Strait::new(path, params)
+    }
+
+    fn law(change: impl Fn(&mut Params)) -> Strait {
+        law_on(&PATH, change)
+    }
+
+    /// All but Quick Adapt, which hand-made acknowledgements would starve.
+    fn aimd(params: &mut Params) {
+        params.quick_adapt = false;
+    }
+
+    /// A flow that weighs 1, and does not grow fast.
+    fn plain(params: &mut Params) {
+        params.young_weight = Frac::ONE;
+        params.fast = Frac::ZERO;
+    }
+
+    #[test]
+    fn starts_at_a_bdp_inside_and_half_of_it_across_paced() {
+        let permit = law(|_| {}).permit();
+        assert_eq!((permit.window, permit.pacing), (Bytes::new(175_000), Rate::from_gbps(100)));
+        let permit = law_on(&LONG_PATH, |_| {}).permit();
+        assert_eq!((permit.window, permit.pacing), (Bytes::new(12_500_000), Rate::from_gbps(50)));
+        // Twice the round trip inside is not yet across.
+        let far = Path { base_rtt: PATH.intra_rtt.times(2), ..PATH };
+        assert_eq!(law_on(&far, |_| {}).permit().window, Bytes::new(350_000));
+    }
+
+    #[test]
+    fn a_window_of_unmarked_packets_adds_alpha_times_the_weight() {
+        // 43 packets are 1.0064 windows, less as the window grows: 1,754 B, and of a young flow's 28,000 B a window 25,826 B
+        // or so (sum of 28,000 * 4,096 / cwnd).
+        for (weight, grown) in [(1, 1_750..=1_762), (16, 25_000..=26_400)] {
+            let mut law = law(|params| {
+                aimd(params);
+                plain(params);
+                params.max_bdp = Frac::from_bits(2 << 32);
+                params.young_weight = Frac::from_bits(weight << 32);
+            });
+            for us in 0..43 {
+                law.on_ack(&Ack { delivered: Bytes::ZERO, ..ack(&PATH, us) });
+            }
+            let window = law.permit().window;
+            assert!(grown.contains(&(window.get() - 175_000)), "{window}");
+            law.on_ack(&marked(&PATH, 43));
+            assert!(law.permit().window <= window);
+        }
+    }
+
+    #[test]
+    fn an_unused_window_does_not_grow() {
+        let mut law = law(|params| {
+            aimd(params);
+            params.max_bdp = Frac::from_bits(2 << 32);
+        });
+        for us in 0..43 {
+            law.on_ack(&Ack { app_limited: true, ..ack(&PATH, us) });
+        }
+        assert_eq!(law.permit().window, Bytes::new(175_000));
+    }
+
+    /// Once nothing was marked or lost for so many periods, and for a base RTT at least, a quarter of what is acknowledged is
+    /// added, too.
+    #[test]
+    fn a_clean_time_grows_fast() {
+        for (path, fast_periods, clean) in
+            [(PATH, 32, 448), (PATH, 0, 14), (LONG_PATH, 32, 2_000), (LONG_PATH, 200, 2_800)]
+        {
+            let mut law = law_on(&path, |params| {
+                aimd(params);
+                params.alpha = Frac::ZERO;
+                params.gain = Frac::ZERO;
+                params.fast_periods = fast_periods;
+                params.max_bdp = Frac::from_bits(2 << 32);
+            });
+            let first = law.permit().window;
+            law.on_ack(&ack(&path, 0));
+            law.on_ack(&ack(&path, clean));
+            assert_eq!(law.permit().window, first);
+            law.on_ack(&ack(&path, clean + 1));
+            assert_eq!(law.permit().window - first, Bytes::new(1_024));
+            law.on_loss(&loss(1, clean + 2, LossCause::Reordered));
+            law.on_ack(&ack(&path, 2 * clean + 2));
+            assert_eq!(law.permit().window - first, Bytes::new(1_024));
+            law.on_ack(&ack(&path, 2 * clean + 3));
+            assert_eq!(law.permit().window - first, Bytes::new(2_048));
+        }
+    }
+
+    /// What a queue adds to the round trip does not slow the increase down: twice the RTT, and a round trip earns twice as much.
+    /// No more than that, or late acknowledgements would earn without a limit.
+    #[test]
+    fn an_increase_is_of_time_and_not_of_round_trips() {
+        let grown = |rtt: Span| {
+            let mut law = law(|params| {
+                aimd(params);
+                plain(params);
+                params.max_bdp = Frac::from_bits(2 << 32);
+            });
+            for us in 0..43 {
+                law.on_ack(&Ack { rtt, ..ack(&PATH, us) });
+            }
+            law.permit().window.get() - 175_000
+        };
+        let alone = grown(PATH.base_rtt);
+        for (times, earns) in [(2, 2), (3, 2)] {
+            let queued = grown(PATH.base_rtt.times(times));
+            assert!(queued.abs_diff(earns * alone) <= earns * alone / 50, "{queued} and {alone} B");
+        }
+    }
+
+    #[test]
+    fn a_flow_weighs_less_as_it_delivers() {
+        let law = law(|_| {});
+        for (delivered, weight) in [(0, 16), (350_000, 16), (700_000, 8), (5_600_000, 1), (1 << 40, 1)] {
+            assert_eq!(law.weight(Bytes::new(delivered)), Frac::from_bits(weight << 32), "{delivered} B");
+        }
+        let long = law_on(&LONG_PATH, |_| {});
+        assert_eq!(long.weight(Bytes::new(12_500_000)), Frac::from_bits(8 << 32));
+        assert_eq!(long.weight(Bytes::new(100_000_000)), Frac::ONE);
+    }
+
+    #[test]
+    fn a_marked_round_trip_cuts_by_the_gain_over_the_weight() {
+        // E becomes 0.25 at the first epoch, which ends with what left as the first acknowledgement came: a 16th, over 16 a 256th.
+        for (weight, cut) in [(1, 10_937), (16, 683)] {
+            let mut law = law(|params| {
+                aimd(params);
+                params.young_weight = Frac::from_bits(weight << 32);
+            });
+            for us in 0..=14 {
+                law.on_ack(&Ack { delivered: Bytes::ZERO, ..marked(&PATH, us) });
+            }
+            let window = law.permit().window.get();
+            assert!((175_000 - window).abs_diff(cut) <= 1, "{window}");
+            assert_eq!(law.acted().cuts, 1);
+        }
+    }
+
+    /// Across a period's cut is the share that the period has of the base RTT: 14 us of 2 ms.
+    #[test]
+    fn long_flows_are_cut_as_often_and_by_less() {
+        let mut law = law_on(&LONG_PATH, |params| {
+            aimd(params);
+            plain(params);
+            params.initial_bdp = Frac::ONE;
+        });
+        for us in 2_000..=4_000 {
+            law.on_ack(&marked(&LONG_PATH, us));
+        }
+        // The first epoch ends with what left when the first acknowledgement came. E = 0.25: 25 MB * 0.0625 * 0.007.
+        assert_eq!(law.acted().cuts, 1);
+        assert!((25_000_000 - law.permit().window.get()).abs_diff(10_937) <= 2, "{:?}", law.permit());
+        for us in 4_001..=4_014 {
+            law.on_ack(&marked(&LONG_PATH, us));
+        }
+        assert_eq!(law.acted().cuts, 2);
+    }
+
+    #[test]
+    fn a_loss_counts_as_marked() {
+        let mut law = law(|params| {
+            aimd(params);
+            plain(params);
+        });
+        law.on_ack(&ack(&PATH, 0));
+        law.on_loss(&loss(0, 13, LossCause::Nack));
+        assert_eq!(law.permit().window.get(), 175_000);
+        // Of three packets one was lost: E = 1/12, and g E = 1/48.
+        law.on_ack(&ack(&PATH, 14));
+        assert!((175_000 - law.permit().window.get()).abs_diff(175_000 / 48) <= 2, "{:?}", law.permit());
+    }
+
+    /// Six packets in a period are under half of a window of 43. Without a mark or a loss that is a slow host or its card.
+    #[test]
+    fn quick_adapt_wants_evidence_of_congestion() {
+        for (is_marked, is_lost, left) in [(false, false, 175_000), (true, false, 24_576), (false, true, 24_576)] {
+            let mut law = law(|params| params.gain = Frac::ZERO);
+            for us in [0, 1, 2, 3, 4, 5] {
+                law.on_ack(&if is_marked { marked(&PATH, us) } else { ack(&PATH, us) });
+            }
+            if is_lost {
+                law.on_loss(&loss(3, 10, LossCause::Nack));
+            }
+            law.on_ack(&ack(&PATH, 15));
+            assert_eq!(law.permit().window, Bytes::new(left), "{is_marked} {is_lost}");
+            // In the pause that follows nothing strikes, until what left after it is acknowledged.
+            law.on_ack(&marked(&PATH, 28));
+            law.on_ack(&Ack { sent_at: ack(&PATH, 28).sent_at, ..marked(&PATH, 60) });
+            assert!(law.acted().emergencies <= 1);
+        }
+    }
+
+    #[test]
+    fn quick_adapt_leaves_a_tenth_of_a_bdp() {
+        let mut law = law(|params| params.gain = Frac::ZERO);
+        law.on_ack(&marked(&PATH, 0));
+        law.on_ack(&marked(&PATH, 15));
+        assert!(law.permit().window.get().abs_diff(17_500) <= 1, "{:?}", law.permit());
+        assert_eq!(law.acted().emergencies, 1);
+    }
+
+    /// A bottleneck of 100 Gb/s that marks over a quarter of the BDP inside, and has 1 MiB of buffer.
+    fn link() -> Link {
+        let (rate, phantom) = (Rate::from_gbps(100), None);
+        Link { rate, mark_over: Bytes::new(43_750), drop_over: Bytes::new(1 << 20), phantom }
+    }
+
+    /// Payload per second of each flow from `from` to `until`, in Gb/s.
+    fn rates(bed: &mut Bed<Strait>, flows: usize, from: Time, until: Time) -> Vec<f64> {
+        bed.run(from);
+        let before: Vec<_> = (0..flows).map(|flow| bed.delivered(flow)).collect();
+        bed.forget_backlog();
+        bed.run(until);
+        let seconds = until.since(from).unsigned_ps() as f64 / 1e12;
+        (0..flows).map(|flow| (bed.delivered(flow) - before[flow]).get() as f64 * 8.0 / seconds / 1e9).collect()
+    }
+
+    /// Flows of one round trip that begin one after another end with equal shares of a full link and a short queue.
+    #[test]
+    fn converges_to_equal_shares_of_a_full_link() {
+        for flows in [2, 8, 16] {
+            let mut bed = Bed::new(link());
+            for flow in 0..flows {
+                bed.add(law(|_| {}), &PATH, Time::from_us(100 * flow as u64));
+            }
+            let rates = rates(&mut bed, flows, Time::from_ms(20), Time::from_ms(40));
+            let used: f64 = rates.iter().sum();
+            assert!(jain(&rates) > 0.98, "{flows} flows: {rates:?}");
+            assert!(used > 97.0, "{flows} flows: {used} Gb/s");
+            assert!(bed.backlog.0 < Bytes::new(350_000), "{flows} flows: {:?}", bed.backlog);
+        }
+    }
+
+    /// What the page derives: in balance a flow adds a BDP where it hears no mark, and cuts g E of its window, in a base RTT each,
+    /// so that all have one rate, whatever their round trip: `a BDP = g E cwnd`. Half of the flows are inside and half across,
+    /// and they start at a tenth of their BDP or at all or half of it. Within 50 long round trips their index is over 0.95, and
+    /// stays there.
+    #[test]
+    fn round_trips_of_14_us_and_2_ms_share_alike_within_50_of_the_longer() {
+        for kinds in [1, 2, 4] {
+            let mut bed = Bed::new(link());
+            for flow in 0..kinds {
+                for (path, tenths) in [(PATH, 10), (LONG_PATH, 5)] {
+                    let tenths = if flow % 2 == 0 { tenths } else { 1 };
+                    let law = law_on(&path, |params| params.initial_bdp = Frac::ratio(tenths, 10));
+                    bed.add(law, &path, Time::ZERO);
+                }
+            }
+            for step in 0..5 {
+                let rates = rates(&mut bed, 2 * kinds, Time::from_ms(80 + 20 * step), Time::from_ms(100 + 20 * step));
+                assert!(jain(&rates) > 0.95, "{kinds} from {} ms: {rates:?}", 80 + 20 * step);
+                assert!(rates.iter().sum::<f64>() > 98.0, "{rates:?}");
+            }
+        }
+    }
+}
