@@ -6,9 +6,10 @@
 
 use units::{Bytes, Frac, Span, Time};
 
+use crate::epoch::Epoch;
 use crate::info::{LawInfo, Marks};
 use crate::params::{parameters, range};
-use crate::round::marked_fraction;
+use crate::quick_adapt::QuickAdapt;
 use crate::{Ack, Acted, ControlLaw, Loss, Notification, Path, Permit, Window};
 
 parameters! { path;
@@ -74,29 +75,10 @@ pub struct UnoCc {
     window: Window,
     ewma: Frac, // E, starts at 0
     scale: Frac,
-    epoch: Epoch,
+    epoch: Epoch,  // its end is T_epoch
+    min_rtt: Span, // the epoch's
     adapt: QuickAdapt,
     acted: Acted,
-}
-
-/// What was heard since the last epoch ended.
-#[derive(Clone, PartialEq, Eq, Debug)]
-#[repr(C)]
-struct Epoch {
-    ends: Time, // T_epoch: it ends with a packet that left then or later; never before the first ACK
-    acked: Bytes,
-    marked: Bytes,
-    min_rtt: Span,
-}
-
-/// What was acknowledged in the current period of Quick Adapt. After a strike there is a pause with neither QA nor MD.
-#[derive(Clone, PartialEq, Eq, Debug)]
-#[repr(C)]
-struct QuickAdapt {
-    from: Time, // when the period began; in a pause by packet, the strike; in a pause by the clock, the pause's end
-    acked: Bytes,
-    app_limited: bool,
-    awaits_packet: bool, // a pause by packet, and none that left at `from` or later is acknowledged yet
 }
 
 impl Params {
@@ -120,6 +102,7 @@ impl UnoCc {
             ewma: Frac::ZERO,
             scale: Frac::ONE,
             epoch: Epoch::begin(Time::NEVER),
+            min_rtt: Span::MAX,
             adapt: QuickAdapt::begin(Time::NEVER),
             acted: Acted::default(),
         }
@@ -141,69 +124,59 @@ impl UnoCc {
         self.acted.cuts += u64::from(self.window.cut(cut));
     }
 
+    fn begin_epoch(&mut self, epoch: Epoch) {
+        self.epoch = epoch;
+        self.min_rtt = Span::MAX;
+    }
+
     fn end_epoch(&mut self, ack: &Ack) {
         // E <- (1 - g) * E + g * F
-        let fraction = marked_fraction(self.epoch.marked, self.epoch.acked);
-        self.ewma = self.ewma.ewma(fraction, self.params.ewma_gain);
-        if !self.epoch.marked.is_zero() && !self.adapt.pauses(ack.now) {
-            let rtt = if self.params.delay_of_last { ack.rtt } else { self.epoch.min_rtt };
+        self.ewma = self.ewma.ewma(self.epoch.marked_fraction(), self.params.ewma_gain);
+        if self.epoch.saw_marks() && !self.adapt.pauses(ack.now) {
+            let rtt = if self.params.delay_of_last { ack.rtt } else { self.min_rtt };
             self.decrease(rtt - self.base_rtt);
         }
-        // T_epoch <- T_epoch + period, but no epoch is shorter than a period after the flow was silent.
-        let next = self.epoch.ends + self.params.epoch_period;
-        let ends = if next > ack.sent_at { next } else { ack.sent_at + self.params.epoch_period };
-        self.epoch = Epoch::begin(ends);
+        self.begin_epoch(self.epoch.next(ack, self.params.epoch_period));
     }
 
     /// The round trip that is skipped after a strike ends once a packet is acknowledged that left after the strike.
     /// Before that, acknowledgements tell of the flow before the strike, and then of the silence that the strike made.
     fn end_pause(&mut self, ack: &Ack) {
-        if self.adapt.awaits_packet && ack.sent_at >= self.adapt.from {
-            self.adapt = QuickAdapt::begin(ack.now);
-            if self.params.qa_restarts_epochs {
-                self.epoch = Epoch::begin(ack.now);
-            }
+        if self.adapt.end_pause(ack) && self.params.qa_restarts_epochs {
+            self.begin_epoch(Epoch::begin(ack.now));
         }
     }
 
     /// Quick Adapt: Algorithm 1, `onQA`.
     fn quick_adapt(&mut self, ack: &Ack) {
-        let adapt = &mut self.adapt;
-        if adapt.pauses(ack.now) {
+        let Some(ended) = self.adapt.count(ack, self.qa_period) else { return };
+        if ended.acked >= self.window.bytes().scaled(self.params.beta) {
             return;
         }
-        if ack.now > adapt.from + self.qa_period {
-            let starved = adapt.acked < self.window.bytes().scaled(self.params.beta);
-            if starved && !adapt.app_limited && !ack.app_limited {
-                self.window.set(adapt.acked.scaled(self.params.qa_keep));
-                self.acted.emergencies += 1;
-                *adapt = if self.params.qa_pause_by_packet {
-                    QuickAdapt { awaits_packet: true, ..QuickAdapt::begin(ack.now) }
-                } else {
-                    QuickAdapt::begin(ack.now + self.base_rtt)
-                };
-                return;
-            }
-            *adapt = QuickAdapt::begin(ack.now);
-        }
-        adapt.acked = adapt.acked.saturating_add(ack.acked);
-        adapt.app_limited |= ack.app_limited;
+        self.window.set(ended.acked.scaled(self.params.qa_keep));
+        self.acted.emergencies += 1;
+        self.adapt = if self.params.qa_pause_by_packet {
+            QuickAdapt::pause(ack.now)
+        } else {
+            QuickAdapt::begin(ack.now + self.base_rtt)
+        };
     }
 }
 
 impl ControlLaw for UnoCc {
     fn on_ack(&mut self, ack: &Ack) {
-        if !self.epoch.ends.is_set() {
-            self.epoch.ends = ack.now;
-            self.adapt.from = ack.now;
+        if !self.epoch.ends().is_set() {
+            self.epoch.set_end(ack.now);
+            self.adapt.start(ack.now);
         }
         self.end_pause(ack);
         if ack.marked.is_zero() {
             // cwnd <- cwnd + alpha * acked / cwnd
             self.acted.increases += u64::from(self.window.increase(self.step, ack.acked));
         }
-        self.epoch.count(ack);
-        if ack.sent_at >= self.epoch.ends {
+        self.epoch.count(ack.acked, ack.marked);
+        self.min_rtt = self.min_rtt.min(ack.rtt);
+        if self.epoch.is_over(ack) {
             self.end_epoch(ack);
         }
         if self.params.quick_adapt {
@@ -243,29 +216,7 @@ impl ControlLaw for UnoCc {
     fn trace(&self, emit: &mut dyn FnMut(&'static str, i64)) {
         emit("marked_ewma_ppm", self.ewma.ppm() as i64);
         emit("md_scale_ppm", self.scale.ppm() as i64);
-        emit("quick_adapt_acked_bytes", self.adapt.acked.get() as i64);
-    }
-}
-
-impl Epoch {
-    const fn begin(ends: Time) -> Self {
-        Self { ends, acked: Bytes::ZERO, marked: Bytes::ZERO, min_rtt: Span::MAX }
-    }
-
-    fn count(&mut self, ack: &Ack) {
-        self.acked = self.acked.saturating_add(ack.acked);
-        self.marked = self.marked.saturating_add(ack.marked);
-        self.min_rtt = self.min_rtt.min(ack.rtt);
-    }
-}
-
-impl QuickAdapt {
-    const fn begin(from: Time) -> Self {
-        Self { from, acked: Bytes::ZERO, app_limited: false, awaits_packet: false }
-    }
-
-    fn pauses(&self, now: Time) -> bool {
-        self.awaits_packet || now < self.from
+        emit("quick_adapt_acked_bytes", self.adapt.acked().get() as i64);
     }
 }
 
@@ -517,7 +468,9 @@ mod tests {
         }
         law.on_ack(&late(51, 85));
         assert_eq!(law.acted().emergencies, 1);
-        assert_eq!(law.adapt, QuickAdapt { acked: PATH.mss, ..QuickAdapt::begin(Time::from_us(1_000_085)) });
+        let mut next = QuickAdapt::begin(Time::from_us(1_000_085));
+        assert_eq!(next.count(&late(51, 85), law.qa_period), None);
+        assert_eq!((law.adapt, next.acked()), (next, PATH.mss));
         // The next one has one packet: struck again.
         law.on_ack(&late(66, 100));
         assert_eq!((law.acted().emergencies, law.permit().window), (2, Bytes::new(4_096)));
@@ -541,7 +494,7 @@ mod tests {
             let mut law = struck(|params| params.qa_restarts_epochs = restarts);
             law.on_ack(&late(36, 70));
             assert_eq!(law.acted().cuts, cuts);
-            assert_eq!(law.epoch.ends, Time::from_us(1_000_000 + ends));
+            assert_eq!(law.epoch.ends(), Time::from_us(1_000_000 + ends));
         }
     }
 

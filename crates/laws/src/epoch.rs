@@ -1,0 +1,60 @@
+//! Epochs: what was heard between two looks at marks, which come at one pace for flows of all round trips. Uno, SC 2025,
+//! §4.1.1 and Algorithm 1.
+
+use units::{Bytes, Frac, Span, Time};
+
+use crate::Ack;
+use crate::round::marked_fraction;
+
+/// What was heard since the last epoch ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(C)]
+pub(crate) struct Epoch {
+    ends: Time,
+    heard: Bytes,
+    marked: Bytes,
+}
+
+impl Epoch {
+    /// It ends with a packet that left at `ends` or later; never, if that is [`Time::NEVER`].
+    pub(crate) const fn begin(ends: Time) -> Self {
+        Self { ends, heard: Bytes::ZERO, marked: Bytes::ZERO }
+    }
+
+    /// When it ends.
+    pub(crate) const fn ends(&self) -> Time {
+        self.ends
+    }
+
+    /// It ends with a packet that left at `ends` or later; what was heard before stays.
+    pub(crate) const fn set_end(&mut self, ends: Time) {
+        self.ends = ends;
+    }
+
+    /// Counts payload of which something was heard, and how much of it was marked.
+    pub(crate) const fn count(&mut self, heard: Bytes, marked: Bytes) {
+        self.heard = self.heard.saturating_add(heard);
+        self.marked = self.marked.saturating_add(marked);
+    }
+
+    /// Whether the acknowledged packet ends it.
+    pub(crate) fn is_over(&self, ack: &Ack) -> bool {
+        ack.sent_at >= self.ends
+    }
+
+    /// Whether anything was marked.
+    pub(crate) const fn saw_marks(&self) -> bool {
+        !self.marked.is_zero()
+    }
+
+    /// The fraction of what was heard that was marked, 0 to 1.
+    pub(crate) fn marked_fraction(&self) -> Frac {
+        marked_fraction(self.marked, self.heard)
+    }
+
+    /// The epoch after the one that `ack` ends: `period` after its end, but none is shorter than that after the flow was silent.
+    pub(crate) fn next(&self, ack: &Ack, period: Span) -> Self {
+        let next = self.ends + period;
+        Self::begin(if next > ack.sent_at { next } else { ack.sent_at + period })
+    }
+}

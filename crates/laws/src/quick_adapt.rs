@@ -1,0 +1,86 @@
+//! Quick Adapt's count: what was acknowledged in a period, and the pause after a strike. Uno, SC 2025, §4.1 and Algorithm 1,
+//! `onQA`.
+
+use units::{Bytes, Span, Time};
+
+use crate::Ack;
+
+/// What was acknowledged in the current period.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(C)]
+pub(crate) struct QuickAdapt {
+    from: Time, // when the period began; in a pause by packet, the strike; in a pause by the clock, the pause's end
+    acked: Bytes,
+    congested: bool, // something was marked or lost
+    app_limited: bool,
+    awaits_packet: bool, // a pause by packet, and none that left at `from` or later is acknowledged yet
+}
+
+/// A period that has ended, in which no window was left unused.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Ended {
+    /// What was acknowledged in it.
+    pub(crate) acked: Bytes,
+    /// Whether anything was marked or lost in it.
+    pub(crate) congested: bool,
+}
+
+impl QuickAdapt {
+    /// A period from `from` on; before, a pause.
+    pub(crate) const fn begin(from: Time) -> Self {
+        Self { from, acked: Bytes::ZERO, congested: false, app_limited: false, awaits_packet: false }
+    }
+
+    /// A pause until a packet is acknowledged that leaves at `strike` or later.
+    pub(crate) const fn pause(strike: Time) -> Self {
+        Self { awaits_packet: true, ..Self::begin(strike) }
+    }
+
+    /// The first period begins; what was lost before stays.
+    pub(crate) const fn start(&mut self, from: Time) {
+        self.from = from;
+    }
+
+    /// Whether it is a pause.
+    pub(crate) fn pauses(&self, now: Time) -> bool {
+        self.awaits_packet || now < self.from
+    }
+
+    /// What has been acknowledged so far.
+    pub(crate) const fn acked(&self) -> Bytes {
+        self.acked
+    }
+
+    /// Something was lost.
+    pub(crate) const fn lost(&mut self) {
+        self.congested = true;
+    }
+
+    /// Begins a period, if `ack` ends a pause. Says whether it did.
+    pub(crate) fn end_pause(&mut self, ack: &Ack) -> bool {
+        let ends = self.awaits_packet && ack.sent_at >= self.from;
+        if ends {
+            *self = Self::begin(ack.now);
+        }
+        ends
+    }
+
+    /// Counts `ack`, unless in a pause. Where `period` ended before it, the next one begins with it, and the one that ended is given
+    /// if it can be judged: a flow near its end, or with little to send, is not.
+    pub(crate) fn count(&mut self, ack: &Ack, period: Span) -> Option<Ended> {
+        if self.pauses(ack.now) {
+            return None;
+        }
+        let mut ended = None;
+        if ack.now > self.from + period {
+            if !self.app_limited && !ack.app_limited {
+                ended = Some(Ended { acked: self.acked, congested: self.congested });
+            }
+            *self = Self::begin(ack.now);
+        }
+        self.acked = self.acked.saturating_add(ack.acked);
+        self.congested |= !ack.marked.is_zero();
+        self.app_limited |= ack.app_limited;
+        ended
+    }
+}
