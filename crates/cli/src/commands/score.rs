@@ -11,7 +11,7 @@ use serde_json::json;
 
 use super::show::not_a_file;
 use crate::args::ScoreArgs;
-use crate::exit::{Failure, print};
+use crate::exit::{Failure, print, tell};
 use crate::named_file::{Kind, NamedFile};
 use crate::table;
 
@@ -24,8 +24,8 @@ pub(crate) fn score(args: &ScoreArgs) -> Result<(), Failure> {
     let runs = load_set(&args.directory)?.runs;
     let reference = match &args.against {
         Some(path) if path.is_file() => of_file(path, &args.cell)?,
-        Some(path) => Reference::of(&cells(&args.cell, &runs), &load_set(path)?.runs).map_err(|it| wrong(&it))?,
-        None => Reference::of(&cells(&args.cell, &runs), &runs).map_err(|it| wrong(&it))?,
+        Some(path) => Reference::of(&cells(&args.cell, &runs)?, &load_set(path)?.runs).map_err(|it| wrong(&it))?,
+        None => Reference::of(&cells(&args.cell, &runs)?, &runs).map_err(|it| wrong(&it))?,
     };
     let scores = reference.scores(&runs).map_err(|it| wrong(&it))?;
     if let Some(file) = write {
@@ -39,17 +39,31 @@ pub(crate) fn score(args: &ScoreArgs) -> Result<(), Failure> {
     print(&format!("{}{}", in_words(&scores, args.wide), details(&reference, &scores, args.wide)))
 }
 
-/// Given metrics, or the median and the p99 of the slowdown of each size bin; without bins, of each class.
-fn cells(given: &[String], runs: &[RunResults]) -> Vec<String> {
+/// Given metrics, or the median and the p99 of the slowdown of each size bin; without bins, of each class. Those that a run has no
+/// flows of have no cells, and that is said.
+fn cells(given: &[String], runs: &[RunResults]) -> Result<Vec<String>, Failure> {
     if !given.is_empty() {
-        return given.to_vec();
+        return Ok(given.to_vec());
     }
     let flows = runs.first().map(|run| &run.summary.flows);
     let bins: Vec<&str> = flows.iter().flat_map(|flows| flows.sizes.iter().map(|(name, _)| name)).collect();
     let classes = if bins.is_empty() { vec!["intra", "inter"] } else { bins };
-    let has = |class: &&str| runs.iter().all(|run| run.summary.class(class).is_some_and(|cell| cell.completed > 0));
-    let metrics = |class: &str| ["p50", "p99"].map(|stat| format!("{stat}({class}.slowdown)"));
-    classes.into_iter().filter(has).flat_map(metrics).collect()
+    let (mut metrics, mut without) = (Vec::new(), Vec::new());
+    for class in classes {
+        let lacks = |run: &&RunResults| run.summary.class(class).is_none_or(|cell| cell.completed == 0);
+        match runs.iter().find(lacks) {
+            Some(run) => without.push(format!("`{class}` is not scored: no flow of it ended in {}", run.summary.run)),
+            None => metrics.extend(["p50", "p99"].map(|stat| format!("{stat}({class}.slowdown)"))),
+        }
+    }
+    if metrics.is_empty() {
+        let help = "--cell names what is to be scored, as in --cell 'p50(all.slowdown)'";
+        return Err(Failure::Input(format!("error: {}\nhelp: {help}", without.join("\nerror: "))));
+    }
+    for why in without {
+        tell(&format!("warning: {why}"));
+    }
+    Ok(metrics)
 }
 
 /// A reference that `--write` left.

@@ -33,3 +33,19 @@ fn schemes_are_scored_against_the_best_of_each_cell() {
     scratch.narrows("score other --against ref.toml").fails(2, &["have the seeds 7, and the reference has 1, 2"]);
     scratch.narrows("score s.toml").fails(2, &["is a file and no directory of results"]);
 }
+
+/// A size bin without flows has no cells, and the command says so; where no bin has any, it says what to give.
+#[test]
+fn what_is_not_scored_is_named() {
+    let scratch = Scratch::new("score-bins");
+    let with = |bins: &str| scratch.write("s.toml", &GRID.replace("small = \"0..10KB\"\nlarge = \"10KB..\"\n", bins));
+    with("most = \"..1TB\"\nhuge = \"1TB..\"\n");
+    scratch.narrows("run s.toml --out r").ok();
+    let scored = scratch.narrows("score r --json").ok();
+    assert!(scored.err.contains("warning: `huge` is not scored: no flow of it ended in uno,load=0.2"), "{scored}");
+    let found: Value = serde_json::from_str(&scored.out).unwrap();
+    assert_eq!(found["reference"]["cells"], serde_json::json!(["p50(most.slowdown)", "p99(most.slowdown)"]));
+    with("huge = \"1TB..\"\n");
+    scratch.narrows("run s.toml --out none").ok();
+    scratch.narrows("score none").fails(2, &["`huge` is not scored", "--cell 'p50(all.slowdown)'"]);
+}
