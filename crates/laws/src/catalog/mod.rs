@@ -342,7 +342,7 @@ mod tests {
             // Quick Adapt compares with a window that a mark has just cut, so a mark may spare a flow its strike.
             let off = [("quick_adapt", Value::Switch(false))];
             // NSCC's strikes at acknowledgements that it would have ignored with a mark.
-            let adapts = [Kind::UnoCc, Kind::Nscc].contains(&Kind::ALL[which]);
+            let adapts = [Kind::UnoCc, Kind::Nscc, Kind::Strait].contains(&Kind::ALL[which]);
             let settings: &[_] = if adapts { &off } else { &[] };
             let mut law = made(Kind::ALL[which], &PATH, settings);
             for event in &events {
