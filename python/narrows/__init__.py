@@ -1,10 +1,11 @@
 """Congestion control for traffic that crosses datacenters: simulate, compare, reproduce.
 
 `run` does the runs of a scenario, `sweep` those of many points, `reproduce` a paper's experiment; `Results` are what they
-leave on the disk, and `plot` draws them. A `Law` is a congestion-control law written in Python.
+leave on the disk, and `plot` and `front` draw them. A `Law` is a congestion-control law written in Python.
 """
 
 from narrows._narrows import Ack, LawError, LawPath, Loss, ScenarioError, StudyError, Timeout, __version__
+from narrows.fronts import front
 from narrows.law import Law
 from narrows.papers import reproduce
 from narrows.plotting import plot, save
@@ -31,6 +32,7 @@ __all__ = [
     "Timeout",
     "Tuned",
     "__version__",
+    "front",
     "law_to_rust",
     "plot",
     "reproduce",

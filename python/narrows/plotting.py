@@ -6,6 +6,8 @@ import argparse
 import hashlib
 import math
 import os
+import sys
+import warnings
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -330,7 +332,16 @@ def main(words: list[str]) -> int:
         action="append",
         default=[],
         metavar="KEY=VALUE",
-        help="runs of this value of a key alone; of a key given twice, of either value",
+        help="runs of this value of a key alone; of a key given twice, of either value; none is of runs without the key",
+    )
+    parser.add_argument(
+        "--front",
+        action="store_true",
+        help="draw instead the schemes' scores for flows inside and across, as of `narrows score`, and which schemes none beats at both",
+    )
+    parser.add_argument("--against", metavar="FILE", help="with --front: a reference that `narrows score --write` made")
+    parser.add_argument(
+        "--newcomer", action="append", default=[], metavar="SCHEME", help="with --front: a scheme that is no part of the reference"
     )
     parser.add_argument("--style", choices=sorted(STYLES), default="paper", help="default: paper")
     parser.add_argument("--log", choices=["x", "y", "xy"], default="", help="logarithmic axes")
@@ -356,6 +367,32 @@ def _drawn(args: argparse.Namespace) -> int:
         said = "figures need Matplotlib\nhelp: pip install matplotlib"
         raise ModuleNotFoundError(said) from None
     chosen = _chosen(args.results, args.only)
+    if args.front:
+        from narrows import fronts
+
+        if args.y or args.x or args.by != "scheme" or args.log or args.papers:
+            said = "--y, --x, --by, --log and --papers do not go with --front"
+            raise ValueError(said)
+        if len(args.ylabel or []) > 1:
+            said = "--front has one y axis: give --ylabel once"
+            raise ValueError(said)
+        with warnings.catch_warnings():
+            warnings.showwarning = lambda message, *_, **__: print(f"warning: {message}", file=sys.stderr)
+            drawn = fronts.front(
+                chosen,
+                against=args.against,
+                newcomers=args.newcomer,
+                style=args.style,
+                title=args.title,
+                xlabel=args.xlabel,
+                ylabel=args.ylabel[0] if args.ylabel else None,
+            )
+        save(drawn, path)
+        print(f"wrote {args.output}")
+        return 0
+    if args.against or args.newcomer:
+        said = "--against and --newcomer go with --front"
+        raise ValueError(said)
     figure = plot(
         chosen,
         y=args.y,
@@ -378,7 +415,7 @@ def _chosen(directory: str, only: list[str]) -> Results:
     results = Results(directory)
     wanted: dict[str, list[Any]] = {}
     for key, text in map(pair, only):
-        known = [_keys(run).get(key) for run in results.runs]
+        known = [_keys(run).get(key, "none") for run in results.runs]
         value: Any = text if text in known else value_of(text)
         if isinstance(value, str) and value.endswith("%") and value not in known:
             value = _hundredths(value)
@@ -386,7 +423,7 @@ def _chosen(directory: str, only: list[str]) -> Results:
             said = f"no run has {key}={text}; there are {', '.join(dict.fromkeys(str(it) for it in known))}"
             raise ValueError(said)
         wanted.setdefault(key, []).append(value)
-    return results.of(run for run in results.runs if all(_keys(run)[key] in values for key, values in wanted.items()))
+    return results.of(run for run in results.runs if all(_keys(run).get(key, "none") in values for key, values in wanted.items()))
 
 
 def _keys(run: Run) -> dict[str, Any]:

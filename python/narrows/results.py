@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import html
 import json
+import warnings
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -259,21 +260,37 @@ class Results:
         `ratios` are those of both quantiles to the first scheme's, over the flows that ended under both; None for the first.
         A p99 of fewer than 100 `flows` is one of the slowest. Points with a single seed are left out.
         """
-        parts: list[dict[str, Any]] = json.loads(_narrows.pooled(self.directory))
+        parts: list[dict[str, Any]] = json.loads(_narrows.pooled(self.directory, self._names))
         return [{"point": part["point"], **row} for part in parts for row in part["rows"]]
 
-    def score(self, against: str | Path | None = None, *, cells: Iterable[str] = ()) -> list[dict[str, Any]]:
+    def score(
+        self, against: str | Path | None = None, *, cells: Iterable[str] = (), newcomers: Iterable[str] = ()
+    ) -> list[dict[str, Any]]:
         """Return the schemes' scores, the best first: dictionaries with `label`, `g`, `interval`, `w` and `ratios`.
 
         `against` is a file that `narrows score --write` made; without it, the best of these schemes in each of `cells` counts,
-        metrics of which less is better, such as `"p99(inter.slowdown)"`. Raises `ValueError` where there is no score: a run
-        without a value, or other points or seeds than the reference's.
+        metrics of which less is better, such as `"p99(inter.slowdown)"`. By default these are the median and the p99 of the
+        slowdown of each size bin, or of each class; a warning names what has no flows. The `newcomers`, schemes by name, do
+        not count there, so their scores may be under 1. Raises `ValueError` where there is no
+        score: a run without a value, or other points or seeds than the reference's.
         """
+        scores: list[dict[str, Any]] = self._scored(against, cells, newcomers)["scores"]
+        return scores
+
+    def _scored(self, against: str | Path | None, cells: Iterable[str], newcomers: Iterable[str]) -> dict[str, Any]:
+        """Return the scores and their reference."""
         reference = None
         if against is not None:
             reference = _narrows.as_written(_narrows.text_of(str(against)), str(against))
-        scores: list[dict[str, Any]] = json.loads(_narrows.score(self.directory, list(cells), reference))["scores"]
-        return scores
+        made = _narrows.score(self.directory, self._names, list(cells), reference, list(newcomers))
+        scored: dict[str, Any] = json.loads(made)
+        for why in scored["without"]:
+            warnings.warn(why, stacklevel=3)
+        return scored
+
+    @property
+    def _names(self) -> list[str]:
+        return [run.name for run in self.runs]
 
     @property
     def _metrics(self) -> _narrows.Metrics:

@@ -1,13 +1,13 @@
 //! Metrics of runs, in the language of papers' claims.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use results::claims::{EvalError, Runs, check_of_a_run, expression_of_a_run, holds, value};
 use results::panels::Drawing;
-use results::score::Reference;
-use results::{Summary, store};
+use results::score::{Reference, usual_cells};
+use results::{RunResults, Summary, store};
 
 /// How a paper draws a figure, with all keys, as JSON: a list of panels, or the figure of the paper that is drawn so. `json` is
 /// what `paper.plot` of the file `origin` holds.
@@ -22,27 +22,46 @@ pub(crate) fn drawing(json: &str, origin: &str) -> PyResult<String> {
     made.map_err(|error| wrong(error.to_string()))
 }
 
-/// Slowdowns over all seeds of the results in a directory together, as JSON.
-#[pyfunction]
-pub(crate) fn pooled(directory: PathBuf) -> PyResult<String> {
-    let wrong = |error: String| PyValueError::new_err(error);
-    let set = store::load_set(&directory).map_err(|error| wrong(error.to_string()))?;
-    serde_json::to_string(&results::pooled::pooled(&set.runs)).map_err(|error| wrong(error.to_string()))
+/// Those of the runs in a directory that have these names.
+fn named(directory: &Path, names: &[String]) -> PyResult<Vec<RunResults>> {
+    let mut runs = store::load_set(directory).map_err(|error| PyValueError::new_err(error.to_string()))?.runs;
+    runs.retain(|run| names.contains(&run.manifest.run));
+    Ok(runs)
 }
 
-/// The scores of the schemes of the results in a directory, as JSON, against a reference in JSON; without one, against the
-/// best of them in these metrics.
+/// Slowdowns over all seeds of these runs in a directory together, as JSON.
 #[pyfunction]
-#[pyo3(signature = (directory, cells, reference = None))]
-pub(crate) fn score(directory: PathBuf, cells: Vec<String>, reference: Option<&str>) -> PyResult<String> {
+pub(crate) fn pooled(directory: PathBuf, names: Vec<String>) -> PyResult<String> {
+    let runs = named(&directory, &names)?;
+    serde_json::to_string(&results::pooled::pooled(&runs)).map_err(|error| PyValueError::new_err(error.to_string()))
+}
+
+/// The scores of the schemes of these runs in a directory, as JSON, against a reference in JSON; without one, against the
+/// best of them but for the newcomers, in these metrics or the usual ones. `without` is what these leave out and why.
+#[pyfunction]
+#[pyo3(signature = (directory, names, cells, reference = None, newcomers = Vec::new()))]
+pub(crate) fn score(
+    directory: PathBuf,
+    names: Vec<String>,
+    mut cells: Vec<String>,
+    reference: Option<&str>,
+    newcomers: Vec<String>,
+) -> PyResult<String> {
     let wrong = |error: String| PyValueError::new_err(error);
-    let set = store::load_set(&directory).map_err(|error| wrong(error.to_string()))?;
+    let runs = named(&directory, &names)?;
+    if reference.is_some() && !newcomers.is_empty() {
+        return Err(wrong("newcomers are left out of results, and not of a file".to_owned()));
+    }
+    let mut without = Vec::new();
+    if cells.is_empty() && reference.is_none() {
+        (cells, without) = usual_cells(&runs);
+    }
     let reference = match reference {
         Some(json) => serde_json::from_str(json).map_err(|error| wrong(format!("this is no reference: {error}")))?,
-        None => Reference::of(&cells, &set.runs).map_err(|error| wrong(error.to_string()))?,
+        None => Reference::of(&cells, &runs, &newcomers).map_err(|error| wrong(error.to_string()))?,
     };
-    let scores = reference.scores(&set.runs).map_err(|error| wrong(error.to_string()))?;
-    serde_json::to_string(&serde_json::json!({ "reference": reference, "scores": scores }))
+    let scores = reference.scores(&runs).map_err(|error| wrong(error.to_string()))?;
+    serde_json::to_string(&serde_json::json!({ "reference": reference, "scores": scores, "without": without }))
         .map_err(|error| wrong(error.to_string()))
 }
 

@@ -57,9 +57,18 @@ pub(crate) fn headline(runs: &[RunResults], wide: bool) -> String {
     };
     let rows: Vec<(String, Vec<String>)> = runs.iter().map(row).collect();
     let table = numbers("run", &titles, &rows, if wide { None } else { fitted().width().filter(|&width| width > 0) });
+    let few = rows.iter().any(|(_, cells)| cells.iter().any(|cell| cell.ends_with(FEW_SIGN)));
+    let few = if few { format!("\n{}", of_few()) } else { String::new() };
     let fair = runs.iter().any(|run| run.summary.fairness.jain_mean.is_some());
     let note = if fair { "\nJain: of what flows got in the last interval in which all were active.\n" } else { "\n" };
-    format!("{table}{note}")
+    format!("{table}{few}{note}")
+}
+
+/// Behind a p99 that one of the slowest flows decides.
+const FEW_SIGN: &str = " ?";
+
+fn of_few() -> String {
+    format!("?: of fewer than {FEW} flows, so one of the slowest decides")
 }
 
 /// The columns that a narrow terminal keeps, the most important first. All others follow in their order.
@@ -169,7 +178,7 @@ pub(crate) fn pooled(parts: &[Part], wide: bool) -> String {
         let titles: Vec<String> =
             ["class", "seeds", "flows", "p50", "p99", &over("p50"), &over("p99")].map(str::to_owned).into();
         let row = |row: &Pooled| {
-            let p99 = if row.is_of_few() { " ?" } else { "" };
+            let p99 = if row.is_of_few() { FEW_SIGN } else { "" };
             few |= row.is_of_few();
             let [p50_ratio, p99_ratio] = match &row.ratios {
                 Some(ratios) => {
@@ -196,7 +205,7 @@ pub(crate) fn pooled(parts: &[Part], wide: bool) -> String {
         text.push_str("95 % intervals by bootstrap over seeds and flows; ratios are of the same flows; *: the interval is without 1\n");
     }
     if few {
-        let _ = writeln!(text, "?: of fewer than {FEW} flows, so one of the slowest decides");
+        let _ = writeln!(text, "{}", of_few());
     }
     text
 }
@@ -266,7 +275,7 @@ fn columns(runs: &[RunResults]) -> Vec<Column> {
     let mut columns: Vec<Column> = vec![
         ("done", |run| format!("{}/{}", run.summary.flows.all.completed, run.summary.flows.all.count)),
         ("FCT mean", |run| fct(run.summary.flows.all.fct_ns.mean)),
-        ("FCT p99", |run| fct(run.summary.flows.all.fct_ns.p99)),
+        ("FCT p99", |run| fct_p99(&run.summary.flows.all)),
     ];
     let mut add = |is_there: bool, more: &[Column]| columns.extend(more.iter().filter(|_| is_there));
     // Of one request, all that there is to say is when its last flow ended.
@@ -274,14 +283,14 @@ fn columns(runs: &[RunResults]) -> Vec<Column> {
         any(|it| it.requests.count > 1),
         &[
             ("request mean", |run| fct(run.summary.requests.fct_ns.mean)),
-            ("request p99", |run| fct(run.summary.requests.fct_ns.p99)),
+            ("request p99", |run| fct_p99(&run.summary.requests)),
         ],
     );
     add(
         any(|it| it.collectives.count > 0),
         &[
             ("collective mean", |run| fct(run.summary.collectives.fct_ns.mean)),
-            ("collective p99", |run| fct(run.summary.collectives.fct_ns.p99)),
+            ("collective p99", |run| fct_p99(&run.summary.collectives)),
             (OVER_IDEAL, |run| ratio(run.summary.collectives.slowdown.mean)),
         ],
     );
@@ -289,9 +298,9 @@ fn columns(runs: &[RunResults]) -> Vec<Column> {
         any(|it| it.flows.intra.count > 0 && it.flows.inter.count > 0),
         &[
             ("intra mean", |run| fct(run.summary.flows.intra.fct_ns.mean)),
-            ("intra p99", |run| fct(run.summary.flows.intra.fct_ns.p99)),
+            ("intra p99", |run| fct_p99(&run.summary.flows.intra)),
             ("inter mean", |run| fct(run.summary.flows.inter.fct_ns.mean)),
-            ("inter p99", |run| fct(run.summary.flows.inter.fct_ns.p99)),
+            ("inter p99", |run| fct_p99(&run.summary.flows.inter)),
         ],
     );
     // Programs on real packets send for as long as they like: their rate and their round trip are what tells them apart.
@@ -305,7 +314,10 @@ fn columns(runs: &[RunResults]) -> Vec<Column> {
     add(
         true,
         &[
-            ("slowdown p99", |run| ratio(run.summary.flows.all.slowdown.p99)),
+            ("slowdown p99", |run| {
+                let all = &run.summary.flows.all;
+                of_many(ratio(all.slowdown.p99), all)
+            }),
             ("drops", |run| run.summary.network.drops.to_string()),
             ("resent", |run| run.summary.network.retransmits.to_string()),
             ("timeouts", |run| run.summary.network.timeouts.to_string()),
@@ -355,12 +367,21 @@ fn columns(runs: &[RunResults]) -> Vec<Column> {
     columns
 }
 
-/// A statistic of completion times.
 /// The lost data packets; none in results of earlier versions, which do not tell kinds of packets apart.
 fn data_drops(summary: &summary::Summary) -> Option<u64> {
     summary.network.drops_by_kind.get("data").copied()
 }
 
+fn fct_p99(cell: &summary::Cell) -> String {
+    of_many(fct(cell.fct_ns.p99), cell)
+}
+
+/// A 99th percentile, with a sign where too few flows ended.
+fn of_many(p99: String, cell: &summary::Cell) -> String {
+    if p99 != "-" && cell.completed < FEW as u64 { p99 + FEW_SIGN } else { p99 }
+}
+
+/// A statistic of completion times.
 fn fct(ns: Option<f64>) -> String {
     ns.map_or("-".into(), time)
 }

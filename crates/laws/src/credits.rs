@@ -41,6 +41,10 @@ pub struct Credits {
 }
 
 impl Credits {
+    /// Those that a receiver's host shares out among the flows that ask, whatever their laws are (RCCC, the receiver's credits of
+    /// Ultra Ethernet).
+    pub const OF_THE_HOST: Self = Self { driver: Driver::Host, early_start: false, probe: false, send_buffer: None };
+
     /// A law's parameter for [`Credits::send_buffer`], where 0 is none.
     pub(crate) const fn buffer(size: Bytes) -> Option<u64> {
         if size.is_zero() { None } else { Some(size.get()) }
@@ -73,6 +77,9 @@ pub enum Driver {
         /// Whether the receiver answers several emulation packets at once where there is time.
         batches: bool,
     },
+    /// The receiver's host, which gives credits at its link's rate, in turn to all flows that ask. The first BDP of a flow needs
+    /// none. A packet needs a credit and what its law permits.
+    Host,
 }
 
 /// When emulation packets on their way cover the demand, so that more of them may be spared: `FlashPass`'s equation 2.

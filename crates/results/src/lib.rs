@@ -9,6 +9,7 @@
 
 pub mod averages;
 pub mod causes;
+mod chosen;
 pub mod claims;
 pub mod compare;
 mod error;
@@ -34,6 +35,7 @@ pub mod tables;
 mod thrift;
 pub mod timeline;
 
+pub use chosen::{NotFound, chosen};
 pub use error::{Difference, Differing, Error};
 pub use input::{
     Class, Emulator, EngineTimes, Host, PointColumn, PointValue, Program, RunInfo, SizeBin, Soundness, Stack,

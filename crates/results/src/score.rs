@@ -90,7 +90,15 @@ pub enum ScoreError {
         /// What is wrong, and where.
         error: ParseError,
     },
-    /// No metric, or no run.
+    /// A newcomer that was not run.
+    #[error("there is no scheme `{name}`; there are {known}")]
+    Newcomer {
+        /// What was asked for.
+        name: String,
+        /// The schemes.
+        known: String,
+    },
+    /// No runs, no cells, or no schemes in the reference.
     #[error("there is nothing to score")]
     Nothing,
     /// A run has no value of a metric, or none over zero.
@@ -199,6 +207,24 @@ fn measured(cells: &[String], runs: &[RunResults]) -> Result<Vec<OfScheme>, Scor
     schemes.into_iter().map(of_scheme).collect()
 }
 
+/// The cells that are scored where none are named: the median and the p99 of the slowdown of each size bin; without bins, of
+/// each class of flows. Beside them, for each bin or class of which no flow ended in some run, what is to be said of it: it
+/// has no cells.
+pub fn usual_cells(runs: &[RunResults]) -> (Vec<String>, Vec<String>) {
+    let flows = runs.first().map(|run| &run.summary.flows);
+    let bins: Vec<&str> = flows.iter().flat_map(|flows| flows.sizes.iter().map(|(name, _)| name)).collect();
+    let classes = if bins.is_empty() { vec!["intra", "inter"] } else { bins };
+    let (mut metrics, mut without) = (Vec::new(), Vec::new());
+    for class in classes {
+        let lacks = |run: &&RunResults| run.summary.class(class).is_none_or(|cell| cell.completed == 0);
+        match runs.iter().find(lacks) {
+            Some(run) => without.push(format!("`{class}` is not scored: no flow of it ended in {}", run.summary.run)),
+            None => metrics.extend(["p50", "p99"].map(|stat| format!("{stat}({class}.slowdown)"))),
+        }
+    }
+    (metrics, without)
+}
+
 fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
@@ -208,14 +234,23 @@ fn listed(seeds: &[u64]) -> String {
 }
 
 impl Reference {
-    /// The best of these runs' schemes.
+    /// The best of these runs' schemes but for the newcomers, so that one of these may have a G under 1.
     ///
     /// # Errors
-    /// When a metric cannot be read, a run has no value of one, or schemes were not run at the same points and seeds.
-    pub fn of(cells: &[String], runs: &[RunResults]) -> Result<Self, ScoreError> {
+    /// When a metric cannot be read, a run has no value of one, schemes were not run at the same points and seeds, a newcomer
+    /// is not among them, or all schemes are newcomers.
+    pub fn of(cells: &[String], runs: &[RunResults], newcomers: &[String]) -> Result<Self, ScoreError> {
         let schemes = measured(cells, runs)?;
+        let known = || schemes.iter().map(|(scheme, ..)| scheme);
+        if let Some(name) = newcomers.iter().find(|name| known().all(|scheme| scheme != *name)) {
+            let known = known().cloned().collect::<Vec<_>>().join(", ");
+            return Err(ScoreError::Newcomer { name: name.clone(), known });
+        }
+        if known().all(|scheme| newcomers.contains(scheme)) {
+            return Err(ScoreError::Nothing);
+        }
         let mut points: Vec<Best> = Vec::new();
-        for (scheme, _, measured) in &schemes {
+        for (scheme, _, measured) in schemes.iter().filter(|(scheme, ..)| !newcomers.contains(scheme)) {
             for (point, measured) in measured {
                 let of = |by_seed: &Vec<f64>| BestCell { scheme: scheme.clone(), by_seed: by_seed.clone() };
                 let Some(best) = points.iter_mut().find(|best| best.point == *point) else {
@@ -350,7 +385,7 @@ mod tests {
 
     #[test]
     fn ratios_are_to_the_best_of_each_cell() {
-        let reference = Reference::of(&cells(), &schemes()).unwrap();
+        let reference = Reference::of(&cells(), &schemes(), &[]).unwrap();
         let best: Vec<&str> =
             reference.points.iter().flat_map(|best| best.cells.iter().map(|cell| cell.scheme.as_str())).collect();
         assert_eq!(best, ["b", "a", "a", "b"]);
@@ -365,6 +400,16 @@ mod tests {
         let new = [run("n", 0.4, 1, 1, 5), run("n", 0.8, 1, 2, 10)];
         let score = &reference.scores(&new).unwrap()[0];
         assert_eq!((score.label.as_str(), score.g, score.w), ("N", 0.5, 0.5));
+        // One that does not count is over the best of the others.
+        let without_b = Reference::of(&cells(), &schemes(), &["b".to_owned()]).unwrap();
+        let b = without_b.scores(&schemes()).unwrap().into_iter().find(|score| score.scheme == "b").unwrap();
+        assert_eq!(b.ratios[0].1, [0.25, 2.0]);
+        let refused = |newcomers: &[&str]| {
+            let newcomers: Vec<String> = newcomers.iter().map(|name| (*name).to_owned()).collect();
+            Reference::of(&cells(), &schemes(), &newcomers).unwrap_err().to_string()
+        };
+        assert_eq!(refused(&["c"]), "there is no scheme `c`; there are a, b");
+        assert_eq!(refused(&["a", "b"]), "there is nothing to score");
         // As a file.
         let text = serde_json::to_string(&reference).unwrap();
         assert_eq!(serde_json::from_str::<Reference>(&text).unwrap(), reference);
@@ -376,7 +421,7 @@ mod tests {
         let of = |scheme: &str, scale: u64| -> Vec<RunResults> {
             (1..=3).map(|seed| run(scheme, 0.4, seed, scale * 10u64.pow(seed as u32), scale * seed)).collect()
         };
-        let reference = Reference::of(&cells(), &of("a", 10)).unwrap();
+        let reference = Reference::of(&cells(), &of("a", 10), &[]).unwrap();
         let score = &reference.scores(&of("b", 11)).unwrap()[0];
         let [low, high] = score.interval.unwrap();
         assert!((score.g - 1.1).abs() < 1e-12 && high - low < 1e-9, "{score:?}");
@@ -388,7 +433,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_compared_is_refused() {
-        let reference = Reference::of(&cells(), &schemes()).unwrap();
+        let reference = Reference::of(&cells(), &schemes(), &[]).unwrap();
         let said = |runs: &[RunResults]| reference.scores(runs).unwrap_err().to_string();
         assert_eq!(
             said(&[run("n", 0.4, 2, 1, 5), run("n", 0.8, 2, 2, 10)]),
@@ -397,8 +442,8 @@ mod tests {
         assert_eq!(said(&[run("n", 0.4, 1, 1, 5)]), "n was not run at `load = 0.8`, where the reference was");
         assert!(said(&[run("n", 0.6, 1, 1, 5)]).contains("no point `load = 0.6`; it has `load = 0.4`, `load = 0.8`"));
         assert!(said(&[run("n", 0.4, 1, 0, 5), run("n", 0.8, 1, 2, 10)]).contains("no `network.drops` over zero"));
-        assert!(matches!(Reference::of(&["network.drop".to_owned()], &schemes()), Err(ScoreError::Metric { .. })));
-        assert_eq!(Reference::of(&[], &schemes()), Err(ScoreError::Nothing));
+        assert!(matches!(Reference::of(&["network.drop".to_owned()], &schemes(), &[]), Err(ScoreError::Metric { .. })));
+        assert_eq!(Reference::of(&[], &schemes(), &[]), Err(ScoreError::Nothing));
         let mut other = schemes();
         other[3].manifest.scenario = "other".into();
         assert!(said(&other).contains("of the scenario `other`, and the reference is of `"));

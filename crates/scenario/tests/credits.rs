@@ -133,6 +133,24 @@ fn what_cannot_work_is_refused() {
     assert_eq!((hosts, cards), (3, 3));
 }
 
+/// Credits of receivers' hosts go with any law that has none, without a queue in ports, and not with codes or laws of subflows.
+#[test]
+fn receivers_may_give_credits_under_other_laws() {
+    let on = ("host.receiver_credits", "true");
+    let said = run(DUMBBELL, &[on]).unwrap_err();
+    assert!(said.contains("FlashPass has credits of its own"), "{said}");
+    let dctcp = ("schemes.one.law", "dctcp");
+    let built = run(DUMBBELL, &[on, dctcp]).unwrap();
+    assert!(built.setup.host.receiver_credits && queues(&built).iter().all(Option::is_none));
+    for (set, expected) in [
+        (("host.coding", "true"), "none for parity"),
+        (("host.path", r#"{ kind = "unolb", laws = "subflow" }"#), "deals with each packet alone"),
+    ] {
+        let said = run(DUMBBELL, &[on, dctcp, set]).expect_err(expected);
+        assert!(said.contains(expected), "{said}");
+    }
+}
+
 /// Receivers may say only what they miss if credits let flows send and nothing else needs acknowledgements.
 #[test]
 fn only_credits_do_without_acknowledgements() {

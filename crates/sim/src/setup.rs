@@ -172,6 +172,9 @@ pub struct HostConfig {
     /// Flows that have sent less payload than this have their turns at the card before the others, as new flows have in Linux's FQ
     /// (`initial_quantum`, tc-fq(8)). Zero: all have turns alike.
     pub initial_quantum: Bytes,
+    /// Whether hosts give credits for what they are to receive, at their link's rate, in turn to all flows that ask (RCCC, the
+    /// receiver's credits of Ultra Ethernet 1.0). Only with laws that have no credits of their own, and flows that are not coded.
+    pub receiver_credits: bool,
     /// Whether packets ask the ports that they pass to report themselves.
     pub int: bool,
     /// Up to so much is added, by chance, to each round trip that a law hears of ([`flow::Noise`]).
@@ -214,6 +217,7 @@ impl Default for HostConfig {
             small_queue: None,
             fq: false,
             initial_quantum: Bytes::ZERO,
+            receiver_credits: false,
             int: false,
             rtt_noise: Span::ZERO,
             jitter: None,

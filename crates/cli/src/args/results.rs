@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::values::{part, share};
+use super::values::{key_value, part, share};
 
 #[derive(Args, Debug)]
 pub(crate) struct ShowResultsArgs {
@@ -41,9 +41,17 @@ pub(crate) struct ScoreArgs {
     /// p99 of the slowdown of each size bin, or of each class of flows.
     #[arg(long, value_name = "METRIC")]
     pub(crate) cell: Vec<String>,
+    /// Score runs of this value of a key alone, as in `load=40%` or `variant=far`; of a key given twice, of either value. `none`
+    /// is of runs without the key.
+    #[arg(long, value_name = "KEY=VALUE", value_parser = key_value)]
+    pub(crate) only: Vec<(String, String)>,
     /// Whose best counts: another directory of results, or a file of --write. Default: the schemes of the directory.
     #[arg(long, value_name = "RESULTS")]
     pub(crate) against: Option<PathBuf>,
+    /// A scheme that is no part of the reference, as a law of your own: it is scored by the best of the others, and they as if
+    /// it were not there. May be repeated.
+    #[arg(long, value_name = "SCHEME")]
+    pub(crate) newcomer: Vec<String>,
     /// Keep the best of each metric, point and seed in this file, for --against and for tuning.
     #[arg(long, value_name = "FILE")]
     pub(crate) write: Option<PathBuf>,

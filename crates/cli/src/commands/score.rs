@@ -4,9 +4,9 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use files::Limit;
-use results::RunResults;
-use results::score::{Reference, Score, ScoreError};
+use results::score::{Reference, Score, ScoreError, usual_cells};
 use results::store::load_set;
+use results::{RunResults, chosen};
 use serde_json::json;
 
 use super::show::not_a_file;
@@ -21,11 +21,18 @@ const REFERENCE: Limit = Limit { what: "a reference", mib: 64 };
 pub(crate) fn score(args: &ScoreArgs) -> Result<(), Failure> {
     not_a_file(&args.directory)?;
     let write = args.write.as_deref().map(|path| NamedFile::new(path, Kind::Reference, "--write")).transpose()?;
-    let runs = load_set(&args.directory)?.runs;
+    let of = |directory: &Path| {
+        chosen(load_set(directory)?.runs, &args.only).map_err(|error| Failure::Input(format!("error: {error}")))
+    };
+    let runs = of(&args.directory)?;
     let reference = match &args.against {
-        Some(path) if path.is_file() => of_file(path, &args.cell)?,
-        Some(path) => Reference::of(&cells(&args.cell, &runs)?, &load_set(path)?.runs).map_err(|it| wrong(&it))?,
-        None => Reference::of(&cells(&args.cell, &runs)?, &runs).map_err(|it| wrong(&it))?,
+        Some(path) if path.is_file() && args.newcomer.is_empty() => of_file(path, &args.cell)?,
+        Some(path) if path.is_file() => {
+            let why = "the schemes of this file are what they are; --newcomer goes with results";
+            return Err(Failure::Input(format!("error: `{}`: {why}", path.display())));
+        }
+        Some(path) => best(&cells(&args.cell, &runs)?, &of(path)?, &args.newcomer)?,
+        None => best(&cells(&args.cell, &runs)?, &runs, &args.newcomer)?,
     };
     let scores = reference.scores(&runs).map_err(|it| wrong(&it))?;
     if let Some(file) = write {
@@ -39,23 +46,16 @@ pub(crate) fn score(args: &ScoreArgs) -> Result<(), Failure> {
     print(&format!("{}{}", in_words(&scores, args.wide), details(&reference, &scores, args.wide)))
 }
 
-/// Given metrics, or the median and the p99 of the slowdown of each size bin; without bins, of each class. Those that a run has no
-/// flows of have no cells, and that is said.
+fn best(cells: &[String], runs: &[RunResults], newcomers: &[String]) -> Result<Reference, Failure> {
+    Reference::of(cells, runs, newcomers).map_err(|error| wrong(&error))
+}
+
+/// Given metrics, or the usual ones. What has no cells is said.
 fn cells(given: &[String], runs: &[RunResults]) -> Result<Vec<String>, Failure> {
     if !given.is_empty() {
         return Ok(given.to_vec());
     }
-    let flows = runs.first().map(|run| &run.summary.flows);
-    let bins: Vec<&str> = flows.iter().flat_map(|flows| flows.sizes.iter().map(|(name, _)| name)).collect();
-    let classes = if bins.is_empty() { vec!["intra", "inter"] } else { bins };
-    let (mut metrics, mut without) = (Vec::new(), Vec::new());
-    for class in classes {
-        let lacks = |run: &&RunResults| run.summary.class(class).is_none_or(|cell| cell.completed == 0);
-        match runs.iter().find(lacks) {
-            Some(run) => without.push(format!("`{class}` is not scored: no flow of it ended in {}", run.summary.run)),
-            None => metrics.extend(["p50", "p99"].map(|stat| format!("{stat}({class}.slowdown)"))),
-        }
-    }
+    let (metrics, without) = usual_cells(runs);
     if metrics.is_empty() {
         let help = "--cell names what is to be scored, as in --cell 'p50(all.slowdown)'";
         return Err(Failure::Input(format!("error: {}\nhelp: {help}", without.join("\nerror: "))));

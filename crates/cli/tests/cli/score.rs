@@ -29,6 +29,18 @@ fn schemes_are_scored_against_the_best_of_each_cell() {
     scratch.narrows("score r --against s.toml").fails(2, &["`s.toml` is no reference", "--write FILE"]);
     scratch.narrows("score r --cell p9(all.slowdown)").fails(2, &["metric `p9(all.slowdown)`"]);
     scratch.narrows("score r --cell network.drops/0").fails(2, &["has no `network.drops/0` over zero"]);
+    // Some of the runs, and a scheme that is not part of the reference.
+    let some = scratch.narrows("score r --only load=20% --cell p50(all.slowdown) --json").ok();
+    let some: Value = serde_json::from_str(&some.out).unwrap();
+    assert_eq!(some["reference"]["points"].as_array().map(Vec::len), Some(1));
+    assert_eq!(some["reference"]["points"][0], found["reference"]["points"][0]);
+    scratch.narrows("score r --only load=21%").fails(2, &["no run has load=21%; there are 0.2, "]);
+    let scored = scratch.narrows("score r --newcomer uno --cell p50(all.slowdown) --json").ok();
+    let others: Value = serde_json::from_str(&scored.out).unwrap();
+    let best = |of: &Value| of["reference"]["points"][0]["cells"][0]["scheme"].as_str().map(str::to_owned);
+    assert!(best(&others).is_some_and(|scheme| scheme != "uno"), "{others}");
+    assert_eq!(others["scores"].as_array().map(Vec::len), Some(scores.len()));
+    scratch.narrows("score r --newcomer mine").fails(2, &["there is no scheme `mine`; there are "]);
     scratch.narrows("run s.toml --seed 7 --out other").ok();
     scratch.narrows("score other --against ref.toml").fails(2, &["have the seeds 7, and the reference has 1, 2"]);
     scratch.narrows("score s.toml").fails(2, &["is a file and no directory of results"]);

@@ -5,11 +5,15 @@
 //! [`Scheduled`] is the sender's part: it keeps the credits in hand and asks the [`Sender`] for a packet only when one is
 //! due. The sender keeps the sequence space, finds losses and ends the flow; what is lost goes first, like everything that
 //! waits for a credit. The receiver's part is [`Echoing`] (`FlashPass`) or [`Crediting`] (`ExpressPass`).
+//!
+//! Under the credits of a receiver's host (RCCC, the receiver's credits of Ultra Ethernet 1.0) a packet needs what its law
+//! permits, too, and the host is the receiver's part.
 
 mod crediting;
 mod early;
 mod echoing;
 mod emulation;
+mod pulls;
 mod requests;
 
 use alloc::collections::VecDeque;
@@ -25,6 +29,7 @@ pub use echoing::{Echo, Echoing};
 use crate::{Segment, SendState, Sender};
 use early::Early;
 use emulation::Emulation;
+use pulls::Pulls;
 use requests::Requests;
 
 /// What a host knows of a credit-scheduled flow when it starts.
@@ -49,15 +54,25 @@ pub struct CreditConfig {
 }
 
 impl CreditConfig {
+    /// Full packets of a bandwidth-delay product of the path, rounded up.
+    fn packets_of_a_bdp(&self) -> u32 {
+        let bdp = self.line_rate.bytes_in(self.base_rtt).get();
+        u32::try_from(bdp.div_ceil(u64::from(self.mss + self.header))).unwrap_or(u32::MAX)
+    }
+
     /// How long after its emulation packet a packet leaves (`T_wait`); none: when its credit comes.
     pub fn wait(&self) -> Option<Span> {
         match self.credits.driver {
             Driver::Sender { wait: Wait::Longest, .. } => Some(self.longest),
             Driver::Sender { wait: Wait::For(span), .. } => Some(span),
-            Driver::Sender { wait: Wait::Nothing, .. } | Driver::Receiver { .. } => None,
+            Driver::Sender { wait: Wait::Nothing, .. } | Driver::Receiver { .. } | Driver::Host => None,
         }
     }
 }
+
+/// A sender asks its receiver's host again if no credit has come for so many base round trips: where many flows wait for
+/// theirs, a turn takes longer, and the question costs a packet and changes nothing.
+const RETRY: u32 = 8;
 
 /// How credits are spaced: unevenly, so that flows of one rate do not fall in step and one of them finds every queue full.
 #[derive(Clone, Copy, Debug)]
@@ -155,6 +170,7 @@ struct Held {
 enum Side {
     Emulates(Emulation),
     Asks(Requests),
+    Pulls(Pulls),
 }
 
 /// The sender's part of a credit-scheduled flow.
@@ -181,6 +197,7 @@ impl Scheduled {
                 now,
             )),
             Driver::Receiver { retry, stops_ahead, .. } => Side::Asks(Requests::new(retry, stops_ahead, now)),
+            Driver::Host => Side::Pulls(Pulls::new(config.base_rtt.times(RETRY), config.packets_of_a_bdp())),
         };
         Self {
             early: config.credits.early_start.then(|| Early::new(now, &config)),
@@ -231,6 +248,10 @@ impl Scheduled {
             self.stats.wasted += 1;
         }
         let credit = self.hand.front().map_or(Time::NEVER, |held| held.due);
+        if let Side::Pulls(pulls) = &self.side {
+            let may = has_data && (!self.hand.is_empty() || pulls.free() > 0);
+            return if may { sender.poll(now) } else { SendState::Blocked };
+        }
         let early = self.early.as_ref().filter(|_| has_data && !sender.has_lost()).map_or(Time::NEVER, Early::next);
         let next = credit.min(early);
         match (next <= now, next.is_set()) {
@@ -252,6 +273,10 @@ impl Scheduled {
             _ => None,
         };
         let segment = sender.send(now);
+        if let (None, Side::Pulls(pulls)) = (credit, &mut self.side) {
+            pulls.spend_free();
+            self.stats.unscheduled += 1;
+        }
         if let (None, Some(early)) = (credit, &mut self.early) {
             early.on_sent(now, segment.bytes + self.config.header, &self.config);
             self.stats.unscheduled += 1;
@@ -265,6 +290,7 @@ impl Scheduled {
         let own = match &self.side {
             Side::Emulates(emulation) => emulation.next(uncovered),
             Side::Asks(requests) => requests.next(uncovered, sender.smoothed_rtt()),
+            Side::Pulls(pulls) => pulls.next(uncovered),
         };
         let early = self.early.as_ref().map_or(Time::NEVER, |early| early.ends(self.demand(sender) > 0, now));
         own.min(early).max(now)
@@ -295,6 +321,7 @@ impl Scheduled {
                 Some(Signal::Emulation { number, expendable })
             }
             Side::Asks(requests) => requests.act(now, uncovered, sender.smoothed_rtt()),
+            Side::Pulls(pulls) => pulls.act(now, uncovered),
         }
     }
 
@@ -329,14 +356,20 @@ impl Scheduled {
     pub fn on_credit<L: ControlLaw>(&mut self, sender: &mut Sender<L>, now: Time, number: u32) {
         let uncovered = self.uncovered(sender);
         self.end_early();
-        let Side::Asks(requests) = &mut self.side else { return };
+        let is_good = match &mut self.side {
+            Side::Emulates(_) => return,
+            Side::Asks(requests) => {
+                requests.on_credit(now, uncovered.saturating_sub(1), sender.smoothed_rtt());
+                true
+            }
+            Side::Pulls(pulls) => pulls.on_credit(now, number),
+        };
         self.stats.received += 1;
-        if uncovered > 0 {
+        if is_good && uncovered > 0 {
             self.hand.push_back(Held { due: now, number });
         } else {
             self.stats.wasted += 1;
         }
-        requests.on_credit(now, uncovered.saturating_sub(1), sender.smoothed_rtt());
     }
 
     /// A credit has come: nothing leaves without one any more.

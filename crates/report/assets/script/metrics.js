@@ -13,20 +13,24 @@ const unfinished = (run, cls) => {
   return !!c && c.count != null && c.completed != null && c.completed < c.count;
 };
 
+/** Whether a 99th percentile is of so few that one of the slowest decides it. */
+const MANY = 100;
+const few = (stat, run, cls) => { const c = stat === 'p99' && cellOf(run, cls); return !!c && c.completed < MANY; };
+
 const sizeNames = [...new Set(runs.flatMap((run) => Object.keys(((run.summary || {}).flows || {}).sizes || {})))];
 const METRICS = [];
 function timeMetrics(stat, word, group, classes, first) {
   classes.forEach((cls, i) => METRICS.push({
     key: `fct_${stat}_${cls}`, group, label: cls, kind: 'ns', best: 'low', first: first && i === 0,
     long: `FCT ${word}, ${(CLASS_WORDS[cls] || cls).replace('All', 'all')}`, cls,
-    get: (run) => cellOf(run, cls)?.fct_ns?.[stat] ?? null, unfit: (run) => unfinished(run, cls),
+    get: (run) => cellOf(run, cls)?.fct_ns?.[stat] ?? null, unfit: (run) => unfinished(run, cls), few: (run) => few(stat, run, cls),
   }));
 }
 function slowMetrics(stat, word, group, classes) {
   classes.forEach((cls, i) => METRICS.push({
     key: `slowdown_${stat}_${cls}`, group, label: cls, kind: 'ratio', best: 'low', first: i === 0,
     long: `Slowdown ${word}, ${(CLASS_WORDS[cls] || cls).replace('All', 'all')}`, cls,
-    get: (run) => cellOf(run, cls)?.slowdown?.[stat] ?? null, unfit: (run) => unfinished(run, cls),
+    get: (run) => cellOf(run, cls)?.slowdown?.[stat] ?? null, unfit: (run) => unfinished(run, cls), few: (run) => few(stat, run, cls),
   }));
 }
 const THREE = ['all', 'intra', 'inter'];
@@ -53,7 +57,7 @@ if (runs.some((run) => net('trims')(run))) {
 if (runs.some((run) => cellOf(run, 'requests'))) {
   for (const [stat, word] of [['mean', 'mean'], ['p99', '99th percentile']]) {
     METRICS.push({ key: `fct_${stat}_requests`, group: 'Requests', label: stat, kind: 'ns', best: 'low', first: stat === 'mean', long: `Request completion time ${word}`, cls: 'requests',
-      get: (run) => cellOf(run, 'requests')?.fct_ns?.[stat] ?? null, unfit: (run) => unfinished(run, 'requests') });
+      get: (run) => cellOf(run, 'requests')?.fct_ns?.[stat] ?? null, unfit: (run) => unfinished(run, 'requests'), few: (run) => few(stat, run, 'requests') });
   }
 }
 if (runs.some((run) => cellOf(run, 'collectives'))) {
@@ -61,7 +65,7 @@ if (runs.some((run) => cellOf(run, 'collectives'))) {
   // Of a training run this is the result: it stands first.
   const first = [
     collective({ key: 'fct_mean_collectives', label: 'mean', kind: 'ns', first: true, long: 'Collective time mean', get: (run) => cellOf(run, 'collectives')?.fct_ns?.mean ?? null }),
-    collective({ key: 'fct_p99_collectives', label: 'p99', kind: 'ns', long: 'Collective time 99th percentile', get: (run) => cellOf(run, 'collectives')?.fct_ns?.p99 ?? null }),
+    collective({ key: 'fct_p99_collectives', label: 'p99', kind: 'ns', long: 'Collective time 99th percentile', get: (run) => cellOf(run, 'collectives')?.fct_ns?.p99 ?? null, few: (run) => few('p99', run, 'collectives') }),
     collective({ key: 'slowdown_mean_collectives', label: 'over ideal', kind: 'ratio', long: 'Collective time over the ideal one, mean', get: (run) => cellOf(run, 'collectives')?.slowdown?.mean ?? null }),
   ];
   const jobsOf = (run) => run.summary?.jobs || {};

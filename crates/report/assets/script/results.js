@@ -1,12 +1,16 @@
 // Tables of results: of runs, of claims, of averages.
 
+/** Behind what a few flows decide. */
+const questioned = () => el('span', { class: 'flag', title: FEW_WORDS }, ' ?', el('span', { class: 'visually-hidden' }, ` ${FEW_WORDS}`));
+
 function drawResults(body) {
   let metrics = TABLE_METRICS.filter(hasValue);
   // One class alone says nothing that "all" does not.
   const classes = new Set(metrics.map((m) => m.cls).filter((c) => c === 'intra' || c === 'inter'));
   if (classes.size === 1 && metrics.some((m) => m.cls === 'all')) metrics = metrics.filter((m) => !classes.has(m.cls));
   let group = null;
-  metrics = metrics.map((m) => { const first = m.group !== group; group = m.group; return { ...m, first, title: m.long }; });
+  const said = (m) => (m.few && !m.cell ? (r) => (m.few(r) && m.get(r) != null ? [show(m.kind, m.get(r)), questioned()] : show(m.kind, m.get(r))) : m.cell);
+  metrics = metrics.map((m) => { const first = m.group !== group; group = m.group; return { ...m, first, title: m.long, cell: said(m) }; });
   const columns = [
     { key: 'run', label: axes.length && schemeKey ? schemeKey : 'run', name: true, get: nameOf, cell: (r) => el('span', { class: 'runname', title: r.label }, swatch(() => runColour(r), slotDash(r.slot)), el('span', {}, nameOf(r),
       warningsOf(r).length ? el('span', { class: 'flag', title: warningsOf(r).join('\n') }, ' ⚠', el('span', { class: 'visually-hidden' }, ' has warnings')) : null)) },
@@ -31,6 +35,9 @@ function drawResults(body) {
   } else {
     body.append(...single);
     if (same.length) body.previousElementSibling.textContent = `One row a run. A dot and bold type mark the best of a column among the runs with the same ${same.join(', ')}.`;
+  }
+  if (rows.some((r) => metrics.some((m) => m.few && m.few(r) && m.get(r) != null))) {
+    body.append(el('p', { class: 'lead signs', 'data-testid': 'results-signs' }, el('span', { class: 'flag' }, '?'), ` ${FEW_WORDS}.`));
   }
   if (runs.some((r) => unfinished(r, 'all'))) {
     body.append(el('p', { class: 'lead' }, 'Where flows did not finish, times are those of the flows that did, and are not marked best.'));
@@ -73,7 +80,8 @@ function meansTable(columns, metrics) {
       const m = mean(metric, g);
       if (!m && metric.cell) return metric.cell(g.run);
       const [shown, margin] = within(metric.kind, m);
-      return margin ? [shown, el('div', { class: 'margin' }, margin)] : shown;
+      const sign = metric.few && g.runs.some((r) => metric.few(r)) ? questioned() : null;
+      return [shown, sign, margin ? el('div', { class: 'margin' }, margin) : null];
     } });
   return table([...kept, ...metrics.map(ofMetric)], seedGroups, {
     testid: 'means-table', caption: 'Means over seeds', limit: seedGroups.length > 24 ? 20 : Infinity, rowsWord: 'row',

@@ -13,8 +13,18 @@ use crate::config::{AcksWord, At, Config, FlowChoice, Host, LawName, Paths, Sche
 use crate::error::Fault;
 use crate::survey::Survey;
 
-/// Refuses a scheme whose credits could not emulate its data.
+/// Refuses a scheme whose credits could not emulate its data, or two kinds of them.
 pub(crate) fn check(scheme: &Scheme, host: &Host, shares: bool) -> Result<(), Fault> {
+    if *host.receiver_credits {
+        let fault = |what: String| Fault::new(host.receiver_credits.origin, what);
+        if let Some(law) = scheme.credit_law() {
+            return Err(fault(format!("{} has credits of its own", law.title())).label("expected false"));
+        }
+        if host.coding.as_ref().is_some() {
+            return Err(fault("receivers give a credit a packet of data, and none for parity".into())
+                .label("expected false, or host.coding = false"));
+        }
+    }
     let Some(law) = scheme.credit_law() else { return Ok(()) };
     let fault = |what: &str| Fault::new(law.origin, format!("{} {what}", law.title()));
     if host.path != Paths::Ecmp {

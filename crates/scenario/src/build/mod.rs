@@ -127,7 +127,9 @@ impl Run {
             None => Vec::new(),
         };
         let (intra_law, inter_law) = scheme.laws()?;
-        let keeps = [intra_law, inter_law].map(|law| law.info().is_none_or(|info| !info.credits));
+        let keeps = [intra_law, inter_law]
+            .map(|law| law.info().is_none_or(|info| !info.credits))
+            .map(|keeps| keeps && !host.receiver_credits);
         let ground = Ground {
             network: &network,
             routes: &routes,

@@ -216,6 +216,8 @@ layered! {
         fq: At<bool> = At::default_of(false);
         /// Flows that have sent less payload than this have their turns at the card before the others, as new flows have in Linux's FQ (`initial_quantum` in tc-fq(8)). Zero: all have turns alike.
         initial_quantum: Bytes = Bytes::ZERO;
+        /// Whether hosts give credits for what they are to receive, at their link's rate, in turn to all flows that ask (RCCC, the receiver's credits of Ultra Ethernet). Not with laws that have credits of their own, nor coding.
+        receiver_credits: At<bool> = At::default_of(false);
         /// Standard deviation of hosts' clocks right after a synchronisation.
         clock_sigma: Span = Span::ZERO;
         /// Standard deviation of the clocks' drift.
@@ -380,6 +382,7 @@ impl Host {
             overshoots: self.window_check == WindowWord::Overshoot,
             int_multi: self.int_multi,
             initial_quantum: self.initial_quantum,
+            receiver_credits: *self.receiver_credits,
             cnp: self.cnp.value().map(|interval| Cnp { interval, size: self.cnp_size.get().into() }),
             on_ramp: self.on_ramp.as_ref().map(|table| table.config(self.clock_sigma)),
             clocks: Clocks {
@@ -404,6 +407,7 @@ impl Host {
             (self.ack_every.get() > 1, "ack_every = 1"),
             (self.recovery != RecoveryWord::Selective, "recovery = \"selective\""),
             (self.segment.get() > self.payload.get().into(), "segment = \"0B\""),
+            (*self.receiver_credits, "receiver_credits = false"),
         ];
         unfit.into_iter().find_map(|(is_unfit, needed)| is_unfit.then_some(needed))
     }

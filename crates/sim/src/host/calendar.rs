@@ -28,6 +28,8 @@ pub(super) enum Due {
     Block(u32),
     /// The host's queue of credits lets the first one out.
     CreditQueue,
+    /// The host gives the next credit for what it is to receive.
+    Give,
     /// An end of a flow acts on its credits.
     Credits(u32, End),
 }

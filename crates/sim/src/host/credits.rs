@@ -4,6 +4,8 @@
 //! it, and then go to the card at once, like acknowledgements. An emulation packet is stamped when it passes: its data
 //! leaves `T_wait` after that. All else that credits need, requests, stops, echoes and probes, goes to the card directly.
 
+use std::collections::VecDeque;
+
 use fabric::{CreditGate, CreditParams, Offered};
 use flow::Recovery;
 use flow::credits::{CreditStats, Crediting, Echo, Echoing, Signal, Spacing};
@@ -31,6 +33,28 @@ pub(super) struct HostCredits {
     drops: u64,
     /// When the queue lets the first of it out, as far as that is in the host's calendar.
     called_at: Option<Time>,
+    giving: Giving,
+}
+
+/// What a host keeps for the credits that it gives for its own link.
+#[derive(Default)]
+struct Giving {
+    /// Flows whose credits are due, in turn.
+    turns: VecDeque<u32>,
+    /// When the link has room for what the next credit brings.
+    next: Time,
+    /// When the next one is given, as far as that is in the host's calendar.
+    called_at: Option<Time>,
+}
+
+/// A flow to which its receiver's host gives credits.
+#[derive(Default)]
+struct Given {
+    /// Credits that it has asked for and that it has got, from its start.
+    asked: u32,
+    got: u32,
+    /// Credits that went to it again.
+    repeated: u32,
 }
 
 /// The receiving end.
@@ -44,6 +68,8 @@ pub(super) struct Answering<L> {
 enum Part<L> {
     Credits(Crediting<L>),
     Echoes(Echoing),
+    /// The host gives them.
+    Given(Given),
 }
 
 /// What was counted of a flow elsewhere than at its sender.
@@ -110,6 +136,17 @@ impl HostState {
             Offered::Refused(_) => credits.drops += 1,
         }
         None
+    }
+
+    /// Puts down when the host gives the next credit, if one is due and that is not put down already.
+    fn call_giving(&mut self) {
+        let Some(credits) = &mut self.credits else { return };
+        let giving = &mut credits.giving;
+        if giving.called_at.is_none() && !giving.turns.is_empty() {
+            let time = giving.next.max(self.now);
+            giving.called_at = Some(time);
+            self.calendar.put(time, Due::Give);
+        }
     }
 
     /// Puts down when the host's queue lets the next one out, if one waits and that is not put down already.
@@ -233,12 +270,12 @@ impl<L: ControlLaw> Hosts<L> {
         match &mut answering.part {
             Part::Credits(crediting) => {
                 while let Some(number) = crediting.act(now) {
-                    let header = Header { time: now, size: CREDIT_SIZE as u16, ..answering.back };
-                    if let Some(packet) = state.offer(Packet::new(header, Body::Credit { number }), setup) {
+                    if let Some(packet) = state.offer(answering.back.credit(number, now), setup) {
                         state.depart(packet, setup, wire);
                     }
                 }
             }
+            Part::Given(_) => {}
             Part::Echoes(echoing) => {
                 if echoing.next_action() <= now
                     && let Some(echo) = echoing.flush()
@@ -279,6 +316,21 @@ impl<L: ControlLaw> Hosts<L> {
         match (&mut answering.part, packet.body()) {
             (Part::Credits(crediting), Body::Request { packets }) => crediting.on_request(now, packets),
             (Part::Credits(crediting), Body::Stop) => crediting.stop(),
+            (Part::Given(given), Body::Request { packets }) => {
+                let state = &mut self.states[host];
+                let waits = given.got < given.asked;
+                given.asked = given.asked.max(packets);
+                if given.got < given.asked {
+                    if !waits {
+                        state.credits.get_or_insert_default().giving.turns.push_back(packet.flow);
+                        state.call_giving();
+                    }
+                } else if let Some(last) = given.got.checked_sub(1) {
+                    // Who asks for what it has got has missed the last of it.
+                    given.repeated += 1;
+                    state.answer(answering.back.credit(last, now), Report::NONE, wire);
+                }
+            }
             (Part::Echoes(echoing), Body::Emulation { number, clock_ns }) => {
                 let here_ns = setup.clock_ns(spec.dst, now);
                 let delay = Span::from_ns(here_ns.wrapping_sub(clock_ns).cast_signed().into());
@@ -289,6 +341,34 @@ impl<L: ControlLaw> Hosts<L> {
             _ => {}
         }
         self.states[host].call_back(packet.flow, answering);
+    }
+
+    /// The host gives the next credit for its link, if this is the time that was put down last.
+    pub(super) fn give(&mut self, host: usize, time: Time, setup: &Setup, wire: &mut impl Wire) {
+        let state = &mut self.states[host];
+        let Some(credits) = &mut state.credits else { return };
+        let giving = &mut credits.giving;
+        if giving.called_at != Some(time) {
+            return;
+        }
+        giving.called_at = None;
+        while let Some(flow) = giving.turns.pop_front() {
+            // Flows that have everything wait no more.
+            let Some(Answering { part: Part::Given(given), back, .. }) = self.answering.get_mut(&flow) else {
+                continue;
+            };
+            let credit = back.credit(given.got, state.now);
+            given.got += 1;
+            if given.got < given.asked {
+                giving.turns.push_back(flow);
+            }
+            let packet = Bytes::new(u64::from(setup.host.mss + setup.host.header));
+            let downlink = setup.network.links()[state.uplink.index()].reverse;
+            giving.next = state.now + setup.network.port(downlink).config().rate.time_for(packet);
+            state.answer(credit, Report::NONE, wire);
+            break;
+        }
+        state.call_giving();
     }
 
     /// Data of a flow arrives that answers a credit.
@@ -314,8 +394,11 @@ impl<L: ControlLaw> Hosts<L> {
 
     /// Counts what a receiving end did.
     fn count(&mut self, flow: u32, answering: &Answering<L>) {
-        let Part::Credits(crediting) = &answering.part else { return };
-        let (sent, acted) = crediting.stats();
+        let (sent, acted) = match &answering.part {
+            Part::Credits(crediting) => crediting.stats(),
+            Part::Given(given) => (u64::from(given.got) + u64::from(given.repeated), Acted::default()),
+            Part::Echoes(_) => return,
+        };
         let elsewhere = self.elsewhere.entry(flow).or_default();
         elsewhere.credits.add(&CreditStats { sent, ..CreditStats::default() });
         elsewhere.acted = acted;
@@ -391,6 +474,7 @@ impl HostState {
         let next = match &answering.part {
             Part::Credits(crediting) => crediting.next_action(),
             Part::Echoes(echoing) => echoing.next_action(),
+            Part::Given(_) => Time::NEVER,
         };
         if next.is_set() && next < answering.called_at {
             answering.called_at = next;
@@ -408,7 +492,7 @@ fn answering_part<L: ControlLaw, F: Fn(&FlowSpec, &Path) -> L>(
     let setup = context.setup;
     let path = setup.law_path(spec);
     let law = (context.make_law)(spec, &path);
-    let Some(config) = law.credits().map(|credits| credit_config(setup, flow, &path, credits)) else {
+    let Some(config) = setup.credits(&law).map(|credits| credit_config(setup, flow, &path, credits)) else {
         return Part::Echoes(Echoing::new(None));
     };
     match config.credits.driver {
@@ -416,6 +500,7 @@ fn answering_part<L: ControlLaw, F: Fn(&FlowSpec, &Path) -> L>(
             let spacing = Spacing { jitter, tick: config.tick, salt: config.salt };
             Part::Credits(Crediting::new(law, spacing, stops_at_demand, path.base_rtt, config.longest))
         }
+        Driver::Host => Part::Given(Given::default()),
         Driver::Sender { batches, .. } => Part::Echoes(Echoing::new(config.wait().filter(|_| batches))),
     }
 }
@@ -425,6 +510,11 @@ impl Header {
     fn back(packet: &Packet, spec: &FlowSpec) -> Self {
         let (flow, entropy, class) = (packet.flow, packet.entropy, packet.class());
         Self { flow, dst: spec.src.0, entropy, class, ..Self::default() }
+    }
+
+    /// A credit with this header.
+    fn credit(self, number: u32, now: Time) -> Packet {
+        Packet::new(Self { time: now, size: CREDIT_SIZE as u16, ..self }, Body::Credit { number })
     }
 
     /// An echo with this header.

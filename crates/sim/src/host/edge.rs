@@ -94,7 +94,7 @@ impl AtEdge {
     pub(super) fn told(&self, credit: Option<u32>) -> (Option<u32>, bool) {
         let Some(scheduled) = self.scheduled() else { return (None, false) };
         let by_receiver = matches!(scheduled.driver(), Driver::Receiver { .. });
-        (credit.filter(|_| by_receiver), credit.is_none())
+        (credit.filter(|_| by_receiver), credit.is_none() && scheduled.driver() != Driver::Host)
     }
 }
 

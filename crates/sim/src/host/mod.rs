@@ -422,6 +422,7 @@ impl<L: ControlLaw> Hosts<L> {
                 Due::Flush(flow) => self.flush(host, flow, time, context.setup, wire),
                 Due::Block(flow) => self.on_block_timer(host, flow, time, context.setup, wire),
                 Due::CreditQueue => self.release_credits(host, time, context.setup, wire),
+                Due::Give => self.give(host, time, context.setup, wire),
                 Due::Credits(flow, End::Sender) => self.act_as_sender(host, flow, time, now, context.setup, wire),
                 Due::Credits(flow, End::Receiver) => self.act_as_receiver(host, flow, time, now, context.setup, wire),
             }
@@ -434,11 +435,11 @@ impl<L: ControlLaw> Hosts<L> {
         let path = setup.law_path(spec);
         let law = || (context.make_law)(spec, &path);
         let first = law();
-        let config = flow_config(setup, spec, flow, first.credits().is_some());
+        let credits = setup.credits(&first);
+        let config = flow_config(setup, spec, flow, credits.is_some());
         let (mut sender, connection) = self.connections.open(host, spec, config, first, law, now);
         let hold = self.hold(host, spec, now, setup);
-        let scheduled =
-            sender.law().credits().map(|credits| Scheduled::new(credit_config(setup, flow, &path, credits), now));
+        let scheduled = credits.map(|credits| Scheduled::new(credit_config(setup, flow, &path, credits), now));
         let edge = AtEdge::new(hold, scheduled, &setup.host, &sender, context.predicts(flow));
         // No timeout can come sooner; then it is asked again.
         let first_timer = now + config.rto_min;

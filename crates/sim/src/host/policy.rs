@@ -2,8 +2,8 @@
 
 use flow::credits::CreditConfig;
 use flow::{FlowConfig, LossTimer, Noise, Pacing, PathChoice, Recovery, SenderCoding};
-use laws::Path;
 use laws::credits::Credits;
+use laws::{ControlLaw, Path};
 use units::{Bytes, Span, mix64};
 
 use crate::setup::{FlowSpec, Setup};
@@ -99,6 +99,11 @@ pub(super) fn credit_config(setup: &Setup, flow: u32, path: &Path, credits: Cred
 }
 
 impl Setup {
+    /// How credits schedule a flow of this law, if they do.
+    pub(super) fn credits(&self, law: &impl ControlLaw) -> Option<Credits> {
+        law.credits().or_else(|| self.host.receiver_credits.then_some(Credits::OF_THE_HOST))
+    }
+
     /// What a flow's law may know of its path.
     pub(super) fn law_path(&self, spec: &FlowSpec) -> Path {
         let paths = self.paths(spec.src, spec.dst, self.host.mss);

@@ -1,0 +1,95 @@
+//! The sender of a flow whose receiver's host shares its link out: it asks for a number of credits, counted from the flow's
+//! start, and for more where packets are lost. Credits are counted, too, so that one that is lost is known by the next. If
+//! none comes for a while the sender asks again, and the host repeats its last one.
+
+use units::{Span, Time};
+
+use super::Signal;
+
+#[derive(Debug)]
+pub(super) struct Pulls {
+    retry: Span,
+    /// Packets that may leave without a credit.
+    free: u32,
+    asked: u32,
+    /// Credits that came, and those before them.
+    known: u32,
+    ask_at: Time,
+}
+
+impl Pulls {
+    pub(super) fn new(retry: Span, free: u32) -> Self {
+        Self { retry, free, asked: 0, known: 0, ask_at: Time::ZERO }
+    }
+
+    pub(super) fn free(&self) -> u32 {
+        self.free
+    }
+
+    /// A packet leaves without a credit.
+    pub(super) fn spend_free(&mut self) {
+        self.free = self.free.saturating_sub(1);
+    }
+
+    /// What is asked for and has not come.
+    fn open(&self) -> u32 {
+        self.asked.saturating_sub(self.known)
+    }
+
+    /// When there is something to say, where no credit in hand covers so many packets.
+    pub(super) fn next(&self, uncovered: u32) -> Time {
+        match uncovered.saturating_sub(self.free) {
+            0 => Time::NEVER,
+            wanted if wanted > self.open() => Time::ZERO,
+            _ => self.ask_at,
+        }
+    }
+
+    pub(super) fn act(&mut self, now: Time, uncovered: u32) -> Option<Signal> {
+        if self.next(uncovered) > now {
+            return None;
+        }
+        self.asked = self.asked.max(self.known.saturating_add(uncovered.saturating_sub(self.free)));
+        self.ask_at = now + self.retry;
+        Some(Signal::Request { packets: self.asked })
+    }
+
+    /// A credit comes. Gives whether it is good: of those that came late, behind others, none is.
+    pub(super) fn on_credit(&mut self, now: Time, number: u32) -> bool {
+        self.ask_at = now + self.retry;
+        let is_good = number >= self.known;
+        if is_good {
+            self.known = number.saturating_add(1);
+        }
+        is_good
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_asked_for_is_counted_from_the_start() {
+        let (retry, us) = (Span::from_us(100), Time::from_us);
+        let mut pulls = Pulls::new(retry, 2);
+        // Ten packets, two of them free.
+        assert_eq!(pulls.next(2), Time::NEVER);
+        assert_eq!(pulls.act(us(0), 10), Some(Signal::Request { packets: 8 }));
+        assert_eq!((pulls.next(10), pulls.act(us(1), 10)), (us(100), None));
+        pulls.spend_free();
+        pulls.spend_free();
+        // The first credit is lost, and the second one says so: seven are open and six on their way.
+        assert!(pulls.on_credit(us(20), 1));
+        assert_eq!(pulls.act(us(20), 7), Some(Signal::Request { packets: 9 }));
+        // A credit that comes late is not good, and one that is repeated is not, either.
+        assert!(!pulls.on_credit(us(21), 0) && !pulls.on_credit(us(22), 1));
+        // Silence: the same again.
+        assert_eq!(pulls.next(7), us(122));
+        assert_eq!(pulls.act(us(122), 7), Some(Signal::Request { packets: 9 }));
+        // All are there, and nothing is wanted, until three packets are lost.
+        assert!((2..9).all(|number| pulls.on_credit(us(130), number)));
+        assert_eq!(pulls.next(0), Time::NEVER);
+        assert_eq!(pulls.act(us(140), 3), Some(Signal::Request { packets: 12 }));
+    }
+}

@@ -1,0 +1,113 @@
+//! Some of the runs of a grid, by their values of its keys.
+
+use serde_json::Value;
+use thiserror::Error;
+
+use crate::store::RunResults;
+
+/// What a run's value is called where its point lacks the key.
+const NONE: &str = "none";
+
+/// Why nothing was chosen.
+#[derive(Clone, PartialEq, Eq, Debug, Error)]
+#[error("no run has {key}={asked}; there are {known}")]
+pub struct NotFound {
+    /// The key.
+    key: String,
+    /// What was asked for.
+    asked: String,
+    /// The key's values, or the keys if there is no such one.
+    known: String,
+}
+
+/// The runs that have these values of keys of their points, such as `load` and `0.4` or `40%`; of a key given twice, either
+/// value. `none` is of runs without the key, such as a grid's runs of no `variant`.
+///
+/// # Errors
+/// When no run has a value.
+pub fn chosen(mut runs: Vec<RunResults>, wanted: &[(String, String)]) -> Result<Vec<RunResults>, NotFound> {
+    let found = |key: &str, asked: &str| runs.iter().any(|run| is(run, key, asked));
+    if let Some((key, asked)) = wanted.iter().find(|(key, asked)| !found(key, asked)) {
+        return Err(NotFound { key: key.clone(), asked: asked.clone(), known: known(&runs, key) });
+    }
+    runs.retain(|run| {
+        wanted.iter().all(|(key, _)| wanted.iter().any(|(other, asked)| other == key && is(run, key, asked)))
+    });
+    Ok(runs)
+}
+
+/// Whether a run has this value of a key that some run has.
+fn is(run: &RunResults, key: &str, asked: &str) -> bool {
+    match run.manifest.point.get(key) {
+        None => asked == NONE,
+        Some(value) => shown(value) == asked || value.as_f64().is_some_and(|value| number(asked) == Some(value)),
+    }
+}
+
+fn shown(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+/// `40%` is 0.4.
+fn number(text: &str) -> Option<f64> {
+    match text.strip_suffix('%') {
+        Some(hundredths) => hundredths.parse::<f64>().ok().map(|number| number / 100.0),
+        None => text.parse().ok(),
+    }
+}
+
+fn known(runs: &[RunResults], key: &str) -> String {
+    let mut texts: Vec<String> = Vec::new();
+    let mut add = |text: String| {
+        if !texts.contains(&text) {
+            texts.push(text);
+        }
+    };
+    if runs.iter().any(|run| run.manifest.point.get(key).is_some()) {
+        for run in runs {
+            add(run.manifest.point.get(key).map_or_else(|| NONE.to_owned(), shown));
+        }
+    } else {
+        runs.iter().flat_map(|run| run.manifest.point.iter()).for_each(|(key, _)| add(format!("the key {key}")));
+    }
+    texts.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testbed;
+    use serde_json::json;
+
+    fn runs() -> Vec<RunResults> {
+        let run = |point: Value| {
+            let mut run = testbed::results();
+            run.manifest.point.0 = point.as_object().unwrap().clone().into_iter().collect();
+            run
+        };
+        vec![
+            run(json!({ "scheme": "uno", "load": 0.4 })),
+            run(json!({ "scheme": "uno", "load": 0.8 })),
+            run(json!({ "scheme": "bbr", "load": 0.4, "variant": "far" })),
+        ]
+    }
+
+    #[test]
+    fn values_of_a_key_are_one_or_the_other_and_keys_hold_together() {
+        let count = |wanted: &[(&str, &str)]| {
+            let wanted: Vec<_> = wanted.iter().map(|(key, value)| ((*key).into(), (*value).into())).collect();
+            chosen(runs(), &wanted).map(|runs| runs.len()).map_err(|error| error.to_string())
+        };
+        assert_eq!(count(&[]), Ok(3));
+        assert_eq!(count(&[("load", "40%")]), Ok(2));
+        assert_eq!(count(&[("load", "0.40"), ("scheme", "uno")]), Ok(1));
+        assert_eq!(count(&[("load", "0.4"), ("load", "0.8")]), Ok(3));
+        assert_eq!(count(&[("variant", "none")]), Ok(2));
+        assert_eq!(count(&[("variant", "far"), ("scheme", "uno")]), Ok(0));
+        assert_eq!(count(&[("variant", "near")]), Err("no run has variant=near; there are none, far".into()));
+        assert_eq!(
+            count(&[("lode", "0.4")]),
+            Err("no run has lode=0.4; there are the key scheme, the key load, the key variant".into())
+        );
+    }
+}

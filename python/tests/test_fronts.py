@@ -1,0 +1,61 @@
+"""Schemes at two kinds of flows, and which of them none beats at both."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import pytest
+
+import narrows as nw
+from narrows import fronts, plotting
+from narrows.fronts import Place
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+CELLS = ["p50(intra.slowdown)", "p99(intra.slowdown)", "p50(all.slowdown)"]
+
+
+def test_the_front_has_what_none_beats() -> None:
+    a, b, c, worse = Place("a", 1.0, 3.0), Place("b", 2.0, 2.0), Place("c", 3.0, 1.0), Place("worse", 2.0, 2.5)
+    assert fronts.unbeaten([worse, c, b, a]) == [a, b, c]
+    assert fronts.unbeaten([a, Place("same", 1.0, 3.0)]) == [a, Place("same", 1.0, 3.0)]
+
+
+def test_places_are_geometric_means_of_the_scores_ratios(results: nw.Results) -> None:
+    (dctcp, cubic) = sorted(fronts.places(results, y="all", cells=CELLS), key=lambda it: it.label, reverse=True)
+    assert (dctcp.label, cubic.label) == ("DCTCP", "Cubic")
+    scores = {score["label"]: score for score in results.score(cells=CELLS)}
+    ratios = [ratio for _, of in scores["DCTCP"]["ratios"] for ratio in of[:2]]
+    assert dctcp.x == pytest.approx(math.exp(sum(map(math.log, ratios)) / len(ratios)))
+    with pytest.raises(ValueError, match="no cell is of flows `inter`; there are p50"):
+        fronts.places(results, cells=CELLS)
+
+
+def test_a_figure_names_every_scheme(results: nw.Results) -> None:
+    (axes,) = nw.front(results, y="all", cells=CELLS).axes
+    assert {text.get_text() for text in axes.texts} == {"DCTCP", "Cubic"}
+    assert (axes.get_xscale(), axes.get_yscale()) == ("log", "log")
+    assert axes.get_xlabel().startswith("intra: times")
+
+
+def test_some_of_the_runs_have_a_score_of_their_own(results: nw.Results) -> None:
+    chosen = results.select(load=0.2)
+    assert [[point for point, _ in score["ratios"]] for score in chosen.score(cells=CELLS)] == [["load = 0.2"]] * 2
+
+
+def test_the_usual_cells_are_scored_and_what_has_none_is_said(results: nw.Results) -> None:
+    with pytest.warns(UserWarning, match="`inter` is not scored"):
+        assert {score["label"] for score in results.score()} == {"DCTCP", "Cubic"}
+
+
+def test_the_command_draws_it(results: nw.Results, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = str(tmp_path / "front.svg")
+    assert plotting.main([str(results.directory), "--front", "--y", "goodput", "-o", file]) == 2
+    assert "do not go with --front" in capsys.readouterr().err
+    assert plotting.main([str(results.directory), "--against", "x.toml", "-o", file]) == 2
+    assert plotting.main([str(results.directory), "--front", "-o", file]) == 2
+    said = capsys.readouterr().err
+    assert "warning: `inter` is not scored" in said
+    assert "no cell is of flows `inter`" in said
