@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from narrows.plotting import COLOURS, STYLES, canvas, doubt, warned
@@ -13,12 +12,14 @@ from narrows.results import Results
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+    from pathlib import Path
 
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 #: Where a label may stand, in points from its dot, and which of its sides is there: the first place that is free.
 PLACES = (
+    (5, 2, "left", "bottom"),
     (5, 0, "left", "center"),
     (-5, 0, "right", "center"),
     (0, 6, "center", "bottom"),
@@ -32,6 +33,10 @@ PLACES = (
     (-6, 18, "right", "bottom"),
     (-6, -18, "right", "top"),
 )
+
+
+#: How far the axes go beyond the outermost schemes.
+MARGIN = 1.3
 
 
 @dataclass(frozen=True)
@@ -54,8 +59,9 @@ def places(
 ) -> list[Place]:
     """Return each scheme's scores over the cells of two kinds of flows.
 
-    `x` and `y` are how the names of size bins or classes begin. `against`, `cells` and `newcomers` are as in `Results.score`. Raises
-    `ValueError` where a kind of flows has no cell, or there is no score.
+    `x` and `y` are how the names of size bins or classes begin. `against`, `cells` and `newcomers` are as in `Results.score`.
+
+    Raises `ValueError` where a kind of flows has no cell, or there is no score.
     """
     scored = results._scored(against, cells, newcomers)
     metrics: list[str] = scored["reference"]["cells"]
@@ -79,9 +85,7 @@ def unbeaten(all_of_them: Sequence[Place]) -> list[Place]:
     def beats(a: Place, b: Place) -> bool:
         return a.x <= b.x and a.y <= b.y and (a.x < b.x or a.y < b.y)
 
-    return sorted(
-        (place for place in all_of_them if not any(beats(other, place) for other in all_of_them)), key=lambda it: it.x
-    )
+    return sorted((place for place in all_of_them if not any(beats(other, place) for other in all_of_them)), key=lambda it: it.x)
 
 
 def front(
@@ -101,8 +105,8 @@ def front(
 
     A score is the geometric mean over cells of a kind of flows of the ratio to the best scheme of the cell, as in
     `Results.score`; less is better. `x` and `y` are how the names of size bins or classes begin: by default flows inside are on
-    the x axis, flows across on the y axis. Both axes are logarithmic. `against`, `cells` and `newcomers` are as in `Results.score`; `style`
-    is as in `plot`.
+    the x axis, flows across on the y axis. Both axes are logarithmic. `against`, `cells` and `newcomers` are as in `Results.score`,
+    and `style` is as in `plot`.
 
     Raises `ValueError` where a kind of flows has no cell, or there is no score.
     """
@@ -115,25 +119,22 @@ def front(
         for place in found:
             on = place in best
             axes.plot(place.x, place.y, "o" if on else "s", color=COLOURS[0] if on else "#808080", markersize=6 if on else 4)
+        axes.set_xlim(min(place.x for place in found) / MARGIN, max(place.x for place in found) * MARGIN)
+        axes.set_ylim(min(place.y for place in found) / MARGIN, max(place.y for place in found) * MARGIN)
         _step(axes, best)
-        axes.set_xlabel(xlabel or f"{x}: times the best scheme of each cell")
-        axes.set_ylabel(ylabel or f"{y}: times the best scheme of each cell")
-        axes.margins(0.12)
+        axes.set_xlabel(xlabel or f"{x}: times the best of each cell")
+        axes.set_ylabel(ylabel or f"{y}: times the best of each cell")
         _ticks(axes)
         doubt(figure, "\n".join(warned(results)), style)
-        figure.draw_without_rendering()
-        _label(axes, found, best, 0.8 * STYLES[style][2])
+        _label(figure, axes, found, best, 0.8 * STYLES[style][2])
     return figure
 
 
 def _step(axes: Axes, best: Sequence[Place]) -> None:
-    """Draw a line that divides what some scheme beats from the rest."""
+    """Draw a line that divides what some scheme beats from the rest, to the ends of the axes."""
     xs, ys = [place.x for place in best], [place.y for place in best]
-    far = 100.0
-    axes.plot(
-        [xs[0], *xs, far * xs[-1]], [far * ys[0], *ys, ys[-1]], drawstyle="steps-post", color=COLOURS[0], alpha=0.5, scalex=False,
-        scaley=False,
-    )
+    line = ([xs[0], *xs, axes.get_xlim()[1]], [axes.get_ylim()[1], *ys, ys[-1]])
+    axes.plot(*line, drawstyle="steps-post", color=COLOURS[0], alpha=0.5, zorder=1)
 
 
 def _ticks(axes: Axes) -> None:
@@ -141,16 +142,18 @@ def _ticks(axes: Axes) -> None:
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
     for axis in (axes.xaxis, axes.yaxis):
-        axis.set_major_locator(LogLocator(subs=(1.0, 1.5, 2.0, 3.0, 5.0, 7.0)))
+        axis.set_major_locator(LogLocator(subs=(1.0, 1.5, 2.0, 3.0, 5.0)))
         axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
         axis.set_minor_formatter(NullFormatter())
 
 
-def _label(axes: Axes, found: Sequence[Place], best: Sequence[Place], size: float) -> None:
+def _label(figure: Figure, axes: Axes, found: Sequence[Place], best: Sequence[Place], size: float) -> None:
     """Write each scheme's label beside its dot, where it hides no other one if there is such a place."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.transforms import Bbox
 
-    renderer = axes.figure.canvas.get_renderer()  # type: ignore[attr-defined]
+    renderer = FigureCanvasAgg(figure).get_renderer()  # type: ignore[no-untyped-call]
+    figure.draw(renderer)
     around = 4.0
     taken = []
     for place in found:
@@ -161,7 +164,13 @@ def _label(axes: Axes, found: Sequence[Place], best: Sequence[Place], size: floa
         tried = []
         for across, up, horizontal, vertical in PLACES:
             text = axes.annotate(
-                place.label, (place.x, place.y), (across, up), textcoords="offset points", ha=horizontal, va=vertical, fontsize=size,
+                place.label,
+                (place.x, place.y),
+                (across, up),
+                textcoords="offset points",
+                ha=horizontal,
+                va=vertical,
+                fontsize=size,
             )
             box = text.get_window_extent(renderer)
             hidden = sum(box.overlaps(other) for other in taken)

@@ -337,7 +337,7 @@ def main(words: list[str]) -> int:
     parser.add_argument(
         "--front",
         action="store_true",
-        help="draw instead the schemes' scores for flows inside and across, as of `narrows score`, and which schemes none beats at both",
+        help="draw the schemes' scores for flows inside and across, as of `narrows score`, and the schemes that none beats at both",
     )
     parser.add_argument("--against", metavar="FILE", help="with --front: a reference that `narrows score --write` made")
     parser.add_argument(
@@ -377,6 +377,7 @@ def _drawn(args: argparse.Namespace) -> int:
             said = "--front has one y axis: give --ylabel once"
             raise ValueError(said)
         with warnings.catch_warnings():
+            warnings.simplefilter("always")
             warnings.showwarning = lambda message, *_, **__: print(f"warning: {message}", file=sys.stderr)
             drawn = fronts.front(
                 chosen,

@@ -610,6 +610,8 @@ class HostOver(Table):
     """As in `[host]`. Takes true or false."""
     initial_quantum: int | str | None = None
     """As in `[host]`. Takes a size such as "1MiB" or "64KB", or a whole number of bytes."""
+    receiver_credits: bool | None = None
+    """As in `[host]`. Takes true or false."""
     clock_sigma: str | None = None
     """As in `[host]`. Takes a time such as "2ms" or "14us"."""
     clock_drift: str | None = None
@@ -977,6 +979,10 @@ class Host(Table):
     """Flows that have sent less payload than this have their turns at the card before the others, as new flows have
     in Linux's FQ (`initial_quantum` in tc-fq(8)). Zero: all have turns alike. Takes a size such as "1MiB" or
     "64KB", or a whole number of bytes. Default: "0B"."""
+    receiver_credits: bool | None = None
+    """Whether hosts give credits for what they are to receive, at their link's rate, in turn to all flows that ask
+    (RCCC, the receiver's credits of Ultra Ethernet). Not with laws that have credits of their own, nor coding.
+    Takes true or false. Default: false."""
     clock_sigma: str | None = None
     """Standard deviation of hosts' clocks right after a synchronisation. Takes a time such as "2ms" or "14us".
     Default: "0s"."""
