@@ -76,7 +76,9 @@ fn completions() {
         }
     }
     let bash = scratch.narrows("completions bash").out;
-    let parsed = std::process::Command::new("bash").args(["-n", "-c", &bash]).status();
+    // As a file: an argument may be 128 KiB long.
+    scratch.write("completions.bash", &bash);
+    let parsed = std::process::Command::new("bash").arg("-n").arg(scratch.path("completions.bash")).status();
     assert!(parsed.is_ok_and(|status| status.success()));
     scratch.narrows("completions tcsh").fails(2, &["'tcsh'", "bash"]);
 }
