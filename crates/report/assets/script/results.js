@@ -1,7 +1,7 @@
 // Tables of results: of runs, of claims, of averages.
 
 /** Behind what a few flows decide. */
-const questioned = () => el('span', { class: 'flag', title: FEW_WORDS }, ' ?', el('span', { class: 'visually-hidden' }, ` ${FEW_WORDS}`));
+const questioned = () => el('span', { class: 'flag hung', title: FEW_WORDS }, '?', el('span', { class: 'visually-hidden' }, ` ${FEW_WORDS}`));
 
 function drawResults(body) {
   let metrics = TABLE_METRICS.filter(hasValue);

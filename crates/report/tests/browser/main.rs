@@ -261,7 +261,7 @@ section-traces,section-links,section-scenario,section-replay'",
         page.check("painted", &format!("{}.every((n) => n > 1000)", painted(section)))?;
     }
     page.check("warnings", "document.querySelectorAll('#warnings li').length === 2")?;
-    page.check("a run with warnings is flagged", "document.querySelectorAll('#results .flag').length === 1")?;
+    page.check("a run with warnings is flagged", "document.querySelectorAll('#results tbody th .flag').length === 1")?;
     page.check("runs", "document.querySelectorAll('#results [data-testid=results-table] tbody tr').length === 3")?;
     page.check("claims", "document.querySelectorAll('#claims tbody tr').length === 5")?;
     page.check("verdicts", "document.querySelectorAll('#claims tbody .chip.reproduced').length === 2")?;
