@@ -367,48 +367,33 @@ def _drawn(args: argparse.Namespace) -> int:
         said = "figures need Matplotlib\nhelp: pip install matplotlib"
         raise ModuleNotFoundError(said) from None
     chosen = _chosen(args.results, args.only)
+    shared = {"style": args.style, "title": args.title, "xlabel": args.xlabel}
     if args.front:
-        from narrows import fronts
-
-        if args.y or args.x or args.by != "scheme" or args.log or args.papers:
-            said = "--y, --x, --by, --log and --papers do not go with --front"
-            raise ValueError(said)
-        if len(args.ylabel or []) > 1:
-            said = "--front has one y axis: give --ylabel once"
-            raise ValueError(said)
-        with warnings.catch_warnings():
-            warnings.simplefilter("always")
-            warnings.showwarning = lambda message, *_, **__: print(f"warning: {message}", file=sys.stderr)
-            drawn = fronts.front(
-                chosen,
-                against=args.against,
-                newcomers=args.newcomer,
-                style=args.style,
-                title=args.title,
-                xlabel=args.xlabel,
-                ylabel=args.ylabel[0] if args.ylabel else None,
-            )
-        save(drawn, path)
-        print(f"wrote {args.output}")
-        return 0
-    if args.against or args.newcomer:
+        figure = _front(args, chosen, shared)
+    elif args.against or args.newcomer:
         said = "--against and --newcomer go with --front"
         raise ValueError(said)
-    figure = plot(
-        chosen,
-        y=args.y,
-        x=args.x,
-        by=args.by,
-        style=args.style,
-        log=args.log,
-        title=args.title,
-        xlabel=args.xlabel,
-        ylabel=args.ylabel,
-        papers=args.papers,
-    )
+    else:
+        figure = plot(chosen, y=args.y, x=args.x, by=args.by, log=args.log, ylabel=args.ylabel, papers=args.papers, **shared)
     save(figure, path)
     print(f"wrote {args.output}")
     return 0
+
+
+def _front(args: argparse.Namespace, chosen: Results, shared: dict[str, Any]) -> Figure:
+    from narrows import fronts
+
+    if args.y or args.x or args.by != "scheme" or args.log or args.papers:
+        said = "--y, --x, --by, --log and --papers do not go with --front"
+        raise ValueError(said)
+    if len(args.ylabel or []) > 1:
+        said = "--front has one y axis: give --ylabel once"
+        raise ValueError(said)
+    ylabel = args.ylabel[0] if args.ylabel else None
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        warnings.showwarning = lambda message, *_, **__: print(f"warning: {message}", file=sys.stderr)
+        return fronts.front(chosen, against=args.against, newcomers=args.newcomer, ylabel=ylabel, **shared)
 
 
 def _chosen(directory: str, only: list[str]) -> Results:

@@ -449,6 +449,13 @@ pub(crate) fn bytes(bytes: u64) -> String {
 mod tests {
     use super::*;
 
+    #[test]
+    fn a_p99_of_few_flows_is_questioned() {
+        let of = |completed| of_many("1.00".into(), &summary::Cell { completed, ..summary::Cell::default() });
+        assert_eq!((of(99).as_str(), of(100).as_str()), ("1.00 ?", "1.00"));
+        assert_eq!(of_many("-".into(), &summary::Cell::default()), "-");
+    }
+
     /// The table is at most as wide as the terminal, headings have whole words, and a line says what is left out.
     #[test]
     fn narrow_terminals_get_the_essentials() {

@@ -10,25 +10,36 @@ const NONE: &str = "none";
 
 /// Why nothing was chosen.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
-#[error("no run has {key}={asked}; there are {known}")]
-pub struct NotFound {
-    /// The key.
-    key: String,
-    /// What was asked for.
-    asked: String,
-    /// The key's values, or the keys if there is no such one.
-    known: String,
+pub enum NotFound {
+    /// No point has the key.
+    #[error("runs have no key `{key}`; there are {known}")]
+    Key {
+        /// What was asked for.
+        key: String,
+        /// The keys.
+        known: String,
+    },
+    /// No run has the value.
+    #[error("no run has {key}={asked}; there are {known}")]
+    Value {
+        /// The key.
+        key: String,
+        /// What was asked for.
+        asked: String,
+        /// The key's values.
+        known: String,
+    },
 }
 
 /// The runs that have these values of keys of their points, such as `load` and `0.4` or `40%`; of a key given twice, either
 /// value. `none` is of runs without the key, such as a grid's runs of no `variant`.
 ///
 /// # Errors
-/// When no run has a value.
+/// When no run has a key or a value.
 pub fn chosen(mut runs: Vec<RunResults>, wanted: &[(String, String)]) -> Result<Vec<RunResults>, NotFound> {
     let found = |key: &str, asked: &str| runs.iter().any(|run| is(run, key, asked));
     if let Some((key, asked)) = wanted.iter().find(|(key, asked)| !found(key, asked)) {
-        return Err(NotFound { key: key.clone(), asked: asked.clone(), known: known(&runs, key) });
+        return Err(not_found(&runs, key, asked));
     }
     runs.retain(|run| {
         wanted.iter().all(|(key, _)| wanted.iter().any(|(other, asked)| other == key && is(run, key, asked)))
@@ -56,21 +67,25 @@ fn number(text: &str) -> Option<f64> {
     }
 }
 
-fn known(runs: &[RunResults], key: &str) -> String {
-    let mut texts: Vec<String> = Vec::new();
-    let mut add = |text: String| {
-        if !texts.contains(&text) {
-            texts.push(text);
-        }
-    };
-    if runs.iter().any(|run| run.manifest.point.get(key).is_some()) {
-        for run in runs {
-            add(run.manifest.point.get(key).map_or_else(|| NONE.to_owned(), shown));
-        }
-    } else {
-        runs.iter().flat_map(|run| run.manifest.point.iter()).for_each(|(key, _)| add(format!("the key {key}")));
+fn not_found(runs: &[RunResults], key: &str, asked: &str) -> NotFound {
+    let key = key.to_owned();
+    if runs.iter().all(|run| run.manifest.point.get(&key).is_none()) {
+        let keys = runs.iter().flat_map(|run| run.manifest.point.iter()).map(|(key, _)| key.to_owned());
+        return NotFound::Key { key, known: listed(keys) };
     }
-    texts.join(", ")
+    let values = runs.iter().map(|run| run.manifest.point.get(&key).map_or_else(|| NONE.to_owned(), shown));
+    NotFound::Value { known: listed(values), asked: asked.to_owned(), key }
+}
+
+/// Each once, in the order in which they come.
+fn listed(texts: impl Iterator<Item = String>) -> String {
+    let mut all: Vec<String> = Vec::new();
+    for text in texts {
+        if !all.contains(&text) {
+            all.push(text);
+        }
+    }
+    all.join(", ")
 }
 
 #[cfg(test)]
@@ -105,9 +120,6 @@ mod tests {
         assert_eq!(count(&[("variant", "none")]), Ok(2));
         assert_eq!(count(&[("variant", "far"), ("scheme", "uno")]), Ok(0));
         assert_eq!(count(&[("variant", "near")]), Err("no run has variant=near; there are none, far".into()));
-        assert_eq!(
-            count(&[("lode", "0.4")]),
-            Err("no run has lode=0.4; there are the key scheme, the key load, the key variant".into())
-        );
+        assert_eq!(count(&[("lode", "0.4")]), Err("runs have no key `lode`; there are scheme, load, variant".into()));
     }
 }

@@ -19,7 +19,7 @@ const namedRun = (it) => el('span', { class: 'runname' }, swatch(() => runColour
 
 // --- slowdowns over all seeds
 
-const FEW_WORDS = 'of fewer than 100 flows, so one of the slowest decides';
+const FEW_WORDS = `of fewer than ${MANY} flows, so one of the slowest decides`;
 
 const slowdowns = { cls: '' };
 keepInAddress('slowdowns', slowdowns, { cls: 'text' });
@@ -116,7 +116,7 @@ function slowestTables(cls, withSeeds) {
   ];
   const said = [];
   if (cls.unfinished) said.push(`${plural(cls.unfinished, 'flow')} did not end and ${cls.unfinished === 1 ? 'is' : 'are'} in none of this. `);
-  if (cls.few) said.push([el('span', { class: 'flag' }, '?'), ' Fewer than 100 flows: the slowest may be slow by chance.']);
+  if (cls.few) said.push([el('span', { class: 'flag' }, '?'), ` Fewer than ${MANY} flows: the slowest may be slow by chance.`]);
   return el('div', { class: 'of-class' },
     el('h3', {}, `${classWord(cls.class)}: the slowest ${grouped(cls.count)} of ${plural(cls.flows, 'flow')}`, cls.few ? el('span', { class: 'flag' }, ' ?') : null),
     said.length ? el('p', { class: 'lead' }, said.flat()) : null,
