@@ -608,8 +608,8 @@ class HostOver(Table):
     """As in `[host]`. Takes "off" or a size such as "64KB"."""
     fq: bool | None = None
     """As in `[host]`. Takes true or false."""
-    initial_quantum: int | str | None = None
-    """As in `[host]`. Takes a size such as "1MiB" or "64KB", or a whole number of bytes."""
+    initial_quantum: Literal["window"] | int | str | None = None
+    """As in `[host]`. Takes "window" or a size such as "64KB"."""
     receiver_credits: bool | None = None
     """As in `[host]`. Takes true or false."""
     clock_sigma: str | None = None
@@ -975,10 +975,11 @@ class Host(Table):
     fq: bool | None = None
     """Whether the small queue paces, as Linux's FQ does. The law's round trips then count the wait there, and
     On-Ramp's hold with it. Needs `small_queue`. Takes true or false. Default: false."""
-    initial_quantum: int | str | None = None
+    initial_quantum: Literal["window"] | int | str | None = None
     """Flows that have sent less payload than this have their turns at the card before the others, as new flows have
-    in Linux's FQ (`initial_quantum` in tc-fq(8)). Zero: all have turns alike. Takes a size such as "1MiB" or
-    "64KB", or a whole number of bytes. Default: "0B"."""
+    in Linux's FQ (`initial_quantum` in tc-fq(8)). `window`: less than the window that their law begins with, or a
+    BDP of their own if that is less. Zero: all have turns alike. Takes "window" or a size such as "64KB". Default:
+    "0B"."""
     receiver_credits: bool | None = None
     """Whether hosts give credits for what they are to receive, at their link's rate, in turn to all flows that ask
     (RCCC, the receiver's credits of Ultra Ethernet). Not with laws that have credits of their own, nor coding.

@@ -12,7 +12,7 @@ use crate::{Ack, Acted, ControlLaw, Loss, Notification, Path, Permit, Window};
 
 parameters! { path;
     /// Initial window, in own BDPs.
-    initial_bdp: Fraction = if path.is_long() { Frac::HALF } else { Frac::ONE }, "1; 0.5 where the base RTT is over twice the intra-datacenter RTT", range::TINY, range::UNLIMITED;
+    initial_bdp: Fraction = if path.is_long() { Frac::millionths(400_000) } else { Frac::ONE }, "1; 0.4 where the base RTT is over twice the intra-datacenter RTT", range::TINY, range::UNLIMITED;
     /// Largest window, in own BDPs.
     max_bdp: Fraction = Frac::ONE, "1", range::TINY, range::UNLIMITED;
     /// Additive increase a round trip without marks, as a share of the own BDP (a).
@@ -27,10 +27,12 @@ parameters! { path;
     fast: Fraction = Frac::HALF.half(), "0.25", Frac::ZERO, Frac::ONE;
     /// Least length of that time, in periods: more than a few flows in balance need from one mark to the next.
     fast_periods: Count = 32, "32", 0, 1 << 10;
+    /// A window grows only while so much of it is in flight: what was not used was not proven (RFC 7661, §4.2).
+    validated: Fraction = Frac::HALF, "0.5", Frac::ZERO, Frac::ONE;
     /// The most that a flow weighs that has delivered little: increases are times the weight, cuts over it (Y).
     young_weight: Fraction = Frac::from_bits(16 << 32), "16", Frac::ONE, Frac::from_bits(1024 << 32);
     /// A flow that has delivered so many own BDPs or more weighs 1; before, this over what it has delivered (S).
-    young_bdp: Fraction = Frac::from_bits(if path.is_long() { 4 } else { 32 } << 32), "32; 4 where the base RTT is over twice the intra-datacenter RTT", Frac::ZERO, range::UNLIMITED;
+    young_bdp: Fraction = Frac::from_bits(if path.is_long() { 4 } else { 64 } << 32), "64; 4 where the base RTT is over twice the intra-datacenter RTT", Frac::ZERO, range::UNLIMITED;
     /// Whether Quick Adapt acts at all.
     quick_adapt: Switch = true, "true", false, true;
     /// Share of the window under which the bytes acknowledged in a period with a mark or a loss mean extreme congestion (beta).
@@ -95,6 +97,11 @@ impl Strait {
         Frac::ratio(young.get(), delivered.get().max(1)).min(self.params.young_weight).max(Frac::ONE)
     }
 
+    /// Whether so much of the window was in flight that it may grow.
+    fn is_validated(&self, ack: &Ack) -> bool {
+        ack.in_flight.saturating_add(ack.acked) >= self.window.bytes().scaled(self.params.validated)
+    }
+
     fn increase(&mut self, ack: &Ack) {
         // cwnd <- cwnd + weight * a * BDP * acked / cwnd * RTT / base RTT
         let stretch = Frac::ratio(ack.rtt.unsigned_ps(), self.base_rtt.unsigned_ps()).max(Frac::ONE).min(MOST_STRETCH);
@@ -142,7 +149,7 @@ impl ControlLaw for Strait {
         self.adapt.end_pause(ack);
         if !ack.marked.is_zero() {
             self.clean_since = ack.now;
-        } else if !ack.app_limited {
+        } else if !ack.app_limited && self.is_validated(ack) {
             self.increase(ack);
         }
         self.epoch.count(ack.acked, ack.marked);
@@ -196,7 +203,7 @@ mod tests {
     use std::vec::Vec;
     use units::Rate;
 
-    // By hand: own BDP inside 175,000 B and across 25,000,000 B; a 1,750 B; S 5,600,000 B and 100,000,000 B; Y 16.
+    // By hand: own BDP inside 175,000 B and across 25,000,000 B; a 1,750 B; S 11,200,000 B and 100,000,000 B; Y 16.
     fn law_on(path: &Path, change: impl Fn(&mut Params)) -> Strait {
         let mut params = Params::for_path(path);
         change(&mut params);
@@ -207,9 +214,10 @@ mod tests {
         law_on(&PATH, change)
     }
 
-    /// All but Quick Adapt, which hand-made acknowledgements would starve.
+    /// All but Quick Adapt and what a window must have in flight: hand-made acknowledgements come one at a time.
     fn aimd(params: &mut Params) {
         params.quick_adapt = false;
+        params.validated = Frac::ZERO;
     }
 
     /// A flow that weighs 1, and does not grow fast.
@@ -219,11 +227,11 @@ mod tests {
     }
 
     #[test]
-    fn starts_at_a_bdp_inside_and_half_of_it_across_paced() {
+    fn starts_at_a_bdp_inside_and_less_of_it_across_paced() {
         let permit = law(|_| {}).permit();
         assert_eq!((permit.window, permit.pacing), (Bytes::new(175_000), Rate::from_gbps(100)));
         let permit = law_on(&LONG_PATH, |_| {}).permit();
-        assert_eq!((permit.window, permit.pacing), (Bytes::new(12_500_000), Rate::from_gbps(50)));
+        assert_eq!((permit.window, permit.pacing), (Bytes::new(9_999_999), Rate::from_bps(39_999_996_000)));
         // Twice the round trip inside is not yet across.
         let far = Path { base_rtt: PATH.intra_rtt.times(2), ..PATH };
         assert_eq!(law_on(&far, |_| {}).permit().window, Bytes::new(350_000));
@@ -254,12 +262,18 @@ mod tests {
     fn an_unused_window_does_not_grow() {
         let mut law = law(|params| {
             aimd(params);
+            params.validated = Frac::HALF;
             params.max_bdp = Frac::from_bits(2 << 32);
         });
         for us in 0..43 {
             law.on_ack(&Ack { app_limited: true, ..ack(&PATH, us) });
         }
         assert_eq!(law.permit().window, Bytes::new(175_000));
+        // A packet less than half of it was out, and then half of it.
+        for (in_flight, grown) in [(83_403, 0), (83_404, 654)] {
+            law.on_ack(&Ack { in_flight: Bytes::new(in_flight), ..ack(&PATH, 43) });
+            assert_eq!(law.permit().window.get() - 175_000, grown, "{in_flight} B");
+        }
     }
 
     /// Once nothing was marked or lost for so many periods, and for a base RTT at least, a quarter of what is acknowledged is
@@ -315,7 +329,7 @@ mod tests {
     #[test]
     fn a_flow_weighs_less_as_it_delivers() {
         let law = law(|_| {});
-        for (delivered, weight) in [(0, 16), (350_000, 16), (700_000, 8), (5_600_000, 1), (1 << 40, 1)] {
+        for (delivered, weight) in [(0, 16), (700_000, 16), (1_400_000, 8), (11_200_000, 1), (1 << 40, 1)] {
             assert_eq!(law.weight(Bytes::new(delivered)), Frac::from_bits(weight << 32), "{delivered} B");
         }
         let long = law_on(&LONG_PATH, |_| {});

@@ -44,7 +44,8 @@ pub use packet::{Header, Packet, Report};
 pub use predictions::{Pairs, Predictions};
 pub use series::{FlowSample, PauseSample, PortSample, SwitchSample};
 pub use setup::{
-    Clocks, Cnp, Coding, FlowSpec, HostConfig, Module, ModuleSpec, OnRampConfig, Paths, SeriesConfig, Setup, Ties,
+    Clocks, Cnp, Coding, FlowSpec, HostConfig, InitialQuantum, Module, ModuleSpec, OnRampConfig, Paths, SeriesConfig,
+    Setup, Ties,
 };
 pub use start::{Cause, CauseSet, Causes, FlowId, Start};
 pub use waits::{Pending, Waits};

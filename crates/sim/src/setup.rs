@@ -2,6 +2,7 @@
 
 use fabric::{HostId, LinkId, Network, NodeId, NodeKind, Routes, base_one_way, base_rtt};
 use flow::{Blocks, Code, LossTimer, PathChoice, Recovery, TcpConfig};
+use laws::Path;
 use units::{Bytes, Rate, Span, Tick, Time};
 
 use crate::jitter::Jitter;
@@ -105,6 +106,28 @@ pub struct Coding {
     pub history: bool,
 }
 
+/// What of a flow goes before what older flows have to send in its host ([`HostConfig::initial_quantum`]).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum InitialQuantum {
+    /// So much payload.
+    Bytes(Bytes),
+    /// The window that its law begins with, at most the flow's own BDP.
+    Window,
+}
+
+impl InitialQuantum {
+    /// Nothing: all flows have turns alike.
+    pub const NONE: Self = Self::Bytes(Bytes::ZERO);
+
+    /// The same of a flow on `path` whose law begins with `window`, in payload.
+    pub(crate) fn of(self, window: Bytes, path: &Path) -> Bytes {
+        match self {
+            Self::Bytes(bytes) => bytes,
+            Self::Window => window.min(path.bdp()),
+        }
+    }
+}
+
 /// How all hosts behave.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct HostConfig {
@@ -170,8 +193,8 @@ pub struct HostConfig {
     /// with `small_queue`.
     pub fq: bool,
     /// Flows that have sent less payload than this have their turns at the card before the others, as new flows have in Linux's FQ
-    /// (`initial_quantum`, tc-fq(8)). Zero: all have turns alike.
-    pub initial_quantum: Bytes,
+    /// (`initial_quantum`, tc-fq(8)).
+    pub initial_quantum: InitialQuantum,
     /// Whether hosts give credits for what they are to receive, at their link's rate, in turn to all flows that ask (RCCC, the
     /// receiver's credits of Ultra Ethernet 1.0). Only with laws that have no credits of their own, and flows that are not coded.
     pub receiver_credits: bool,
@@ -216,7 +239,7 @@ impl Default for HostConfig {
             segment: 0,
             small_queue: None,
             fq: false,
-            initial_quantum: Bytes::ZERO,
+            initial_quantum: InitialQuantum::NONE,
             receiver_credits: false,
             int: false,
             rtt_noise: Span::ZERO,

@@ -9,7 +9,7 @@ use laws::Path;
 use laws::catalog::{Kind, Value};
 use laws::on_ramp::Params;
 use sim::host::{Context, Hosts};
-use sim::{Clocks, FlowId, FlowSpec, HostConfig, OnRampConfig, Outcome, Setup, Start};
+use sim::{Clocks, FlowId, FlowSpec, HostConfig, InitialQuantum, OnRampConfig, Outcome, Setup, Start};
 use units::{Bytes, Rate, Span, Time};
 
 const MSS: u64 = 4_096;
@@ -323,11 +323,12 @@ fn new_flows_go_first_within_their_quantum() {
     let packet = Span::from_ns(3_328); // 4,160 bytes at 10 Gb/s
     // Two of 3.328 us for the packet and its acknowledgement's 64 bytes, four links of 1 us; seven packets behind the first.
     let alone = packet.times(2 + 7) + Span::from_ps(2 * 51_200) + Span::from_us(4);
-    let mut took = |quantum| {
-        setup.host.initial_quantum = Bytes::new(quantum);
-        let outcome = fixed(&setup, 64, false);
+    let mut ran = |quantum, packets| {
+        setup.host.initial_quantum = quantum;
+        let outcome = fixed(&setup, packets, false);
         (0..3).map(|flow| outcome.flows[flow].completed.since(outcome.flows[flow].started)).collect::<Vec<_>>()
     };
+    let mut took = |quantum| ran(InitialQuantum::Bytes(Bytes::new(quantum)), 64);
     let (in_turn, first, half, all) = (took(0), took(8 * MSS), took(4 * MSS), took(1_000_000_000));
     assert!(first[2] >= alone && first[2] <= alone + packet, "{first:?}, {alone} alone");
     // After four packets of its own the others have their turns, too: before each of the other four, and one before the first.
@@ -337,4 +338,11 @@ fn new_flows_go_first_within_their_quantum() {
     assert_eq!(all, in_turn);
     // The card is never idle for it.
     assert_eq!(first[..2].iter().max(), in_turn[..2].iter().max());
+    // A window of 64 packets is over the flows' BDP, 13,448 bytes in 10.7584 us; one of two is not.
+    let bdp = took(13_448);
+    assert!(bdp != in_turn && bdp != first, "{bdp:?}");
+    assert_eq!(ran(InitialQuantum::Window, 64), bdp);
+    let two = ran(InitialQuantum::Bytes(Bytes::new(2 * MSS)), 2);
+    assert_eq!(ran(InitialQuantum::Window, 2), two);
+    assert_ne!(ran(InitialQuantum::NONE, 2), two);
 }

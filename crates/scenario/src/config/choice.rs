@@ -62,6 +62,15 @@ impl<T: Copy> OffOr<T> {
     }
 }
 
+/// A value, or what a flow's law begins with.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum WindowOr<T> {
+    /// The window that the law begins with.
+    Window,
+    /// This.
+    Set(T),
+}
+
 macro_rules! or_word {
     ($($choice:ident<$type:ty> as $none:ident or $some:ident, $word:literal, $expects:literal;)*) => {$(
         impl Field for $choice<$type> {
@@ -93,6 +102,7 @@ macro_rules! or_word {
 or_word! {
     Auto<Span> as Auto or Set, "auto", "\"auto\" or a time such as \"20us\"";
     Auto<Bytes> as Auto or Set, "auto", "\"auto\" or a size such as \"1MB\"";
+    WindowOr<Bytes> as Window or Set, "window", "\"window\" or a size such as \"64KB\"";
     Auto<bool> as Auto or Set, "auto", "\"auto\", true or false";
     OffOr<Span> as Off or On, "off", "\"off\" or a time such as \"50us\"";
     OffOr<Bytes> as Off or On, "off", "\"off\" or a size such as \"64KB\"";

@@ -4,11 +4,11 @@ use std::num::{NonZeroU8, NonZeroU16, NonZeroU32};
 
 use fabric::PortConfig;
 use flow::{LossTimer, Recovery, TcpConfig, UsageRules, Validation};
-use sim::{Clocks, Cnp, HostConfig, Jitter, JitterShape, OnRampConfig};
+use sim::{Clocks, Cnp, HostConfig, InitialQuantum, Jitter, JitterShape, OnRampConfig};
 use units::{Bytes, Span, Tick};
 
 use super::layered::layered;
-use super::{Auto, CodingTable, OffOr, Paths};
+use super::{Auto, CodingTable, OffOr, Paths, WindowOr};
 use crate::decode::{At, table, words};
 use crate::error::Fault;
 use crate::quantity::{Decimal, Drift, Share};
@@ -214,8 +214,8 @@ layered! {
         small_queue: OffOr<Bytes> = OffOr::Off;
         /// Whether the small queue paces, as Linux's FQ does. The law's round trips then count the wait there, and On-Ramp's hold with it. Needs `small_queue`.
         fq: At<bool> = At::default_of(false);
-        /// Flows that have sent less payload than this have their turns at the card before the others, as new flows have in Linux's FQ (`initial_quantum` in tc-fq(8)). Zero: all have turns alike.
-        initial_quantum: Bytes = Bytes::ZERO;
+        /// Flows that have sent less payload than this have their turns at the card before the others, as new flows have in Linux's FQ (`initial_quantum` in tc-fq(8)). `window`: less than the window that their law begins with, or a BDP of their own if that is less. Zero: all have turns alike.
+        initial_quantum: WindowOr<Bytes> = WindowOr::Set(Bytes::ZERO);
         /// Whether hosts give credits for what they are to receive, at their link's rate, in turn to all flows that ask (RCCC, the receiver's credits of Ultra Ethernet). Not with laws that have credits of their own, nor coding.
         receiver_credits: At<bool> = At::default_of(false);
         /// Standard deviation of hosts' clocks right after a synchronisation.
@@ -381,7 +381,10 @@ impl Host {
             catches_up: self.catch_up,
             overshoots: self.window_check == WindowWord::Overshoot,
             int_multi: self.int_multi,
-            initial_quantum: self.initial_quantum,
+            initial_quantum: match self.initial_quantum {
+                WindowOr::Window => InitialQuantum::Window,
+                WindowOr::Set(bytes) => InitialQuantum::Bytes(bytes),
+            },
             receiver_credits: *self.receiver_credits,
             cnp: self.cnp.value().map(|interval| Cnp { interval, size: self.cnp_size.get().into() }),
             on_ramp: self.on_ramp.as_ref().map(|table| table.config(self.clock_sigma)),

@@ -29,7 +29,7 @@ use crate::error::Fault;
 use crate::tree::Node;
 
 pub use brought::{BroughtLaw, LawName};
-pub use choice::{Auto, OffOr};
+pub use choice::{Auto, OffOr, WindowOr};
 pub use clock::{Clock, TiesWord, WholeWord};
 pub use coding::{CodingTable, NackWord, ResendWord};
 pub use credit::{CreditChoice, CreditQueueTable};

@@ -129,8 +129,6 @@ struct HostState {
     calendar: Calendar,
     /// (slot, flow) of flows that may send now, in turn.
     ready: Turns,
-    /// Flows that have sent less go first ([`crate::HostConfig::initial_quantum`]).
-    initial_quantum: Bytes,
     /// Flows that may send later: (time, flow, slot). The flow breaks ties, as in the calendar.
     paced: BinaryHeap<Reverse<(Time, u32, u32)>>,
     /// Flows that wait for the rest of their causes.
@@ -167,7 +165,6 @@ impl HostState {
             now: Time::ZERO,
             calendar: Calendar::new(),
             ready: Turns::default(),
-            initial_quantum: setup.host.initial_quantum,
             paced: BinaryHeap::new(),
             pending: Pending::default(),
             paused: 0,
@@ -436,6 +433,7 @@ impl<L: ControlLaw> Hosts<L> {
         let law = || (context.make_law)(spec, &path);
         let first = law();
         let credits = setup.credits(&first);
+        let early = setup.host.initial_quantum.of(first.permit().window, &path);
         let config = flow_config(setup, spec, flow, credits.is_some());
         let (mut sender, connection) = self.connections.open(host, spec, config, first, law, now);
         let hold = self.hold(host, spec, now, setup);
@@ -463,6 +461,7 @@ impl<L: ControlLaw> Hosts<L> {
             started: now,
             ticks: Ticks::new(interval, now),
             sent: Bytes::ZERO,
+            early,
         });
         self.sender_of[flow as usize] = slot;
         let state = &mut self.states[host];

@@ -48,6 +48,8 @@ pub(super) struct Active<L> {
     pub(super) started: Time,
     pub(super) ticks: Ticks,
     pub(super) sent: Bytes,
+    /// What has its turns before flows that have sent more than theirs.
+    pub(super) early: Bytes,
 }
 
 impl<L: ControlLaw> Hosts<L> {
@@ -146,7 +148,7 @@ impl HostState {
     /// A flow's turn will come, where it has sent little before those of flows that have sent more.
     #[inline(always)]
     pub(super) fn take_turn<L>(&mut self, slot: u32, active: &Active<L>) {
-        if active.sent < self.initial_quantum {
+        if active.sent < active.early {
             self.ready.push_early((slot, active.flow));
         } else {
             self.ready.push_back((slot, active.flow));

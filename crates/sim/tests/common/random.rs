@@ -10,7 +10,7 @@ use fabric::{
 use flow::{Code, PathChoice, Plb, Recovery, Reps, UnoLb};
 use laws::catalog::Kind;
 use proptest::prelude::*;
-use sim::{Cause, Causes, Coding, FlowId, FlowSpec, HostConfig, SeriesConfig, Setup, Start};
+use sim::{Cause, Causes, Coding, FlowId, FlowSpec, HostConfig, InitialQuantum, SeriesConfig, Setup, Start};
 use units::{Bytes, Frac, Rate, Span, Tick, Time};
 
 /// A random run and the law that all its flows use.
@@ -239,8 +239,12 @@ pub(crate) fn case_with(
                 coding,
                 tick: network.params()[0].config().tick,
                 rto_max: Span::from_ms(50),
-                // In a third of them new flows go first.
-                initial_quantum: Bytes::new(if seed.is_multiple_of(3) { 20_000 } else { 0 }),
+                // In two of five new flows go first.
+                initial_quantum: match seed % 5 {
+                    0 => InitialQuantum::Bytes(Bytes::new(20_000)),
+                    1 => InitialQuantum::Window,
+                    _ => InitialQuantum::NONE,
+                },
                 ..HostConfig::default()
             };
             let series = SeriesConfig::default();

@@ -4,7 +4,7 @@ use emulator::RouterOutcome;
 use fabric::LinkId;
 use laws::catalog::Marks;
 use scenario::{BuiltRun, FlowClass};
-use sim::{PathChoice, Setup};
+use sim::{InitialQuantum, PathChoice, Setup};
 use units::{Bytes, Rate, Span};
 
 use crate::args::{EmulateArgs, Stack};
@@ -132,7 +132,7 @@ fn unknown_to_real_packets(setup: &Setup, own_traffic: bool, stack: Stack) -> Ve
         (own_traffic && host.rtt_noise > Span::ZERO, "`host.rtt_noise`"),
         (own_traffic && host.jitter.is_some(), "`host.jitter`"),
         (own_traffic && host.cnp.is_some(), "`host.cnp`"),
-        (own_traffic && !host.initial_quantum.is_zero(), "`host.initial_quantum`"),
+        (own_traffic && host.initial_quantum != InitialQuantum::NONE, "`host.initial_quantum`"),
         (own_traffic && host.receiver_credits, "`host.receiver_credits`"),
     ];
     all.into_iter().filter_map(|(asked, what)| asked.then_some(what)).collect()
