@@ -193,14 +193,17 @@ class Results:
     def select(self, *, scheme: str | None = None, seed: int | None = None, **point: Any) -> Results:
         """Return the results of a scheme, a seed, and values of the point's keys alone.
 
-        `of` takes any choice of runs, as in `results.of(run for run in results if run.scheme != "cubic")`.
+        `variant=None` has the grid without its variants. `of` takes any choice of runs, as in
+        `results.of(run for run in results if run.scheme != "cubic")`.
         """
+        if point.get("variant", "") is None:
+            point["variant"] = ""  # as the point of a run of the grid itself has it, where there are variants
         return self.of(
             run
             for run in self.runs
             if scheme in (None, run.scheme)
             and seed in (None, run.seed)
-            and all(run.point.get(key) == value for key, value in point.items())
+            and all(run.point.get(key, "" if key == "variant" else None) == value for key, value in point.items())
         )
 
     def of(self, runs: Iterable[Run]) -> Results:

@@ -228,3 +228,14 @@ def test_metrics_of_samples_are_those_of_the_tables(small: nw.Scenario, tmp_path
     assert made.metric('queue("left>right").max') == longest
     assert made[0].metric('queue("left>right").max') == longest[0]
     assert made.hold('queue("left>right").max <= 1GB') == [True, True]
+
+
+def test_the_grid_is_chosen_without_its_variants(small: nw.Scenario, results: nw.Results, tmp_path: Path) -> None:
+    variant = tables.Variant(label="other buffers", set={"port.buffer": "64KB"}, schemes=["cubic"])
+    both = nw.run(small.replace(variants={"small": variant}), tmp_path / "out", seeds=1, progress=False)
+    grid = [run.name for run in both.select(variant=None)]
+    assert sorted(grid) == ["cubic,load=20%", "cubic,load=40%", "dctcp,load=20%", "dctcp,load=40%"]
+    assert [run.point["variant"] for run in both.select(variant="small")] == ["small"] * (len(both) - 4)
+    assert len(both) > 4
+    # Where there are none, these are all.
+    assert len(results.select(variant=None)) == len(results)
