@@ -436,9 +436,10 @@ def save(figure: Figure, path: str | Path) -> None:
     _may_replace(path)
     partial = path.with_name(f".{path.name}.{os.getpid()}{path.suffix}")
     try:
-        # Letters stay letters.
-        with mpl.rc_context({"pdf.fonttype": 42, "svg.fonttype": "none"}):
-            figure.savefig(partial, dpi=200)
+        # Letters stay letters, and the same figure makes the same file: no date is in it.
+        undated = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}.get(path.suffix, {})
+        with mpl.rc_context({"pdf.fonttype": 42, "svg.fonttype": "none", "svg.hashsalt": "narrows"}):
+            figure.savefig(partial, dpi=200, metadata=undated)
         with partial.open("ab") as file:
             file.write(_seal(path.suffix, partial.read_bytes()))
         _may_replace(path)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import statistics
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -11,6 +12,9 @@ from matplotlib.container import ErrorbarContainer
 
 import narrows as nw
 from narrows import plotting
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 def test_dots_are_means_with_students_margin(results: nw.Results) -> None:
@@ -92,3 +96,15 @@ def test_runs_without_a_value_are_told(results: nw.Results, monkeypatch: pytest.
     assert "have no" not in figure.get_supxlabel()
     monkeypatch.setattr(one, "metric", lambda _: [None, *[1.0] * 5])
     assert plotting._doubts(one, ["goodput"]).startswith("1 of 6 runs have no goodput")
+
+
+@pytest.mark.parametrize("suffix", [".svg", ".pdf", ".png"])
+def test_the_same_figure_makes_the_same_file(
+    results: nw.Results, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, suffix: str
+) -> None:
+    files = [tmp_path / f"{time}{suffix}" for time in (1_000_000_000, 1_100_000_000)]
+    for file in files:
+        # What would be written as the date.
+        monkeypatch.setenv("SOURCE_DATE_EPOCH", file.stem)
+        nw.save(nw.plot(results, x="load", y="p99(fct)"), file)
+    assert files[0].read_bytes() == files[1].read_bytes()
