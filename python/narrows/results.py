@@ -196,8 +196,8 @@ class Results:
         `variant=None` has the grid without its variants. `of` takes any choice of runs, as in
         `results.of(run for run in results if run.scheme != "cubic")`.
         """
-        if point.get("variant", "") is None:
-            point["variant"] = ""  # as the point of a run of the grid itself has it, where there are variants
+        if "variant" in point:
+            point["variant"] = point["variant"] or ""  # runs of the grid have "", or no such key where there are no variants
         return self.of(
             run
             for run in self.runs
