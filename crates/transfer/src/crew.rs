@@ -88,11 +88,21 @@ impl<'a> Crew<'a> {
         scope: &'scope Scope<'scope, 'env>,
         part: impl FnOnce() -> Result<(), Error> + Send + 'scope,
     ) {
+        self.spawn_with(scope, (), |()| part());
+    }
+
+    /// The same with a value whose end others wait for: should the part fail, then they find that all is over when they see it.
+    pub(crate) fn spawn_with<'scope, 'env, T: Send + 'scope>(
+        &'scope self,
+        scope: &'scope Scope<'scope, 'env>,
+        held: T,
+        part: impl FnOnce(&T) -> Result<(), Error> + Send + 'scope,
+    ) {
         *lock(&self.running) += 1;
         let work = move || {
             // Counted also if it panics.
             let _done = Done(self);
-            if let Err(error) = part() {
+            if let Err(error) = part(&held) {
                 self.fail(error);
             }
         };

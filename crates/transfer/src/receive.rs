@@ -116,7 +116,9 @@ pub fn receive(
     };
     std::thread::scope(|scope| {
         let it = &receiver;
-        it.crew.spawn(scope, move || it.begin(connection, scope));
+        // The queue's end is that of the listing, of all lanes and of the thread that starts them.
+        let (whole, queue) = sync_channel(WAITING);
+        it.crew.spawn_with(scope, whole, move |whole| it.begin(connection, scope, (whole, queue)));
         it.crew.wait(|| watch.look(&it.counts.progress()));
     });
     let summary = receiver.summary();
@@ -125,7 +127,12 @@ pub fn receive(
 }
 
 impl<'a> Receiver<'a> {
-    fn begin<'s>(&'s self, connection: &'s Connection, scope: &'s Scope<'s, '_>) -> Result<(), Error>
+    fn begin<'s>(
+        &'s self,
+        connection: &'s Connection,
+        scope: &'s Scope<'s, '_>,
+        (whole, queue): (&SyncSender<Whole>, Queue<Whole>),
+    ) -> Result<(), Error>
     where
         'a: 's,
     {
@@ -140,21 +147,16 @@ impl<'a> Receiver<'a> {
         add(&self.counts.total_entries, hello.entries);
         wait(say.write_all(&first_frame(&Welcome::new(self.free()?))))?;
         self.crew.spawn(scope, move || self.outbox.run(&self.crew, say));
-        let (whole, queue) = sync_channel(WAITING);
         self.crew.spawn(scope, move || self.finish(&queue));
-        // The queue's end is that of all lanes and of this thread.
-        let first = whole.clone();
-        self.crew.spawn(scope, move || {
-            let _until_listed = first;
-            self.judge_all(listing, hello.checksum)
-        });
+        self.crew.spawn_with(scope, whole.clone(), move |_until_listed| self.judge_all(listing, hello.checksum));
         for _ in 0..hello.lanes {
             let stream = wait(connection.accept_stream())?;
             if stream.send.is_some() {
                 return Err(Error::Peer("opened a stream of two directions for data".to_owned()));
             }
-            let whole = whole.clone();
-            self.crew.spawn(scope, move || Lane { receiver: self, whole, data: Vec::new() }.run(stream.receive));
+            self.crew.spawn_with(scope, whole.clone(), move |whole| {
+                Lane { receiver: self, whole, data: Vec::new() }.run(stream.receive)
+            });
         }
         Ok(())
     }
@@ -466,7 +468,7 @@ fn no_room(needs: u64, free: u64, reserved: u64) -> String {
 /// A stream of data.
 struct Lane<'a, 's> {
     receiver: &'s Receiver<'a>,
-    whole: SyncSender<Whole>,
+    whole: &'s SyncSender<Whole>,
     data: Vec<u8>,
 }
 
