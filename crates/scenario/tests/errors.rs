@@ -657,6 +657,13 @@ fn grids_that_say_a_value_twice() {
 }
 
 #[test]
+fn a_word_or_a_value() {
+    let quantum = |value: &str| argument("host.initial_quantum", value);
+    says(&quantum("windw"), &["\"window\" or a size such as \"64KB\", found the string", "did you mean `window`?"]);
+    says(&quantum("64ms"), &["unit `ms`", "expected \"window\" or a size"]);
+}
+
+#[test]
 fn keys_of_arguments() {
     says(&argument("scheme.uno.law", "bbr"), &["unknown key `scheme`", "did you mean `schemes`?"]);
     says(&argument("traffic[0].sise", "1MB"), &["--set:1:1", "did you mean `size`?"]);

@@ -89,6 +89,7 @@ impl<L: ControlLaw> Sender<L> {
             if lost.is_zero() {
                 continue;
             }
+            self.stats.heard += u32::from(hears);
             self.read_permit(subflow);
             if self.tcp.is_some() {
                 self.spread_cut(before, lost, Some(cause));

@@ -94,6 +94,8 @@ pub struct FlowStats {
     pub retransmits: u64,
     /// Retransmission timeouts.
     pub timeouts: u32,
+    /// Times that a law was told of losses.
+    pub heard: u32,
     /// Packets held for lost that came after all.
     pub spurious: u64,
     /// Acknowledged payload that was marked.

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use fabric::{Gate, Limit, LinkId};
+use flow::FlowStats;
 use flow::credits::CreditStats;
 use sim::{Outcome, Setup, SwitchOutcome};
 use units::Bytes;
@@ -92,8 +93,22 @@ fn silent_mechanisms(setup: &Setup, outcome: &Outcome) -> Vec<String> {
         said.push("notifications (CNP) are on, and no source ever got one".into());
     }
     said.extend(late_credits(outcome));
+    said.extend(unheard_losses(setup, outcome));
     said.extend(silent_losses(setup, outcome));
     said
+}
+
+/// Losses of which laws are not told, because timeouts alone find them.
+fn unheard_losses(setup: &Setup, outcome: &Outcome) -> Option<String> {
+    let sum = |count: fn(&FlowStats) -> u64| outcome.flows.iter().map(|flow| count(&flow.stats)).sum::<u64>();
+    let (again, timeouts, heard) = (sum(|it| it.retransmits), sum(|it| it.timeouts.into()), sum(|it| it.heard.into()));
+    let deaf = !setup.host.timeouts_cut && again > 0 && timeouts > 0 && heard == 0;
+    deaf.then(|| {
+        format!(
+            "no law heard of a loss, though {again} packets were sent again: timeouts alone found them, and [host] \
+             timeouts_cut = false keeps timeouts from laws"
+        )
+    })
 }
 
 /// Credits of which most missed the time for which they were meant.
@@ -246,6 +261,18 @@ mod tests {
         outcome.flows[2].credits.late = 4;
         let said = silent_mechanisms(&setup, &outcome);
         assert!(said.len() == 1 && said[0].starts_with("8 of 14 credits came after"), "{said:?}");
+    }
+
+    #[test]
+    fn losses_of_which_no_law_heard_are_named() {
+        let (_, mut setup, mut outcome) = testbed::two_datacenters();
+        (outcome.flows[0].stats.retransmits, outcome.flows[0].stats.timeouts) = (9, 2);
+        assert_eq!(silent_mechanisms(&setup, &outcome), Vec::<String>::new());
+        setup.host.timeouts_cut = false;
+        let said = silent_mechanisms(&setup, &outcome);
+        assert!(said.len() == 1 && said[0].contains("9 packets were sent again"), "{said:?}");
+        outcome.flows[2].stats.heard = 1;
+        assert_eq!(silent_mechanisms(&setup, &outcome), Vec::<String>::new());
     }
 
     #[test]

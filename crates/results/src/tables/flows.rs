@@ -211,7 +211,7 @@ impl FlowTable {
         let ns = |of: fn(&FlowRow) -> Span| Column::Real(rows().map(|row| stats::ns(of(row).unsigned_ps())).collect());
         let start = |row: &FlowRow| row.started.is_set().then(|| stats::ns(row.started.ps()));
         let fct = |row: &FlowRow| row.fct().map(|fct| stats::ns(fct.unsigned_ps()));
-        let columns: [(&str, Column); 30] = [
+        let columns: [(&str, Column); 31] = [
             ("flow", count(|row| row.flow.into())),
             ("src", count(|row| row.src.into())),
             ("dst", count(|row| row.dst.into())),
@@ -232,6 +232,7 @@ impl FlowTable {
             ("packets", count(|row| row.stats.packets_sent)),
             ("retransmits", count(|row| row.stats.retransmits)),
             ("timeouts", count(|row| row.stats.timeouts.into())),
+            ("losses_heard", count(|row| row.stats.heard.into())),
             ("spurious", count(|row| row.stats.spurious)),
             ("nacks", count(|row| row.stats.nacks.into())),
             ("cnps", count(|row| row.stats.cnps)),
@@ -262,6 +263,7 @@ impl FlowTable {
         let [packets, retransmits, spurious] =
             [take.naturals("packets")?, take.naturals("retransmits")?, take.naturals("spurious")?];
         let timeouts = take.numbers("timeouts")?;
+        let heard: Vec<u32> = if take.has("losses_heard") { take.numbers("losses_heard")? } else { vec![0; count] };
         let nacks = if take.has("nacks") { take.numbers("nacks")? } else { vec![0; count] };
         let cnps = if take.has("cnps") { take.naturals("cnps")? } else { vec![0; count] };
         let [parity, recovered] = ["parity_packets", "recovered_blocks"]
@@ -311,6 +313,7 @@ impl FlowTable {
                     packets_sent: packets[row],
                     retransmits: retransmits[row],
                     timeouts: timeouts[row],
+                    heard: heard[row],
                     spurious: spurious[row],
                     marked: Bytes::new(marked[row]),
                     nacks: nacks[row],

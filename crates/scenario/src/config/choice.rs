@@ -79,6 +79,10 @@ macro_rules! or_word {
                 if node.as_str() == Some($word) {
                     return Ok(Self::$none);
                 }
+                // What has no digit is a word.
+                if let Some(word) = node.as_str().filter(|text| !text.contains(|c: char| c.is_ascii_digit())) {
+                    return Err(unexpected::<Self>(node).suggest(word, [$word]));
+                }
                 let read = <$type>::decode(node).map(Self::$some);
                 // A table says better what is wrong in it; else the word is accepted, too.
                 read.map_err(|fault| match node.value {
