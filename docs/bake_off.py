@@ -1,0 +1,204 @@
+#!/usr/bin/env python3
+"""Writes the tables of docs/src/papers/bake-off.md from results of papers/bake-off.
+
+usage: NARROWS=PROGRAM bake_off.py PAGE OUT
+
+OUT has a directory of results for each network: `trees`, `border` and so on, as `narrows run` or `reproduce` leaves them. What
+is said of a network that OUT does not have stays as it is, but for the table of all networks.
+"""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+NETWORKS = ("trees", "border", "triangle", "haul", "wan")
+# No part of the reference.
+NEWCOMERS = ("strait", "strait_trim")
+CELLS = {
+    "p50(intra_small.slowdown)": "inside, small: p50",
+    "p99(intra_small.slowdown)": "p99",
+    "p50(intra_large.slowdown)": "inside, large: p50",
+    "p99(intra_large.slowdown)": "p99",
+    "p50(inter_small.slowdown)": "across, small: p50",
+    "p99(inter_small.slowdown)": "p99",
+    "p50(inter_large.slowdown)": "across, large: p50",
+    "p99(inter_large.slowdown)": "p99",
+}
+FACTORS = {
+    "shallow": "shallow",
+    "deep": "deep",
+    "near": "a tenth as far",
+    "rtt8": "8 times",
+    "rtt32": "32 times",
+    "rtt512": "512 times",
+    "failing": "link fails",
+}
+# Two-sided 95 % quantiles of Student's t, by degrees of freedom.
+STUDENT = {1: 12.706, 2: 4.303, 3: 3.182, 4: 2.776}
+
+Run = dict[str, Any]
+Scores = dict[str, Any]
+
+
+def said(*args: str) -> Any:
+    """What the program prints as JSON; none if it refuses."""
+    ran = subprocess.run([os.environ.get("NARROWS", "narrows"), *args, "--json"], capture_output=True, text=True, check=False)
+    if ran.returncode != 0:
+        print(f"{' '.join(args)}: {ran.stderr.strip()}", file=sys.stderr)
+        return None
+    return json.loads(ran.stdout)
+
+
+def score(results: Path, variant: str) -> Scores | None:
+    newcomers = [arg for name in NEWCOMERS for arg in ("--newcomer", name)]
+    made: Scores | None = said("score", str(results), "--only", f"variant={variant}", *newcomers)
+    return made
+
+
+def table(head: list[str], rows: list[list[str]]) -> str:
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
+
+
+def name(label: str) -> str:
+    return label.replace("*", "\\*")
+
+
+def ratio(value: float) -> str:
+    return f"{value:.2f}" if value < 10 else f"{value:.1f}" if value < 100 else f"{value:.0f}"
+
+
+def interval(one: Run) -> str:
+    if one["interval"] is None:
+        return ratio(one["g"])
+    low, high = one["interval"]
+    return f"{ratio(one['g'])} ({ratio(low)} to {ratio(high)})"
+
+
+def where(one: Run) -> str:
+    """`large inside, p99, 80 %` of a point and a metric."""
+    point, cell = one["worst"]
+    (quantile, side, size), *_ = re.findall(r"(p\d+)\((intra|inter)_(\w+)\.slowdown\)", cell)
+    percent = [f"{100 * float(load):.0f} %" for load in re.findall(r"load = ([\d.]+)", point)]
+    measure = "median" if quantile == "p50" else quantile
+    return ", ".join([f"{size} {'inside' if side == 'intra' else 'across'}", measure, *percent])
+
+
+def of_point(made: Scores, runs: list[Run], load: float) -> str:
+    """Every ratio at a load, the best scheme of each cell below, and what is lost and carried."""
+    place = next(at for at, best in enumerate(made["reference"]["points"]) if f"load = {load}" in best["point"])
+    best = made["reference"]["points"][place]["cells"]
+    labels = {one["scheme"]: one["label"] for one in made["scores"]}
+
+    def mean(scheme: str, value: Any) -> float:
+        there = [value(run) for run in runs if run["point"]["scheme"] == scheme and run["point"].get("load") == load]
+        return fmean(there)
+
+    rows = []
+    for one in made["scores"]:
+        cells = [ratio(each) for each in one["ratios"][place][1]]
+        lost = 100 * mean(one["scheme"], lambda run: run["network"]["drops"] / run["network"]["data_packets"])
+        goodput = mean(one["scheme"], lambda run: run["flows"]["inter"]["goodput_bps"] / 1e9)
+        rows.append([name(one["label"]), *cells, f"{lost:.2g}" if lost else "0", f"{goodput:.3g}"])
+    of_best = [f"{fmean(cell['by_seed']):.3g}, {name(labels[cell['scheme']])}" for cell in best]
+    rows.append(["*the best of the published ones*", *of_best, "", ""])
+    head = ["", *(CELLS[cell] for cell in made["reference"]["cells"]), "lost (%)", "Gb/s across"]
+    return table(head, rows)
+
+
+def factors(results: Path, base: Scores, runs: list[Run]) -> str:
+    """G of each scheme where one factor differs, by the best there."""
+    variants = [each for each in FACTORS if any(run["point"].get("variant") == each for run in runs)]
+    made = {each: score(results, each) for each in variants}
+    found = {each: {one["scheme"]: one for one in it["scores"]} for each, it in made.items() if it is not None}
+    rows = []
+    for one in base["scores"]:
+        cells = [ratio(found[each][one["scheme"]]["g"]) if one["scheme"] in found[each] else "" for each in found]
+        rows.append([name(one["label"]), *cells])
+    return table(["", *(FACTORS[each] for each in found)], rows)
+
+
+def shares(runs: list[Run], order: list[str]) -> str:
+    """Long flows into one receiver: Jain's index of the last interval, and from when on it is at least 0.95."""
+    rows = []
+    for scheme in order:
+        there = [run for run in runs if run["point"]["scheme"] == scheme and run["point"].get("variant") == "share"]
+        if not there:
+            continue
+        index = [run["fairness"]["jain_final"] for run in there]
+        since = [run["fairness"]["converged_at_ns"] for run in there]
+        fair = [each / 1e6 for each in since if each is not None]
+        middle = fmean(index)
+        spread = STUDENT[len(index) - 1] * (sum((each - middle) ** 2 for each in index) / (len(index) - 1) / len(index)) ** 0.5
+        lasts = f"{fmean(fair):.0f} ms" if len(fair) == len(since) else f"{len(fair)} of {len(since)} runs" if fair else "never"
+        across = fmean(run["flows"]["inter"]["goodput_bps"] / run["flows"]["intra"]["goodput_bps"] for run in there)
+        rows.append([name(there[0]["label"]), f"{middle:.2f} ± {spread:.2f}", lasts, ratio(across)])
+    rows.sort(key=lambda row: -float(row[1].split(" ")[0]))
+    return table(["", "Jain's index", "0.95 from", "across over inside"], rows)
+
+
+def jobs(runs: list[Run], order: list[str]) -> str:
+    """How long an iteration of the training job takes, by load."""
+    rows = []
+    for scheme in order:
+        there = [run for run in runs if run["point"]["scheme"] == scheme]
+        cells = []
+        for load in (0.4, 0.8):
+            training = [run["jobs"]["training"]["training"] for run in there if run["point"]["load"] == load]
+            cells.append(f"{fmean(each['iteration_mean_ns'] for each in training) / 1e6:.0f} ms")
+        rows.append([name(there[0]["label"]), *cells])
+    rows.sort(key=lambda row: float(row[1].split(" ")[0]))
+    return table(["", "40 %", "80 %"], rows)
+
+
+def main() -> int:
+    page, out = Path(sys.argv[1]), Path(sys.argv[2])
+    parts: dict[str, str] = {}
+    every: dict[str, dict[str, Run]] = {}
+    for network in NETWORKS:
+        results = out / network
+        if not results.is_dir():
+            continue
+        made, summary = score(results, "none"), said("show", str(results))
+        if made is None or summary is None:
+            return 1
+        runs = summary["runs"]
+        base = [run for run in runs if not run["point"].get("variant")]
+        rows = [[name(one["label"]), interval(one), ratio(one["w"]), where(one)] for one in made["scores"]]
+        parts[f"{network}-scores"] = table(["scheme", "G", "W", "where"], rows)
+        for load in (0.4, 0.8):
+            parts[f"{network}-{100 * load:.0f}"] = of_point(made, base, load)
+        if len(base) != len(runs):
+            parts[f"{network}-factors"] = factors(results, made, runs)
+            parts[f"{network}-shares"] = shares(runs, [one["scheme"] for one in made["scores"]])
+        if any(run["jobs"] for run in runs):
+            parts[f"{network}-jobs"] = jobs(base, [one["scheme"] for one in made["scores"]])
+        every[network] = {re.sub(r", (not )?lossless$", "", one["label"]): one for one in made["scores"]}
+    if set(every) == set(NETWORKS):
+        labels = list(dict.fromkeys(label for found in every.values() for label in found))
+        rows = [
+            [name(label), *(ratio(every[each][label]["g"]) if label in every[each] else "" for each in NETWORKS)]
+            for label in labels
+        ]
+        parts["every"] = table(["", *(f"`{each}`" for each in NETWORKS)], rows)
+    text = page.read_text()
+    for part, generated in parts.items():
+        place = re.compile(rf"(<!-- generated: {part} -->\n).*?(<!-- end -->)", re.S)
+        if len(place.findall(text)) != 1:
+            print(f"{page}: not exactly one part `<!-- generated: {part} -->` to `<!-- end -->`", file=sys.stderr)
+            return 1
+        text = place.sub(lambda found, body=generated: f"{found.group(1)}\n{body}\n\n{found.group(2)}", text)
+    page.write_text(text)
+    return 0
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 3:
+        print(__doc__, file=sys.stderr)
+        sys.exit(2)
+    sys.exit(main())
