@@ -54,9 +54,10 @@ def said(*args: str) -> Any:
     return json.loads(ran.stdout)
 
 
-def score(results: Path, variant: str) -> Scores | None:
+def score(results: Path, *only: str) -> Scores | None:
+    chosen = [arg for each in only for arg in ("--only", each)]
     newcomers = [arg for name in NEWCOMERS for arg in ("--newcomer", name)]
-    made: Scores | None = said("score", str(results), "--only", f"variant={variant}", *newcomers)
+    made: Scores | None = said("score", str(results), *chosen, *newcomers)
     return made
 
 
@@ -112,34 +113,44 @@ def of_point(made: Scores, runs: list[Run], load: float) -> str:
 
 
 def factors(results: Path, base: Scores, runs: list[Run]) -> str:
-    """G of each scheme where one factor differs, by the best there."""
-    variants = [each for each in FACTORS if any(run["point"].get("variant") == each for run in runs)]
-    made = {each: score(results, each) for each in variants}
+    """G of each scheme where one factor differs, by the best there, and of the base point with the same seeds."""
+    of = [run for run in runs if run["point"].get("variant") in FACTORS]
+    variants = [each for each in FACTORS if any(run["point"]["variant"] == each for run in of)]
+    seeds = [f"seed={seed}" for seed in sorted({run["seed"] for run in of})]
+    made = {"base": score(results, "variant=none", "load=0.4", *seeds)}
+    made |= {each: score(results, f"variant={each}") for each in variants}
     found = {each: {one["scheme"]: one for one in it["scores"]} for each, it in made.items() if it is not None}
     rows = []
     for one in base["scores"]:
         cells = [ratio(found[each][one["scheme"]]["g"]) if one["scheme"] in found[each] else "" for each in found]
         rows.append([name(one["label"]), *cells])
-    return table(["", *(FACTORS[each] for each in found)], rows)
+    return table(["", *(FACTORS.get(each, each) for each in found)], rows)
 
 
 def shares(runs: list[Run], order: list[str]) -> str:
-    """Long flows into one receiver: Jain's index of the last interval, and from when on it is at least 0.95."""
+    """Long flows into one receiver: Jain's index of the last interval, when it is 0.95 first, and from when on always."""
+
+    def when(key: str, there: list[Run]) -> str:
+        since = [run["fairness"][key] for run in there]
+        fair = [each / 1e6 for each in since if each is not None]
+        if not fair:
+            return "never"
+        of = f" ({len(fair)} of {len(since)} runs)" if len(fair) < len(since) else ""
+        return f"{fmean(fair):.0f} ms{of}"
+
     rows = []
     for scheme in order:
         there = [run for run in runs if run["point"]["scheme"] == scheme and run["point"].get("variant") == "share"]
         if not there:
             continue
         index = [run["fairness"]["jain_final"] for run in there]
-        since = [run["fairness"]["converged_at_ns"] for run in there]
-        fair = [each / 1e6 for each in since if each is not None]
         middle = fmean(index)
         spread = STUDENT[len(index) - 1] * (sum((each - middle) ** 2 for each in index) / (len(index) - 1) / len(index)) ** 0.5
-        lasts = f"{fmean(fair):.0f} ms" if len(fair) == len(since) else f"{len(fair)} of {len(since)} runs" if fair else "never"
         across = fmean(run["flows"]["inter"]["goodput_bps"] / run["flows"]["intra"]["goodput_bps"] for run in there)
-        rows.append([name(there[0]["label"]), f"{middle:.2f} ± {spread:.2f}", lasts, ratio(across)])
+        times = [when(key, there) for key in ("reached_at_ns", "converged_at_ns")]
+        rows.append([name(there[0]["label"]), f"{middle:.2f} ± {spread:.2f}", *times, ratio(across)])
     rows.sort(key=lambda row: -float(row[1].split(" ")[0]))
-    return table(["", "Jain's index", "0.95 from", "across over inside"], rows)
+    return table(["", "Jain's index", "0.95 first", "and until the end from", "across over inside"], rows)
 
 
 def jobs(runs: list[Run], order: list[str]) -> str:
@@ -164,7 +175,7 @@ def main() -> int:
         results = out / network
         if not results.is_dir():
             continue
-        made, summary = score(results, "none"), said("show", str(results))
+        made, summary = score(results, "variant=none"), said("show", str(results))
         if made is None or summary is None:
             return 1
         runs = summary["runs"]
@@ -178,12 +189,14 @@ def main() -> int:
             parts[f"{network}-shares"] = shares(runs, [one["scheme"] for one in made["scores"]])
         if any(run["jobs"] for run in runs):
             parts[f"{network}-jobs"] = jobs(base, [one["scheme"] for one in made["scores"]])
-        every[network] = {re.sub(r", (not )?lossless$", "", one["label"]): one for one in made["scores"]}
+        every[network] = {one["scheme"]: one for one in made["scores"]}
     if set(every) == set(NETWORKS):
-        labels = list(dict.fromkeys(label for found in every.values() for label in found))
+        # A scheme is called as on the first network that has it.
+        labels = {scheme: one["label"] for found in reversed(every.values()) for scheme, one in found.items()}
+        order = dict.fromkeys(scheme for found in every.values() for scheme in found)
         rows = [
-            [name(label), *(ratio(every[each][label]["g"]) if label in every[each] else "" for each in NETWORKS)]
-            for label in labels
+            [name(labels[scheme]), *(ratio(found[scheme]["g"]) if scheme in found else "" for found in every.values())]
+            for scheme in order
         ]
         parts["every"] = table(["", *(f"`{each}`" for each in NETWORKS)], rows)
     text = page.read_text()
