@@ -200,11 +200,12 @@ def main() -> int:
         parts["every"] = table(["", *(f"`{each}`" for each in NETWORKS)], rows)
     text = page.read_text()
     for part, generated in parts.items():
-        place = re.compile(rf"(<!-- generated: {part} -->\n).*?(<!-- end -->)", re.S)
+        place = re.compile(rf"<!-- generated: {part} -->\n.*?<!-- end -->", re.S)
         if len(place.findall(text)) != 1:
             print(f"{page}: not exactly one part `<!-- generated: {part} -->` to `<!-- end -->`", file=sys.stderr)
             return 1
-        text = place.sub(lambda found, body=generated: f"{found.group(1)}\n{body}\n\n{found.group(2)}", text)
+        before, after = place.split(text)
+        text = f"{before}<!-- generated: {part} -->\n\n{generated}\n\n<!-- end -->{after}"
     page.write_text(text)
     return 0
 
