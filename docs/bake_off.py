@@ -16,6 +16,8 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+from generated import fill
+
 NETWORKS = ("trees", "border", "triangle", "haul", "wan")
 # No part of the reference.
 NEWCOMERS = ("strait", "strait_trim")
@@ -198,16 +200,7 @@ def main() -> int:
             for scheme in order
         ]
         parts["every"] = table(["", *(f"`{each}`" for each in NETWORKS)], rows)
-    text = page.read_text()
-    for part, generated in parts.items():
-        place = re.compile(rf"<!-- generated: {part} -->\n.*?<!-- end -->", re.S)
-        if len(place.findall(text)) != 1:
-            print(f"{page}: not exactly one part `<!-- generated: {part} -->` to `<!-- end -->`", file=sys.stderr)
-            return 1
-        before, after = place.split(text)
-        text = f"{before}<!-- generated: {part} -->\n\n{generated}\n\n<!-- end -->{after}"
-    page.write_text(text)
-    return 0
+    return 0 if fill(page, parts) else 1
 
 
 if __name__ == "__main__":

@@ -9,12 +9,13 @@ the transport. What is said of a scenario that OUT does not have stays as it is.
 """
 
 import json
-import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from statistics import mean, median
 from typing import Any
+
+from generated import fill
 
 # Scenarios that the kernel's TCP carries, and those of the transport.
 KERNEL = ("two", "eight", "deep")
@@ -154,14 +155,8 @@ def main() -> int:
     if not parts:
         print(f"{out}: neither {', '.join(KERNEL)} nor {', '.join(TRANSPORT)} whole", file=sys.stderr)
         return 2
-    text = page.read_text()
-    for name, part in parts.items():
-        place = re.compile(rf"(<!-- generated: {name} -->\n).*?(<!-- end -->)", re.S)
-        if len(place.findall(text)) != 1:
-            print(f"{page}: not exactly one part `<!-- generated: {name} -->` to `<!-- end -->`", file=sys.stderr)
-            return 2
-        text = place.sub(lambda found, part=part: f"{found.group(1)}\n{part}\n\n{found.group(2)}", text)
-    page.write_text(text)
+    if not fill(page, parts):
+        return 2
     print(f"wrote {page}")
     return 0
 
