@@ -30,7 +30,11 @@ impl ControlLaw for Open {
 
 /// Ten packets, a microsecond apart.
 fn ten(loss_timer: LossTimer) -> Sender<Open> {
-    let config = FlowConfig { loss_timer, rto_min: RTO, ..FlowConfig::new(Bytes::new(10_000), MSS, RTT) };
+    of_ten(loss_timer, true)
+}
+
+fn of_ten(loss_timer: LossTimer, timeouts_cut: bool) -> Sender<Open> {
+    let config = FlowConfig { loss_timer, timeouts_cut, rto_min: RTO, ..FlowConfig::new(Bytes::new(10_000), MSS, RTT) };
     let mut sender = Sender::new(config, Open(None), Time::ZERO);
     for us in 0..10 {
         assert_eq!(sender.poll(Time::from_us(us)), SendState::Now);
@@ -70,7 +74,18 @@ fn it_strikes_its_packet_alone() {
         let told = sender.law().0.expect("a loss");
         assert_eq!((told.lost, told.sent_at, told.cause), (Bytes::new(1_000), Time::from_us(seq), LossCause::Timeout));
     }
-    assert_eq!(sender.stats().timeouts, 10);
+    assert_eq!((sender.stats().timeouts, sender.stats().heard), (10, 10));
+}
+
+/// The same where timeouts are kept from the law: it hears of nothing, and none is counted as heard.
+#[test]
+fn it_is_kept_from_the_law() {
+    let mut sender = of_ten(LossTimer::Packet, false);
+    for seq in 0..10 {
+        sender.on_timer(Time::from_us(seq) + RTO);
+    }
+    assert!(sender.law().0.is_none());
+    assert_eq!((sender.stats().timeouts, sender.stats().heard), (10, 0));
 }
 
 /// A packet that is sent again has a timer as long as the first, however often it goes and whatever the round trips.

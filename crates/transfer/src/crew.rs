@@ -144,3 +144,41 @@ impl Drop for Done<'_, '_> {
         self.0.left();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::mpsc::sync_channel;
+
+    use laws::{Fixed, Law, Path, fixed};
+    use proto::identity::Trust;
+    use proto::service::Service;
+    use proto::settings::Settings;
+    use transport::{Config, Endpoint, wait};
+
+    use super::*;
+
+    /// A part that fails lets go of its end of a queue. Who sees the queue end must see that all is over, too.
+    #[test]
+    fn what_a_failing_part_held_ends_after_its_failure_is_known() {
+        let law = |path: &Path| Law::Fixed(Fixed::new(path, fixed::Params::for_path(path)));
+        let config = Config::new(Settings::new(Service::named("files"), Arc::new(law))).unwrap();
+        let listener = Endpoint::listen("127.0.0.1:0".parse().unwrap(), &config).unwrap();
+        let (address, trust) = (listener.address(), Trust::Fingerprint(config.identity.fingerprint()));
+        let caller = Endpoint::call_from("127.0.0.1:0".parse().unwrap(), &config).unwrap();
+        std::thread::scope(|scope| {
+            let admitted = scope.spawn(|| wait(listener.accept()).unwrap().admit().unwrap());
+            let connection = wait(caller.connect(address, trust, None)).unwrap();
+            for _ in 0..1_000 {
+                let crew = Crew::new(&connection);
+                let (held, queue) = sync_channel::<()>(1);
+                std::thread::scope(|scope| {
+                    crew.spawn_with(scope, held, |_| Err(Error::Peer("fails".to_owned())));
+                    assert!(queue.recv().is_err());
+                    assert!(crew.is_over());
+                });
+            }
+            drop(admitted.join());
+        });
+    }
+}
