@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """Writes the tables of docs/src/papers/bake-off.md from results of papers/bake-off.
 
-usage: NARROWS=PROGRAM bake_off.py PAGE OUT
+usage: NARROWS=PROGRAM bake_off.py PAGE OUT [MORE]
 
 OUT has a directory of results for each network: `trees`, `border` and so on, as `narrows run` or `reproduce` leaves them. What
-is said of a network that OUT does not have stays as it is, but for the table of all networks.
+is said of a network that OUT does not have stays as it is, but for the table of all networks. MORE may have directories of the
+same names with newcomers that were run later, alone: their rows are over the best of OUT's schemes.
 """
 
 import json
@@ -20,7 +21,7 @@ from generated import fill
 
 NETWORKS = ("trees", "border", "triangle", "haul", "wan")
 # No part of the reference.
-NEWCOMERS = ("strait", "strait_trim")
+NEWCOMERS = ("strait", "strait_trim", "strait_sizes", "strait_trim_sizes")
 CELLS = {
     "p50(intra_small.slowdown)": "small in: p50",
     "p99(intra_small.slowdown)": "p99",
@@ -56,11 +57,26 @@ def said(*args: str) -> Any:
     return json.loads(ran.stdout)
 
 
-def score(results: Path, *only: str) -> Scores | None:
-    chosen = [arg for each in only for arg in ("--only", each)]
-    newcomers = [arg for name in NEWCOMERS for arg in ("--newcomer", name)]
-    made: Scores | None = said("score", str(results), *chosen, *newcomers)
-    return made
+class Results:
+    """A network's: a directory with all schemes, and one with newcomers alone if there is one."""
+
+    def __init__(self, directory: Path, more: Path | None) -> None:
+        """Read their summaries."""
+        self.directories = [directory] + ([more] if more is not None and more.is_dir() else [])
+        summaries = [said("show", str(each)) for each in self.directories]
+        if None in summaries:
+            raise SystemExit(1)
+        self.runs: list[Run] = [run for summary in summaries for run in summary["runs"]]
+        reference = {run["point"]["scheme"] for run in summaries[0]["runs"]}
+        self.newcomers = [arg for each in NEWCOMERS if each in reference for arg in ("--newcomer", each)]
+
+    def score(self, *only: str) -> Scores | None:
+        """All schemes, the best first, over the best of the first directory; none if the program refuses."""
+        chosen = [arg for each in only for arg in ("--only", each)]
+        against = ["--against", str(self.directories[0]), *self.newcomers]
+        made: list[Scores | None] = [said("score", str(each), *chosen, *against) for each in self.directories]
+        scores = [one for each in made if each is not None for one in each["scores"]]
+        return made[0] and {**made[0], "scores": sorted(scores, key=lambda one: one["g"])}
 
 
 def table(head: list[str], rows: list[list[str]]) -> str:
@@ -113,13 +129,13 @@ def of_point(made: Scores, runs: list[Run], load: float) -> str:
     return table(head, rows)
 
 
-def factors(results: Path, base: Scores, runs: list[Run]) -> str:
+def factors(results: Results, base: Scores) -> str:
     """G of each scheme where one factor differs, by the best there, and of the base point with the same seeds."""
-    of = [run for run in runs if run["point"].get("variant") in FACTORS]
+    of = [run for run in results.runs if run["point"].get("variant") in FACTORS]
     variants = [each for each in FACTORS if any(run["point"]["variant"] == each for run in of)]
     seeds = [f"seed={seed}" for seed in sorted({run["seed"] for run in of})]
-    made = {"base": score(results, "variant=none", "load=0.4", *seeds)}
-    made |= {each: score(results, f"variant={each}") for each in variants}
+    made = {"base": results.score("variant=none", "load=0.4", *seeds)}
+    made |= {each: results.score(f"variant={each}") for each in variants}
     found = {each: {one["scheme"]: one for one in it["scores"]} for each, it in made.items() if it is not None}
     rows = []
     for one in base["scores"]:
@@ -169,24 +185,23 @@ def jobs(runs: list[Run], order: list[str]) -> str:
 
 
 def main() -> int:
-    page, out = Path(sys.argv[1]), Path(sys.argv[2])
+    page, out, *more = map(Path, sys.argv[1:])
     parts: dict[str, str] = {}
     every: dict[str, dict[str, Run]] = {}
     for network in NETWORKS:
-        results = out / network
-        if not results.is_dir():
+        if not (out / network).is_dir():
             continue
-        made, summary = score(results, "variant=none"), said("show", str(results))
-        if made is None or summary is None:
+        results = Results(out / network, more[0] / network if more else None)
+        made, runs = results.score("variant=none"), results.runs
+        if made is None:
             return 1
-        runs = summary["runs"]
         base = [run for run in runs if not run["point"].get("variant")]
         rows = [[name(one["label"]), interval(one), ratio(one["w"]), where(one)] for one in made["scores"]]
         parts[f"{network}-scores"] = table(["scheme", "G", "W", "where"], rows)
         for load in (0.4, 0.8):
             parts[f"{network}-{100 * load:.0f}"] = of_point(made, base, load)
         if len(base) != len(runs):
-            parts[f"{network}-factors"] = factors(results, made, runs)
+            parts[f"{network}-factors"] = factors(results, made)
             parts[f"{network}-shares"] = shares(runs, [one["scheme"] for one in made["scores"]])
         if any(run["jobs"] for run in runs):
             parts[f"{network}-jobs"] = jobs(base, [one["scheme"] for one in made["scores"]])
@@ -204,7 +219,7 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 3:
+    if len(sys.argv) not in (3, 4):
         print(__doc__, file=sys.stderr)
         sys.exit(2)
     sys.exit(main())

@@ -83,6 +83,9 @@ class Ack:
     def delivered(self) -> int:
         """Bytes acknowledged since the flow began, these included."""
     @property
+    def left(self) -> int | None:
+        """Bytes of the flow still to be acknowledged, where its host knows how long it is (`known_sizes`); else none."""
+    @property
     def delivered_at_send(self) -> int:
         """Bytes: `delivered` when the acknowledged packet left; the round trip that ends here began there."""
     @property

@@ -610,6 +610,8 @@ class HostOver(Table):
     """As in `[host]`. Takes true or false."""
     initial_quantum: Literal["window"] | int | str | None = None
     """As in `[host]`. Takes "window" or a size such as "64KB"."""
+    known_sizes: bool | None = None
+    """As in `[host]`. Takes true or false."""
     receiver_credits: bool | None = None
     """As in `[host]`. Takes true or false."""
     clock_sigma: str | None = None
@@ -980,6 +982,10 @@ class Host(Table):
     in Linux's FQ (`initial_quantum` in tc-fq(8)). `window`: less than the window that their law begins with, or a
     BDP of their own if that is less. Zero: all have turns alike. Takes "window" or a size such as "64KB". Default:
     "0B"."""
+    known_sizes: bool | None = None
+    """Whether hosts know how long flows are, as where applications say how long their messages are. Laws that
+    listen then hear how much is left (Strait does), and `initial_quantum` is of flows that have less than that to
+    send, whatever they have sent. Takes true or false. Default: false."""
     receiver_credits: bool | None = None
     """Whether hosts give credits for what they are to receive, at their link's rate, in turn to all flows that ask
     (RCCC, the receiver's credits of Ultra Ethernet). Not with laws that have credits of their own, nor coding.

@@ -516,6 +516,23 @@ def test_a_trace_has_what_happened() -> None:
     assert porting.recorded(mine.Reno).splitlines() == lines
 
 
+def test_a_law_hears_what_is_left_where_hosts_know_it() -> None:
+    def acks(known_sizes: bool) -> list[list[str]]:
+        scenario = nw.Scenario(
+            name="known",
+            stop="1ms",
+            topology=tables.SingleSwitch(hosts=2, rate="10Gbps", delay="1us"),
+            host=tables.Host(payload=1000, known_sizes=known_sizes),
+            schemes={"traced": tables.Scheme(law="Reno")},
+            traffic=[tables.Long(flows=[[0, 1]], size="3500B")],
+        )
+        lines = porting.recorded(mine.Reno, scenario).splitlines()
+        return [line.split(" | ")[0].split() for line in lines if line.startswith("ack ")]
+
+    assert [(len(ack), int(ack[-1])) for ack in acks(known_sizes=True)] == [(13, 2500), (13, 1500), (13, 500), (13, 0)]
+    assert [len(ack) for ack in acks(known_sizes=False)] == [12] * 4
+
+
 def test_a_law_is_begun_in_rust(tmp_path: Path) -> None:
     root = checkout(tmp_path)
     made = mine.Dctcp.to_rust(root, name="dctcp-two", events=50)

@@ -56,6 +56,8 @@ pub(crate) struct Batch<'a, C> {
     pub(crate) acked: Bytes,
     /// Of that, what was marked.
     pub(crate) marked: Bytes,
+    /// What the law hears of what the flow has left once that is taken ([`Ack::left`]).
+    pub(crate) left: Bytes,
     /// What the law hears of the round trip beyond the truth; less than the truth, where the receiver's delay is taken off.
     pub(crate) noise: Span,
     /// Whether the law's window was not what limited the flow.
@@ -189,7 +191,7 @@ impl<C: Copy> Outstanding<C> {
         now: Time,
         batch: &Batch<'a, C>,
     ) -> Ack<'a> {
-        let Batch { number, record, answers, acked, marked, noise, limited, unfilled, hops } = *batch;
+        let Batch { number, record, answers, acked, marked, left, noise, limited, unfilled, hops } = *batch;
         control.delivered += acked;
         self.rtt.progress();
         // No time is taken from any departure but the one that the acknowledgement answers.
@@ -208,6 +210,7 @@ impl<C: Copy> Outstanding<C> {
             marked: if now < control.asked_until { acked } else { marked },
             in_flight: control.in_flight,
             delivered: control.delivered,
+            left,
             delivered_at_send: record.delivered(control.delivered),
             delivered_time_at_send: record.delivered_time(),
             send_elapsed: record.send_elapsed(),

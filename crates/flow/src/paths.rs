@@ -462,6 +462,7 @@ mod tests {
             marked: Bytes::new(marked),
             in_flight: Bytes::ZERO,
             delivered: Bytes::new(delivered_at_send + 100),
+            left: Bytes::MAX,
             delivered_at_send: Bytes::new(delivered_at_send),
             delivered_time_at_send: Time::ZERO,
             send_elapsed: Span::ZERO,

@@ -221,6 +221,7 @@ impl<L: Configured> Flow<L> {
             marked,
             in_flight: packets(report.in_flight, mss),
             delivered: self.delivered,
+            left: Bytes::MAX,
             delivered_at_send: self.delivered.saturating_sub(packets(since.into(), mss)),
             delivered_time_at_send: self.time(report.delivered_us),
             send_elapsed: span_us(report.send_interval_us),

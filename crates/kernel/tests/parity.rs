@@ -112,6 +112,7 @@ fn law_ack(chance: &mut Chance, now: &mut Time) -> Ack<'static> {
         marked: if chance.one_in(3) { Bytes::new(chance.up_to(9_000, 40)) } else { Bytes::ZERO },
         in_flight: Bytes::new(chance.up_to(1 << 30, 40)),
         delivered,
+        left: if chance.one_in(2) { Bytes::MAX } else { Bytes::new(chance.up_to(1 << 34, 50)) },
         delivered_at_send: Bytes::new(chance.up_to(1 << 34, 50)),
         delivered_time_at_send: Time::from_ps(now.ps().saturating_sub(chance.up_to(1 << 35, 42))),
         send_elapsed: Span::from_ps(chance.up_to(1 << 34, 40) as i64),

@@ -19,6 +19,8 @@ pub struct LawInfo {
     pub marks: Marks,
     /// Whether it listens to notifications of congestion, direct ones too.
     pub notified: bool,
+    /// Whether it asks how much of a flow is left ([`Ack::left`](crate::Ack::left)).
+    pub sizes: bool,
     /// Whether it reads the reports of ports (INT), so that packets must carry them.
     pub reads_reports: bool,
     /// Whether credits schedule its flows ([`ControlLaw::credits`](crate::ControlLaw::credits)).
@@ -53,6 +55,7 @@ impl LawInfo {
             signals: "none",
             marks: Marks::Deaf,
             notified: false,
+            sizes: false,
             reads_reports: false,
             credits: false,
             linux: None,

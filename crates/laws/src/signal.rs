@@ -63,6 +63,9 @@ pub struct Ack<'a> {
     pub in_flight: Bytes,
     /// All payload acknowledged since the flow began, this included.
     pub delivered: Bytes,
+    /// Payload of the flow that is still to be acknowledged, where its host knows and tells how long the flow is; else
+    /// [`Bytes::MAX`].
+    pub left: Bytes,
     /// [`Ack::delivered`] as it was when the acked packet left: the round trip that ends here began there.
     pub delivered_at_send: Bytes,
     /// When that count was last raised before the packet left.

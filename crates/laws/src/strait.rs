@@ -33,6 +33,8 @@ parameters! { path;
     young_weight: Fraction = Frac::from_bits(16 << 32), "16", Frac::ONE, Frac::from_bits(1024 << 32);
     /// A flow that has delivered so many own BDPs or more weighs 1; before, this over what it has delivered (S).
     young_bdp: Fraction = Frac::from_bits(if path.is_long() { 4 } else { 64 } << 32), "64; 4 where the base RTT is over twice the intra-datacenter RTT", Frac::ZERO, range::UNLIMITED;
+    /// Where hosts know how long flows are: one with so many own BDPs left or more weighs 1; with fewer, this over what is left.
+    left_bdp: Fraction = Frac::from_bits(if path.is_long() { 8 } else { 64 } << 32), "64; 8 where the base RTT is over twice the intra-datacenter RTT", Frac::ZERO, range::UNLIMITED;
     /// Whether Quick Adapt acts at all.
     quick_adapt: Switch = true, "true", false, true;
     /// Share of the window under which the bytes acknowledged in a period with a mark or a loss mean extreme congestion (beta).
@@ -52,8 +54,9 @@ pub(crate) const INFO: LawInfo = LawInfo {
     title: "Strait",
     summary: "AIMD on marks of short real queues, one pace and one share for all round trips, in favour of young flows",
     source: "Narrows, docs/src/laws/strait.md",
-    signals: "ECN, loss, acknowledged bytes",
+    signals: "ECN, loss, acknowledged bytes; bytes left, where hosts know",
     marks: Marks::Heard,
+    sizes: true,
     ..LawInfo::of(Params::TABLE)
 };
 
@@ -91,10 +94,14 @@ impl Strait {
         }
     }
 
-    /// What a flow weighs that has delivered so much: S BDPs over that, from 1 to Y.
-    fn weight(&self, delivered: Bytes) -> Frac {
-        let young = self.bdp.scaled(self.params.young_bdp);
-        Frac::ratio(young.get(), delivered.get().max(1)).min(self.params.young_weight).max(Frac::ONE)
+    /// What a flow weighs: S BDPs over what it has left, where its host tells that, else over what it has delivered; from 1 to Y.
+    fn weight(&self, ack: &Ack) -> Frac {
+        let (bdps, bytes) = if ack.left == Bytes::MAX {
+            (self.params.young_bdp, ack.delivered)
+        } else {
+            (self.params.left_bdp, ack.left)
+        };
+        Frac::ratio(self.bdp.scaled(bdps).get(), bytes.get().max(1)).min(self.params.young_weight).max(Frac::ONE)
     }
 
     /// Whether so much of the window was in flight that it may grow.
@@ -116,7 +123,7 @@ impl Strait {
 
     fn end_epoch(&mut self, ack: &Ack) {
         self.ewma = self.ewma.ewma(self.epoch.marked_fraction(), self.params.ewma_gain);
-        self.weight = self.weight(ack.delivered);
+        self.weight = self.weight(ack);
         if self.epoch.saw_marks() && !self.adapt.pauses(ack.now) {
             // cwnd <- cwnd * (1 - g * E * T / base RTT / weight)
             let base_rtt = self.base_rtt.unsigned_ps();
@@ -328,13 +335,27 @@ mod tests {
 
     #[test]
     fn a_flow_weighs_less_as_it_delivers() {
-        let law = law(|_| {});
-        for (delivered, weight) in [(0, 16), (700_000, 16), (1_400_000, 8), (11_200_000, 1), (1 << 40, 1)] {
-            assert_eq!(law.weight(Bytes::new(delivered)), Frac::from_bits(weight << 32), "{delivered} B");
+        let weight =
+            |path, delivered| law_on(path, |_| {}).weight(&Ack { delivered: Bytes::new(delivered), ..ack(path, 0) });
+        for (delivered, weighs) in [(0, 16), (700_000, 16), (1_400_000, 8), (11_200_000, 1), (1 << 40, 1)] {
+            assert_eq!(weight(&PATH, delivered), Frac::from_bits(weighs << 32), "{delivered} B");
         }
-        let long = law_on(&LONG_PATH, |_| {});
-        assert_eq!(long.weight(Bytes::new(12_500_000)), Frac::from_bits(8 << 32));
-        assert_eq!(long.weight(Bytes::new(100_000_000)), Frac::ONE);
+        assert_eq!(weight(&LONG_PATH, 12_500_000), Frac::from_bits(8 << 32));
+        assert_eq!(weight(&LONG_PATH, 100_000_000), Frac::ONE);
+    }
+
+    /// What is told of its length counts, and not what it has delivered.
+    #[test]
+    fn a_flow_of_known_length_weighs_more_as_it_ends() {
+        let weight = |path, left| {
+            let told = Ack { left: Bytes::new(left), delivered: Bytes::new(1 << 40), ..ack(path, 0) };
+            law_on(path, |_| {}).weight(&told)
+        };
+        for (left, weighs) in [(1 << 40, 1), (11_200_000, 1), (1_400_000, 8), (700_000, 16), (0, 16)] {
+            assert_eq!(weight(&PATH, left), Frac::from_bits(weighs << 32), "{left} B");
+        }
+        assert_eq!(weight(&LONG_PATH, 200_000_000), Frac::ONE);
+        assert_eq!(weight(&LONG_PATH, 25_000_000), Frac::from_bits(8 << 32));
     }
 
     #[test]

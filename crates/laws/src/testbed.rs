@@ -36,6 +36,7 @@ pub(crate) fn ack(path: &Path, now_us: u64) -> Ack<'static> {
         marked: Bytes::ZERO,
         in_flight: path.mss.times(4),
         delivered: Bytes::new(now_us * 4_096),
+        left: Bytes::MAX,
         delivered_at_send: Bytes::new(now_us * 4_096).saturating_sub(path.bdp()),
         delivered_time_at_send: now - path.base_rtt,
         send_elapsed: path.base_rtt,
@@ -65,8 +66,8 @@ pub(crate) fn loss(sent_us: u64, now_us: u64, cause: LossCause) -> Loss {
 /// Tells a law again what another one was told, and compares what the two permit after each event.
 ///
 /// A line is an event, a bar, and the window and the pace that were permitted then (`-`: no pace). The first one is the path; an
-/// acknowledgement is `ack`, a loss its cause, each with its fields in the order of the type. Times are in ps, data is in bytes,
-/// rates are in bits a second. `#` begins a comment.
+/// acknowledgement is `ack`, a loss its cause, each with its fields in the order of the type, but for what is left: it comes
+/// last, if it is told. Times are in ps, data is in bytes, rates are in bits a second. `#` begins a comment.
 pub(crate) fn replay<L: ControlLaw>(trace: &str, make: impl Fn(&Path) -> L) {
     let mut law = None;
     for (number, line) in (1..).zip(trace.lines()).filter(|(_, line)| !line.starts_with('#')) {
@@ -82,8 +83,21 @@ pub(crate) fn replay<L: ControlLaw>(trace: &str, make: impl Fn(&Path) -> L) {
             (
                 Some(law),
                 "ack",
-                &[now, sent_at, rtt, acked, marked, in_flight, delivered, at_send, time_at_send, send_elapsed, limited],
-            ) => law.on_ack(&Ack {
+                &[
+                    now,
+                    sent_at,
+                    rtt,
+                    acked,
+                    marked,
+                    in_flight,
+                    delivered,
+                    at_send,
+                    time_at_send,
+                    send_elapsed,
+                    limited,
+                    ref left @ ..,
+                ],
+            ) if left.len() < 2 => law.on_ack(&Ack {
                 now: Time::from_ps(now),
                 sent_at: Time::from_ps(sent_at),
                 rtt: Span::from_ps(rtt as i64),
@@ -91,6 +105,7 @@ pub(crate) fn replay<L: ControlLaw>(trace: &str, make: impl Fn(&Path) -> L) {
                 marked: Bytes::new(marked),
                 in_flight: Bytes::new(in_flight),
                 delivered: Bytes::new(delivered),
+                left: left.first().map_or(Bytes::MAX, |&left| Bytes::new(left)),
                 delivered_at_send: Bytes::new(at_send),
                 delivered_time_at_send: Time::from_ps(time_at_send),
                 send_elapsed: Span::from_ps(send_elapsed as i64),
@@ -177,6 +192,7 @@ pub(crate) fn history() -> impl Strategy<Value = Vec<Event>> {
                         marked: if flag { bytes } else { Bytes::ZERO },
                         in_flight: bytes,
                         delivered,
+                        left: if flag { bytes } else { Bytes::MAX },
                         delivered_at_send: before.scaled(Frac::millionths(gap % 1_000_000)),
                         delivered_time_at_send: now - rtt,
                         send_elapsed: rtt,
@@ -355,6 +371,7 @@ impl<L: ControlLaw> Bed<L> {
                 marked: Bytes::ZERO,
                 in_flight,
                 delivered: flow.delivered,
+                left: Bytes::MAX,
                 delivered_at_send: flow.delivered,
                 delivered_time_at_send: flow.delivered_time,
                 send_elapsed: now.since(flow.first_sent),
@@ -413,9 +430,10 @@ mod tests {
     use crate::{Fixed, NewReno, newreno};
 
     const TRACE: &str = "\
-# Two events under a window of 50,000 bytes.
+# Three events under a window of 50,000 bytes.
 path 14000000 14000000 100000000000 4096 | 50000 -
 ack 20000000 6000000 14000000 4096 0 8192 4096 0 0 0 0 | 50000 -
+ack 21000000 7000000 14000000 4096 0 8192 8192 0 0 0 0 12288 | 50000 -
 timeout 90000000 20000000 4096 0 | 50000 -
 ";
 

@@ -195,6 +195,9 @@ pub struct HostConfig {
     /// Flows that have sent less payload than this have their turns at the card before the others, as new flows have in Linux's FQ
     /// (`initial_quantum`, tc-fq(8)).
     pub initial_quantum: InitialQuantum,
+    /// Whether hosts know how long flows are, as where applications say how long their messages are. Laws then hear how much is
+    /// left ([`laws::Ack::left`]), and `initial_quantum` is of flows that have less than that to send, whatever they have sent.
+    pub known_sizes: bool,
     /// Whether hosts give credits for what they are to receive, at their link's rate, in turn to all flows that ask (RCCC, the
     /// receiver's credits of Ultra Ethernet 1.0). Only with laws that have no credits of their own, and flows that are not coded.
     pub receiver_credits: bool,
@@ -240,6 +243,7 @@ impl Default for HostConfig {
             small_queue: None,
             fq: false,
             initial_quantum: InitialQuantum::NONE,
+            known_sizes: false,
             receiver_credits: false,
             int: false,
             rtt_noise: Span::ZERO,

@@ -346,3 +346,35 @@ fn new_flows_go_first_within_their_quantum() {
     assert_eq!(ran(InitialQuantum::Window, 2), two);
     assert_ne!(ran(InitialQuantum::NONE, 2), two);
 }
+
+/// The same card with two long flows and one of twelve packets. A host that knows how long it is gives it its turns among theirs
+/// until it has under four packets to send, and these the next turns; a flow that was under that from the start never waits for
+/// two others.
+#[test]
+fn flows_known_to_end_soon_go_first() {
+    let port = PortConfig::new(Rate::from_gbps(10), Span::from_us(1));
+    let shape = fabric::topology::SingleSwitch { hosts: vec![(port, port); 4] };
+    let late = |size| FlowSpec { start: Start::At(Time::from_us(500)), ..common::flow(0, 3, size) };
+    let took = |size: u64, quantum: u64, known_sizes| {
+        let flows = vec![common::flow(0, 1, 1_000 * MSS), common::flow(0, 2, 1_000 * MSS), late(size)];
+        let mut setup = common::setup(fabric::topology::single_switch(&shape).unwrap(), flows, Time::from_ms(100));
+        setup.host.initial_quantum = InitialQuantum::Bytes(Bytes::new(quantum));
+        setup.host.known_sizes = known_sizes;
+        let outcome = fixed(&setup, 64, false);
+        assert!(outcome.flows[..2].iter().all(|flow| flow.stats.packets_sent == 1_000));
+        outcome.flows[2].completed.since(outcome.flows[2].started)
+    };
+    let packet = Span::from_ns(3_328); // 4,160 bytes at 10 Gb/s
+    let alone = |packets: u32| packet.times(1 + packets) + Span::from_ps(2 * 51_200) + Span::from_us(4);
+    // At most the packet that the card has begun, and two for each packet that has its turns among the others'.
+    let within = |took: Span, packets: u32, in_turn: u32| {
+        let least = alone(packets) + packet.times((2 * in_turn).saturating_sub(2));
+        assert!(took >= least && took <= alone(packets) + packet.times(2 * in_turn + 1), "{took}, {least} at least");
+    };
+    within(took(3 * MSS, 4 * MSS, true), 3, 0);
+    within(took(12 * MSS, 4 * MSS, true), 12, 9);
+    // Without that it is the first four that go first, and without a quantum none.
+    within(took(12 * MSS, 4 * MSS, false), 12, 8);
+    assert_eq!(took(12 * MSS, 0, true), took(12 * MSS, 0, false));
+    within(took(12 * MSS, 0, true), 12, 12);
+}

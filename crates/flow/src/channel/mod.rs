@@ -514,7 +514,8 @@ impl<L: ControlLaw, W: Work> Channel<L, W> {
         let Governor { control, usage, limit, full_at, paced_at, .. } = governor;
         let limited = !usage.is_valid(control.permit.window);
         let unfilled = (*full_at).max(*paced_at).is_none_or(|at| at < record.sent_at);
-        let batch = Batch { number, record, answers, acked, marked, noise, limited, unfilled, hops: &[] };
+        let left = Bytes::MAX;
+        let batch = Batch { number, record, answers, acked, marked, left, noise, limited, unfilled, hops: &[] };
         let told = lane.out.acked(control, now, &batch);
         // No number is used twice, so what left well before this packet is overtaken.
         lane.out.arrived(record.sent_at);

@@ -28,6 +28,8 @@ pub struct FlowConfig {
     pub timeouts_cut: bool,
     /// What a retransmission timeout counts from. [`LossTimer::Packet`] only with [`Recovery::Selective`].
     pub loss_timer: LossTimer,
+    /// Whether the law hears how much of the flow is left ([`laws::Ack::left`]).
+    pub tells_size: bool,
     /// How losses are found and mended. The receiver's interval is of no concern here.
     pub recovery: Recovery,
     /// Whether a packet may leave as long as the window is not full, though it does not fit any more.
@@ -50,7 +52,7 @@ pub struct FlowConfig {
 
 impl FlowConfig {
     /// A flow of `size` payload bytes over one path, with nothing special. The reordering tolerance is a quarter of the
-    /// base round trip. Timeouts last two base round trips to 4 s, and cut. Recovery is selective. Pacing counts
+    /// base round trip. Timeouts last two base round trips to 4 s, and cut. The law is not told the flow's size. Recovery is selective. Pacing counts
     /// payload alone and makes up for late packets. There is no coding, no noise and nothing of Linux's TCP.
     pub const fn new(size: Bytes, mss: u32, base_rtt: Span) -> Self {
         Self {
@@ -62,6 +64,7 @@ impl FlowConfig {
             rto_max: Span::from_s(4),
             timeouts_cut: true,
             loss_timer: LossTimer::Flow,
+            tells_size: false,
             recovery: Recovery::Selective,
             overshoots: false,
             pacing: Pacing::PLAIN,

@@ -194,6 +194,16 @@ impl<L: ControlLaw> Sender<L> {
         }
     }
 
+    /// What a law hears is left once so much more is acknowledged. A block counts as soon as it is complete.
+    #[inline(always)]
+    fn left_after(&self, acked: Bytes) -> Bytes {
+        if !self.config.tells_size {
+            return Bytes::MAX;
+        }
+        let more = if self.ledger.is_some() { Bytes::ZERO } else { acked };
+        self.config.size.saturating_sub(self.delivered()).saturating_sub(more)
+    }
+
     /// Payload sent and neither acknowledged nor held for lost.
     pub fn in_flight(&self) -> Bytes {
         self.subflows.sum(|subflow| subflow.control.in_flight)
@@ -291,6 +301,12 @@ impl<L: ControlLaw> Sender<L> {
             None => 0,
             Some(_) => self.numbers.lost_count() + (self.numbers.total() - self.numbers.end()),
         }
+    }
+
+    /// The payload of as many full packets as wait to be sent: at least what does.
+    #[inline]
+    pub fn unsent(&mut self) -> Bytes {
+        Bytes::new(u64::from(self.waiting()) * u64::from(self.config.mss))
     }
 
     /// Whether a lost packet waits to be sent again.
@@ -438,9 +454,10 @@ impl<L: ControlLaw> Sender<L> {
         let marked = if unmarked { Bytes::ZERO } else { marked };
         let (limited, before) =
             if self.tcp.is_some() { self.before_ack(now, record.sent_at, acked, marked) } else { (false, None) };
+        let left = self.left_after(acked);
         let it = self.subflows.get_mut(subflow);
-        let told =
-            it.acked(now, &Batch { number, record, answers, acked, marked, noise, limited, unfilled: false, hops });
+        let batch = Batch { number, record, answers, acked, marked, left, noise, limited, unfilled: false, hops };
+        let told = it.acked(now, &batch);
         it.out.records.trim();
         it.control.read_permit(self.retimes, &self.config.pacing);
         if answers == Answers::Another {

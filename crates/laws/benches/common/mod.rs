@@ -35,6 +35,7 @@ pub(crate) fn acks() -> Vec<Ack<'static>> {
             marked: if marked { PATH.mss } else { Bytes::ZERO },
             in_flight: PATH.bdp(),
             delivered: PATH.mss.times(index + 1),
+            left: Bytes::MAX,
             delivered_at_send: PATH.mss.times(index.saturating_sub(a_trip)),
             delivered_time_at_send: now - rtt,
             send_elapsed: PATH.base_rtt,

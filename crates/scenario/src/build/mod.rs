@@ -13,7 +13,7 @@ use std::ops::Range;
 use ::laws::catalog::{Marks, Value as LawValue};
 use fabric::{HostId, LinkClass, LinkId, Network, NodeKind, PortParams, Routes};
 use flow::{Blocks, Recovery};
-use sim::{Causes, FlowId, FlowSpec, HostConfig, Module, ModuleSpec, PathChoice, Setup, Start, Ties};
+use sim::{Causes, FlowId, FlowSpec, HostConfig, InitialQuantum, Module, ModuleSpec, PathChoice, Setup, Start, Ties};
 use units::{Bytes, Span, Time};
 
 pub use laws::{Brought, LawPlan};
@@ -449,6 +449,11 @@ fn deaf(network: &Network, host: &HostConfig, laws: &LawPlan, modules: &[ModuleS
             said.push(format!(
                 "the law {name} listens to notifications of congestion, but receivers send none: give [host] \
                  cnp = \"50us\""
+            ));
+        }
+        if host.known_sizes && !info.sizes && host.initial_quantum == InitialQuantum::NONE {
+            said.push(format!(
+                "hosts know how long flows are, and the law {name} does not ask: strait does, and host.initial_quantum"
             ));
         }
         let told = hears_marks || by_receivers;

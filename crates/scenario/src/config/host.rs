@@ -216,6 +216,8 @@ layered! {
         fq: At<bool> = At::default_of(false);
         /// Flows that have sent less payload than this have their turns at the card before the others, as new flows have in Linux's FQ (`initial_quantum` in tc-fq(8)). `window`: less than the window that their law begins with, or a BDP of their own if that is less. Zero: all have turns alike.
         initial_quantum: WindowOr<Bytes> = WindowOr::Set(Bytes::ZERO);
+        /// Whether hosts know how long flows are, as where applications say how long their messages are. Laws that listen then hear how much is left (Strait does), and `initial_quantum` is of flows that have less than that to send, whatever they have sent.
+        known_sizes: bool = false;
         /// Whether hosts give credits for what they are to receive, at their link's rate, in turn to all flows that ask (RCCC, the receiver's credits of Ultra Ethernet). Not with laws that have credits of their own, nor coding.
         receiver_credits: At<bool> = At::default_of(false);
         /// Standard deviation of hosts' clocks right after a synchronisation.
@@ -385,6 +387,7 @@ impl Host {
                 WindowOr::Window => InitialQuantum::Window,
                 WindowOr::Set(bytes) => InitialQuantum::Bytes(bytes),
             },
+            known_sizes: self.known_sizes,
             receiver_credits: *self.receiver_credits,
             cnp: self.cnp.value().map(|interval| Cnp { interval, size: self.cnp_size.get().into() }),
             on_ramp: self.on_ramp.as_ref().map(|table| table.config(self.clock_sigma)),

@@ -6,6 +6,7 @@
 
 use std::collections::VecDeque;
 
+use laws::ControlLaw;
 use units::{Span, Time};
 
 use super::{Active, HostState, Hosts, NO_SLOT, Queued, Wire};
@@ -75,7 +76,7 @@ impl HostState {
         self.paused = paused;
     }
 
-    pub(super) fn resume<L>(&mut self, class: u8, senders: &mut [Option<Active<L>>]) {
+    pub(super) fn resume<L: ControlLaw>(&mut self, class: u8, senders: &mut [Option<Active<L>>]) {
         if !self.is_paused(class) {
             return;
         }

@@ -58,6 +58,7 @@ pub(super) fn flow_config(setup: &Setup, spec: &FlowSpec, number: u32, credited:
         rto_max: host.rto_max.max(rto_min).max(paths.base_rtt + margin),
         timeouts_cut: host.timeouts_cut,
         loss_timer: host.loss_timer,
+        tells_size: host.known_sizes,
         recovery: host.recovery,
         overshoots: host.overshoots,
         pacing: Pacing {

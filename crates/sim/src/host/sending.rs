@@ -48,8 +48,10 @@ pub(super) struct Active<L> {
     pub(super) started: Time,
     pub(super) ticks: Ticks,
     pub(super) sent: Bytes,
-    /// What has its turns before flows that have sent more than theirs.
+    /// What has its turns before flows that have sent more than theirs, or have more to send.
     pub(super) early: Bytes,
+    /// Whether what it has to send decides that: [`HostConfig::known_sizes`](crate::HostConfig::known_sizes).
+    pub(super) known: bool,
 }
 
 impl<L: ControlLaw> Hosts<L> {
@@ -125,7 +127,7 @@ impl HostState {
 
     /// The same, as it was polled.
     #[inline(always)]
-    fn queue_as<L>(&mut self, slot: u32, active: &mut Active<L>, polled: SendState) {
+    fn queue_as<L: ControlLaw>(&mut self, slot: u32, active: &mut Active<L>, polled: SendState) {
         match polled {
             SendState::Now => {
                 self.make_ready(slot, active);
@@ -140,15 +142,16 @@ impl HostState {
     }
 
     #[inline(always)]
-    pub(super) fn make_ready<L>(&mut self, slot: u32, active: &mut Active<L>) {
+    pub(super) fn make_ready<L: ControlLaw>(&mut self, slot: u32, active: &mut Active<L>) {
         active.queued = Queued::Ready;
         self.take_turn(slot, active);
     }
 
-    /// A flow's turn will come, where it has sent little before those of flows that have sent more.
+    /// A flow's turn will come, before those of others where it has sent little, or is known to have little to send.
     #[inline(always)]
-    pub(super) fn take_turn<L>(&mut self, slot: u32, active: &Active<L>) {
-        if active.sent < active.early {
+    pub(super) fn take_turn<L: ControlLaw>(&mut self, slot: u32, active: &mut Active<L>) {
+        let counts = if active.known { active.sender.unsent() } else { active.sent };
+        if counts < active.early {
             self.ready.push_early((slot, active.flow));
         } else {
             self.ready.push_back((slot, active.flow));

@@ -245,6 +245,8 @@ pub(crate) fn case_with(
                     1 => InitialQuantum::Window,
                     _ => InitialQuantum::NONE,
                 },
+                // In a third of them hosts know how long flows are.
+                known_sizes: seed % 3 == 0,
                 ..HostConfig::default()
             };
             let series = SeriesConfig::default();
