@@ -47,6 +47,8 @@ pub(crate) struct Stream {
     pub(crate) written: u64,
     /// Whether its writer has more, for which there is no room.
     pub(crate) holds_back: bool,
+    /// How many bytes it will be, where its writer has said so.
+    pub(crate) known: Option<u64>,
     next: u64,
     lost: VecDeque<Part>,
     acked: Covered,
@@ -82,6 +84,10 @@ impl Work for Stream {
 
     fn is_held_back(&self) -> bool {
         self.holds_back
+    }
+
+    fn left(&self) -> Option<u64> {
+        self.known.map(|known| known - self.acked.below())
     }
 
     fn take(&mut self, _: u8, mss: u32) -> Parcel<Part> {

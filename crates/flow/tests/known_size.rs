@@ -1,19 +1,36 @@
 //! What a law hears of how much is left, and what a sender says waits to be sent.
 
-use flow::{AckHeader, Code, Connection, FlowConfig, SendState, Sender, SenderCoding};
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use flow::{
+    AckHeader, Acks, Channel, ChannelConfig, Code, Connection, FlowConfig, Range, SendState, Sender, SenderCoding,
+};
 use laws::{Ack, Acted, ControlLaw, Loss, Permit};
 use units::{Bytes, Span, Time};
+
+#[path = "../fuzz/stream.rs"]
+#[allow(dead_code)]
+mod stream;
+
+use stream::Stream;
 
 const MSS: u32 = 1_000;
 const RTT: Span = Span::from_us(100);
 
 /// Permits everything, and keeps what it was told is left.
-#[derive(Default)]
-struct Open(Vec<Bytes>);
+#[derive(Clone, Default)]
+struct Open(Rc<RefCell<Vec<Bytes>>>);
+
+impl Open {
+    fn heard(&self) -> Vec<u64> {
+        self.0.borrow().iter().map(|left| left.get()).collect()
+    }
+}
 
 impl ControlLaw for Open {
     fn on_ack(&mut self, ack: &Ack) {
-        self.0.push(ack.left);
+        self.0.borrow_mut().push(ack.left);
     }
 
     fn on_loss(&mut self, _: &Loss) {}
@@ -38,7 +55,7 @@ fn acknowledge(sender: &mut Sender<Open>, now: Time, seq: u32, covers: u8) {
 }
 
 fn heard(sender: &Sender<Open>) -> Vec<u64> {
-    sender.law().0.iter().map(|left| left.get()).collect()
+    sender.law().heard()
 }
 
 /// 3,500 bytes: of packets 0 and 1 two at once come last, and packet 3 is half of one.
@@ -90,4 +107,22 @@ fn a_block_is_not_left_once_it_is_complete() {
     }
     let left = heard(&sender);
     assert_eq!((left[0], left[5], left[7]), (15_000, 10_000, 8_000), "{left:?}");
+}
+
+/// A channel tells what its work says, of which some is not written yet. A work that does not know says nothing.
+#[test]
+fn a_channel_tells_what_its_work_has_left() {
+    for (known, told) in [(Some(9_000), [8_000, 6_000]), (None, [u64::MAX; 2])] {
+        let law = Open::default();
+        let mut work = Stream::of(5_000);
+        work.known = known;
+        let mut channel = Channel::new(ChannelConfig::new(RTT, MSS), law.clone(), work, Time::ZERO);
+        while channel.send(Time::ZERO).is_some() {}
+        for (first, last) in [(0, 0), (1, 2)] {
+            let ranges = [Range { first, last }];
+            let acks = Acks { ranges: &ranges, ecn: None, delay: Span::ZERO, received: &[] };
+            channel.acked(Time::ZERO + RTT, 0, &acks).unwrap();
+        }
+        assert_eq!(law.heard(), told);
+    }
 }

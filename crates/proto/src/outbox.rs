@@ -549,6 +549,10 @@ impl Work for Outbox {
         self.streams.is_held_back()
     }
 
+    fn left(&self) -> Option<u64> {
+        self.streams.left()
+    }
+
     fn take(&mut self, subflow: u8, mss: u32) -> Parcel<Handle> {
         let begun = self.packet.len();
         let at = self.contents.claim();

@@ -47,6 +47,11 @@ impl<'a> Crew<'a> {
         }
     }
 
+    /// Over which it runs.
+    pub(crate) fn connection(&self) -> &'a Connection {
+        self.connection
+    }
+
     /// Whether somebody failed: then nothing more is done.
     pub(crate) fn is_over(&self) -> bool {
         self.is_over.load(Ordering::Acquire)

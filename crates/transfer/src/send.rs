@@ -142,6 +142,7 @@ impl<'a> Sender<'a> {
         'a: 's,
     {
         wait(connection.admitted())?;
+        self.expect();
         let (mut say, hear) = wait(connection.open())?;
         say.set_priority(URGENT);
         let hello = Hello::new(self.options.lanes, self.options.checksum, (amount.entries, amount.bytes));
@@ -210,6 +211,13 @@ impl<'a> Sender<'a> {
         }
     }
 
+    /// Tells the law how much is left, all that the receiver is not known to have.
+    fn expect(&self) {
+        let counts = self.counts.progress();
+        let left = counts.total_bytes.saturating_sub(counts.had_bytes).saturating_sub(counts.moved_bytes);
+        self.crew.connection().expect(Some(left));
+    }
+
     /// Something failed here.
     fn failed(&self, name: &str, why: &str) {
         add(&self.counts.failed, 1);
@@ -259,6 +267,7 @@ impl<'a> Sender<'a> {
                     add(if was_there { &self.counts.same } else { &self.counts.made }, 1);
                     if was_there {
                         add(&self.counts.had_bytes, listed.size);
+                        self.expect();
                     }
                 }
                 Reply::Failed { number, name, why } => {
@@ -433,7 +442,10 @@ impl<'a, 's> Lane<'a, 's> {
         }
         let (mut tree, chunks) = self.prefix(&mut file, job).map_err(before)?;
         self.put(&Record::File { number, chunks })?;
-        add(&self.sender.counts.had_bytes, job.size.min(chunks * CHUNK as u64));
+        if chunks > 0 {
+            add(&self.sender.counts.had_bytes, job.size.min(chunks * CHUNK as u64));
+            self.sender.expect();
+        }
         for chunk in chunks..chunks_of(job.size) {
             if !self.sender.is_open(number) {
                 return Err(Stop::Unwanted);

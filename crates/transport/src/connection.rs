@@ -227,6 +227,16 @@ impl Connection {
         streams.map_or(0, |streams| streams.unacked(stream))
     }
 
+    /// The application is to write about so many bytes more, on all streams together, or does not know, as at first. What it
+    /// writes from now on is taken off. Laws that ask hear how much is left then ([`laws::Ack::left`]).
+    pub fn expect(&self, bytes: Option<u64>) {
+        let mut state = self.held.core.lock();
+        let streams = state.endpoint.connection(self.held.handle).and_then(|connection| connection.streams());
+        if let Some(streams) = streams {
+            streams.expect(bytes);
+        }
+    }
+
     /// What left and what was lost so far, on all paths.
     pub fn stats(&self) -> ChannelStats {
         let mut state = self.held.core.lock();

@@ -509,12 +509,12 @@ impl<L: ControlLaw, W: Work> Channel<L, W> {
             self.before_cut(now, subflow, record.sent_at, acked);
         }
         let ChannelConfig { timing, pacing, .. } = self.config;
+        let left = self.work.left().map_or(Bytes::MAX, Bytes::new);
         let retimes = self.retimes;
         let (lane, governor) = self.parts(subflow);
         let Governor { control, usage, limit, full_at, paced_at, .. } = governor;
         let limited = !usage.is_valid(control.permit.window);
         let unfilled = (*full_at).max(*paced_at).is_none_or(|at| at < record.sent_at);
-        let left = Bytes::MAX;
         let batch = Batch { number, record, answers, acked, marked, left, noise, limited, unfilled, hops: &[] };
         let told = lane.out.acked(control, now, &batch);
         // No number is used twice, so what left well before this packet is overtaken.

@@ -18,6 +18,11 @@ pub trait Work {
         false
     }
 
+    /// How many bytes it has yet to send or to hear of, where somebody knows ([`laws::Ack::left`]).
+    fn left(&self) -> Option<u64> {
+        None
+    }
+
     /// That packet leaves on this subflow.
     fn take(&mut self, subflow: u8, mss: u32) -> Parcel<Self::Content>;
 

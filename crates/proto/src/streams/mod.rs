@@ -131,6 +131,8 @@ pub struct Streams {
     peers: [Opened; 2],
     turns: Turns,
     waiting: waiting::Sum,
+    /// Bytes that the application says it is still to write.
+    expected: Option<u64>,
     /// Bytes that were sent for the first time, and may be.
     sent: u64,
     max_sent: u64,
@@ -168,6 +170,7 @@ impl Streams {
             peers: ours.max_streams().map(Opened::new),
             turns: Turns::default(),
             waiting: waiting::Sum::default(),
+            expected: None,
             sent: 0,
             max_sent: 0,
             blocked_at: None,
@@ -195,6 +198,18 @@ impl Streams {
     /// Whether an application has more to send, and a full buffer or the peer's limit keeps it.
     pub fn is_held_back(&self) -> bool {
         self.waiting.held_back > 0 || self.blocked_at.is_some()
+    }
+
+    /// The application is to write about so many bytes more, on all streams together, or does not know. What it writes from now on
+    /// is taken off.
+    pub fn expect(&mut self, bytes: Option<u64>) {
+        self.expected = bytes;
+    }
+
+    /// How many bytes are yet to be acknowledged, those that are not yet written among them, where the application has said how
+    /// many these are.
+    pub fn left(&self) -> Option<u64> {
+        self.expected.map(|expected| expected.saturating_add(self.waiting.kept))
     }
 
     /// The most bytes that a stream may hold now.
@@ -256,7 +271,9 @@ impl Streams {
     /// If the stream takes none any more, or they are too many for a message.
     pub fn write(&mut self, id: StreamId, data: &[u8]) -> Result<usize, WriteError> {
         let most = self.most_kept();
-        self.change_sending(id, |sending| sending.write(data, most))
+        let written = self.change_sending(id, |sending| sending.write(data, most))?;
+        self.expected = self.expected.map(|expected| expected.saturating_sub(written as u64));
+        Ok(written)
     }
 
     /// Ends a stream behind what was written. A message ends by itself.

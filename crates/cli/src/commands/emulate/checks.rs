@@ -133,7 +133,7 @@ fn unknown_to_real_packets(setup: &Setup, own_traffic: bool, stack: Stack) -> Ve
         (own_traffic && host.jitter.is_some(), "`host.jitter`"),
         (own_traffic && host.cnp.is_some(), "`host.cnp`"),
         (own_traffic && host.initial_quantum != InitialQuantum::NONE, "`host.initial_quantum`"),
-        (own_traffic && host.known_sizes, "`host.known_sizes`"),
+        (own_traffic && stack == Stack::Kernel && host.known_sizes, "`host.known_sizes`"),
         (own_traffic && host.receiver_credits, "`host.receiver_credits`"),
     ];
     all.into_iter().filter_map(|(asked, what)| asked.then_some(what)).collect()

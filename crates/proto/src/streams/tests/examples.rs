@@ -772,3 +772,26 @@ fn a_bulk_stream_is_one_range() {
         settle(&mut caller, &mut listener);
     }
 }
+
+/// What the application says it will write, and what it has written and the peer has not acknowledged. More than it said is no
+/// error; and it may say something else at any time.
+#[test]
+fn what_is_left_is_what_was_announced_less_what_came() {
+    let (mut caller, _) = pair(LIMITS, 1000);
+    let id = caller.open(Direction::OneWay).unwrap();
+    assert_eq!(caller.write(id, &[0; 50]), Ok(50));
+    assert_eq!(caller.left(), None);
+    caller.expect(Some(300));
+    assert_eq!(caller.left(), Some(350));
+    assert_eq!(caller.write(id, &[0; 150]), Ok(150));
+    assert_eq!(caller.left(), Some(350));
+    let first = Packet::next(&mut caller, 103).unwrap();
+    let came: u32 = first.chunks.iter().map(|chunk| chunk.len).sum();
+    first.acked(&mut caller);
+    assert!(came >= 90 && caller.left() == Some(350 - u64::from(came)), "{came} B came, {:?} left", caller.left());
+    assert_eq!(caller.write(id, &[0; 190]), Ok(190));
+    assert_eq!(caller.left(), Some(390 - u64::from(came)));
+    caller.expect(None);
+    assert_eq!(caller.left(), None);
+    check(&caller);
+}

@@ -53,6 +53,8 @@ struct Before {
 #[derive(Default)]
 struct Flow {
     size: u64,
+    /// Whether its law hears how much of that is left.
+    is_known: bool,
     sender: RefCell<Option<Connection>>,
     receiver: RefCell<Option<Connection>>,
     stream: Cell<Option<StreamId>>,
@@ -99,7 +101,8 @@ struct Transport<'a> {
 impl<'a> Transport<'a> {
     /// It must be used by the thread that makes it.
     fn new(built: &'a BuiltRun, ipv6: bool, burst: Option<u32>) -> Self {
-        let flow = |spec: &sim::FlowSpec| Rc::new(Flow { size: spec.size.get(), ..Flow::default() });
+        let is_known = built.setup.host.known_sizes;
+        let flow = |spec: &sim::FlowSpec| Rc::new(Flow { size: spec.size.get(), is_known, ..Flow::default() });
         let flows = built.setup.flows.iter().map(flow).collect();
         let (endpoints, tasks, events) = (BTreeMap::new(), Tasks::new(), Events::default());
         Self { built, ipv6, burst, endpoints, flows, tasks, events }
@@ -302,6 +305,7 @@ async fn accept(endpoint: Rc<Endpoint>, flows: Vec<Rc<Flow>>, events: Events, sp
 }
 
 async fn send(connection: &Connection, flow: &Flow) -> Result<(), transport::Error> {
+    connection.expect(flow.is_known.then_some(flow.size));
     let mut stream = connection.open_one_way().await?;
     flow.stream.set(Some(stream.id()));
     while flow.written.get() < flow.size {
