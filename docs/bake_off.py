@@ -75,6 +75,8 @@ class Results:
         chosen = [arg for each in only for arg in ("--only", each)]
         against = ["--against", str(self.directories[0]), *self.newcomers]
         made: list[Scores | None] = [said("score", str(each), *chosen, *against) for each in self.directories]
+        if None in made and only == ("variant=none",):
+            raise SystemExit(1)
         scores = [one for each in made if each is not None for one in each["scores"]]
         return made[0] and {**made[0], "scores": sorted(scores, key=lambda one: one["g"])}
 

@@ -136,7 +136,8 @@ class _Recorder:
         self.law.on_ack(ack)
         told = [ack.now, ack.sent_at, ack.rtt, ack.acked, ack.marked, ack.in_flight, ack.delivered, ack.delivered_at_send]
         told += [ack.delivered_time_at_send, ack.send_elapsed, int(ack.app_limited)]
-        told += [] if ack.left is None else [ack.left]
+        if ack.left is not None:
+            told.append(ack.left)
         self.log.note(self.law, "ack", *told)
 
     def on_loss(self, loss: _narrows.Loss) -> None:

@@ -983,9 +983,9 @@ class Host(Table):
     BDP of their own if that is less. Zero: all have turns alike. Takes "window" or a size such as "64KB". Default:
     "0B"."""
     known_sizes: bool | None = None
-    """Whether hosts know how long flows are, as where applications say how long their messages are. Laws that
-    listen then hear how much is left (Strait does), and `initial_quantum` is of flows that have less than that to
-    send, whatever they have sent. Takes true or false. Default: false."""
+    """Whether hosts know how long flows are, as where applications say how long their messages are. Laws that use
+    it hear how much is left (Strait does). `initial_quantum` then lets flows go first that have less than that left
+    to send, in full packets, however much they have sent. Takes true or false. Default: false."""
     receiver_credits: bool | None = None
     """Whether hosts give credits for what they are to receive, at their link's rate, in turn to all flows that ask
     (RCCC, the receiver's credits of Ultra Ethernet). Not with laws that have credits of their own, nor coding.

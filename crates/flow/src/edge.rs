@@ -108,6 +108,11 @@ impl Edge {
         }
     }
 
+    /// What the law has released and the card has not taken.
+    pub fn waits(&self) -> Bytes {
+        Bytes::new(self.queue.waiting_bytes)
+    }
+
     /// The flow's hold, if it has one.
     pub fn hold(&self) -> Option<&Hold> {
         self.hold.as_ref().map(|holding| &holding.hold)

@@ -19,8 +19,8 @@ pub struct LawInfo {
     pub marks: Marks,
     /// Whether it listens to notifications of congestion, direct ones too.
     pub notified: bool,
-    /// Whether it asks how much of a flow is left ([`Ack::left`](crate::Ack::left)).
-    pub sizes: bool,
+    /// Whether it reads how much of a flow is left ([`Ack::left`](crate::Ack::left)).
+    pub reads_left: bool,
     /// Whether it reads the reports of ports (INT), so that packets must carry them.
     pub reads_reports: bool,
     /// Whether credits schedule its flows ([`ControlLaw::credits`](crate::ControlLaw::credits)).
@@ -55,7 +55,7 @@ impl LawInfo {
             signals: "none",
             marks: Marks::Deaf,
             notified: false,
-            sizes: false,
+            reads_left: false,
             reads_reports: false,
             credits: false,
             linux: None,

@@ -63,8 +63,8 @@ pub struct Ack<'a> {
     pub in_flight: Bytes,
     /// All payload acknowledged since the flow began, this included.
     pub delivered: Bytes,
-    /// Payload of the flow that is still to be acknowledged, where its host knows and tells how long the flow is; else
-    /// [`Bytes::MAX`].
+    /// Payload that is still to be acknowledged, of the flow or of what the application has announced on its connection, over all
+    /// subflows together; [`Bytes::MAX`] where the host does not know how much that is.
     pub left: Bytes,
     /// [`Ack::delivered`] as it was when the acked packet left: the round trip that ends here began there.
     pub delivered_at_send: Bytes,

@@ -1,6 +1,7 @@
 //! Strait, the project's own law: increase and decrease on marks of short real queues, at one pace and with one share for flows of
-//! every round trip, in favour of flows that have sent little. Its page, `docs/src/laws/strait.md`, derives each part.
-//! A loss is the strongest mark. State and parameters are over 104 bytes, so a kernel needs socket storage for them.
+//! every round trip, in favour of flows that have sent little, or are known to have little left. Its page,
+//! `docs/src/laws/strait.md`, derives each part. A loss is the strongest mark. State and parameters are over 104 bytes, so a kernel
+//! needs socket storage for them.
 
 use units::{Bytes, Frac, Span, Time};
 
@@ -29,7 +30,7 @@ parameters! { path;
     fast_periods: Count = 32, "32", 0, 1 << 10;
     /// A window grows only while so much of it is in flight: what was not used was not proven (RFC 7661, §4.2).
     validated: Fraction = Frac::HALF, "0.5", Frac::ZERO, Frac::ONE;
-    /// The most that a flow weighs that has delivered little: increases are times the weight, cuts over it (Y).
+    /// The most that a flow weighs: increases are times the weight, cuts over it (Y).
     young_weight: Fraction = Frac::from_bits(16 << 32), "16", Frac::ONE, Frac::from_bits(1024 << 32);
     /// A flow that has delivered so many own BDPs or more weighs 1; before, this over what it has delivered (S).
     young_bdp: Fraction = Frac::from_bits(if path.is_long() { 4 } else { 64 } << 32), "64; 4 where the base RTT is over twice the intra-datacenter RTT", Frac::ZERO, range::UNLIMITED;
@@ -52,11 +53,11 @@ const MOST_STRETCH: Frac = Frac::from_bits(2 << 32);
 pub(crate) const INFO: LawInfo = LawInfo {
     name: "strait",
     title: "Strait",
-    summary: "AIMD on marks of short real queues, one pace and one share for all round trips, in favour of young flows",
+    summary: "AIMD on marks of short real queues, one pace and one share for all round trips, in favour of flows that are young or known to end",
     source: "Narrows, docs/src/laws/strait.md",
     signals: "ECN, loss, acknowledged bytes; bytes left, where hosts know",
     marks: Marks::Heard,
-    sizes: true,
+    reads_left: true,
     ..LawInfo::of(Params::TABLE)
 };
 
@@ -210,7 +211,8 @@ mod tests {
     use std::vec::Vec;
     use units::Rate;
 
-    // By hand: own BDP inside 175,000 B and across 25,000,000 B; a 1,750 B; S 11,200,000 B and 100,000,000 B; Y 16.
+    // By hand: own BDP inside 175,000 B and across 25,000,000 B; a 1,750 B; S 11,200,000 B and 100,000,000 B, of what is left
+    // 11,200,000 B and 200,000,000 B; Y 16.
     fn law_on(path: &Path, change: impl Fn(&mut Params)) -> Strait {
         let mut params = Params::for_path(path);
         change(&mut params);

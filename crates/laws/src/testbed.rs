@@ -448,4 +448,28 @@ timeout 90000000 20000000 4096 0 | 50000 -
         let said = *other.unwrap_err().downcast::<std::string::String>().unwrap();
         assert!(said.contains("line 3"), "{said}");
     }
+
+    /// What is left is told where the line has it.
+    #[test]
+    fn a_replay_tells_what_is_left() {
+        struct Left(std::rc::Rc<std::cell::RefCell<Vec<Bytes>>>);
+        impl ControlLaw for Left {
+            fn on_ack(&mut self, ack: &Ack) {
+                self.0.borrow_mut().push(ack.left);
+            }
+
+            fn on_loss(&mut self, _: &Loss) {}
+
+            fn permit(&self) -> Permit {
+                Permit::window(Bytes::new(50_000))
+            }
+
+            fn acted(&self) -> crate::Acted {
+                crate::Acted::default()
+            }
+        }
+        let heard = std::rc::Rc::default();
+        replay(TRACE, |_| Left(std::rc::Rc::clone(&heard)));
+        assert_eq!(*heard.borrow(), [Bytes::MAX, Bytes::new(12_288)]);
+    }
 }

@@ -324,17 +324,3 @@ fn schemes_of_one_law_have_their_names() {
     assert_eq!(labels("[schemes.two]\nlaw = \"flashpass\""), ["one", "two"]);
     assert_eq!(labels("[schemes.two]\nlaw = \"flashpass\"\nlabel = \"other\""), ["FlashPass", "other"]);
 }
-
-/// Hosts that know sizes say so to laws that ask, and their cards ask where there is a quantum.
-#[test]
-fn known_sizes_that_nothing_asks_for_are_said() {
-    let known = ("host.known_sizes", "true");
-    let said = |sets: &[(&str, &str)]| run(DUMBBELL, &[sets, &[known]].concat()).unwrap();
-    let (cubic, strait) = (("schemes.one.law", "cubic"), ("schemes.one.law", "strait"));
-    let idle = said(&[cubic]);
-    assert!(idle.setup.host.known_sizes);
-    assert!(idle.warnings.iter().any(|said| said.contains("the law cubic does not ask")), "{:?}", idle.warnings);
-    for asked in [said(&[strait]), said(&[cubic, ("host.initial_quantum", "window")])] {
-        assert!(!asked.warnings.iter().any(|said| said.contains("does not ask")), "{:?}", asked.warnings);
-    }
-}

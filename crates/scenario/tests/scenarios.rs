@@ -635,3 +635,17 @@ fn a_lone_flow_takes_its_ideal_time() {
     assert_eq!(flow.delivered, Bytes::new(1 << 20));
     assert_eq!(flow.completed.since(flow.started), built.setup.ideal(&built.setup.flows[0]));
 }
+
+/// Hosts that know sizes tell laws that use it, and their cards use it where there is a quantum.
+#[test]
+fn known_sizes_that_nothing_uses_are_said() {
+    let traffic = "[[traffic]]\nkind = \"long\"\nflows = [[0, 1]]\nsize = \"1MB\"\n";
+    let said = |law, quantum| {
+        let set = [("host.known_sizes", "true"), ("schemes.a.law", law), ("host.initial_quantum", quantum)];
+        let built = built(&with(&small(PAIR, traffic), &set));
+        assert!(built.setup.host.known_sizes);
+        built.warnings.iter().any(|said| said.contains(&format!("nothing uses it: the law {law} does not")))
+    };
+    assert!(said("cubic", "0B"));
+    assert!(!said("strait", "0B") && !said("cubic", "window"));
+}

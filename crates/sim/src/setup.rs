@@ -106,7 +106,7 @@ pub struct Coding {
     pub history: bool,
 }
 
-/// What of a flow goes before what older flows have to send in its host ([`HostConfig::initial_quantum`]).
+/// What of a flow goes before what other flows have to send in its host ([`HostConfig::initial_quantum`]).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum InitialQuantum {
     /// So much payload.
@@ -196,7 +196,8 @@ pub struct HostConfig {
     /// (`initial_quantum`, tc-fq(8)).
     pub initial_quantum: InitialQuantum,
     /// Whether hosts know how long flows are, as where applications say how long their messages are. Laws then hear how much is
-    /// left ([`laws::Ack::left`]), and `initial_quantum` is of flows that have less than that to send, whatever they have sent.
+    /// left ([`laws::Ack::left`]), and `initial_quantum` lets flows go first that have less than that left to send, however much
+    /// they have sent.
     pub known_sizes: bool,
     /// Whether hosts give credits for what they are to receive, at their link's rate, in turn to all flows that ask (RCCC, the
     /// receiver's credits of Ultra Ethernet 1.0). Only with laws that have no credits of their own, and flows that are not coded.

@@ -347,34 +347,36 @@ fn new_flows_go_first_within_their_quantum() {
     assert_ne!(ran(InitialQuantum::NONE, 2), two);
 }
 
-/// The same card with two long flows and one of twelve packets. A host that knows how long it is gives it its turns among theirs
-/// until it has under four packets to send, and these the next turns; a flow that was under that from the start never waits for
-/// two others.
+/// The same card with two long flows and one of twelve packets. A host that knows its length gives it its turns among theirs while
+/// it has four packets or more to send, and then the next turns; one of three packets never waits for both others.
 #[test]
 fn flows_known_to_end_soon_go_first() {
     let port = PortConfig::new(Rate::from_gbps(10), Span::from_us(1));
     let shape = fabric::topology::SingleSwitch { hosts: vec![(port, port); 4] };
     let late = |size| FlowSpec { start: Start::At(Time::from_us(500)), ..common::flow(0, 3, size) };
-    let took = |size: u64, quantum: u64, known_sizes| {
-        let flows = vec![common::flow(0, 1, 1_000 * MSS), common::flow(0, 2, 1_000 * MSS), late(size)];
+    let took = |packets: u64, quantum: u64, known_sizes, small_queue| {
+        let flows = vec![common::flow(0, 1, 1_000 * MSS), common::flow(0, 2, 1_000 * MSS), late(packets * MSS)];
         let mut setup = common::setup(fabric::topology::single_switch(&shape).unwrap(), flows, Time::from_ms(100));
-        setup.host.initial_quantum = InitialQuantum::Bytes(Bytes::new(quantum));
-        setup.host.known_sizes = known_sizes;
+        let host = &mut setup.host;
+        host.initial_quantum = InitialQuantum::Bytes(Bytes::new(quantum * MSS));
+        (host.known_sizes, host.small_queue) = (known_sizes, small_queue);
         let outcome = fixed(&setup, 64, false);
-        assert!(outcome.flows[..2].iter().all(|flow| flow.stats.packets_sent == 1_000));
+        assert!(small_queue.is_some() || outcome.flows[..2].iter().all(|flow| flow.stats.packets_sent == 1_000));
         outcome.flows[2].completed.since(outcome.flows[2].started)
     };
     let packet = Span::from_ns(3_328); // 4,160 bytes at 10 Gb/s
     let alone = |packets: u32| packet.times(1 + packets) + Span::from_ps(2 * 51_200) + Span::from_us(4);
-    // At most the packet that the card has begun, and two for each packet that has its turns among the others'.
-    let within = |took: Span, packets: u32, in_turn: u32| {
-        let least = alone(packets) + packet.times((2 * in_turn).saturating_sub(2));
-        assert!(took >= least && took <= alone(packets) + packet.times(2 * in_turn + 1), "{took}, {least} at least");
+    // Two of the others' for each of its packets that has its turn among theirs, and the rest of the one that the card has begun.
+    let check = |took: Span, packets: u32, in_turn: u32| {
+        let least = alone(packets) + packet.times(2 * in_turn);
+        assert!(took >= least && took <= least + packet, "{took}, {least} at least");
     };
-    within(took(3 * MSS, 4 * MSS, true), 3, 0);
-    within(took(12 * MSS, 4 * MSS, true), 12, 9);
+    check(took(3, 4, true, None), 3, 0);
+    check(took(12, 4, true, None), 12, 9);
     // Without that it is the first four that go first, and without a quantum none.
-    within(took(12 * MSS, 4 * MSS, false), 12, 8);
-    assert_eq!(took(12 * MSS, 0, true), took(12 * MSS, 0, false));
-    within(took(12 * MSS, 0, true), 12, 12);
+    check(took(12, 4, false, None), 12, 8);
+    assert_eq!(took(12, 0, true, None), took(12, 0, false, None));
+    // What waits in a small queue has not left the host.
+    let queue = Some(Bytes::new(8 * MSS));
+    assert!(took(12, 4, true, queue) >= alone(12) + packet.times(2 * 8), "{}", took(12, 4, true, queue));
 }

@@ -47,7 +47,7 @@ impl<'a> Crew<'a> {
         }
     }
 
-    /// Over which it runs.
+    /// The connection that the transfer runs over.
     pub(crate) fn connection(&self) -> &'a Connection {
         self.connection
     }

@@ -117,6 +117,7 @@ pub fn send(
         it.crew.spawn(scope, move || it.begin(connection, sources, amount, scope));
         it.crew.wait(|| watch.look(&it.counts.progress()));
     });
+    connection.expect(None);
     let (summary, counts) = (lock(&sender.summary).take(), sender.counts);
     sender.crew.end()?;
     let summary = summary.ok_or_else(|| Error::Peer("ended without a summary".to_owned()))?;
@@ -142,7 +143,7 @@ impl<'a> Sender<'a> {
         'a: 's,
     {
         wait(connection.admitted())?;
-        self.expect();
+        connection.expect(Some(amount.bytes));
         let (mut say, hear) = wait(connection.open())?;
         say.set_priority(URGENT);
         let hello = Hello::new(self.options.lanes, self.options.checksum, (amount.entries, amount.bytes));
@@ -211,11 +212,10 @@ impl<'a> Sender<'a> {
         }
     }
 
-    /// Tells the law how much is left, all that the receiver is not known to have.
-    fn expect(&self) {
-        let counts = self.counts.progress();
-        let left = counts.total_bytes.saturating_sub(counts.had_bytes).saturating_sub(counts.moved_bytes);
-        self.crew.connection().expect(Some(left));
+    /// So much of what was announced to the law is not sent: the receiver has it, or it has failed. Listings and heads of records
+    /// are taken off what is left as data are.
+    fn forgo(&self, bytes: u64) {
+        self.crew.connection().forgo(bytes);
     }
 
     /// Something failed here.
@@ -267,7 +267,7 @@ impl<'a> Sender<'a> {
                     add(if was_there { &self.counts.same } else { &self.counts.made }, 1);
                     if was_there {
                         add(&self.counts.had_bytes, listed.size);
-                        self.expect();
+                        self.forgo(listed.size);
                     }
                 }
                 Reply::Failed { number, name, why } => {
@@ -280,7 +280,12 @@ impl<'a> Sender<'a> {
                     }
                     let is_known = state.broken.remove(&number);
                     drop(state);
-                    let is_over = self.over(number).is_none();
+                    let listed = self.over(number);
+                    let is_over = listed.is_none();
+                    // A lane that has its job, or will, says the same of that.
+                    if let Some(listed) = listed.filter(|listed| listed.may_be_wanted) {
+                        self.forgo(listed.size);
+                    }
                     if is_known {
                         continue;
                     }
@@ -323,6 +328,8 @@ struct Lane<'a, 's> {
     /// Records that wait to leave.
     records: Vec<u8>,
     chunk: Vec<u8>,
+    /// What of its newest file is written, or was there.
+    done: u64,
 }
 
 /// Why a file is given up.
@@ -358,12 +365,17 @@ fn in_words(error: &io::Error) -> String {
 
 impl<'a, 's> Lane<'a, 's> {
     fn new(sender: &'s Sender<'a>, stream: SendStream) -> Self {
-        Self { sender, stream, records: Vec::new(), chunk: Vec::new() }
+        Self { sender, stream, records: Vec::new(), chunk: Vec::new(), done: 0 }
     }
 
     fn run(mut self) -> Result<(), Error> {
         while let Some(job) = self.next_job()? {
-            match self.send(&job) {
+            self.done = 0;
+            let sent = self.send(&job);
+            if sent.is_err() {
+                self.sender.forgo(job.size.saturating_sub(self.done));
+            }
+            match sent {
                 Ok(()) => {}
                 Err(Stop::All(error)) => return Err(error),
                 Err(Stop::Unwanted) => self.put(&Record::Broken { why: String::new() })?,
@@ -442,10 +454,10 @@ impl<'a, 's> Lane<'a, 's> {
         }
         let (mut tree, chunks) = self.prefix(&mut file, job).map_err(before)?;
         self.put(&Record::File { number, chunks })?;
-        if chunks > 0 {
-            add(&self.sender.counts.had_bytes, job.size.min(chunks * CHUNK as u64));
-            self.sender.expect();
-        }
+        let had = job.size.min(chunks * CHUNK as u64);
+        add(&self.sender.counts.had_bytes, had);
+        self.sender.forgo(had);
+        self.done = had;
         for chunk in chunks..chunks_of(job.size) {
             if !self.sender.is_open(number) {
                 return Err(Stop::Unwanted);
@@ -461,6 +473,7 @@ impl<'a, 's> Lane<'a, 's> {
                 Ok(())
             };
             add(&self.sender.counts.moved_bytes, data.len() as u64);
+            self.done += data.len() as u64;
             self.chunk = data;
             sent?;
         }

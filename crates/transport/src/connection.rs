@@ -227,13 +227,22 @@ impl Connection {
         streams.map_or(0, |streams| streams.unacked(stream))
     }
 
-    /// The application is to write about so many bytes more, on all streams together, or does not know, as at first. What it
-    /// writes from now on is taken off. Laws that ask hear how much is left then ([`laws::Ack::left`]).
+    /// Says that the application will write about so many bytes more, on all streams together, or, as at first, that it does not
+    /// know. Each write is taken off. Laws hear how much is left then ([`laws::Ack::left`]). Before the connection is admitted
+    /// ([`Connection::admitted`]) nobody hears of it.
     pub fn expect(&self, bytes: Option<u64>) {
+        self.with_streams(|streams| streams.expect(bytes));
+    }
+
+    /// Says that so many of the bytes announced by [`Connection::expect`] will not be written after all.
+    pub fn forgo(&self, bytes: u64) {
+        self.with_streams(|streams| streams.forgo(bytes));
+    }
+
+    fn with_streams(&self, change: impl FnOnce(&mut Streams)) {
         let mut state = self.held.core.lock();
-        let streams = state.endpoint.connection(self.held.handle).and_then(|connection| connection.streams());
-        if let Some(streams) = streams {
-            streams.expect(bytes);
+        if let Some(streams) = state.endpoint.connection(self.held.handle).and_then(|it| it.streams()) {
+            change(streams);
         }
     }
 

@@ -260,3 +260,46 @@ fn connections_may_have_ports_and_settings_of_their_own() {
     drop(connections);
     listening.join().unwrap();
 }
+
+/// What an application announces reaches the law: under Strait a connection with much left weighs 1, one with little left, or of
+/// which nothing is known and little has come, 16.
+#[test]
+fn laws_hear_what_is_announced() {
+    let mut config = config(1);
+    let law = |path: &Path| laws::catalog::build(laws::catalog::Kind::Strait, path, &[]).unwrap();
+    config.settings.law = Arc::new(law);
+    config.settings.line_rate = units::Rate::from_gbps(100);
+    let listener = listen(&config);
+    let (address, trust) = (listener.address(), Trust::Fingerprint(config.identity.fingerprint()));
+    let announced = [Some(1 << 40), Some(100_000), None];
+    let listening = std::thread::spawn(move || {
+        wait(async {
+            for _ in announced {
+                let connection = listener.accept().await.unwrap().admit().unwrap();
+                for _ in 0..2 {
+                    let mut stream = connection.accept_stream().await.unwrap().receive;
+                    assert_eq!(stream.read_to_end(usize::MAX).await.unwrap().len(), 50_000);
+                }
+                connection.closed().await;
+            }
+        });
+    });
+    let caller = caller(&config);
+    let weighs = announced.map(|announced| {
+        wait(async {
+            let connection = caller.connect(address, trust, None).await.unwrap();
+            connection.admitted().await.unwrap();
+            connection.expect(announced);
+            // The law weighs anew with what leaves after the first acknowledgement.
+            for _ in 0..2 {
+                let mut stream = connection.open_message(50_000).await.unwrap();
+                stream.write_all(&vec![7; 50_000]).await.unwrap();
+                stream.delivered().await.unwrap();
+            }
+            let trace = connection.laws().trace;
+            trace.iter().find(|(name, _)| *name == "weight_ppm").unwrap().1
+        })
+    });
+    listening.join().unwrap();
+    assert_eq!(weighs, [1_000_000, 16_000_000, 16_000_000]);
+}

@@ -18,7 +18,8 @@ pub trait Work {
         false
     }
 
-    /// How many bytes it has yet to send or to hear of, where somebody knows ([`laws::Ack::left`]).
+    /// How many bytes are not acknowledged yet, those not yet written among them, if the application has said how many
+    /// ([`laws::Ack::left`]).
     fn left(&self) -> Option<u64> {
         None
     }

@@ -194,7 +194,8 @@ impl<L: ControlLaw> Sender<L> {
         }
     }
 
-    /// What a law hears is left once so much more is acknowledged. A block counts as soon as it is complete.
+    /// What the law hears is left once `acked` more is acknowledged. In a coded flow that is counted already: a block once it is
+    /// complete.
     #[inline(always)]
     fn left_after(&self, acked: Bytes) -> Bytes {
         if !self.config.tells_size {
@@ -303,7 +304,7 @@ impl<L: ControlLaw> Sender<L> {
         }
     }
 
-    /// The payload of as many full packets as wait to be sent: at least what does.
+    /// An upper bound of the payload that waits to be sent: its packets, each counted as a full one.
     #[inline]
     pub fn unsent(&mut self) -> Bytes {
         Bytes::new(u64::from(self.waiting()) * u64::from(self.config.mss))

@@ -112,6 +112,11 @@ mod tests {
 
     /// What a law permits in the end where each packet of 500 is acknowledged as given, with a notification beside it or not.
     fn permitted(kind: Kind, settings: &[(&str, Value)], marks: bool, notifies: bool) -> Permit {
+        permitted_with(kind, settings, (marks, notifies), Bytes::MAX)
+    }
+
+    /// The same where so much is left.
+    fn permitted_with(kind: Kind, settings: &[(&str, Value)], (marks, notifies): (bool, bool), left: Bytes) -> Permit {
         let mut law = made(kind, &LONG_PATH, settings);
         for now_us in (10..5_010).step_by(10) {
             let ack = if marks { marked(&LONG_PATH, now_us) } else { ack(&LONG_PATH, now_us) };
@@ -121,7 +126,7 @@ mod tests {
             if notifies {
                 law.on_notification(&Notification::DirectCnp { now: ack.now });
             }
-            law.on_ack(&ack);
+            law.on_ack(&Ack { left, ..ack });
         }
         law.permit()
     }
@@ -138,6 +143,8 @@ mod tests {
                 assert!(heard(&[(switch, Value::Switch(true))], true, false), "{}", info.name);
             }
             assert_eq!(heard(&[], false, true), info.notified, "{}", info.name);
+            let marked_with = |left| permitted_with(kind, &[], (true, false), left);
+            assert_eq!(marked_with(Bytes::ZERO) != marked_with(Bytes::new(1 << 40)), info.reads_left, "{}", info.name);
             assert_eq!(made(kind, &PATH, &[]).reads_direct_cnps(), info.notified, "{}", info.name);
         }
     }

@@ -200,14 +200,18 @@ impl Streams {
         self.waiting.held_back > 0 || self.blocked_at.is_some()
     }
 
-    /// The application is to write about so many bytes more, on all streams together, or does not know. What it writes from now on
-    /// is taken off.
+    /// The application will write about so many bytes more, on all streams together, or does not know. Each write is taken off.
     pub fn expect(&mut self, bytes: Option<u64>) {
         self.expected = bytes;
     }
 
-    /// How many bytes are yet to be acknowledged, those that are not yet written among them, where the application has said how
-    /// many these are.
+    /// So many of the announced bytes will not be written after all.
+    pub fn forgo(&mut self, bytes: u64) {
+        self.expected = self.expected.map(|expected| expected.saturating_sub(bytes));
+    }
+
+    /// How many bytes are not acknowledged, those not yet written among them, if the application has said how many these are. What
+    /// was acknowledged behind a gap counts until the gap is closed.
     pub fn left(&self) -> Option<u64> {
         self.expected.map(|expected| expected.saturating_add(self.waiting.kept))
     }
@@ -272,7 +276,7 @@ impl Streams {
     pub fn write(&mut self, id: StreamId, data: &[u8]) -> Result<usize, WriteError> {
         let most = self.most_kept();
         let written = self.change_sending(id, |sending| sending.write(data, most))?;
-        self.expected = self.expected.map(|expected| expected.saturating_sub(written as u64));
+        self.forgo(written as u64);
         Ok(written)
     }
 

@@ -451,9 +451,10 @@ fn deaf(network: &Network, host: &HostConfig, laws: &LawPlan, modules: &[ModuleS
                  cnp = \"50us\""
             ));
         }
-        if host.known_sizes && !info.sizes && host.initial_quantum == InitialQuantum::NONE {
+        if host.known_sizes && !info.reads_left && host.initial_quantum == InitialQuantum::NONE {
             said.push(format!(
-                "hosts know how long flows are, and the law {name} does not ask: strait does, and host.initial_quantum"
+                "hosts know how long flows are (host.known_sizes), and nothing uses it: the law {name} does not, as strait \
+                 does, and host.initial_quantum is 0"
             ));
         }
         let told = hears_marks || by_receivers;

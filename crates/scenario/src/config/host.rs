@@ -216,7 +216,7 @@ layered! {
         fq: At<bool> = At::default_of(false);
         /// Flows that have sent less payload than this have their turns at the card before the others, as new flows have in Linux's FQ (`initial_quantum` in tc-fq(8)). `window`: less than the window that their law begins with, or a BDP of their own if that is less. Zero: all have turns alike.
         initial_quantum: WindowOr<Bytes> = WindowOr::Set(Bytes::ZERO);
-        /// Whether hosts know how long flows are, as where applications say how long their messages are. Laws that listen then hear how much is left (Strait does), and `initial_quantum` is of flows that have less than that to send, whatever they have sent.
+        /// Whether hosts know how long flows are, as where applications say how long their messages are. Laws that use it hear how much is left (Strait does). `initial_quantum` then lets flows go first that have less than that left to send, in full packets, however much they have sent.
         known_sizes: bool = false;
         /// Whether hosts give credits for what they are to receive, at their link's rate, in turn to all flows that ask (RCCC, the receiver's credits of Ultra Ethernet). Not with laws that have credits of their own, nor coding.
         receiver_credits: At<bool> = At::default_of(false);

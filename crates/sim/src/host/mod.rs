@@ -462,7 +462,7 @@ impl<L: ControlLaw> Hosts<L> {
             ticks: Ticks::new(interval, now),
             sent: Bytes::ZERO,
             early,
-            known: setup.host.known_sizes,
+            by_size: setup.host.known_sizes,
         });
         self.sender_of[flow as usize] = slot;
         let state = &mut self.states[host];

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 
 use flow::credits::Scheduling;
-use flow::{FlowStats, SendState, Sender};
+use flow::{Edge, FlowStats, SendState, Sender};
 use laws::ControlLaw;
 use units::{Bytes, Span, Time};
 
@@ -48,10 +48,10 @@ pub(super) struct Active<L> {
     pub(super) started: Time,
     pub(super) ticks: Ticks,
     pub(super) sent: Bytes,
-    /// What has its turns before flows that have sent more than theirs, or have more to send.
+    /// It goes before others while it has sent less than this; where its size is known, while it has less to send.
     pub(super) early: Bytes,
-    /// Whether what it has to send decides that: [`HostConfig::known_sizes`](crate::HostConfig::known_sizes).
-    pub(super) known: bool,
+    /// Whether its size is known: [`HostConfig::known_sizes`](crate::HostConfig::known_sizes).
+    pub(super) by_size: bool,
 }
 
 impl<L: ControlLaw> Hosts<L> {
@@ -150,8 +150,7 @@ impl HostState {
     /// A flow's turn will come, before those of others where it has sent little, or is known to have little to send.
     #[inline(always)]
     pub(super) fn take_turn<L: ControlLaw>(&mut self, slot: u32, active: &mut Active<L>) {
-        let counts = if active.known { active.sender.unsent() } else { active.sent };
-        if counts < active.early {
+        if !active.early.is_zero() && active.counts_as() < active.early {
             self.ready.push_early((slot, active.flow));
         } else {
             self.ready.push_back((slot, active.flow));
@@ -211,6 +210,15 @@ impl HostState {
 }
 
 impl<L: ControlLaw> Active<L> {
+    /// What is held against the quantum of flows that go first.
+    fn counts_as(&mut self) -> Bytes {
+        if !self.by_size {
+            return self.sent;
+        }
+        let at_edge = self.edge.as_ref().and_then(|at| at.edge.as_ref()).map_or(Bytes::ZERO, Edge::waits);
+        self.sender.unsent() + at_edge
+    }
+
     /// The packet that [`Active::poll`] allowed, and what its sender says of the next.
     #[inline]
     fn next_packet(&mut self, now: Time, setup: &Setup) -> (Packet, SendState) {

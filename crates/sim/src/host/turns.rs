@@ -1,5 +1,5 @@
 //! Whose turn it is: a queue of which the first lies apart, because most hosts have one flow that sends. Flows that have sent
-//! little may go before the rest.
+//! little, or have little to send, may go before the rest.
 
 use std::collections::VecDeque;
 

@@ -246,7 +246,7 @@ pub(crate) fn case_with(
                     _ => InitialQuantum::NONE,
                 },
                 // In a third of them hosts know how long flows are.
-                known_sizes: seed % 3 == 0,
+                known_sizes: seed / 5 % 3 == 0,
                 ..HostConfig::default()
             };
             let series = SeriesConfig::default();

@@ -791,6 +791,14 @@ fn what_is_left_is_what_was_announced_less_what_came() {
     assert!(came >= 90 && caller.left() == Some(350 - u64::from(came)), "{came} B came, {:?} left", caller.left());
     assert_eq!(caller.write(id, &[0; 190]), Ok(190));
     assert_eq!(caller.left(), Some(390 - u64::from(came)));
+    caller.expect(Some(100));
+    caller.forgo(30);
+    assert_eq!(caller.left(), Some(70 + 390 - u64::from(came)));
+    // A stream that is reset keeps nothing.
+    caller.reset(id, 1).unwrap();
+    assert_eq!(caller.left(), Some(70));
+    caller.forgo(80);
+    assert_eq!(caller.left(), Some(0));
     caller.expect(None);
     assert_eq!(caller.left(), None);
     check(&caller);
