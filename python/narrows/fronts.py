@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from matplotlib.transforms import Bbox
 
 #: Where a label may stand, in points from its dot, and which of its sides is there: the first place that is free.
 PLACES = (
@@ -147,18 +148,22 @@ def _ticks(axes: Axes) -> None:
         axis.set_minor_formatter(NullFormatter())
 
 
+def _distance(box: Bbox, dot: tuple[float, ...]) -> float:
+    """From a dot to the line of a label, at half its height."""
+    x, y = dot
+    return math.hypot(max(box.x0 - x, x - box.x1, 0.0), y - (box.y0 + box.y1) / 2)
+
+
 def _label(figure: Figure, axes: Axes, found: Sequence[Place], best: Sequence[Place], size: float) -> None:
-    """Write each scheme's label beside its dot, where it hides no other one if there is such a place."""
+    """Write each scheme's label beside its dot, where it hides nothing and is nearer to no other dot if there is such a place."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.transforms import Bbox
 
     renderer = FigureCanvasAgg(figure).get_renderer()  # type: ignore[no-untyped-call]
     figure.draw(renderer)
     around = 4.0
-    taken = []
-    for place in found:
-        left, bottom = axes.transData.transform((place.x, place.y))
-        taken.append(Bbox.from_extents(left - around, bottom - around, left + around, bottom + around))
+    dots = {place: tuple(axes.transData.transform((place.x, place.y))) for place in found}
+    taken = [Bbox.from_extents(x - around, y - around, x + around, y + around) for x, y in dots.values()]
     inside = axes.get_window_extent()
     for place in sorted(found, key=lambda it: (it not in best, it.y, it.x)):
         tried = []
@@ -172,11 +177,16 @@ def _label(figure: Figure, axes: Axes, found: Sequence[Place], best: Sequence[Pl
                 va=vertical,
                 fontsize=size,
             )
+            # Lines of text may come as near as on a page, where most letters reach neither edge.
             box = text.get_window_extent(renderer)
+            box = Bbox.from_extents(box.x0, box.y0 + 0.1 * box.height, box.x1, box.y1 - 0.1 * box.height)
             hidden = sum(box.overlaps(other) for other in taken)
             out = box.x0 < inside.x0 or box.x1 > inside.x1 or box.y0 < inside.y0 or box.y1 > inside.y1
-            tried.append((hidden + 10 * out, text, box))
-            if hidden == 0 and not out:
+            own = _distance(box, dots[place])
+            nearer = sum(_distance(box, dot) <= own for other, dot in dots.items() if other != place)
+            cost = 100 * out + 10 * hidden + nearer
+            tried.append((cost, text, box))
+            if cost == 0:
                 break
         _, chosen, box = min(tried, key=lambda it: it[0])
         for _, text, _ in tried:

@@ -59,3 +59,20 @@ def test_the_command_draws_it(results: nw.Results, tmp_path: Path, capsys: pytes
     said = capsys.readouterr().err
     assert "warning: `inter` is not scored" in said
     assert "no cell is of flows `inter`" in said
+
+
+def test_a_label_is_nearest_to_its_own_dot() -> None:
+    found = [
+        Place(label, x, y) for label, x, y in [("one", 1.0, 1.0), ("two", 1.01, 0.93), ("three", 2.0, 3.0), ("four", 2.03, 3.2)]
+    ]
+    with plotting.canvas(1, columns=1, style="paper", title="") as (figure, (axes,)):
+        axes.set_xscale("log")
+        axes.set_yscale("log")
+        axes.set_xlim(0.5, 4.0)
+        axes.set_ylim(0.5, 6.0)
+        fronts._label(figure, axes, found, found[:1], 6.0)
+        figure.canvas.draw()
+        dots = {place.label: tuple(axes.transData.transform((place.x, place.y))) for place in found}
+        for text in axes.texts:
+            away = {label: fronts._distance(text.get_window_extent(), dot) for label, dot in dots.items()}
+            assert min(away, key=lambda label: away[label]) == text.get_text()
