@@ -228,7 +228,7 @@ impl Connection {
     }
 
     /// Says that the application will write about so many bytes more, on all streams together, or, as at first, that it does not
-    /// know. Each write is taken off. Laws hear how much is left then ([`laws::Ack::left`]). Before the connection is admitted
+    /// know. Each write is taken off. Laws hear how much is left then (`Ack::left`). Before the connection is admitted
     /// ([`Connection::admitted`]) nobody hears of it.
     pub fn expect(&self, bytes: Option<u64>) {
         self.with_streams(|streams| streams.expect(bytes));
