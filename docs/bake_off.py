@@ -49,11 +49,10 @@ Scores = dict[str, Any]
 
 
 def said(*args: str) -> Any:
-    """What the program prints as JSON; none if it refuses."""
+    """What the program prints as JSON. What it refuses ends this one, too."""
     ran = subprocess.run([os.environ.get("NARROWS", "narrows"), *args, "--json"], capture_output=True, text=True, check=False)
     if ran.returncode != 0:
-        print(f"{' '.join(args)}: {ran.stderr.strip()}", file=sys.stderr)
-        return None
+        raise SystemExit(f"{' '.join(args)}: {ran.stderr.strip()}")
     return json.loads(ran.stdout)
 
 
@@ -64,21 +63,17 @@ class Results:
         """Read their summaries."""
         self.directories = [directory] + ([more] if more is not None and more.is_dir() else [])
         summaries = [said("show", str(each)) for each in self.directories]
-        if None in summaries:
-            raise SystemExit(1)
         self.runs: list[Run] = [run for summary in summaries for run in summary["runs"]]
         reference = {run["point"]["scheme"] for run in summaries[0]["runs"]}
         self.newcomers = [arg for each in NEWCOMERS if each in reference for arg in ("--newcomer", each)]
 
-    def score(self, *only: str) -> Scores | None:
-        """All schemes, the best first, over the best of the first directory; none if the program refuses."""
+    def score(self, *only: str) -> Scores:
+        """All schemes, the best first, over the best of the first directory."""
         chosen = [arg for each in only for arg in ("--only", each)]
         against = ["--against", str(self.directories[0]), *self.newcomers]
-        made: list[Scores | None] = [said("score", str(each), *chosen, *against) for each in self.directories]
-        if None in made and only == ("variant=none",):
-            raise SystemExit(1)
-        scores = [one for each in made if each is not None for one in each["scores"]]
-        return made[0] and {**made[0], "scores": sorted(scores, key=lambda one: one["g"])}
+        made: list[Scores] = [said("score", str(each), *chosen, *against) for each in self.directories]
+        scores = [one for each in made for one in each["scores"]]
+        return {**made[0], "scores": sorted(scores, key=lambda one: one["g"])}
 
 
 def table(head: list[str], rows: list[list[str]]) -> str:
@@ -138,7 +133,7 @@ def factors(results: Results, base: Scores) -> str:
     seeds = [f"seed={seed}" for seed in sorted({run["seed"] for run in of})]
     made = {"base": results.score("variant=none", "load=0.4", *seeds)}
     made |= {each: results.score(f"variant={each}") for each in variants}
-    found = {each: {one["scheme"]: one for one in it["scores"]} for each, it in made.items() if it is not None}
+    found = {each: {one["scheme"]: one for one in it["scores"]} for each, it in made.items()}
     rows = []
     for one in base["scores"]:
         cells = [ratio(found[each][one["scheme"]]["g"]) if one["scheme"] in found[each] else "" for each in found]
@@ -195,8 +190,6 @@ def main() -> int:
             continue
         results = Results(out / network, more[0] / network if more else None)
         made, runs = results.score("variant=none"), results.runs
-        if made is None:
-            return 1
         base = [run for run in runs if not run["point"].get("variant")]
         rows = [[name(one["label"]), interval(one), ratio(one["w"]), where(one)] for one in made["scores"]]
         parts[f"{network}-scores"] = table(["scheme", "G", "W", "where"], rows)

@@ -52,8 +52,9 @@ pub struct FlowConfig {
 
 impl FlowConfig {
     /// A flow of `size` payload bytes over one path, with nothing special. The reordering tolerance is a quarter of the
-    /// base round trip. Timeouts last two base round trips to 4 s, and cut. The law is not told the flow's size. Recovery is selective. Pacing counts
-    /// payload alone and makes up for late packets. There is no coding, no noise and nothing of Linux's TCP.
+    /// base round trip. Timeouts last two base round trips to 4 s, and cut. The law is not told the flow's size. Recovery is
+    /// selective. Pacing counts payload alone and makes up for late packets. There is no coding, no noise and nothing of
+    /// Linux's TCP.
     pub const fn new(size: Bytes, mss: u32, base_rtt: Span) -> Self {
         Self {
             size,
