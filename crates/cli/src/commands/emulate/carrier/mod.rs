@@ -53,8 +53,8 @@ struct Before {
 #[derive(Default)]
 struct Flow {
     size: u64,
-    /// Whether its law hears how much of that is left.
-    is_known: bool,
+    /// What its connection announces to the law: all of it where hosts know sizes.
+    announced: Option<u64>,
     sender: RefCell<Option<Connection>>,
     receiver: RefCell<Option<Connection>>,
     stream: Cell<Option<StreamId>>,
@@ -101,8 +101,11 @@ struct Transport<'a> {
 impl<'a> Transport<'a> {
     /// It must be used by the thread that makes it.
     fn new(built: &'a BuiltRun, ipv6: bool, burst: Option<u32>) -> Self {
-        let is_known = built.setup.host.known_sizes;
-        let flow = |spec: &sim::FlowSpec| Rc::new(Flow { size: spec.size.get(), is_known, ..Flow::default() });
+        let flow = |spec: &sim::FlowSpec| {
+            let size = spec.size.get();
+            let announced = built.setup.host.known_sizes.then_some(size);
+            Rc::new(Flow { size, announced, ..Flow::default() })
+        };
         let flows = built.setup.flows.iter().map(flow).collect();
         let (endpoints, tasks, events) = (BTreeMap::new(), Tasks::new(), Events::default());
         Self { built, ipv6, burst, endpoints, flows, tasks, events }
@@ -305,7 +308,7 @@ async fn accept(endpoint: Rc<Endpoint>, flows: Vec<Rc<Flow>>, events: Events, sp
 }
 
 async fn send(connection: &Connection, flow: &Flow) -> Result<(), transport::Error> {
-    connection.expect(flow.is_known.then_some(flow.size));
+    connection.expect(flow.announced);
     let mut stream = connection.open_one_way().await?;
     flow.stream.set(Some(stream.id()));
     while flow.written.get() < flow.size {
