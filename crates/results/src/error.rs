@@ -104,6 +104,14 @@ pub enum Error {
         /// What is missing.
         reason: String,
     },
+    /// A file is not JSON.
+    #[error("`{}` is not JSON: {reason}", path.display())]
+    NotJson {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong, and where.
+        reason: String,
+    },
     /// A JSON file is wrong.
     #[error("`{}`, key `{key}`: {reason}", path.display())]
     Json {
@@ -262,7 +270,7 @@ impl Error {
 
     pub(crate) fn not_json(path: &Path) -> impl FnOnce(serde_json::Error) -> Self {
         let path = path.to_path_buf();
-        move |error| Self::Json { path, key: ".".into(), reason: format!("not JSON: {error}") }
+        move |error| Self::NotJson { path, reason: error.to_string() }
     }
 
     pub(crate) fn io(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {

@@ -98,7 +98,13 @@ pub enum ScoreError {
         /// The schemes.
         known: String,
     },
-    /// No runs, no cells, or no schemes in the reference.
+    /// All schemes are newcomers.
+    #[error("all schemes are newcomers ({known}), so there is none to compare them with: leave one out")]
+    Newcomers {
+        /// The schemes.
+        known: String,
+    },
+    /// No runs, or no cells.
     #[error("there is nothing to score")]
     Nothing,
     /// A run has no value of a metric, or none over zero.
@@ -241,13 +247,13 @@ impl Reference {
     /// is not among them, or all schemes are newcomers.
     pub fn of(cells: &[String], runs: &[RunResults], newcomers: &[String]) -> Result<Self, ScoreError> {
         let schemes = measured(cells, runs)?;
-        let known = || schemes.iter().map(|(scheme, ..)| scheme);
-        if let Some(name) = newcomers.iter().find(|name| known().all(|scheme| scheme != *name)) {
-            let known = known().cloned().collect::<Vec<_>>().join(", ");
-            return Err(ScoreError::Newcomer { name: name.clone(), known });
+        let names: Vec<&str> = schemes.iter().map(|(scheme, ..)| scheme.as_str()).collect();
+        let known = || names.join(", ");
+        if let Some(name) = newcomers.iter().find(|name| !names.contains(&name.as_str())) {
+            return Err(ScoreError::Newcomer { name: name.clone(), known: known() });
         }
-        if known().all(|scheme| newcomers.contains(scheme)) {
-            return Err(ScoreError::Nothing);
+        if names.iter().all(|name| newcomers.iter().any(|newcomer| newcomer == name)) {
+            return Err(ScoreError::Newcomers { known: known() });
         }
         let mut points: Vec<Best> = Vec::new();
         for (scheme, _, measured) in schemes.iter().filter(|(scheme, ..)| !newcomers.contains(scheme)) {
@@ -409,7 +415,8 @@ mod tests {
             Reference::of(&cells(), &schemes(), &newcomers).unwrap_err().to_string()
         };
         assert_eq!(refused(&["c"]), "there is no scheme `c`; there are a, b");
-        assert_eq!(refused(&["a", "b"]), "there is nothing to score");
+        let all = "all schemes are newcomers (a, b), so there is none to compare them with: leave one out";
+        assert_eq!(refused(&["a", "b"]), all);
         // As a file.
         let text = serde_json::to_string(&reference).unwrap();
         assert_eq!(serde_json::from_str::<Reference>(&text).unwrap(), reference);

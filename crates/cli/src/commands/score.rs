@@ -57,7 +57,8 @@ fn cells(given: &[String], runs: &[RunResults]) -> Result<Vec<String>, Failure> 
     }
     let (metrics, without) = usual_cells(runs);
     if metrics.is_empty() {
-        let help = "--cell names what is to be scored, as in --cell 'p50(all.slowdown)'";
+        let help = "--cell names what is to be scored, as in --cell 'p50(all.slowdown)', \
+            and --only which runs are, as in --only variant=none";
         return Err(Failure::Input(format!("error: {}\nhelp: {help}", without.join("\nerror: "))));
     }
     for why in without {

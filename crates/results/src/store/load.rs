@@ -633,7 +633,7 @@ mod tests {
         let said = edit("summary.json", "\"schema\": 1", "\"schema\": 2");
         assert!(said.contains("summary.json` has schema 2; this version reads schema 1"), "{said}");
         let said = edit("manifest.json", "{", "{{");
-        assert!(said.contains("manifest.json`, key `.`: not JSON"), "{said}");
+        assert!(said.contains("manifest.json` is not JSON: "), "{said}");
         // What is still a manifest, or a summary, and says something else.
         let said = edit("manifest.json", "\"seed\": 1", "\"seed\": 7");
         assert!(said.ends_with("manifest.json` is not as it was written: its SHA-256 is not the one in it"), "{said}");
