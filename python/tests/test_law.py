@@ -403,8 +403,8 @@ import laws_of_tests as mine
 from test_law import scenario
 from narrows import tables
 made = scenario(wild=tables.Scheme(law="Wild", params={{"Wild": {{"kind": 9, "after": {after}}}}}))
-made.traffic[0].size = "2GB"
-made.stop = "100s"
+made.traffic[0].size = "200GB"
+made.stop = "1000s"
 print("begins", flush=True)
 try:
     nw.run(made, {out!r}, laws=[mine.Wild], progress=False)
