@@ -41,8 +41,10 @@ fn schemes_are_scored_against_the_best_of_each_cell() {
     assert!(best(&others).is_some_and(|scheme| scheme != "uno"), "{others}");
     assert_eq!(others["scores"].as_array().map(Vec::len), Some(scores.len()));
     scratch.narrows("score r --newcomer mine").fails(2, &["there is no scheme `mine`; there are "]);
-    let all: String = scores.iter().map(|it| format!(" --newcomer {}", it["scheme"].as_str().unwrap())).collect();
-    scratch.narrows(&format!("score r{all}")).fails(2, &["all schemes are newcomers (", "leave one out"]);
+    let all: Vec<&str> = scores.iter().map(|it| it["scheme"].as_str().unwrap()).collect();
+    scratch
+        .narrows(&format!("score r --newcomer {}", all.join(" --newcomer ")))
+        .fails(2, &["all schemes are newcomers (", "leave one out"]);
     scratch.narrows("run s.toml --seed 7 --out other").ok();
     scratch.narrows("score other --against ref.toml").fails(2, &["have the seeds 7, and the reference has 1, 2"]);
     scratch.narrows("score s.toml").fails(2, &["is a file and no directory of results"]);
