@@ -51,13 +51,19 @@ pub(crate) struct Driver {
     paths: u8,
 }
 
-/// Ends an endpoint when it is dropped, unless it has ended: a thread has failed.
-struct End(Arc<[Arc<Core>]>);
+/// Ends an endpoint when it is dropped with its thread, unless it has ended.
+struct End {
+    cores: Arc<[Arc<Core>]>,
+    own: Arc<Core>,
+}
 
 impl Drop for End {
     fn drop(&mut self) {
-        for core in self.0.iter() {
-            core.end(Code::INTERNAL, "a thread of the endpoint has failed");
+        // Whoever closes an endpoint tells its threads in turn, and the first may be done before the last has heard.
+        let ended = self.own.lock().ended.clone();
+        let (code, reason) = ended.unwrap_or((Code::INTERNAL, "a thread of the endpoint has failed".to_owned()));
+        for core in self.cores.iter() {
+            core.end(code, &reason);
         }
     }
 }
@@ -72,7 +78,7 @@ impl Driver {
     /// Until the endpoint is closed and all of its connections are over.
     pub(crate) fn run(mut self) {
         // However this thread ends, nobody waits for it any more, nor for the others.
-        let _end = End(self.cores.clone());
+        let _end = End { cores: self.cores.clone(), own: self.core.clone() };
         loop {
             let (sockets, wait, ends, woken) = {
                 let core = self.core.clone();

@@ -305,7 +305,8 @@ mod tests {
         let life = Duration::from_hours(24 * 100);
         let ((_caller, connection), (listener, there)) =
             connected(Clock::of_age(life.checked_sub(Duration::from_secs(3)).unwrap()), threads);
-        assert!(matches!(wait(connection.closed()), Closed::There { code: Code::AGE, .. }));
+        let closed = wait(connection.closed());
+        assert!(matches!(closed, Closed::There { code: Code::AGE, .. }), "{closed:?}");
         assert!(matches!(wait(there.closed()), Closed::Here { code: Code::AGE, .. }));
         assert!(wait(listener.accept()).is_none() && listener.is_old());
         drop(there);
@@ -340,6 +341,15 @@ mod tests {
         assert_eq!(wait(connection.closed()).to_string(), closed("the peer"));
         caller.close(Code::NONE, "");
         assert_eq!(wait(connection.closed()).to_string(), closed("the peer"));
+    }
+
+    #[test]
+    fn a_thread_that_is_done_first_ends_the_others_for_its_reason() {
+        let ((_caller, connection), (listener, there)) = connected(Clock::new(), 4);
+        let idle = listener.cores.iter().find(|core| core.lock().entries.is_empty()).unwrap();
+        idle.end(Code(0x1001), "enough");
+        assert_eq!(wait(there.closed()).to_string(), "this end closed the connection: application 1 (enough)");
+        assert_eq!(wait(connection.closed()).to_string(), "the peer closed the connection: application 1 (enough)");
     }
 
     #[test]
