@@ -62,7 +62,8 @@ fn shown(value: &Value) -> String {
 /// `40%` is 0.4.
 fn number(text: &str) -> Option<f64> {
     match text.strip_suffix('%') {
-        Some(hundredths) => hundredths.parse::<f64>().ok().map(|number| number / 100.0),
+        // In decimal: 0.7 over 100 is another number than 0.007.
+        Some(hundredths) => format!("{hundredths}e-2").parse().ok(),
         None => text.parse().ok(),
     }
 }
@@ -116,6 +117,7 @@ mod tests {
         assert_eq!(count(&[]), Ok(3));
         assert_eq!(count(&[("load", "40%")]), Ok(2));
         assert_eq!(count(&[("load", "0.40"), ("scheme", "uno")]), Ok(1));
+        assert_eq!([number("0.7%"), number("1.1%"), number("x%")], [Some(0.007), Some(0.011), None]);
         assert_eq!(count(&[("load", "0.4"), ("load", "0.8")]), Ok(3));
         assert_eq!(count(&[("variant", "none")]), Ok(2));
         assert_eq!(count(&[("variant", "far"), ("scheme", "uno")]), Ok(0));

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fs::File;
-use std::io::{self, Seek};
+use std::io::{self, Read, Seek};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering::Relaxed;
@@ -267,6 +267,9 @@ impl<'a> Sender<'a> {
                     add(if was_there { &self.counts.same } else { &self.counts.made }, 1);
                     if was_there {
                         add(&self.counts.had_bytes, listed.size);
+                    }
+                    // Else a lane has taken it off.
+                    if was_there && listed.may_be_wanted {
                         self.forgo(listed.size);
                     }
                 }
@@ -372,9 +375,8 @@ impl<'a, 's> Lane<'a, 's> {
         while let Some(job) = self.next_job()? {
             self.done = 0;
             let sent = self.send(&job);
-            if sent.is_err() {
-                self.sender.forgo(job.size.saturating_sub(self.done));
-            }
+            // It has failed, or the receiver has it already.
+            self.sender.forgo(job.size.saturating_sub(self.done));
             match sent {
                 Ok(()) => {}
                 Err(Stop::All(error)) => return Err(error),
@@ -477,6 +479,7 @@ impl<'a, 's> Lane<'a, 's> {
             self.chunk = data;
             sent?;
         }
+        ended(&mut file)?;
         if changed(&file, job)? {
             return Err(Stop::File("it changed while it was sent".to_owned()));
         }
@@ -491,6 +494,9 @@ impl<'a, 's> Lane<'a, 's> {
                 break;
             }
             tree.push(read_chunk(file, &mut self.chunk, job.size, chunk)?);
+        }
+        if !self.sender.crew.is_over() {
+            ended(file)?;
         }
         file.rewind()?;
         Ok(tree.root())
@@ -519,6 +525,14 @@ impl<'a, 's> Lane<'a, 's> {
 fn open(path: &Path) -> io::Result<File> {
     let flags = OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK;
     File::options().read(true).custom_flags(flags.bits()).open(path)
+}
+
+/// Fails if a file has more than its size says, which some do that a kernel makes up while they are read.
+fn ended(file: &mut File) -> io::Result<()> {
+    match file.read(&mut [0])? {
+        0 => Ok(()),
+        _ => Err(io::Error::other("it has more bytes than its size says")),
+    }
 }
 
 /// Whether a file is no longer the one that was listed.

@@ -362,6 +362,26 @@ fn what_was_cut_off_goes_on_where_it_was_verified() {
 }
 
 #[test]
+fn a_file_with_more_than_its_size_says_fails_alone() {
+    let scratch = Scratch::new("procfs");
+    // Of size 0 until it is read.
+    let paths = ["/proc/version".into(), scratch.write("stays", &pattern(9, 3))];
+    let sources = Source::of_all(&paths).unwrap();
+    let (sender, receiver) = (Notes::default(), Notes::default());
+    let folder = Folder::take(&scratch.to(""), "test").unwrap();
+    let (sent, received) = connected(
+        |connection| {
+            let options = SendOptions { lanes: 2, checksum: false };
+            send(connection, &sources, (options, survey(&sources, || true)), &sender)
+        },
+        |connection| receive(connection, &folder, ReceiveOptions::default(), &receiver),
+    );
+    assert_eq!((sent.unwrap().failed, received.unwrap().failed), (1, 1));
+    assert_eq!(sender.take(), ["`/proc/version` is not sent: it has more bytes than its size says"]);
+    assert!(!scratch.to("version").exists() && scratch.to("stays").exists());
+}
+
+#[test]
 fn a_file_that_changes_while_it_is_sent_fails_alone() {
     /// Changes a file when the transfer is under way.
     struct Changes(PathBuf, Notes);

@@ -5,9 +5,9 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use comfy_table::{Cell, CellAlignment, Table, presets};
-use results::Host;
 use results::compare::{Change, Comparison, Kind, Pair, Row, compare as compare_summaries};
 use results::store::{Set, load_set};
+use results::{Host, RunResults};
 use serde_json::Value;
 
 use crate::args::CompareArgs;
@@ -43,18 +43,38 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<(), Failure> {
 
 /// Reads both sets, and says what they lack and in which settings they differ.
 pub(super) fn both(args: &CompareArgs) -> Result<(Set, Set), Failure> {
-    let read = |directory: &Path| {
-        let set = load_set(directory)?;
-        for said in what_it_lacks(directory, &set) {
-            tell(&said);
-        }
-        Ok::<_, Failure>(set)
-    };
-    let (before, after) = (read(&args.before)?, read(&args.after)?);
+    let (before, after) = (read_set(&args.before)?, read_set(&args.after)?);
     if let Some(said) = other_settings(&before, &after) {
         tell(&said);
     }
     Ok((before, after))
+}
+
+/// Reads a set, and says what it lacks.
+pub(super) fn read_set(directory: &Path) -> Result<Set, Failure> {
+    let set = load_set(directory)?;
+    for said in what_it_lacks(directory, &set) {
+        tell(&said);
+    }
+    Ok(set)
+}
+
+/// In which networks or flows runs of one point and seed differ, of whatever schemes; nothing if they are the same.
+pub(super) fn other_flows(ours: &[RunResults], theirs: &[RunResults]) -> Option<String> {
+    let place = |run: &RunResults| {
+        let point = run.manifest.point.iter().filter(|(key, _)| *key != "scheme");
+        (run.summary.seed, point.map(|(key, value)| format!("{key}={value}")).collect::<Vec<_>>())
+    };
+    let mut found = BTreeMap::new();
+    for run in ours {
+        if let Some(other) = theirs.iter().find(|other| place(other) == place(run)) {
+            for key in ["topology", "traffic", "failure"] {
+                differences(key.to_owned(), &run.manifest.resolved[key], &other.manifest.resolved[key], &mut found);
+            }
+        }
+    }
+    let found: Vec<String> = found.iter().map(|(key, [one, other])| format!("{key}: {one} and {other}")).collect();
+    (!found.is_empty()).then(|| first_of(&found, "; "))
 }
 
 /// What differs between the settings of runs of one name; nothing if they are the same.

@@ -4,9 +4,9 @@ use std::fmt::Write as _;
 
 use comfy_table::{Cell, CellAlignment};
 use results::explain::{Explained, FEW, Kind, Told, Trait, What, by_scheme};
-use results::store::load_set;
 use serde_json::{Value, json};
 
+use super::compare::read_set;
 use super::show::{chosen, not_a_file};
 use crate::args::ExplainArgs;
 use crate::exit::{Failure, print};
@@ -19,7 +19,7 @@ pub(crate) fn explain(args: &ExplainArgs) -> Result<(), Failure> {
     not_a_file(&args.directory)?;
     let runs = match &args.run {
         Some(name) => vec![chosen(&args.directory, Some(name))?],
-        None => load_set(&args.directory)?.runs,
+        None => read_set(&args.directory)?.runs,
     };
     let told = by_scheme(&runs, args.share);
     if args.json {

@@ -5,10 +5,11 @@ use std::path::Path;
 
 use files::Limit;
 use results::score::{Reference, Score, ScoreError, usual_cells};
-use results::store::load_set;
+use results::store::Set;
 use results::{RunResults, chosen};
 use serde_json::json;
 
+use super::compare::{other_flows, read_set};
 use super::show::not_a_file;
 use crate::args::ScoreArgs;
 use crate::exit::{Failure, print, tell};
@@ -21,17 +22,30 @@ const REFERENCE: Limit = Limit { what: "a reference", mib: 64 };
 pub(crate) fn score(args: &ScoreArgs) -> Result<(), Failure> {
     not_a_file(&args.directory)?;
     let write = args.write.as_deref().map(|path| NamedFile::new(path, Kind::Reference, "--write")).transpose()?;
-    let of = |directory: &Path| {
-        chosen(load_set(directory)?.runs, &args.only).map_err(|error| Failure::Input(format!("error: {error}")))
-    };
-    let runs = of(&args.directory)?;
+    let chosen = |set: Set| chosen(set.runs, &args.only).map_err(|error| Failure::Input(format!("error: {error}")));
+    let set = read_set(&args.directory)?;
+    if let (Some(unfinished), true) = (&set.unfinished, write.is_some()) {
+        let path = args.directory.display();
+        return Err(Failure::Input(format!(
+            "error: no reference is kept of results that are not whole: `{path}` has {unfinished}\nhelp: `{}` goes on with it",
+            unfinished.command
+        )));
+    }
+    let runs = chosen(set)?;
     let reference = match &args.against {
         Some(path) if path.is_file() && args.newcomer.is_empty() => of_file(path, &args.cell)?,
         Some(path) if path.is_file() => {
             let why = "the schemes of this file are what they are; --newcomer goes with results";
             return Err(Failure::Input(format!("error: `{}`: {why}", path.display())));
         }
-        Some(path) => best(&cells(&args.cell, &runs)?, &of(path)?, &args.newcomer)?,
+        Some(path) => {
+            let others = chosen(read_set(path)?)?;
+            if let Some(difference) = other_flows(&runs, &others) {
+                let (ours, path) = (args.directory.display(), path.display());
+                tell(&format!("warning: `{ours}` and `{path}` are of other networks or flows: {difference}"));
+            }
+            best(&cells(&args.cell, &runs)?, &others, &args.newcomer)?
+        }
         None => best(&cells(&args.cell, &runs)?, &runs, &args.newcomer)?,
     };
     let scores = reference.scores(&runs).map_err(|it| wrong(&it))?;

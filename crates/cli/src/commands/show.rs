@@ -10,16 +10,12 @@ use study::summaries;
 
 use super::run::has_seeds;
 use crate::args::{ExportPerfettoArgs, ExportQlogArgs, ShowResultsArgs};
-use crate::exit::{Failure, print, tell};
+use crate::exit::{Failure, print};
 use crate::named_file::{Kind, NamedFile};
 
 pub(crate) fn show(args: &ShowResultsArgs) -> Result<(), Failure> {
     not_a_file(&args.directory)?;
-    let set = load_set(&args.directory)?;
-    for said in super::compare::what_it_lacks(&args.directory, &set) {
-        tell(&said);
-    }
-    let runs = set.runs;
+    let runs = super::compare::read_set(&args.directory)?.runs;
     if args.json {
         return print(&match &runs[..] {
             [run] => run.summary.to_json(),

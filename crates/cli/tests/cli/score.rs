@@ -45,6 +45,10 @@ fn schemes_are_scored_against_the_best_of_each_cell() {
     scratch
         .narrows(&format!("score r --newcomer {}", all.join(" --newcomer ")))
         .fails(2, &["all schemes are newcomers (", "leave one out"]);
+    scratch.narrows("run s.toml --seeds 2 --out busy --set traffic.0.ratio=1:1").ok();
+    let other = "warning: `busy` and `r` are of other networks or flows: traffic.0.ratio";
+    assert!(scratch.narrows("score busy --against r").ok().err.contains(other));
+    assert!(!scratch.narrows("score r --against r").ok().err.contains("other networks"));
     scratch.narrows("run s.toml --seed 7 --out other").ok();
     scratch.narrows("score other --against ref.toml").fails(2, &["have the seeds 7, and the reference has 1, 2"]);
     scratch.narrows("score s.toml").fails(2, &["is a file and no directory of results"]);

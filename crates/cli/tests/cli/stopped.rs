@@ -83,6 +83,10 @@ fn an_interrupt_leaves_finished_runs_whole() {
         assert!(report.out.contains("wrote out/.next/report.html"), "{report}");
         assert!(scratch.read("out/.next/report.html").contains("is unfinished: 1 of 2 runs"));
         scratch.narrows("report out --out page.html").ok().says(&[lacks]);
+        scratch.narrows("explain out").ok().says(&[lacks]);
+        scratch.narrows("score out --cell p50(all.slowdown)").ok().says(&[lacks]);
+        scratch.narrows("score out --cell p50(all.slowdown) --write ref.toml").fails(2, &["not whole", "1 of 2 runs"]);
+        assert!(!scratch.path("ref.toml").exists());
         let compared = scratch.narrows("compare out out");
         assert_eq!(compared.code, 3, "{compared}");
         compared.says(&["regression: `out` has 1 of 2 runs; missing: dctcp,size=9TiB"]);

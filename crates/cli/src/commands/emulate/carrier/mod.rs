@@ -53,8 +53,8 @@ struct Before {
 #[derive(Default)]
 struct Flow {
     size: u64,
-    /// What its connection announces to the law: all of it where hosts know sizes.
-    announced: Option<u64>,
+    /// Whether its law hears how much of that is left.
+    announces_size: bool,
     sender: RefCell<Option<Connection>>,
     receiver: RefCell<Option<Connection>>,
     stream: Cell<Option<StreamId>>,
@@ -101,11 +101,8 @@ struct Transport<'a> {
 impl<'a> Transport<'a> {
     /// It must be used by the thread that makes it.
     fn new(built: &'a BuiltRun, ipv6: bool, burst: Option<u32>) -> Self {
-        let flow = |spec: &sim::FlowSpec| {
-            let size = spec.size.get();
-            let announced = built.setup.host.known_sizes.then_some(size);
-            Rc::new(Flow { size, announced, ..Flow::default() })
-        };
+        let announces_size = built.setup.host.known_sizes;
+        let flow = |spec: &sim::FlowSpec| Rc::new(Flow { size: spec.size.get(), announces_size, ..Flow::default() });
         let flows = built.setup.flows.iter().map(flow).collect();
         let (endpoints, tasks, events) = (BTreeMap::new(), Tasks::new(), Events::default());
         Self { built, ipv6, burst, endpoints, flows, tasks, events }
@@ -308,7 +305,7 @@ async fn accept(endpoint: Rc<Endpoint>, flows: Vec<Rc<Flow>>, events: Events, sp
 }
 
 async fn send(connection: &Connection, flow: &Flow) -> Result<(), transport::Error> {
-    connection.expect(flow.announced);
+    connection.expect(flow.announces_size.then_some(flow.size));
     let mut stream = connection.open_one_way().await?;
     flow.stream.set(Some(stream.id()));
     while flow.written.get() < flow.size {
