@@ -158,6 +158,8 @@ def shares(runs: list[Run], order: list[str]) -> str:
         if not there:
             continue
         index = [run["fairness"]["jain_final"] for run in there]
+        if len(index) - 1 not in STUDENT:
+            raise SystemExit(f"`share`: expected 2 to {len(STUDENT) + 1} seeds of {there[0]['label']}, found {len(index)}")
         middle = fmean(index)
         spread = STUDENT[len(index) - 1] * (sum((each - middle) ** 2 for each in index) / (len(index) - 1) / len(index)) ** 0.5
         across = fmean(run["flows"]["inter"]["goodput_bps"] / run["flows"]["intra"]["goodput_bps"] for run in there)

@@ -102,8 +102,8 @@ impl Kind {
         }
     }
 
-    /// Why an existing file may not be replaced; none if it may.
-    fn refusal(self, path: &Path) -> Result<Option<String>, Failure> {
+    /// Why an existing file may not be replaced; none if it may: it is as Narrows wrote it.
+    pub(crate) fn refusal(self, path: &Path) -> Result<Option<String>, Failure> {
         match self.seal() {
             Some(seal) => Ok(seal.refusal(path)?),
             None => Ok((!self.is_of_kind(path)?).then(|| format!("it is not {}", self.what()))),

@@ -176,7 +176,8 @@ impl ControlLaw for Strait {
         self.clean_since = loss.now;
     }
 
-    /// A new base RTT moves the pace and all periods. What was set in BDPs keeps its bytes.
+    /// A new base RTT moves the pace, the stretch of the increase, the share that a period cuts, and the period of Quick Adapt.
+    /// T, and what was set in BDPs, stay.
     fn on_notification(&mut self, notification: &Notification) {
         match *notification {
             Notification::BaseRtt(base_rtt) => self.base_rtt = base_rtt,
@@ -264,6 +265,28 @@ mod tests {
             assert!(grown.contains(&(window.get() - 175_000)), "{window}");
             law.on_ack(&marked(&PATH, 43));
             assert!(law.permit().window <= window);
+        }
+    }
+
+    /// With twice the base RTT half of the pace, half of a period's cut, and Quick Adapt strikes after 29.4 us instead of 14.7.
+    #[test]
+    fn a_new_base_rtt_moves_the_pace_the_cut_and_quick_adapt() {
+        let told = |change: fn(&mut Params)| {
+            let mut law = law(change);
+            law.on_notification(&Notification::BaseRtt(PATH.base_rtt.times(2)));
+            law
+        };
+        let [before, after] = [law(aimd), told(aimd)].map(|mut law| {
+            (0..=15).for_each(|us| law.on_ack(&marked(&PATH, us)));
+            assert_eq!(law.acted().cuts, 1);
+            175_000 - law.permit().window.get()
+        });
+        assert!(before > 100 && before.abs_diff(2 * after) <= 2, "{before} B and {after} B");
+        let mut law = told(|params| params.gain = Frac::ZERO);
+        assert_eq!(law.permit().pacing, Rate::from_gbps(50));
+        for (us, struck) in [(0, 0), (5, 0), (15, 0), (29, 0), (30, 1)] {
+            law.on_ack(&marked(&PATH, us));
+            assert_eq!(law.acted().emergencies, struck, "at {us} us");
         }
     }
 

@@ -15,6 +15,7 @@ use thiserror::Error;
 
 use crate::averages::{by_point, place};
 use crate::claims::{Expr, ParseError, Runs, expression_of_a_run, value};
+use crate::explain::FEW;
 use crate::mean::Mean;
 use crate::store::RunResults;
 
@@ -229,6 +230,20 @@ pub fn usual_cells(runs: &[RunResults]) -> (Vec<String>, Vec<String>) {
         }
     }
     (metrics, without)
+}
+
+/// What is to be said of metrics that are quantiles of so few flows, in some run, that the slowest decides them: `?` in tables.
+pub fn of_few(cells: &[String], runs: &[RunResults]) -> Vec<String> {
+    let Some(flows) = runs.first().map(|run| &run.summary.flows) else { return Vec::new() };
+    let bins = flows.sizes.iter().map(|(name, _)| name);
+    let classes = bins.chain(["all", "intra", "inter"]);
+    let said = |class: &str| {
+        let metric = cells.iter().find(|metric| metric.starts_with(&format!("p99({class}.")))?;
+        let ended = |run: &RunResults| run.summary.class(class).map(|found| found.completed);
+        let least = runs.iter().filter_map(ended).min().filter(|flows| *flows < FEW as u64)?;
+        Some(format!("`{metric}` is of {least} flows in some run: one of the slowest decides it"))
+    };
+    classes.filter_map(said).collect()
 }
 
 fn mean(values: &[f64]) -> f64 {

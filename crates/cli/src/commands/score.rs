@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use files::Limit;
-use results::score::{Reference, Score, ScoreError, usual_cells};
+use results::score::{Reference, Score, ScoreError, of_few, usual_cells};
 use results::store::Set;
 use results::{RunResults, chosen};
 use serde_json::json;
@@ -49,6 +49,9 @@ pub(crate) fn score(args: &ScoreArgs) -> Result<(), Failure> {
         None => best(&cells(&args.cell, &runs)?, &runs, &args.newcomer)?,
     };
     let scores = reference.scores(&runs).map_err(|it| wrong(&it))?;
+    for few in of_few(&reference.cells, &runs) {
+        tell(&format!("warning: {few}"));
+    }
     if let Some(file) = write {
         let text = toml_edit::ser::to_string_pretty(&reference)
             .map_err(|error| Failure::Input(format!("error: this reference is no TOML: {error}")))?;
@@ -90,6 +93,9 @@ fn of_file(path: &Path, given: &[String]) -> Result<Reference, Failure> {
             path.display()
         ))
     })?;
+    if let Some(why) = Kind::Reference.refusal(path)? {
+        tell(&format!("warning: `{}`: {why}", path.display()));
+    }
     if !given.is_empty() && given != reference.cells {
         return Err(Failure::Input(format!(
             "error: `{}` has other metrics: {}\nhelp: leave out --cell",

@@ -25,6 +25,9 @@ fn schemes_are_scored_against_the_best_of_each_cell() {
     scratch.narrows("score r --write ref.toml").ok();
     let text = scratch.read("ref.toml");
     scratch.write("ref.toml", &text.replacen("slowdown", "fct", 1));
+    let edited = scratch.narrows("score r --against ref.toml").ok().err;
+    assert!(edited.contains("warning: `ref.toml`: it was edited after Narrows wrote it"), "{edited}");
+    assert!(again.err.is_empty() && told.err.contains("warning: `p99(small.slowdown)` is of "), "{told}");
     scratch.narrows("score r --write ref.toml").fails(2, &["will not replace `ref.toml`", "edited"]);
     scratch.narrows("score r --against s.toml").fails(2, &["`s.toml` is no reference", "--write FILE"]);
     scratch.narrows("score r --cell p9(all.slowdown)").fails(2, &["metric `p9(all.slowdown)`"]);
