@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -33,7 +34,8 @@ def value_of(text: str) -> Any:
 
 
 def ended(work: Callable[[], int]) -> int:
-    """Do a command's work. Say what is wrong, and return the exit code."""
+    """Do a command's work. Say what is wrong, and return the exit code. SIGTERM ends it as Ctrl-C does."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         return work()
     except (ValueError, OSError, ModuleNotFoundError) as error:

@@ -10,11 +10,14 @@ from __future__ import annotations
 
 import argparse
 import builtins
+import contextlib
+import fcntl
 import hashlib
 import importlib
 import json
 import math
 import re
+import shlex
 import sys
 import warnings
 from dataclasses import dataclass, field
@@ -25,10 +28,10 @@ from narrows import _narrows
 from narrows import progress as watching
 from narrows import study as studies
 from narrows._words import FAILED, ended, pair, value_of
-from narrows.scenario import Scenario
+from narrows.scenario import Scenario, inline
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     import optuna
 
@@ -97,7 +100,7 @@ class Tuned:
 
     def __repr__(self) -> str:
         """Say what did best."""
-        lines = [f"{len(self.study.trials)} trials in {self.directory}"]
+        lines = [f"{len(_finished(self.study))} trials in {self.directory}"]
         lines += [str(setting) for setting in self.best]
         lines += [str(held) for held in self.held_out]
         return "\n".join(lines)
@@ -114,7 +117,7 @@ class Setting:
 
     def __str__(self) -> str:
         """Write it as the command line does."""
-        words = " ".join(f"--set {key}={value}" for key, value in self.set.items())
+        words = " ".join(f"--set {shlex.quote(f'{key}={_word(value)}')}" for key, value in self.set.items())
         return f"{_listed(self.objectives)}  {words}"
 
 
@@ -134,6 +137,10 @@ class Held:
         """Write both beside each other."""
         held = "" if self.holds else "  (a constraint does not hold)"
         return f"held out: {self.scenario}, trial {self.number}: {_listed(self.tuned)}; untuned: {_listed(self.untuned)}{held}"
+
+
+def _word(value: Any) -> str:
+    return value if isinstance(value, str) else inline(value)
 
 
 def _listed(objectives: Mapping[str, float]) -> str:
@@ -184,6 +191,9 @@ def tune(
     others = [it if isinstance(it, Scenario) else Scenario.load(it) for it in held_out]
     metrics = [*_list(minimise), *_list(maximise)]
     _check(metrics, trials=trials, seeds=seeds, halve=halve, race=race)
+    if threads is not None and threads < 1:
+        said = f"expected at least one thread, found threads={threads}"
+        raise ValueError(said)
     space = {key: _space(value) for key, value in where.items()}
     if not space:
         said = "expected at least one key to tune"
@@ -211,31 +221,58 @@ def tune(
         said = f"scenarios that are held out need names of their own; there are {', '.join(names)}"
         raise ValueError(said)
     task.look()
+    pruner = _pruner(halve=halve, race=race)
     task.directory.mkdir(parents=True, exist_ok=True)
-    name = task.name()
-    optuna.logging.set_verbosity(optuna.logging.WARNING)
-    least, most = optuna.study.StudyDirection.MINIMIZE, optuna.study.StudyDirection.MAXIMIZE
-    study = optuna.create_study(
-        storage=storage or f"sqlite:///{task.directory / 'trials.sqlite'}",
-        study_name=name,
-        load_if_exists=True,
-        directions=[least] * len(_list(minimise)) + [most] * len(_list(maximise)),
-        pruner=_pruner(halve=halve, race=race),
-    )
-    # What was drawn before is not drawn again, and what was interrupted is done first.
-    study.sampler = sampler or optuna.samplers.TPESampler(seed=sampler_seed + len(study.trials))
-    for params in _unfinished(study):
-        study.enqueue_trial(params)
-    watch = watching.of_here(progress)
-    try:
-        for number in range(len(_finished(study)), trials):
-            watch.show(trials, number, [])
-            study.optimize(task.trial, n_trials=1)
-    finally:
-        watch.end()
-    best = task.best(study)
-    held = [task.held(other, setting) for other in others for setting in best]
+    with _alone(task.directory), _kept(storage or f"sqlite:///{task.directory / 'trials.sqlite'}") as place:
+        optuna.logging.set_verbosity(optuna.logging.WARNING)
+        least, most = optuna.study.StudyDirection.MINIMIZE, optuna.study.StudyDirection.MAXIMIZE
+        study = optuna.create_study(
+            storage=place,
+            study_name=task.name(),
+            load_if_exists=True,
+            directions=[least] * len(_list(minimise)) + [most] * len(_list(maximise)),
+            pruner=pruner,
+        )
+        # What was drawn before is not drawn again, and what was interrupted is done first.
+        study.sampler = sampler or optuna.samplers.TPESampler(seed=sampler_seed + len(study.trials))
+        for params in _unfinished(study):
+            study.enqueue_trial(params)
+        watch = watching.of_here(progress)
+        try:
+            for number in range(len(_finished(study)), trials):
+                watch.show(trials, number, [])
+                study.optimize(task.trial, n_trials=1)
+        finally:
+            watch.end()
+        best = task.best(study)
+        held = [task.held(other, setting) for other in others for setting in best]
     return Tuned(study, best, task.directory, held)
+
+
+@contextlib.contextmanager
+def _alone(directory: Path) -> Iterator[None]:
+    """Keep other tunings out of a directory, until this one ends, however it ends."""
+    with (directory / "tune.lock").open("a") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            said = f"another `narrows tune` is at work in `{directory}`; wait for it, or give another directory"
+            raise ValueError(said) from error
+        yield
+
+
+@contextlib.contextmanager
+def _kept(place: str) -> Iterator[str]:
+    """Say in words what is wrong with where trials are kept."""
+    import optuna
+    import sqlalchemy
+
+    try:
+        yield place
+    except (sqlalchemy.exc.SQLAlchemyError, optuna.exceptions.StorageInternalError, ImportError) as error:
+        why = str(error.__cause__ or error).splitlines()[0]
+        said = f"trials cannot be kept in `{place}`: {why}; what is finished there is left as it is"
+        raise OSError(said) from error
 
 
 @dataclass(frozen=True)
@@ -281,17 +318,24 @@ class Task:
         for key, space in self.space.items():
             for value in space.extremes():
                 self.scenario.read(set={**self.set, key: value}, scale=self.scale, seeds=self.several()).check()
+        known = list(
+            json.loads(_narrows.as_written(self.scenario.read(set=self.set, scale=self.scale).resolved(), "resolved"))["schemes"]
+        )
+        for scheme in self.schemes:
+            if scheme not in known:
+                said = f"there is no scheme `{scheme}`; there are {', '.join(known)}"
+                raise ValueError(said)
         nothing = _narrows.Metrics([])
         for metric in self.metrics:
             if _score(metric) is None:
                 nothing.values(metric)
         for constraint in self.constraints:
             left, right = _sides(constraint)
+            if not right and re.match(r"\s*[GW]\(", constraint):
+                said = f"`{constraint}`: expected {constraint.strip()[0]}(FILE) <= NUMBER"
+                raise ValueError(said)
             if _score(left) is None:
                 nothing.hold(constraint)
-            elif not right:
-                said = f"`{constraint}`: expected W(FILE) <= NUMBER"
-                raise ValueError(said)
         self.references()
 
     def several(self) -> int | None:
@@ -333,7 +377,9 @@ class Task:
                 of.setdefault(run.seed, []).append(value)
             return [_mean(values) for _, values in sorted(of.items())]
         # Each seed's own G stands for W, too: that is of one cell, and another one in each seed.
-        scores = results.score(asked[1])
+        scores = _scores(results, asked[1])
+        if scores is None:
+            return [math.nan]
         return [_mean([score["by_seed"][place][1] for score in scores]) for place in range(len(scores[0]["by_seed"]))]
 
     def broken(self, results: Results) -> list[float]:
@@ -488,7 +534,7 @@ def _score(metric: str) -> tuple[str, str] | None:
 
 def _sides(constraint: str) -> tuple[str, str]:
     """Return both sides of `W(FILE) <= NUMBER`; of anything else the whole, and nothing."""
-    found = re.fullmatch(r"\s*([GW]\(.+\))\s*<=\s*([0-9]+(?:\.[0-9]+)?)\s*", constraint)
+    found = re.fullmatch(r"\s*([GW]\(.+\))\s*<=\s*([0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?)\s*", constraint)
     return (constraint, "") if found is None else (found[1], found[2])
 
 
@@ -498,13 +544,18 @@ def _values(results: Results, metric: str) -> list[float | None]:
     if asked is None:
         return results.metric(metric)
     which, file = asked
+    scores = _scores(results, file)
+    return [None] if scores is None else [score[which] for score in scores]
+
+
+def _scores(results: Results, file: str) -> list[dict[str, Any]] | None:
+    """Return the schemes' scores against a file's reference; none where no flow of a cell ended."""
     try:
-        return [score[which] for score in results.score(file)]
+        return results.score(file)
     except ValueError as error:
         if "over zero" not in str(error):
             raise
-        # No flow of a cell ended.
-        return [None]
+        return None
 
 
 def _finished(study: optuna.Study) -> list[optuna.trial.FrozenTrial]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import subprocess
 import sys
 from typing import TYPE_CHECKING
@@ -10,6 +11,7 @@ import pytest
 
 import narrows as nw
 from narrows import tables
+from narrows.tuning import Setting
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -172,7 +174,9 @@ def test_values_that_do_not_go_together_cost_a_trial_and_not_the_tuning(tmp_path
         ({"race": True, "halve": True}, "not by both"),
         ({"minimise": "G(none.toml)"}, "none.toml"),
         ({"subject_to": "W(none.toml)"}, "expected W"),
-        ({"subject_to": "W(none.toml) <= 1.2.3"}, "no such function"),
+        ({"subject_to": "G(none.toml) <= 1.2.3"}, "expected G"),
+        ({"schemes": ["nope"]}, "there is no scheme `nope`; there are "),
+        ({"threads": 0}, "expected at least one thread"),
     ],
 )
 def test_what_is_wrong_is_said_before_anything_runs(words: dict[str, object], said: str, tmp_path: Path) -> None:
@@ -180,6 +184,32 @@ def test_what_is_wrong_is_said_before_anything_runs(words: dict[str, object], sa
     with pytest.raises(ValueError, match=said):
         nw.tune(queue(), **given)  # type: ignore[arg-type]
     assert not (tmp_path / "out").exists()
+
+
+def test_a_directory_is_tuned_in_by_one_at_a_time(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    given = {"minimise": "fct.max", "where": {"port.buffer": ["1MB"]}, "trials": 1, "seeds": 1, "out": out, "progress": False}
+    out.mkdir()
+    with (out / "tune.lock").open("a") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        with pytest.raises(ValueError, match="another `narrows tune` is at work in"):
+            nw.tune(queue(), **given)  # type: ignore[arg-type]
+    assert nw.tune(queue(), **given).best  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("words", [{}, {"storage": "nowhere://x"}])
+def test_where_trials_cannot_be_kept_is_said(words: dict[str, object], tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    out.mkdir()
+    (out / "trials.sqlite").write_text("a user's own")
+    with pytest.raises(OSError, match="trials cannot be kept in `"):
+        nw.tune(queue(), minimise="fct.max", where={"port.buffer": ["1MB"]}, trials=1, out=out, **words)  # type: ignore[arg-type]
+    assert (out / "trials.sqlite").read_text() == "a user's own"
+
+
+def test_settings_are_written_as_the_command_line_has_them() -> None:
+    setting = Setting(3, {"a.b": True, "c": "20KB", "d": "two words", "e": 0.5}, {"m": 1.0})
+    assert str(setting) == "m = 1  --set a.b=true --set c=20KB --set 'd=two words' --set e=0.5"
 
 
 def test_a_time_is_not_compared_with_a_number(tmp_path: Path) -> None:

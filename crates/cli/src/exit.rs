@@ -16,8 +16,6 @@ pub(crate) enum Failure {
     Regression(String),
     /// 130: interrupted; what is left of the work.
     Interrupted(String),
-    /// The exit code of another program, which said what is wrong.
-    Said(u8),
 }
 
 impl Failure {
@@ -27,7 +25,6 @@ impl Failure {
             Self::Input(_) => 2,
             Self::Regression(_) => 3,
             Self::Interrupted(_) => 130,
-            Self::Said(code) => *code,
         }
     }
 
@@ -49,7 +46,6 @@ impl fmt::Display for Failure {
             Self::Input(text) => f.write_str(text),
             Self::Regression(text) => write!(f, "regression: {text}"),
             Self::Interrupted(left) => write!(f, "interrupted: {left}"),
-            Self::Said(_) => Ok(()),
         }
     }
 }
@@ -120,7 +116,7 @@ fn stopped(failure: Failure, finished: usize, of: usize) -> Failure {
         Failure::Interrupted(_) => Failure::Interrupted(study::kept(finished, of)),
         Failure::Input(what) => Failure::Input(format!("{what}\nhelp: {}", study::kept(finished, of))),
         Failure::Run(error) => Failure::Run(anyhow::anyhow!("{error:#}\nhelp: {}", study::kept(finished, of))),
-        Failure::Regression(_) | Failure::Said(_) => failure,
+        Failure::Regression(_) => failure,
     }
 }
 

@@ -39,9 +39,7 @@ pub fn run(words: impl IntoIterator<Item = OsString>, again: Vec<OsString>) -> u
     match done {
         Ok(()) => 0,
         Err(failure) => {
-            if !matches!(failure, Failure::Said(_)) {
-                exit::tell(&failure.to_string());
-            }
+            exit::tell(&failure.to_string());
             failure.code()
         }
     }
@@ -70,8 +68,8 @@ fn dispatch(command: Command) -> Result<(), Failure> {
         Command::Run(args) => commands::run::run(&args),
         Command::Sweep(args) => commands::sweep::sweep(&args),
         Command::Size(args) => commands::size::size(&args),
-        Command::Plot { words } => commands::python::run(&named("plot", words)),
-        Command::Tune { words } => commands::python::run(&named("tune", words)),
+        Command::Plot { words } => Err(commands::python::exec(&named("plot", words))),
+        Command::Tune { words } => Err(commands::python::exec(&named("tune", words))),
         Command::Emulate(args) => commands::emulate::emulate(&args),
         Command::Check(args) => commands::check::check(&args),
         Command::Laws(args) => commands::laws::laws(&args),

@@ -39,7 +39,7 @@ fn on_ray(args: &SweepArgs, file: &FileArgs, address: &str) -> Result<(), Failur
     given.extend(out.iter().map(|out| ("--out", out.into())));
     words.extend(given.into_iter().flat_map(|(option, value)| [option.into(), value]));
     words.extend(checked.then(|| "--checked".into()));
-    super::python::run(&words)
+    Err(super::python::exec(&words))
 }
 
 fn all(args: &SweepArgs, file: &FileArgs) -> Result<(), Failure> {

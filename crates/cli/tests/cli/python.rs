@@ -26,7 +26,8 @@ fn what_is_missing_is_said() {
     let empty = scratch.path("empty").display().to_string();
     narrows(&scratch, &empty, "plot out/x --y fct.p99 -o a.pdf")
         .fails(2, &["`narrows plot` is in the Python package", "`python3` cannot be started", "pip install"]);
-    let path = with_python(&scratch, "exit 97");
+    // A shell in place of Python says what Python would: its third word.
+    let path = with_python(&scratch, "echo \"$3\" >&2; exit 2");
     narrows(&scratch, &path, "tune a.toml").fails(2, &["`narrows tune`", "`python3` does not have it"]);
 }
 
@@ -45,5 +46,8 @@ fn words_and_exit_codes_go_through() {
         words.join(" "),
         "sweep a.toml --scheme uno --over port.buffer=1MB,2MB --seeds 3 --ray local --set topology.k=4 --out o --checked"
     );
+    // What was started is the process itself: whoever signals it signals Python.
+    let path = with_python(&scratch, "kill -TERM $$");
+    assert_eq!(narrows(&scratch, &path, "tune a.toml").code, 128 + 15);
     scratch.narrows("sweep a.toml --ray local --shard 1/2").fails(2, &["cannot be used with"]);
 }
