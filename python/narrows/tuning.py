@@ -224,7 +224,7 @@ def tune(
     pruner = _pruner(halve=halve, race=race)
     task.directory.mkdir(parents=True, exist_ok=True)
     with _alone(task.directory), _kept(storage or f"sqlite:///{task.directory / 'trials.sqlite'}") as place:
-        optuna.logging.set_verbosity(optuna.logging.WARNING)
+        optuna.logging.set_verbosity(optuna.logging.ERROR)
         least, most = optuna.study.StudyDirection.MINIMIZE, optuna.study.StudyDirection.MAXIMIZE
         study = optuna.create_study(
             storage=place,

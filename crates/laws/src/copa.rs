@@ -37,7 +37,7 @@ parameters! { path;
     competitive: Switch = false, "false", false, true;
 }
 
-/// What there is to say about it.
+/// Its names, signals and parameters, as lists of laws show them.
 pub(crate) const INFO: LawInfo = LawInfo {
     name: "copa",
     title: "Copa",

@@ -42,7 +42,7 @@ parameters! { path;
     hystart_delay: Switch = false, "false", false, true;
 }
 
-/// What there is to say about it.
+/// Its names, signals and parameters, as lists of laws show them.
 pub(crate) const INFO: LawInfo = LawInfo {
     name: "cubic",
     title: "Cubic",

@@ -28,7 +28,7 @@ parameters! { path;
     window_scales: Switch = true, "true", false, true;
 }
 
-/// What there is to say about it.
+/// Its names, signals and parameters, as lists of laws show them.
 pub(crate) const INFO: LawInfo = LawInfo {
     name: "dctcp-rate",
     title: "DCTCP as a rate",

@@ -13,7 +13,7 @@ parameters! { path;
     paced: Switch = false, "false", false, true;
 }
 
-/// What there is to say about it.
+/// Its names, signals and parameters, as lists of laws show them.
 pub(crate) const INFO: LawInfo = LawInfo {
     name: "fixed",
     title: "Fixed window",

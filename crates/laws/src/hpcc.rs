@@ -41,7 +41,7 @@ parameters! { path;
     window_scales: Switch = true, "true", false, true;
 }
 
-/// What there is to say about it.
+/// Its names, signals and parameters, as lists of laws show them.
 pub(crate) const INFO: LawInfo = LawInfo {
     name: "hpcc",
     title: "HPCC",

@@ -16,7 +16,7 @@ parameters! { path;
     window: Bytes = path.bdp(), "1 own BDP", range::BYTE, range::WINDOW;
 }
 
-/// What there is to say about it.
+/// Its names, signals and parameters, as lists of laws show them.
 pub(crate) const INFO: LawInfo = LawInfo {
     name: "line-rate",
     title: "Line rate",

@@ -21,7 +21,7 @@ parameters! { path;
     beta: Fraction = Frac::HALF, "0.5", Frac::ZERO, Frac::ONE;
 }
 
-/// What there is to say about it.
+/// Its names, signals and parameters, as lists of laws show them.
 pub(crate) const INFO: LawInfo = LawInfo {
     name: "mprdma",
     title: "MPRDMA",

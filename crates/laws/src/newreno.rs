@@ -22,7 +22,7 @@ parameters! { path;
     ecn_beta: Fraction = Frac::millionths(800_000), "0.8", Frac::ZERO, Frac::ONE;
 }
 
-/// What there is to say about it.
+/// Its names, signals and parameters, as lists of laws show them.
 pub(crate) const INFO: LawInfo = LawInfo {
     name: "newreno",
     title: "NewReno",

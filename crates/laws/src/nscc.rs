@@ -56,7 +56,7 @@ parameters! { path;
     loss_cut: Switch = true, "true", false, true;
 }
 
-/// What there is to say about it.
+/// Its names, signals and parameters, as lists of laws show them.
 pub(crate) const INFO: LawInfo = LawInfo {
     name: "nscc",
     title: "NSCC",

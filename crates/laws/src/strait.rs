@@ -49,7 +49,7 @@ parameters! { path;
 /// How many times the base RTT a round trip may be and still earn as much a second as without a queue.
 const MOST_STRETCH: Frac = Frac::from_bits(2 << 32);
 
-/// What there is to say about it.
+/// Its names, signals and parameters, as lists of laws show them.
 pub(crate) const INFO: LawInfo = LawInfo {
     name: "strait",
     title: "Strait",

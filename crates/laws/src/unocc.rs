@@ -51,7 +51,7 @@ parameters! { path;
     qa_restarts_epochs: Switch = false, "false", false, true;
 }
 
-/// What there is to say about it.
+/// Its names, signals and parameters, as lists of laws show them.
 pub(crate) const INFO: LawInfo = LawInfo {
     name: "unocc",
     title: "UnoCC",

@@ -31,7 +31,7 @@ parameters! { path;
     gamma: Count = 1, "1", 0, MOST_PACKETS;
 }
 
-/// What there is to say about it.
+/// Its names, signals and parameters, as lists of laws show them.
 pub(crate) const INFO: LawInfo = LawInfo {
     name: "vegas",
     title: "Vegas",

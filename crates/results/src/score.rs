@@ -55,7 +55,7 @@ pub struct BestCell {
 
 impl BestCell {
     fn mean(&self) -> f64 {
-        self.by_seed.iter().sum::<f64>() / self.by_seed.len() as f64
+        mean(&self.by_seed)
     }
 }
 
@@ -128,7 +128,8 @@ pub enum ScoreError {
     },
     /// A reference that was written by hand, or damaged.
     #[error(
-        "the reference, point `{point}`: expected a number over zero of each of {cells} metrics for each of {seeds} seeds"
+        "the reference, point `{point}`: expected this point once, seeds in order, and a number over zero of each of {cells} \
+         metrics for each of {seeds} seeds"
     )]
     Reference {
         /// The point.
@@ -137,6 +138,12 @@ pub enum ScoreError {
         cells: usize,
         /// How many seeds.
         seeds: usize,
+    },
+    /// A metric that is there twice would count twice.
+    #[error("the metric `{metric}` is there twice")]
+    Twice {
+        /// The metric.
+        metric: String,
     },
     /// Two sets of runs are not of the same flows.
     #[error("{what} at `{point}`: these runs have the seeds {here}, and the reference has {there}")]
@@ -299,10 +306,17 @@ impl Reference {
     fn fits(&self, runs: &[RunResults]) -> Result<(), ScoreError> {
         let is_whole = |best: &&Best| {
             let of_cell = |cell: &BestCell| {
-                cell.by_seed.len() == best.seeds.len() && cell.by_seed.iter().all(|it| it.is_finite() && *it > 0.0)
+                cell.by_seed.len() == best.seeds.len() && cell.by_seed.iter().all(|it| it.is_normal() && *it > 0.0)
             };
-            !best.seeds.is_empty() && best.cells.len() == self.cells.len() && best.cells.iter().all(of_cell)
+            let in_order = best.seeds.is_sorted_by(|one, next| one < next);
+            let once = self.points.iter().filter(|other| other.point == best.point).count() == 1;
+            let is_full = !best.seeds.is_empty() && best.cells.len() == self.cells.len();
+            once && in_order && is_full && best.cells.iter().all(of_cell)
         };
+        let twice = |metric: &&String| self.cells.iter().filter(|other| other == metric).count() > 1;
+        if let Some(metric) = self.cells.iter().find(twice) {
+            return Err(ScoreError::Twice { metric: metric.clone() });
+        }
         if let Some(best) = self.points.iter().find(|best| !is_whole(best)) {
             let (cells, seeds) = (self.cells.len(), best.seeds.len());
             return Err(ScoreError::Reference { point: best.point.clone(), cells, seeds });
@@ -470,12 +484,20 @@ mod tests {
         other[3].manifest.scenario = "other".into();
         assert!(said(&other).contains("of the scenario `other`, and the reference is of `"));
         // What was edited sizes and indexes nothing.
-        let broken: [fn(&mut Reference); 4] = [
+        let broken: [fn(&mut Reference); 7] = [
             |it| it.points[0].cells.truncate(1),
             |it| it.points[1].cells[1].by_seed.clear(),
             |it| it.points[0].cells[0].by_seed[0] = 0.0,
+            |it| it.points[0].cells[0].by_seed[0] = 1e-320,
+            |it| {
+                it.points[0].seeds.push(1);
+                it.points[0].cells.iter_mut().for_each(|cell| cell.by_seed.push(1.0));
+            },
+            |it| it.points[1].point = it.points[0].point.clone(),
             |it| it.points[0].seeds.clear(),
         ];
+        let twice = ["network.drops".to_owned(), "network.drops".to_owned()];
+        assert!(matches!(Reference::of(&twice, &schemes(), &[]), Err(ScoreError::Twice { .. })));
         for change in broken {
             let mut reference = reference.clone();
             change(&mut reference);

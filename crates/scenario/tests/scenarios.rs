@@ -648,4 +648,29 @@ fn known_sizes_that_nothing_uses_are_said() {
     };
     assert!(said("cubic", "0B"));
     assert!(!said("strait", "0B") && !said("cubic", "window"));
+    // Of two laws one is enough.
+    let two = |intra, inter| {
+        let laws = format!("intra = \"{intra}\"\ninter = \"{inter}\"");
+        let text = small(PAIR, traffic).replace("law = \"dctcp\"", &laws);
+        built(&with(&text, &[("host.known_sizes", "true")]))
+            .warnings
+            .iter()
+            .any(|said| said.contains("nothing uses it"))
+    };
+    assert!(two("cubic", "dctcp") && !two("cubic", "strait") && !two("strait", "cubic"));
+}
+
+/// What is left of a trimmed packet must be less than the packet, and have room.
+#[test]
+fn what_trims_in_vain_is_said() {
+    let traffic = "[[traffic]]\nkind = \"long\"\nflows = [[0, 1]]\nsize = \"1MB\"\n";
+    let said = |set: &[(&str, &str)], words: &str| {
+        let built = built(&with(&small(PAIR, traffic), set));
+        built.warnings.iter().any(|said| said.contains(words))
+    };
+    let sound = [("port.trim.header", "64")];
+    assert!(said(&[("port.trim.header", "9000")], "to 9000 B, which is no less"));
+    assert!(said(&[("port.trim.control", "63B")], "63 B for control packets, and drops all of 64 B"));
+    assert!(!said(&sound, "which is no less") && !said(&sound, "for control packets"));
+    assert!(said(&[("host.rto_min", "5s")], "host.rto_min (5.000 s) is over host.rto_max (4.000 s)"));
 }

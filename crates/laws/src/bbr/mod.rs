@@ -60,7 +60,7 @@ parameters! { path;
     cycle_seed: Count = 0, "0", 0, u64::MAX;
 }
 
-/// What there is to say about it.
+/// Its names, signals and parameters, as lists of laws show them.
 pub(crate) const INFO: LawInfo = LawInfo {
     name: "bbr",
     title: "BBR",

@@ -27,7 +27,7 @@ macro_rules! kinds {
                 }
             }
 
-            /// What there is to say about it.
+            /// Its names, signals and parameters, as lists of laws show them.
             pub const fn info(self) -> &'static LawInfo {
                 match self {
                     $(Self::$law => &crate::$module::INFO,)*

@@ -11,7 +11,7 @@ mod switches;
 use std::ops::Range;
 
 use ::laws::catalog::{Marks, Value as LawValue};
-use fabric::{HostId, LinkClass, LinkId, Network, NodeKind, PortParams, Routes};
+use fabric::{HostId, LinkClass, LinkId, Network, NodeKind, PortConfig, PortParams, Routes};
 use flow::{Blocks, Recovery};
 use sim::{Causes, FlowId, FlowSpec, HostConfig, InitialQuantum, Module, ModuleSpec, PathChoice, Setup, Start, Ties};
 use units::{Bytes, Span, Time};
@@ -165,7 +165,13 @@ impl Run {
         warnings.extend(deaf(&network, &host, &laws, &modules));
         warnings.extend(always_held(&flows, &host, &survey));
         warnings.extend(asked_early(&network, &flows, &host, &survey));
+        warnings.extend(unused_sizes(&host, &laws));
         warnings.extend(too_shallow(&network, &host));
+        warnings.extend(trims_in_vain(&network, &host));
+        if let Some(least) = host.rto_min.filter(|least| *least > host.rto_max) {
+            warnings
+                .push(format!("host.rto_min ({least}) is over host.rto_max ({}): it is the most, too", host.rto_max));
+        }
         warnings.extend(switches::looped_relays(&network));
         warnings.extend(failures::too_late(&config.failure, *config.stop));
         if sends_credits && queue.is_none() {
@@ -419,6 +425,51 @@ fn too_shallow(network: &Network, host: &HostConfig) -> Option<String> {
     ))
 }
 
+/// Ports that trim packets to no fewer bytes, or have no room for what is left of one.
+fn trims_in_vain(network: &Network, host: &HostConfig) -> Option<String> {
+    let packet = host.mss + host.header;
+    let of_port = |config: &PortConfig| {
+        let trim = config.trim?;
+        let longest = host.ack_size.max(trim.header.into());
+        if u32::from(trim.header) >= packet {
+            Some(format!("trims packets of {packet} B to {} B, which is no less", trim.header))
+        } else if trim.control < Bytes::new(longest.into()) {
+            Some(format!("has {} for control packets, and drops all of {longest} B", trim.control))
+        } else {
+            None
+        }
+    };
+    let mut found = (0..network.links().len() as u32)
+        .map(LinkId)
+        .filter_map(|link| of_port(network.port(link).config()).map(|said| (link, said)));
+    let (first, said) = found.next()?;
+    Some(format!("port {} {said}; so do {} others: port.trim", network.link_name(first), found.count()))
+}
+
+/// Known sizes of which neither the hosts nor the laws make anything. What an external law reads is not known.
+fn unused_sizes(host: &HostConfig, laws: &LawPlan) -> Option<String> {
+    if !host.known_sizes || host.initial_quantum != InitialQuantum::NONE {
+        return None;
+    }
+    let mut names = Vec::new();
+    for class in [FlowClass::Intra, FlowClass::Inter] {
+        let info = laws.law(class)?.0.info();
+        if info.reads_left {
+            return None;
+        }
+        names.push(info.name);
+    }
+    names.dedup();
+    let do_not = match &names[..] {
+        [one] => format!("law {one} does not"),
+        both => format!("laws {} do not", both.join(" and ")),
+    };
+    Some(format!(
+        "hosts know how long flows are (host.known_sizes), and nothing uses it: the {do_not}, as strait does, and \
+         host.initial_quantum is 0"
+    ))
+}
+
 /// Laws that listen for what nothing here says, and those that do not listen where something is said.
 fn deaf(network: &Network, host: &HostConfig, laws: &LawPlan, modules: &[ModuleSpec]) -> Vec<String> {
     let notified =
@@ -449,12 +500,6 @@ fn deaf(network: &Network, host: &HostConfig, laws: &LawPlan, modules: &[ModuleS
             said.push(format!(
                 "the law {name} listens to notifications of congestion, but receivers send none: give [host] \
                  cnp = \"50us\""
-            ));
-        }
-        if host.known_sizes && !info.reads_left && host.initial_quantum == InitialQuantum::NONE {
-            said.push(format!(
-                "hosts know how long flows are (host.known_sizes), and nothing uses it: the law {name} does not, as strait \
-                 does, and host.initial_quantum is 0"
             ));
         }
         let told = hears_marks || by_receivers;
