@@ -38,7 +38,7 @@ def ended(work: Callable[[], int]) -> int:
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         return work()
-    except (ValueError, OSError, ModuleNotFoundError) as error:
+    except (ValueError, OSError, ImportError) as error:
         print(error if str(error).startswith("error") else f"error: {error}", file=sys.stderr)
         return INPUT
     except _narrows.StudyError as error:

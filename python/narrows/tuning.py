@@ -223,7 +223,8 @@ def tune(
     task.look()
     pruner = _pruner(halve=halve, race=race)
     task.directory.mkdir(parents=True, exist_ok=True)
-    with _alone(task.directory), _kept(storage or f"sqlite:///{task.directory / 'trials.sqlite'}") as place:
+    place = storage or f"sqlite:///{task.directory / 'trials.sqlite'}"
+    with _alone(task.directory), _kept(place):
         optuna.logging.set_verbosity(optuna.logging.ERROR)
         least, most = optuna.study.StudyDirection.MINIMIZE, optuna.study.StudyDirection.MAXIMIZE
         study = optuna.create_study(
@@ -262,15 +263,15 @@ def _alone(directory: Path) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _kept(place: str) -> Iterator[str]:
+def _kept(place: str) -> Iterator[None]:
     """Say in words what is wrong with where trials are kept."""
     import optuna
     import sqlalchemy
 
     try:
-        yield place
-    except (sqlalchemy.exc.SQLAlchemyError, optuna.exceptions.StorageInternalError, ImportError) as error:
-        why = str(error.__cause__ or error).splitlines()[0]
+        yield
+    except (sqlalchemy.exc.SQLAlchemyError, optuna.exceptions.StorageInternalError) as error:
+        why = next(iter(str(error.__cause__ or error).splitlines()), type(error).__name__)
         said = f"trials cannot be kept in `{place}`: {why}; what is finished there is left as it is"
         raise OSError(said) from error
 
@@ -553,7 +554,8 @@ def _scores(results: Results, file: str) -> list[dict[str, Any]] | None:
     try:
         return results.score(file)
     except ValueError as error:
-        if "over zero" not in str(error):
+        # Of a run; what is said of a reference has other words.
+        if "` over zero: " not in str(error):
             raise
         return None
 

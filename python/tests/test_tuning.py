@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import subprocess
 import sys
+import time
 from typing import TYPE_CHECKING
 
 import pytest
@@ -205,6 +206,18 @@ def test_where_trials_cannot_be_kept_is_said(words: dict[str, object], tmp_path:
     with pytest.raises(OSError, match="trials cannot be kept in `"):
         nw.tune(queue(), minimise="fct.max", where={"port.buffer": ["1MB"]}, trials=1, out=out, **words)  # type: ignore[arg-type]
     assert (out / "trials.sqlite").read_text() == "a user's own"
+
+
+def test_sigterm_ends_as_ctrl_c_does(tmp_path: Path) -> None:
+    queue().replace(stop="1000s", traffic=[tables.Permutation(scope="any", size="1TB")]).save(tmp_path / "queue.toml")
+    words = ["tune", "queue.toml", "--minimise", "network.max_queue", "--where", "port.ecn.step=20KB,320KB", "--out", "out"]
+    program = [sys.executable, "-m", "narrows", *words]
+    with subprocess.Popen(program, stderr=subprocess.PIPE, text=True, cwd=tmp_path) as tuning:
+        while not (tmp_path / "out" / "trials").exists() and tuning.poll() is None:
+            time.sleep(0.05)
+        tuning.terminate()
+        _, said = tuning.communicate()
+    assert (tuning.returncode, said.startswith("interrupted: ")) == (130, True), said
 
 
 def test_settings_are_written_as_the_command_line_has_them() -> None:

@@ -210,8 +210,8 @@ pub fn points(runs: &[RunResults]) -> Vec<Vec<usize>> {
     points.into_iter().map(|(_, places)| places).collect()
 }
 
-/// A run's place in the grid but for its scheme and seed.
-fn point_of(run: &RunResults) -> String {
+/// A run's place in the grid but for its scheme and seed: `load = 0.4`, or nothing.
+pub fn point_of(run: &RunResults) -> String {
     let aside = |key: &str| key == "scheme" || key.rsplit('.').next() == Some("seed");
     let shown = |value: &serde_json::Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     let parts = run.manifest.point.iter().filter(|(key, _)| !aside(key));

@@ -14,7 +14,9 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::averages::{by_point, place};
-use crate::claims::{Expr, ParseError, Runs, expression_of_a_run, value};
+use crate::claims::ast::Subject;
+use crate::claims::words::Stat;
+use crate::claims::{Expr, Metric, ParseError, Runs, expression_of_a_run, value};
 use crate::explain::FEW;
 use crate::mean::Mean;
 use crate::store::RunResults;
@@ -241,16 +243,26 @@ pub fn usual_cells(runs: &[RunResults]) -> (Vec<String>, Vec<String>) {
 
 /// What is to be said of metrics that are quantiles of so few flows, in some run, that the slowest decides them: `?` in tables.
 pub fn of_few(cells: &[String], runs: &[RunResults]) -> Vec<String> {
-    let Some(flows) = runs.first().map(|run| &run.summary.flows) else { return Vec::new() };
-    let bins = flows.sizes.iter().map(|(name, _)| name);
-    let classes = bins.chain(["all", "intra", "inter"]);
-    let said = |class: &str| {
-        let metric = cells.iter().find(|metric| metric.starts_with(&format!("p99({class}.")))?;
-        let ended = |run: &RunResults| run.summary.class(class).map(|found| found.completed);
-        let least = runs.iter().filter_map(ended).min().filter(|flows| *flows < FEW as u64)?;
+    let said = |metric: &String| {
+        let mut classes = Vec::new();
+        classes_of_p99(&expression_of_a_run(metric).ok()?, &mut classes);
+        let ended = |class: &String| runs.iter().filter_map(|run| Some(run.summary.class(class)?.completed)).min();
+        let least = classes.iter().filter_map(ended).min().filter(|flows| *flows < FEW as u64)?;
         Some(format!("`{metric}` is of {least} flows in some run: one of the slowest decides it"))
     };
-    classes.filter_map(said).collect()
+    cells.iter().filter_map(said).collect()
+}
+
+fn classes_of_p99(expr: &Expr, classes: &mut Vec<String>) {
+    match expr {
+        Expr::Metric(Metric { subject: Subject::Spread { class, stat: Stat::P99, .. }, .. }) => {
+            classes.push(class.clone());
+        }
+        Expr::Negative(of) => classes_of_p99(of, classes),
+        Expr::Binary(left, _, right) => [left, right].into_iter().for_each(|of| classes_of_p99(of, classes)),
+        Expr::Call(_, of) => of.iter().for_each(|of| classes_of_p99(of, classes)),
+        Expr::Literal(..) | Expr::Metric(_) => {}
+    }
 }
 
 fn mean(values: &[f64]) -> f64 {
@@ -465,6 +477,16 @@ mod tests {
         let two = reference.scores(&of("b", 11)[1..]).unwrap().remove(0);
         assert!((two.g - 1.1).abs() < 1e-12 && two.by_seed.iter().map(|(seed, _)| *seed).eq([2, 3]), "{two:?}");
         assert_eq!(reference.scores(&of("b", 11)[2..]).unwrap()[0].interval, None);
+    }
+
+    #[test]
+    fn a_p99_of_few_flows_is_told() {
+        let metrics = ["p99(slowdown)", "2 * inter.fct.p99", "fct.p50", "network.drops", "max(fct.p99, 1 ms)"];
+        let said = of_few(&metrics.map(str::to_owned), &schemes());
+        let few = [("p99(slowdown)", 5), ("2 * inter.fct.p99", 2), ("max(fct.p99, 1 ms)", 5)];
+        let words =
+            |(metric, flows)| format!("`{metric}` is of {flows} flows in some run: one of the slowest decides it");
+        assert_eq!(said, few.map(words));
     }
 
     #[test]

@@ -479,10 +479,10 @@ impl<'a, 's> Lane<'a, 's> {
             self.chunk = data;
             sent?;
         }
-        ended(&mut file)?;
         if changed(&file, job)? {
             return Err(Stop::File("it changed while it was sent".to_owned()));
         }
+        ended(&mut file)?;
         Ok(self.put(&Record::End { digest: tree.root() })?)
     }
 
@@ -494,6 +494,9 @@ impl<'a, 's> Lane<'a, 's> {
                 break;
             }
             tree.push(read_chunk(file, &mut self.chunk, job.size, chunk)?);
+        }
+        if changed(file, job)? {
+            return Err(io::Error::other("it changed while it was read"));
         }
         if !self.sender.crew.is_over() {
             ended(file)?;

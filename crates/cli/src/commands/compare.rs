@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use comfy_table::{Cell, CellAlignment, Table, presets};
+use results::averages::point_of;
 use results::compare::{Change, Comparison, Kind, Pair, Row, compare as compare_summaries};
 use results::store::{Set, load_set};
 use results::{Host, RunResults};
@@ -61,14 +62,11 @@ pub(super) fn read_set(directory: &Path) -> Result<Set, Failure> {
 
 /// In which networks or flows runs of one point and seed differ, of whatever schemes; nothing if they are the same.
 pub(super) fn other_flows(ours: &[RunResults], theirs: &[RunResults]) -> Option<String> {
-    let place = |run: &RunResults| {
-        let point = run.manifest.point.iter().filter(|(key, _)| *key != "scheme");
-        (run.summary.seed, point.map(|(key, value)| format!("{key}={value}")).collect::<Vec<_>>())
-    };
+    let place = |run: &RunResults| (run.summary.seed, point_of(run));
     let mut found = BTreeMap::new();
     for run in ours {
         if let Some(other) = theirs.iter().find(|other| place(other) == place(run)) {
-            for key in ["topology", "traffic", "failure"] {
+            for key in ["topology", "traffic", "failure", "sizes", "stop"] {
                 differences(key.to_owned(), &run.manifest.resolved[key], &other.manifest.resolved[key], &mut found);
             }
         }

@@ -24,12 +24,8 @@ pub(crate) fn score(args: &ScoreArgs) -> Result<(), Failure> {
     let write = args.write.as_deref().map(|path| NamedFile::new(path, Kind::Reference, "--write")).transpose()?;
     let chosen = |set: Set| chosen(set.runs, &args.only).map_err(|error| Failure::Input(format!("error: {error}")));
     let set = read_set(&args.directory)?;
-    if let (Some(unfinished), true) = (&set.unfinished, write.is_some()) {
-        let path = args.directory.display();
-        return Err(Failure::Input(format!(
-            "error: no reference is kept of results that are not whole: `{path}` has {unfinished}\nhelp: `{}` goes on with it",
-            unfinished.command
-        )));
+    if args.against.is_none() && write.is_some() {
+        whole(&args.directory, &set)?;
     }
     let runs = chosen(set)?;
     let reference = match &args.against {
@@ -39,10 +35,14 @@ pub(crate) fn score(args: &ScoreArgs) -> Result<(), Failure> {
             return Err(Failure::Input(format!("error: `{}`: {why}", path.display())));
         }
         Some(path) => {
-            let others = chosen(read_set(path)?)?;
+            let others = read_set(path)?;
+            if write.is_some() {
+                whole(path, &others)?;
+            }
+            let others = chosen(others)?;
             if let Some(difference) = other_flows(&runs, &others) {
                 let (ours, path) = (args.directory.display(), path.display());
-                tell(&format!("warning: `{ours}` and `{path}` are of other networks or flows: {difference}"));
+                tell(&format!("warning: `{ours}` and `{path}` differ in networks or flows: {difference}"));
             }
             best(&cells(&args.cell, &runs)?, &others, &args.newcomer)?
         }
@@ -61,6 +61,16 @@ pub(crate) fn score(args: &ScoreArgs) -> Result<(), Failure> {
         return print(&format!("{:#}", json!({ "reference": reference, "scores": scores })));
     }
     print(&format!("{}{}", in_words(&scores, args.wide), details(&reference, &scores, args.wide)))
+}
+
+/// Refuses results that are not whole, of which a reference was to be kept.
+fn whole(directory: &Path, set: &Set) -> Result<(), Failure> {
+    let Some(unfinished) = &set.unfinished else { return Ok(()) };
+    Err(Failure::Input(format!(
+        "error: no reference is kept of results that are not whole: `{}` has {unfinished}\nhelp: `{}` goes on with it",
+        directory.display(),
+        unfinished.command
+    )))
 }
 
 fn best(cells: &[String], runs: &[RunResults], newcomers: &[String]) -> Result<Reference, Failure> {

@@ -49,9 +49,14 @@ fn schemes_are_scored_against_the_best_of_each_cell() {
         .narrows(&format!("score r --newcomer {}", all.join(" --newcomer ")))
         .fails(2, &["all schemes are newcomers (", "leave one out"]);
     scratch.narrows("run s.toml --seeds 2 --out busy --set traffic.0.ratio=1:1").ok();
-    let other = "warning: `busy` and `r` are of other networks or flows: traffic.0.ratio";
+    let other = "warning: `busy` and `r` differ in networks or flows: traffic.0.ratio";
     assert!(scratch.narrows("score busy --against r").ok().err.contains(other));
-    assert!(!scratch.narrows("score r --against r").ok().err.contains("other networks"));
+    // Also of one seed of these, whose points do not name it, and of other schemes.
+    scratch.narrows("run s.toml --seed 1 --scheme uno --out one --set stop=19ms").ok();
+    let other = "warning: `one` and `r` differ in networks or flows: stop";
+    assert!(scratch.narrows("score one --against r").ok().err.contains(other));
+    scratch.narrows("run s.toml --seeds 2 --scheme uno --out some").ok();
+    assert!(!scratch.narrows("score some --against r").ok().err.contains("differ"));
     scratch.narrows("run s.toml --seed 7 --out other").ok();
     scratch.narrows("score other --against ref.toml").fails(2, &["have the seeds 7, and the reference has 1, 2"]);
     scratch.narrows("score s.toml").fails(2, &["is a file and no directory of results"]);

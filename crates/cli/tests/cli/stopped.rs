@@ -85,7 +85,10 @@ fn an_interrupt_leaves_finished_runs_whole() {
         scratch.narrows("report out --out page.html").ok().says(&[lacks]);
         scratch.narrows("explain out").ok().says(&[lacks]);
         scratch.narrows("score out --cell p50(all.slowdown)").ok().says(&[lacks]);
-        scratch.narrows("score out --cell p50(all.slowdown) --write ref.toml").fails(2, &["not whole", "1 of 2 runs"]);
+        for line in ["score out", "score out --against out"] {
+            let line = format!("{line} --cell p50(all.slowdown) --write ref.toml");
+            scratch.narrows(&line).fails(2, &["not whole", "1 of 2 runs"]);
+        }
         assert!(!scratch.path("ref.toml").exists());
         let compared = scratch.narrows("compare out out");
         assert_eq!(compared.code, 3, "{compared}");

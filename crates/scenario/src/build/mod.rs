@@ -169,8 +169,10 @@ impl Run {
         warnings.extend(too_shallow(&network, &host));
         warnings.extend(trims_in_vain(&network, &host));
         if let Some(least) = host.rto_min.filter(|least| *least > host.rto_max) {
-            warnings
-                .push(format!("host.rto_min ({least}) is over host.rto_max ({}): it is the most, too", host.rto_max));
+            warnings.push(format!(
+                "host.rto_min ({least}) is over host.rto_max ({}): timeouts grow to the former",
+                host.rto_max
+            ));
         }
         warnings.extend(switches::looped_relays(&network));
         warnings.extend(failures::too_late(&config.failure, *config.stop));
@@ -443,7 +445,7 @@ fn trims_in_vain(network: &Network, host: &HostConfig) -> Option<String> {
         .map(LinkId)
         .filter_map(|link| of_port(network.port(link).config()).map(|said| (link, said)));
     let (first, said) = found.next()?;
-    Some(format!("port {} {said}; so do {} others: port.trim", network.link_name(first), found.count()))
+    Some(format!("port {} {said} (port.trim; so with {} others)", network.link_name(first), found.count()))
 }
 
 /// Known sizes of which neither the hosts nor the laws make anything. What an external law reads is not known.
@@ -465,7 +467,7 @@ fn unused_sizes(host: &HostConfig, laws: &LawPlan) -> Option<String> {
         both => format!("laws {} do not", both.join(" and ")),
     };
     Some(format!(
-        "hosts know how long flows are (host.known_sizes), and nothing uses it: the {do_not}, as strait does, and \
+        "hosts know how long flows are (host.known_sizes), and nothing uses it: the {do_not} (strait does), and \
          host.initial_quantum is 0"
     ))
 }
