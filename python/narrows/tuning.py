@@ -190,10 +190,7 @@ def tune(
     scenario = scenario if isinstance(scenario, Scenario) else Scenario.load(scenario)
     others = [it if isinstance(it, Scenario) else Scenario.load(it) for it in held_out]
     metrics = [*_list(minimise), *_list(maximise)]
-    _check(metrics, trials=trials, seeds=seeds, halve=halve, race=race)
-    if threads is not None and threads < 1:
-        said = f"expected at least one thread, found threads={threads}"
-        raise ValueError(said)
+    _check(metrics, trials=trials, seeds=seeds, threads=threads, halve=halve, race=race)
     space = {key: _space(value) for key, value in where.items()}
     if not space:
         said = "expected at least one key to tune"
@@ -319,9 +316,8 @@ class Task:
         for key, space in self.space.items():
             for value in space.extremes():
                 self.scenario.read(set={**self.set, key: value}, scale=self.scale, seeds=self.several()).check()
-        known = list(
-            json.loads(_narrows.as_written(self.scenario.read(set=self.set, scale=self.scale).resolved(), "resolved"))["schemes"]
-        )
+        resolved = self.scenario.read(set=self.set, scale=self.scale).resolved()
+        known = list(json.loads(_narrows.as_written(resolved, "resolved"))["schemes"])
         for scheme in self.schemes:
             if scheme not in known:
                 said = f"there is no scheme `{scheme}`; there are {', '.join(known)}"
@@ -489,10 +485,13 @@ class _Quiet(watching.Silent):
 FEWEST_TO_RACE = 5
 
 
-def _check(metrics: list[str], *, trials: int, seeds: int, halve: bool, race: bool) -> None:
+def _check(metrics: list[str], *, trials: int, seeds: int, threads: int | None, halve: bool, race: bool) -> None:
     """Refuse what does not go together."""
     if trials < 1 or seeds < 1:
         said = f"expected at least one trial and one seed, found trials={trials} and seeds={seeds}"
+        raise ValueError(said)
+    if threads is not None and threads < 1:
+        said = f"expected at least one thread, found threads={threads}"
         raise ValueError(said)
     if not metrics:
         said = "expected something to minimise or to maximise, such as 'p99(inter.slowdown)'"
