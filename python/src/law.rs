@@ -373,7 +373,7 @@ impl ControlLaw for InPython<'_> {
             marked: ack.marked.get(),
             in_flight: ack.in_flight.get(),
             delivered: ack.delivered.get(),
-            left: (ack.left != Bytes::MAX).then_some(ack.left.get()),
+            left: ack.known_left().map(Bytes::get),
             delivered_at_send: ack.delivered_at_send.get(),
             delivered_time_at_send: ack.delivered_time_at_send.ps(),
             send_elapsed: ack.send_elapsed.ps(),

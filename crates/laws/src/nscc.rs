@@ -108,10 +108,6 @@ struct QuickAdapt {
     fast: bool,
 }
 
-fn part(share: Frac, span: Span) -> Span {
-    Span::from_ps(share.of(span.unsigned_ps()).min(i64::MAX as u64) as i64)
-}
-
 impl Nscc {
     /// A flow on `path`.
     pub fn new(path: &Path, params: Params) -> Self {
@@ -147,7 +143,7 @@ impl Nscc {
     /// Takes what follows from the base round trip.
     fn measure(&mut self, base_rtt: Span) {
         self.base_rtt = base_rtt;
-        self.target = part(self.params.target, base_rtt);
+        self.target = base_rtt.scaled(self.params.target);
         self.scale = Frac::ratio(self.line_rate.bytes_in(base_rtt).get(), self.params.reference_bdp.get());
     }
 
@@ -205,9 +201,9 @@ impl Nscc {
 
     fn average(&mut self, delay: Span, marked: bool) {
         let mild = !marked && delay > self.target;
-        let sample = if mild { part(self.params.unmarked_delay, self.base_rtt) } else { delay };
+        let sample = if mild { self.base_rtt.scaled(self.params.unmarked_delay) } else { delay };
         let gain = self.params.delay_gain;
-        self.average_delay = part(gain.complement(), self.average_delay) + part(gain, sample);
+        self.average_delay = self.average_delay.scaled(gain.complement()) + sample.scaled(gain);
     }
 
     /// Whether so many bytes that left before the last strike are not to be heard of.
@@ -249,7 +245,7 @@ impl ControlLaw for Nscc {
         if self.ignores(acked, marked) {
             return;
         }
-        let extreme = delay > part(self.params.qa_delay, self.target);
+        let extreme = delay > self.target.scaled(self.params.qa_delay);
         if self.quick_adapt(now, extreme, ack.in_flight) {
             return;
         }

@@ -105,8 +105,8 @@ impl OnRamp {
         self.counted_until = self.counted_until.max(now);
         self.learn(delay, mark);
         // O - beta * P_LastPktRTT, against T (eq. 4); the strawman has no second term (eq. 2).
-        let corrected =
-            if self.params.strawman { Span::ZERO } else { share(self.beta, minus(self.paused, mark.paused)) };
+        let paused = if self.params.strawman { Span::ZERO } else { minus(self.paused, mark.paused) };
+        let corrected = paused.max(Span::ZERO).scaled(self.beta);
         let over = minus(minus(delay, corrected), self.params.threshold);
         if over > Span::ZERO {
             self.hold_until = now.saturating_add(over);
@@ -160,11 +160,6 @@ impl OnRamp {
 /// `a - b`, saturating.
 fn minus(a: Span, b: Span) -> Span {
     Span::from_ps(a.ps().saturating_sub(b.ps()))
-}
-
-/// That share of a span; a negative span counts as 0.
-fn share(part: Frac, span: Span) -> Span {
-    Span::from_ps(part.of(span.unsigned_ps()).min(i64::MAX as u64) as i64)
 }
 
 #[cfg(test)]

@@ -85,6 +85,14 @@ pub struct Ack<'a> {
     pub hops: &'a [Hop],
 }
 
+impl Ack<'_> {
+    /// [`Ack::left`], if the host knows how much that is.
+    #[inline]
+    pub fn known_left(&self) -> Option<Bytes> {
+        (self.left != Bytes::MAX).then_some(self.left)
+    }
+}
+
 /// Why the host holds a packet for lost.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]

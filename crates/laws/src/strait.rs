@@ -97,10 +97,9 @@ impl Strait {
 
     /// What a flow weighs: S BDPs over what it has left, where its host tells that, else over what it has delivered; from 1 to Y.
     fn weight(&self, ack: &Ack) -> Frac {
-        let (bdps, bytes) = if ack.left == Bytes::MAX {
-            (self.params.young_bdp, ack.delivered)
-        } else {
-            (self.params.left_bdp, ack.left)
+        let (bdps, bytes) = match ack.known_left() {
+            Some(left) => (self.params.left_bdp, left),
+            None => (self.params.young_bdp, ack.delivered),
         };
         Frac::ratio(self.bdp.scaled(bdps).get(), bytes.get().max(1)).min(self.params.young_weight).max(Frac::ONE)
     }
@@ -136,7 +135,7 @@ impl Strait {
     }
 
     fn quick_adapt(&mut self, ack: &Ack) {
-        let period = Span::from_ps(self.params.qa_period.of(self.base_rtt.unsigned_ps()) as i64);
+        let period = self.base_rtt.scaled(self.params.qa_period);
         let Some(ended) = self.adapt.count(ack, period) else { return };
         if ended.congested && ended.acked < self.window.bytes().scaled(self.params.beta) {
             let left = ended.acked.max(self.bdp.scaled(self.params.qa_floor_bdp));

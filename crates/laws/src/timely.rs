@@ -116,7 +116,7 @@ impl Timely {
         // rtt_diff <- (1 - alpha) * rtt_diff + alpha * (new_rtt - prev_rtt)
         let newest = Span::from_ps(rtt.ps().saturating_sub(last.ps()));
         let gain = self.params.ewma_gain;
-        let (kept, added) = (scaled(self.difference, gain.complement()), scaled(newest, gain));
+        let (kept, added) = (self.difference.scaled(gain.complement()), newest.scaled(gain));
         self.difference = Span::from_ps(kept.ps().saturating_add(added.ps()));
         if rtt < self.params.t_low {
             self.increase(self.params.hyper_below_low);
@@ -148,12 +148,6 @@ impl Timely {
         self.increases = 0;
         self.acted.cuts += u64::from(self.rate < before);
     }
-}
-
-/// `span * by` with its sign, towards zero.
-fn scaled(span: Span, by: Frac) -> Span {
-    let ps = by.of(span.ps().unsigned_abs()).min(i64::MAX as u64) as i64;
-    Span::from_ps(if span < Span::ZERO { -ps } else { ps })
 }
 
 impl ControlLaw for Timely {

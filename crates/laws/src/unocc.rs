@@ -81,12 +81,6 @@ pub struct UnoCc {
     acted: Acted,
 }
 
-impl Params {
-    fn quick_adapt_period(&self, base_rtt: Span) -> Span {
-        Span::from_ps(self.qa_period.of(base_rtt.unsigned_ps()) as i64)
-    }
-}
-
 impl UnoCc {
     /// A flow on `path`.
     pub fn new(path: &Path, params: Params) -> Self {
@@ -95,7 +89,7 @@ impl UnoCc {
         Self {
             params,
             base_rtt: path.base_rtt,
-            qa_period: params.quick_adapt_period(path.base_rtt),
+            qa_period: path.base_rtt.scaled(params.qa_period),
             step: bdp.scaled(params.alpha),
             md_factor: Frac::ratio(four_k, params.k.saturating_add(bdp).get()).min(Frac::ONE),
             window: Window::new(bdp.scaled(params.initial_bdp), path.mss, bdp.scaled(params.max_bdp)),
@@ -110,8 +104,8 @@ impl UnoCc {
 
     /// Multiplicative decrease: Algorithm 1, `onEpoch`, in an epoch with marks.
     fn decrease(&mut self, delay: Span) {
-        let share = self.params.delay_tolerance_share.of(self.base_rtt.unsigned_ps());
-        let tolerance = self.params.delay_tolerance.max(Span::from_ps(share as i64));
+        let share = self.base_rtt.scaled(self.params.delay_tolerance_share);
+        let tolerance = self.params.delay_tolerance.max(share);
         self.scale = if delay > tolerance {
             Frac::ONE
         } else if self.params.md_scale_compounds {
@@ -193,7 +187,7 @@ impl ControlLaw for UnoCc {
         match *notification {
             Notification::BaseRtt(base_rtt) => {
                 self.base_rtt = base_rtt;
-                self.qa_period = self.params.quick_adapt_period(base_rtt);
+                self.qa_period = base_rtt.scaled(self.params.qa_period);
             }
             Notification::Mss(mss) => drop(self.window.follow(mss)),
             _ => {}

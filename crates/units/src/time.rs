@@ -3,7 +3,7 @@
 use core::fmt;
 use core::ops::{Add, AddAssign, Sub, SubAssign};
 
-use crate::mul_saturating;
+use crate::{Frac, mul_saturating};
 
 const PS_PER_NS: u64 = 1_000;
 const PS_PER_US: u64 = 1_000_000;
@@ -152,8 +152,13 @@ impl Span {
 
     /// `n` times this span, saturating.
     pub const fn times(self, n: u32) -> Self {
-        let ps = mul_saturating(self.0.unsigned_abs(), n as u64);
-        let ps = if ps > i64::MAX as u64 { i64::MAX } else { ps as i64 };
+        let Self(ps) = Self::from_unsigned_ps(mul_saturating(self.0.unsigned_abs(), n as u64));
+        Self(if self.0 < 0 { -ps } else { ps })
+    }
+
+    /// This span scaled by `f`, with its sign, rounded towards zero; saturates.
+    pub const fn scaled(self, f: Frac) -> Self {
+        let Self(ps) = Self::from_unsigned_ps(f.of(self.0.unsigned_abs()));
         Self(if self.0 < 0 { -ps } else { ps })
     }
 
@@ -258,6 +263,15 @@ mod tests {
         assert_eq!(Span::from_ps(14_027_520).to_string(), "14.028 us");
         assert_eq!(Span::from_ps(-5_120).to_string(), "-5.120 ns");
         assert_eq!(Time::NEVER.to_string(), "never");
+    }
+
+    #[test]
+    fn scaled_spans_keep_their_sign() {
+        let third = Frac::ratio(1, 3);
+        assert_eq!([100, -100].map(|ps| Span::from_ps(ps).scaled(third)), [33, -33].map(Span::from_ps));
+        let twice = Frac::ONE + Frac::ONE;
+        assert_eq!([Span::MAX, Span::from_ps(-i64::MAX)].map(|span| span.scaled(twice).ps()), [i64::MAX, -i64::MAX]);
+        assert_eq!(Span::from_us(7).scaled(Frac::ONE), Span::from_us(7));
     }
 
     #[test]
