@@ -367,18 +367,9 @@ fn a_file_with_more_than_its_size_says_fails_alone() {
     let scratch = Scratch::new("procfs");
     // Of size 0 until it is read.
     let paths = ["/proc/version".into(), scratch.write("stays", &pattern(9, 3))];
-    let sources = Source::of_all(&paths).unwrap();
-    let (sender, receiver) = (Notes::default(), Notes::default());
-    let folder = Folder::take(&scratch.to(""), "test").unwrap();
-    let (sent, received) = connected(
-        |connection| {
-            let options = SendOptions { lanes: 2, checksum: false };
-            send(connection, &sources, (options, survey(&sources, || true)), &sender)
-        },
-        |connection| receive(connection, &folder, ReceiveOptions::default(), &receiver),
-    );
-    assert_eq!((sent.unwrap().failed, received.unwrap().failed), (1, 1));
-    assert_eq!(sender.take(), ["`/proc/version` is not sent: it has more bytes than its size says"]);
+    let ends = transfer_of(&scratch, &paths, Options::default());
+    assert_eq!((ends.sent.unwrap().failed, ends.received.unwrap().failed), (1, 1));
+    assert_eq!(ends.sender, ["`/proc/version` is not sent: it has more bytes than its size says"]);
     assert!(!scratch.to("version").exists() && scratch.to("stays").exists());
 }
 
