@@ -333,7 +333,12 @@ class Task:
                 raise ValueError(said)
             if _score(left) is None:
                 nothing.hold(constraint)
-        self.references()
+        for file in self.references():
+            try:
+                _narrows.check_reference(_narrows.as_written(_narrows.text_of(file), file), self.scenario.name)
+            except ValueError as error:
+                said = f"`{file}`: {error}"
+                raise ValueError(said) from error
 
     def several(self) -> int | None:
         """Return how many seeds there are, if several."""

@@ -36,6 +36,16 @@ pub(crate) fn pooled(directory: PathBuf, names: Vec<String>) -> PyResult<String>
     serde_json::to_string(&results::pooled::pooled(&runs)).map_err(|error| PyValueError::new_err(error.to_string()))
 }
 
+fn read_reference(json: &str) -> PyResult<Reference> {
+    serde_json::from_str(json).map_err(|error| PyValueError::new_err(format!("this is no reference: {error}")))
+}
+
+/// Refuses a reference in JSON that is damaged, or of another scenario than the one of this name.
+#[pyfunction]
+pub(crate) fn check_reference(json: &str, scenario: &str) -> PyResult<()> {
+    read_reference(json)?.check(scenario).map_err(|error| PyValueError::new_err(error.to_string()))
+}
+
 /// The scores of the schemes of these runs in a directory, as JSON, against a reference in JSON; without one, against the
 /// best of them but for the newcomers, in these metrics or the usual ones. `without` is what these leave out and why.
 #[pyfunction]
@@ -57,7 +67,7 @@ pub(crate) fn score(
         (cells, without) = usual_cells(&runs);
     }
     let reference = match reference {
-        Some(json) => serde_json::from_str(json).map_err(|error| wrong(format!("this is no reference: {error}")))?,
+        Some(json) => read_reference(json)?,
         None => Reference::of(&cells, &runs, &newcomers).map_err(|error| wrong(error.to_string()))?,
     };
     let scores = reference.scores(&runs).map_err(|error| wrong(error.to_string()))?;

@@ -137,6 +137,14 @@ def test_a_score_is_an_objective_and_a_bar(tmp_path: Path) -> None:
     [score] = results.score(file)
     assert score["g"] == best.objectives[f"G({file})"]
     assert score["w"] <= 1.5
+    # What is wrong with a reference is found before the first trial.
+    whole = file.read_text(encoding="utf-8")
+    for part, other, said in [("seeds = [", "seeds = [7, 7,", "seeds in order"), ('"queue"', '"other"', "of the scenario `queue`")]:
+        file.write_text(whole.replace(part, other, 1), encoding="utf-8")
+        with pytest.raises(ValueError, match=f"reference.toml`: .*{said}"):
+            nw.tune(queue(), minimise=f"G({file})", where=steps, trials=1, seeds=2, out=tmp_path / "never", progress=False)
+    assert not (tmp_path / "never").exists()
+    file.write_text(whole, encoding="utf-8")
     with pytest.raises(ValueError, match="seeds"):
         nw.run(queue(), tmp_path / "other", seed=9, progress=False).score(file)
 

@@ -314,8 +314,12 @@ impl Reference {
         Ok(reference)
     }
 
-    /// Refuses runs of another scenario, and a reference of which a value is missing: it may come from a file.
-    fn fits(&self, runs: &[RunResults]) -> Result<(), ScoreError> {
+    /// Whether runs of a scenario of that name can be scored against it, as far as its points and seeds are theirs: it may come
+    /// from a file.
+    ///
+    /// # Errors
+    /// When a value of it is missing or said twice, or the scenario is another one.
+    pub fn check(&self, scenario: &str) -> Result<(), ScoreError> {
         let is_whole = |best: &&Best| {
             let of_cell = |cell: &BestCell| {
                 cell.by_seed.len() == best.seeds.len() && cell.by_seed.iter().all(|it| it.is_normal() && *it > 0.0)
@@ -333,12 +337,15 @@ impl Reference {
             let (cells, seeds) = (self.cells.len(), best.seeds.len());
             return Err(ScoreError::Reference { point: best.point.clone(), cells, seeds });
         }
-        match runs.iter().find(|run| run.manifest.scenario != self.scenario) {
-            Some(run) => {
-                Err(ScoreError::Scenario { here: run.manifest.scenario.clone(), there: self.scenario.clone() })
-            }
-            None => Ok(()),
+        if scenario != self.scenario {
+            return Err(ScoreError::Scenario { here: scenario.to_owned(), there: self.scenario.clone() });
         }
+        Ok(())
+    }
+
+    /// Refuses runs of another scenario, and a reference of which a value is missing.
+    fn fits(&self, runs: &[RunResults]) -> Result<(), ScoreError> {
+        runs.iter().try_for_each(|run| self.check(&run.manifest.scenario))
     }
 
     /// The scores of these runs' schemes, the least G first. Runs may have some of the reference's seeds alone; then only
