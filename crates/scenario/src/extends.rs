@@ -18,6 +18,8 @@ const MOST: usize = 8;
 /// A file as it is with what it extends, files being in `directory`; itself if it extends nothing.
 pub(crate) fn whole(root: Node, directory: &FilePath, kind: Kind, sources: &mut Sources) -> Result<Node, Fault> {
     let mut layers = vec![root];
+    // What each but the last takes away of those behind it.
+    let mut taken_away: Vec<Vec<At<String>>> = Vec::new();
     let mut names: Vec<String> = Vec::new();
     while let Some(top) = layers.last_mut() {
         let (name, without) = (taken::<At<String>>(top, "extends")?, taken::<Vec<At<String>>>(top, "without")?);
@@ -49,15 +51,15 @@ pub(crate) fn whole(root: Node, directory: &FilePath, kind: Kind, sources: &mut 
         let text = files::text(&path, SCENARIO)
             .map_err(|error| Fault::new(name.origin, error.to_string()).label("this file"))?;
         let source = sources.add_file(path.display().to_string(), &text, kind);
-        let mut below = parse(&text, source)?;
-        for key in without.iter().flatten() {
-            take_away(&mut below, key, &name.value)?;
-        }
+        layers.push(parse(&text, source)?);
+        taken_away.push(without.unwrap_or_default());
         names.push(name.value);
-        layers.push(below);
     }
     let mut whole = layers.pop().unwrap_or_else(Node::empty_table);
-    while let Some(over) = layers.pop() {
+    while let (Some(over), Some(without), Some(name)) = (layers.pop(), taken_away.pop(), names.pop()) {
+        for key in &without {
+            take_away(&mut whole, key, &name)?;
+        }
         lay(&mut whole, over);
     }
     Ok(whole)
@@ -70,7 +72,7 @@ fn taken<T: Field>(root: &mut Node, key: &str) -> Result<Option<T>, Fault> {
     T::decode(&entries.remove(at).node).map(Some)
 }
 
-/// Takes a key of a file away.
+/// Takes away a key of a file and what it extends.
 fn take_away(root: &mut Node, key: &At<String>, file: &str) -> Result<(), Fault> {
     let path = Path::parse(key, key.origin)?;
     let missing = || {
