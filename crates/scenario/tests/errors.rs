@@ -95,6 +95,9 @@ fn values_out_of_range() {
     says(&argument("schemes.uno", losses), &["`min_target_loss` is 0.2; it must not be over `max_target_loss`"]);
     let k = "{ law = \"gemini\", params.gemini = { k = 0 } }";
     says(&argument("schemes.uno", k), &["GEMINI's `k` is 0 B; it must be 1 B to"]);
+    let strait = |param: &str| argument("schemes.uno", &format!("{{law = \"strait\", params.strait = {{{param}}}}}"));
+    says(&strait("fast_periods = -1"), &["`fast_periods` is -1; it must be 0 to 1024", "expected 0 to 1024"]);
+    says(&strait("alpha = -0.1"), &["the number -0.1 is negative", "Strait's `alpha`, 0 to 1: "]);
 }
 
 /// Marks in per cent need a buffer with a size, whether the file says both, one or neither.

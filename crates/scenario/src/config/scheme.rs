@@ -215,22 +215,28 @@ pub(crate) fn law_setting(law: Kind, name: &At<String>, node: &Node) -> Result<S
     if param.name == "k" && param.quantity == Quantity::Bytes && node.as_str() == Some("port") {
         return Ok(Setting::Port);
     }
+    let range = if param.quantity == Quantity::Switch {
+        bool::EXPECTS.to_owned()
+    } else {
+        format!("{} to {}", param.lowest, param.highest)
+    };
+    let described = |fault: Fault| fault.help(format!("{}'s `{}`, {range}: {}", info.title, param.name, param.doc));
     let value = match param.quantity {
         Quantity::Fraction => Decimal::decode(node).map(|number| LawValue::Fraction(number.frac())),
         Quantity::Span => Span::decode(node).map(LawValue::Span),
         Quantity::Bytes => Bytes::decode(node).map(LawValue::Bytes),
         Quantity::Rate => Rate::decode(node).map(LawValue::Rate),
-        Quantity::Count => u64::decode(node).map(LawValue::Count),
+        Quantity::Count => match node.value {
+            Value::Integer(number) if number < 0 => {
+                let fault = format!("{}'s `{}` is {number}; it must be {range}", info.title, param.name);
+                Err(Fault::new(node.origin, fault).label(format!("expected {range}")))
+            }
+            _ => u64::decode(node).map(LawValue::Count),
+        },
         Quantity::Switch => bool::decode(node).map(LawValue::Switch),
     };
-    let described = || format!("{}'s `{}`: {}", info.title, param.name, param.doc);
-    let value = value.map_err(|fault| fault.help(described()))?;
-    match check(info, param.name, value) {
-        Ok(()) => Ok(Setting::Value(value)),
-        Err(error) => {
-            let range = format!("expected {} to {}", param.lowest, param.highest);
-            let fault = Fault::new(node.origin, SettingError::to_string(&error));
-            Err(fault.label(range).help(described()))
-        }
-    }
+    let value = value.map_err(described)?;
+    check(info, param.name, value)
+        .map(|()| Setting::Value(value))
+        .map_err(|error| described(Fault::new(node.origin, error.to_string()).label(format!("expected {range}"))))
 }
