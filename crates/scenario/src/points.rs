@@ -178,8 +178,9 @@ fn of_variant(root: &Node, variant: &Entry, all: &[Axis], most: usize) -> Result
             let known: Vec<String> =
                 all.iter().filter(|axis| axis.keys.len() == 1).map(|axis| axis.keys[0].full()).collect();
             return Err(Fault::new(own.origin, format!("`{name}` is no key of [grid]"))
-                .label("unknown key")
-                .suggest(&name, known.iter().map(String::as_str)));
+                .label("not in [grid]")
+                .suggest(&name, known.iter().map(String::as_str))
+                .help("a variant's grid has other values for keys of [grid]: give the key there, too, with those of the base"));
         };
         axis.steps = own.steps;
     }
