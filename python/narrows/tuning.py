@@ -312,7 +312,7 @@ class Task:
         return [(path, hashlib.sha256(content).hexdigest()) for path, content in read.inputs()]
 
     def look(self) -> None:
-        """Find what is wrong before the first trial: a key, an end of a range, a metric, a constraint."""
+        """Find what is wrong before the first trial: a key, an end of a range, a metric, a constraint, a reference."""
         for key, space in self.space.items():
             for value in space.extremes():
                 self.scenario.read(set={**self.set, key: value}, scale=self.scale, seeds=self.several()).check()

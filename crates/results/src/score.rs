@@ -190,12 +190,19 @@ type OfScheme = (String, String, Vec<(String, Measured)>);
 /// Runs by point.
 type Points<'a> = Vec<(String, Vec<&'a RunResults>)>;
 
-fn measured(cells: &[String], runs: &[RunResults]) -> Result<Vec<OfScheme>, ScoreError> {
+fn parsed(cells: &[String]) -> Result<Vec<Expr>, ScoreError> {
+    if cells.is_empty() {
+        return Err(ScoreError::Nothing);
+    }
     let parsed = |metric: &String| {
         expression_of_a_run(metric).map_err(|error| ScoreError::Metric { metric: metric.clone(), error })
     };
-    let exprs: Vec<Expr> = cells.iter().map(parsed).collect::<Result<_, _>>()?;
-    if exprs.is_empty() || runs.is_empty() {
+    cells.iter().map(parsed).collect()
+}
+
+fn measured(cells: &[String], runs: &[RunResults]) -> Result<Vec<OfScheme>, ScoreError> {
+    let exprs = parsed(cells)?;
+    if runs.is_empty() {
         return Err(ScoreError::Nothing);
     }
     let mut schemes: Vec<(String, Points<'_>)> = Vec::new();
@@ -314,12 +321,17 @@ impl Reference {
         Ok(reference)
     }
 
-    /// Whether runs of a scenario of that name can be scored against it, as far as its points and seeds are theirs: it may come
-    /// from a file.
+    /// Refuses a reference that is damaged, since it may come from a file, or of another scenario than the one of that name.
+    /// Does not compare its points and seeds with any runs.
     ///
     /// # Errors
-    /// When a value of it is missing or said twice, or the scenario is another one.
+    /// When there are no metrics or points, a metric cannot be read, or a value is missing or said twice; also when the scenario
+    /// is another one.
     pub fn check(&self, scenario: &str) -> Result<(), ScoreError> {
+        parsed(&self.cells)?;
+        if self.points.is_empty() {
+            return Err(ScoreError::Nothing);
+        }
         let is_whole = |best: &&Best| {
             let of_cell = |cell: &BestCell| {
                 cell.by_seed.len() == best.seeds.len() && cell.by_seed.iter().all(|it| it.is_normal() && *it > 0.0)
@@ -527,10 +539,16 @@ mod tests {
         ];
         let twice = ["network.drops".to_owned(), "network.drops".to_owned()];
         assert!(matches!(Reference::of(&twice, &schemes(), &[]), Err(ScoreError::Twice { .. })));
-        for change in broken {
+        let after = |change: &dyn Fn(&mut Reference)| {
             let mut reference = reference.clone();
             change(&mut reference);
-            assert!(matches!(reference.scores(&schemes()), Err(ScoreError::Reference { .. })));
+            reference.scores(&schemes())
+        };
+        for change in broken {
+            assert!(matches!(after(&change), Err(ScoreError::Reference { .. })));
         }
+        assert_eq!(after(&|it| it.points.clear()), Err(ScoreError::Nothing));
+        assert_eq!(after(&|it| it.cells.clear()), Err(ScoreError::Nothing));
+        assert!(matches!(after(&|it| it.cells[0] = "p99(".into()), Err(ScoreError::Metric { .. })));
     }
 }

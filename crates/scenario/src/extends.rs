@@ -15,14 +15,20 @@ use crate::tree::{Entry, Node, Value, parse};
 /// A file may extend one that extends another, so often.
 const MOST: usize = 8;
 
+/// A file that extends another, and what it takes away from the chain that it extends.
+struct Layer {
+    over: Node,
+    extends: String,
+    without: Vec<At<String>>,
+}
+
 /// A file as it is with what it extends, files being in `directory`; itself if it extends nothing.
 pub(crate) fn whole(root: Node, directory: &FilePath, kind: Kind, sources: &mut Sources) -> Result<Node, Fault> {
-    let mut layers = vec![root];
-    // What each but the last takes away of those behind it.
-    let mut taken_away: Vec<Vec<At<String>>> = Vec::new();
-    let mut names: Vec<String> = Vec::new();
-    while let Some(top) = layers.last_mut() {
-        let (name, without) = (taken::<At<String>>(top, "extends")?, taken::<Vec<At<String>>>(top, "without")?);
+    let mut layers: Vec<Layer> = Vec::new();
+    let mut whole = root;
+    loop {
+        let name = taken::<At<String>>(&mut whole, "extends")?;
+        let without = taken::<Vec<At<String>>>(&mut whole, "without")?;
         let Some(name) = name else {
             if let Some(first) = without.iter().flatten().next() {
                 return Err(
@@ -39,11 +45,12 @@ pub(crate) fn whole(root: Node, directory: &FilePath, kind: Kind, sources: &mut 
             )
             .label("expected a name such as \"base.toml\""));
         }
-        if names.contains(&name.value) || names.len() == MOST {
-            let fault = Fault::new(name.origin, format!("`{}` is extended through {} others", name.value, names.len()));
+        if layers.iter().any(|layer| layer.extends == name.value) || layers.len() == MOST {
+            let fault =
+                Fault::new(name.origin, format!("`{}` is extended through {} others", name.value, layers.len()));
             return Err(fault.label(format!("expected a chain of at most {MOST} files, and no circle")));
         }
-        if top.get("name").is_none() {
+        if whole.get("name").is_none() {
             return Err(Fault::new(name.origin, "a scenario that extends another has a name of its own")
                 .label("needs `name` beside it"));
         }
@@ -51,14 +58,12 @@ pub(crate) fn whole(root: Node, directory: &FilePath, kind: Kind, sources: &mut 
         let text = files::text(&path, SCENARIO)
             .map_err(|error| Fault::new(name.origin, error.to_string()).label("this file"))?;
         let source = sources.add_file(path.display().to_string(), &text, kind);
-        layers.push(parse(&text, source)?);
-        taken_away.push(without.unwrap_or_default());
-        names.push(name.value);
+        let over = std::mem::replace(&mut whole, parse(&text, source)?);
+        layers.push(Layer { over, extends: name.value, without: without.unwrap_or_default() });
     }
-    let mut whole = layers.pop().unwrap_or_else(Node::empty_table);
-    while let (Some(over), Some(without), Some(name)) = (layers.pop(), taken_away.pop(), names.pop()) {
+    while let Some(Layer { over, extends, without }) = layers.pop() {
         for key in &without {
-            take_away(&mut whole, key, &name)?;
+            take_away(&mut whole, key, &extends)?;
         }
         lay(&mut whole, over);
     }
@@ -76,7 +81,8 @@ fn taken<T: Field>(root: &mut Node, key: &str) -> Result<Option<T>, Fault> {
 fn take_away(root: &mut Node, key: &At<String>, file: &str) -> Result<(), Fault> {
     let path = Path::parse(key, key.origin)?;
     let missing = || {
-        Fault::new(key.origin, format!("`{}` is not in `{file}`", key.value)).label("expected a key of tables in it")
+        Fault::new(key.origin, format!("`{}` is not in `{file}`, nor in what that extends", key.value))
+            .label("expected a key of tables in it")
     };
     let mut at = root;
     for parent in path.parents() {

@@ -180,7 +180,7 @@ fn of_variant(root: &Node, variant: &Entry, all: &[Axis], most: usize) -> Result
             return Err(Fault::new(own.origin, format!("`{name}` is no key of [grid]"))
                 .label("not in [grid]")
                 .suggest(&name, known.iter().map(String::as_str))
-                .help("a variant's grid has other values for keys of [grid]: give the key there, too, with those of the base"));
+                .help("a variant's grid replaces values of keys in [grid]: add this key to [grid], with the value of the base"));
         };
         axis.steps = own.steps;
     }

@@ -527,7 +527,16 @@ fn grids_and_scales_are_checked_when_read() {
     let variant = |text: &str| add(&format!("[grid]\nseed = [1, 2]\n[variants.far]\n{text}"));
     says(&variant("set = { \"topology.kk\" = 4 }"), &["unknown key `kk`"]);
     says(&variant("set = { seed = 4 }"), &["file.toml:16:9", "[grid] sets `seed`, too", "own `grid`"]);
-    says(&variant("grid = { sed = [4] }"), &["file.toml:16:10", "`sed` is no key of [grid]", "did you mean `seed`?"]);
+    says(
+        &variant("grid = { sed = [4] }"),
+        &[
+            "file.toml:16:10",
+            "`sed` is no key of [grid]",
+            "not in [grid]",
+            "did you mean `seed`?",
+            "add this key to [grid]",
+        ],
+    );
     says(&variant("grid = { seed = 4 }"), &["file.toml:16:17", "an array of values"]);
     says(&add("[grid]\nseed = []"), &["file.toml:14:1", "takes some values"]);
     says(&variant("schemes = [\"un\"]"), &["file.toml:16:12", "no scheme `un`", "did you mean `uno`?"]);

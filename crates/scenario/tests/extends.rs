@@ -86,7 +86,7 @@ fn mistakes_have_their_place() {
         ("name = \"a\"\nextends = \"around.toml\"\n", ["this.toml:2:11", "no circle"]),
         (
             "name = \"a\"\nextends = \"base.toml\"\nwithout = [\"schemes.three\"]\n",
-            ["this.toml:3:12", "`schemes.three`"],
+            ["this.toml:3:12", "`schemes.three` is not in `base.toml`"],
         ),
         ("name = \"a\"\nwithout = [\"grid\"]\n", ["this.toml:2:12", "needs `extends`"]),
         (

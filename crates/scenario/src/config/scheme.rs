@@ -220,23 +220,19 @@ pub(crate) fn law_setting(law: Kind, name: &At<String>, node: &Node) -> Result<S
     } else {
         format!("{} to {}", param.lowest, param.highest)
     };
-    let described = |fault: Fault| fault.help(format!("{}'s `{}`, {range}: {}", info.title, param.name, param.doc));
+    let described = |within: &str| format!("{}'s `{}`{within}: {}", info.title, param.name, param.doc);
+    let outside = |said: String| Fault::new(node.origin, said).label(format!("expected {range}")).help(described(""));
+    if let (Quantity::Count, &Value::Integer(number @ ..0)) = (param.quantity, &node.value) {
+        return Err(outside(format!("{}'s `{}` is {number}; it must be {range}", info.title, param.name)));
+    }
     let value = match param.quantity {
         Quantity::Fraction => Decimal::decode(node).map(|number| LawValue::Fraction(number.frac())),
         Quantity::Span => Span::decode(node).map(LawValue::Span),
         Quantity::Bytes => Bytes::decode(node).map(LawValue::Bytes),
         Quantity::Rate => Rate::decode(node).map(LawValue::Rate),
-        Quantity::Count => match node.value {
-            Value::Integer(number) if number < 0 => {
-                let fault = format!("{}'s `{}` is {number}; it must be {range}", info.title, param.name);
-                Err(Fault::new(node.origin, fault).label(format!("expected {range}")))
-            }
-            _ => u64::decode(node).map(LawValue::Count),
-        },
+        Quantity::Count => u64::decode(node).map(LawValue::Count),
         Quantity::Switch => bool::decode(node).map(LawValue::Switch),
     };
-    let value = value.map_err(described)?;
-    check(info, param.name, value)
-        .map(|()| Setting::Value(value))
-        .map_err(|error| described(Fault::new(node.origin, error.to_string()).label(format!("expected {range}"))))
+    let value = value.map_err(|fault| fault.help(described(&format!(", {range}"))))?;
+    check(info, param.name, value).map(|()| Setting::Value(value)).map_err(|error| outside(error.to_string()))
 }
