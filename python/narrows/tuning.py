@@ -317,7 +317,8 @@ class Task:
             for value in space.extremes():
                 self.scenario.read(set={**self.set, key: value}, scale=self.scale, seeds=self.several()).check()
         resolved = self.scenario.read(set=self.set, scale=self.scale).resolved()
-        known = list(json.loads(_narrows.as_written(resolved, "resolved"))["schemes"])
+        written = json.loads(_narrows.as_written(resolved, "resolved"))
+        known = list(written["schemes"])
         for scheme in self.schemes:
             if scheme not in known:
                 said = f"there is no scheme `{scheme}`; there are {', '.join(known)}"
@@ -335,7 +336,7 @@ class Task:
                 nothing.hold(constraint)
         for file in self.references():
             try:
-                _narrows.check_reference(_narrows.as_written(_narrows.text_of(file), file), self.scenario.name)
+                _narrows.check_reference(_narrows.as_written(_narrows.text_of(file), file), written["name"])
             except ValueError as error:
                 said = f"`{file}`: {error}"
                 raise ValueError(said) from error

@@ -144,6 +144,11 @@ def test_a_score_is_an_objective_and_a_bar(tmp_path: Path) -> None:
         with pytest.raises(ValueError, match=f"reference.toml`: .*{said}"):
             nw.tune(queue(), minimise=f"G({file})", where=steps, trials=1, seeds=2, out=tmp_path / "never", progress=False)
     assert not (tmp_path / "never").exists()
+    # The scenario's name may be set.
+    file.write_text(whole.replace('"queue"', '"other"', 1), encoding="utf-8")
+    nw.tune(
+        queue(), minimise=f"G({file})", where=steps, set={"name": "other"}, trials=1, seeds=2, out=tmp_path / "set", progress=False
+    )
     file.write_text(whole, encoding="utf-8")
     with pytest.raises(ValueError, match="seeds"):
         nw.run(queue(), tmp_path / "other", seed=9, progress=False).score(file)
