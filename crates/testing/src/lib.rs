@@ -1,0 +1,17 @@
+//! Shared by the tests of all crates, and used by nothing else: skips that `make test` counts, and waits that end.
+//!
+//! A test that hangs says nothing. So each wait of a test has a deadline, and a message that names what was awaited:
+//!
+//! - [`eventually`] polls a condition, [`block_on`] runs a future, [`joined`] joins a thread.
+//! - [`Process`] is a child process. Its methods wait within a deadline, and dropped it is killed.
+//! - [`Bounded`] gives [`std::process::Command`] the same.
+
+#![forbid(unsafe_code)]
+
+mod process;
+mod skips;
+mod waits;
+
+pub use process::{Bounded, COMMAND, Process};
+pub use skips::{skipped, skipped_here};
+pub use waits::{PATIENCE, block_on, eventually, joined};

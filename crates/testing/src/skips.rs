@@ -1,0 +1,49 @@
+//! Tests that cannot do their work on this machine.
+
+use std::fs::OpenOptions;
+use std::io::{self, Write};
+use std::path::Path;
+use std::thread;
+
+/// Names the file that collects skips. `make test` sets it, and prints their number last.
+const FILE: &str = "NARROWS_SKIPPED";
+
+/// Reports that a test is skipped, and why. The harness shows standard error of failing tests alone, so the line also goes to the
+/// file that `NARROWS_SKIPPED` names, if it is set.
+///
+/// # Panics
+/// If that file cannot be written: a skip that is not counted is one that nobody sees.
+pub fn skipped(test: &str, why: &str) {
+    eprintln!("SKIPPED {test}: {why}");
+    if let Some(file) = std::env::var_os(FILE) {
+        append(file.as_ref(), test, why).unwrap_or_else(|error| panic!("{FILE}: {}: {error}", file.display()));
+    }
+}
+
+/// Reports that the running test is skipped. The harness names a test's thread after it, unless it runs tests one at a time.
+pub fn skipped_here(why: &str) {
+    skipped(thread::current().name().unwrap_or("a test"), why);
+}
+
+/// Appends one line with one write, so that lines of several processes do not mix.
+fn append(file: &Path, test: &str, why: &str) -> io::Result<()> {
+    let why: Vec<&str> = why.split_whitespace().collect();
+    let line = format!("{test}: {}\n", why.join(" "));
+    OpenOptions::new().create(true).append(true).open(file)?.write_all(line.as_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::append;
+
+    #[test]
+    fn each_skip_is_a_line() {
+        let file = std::env::temp_dir().join(format!("narrows-skips-{}", std::process::id()));
+        let _ = std::fs::remove_file(&file);
+        append(&file, "one", "no root").unwrap();
+        append(&file, "two", "of\n  several lines").unwrap();
+        let text = std::fs::read_to_string(&file).unwrap();
+        std::fs::remove_file(&file).unwrap();
+        assert_eq!(text, "one: no root\ntwo: of several lines\n");
+    }
+}

@@ -1,0 +1,142 @@
+//! Waits that end.
+
+use std::future::Future;
+use std::panic::resume_unwind;
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread::{self, JoinHandle, Thread};
+use std::time::{Duration, Instant};
+
+/// Deadline of a wait that has no reason for another: many times as long as it takes on a busy machine.
+pub const PATIENCE: Duration = Duration::from_mins(1);
+
+/// Pause between two looks at a condition.
+const LOOK: Duration = Duration::from_millis(2);
+
+/// A point in time that a wait must not pass.
+#[derive(Clone, Copy)]
+pub(crate) struct Deadline {
+    begun: Instant,
+    within: Duration,
+}
+
+impl Deadline {
+    #[expect(clippy::disallowed_methods, reason = "a test's patience is wall-clock time")]
+    pub(crate) fn new(within: Duration) -> Self {
+        Self { begun: Instant::now(), within }
+    }
+
+    /// Returns the time left, zero once the deadline has passed.
+    pub(crate) fn left(self) -> Duration {
+        self.within.saturating_sub(self.begun.elapsed())
+    }
+
+    /// Fails the test if the deadline has passed.
+    #[track_caller]
+    pub(crate) fn check(self, what: &str) {
+        assert!(!self.left().is_zero(), "not within {:?}: {what}", self.within);
+    }
+}
+
+/// Polls until `happened`.
+///
+/// # Panics
+/// If that takes longer than `within`; the message has `what`, such as "the listener prints its ticket".
+#[track_caller]
+pub fn eventually(within: Duration, what: &str, mut happened: impl FnMut() -> bool) {
+    let deadline = Deadline::new(within);
+    while !happened() {
+        deadline.check(what);
+        thread::sleep(LOOK);
+    }
+}
+
+/// Joins a thread, and goes on with its panic if it panicked.
+///
+/// # Panics
+/// If the thread runs longer than `within` from now on.
+#[track_caller]
+pub fn joined<T>(within: Duration, what: &str, thread: JoinHandle<T>) -> T {
+    eventually(within, what, || thread.is_finished());
+    thread.join().unwrap_or_else(|panic| resume_unwind(panic))
+}
+
+/// Wakes a thread that sleeps in [`block_on`].
+struct Parked(Thread);
+
+impl Wake for Parked {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
+    }
+}
+
+/// Runs a future to its end on this thread.
+///
+/// # Panics
+/// If that takes longer than `within`.
+#[track_caller]
+pub fn block_on<T>(within: Duration, what: &str, future: impl Future<Output = T>) -> T {
+    let deadline = Deadline::new(within);
+    let mut future = pin!(future);
+    let waker = Waker::from(Arc::new(Parked(thread::current())));
+    let mut context = Context::from_waker(&waker);
+    loop {
+        if let Poll::Ready(value) = future.as_mut().poll(&mut context) {
+            return value;
+        }
+        deadline.check(what);
+        thread::park_timeout(deadline.left());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::{pending, poll_fn, ready};
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+    use std::sync::mpsc::channel;
+
+    use super::*;
+
+    const SHORT: Duration = Duration::from_millis(20);
+
+    fn message(act: impl FnOnce()) -> String {
+        *catch_unwind(AssertUnwindSafe(act)).unwrap_err().downcast::<String>().unwrap()
+    }
+
+    #[test]
+    fn what_happens_in_time_ends_the_wait() {
+        let mut looks = 0;
+        eventually(PATIENCE, "three looks", || {
+            looks += 1;
+            looks == 3
+        });
+        assert_eq!(joined(PATIENCE, "a thread", thread::spawn(|| 7)), 7);
+        assert_eq!(block_on(PATIENCE, "a value", ready(7)), 7);
+        // Woken by another thread.
+        let (sender, receiver) = channel::<Waker>();
+        let other = thread::spawn(move || receiver.recv_timeout(PATIENCE).unwrap().wake());
+        let mut sender = Some(sender);
+        let woken = poll_fn(|context| match sender.take() {
+            Some(sender) => {
+                sender.send(context.waker().clone()).unwrap();
+                Poll::Pending
+            }
+            None => Poll::Ready(()),
+        });
+        block_on(PATIENCE, "a wake", woken);
+        joined(PATIENCE, "the waker", other);
+    }
+
+    #[test]
+    fn what_does_not_happen_is_named() {
+        assert_eq!(message(|| eventually(SHORT, "never", || false)), "not within 20ms: never");
+        assert_eq!(message(|| block_on(SHORT, "no value", pending())), "not within 20ms: no value");
+        let (sender, receiver) = channel::<()>();
+        let stuck = thread::spawn(move || {
+            let _ = receiver.recv_timeout(PATIENCE);
+        });
+        assert_eq!(message(|| joined(SHORT, "a stuck thread", stuck)), "not within 20ms: a stuck thread");
+        drop(sender);
+    }
+}
