@@ -3,8 +3,10 @@
 use std::process::{Command, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use testing::{Bounded, PATIENCE, Process, eventually, skipped_here};
+
 use crate::json::is_summary;
-use crate::support::{Ran, Scratch, skipped, wait_for};
+use crate::support::{Ran, Scratch, wait_for};
 
 const PAIR: &str = r#"
 name = "pair"
@@ -60,14 +62,14 @@ fn pair(name: &str) -> Scratch {
 fn can() -> bool {
     let tried = emulator::preflight();
     if let Err(error) = &tried {
-        skipped("real packets", &error.to_string());
+        skipped_here(&error.to_string());
     }
     tried.is_ok()
 }
 
 /// The emulated hosts' namespaces that there are.
 fn namespaces() -> Vec<String> {
-    let listed = Command::new("ip").args(["netns", "list"]).stdin(Stdio::null()).output().unwrap();
+    let listed = Command::new("ip").args(["netns", "list"]).stdin(Stdio::null()).finish();
     let listed = String::from_utf8(listed.stdout).unwrap();
     let names = listed.lines().filter_map(|line| line.split(' ').next());
     names.filter(|name| name.starts_with("narrows-")).map(str::to_owned).collect()
@@ -124,11 +126,11 @@ fn without_root_it_says_so_in_a_line() {
         let mut command = Command::new("setpriv");
         command.args(["--reuid=65534", "--clear-groups", env!("CARGO_BIN_EXE_narrows"), "emulate"]);
         let path = scratch.path("pair.toml");
-        let ran = command.arg(path).args(["--scheme", "cubic", "--out", "/nowhere/out"]).output();
-        let Ok(ran) = ran else { return skipped("emulate", "there is no setpriv") };
+        let ran = command.arg(path).args(["--scheme", "cubic", "--out", "/nowhere/out"]).try_finish();
+        let Ok(ran) = ran else { return skipped_here("there is no setpriv") };
         let said = String::from_utf8(ran.stderr).unwrap();
         if said.contains("Permission denied") {
-            return skipped("emulate", "nobody may not read the test's directory");
+            return skipped_here("nobody may not read the test's directory");
         }
         assert_eq!((ran.status.code(), said.lines().count()), (Some(2), 1), "{said}");
         assert!(said.contains("need root"), "{said}");
@@ -147,14 +149,11 @@ fn starved_hosts_are_doubtful() {
         return;
     }
     let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-    let busy = || Command::new("sh").args(["-c", "while :; do :; done"]).spawn().unwrap();
-    let mut hogs: Vec<_> = (0..cores * 4).map(|_| busy()).collect();
-    let ran = scratch.narrows("emulate pair.toml --scheme cubic --out real");
-    for hog in &mut hogs {
-        hog.kill().unwrap();
-        hog.wait().unwrap();
-    }
-    let ran = ran.ok();
+    // Minutes long, if nobody ends it.
+    let busy = "i=0; while [ $i -lt 1000000000 ]; do i=$((i + 1)); done";
+    let hogs: Vec<Process> = (0..cores * 4).map(|_| Command::new("sh").args(["-c", busy]).start()).collect();
+    let ran = scratch.narrows("emulate pair.toml --scheme cubic --out real").ok();
+    drop(hogs);
     let summary: serde_json::Value = serde_json::from_str(&scratch.read("real/summary.json")).unwrap();
     let emulator = &summary["emulator"];
     assert!(emulator["soundness"] != "sound", "{emulator:#}");
@@ -257,14 +256,13 @@ fn a_capture_that_lost_its_name_fails_the_command() {
     let line = "emulate pair.toml --scheme cubic --out real --quiet --pcap left>right=captures/haul.pcapng";
     let captures = scratch.path("captures");
     std::fs::create_dir(&captures).unwrap();
-    let mut command = scratch.command(line.split(' '));
-    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut child = scratch.command(line.split(' ')).piped();
     // The first one is made to find out whether it can be, before anything runs.
     let is_begun =
         || std::fs::read_dir(&captures).unwrap().any(|file| file.unwrap().metadata().is_ok_and(|it| it.len() > 0));
-    wait_for(&mut child, is_begun);
+    wait_for(&mut child, "the capture is begun", is_begun);
     std::fs::remove_dir_all(&captures).unwrap();
-    let ran = Ran::new(line, &child.wait_with_output().unwrap());
+    let ran = Ran::new(line, &child.output());
     let said = ["error: the capture captures/haul.pcapng could not be put in place: No such file", "somebody removed"];
     ran.fails(1, &said);
     scratch.narrows("report real --out page.html").ok();
@@ -338,17 +336,17 @@ fn a_program_runs_between_the_hosts() {
         "sh",
         "-c",
     ]);
-    let ran = command.arg("getent hosts right.host0; ping -c 3 -i 0.2 -q right.host0 | tail -1").output().unwrap();
+    let ran = command.arg("getent hosts right.host0; ping -c 3 -i 0.2 -q right.host0 | tail -1").finish();
     let said = String::from_utf8_lossy(&ran.stdout).into_owned();
     assert!(ran.status.success(), "{said} {}", String::from_utf8_lossy(&ran.stderr));
     assert!(said.contains("right.host0"), "{said}");
-    if Command::new("ping").arg("-V").output().is_ok() {
+    if Command::new("ping").arg("-V").try_finish().is_ok() {
         // Two links of 5 ms and four of 100 us.
         let times = said.split("= ").nth(1).unwrap_or_else(|| panic!("{said}"));
         let mean: f64 = times.split('/').nth(1).unwrap().parse().unwrap();
         assert!((10.4..14.0).contains(&mean), "{said}");
     } else {
-        skipped("emulate", "there is no ping");
+        skipped_here("there is no ping");
     }
     assert!(scratch.read("out/summary.json").contains("\"command\": \"sh -c getent hosts"));
     assert_eq!(left_behind(), [""; 0]);
@@ -367,12 +365,12 @@ fn iperf3_has_its_flows_in_the_results() {
     if !can() {
         return;
     }
-    if Command::new("iperf3").arg("--version").output().is_err() {
-        return skipped("emulate", "there is no iperf3");
+    if Command::new("iperf3").arg("--version").try_finish().is_err() {
+        return skipped_here("there is no iperf3");
     }
     let args = ["emulate", "pair.toml", "--scheme", "reno", "--json", "--out", "out", "--with"];
     let client = ["right.host0=iperf3 -s -1", "--", "iperf3", "-c", "right.host0", "-t", "2", "-P", "2"];
-    let ran = scratch.command(args.into_iter().chain(client)).output().unwrap();
+    let ran = scratch.command(args.into_iter().chain(client)).finish();
     let said = String::from_utf8_lossy(&ran.stderr).into_owned();
     assert!(ran.status.success(), "{said}");
     let summary: serde_json::Value = serde_json::from_slice(&ran.stdout).unwrap();
@@ -404,21 +402,12 @@ fn runs(argument: &str) -> bool {
     lines.any(|line| line.split(|&byte| byte == 0).any(|word| word == argument.as_bytes()))
 }
 
-fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
-    let mut looks = 0;
-    while !holds() {
-        looks += 1;
-        assert!(looks < 1_000, "not after 20 s: {what}");
-        std::thread::sleep(std::time::Duration::from_millis(20));
-    }
-}
-
 /// Starts an emulation whose server and command have arguments of their own, and waits until both run.
-fn started(scratch: &Scratch, server: &str, command: &str) -> std::process::Child {
+fn started(scratch: &Scratch, server: &str, command: &str) -> Process {
     let with = format!("right.host0=sleep {server}");
     let line = ["emulate", "pair.toml", "--scheme", "cubic", "--out", "out", "--with", &with, "--", "sleep", command];
-    let child = scratch.command(line).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    wait_until("both programs run", || runs(server) && runs(command));
+    let child = scratch.command(line).piped();
+    eventually(PATIENCE, "both programs run", || runs(server) && runs(command));
     child
 }
 
@@ -434,14 +423,14 @@ fn a_second_interrupt_ends_it_at_once_and_removes_everything() {
     let process = nix::unistd::Pid::from_raw(child.id().cast_signed());
     // The command does not hear of it, and is waited for. Signals that wait are one.
     let mut ended = None;
-    wait_until("it ends", || {
+    eventually(PATIENCE, "it ends", || {
         nix::sys::signal::kill(process, nix::sys::signal::Signal::SIGINT).unwrap();
-        ended = child.try_wait().unwrap();
+        ended = child.try_status();
         ended.is_some()
     });
     assert_eq!(ended.unwrap().code(), Some(130));
     assert_eq!(left_behind(), [""; 0]);
-    wait_until("its programs are gone", || !runs(&server) && !runs(&command));
+    eventually(PATIENCE, "its programs are gone", || !runs(&server) && !runs(&command));
 }
 
 #[test]
@@ -453,9 +442,8 @@ fn programs_do_not_outlive_a_killed_emulation() {
     let scratch = pair("killed");
     let [server, command] = [3, 4].map(|it| format!("{}.{it}", 1_000_000 + std::process::id()));
     let mut child = started(&scratch, &server, &command);
-    child.kill().unwrap();
-    child.wait().unwrap();
-    wait_until("its programs are gone", || !runs(&server) && !runs(&command));
+    child.kill();
+    eventually(PATIENCE, "its programs are gone", || !runs(&server) && !runs(&command));
     // What it could not remove, the next one does.
     assert!(!left_behind().is_empty());
     emulator::preflight().unwrap();
@@ -465,17 +453,13 @@ fn programs_do_not_outlive_a_killed_emulation() {
 fn interrupted(line: &str) {
     let scratch = pair("stopped");
     scratch.write("endless.toml", &PAIR.replace("10MB", "5TB").replace("4s", "100s"));
-    let mut command = scratch.command(line.split(' '));
-    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut child = scratch.command(line.split(' ')).piped();
     let name = format!("narrows-{}-", child.id());
-    while !namespaces().contains(&format!("{name}right.host0")) {
-        assert!(child.try_wait().unwrap().is_none(), "it ended before it should have: {line}");
-        std::thread::sleep(std::time::Duration::from_millis(20));
-    }
+    wait_for(&mut child, "its hosts are made", || namespaces().contains(&format!("{name}right.host0")));
     std::thread::sleep(std::time::Duration::from_millis(300));
     nix::sys::signal::kill(nix::unistd::Pid::from_raw(child.id().cast_signed()), nix::sys::signal::Signal::SIGINT)
         .unwrap();
-    let ran = crate::support::Ran::new(line, &child.wait_with_output().unwrap());
+    let ran = crate::support::Ran::new(line, &child.output());
     assert_eq!(ran.code, 130, "{ran}");
     assert!(ran.err.contains("interrupted: no run was finished"), "{ran}");
     assert_eq!(left_behind(), [""; 0]);
@@ -571,7 +555,7 @@ fn marks_reach_a_law_over_the_transport() {
         words.extend(set.iter().flat_map(|set| ["--set", *set]));
         // On a busy machine a run may be unsound, and then its numbers are the machine's.
         let is_sound = (0..3).any(|_| {
-            let ran = scratch.command(&words).output().unwrap();
+            let ran = scratch.command(&words).finish();
             assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
             let summary: serde_json::Value =
                 serde_json::from_str(&scratch.read(&format!("{out}/summary.json"))).unwrap();
@@ -586,9 +570,9 @@ fn marks_reach_a_law_over_the_transport() {
             number(&run["marks_per_s"]),
         );
         if !is_sound {
-            eprintln!(
-                "skipped: three runs of `{out}` were unsound, this machine is too busy; the last had {numbers:?}"
-            );
+            skipped_here(&format!(
+                "three runs of `{out}` were unsound, this machine is too busy; the last had {numbers:?}"
+            ));
         }
         is_sound.then_some(numbers)
     };

@@ -2,7 +2,9 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
+
+use testing::Bounded;
 
 use crate::support::{GRID, ONE, Ran, Scratch, skipped};
 
@@ -268,11 +270,11 @@ fn in_small_disk(scratch: &Scratch, size: &str, script: &str) -> Option<Ran> {
     fs::create_dir(scratch.path("disk")).unwrap();
     let small = format!("mount -t tmpfs -o size={size} none disk && cd disk && {script}");
     for rights in ["-m", "-rm"] {
-        let possible = Command::new("unshare").args([rights, "sh", "-c", "mount -t tmpfs none /mnt"]).output();
+        let possible = Command::new("unshare").args([rights, "sh", "-c", "mount -t tmpfs none /mnt"]).try_finish();
         if possible.is_ok_and(|output| output.status.success()) {
             let mut command = Command::new("unshare");
             command.args([rights, "sh", "-c", &small, env!("CARGO_BIN_EXE_narrows")]).current_dir(scratch.path(""));
-            return Some(Ran::new(script, &command.output().unwrap()));
+            return Some(Ran::new(script, &command.finish()));
         }
     }
     None
@@ -323,10 +325,10 @@ fn a_full_standard_output() {
     scratch.write("one.toml", ONE);
     for line in ["laws", "run one.toml --json --out out", "help run", "--version"] {
         let full = || fs::File::options().write(true).open("/dev/full").unwrap();
-        let output = scratch.command(line.split(' ')).stdout(full()).output().unwrap();
+        let output = scratch.command(line.split(' ')).stdout(full()).stderr(Stdio::piped()).start().output();
         Ran::new(line, &output).fails(1, &["cannot write to standard output", "No space left"]);
         // Nor is a full standard error a reason to panic.
-        let status = scratch.command(line.split(' ')).stdout(full()).stderr(full()).status().unwrap();
+        let status = scratch.command(line.split(' ')).stdout(full()).stderr(full()).start().status();
         assert_eq!(crate::support::code(status), 1, "{line}");
     }
 }
@@ -337,6 +339,6 @@ fn a_limit_on_the_size_of_files() {
     let scratch = Scratch::new("xfsz");
     scratch.write("one.toml", ONE);
     let script = format!("ulimit -f 1; {} run one.toml --out out", env!("CARGO_BIN_EXE_narrows"));
-    let output = Command::new("sh").args(["-c", &script]).current_dir(scratch.path(".")).output().unwrap();
+    let output = Command::new("sh").args(["-c", &script]).current_dir(scratch.path(".")).finish();
     Ran::new(&script, &output).fails(2, &["File too large", "out"]);
 }

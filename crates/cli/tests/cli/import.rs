@@ -1,5 +1,7 @@
 //! Other programs' files become scenarios that run.
 
+use testing::Bounded;
+
 use crate::support::Scratch;
 
 const CM: &str = "\
@@ -52,10 +54,10 @@ fn a_matrix_is_imported_checked_and_run() {
 fn a_name_that_no_scenario_can_have() {
     let scratch = Scratch::new("import");
     scratch.write("a.cm", CM);
-    let output = scratch.command(["import", "htsim", "a.cm", "-o", "my matrix (2).toml"]).output().unwrap();
+    let output = scratch.command(["import", "htsim", "a.cm", "-o", "my matrix (2).toml"]).finish();
     assert!(output.status.success());
     assert!(scratch.read("my matrix (2).toml").contains("name = \"my-matrix--2-\""));
-    assert!(scratch.command(["check", "my matrix (2).toml", "-q"]).status().unwrap().success());
+    assert!(scratch.command(["check", "my matrix (2).toml", "-q"]).finish().status.success());
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! What the command says of itself: help, completions, man pages, the schema.
 
+use testing::Bounded;
+
 use crate::support::{ONE, Scratch, keys};
 
 const COMMANDS: [&str; 18] = [
@@ -78,8 +80,8 @@ fn completions() {
     let bash = scratch.narrows("completions bash").out;
     // As a file: an argument may be 128 KiB long.
     scratch.write("completions.bash", &bash);
-    let parsed = std::process::Command::new("bash").arg("-n").arg(scratch.path("completions.bash")).status();
-    assert!(parsed.is_ok_and(|status| status.success()));
+    let parsed = std::process::Command::new("bash").arg("-n").arg(scratch.path("completions.bash")).try_finish();
+    assert!(parsed.is_ok_and(|parsed| parsed.status.success()));
     scratch.narrows("completions tcsh").fails(2, &["'tcsh'", "bash"]);
 }
 

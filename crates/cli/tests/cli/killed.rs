@@ -1,8 +1,10 @@
 //! Two hundred kills at random times. Results are whole at any time, nothing stays in the way, and a run that reaches
 //! its end leaves what it would have left without the kills.
 
-use std::process::{Child, Stdio};
+use std::process::Stdio;
 use std::time::{Duration, Instant};
+
+use testing::{Bounded, Process};
 
 use crate::support::{Scratch, code};
 
@@ -39,14 +41,14 @@ impl Draw {
     }
 }
 
-fn start(scratch: &Scratch, line: &str) -> Child {
-    scratch.command(line.split(' ')).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap()
+fn start(scratch: &Scratch, line: &str) -> Process {
+    scratch.command(line.split(' ')).stdout(Stdio::null()).stderr(Stdio::piped()).start()
 }
 
 /// Kills a process. Gives its exit code and what it said.
-fn kill(mut child: Child) -> (i32, String) {
-    let _ = child.kill();
-    let output = child.wait_with_output().unwrap();
+fn kill(mut child: Process) -> (i32, String) {
+    child.kill();
+    let output = child.output();
     (code(output.status), String::from_utf8(output.stderr).unwrap())
 }
 
@@ -125,8 +127,7 @@ fn a_full_disk_loses_no_finished_run() {
     scratch.write("large.toml", &GRID.replace("\"4KiB\", \"16KiB\"", "\"4KiB\", \"4MiB\"").replace("10us", "1us"));
     let narrows = env!("CARGO_BIN_EXE_narrows");
     let limited = format!("trap '' XFSZ; ulimit -f 20; exec {narrows} run large.toml --out out --threads 1");
-    let output =
-        std::process::Command::new("sh").args(["-c", &limited]).current_dir(scratch.path("")).output().unwrap();
+    let output = std::process::Command::new("sh").args(["-c", &limited]).current_dir(scratch.path("")).finish();
     let said = String::from_utf8(output.stderr).unwrap();
     assert_eq!(code(output.status), 2, "{said}");
     assert!(said.contains("error: cannot write `") && said.contains("File too large"), "{said}");

@@ -1,12 +1,13 @@
 //! A directory that is moved under a run, a dead process's lock, and a file system without locks.
 
 use std::fs;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
+use testing::{Bounded, Process};
 
-use crate::support::{Ran, Scratch, grid_of, skipped};
+use crate::support::{Ran, Scratch, grid_of, skipped, wait_for};
 
 /// Three runs, of which the second is long enough to be stopped in.
 const SIZES: &str = "\"4KiB\", \"256MiB\", \"8KiB\"";
@@ -14,10 +15,9 @@ const SIZES: &str = "\"4KiB\", \"256MiB\", \"8KiB\"";
 const LINE: &str = "run grid.toml --out out --threads 1";
 
 /// Starts the grid, and stops it in its second run.
-fn stopped_in_the_second(scratch: &Scratch) -> Child {
+fn stopped_in_the_second(scratch: &Scratch) -> Process {
     scratch.write("grid.toml", &grid_of(SIZES));
-    let mut command = scratch.command(LINE.split(' '));
-    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut child = scratch.command(LINE.split(' ')).piped();
     wait_for_the_first_run(scratch, &mut child);
     signal(&child, Signal::SIGSTOP);
     assert!(!scratch.path("out/manifest.json").exists(), "the set became whole too early");
@@ -25,21 +25,18 @@ fn stopped_in_the_second(scratch: &Scratch) -> Child {
 }
 
 /// Waits until the grid's first run is whole.
-fn wait_for_the_first_run(scratch: &Scratch, child: &mut Child) {
+fn wait_for_the_first_run(scratch: &Scratch, child: &mut Process) {
     let manifest = scratch.path("out/.next/runs/dctcp,size=4KiB/manifest.json");
-    while !manifest.exists() {
-        assert!(child.try_wait().unwrap().is_none(), "the program ended before it should have");
-        std::thread::yield_now();
-    }
+    wait_for(child, "the first run is whole", || manifest.exists());
 }
 
-fn signal(child: &Child, signal: Signal) {
+fn signal(child: &Process, signal: Signal) {
     kill(Pid::from_raw(child.id().try_into().unwrap()), signal).unwrap();
 }
 
-fn end(child: Child) -> Ran {
+fn end(mut child: Process) -> Ran {
     signal(&child, Signal::SIGCONT);
-    Ran::new(LINE, &child.wait_with_output().unwrap())
+    Ran::new(LINE, &child.output())
 }
 
 #[test]
@@ -97,20 +94,19 @@ fn a_report_of_a_held_directory_is_refused_or_goes_elsewhere() {
     let scratch = Scratch::new("held");
     scratch.write("one.toml", grid_of(SIZES).split("[grid]").next().unwrap());
     scratch.narrows("run one.toml --quiet --out out").ok();
-    let child = stopped_beside_a_whole_set(&scratch);
+    let mut child = stopped_beside_a_whole_set(&scratch);
     let before = scratch.read("out/report.html");
     scratch.narrows("report out").fails(2, &["`out` is in use by process ", "help: wait until it ends"]);
     assert_eq!(scratch.read("out/report.html"), before);
     scratch.narrows("report out --out page.html").ok().says(&["these are the last whole results"]);
-    signal(&child, Signal::SIGKILL);
-    child.wait_with_output().unwrap();
+    child.kill();
 }
 
 /// Starts the grid where a whole set lies, and stops it in its second run.
-fn stopped_beside_a_whole_set(scratch: &Scratch) -> Child {
+fn stopped_beside_a_whole_set(scratch: &Scratch) -> Process {
     scratch.write("grid.toml", &grid_of(SIZES));
     let mut command = scratch.command(LINE.split(' '));
-    let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).start();
     wait_for_the_first_run(scratch, &mut child);
     signal(&child, Signal::SIGSTOP);
     child
@@ -125,12 +121,12 @@ fn a_file_system_without_locks() {
     scratch.write("one.toml", grid_of(SIZES).split("[grid]").next().unwrap());
     let source = scratch.write("no_locks.c", NO_LOCKS);
     let library = scratch.path("no_locks.so");
-    let made = Command::new("cc").args(["-shared", "-fPIC", "-o"]).arg(&library).arg(&source).status();
-    if !made.is_ok_and(|made| made.success()) {
+    let made = Command::new("cc").args(["-shared", "-fPIC", "-o"]).arg(&library).arg(&source).try_finish();
+    if !made.is_ok_and(|made| made.status.success()) {
         return skipped("a file system without locks", "there is no C compiler");
     }
     let without = |line: &str| {
-        let output = scratch.command(line.split(' ')).env("LD_PRELOAD", &library).output().unwrap();
+        let output = scratch.command(line.split(' ')).env("LD_PRELOAD", &library).finish();
         Ran::new(line, &output)
     };
     let line = "run one.toml --quiet --out out";
@@ -142,13 +138,12 @@ fn a_file_system_without_locks() {
     let mut child = {
         scratch.write("grid.toml", &grid_of(SIZES));
         let mut command = scratch.command(LINE.split(' '));
-        command.env("LD_PRELOAD", &library).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
+        command.env("LD_PRELOAD", &library).stdout(Stdio::null()).stderr(Stdio::null()).start()
     };
     wait_for_the_first_run(&scratch, &mut child);
     let holder = format!("process {} on ", child.id());
     without(line).fails(2, &["`out` is in use by ", &holder]);
-    child.kill().unwrap();
-    child.wait().unwrap();
+    child.kill();
     for ran in [without(line), scratch.narrows(line), scratch.narrows("report out")] {
         ran.fails(2, &["`out/.narrows.lock` says that ", &holder, "remove that file if it has ended"]);
     }

@@ -3,8 +3,14 @@
 use std::fs;
 use std::path::Path;
 use std::process::Command;
+use std::time::Duration;
+
+use testing::Bounded;
 
 use crate::support::{Scratch, skipped};
+
+/// Deadline of a call of Cargo, which may build all that the laws use.
+const BUILD: Duration = Duration::from_mins(20);
 
 /// What the command reads and what `cargo test -p narrows-laws` needs.
 const COPIED: [&str; 8] = [
@@ -24,8 +30,8 @@ fn checkout(name: &str) -> Scratch {
     for part in COPIED {
         let to = scratch.path(part);
         fs::create_dir_all(to.parent().unwrap()).unwrap();
-        let copied = Command::new("cp").arg("-r").arg(root.join(part)).arg(&to).status().unwrap();
-        assert!(copied.success(), "{part}");
+        let copied = Command::new("cp").arg("-r").arg(root.join(part)).arg(&to).finish();
+        assert!(copied.status.success(), "{part}");
     }
     // The Python package would want all crates that it uses.
     let (all, left) = (r#"["crates/*", "python"]"#, r#"["crates/*"]"#);
@@ -54,7 +60,8 @@ fn a_new_law_builds_and_passes() {
     let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("new-law-target");
     let cargo = |args: &[&str]| {
         let mut cargo = Command::new(env!("CARGO"));
-        let output = cargo.args(args).current_dir(scratch.path(".")).env("CARGO_TARGET_DIR", &target).output().unwrap();
+        cargo.args(args).current_dir(scratch.path(".")).env("CARGO_TARGET_DIR", &target);
+        let output = cargo.piped().output_within(BUILD);
         let text = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "{text}");
         text

@@ -3,8 +3,10 @@
 use std::fs::File;
 use std::io::Read;
 use std::process::Stdio;
+use std::thread;
 
 use nix::pty::{Winsize, openpty};
+use testing::{Bounded, COMMAND, joined};
 
 use crate::support::{GRID, ONE, Scratch, code};
 
@@ -51,12 +53,16 @@ fn on_columns(scratch: &Scratch, line: &str, no_colour: bool, columns: Option<u1
     if no_colour {
         command.env("NO_COLOR", "1");
     }
-    let mut child = command.spawn().unwrap();
+    let mut child = command.start();
     drop(command);
-    let mut text = Vec::new();
-    // Linux reports an error, not an end, once nobody has the terminal open.
-    let _ = File::from(pty.master).read_to_end(&mut text);
-    child.wait().unwrap();
+    let read = move || {
+        let mut text = Vec::new();
+        // Linux reports an error, not an end, once nobody has the terminal open.
+        let _ = File::from(pty.master).read_to_end(&mut text);
+        text
+    };
+    let text = joined(COMMAND, &format!("`{line}` closes its terminal"), thread::spawn(read));
+    child.status();
     String::from_utf8(text).unwrap()
 }
 
@@ -124,7 +130,7 @@ fn a_reader_that_has_gone_is_no_error() {
     for (line, expected) in lines {
         let (reader, writer) = std::io::pipe().unwrap();
         drop(reader);
-        let output = scratch.command(line.split(' ')).stdout(writer).stderr(Stdio::piped()).output().unwrap();
+        let output = scratch.command(line.split(' ')).stdout(writer).stderr(Stdio::piped()).start().output();
         let err = String::from_utf8(output.stderr).unwrap();
         assert_eq!(code(output.status), expected, "{line}: {err}");
         assert!(expected != 0 || err.is_empty(), "{line}: {err}");
@@ -136,7 +142,7 @@ fn a_reader_that_has_gone_is_no_error() {
     // Nor is a standard error that nobody reads a reason to panic.
     let (reader, writer) = std::io::pipe().unwrap();
     drop(reader);
-    assert_eq!(code(scratch.command(["run", "missing.toml"]).stderr(writer).status().unwrap()), 2);
+    assert_eq!(code(scratch.command(["run", "missing.toml"]).stderr(writer).start().status()), 2);
 }
 
 #[test]

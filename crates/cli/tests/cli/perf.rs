@@ -1,9 +1,8 @@
 //! `narrows perf`: two processes of the program over this machine's loopback.
 
-use std::io::{BufRead, BufReader, Read};
 use std::net::UdpSocket;
 use std::os::unix::fs::PermissionsExt;
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -15,13 +14,14 @@ use proto::service::Service;
 use proto::settings::Settings;
 use proto::ticket::Ticket;
 use serde_json::Value;
-use transport::{Config, Connection, Endpoint, SendStream, wait};
+use testing::{Bounded, PATIENCE, Process, block_on};
+use transport::{Config, Connection, Endpoint, SendStream};
 
 use crate::support::{Ran, Scratch, code, wait_for};
 
 /// A listener at a free port, and its ticket.
 struct Listener {
-    child: Child,
+    child: Process,
     ticket: String,
 }
 
@@ -33,16 +33,14 @@ fn command(scratch: &Scratch, line: &str) -> Command {
 }
 
 fn perf(scratch: &Scratch, line: &str) -> Ran {
-    Ran::new(&format!("perf {line}"), &command(scratch, line).output().unwrap())
+    Ran::new(&format!("perf {line}"), &command(scratch, line).finish())
 }
 
 impl Listener {
     fn new(scratch: &Scratch, options: &str) -> Self {
-        let mut listener = command(scratch, &format!("--listen 127.0.0.1:0 {options}"));
-        let mut child = listener.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        let mut line = String::new();
-        BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
-        Self { child, ticket: line.trim().to_owned() }
+        let child = command(scratch, &format!("--listen 127.0.0.1:0 {options}")).piped();
+        let ticket = child.line().trim().to_owned();
+        Self { child, ticket }
     }
 
     fn read(&self) -> Ticket {
@@ -55,10 +53,10 @@ impl Listener {
 
     /// Waits until it ends. Gives its exit code and what it said.
     fn ended(mut self) -> (i32, String) {
-        let mut said = String::new();
-        self.child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+        let output = self.child.output();
+        let said = String::from_utf8(output.stderr).unwrap();
         assert!(!said.contains("panicked"), "{said}");
-        (code(self.child.wait().unwrap()), said)
+        (code(output.status), said)
     }
 
     /// Ends it as Ctrl-C does. Gives what it said.
@@ -70,23 +68,15 @@ impl Listener {
     }
 }
 
-impl Drop for Listener {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
 /// A caller whose test runs.
-fn started(scratch: &Scratch, line: &str) -> Child {
-    let mut caller = command(scratch, line).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    let mut first = String::new();
-    BufReader::new(caller.stdout.as_mut().unwrap()).read_line(&mut first).unwrap();
+fn started(scratch: &Scratch, line: &str) -> Process {
+    let caller = command(scratch, line).piped();
+    let first = caller.line();
     assert!(first.starts_with("[ 0.00-0."), "{first}");
     caller
 }
 
-fn signal(child: &Child, signal: Signal) {
+fn signal(child: &Process, signal: Signal) {
     kill(Pid::from_raw(child.id() as i32), signal).unwrap();
 }
 
@@ -185,7 +175,7 @@ fn people_read_lines() {
     let listener = Listener::new(&scratch, "");
     let file =
         std::fs::File::open(scratch.write("ticket", &format!("  {}\n", listener.ticket.to_uppercase()))).unwrap();
-    let output = command(&scratch, "- --time 250ms --interval 0.1").stdin(file).output().unwrap();
+    let output = command(&scratch, "- --time 250ms --interval 0.1").stdin(file).finish();
     let ran = Ran::new("perf -", &output).ok().says(&["connected to 127.0.0.1:", "1 path, bbr"]);
     let lines: Vec<&str> = ran.out.lines().collect();
     assert!(lines[0].starts_with("[ 0.00-0.10 s] ") && lines[0].contains("bit/s  rtt "), "{ran}");
@@ -232,9 +222,9 @@ fn who_may_not_call_is_refused() {
 fn a_ticket_without_keep_is_good_once() {
     let scratch = Scratch::new("perf-once");
     let listener = Listener::new(&scratch, "");
-    let first = started(&scratch, &format!("{} --time 2 --interval 50ms", listener.ticket));
+    let mut first = started(&scratch, &format!("{} --time 2 --interval 50ms", listener.ticket));
     perf(&scratch, &listener.ticket).fails(1, &["does not take this ticket: it was used"]);
-    assert_eq!(code(first.wait_with_output().unwrap().status), 0);
+    assert_eq!(code(first.output().status), 0);
     let (code, said) = listener.ended();
     assert!(code == 0 && said.contains("refused a caller: one caller was let in already"), "{said}");
 }
@@ -245,9 +235,9 @@ fn a_listener_may_have_threads() {
     let scratch = Scratch::new("perf-threads");
     let at_once = |listener: &Listener, options: &str| -> Vec<Ran> {
         let line = format!("{} --bytes 2M --json {options}", listener.ticket);
-        let start = |_| command(&scratch, &line).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        let callers: Vec<Child> = (0..6).map(start).collect();
-        callers.into_iter().map(|caller| Ran::new(&line, &caller.wait_with_output().unwrap())).collect()
+        let start = |_| command(&scratch, &line).piped();
+        let callers: Vec<Process> = (0..6).map(start).collect();
+        callers.into_iter().map(|mut caller| Ran::new(&line, &caller.output())).collect()
     };
     let listener = Listener::new(&scratch, "--threads 2 --keep");
     for ran in at_once(&listener, "--paths 4") {
@@ -346,10 +336,10 @@ fn who_dies_is_noticed() {
     let scratch = Scratch::new("perf-killed");
     let mut listener = Listener::new(&scratch, "--idle 1");
     let line = format!("{} --time 60 --idle 1 --interval 100ms", listener.ticket);
-    let caller = started(&scratch, &line);
-    listener.child.kill().unwrap();
+    let mut caller = started(&scratch, &line);
+    listener.child.kill();
     let begun = now();
-    let ran = Ran::new(&line, &caller.wait_with_output().unwrap());
+    let ran = Ran::new(&line, &caller.output());
     assert!(ran.code == 1 && begun.elapsed() < Duration::from_secs(4), "{:?} {ran}", begun.elapsed());
     ran.says(&["does not answer any more (--idle 1 s)"]);
     // Nobody at all is there.
@@ -364,25 +354,17 @@ fn a_listener_outlives_callers_that_vanish_and_serves_two_at_once() {
     let listener = Listener::new(&scratch, "--keep --idle 1");
     let line = |options: &str| format!("{} --idle 1 {options}", listener.ticket);
     let mut killed = started(&scratch, &line("--time 60 --interval 50ms"));
-    killed.kill().unwrap();
-    killed.wait().unwrap();
+    killed.kill();
     // Ctrl-C closes the connection.
     let mut stopped = started(&scratch, &line("--time 60 --interval 50ms"));
     signal(&stopped, Signal::SIGINT);
-    let begun = now();
-    while stopped.try_wait().unwrap().is_none() {
-        assert!(begun.elapsed() < Duration::from_secs(5), "Ctrl-C does not end the caller");
-        std::thread::sleep(Duration::from_millis(5));
-    }
-    let ran = Ran::new("stopped", &stopped.wait_with_output().unwrap());
+    let ran = Ran::new("stopped", &stopped.output_within(Duration::from_secs(5)));
     assert_eq!(ran.code, 130, "{ran}");
     ran.says(&["interrupted: the test was not finished"]);
-    let callers = ["--reverse", ""].map(|options| {
-        let mut caller = command(&scratch, &line(&format!("--bytes 20M --json {options}")));
-        caller.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
-    });
-    for caller in callers {
-        is_sound(&Ran::new("two", &caller.wait_with_output().unwrap()).ok().json(), 20_000_000);
+    let callers =
+        ["--reverse", ""].map(|options| command(&scratch, &line(&format!("--bytes 20M --json {options}"))).piped());
+    for mut caller in callers {
+        is_sound(&Ran::new("two", &caller.output()).ok().json(), 20_000_000);
     }
     std::thread::sleep(Duration::from_millis(1_200));
     let said = listener.interrupted();
@@ -402,7 +384,7 @@ fn a_listener_with_a_stranger_at_its_port_goes_on() {
         }
     }
     let mut looks = 0;
-    wait_for(&mut listener.child, || {
+    wait_for(&mut listener.child, "it lives for twenty looks", || {
         looks += 1;
         looks == 20
     });
@@ -436,7 +418,7 @@ fn a_caller_that_lies_is_told_so() {
         other => panic!("{other}"),
     };
     let request = r#"{"version":1,"reverse":false,"streams":1,"amount":{"bytes":10},"window_bytes":65536}"#;
-    let reasons = wait(async {
+    let reasons = block_on(PATIENCE, "the listener ends each connection", async {
         let long = connect().await;
         let mut first = long.open().await.unwrap().0;
         first.write_all(&[0xff; 4]).await.unwrap();

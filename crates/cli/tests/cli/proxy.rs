@@ -1,28 +1,24 @@
 //! `narrows proxy`: two processes of the program, and real programs through them.
 
 use std::fs;
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-use std::process::{Child, Command, Output, Stdio};
-use std::sync::mpsc::{Receiver, channel};
+use std::process::{Command, Output, Stdio};
 use std::thread;
 use std::time::Duration;
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;
+use testing::{Bounded, PATIENCE, Process, eventually};
 
-use crate::support::{Ran, Scratch, code, skipped};
-
-/// What a line may be waited for.
-const PATIENCE: Duration = Duration::from_secs(30);
+use crate::support::{Ran, Scratch, code, skipped, wait_for};
 
 /// An end that runs, and what it says.
 struct End {
-    child: Child,
-    lines: Receiver<String>,
+    child: Process,
     /// The ticket of a far end.
     ticket: String,
 }
@@ -36,18 +32,12 @@ fn proxy(scratch: &Scratch, line: &str) -> Command {
 impl End {
     /// Starts it. `command` is whatever runs the program.
     fn start(mut command: Command) -> Self {
-        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        let (sender, lines) = channel();
-        let said = BufReader::new(child.stderr.take().unwrap());
-        thread::spawn(move || said.lines().map_while(Result::ok).try_for_each(|line| sender.send(line)));
-        Self { child, lines, ticket: String::new() }
+        Self { child: command.piped(), ticket: String::new() }
     }
 
     fn far(scratch: &Scratch, options: &str) -> Self {
         let mut far = Self::start(proxy(scratch, &format!("far {options}")));
-        let mut line = String::new();
-        BufReader::new(far.child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
-        line.trim().clone_into(&mut far.ticket);
+        far.child.line().trim().clone_into(&mut far.ticket);
         assert!(far.ticket.starts_with("narrows1"), "{}", far.ended().1);
         far
     }
@@ -59,14 +49,7 @@ impl End {
     /// Waits for a line that has these words.
     #[track_caller]
     fn says(&self, words: &str) -> String {
-        let mut before = Vec::new();
-        loop {
-            match self.lines.recv_timeout(PATIENCE) {
-                Ok(line) if line.contains(words) => return line,
-                Ok(line) => before.push(line),
-                Err(why) => panic!("{why}: it does not say `{words}`, but:\n{}", before.join("\n")),
-            }
-        }
+        self.child.says(words)
     }
 
     /// Where its next door is.
@@ -76,10 +59,10 @@ impl End {
     }
 
     fn ended(&mut self) -> (i32, String) {
-        let code = code(self.child.wait().unwrap());
-        let said = self.lines.iter().collect::<Vec<_>>().join("\n");
+        let output = self.child.output();
+        let said = String::from_utf8(output.stderr).unwrap();
         assert!(!said.contains("panicked"), "{said}");
-        (code, said)
+        (code(output.status), said)
     }
 
     /// Ends it with a signal. Gives what it said.
@@ -88,13 +71,6 @@ impl End {
         let (code, said) = self.ended();
         assert_eq!(code, 130, "{said}");
         said
-    }
-}
-
-impl Drop for End {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }
 
@@ -192,7 +168,7 @@ fn a_far_end_that_starts_again_with_its_ticket_is_found() {
 #[test]
 fn what_is_wrong_is_named() {
     let scratch = Scratch::new("proxy-wrong");
-    let ran = |line: &str| Ran::new(line, &proxy(&scratch, line).output().unwrap());
+    let ran = |line: &str| Ran::new(line, &proxy(&scratch, line).finish());
     ran("near 127.0.0.1 --insecure").fails(2, &["--socks <ADDR>|--forward <ADDR=HOST:PORT>|--transparent <ADDR>"]);
     ran("near 127.0.0.1 --socks 1080").fails(2, &["says nothing of who listens there"]);
     ran("near 127.0.0.1 --insecure --socks here").fails(2, &["error: --socks here: expected an address and a port"]);
@@ -235,23 +211,11 @@ fn free_port() -> u16 {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }
 
-/// A program that runs beside, until it is dropped.
-struct Beside(Child);
-
-impl Beside {
-    /// Starts it, and waits until it listens at this port.
-    fn listening(mut command: Command, port: u16) -> Self {
-        let mut beside = Self(command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap());
-        crate::support::wait_for(&mut beside.0, || TcpStream::connect(("127.0.0.1", port)).is_ok());
-        beside
-    }
-}
-
-impl Drop for Beside {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
+/// Starts a program that runs beside, and waits until it listens at this port.
+fn listening(mut command: Command, port: u16) -> Process {
+    let mut beside = command.stdout(Stdio::null()).stderr(Stdio::null()).start();
+    wait_for(&mut beside, "the server listens", || TcpStream::connect(("127.0.0.1", port)).is_ok());
+    beside
 }
 
 #[track_caller]
@@ -269,7 +233,7 @@ fn iperf3_runs_through_a_forward() {
     let (scratch, port) = (Scratch::new("proxy-iperf3"), free_port());
     let mut server = Command::new("iperf3");
     server.args(["-s", "-p", &port.to_string()]);
-    let _server = Beside::listening(server, port);
+    let _server = listening(server, port);
     let doors = format!("--forward 0=127.0.0.1:{port}");
     let (_far, near) = both(&scratch, &format!("--allow 127.0.0.1:{port}"), &doors);
     let door = near.door(" at the far end").port().to_string();
@@ -280,7 +244,7 @@ fn iperf3_runs_through_a_forward() {
         // A server takes a moment to be done with the client before, and says that it is busy, or hangs up.
         let mut attempts = 0;
         let json = loop {
-            let json: Value = serde_json::from_str(&succeeded(&client.output().unwrap())).unwrap();
+            let json: Value = serde_json::from_str(&succeeded(&client.finish())).unwrap();
             if !json["error"].is_string() || {
                 attempts += 1;
                 attempts
@@ -312,11 +276,11 @@ fn rsync_copies_through_a_forward() {
     let mut server = Command::new("rsync");
     server.args(["--daemon", "--no-detach", "--address=127.0.0.1"]).arg(format!("--port={port}"));
     server.arg(format!("--config={}", config.display()));
-    let _server = Beside::listening(server, port);
+    let _server = listening(server, port);
     let doors = format!("--forward 0=127.0.0.1:{port}");
     let (_far, near) = both(&scratch, &format!("--allow 127.0.0.1:{port}"), &doors);
     let source = format!("rsync://127.0.0.1:{}/files/", near.door(" at the far end").port());
-    let copied = Command::new("rsync").args(["-rz", &source]).arg(scratch.path("to")).output().unwrap();
+    let copied = Command::new("rsync").args(["-rz", &source]).arg(scratch.path("to")).finish();
     succeeded(&copied);
     assert_eq!(scratch.files("to"), scratch.files("from"));
     for at in 0..20 {
@@ -337,7 +301,7 @@ impl Hosts {
         let set_up = |line: &str| {
             let line = line.replace("A1", &hosts.names[0]).replace("A2", &hosts.names[1]);
             let (program, args) = line.split_once(' ').unwrap();
-            let output = Command::new(program).args(args.split(' ')).output();
+            let output = Command::new(program).args(args.split(' ')).try_finish();
             match output {
                 Ok(output) if output.status.success() => Ok(()),
                 Ok(output) => Err(format!("{line}: {}", String::from_utf8_lossy(&output.stderr).trim())),
@@ -371,12 +335,10 @@ impl Hosts {
         }
         // The kernel says a little later that a link is there, and MPI looks at that.
         let is_up = |name: &String| {
-            let shown = Command::new("ip").args(["-n", name, "link", "show", "nwp"]).output().unwrap();
+            let shown = Command::new("ip").args(["-n", name, "link", "show", "nwp"]).finish();
             String::from_utf8_lossy(&shown.stdout).contains("state UP")
         };
-        while !hosts.names.iter().all(is_up) {
-            thread::sleep(Duration::from_millis(2));
-        }
+        eventually(PATIENCE, "the link between the hosts is up", || hosts.names.iter().all(is_up));
         Some(hosts)
     }
 
@@ -391,7 +353,7 @@ impl Hosts {
 impl Drop for Hosts {
     fn drop(&mut self) {
         for name in &self.names {
-            let _ = Command::new("ip").args(["netns", "del", name]).output();
+            let _ = Command::new("ip").args(["netns", "del", name]).try_finish();
         }
     }
 }
@@ -434,7 +396,7 @@ fn mpi_runs_through_redirected_connections() {
     let Some(hosts) = Hosts::new(test) else { return };
     let scratch = Scratch::new("proxy-mpi");
     let source = scratch.write("ring.c", RING);
-    succeeded(&Command::new("mpicc.mpich").arg("-o").arg(scratch.path("ring")).arg(source).output().unwrap());
+    succeeded(&Command::new("mpicc.mpich").arg("-o").arg(scratch.path("ring")).arg(source).finish());
     let prefix = hosts.names[0].rsplit_once('-').unwrap().0;
     let launch = scratch.write("launch", &LAUNCH.replace("NAME", prefix));
     fs::set_permissions(&launch, fs::Permissions::from_mode(0o755)).unwrap();
@@ -461,7 +423,7 @@ fn mpi_runs_through_redirected_connections() {
         .env("UCX_TLS", "tcp,self")
         .env("UCX_NET_DEVICES", "nwp")
         .env("FI_PROVIDER", "tcp");
-    let output = ring.output().unwrap();
+    let output = ring.stdin(Stdio::null()).finish();
     assert_eq!(String::from_utf8_lossy(&output.stdout), "2 ranks, sum 3\n", "{output:?}");
     let [near, _] = nears;
     assert!(near.stopped(Signal::SIGINT).contains(": opened 10.77.0.2:"));

@@ -3,6 +3,8 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
+use testing::Bounded;
+
 use crate::support::{Ran, Scratch};
 
 /// A `python3` that does what the script says.
@@ -17,7 +19,7 @@ fn with_python(scratch: &Scratch, script: &str) -> String {
 
 /// Runs a line with programs of one folder alone.
 fn narrows(scratch: &Scratch, path: &str, line: &str) -> Ran {
-    Ran::new(line, &scratch.command(line.split(' ')).env("PATH", path).output().unwrap())
+    Ran::new(line, &scratch.command(line.split(' ')).env("PATH", path).finish())
 }
 
 #[test]

@@ -1,8 +1,7 @@
 //! A paper of two tiny figures: claims judged, recorded, and held against what was recorded.
 
-use std::process::Stdio;
-
 use serde_json::Value;
+use testing::Bounded;
 
 use crate::json::is_summary;
 use crate::support::{ONE, Ran, Scratch, keys, wait_for};
@@ -335,12 +334,11 @@ fn a_file_that_changed_meanwhile_gets_no_verdict() {
     let claim = "[[claim]]\nid = \"x\"\ntext = \"t\"\npaper = 4\ncheck = \"dctcp[size=4KiB].all.completed == 4\"\n";
     scratch.write(file, &format!("{}[scale.quick]\n{sizes}{claim}", ONE.trim_start()));
     let line = "reproduce tiny --record --quiet --out out";
-    let mut command = scratch.command(line.split(' '));
-    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    wait_for(&mut child, || scratch.path("out/tiny/fig8/.next/runs").exists());
+    let mut child = scratch.command(line.split(' ')).piped();
+    wait_for(&mut child, "a run begins", || scratch.path("out/tiny/fig8/.next/runs").exists());
     let edited = scratch.read(file).replace("completed == 4", "completed == 5");
     scratch.write(file, &edited);
-    Ran::new(line, &child.wait_with_output().unwrap()).fails(2, &["was changed while its runs went", file, "help: "]);
+    Ran::new(line, &child.output()).fails(2, &["was changed while its runs went", file, "help: "]);
     assert_eq!(scratch.read(file), edited);
 }
 
@@ -354,13 +352,12 @@ fn a_page_that_changed_meanwhile_is_not_replaced() {
     scratch.write("papers/tiny/fig1.toml", &format!("{ONE}[scale.quick]\n"));
     scratch.narrows("reproduce tiny/fig1 --quiet --out out --page page.md").ok();
     let line = "reproduce tiny/fig8 --quiet --out out --page page.md";
-    let mut command = scratch.command(line.split(' '));
-    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    wait_for(&mut child, || scratch.path("out/tiny/fig8/.next/runs").exists());
+    let mut child = scratch.command(line.split(' ')).piped();
+    wait_for(&mut child, "a run begins", || scratch.path("out/tiny/fig8/.next/runs").exists());
     let edited = format!("{}\n## Notes\n\nmine\n", scratch.read("page.md"));
     scratch.write("page.md", &edited);
     let said = "error: cannot write `page.md`: somebody made or changed it meanwhile; what was written is in `";
-    let ran = Ran::new(line, &child.wait_with_output().unwrap()).fails(2, &[said, "help: give the command again"]);
+    let ran = Ran::new(line, &child.output()).fails(2, &[said, "help: give the command again"]);
     assert_eq!(scratch.read("page.md"), edited);
     let left = ran.err.split('`').nth(3).unwrap();
     assert!(std::fs::read_to_string(left).unwrap().contains("## tiny/fig8"), "{ran}");

@@ -1,12 +1,12 @@
 //! Commands that do not belong together, TLS's secrets, and logs: what all commands of the transport share.
 
 use std::collections::BTreeSet;
-use std::io::{BufRead, BufReader, Read};
 use std::os::unix::fs::PermissionsExt;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
+use testing::{Bounded, Process};
 
 use crate::support::{Ran, Scratch, code, wait_for};
 
@@ -18,32 +18,24 @@ fn command(scratch: &Scratch, line: &str) -> Command {
 
 /// A listener that has printed its ticket.
 struct Listener {
-    child: Child,
+    child: Process,
     ticket: String,
 }
 
 impl Listener {
     fn of(command: &mut Command) -> Self {
-        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        let mut line = String::new();
-        BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
-        Self { child, ticket: line.trim().to_owned() }
+        let child = command.piped();
+        let ticket = child.line().trim().to_owned();
+        Self { child, ticket }
     }
 
     /// Ends it as Ctrl-C does. Gives its exit code and what it said.
     fn interrupted(mut self) -> (i32, String) {
         let _ = kill(Pid::from_raw(self.child.id() as i32), Signal::SIGINT);
-        let mut said = String::new();
-        self.child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+        let output = self.child.output();
+        let said = String::from_utf8(output.stderr).unwrap();
         assert!(!said.contains("panicked"), "{said}");
-        (code(self.child.wait().unwrap()), said)
-    }
-}
-
-impl Drop for Listener {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        (code(output.status), said)
     }
 }
 
@@ -71,13 +63,13 @@ fn the_wrong_command_is_refused_at_both_ends() {
         scratch.write("ticket", &running.ticket);
         let wrong = CALLERS.iter().filter(|(_, right)| *right != listener);
         for (calling, right) in wrong.clone() {
-            let ran = Ran::new(calling, &command(&scratch, calling).output().unwrap());
+            let ran = Ran::new(calling, &command(&scratch, calling).finish());
             let said = format!("is `{listener}`, not `{right}`: call it with `{caller}`");
             ran.fails(1, &["error: the listener at 127.0.0.1:", &said]);
         }
         // One caller may come in, and none has.
         if listener == "narrows recv" {
-            Ran::new("send", &command(&scratch, CALLERS[1].0).output().unwrap()).ok();
+            Ran::new("send", &command(&scratch, CALLERS[1].0).finish()).ok();
             assert_eq!(scratch.read("in/file"), "contents");
         } else {
             assert!(!scratch.path("in").exists());
@@ -108,15 +100,13 @@ fn secrets_are_written_where_the_environment_says() {
         let mut caller = command(&scratch, CALLERS[at].0);
         caller.env("SSLKEYLOGFILE", "caller.keys");
         if CALLERS[at].0.starts_with("proxy") {
-            let mut near = caller.stderr(Stdio::piped()).spawn().unwrap();
-            let mut lines = BufReader::new(near.stderr.take().unwrap()).lines().map_while(Result::ok);
-            assert_eq!(lines.next().as_deref(), Some(warning));
-            let linked = lines.find(|line| line.contains("connected to the far end"));
+            let mut near = caller.stderr(Stdio::piped()).start();
+            assert_eq!(near.says(""), warning);
+            near.says("connected to the far end");
             kill(Pid::from_raw(near.id() as i32), Signal::SIGINT).unwrap();
-            assert!(linked.is_some());
-            near.wait().unwrap();
+            near.status();
         } else {
-            Ran::new("caller", &caller.output().unwrap()).ok().says(&[warning]);
+            Ran::new("caller", &caller.finish()).ok().says(&[warning]);
         }
         let (_, said) = running.interrupted();
         assert!(said.contains("warning: TLS's secrets go to `listener.keys`"), "{said}");
@@ -147,12 +137,12 @@ fn secrets_that_cannot_be_written_are_an_error() {
     scratch.write("file", "contents");
     for line in LISTENERS.iter().map(|it| it.0).chain(CALLERS.iter().map(|it| it.0)) {
         let line = line.replace("@ticket", "127.0.0.1 --insecure");
-        let output = command(&scratch, &line).env("SSLKEYLOGFILE", "none/keys").output().unwrap();
+        let output = command(&scratch, &line).env("SSLKEYLOGFILE", "none/keys").finish();
         let parts = ["error: SSLKEYLOGFILE: cannot write `none/keys`: No such file", "help: name a file"];
         Ran::new(&line, &output).fails(2, &parts);
     }
     // A variable that is empty asks for nothing.
-    let output = command(&scratch, "perf 127.0.0.1 --insecure --idle 1").env("SSLKEYLOGFILE", "").output().unwrap();
+    let output = command(&scratch, "perf 127.0.0.1 --insecure --idle 1").env("SSLKEYLOGFILE", "").finish();
     let ran = Ran::new("perf", &output).fails(1, &["nothing answers"]);
     assert!(!ran.err.contains("secrets"), "{ran}");
 }
@@ -185,18 +175,16 @@ fn connections_are_logged_at_both_ends() {
         let running = Listener::of(&mut command(&scratch, &format!("{listening} --qlog logs/there")));
         scratch.write("ticket", &running.ticket);
         // Somebody who is not let in.
-        let stranger = command(&scratch, CALLERS[(at + 1) % 3].0).output().unwrap();
+        let stranger = command(&scratch, CALLERS[(at + 1) % 3].0).finish();
         assert_eq!(code(stranger.status), 1);
         let mut caller = command(&scratch, &format!("{} --qlog logs/here", CALLERS[at].0));
         if CALLERS[at].0.starts_with("proxy") {
-            let mut near = caller.stderr(Stdio::piped()).spawn().unwrap();
-            let mut lines = BufReader::new(near.stderr.take().unwrap()).lines().map_while(Result::ok);
-            let linked = lines.find(|line| line.contains("connected to the far end"));
+            let mut near = caller.stderr(Stdio::piped()).start();
+            near.says("connected to the far end");
             kill(Pid::from_raw(near.id() as i32), Signal::SIGINT).unwrap();
-            assert!(linked.is_some());
-            near.wait().unwrap();
+            near.status();
         } else {
-            Ran::new("caller", &caller.output().unwrap()).ok();
+            Ran::new("caller", &caller.finish()).ok();
         }
         running.interrupted();
         let (here, there) = (log(&scratch, "logs/here", "client"), log(&scratch, "logs/there", "server"));
@@ -231,14 +219,15 @@ fn a_killed_process_leaves_a_log() {
     let mut running = Listener::of(&mut command(&scratch, "perf --listen 127.0.0.1:0 --idle 1 --qlog there"));
     scratch.write("ticket", &running.ticket);
     let mut caller = command(&scratch, "perf @ticket --time 60 --idle 1 --qlog here");
-    let mut caller = caller.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let mut caller = caller.stdout(Stdio::null()).stderr(Stdio::null()).start();
     for directory in ["here", "there"] {
-        wait_for(&mut caller, || scratch.path(directory).exists() && !scratch.files(directory).is_empty());
+        wait_for(&mut caller, "a log is begun", || {
+            scratch.path(directory).exists() && !scratch.files(directory).is_empty()
+        });
     }
     std::thread::sleep(std::time::Duration::from_millis(300));
     for child in [&mut caller, &mut running.child] {
-        child.kill().unwrap();
-        child.wait().unwrap();
+        child.kill();
     }
     for (directory, end, data) in [("here", "client", "sent"), ("there", "server", "received")] {
         let log = log(&scratch, directory, end);
@@ -253,7 +242,7 @@ fn a_directory_for_logs_that_is_none_is_an_error() {
     scratch.write("file", "contents");
     for line in LISTENERS.iter().map(|it| it.0).chain(CALLERS.iter().map(|it| it.0)) {
         let line = format!("{} --qlog file", line.replace("@ticket", "127.0.0.1 --insecure"));
-        let ran = Ran::new(&line, &command(&scratch, &line).output().unwrap());
+        let ran = Ran::new(&line, &command(&scratch, &line).finish());
         ran.fails(2, &["error: --qlog: no log can be made in `file`", "help: name a directory"]);
         assert_eq!(scratch.read("file"), "contents");
     }

@@ -1,10 +1,9 @@
 //! Runs that are interrupted or killed, and what is run in their place.
 
-use std::fs;
-use std::process::{Child, Stdio};
-
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
+use std::fs;
+use testing::{Bounded, Process};
 
 use crate::support::{Ran, Scratch, code, grid_of, wait_for};
 
@@ -14,45 +13,22 @@ const ENDLESS: &str = "\"4KiB\", \"9TiB\"";
 /// Where the first run lies before the set is whole.
 const FIRST: &str = "out/.next/runs/dctcp,size=4KiB";
 
-/// A program that may never end by itself. A test that fails does not leave it behind.
-struct Running(Option<Child>);
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        if let Some(mut child) = self.0.take() {
-            let _ = child.kill();
-            let _ = child.wait();
-        }
-    }
-}
-
-impl Running {
-    fn child(&mut self) -> &mut Child {
-        self.0.as_mut().unwrap()
-    }
-
-    fn id(&self) -> u32 {
-        self.0.as_ref().unwrap().id()
-    }
-}
-
-fn start(scratch: &Scratch, line: &str) -> Running {
-    let mut command = scratch.command(line.split(' '));
-    Running(Some(command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()))
+fn start(scratch: &Scratch, line: &str) -> Process {
+    scratch.command(line.split(' ')).piped()
 }
 
 /// Waits until the first run is whole.
-fn first_is_finished(scratch: &Scratch, child: &mut Running) {
+fn first_is_finished(scratch: &Scratch, child: &mut Process) {
     let manifest = scratch.path(FIRST).join("manifest.json");
-    wait_for(child.child(), || manifest.exists());
+    wait_for(child, "the first run is whole", || manifest.exists());
 }
 
-fn signal(child: &Running, signal: Signal) {
+fn signal(child: &Process, signal: Signal) {
     kill(Pid::from_raw(child.id().try_into().unwrap()), signal).unwrap();
 }
 
-fn end(mut child: Running, line: &str) -> Ran {
-    Ran::new(line, &child.0.take().unwrap().wait_with_output().unwrap())
+fn end(mut child: Process, line: &str) -> Ran {
+    Ran::new(line, &child.output())
 }
 
 fn partials(scratch: &Scratch) -> Vec<String> {
@@ -104,11 +80,10 @@ fn an_interrupted_reproduction_goes_on() {
     scratch.write("papers/tiny/fig1.toml", &format!("{}[scale.quick]\n", grid_of(ENDLESS)));
     let line = "reproduce tiny --seeds 1 --threads 1 --out out";
     for kept in [false, true] {
-        let child = start(&scratch, line);
-        let first = scratch.path("out/tiny/fig1").join(FIRST.trim_start_matches("out/"));
-        while !listens(&child) || !first.join("manifest.json").exists() {
-            std::thread::yield_now();
-        }
+        let mut child = start(&scratch, line);
+        let first = scratch.path("out/tiny/fig1").join(FIRST.trim_start_matches("out/")).join("manifest.json");
+        let id = child.id();
+        wait_for(&mut child, "it catches SIGINT and the first run is whole", || listens(id) && first.exists());
         signal(&child, Signal::SIGINT);
         let said = end(child, line).fails(130, &["1 of 2 runs were finished and are kept; the same command goes on"]);
         // The second command may be stopped before it says what it found.
@@ -119,8 +94,8 @@ fn an_interrupted_reproduction_goes_on() {
 
 /// Whether the program catches SIGINT by now.
 #[cfg(target_os = "linux")]
-fn listens(child: &Running) -> bool {
-    let status = fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap();
+fn listens(process: u32) -> bool {
+    let Ok(status) = fs::read_to_string(format!("/proc/{process}/status")) else { return false };
     let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).unwrap();
     u64::from_str_radix(caught.trim(), 16).unwrap() >> (Signal::SIGINT as i32 - 1) & 1 == 1
 }
@@ -133,10 +108,9 @@ fn an_interrupt_of_the_only_run_leaves_nothing() {
     scratch.write("grid.toml", &grid_of("\"8TiB\", \"9TiB\""));
     let before = scratch.tree();
     for line in ["run alone.toml --out out", "run alone.toml --out out --json", "run grid.toml --out out --threads 1"] {
-        let child = start(&scratch, line);
-        while !listens(&child) {
-            std::thread::yield_now();
-        }
+        let mut child = start(&scratch, line);
+        let id = child.id();
+        wait_for(&mut child, "it catches SIGINT", || listens(id));
         signal(&child, Signal::SIGINT);
         end(child, line).fails(130, &["interrupted: no run was finished"]);
         assert_eq!(scratch.tree(), before);
@@ -154,7 +128,7 @@ fn a_killed_grid_leaves_finished_runs_and_goes_on() {
         first_is_finished(&scratch, &mut child);
         let holder = child.id();
         signal(&child, Signal::SIGKILL);
-        assert_eq!(code(child.child().wait().unwrap()), 128 + Signal::SIGKILL as i32);
+        assert_eq!(code(child.status()), 128 + Signal::SIGKILL as i32);
         scratch.narrows(&format!("compare {FIRST} {FIRST}")).ok();
         scratch.narrows("report out").ok().says(&["is unfinished: 1 of 2 runs"]);
         // What a writer leaves that is killed while it writes.
@@ -180,7 +154,9 @@ fn a_directory_has_one_writer() {
     scratch.write("papers/tiny/fig1.toml", &format!("{}[scale.quick]\n", grid_of(ENDLESS)));
     for line in ["run endless.toml --out out --threads 1", "reproduce tiny --threads 1 --out out"] {
         let mut child = start(&scratch, line);
-        wait_for(child.child(), || scratch.path("out/.narrows.lock").metadata().is_ok_and(|lock| lock.len() > 0));
+        wait_for(&mut child, "the directory is locked", || {
+            scratch.path("out/.narrows.lock").metadata().is_ok_and(|lock| lock.len() > 0)
+        });
         // The ledger's journal comes and goes.
         let lasts = |name: &String| !name.contains(".partial") && !name.ends_with("-journal");
         let before: Vec<String> = scratch.files("out").into_iter().filter(lasts).collect();
@@ -189,8 +165,7 @@ fn a_directory_has_one_writer() {
             scratch.narrows(line).fails(2, &[&holder, ": narrows r", "help: wait until it ends, or name another"]);
         assert!(told.err.starts_with("error: `"), "{told}");
         assert!(before.iter().all(|name| scratch.files("out").contains(name)));
-        signal(&child, Signal::SIGKILL);
-        child.child().wait().unwrap();
+        child.kill();
         fs::remove_dir_all(scratch.path("out")).unwrap();
     }
 }

@@ -8,6 +8,9 @@ use std::process::{Command, ExitStatus, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use serde_json::Value;
+use testing::{Bounded, PATIENCE, Process, eventually};
+
+pub(crate) use testing::skipped;
 
 /// A directory of a test's own, removed when the test passes.
 pub(crate) struct Scratch(PathBuf);
@@ -88,7 +91,7 @@ impl Scratch {
 
     /// Runs the program with the words of a line.
     pub(crate) fn narrows(&self, line: &str) -> Ran {
-        Ran::new(line, &self.command(line.split_whitespace()).output().unwrap())
+        Ran::new(line, &self.command(line.split_whitespace()).finish())
     }
 }
 
@@ -178,11 +181,6 @@ pub(crate) fn keys(value: &Value) -> Vec<&str> {
     value.as_object().unwrap_or_else(|| panic!("no object: {value}")).keys().map(String::as_str).collect()
 }
 
-/// Says that a test could not do its work here, in a line.
-pub(crate) fn skipped(test: &str, why: &str) {
-    eprintln!("SKIPPED {test}: {why}");
-}
-
 /// One scheme on one switch, some flows: a hundredth of a second.
 pub(crate) const ONE: &str = r#"
 name = "one"
@@ -254,10 +252,14 @@ flows = 8
 "traffic.0.load" = [0.2, 0.6]
 "#;
 
-/// Waits for what must happen sooner or later, and says so if the program ends instead.
-pub(crate) fn wait_for(child: &mut std::process::Child, mut happened: impl FnMut() -> bool) {
-    while !happened() {
-        assert!(child.try_wait().unwrap().is_none(), "the program ended before it should have");
-        std::thread::sleep(std::time::Duration::from_millis(2));
-    }
+/// Waits for what must happen while the program runs, and fails at once if the program ends instead.
+#[track_caller]
+pub(crate) fn wait_for(process: &mut Process, what: &str, mut happened: impl FnMut() -> bool) {
+    eventually(PATIENCE, what, || {
+        // Looked at in this order: what a program did before its end counts.
+        let status = process.try_status();
+        let has_happened = happened();
+        assert!(has_happened || status.is_none(), "the program ended with {status:?} before this: {what}");
+        has_happened
+    });
 }

@@ -1,13 +1,13 @@
 //! `narrows send` and `narrows recv`: two processes of the program over this machine's loopback.
 
 use std::fs;
-use std::io::{BufRead, BufReader, Read};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
+use testing::{Bounded, Process};
 
 use crate::support::{Ran, Scratch, code, skipped, wait_for};
 
@@ -22,7 +22,7 @@ fn command(scratch: &Scratch, line: &str) -> Command {
 
 /// A receiver at a free port, and its ticket.
 struct Receiver {
-    child: Child,
+    child: Process,
     ticket: String,
 }
 
@@ -32,34 +32,26 @@ impl Receiver {
     }
 
     fn of(command: &mut Command) -> Self {
-        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        let mut line = String::new();
-        BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
-        Self { child, ticket: line.trim().to_owned() }
+        let child = command.piped();
+        let ticket = child.line().trim().to_owned();
+        Self { child, ticket }
     }
 
     /// Waits until it ends. Gives its exit code and what it said.
     fn ended(mut self) -> (i32, String) {
-        let mut said = String::new();
-        self.child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+        let output = self.child.output();
+        let said = String::from_utf8(output.stderr).unwrap();
         assert!(!said.contains("panicked"), "{said}");
-        (code(self.child.wait().unwrap()), said)
-    }
-}
-
-impl Drop for Receiver {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        (code(output.status), said)
     }
 }
 
 fn send(scratch: &Scratch, what: &str, receiver: &Receiver) -> Ran {
     let line = format!("send {what} --idle 1 {} --json", receiver.ticket);
-    Ran::new(&line, &command(scratch, &line).output().unwrap())
+    Ran::new(&line, &command(scratch, &line).finish())
 }
 
-fn signal(child: &Child, signal: Signal) {
+fn signal(child: &Process, signal: Signal) {
     kill(Pid::from_raw(child.id() as i32), signal).unwrap();
 }
 
@@ -120,7 +112,7 @@ fn a_tree_arrives_and_a_ticket_is_good_once() {
     let receiver = Receiver::new(&scratch, "");
     scratch.write("ticket", &format!("\n{}\nand more\n", receiver.ticket));
     let ticket = fs::File::open(scratch.path("ticket")).unwrap();
-    let output = command(&scratch, "send photos notes -").stdin(ticket).output().unwrap();
+    let output = command(&scratch, "send photos notes -").stdin(ticket).finish();
     let ran = Ran::new("send photos notes -", &output).ok();
     assert!(ran.out.is_empty() && ran.err.contains("sent 8 entries with 5.24 MB in "), "{ran}");
     let used = receiver.ticket.clone();
@@ -132,7 +124,7 @@ fn a_tree_arrives_and_a_ticket_is_good_once() {
 
     // Once more: nothing moves. A receiver with another ticket does not take the first one.
     let receiver = Receiver::new(&scratch, "--keep --json --threads 2");
-    let other = Receiver { ticket: used, child: Command::new("true").spawn().unwrap() };
+    let other = Receiver { ticket: used, child: Command::new("true").start() };
     send(&scratch, "notes", &other).fails(1, &["nothing answers at 127.0.0.1"]);
     let ran = send(&scratch, "photos notes", &receiver).ok();
     assert_eq!((number(&ran, "moved_bytes"), number(&ran, "had_bytes")), (0, 5 * CHUNK + 16));
@@ -149,7 +141,7 @@ fn what_cannot_be_sent_is_a_slip_of_the_command_line() {
     let scratch = Scratch::new("send-usage");
     write(&scratch, "a/x", b"");
     write(&scratch, "b/x", b"");
-    let run = |line: &str| Ran::new(line, &command(&scratch, line).output().unwrap());
+    let run = |line: &str| Ran::new(line, &command(&scratch, line).finish());
     run("send a").fails(2, &["error: expected what to send and then to whom"]);
     run("send").fails(2, &["PATH... TICKET|ADDR"]);
     run("send none @ticket").fails(2, &["error: cannot read `none`: No such file"]);
@@ -196,13 +188,13 @@ fn a_file_that_differs_stays_and_fails_both_ends() {
 const LONG: u64 = 400 * CHUNK + 3;
 
 /// A transfer of one large file that is under way: so much has come that a part of it is verified.
-fn under_way(scratch: &Scratch) -> (Receiver, Child) {
+fn under_way(scratch: &Scratch) -> (Receiver, Process) {
     write(scratch, "file", &data(LONG));
     let mut receiver = Receiver::new(scratch, "");
     let line = format!("send file {} --idle 1", receiver.ticket);
-    let mut sender = command(scratch, &line).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    wait_for(&mut receiver.child, || {
-        assert!(sender.try_wait().unwrap().is_none(), "the sender ended");
+    let mut sender = command(scratch, &line).piped();
+    wait_for(&mut receiver.child, "8 chunks have come", || {
+        assert!(sender.try_status().is_none(), "the sender ended");
         partials(scratch).iter().any(|(_, len)| *len >= 8 * CHUNK)
     });
     (receiver, sender)
@@ -227,10 +219,9 @@ fn goes_on(scratch: &Scratch) {
 #[test]
 fn a_receiver_that_was_killed_goes_on() {
     let scratch = Scratch::new("send-kill-receiver");
-    let (mut receiver, sender) = under_way(&scratch);
-    receiver.child.kill().unwrap();
-    receiver.child.wait().unwrap();
-    let ran = Ran::new("send", &sender.wait_with_output().unwrap());
+    let (mut receiver, mut sender) = under_way(&scratch);
+    receiver.child.kill();
+    let ran = Ran::new("send", &sender.output());
     assert_eq!(ran.code, 1, "{ran}");
     ran.says(&["give the same command again, with a new ticket if need be, and it goes on there"]);
     goes_on(&scratch);
@@ -240,8 +231,7 @@ fn a_receiver_that_was_killed_goes_on() {
 fn a_sender_that_was_killed_goes_on() {
     let scratch = Scratch::new("send-kill-sender");
     let (receiver, mut sender) = under_way(&scratch);
-    sender.kill().unwrap();
-    sender.wait().unwrap();
+    sender.kill();
     let (code, said) = receiver.ended();
     assert!(code == 1 && said.contains("when the sender sends the same again, it goes on there"), "{said}");
     goes_on(&scratch);
@@ -251,9 +241,9 @@ fn a_sender_that_was_killed_goes_on() {
 fn ctrl_c_at_either_end_tells_the_other_one() {
     for stops in ["sender", "receiver"] {
         let scratch = Scratch::new("send-interrupt");
-        let (receiver, sender) = under_way(&scratch);
+        let (receiver, mut sender) = under_way(&scratch);
         signal(if stops == "sender" { &sender } else { &receiver.child }, Signal::SIGINT);
-        let ran = Ran::new("send", &sender.wait_with_output().unwrap());
+        let ran = Ran::new("send", &sender.output());
         let (code, said) = receiver.ended();
         let (own, other) =
             if stops == "sender" { ((ran.code, ran.err), (code, said)) } else { ((code, said), (ran.code, ran.err)) };
@@ -302,7 +292,7 @@ fn a_small_disk_takes_what_fits() {
     write(&scratch, "out/c", &data(CHUNK));
     fs::create_dir(scratch.path("in")).unwrap();
     let possible = |rights: &&str| {
-        let tried = Command::new("unshare").args([rights, "sh", "-c", "mount -t tmpfs none /mnt"]).output();
+        let tried = Command::new("unshare").args([rights, "sh", "-c", "mount -t tmpfs none /mnt"]).try_finish();
         tried.is_ok_and(|output| output.status.success())
     };
     let Some(rights) = ["-m", "-rm"].into_iter().find(possible) else {
@@ -315,9 +305,8 @@ fn a_small_disk_takes_what_fits() {
     let ran = send(&scratch, "out", &receiver);
     assert_eq!((ran.code, number(&ran, "failed")), (1, 1), "{ran}");
     ran.says(&["not all fits", "`out/b` is not received: there is no room for it: it needs 6291456 bytes, and "]);
-    let mut out = String::new();
-    receiver.child.stdout.take().unwrap().read_to_string(&mut out).unwrap();
-    assert_eq!(out, "1\nin/out/a\nin/out/c\n");
+    let out = receiver.child.output().stdout;
+    assert_eq!(String::from_utf8(out).unwrap(), "1\nin/out/a\nin/out/c\n");
 }
 
 /// While one sender is served, another one is told so; a ticket that is kept serves them one after the other.
@@ -328,10 +317,10 @@ fn one_sender_at_a_time() {
     write(&scratch, "other", b"other");
     let mut receiver = Receiver::new(&scratch, "--keep");
     let line = format!("send file {} --idle 1", receiver.ticket);
-    let first = command(&scratch, &line).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    wait_for(&mut receiver.child, || !partials(&scratch).is_empty());
+    let mut first = command(&scratch, &line).piped();
+    wait_for(&mut receiver.child, "a part of the file has come", || !partials(&scratch).is_empty());
     send(&scratch, "other", &receiver).fails(1, &["another sender is served here"]);
-    assert_eq!(code(first.wait_with_output().unwrap().status), 0);
+    assert_eq!(code(first.output().status), 0);
     send(&scratch, "other", &receiver).ok();
     assert_eq!(scratch.read("in/other"), "other");
 }

@@ -147,7 +147,7 @@ mod tests {
             spawner.spawn(async move { told.set(true) });
         });
         let (clock, long) = (Stopwatch::start(), Duration::from_mins(1));
-        let other = thread::spawn(move || receiver.recv().unwrap().wake());
+        let other = thread::spawn(move || receiver.recv_timeout(long).unwrap().wake());
         for _ in 0..10 {
             tasks.run(long, || ());
             if done.get() {
