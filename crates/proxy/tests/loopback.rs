@@ -41,7 +41,8 @@ fn loopback() -> SocketAddr {
 /// Runs a test, within a time.
 fn run(test: impl Future<Output = ()>) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    runtime.block_on(async { timeout(LONG, test).await.expect("it ends in time") });
+    runtime
+        .block_on(async { timeout(LONG, test).await.unwrap_or_else(|_| panic!("not within {LONG:?}: the test ends")) });
 }
 
 /// What both ends have told.
@@ -58,8 +59,12 @@ impl Told {
         self.0.lock().unwrap().iter().any(is)
     }
 
-    async fn until(&self, is: impl Fn(&Event) -> bool) {
+    /// Waits for an event that `what` names.
+    async fn until(&self, what: &str, is: impl Fn(&Event) -> bool) {
+        let begun = tokio::time::Instant::now();
         while !self.any(&is) {
+            // Shorter than the whole test may take, so that it is this that is said.
+            assert!(begun.elapsed() < LONG / 2, "not within {:?}: {what}", LONG / 2);
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
     }
@@ -226,7 +231,7 @@ fn bytes_cross_and_the_client_ends_first() {
         assert!(back == sent);
         let is_sound =
             |event: &Event| matches!(event, Event::Ended { taken: 5_000_000, given: 5_000_000, trouble: None, .. });
-        world.near.until(is_sound).await;
+        world.near.until("all bytes crossed, and no trouble", is_sound).await;
     });
 }
 
@@ -374,7 +379,7 @@ fn a_door_to_one_place() {
         for (door, why) in [(1, "Connection refused"), (2, "does not allow"), (3, "it was not redirected here")] {
             let mut tcp = TcpStream::connect(world.doors[door]).await.unwrap();
             assert_eq!(tcp.read(&mut [0]).await.unwrap_err().kind(), io::ErrorKind::ConnectionReset);
-            world.near.until(|event| matches!(event, Event::Refused { words, .. } if words.contains(why))).await;
+            world.near.until(why, |event| matches!(event, Event::Refused { words, .. } if words.contains(why))).await;
         }
     });
 }
@@ -405,7 +410,7 @@ fn a_far_end_that_comes_back_is_called_again() {
         let at = world.far.endpoint.address();
         world.far.end().await;
         was_reset(&client).await;
-        world.near.until(|event| matches!(event, Event::Unlinked { .. })).await;
+        world.near.until("the far end is missed", |event| matches!(event, Event::Unlinked { .. })).await;
         world.far = FarEnd::new(at, &world.config, &["127.0.0.1:*"], Told::default().log());
         // It waits for the connection to the far end.
         let tcp = world.open(server).await;

@@ -7,18 +7,19 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use laws::{Fixed, Law, fixed};
 use proto::closed::{Closed, Code};
 use proto::identity::Trust;
 use proto::service::Service;
 use proto::settings::Settings;
+use testing::{PATIENCE, block_on};
 use transfer::{
     CHUNK, Entry, Error, Folder, Hello, Kind, Listing, Name, Outcome, Progress, ReceiveOptions, Record, Reply,
     SendOptions, Source, Stamp, Summary, Watch, receive, send, survey,
 };
-use transport::{Config, Connection, Endpoint, wait};
+use transport::{Config, Connection, Endpoint};
 
 /// A directory of a test's own, removed when the test passes.
 struct Scratch(PathBuf);
@@ -55,26 +56,40 @@ impl Drop for Scratch {
     }
 }
 
-/// Remembers notes, and ends a transfer once so many bytes have moved.
-#[derive(Default)]
+/// Remembers notes, and ends a transfer once so many bytes have moved. One that takes too long fails its test.
 struct Notes {
-    notes: Mutex<Vec<String>>,
+    said: Mutex<Vec<String>>,
     ends_at: Option<u64>,
+    begun: Instant,
+}
+
+impl Default for Notes {
+    #[expect(clippy::disallowed_methods, reason = "a test's patience is wall-clock time")]
+    fn default() -> Self {
+        Self { said: Mutex::default(), ends_at: None, begun: Instant::now() }
+    }
+}
+
+/// Runs a future of a test to its end.
+#[track_caller]
+fn wait<T>(future: impl Future<Output = T>) -> T {
+    block_on(PATIENCE, "both ends do what this part of the test needs", future)
 }
 
 impl Watch for Notes {
     fn look(&self, progress: &Progress) -> bool {
+        assert!(self.begun.elapsed() < PATIENCE, "not within {PATIENCE:?}: the transfer ends; {progress:?}");
         self.ends_at.is_none_or(|most| progress.moved_bytes < most)
     }
 
     fn note(&self, text: &str) {
-        self.notes.lock().unwrap().push(text.to_owned());
+        self.said.lock().unwrap().push(text.to_owned());
     }
 }
 
 impl Notes {
     fn take(&self) -> Vec<String> {
-        let mut notes = std::mem::take(&mut *self.notes.lock().unwrap());
+        let mut notes = std::mem::take(&mut *self.said.lock().unwrap());
         notes.sort();
         notes
     }
@@ -382,7 +397,7 @@ fn a_file_that_changes_while_it_is_sent_fails_alone() {
             if progress.moved_bytes > 0 {
                 fs::File::options().append(true).open(&self.0).unwrap().write_all(b"more").unwrap();
             }
-            true
+            self.1.look(progress)
         }
         fn note(&self, text: &str) {
             self.1.note(text);

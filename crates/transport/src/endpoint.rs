@@ -279,10 +279,15 @@ mod tests {
     use laws::{Law, NewReno, Path, newreno};
     use proto::closed::Closed;
     use proto::service::Service;
+    use testing::{PATIENCE, block_on};
 
     use super::*;
     use crate::clock::END;
-    use crate::wait::wait;
+
+    #[track_caller]
+    fn wait<T>(future: impl Future<Output = T>) -> T {
+        block_on(PATIENCE, "both ends do what this part of the test needs", future)
+    }
 
     fn config(threads: u8) -> Config {
         let law = |path: &Path| Law::NewReno(NewReno::new(path, newreno::Params::for_path(path)));

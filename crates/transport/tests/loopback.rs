@@ -8,11 +8,12 @@ use proto::closed::{Closed, Code};
 use proto::identity::Trust;
 use proto::secret::Secret;
 use proto::settings::Settings;
-use transport::{Error, wait};
+use testing::{PATIENCE, eventually};
+use transport::Error;
 
 mod ends;
 
-use ends::{caller, config, listen};
+use ends::{caller, config, listen, wait};
 
 fn byte(at: usize) -> u8 {
     (at / 3 + at * 7) as u8
@@ -160,8 +161,8 @@ fn who_is_not_known_is_refused() {
             assert_eq!(incoming.claim().unwrap().ticket, [1; 8]);
             assert!(incoming.proves(&Secret::new([2; 16])) && !incoming.proves(&Secret::new([3; 16])));
             incoming.refuse();
-            let _ = listener.accept().await;
-        });
+            listener
+        })
     });
     let endpoint = caller(&config);
     let secret = Some(([1; 8], Secret::new([2; 16])));
@@ -176,8 +177,7 @@ fn who_is_not_known_is_refused() {
     let other = Trust::Fingerprint(proto::identity::Fingerprint::new([0; 32]));
     let wrong = wait(endpoint.connect(address, other, None)).err().unwrap();
     assert!(matches!(wrong, Error::Closed(Closed::Here { .. })), "{wrong}");
-    // The listener's thread waits for somebody else, and ends with this process.
-    drop(listening);
+    drop(listening.join().unwrap());
 }
 
 #[test]
@@ -238,9 +238,7 @@ fn connections_may_have_ports_and_settings_of_their_own() {
                 let connection = endpoint.connect_from(port, settings, address, trust).await.unwrap();
                 connection.admitted().await.unwrap();
                 let is_open = || connection.paths().iter().filter(|path| path.is_open).count() == 2;
-                while !is_open() {
-                    std::thread::sleep(Duration::from_millis(1));
-                }
+                eventually(PATIENCE, "both paths are open", is_open);
                 // One law for each path, with the window that this connection's settings give it.
                 assert_eq!(connection.laws().window.get(), 2 * window);
                 let mut stream = connection.open_message(5).await.unwrap();

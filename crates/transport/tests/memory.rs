@@ -1,13 +1,11 @@
 //! What connections leave behind in a process that runs nothing else.
 
-use std::time::Duration;
-
 use proto::identity::Trust;
-use transport::wait;
+use testing::{PATIENCE, eventually};
 
 mod ends;
 
-use ends::{caller, config, listen};
+use ends::{caller, config, listen, wait};
 
 /// What this process holds in memory, in bytes.
 fn resident() -> usize {
@@ -69,9 +67,5 @@ fn a_thousand_connections_leave_nothing() {
         let port = endpoint.reserve("127.0.0.1:0".parse().unwrap()).unwrap();
         drop(wait(endpoint.connect_from(port, config.settings.clone(), address, trust)).unwrap());
     }
-    let are_closed = (0..2_000).any(|_| {
-        std::thread::sleep(Duration::from_millis(10));
-        descriptors() <= before
-    });
-    assert!(are_closed, "{} descriptors are open, {before} were before", descriptors());
+    eventually(PATIENCE, &format!("no more than {before} descriptors are open"), || descriptors() <= before);
 }

@@ -10,11 +10,12 @@ use std::time::Duration;
 use proto::closed::{Closed, Code};
 use proto::identity::Trust;
 use proto::secret::Secret;
-use transport::{Config, Connection, Endpoint, Error, wait};
+use testing::{PATIENCE, eventually};
+use transport::{Config, Connection, Endpoint, Error};
 
 mod ends;
 
-use ends::{anywhere, caller};
+use ends::{anywhere, caller, wait};
 
 /// Callers, so that each thread has some: all have the same one of two once in 2^31 times.
 const CALLERS: usize = 32;
@@ -110,12 +111,7 @@ fn all_paths_of_a_connection_lead_to_it() {
             let connection = endpoint.connect(address, trust, None).await.unwrap();
             connection.admitted().await.unwrap();
             let open = || connection.paths().iter().filter(|path| path.is_open).count();
-            let mut looks = 0;
-            while open() < 4 {
-                looks += 1;
-                assert!(looks < 5_000, "{:?}", connection.paths());
-                std::thread::sleep(Duration::from_millis(1));
-            }
+            eventually(PATIENCE, "four paths are open", || open() == 4);
             there_and_back(&connection, &vec![1; 2_000_000]).await;
             let paths = connection.paths();
             assert!(paths.len() == 4 && paths.iter().all(|path| path.is_open && path.ecn), "{paths:?}");

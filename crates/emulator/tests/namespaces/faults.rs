@@ -1,10 +1,10 @@
 //! What is left, and what still works, when something breaks.
 
-use std::io::{BufRead, BufReader};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::{Command, Stdio};
 
 use emulator::{DEVICE, Error, Hosts};
+use testing::{Bounded, PATIENCE, skipped_here};
 
 use crate::set::{ALICE, BOB, left_behind, middle, network, options, set, turn};
 
@@ -13,7 +13,7 @@ fn left_by_this() -> Vec<String> {
 }
 
 fn ip(arguments: &[&str]) {
-    assert!(Command::new("ip").args(arguments).status().unwrap().success(), "{arguments:?}");
+    assert!(Command::new("ip").args(arguments).start().status().success(), "{arguments:?}");
 }
 
 #[test]
@@ -111,9 +111,8 @@ fn process_to_be_killed() {
     let Some(set) = set(&middle()) else { return };
     let _router = set.route(Vec::new());
     println!("\nready");
-    loop {
-        std::thread::park();
-    }
+    std::thread::sleep(2 * PATIENCE);
+    panic!("nobody killed this process within {:?}", 2 * PATIENCE);
 }
 
 #[test]
@@ -124,17 +123,16 @@ fn what_a_killed_process_left_is_found() {
         .args(["--exact", "faults::process_to_be_killed", "--nocapture"])
         .env("NARROWS_TO_BE_KILLED", "1")
         .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let lines = BufReader::new(child.stdout.take().unwrap()).lines();
-    assert!(lines.map_while(Result::ok).any(|line| line == "ready"));
+        .start();
+    // The harness prints some before it.
+    let lines: Vec<String> = (0..20).map(|_| child.line()).take_while(|line| line != "ready").collect();
+    assert!(lines.len() < 20, "{lines:?}");
     let left = left_behind(child.id());
     assert_eq!(left.len(), 5, "{left:?}");
     let removed = Hosts::clean_stale().unwrap();
     assert!(!removed.iter().any(|name| left.contains(name)), "it is still alive: {removed:?}");
 
-    child.kill().unwrap();
-    child.wait().unwrap();
+    child.kill();
     assert_eq!(left_behind(child.id()), left, "killed, it removes nothing");
     let removed = Hosts::clean_stale().unwrap();
     for host in ["alice", "bob"] {
@@ -149,8 +147,7 @@ fn what_a_killed_process_left_is_found() {
 fn a_hosts_table_of_connections_is_small_whatever_the_machines_memory() {
     let read = |name: &str| std::fs::read_to_string(format!("/proc/sys/net/ipv4/{name}")).ok();
     if read("tcp_child_ehash_entries").is_none() {
-        eprintln!("skipped: this kernel's namespaces have no tables of their own (Linux 6.2 and later)");
-        return;
+        return skipped_here("this kernel's namespaces have no tables of their own (Linux 6.2 and later)");
     }
     let Some(set) = set(&middle()) else { return };
     for host in [ALICE, BOB] {

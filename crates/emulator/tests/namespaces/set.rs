@@ -64,7 +64,7 @@ pub(crate) fn set_of(network: Network) -> Option<Set> {
     match Hosts::create(&network, &options()) {
         Ok(hosts) => Some(Set { hosts, network, _turn: turn }),
         Err(error @ (Error::NotPermitted { .. } | Error::NoIp | Error::NoTun { .. })) => {
-            eprintln!("skipped: {error}");
+            testing::skipped_here(&error.to_string());
             None
         }
         Err(error) => panic!("{error}"),

@@ -11,6 +11,7 @@ use emulator::{Clock, DEVICE};
 use fabric::topology::{FatTrees, InterLinks};
 use fabric::{Ecn, HostId, PortConfig};
 use pcap_file::pcapng::{Block, PcapNgReader};
+use testing::{PATIENCE, joined};
 use units::{Bytes, Frac, Rate, Span};
 
 use crate::raw::{Raw, cut_datagrams};
@@ -26,7 +27,7 @@ impl Set {
         let stream = self.hosts.enter(host, || TcpStream::connect_timeout(&address, Duration::from_secs(5)));
         let stream = stream.unwrap().unwrap();
         stream.set_nodelay(true).unwrap();
-        stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+        limit(&stream);
         stream
     }
 
@@ -40,13 +41,15 @@ impl Set {
         let mut sender = self.connect(from, &listener);
         let receiver = thread::spawn(move || {
             let mut received = Vec::new();
-            listener.accept().unwrap().0.read_to_end(&mut received).unwrap();
+            let mut stream = listener.accept().unwrap().0;
+            limit(&stream);
+            stream.read_to_end(&mut received).unwrap();
             received
         });
         let sent: Vec<u8> = (0..length).map(|at| (at / 7) as u8).collect();
         sender.write_all(&sent).unwrap();
         drop(sender);
-        assert!(receiver.join().unwrap() == sent, "what came is what was sent");
+        assert!(joined(PATIENCE, "the receiver reads to the end", receiver) == sent, "what came is what was sent");
     }
 
     /// A counter of the kernel's, in a host's namespace.
@@ -59,11 +62,18 @@ impl Set {
     }
 }
 
+/// Bounds each read and write.
+fn limit(stream: &TcpStream) {
+    stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    stream.set_write_timeout(Some(Duration::from_secs(20))).unwrap();
+}
+
 /// Answers one byte with one byte until the other end closes.
 fn answer(listener: TcpListener) -> JoinHandle<()> {
     thread::spawn(move || {
         let mut stream = listener.accept().unwrap().0;
         stream.set_nodelay(true).unwrap();
+        limit(&stream);
         let mut byte = [0];
         while stream.read(&mut byte).unwrap() == 1 {
             stream.write_all(&byte).unwrap();
@@ -90,7 +100,7 @@ fn tcp_of_both_families_takes_the_links_round_trip() {
         // Two links of 5 ms and four of 1 us; what the machine adds, without real-time priority, at its best.
         assert!(least >= Span::from_us(10_004) && least < Span::from_us(11_500), "{address}: {least}");
         drop(stream);
-        answers.join().unwrap();
+        joined(PATIENCE, "the answers end", answers);
     }
     let outcome = router.stop().unwrap();
     assert!(outcome.lateness.count > 80 && outcome.packets_read > 80, "{outcome:?}");

@@ -1,11 +1,13 @@
 //! What tests of two ends on one machine begin with.
 
+use std::future::Future;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
 use laws::{Law, NewReno, Path, newreno};
 use proto::service::Service;
 use proto::settings::Settings;
+use testing::{PATIENCE, block_on};
 use transport::{Config, Endpoint};
 
 pub(crate) fn config(paths: u8) -> Config {
@@ -26,4 +28,10 @@ pub(crate) fn listen(config: &Config) -> Endpoint {
 
 pub(crate) fn caller(config: &Config) -> Endpoint {
     Endpoint::call_from(anywhere(), config).unwrap()
+}
+
+/// Runs a future of a test to its end. Those who wait on other threads do so within the same time.
+#[track_caller]
+pub(crate) fn wait<T>(future: impl Future<Output = T>) -> T {
+    block_on(PATIENCE, "both ends do what this part of the test needs", future)
 }
