@@ -153,13 +153,14 @@ impl Drop for Done<'_, '_> {
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
-    use std::sync::mpsc::sync_channel;
+    use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 
     use laws::{Fixed, Law, Path, fixed};
     use proto::identity::Trust;
     use proto::service::Service;
     use proto::settings::Settings;
-    use transport::{Config, Endpoint, wait};
+    use testing::{PATIENCE, block_on};
+    use transport::{Config, Endpoint};
 
     use super::*;
 
@@ -172,18 +173,21 @@ mod tests {
         let (address, trust) = (listener.address(), Trust::Fingerprint(config.identity.fingerprint()));
         let caller = Endpoint::call_from("127.0.0.1:0".parse().unwrap(), &config).unwrap();
         std::thread::scope(|scope| {
-            let admitted = scope.spawn(|| wait(listener.accept()).unwrap().admit().unwrap());
-            let connection = wait(caller.connect(address, trust, None)).unwrap();
+            let accept = || block_on(PATIENCE, "a caller comes", listener.accept()).unwrap().admit().unwrap();
+            let admitted = scope.spawn(accept);
+            let connect = caller.connect(address, trust, None);
+            let connection = block_on(PATIENCE, "the listener answers", connect).unwrap();
+            // The first failure closes the connection: a listener that has not yet let the caller in would never see it.
+            let _admitted = admitted.join().unwrap();
             for _ in 0..1_000 {
                 let crew = Crew::new(&connection);
                 let (held, queue) = sync_channel::<()>(1);
                 std::thread::scope(|scope| {
                     crew.spawn_with(scope, held, |_| Err(Error::Peer("fails".to_owned())));
-                    assert!(queue.recv().is_err());
+                    assert_eq!(queue.recv_timeout(PATIENCE), Err(RecvTimeoutError::Disconnected));
                     assert!(crew.is_over());
                 });
             }
-            drop(admitted.join());
         });
     }
 }
