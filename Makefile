@@ -12,6 +12,7 @@ NARROWS := $(TARGET)/release/narrows
 CAN_BUILD_BPF := { [ -n "$$NARROWS_BPF_OBJECTS" ] || { command -v clang && \
 	[ -d "$$(rustc --print sysroot)/lib/rustlib/src/rust/library" ]; }; } >/dev/null 2>&1 && \
 	pkg-config --exists libelf zlib 2>/dev/null
+BPF_NEEDS := need clang, libelf, zlib, pkg-config and rustup's rust-src
 # All but the Python package, which needs Python.
 CRATES := --workspace --exclude narrows-python
 # Looked at where it is used: `toolchain` may have changed it.
@@ -31,7 +32,16 @@ demo: ## build the simulator alone, run the demo, say where its report is
 build: ## build the whole command: target/release/narrows
 	@$(CARGO) build --release --locked -p narrows $(FEATURES)
 
-test: toolchain check-format lint browser unit python arm kernels book licences ## every check
+CHECKS := toolchain check-format lint browser unit python arm kernels book licences
+# What is skipped goes into this file, a line each: by tests (`testing::skipped`), pytest, scripts and the recipes below.
+SKIPPED := $(abspath $(TARGET))/skipped
+skipped = { echo "skipped: $(1): $(2)"; [ -z "$$NARROWS_SKIPPED" ] || echo "$(1): $(2)" >>"$$NARROWS_SKIPPED"; }
+
+test: ## every check; what was skipped is counted last
+	@mkdir -p $(TARGET) && : >$(SKIPPED)
+	@NARROWS_SKIPPED=$(SKIPPED) $(MAKE) --no-print-directory $(CHECKS)
+	@sort -u $(SKIPPED) | awk '{ at = index($$0, ": "); all = all (NR > 1 ? ", " : " ") substr($$0, 1, at - 1) " (" substr($$0, at + 2) ")" } \
+	  END { print NR ? NR (NR > 1 ? " tests skipped:" : " test skipped:") all : "no test was skipped" }'
 
 check-format:
 	$(CARGO) fmt --all --check
@@ -59,7 +69,7 @@ python: ## check the Python package, as it is built for tests: without the trans
 	  ruff format --check -q && ruff check -q && \
 	  PYO3_PYTHON=$(VENV)/bin/python3 $(CARGO) clippy -p narrows-python --no-default-features --locked -- -D warnings && \
 	  maturin develop -q --no-default-features && mypy && pytest -q; \
-	else echo "skipped: the Python package needs python3 3.10 or later, with venv"; fi
+	else $(call skipped,the Python package,needs python3 3.10 or later with venv); fi
 
 ARM = aarch64-unknown-linux-musl
 CAN_RUN_ARM := { command -v qemu-aarch64 && rustc --print target-libdir --target $(ARM) | xargs test -d; } >/dev/null 2>&1
@@ -69,7 +79,7 @@ arm: ## check lints, the erasure codes and results on Arm, under QEMU
 	  [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && apt-get update -qq && \
 	  DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends qemu-user >/dev/null; } || true
 	@if $(CAN_RUN_ARM); then $(CARGO) build --locked -p narrows $(FEATURES) && tests/arm/run $(TARGET)/debug/narrows; \
-	else echo "skipped: Arm needs qemu-aarch64 and rustup's target $(ARM); not all are here"; fi
+	else $(call skipped,Arm,needs qemu-aarch64 and rustup's target $(ARM); not all are here); fi
 
 # Without these the laws are not built for the kernel, and all the rest is.
 toolchain:
@@ -77,7 +87,7 @@ toolchain:
 	@$(CAN_BUILD_BPF) || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && apt-get update -qq && \
 	  DEBIAN_FRONTEND=noninteractive apt-get install -y -qq clang libelf-dev zlib1g-dev pkg-config >/dev/null; } || true
 	@$(CAN_BUILD_BPF) || \
-	echo "skipped: laws in the kernel need clang, libelf, zlib, pkg-config and rustup's rust-src; not all are here"
+	$(call skipped,laws in the kernel,$(BPF_NEEDS); not all are here)
 
 kernels: ## check the laws on other kernels, in a virtual machine
 	@{ command -v qemu-system-x86_64 && command -v busybox && command -v cpio; } >/dev/null || \
@@ -96,16 +106,16 @@ $(MDBOOK):
 		$(CARGO) install mdbook --version $(MDBOOK_VERSION) --locked --no-default-features --features search --root $(TOOLS); \
 	fi
 
-# The report's test opens it in Chromium. Where that cannot be installed, the test reports itself as skipped.
+# The report's tests open it in Chromium. Where that cannot be installed, they report themselves as skipped.
 browser:
 	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null || \
 	{ [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && \
 	  apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq chromium >/dev/null; } || \
-	echo "skipped: no chromium here and no right to install it; the browser test will say so too"
+	echo "no chromium here and no right to install it: the report's tests will be skipped"
 
 licences:
 	@if command -v cargo-deny >/dev/null; then $(CARGO) deny --locked check licenses bans sources; \
-	else echo "skipped: the check of licences needs cargo-deny"; fi
+	else $(call skipped,the check of licences,needs cargo-deny); fi
 
 dist: build wheel ## a tarball of the command and the laws' BPF objects, and a wheel
 	@$(CAN_BUILD_BPF) || { echo "error: \`make toolchain\` first: a release has the laws in it"; exit 1; }

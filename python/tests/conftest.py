@@ -1,16 +1,31 @@
-"""A small scenario that every test may run: a second or less."""
+"""A small scenario that every test may run, a second or less; and skips that are counted."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import os
+from pathlib import Path
 
 import pytest
 
 import narrows as nw
 from narrows import tables
 
-if TYPE_CHECKING:
-    from pathlib import Path
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    _count_skip(report)
+
+
+def pytest_collectreport(report: pytest.CollectReport) -> None:
+    _count_skip(report)
+
+
+def _count_skip(report: pytest.TestReport | pytest.CollectReport) -> None:
+    """Tells `make test` of a skip: it prints how many there were, last."""
+    file = os.environ.get("NARROWS_SKIPPED")
+    if file and report.skipped and isinstance(report.longrepr, tuple):
+        why = " ".join(report.longrepr[2].removeprefix("Skipped: ").split())
+        with Path(file).open("a", encoding="utf-8") as skips:
+            skips.write(f"{report.nodeid}: {why}\n")
 
 
 def scenario() -> nw.Scenario:
