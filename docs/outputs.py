@@ -22,10 +22,22 @@ PROGRESS = re.compile(r"^run \d+/\d+ .* left( in all)?\n", re.M)
 FILE = re.compile(r"^# ([\w.-]+\.\w+)\n")
 
 
+# A command of a page that takes longer hangs.
+LONGEST_S = 3600
+
+
 def run(command: str, directory: str) -> str:
-    done = subprocess.run(
-        ["bash", "-c", command], cwd=directory, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-    )
+    try:
+        done = subprocess.run(
+            ["bash", "-c", command],
+            cwd=directory,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=LONGEST_S,
+        )
+    except subprocess.TimeoutExpired:
+        sys.exit(f"error: not within {LONGEST_S} s: `{command}` ends")
     # How far a long run has come depends on the machine.
     return PROGRESS.sub("", done.stdout).rstrip("\n")
 

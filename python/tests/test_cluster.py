@@ -66,7 +66,7 @@ def test_a_killed_worker_costs_no_byte(small: nw.Scenario, tmp_path: Path) -> No
     killer = threading.Thread(target=kill_one)
     killer.start()
     done = nw.sweep(small, tmp_path / "cluster", seeds=2, on="ray", progress=False)
-    killer.join()
+    killer.join(timeout=120)
     assert killed, "no worker was seen"
     here = nw.run(small, tmp_path / "here", seeds=2, progress=False)
     assert len(done) == 8

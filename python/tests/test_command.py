@@ -15,7 +15,9 @@ ROOT = Path(__file__).parents[2]
 
 
 def narrows(*words: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, "-m", "narrows", *words], capture_output=True, text=True, check=False, cwd=cwd)
+    return subprocess.run(
+        [sys.executable, "-m", "narrows", *words], capture_output=True, text=True, check=False, cwd=cwd, timeout=300
+    )
 
 
 def test_it_is_the_command(small: nw.Scenario, tmp_path: Path) -> None:

@@ -178,10 +178,10 @@ def test_a_figure_is_written(made: nw.papers.Figure, papers: Path, tmp_path: Pat
     text = html.unescape((tmp_path / "fig.svg").read_text(encoding="utf-8"))
     assert all(f">{said}<" in text for said in ("DCTCP", "Cubic", STATED, RELATIVE, "completion time (ms)", "load = 0.4"))
     words = [sys.executable, "-m", "narrows", "plot", str(made.results.directory), "-o", "fig.pdf"]
-    done = subprocess.run([*words, "--papers", str(papers)], capture_output=True, text=True, check=False, cwd=tmp_path)
+    done = subprocess.run([*words, "--papers", str(papers)], capture_output=True, text=True, check=False, cwd=tmp_path, timeout=300)
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "fig.pdf").stat().st_size > 1000
-    refused = subprocess.run([*words, "--x", "load"], capture_output=True, text=True, check=False, cwd=tmp_path)
+    refused = subprocess.run([*words, "--x", "load"], capture_output=True, text=True, check=False, cwd=tmp_path, timeout=300)
     assert (refused.returncode, "go with `y`" in refused.stderr) == (2, True), refused.stderr
 
 

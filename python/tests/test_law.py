@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import laws_of_tests as mine
 import polars as pl
 import pytest
+from waits import within
 
 import narrows as nw
 from narrows import law, porting, tables
@@ -417,14 +418,15 @@ except KeyboardInterrupt:
 def test_ctrl_c_ends_a_run(tmp_path: Path, after: int) -> None:
     text = INTERRUPTED.format(tests=str(Path(__file__).parent), out=str(tmp_path / "out"), after=after)
     process = subprocess.Popen([sys.executable, "-c", text], stdout=subprocess.PIPE, text=True)
-    assert process.stdout is not None
-    assert process.stdout.readline() == "begins\n"
-    time.sleep(2)
-    assert process.poll() is None
-    process.send_signal(signal.SIGINT)
-    began = time.monotonic()
-    assert process.communicate(timeout=30)[0] == "interrupted\n"
-    assert time.monotonic() - began < 10
+    with within(120, process):
+        assert process.stdout is not None
+        assert process.stdout.readline() == "begins\n"
+        time.sleep(2)
+        assert process.poll() is None
+        process.send_signal(signal.SIGINT)
+        began = time.monotonic()
+        assert process.communicate(timeout=30)[0] == "interrupted\n"
+        assert time.monotonic() - began < 10
     assert not (tmp_path / "out" / "manifest.json").exists()
 
 
@@ -437,13 +439,14 @@ def test_other_threads_go_on(tmp_path: Path) -> None:
         while not ends.wait(0.005):
             ticks.append(time.monotonic())
 
-    thread = threading.Thread(target=tick)
+    thread = threading.Thread(target=tick, daemon=True)
     thread.start()
     began = time.monotonic()
     nw.run(scenario(it=tables.Scheme(law="Reno")), tmp_path / "out", laws=[mine.Reno], progress=False)
     lasted = time.monotonic() - began
     ends.set()
-    thread.join()
+    thread.join(timeout=60)
+    assert not thread.is_alive(), "the other thread does not end"
     assert len(ticks) > lasted / 0.1
 
 
@@ -587,7 +590,9 @@ def test_a_law_that_was_written_passes_its_replay(tmp_path: Path) -> None:
 
     def cargo(*words: str) -> subprocess.CompletedProcess[str]:
         environment = {**os.environ, "CARGO_TARGET_DIR": str(target)}
-        return subprocess.run(["cargo", *words], cwd=root, env=environment, capture_output=True, text=True, check=False)
+        return subprocess.run(
+            ["cargo", *words], cwd=root, env=environment, capture_output=True, text=True, check=False, timeout=1800
+        )
 
     def replayed() -> subprocess.CompletedProcess[str]:
         return cargo("test", "--offline", "-p", "narrows-laws", "--lib", "still::")

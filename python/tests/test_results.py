@@ -14,6 +14,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from waits import within
 
 import narrows as nw
 from narrows import tables
@@ -175,7 +176,7 @@ except KeyboardInterrupt:
 def test_ctrl_c_ends_a_run_and_keeps_what_is_finished(small: nw.Scenario, tmp_path: Path) -> None:
     small.save(tmp_path / "small.toml")
     program = [sys.executable, "-c", ENDLESS, str(tmp_path / "small.toml"), str(tmp_path / "out")]
-    with subprocess.Popen(program, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as child:
+    with subprocess.Popen(program, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as child, within(200, child):
         assert child.stdout is not None
         assert child.stdout.readline() == "ready\n"
         ends = time.monotonic() + 120
@@ -186,7 +187,7 @@ def test_ctrl_c_ends_a_run_and_keeps_what_is_finished(small: nw.Scenario, tmp_pa
         began = time.monotonic()
         assert child.stdout.read() == "stopped\n"
         assert time.monotonic() - began < 10
-        assert child.wait() == 0
+        assert child.wait(timeout=60) == 0
 
 
 def test_another_thread_of_python_goes_on_meanwhile(small: nw.Scenario, tmp_path: Path) -> None:
@@ -199,13 +200,14 @@ def test_another_thread_of_python_goes_on_meanwhile(small: nw.Scenario, tmp_path
             counted += 1
             time.sleep(0.001)
 
-    other = threading.Thread(target=count)
+    other = threading.Thread(target=count, daemon=True)
     other.start()
     began = time.monotonic()
     nw.run(small, tmp_path / "out", seeds=4, progress=False)
     took = time.monotonic() - began
     done.set()
-    other.join()
+    other.join(timeout=60)
+    assert not other.is_alive(), "the other thread does not end"
     assert counted > 100 * took, (counted, took)
 
 
@@ -217,7 +219,7 @@ def test_the_report_is_shown_in_a_notebook(results: nw.Results) -> None:
 
 def test_importing_is_quick() -> None:
     program = "import time; began = time.perf_counter(); import narrows; print(time.perf_counter() - began)"
-    took = min(float(subprocess.check_output([sys.executable, "-c", program], text=True)) for _ in range(3))
+    took = min(float(subprocess.check_output([sys.executable, "-c", program], text=True, timeout=300)) for _ in range(3))
     assert took < 0.3, took
 
 

@@ -9,6 +9,7 @@ import time
 from typing import TYPE_CHECKING
 
 import pytest
+from waits import within
 
 import narrows as nw
 from narrows import tables
@@ -119,7 +120,7 @@ def test_a_score_is_an_objective_and_a_bar(tmp_path: Path) -> None:
     untuned = nw.run(queue(), tmp_path / "untuned", seeds=2, progress=False)
     file = tmp_path / "reference.toml"
     words = ["score", str(untuned.directory), "--cell", "network.max_queue", "--cell", "fct.max", "--write", str(file)]
-    subprocess.run([sys.executable, "-m", "narrows", *words], check=True, capture_output=True)
+    subprocess.run([sys.executable, "-m", "narrows", *words], check=True, capture_output=True, timeout=300)
     assert untuned.score(file)[0]["g"] == 1.0
     tuned = nw.tune(
         queue(),
@@ -225,8 +226,10 @@ def test_sigterm_ends_as_ctrl_c_does(tmp_path: Path) -> None:
     queue().replace(stop="1000s", traffic=[tables.Permutation(scope="any", size="1TB")]).save(tmp_path / "queue.toml")
     words = ["tune", "queue.toml", "--minimise", "network.max_queue", "--where", "port.ecn.step=20KB,320KB", "--out", "out"]
     program = [sys.executable, "-m", "narrows", *words]
-    with subprocess.Popen(program, stderr=subprocess.PIPE, text=True, cwd=tmp_path) as tuning:
+    with subprocess.Popen(program, stderr=subprocess.PIPE, text=True, cwd=tmp_path) as tuning, within(120, tuning):
+        ends = time.monotonic() + 60
         while not (tmp_path / "out" / "trials").exists() and tuning.poll() is None:
+            assert time.monotonic() < ends, "no trial began"
             time.sleep(0.05)
         tuning.terminate()
         _, said = tuning.communicate()
@@ -249,8 +252,8 @@ def test_the_command(tmp_path: Path) -> None:
     queue().save(tmp_path / "queue.toml")
     words = ["tune", "queue.toml", "--minimise", "network.max_queue", "--where", "port.ecn.step=20KB,320KB", "--trials", "4"]
     program = [sys.executable, "-m", "narrows", *words, "--seeds", "1"]
-    done = subprocess.run(program, capture_output=True, text=True, check=False, cwd=tmp_path)
+    done = subprocess.run(program, capture_output=True, text=True, check=False, cwd=tmp_path, timeout=300)
     assert done.returncode == 0, done.stderr
     assert "--set port.ecn.step=20KB" in done.stdout
-    wrong = subprocess.run([*program, "--set", "seedd=1"], capture_output=True, text=True, check=False, cwd=tmp_path)
+    wrong = subprocess.run([*program, "--set", "seedd=1"], capture_output=True, text=True, check=False, cwd=tmp_path, timeout=300)
     assert (wrong.returncode, "did you mean `seed`?" in wrong.stderr) == (2, True), wrong.stderr
