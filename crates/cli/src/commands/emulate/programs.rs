@@ -12,7 +12,7 @@ use nix::unistd::Pid;
 use scenario::BuiltRun;
 
 use crate::args::EmulateArgs;
-use crate::exit::Failure;
+use crate::exit::{Failure, tell};
 use crate::interrupt::interrupted;
 use study::Stopwatch;
 
@@ -87,6 +87,12 @@ fn to_the_end(command: &mut Command, program: &OsStr) -> Result<ExitStatus, Fail
                 // What does not listen is ended.
                 let _ = child.kill();
             }
+            if clock.elapsed() > 2 * TO_END {
+                let program = program.display();
+                return Err(Failure::Run(anyhow::anyhow!(
+                    "the command `{program}` does not end, although it was killed"
+                )));
+            }
         }
         std::thread::sleep(LOOK);
     }
@@ -150,6 +156,9 @@ impl Drop for Server<'_> {
             }
             std::thread::sleep(LOOK);
         }
-        let _ = self.child.wait();
+        // A process that the kernel holds in a call does not end by a signal. Without it there is nothing to wait for.
+        if matches!(self.child.try_wait(), Ok(None)) {
+            tell(&format!("warning: the command `{}` does not end, although it was killed", self.command));
+        }
     }
 }
