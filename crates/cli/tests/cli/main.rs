@@ -55,5 +55,6 @@ mod size;
 mod stopped;
 mod structure;
 mod sweep;
+mod tidy;
 #[cfg(all(target_os = "linux", feature = "transport"))]
 mod transfer;
