@@ -8,7 +8,7 @@ pub const MOST_IN_GROUP: usize = 8;
 
 /// Losses that come together, by groups of data packets that follow each other: measured so between regions of a cloud in
 /// Uno (SC 2025), Table 1, with groups of 10.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Bursts {
     /// Data packets of a group, from 1 to 64.
     pub group: u32,

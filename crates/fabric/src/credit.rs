@@ -14,7 +14,7 @@ use units::{Bytes, Serializer, Span, Time};
 use crate::service::{LONGEST, long_service, service};
 
 /// How a port treats credits.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct CreditQueue {
     /// Credits that may wait, at least 1.
     pub limit: u32,
@@ -79,7 +79,7 @@ pub enum CreditError {
 const MOST_DATA: u32 = 1 << 20;
 
 /// A [`CreditQueue`] in time of the link.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Hash, Debug)]
 pub struct CreditParams {
     serializer: Serializer,
     limit: usize,

@@ -8,7 +8,7 @@ use units::{Bytes, Frac};
 /// and what finds no room there on the headroom. What leaves frees headroom first, then the shared part, then the reserve.
 /// Whether a sender is to be paused is looked at when one of its packets has come in, whether it may go on when one has
 /// left: not when packets of others change what is left of the shared part.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Gate {
     /// With PFC their sender is paused once they hold this much of the shared part, or some of the headroom. What would
     /// hold more than this (or finds nothing left of the shared part) goes to the headroom; without PFC it is dropped.
@@ -20,7 +20,7 @@ pub struct Gate {
 }
 
 /// A threshold of a shared buffer.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Limit {
     /// So many bytes, or all that is left where that is less.
     Bytes(Bytes),

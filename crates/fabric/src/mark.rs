@@ -6,7 +6,7 @@ use units::{Frac, Span};
 ///
 /// Under `min` never, over `min + range` always, in between with a probability that grows linearly to
 /// `max_probability`. A range of 0 is a step.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Marker {
     min: Span,
     /// Below zero for one that never marks.

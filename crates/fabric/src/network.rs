@@ -41,7 +41,7 @@ impl HostId {
 }
 
 /// What a node is.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum NodeKind {
     /// An end host.
     Host(HostId),
@@ -92,7 +92,7 @@ impl LinkClass {
 }
 
 /// A host or switch.
-#[derive(Clone, Debug)]
+#[derive(Clone, Hash, Debug)]
 pub struct Node {
     /// What it is.
     pub kind: NodeKind,
@@ -107,7 +107,7 @@ pub struct Node {
 }
 
 /// A directed link.
-#[derive(Clone, Debug)]
+#[derive(Clone, Hash, Debug)]
 pub struct Link {
     /// Where it begins.
     pub from: NodeId,
@@ -140,7 +140,7 @@ pub enum NetworkError {
 }
 
 /// A finished network.
-#[derive(Clone, Debug)]
+#[derive(Clone, Hash, Debug)]
 pub struct Network {
     nodes: Vec<Node>,
     links: Vec<Link>,

@@ -4,7 +4,7 @@ use units::Time;
 
 /// Times at which a link is down: what would arrive over it then, or was on its way, is lost. The port in front of it
 /// knows nothing of it and goes on serving.
-#[derive(Clone, PartialEq, Eq, Default, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Default, Debug)]
 pub struct Outages {
     /// From one time up to, but without, another; in order and apart.
     spans: Vec<(Time, Time)>,

@@ -11,7 +11,7 @@ use crate::mark::Marker;
 use crate::service::{LONGEST, SLOWEST, long_service, service};
 
 /// When a queue marks: RED's two thresholds. Equal thresholds are a step.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Ecn {
     /// No mark below.
     pub min: Bytes,
@@ -23,7 +23,7 @@ pub struct Ecn {
 
 /// A phantom (virtual) queue beside the real one: filled by every packet queued, drained at a part of the line
 /// rate, never holding a packet (HULL, NSDI 2012; Uno §4.1.3).
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Phantom {
     /// Its occupancy never exceeds this.
     pub size: Bytes,
@@ -34,7 +34,7 @@ pub struct Phantom {
 }
 
 /// When the marking decision is taken.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
 pub enum MarkAt {
     /// On the queue that the packet finds.
     #[default]
@@ -44,7 +44,7 @@ pub enum MarkAt {
 }
 
 /// How the packet in service counts in the backlog.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
 pub enum InService {
     /// By what is left of it: the fluid backlog.
     #[default]
@@ -60,7 +60,7 @@ pub enum InService {
 /// Data and control then have buffers of their own, and what waits of one takes no room from the other. Marks are of the
 /// data that waits, as in htsim's composite queue. What arrives is trimmed, not what waits. A header is dropped only where
 /// the buffer of control is full.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Trim {
     /// What is left of a trimmed packet on the wire, in bytes, at least 1; a packet that is smaller keeps its size.
     pub header: u16,
@@ -69,7 +69,7 @@ pub struct Trim {
 }
 
 /// A port and the link behind it, in one direction.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct PortConfig {
     /// Line rate.
     pub rate: Rate,
@@ -187,7 +187,7 @@ pub enum PortError {
 }
 
 /// A [`PortConfig`] in time of service, for the hot path. Ports of one kind share it.
-#[derive(Clone, Debug)]
+#[derive(Clone, Hash, Debug)]
 pub struct PortParams {
     pub(crate) serializer: Serializer,
     pub(crate) delay: Span,
@@ -203,7 +203,7 @@ pub struct PortParams {
     pub(crate) config: PortConfig,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Hash, Debug)]
 pub(crate) struct PhantomParams {
     serializer: Serializer,
     size: Span,

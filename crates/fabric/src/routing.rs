@@ -21,7 +21,7 @@ pub fn path_hash(switch_salt: u64, flow: u32, entropy: u16) -> u64 {
 /// For each switch and each destination, the ports that lie on a shortest path (fewest links).
 ///
 /// Destinations are grouped by the switch that a host hangs from, so the table is small: switches squared.
-#[derive(Clone, Debug)]
+#[derive(Clone, Hash, Debug)]
 pub struct Routes {
     /// Row `row[node]`, column `seats[host].0`.
     table: Vec<Group>,
@@ -40,7 +40,7 @@ pub struct Routes {
 /// from this very switch, and the ports to its hosts are there, by their place in [`Routes::seats`].
 ///
 /// In 32 bits, `len` in the lower ones: in a large tree the table is what a switch finds least often in cache.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 struct Group(u32);
 
 const LEN_BITS: u32 = 12;

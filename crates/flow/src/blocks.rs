@@ -17,7 +17,7 @@ use units::Bytes;
 pub const MOST_PACKETS: u8 = 48;
 
 /// Which part of a flow is coded, and how.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Code {
     /// Data packets of a full block (k), at least 1.
     pub data: u8,
@@ -28,7 +28,7 @@ pub struct Code {
 }
 
 /// The blocks of one flow.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Blocks {
     data: u8,
     parity: u8,

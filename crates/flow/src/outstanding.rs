@@ -19,7 +19,7 @@ use crate::records::{Departure, Record, Records, State};
 use crate::rtt::RttEstimator;
 
 /// What a retransmission timeout counts from.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum LossTimer {
     /// One timer for the flow. It starts again with each acknowledgement, follows the round trips and backs off
     /// (RFC 6298).

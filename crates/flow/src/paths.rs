@@ -32,7 +32,7 @@ use laws::{Ack, Round};
 use units::{Frac, Span, Time, below, mix64};
 
 /// How a flow's packets choose among equal paths.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum PathChoice {
     /// One entropy a flow: ECMP.
     PerFlow,
@@ -49,7 +49,7 @@ pub enum PathChoice {
 }
 
 /// Parameters of REPS.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Reps {
     /// How many entropies there are to draw from, at least 1.
     pub entropies: u16,
@@ -62,7 +62,7 @@ pub struct Reps {
 }
 
 /// Parameters of `UnoLB`.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct UnoLb {
     /// Subflows (n), 1 to 64.
     pub subflows: u8,
@@ -76,7 +76,7 @@ pub struct UnoLb {
 }
 
 /// Parameters of PLB.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Plb {
     /// A round trip in which more than this share was marked is congested (K).
     pub threshold: Frac,

@@ -18,7 +18,7 @@ use units::{Bytes, Span, Time};
 use crate::control::Control;
 
 /// What happens to a window that the sender does not use.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
 pub enum Validation {
     /// Nothing, but that it does not grow.
     #[default]
@@ -31,7 +31,7 @@ pub enum Validation {
 }
 
 /// What of this is on.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
 pub struct UsageRules {
     /// The window shrinks when the sender was idle.
     pub restart: bool,

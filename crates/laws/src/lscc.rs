@@ -4,7 +4,7 @@
 use units::{Bytes, Rate, Span, Time};
 
 /// What can be set at the far end (Algorithm 1).
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct CalculationParams {
     /// Time between two rates (T).
     pub period: Span,
@@ -30,7 +30,7 @@ impl CalculationParams {
 }
 
 /// What can be set at the near end (Algorithm 2).
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct LimitingParams {
     /// The pseudo queue over which sources are told (`Q*_ref`).
     pub reference: Bytes,

@@ -7,7 +7,7 @@
 use units::{Frac, Span, Time};
 
 /// What can be set.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Params {
     /// One-way delays over this pause the flow (T).
     pub threshold: Span,

@@ -25,7 +25,7 @@ pub enum Quantity {
 }
 
 /// A value of one of those kinds.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Value {
     /// A number without unit.
     Fraction(Frac),

@@ -3,7 +3,7 @@
 use units::{EXPONENTIAL_BITS, Span, exponential, mul_div};
 
 /// A distribution of processing delays.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Jitter {
     /// The mean, over zero.
     pub mean: Span,
@@ -12,7 +12,7 @@ pub struct Jitter {
 }
 
 /// How processing delays are distributed.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum JitterShape {
     /// Exponentially, up to 64 ln 2 = 44.4 means: a chance has 64 bits.
     Exponential,

@@ -36,7 +36,8 @@ mod waits;
 
 pub use body::{Body, Kind};
 pub use engine::{Broken, Progress, run, run_checked};
-pub use flow::{Code, PathChoice, Plb, Reps, UnoLb};
+pub use fabric::NodeId;
+pub use flow::{Code, PathChoice, Plb, Recovery, Reps, UnoLb};
 pub use ideals::Ideals;
 pub use jitter::{Jitter, JitterShape};
 pub use outcome::{ByKind, EngineStats, FlowOutcome, LinkOutcome, Outcome, SwitchOutcome};

@@ -18,7 +18,7 @@ use crate::reports::Reports;
 use crate::schedule::Schedule;
 use crate::series::{PauseSample, PortSample, SwitchSample, Ticks};
 use crate::setup::{Setup, Ties};
-use crate::shared::{Around, SharedNode, classes_in_use};
+use crate::shared::{Around, SharedNode};
 use crate::ties::Since;
 
 /// What few ports have; looked at only where [`Mode::Special`].
@@ -126,7 +126,7 @@ impl Plane {
         let nodes = (end_node - first_node) as usize;
         let salts = Salts { seed: mix64(setup.seed), first_link };
         let (mut shared, mut shared_of) = (Vec::new(), vec![u32::MAX; nodes]);
-        let classes = classes_in_use(setup);
+        let classes = setup.classes_in_use();
         let params: Arc<[PortParams]> = network.params().into();
         let schedule = Schedule::new(nodes, window);
         for node in first_node..end_node {

@@ -1,6 +1,6 @@
 //! What a run is told: the network, the flows, how hosts behave, what to sample.
 
-use fabric::{HostId, LinkId, Network, NodeId, NodeKind, Routes, base_one_way, base_rtt};
+use fabric::{CLASSES, HostId, LinkId, Network, NodeId, NodeKind, Routes, base_one_way, base_rtt};
 use flow::{Blocks, Code, LossTimer, PathChoice, Recovery, TcpConfig};
 use laws::Path;
 use units::{Bytes, Rate, Span, Tick, Time};
@@ -9,7 +9,7 @@ use crate::jitter::Jitter;
 use crate::start::{Causes, FlowId, Start};
 
 /// One flow.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct FlowSpec {
     /// Where it is sent from.
     pub src: HostId,
@@ -35,7 +35,7 @@ pub struct FlowSpec {
 }
 
 /// Notification packets of receivers that meet marks (DCQCN's notification point).
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Cnp {
     /// At most one in this time for each flow.
     pub interval: Span,
@@ -44,7 +44,7 @@ pub struct Cnp {
 }
 
 /// How flows are held at the edge on one-way delay.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct OnRampConfig {
     /// The rule.
     pub params: laws::on_ramp::Params,
@@ -60,7 +60,7 @@ pub struct OnRampConfig {
 }
 
 /// How the clocks of hosts are off: each by a constant drawn anew at every synchronisation, and by a drift since.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
 pub struct Clocks {
     /// Standard deviation of the offset right after a synchronisation (Gaussian).
     pub sigma: Span,
@@ -71,7 +71,7 @@ pub struct Clocks {
 }
 
 /// A controller in a switch.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct ModuleSpec {
     /// The switch's port: towards the long haul.
     pub link: LinkId,
@@ -80,7 +80,7 @@ pub struct ModuleSpec {
 }
 
 /// What controllers in switches there are.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Module {
     /// LSCC's rate calculation, for what comes in over the long haul.
     RateCalculation(laws::lscc::CalculationParams),
@@ -89,7 +89,7 @@ pub enum Module {
 }
 
 /// Erasure coding (Bonato et al., "Uno", SC 2025, §4.2).
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Coding {
     /// The blocks of a flow.
     pub code: Code,
@@ -107,7 +107,7 @@ pub struct Coding {
 }
 
 /// What of a flow goes before what other flows have to send in its host ([`HostConfig::initial_quantum`]).
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum InitialQuantum {
     /// So much payload.
     Bytes(Bytes),
@@ -129,7 +129,7 @@ impl InitialQuantum {
 }
 
 /// How all hosts behave.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct HostConfig {
     /// Payload of a full packet.
     pub mss: u32,
@@ -256,7 +256,7 @@ impl Default for HostConfig {
 }
 
 /// What to sample, and how often.
-#[derive(Clone, Default, Debug)]
+#[derive(Clone, Hash, Default, Debug)]
 pub struct SeriesConfig {
     /// Time between samples; zero samples nothing.
     pub interval: Span,
@@ -279,7 +279,7 @@ impl SeriesConfig {
 }
 
 /// A whole run.
-#[derive(Clone, Debug)]
+#[derive(Clone, Hash, Debug)]
 pub struct Setup {
     /// The network.
     pub network: Network,
@@ -310,7 +310,7 @@ pub struct Setup {
 }
 
 /// In which order a node takes what happens at the same time.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
 pub enum Ties {
     /// A switch: arrivals by input. A host: arrivals, then what it does by itself.
     #[default]
@@ -457,8 +457,17 @@ impl Setup {
         base_one_way(&self.network, &path, self.host.mss + self.host.header)
     }
 
-    /// Whether the ports of a node share one buffer, or act as if they did.
-    pub(crate) fn shares(&self, node: NodeId) -> bool {
+    /// The number of data classes that flows use, at least one.
+    pub(crate) fn classes_in_use(&self) -> u64 {
+        let mut used = [false; CLASSES];
+        for flow in &self.flows {
+            used[usize::from(flow.class) % CLASSES] = true;
+        }
+        (used.iter().filter(|&&used| used).count() as u64).max(1)
+    }
+
+    /// Whether the ports of a node share one buffer, or act as if they did: such a switch is replayed as a whole.
+    pub fn shares(&self, node: NodeId) -> bool {
         let details = &self.network.nodes()[node.index()];
         let controlled = || {
             let out = self.network.links_out(node);

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use fabric::{CLASSES, Departure, LinkId, Losses, NodeId, NodeKind, Outlet, PortParams, SharedSwitch, Switch};
+use fabric::{Departure, LinkId, Losses, NodeId, NodeKind, Outlet, PortParams, SharedSwitch, Switch};
 use laws::Hop;
 use units::{Bytes, Rate, Span, Time};
 
@@ -455,13 +455,4 @@ impl SharedNode {
         let link = |port: usize| LinkId(first + port as u32);
         self.switch.held_back().into_iter().map(|(port, from, class)| (link(port), link(from), class)).collect()
     }
-}
-
-/// How many data classes flows use, at least one.
-pub(crate) fn classes_in_use(setup: &Setup) -> u64 {
-    let mut used = [false; CLASSES];
-    for flow in &setup.flows {
-        used[usize::from(flow.class) % CLASSES] = true;
-    }
-    (used.iter().filter(|&&used| used).count() as u64).max(1)
 }

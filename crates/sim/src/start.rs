@@ -39,7 +39,7 @@ impl Cause {
 }
 
 /// When a flow starts.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Start {
     /// At this time.
     At(Time),
@@ -53,11 +53,11 @@ pub enum Start {
 }
 
 /// A set of causes, a place in [`Causes`].
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct CauseSet(u32);
 
 /// Sets of causes, one behind the other in one list.
-#[derive(Clone, PartialEq, Eq, Default, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Default, Debug)]
 pub struct Causes {
     /// By set: where it ends in `list`.
     ends: Vec<u32>,

@@ -7,7 +7,7 @@ use crate::mul_saturating;
 
 /// A non-negative fixed-point number with 32 fractional bits: resolution 2.3e-10, largest value just under 2^32.
 /// Every operation rounds down and saturates.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
 #[repr(transparent)]
 pub struct Frac(u64);
 

@@ -110,7 +110,7 @@ impl fmt::Display for Rate {
 /// Holds picoseconds a byte with 20 fractional bits, so a 64 KiB packet at 1 Mb/s (2^23 ps a byte) stays under
 /// 2^59, and the rounding of any packet is under a picosecond. Rates that divide 8 * 10^12 (every usual link)
 /// are exact.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Serializer {
     ps_per_byte: u64,
 }

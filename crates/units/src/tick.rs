@@ -4,7 +4,7 @@ use crate::{Bytes, Rate, Serializer, Span};
 
 /// The step in which a network counts how long its packets take: ports' services and gaps between paced packets are whole
 /// multiples of it, rounded down. [`Tick::NONE`] is a network whose times are exact.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
 pub struct Tick {
     span: Span,
     short: bool,

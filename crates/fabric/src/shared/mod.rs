@@ -16,7 +16,7 @@ pub use switch::{Framed, Outlet, SharedSwitch};
 pub const CLASSES: usize = 8;
 
 /// A switch whose ports share one buffer.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Switch {
     /// All packets that wait in it lie here.
     pub buffer: Bytes,
@@ -33,7 +33,7 @@ pub struct Switch {
 
 /// Priority flow control of a switch. Hosts and all switches that share their buffer, with PFC or without, heed pauses;
 /// switches whose ports have queues of their own do not.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Pfc {
     /// Size of a pause frame on the wire, in bytes.
     pub frame: u32,

@@ -122,7 +122,7 @@ pub struct SenderCoding {
 }
 
 /// How losses are found and mended.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Recovery {
     /// What is missing is sent again.
     Selective,

@@ -23,7 +23,7 @@ use super::{SendState, Sender};
 use crate::usage::{Usage, UsageRules, Validation};
 
 /// What of Linux's TCP is on.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
 pub struct TcpConfig {
     /// Cuts are spread over a round trip (PRR).
     pub prr: bool,
