@@ -24,6 +24,7 @@ pub mod fuzzing;
 pub mod import;
 mod inputs;
 mod kind;
+mod law_plan;
 mod load;
 mod overrides;
 mod points;
@@ -41,7 +42,7 @@ mod write;
 #[cfg(not(feature = "import"))]
 pub const WITHOUT_IMPORT: &str = "this build has no importers: they need the feature `import`, which is on by default and in what `make build` makes";
 
-pub use build::{Brought, BuiltRun, CableLine, ClassLoad, CodingLine, JobLine, LawPlan, Report, SwitchLine};
+pub use build::{BuiltRun, CableLine, ClassLoad, CodingLine, JobLine, Report, SwitchLine};
 pub use check::{CheckReport, CheckedRun, check};
 pub use class::FlowClass;
 pub use config::Config;
@@ -49,6 +50,7 @@ pub use decode::{At, Named};
 pub use distribution::Distribution;
 pub use error::{Diagnostic, Error, Origin, Place, nearest};
 pub use inputs::{Content, FOREIGN, Input, LIST, SCENARIO};
+pub use law_plan::{Brought, LawPlan};
 pub use load::{AppliedScale, Scenario, as_written, load, parse, text_of};
 pub use overrides::Overrides;
 pub use quantity::{Decimal, Drift, Ends, Flops, Share, amount};

@@ -7,10 +7,10 @@ use laws::catalog::{Kind, Value};
 use sim::HostConfig;
 use units::{Bytes, Span, Time};
 
-use super::LawPlan;
 use crate::class::FlowClass;
 use crate::config::{AcksWord, At, Config, FlowChoice, Host, LawName, Paths, Scheme, Setting};
 use crate::error::Fault;
+use crate::law_plan::LawPlan;
 use crate::survey::Survey;
 
 /// Refuses a scheme whose credits could not emulate its data, or two kinds of them.

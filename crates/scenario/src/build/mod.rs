@@ -16,7 +16,6 @@ use flow::{Blocks, Recovery};
 use sim::{Causes, FlowId, FlowSpec, HostConfig, InitialQuantum, Module, ModuleSpec, PathChoice, Setup, Start, Ties};
 use units::{Bytes, Span, Time};
 
-pub use laws::{Brought, LawPlan};
 pub use report::{ClassLoad, CodingLine, JobLine, Report};
 pub use switches::{CableLine, SwitchLine};
 
@@ -25,6 +24,7 @@ use crate::class::FlowClass;
 use crate::config::{CodingTable, Config, FlowChoice, Host, OffOr, Scheme, Treatment};
 use crate::decode::At;
 use crate::error::Fault;
+use crate::law_plan::LawPlan;
 use crate::run::Run;
 use crate::survey::Survey;
 use crate::traffic::{Arrivals, DraftStart, Ground, JobFlows, Loop, Made, Requested, make, make_job};
@@ -159,13 +159,13 @@ impl Run {
         } = self.flows(&ground, &coding, keeps)?;
         let series =
             series::series(&config.series, &network, &receivers, &host, flows.len(), *config.stop, &mut warnings)?;
-        let laws = LawPlan::new(config, scheme, &network)?;
+        let plan = laws::plan(config, scheme, &network)?;
         let lines = switches::lines(config, scheme, &network, host.mss + host.header)?;
-        warnings.extend(laws.warnings());
-        warnings.extend(deaf(&network, &host, &laws, &modules));
+        warnings.extend(laws::warnings(&plan));
+        warnings.extend(deaf(&network, &host, &plan, &modules));
         warnings.extend(always_held(&flows, &host, &survey));
         warnings.extend(asked_early(&network, &flows, &host, &survey));
-        warnings.extend(unused_sizes(&host, &laws));
+        warnings.extend(unused_sizes(&host, &plan));
         warnings.extend(too_shallow(&network, &host));
         warnings.extend(trims_in_vain(&network, &host));
         if let Some(least) = host.rto_min.filter(|least| *least > host.rto_max) {
@@ -194,7 +194,7 @@ impl Run {
         let setup = Setup {
             network,
             routes,
-            symmetric: credits::need_symmetry(&laws),
+            symmetric: credits::need_symmetry(&plan),
             flows,
             causes,
             host,
@@ -207,7 +207,7 @@ impl Run {
         };
         (report.path, report.coding) = (setup.host.path, CodingLine::new(&setup));
         report.jobs = jobs.iter().map(JobLine::new).collect();
-        report.data_waits = credits::data_waits(&laws, &setup.host);
+        report.data_waits = credits::data_waits(&plan, &setup.host);
         report.on_ramp = setup.host.on_ramp.filter(|_| setup.flows.iter().any(|flow| flow.on_ramp));
         report.modules = report::counted(&setup.modules);
         if setup.host.coding.is_some() && report.coding.is_none() {
@@ -216,7 +216,7 @@ impl Run {
         let inputs = inputs.named();
         Ok(BuiltRun {
             setup,
-            laws,
+            laws: plan,
             classes,
             traffic,
             requests,
