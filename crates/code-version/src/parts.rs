@@ -1,0 +1,213 @@
+//! Versions of the parts of a program that decide results.
+//!
+//! The engine is what is reached from its roots, but for laws and features. A law's version covers all that its module
+//! reaches; so does a feature's, from its entry modules. What a run uses is said by the run.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::{fs, io};
+
+use sha2::{Digest, Sha256};
+
+use crate::graph::{Graph, GraphError, ModuleId};
+
+/// Optional code: entered by runs that use the feature, and by no other run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Gate {
+    /// The feature's name.
+    pub feature: &'static str,
+    /// Modules through which it is entered, each with all modules below it.
+    pub entries: &'static [&'static str],
+}
+
+/// Where code that decides results is entered.
+#[derive(Clone, Copy, Debug)]
+pub struct Roots<'a> {
+    /// Modules that are called to do a run.
+    pub engine: &'a [&'a str],
+    /// Modules that are called to record a run that is done.
+    pub record: &'a [&'a str],
+    /// Features.
+    pub gates: &'a [Gate],
+    /// External crates that decide nothing while a run goes on.
+    pub silent: &'a [&'a str],
+}
+
+/// A part's version and what it covers.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Part {
+    /// A hash of the code of all its modules and the versions of the external crates that they name.
+    pub version: u64,
+    /// The paths of its modules.
+    pub modules: Vec<String>,
+    /// External crates, with their versions.
+    pub externals: Vec<String>,
+}
+
+/// All parts.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Parts {
+    /// What every run uses.
+    pub engine: Part,
+    /// By module of the law.
+    pub laws: BTreeMap<String, Part>,
+    /// By name.
+    pub features: BTreeMap<String, Part>,
+    /// What turns a finished run into files. No part of a run's key.
+    pub record: Part,
+}
+
+impl Roots<'_> {
+    /// The libraries in which the roots lie.
+    pub fn libraries(&self) -> BTreeSet<&str> {
+        self.engine.iter().chain(self.record).filter_map(|path| path.split("::").next()).collect()
+    }
+}
+
+impl Parts {
+    /// Reads a workspace and derives its parts. Returns the source files that were read, too.
+    ///
+    /// # Errors
+    /// If a source cannot be read, or a root or an entry is no module.
+    pub fn read(workspace: &Path, roots: &Roots<'_>) -> Result<(Self, Vec<PathBuf>), GraphError> {
+        let graph = Graph::read(workspace, &roots.libraries())?;
+        let lock = workspace.join("Cargo.lock");
+        let lock = fs::read_to_string(&lock).map_err(|error: io::Error| GraphError::Io { path: lock, error })?;
+        let parts = Self::of(&graph, &Locked::parse(&lock), roots)?;
+        Ok((parts, graph.files().collect()))
+    }
+
+    /// Derives the parts of a graph.
+    ///
+    /// # Errors
+    /// If a root or an entry is no module.
+    pub fn of(graph: &Graph, locked: &Locked, roots: &Roots<'_>) -> Result<Self, GraphError> {
+        let ids = |paths: &[&str]| paths.iter().map(|path| graph.module(path)).collect::<Result<Vec<_>, _>>();
+        let laws: BTreeSet<ModuleId> = graph.rows.iter().map(|(module, _)| *module).collect();
+        let mut gates = Vec::new();
+        for gate in roots.gates {
+            let entries = ids(gate.entries)?;
+            let below = |id: &ModuleId| entries.iter().any(|&entry| graph.is_below(*id, entry));
+            gates.push((gate.feature, (0..graph.modules.len()).filter(below).collect::<Vec<_>>()));
+        }
+        let entries: BTreeSet<ModuleId> = gates.iter().flat_map(|(_, entries)| entries).copied().collect();
+        let closed: BTreeSet<ModuleId> = laws.union(&entries).copied().collect();
+        let part = |modules: &BTreeSet<ModuleId>, more: &str| part(graph, locked, roots.silent, modules, more);
+        let engine = reach(graph, &ids(roots.engine)?, &closed);
+        let of_law = |(module, row): &(ModuleId, crate::source::Row)| {
+            (row.module.clone(), part(&reach(graph, &[*module], &closed), &row.code))
+        };
+        let mut features: BTreeMap<String, BTreeSet<ModuleId>> = BTreeMap::new();
+        for (feature, entries) in &gates {
+            features.entry((*feature).to_owned()).or_default().extend(reach(graph, entries, &closed));
+        }
+        // What the engine reaches already changes every run.
+        let mut known = engine.clone();
+        known.extend(&closed);
+        let record = reach(graph, &ids(roots.record)?, &known);
+        Ok(Self {
+            engine: part(&engine, ""),
+            laws: graph.rows.iter().map(of_law).collect(),
+            features: features.iter().map(|(feature, modules)| (feature.clone(), part(modules, ""))).collect(),
+            // Libraries write the files; what is in them is decided here.
+            record: crate::parts::part(graph, &Locked::default(), roots.silent, &record, ""),
+        })
+    }
+}
+
+/// The modules that are reached from some, which count even if they are closed, without entering others that are.
+fn reach(graph: &Graph, from: &[ModuleId], closed: &BTreeSet<ModuleId>) -> BTreeSet<ModuleId> {
+    let mut reached: BTreeSet<ModuleId> = from.iter().copied().collect();
+    let mut todo: Vec<ModuleId> = from.to_vec();
+    while let Some(id) = todo.pop() {
+        for &next in graph.uses[id].iter().filter(|next| !closed.contains(next)) {
+            if reached.insert(next) {
+                todo.push(next);
+            }
+        }
+    }
+    reached
+}
+
+fn part(graph: &Graph, locked: &Locked, silent: &[&str], modules: &BTreeSet<ModuleId>, more: &str) -> Part {
+    let mut hash = Sha256::new();
+    let mut add = |text: &[u8]| {
+        hash.update((text.len() as u64).to_le_bytes());
+        hash.update(text);
+    };
+    let mut paths: Vec<(&str, ModuleId)> = modules.iter().map(|&id| (graph.modules[id].path.as_str(), id)).collect();
+    paths.sort_unstable();
+    add(more.as_bytes());
+    for &(path, id) in &paths {
+        let module = &graph.modules[id];
+        add(path.as_bytes());
+        add(module.source.code.as_bytes());
+        let folder = module.file.parent().unwrap_or(Path::new(""));
+        for name in &module.source.included {
+            add(name.as_bytes());
+            add(&fs::read(folder.join(name)).unwrap_or_default());
+        }
+    }
+    let named: BTreeSet<&str> = modules
+        .iter()
+        .flat_map(|&id| &graph.externals[id])
+        .map(String::as_str)
+        .filter(|name| !graph.roots.contains_key(*name) && !silent.contains(name))
+        .collect();
+    let externals = locked.closure(&named);
+    externals.iter().for_each(|external| add(external.as_bytes()));
+    let version = hash.finalize().iter().take(8).fold(0, |number: u64, &byte| number << 8 | u64::from(byte));
+    Part { version, modules: paths.iter().map(|(path, _)| (*path).to_owned()).collect(), externals }
+}
+
+/// The packages of a `Cargo.lock`.
+#[derive(Clone, Default, Debug)]
+pub struct Locked {
+    /// Name, version with checksum, and the names of dependencies.
+    packages: Vec<(String, String, Vec<String>)>,
+}
+
+impl Locked {
+    /// Reads a `Cargo.lock`.
+    pub fn parse(text: &str) -> Self {
+        let mut packages = Vec::new();
+        for block in text.split("[[package]]").skip(1) {
+            let value = |key: &str| {
+                let line = block.lines().find_map(|line| line.strip_prefix(key)?.trim_start().strip_prefix('='));
+                line.map_or_else(String::new, |value| value.trim().trim_matches('"').to_owned())
+            };
+            let list =
+                block.split_once("dependencies = [").map_or("", |(_, rest)| rest.split(']').next().unwrap_or(""));
+            let dependencies = list.split(',').map(|it| it.trim().trim_matches('"')).filter(|it| !it.is_empty());
+            packages.push((
+                value("name"),
+                format!("{} {}", value("version"), value("checksum")),
+                dependencies.map(str::to_owned).collect(),
+            ));
+        }
+        Self { packages }
+    }
+
+    /// The packages of these crates and all that they depend on, as `name version checksum`.
+    fn closure(&self, names: &BTreeSet<&str>) -> Vec<String> {
+        let mut found = BTreeSet::new();
+        let mut todo: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+        let mut seen = BTreeSet::new();
+        while let Some(wanted) = todo.pop() {
+            if !seen.insert(wanted.clone()) {
+                continue;
+            }
+            let mut words = wanted.split(' ');
+            let (name, version) = (words.next().unwrap_or_default(), words.next());
+            for (package, is, dependencies) in &self.packages {
+                let fits = package.replace('-', "_") == name.replace('-', "_")
+                    && version.is_none_or(|version| is.split(' ').next() == Some(version));
+                if fits {
+                    found.insert(format!("{package} {is}"));
+                    todo.extend(dependencies.iter().cloned());
+                }
+            }
+        }
+        found.into_iter().collect()
+    }
+}

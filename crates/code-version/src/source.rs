@@ -1,0 +1,645 @@
+//! One source file as tokens: what counts as its code, and what it refers to.
+//!
+//! Comments, doc comments, lint levels, formatting, `mod` declarations and everything under `#[cfg(test)]` are left out.
+//! `use` declarations count as a sorted set, since `rustfmt` orders them.
+
+use std::collections::BTreeSet;
+
+use proc_macro2::{Delimiter, TokenStream, TokenTree};
+
+/// A path of identifiers, such as `crate::window::Window`.
+pub type Path = Vec<String>;
+
+/// A name that a `use` declaration brings into scope.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Import {
+    /// The path as written.
+    pub path: Path,
+    /// The name in scope; `*` for a glob.
+    pub name: String,
+    /// Visibility outside the module.
+    pub visibility: Visibility,
+}
+
+/// Visibility of an import.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Visibility {
+    /// Only this module and its children.
+    Private,
+    /// A re-export.
+    Reexport,
+}
+
+/// The type, or the trait of a foreign type, to which an `impl` block belongs.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Impl {
+    /// The implementing type.
+    pub subject: Path,
+    /// The implemented trait, if any.
+    pub of_trait: Option<Path>,
+}
+
+/// A source file.
+#[derive(Clone, Default, Debug)]
+pub struct Source {
+    /// The counted tokens as text, one a line. Equal text means equal code.
+    pub code: String,
+    /// Modules declared here that have files of their own.
+    pub children: BTreeSet<String>,
+    /// Names in scope through `use`.
+    pub imports: BTreeSet<Import>,
+    /// Items defined at the top level.
+    pub items: BTreeSet<String>,
+    /// Macros defined by `macro_rules!`.
+    pub macros: BTreeSet<String>,
+    /// Paths of two segments or more, outside `use`.
+    pub paths: BTreeSet<Path>,
+    /// All other identifiers.
+    pub names: BTreeSet<String>,
+    /// Macros that are invoked by their name alone.
+    pub invoked: BTreeSet<String>,
+    /// `impl` blocks.
+    pub impls: BTreeSet<Impl>,
+    /// Files included by `include_str!` or `include_bytes!`, relative to the source file.
+    pub included: BTreeSet<String>,
+    /// Rows of the macro named in [`Source::parse`]: module name and the row's tokens.
+    pub rows: Vec<Row>,
+}
+
+/// A row `Type in module (for target)?;` of a table macro.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Row {
+    /// The type's name.
+    pub item: String,
+    /// Its module in the crate.
+    pub module: String,
+    /// The row as counted tokens.
+    pub code: String,
+}
+
+/// Why a source file has no tokens.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("not Rust: {0}")]
+pub struct NotRust(String);
+
+/// Attributes that decide nothing at run time.
+const SILENT: [&str; 8] = ["doc", "allow", "expect", "warn", "deny", "forbid", "must_use", "rustfmt"];
+
+/// Words that begin an item, whose end is a `;` or a brace group.
+const ITEMS: [&str; 14] = [
+    "fn",
+    "struct",
+    "enum",
+    "union",
+    "trait",
+    "impl",
+    "mod",
+    "use",
+    "const",
+    "static",
+    "type",
+    "extern",
+    "macro_rules",
+    "unsafe",
+];
+
+impl Source {
+    /// Reads a file's text. The rows of the macro `table`, if it is defined here, are kept apart from the code.
+    ///
+    /// # Errors
+    /// If the text has no tokens.
+    pub fn parse(text: &str, table: Option<&str>) -> Result<Self, NotRust> {
+        let stream: TokenStream = text.parse().map_err(|error: proc_macro2::LexError| NotRust(error.to_string()))?;
+        let mut source = Self::default();
+        source.module(counted(stream), table);
+        let imports: Vec<String> = source
+            .imports
+            .iter()
+            .map(|import| {
+                let visibility = if import.visibility == Visibility::Reexport { "pub " } else { "" };
+                format!("{visibility}use {} as {}\n", import.path.join("::"), import.name)
+            })
+            .collect();
+        source.code.push_str(&imports.concat());
+        Ok(source)
+    }
+
+    /// Reads the items of a module, of the file's own or of an inline one.
+    fn module(&mut self, tokens: Vec<TokenTree>, table: Option<&str>) {
+        let mut rest = tokens.as_slice();
+        while !rest.is_empty() {
+            let (item, after) = split_item(rest);
+            rest = after;
+            self.item(item, table);
+        }
+    }
+
+    fn item(&mut self, item: &[TokenTree], table: Option<&str>) {
+        let attributes = attributes_of(item);
+        let body = &item[attributes..];
+        let bare = without_visibility(body);
+        match word(bare.first()).as_deref() {
+            Some("use") => {
+                let visibility = if bare.len() < body.len() { Visibility::Reexport } else { Visibility::Private };
+                self.imports.extend(imports(&bare[1..], visibility));
+                // `#[cfg]` on a `use` decides what the name means.
+                self.count(&item[..attributes]);
+                return;
+            }
+            Some("mod") => {
+                let name = word(bare.get(1)).unwrap_or_default();
+                if let Some(TokenTree::Group(group)) = bare.get(2) {
+                    // The file stands for its inline modules.
+                    self.count(&item[..attributes]);
+                    self.module(group.stream().into_iter().collect(), table);
+                } else {
+                    self.children.insert(name);
+                    self.count(&item[..attributes]);
+                }
+                return;
+            }
+            Some("macro_rules") => {
+                let name = word(bare.get(2)).unwrap_or_default();
+                self.macros.insert(name.clone());
+                if let (true, Some(TokenTree::Group(group))) = (table == Some(&name), bare.last()) {
+                    self.rows = rows(group.stream());
+                    self.count(&item[..item.len() - 1]);
+                    return;
+                }
+            }
+            Some("impl") => self.impls.extend(impl_of(&bare[1..])),
+            _ => self.items.extend(name_of(bare)),
+        }
+        self.count(item);
+        self.scan(item);
+    }
+
+    /// Adds tokens to the counted code.
+    fn count(&mut self, tokens: &[TokenTree]) {
+        write(tokens, &mut self.code);
+    }
+
+    /// Collects what tokens refer to.
+    fn scan(&mut self, tokens: &[TokenTree]) {
+        let mut at = 0;
+        while at < tokens.len() {
+            match &tokens[at] {
+                TokenTree::Group(group) => {
+                    let inner: Vec<TokenTree> = group.stream().into_iter().collect();
+                    self.scan(&inner);
+                    at += 1;
+                }
+                TokenTree::Ident(ident) if ident == "use" && !is_punct(tokens.get(at.wrapping_sub(1)), '.') => {
+                    // In a function's body, or in a macro. `use<'a>` of a return type has no path.
+                    let end =
+                        tokens[at..].iter().position(|it| is_punct(Some(it), ';')).map_or(tokens.len(), |it| at + it);
+                    for import in imports(&tokens[at + 1..end], Visibility::Private) {
+                        self.paths.insert(import.path);
+                    }
+                    at = end.max(at + 1);
+                }
+                TokenTree::Ident(ident) if ident == "impl" => {
+                    self.impls.extend(impl_of(&tokens[at + 1..]));
+                    at += 1;
+                }
+                TokenTree::Ident(_) => {
+                    let (path, length) = path_at(&tokens[at..]);
+                    let is_field =
+                        is_punct(tokens.get(at.wrapping_sub(1)), '.') && !is_punct(tokens.get(at.wrapping_sub(2)), '.');
+                    let is_lifetime = is_punct(tokens.get(at.wrapping_sub(1)), '\'');
+                    if path.len() > 1 {
+                        self.included.extend(included(&tokens[at + length..], path.last()));
+                        self.paths.insert(path);
+                    } else if !is_field && !is_lifetime {
+                        self.included.extend(included(&tokens[at + length..], path.last()));
+                        let names =
+                            if is_punct(tokens.get(at + length), '!') { &mut self.invoked } else { &mut self.names };
+                        names.extend(path);
+                    }
+                    at += length;
+                }
+                _ => at += 1,
+            }
+        }
+    }
+}
+
+/// The file named by `include_str!("...")`, if these tokens follow that word.
+fn included(after: &[TokenTree], name: Option<&String>) -> Option<String> {
+    let includes = name.is_some_and(|name| name == "include_str" || name == "include_bytes");
+    let [TokenTree::Punct(mark), TokenTree::Group(group), ..] = after else { return None };
+    if !includes || mark.as_char() != '!' {
+        return None;
+    }
+    let text = group.stream().to_string();
+    text.trim().strip_prefix('"')?.strip_suffix('"').map(str::to_owned)
+}
+
+/// Tokens without attributes that decide nothing and without what is compiled for tests only.
+fn counted(stream: TokenStream) -> Vec<TokenTree> {
+    let all: Vec<TokenTree> = stream.into_iter().collect();
+    let mut kept = Vec::with_capacity(all.len());
+    let mut rest = all.as_slice();
+    while let Some((first, after)) = rest.split_first() {
+        if let Some((attribute, length)) = attribute_at(rest) {
+            if is_test(&attribute) {
+                rest = &rest[length..];
+                // Attributes of the same item follow.
+                while let Some((_, length)) = attribute_at(rest) {
+                    rest = &rest[length..];
+                }
+                rest = after_test(rest);
+                continue;
+            }
+            if !is_silent(&attribute) {
+                kept.extend(rest[..length].iter().cloned());
+            }
+            rest = &rest[length..];
+            continue;
+        }
+        kept.push(match first {
+            TokenTree::Group(group) => {
+                let inner = counted(group.stream());
+                TokenTree::Group(proc_macro2::Group::new(group.delimiter(), inner.into_iter().collect()))
+            }
+            other => other.clone(),
+        });
+        rest = after;
+    }
+    kept
+}
+
+/// The words of an attribute at the beginning of tokens, and its length.
+fn attribute_at(tokens: &[TokenTree]) -> Option<(Vec<TokenTree>, usize)> {
+    if !is_punct(tokens.first(), '#') {
+        return None;
+    }
+    let inner = usize::from(is_punct(tokens.get(1), '!'));
+    match tokens.get(1 + inner) {
+        Some(TokenTree::Group(group)) if group.delimiter() == Delimiter::Bracket => {
+            Some((group.stream().into_iter().collect(), 2 + inner))
+        }
+        _ => None,
+    }
+}
+
+fn is_silent(attribute: &[TokenTree]) -> bool {
+    let is = |name: &str| word(attribute.first()).as_deref() == Some(name);
+    SILENT.iter().any(|name| is(name)) || (is("cfg_attr") && begins_with_test(attribute.get(1)))
+}
+
+/// `cfg(test)` and `cfg(all(test, ...))`.
+fn is_test(attribute: &[TokenTree]) -> bool {
+    word(attribute.first()).as_deref() == Some("test")
+        || (word(attribute.first()).as_deref() == Some("cfg") && begins_with_test(attribute.get(1)))
+}
+
+fn begins_with_test(condition: Option<&TokenTree>) -> bool {
+    let Some(TokenTree::Group(group)) = condition else { return false };
+    let inner: Vec<TokenTree> = group.stream().into_iter().collect();
+    match word(inner.first()).as_deref() {
+        Some("test") => true,
+        Some("all") => begins_with_test(inner.get(1)),
+        _ => false,
+    }
+}
+
+/// What follows the item, field, variant, arm or statement at the beginning of tokens.
+fn after_test(tokens: &[TokenTree]) -> &[TokenTree] {
+    let is_item = word(without_visibility(tokens).first()).is_some_and(|word| ITEMS.contains(&word.as_str()));
+    if is_item {
+        return split_item(tokens).1;
+    }
+    let ends = |token: &TokenTree| {
+        is_punct(Some(token), ';')
+            || is_punct(Some(token), ',')
+            || matches!(token, TokenTree::Group(group) if group.delimiter() == Delimiter::Brace)
+    };
+    tokens.iter().position(ends).map_or(&[], |end| &tokens[end + 1..])
+}
+
+/// The first item, with its attributes, and the tokens behind it.
+fn split_item(tokens: &[TokenTree]) -> (&[TokenTree], &[TokenTree]) {
+    let start = attributes_of(tokens);
+    let bare = without_visibility(&tokens[start..]);
+    // A constant's value may have braces; `const fn` is a function.
+    let is_value = match word(bare.first()).as_deref() {
+        Some("use" | "static" | "type") => true,
+        Some("const") => !matches!(word(bare.get(1)).as_deref(), Some("fn" | "unsafe" | "extern" | "async")),
+        _ => false,
+    };
+    let ends = |token: &TokenTree| match token {
+        TokenTree::Punct(mark) => mark.as_char() == ';',
+        TokenTree::Group(group) => !is_value && group.delimiter() == Delimiter::Brace,
+        _ => false,
+    };
+    let end = tokens[start..].iter().position(ends).map_or(tokens.len(), |end| start + end + 1);
+    tokens.split_at(end.max(1))
+}
+
+/// The number of tokens of the attributes at the beginning.
+fn attributes_of(tokens: &[TokenTree]) -> usize {
+    let mut length = 0;
+    while let Some((_, more)) = attribute_at(&tokens[length..]) {
+        length += more;
+    }
+    length
+}
+
+fn without_visibility(tokens: &[TokenTree]) -> &[TokenTree] {
+    if word(tokens.first()).as_deref() != Some("pub") {
+        return tokens;
+    }
+    match tokens.get(1) {
+        Some(TokenTree::Group(group)) if group.delimiter() == Delimiter::Parenthesis => &tokens[2..],
+        _ => &tokens[1..],
+    }
+}
+
+/// The name of an item that is no `impl`, `use`, `mod` or macro definition.
+fn name_of(bare: &[TokenTree]) -> Option<String> {
+    const NAMED: [&str; 8] = ["fn", "struct", "enum", "union", "trait", "type", "static", "const"];
+    const BEFORE: [&str; 5] = ["const", "unsafe", "async", "extern", "mut"];
+    let at = bare.iter().position(|token| word(Some(token)).is_some_and(|it| NAMED.contains(&it.as_str())))?;
+    bare[at + 1..].iter().find_map(|token| {
+        let name = word(Some(token))?;
+        (!BEFORE.contains(&name.as_str()) && !NAMED.contains(&name.as_str())).then_some(name)
+    })
+}
+
+/// The block to which the tokens behind `impl` belong; none where `impl` is a type (`impl Fn()`), or its subject is made by a
+/// macro.
+fn impl_of(tokens: &[TokenTree]) -> Option<Impl> {
+    let body =
+        tokens.iter().position(|it| matches!(it, TokenTree::Group(group) if group.delimiter() == Delimiter::Brace))?;
+    let mut header = &tokens[..body];
+    if is_punct(header.first(), '<') {
+        header = &header[after_angles(header)..];
+    }
+    let mut depth = 0i32;
+    let mut split = None;
+    for (at, token) in header.iter().enumerate() {
+        match token {
+            TokenTree::Punct(mark) if mark.as_char() == '<' => depth += 1,
+            TokenTree::Punct(mark) if mark.as_char() == '>' && !is_punct(header.get(at.wrapping_sub(1)), '-') => {
+                depth -= 1
+            }
+            TokenTree::Punct(mark) if mark.as_char() == ';' || mark.as_char() == ',' && depth == 0 => return None,
+            TokenTree::Ident(ident) if depth == 0 && ident == "for" => {
+                split.get_or_insert(at);
+            }
+            _ => {}
+        }
+    }
+    let first = |tokens: &[TokenTree]| {
+        let words = ["dyn", "mut", "const"];
+        let is_name = |at: usize| {
+            word(tokens.get(at)).is_some_and(|it| !words.contains(&it.as_str()))
+                && !is_punct(tokens.get(at.wrapping_sub(1)), '\'')
+        };
+        (0..tokens.len()).find(|&at| is_name(at)).map(|at| path_at(&tokens[at..]).0)
+    };
+    match split {
+        Some(at) => {
+            Some(Impl { subject: first(&header[at + 1..]).unwrap_or_default(), of_trait: first(&header[..at]) })
+        }
+        None => Some(Impl { subject: first(header)?, of_trait: None }),
+    }
+}
+
+/// The number of tokens of a list in angle brackets at the beginning.
+fn after_angles(tokens: &[TokenTree]) -> usize {
+    let mut depth = 0i32;
+    for (at, token) in tokens.iter().enumerate() {
+        match token {
+            TokenTree::Punct(mark) if mark.as_char() == '<' => depth += 1,
+            TokenTree::Punct(mark) if mark.as_char() == '>' && !is_punct(tokens.get(at.wrapping_sub(1)), '-') => {
+                depth -= 1
+            }
+            _ => {}
+        }
+        if depth == 0 {
+            return at + 1;
+        }
+    }
+    tokens.len()
+}
+
+/// The path at the beginning of tokens, and its length in tokens.
+fn path_at(tokens: &[TokenTree]) -> (Path, usize) {
+    let mut path: Path = word(tokens.first()).into_iter().collect();
+    let mut length = 1;
+    while let (true, true, Some(next)) =
+        (is_punct(tokens.get(length), ':'), is_punct(tokens.get(length + 1), ':'), word(tokens.get(length + 2)))
+    {
+        path.push(next);
+        length += 3;
+    }
+    (path, length)
+}
+
+/// The names that a `use` tree brings into scope.
+fn imports(tree: &[TokenTree], visibility: Visibility) -> Vec<Import> {
+    let mut found = Vec::new();
+    leaves(tree, &[], visibility, &mut found);
+    found
+}
+
+fn leaves(tree: &[TokenTree], prefix: &[String], visibility: Visibility, found: &mut Vec<Import>) {
+    let branches = tree.split(|token| is_punct(Some(token), ','));
+    for branch in branches.filter(|branch| !branch.is_empty()) {
+        let mut path = prefix.to_vec();
+        let mut name = None;
+        let mut renamed = false;
+        for token in branch {
+            match token {
+                TokenTree::Ident(ident) if renamed => name = Some(ident.to_string()),
+                TokenTree::Ident(ident) if ident == "as" => renamed = true,
+                TokenTree::Ident(ident) => path.push(ident.to_string()),
+                TokenTree::Punct(mark) if mark.as_char() == '*' => name = Some("*".to_owned()),
+                TokenTree::Group(group) => {
+                    let inner: Vec<TokenTree> = group.stream().into_iter().collect();
+                    leaves(&inner, &path, visibility, found);
+                    name = Some(String::new());
+                }
+                _ => {}
+            }
+        }
+        // `use a::{self}` names `a`.
+        if path.len() > 1 && path.last().is_some_and(|last| last == "self") {
+            path.pop();
+        }
+        let name = name.or_else(|| path.last().cloned()).unwrap_or_default();
+        if !name.is_empty() && !path.is_empty() {
+            found.push(Import { path, name, visibility });
+        }
+    }
+}
+
+/// The rows of a table macro: `... => { $then! { ROW; ROW; } }`.
+fn rows(definition: TokenStream) -> Vec<Row> {
+    let tokens: Vec<TokenTree> = definition.into_iter().collect();
+    let mut found = Vec::new();
+    for token in &tokens {
+        let TokenTree::Group(group) = token else { continue };
+        let inner: Vec<TokenTree> = group.stream().into_iter().collect();
+        for row in inner.split(|token| is_punct(Some(token), ';')) {
+            let bare = &row[attributes_of(row)..];
+            if let [TokenTree::Ident(item), TokenTree::Ident(within), TokenTree::Ident(module), ..] = bare
+                && within == "in"
+            {
+                let mut code = String::new();
+                write(bare, &mut code);
+                found.push(Row { item: item.to_string(), module: module.to_string(), code });
+            }
+        }
+        found.extend(rows(group.stream()));
+    }
+    found
+}
+
+/// Writes tokens one a line. A comma before a closing delimiter is formatting, but for that of a tuple of one.
+fn write(tokens: &[TokenTree], code: &mut String) {
+    for (at, token) in tokens.iter().enumerate() {
+        match token {
+            TokenTree::Group(group) => {
+                let (open, close) = match group.delimiter() {
+                    Delimiter::Parenthesis => ("(", ")"),
+                    Delimiter::Brace => ("{", "}"),
+                    Delimiter::Bracket => ("[", "]"),
+                    Delimiter::None => ("", ""),
+                };
+                let inner: Vec<TokenTree> = group.stream().into_iter().collect();
+                let commas = inner.iter().filter(|token| is_punct(Some(token), ',')).count();
+                let is_trailing = is_punct(inner.last(), ',');
+                let is_tuple =
+                    group.delimiter() == Delimiter::Parenthesis && !is_callee(tokens.get(at.wrapping_sub(1)));
+                let counts = is_trailing && is_tuple && commas == 1;
+                let inner = if is_trailing && !counts { &inner[..inner.len() - 1] } else { &inner[..] };
+                code.push_str(open);
+                code.push('\n');
+                write(inner, code);
+                code.push_str(close);
+                code.push('\n');
+            }
+            TokenTree::Ident(ident) => {
+                code.push_str(&ident.to_string());
+                code.push('\n');
+            }
+            TokenTree::Punct(mark) => {
+                code.push(mark.as_char());
+                code.push('\n');
+            }
+            TokenTree::Literal(literal) => {
+                code.push_str(&literal.to_string());
+                code.push('\n');
+            }
+        }
+    }
+}
+
+/// Whether parentheses behind a token hold arguments or parameters, and not a tuple.
+fn is_callee(token: Option<&TokenTree>) -> bool {
+    const BEFORE_TUPLES: [&str; 12] =
+        ["as", "break", "else", "if", "in", "let", "match", "move", "mut", "ref", "return", "while"];
+    match token {
+        Some(TokenTree::Ident(ident)) => !BEFORE_TUPLES.iter().any(|word| ident == word),
+        Some(TokenTree::Punct(mark)) => matches!(mark.as_char(), '>' | '!' | '?'),
+        Some(TokenTree::Group(_)) => true,
+        _ => false,
+    }
+}
+
+fn word(token: Option<&TokenTree>) -> Option<String> {
+    match token {
+        Some(TokenTree::Ident(ident)) => Some(ident.to_string()),
+        _ => None,
+    }
+}
+
+fn is_punct(token: Option<&TokenTree>, mark: char) -> bool {
+    matches!(token, Some(TokenTree::Punct(punct)) if punct.as_char() == mark)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn code(text: &str) -> String {
+        Source::parse(text, None).expect("tokens").code
+    }
+
+    #[test]
+    fn comments_formatting_lints_and_tests_do_not_count() {
+        let plain = "use b::C; use a::B; fn f(x: u64) -> u64 { g(x, 2) }";
+        let dressed = "//! A module.\n#![allow(dead_code)]\nuse a::B;\nuse b::C;\n/// Adds.\n#[must_use]\n\
+            fn f(x: u64,) -> u64 {\n    // why\n    g(\n        x,\n        2,\n    )\n}\n\
+            #[cfg(test)]\nmod tests { fn t() {} }\n#[cfg(test)]\n#[derive(Debug)]\nstruct T { a: u8 }\n#[cfg(test)]\nmod testbed;\n";
+        assert_eq!(code(plain), code(dressed));
+    }
+
+    #[test]
+    fn tests_inside_items_do_not_count() {
+        let plain = "impl A { fn f(&self) {} } struct S { a: u8 }";
+        let dressed = "impl A { #[cfg(test)] fn t<X, Y>(&self) { h(); } fn f(&self) {} #[cfg(all(test, unix))] const N: [u8; 2] = [0; 2]; }\n\
+            struct S { #[cfg(test)] t: Vec<u8>, a: u8 }";
+        assert_eq!(code(plain), code(dressed));
+    }
+
+    #[test]
+    fn code_counts() {
+        let plain = "fn f(x: u64) -> u64 { x + 1 }";
+        for other in [
+            "fn f(x: u64) -> u64 { x + 2 }",
+            "fn f(x: u64) -> u64 { x - 1 }",
+            "fn f(y: u64) -> u64 { y + 1 }",
+            "#[inline] fn f(x: u64) -> u64 { x + 1 }",
+            "use a::x; fn f(x: u64) -> u64 { x + 1 }",
+        ] {
+            assert_ne!(code(plain), code(other), "{other}");
+        }
+        assert_ne!(code("const A: (u8,) = (1,);"), code("const A: (u8,) = (1);"), "a tuple of one");
+        assert_ne!(code("use a::b;"), code("pub use a::b;"));
+    }
+
+    #[test]
+    fn references_are_found() {
+        let text = "use crate::a::{B, c::{self, D as E}, f::*}; mod child; pub use child::Thing;
+            fn f() -> g::H { let x = laws::info::I::new(); x.field; use super::z::Z; m!(k::l); 0..j::J }
+            impl<T: Q<u8>> o::O<T> { } impl<'a> p::P for &'a mut r::R<T> { }
+            const D: &str = include_str!(\"../data/x.txt\"); macro_rules! mine { () => { $crate::n::N } }";
+        let source = Source::parse(text, None).expect("tokens");
+        let has = |path: &str| {
+            let path: Path = path.split("::").map(str::to_owned).collect();
+            assert!(source.paths.contains(&path), "{path:?} in {:?}", source.paths);
+        };
+        ["g::H", "laws::info::I::new", "super::z::Z", "k::l", "j::J", "crate::n::N"].into_iter().for_each(has);
+        let names: Vec<&str> = source.imports.iter().map(|import| import.name.as_str()).collect();
+        assert!(["Thing", "B", "c", "E", "*"].iter().all(|name| names.contains(name)), "{names:?}");
+        assert_eq!(source.children.iter().collect::<Vec<_>>(), ["child"]);
+        assert!(source.macros.contains("mine") && source.included.contains("../data/x.txt"));
+        let of = |subject: &str| {
+            source
+                .impls
+                .iter()
+                .find(|it| it.subject.join("::") == subject)
+                .unwrap_or_else(|| panic!("{:?}", source.impls))
+        };
+        assert_eq!(of("o::O").of_trait, None);
+        assert_eq!(of("r::R").of_trait, Some(vec!["p".to_owned(), "P".to_owned()]));
+    }
+
+    #[test]
+    fn the_rows_of_a_table_are_kept_apart() {
+        let table = |rows: &str| {
+            let text = format!("macro_rules! laws {{ ($then:ident) => {{ $then! {{ {rows} }} }}; }}");
+            Source::parse(&text, Some("laws")).expect("tokens")
+        };
+        let one = table("/// Uno.\n UnoCc in unocc for kernel;");
+        let two = table("/// Uno's loop.\n UnoCc in unocc for kernel; /// D.\n Dctcp in dctcp;");
+        assert_eq!(one.code, two.code);
+        assert_eq!(one.rows[0], two.rows[0]);
+        assert_eq!((two.rows[1].item.as_str(), two.rows[1].module.as_str()), ("Dctcp", "dctcp"));
+        assert_ne!(table("UnoCc in unocc;").rows[0].code, one.rows[0].code);
+    }
+}
