@@ -1,69 +1,61 @@
-//! Notes what the program is built from, for manifests: the commit (empty outside a checkout) and the engine's version.
-//! That version is a hash of the sources that results depend on, so nobody has to remember to count it up.
+//! Records what the program is built from, for manifests and run keys: the commit (empty outside a checkout), and the
+//! versions of the code that decides results, derived from the workspace's sources.
 
-use std::path::{Path, PathBuf};
+use std::fmt::Write as _;
+use std::path::Path;
 use std::process::Command;
+use std::{env, fs};
 
-use sha2::{Digest, Sha256};
+use code_version::{Part, Parts};
 
-/// What decides what a run leaves: sources, and the distributions that ship with the program.
-const ENGINE: [&str; 12] = [
-    "units/src",
-    "laws/src",
-    "codes/src",
-    "flow/src",
-    "fabric/src",
-    "sim/src",
-    "scenario/src",
-    "scenario/data",
-    "results/src",
-    "emulator/src",
-    "kernel/src",
-    "kernel/bpf",
-];
+#[path = "src/features.rs"]
+mod features;
+mod roots;
 
 fn main() {
     let git = |args: &[&str]| {
         let output = Command::new("git").args(args).output().ok().filter(|output| output.status.success())?;
         Some(String::from_utf8_lossy(&output.stdout).trim().to_owned())
     };
-    // `-dirty` stands behind it where sources were edited since.
+    // `-dirty` is appended where sources were edited since.
     let commit = git(&["describe", "--always", "--dirty", "--abbrev=12", "--exclude=*"]).unwrap_or_default();
     println!("cargo::rustc-env=NARROWS_COMMIT={commit}");
     if let Some(head) = git(&["rev-parse", "--git-path", "logs/HEAD"]) {
         println!("cargo::rerun-if-changed={head}");
     }
 
-    let mut hash = Sha256::new();
-    for folder in ENGINE {
-        let sources = Path::new("..").join(folder);
-        println!("cargo::rerun-if-changed={}", sources.display());
-        for path in files(&sources) {
-            add(&mut hash, &path);
+    let workspace = Path::new("../..");
+    match Parts::read(workspace, &roots::ROOTS) {
+        Ok((parts, files)) => {
+            for file in files {
+                println!("cargo::rerun-if-changed={}", file.display());
+            }
+            println!("cargo::rerun-if-changed={}", workspace.join("Cargo.lock").display());
+            let out = env::var_os("OUT_DIR").unwrap_or_default();
+            let out = Path::new(&out).join("versions.rs");
+            if let Err(error) = fs::write(&out, constants(&parts)) {
+                println!("cargo::error={}: {error}", out.display());
+            }
         }
-    }
-    // Cargo.lock has the versions of the libraries.
-    let libraries = Path::new("../../Cargo.lock");
-    println!("cargo::rerun-if-changed={}", libraries.display());
-    add(&mut hash, libraries);
-    let engine = hash.finalize().iter().take(8).fold(0, |number: u64, &byte| number << 8 | u64::from(byte));
-    println!("cargo::rustc-env=NARROWS_ENGINE={engine:016x}");
-}
-
-/// Adds a file's name and text, each with its length.
-fn add(hash: &mut Sha256, path: &Path) {
-    let name = path.to_string_lossy();
-    let text = std::fs::read(path).expect("a source file can be read");
-    for part in [name.as_bytes(), &text] {
-        hash.update((part.len() as u64).to_le_bytes());
-        hash.update(part);
+        Err(error) => println!("cargo::error={error}"),
     }
 }
 
-/// All files below a directory, in order.
-fn files(directory: &Path) -> Vec<PathBuf> {
-    let entries = std::fs::read_dir(directory).expect("the workspace's crates lie side by side");
-    let mut paths: Vec<PathBuf> = entries.map(|entry| entry.expect("an entry").path()).collect();
-    paths.sort_unstable();
-    paths.into_iter().flat_map(|path| if path.is_dir() { files(&path) } else { vec![path] }).collect()
+/// The versions as constants: `ENGINE`, `LAWS`, `FEATURES` and `RECORD`.
+fn constants(parts: &Parts) -> String {
+    let mut text = String::new();
+    let one = |part: &Part| format!("{:016x}", part.version);
+    for (name, what, part) in [("ENGINE", "every run uses", &parts.engine), ("RECORD", "records runs", &parts.record)] {
+        let _ =
+            writeln!(text, "/// Version of the code that {what}.\npub(crate) const {name}: &str = {:?};", one(part));
+    }
+    for (name, what, all) in [("LAWS", "laws, by module", &parts.laws), ("FEATURES", "features", &parts.features)] {
+        let rows: Vec<String> = all.iter().map(|(name, part)| format!("({name:?}, {:?})", one(part))).collect();
+        let _ = writeln!(
+            text,
+            "/// Versions of {what}.\npub(crate) const {name}: &[(&str, &str)] = &[{}];",
+            rows.join(", ")
+        );
+    }
+    text
 }

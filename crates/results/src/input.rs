@@ -1,6 +1,8 @@
 //! What the caller says about a run that the simulator does not know.
 
+use std::collections::BTreeMap;
 use std::fmt;
+use std::hash::{Hash, Hasher};
 use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
@@ -9,7 +11,7 @@ use sim::{Cause, FlowId};
 use units::{Bytes, Span, Time};
 
 /// Whether a flow stays inside a datacenter.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Class {
     /// Both ends in one datacenter.
@@ -40,7 +42,7 @@ impl fmt::Display for Class {
 }
 
 /// Flows of a range of sizes, of all traffic and classes or of one, reported together.
-#[derive(Clone, PartialEq, Eq, Default, Debug)]
+#[derive(Clone, PartialEq, Eq, Default, Hash, Debug)]
 pub struct SizeBin {
     /// Its name in the summary.
     pub name: String,
@@ -219,7 +221,7 @@ pub enum PointValue {
 }
 
 /// A training job: its flows stand one behind the other, iteration after iteration.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct TrainingJob {
     /// Its name, which is that of its traffic.
     pub name: String,
@@ -236,7 +238,7 @@ pub struct TrainingJob {
 }
 
 /// An iteration of a training job.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct TrainingIteration {
     /// It is over when all of these have happened, and so long after each.
     pub ends: Vec<(Cause, Span)>,
@@ -284,7 +286,9 @@ pub struct RunInfo {
     pub sets_fairness_window: bool,
     /// Every setting, defaults included.
     pub resolved: Value,
-    /// The hash by which the run is known again: [`crate::Manifest::key_of`].
+    /// Versions of the code that decides its results.
+    pub code: CodeVersions,
+    /// A hash of all that its results depend on, by which a finished run is recognised.
     pub key: String,
     /// Files that the run was made from: name and SHA-256 in hexadecimal (see [`files::sha256`]).
     pub inputs: Vec<(String, String)>,
@@ -297,6 +301,22 @@ pub struct RunInfo {
 }
 
 impl RunInfo {
+    /// Feeds a hash with what results depend on beside the run's set-up: its flows' classes, groups and bins, and warnings.
+    pub fn hash_content(&self, state: &mut impl Hasher) {
+        self.classes.hash(state);
+        self.traffic.hash(state);
+        self.traffic_names.hash(state);
+        self.sizes.hash(state);
+        self.laws.hash(state);
+        self.requests.hash(state);
+        self.collectives.hash(state);
+        self.training.hash(state);
+        self.open_ended.hash(state);
+        self.fairness_window.hash(state);
+        self.sets_fairness_window.hash(state);
+        self.warnings.hash(state);
+    }
+
     /// What ran the flows.
     pub fn host(&self) -> Host {
         if self.emulator.is_some() { Host::Emulator } else { Host::Simulator }
@@ -310,8 +330,21 @@ pub struct Program {
     pub version: String,
     /// The commit that it was built from; empty if that is unknown.
     pub commit: String,
-    /// The version of all code that results depend on. Two programs of one engine make the same files of the same run.
+    /// Version of the simulator's engine: see [`CodeVersions::engine`].
     pub engine: String,
+    /// Version of the code that turns a finished run into files. No part of a run's key.
+    pub record: String,
+}
+
+/// Versions of the code that decides a run's results: hashes of its token streams, in hexadecimal.
+#[derive(Clone, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
+pub struct CodeVersions {
+    /// Code that every run uses.
+    pub engine: String,
+    /// Laws that the run uses, by name.
+    pub laws: BTreeMap<String, String>,
+    /// Optional features that the run uses, by name.
+    pub features: BTreeMap<String, String>,
 }
 
 /// What the run cost, measured by the caller.

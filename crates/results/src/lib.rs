@@ -38,8 +38,8 @@ pub mod timeline;
 pub use chosen::{NotFound, chosen};
 pub use error::{Difference, Differing, Error};
 pub use input::{
-    Class, Emulator, EngineTimes, Host, PointColumn, PointValue, Program, RunInfo, SizeBin, Soundness, Stack,
-    TrainingIteration, TrainingJob,
+    Class, CodeVersions, Emulator, EngineTimes, Host, PointColumn, PointValue, Program, RunInfo, SizeBin, Soundness,
+    Stack, TrainingIteration, TrainingJob,
 };
 pub use mean::Mean;
 pub use ordered::Ordered;

@@ -10,7 +10,7 @@ use serde_json::json;
 use sim::{FlowId, FlowSpec, HostConfig, Outcome, SeriesConfig, Setup, Start};
 use units::{Bytes, Frac, Rate, Span, Time};
 
-use crate::input::{Class, EngineTimes, Program, RunInfo, SizeBin};
+use crate::input::{Class, CodeVersions, EngineTimes, Program, RunInfo, SizeBin};
 use crate::store::{Plan, RunResults, Writer};
 use crate::tables::FlowRow;
 
@@ -140,6 +140,7 @@ fn info(setup: &Setup, laws: &[&str]) -> RunInfo {
         fairness_window: Span::ZERO,
         sets_fairness_window: false,
         resolved: json!({ "name": "test", "seed": 1 }),
+        code: CodeVersions::default(),
         key: String::new(),
         inputs: vec![("test.toml".into(), files::sha256(b"test"))],
         warnings: Vec::new(),
@@ -249,7 +250,7 @@ pub(crate) fn fat_tree() -> (Setup, Outcome) {
 
 pub(crate) fn results_of(info: &RunInfo, setup: &Setup, outcome: &Outcome) -> RunResults {
     let times = EngineTimes { wall_s: 0.125, cpu_s: 0.1, peak_rss_bytes: 1 << 20 };
-    let program = Program { version: "0.1.0".into(), commit: "abc".into(), engine: "1".into() };
+    let program = Program { version: "0.1.0".into(), commit: "abc".into(), engine: "1".into(), record: "1".into() };
     RunResults::new(info, &program, setup, outcome, times).unwrap()
 }
 

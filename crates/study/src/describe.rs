@@ -3,13 +3,12 @@
 use std::collections::BTreeSet;
 
 use results::averages::{Table, TableSpec};
-use results::store::Manifest;
 use results::{Class, PointColumn, RunInfo, RunResults, SizeBin, TrainingIteration, TrainingJob};
 use scenario::{BuiltRun, FlowClass, JobFlows, Run, Scenario, StepKind};
 use serde_json::Value;
 
 use crate::error::Error;
-use crate::program::program;
+use crate::key::{code_of, key_of};
 
 /// What a scenario shows of its paper: `Fig. 8`, `Table II`.
 pub fn figure(scenario: &Scenario) -> Option<String> {
@@ -95,13 +94,14 @@ pub(crate) fn info(scenario: &Scenario, asked: &str, columns: &[PointColumn], ru
         }),
         sets_fairness_window: run.config.series.fairness_window.is_some(),
         resolved,
+        code: code_of(built),
         key: String::new(),
         inputs: built.inputs.iter().map(hash).collect(),
         warnings: built.warnings.clone(),
         notes: built.notes.clone(),
         emulator: None,
     };
-    info.key = Manifest::key_of(&info, &program(), built.setup.seed, asked);
+    info.key = key_of(&info, built, asked);
     info
 }
 

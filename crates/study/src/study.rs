@@ -10,7 +10,7 @@ use results::averages::{Table, TableSpec};
 use results::claims::{Claim, Judgement, Runs, name_in_claims};
 use results::store::{Earlier, Fates, Plan, REPORT, Writer};
 use results::tables::FlowTable;
-use results::{PointColumn, RunInfo, RunResults, SizeBin};
+use results::{CodeVersions, PointColumn, RunInfo, RunResults, SizeBin};
 use scenario::{BuiltRun, Run, Scenario};
 
 use crate::clock::Stopwatch;
@@ -124,6 +124,17 @@ pub struct Finished {
     pub out: PathBuf,
 }
 
+/// A run's name and what its results depend on.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct RunKey {
+    /// The run.
+    pub run: String,
+    /// A hash of all that its results depend on.
+    pub key: String,
+    /// Versions of the code among that.
+    pub code: CodeVersions,
+}
+
 /// What will be done.
 struct Work {
     runs: Vec<Run>,
@@ -136,6 +147,7 @@ struct Work {
 /// What is known of a run before it is done.
 struct Known {
     key: String,
+    code: CodeVersions,
     resolved: serde_json::Value,
     columns: Vec<PointColumn>,
     point: results::Ordered<serde_json::Value>,
@@ -193,6 +205,16 @@ impl Study<'_> {
         Ok(self.chosen()?.0.into_iter().map(|run| run.id).collect())
     }
 
+    /// The runs with their keys, in the scenario's order. Nothing is run.
+    ///
+    /// # Errors
+    /// When a run cannot be built.
+    pub fn keys(&self) -> Result<Vec<RunKey>, Error> {
+        let Work { runs, infos, .. } = self.plan()?;
+        let key = |(run, known): (Run, Known)| RunKey { run: run.id, key: known.key, code: known.code };
+        Ok(runs.into_iter().zip(infos).map(key).collect())
+    }
+
     /// Everything is built once before the first run, so that no mistake shows up after minutes.
     fn plan(&self) -> Result<Work, Error> {
         let (runs, columns) = self.chosen()?;
@@ -205,8 +227,15 @@ impl Study<'_> {
             let built = run.build()?;
             self.host.check(run, &built, runs.len() > 1)?;
             let columns = columns[number].clone();
-            let RunInfo { key, resolved, point, .. } = self.info(run, &columns, &built);
-            Ok::<_, Error>(Known { key, resolved, columns, point: results::Ordered(point), seed: built.setup.seed })
+            let RunInfo { key, code, resolved, point, .. } = self.info(run, &columns, &built);
+            Ok::<_, Error>(Known {
+                key,
+                code,
+                resolved,
+                columns,
+                point: results::Ordered(point),
+                seed: built.setup.seed,
+            })
         };
         let workers = if self.host.one_at_a_time() { 1 } else { threads(self.threads) };
         let infos = each(workers, runs.len(), known).into_iter().collect::<Result<_, Error>>()?;

@@ -63,7 +63,7 @@ pub(crate) struct SweepArgs {
     /// it is called after it. `narrows sweep merge` puts them together.
     #[arg(long, value_name = "I/N")]
     pub(crate) shard: Option<study::Shard>,
-    /// Print the names of the runs, and run nothing.
+    /// Print the names of the runs, and run nothing; with --json, also their keys.
     #[arg(long)]
     pub(crate) list: bool,
     /// Give the runs to a Ray cluster: ray://HOST:PORT, or `local` for one that is begun here. Needs the Python package.

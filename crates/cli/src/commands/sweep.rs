@@ -61,6 +61,11 @@ fn all(args: &SweepArgs, file: &FileArgs) -> Result<(), Failure> {
         leaves_out: LeavesOut::None,
         ..super::run::of(&scenario, &simulator, &watch, &notes, &args.common, replay)
     };
+    if args.list && args.common.json {
+        let run = |it: study::RunKey| serde_json::json!({ "run": it.run, "key": it.key, "code": it.code });
+        let runs: Vec<_> = study.keys()?.into_iter().map(run).collect();
+        return print(&format!("{:#}", serde_json::json!({ "schema": 1, "runs": runs })));
+    }
     if args.list {
         return print(&study.names()?.join("\n"));
     }

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::Difference;
-use crate::input::{Host, PointColumn, Program, RunInfo};
+use crate::input::{CodeVersions, Host, PointColumn, Program, RunInfo};
 use crate::ordered::Ordered;
 
 /// The name of the file.
@@ -31,13 +31,19 @@ pub struct Manifest {
     pub version: String,
     /// The commit that the program was built from; may be empty.
     pub commit: String,
-    /// The version of all code that results depend on. Empty in manifests of earlier versions.
+    /// Versions of the code that decided the results. Empty in manifests of earlier versions.
     #[serde(default)]
-    pub engine: String,
-    /// The hash by which the run is known again: [`Manifest::key_of`]. Simulated runs of one key leave the same tables.
-    /// Empty in manifests of earlier versions.
+    pub code: CodeVersions,
+    /// Version of the code that recorded the results. Empty in manifests of earlier versions.
+    #[serde(default)]
+    pub record: String,
+    /// A hash of all that the results depend on, by which a finished run is recognised. Simulated runs of one key leave
+    /// the same tables. Empty in manifests of earlier versions.
     #[serde(default)]
     pub key: String,
+    /// Evidence that later builds give the same results, where the key was changed without doing the run again.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rekeyed: Vec<Rekeyed>,
     /// The scenario's name.
     pub scenario: String,
     /// What tells the run from the scenario's others.
@@ -64,6 +70,29 @@ pub struct Manifest {
     pub resolved: Value,
 }
 
+/// Evidence that two builds give the same results, and that a run's key was changed for it.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Rekeyed {
+    /// The key before.
+    pub from_key: String,
+    /// The code versions before.
+    pub from_code: CodeVersions,
+    /// The commit of the build that the results are from.
+    pub old_commit: String,
+    /// The commit of the build that the key is from.
+    pub new_commit: String,
+    /// Runs that both builds did again, in the order in which they were drawn.
+    pub sample: Vec<String>,
+    /// The seed of the draw.
+    pub sample_seed: u64,
+    /// Columns that were compared, value by value, over all runs of the sample.
+    pub columns: u64,
+    /// Values that were compared.
+    pub values: u64,
+    /// Columns that have other names in the new build: `TABLE.OLD=NEW`.
+    pub renamed: Vec<String>,
+}
+
 /// A file that a run was made from, or that it left.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct FileHash {
@@ -82,8 +111,10 @@ impl Manifest {
             program: PROGRAM.to_owned(),
             version: program.version.clone(),
             commit: program.commit.clone(),
-            engine: program.engine.clone(),
+            code: info.code.clone(),
+            record: program.record.clone(),
             key: info.key.clone(),
+            rekeyed: Vec::new(),
             scenario: info.scenario.clone(),
             run: info.run.clone(),
             label: info.label.clone(),
@@ -105,20 +136,6 @@ impl Manifest {
             self.resolved = resolved.clone();
         }
         differs
-    }
-
-    /// The key of a run: a SHA-256 of everything that its results depend on, in hex. `asked` is what the command line
-    /// asked of the host beside the scenario.
-    pub fn key_of(info: &RunInfo, program: &Program, seed: u64, asked: &str) -> String {
-        // Prose moves no number.
-        let mut resolved = info.resolved.clone();
-        if let Some(resolved) = resolved.as_object_mut() {
-            resolved.remove("title");
-            resolved.remove("description");
-        }
-        let RunInfo { scenario, run, label, point, inputs, .. } = info;
-        let all = serde_json::json!([program.engine, asked, scenario, run, label, point, seed, inputs, resolved]);
-        files::sha256(all.to_string().as_bytes())
     }
 }
 
@@ -154,7 +171,7 @@ impl PlannedRun {
 }
 
 impl Plan {
-    /// A plan of runs, each with its name and [`Manifest::key_of`].
+    /// A plan of runs, each with its name and [`Manifest::key`].
     pub fn new(scenario: &str, command: &str, runs: impl IntoIterator<Item = (String, String)>) -> Self {
         let planned = |(run, key): (String, String)| PlannedRun { run, key };
         Self {

@@ -5,6 +5,7 @@ mod layout;
 mod load;
 mod manifest;
 mod page;
+mod rekey;
 mod settle;
 mod summaries;
 mod writer;
@@ -18,8 +19,9 @@ use sim::{Outcome, Setup};
 
 pub use layout::{LEDGER, LEDGER_JOURNAL, LEDGER_MARK, NEXT, is_ledger, results_around};
 pub use load::{Set, Unfinished, load, load_set, lock, manifest_of};
-pub use manifest::{FileHash, GridManifest, MANIFEST, Manifest, Plan, PlannedRun, RunEntry};
+pub use manifest::{FileHash, GridManifest, MANIFEST, Manifest, Plan, PlannedRun, Rekeyed, RunEntry};
 pub use page::{REPORT_SEAL, may_replace_report};
+pub use rekey::{Adoption, Equal, Rename, Unequal, compare};
 pub use writer::{Earlier, Fates, Writer};
 
 use crate::input::{EngineTimes, Program, RunInfo};

@@ -103,6 +103,16 @@ impl Writer {
         differing(&self.out)
     }
 
+    /// The key of the plan's run of this number.
+    pub(super) fn planned_key(&self, number: usize) -> &String {
+        &self.plan.runs[number].key
+    }
+
+    /// The folder of the plan's run of this number inside the set.
+    pub(super) fn planned_folder(&self, number: usize) -> String {
+        self.plan.runs[number].folder()
+    }
+
     /// Whether the directory has a set, which the new one will replace.
     pub fn has_results(&self) -> bool {
         self.out.join(MANIFEST).exists()
@@ -358,7 +368,7 @@ impl Writer {
     }
 
     /// Puts a run among the finished ones, in the place of one with the same name and other settings.
-    fn put(&self, folder: &str, write: impl FnOnce(&Path) -> Result<(), Error>) -> Result<(), Error> {
+    pub(super) fn put(&self, folder: &str, write: impl FnOnce(&Path) -> Result<(), Error>) -> Result<(), Error> {
         self.check()?;
         self.begin_again()?;
         let target = self.next().join(folder);
@@ -476,7 +486,7 @@ fn places_in(directory: &Path, folder: &str) -> [PathBuf; 3] {
 }
 
 /// Hard links to the files of a run except its manifest, or copies where the file system has no hard links.
-fn link_run(from: &Path, to: &Path) -> Result<(), Error> {
+pub(super) fn link_run(from: &Path, to: &Path) -> Result<(), Error> {
     for entry in entries(from).map_err(Error::io("read", from))? {
         // The report of a lone run is not a run's file in a grid.
         if entry.is_directory

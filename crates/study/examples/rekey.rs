@@ -1,0 +1,265 @@
+//! Gives finished runs the keys of a newer build, where two builds give the same results. A tool for developers, for use
+//! after a refactoring.
+//!
+//!     rekey OLD NEW RESULTS [--sample N] [--seed S] [--rename TABLE.OLD=NEW]... -- SCENARIO [options of `narrows sweep`]
+//!
+//! OLD and NEW are two builds of the command; RESULTS is a directory of results that OLD made of SCENARIO with these options.
+//! A sample of its runs, drawn with a seed, is done again by both builds. Only if what both left and what was kept is equal,
+//! value by value, every finished run of RESULTS gets the key that NEW has for it, with the evidence in its manifest. The
+//! runs then lie in RESULTS as an unfinished set: the command that made them puts it in place, and runs nothing.
+//!
+//! A change of `results` alone changes no key, and needs none of this.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, Stdio};
+
+use results::CodeVersions;
+use results::store::{Adoption, Equal, Manifest, NEXT, Plan, RUNS, Rekeyed, Rename, Writer, compare, manifest_of};
+use serde_json::Value;
+
+const USAGE: &str =
+    "usage: rekey OLD NEW RESULTS [--sample N] [--seed S] [--rename TABLE.OLD=NEW]... -- SCENARIO [OPTIONS]";
+
+fn main() -> ExitCode {
+    match Asked::read(std::env::args().skip(1)).and_then(|asked| asked.rekey()) {
+        Ok(done) => {
+            println!("{done}");
+            ExitCode::SUCCESS
+        }
+        Err(Refusal::Usage(why)) => {
+            eprintln!("error: {why}\n{USAGE}");
+            ExitCode::from(2)
+        }
+        Err(Refusal::NoProof(why)) => {
+            eprintln!("error: {why}\nno key was changed");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Reasons to change nothing.
+enum Refusal {
+    Usage(String),
+    NoProof(String),
+}
+
+fn no_proof(why: impl std::fmt::Display) -> Refusal {
+    Refusal::NoProof(why.to_string())
+}
+
+/// The command line.
+struct Asked {
+    old: PathBuf,
+    new: PathBuf,
+    results: PathBuf,
+    sample: Option<usize>,
+    seed: u64,
+    renames: Vec<Rename>,
+    /// The scenario, and options of `narrows sweep`.
+    words: Vec<String>,
+}
+
+/// A run as the new build plans it.
+struct Planned {
+    run: String,
+    key: String,
+    code: CodeVersions,
+}
+
+impl Asked {
+    fn read(args: impl Iterator<Item = String>) -> Result<Self, Refusal> {
+        let usage = |why: &str| Refusal::Usage(why.to_owned());
+        let (mut names, mut sample, mut seed, mut renames, mut words) = (Vec::new(), None, 1, Vec::new(), Vec::new());
+        let mut args = args;
+        while let Some(word) = args.next() {
+            let mut value = || args.next().ok_or_else(|| usage(&format!("{word} needs a value")));
+            let number = |text: &str| text.parse::<u64>().map_err(|_| usage(&format!("`{text}` is no whole number")));
+            match word.as_str() {
+                "--sample" => sample = Some(number(&value()?)?.max(1) as usize),
+                "--seed" => seed = number(&value()?)?,
+                "--rename" => renames.push(value()?.parse().map_err(Refusal::Usage)?),
+                "--" => words = args.by_ref().collect(),
+                option if option.starts_with('-') => return Err(usage(&format!("unknown option {option}"))),
+                _ => names.push(PathBuf::from(word)),
+            }
+        }
+        match <[PathBuf; 3]>::try_from(names) {
+            Ok([old, new, results]) if !words.is_empty() => {
+                Ok(Self { old, new, results, sample, seed, renames, words })
+            }
+            _ => Err(usage("expected two programs, a directory of results, and a scenario after `--`")),
+        }
+    }
+
+    fn rekey(&self) -> Result<String, Refusal> {
+        let planned = self.planned()?;
+        let kept: BTreeMap<String, PathBuf> = folders(&self.results);
+        let finished: Vec<usize> = (0..planned.len()).filter(|&run| kept.contains_key(&planned[run].run)).collect();
+        if finished.is_empty() {
+            return Err(no_proof(format!("`{}` has no finished run of this scenario", self.results.display())));
+        }
+        if let Some(stranger) = kept.keys().find(|run| planned.iter().all(|planned| planned.run != **run)) {
+            return Err(no_proof(format!(
+                "`{}` has a run `{stranger}` that these options do not plan",
+                self.results.display()
+            )));
+        }
+        let sample = self.draw(&finished, &planned);
+        let scratch = std::env::temp_dir().join(format!("narrows-rekey-{}", std::process::id()));
+        let compared = self.compare_all(&sample, &planned, &kept, &scratch);
+        let _ = std::fs::remove_dir_all(&scratch);
+        let compared = compared?;
+        self.adopt(&finished, &planned, &kept, &sample, &compared)?;
+        Ok(format!(
+            "{} runs have the keys of the new build; {} of them were done again by both: {} columns, {} values equal\n\
+             put the set in place with the command that made it",
+            finished.len(),
+            sample.len(),
+            compared.equal.columns,
+            compared.equal.values,
+        ))
+    }
+
+    /// The runs of the scenario, with the new build's keys.
+    fn planned(&self) -> Result<Vec<Planned>, Refusal> {
+        let words = ["--list", "--json"].map(str::to_owned);
+        let text = output(&self.new, &["sweep"], self.words.iter().chain(&words))?;
+        let listed: Value = serde_json::from_str(&text).map_err(no_proof)?;
+        let planned = |run: &Value| {
+            Some(Planned {
+                run: run["run"].as_str()?.to_owned(),
+                key: run["key"].as_str()?.to_owned(),
+                code: serde_json::from_value(run["code"].clone()).ok()?,
+            })
+        };
+        let runs = listed["runs"].as_array().map(|runs| runs.iter().map(planned).collect::<Option<Vec<_>>>());
+        runs.flatten().ok_or_else(|| no_proof(format!("`{}` lists no keys of runs", self.new.display())))
+    }
+
+    /// The runs to do again: a twentieth, at least three and one of each combination of code versions.
+    fn draw(&self, finished: &[usize], planned: &[Planned]) -> Vec<usize> {
+        let wanted = self.sample.unwrap_or((finished.len() / 20).max(3)).min(finished.len());
+        let mut order: Vec<usize> = finished.to_vec();
+        let chance =
+            |run: usize| planned[run].run.bytes().fold(self.seed, |hash, byte| units::mix64(hash ^ u64::from(byte)));
+        order.sort_by_key(|&run| chance(run));
+        let mut chosen: Vec<usize> = Vec::new();
+        for &run in &order {
+            if chosen.iter().all(|&other| planned[other].code != planned[run].code) {
+                chosen.push(run);
+            }
+        }
+        for run in order {
+            if chosen.len() < wanted && !chosen.contains(&run) {
+                chosen.push(run);
+            }
+        }
+        chosen
+    }
+
+    fn compare_all(
+        &self,
+        sample: &[usize],
+        planned: &[Planned],
+        kept: &BTreeMap<String, PathBuf>,
+        scratch: &Path,
+    ) -> Result<Compared, Refusal> {
+        let mut all = Compared::default();
+        for (number, &index) in sample.iter().enumerate() {
+            let name = &planned[index].run;
+            eprintln!("[{}/{}] {name}", number + 1, sample.len());
+            let once = |program: &Path, who: &str| -> Result<(PathBuf, Manifest), Refusal> {
+                let out = scratch.join(who).join(number.to_string());
+                let shard = format!("{}/{}", index + 1, planned.len());
+                let mut words = self.words.clone();
+                words.extend(["--quiet", "--shard", &shard, "--out"].map(str::to_owned));
+                words.push(out.display().to_string());
+                output(program, &["sweep"], words.iter())?;
+                let place = folders(&out).remove(name);
+                let place = place.ok_or_else(|| no_proof(format!("{} left no run `{name}`", program.display())))?;
+                let manifest = manifest_of(&place).map_err(no_proof)?;
+                Ok((place, manifest))
+            };
+            let (before, old) = once(&self.old, "old")?;
+            let (after, new) = once(&self.new, "new")?;
+            if new.key != planned[index].key {
+                return Err(no_proof(format!("the new build gives `{name}` another key than it lists")));
+            }
+            let equal = compare(&before, &after, &self.renames).map_err(no_proof)?;
+            // What was kept is what the old build gives: nobody has edited it, and no other build made it.
+            compare(&kept[name], &after, &self.renames).map_err(no_proof)?;
+            all.equal.columns += equal.columns;
+            all.equal.values += equal.values;
+            (all.old_commit, all.new_commit, all.record) = (old.commit, new.commit, new.record);
+        }
+        Ok(all)
+    }
+
+    fn adopt(
+        &self,
+        finished: &[usize],
+        planned: &[Planned],
+        kept: &BTreeMap<String, PathBuf>,
+        sample: &[usize],
+        compared: &Compared,
+    ) -> Result<(), Refusal> {
+        let manifest = manifest_of(&kept[&planned[finished[0]].run]).map_err(no_proof)?;
+        let keys = planned.iter().map(|planned| (planned.run.clone(), planned.key.clone()));
+        let command = format!("narrows sweep {}", self.words.join(" "));
+        let writer =
+            Writer::new(&self.results, Plan::new(&manifest.scenario, &command, keys), "rekey").map_err(no_proof)?;
+        for &run in finished {
+            let evidence = Rekeyed {
+                from_key: String::new(),
+                from_code: CodeVersions::default(),
+                old_commit: compared.old_commit.clone(),
+                new_commit: compared.new_commit.clone(),
+                sample: sample.iter().map(|&run| planned[run].run.clone()).collect(),
+                sample_seed: self.seed,
+                columns: compared.equal.columns,
+                values: compared.equal.values,
+                renamed: self.renames.iter().map(ToString::to_string).collect(),
+            };
+            let adoption = Adoption {
+                code: planned[run].code.clone(),
+                record: compared.record.clone(),
+                evidence,
+                renames: &self.renames,
+            };
+            writer.adopt(run, &kept[&planned[run].run], &adoption).map_err(no_proof)?;
+        }
+        Ok(())
+    }
+}
+
+/// What two builds were found to agree on.
+#[derive(Default)]
+struct Compared {
+    equal: Equal,
+    old_commit: String,
+    new_commit: String,
+    record: String,
+}
+
+/// The folders of a directory's finished runs, by name. Only manifests are read: tables may have other columns.
+fn folders(results: &Path) -> BTreeMap<String, PathBuf> {
+    let mut places = vec![results.to_path_buf()];
+    for parent in [results.join(RUNS), results.join(NEXT).join(RUNS)] {
+        let entries = std::fs::read_dir(parent).into_iter().flatten();
+        places.extend(entries.filter_map(Result::ok).map(|entry| entry.path()));
+    }
+    let run = |place: PathBuf| manifest_of(&place).ok().map(|manifest| (manifest.run, place));
+    places.into_iter().filter_map(run).collect()
+}
+
+/// What a program prints.
+fn output<'a>(program: &Path, first: &[&str], words: impl Iterator<Item = &'a String>) -> Result<String, Refusal> {
+    let done = Command::new(program).args(first).args(words).stdin(Stdio::null()).output();
+    let done = done.map_err(|error| Refusal::Usage(format!("{}: {error}", program.display())))?;
+    if !done.status.success() {
+        let said = String::from_utf8_lossy(&done.stderr);
+        return Err(no_proof(format!("{} ended with {}: {}", program.display(), done.status, said.trim())));
+    }
+    Ok(String::from_utf8_lossy(&done.stdout).into_owned())
+}
