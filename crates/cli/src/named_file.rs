@@ -38,6 +38,8 @@ pub(crate) enum Kind {
     Capture,
     /// A reference of `narrows score`.
     Reference,
+    /// The values of published tables, of `narrows reproduce --values`.
+    Values,
     /// A page of `narrows man`.
     Manual,
     /// A law for the kernel.
@@ -66,6 +68,7 @@ impl Kind {
             #[cfg(target_os = "linux")]
             Self::Capture => "a capture that `narrows emulate` wrote",
             Self::Reference => "a reference that `narrows score` wrote",
+            Self::Values => "a file of values that `narrows reproduce --values` wrote",
             Self::Manual => "a page that `narrows man` wrote",
             #[cfg(feature = "bpf")]
             Self::Object => "a law that `narrows kernel export` wrote",
@@ -85,6 +88,7 @@ impl Kind {
             #[cfg(target_os = "linux")]
             Self::Capture => return None,
             Self::Reference => ("# narrows score, SHA-256 of all above: ", "\n"),
+            Self::Values => ("# narrows reproduce, SHA-256 of all above: ", "\n"),
             Self::Manual => (".\\\" narrows man, SHA-256 of all above: ", "\n"),
             #[cfg(feature = "bpf")]
             Self::Object => return None,

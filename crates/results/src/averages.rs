@@ -139,8 +139,19 @@ impl TableSpec {
         Self { title: "Completion times".to_owned(), only: None, without: Vec::new(), columns }
     }
 
+    /// The metric of each column, as of a run that is not named.
+    pub(crate) fn metrics(&self) -> Vec<String> {
+        self.columns.iter().map(|column| column.value.to_string().replace(&format!("{IT}."), "")).collect()
+    }
+
+    /// A run's value in a column, as tables show it.
+    pub(crate) fn value_of(&self, column: usize, run: &RunResults) -> Option<f64> {
+        let found = value(&self.columns[column].value, &Runs::named(IT, run)).ok()?;
+        Some(found.as_in_tables().0)
+    }
+
     /// Whether a run is in it.
-    fn shows(&self, run: &RunResults) -> bool {
+    pub(crate) fn shows(&self, run: &RunResults) -> bool {
         let variant = run.manifest.point.get("variant").and_then(serde_json::Value::as_str);
         let named = |names: &[String]| variant.is_some_and(|variant| names.iter().any(|name| name == variant));
         self.only.as_ref().is_none_or(|only| named(only)) && !named(&self.without)

@@ -34,6 +34,7 @@ pub mod summary;
 pub mod tables;
 mod thrift;
 pub mod timeline;
+pub mod values;
 
 pub use chosen::{NotFound, chosen};
 pub use error::{Difference, Differing, Error};

@@ -120,6 +120,12 @@ pub enum ScoreError {
         /// Why.
         why: String,
     },
+    /// A file of values whose tables lack a metric.
+    #[error("no table of this file has all of these metrics; it has {known}")]
+    NoTable {
+        /// The metrics of its tables.
+        known: String,
+    },
     /// Runs of two scenarios.
     #[error("these runs are of the scenario `{here}`, and the reference is of `{there}`")]
     Scenario {

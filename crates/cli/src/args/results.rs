@@ -45,7 +45,8 @@ pub(crate) struct ScoreArgs {
     /// is of runs without the key.
     #[arg(long, value_name = "KEY=VALUE", value_parser = key_value)]
     pub(crate) only: Vec<(String, String)>,
-    /// Whose best counts: another directory of results, or a file of --write. Default: the schemes of the directory.
+    /// Baseline: results, a file of --write, or the values of a figure's tables (papers/PAPER/values). Default: the
+    /// schemes of the directory.
     #[arg(long, value_name = "RESULTS")]
     pub(crate) against: Option<PathBuf>,
     /// A scheme that is no part of the reference, as a law of your own: it is scored by the best of the others, and they as if

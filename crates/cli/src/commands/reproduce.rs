@@ -5,10 +5,11 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use comfy_table::{Cell, Color};
-use results::averages::Table;
+use results::averages::{Table, TableSpec};
 use results::claims::{Claim, Judgement, SEED, Verdict, name_in_claims, regressed};
 use results::panels::Drawing;
 use results::store::REPORT;
+use results::values::TableValues;
 use results::{RunResults, Summary};
 use scenario::{Overrides, Scenario};
 use serde_json::{Value, json};
@@ -17,7 +18,7 @@ use toml_edit::{DocumentMut, InlineTable, Item};
 
 use crate::args::{ReproduceArgs, Scale};
 use crate::exit::{Failure, print, tell, tell_of_lock};
-use crate::named_file::{outside_of_results, tell_of_leftovers};
+use crate::named_file::{Kind, NamedFile, outside_of_results, tell_of_leftovers};
 use crate::progress::Terminal;
 use crate::results_page::{self, ResultsPage};
 
@@ -37,6 +38,8 @@ struct Reproduced {
     figure: Figure,
     judgements: Vec<Judgement>,
     tables: Vec<Table>,
+    /// The values of the tables by seed.
+    values: TableValues,
     runs: Vec<Summary>,
     out: PathBuf,
 }
@@ -88,6 +91,9 @@ pub(crate) fn reproduce(args: &ReproduceArgs) -> Result<(), Failure> {
     let recorded = figures.iter().filter(|_| args.record).map(|figure| &figure.path);
     recorded.chain(&args.page).try_for_each(|path| files::writable(path))?;
     args.page.iter().try_for_each(|page| outside_of_results(page, "--page"))?;
+    for figure in figures.iter().filter(|_| args.values) {
+        values_target(&figure.path, args.scale)?;
+    }
     args.page.iter().for_each(|page| tell_of_leftovers(page));
     let mut page = args.page.as_ref().map(|path| ResultsPage::read(path, args.scale.name())).transpose()?;
     let root = root(args);
@@ -106,6 +112,9 @@ pub(crate) fn reproduce(args: &ReproduceArgs) -> Result<(), Failure> {
         }
         if args.record {
             record(&reproduced, args.scale)?;
+        }
+        if args.values {
+            write_values(&reproduced, args.scale)?;
         }
         if let (Some(page), Some(path)) = (&mut page, &args.page) {
             let (title, body) = section(&reproduced);
@@ -346,7 +355,7 @@ fn own_seed(run: &scenario::Run) -> Option<u64> {
 
 /// The option that keeps this command's verdicts, if one was given.
 fn kept(args: &ReproduceArgs) -> Option<&'static str> {
-    [(args.record, "--record"), (args.page.is_some(), "--page")]
+    [(args.record, "--record"), (args.page.is_some(), "--page"), (args.values, "--values")]
         .into_iter()
         .find(|&(asked, _)| asked)
         .map(|kept| kept.1)
@@ -372,8 +381,13 @@ fn run(figure: Figure, args: &ReproduceArgs) -> Result<Reproduced, Failure> {
         ..super::run::of(&figure.scenario, &simulator, &watch, &notes, &args.common, words)
     };
     let finished = study.run()?;
+    let mut specs = study::tables(&figure.scenario)?;
+    if specs.is_empty() && !figure.claims.is_empty() {
+        specs.push(TableSpec::of_completion_times());
+    }
+    let values = TableValues::of(args.scale.name(), &specs, &finished.runs);
     let runs = finished.runs.into_iter().map(|run: RunResults| run.summary).collect();
-    Ok(Reproduced { figure, judgements: finished.judgements, tables: finished.tables, runs, out: finished.out })
+    Ok(Reproduced { figure, judgements: finished.judgements, tables: finished.tables, values, runs, out: finished.out })
 }
 
 fn describe(reproduced: &Reproduced, scale: Scale, wide: bool) -> String {
@@ -481,6 +495,28 @@ fn record(reproduced: &Reproduced, scale: Scale) -> Result<(), Failure> {
         recorded = recorded.replace("\r\n", "\n").replace('\n', "\r\n");
     }
     Ok(files::replace(path, &recorded)?)
+}
+
+/// The file of a figure's values: `values/FIGURE-SCALE.toml` beside its own.
+fn values_file(figure: &Path, scale: Scale) -> PathBuf {
+    let stem = figure.file_stem().unwrap_or_default().to_string_lossy();
+    figure.with_file_name("values").join(format!("{stem}-{}.toml", scale.name()))
+}
+
+/// That file, if it may be written.
+fn values_target(figure: &Path, scale: Scale) -> Result<NamedFile, Failure> {
+    let path = values_file(figure, scale);
+    let folder = path.parent().unwrap_or(Path::new(""));
+    std::fs::create_dir_all(folder).map_err(|error| Failure::file("create", folder, &error))?;
+    NamedFile::new(&path, Kind::Values, "--values")
+}
+
+/// Writes the values of a figure's tables beside the figure, so that a new scheme is scored without running the others.
+fn write_values(reproduced: &Reproduced, scale: Scale) -> Result<(), Failure> {
+    if !reproduced.values.table.is_empty() {
+        values_target(&reproduced.figure.path, scale)?.write(reproduced.values.text())?;
+    }
+    Ok(())
 }
 
 /// A figure's section of the page: what follows its name, and the rest.

@@ -6,6 +6,7 @@ use std::path::Path;
 use files::Limit;
 use results::score::{Reference, Score, ScoreError, of_few, usual_cells};
 use results::store::Set;
+use results::values::TableValues;
 use results::{RunResults, chosen};
 use serde_json::json;
 
@@ -29,6 +30,9 @@ pub(crate) fn score(args: &ScoreArgs) -> Result<(), Failure> {
     }
     let runs = chosen(set)?;
     let reference = match &args.against {
+        Some(path) if path.is_file() && is_values(path)? => {
+            of_values(path, &cells(&args.cell, &runs)?, &args.newcomer)?
+        }
         Some(path) if path.is_file() && args.newcomer.is_empty() => of_file(path, &args.cell)?,
         Some(path) if path.is_file() => {
             let why = "the schemes of this file are what they are; --newcomer goes with results";
@@ -92,6 +96,27 @@ fn cells(given: &[String], runs: &[RunResults]) -> Result<Vec<String>, Failure> 
         tell(&format!("warning: {why}"));
     }
     Ok(metrics)
+}
+
+/// Whether a file has the values of a figure's tables, and not a reference.
+fn is_values(path: &Path) -> Result<bool, Failure> {
+    let text = files::text(path, REFERENCE)?;
+    Ok(text.lines().any(|line| line == "[[table]]"))
+}
+
+/// The best of the schemes in a file that `reproduce --values` left beside a figure.
+fn of_values(path: &Path, cells: &[String], newcomers: &[String]) -> Result<Reference, Failure> {
+    let text = files::text(path, REFERENCE)?;
+    let values: TableValues = toml_edit::de::from_str(&text).map_err(|error| {
+        Failure::Input(format!(
+            "error: `{}` has no values of tables: {error}\nhelp: `narrows reproduce FIGURE --values` writes them",
+            path.display()
+        ))
+    })?;
+    if let Some(why) = Kind::Values.refusal(path)? {
+        tell(&format!("warning: `{}`: {why}", path.display()));
+    }
+    values.reference(cells, newcomers).map_err(|error| wrong(&error))
 }
 
 /// A reference that `--write` left.
