@@ -155,7 +155,9 @@ fn part(graph: &Graph, locked: &Locked, silent: &[&str], modules: &BTreeSet<Modu
         .filter(|name| !graph.roots.contains_key(*name) && !silent.contains(name))
         .collect();
     let externals = locked.closure(&named);
-    externals.iter().for_each(|external| add(external.as_bytes()));
+    for external in &externals {
+        add(external.as_bytes());
+    }
     let version = hash.finalize().iter().take(8).fold(0, |number: u64, &byte| number << 8 | u64::from(byte));
     Part { version, modules: paths.iter().map(|(path, _)| (*path).to_owned()).collect(), externals }
 }

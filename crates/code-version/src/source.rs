@@ -111,7 +111,7 @@ impl Source {
     pub fn parse(text: &str, table: Option<&str>) -> Result<Self, NotRust> {
         let stream: TokenStream = text.parse().map_err(|error: proc_macro2::LexError| NotRust(error.to_string()))?;
         let mut source = Self::default();
-        source.module(counted(stream), table);
+        source.module(&counted(stream), table);
         let imports: Vec<String> = source
             .imports
             .iter()
@@ -125,8 +125,8 @@ impl Source {
     }
 
     /// Reads the items of a module, of the file's own or of an inline one.
-    fn module(&mut self, tokens: Vec<TokenTree>, table: Option<&str>) {
-        let mut rest = tokens.as_slice();
+    fn module(&mut self, tokens: &[TokenTree], table: Option<&str>) {
+        let mut rest = tokens;
         while !rest.is_empty() {
             let (item, after) = split_item(rest);
             rest = after;
@@ -151,7 +151,8 @@ impl Source {
                 if let Some(TokenTree::Group(group)) = bare.get(2) {
                     // The file stands for its inline modules.
                     self.count(&item[..attributes]);
-                    self.module(group.stream().into_iter().collect(), table);
+                    let inner: Vec<TokenTree> = group.stream().into_iter().collect();
+                    self.module(&inner, table);
                 } else {
                     self.children.insert(name);
                     self.count(&item[..attributes]);
@@ -382,7 +383,7 @@ fn impl_of(tokens: &[TokenTree]) -> Option<Impl> {
         match token {
             TokenTree::Punct(mark) if mark.as_char() == '<' => depth += 1,
             TokenTree::Punct(mark) if mark.as_char() == '>' && !is_punct(header.get(at.wrapping_sub(1)), '-') => {
-                depth -= 1
+                depth -= 1;
             }
             TokenTree::Punct(mark) if mark.as_char() == ';' || mark.as_char() == ',' && depth == 0 => return None,
             TokenTree::Ident(ident) if depth == 0 && ident == "for" => {
@@ -414,7 +415,7 @@ fn after_angles(tokens: &[TokenTree]) -> usize {
         match token {
             TokenTree::Punct(mark) if mark.as_char() == '<' => depth += 1,
             TokenTree::Punct(mark) if mark.as_char() == '>' && !is_punct(tokens.get(at.wrapping_sub(1)), '-') => {
-                depth -= 1
+                depth -= 1;
             }
             _ => {}
         }

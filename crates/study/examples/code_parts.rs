@@ -58,7 +58,7 @@ fn graph(workspace: &Path) -> Result<Graph, String> {
 }
 
 /// Counters of entered modules, in `units`: the crate that all others use.
-const TRACE: &str = r#"
+const TRACE: &str = r"
 #[doc(hidden)]
 pub mod entered {
     use core::sync::atomic::{AtomicBool, Ordering};
@@ -70,7 +70,7 @@ pub mod entered {
         }
     }
 }
-"#;
+";
 
 fn trace(copy: &Path) -> Result<(), String> {
     let graph = graph(copy)?;
@@ -272,7 +272,7 @@ fn other_number(text: &str) -> Option<Literal> {
     let number: u64 = digits.replace('_', "").parse().ok().filter(|_| is_whole)?;
     let other = if number == 1 {
         2
-    } else if number % 2 == 0 {
+    } else if number.is_multiple_of(2) {
         number + 1
     } else {
         number - 1

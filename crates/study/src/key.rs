@@ -124,3 +124,97 @@ impl Hasher for DataHash {
         unreachable!("only the whole hash is used")
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use laws::catalog::Kind;
+    use scenario::Overrides;
+
+    use crate::host::Simulator;
+    use crate::notes::NoNotes;
+    use crate::study::{LeavesOut, RunKey, Study};
+    use crate::watch::Silent;
+
+    const TEXT: &str = r#"
+name = "two"
+title = "T"
+topology = { kind = "dumbbell", left = 2, right = 2, rate = "10Gbps", delay = "20us" }
+traffic = [{ kind = "long", flows = [[0, 2], [1, 3]], size = "1MB" }]
+schemes = { dctcp = { law = "dctcp" }, mixed = { intra = "mprdma", inter = "expresspass" } }
+"#;
+
+    fn keys(text: &str) -> Vec<RunKey> {
+        let scenario = scenario::parse(text, "two.toml", &Overrides::default()).unwrap();
+        let study = Study {
+            scenario: &scenario,
+            host: &Simulator::default(),
+            watch: &Silent,
+            notes: &NoNotes,
+            schemes: &[],
+            shard: None,
+            only: &[],
+            from: &[],
+            runs_missing: true,
+            threads: Some(1),
+            out: "unused".into(),
+            replay: Vec::new(),
+            claims: &[],
+            tables: &[],
+            anew: false,
+            leaves_out: LeavesOut::Any,
+        };
+        study.keys().unwrap()
+    }
+
+    #[test]
+    fn every_law_and_feature_has_a_version() {
+        for law in Kind::ALL {
+            let module = module_of(law.info().name);
+            assert!(LAWS.iter().any(|(known, _)| *known == module), "{module}");
+        }
+        for feature in [
+            features::CODING,
+            features::CREDITS,
+            features::BORDER_CONTROLLERS,
+            features::ON_RAMP,
+            features::SWITCH_REPLAY,
+            features::GO_BACK_N,
+        ] {
+            assert!(FEATURES.iter().any(|(known, _)| *known == feature), "{feature}");
+        }
+    }
+
+    #[test]
+    fn a_run_has_the_versions_of_its_laws_and_features() {
+        let [dctcp, mixed] = &keys(TEXT)[..] else { panic!("two schemes") };
+        assert_eq!(dctcp.code.laws.keys().collect::<Vec<_>>(), ["dctcp"]);
+        assert!(dctcp.code.features.is_empty(), "{:?}", dctcp.code.features);
+        assert_eq!(mixed.code.laws.keys().collect::<Vec<_>>(), ["expresspass", "mprdma"]);
+        assert_eq!(mixed.code.features.keys().collect::<Vec<_>>(), ["credits"]);
+    }
+
+    #[test]
+    fn a_key_changes_with_what_a_run_is_built_from_and_with_nothing_else() {
+        let base = keys(TEXT);
+        assert_eq!(keys(TEXT), base);
+        for (from, to) in [("title = \"T\"", "title = \"Another\""), ("20us", "20000ns"), ("1MB", "1000kB")] {
+            assert_eq!(keys(&TEXT.replace(from, to)), base, "{to}");
+        }
+        for (from, to) in [
+            ("20us", "21us"),
+            ("1MB", "1001kB"),
+            ("[[0, 2], [1, 3]]", "[[0, 3], [1, 2]]"),
+            ("name = \"two\"", "name = \"three\""),
+            ("title = \"T\"", "seed = 7"),
+            ("law = \"dctcp\"", "law = \"dctcp\", params = { dctcp = { ewma_gain = 0.25 } }"),
+        ] {
+            let other = keys(&TEXT.replace(from, to));
+            assert_ne!(other[0].key, base[0].key, "{to}");
+        }
+        // Another scheme's parameter is not this one's.
+        let other =
+            keys(&TEXT.replace("law = \"dctcp\"", "law = \"dctcp\", params = { dctcp = { ewma_gain = 0.25 } }"));
+        assert_eq!(other[1], base[1]);
+    }
+}

@@ -193,6 +193,14 @@ impl Study<'_> {
         self.watch.listen();
         let writer = self.take(&planned)?;
         let earlier = self.earlier(&planned, &writer)?;
+        let record = program().record;
+        let of_others = earlier.iter().flatten().filter(|it| it.results.manifest.record != record).count();
+        if of_others > 0 {
+            self.watch.tell(&format!(
+                "{} recorded by another version of the code for tables and summaries; --anew does them again",
+                count(of_others, "kept run")
+            ));
+        }
         let done = self.execute(&planned, &writer, earlier)?;
         self.conclude(&planned, &writer, done)
     }
