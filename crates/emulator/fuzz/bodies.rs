@@ -36,9 +36,3 @@ pub(crate) fn packet(frame: &[u8]) {
         assert_eq!(joined(frame, &headers, frame, &headers), None);
     }
 }
-
-/// Any answer of the kernel's socket monitor is a bounded number of messages.
-pub(crate) fn inet_diag(bytes: &[u8]) {
-    // A message has a header of 16 bytes.
-    assert!(emulator::fuzzing::inet_diag(bytes) <= bytes.len() / 16);
-}

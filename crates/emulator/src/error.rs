@@ -32,6 +32,8 @@ pub enum Error {
     NoSuchHost { host: u32, hosts: usize },
     #[error("packet capture {path}: {message}")]
     Capture { path: String, message: String },
+    #[error("cannot sample the hosts' sockets: {0}")]
+    Sockets(#[from] inet_diag::Error),
     #[error("the router's thread ended before it was asked to")]
     RouterDied,
     #[error(

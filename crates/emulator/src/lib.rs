@@ -12,16 +12,8 @@
 mod clock;
 pub mod diag;
 mod error;
-#[doc(hidden)]
-pub mod fuzzing {
-    //! Functions for the fuzz targets; nobody else calls them.
-
-    /// How many messages are in what the socket monitor answered.
-    pub fn inet_diag(bytes: &[u8]) -> usize {
-        crate::diag::count_messages(bytes)
-    }
-}
 mod lateness;
+mod law_state;
 mod namespace;
 mod outcome;
 pub mod packet;
@@ -32,14 +24,13 @@ mod router;
 mod run;
 mod socket_calls;
 mod sys;
-pub mod tcp_info;
 pub mod traffic;
 mod tun;
-mod witness;
 
 pub use clock::Clock;
 pub use error::Error;
 pub use lateness::Lateness;
+pub use law_state::{LawReading, LawStateReader};
 pub use namespace::{Addresses, HostPlan, Hosts, NamespaceOptions, plan};
 pub use pcapng::is_capture;
 pub use pressure::Pressure;
@@ -47,4 +38,3 @@ pub use router::{COALESCE, Refused, RouterConfig, RouterOutcome, Running, start}
 pub use run::{Emulated, Options, preflight, run_carried, run_programs, run_traffic};
 pub use traffic::{MOST_FLOWS, Progress, check_congestion};
 pub use tun::{DEVICE, Tun};
-pub use witness::{Reading, Witness};

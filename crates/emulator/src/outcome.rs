@@ -1,25 +1,25 @@
-//! What came of a run on real packets, in the simulator's terms.
+//! The outcome of a run on real packets, in the simulator's terms.
 //!
-//! What nobody tells is left at zero: how often a law of the kernel's own acted. A flow's marked payload is what the kernel
-//! knows to be marked in segments, times the segment size.
+//! Values that the kernel does not report are zero, as the counts of actions of the kernel's own laws. A flow's marked
+//! payload is the kernel's count of marked segments times the segment size.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::{IpAddr, SocketAddr};
+use std::net::IpAddr;
 
 use fabric::HostId;
 use flow::FlowStats;
 use flow::credits::CreditStats;
+use inet_diag::TcpInfo;
 use laws::Acted;
 use sim::{EngineStats, FlowId, FlowOutcome, FlowSample, FlowSpec, LinkOutcome, Outcome, PortSample, Setup, Start};
 use units::{Bytes, Span, Time};
 
 use crate::diag::{Sample, Samples};
+use crate::law_state::LawReading;
 use crate::namespace::HostPlan;
 use crate::router::RouterOutcome;
-use crate::tcp_info::TcpInfo;
 use crate::traffic::carried::CarriedEnd;
 use crate::traffic::{TrafficEnd, flow_of};
-use crate::witness::Reading;
 
 /// A connection's direction that sent no more than this many segments is no flow: that is an initial window
 /// (RFC 6928), so no congestion control had a say in it.
@@ -80,30 +80,16 @@ fn flow_sample(time: Time, flow: FlowId, info: &TcpInfo, size: Bytes) -> FlowSam
     }
 }
 
-/// What the laws knew, by connection and time.
-struct Known<'a>(BTreeMap<(SocketAddr, SocketAddr), BTreeMap<Time, &'a Reading>>);
+/// Counts of the actions of a connection's law in its newest sample that has the law's state.
+fn acted(newest: Option<&LawReading>) -> Acted {
+    newest.map_or_else(Acted::default, |law| law.acted)
+}
 
-impl<'a> Known<'a> {
-    fn of(samples: &'a Samples) -> Self {
-        let mut known: BTreeMap<_, BTreeMap<Time, &Reading>> = BTreeMap::new();
-        for (time, reading) in &samples.readings {
-            known.entry((reading.local, reading.peer)).or_default().insert(*time, reading);
-        }
-        Self(known)
-    }
-
-    /// How often a connection's law had acted when it was last asked.
-    fn acted(&self, local: SocketAddr, peer: SocketAddr) -> Acted {
-        let newest = self.0.get(&(local, peer)).and_then(BTreeMap::last_key_value);
-        newest.map_or_else(Acted::default, |(_, reading)| reading.acted)
-    }
-
-    /// Adds a law's own state to a sample of its flow.
-    fn explain(&self, sample: &mut FlowSample, local: SocketAddr, peer: SocketAddr) {
-        if let Some(reading) = self.0.get(&(local, peer)).and_then(|times| times.get(&sample.time)) {
-            let new = reading.trace.iter().filter(|(name, _)| sample.trace.iter().all(|(known, _)| known != name));
-            let new: Vec<_> = new.copied().collect();
-            sample.trace.extend(new);
+/// Adds the law's own state to a sample of its flow.
+fn explain(sample: &mut FlowSample, law: Option<&LawReading>) {
+    for &(name, value) in law.iter().flat_map(|law| &law.trace) {
+        if sample.trace.iter().all(|&(known, _)| known != name) {
+            sample.trace.push((name, value));
         }
     }
 }
@@ -116,13 +102,12 @@ pub(crate) fn of_traffic(
     router: &RouterOutcome,
     offset: Span,
 ) -> Outcome {
-    let known = Known::of(samples);
-    let mut ends: BTreeMap<usize, (SocketAddr, SocketAddr)> = BTreeMap::new();
+    let mut newest: BTreeMap<usize, &LawReading> = BTreeMap::new();
     for row in &samples.rows {
         let flow = flow_of(row.socket.local.port());
         let flow = flow.filter(|&flow| setup.flows.get(flow).is_some_and(|spec| spec.src == row.host));
-        if let Some(flow) = flow {
-            ends.entry(flow).or_insert((row.socket.local, row.socket.peer));
+        if let (Some(flow), Some(law)) = (flow, &row.law) {
+            newest.insert(flow, law);
         }
     }
     let flows: Vec<FlowOutcome> = end
@@ -134,7 +119,7 @@ pub(crate) fn of_traffic(
             completed: ended.completed,
             delivered: ended.delivered,
             stats: stats(&ended.info),
-            acted: ends.get(&flow).map_or_else(Acted::default, |&(local, peer)| known.acted(local, peer)),
+            acted: acted(newest.get(&flow).copied()),
             credits: CreditStats::default(),
         })
         .collect();
@@ -147,7 +132,7 @@ pub(crate) fn of_traffic(
         let wanted = active && !row.last && row.host == spec.src && chosen.contains(&id);
         wanted.then(|| {
             let mut sample = flow_sample(row.time, id, &row.socket.info, spec.size);
-            known.explain(&mut sample, row.socket.local, row.socket.peer);
+            explain(&mut sample, row.law.as_ref());
             sample
         })
     };
@@ -205,7 +190,6 @@ pub(crate) fn of_programs(
     router: &RouterOutcome,
     ended: Time,
 ) -> Seen {
-    let known = Known::of(samples);
     let at = |address: IpAddr| {
         let found = plan.iter().position(|host| address == host.v4 || address == host.v6);
         found.map(|host| HostId(host as u32))
@@ -249,7 +233,7 @@ pub(crate) fn of_programs(
             coded: false,
             kept: false,
         };
-        let acted = known.acted(rows[0].socket.local, rows[0].socket.peer);
+        let acted = acted(rows.iter().rev().find_map(|row| row.law.as_ref()));
         let outcome =
             FlowOutcome { started, completed, delivered, stats: stats(&info), acted, credits: CreditStats::default() };
         seen.push((spec, outcome, rows));
@@ -260,7 +244,7 @@ pub(crate) fn of_programs(
         let active = rows.iter().filter(|row| !row.last && row.time >= outcome.started && row.time < outcome.completed);
         flow_samples.extend(active.map(|row| {
             let mut sample = flow_sample(row.time, FlowId(flow as u32), &row.socket.info, spec.size);
-            known.explain(&mut sample, row.socket.local, row.socket.peer);
+            explain(&mut sample, row.law.as_ref());
             sample
         }));
     }
@@ -287,8 +271,9 @@ fn started(rows: &[&Sample]) -> Time {
 
 #[cfg(test)]
 mod tests {
+    use inet_diag::Socket;
+
     use super::*;
-    use crate::diag::Socket;
 
     fn row(ms: u64, acked: u64, sent: u64, last: bool) -> Sample {
         let info = TcpInfo {
@@ -301,8 +286,27 @@ mod tests {
         };
         let address = |host: u8, port| std::net::SocketAddr::from(([10, 198, host, 1], port));
         let congestion = if last { String::new() } else { "cubic".to_owned() };
-        let socket = Socket { local: address(0, 40_000), peer: address(1, 5201), cookie: 9, congestion, info };
-        Sample { time: Time::from_ms(ms), host: HostId(0), socket, last }
+        let socket = Socket {
+            local: address(0, 40_000),
+            peer: address(1, 5201),
+            cookie: 9,
+            congestion,
+            info,
+            storages: Vec::new(),
+        };
+        Sample { time: Time::from_ms(ms), host: HostId(0), socket, law: None, last }
+    }
+
+    #[test]
+    fn law_state_joins_a_sample_without_replacing_its_values() {
+        let mut sample = flow_sample(Time::ZERO, FlowId(0), &TcpInfo::default(), Bytes::new(1));
+        let before = sample.trace.len();
+        let law = LawReading { acted: Acted::default(), trace: vec![("ca_state", 9), ("alpha_ppm", 7)] };
+        explain(&mut sample, Some(&law));
+        assert_eq!(sample.trace.len(), before + 1);
+        assert!(sample.trace.contains(&("alpha_ppm", 7)) && !sample.trace.contains(&("ca_state", 9)));
+        explain(&mut sample, None);
+        assert_eq!(sample.trace.len(), before + 1);
     }
 
     #[test]

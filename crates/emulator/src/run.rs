@@ -8,8 +8,9 @@ use sim::{Outcome, Setup};
 use units::{Bytes, Span, Time};
 
 use crate::clock::Clock;
-use crate::diag::Sampler;
+use crate::diag::{Sampler, Samples};
 use crate::error::Error;
+use crate::law_state::LawStateReader;
 use crate::namespace::{Hosts, NamespaceOptions};
 use crate::outcome::{Seen, of_carried, of_programs, of_traffic};
 use crate::pressure::{Pressure, Watch};
@@ -17,7 +18,6 @@ use crate::router::{COALESCE, RouterConfig, RouterOutcome, Running, start};
 use crate::sys::Urgent;
 use crate::traffic::carried::{self, Carrier};
 use crate::traffic::{Connected, Ground, Progress, Traffic, flow_of};
-use crate::witness::Witness;
 
 /// How a run is done.
 pub struct Options {
@@ -34,8 +34,8 @@ pub struct Options {
     pub real_time: bool,
     /// Ports whose packets are written to files.
     pub pcap: Vec<(LinkId, PathBuf)>,
-    /// Who knows the laws' state, if anyone does.
-    pub witness: Option<Box<dyn Witness>>,
+    /// Decoder of the laws' state, if the laws are ours.
+    pub law_state: Option<Box<dyn LawStateReader>>,
 }
 
 /// What a run gave.
@@ -116,8 +116,8 @@ pub fn run_traffic(
     let clock = Clock::start();
     let sampled = !setup.series.interval.is_zero() && !setup.series.flows.is_empty();
     let sampler = sampled.then(|| {
-        let keep = |socket: &crate::diag::Socket| flow_of(socket.local.port()).is_some();
-        Sampler::start(&hosts, clock, setup.series.interval, keep, options.witness.take())
+        let keep = |socket: &inet_diag::Socket| flow_of(socket.local.port()).is_some();
+        Sampler::start(&hosts, clock, setup.series.interval, keep, options.law_state.take())
     });
     let sampler = sampler.transpose()?;
     let pressure = Watch::start();
@@ -128,7 +128,7 @@ pub fn run_traffic(
     let router = router.stop()?;
     let outcome = of_traffic(setup, &end, &samples, &router, offset);
     let mut notes = broken(end.flows.iter().map(|ended| &ended.failure));
-    cut_short(samples.cut_short, &mut notes);
+    of_samples(&samples, &mut notes);
     let (setup, congestion) = (setup.clone(), options.congestion);
     Ok(Emulated { setup, outcome, router: lean(router), congestion, pressure, notes })
 }
@@ -195,7 +195,7 @@ pub fn run_programs<E: From<Error>>(
     let router: Running = start(&hosts, &router_config(setup, &options))?;
     let clock = router.clock();
     let interval = if setup.series.interval.is_zero() { PROGRAM_INTERVAL } else { setup.series.interval };
-    let sampler = Sampler::start(&hosts, clock, interval, |_| true, options.witness.take())?;
+    let sampler = Sampler::start(&hosts, clock, interval, |_| true, options.law_state.take())?;
     let pressure = Watch::start();
     let worked = work(&hosts);
     // Connections that the programs have closed end when the last of their packets has been answered.
@@ -221,9 +221,16 @@ pub fn run_programs<E: From<Error>>(
     if seen.setup.flows.is_empty() {
         notes.push("no TCP connection between hosts sent more than an initial window".to_owned());
     }
-    cut_short(samples.cut_short, &mut notes);
+    of_samples(&samples, &mut notes);
     let Seen { setup, outcome, congestion, .. } = seen;
     Ok(Emulated { setup, outcome, router: lean(router), congestion, pressure, notes })
+}
+
+fn of_samples(samples: &Samples, notes: &mut Vec<String>) {
+    cut_short(samples.cut_short, notes);
+    if let Some(reason) = &samples.law_state_refused {
+        notes.push(format!("the laws' own state and their counts of actions are missing: {reason}"));
+    }
 }
 
 fn cut_short(samples: bool, notes: &mut Vec<String>) {

@@ -5,6 +5,8 @@
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
 
+use inet_diag::TcpInfo;
+
 /// Sets an option whose value is an integer.
 pub(crate) fn set_option(socket: BorrowedFd<'_>, level: i32, name: i32, value: i32) -> io::Result<()> {
     let length = size_of::<i32>() as libc::socklen_t;
@@ -13,14 +15,16 @@ pub(crate) fn set_option(socket: BorrowedFd<'_>, level: i32, name: i32, value: i
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Reads the kernel's `struct tcp_info` into `buffer` and returns what was written; nothing for what is no TCP socket.
-pub(crate) fn tcp_info<'a>(socket: BorrowedFd<'_>, buffer: &'a mut [u8; 512]) -> &'a [u8] {
+/// Reads a TCP socket's `struct tcp_info`; zeros for a socket of another kind.
+pub(crate) fn tcp_info(socket: BorrowedFd<'_>) -> TcpInfo {
+    let mut buffer = [0u8; 512];
     let mut length = buffer.len() as libc::socklen_t;
     let (level, name) = (libc::IPPROTO_TCP, libc::TCP_INFO);
     // SAFETY: the kernel writes at most `length` bytes to `buffer`, which is that long and outlives the call.
     let result =
         unsafe { libc::getsockopt(socket.as_raw_fd(), level, name, buffer.as_mut_ptr().cast(), &raw mut length) };
-    if result == 0 { &buffer[..buffer.len().min(length as usize)] } else { &[] }
+    let written = if result == 0 { length as usize } else { 0 };
+    TcpInfo::parse(&buffer[..written.min(buffer.len())])
 }
 
 /// Takes up to `most` bytes out of a TCP socket without copying them; 0 is the end of what the other side sent.

@@ -9,8 +9,3 @@ mod corpus;
 fn packet_corpus() {
     corpus::replay(env!("CARGO_MANIFEST_DIR"), "packet", bodies::packet);
 }
-
-#[test]
-fn inet_diag_corpus() {
-    corpus::replay(env!("CARGO_MANIFEST_DIR"), "inet_diag", bodies::inet_diag);
-}

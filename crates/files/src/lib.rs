@@ -2,10 +2,11 @@
 //!
 //! [`read()`] takes regular files of bounded size and nothing else. [`replace`] and [`Draft`] write a file that readers
 //! see whole or not at all. A [`Seal`] tells text that nobody edited from other text. [`Lock`] keeps a directory to one
-//! writer. This crate knows no format.
+//! writer. [`process`] runs helper programs within a deadline. This crate knows no format.
 #![forbid(unsafe_code)]
 
 mod lock;
+pub mod process;
 mod read;
 mod seal;
 mod text;

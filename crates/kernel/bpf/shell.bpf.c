@@ -23,32 +23,16 @@ typedef __u32 __wsum;
 #define BPF_SK_STORAGE_GET_F_CREATE 1
 
 struct sock;
-struct bpf_map;
-struct seq_file;
 
 #include <bpf/bpf_helpers.h>
-#include <bpf/bpf_core_read.h>
 #include <bpf/bpf_tracing.h>
 
 #define KERNEL __attribute__((preserve_access_index))
 #define TEXT_(x) #x
 #define TEXT(x) TEXT_(x)
 
-struct in6_addr {
-	union {
-		__u32 u6_addr32[4];
-	} in6_u;
-} KERNEL;
-
 struct sock_common {
-	__be32 skc_daddr;
-	__be32 skc_rcv_saddr;
-	__be16 skc_dport;
-	__u16 skc_num;
-	__u16 skc_family;
 	volatile __u8 skc_state;
-	struct in6_addr skc_v6_daddr;
-	struct in6_addr skc_v6_rcv_saddr;
 } KERNEL;
 
 struct sock {
@@ -85,7 +69,6 @@ struct tcp_sock {
 	__u32 sacked_out;
 	__u32 lost_out;
 	__u32 retrans_out;
-	__u32 total_retrans;
 	__u32 delivered;
 	__u32 delivered_ce;
 	__u32 rcv_nxt;
@@ -93,7 +76,6 @@ struct tcp_sock {
 	__u64 tcp_mstamp;
 	__u64 first_tx_mstamp;
 	__u64 delivered_mstamp;
-	__u64 bytes_acked;
 	__u8 ecn_flags;
 	struct tcp_rack rack;
 } KERNEL;
@@ -120,19 +102,6 @@ struct tcp_congestion_ops {
 	void (*init)(struct sock *sk);
 	void (*release)(struct sock *sk);
 };
-
-struct bpf_iter_meta {
-	struct seq_file *seq;
-	__u64 session_id;
-	__u64 seq_num;
-} KERNEL;
-
-struct bpf_iter__bpf_sk_storage_map {
-	struct bpf_iter_meta *meta;
-	struct bpf_map *map;
-	struct sock *sk;
-	void *value;
-} KERNEL;
 
 // As in the kernel's net/tcp.h and net/inet_connection_sock.h, which give them no BTF.
 #define TCP_CONG_NON_RESTRICTED 0x1
@@ -185,7 +154,8 @@ RUST void narrows_law_base_rtt(struct narrows_slot *slot, struct narrows_call *c
 
 // ---- Maps. ----
 
-// What the receiving side of a socket remembers (RFC 8257 3.2), and whether the sending side has begun.
+// State of one socket. The receiving side keeps prior_rcv_nxt and congestion_seen (RFC 8257 3.2). inet_diag hands the
+// whole struct to user space: its layout is that of Storage in ../src/sockets.rs.
 struct storage {
 	struct narrows_slot slot;
 	__u32 began;
@@ -328,7 +298,7 @@ void BPF_PROG(hook_init, struct sock *sk)
 		begin(sk, tp, storage);
 }
 
-// The socket closes, or another law was chosen for it: what is listed are sockets that run this one.
+// The socket closes, or chooses another law. Without the storage it is not listed any more.
 SEC("struct_ops")
 void BPF_PROG(hook_release, struct sock *sk)
 {
@@ -478,46 +448,6 @@ struct tcp_congestion_ops law = {
 #endif
 	.name = "narrows_" TEXT(NAME),
 };
-
-// ---- What runs: for each socket its slot and a record. ----
-
-struct record {
-	__u8 local[16], remote[16];
-	__u64 bytes_acked;
-	__u32 family, local_port, remote_port, state;
-	__u32 cwnd, retransmits, ecn_flags, began;
-};
-
-SEC("iter/bpf_sk_storage_map")
-int list_sockets(struct bpf_iter__bpf_sk_storage_map *ctx)
-{
-	struct sock *sk = ctx->sk;
-	struct storage *storage = ctx->value;
-	struct tcp_sock *tp = (void *)sk;
-	struct record rest = {};
-
-	if (!sk || !storage)
-		return 0;
-	rest.family = sk->__sk_common.skc_family;
-	rest.local_port = sk->__sk_common.skc_num;
-	rest.remote_port = __builtin_bswap16(sk->__sk_common.skc_dport);
-	rest.state = sk->__sk_common.skc_state;
-	if (rest.family == 2) {
-		*(__u32 *)rest.local = sk->__sk_common.skc_rcv_saddr;
-		*(__u32 *)rest.remote = sk->__sk_common.skc_daddr;
-	} else {
-		BPF_CORE_READ_INTO(&rest.local, sk, __sk_common.skc_v6_rcv_saddr);
-		BPF_CORE_READ_INTO(&rest.remote, sk, __sk_common.skc_v6_daddr);
-	}
-	rest.bytes_acked = BPF_CORE_READ(tp, bytes_acked);
-	rest.cwnd = BPF_CORE_READ(tp, snd_cwnd);
-	rest.retransmits = BPF_CORE_READ(tp, total_retrans);
-	rest.ecn_flags = BPF_CORE_READ(tp, ecn_flags);
-	rest.began = storage->began;
-	bpf_seq_write(ctx->meta->seq, &storage->slot, sizeof(storage->slot));
-	bpf_seq_write(ctx->meta->seq, &rest, sizeof(rest));
-	return 0;
-}
 
 // ---- Tests: a call without a socket. ----
 

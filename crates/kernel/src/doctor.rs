@@ -1,17 +1,18 @@
-//! Whether this machine can run laws in its kernel, and what is missing.
+//! Checks of this machine: its ability to run laws in its kernel, and anything missing.
 
 use std::fs;
-use std::io::Read as _;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
+
+use files::process::{HELPER_DEADLINE, output_within};
 
 /// The oldest kernel whose hooks have the form that the shell uses (`cong_control` with the acknowledgement).
 const OLDEST: (u32, u32) = (6, 10);
 
-/// What came of a look.
+/// Result of a check.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Verdict {
-    /// As it should be.
+    /// As needed.
     Good,
     /// Works, but worth knowing.
     Note,
@@ -19,16 +20,16 @@ pub enum Verdict {
     Missing,
 }
 
-/// One thing that was looked at.
+/// One check.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Check {
-    /// What.
+    /// Subject.
     pub name: &'static str,
-    /// What came of it.
+    /// Result.
     pub verdict: Verdict,
-    /// What was found.
+    /// Finding.
     pub found: String,
-    /// What to do about it; empty if nothing.
+    /// Remedy, or the price of doing without; empty if there is none.
     pub remedy: &'static str,
 }
 
@@ -46,12 +47,18 @@ impl Check {
     }
 }
 
-/// Whether laws can be loaded here, as far as can be told without trying.
-pub fn may_load() -> bool {
-    cfg!(feature = "bpf") && is_root() && Path::new(BTF).exists()
+/// Tries to load a law, once per process.
+///
+/// # Errors
+/// The reason for which no law can be loaded: a refusal names the type of the program or map, and the errno.
+pub fn may_load() -> Result<(), String> {
+    #[cfg(feature = "bpf")]
+    return crate::probe::Probe::get().law.clone();
+    #[cfg(not(feature = "bpf"))]
+    Err("this build has no BPF part".to_owned())
 }
 
-/// Looks at everything.
+/// Does all checks, and loads every law for a moment.
 pub fn examine() -> Vec<Check> {
     let mut checks = vec![this_build(), kernel(&text("/proc/sys/kernel/osrelease")), privileges()];
     checks.push(if Path::new(BTF).exists() {
@@ -60,6 +67,8 @@ pub fn examine() -> Vec<Check> {
         Check::missing("type information", format!("no {BTF}"), "a kernel built with CONFIG_DEBUG_INFO_BTF=y")
     });
     checks.extend(options(kernel_config().as_deref()));
+    #[cfg(feature = "bpf")]
+    checks.extend(loads());
     checks.push(bpf_file_system(&text("/proc/mounts")));
     checks.push(cgroups(&text("/proc/mounts")));
     checks.push(ecn(text("/proc/sys/net/ipv4/tcp_ecn").trim()));
@@ -82,6 +91,39 @@ fn text(path: &str) -> String {
 fn is_root() -> bool {
     let second = |ids: &str| ids.split_whitespace().nth(1) == Some("0");
     text("/proc/self/status").lines().any(|line| line.strip_prefix("Uid:").is_some_and(second))
+}
+
+/// Loads everything that laws need.
+#[cfg(feature = "bpf")]
+fn loads() -> Vec<Check> {
+    use crate::probe::{Probe, refused_laws};
+
+    const LAWS: &str = "loading laws (struct_ops, sk_storage)";
+    const CGROUP: &str = "cgroup program (sock_ops)";
+    const TRIAL: &str = "test program (syscall)";
+    const SOCKETS: &str = "laws' state (inet_diag, sk_storage)";
+    let probe = Probe::get();
+    if let Err(reason) = &probe.law {
+        // The other loads contain this one.
+        return vec![Check::missing(LAWS, reason.clone(), "a kernel that takes it: no law can be loaded")];
+    }
+    let refused = refused_laws();
+    let laws = if refused.is_empty() {
+        Check::good(LAWS, format!("all {} laws", crate::rows().len()))
+    } else {
+        let reasons: Vec<String> = refused.iter().map(|(_, error)| error.to_string()).collect();
+        Check::note(LAWS, reasons.join("; "), "these laws cannot be loaded, the others can")
+    };
+    let optional = |name, attempt: &crate::probe::Attempt, price| match attempt {
+        Ok(()) => Check::good(name, "taken"),
+        Err(reason) => Check::note(name, reason.clone(), price),
+    };
+    vec![
+        laws,
+        optional(CGROUP, &probe.cgroup, "`--cgroup` is not available"),
+        optional(SOCKETS, &probe.sockets, "`status` lists no sockets, `emulate` records no state of laws"),
+        optional(TRIAL, &probe.trial, "only tests of Narrows itself need it"),
+    ]
 }
 
 fn this_build() -> Check {
@@ -128,7 +170,7 @@ fn kernel_config() -> Option<String> {
         return Some(config);
     }
     // zcat rather than a library for one file that is only looked at.
-    let output = Command::new("zcat").arg("/proc/config.gz").stderr(Stdio::null()).output().ok()?;
+    let output = output_within(Command::new("zcat").arg("/proc/config.gz"), &[], HELPER_DEADLINE).ok()?;
     output.status.success().then(|| String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
@@ -201,20 +243,14 @@ fn tun() -> Check {
 }
 
 fn iproute() -> Check {
-    let found = Command::new("ip").arg("-V").stdout(Stdio::piped()).stderr(Stdio::null()).spawn();
-    let Ok(mut child) = found else {
-        return Check::note(
+    match output_within(Command::new("ip").arg("-V"), &[], HELPER_DEADLINE) {
+        Ok(output) => Check::good("iproute2", String::from_utf8_lossy(&output.stdout).trim().to_owned()),
+        Err(error) => Check::note(
             "iproute2",
-            "no `ip`",
+            format!("no `ip`: {error}"),
             "`--route` and `narrows emulate` need it (Debian: apt-get install iproute2)",
-        );
-    };
-    let mut version = String::new();
-    if let Some(mut out) = child.stdout.take() {
-        let _ = out.read_to_string(&mut version);
+        ),
     }
-    let _ = child.wait();
-    Check::good("iproute2", version.trim().to_owned())
 }
 
 /// Bursts of 64 KB defeat a marking threshold that is not much larger.

@@ -1,11 +1,11 @@
-//! What can go wrong.
+//! Errors of loading, attaching and reading laws.
 
 use std::io;
 use std::path::PathBuf;
 
 use thiserror::Error;
 
-/// Why a law cannot be loaded, attached or looked at.
+/// Reason for which a law cannot be loaded, attached or read.
 #[derive(Debug, Error)]
 #[allow(missing_docs, reason = "the messages say it")]
 pub enum Error {
@@ -19,8 +19,8 @@ pub enum Error {
         "this kernel has no type information (/sys/kernel/btf/vmlinux): it must be built with CONFIG_DEBUG_INFO_BTF=y, as those of the large distributions are"
     )]
     NoBtf,
-    #[error("{law}: the kernel refused the program: {reason}")]
-    Refused { law: String, reason: String },
+    #[error("{law}: the kernel refused {object} with {errno}: {reason}; `narrows kernel doctor` tries all loads")]
+    Refused { law: String, object: String, errno: String, reason: String },
     #[error(
         "a congestion control named `{name}` is registered already: by the kernel itself, or held by a running command (`--hold`, `narrows emulate`); `--as NAME` gives the law another name"
     )]
@@ -41,12 +41,16 @@ pub enum Error {
     Io { action: &'static str, path: PathBuf, source: io::Error },
     #[error("the law cannot be used there, {place}: {reason}")]
     NoPlace { place: String, reason: String },
+    /// Sockets and the laws' state cannot be listed; the law itself runs.
+    #[cfg(feature = "bpf")]
+    #[error("cannot list sockets and their laws' state: {0}")]
+    Sockets(inet_diag::Error),
     #[error("cannot {action}: {reason}")]
     Failed { action: &'static str, reason: String },
 }
 
 impl Error {
-    /// For files.
+    /// An error about a file.
     #[cfg(feature = "bpf")]
     pub(crate) fn io(action: &'static str, path: impl Into<PathBuf>, source: io::Error) -> Self {
         Self::Io { action, path: path.into(), source }

@@ -1,7 +1,7 @@
 //! Narrows' control laws in the kernel's own TCP. The law is the one of `laws`, compiled for BPF and joined with a
 //! thin C shell into a `tcp_congestion_ops` (`bpf/`); this crate loads it, attaches it, and shows what it does.
 //!
-//! Without the feature `bpf` there are no objects and no loader: what is left ([`Settings`], [`host`], [`doctor`])
+//! Without the feature `bpf` there are no objects and no loader: the rest ([`Settings`], [`host`], [`doctor`])
 //! builds and is tested anywhere. With it, the build needs clang and libelf.
 
 pub mod doctor;
@@ -18,6 +18,8 @@ pub mod pins;
 #[cfg(feature = "bpf")]
 pub mod places;
 #[cfg(feature = "bpf")]
+pub mod probe;
+#[cfg(feature = "bpf")]
 mod sockets;
 #[cfg(feature = "bpf")]
 pub mod trial;
@@ -26,13 +28,13 @@ mod error;
 
 pub use error::Error;
 #[cfg(feature = "bpf")]
-pub use loaded::{Loaded, Watch, registered};
+pub use loaded::{Loaded, registered};
 #[cfg(feature = "bpf")]
-pub use object::{is_object, objects};
+pub use object::{Programs, is_object, objects};
 pub use rows::{Row, rows};
 pub use settings::Settings;
 #[cfg(feature = "bpf")]
-pub use sockets::{LawState, Socket};
+pub use sockets::{LawSockets, LawState, Socket, SocketWatcher};
 
 /// What was built, as a number: flows of another build are not read, because they may lie otherwise in memory.
 pub const BUILD: u64 = build_number(env!("NARROWS_KERNEL_BUILD"));

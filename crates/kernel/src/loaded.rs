@@ -1,33 +1,17 @@
 //! A law in the kernel, for as long as this process wants it.
 
-#![allow(unsafe_code, reason = "it talks to the kernel")]
+#![allow(unsafe_code, reason = "geteuid has no safe form")]
 
 use std::fs;
-use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd as _, AsRawFd as _};
 use std::path::Path;
 
+use inet_diag::Machine;
 use libbpf_rs::{Link, MapCore as _, Object};
 
-use crate::sockets::{COUNT, Socket, list, refused};
-use crate::{Error, Row, Settings, object};
-
-/// Lists the sockets of a law.
-#[derive(Debug)]
-pub struct Watch {
-    row: &'static Row,
-    program: OwnedFd,
-    flows: OwnedFd,
-}
-
-impl Watch {
-    /// The sockets that run it, of all namespaces.
-    ///
-    /// # Errors
-    /// When the kernel cannot list them.
-    pub fn sockets(&self) -> Result<Vec<Socket>, Error> {
-        list(self.row, self.program.as_fd(), self.flows.as_fd())
-    }
-}
+use crate::object::{self, Programs, errno_of};
+use crate::sockets::{COUNT, LawSockets, SocketWatcher, refused};
+use crate::{Error, Row, Settings};
 
 /// The kernel's list of congestion controls.
 const AVAILABLE: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
@@ -48,9 +32,14 @@ impl Loaded {
     /// Loads a law and registers it with the kernel's TCP, as `tcp_name` or by the name in its row.
     ///
     /// # Errors
-    /// When the settings are bad, this process may not, the kernel lacks type information, refuses the program, or
+    /// If the settings are bad, this process may not, the kernel lacks type information, refuses a program or a map, or
     /// has the name already. Nothing is left behind then.
-    pub fn load(row: &'static Row, settings: &Settings, tcp_name: Option<&str>) -> Result<Self, Error> {
+    pub fn load(
+        row: &'static Row,
+        settings: &Settings,
+        tcp_name: Option<&str>,
+        programs: Programs,
+    ) -> Result<Self, Error> {
         let config = settings.config(row)?;
         need_root()?;
         if !Path::new(BTF).exists() {
@@ -60,13 +49,18 @@ impl Loaded {
         if registered()?.iter().any(|name| name == tcp_name) {
             return Err(Error::NameTaken { name: tcp_name.to_owned() });
         }
-        let mut object = object::load(row, tcp_name, &config)?;
+        let mut object = object::load(row, tcp_name, &config, programs)?;
         let link = object
             .maps_mut()
             .find(|map| map.name() == "law")
             .ok_or_else(|| Error::Failed { action: "register the law", reason: "the object has no `law`".into() })?
             .attach_struct_ops()
-            .map_err(|error| Error::Failed { action: "register the law", reason: error.to_string() })?;
+            .map_err(|error| Error::Refused {
+                law: row.kind.info().title.to_owned(),
+                object: "to register the law (a link of type struct_ops)".to_owned(),
+                errno: errno_of(&error),
+                reason: error.to_string(),
+            })?;
         Ok(Self { row, tcp_name: tcp_name.to_owned(), object, link })
     }
 
@@ -75,12 +69,12 @@ impl Loaded {
         &self.tcp_name
     }
 
-    /// The sockets that run it, of all namespaces.
+    /// Lists the sockets that run it, of all network namespaces.
     ///
     /// # Errors
-    /// When the kernel cannot list them.
-    pub fn sockets(&self) -> Result<Vec<Socket>, Error> {
-        self.watch()?.sockets()
+    /// [`Error::Sockets`] if the kernel lists none.
+    pub fn sockets(&self) -> Result<LawSockets, Error> {
+        self.watch()?.sockets(&mut Machine::default())
     }
 
     /// How many sockets found no memory for a flow, and run without the law: the initial window, for ever.
@@ -94,33 +88,29 @@ impl Loaded {
         refused(&map)
     }
 
-    /// What lists its sockets, also from another thread, for as long as it is kept.
+    /// A reader of its sockets.
     ///
     /// # Errors
-    /// When the object lacks a part.
-    pub fn watch(&self) -> Result<Watch, Error> {
-        let missing = || Error::Failed { action: "list sockets", reason: "the object lacks a part".into() };
-        let program = self.object.progs().find(|program| program.name() == "list_sockets").ok_or_else(missing)?;
+    /// If the object lacks a part.
+    pub fn watch(&self) -> Result<SocketWatcher, Error> {
+        let missing = || Error::Failed { action: "list sockets", reason: "the object has no map `flows`".into() };
         let flows = self.object.maps().find(|map| map.name() == "flows").ok_or_else(missing)?;
-        let own = |fd: BorrowedFd<'_>| {
-            fd.try_clone_to_owned().map_err(|error| Error::Failed { action: "list sockets", reason: error.to_string() })
-        };
-        Ok(Watch { row: self.row, program: own(program.as_fd())?, flows: own(flows.as_fd())? })
+        SocketWatcher::new(self.row, flows.as_fd())
     }
 
     /// Makes sockets of a cgroup (version 2) use it: those that connect or listen from now on, for as long as the
-    /// link is held.
+    /// link is held. Only for a law loaded with [`Programs::LawAndCgroup`].
     ///
     /// # Errors
-    /// When the directory is no cgroup of version 2 or takes no program.
+    /// If the directory is no cgroup of version 2 or takes no program.
     pub fn choose_in_cgroup(&self, cgroup: &Path) -> Result<Link, Error> {
         let folder = fs::File::open(cgroup).map_err(|error| Error::io("open", cgroup, error))?;
         let failed = |reason: String| Error::NoPlace { place: format!("cgroup {}", cgroup.display()), reason };
         let program = self.object.progs_mut().find(|program| program.name() == "choose");
         let program = program.ok_or_else(|| failed("the object has no `choose`".into()))?;
-        program
-            .attach_cgroup(folder.as_raw_fd())
-            .map_err(|error| failed(format!("{error}; it must be a directory of the cgroup2 file system")))
+        program.attach_cgroup(folder.as_raw_fd()).map_err(|error| {
+            failed(format!("{}, {error}; it must be a directory of the cgroup2 file system", errno_of(&error)))
+        })
     }
 }
 

@@ -2,7 +2,8 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use libbpf_rs::{MapCore as _, MapFlags, Object, ObjectBuilder, OpenObject, PrintLevel};
+use libbpf_rs::{MapCore as _, MapFlags, MapType, Object, ObjectBuilder, OpenObject, PrintLevel, ProgramType};
+use nix::errno::Errno;
 
 use crate::host::Config;
 use crate::{Error, Row};
@@ -40,8 +41,30 @@ pub fn is_object(file: &[u8]) -> bool {
     file.starts_with(b"\x7fELF") && file.windows(NAME.len()).any(|bytes| bytes == NAME)
 }
 
+/// The programs of a law's object to load. A kernel may refuse one type of program and take the others, so only those
+/// that are needed are loaded.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Programs {
+    /// The law's hooks (type `struct_ops`).
+    Law,
+    /// The same, and the program that chooses the law for a cgroup's sockets (type `sock_ops`).
+    LawAndCgroup,
+    /// The same as `Law`, and the program with which tests call the law (type `syscall`).
+    LawAndTrial,
+}
+
+impl Programs {
+    fn include(self, program: &str) -> bool {
+        match program {
+            "choose" => self == Self::LawAndCgroup,
+            "try_call" => self == Self::LawAndTrial,
+            _ => true,
+        }
+    }
+}
+
 /// Loads a law's programs and maps, under a name of its own, and fills its map of settings. Nothing is attached.
-pub(crate) fn load(row: &Row, tcp_name: &str, config: &Config) -> Result<Object, Error> {
+pub(crate) fn load(row: &Row, tcp_name: &str, config: &Config, programs: Programs) -> Result<Object, Error> {
     if tcp_name.len() > LONGEST_NAME {
         return Err(Error::LongName { name: tcp_name.to_owned() });
     }
@@ -50,14 +73,18 @@ pub(crate) fn load(row: &Row, tcp_name: &str, config: &Config) -> Result<Object,
     if tcp_name.is_empty() || !tcp_name.bytes().all(is_fit) {
         return Err(Error::WrongName { name: tcp_name.to_owned() });
     }
-    let said = Said::listen();
-    let refused = |error: libbpf_rs::Error| Error::Refused {
-        law: row.kind.info().title.to_owned(),
-        reason: Said::reason(&error),
-    };
-    let mut open = ObjectBuilder::default().open_memory(bytes(row)).map_err(refused)?;
+    let log = LibbpfLog::capture();
+    let law = row.kind.info().title;
+    let unopened = |error: libbpf_rs::Error| refusal(law, &Parts::default(), &error, &log.lines());
+    let mut open = ObjectBuilder::default().open_memory(bytes(row)).map_err(unopened)?;
     rename(&mut open, row.tcp_name, tcp_name)?;
-    let object = open.load().map_err(refused)?;
+    for mut program in open.progs_mut() {
+        if !programs.include(&program.name().to_string_lossy()) {
+            program.set_autoload(false);
+        }
+    }
+    let parts = Parts::of(&open);
+    let object = open.load().map_err(|error| refusal(law, &parts, &error, &log.lines()))?;
     let words: Vec<u8> = config.words().iter().flat_map(|word| word.to_ne_bytes()).collect();
     let map = object.maps().find(|map| map.name() == "config").ok_or(Error::Failed {
         action: "set the law's parameters",
@@ -65,7 +92,7 @@ pub(crate) fn load(row: &Row, tcp_name: &str, config: &Config) -> Result<Object,
     })?;
     map.update(&0u32.to_ne_bytes(), &words, MapFlags::ANY)
         .map_err(|error| Error::Failed { action: "set the law's parameters", reason: error.to_string() })?;
-    drop(said);
+    drop(log);
     Ok(object)
 }
 
@@ -89,27 +116,139 @@ fn rename(open: &mut OpenObject, from: &str, to: &str) -> Result<(), Error> {
     Err(Error::Failed { action: "name the law", reason: format!("its name stands in {places} places, not 2") })
 }
 
-/// What libbpf says while this is held, so that an error can tell why.
-struct Said(#[allow(dead_code, reason = "held so that one load listens at a time")] MutexGuard<'static, ()>);
+/// Names and types of an object's programs and maps.
+#[derive(Default)]
+struct Parts {
+    programs: Vec<(String, &'static str)>,
+    maps: Vec<(String, &'static str)>,
+}
+
+impl Parts {
+    fn of(open: &OpenObject) -> Self {
+        let programs = open.progs().map(|it| (it.name().to_string_lossy().into_owned(), program_type(it.prog_type())));
+        let maps = open.maps().map(|it| (it.name().to_string_lossy().into_owned(), map_type(it.map_type())));
+        Self { programs: programs.collect(), maps: maps.collect() }
+    }
+}
+
+/// The kernel's name of a program type.
+const fn program_type(of: ProgramType) -> &'static str {
+    match of {
+        ProgramType::StructOps => "struct_ops",
+        ProgramType::SockOps => "sock_ops",
+        ProgramType::Syscall => "syscall",
+        _ => "unknown",
+    }
+}
+
+/// The kernel's name of a map type.
+const fn map_type(of: MapType) -> &'static str {
+    match of {
+        MapType::SkStorage => "sk_storage",
+        MapType::Array => "array",
+        MapType::StructOps => "struct_ops",
+        _ => "unknown",
+    }
+}
+
+/// The error for an object that cannot be loaded: the part that the kernel refused, its type and the errno, which
+/// libbpf writes only to its log.
+fn refusal(law: &str, parts: &Parts, error: &libbpf_rs::Error, log: &[String]) -> Error {
+    let part = log.iter().find_map(|line| {
+        let (program, errno) = part_of(line, "prog '", "': BPF program load failed: ")
+            .map_or((None, None), |(name, errno)| (Some(name), Some(errno)));
+        let (map, map_errno) = part_of(line, "map '", "': failed to create: ")
+            .map_or((None, None), |(name, errno)| (Some(name), Some(errno)));
+        let described = |what: &str, name: &str, all: &[(String, &str)]| {
+            let kind = all.iter().find(|(known, _)| known == name).map_or("unknown", |(_, kind)| *kind);
+            format!("the {what} `{name}` of type {kind}")
+        };
+        let object = match (program, map) {
+            (Some(name), _) => described("program", name, &parts.programs),
+            (None, Some(name)) => described("map", name, &parts.maps),
+            (None, None) => return None,
+        };
+        Some((object, errno.or(map_errno).unwrap_or_default().to_owned()))
+    });
+    let (object, errno) = part.unwrap_or_else(|| ("the object".to_owned(), errno_of(error)));
+    let last = log[log.len().saturating_sub(4)..].join("; ");
+    let reason = if last.is_empty() { format!("{error:#}") } else { format!("{error} ({last})") };
+    Error::Refused { law: law.to_owned(), object, errno, reason }
+}
+
+/// The name of the part and of the errno in a line of libbpf's log.
+fn part_of<'a>(line: &'a str, before: &str, between: &str) -> Option<(&'a str, &'a str)> {
+    let (_, rest) = line.split_once(before)?;
+    let (name, errno) = rest.split_once(between)?;
+    Some((name, errno.trim().trim_start_matches('-')))
+}
+
+/// The name of an error's errno. libbpf-rs has no way to ask for it but the text.
+pub(crate) fn errno_of(error: &libbpf_rs::Error) -> String {
+    let text = format!("{error:#}");
+    let number = text.rsplit_once("(os error ").and_then(|(_, rest)| rest.strip_suffix(')')?.parse().ok());
+    number.map_or_else(|| "no errno".to_owned(), |number| format!("{:?}", Errno::from_raw(number)))
+}
+
+/// libbpf's log while this is held, so that an error can give the reason.
+struct LibbpfLog(#[allow(dead_code, reason = "held so that one load logs at a time")] MutexGuard<'static, ()>);
 
 static TURN: Mutex<()> = Mutex::new(());
-static HEARD: Mutex<String> = Mutex::new(String::new());
+static LOG: Mutex<String> = Mutex::new(String::new());
 
-impl Said {
-    fn listen() -> Self {
+impl LibbpfLog {
+    fn capture() -> Self {
         let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
-        HEARD.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        LOG.lock().unwrap_or_else(PoisonError::into_inner).clear();
         libbpf_rs::set_print(Some((PrintLevel::Warn, |_, text| {
-            HEARD.lock().unwrap_or_else(PoisonError::into_inner).push_str(&text);
+            LOG.lock().unwrap_or_else(PoisonError::into_inner).push_str(&text);
         })));
         Self(turn)
     }
 
-    /// The error, and the last lines that libbpf said of it.
-    fn reason(error: &libbpf_rs::Error) -> String {
-        let heard = HEARD.lock().unwrap_or_else(PoisonError::into_inner);
-        let lines: Vec<&str> = heard.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
-        let last = lines[lines.len().saturating_sub(4)..].join("; ");
-        if last.is_empty() { error.to_string() } else { format!("{error} ({last})") }
+    #[expect(clippy::unused_self, reason = "the log is this load's only while this is held")]
+    fn lines(&self) -> Vec<String> {
+        let log = LOG.lock().unwrap_or_else(PoisonError::into_inner);
+        log.lines().map(str::trim).filter(|line| !line.is_empty()).map(str::to_owned).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(log: &[&str]) -> String {
+        let parts = Parts {
+            programs: vec![("choose".into(), "sock_ops"), ("hook_init".into(), "struct_ops")],
+            maps: vec![("flows".into(), "sk_storage")],
+        };
+        let log: Vec<String> = log.iter().map(|line| (*line).to_owned()).collect();
+        let error = libbpf_rs::Error::from_raw_os_error(libc::EPERM);
+        match refusal("DCTCP", &parts, &error, &log) {
+            Error::Refused { object, errno, .. } => format!("{object}: {errno}"),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn refusal_names_part_type_and_errno() {
+        let program = "libbpf: prog 'choose': BPF program load failed: -EPERM";
+        assert_eq!(
+            refused(&["libbpf: load bpf program failed", program]),
+            "the program `choose` of type sock_ops: EPERM"
+        );
+        let map = "libbpf: map 'flows': failed to create: -EINVAL";
+        assert_eq!(refused(&[map]), "the map `flows` of type sk_storage: EINVAL");
+        // A libbpf that says it in other words.
+        assert_eq!(refused(&["libbpf: no"]), "the object: EPERM");
+        assert_eq!(refused(&[]), "the object: EPERM");
+    }
+
+    #[test]
+    fn only_needed_programs_are_loaded() {
+        let of = |programs: Programs| ["hook_init", "choose", "try_call"].map(|name| programs.include(name));
+        assert_eq!(of(Programs::Law), [true, false, false]);
+        assert_eq!(of(Programs::LawAndCgroup), [true, true, false]);
+        assert_eq!(of(Programs::LawAndTrial), [true, false, true]);
     }
 }

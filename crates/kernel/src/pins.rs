@@ -1,5 +1,5 @@
-//! Laws that stay when the process that loaded them ends: their links, maps and programs are pinned in the BPF file
-//! system, one directory a law, until they are removed or the machine restarts.
+//! Laws that stay when the process that loaded them ends: their links and maps are pinned in the BPF file system,
+//! one directory a law, until they are removed or the machine restarts.
 
 #![allow(unsafe_code, reason = "the BPF file system is mounted by a system call")]
 
@@ -9,12 +9,13 @@ use std::io;
 use std::os::fd::AsFd as _;
 use std::path::{Path, PathBuf};
 
-use libbpf_rs::{MapCore as _, MapFlags, MapHandle, Program};
+use inet_diag::Machine;
+use libbpf_rs::{MapCore as _, MapFlags, MapHandle};
 
 use crate::host::Config;
 use crate::loaded::need_root;
 use crate::places::{Place, Taken};
-use crate::sockets::{COUNT, Socket, list, refused};
+use crate::sockets::{COUNT, LawSockets, SocketWatcher, refused};
 use crate::{BUILD, Error, Loaded, Row, rows};
 
 /// Where the kernel's BPF file system belongs.
@@ -76,11 +77,6 @@ fn pin_all(loaded: &mut Loaded, places: &[Place], folder: &Path) -> Result<(), E
         let name = map.name().to_string_lossy().into_owned();
         if ["flows", "config", "refused"].contains(&&*name) {
             map.pin(folder.join(name)).map_err(failed)?;
-        }
-    }
-    for mut program in loaded.object.progs_mut() {
-        if program.name() == "list_sockets" {
-            program.pin(folder.join("list_sockets")).map_err(failed)?;
         }
     }
     for (number, place) in places.iter().enumerate() {
@@ -202,11 +198,12 @@ impl Pinned {
         Ok(Config::of_words(&words))
     }
 
-    /// The sockets that run it, of all namespaces.
+    /// Lists the sockets that run it, of all network namespaces.
     ///
     /// # Errors
-    /// When the law was loaded by another build, whose flows lie otherwise in memory, or the kernel cannot list them.
-    pub fn sockets(&self) -> Result<Vec<Socket>, Error> {
+    /// [`Error::Sockets`] if the kernel lists none; another error if the law was loaded by another build, whose state
+    /// has another layout, or its pins cannot be read.
+    pub fn sockets(&self, machine: &mut Machine) -> Result<LawSockets, Error> {
         let failed = |reason: String| Error::Failed { action: "list sockets", reason };
         if self.config()?.build != BUILD {
             return Err(failed(format!(
@@ -215,11 +212,9 @@ impl Pinned {
                 self.row.name
             )));
         }
-        let path = self.folder.join("list_sockets");
-        let program = Program::fd_from_pinned_path(&path).map_err(|error| failed(error.to_string()))?;
         let flows =
             MapHandle::from_pinned_path(self.folder.join("flows")).map_err(|error| failed(error.to_string()))?;
-        list(self.row, program.as_fd(), flows.as_fd())
+        SocketWatcher::new(self.row, flows.as_fd())?.sockets(machine)
     }
 
     /// How many sockets found no memory for a flow, and run without the law: the initial window, for ever.

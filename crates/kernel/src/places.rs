@@ -1,23 +1,18 @@
 //! Which sockets use a law: by default, in a namespace, on a route, in a cgroup. Each place remembers what was there
 //! before, so that it can be put back.
 
-#![allow(unsafe_code, reason = "a thread enters a namespace")]
-
 use std::fmt;
 use std::fs::{self, File};
-use std::os::fd::AsRawFd as _;
-use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+
+use files::process::{HELPER_DEADLINE, output_within};
+use inet_diag::netns::{self, OWN};
 
 use crate::Error;
 
 /// The sysctl of a namespace's default.
 const DEFAULT: &str = "/proc/sys/net/ipv4/tcp_congestion_control";
-/// The network namespace of the calling thread.
-const OWN_NETNS: &str = "/proc/thread-self/ns/net";
-/// What is mounted where, as seen from here.
-const MOUNTS: &str = "/proc/self/mountinfo";
 /// Where `ip netns` keeps the namespaces that it made.
 const NAMED_NETNS: &str = "/run/netns";
 
@@ -68,10 +63,10 @@ impl Taken {
             Ok((inside(&file, default_law)??, inode(&path)?))
         };
         let (before, netns) = match place {
-            Place::Default => (default_law()?, inode(Path::new(OWN_NETNS))?),
+            Place::Default => (default_law()?, inode(Path::new(OWN))?),
             Place::Netns(name) => netns(name)?,
-            Place::Route(prefix) => (the_route(prefix)?, inode(Path::new(OWN_NETNS))?),
-            Place::Cgroup(_) => (String::new(), inode(Path::new(OWN_NETNS))?),
+            Place::Route(prefix) => (the_route(prefix)?, inode(Path::new(OWN))?),
+            Place::Cgroup(_) => (String::new(), inode(Path::new(OWN))?),
         };
         Ok(Self { place: place.clone(), before, netns })
     }
@@ -125,10 +120,10 @@ impl Taken {
 
     /// Does something in the network namespace where the place was found.
     fn where_found(&self, act: impl FnOnce() -> Result<(), Error> + Send) -> Result<(), Error> {
-        if inode(Path::new(OWN_NETNS))? == self.netns {
+        if inode(Path::new(OWN))? == self.netns {
             return act();
         }
-        let Some(file) = netns_of_inode(self.netns) else {
+        let Some(file) = netns::of_inode(self.netns) else {
             return Err(Error::Failed {
                 action: "find the network namespace where it was set",
                 reason: format!("no process and no mount seen from here has {}", self.netns),
@@ -182,43 +177,15 @@ fn netns_file(name: &str) -> PathBuf {
     if name.contains('/') { PathBuf::from(name) } else { Path::new(NAMED_NETNS).join(name) }
 }
 
-/// The network namespace with that inode: one that is mounted somewhere, as `ip netns` does, else a process's. It stays
-/// while the file is open.
-fn netns_of_inode(wanted: u64) -> Option<File> {
-    let mounts = fs::read_to_string(MOUNTS).unwrap_or_default();
-    let mounted: Vec<PathBuf> = mounts.lines().filter_map(mounted_namespace).collect();
-    let processes = fs::read_dir("/proc").into_iter().flatten().flatten().map(|entry| entry.path().join("ns/net"));
-    let files = mounted.into_iter().chain(processes).filter_map(|path| File::open(path).ok());
-    { files }.find(|file| file.metadata().is_ok_and(|found| found.ino() == wanted))
-}
-
-/// Where a line of `MOUNTS` mounts a namespace, if it does (`proc_pid_mountinfo(5)`).
-fn mounted_namespace(line: &str) -> Option<PathBuf> {
-    let (fields, kind) = line.split_once(" - ")?;
-    let path = fields.split(' ').nth(4)?;
-    let unescaped = [("\\040", " "), ("\\011", "\t"), ("\\012", "\n"), ("\\134", "\\")]
-        .iter()
-        .fold(path.to_owned(), |path, (code, character)| path.replace(code, character));
-    kind.starts_with("nsfs ").then(|| unescaped.into())
-}
-
 fn inode(file: &Path) -> Result<u64, Error> {
-    fs::metadata(file).map(|found| found.ino()).map_err(|error| Error::io("read", file, error))
+    netns::inode(file).map_err(|error| Error::io("read", file, error))
 }
 
-/// Does something on a thread that has entered a network namespace.
-fn inside<T: Send>(netns: &File, act: impl FnOnce() -> T + Send) -> Result<T, Error> {
-    let failed = |reason: String| Error::Failed { action: "enter a network namespace", reason };
-    std::thread::scope(|scope| {
-        let worker = scope.spawn(|| {
-            // SAFETY: a valid descriptor; only this thread enters, and it ends here.
-            if unsafe { libc::setns(netns.as_raw_fd(), libc::CLONE_NEWNET) } != 0 {
-                return Err(failed(std::io::Error::last_os_error().to_string()));
-            }
-            Ok(act())
-        });
-        worker.join().unwrap_or_else(|_| Err(failed("its thread failed".to_owned())))
-    })
+/// Calls `act` on a thread that has entered a network namespace.
+fn inside<T: Send>(namespace: &File, act: impl FnOnce() -> T + Send) -> Result<T, Error> {
+    let failed =
+        |error: std::io::Error| Error::Failed { action: "enter a network namespace", reason: error.to_string() };
+    netns::inside(namespace, act).map_err(failed)
 }
 
 /// The one route that `ip route show` names for a prefix.
@@ -273,7 +240,9 @@ fn without_congctl(route: &str) -> String {
 fn ip_route(verb: &str, prefix: &str, route: &str) -> Result<String, Error> {
     let failed = |reason: String| Error::NoPlace { place: format!("route {route}"), reason };
     let family = if prefix.contains(':') { "-6" } else { "-4" };
-    let output = Command::new("ip").args([family, "route", verb]).args(route.split_whitespace()).output();
+    let mut command = Command::new("ip");
+    command.args([family, "route", verb]).args(route.split_whitespace());
+    let output = output_within(&mut command, &[], HELPER_DEADLINE);
     let output = output.map_err(|error| failed(format!("`ip` of iproute2: {error}")))?;
     if !output.status.success() {
         return Err(failed(String::from_utf8_lossy(&output.stderr).trim().to_owned()));
@@ -304,22 +273,10 @@ mod tests {
     }
 
     #[test]
-    fn a_namespace_is_found_by_its_inode() {
-        let own = inode(Path::new(OWN_NETNS)).unwrap();
-        let file = netns_of_inode(own).expect("this process is in it");
-        assert_eq!(file.metadata().unwrap().ino(), own);
-        assert!(netns_of_inode(0).is_none());
+    fn place_in_a_namespace_that_is_gone_is_reported() {
         let gone = Taken { place: Place::Default, before: "cubic".into(), netns: 0 };
         let complaint = gone.give_back("narrows_x").expect("no namespace has this inode");
         assert!(complaint.starts_with("default: "), "{complaint}");
-    }
-
-    #[test]
-    fn a_mounted_namespace_is_a_path() {
-        let line = "310 26 0:4 net:[4026532200] /run/my\\040ns/a rw shared:176 - nsfs nsfs rw";
-        assert_eq!(mounted_namespace(line), Some("/run/my ns/a".into()));
-        assert_eq!(mounted_namespace("26 1 8:1 / / rw,relatime - ext4 /dev/root rw"), None);
-        assert_eq!(mounted_namespace(""), None);
     }
 
     #[test]

@@ -1,14 +1,13 @@
-//! The sockets that run a law: their addresses, and the law's own state as the kernel holds it.
+//! The sockets that run a law: addresses and counters from inet_diag, and the law's state in BPF socket storage.
 
-#![allow(unsafe_code, reason = "it talks to the kernel")]
+#![allow(unsafe_code, reason = "the kernel's bytes are read as the law's type")]
 
-use std::fs::File;
-use std::io::Read as _;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::os::fd::{AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd};
+use std::net::SocketAddr;
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 
+use inet_diag::{Machine, Request};
 use laws::{Acted, Configured};
-use libbpf_rs::{MapCore, MapFlags};
+use libbpf_rs::{MapCore, MapFlags, MapInfo};
 use units::{Bytes, Span};
 
 use crate::host::{FLOW_WORDS, Flow, Report, Verdict};
@@ -17,25 +16,25 @@ use crate::{Error, Row};
 /// A socket that runs a law.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Socket {
-    /// This end.
+    /// Local address and port.
     pub local: SocketAddr,
-    /// The other end.
+    /// Remote address and port.
     pub remote: SocketAddr,
-    /// The kernel's name of its state, as `ss` prints it.
+    /// TCP state, named as `ss` does.
     pub state: &'static str,
-    /// Packets that may be in flight (`snd_cwnd`).
+    /// Congestion window in packets (`snd_cwnd`).
     pub cwnd_packets: u32,
-    /// Packets sent again.
+    /// Retransmitted packets.
     pub retransmits: u32,
     /// Payload acknowledged.
     pub acked: Bytes,
-    /// Whether ECN was agreed on.
+    /// Set if both ends agreed on ECN.
     pub ecn: bool,
-    /// What the law knows; none before the connection is set up.
+    /// State of the law; none before it begins.
     pub law: Option<LawState>,
 }
 
-/// A law's state, read from the kernel and understood by the very code that the simulator runs.
+/// A law's state, read from the kernel and decoded with the type that the simulator uses.
 #[derive(Clone, PartialEq, Debug)]
 pub struct LawState {
     /// Payload of a full packet.
@@ -46,21 +45,21 @@ pub struct LawState {
     pub base_rtt: Span,
     /// Payload delivered.
     pub delivered: Bytes,
-    /// Of that, payload that was marked.
+    /// Marked part of the delivered payload.
     pub marked: Bytes,
-    /// Acknowledgements that the law heard of.
+    /// Acknowledgements reported to the law.
     pub acks: u64,
     /// Timeouts.
     pub timeouts: u64,
-    /// What it permits now: packets, and bytes per second (`u64::MAX` is not paced).
+    /// Current limits: packets, and bytes per second (`u64::MAX` is not paced).
     pub verdict: Verdict,
-    /// How often it has acted.
+    /// Counts of its actions.
     pub acted: Acted,
     /// Its own state by name.
     pub trace: Vec<(&'static str, i64)>,
 }
 
-/// The slot of a socket in the shell's map.
+/// `struct narrows_slot` of the shell.
 #[derive(Clone, Copy)]
 #[repr(C)]
 struct Slot {
@@ -69,29 +68,24 @@ struct Slot {
     flow: [u64; FLOW_WORDS],
 }
 
-/// What the shell's iterator writes of a socket after its slot.
+/// `struct storage` of the shell: the value of the map `flows`.
 #[derive(Clone, Copy)]
 #[repr(C)]
-struct Record {
-    local: [u8; 16],
-    remote: [u8; 16],
-    bytes_acked: u64,
-    family: u32,
-    local_port: u32,
-    remote_port: u32,
-    state: u32,
-    cwnd: u32,
-    retransmits: u32,
-    ecn_flags: u32,
+struct FlowStorage {
+    slot: Slot,
     began: u32,
+    prior_rcv_nxt: u32,
+    congestion_seen: u32,
+    unused: u32,
 }
 
-const ENTRY: usize = size_of::<Slot>() + size_of::<Record>();
-
-/// As the kernel's `AF_INET`.
-const IPV4: u32 = 2;
-/// ECN was agreed on (`TCP_ECN_MODE_RFC3168`).
-const ECN_AGREED: u32 = 1;
+impl FlowStorage {
+    /// The value as inet_diag returns it; none if its length is that of another build.
+    fn of(bytes: &[u8]) -> Option<Self> {
+        // SAFETY: the type is plain numbers, of which all bytes are valid, and the slice is as long as it.
+        (bytes.len() == size_of::<Self>()).then(|| unsafe { bytes.as_ptr().cast::<Self>().read_unaligned() })
+    }
+}
 
 /// What [`refused`] does, for errors.
 pub(crate) const COUNT: &str = "count the sockets without the law";
@@ -104,61 +98,67 @@ pub(crate) fn refused(map: &impl MapCore) -> Result<u64, Error> {
     Ok(u64::from_ne_bytes(bytes))
 }
 
-/// Runs the iterator over the map.
-pub(crate) fn list(row: &Row, program: BorrowedFd<'_>, flows: BorrowedFd<'_>) -> Result<Vec<Socket>, Error> {
-    let failed = |error: std::io::Error| Error::Failed { action: "list sockets", reason: error.to_string() };
-    // SAFETY: all zero is a valid value of this union of plain numbers.
-    let mut info: libbpf_sys::bpf_iter_link_info = unsafe { std::mem::zeroed() };
-    info.map.map_fd = flows.as_raw_fd() as u32;
-    // SAFETY: as above, for a struct of numbers and pointers that may be null.
-    let mut options: libbpf_sys::bpf_link_create_opts = unsafe { std::mem::zeroed() };
-    options.sz = size_of::<libbpf_sys::bpf_link_create_opts>() as _;
-    options.iter_info = &raw mut info;
-    options.iter_info_len = size_of::<libbpf_sys::bpf_iter_link_info>() as u32;
-    // SAFETY: `options` and `info` live through the call; descriptors that come back are ours.
-    let link = unsafe {
-        owned(libbpf_sys::bpf_link_create(program.as_raw_fd(), 0, libbpf_sys::BPF_TRACE_ITER, &raw const options))
-    };
-    let link = link.map_err(failed)?;
-    // SAFETY: a valid descriptor; the one that comes back is ours.
-    let iterator = unsafe { owned(libbpf_sys::bpf_iter_create(link.as_raw_fd())) }.map_err(failed)?;
-    let mut bytes = Vec::new();
-    File::from(iterator).read_to_end(&mut bytes).map_err(failed)?;
-    Ok(bytes.chunks_exact(ENTRY).map(|entry| socket(row, entry)).collect())
+/// The sockets of a law.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct LawSockets {
+    /// The sockets, of all network namespaces that were found.
+    pub sockets: Vec<Socket>,
+    /// Namespaces whose sockets may be missing, and why.
+    pub unlisted: Vec<String>,
 }
 
-/// # Safety
-/// A descriptor that is not negative is nobody else's.
-unsafe fn owned(descriptor: i32) -> std::io::Result<OwnedFd> {
-    if descriptor < 0 {
-        return Err(std::io::Error::from_raw_os_error(-descriptor));
+/// Reader of a law's sockets. It may move to another thread, and reads for as long as it is kept.
+#[derive(Debug)]
+pub struct SocketWatcher {
+    row: &'static Row,
+    flows: OwnedFd,
+    map_id: u32,
+}
+
+impl SocketWatcher {
+    /// A reader of the law's map `flows`.
+    pub(crate) fn new(row: &'static Row, flows: BorrowedFd<'_>) -> Result<Self, Error> {
+        let failed = |reason: String| Error::Failed { action: "read the map of flows", reason };
+        let map_id = MapInfo::new(flows).map_err(|error| failed(error.to_string()))?.info.id;
+        let flows = flows.try_clone_to_owned().map_err(|error| failed(error.to_string()))?;
+        Ok(Self { row, flows, map_id })
     }
-    // SAFETY: the caller's.
-    Ok(unsafe { OwnedFd::from_raw_fd(descriptor) })
-}
 
-fn socket(row: &Row, entry: &[u8]) -> Socket {
-    let (slot, record) = entry.split_at(size_of::<Slot>());
-    // SAFETY: both are plain numbers, of which all bytes are valid, and the slices are as long.
-    let (slot, record): (Slot, Record) =
-        unsafe { (slot.as_ptr().cast::<Slot>().read_unaligned(), record.as_ptr().cast::<Record>().read_unaligned()) };
-    let address = |bytes: [u8; 16], port: u32| {
-        let ip = if record.family == IPV4 {
-            IpAddr::V4(Ipv4Addr::new(bytes[0], bytes[1], bytes[2], bytes[3]))
-        } else {
-            IpAddr::V6(Ipv6Addr::from(bytes))
-        };
-        SocketAddr::new(ip.to_canonical(), port as u16)
-    };
-    Socket {
-        local: address(record.local, record.local_port),
-        remote: address(record.remote, record.remote_port),
-        state: state_name(record.state),
-        cwnd_packets: record.cwnd,
-        retransmits: record.retransmits,
-        acked: Bytes::new(record.bytes_acked),
-        ecn: record.ecn_flags & ECN_AGREED != 0,
-        law: (record.began != 0).then(|| law_state(row, &slot)),
+    /// The BPF map with the law's state, for an inet_diag request.
+    pub fn map(&self) -> BorrowedFd<'_> {
+        self.flows.as_fd()
+    }
+
+    /// Lists the law's sockets, of all network namespaces.
+    ///
+    /// # Errors
+    /// [`Error::Sockets`] if the kernel lists none.
+    pub fn sockets(&self, machine: &mut Machine) -> Result<LawSockets, Error> {
+        let request = Request::connections().and_connecting().with_storages([self.map()]);
+        let own = |socket: &inet_diag::Socket| socket.storage(self.map_id).is_some();
+        let listing = machine.list(&request, own).map_err(Error::Sockets)?;
+        let sockets = listing.sockets.iter().map(|socket| self.socket(socket)).collect();
+        Ok(LawSockets { sockets, unlisted: listing.unlisted })
+    }
+
+    /// Decodes the law's state from a socket that was requested with [`Self::map`]; none if the socket does not run the
+    /// law, or the law has not begun.
+    pub fn law_state(&self, socket: &inet_diag::Socket) -> Option<LawState> {
+        let storage = FlowStorage::of(socket.storage(self.map_id)?)?;
+        (storage.began != 0).then(|| law_state(self.row, &storage.slot))
+    }
+
+    fn socket(&self, socket: &inet_diag::Socket) -> Socket {
+        Socket {
+            local: socket.local,
+            remote: socket.peer,
+            state: state_name(socket.info.state),
+            cwnd_packets: socket.info.cwnd,
+            retransmits: socket.info.total_retrans,
+            acked: socket.info.bytes_acked,
+            ecn: socket.info.ecn(),
+            law: self.law_state(socket),
+        }
     }
 }
 
@@ -206,7 +206,7 @@ fn of_flow<L: Configured>(flow: &Flow<L>, slot: &Slot) -> LawState {
     }
 }
 
-fn state_name(state: u32) -> &'static str {
+fn state_name(state: u8) -> &'static str {
     const NAMES: [&str; 13] = [
         "unknown",
         "established",
@@ -222,5 +222,27 @@ fn state_name(state: u32) -> &'static str {
         "closing",
         "new-syn-received",
     ];
-    NAMES.get(state as usize).copied().unwrap_or("unknown")
+    NAMES.get(usize::from(state)).copied().unwrap_or("unknown")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn storage_has_the_shell_s_layout() {
+        // FLOW_WORDS, Report and Verdict are the shell's; four numbers of 32 bits follow.
+        assert_eq!(size_of::<FlowStorage>(), 18 * 8 + 2 * 8 + FLOW_WORDS * 8 + 4 * 4);
+        let mut bytes = vec![0; size_of::<FlowStorage>()];
+        let began = std::mem::offset_of!(FlowStorage, began);
+        bytes[began..began + 4].copy_from_slice(&1u32.to_ne_bytes());
+        assert_eq!(FlowStorage::of(&bytes).map(|storage| storage.began), Some(1));
+        assert!(FlowStorage::of(&bytes[1..]).is_none());
+        assert!(FlowStorage::of(&[]).is_none());
+    }
+
+    #[test]
+    fn states_are_named_as_the_kernel_numbers_them() {
+        assert_eq!([1, 6, 10, 200].map(state_name), ["established", "time-wait", "listening", "unknown"]);
+    }
 }

@@ -8,8 +8,9 @@ use laws::{Ack, Configured, Loss};
 use units::Span;
 
 use crate::host::{Config, FLOW_WORDS, Flow, Report, Verdict};
+use crate::object::{self, Programs};
 use crate::sockets::flow;
-use crate::{Error, Row, Settings, object};
+use crate::{Error, Row, Settings};
 
 /// A call of a flow.
 #[derive(Clone, Copy, Debug)]
@@ -49,7 +50,7 @@ impl Trial {
     /// As [`crate::Loaded::load`].
     pub fn new(row: &'static Row, settings: &Settings) -> Result<Self, Error> {
         let config = settings.config(row)?;
-        let object = object::load(row, row.tcp_name, &config)?;
+        let object = object::load(row, row.tcp_name, &config, Programs::LawAndTrial)?;
         Ok(Self { object, config, bytes: vec![0; SLOT + CALL_WORDS * 8] })
     }
 

@@ -1,8 +1,12 @@
 //! Laws under real TCP, in network namespaces of this test's own: taken out under running flows, two at once, a
-//! namespace deleted under them, bad settings. Nothing crashes, nothing stays behind.
+//! namespace deleted under them, bad settings. Nothing crashes, nothing stays behind. Every wait has a deadline.
 #![cfg(feature = "bpf")]
 #![allow(unsafe_code, reason = "a thread enters a namespace")]
 
+#[path = "../../../tests/skipped.rs"]
+mod skipped;
+
+use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::{Read, Write};
@@ -15,20 +19,44 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use kernel::places::{Place, Taken};
-use kernel::{Error, Loaded, Row, Settings};
+use kernel::probe::Probe;
+use kernel::{Error, Loaded, Programs, Row, Settings};
 use laws::catalog::Value;
+use skipped::skipped;
 use units::{Frac, Span};
 
 /// Names of congestion controls are the whole machine's, and what is left behind is counted: one test at a time.
 static TURN: Mutex<()> = Mutex::new(());
 
-fn turn() -> Option<MutexGuard<'static, ()>> {
+/// Deadline of every wait of these tests: a hundred times what any of them takes on an idle machine.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Waits for this test's turn. None, after reporting the skip, if the kernel refuses what the test needs.
+fn turn(test: &str) -> Option<MutexGuard<'static, ()>> {
     let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
-    if kernel::doctor::may_load() && Command::new("ip").arg("-V").output().is_ok() {
-        return Some(turn);
+    let needs = kernel::doctor::may_load().and_then(|()| {
+        let iproute = Command::new("ip").arg("-V").output();
+        iproute.map(drop).map_err(|error| format!("`ip` of iproute2: {error}"))
+    });
+    match needs {
+        Ok(()) => Some(turn),
+        Err(reason) => {
+            skipped(test, &reason);
+            None
+        }
     }
-    eprintln!("skipped: this needs root, the kernel's type information and iproute2");
-    None
+}
+
+/// The same for a test that lists sockets.
+fn turn_with_sockets(test: &str) -> Option<MutexGuard<'static, ()>> {
+    let turn = turn(test)?;
+    match &Probe::get().sockets {
+        Ok(()) => Some(turn),
+        Err(reason) => {
+            skipped(test, reason);
+            None
+        }
+    }
 }
 
 /// A name that no other process has.
@@ -38,7 +66,7 @@ fn unique(what: &str) -> String {
 
 fn load(law: &str) -> Loaded {
     let row = Row::of_name(law).expect("a row");
-    Loaded::load(row, &Settings::default(), Some(&unique(&law[..3]))).expect("the kernel takes it")
+    Loaded::load(row, &Settings::default(), Some(&unique(&law[..3])), Programs::Law).expect("the kernel takes it")
 }
 
 fn available() -> String {
@@ -60,14 +88,16 @@ fn load_and_note(law: &str) -> (Loaded, BTreeSet<u32>) {
     (law, own)
 }
 
-/// Waits until something holds; sockets and programs go when the kernel gets to it.
+/// Waits until something holds; the kernel frees sockets and programs late.
 fn eventually(what: &str, holds: impl Fn() -> bool) {
-    let mut looks = 0;
-    while !holds() {
-        assert!(looks < 1_000, "not after 20 s: {what}");
-        thread::sleep(Duration::from_millis(20));
-        looks += 1;
+    let pause = Duration::from_millis(20);
+    for _ in 0..PATIENCE.as_millis() / pause.as_millis() {
+        if holds() {
+            return;
+        }
+        thread::sleep(pause);
     }
+    panic!("not after {PATIENCE:?}: {what}");
 }
 
 /// A network namespace with loopback.
@@ -88,12 +118,16 @@ impl Drop for Netns {
     }
 }
 
-fn ip(arguments: &[&str]) {
-    let output = Command::new("ip").args(arguments).output().expect("iproute2");
-    assert!(output.status.success(), "ip {arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+/// Runs `ip`, which `timeout` ends with 124 at the deadline, and returns its output.
+fn ip(arguments: &[&str]) -> String {
+    let deadline = PATIENCE.as_secs().to_string();
+    let output = Command::new("timeout").args([&deadline, "ip"]).args(arguments).output().expect("coreutils");
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "ip {arguments:?}: {}, {error}", output.status);
+    String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
-/// Does something on a thread inside a namespace.
+/// Calls `act` on a thread inside a namespace.
 fn inside<T: Send>(netns: &Netns, act: impl FnOnce() -> T + Send) -> T {
     let file = File::open(format!("/run/netns/{}", netns.0)).expect("the namespace");
     let enter = || {
@@ -116,8 +150,28 @@ fn listen(netns: &Netns, law: &str) -> TcpListener {
 fn connected(netns: &Netns, law: &str) -> (TcpStream, TcpStream) {
     let listener = listen(netns, law);
     let address = listener.local_addr().expect("bound");
-    let to = inside(netns, || TcpStream::connect(address)).expect("a connection");
-    (to, listener.accept().expect("a connection").0)
+    let to = inside(netns, || TcpStream::connect_timeout(&address, PATIENCE)).expect("a connection");
+    (patient(to), accepted(&listener))
+}
+
+/// Accepts a connection before the deadline.
+fn accepted(listener: &TcpListener) -> TcpStream {
+    listener.set_nonblocking(true).expect("a socket of this process");
+    let connection = RefCell::new(None);
+    eventually("a connection is accepted", || {
+        *connection.borrow_mut() = listener.accept().ok();
+        connection.borrow().is_some()
+    });
+    let connection = connection.into_inner().expect("accepted").0;
+    connection.set_nonblocking(false).expect("a socket of this process");
+    patient(connection)
+}
+
+/// Gives every read and write of a connection a deadline, at which it fails.
+fn patient(connection: TcpStream) -> TcpStream {
+    connection.set_read_timeout(Some(PATIENCE)).expect("over zero");
+    connection.set_write_timeout(Some(PATIENCE)).expect("over zero");
+    connection
 }
 
 /// Sets a socket's option.
@@ -136,6 +190,8 @@ fn connect_with(netns: &Netns, listener: &TcpListener, prepare: impl FnOnce(&Tcp
         let socket =
             unsafe { TcpStream::from_raw_fd(libc::socket(libc::AF_INET, libc::SOCK_STREAM | libc::SOCK_CLOEXEC, 0)) };
         prepare(&socket);
+        // The deadline of writes is that of the handshake, too.
+        let socket = patient(socket);
         let at = libc::sockaddr_in {
             sin_family: libc::AF_INET as u16,
             sin_port: port.to_be(),
@@ -155,7 +211,7 @@ fn option_of(law: &Loaded) -> [u8; 15] {
     std::array::from_fn(|at| law.tcp_name().as_bytes().get(at).copied().unwrap_or(0))
 }
 
-/// Sends so many bytes and waits until they have arrived.
+/// Sends `length` bytes and waits until they have arrived.
 fn carry(to: &mut TcpStream, from: &mut TcpStream, length: usize) {
     thread::scope(|scope| {
         scope.spawn(|| from.read_exact(&mut vec![0; length]).expect("the bytes"));
@@ -199,15 +255,20 @@ impl Transfer {
     }
 }
 
+/// The sockets of a law.
+fn listed(law: &Loaded) -> Vec<kernel::Socket> {
+    law.sockets().expect("the kernel lists them").sockets
+}
+
 /// The sockets of a law that send.
 fn senders(law: &Loaded) -> Vec<kernel::Socket> {
-    let sockets = law.sockets().expect("the kernel lists them");
+    let sockets = listed(law);
     sockets.into_iter().filter(|socket| socket.law.as_ref().is_some_and(|law| law.acks > 10)).collect()
 }
 
 #[test]
 fn a_law_is_taken_out_under_its_flows() {
-    let Some(_turn) = turn() else { return };
+    let Some(_turn) = turn_with_sockets("a_law_is_taken_out_under_its_flows") else { return };
     let netns = Netns::new("out");
     let (law, own) = load_and_note("gemini");
     let flow = Transfer::start(&netns, law.tcp_name());
@@ -227,7 +288,7 @@ fn a_law_is_taken_out_under_its_flows() {
 
 #[test]
 fn two_laws_run_at_once() {
-    let Some(_turn) = turn() else { return };
+    let Some(_turn) = turn_with_sockets("two_laws_run_at_once") else { return };
     let netns = Netns::new("two");
     let laws = [load("unocc"), load("dctcp")];
     let flows = laws.each_ref().map(|law| Transfer::start(&netns, law.tcp_name()));
@@ -244,27 +305,28 @@ fn two_laws_run_at_once() {
 
 #[test]
 fn a_name_is_taken_once() {
-    let Some(_turn) = turn() else { return };
+    let Some(_turn) = turn("a_name_is_taken_once") else { return };
     let law = load("dctcp");
-    let again = Loaded::load(Row::of_name("dctcp").unwrap(), &Settings::default(), Some(law.tcp_name()));
+    let load = |name| Loaded::load(Row::of_name("dctcp").unwrap(), &Settings::default(), Some(name), Programs::Law);
+    let again = load(law.tcp_name());
     assert!(matches!(again, Err(Error::NameTaken { .. })), "{again:?}");
-    let long = Loaded::load(Row::of_name("dctcp").unwrap(), &Settings::default(), Some("sixteen-letters-"));
+    let long = load("sixteen-letters-");
     assert!(matches!(long, Err(Error::LongName { .. })), "{long:?}");
 }
 
 #[test]
 fn a_bad_parameter_leaves_nothing_behind() {
-    let Some(_turn) = turn() else { return };
+    let Some(_turn) = turn("a_bad_parameter_leaves_nothing_behind") else { return };
     let beta = Value::Fraction(Frac::from_bits(2 << 32));
     let settings = Settings { params: vec![("beta".into(), beta)], ..Settings::default() };
-    let error = Loaded::load(Row::of_name("gemini").unwrap(), &settings, Some("nwbad")).unwrap_err();
+    let error = Loaded::load(Row::of_name("gemini").unwrap(), &settings, Some("nwbad"), Programs::Law).unwrap_err();
     assert_eq!(error.to_string(), "GEMINI's `beta` is 2; it must be 0 to 1");
     assert!(!available().contains("nwbad"));
 }
 
 #[test]
 fn a_namespace_is_deleted_under_a_law() {
-    let Some(_turn) = turn() else { return };
+    let Some(_turn) = turn_with_sockets("a_namespace_is_deleted_under_a_law") else { return };
     let netns = Netns::new("del");
     let (law, own) = load_and_note("dctcp");
     let taken = Taken::find(&Place::Netns(netns.0.clone())).expect("the namespace is there");
@@ -282,13 +344,11 @@ fn a_namespace_is_deleted_under_a_law() {
 
 #[test]
 fn a_place_gets_back_what_it_had() {
-    let Some(_turn) = turn() else { return };
+    let Some(_turn) = turn("a_place_gets_back_what_it_had") else { return };
     let netns = Netns::new("back");
     let now = || {
-        let output = Command::new("ip")
-            .args(["netns", "exec", &netns.0, "cat", "/proc/sys/net/ipv4/tcp_congestion_control"])
-            .output();
-        String::from_utf8_lossy(&output.expect("iproute2").stdout).trim().to_owned()
+        let shown = ip(&["netns", "exec", &netns.0, "cat", "/proc/sys/net/ipv4/tcp_congestion_control"]);
+        shown.trim().to_owned()
     };
     let before = now();
     let law = load("unocc");
@@ -303,7 +363,7 @@ fn a_place_gets_back_what_it_had() {
 
 #[test]
 fn sockets_without_memory_for_the_law_are_counted() {
-    let Some(_turn) = turn() else { return };
+    let Some(_turn) = turn_with_sockets("sockets_without_memory_for_the_law_are_counted") else { return };
     let netns = Netns::new("mem");
     let law = load("gemini");
     drop(connected(&netns, law.tcp_name()));
@@ -311,40 +371,40 @@ fn sockets_without_memory_for_the_law_are_counted() {
     let optmem = "/proc/sys/net/core/optmem_max";
     let is_own = inside(&netns, || fs::write(optmem, "300").is_ok());
     if !is_own {
-        eprintln!("skipped: before Linux 6.8 {optmem} is the whole machine's");
-        return;
+        return skipped(
+            "sockets_without_memory_for_the_law_are_counted",
+            &format!("before Linux 6.8 {optmem} is the whole machine's"),
+        );
     }
     let (mut to, mut from) = connected(&netns, law.tcp_name());
     assert_eq!(law.refused().expect("a count"), 2, "both ends");
     carry(&mut to, &mut from, 1 << 20);
-    let listed = || law.sockets().expect("the kernel lists them");
-    assert!(listed().is_empty());
+    assert!(listed(&law).is_empty());
     // As soon as there is memory the law begins, in the middle of the flow.
     assert!(inside(&netns, || fs::write(optmem, "131072").is_ok()));
     carry(&mut to, &mut from, 1 << 20);
     let port = to.local_addr().expect("connected").port();
-    let sockets = listed();
+    let sockets = listed(&law);
     let sender = sockets.iter().find(|socket| socket.local.port() == port).expect("it is listed");
     assert!(sockets.len() == 2 && sender.law.is_some(), "{sockets:?}");
 }
 
 #[test]
 fn a_socket_that_chooses_another_law_is_no_longer_listed() {
-    let Some(_turn) = turn() else { return };
+    let Some(_turn) = turn_with_sockets("a_socket_that_chooses_another_law_is_no_longer_listed") else { return };
     let netns = Netns::new("oth");
     let law = load("dctcp");
     let (mut to, mut from) = connected(&netns, law.tcp_name());
     carry(&mut to, &mut from, 1 << 20);
-    let listed = || law.sockets().expect("the kernel lists them").len();
-    assert_eq!(listed(), 2);
+    assert_eq!(listed(&law).len(), 2);
     set(&to, libc::IPPROTO_TCP, libc::TCP_CONGESTION, b"reno");
-    assert_eq!(listed(), 1, "the other end still runs it");
+    assert_eq!(listed(&law).len(), 1, "the other end still runs it");
     carry(&mut to, &mut from, 1 << 20);
-    // And back: the law begins anew.
+    // And back: the law begins again.
     set(&to, libc::IPPROTO_TCP, libc::TCP_CONGESTION, &option_of(&law));
     carry(&mut to, &mut from, 1 << 20);
     let port = to.local_addr().expect("connected").port();
-    let sockets = law.sockets().expect("the kernel lists them");
+    let sockets = listed(&law);
     let socket = sockets.into_iter().find(|socket| socket.local.port() == port).expect("it is listed again");
     let state = socket.law.expect("it has begun");
     assert!(socket.acked.get() > 2 << 20 && state.delivered.get() < 2 << 20, "{}: {state:?}", socket.acked);
@@ -352,7 +412,7 @@ fn a_socket_that_chooses_another_law_is_no_longer_listed() {
 
 #[test]
 fn a_socket_s_own_limit_of_its_pace_holds() {
-    let Some(_turn) = turn() else { return };
+    let Some(_turn) = turn("a_socket_s_own_limit_of_its_pace_holds") else { return };
     let netns = Netns::new("pac");
     let law = load("unocc");
     let (mut to, mut from) = connected(&netns, law.tcp_name());
@@ -369,7 +429,7 @@ fn a_socket_s_own_limit_of_its_pace_holds() {
 
 #[test]
 fn a_law_waits_for_a_round_trip_where_the_handshake_has_none() {
-    let Some(_turn) = turn() else { return };
+    let Some(_turn) = turn_with_sockets("a_law_waits_for_a_round_trip_where_the_handshake_has_none") else { return };
     let netns = Netns::new("tfo");
     let law = load("unocc");
     // TCP Fast Open without cookies: the server has a connection before it has a round trip.
@@ -380,10 +440,10 @@ fn a_law_waits_for_a_round_trip_where_the_handshake_has_none() {
         set(socket, libc::IPPROTO_TCP, libc::TCP_FASTOPEN_CONNECT, &1);
     });
     to.write_all(&[1]).expect("with the SYN");
-    let mut from = listener.accept().expect("a connection").0;
+    let mut from = accepted(&listener);
     from.read_exact(&mut [0]).expect("the byte");
     let server = |socket: &kernel::Socket| socket.local.port() == address.port();
-    let state = || law.sockets().expect("the kernel lists them").into_iter().find(server).expect("it is listed").law;
+    let state = || listed(&law).into_iter().find(server).expect("it is listed").law;
     assert_eq!(state(), None, "it has sent nothing yet");
     carry(&mut from, &mut to, 1 << 20);
     let base = state().expect("it has begun").base_rtt;
@@ -392,7 +452,9 @@ fn a_law_waits_for_a_round_trip_where_the_handshake_has_none() {
 
 #[test]
 fn a_listener_of_another_law_refuses_ecn_whatever_its_sysctl_says() {
-    let Some(_turn) = turn() else { return };
+    let Some(_turn) = turn_with_sockets("a_listener_of_another_law_refuses_ecn_whatever_its_sysctl_says") else {
+        return;
+    };
     let netns = Netns::new("ecn");
     let law = load("gemini");
     inside(&netns, || fs::write("/proc/sys/net/ipv4/tcp_ecn", "1").expect("a namespace's own"));
@@ -402,7 +464,7 @@ fn a_listener_of_another_law_refuses_ecn_whatever_its_sysctl_says() {
             set(socket, libc::IPPROTO_TCP, libc::TCP_CONGESTION, &option_of(&law));
         });
         let port = to.local_addr().expect("connected").port();
-        let sockets = law.sockets().expect("the kernel lists them");
+        let sockets = listed(&law);
         let socket = sockets.into_iter().find(|socket| socket.local.port() == port).expect("it is listed");
         assert_eq!(socket.ecn, agreed, "a listener under {listens}");
     }

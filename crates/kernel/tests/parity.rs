@@ -2,6 +2,9 @@
 //! fields of a flow and the verdict are equal.
 #![cfg(feature = "bpf")]
 
+#[path = "../../../tests/skipped.rs"]
+mod skipped;
+
 use kernel::host::{Flow, Report};
 use kernel::trial::{Call, Trial, call_natively};
 use kernel::{Row, Settings};
@@ -9,7 +12,7 @@ use laws::catalog::check_pairs;
 use laws::{Ack, Configured, Cookie, Loss, LossCause};
 use units::{Bytes, Rate, Span, Time, mix64};
 
-/// How many calls a law is tried with; fewer, at least 400, where a machine is slow (`NARROWS_PARITY_CALLS`).
+/// Calls per law: a million, or `NARROWS_PARITY_CALLS` for a slow machine, at least 400.
 fn calls_to_make() -> u64 {
     match std::env::var("NARROWS_PARITY_CALLS") {
         Ok(text) => text.parse().ok().filter(|calls| *calls >= 400).expect("NARROWS_PARITY_CALLS is 400 or more"),
@@ -17,7 +20,7 @@ fn calls_to_make() -> u64 {
     }
 }
 
-/// Random numbers that a seed and a place give again.
+/// Random numbers, reproducible from a seed.
 struct Chance {
     seed: u64,
     drawn: u64,
@@ -33,7 +36,7 @@ impl Chance {
         self.any() % bound
     }
 
-    /// Mostly usual sizes, sometimes the whole range of that many bits.
+    /// Mostly usual sizes, sometimes the whole range of `bits` bits.
     fn up_to(&mut self, usual: u64, bits: u32) -> u64 {
         if self.below(50) == 0 { self.any() >> (64 - bits) } else { self.below(usual) }
     }
@@ -157,9 +160,8 @@ fn settings(row: &Row, chance: &mut Chance) -> Settings {
 }
 
 fn parity<L: Configured + std::fmt::Debug>(name: &str) {
-    if !kernel::doctor::may_load() {
-        eprintln!("skipped: parity of {name} needs root and the kernel's type information");
-        return;
+    if let Err(reason) = &kernel::probe::Probe::get().trial {
+        return skipped::skipped(&format!("is_one::{name}"), reason);
     }
     let row = Row::of_name(name).expect("a row");
     let most = calls_to_make();

@@ -1,6 +1,9 @@
 //! What a law was told in the simulator, told again to the law in the kernel: at each call both hold the same state.
 #![cfg(feature = "bpf")]
 
+#[path = "../../../tests/skipped.rs"]
+mod skipped;
+
 use std::sync::{Arc, Mutex};
 
 use fabric::topology::{Dumbbell, dumbbell};
@@ -104,9 +107,8 @@ fn setup() -> Setup {
 }
 
 fn traces<L: Configured + std::fmt::Debug + Send>(name: &str) {
-    if !kernel::doctor::may_load() {
-        eprintln!("skipped: traces of {name} need root and the kernel's type information");
-        return;
+    if let Err(reason) = &kernel::probe::Probe::get().trial {
+        return skipped::skipped(&format!("hears_the_same::{name}"), reason);
     }
     let notes = Notes::default();
     let setup = setup();

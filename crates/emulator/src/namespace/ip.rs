@@ -1,30 +1,21 @@
-//! What is asked of iproute2's `ip`: making and removing namespaces, addresses and links.
+//! Calls of iproute2's `ip`: making and removing namespaces, addresses and links.
 
-use std::io::{self, Write};
-use std::process::{Command, Output, Stdio};
+use std::io;
+use std::process::{Command, Output};
+
+use files::process::{HELPER_DEADLINE, output_within};
 
 use crate::Error;
 
 /// Runs `ip` with these arguments.
 pub(super) fn ip(arguments: &[&str]) -> Result<(), Error> {
-    check(arguments, Command::new("ip").args(arguments).stdin(Stdio::null()).output())
+    check(arguments, output_within(Command::new("ip").args(arguments), &[], HELPER_DEADLINE))
 }
 
 /// Runs several commands of `ip` in the calling thread's network namespace, up to the first that fails.
 pub(super) fn ip_batch(commands: &str) -> Result<(), Error> {
-    let run = || {
-        let mut child = Command::new("ip")
-            .args(["-batch", "-"])
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()?;
-        if let Some(mut input) = child.stdin.take() {
-            input.write_all(commands.as_bytes())?;
-        }
-        child.wait_with_output()
-    };
-    check(&["-batch"], run())
+    let mut command = Command::new("ip");
+    check(&["-batch"], output_within(command.args(["-batch", "-"]), commands.as_bytes(), HELPER_DEADLINE))
 }
 
 fn check(arguments: &[&str], output: io::Result<Output>) -> Result<(), Error> {

@@ -8,8 +8,8 @@ use nix::sys::resource::{Resource, getrlimit, setrlimit};
 
 use super::{Ground, LISTEN_PORT, MOST_FLOWS, Traffic, flow_of, port, socket};
 use crate::error::Error;
+use crate::socket_calls::tcp_info;
 use crate::sys::monotonic_ns;
-use crate::tcp_info::TcpInfo;
 
 /// Connections under way at a time: fewer than a listener's queue holds.
 const AT_A_TIME: usize = 512;
@@ -122,7 +122,7 @@ impl<'a> Connected<'a> {
             }
         }
         for ends in &mut self.flows {
-            ends.acked_before = ends.sender.as_ref().map_or(0, |it| TcpInfo::of(it.as_fd()).bytes_acked.get());
+            ends.acked_before = ends.sender.as_ref().map_or(0, |it| tcp_info(it.as_fd()).bytes_acked.get());
         }
         Ok(())
     }

@@ -16,11 +16,11 @@ mod socket;
 use std::net::IpAddr;
 
 use fabric::HostId;
+use inet_diag::TcpInfo;
 use sim::Setup;
 use units::{Bytes, Span, Time};
 
 use crate::error::Error;
-use crate::tcp_info::TcpInfo;
 
 pub use connect::Connected;
 pub use socket::check_congestion;

@@ -4,6 +4,7 @@ use std::io::{ErrorKind, Write};
 use std::net::Shutdown;
 use std::os::fd::AsFd;
 
+use inet_diag::TcpInfo;
 use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::epoll::{EpollEvent, EpollFlags, EpollTimeout};
 use nix::sys::time::TimeSpec;
@@ -14,8 +15,7 @@ use super::agenda::Agenda;
 use super::connect::{Connected, Token};
 use super::{FlowEnd, Progress, TELL, TrafficEnd, socket};
 use crate::clock::Clock;
-use crate::socket_calls::discard;
-use crate::tcp_info::TcpInfo;
+use crate::socket_calls::{discard, tcp_info};
 
 /// What is written at a time; also the most that is zero and never looked at.
 static ZEROS: [u8; 256 << 10] = [0; 256 << 10];
@@ -188,7 +188,7 @@ impl Loop<'_> {
         let ends = &self.made.flows[flow];
         let Some(sender) = &ends.sender else { return };
         let stamp = socket::acknowledged_ns(sender.as_fd());
-        let acked = TcpInfo::of(sender.as_fd()).bytes_acked.get().saturating_sub(ends.acked_before);
+        let acked = tcp_info(sender.as_fd()).bytes_acked.get().saturating_sub(ends.acked_before);
         if acked >= self.made.traffic.setup.flows[flow].size.get() {
             let completed = stamp.map_or_else(|| self.clock.now(), |ns| self.clock.at_realtime(ns));
             self.end(flow, completed.max(self.flows[flow].end.started));
@@ -240,7 +240,7 @@ impl Loop<'_> {
         let ends = &self.made.flows[flow];
         let Some(sender) = &ends.sender else { return };
         let end = &mut self.flows[flow].end;
-        end.info = TcpInfo::of(sender.as_fd());
+        end.info = tcp_info(sender.as_fd());
         let acked = end.info.bytes_acked.get().saturating_sub(ends.acked_before);
         end.delivered = Bytes::new(acked).min(self.made.traffic.setup.flows[flow].size);
     }

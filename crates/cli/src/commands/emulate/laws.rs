@@ -1,6 +1,6 @@
 //! Which congestion control of the kernel stands for a law of ours: one of its own, or the law itself as BPF.
 
-use emulator::{Witness, check_congestion};
+use emulator::{LawStateReader, check_congestion};
 use laws::catalog::{Kind, Value};
 use scenario::{BuiltRun, FlowClass, Run};
 
@@ -15,8 +15,8 @@ fn is_ours(law: Kind) -> bool {
 pub(super) struct Provided {
     /// By class of flow.
     pub(super) names: Vec<String>,
-    /// Who knows the state of laws of ours.
-    pub(super) witness: Option<Box<dyn Witness>>,
+    /// Decoder of the state of laws of ours.
+    pub(super) law_state: Option<Box<dyn LawStateReader>>,
     #[cfg(feature = "bpf")]
     loaded: Vec<kernel::Loaded>,
 }
@@ -26,7 +26,7 @@ impl Provided {
     pub(super) fn of_user_space(built: &BuiltRun) -> Self {
         Self {
             names: [FlowClass::Intra, FlowClass::Inter].map(|class| built.laws.name(class).to_owned()).to_vec(),
-            witness: None,
+            law_state: None,
             #[cfg(feature = "bpf")]
             loaded: Vec::new(),
         }
@@ -109,15 +109,15 @@ fn plan(built: &BuiltRun) -> Vec<(Kind, &[(&'static str, Value)])> {
 pub(super) fn provide(run: &Run, built: &BuiltRun) -> Result<Provided, Failure> {
     check(run, built)?;
     let names = plan(built).iter().filter_map(|&(law, _)| law.info().linux).map(str::to_owned).collect();
-    Ok(Provided { names, witness: None })
+    Ok(Provided { names, law_state: None })
 }
 
 /// Sees to it that the kernel has what a run needs: laws of ours are loaded under names of this process.
 #[cfg(feature = "bpf")]
 pub(super) fn provide(run: &Run, built: &BuiltRun) -> Result<Provided, Failure> {
     check(run, built)?;
-    let mut provided = Provided { names: Vec::new(), witness: None, loaded: Vec::new() };
-    let mut watches = Vec::new();
+    let mut provided = Provided { names: Vec::new(), law_state: None, loaded: Vec::new() };
+    let mut watchers = Vec::new();
     let plan = plan(built);
     for (class, (law, settings)) in plan.iter().enumerate() {
         if let Some(name) = law.info().linux {
@@ -127,14 +127,15 @@ pub(super) fn provide(run: &Run, built: &BuiltRun) -> Result<Provided, Failure> 
         } else if let Some(row) = kernel::Row::of(*law) {
             // At most 15 bytes: the longest name of a law, the longest number of a process, and the class.
             let name = format!("{}{}{}", row.name, std::process::id(), ["a", "b"][class]);
-            let loaded = kernel::Loaded::load(row, &told(built, settings), Some(&name))?;
-            watches.push(loaded.watch()?);
+            let settings = told(built, settings);
+            let loaded = kernel::Loaded::load(row, &settings, Some(&name), kernel::Programs::Law)?;
+            watchers.push(loaded.watch()?);
             provided.names.push(name);
             provided.loaded.push(loaded);
         }
     }
-    if !watches.is_empty() {
-        provided.witness = Some(Box::new(Watches(watches)));
+    if !watchers.is_empty() {
+        provided.law_state = Some(Box::new(LawWatchers(watchers)));
     }
     Ok(provided)
 }
@@ -153,19 +154,19 @@ fn told(built: &BuiltRun, settings: &[(&'static str, Value)]) -> kernel::Setting
     }
 }
 
+/// Decoders of the laws of both classes.
 #[cfg(feature = "bpf")]
-struct Watches(Vec<kernel::Watch>);
+struct LawWatchers(Vec<kernel::SocketWatcher>);
 
 #[cfg(feature = "bpf")]
-impl Witness for Watches {
-    fn readings(&mut self) -> Vec<emulator::Reading> {
-        // A list that fails is a sample that is missing.
-        let sockets = self.0.iter().flat_map(|watch| watch.sockets().unwrap_or_default());
-        let reading = |socket: kernel::Socket| {
-            let law = socket.law?;
-            Some(emulator::Reading { local: socket.local, peer: socket.remote, acted: law.acted, trace: law.trace })
-        };
-        sockets.filter_map(reading).collect()
+impl LawStateReader for LawWatchers {
+    fn maps(&self) -> Vec<std::os::fd::BorrowedFd<'_>> {
+        self.0.iter().map(kernel::SocketWatcher::map).collect()
+    }
+
+    fn decode(&self, socket: &inet_diag::Socket) -> Option<emulator::LawReading> {
+        let law = self.0.iter().find_map(|watcher| watcher.law_state(socket))?;
+        Some(emulator::LawReading { acted: law.acted, trace: law.trace })
     }
 }
 

@@ -170,7 +170,7 @@ impl Emulation<'_> {
             burst: burst(self.args)?,
             real_time: !self.args.no_real_time,
             pcap: self.ports(&built.setup.network, run, of_many)?,
-            witness: provided.witness.take(),
+            law_state: provided.law_state.take(),
         };
         let clock = Stopwatch::start();
         let emulated = if self.args.command.is_empty() {

@@ -72,7 +72,7 @@ pub(super) fn run(hosts: &Hosts, built: &BuiltRun, args: &EmulateArgs) -> Result
     Err(Failure::Run(anyhow::anyhow!("the command `{}` failed: {status}", line(args))))
 }
 
-/// Runs a program until it ends. After an interrupt, which it got, too, it has a while to do so.
+/// Runs a program until it ends. An interrupt reaches it, too: then it has [`TO_END`] before it is killed.
 fn to_the_end(command: &mut Command, program: &OsStr) -> Result<ExitStatus, Failure> {
     let failed = |error| Failure::Input(format!("error: cannot run `{}`: {error}", program.display()));
     let mut child = command.spawn().map_err(failed)?;
@@ -84,7 +84,7 @@ fn to_the_end(command: &mut Command, program: &OsStr) -> Result<ExitStatus, Fail
         if interrupted() {
             let clock = since.get_or_insert_with(Stopwatch::start);
             if clock.elapsed() > TO_END {
-                // What does not listen is ended.
+                // It ignores the interrupt.
                 let _ = child.kill();
             }
             if clock.elapsed() > 2 * TO_END {
@@ -148,7 +148,7 @@ impl Drop for Server<'_> {
         let group = Pid::from_raw(self.child.id().cast_signed());
         let clock = Stopwatch::start();
         let mut signal = Signal::SIGTERM;
-        // Until no process of the group is left. The child, once it has ended, is waited for so that it goes.
+        // Until no process of the group is left. The ended child must be reaped, or it would stay in the group.
         while killpg(group, signal).is_ok() && clock.elapsed() < 2 * TO_END {
             let _ = self.child.try_wait();
             if clock.elapsed() > TO_END {

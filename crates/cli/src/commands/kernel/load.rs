@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use kernel::places::{Place, Taken};
-use kernel::{Loaded, Row, Settings, pins};
+use kernel::{Loaded, Programs, Row, Settings, pins};
 use scenario::argument;
 
 use crate::args::{KernelLoadArgs, KernelUnloadArgs};
@@ -22,7 +22,9 @@ pub(crate) fn load(args: &KernelLoadArgs) -> Result<(), Failure> {
     if pinned.iter().any(|pinned| pinned.row == row) {
         return Err(kernel::Error::AlreadyLoaded { law: row.name.to_owned() }.into());
     }
-    let loaded = Loaded::load(row, &settings, args.name.as_deref())?;
+    // The kernel may refuse the program for cgroups and take the law.
+    let programs = if args.cgroup.is_empty() { Programs::Law } else { Programs::LawAndCgroup };
+    let loaded = Loaded::load(row, &settings, args.name.as_deref(), programs)?;
     let name = loaded.tcp_name().to_owned();
     let title = row.kind.info().title;
     if args.hold {

@@ -28,7 +28,7 @@ pub(crate) fn kernel(command: KernelCommand) -> Result<(), Failure> {
     }
 }
 
-/// What is said of sockets that found no memory for a flow.
+/// Warning about sockets that found no memory for a flow.
 #[cfg(feature = "bpf")]
 pub(crate) fn without_law(sockets: u64) -> String {
     let who = if sockets == 1 { "1 socket runs".to_owned() } else { format!("{sockets} sockets run") };
@@ -38,12 +38,14 @@ pub(crate) fn without_law(sockets: u64) -> String {
     )
 }
 
-/// What the kernel refuses, or the user may not.
+/// The kernel's refusals fail the command; everything else is an error of the input.
 #[cfg(feature = "bpf")]
 impl From<kernel::Error> for Failure {
     fn from(error: kernel::Error) -> Self {
         match error {
-            kernel::Error::Refused { .. } | kernel::Error::Failed { .. } => Self::Run(error.into()),
+            kernel::Error::Refused { .. } | kernel::Error::Sockets(_) | kernel::Error::Failed { .. } => {
+                Self::Run(error.into())
+            }
             other => Self::Input(format!("error: {other}")),
         }
     }

@@ -1,8 +1,9 @@
-//! `narrows kernel status`: what is loaded, who uses it, what its sockets do.
+//! `narrows kernel status`: loaded laws, their users, and the state of their sockets.
 
 use std::io::{IsTerminal as _, Write as _};
 use std::time::Duration;
 
+use inet_diag::Machine;
 use kernel::Socket;
 use kernel::host::Config;
 use kernel::pins::{Pinned, pinned};
@@ -12,23 +13,25 @@ use crate::args::KernelStatusArgs;
 use crate::exit::{Failure, print, printed};
 use crate::interrupt::{interrupted, listen};
 
-/// How often `--watch` looks.
+/// Period of `--watch`.
 const PERIOD: Duration = Duration::from_secs(1);
 
 pub(crate) fn status(args: &KernelStatusArgs) -> Result<(), Failure> {
     if let Some(law) = &args.law {
         super::load::row(law)?;
     }
+    let mut machine = Machine::default();
     if args.json {
-        let laws: Vec<_> = chosen(args)?.iter().map(as_json).collect::<Result<_, Failure>>()?;
+        let laws = chosen(args)?;
+        let laws: Vec<_> = laws.iter().map(|law| as_json(law, &mut machine)).collect::<Result<_, Failure>>()?;
         return print(&format!("{:#}", json!({ "schema": 1, "laws": laws })));
     }
     if !args.watch {
-        return print(&page(args)?);
+        return print(&page(args, &mut machine)?);
     }
     listen();
     while !interrupted() {
-        let page = page(args)?;
+        let page = page(args, &mut machine)?;
         if std::io::stdout().is_terminal() {
             // To the top, each line cleared to its end, and what is below cleared.
             let _ = write!(std::io::stdout(), "\x1b[H{}\x1b[J", page.replace('\n', "\x1b[K\n") + "\x1b[K\n");
@@ -48,7 +51,26 @@ fn chosen(args: &KernelStatusArgs) -> Result<Vec<Pinned>, Failure> {
     }
 }
 
-fn page(args: &KernelStatusArgs) -> Result<String, Failure> {
+/// Sockets of a law, as far as the kernel lists them.
+struct Listed {
+    /// None if the kernel lists none.
+    sockets: Option<Vec<Socket>>,
+    /// Parts that are missing, and why.
+    missing: Vec<String>,
+}
+
+impl Listed {
+    /// A refusal is no failure: the rest of the status is still known.
+    fn of(law: &Pinned, machine: &mut Machine) -> Result<Self, Failure> {
+        match law.sockets(machine) {
+            Ok(found) => Ok(Self { sockets: Some(found.sockets), missing: found.unlisted }),
+            Err(error @ kernel::Error::Sockets(_)) => Ok(Self { sockets: None, missing: vec![error.to_string()] }),
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+fn page(args: &KernelStatusArgs, machine: &mut Machine) -> Result<String, Failure> {
     let laws = chosen(args)?;
     if laws.is_empty() {
         let held: Vec<String> = kernel::registered()?.into_iter().filter(|name| name.starts_with("narrows_")).collect();
@@ -64,26 +86,27 @@ fn page(args: &KernelStatusArgs) -> Result<String, Failure> {
         let config = law.config()?;
         let users: Vec<String> = law.places.iter().map(|taken| taken.place.to_string()).collect();
         let users = if users.is_empty() { "those that name it".to_owned() } else { users.join(", ") };
-        let sockets = law.sockets()?;
+        let listed = Listed::of(law, machine)?;
+        let count = listed.sockets.as_ref().map_or_else(|| "unknown".to_owned(), |sockets| sockets.len().to_string());
         parts.push(format!(
-            "{} as `{}`, used by {users}\n  {}\n  {} sockets",
+            "{} as `{}`, used by {users}\n  {}\n  {count} sockets",
             law.row.kind.info().title,
             law.tcp_name,
             told(law, &config).join(", "),
-            sockets.len(),
         ));
+        parts.extend(listed.missing.iter().map(|missing| format!("  warning: not listed: {missing}")));
         let refused = law.refused()?;
         if refused > 0 {
             parts.push(format!("  warning: {}", super::without_law(refused)));
         }
-        if !sockets.is_empty() {
+        if let Some(sockets) = listed.sockets.filter(|sockets| !sockets.is_empty()) {
             parts.push(table(&sockets));
         }
     }
     Ok(parts.join("\n"))
 }
 
-/// What flows are told.
+/// The law's parameters.
 fn told(law: &Pinned, config: &Config) -> Vec<String> {
     let base = if config.base_rtt.is_zero() { "the handshake's".to_owned() } else { config.base_rtt.to_string() };
     let mut told = vec![
@@ -145,9 +168,10 @@ fn table(sockets: &[Socket]) -> String {
     table.to_string()
 }
 
-fn as_json(law: &Pinned) -> Result<Value, Failure> {
+fn as_json(law: &Pinned, machine: &mut Machine) -> Result<Value, Failure> {
     let config = law.config()?;
-    let sockets: Vec<Value> = law.sockets()?.iter().map(socket_json).collect();
+    let listed = Listed::of(law, machine)?;
+    let sockets = listed.sockets.map(|sockets| sockets.iter().map(socket_json).collect::<Vec<_>>());
     Ok(json!({
         "law": law.row.name,
         "tcp_name": law.tcp_name,
@@ -157,6 +181,7 @@ fn as_json(law: &Pinned) -> Result<Value, Failure> {
         "intra_rtt_ns": config.intra_rtt.ns(),
         "refused": law.refused()?,
         "sockets": sockets,
+        "not_listed": listed.missing,
     }))
 }
 

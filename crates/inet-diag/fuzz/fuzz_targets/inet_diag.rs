@@ -1,4 +1,4 @@
-//! Whatever the kernel's socket monitor answers is messages: `cargo +nightly fuzz run inet_diag` in `crates/emulator`.
+//! Any bytes from inet_diag are messages: `cargo +nightly fuzz run inet_diag` in `crates/inet-diag`.
 
 #![no_main]
 

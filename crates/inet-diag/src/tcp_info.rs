@@ -1,13 +1,9 @@
-//! The kernel's `struct tcp_info`, read by offset: an older kernel gives fewer bytes and what is not there is zero, a
-//! newer one gives more and the rest is not looked at. Offsets as in `include/uapi/linux/tcp.h` of Linux 6.18.
-
-use std::os::fd::BorrowedFd;
+//! The kernel's `struct tcp_info`, read by offset. Fields that an older kernel lacks are zero; fields that a newer one
+//! adds are ignored. Offsets as in `include/uapi/linux/tcp.h` of Linux 6.18.
 
 use units::{Bytes, Rate, Span};
 
-use crate::socket_calls;
-
-/// What the kernel says of one TCP socket.
+/// Counters and state of one TCP socket.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct TcpInfo {
     /// TCP's state: 1 is established.
@@ -16,45 +12,45 @@ pub struct TcpInfo {
     pub ca_state: u8,
     /// Retransmission timeouts in a row of the oldest segment.
     pub retransmits: u8,
-    /// What was agreed on: bit 3 is ECN.
+    /// Negotiated options; bit 3 is ECN.
     pub options: u8,
-    /// Largest payload of a segment that is sent.
+    /// Maximum payload of a sent segment.
     pub snd_mss: u32,
     /// Smoothed round trip.
     pub rtt: Span,
-    /// Least round trip of late.
+    /// Windowed minimum of the round trip.
     pub min_rtt: Span,
     /// Congestion window, in segments.
     pub cwnd: u32,
-    /// Slow start's threshold, in segments.
+    /// Slow-start threshold, in segments.
     pub ssthresh: u32,
-    /// Segments sent again.
+    /// Retransmitted segments.
     pub total_retrans: u32,
-    /// What the socket is paced at; [`Rate::MAX`] where it is not.
+    /// Pacing rate; [`Rate::MAX`] if the socket is not paced.
     pub pacing_rate: Rate,
     /// Bytes acknowledged. A SYN or FIN that was acknowledged may count as one.
     pub bytes_acked: Bytes,
     /// Bytes received in order.
     pub bytes_received: Bytes,
-    /// Segments with payload sent, those sent again included.
+    /// Segments with payload sent, retransmissions included.
     pub data_segs_out: u32,
-    /// How long it had something to send or to be acknowledged, as exact as the kernel's ticks (1 to 10 ms).
+    /// Time with data to send or in flight, as exact as the kernel's ticks (1 to 10 ms).
     pub busy: Span,
-    /// Segments known to be delivered.
+    /// Delivered segments.
     pub delivered: u32,
-    /// Of these, segments whose mark was echoed.
+    /// Delivered segments whose ACK echoed a mark.
     pub delivered_ce: u32,
-    /// Payload sent, what was sent again included.
+    /// Payload sent, retransmissions included.
     pub bytes_sent: Bytes,
-    /// Payload sent again.
+    /// Retransmitted payload.
     pub bytes_retrans: Bytes,
-    /// Segments that arrived twice: held for lost that had not been.
+    /// Duplicate segments reported by DSACK: spurious retransmissions.
     pub dsack_dups: u32,
     /// Retransmission timeouts (Linux 6.7 and later).
     pub total_rto: u16,
 }
 
-/// ECN was agreed on.
+/// `TCPI_OPT_ECN`.
 const OPT_ECN: u8 = 8;
 
 impl TcpInfo {
@@ -93,13 +89,7 @@ impl TcpInfo {
         }
     }
 
-    /// What the kernel says of a socket now; zeros for what is no TCP socket.
-    pub(crate) fn of(socket: BorrowedFd<'_>) -> Self {
-        let mut buffer = [0; 512];
-        Self::parse(socket_calls::tcp_info(socket, &mut buffer))
-    }
-
-    /// Whether both ends agreed on ECN.
+    /// Returns true if both ends agreed on ECN.
     pub fn ecn(&self) -> bool {
         self.options & OPT_ECN != 0
     }
@@ -114,7 +104,7 @@ fn word<const N: usize>(bytes: &[u8], at: usize) -> Option<[u8; N]> {
     bytes.get(at..at + N)?.try_into().ok()
 }
 
-/// Bytes a second as a rate; the largest for what is over it, as unlimited is.
+/// Bytes per second as a rate, saturating: the kernel's value for unlimited is the maximum.
 fn bits(bytes_per_s: u64) -> Rate {
     bytes_per_s.checked_mul(8).map_or(Rate::MAX, Rate::from_bps)
 }

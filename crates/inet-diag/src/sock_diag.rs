@@ -1,0 +1,227 @@
+//! The netlink socket of `sock_diag(7)`: dumps, and notifications about destroyed sockets.
+
+use std::os::fd::{AsRawFd as _, OwnedFd};
+
+use nix::errno::Errno;
+use nix::sys::socket::{
+    AddressFamily, MsgFlags, NetlinkAddr, SockFlag, SockProtocol, SockType, bind, recv, send, setsockopt, socket,
+    sockopt,
+};
+use nix::sys::time::TimeVal;
+
+use crate::error::Error;
+use crate::message::{Family, Message, Request, Socket, replies};
+
+/// Groups of notifications about destroyed TCP sockets, for IPv4 and IPv6: `SKNLGRP_INET_TCP_DESTROY` is 1,
+/// `SKNLGRP_INET6_TCP_DESTROY` 3, and an address has a bit for each.
+const DESTROYED: u32 = 1 << 0 | 1 << 2;
+
+/// Deadline of one receive: a dump takes microseconds per socket.
+const DEADLINE_S: i64 = 5;
+
+/// Initial receive buffer. The kernel fills up to 32 KiB per message; a larger one needs a large storage.
+const BUFFER: usize = 64 << 10;
+
+/// Maximum receive buffer.
+const MAX_BUFFER: usize = 16 << 20;
+
+/// Attempts at a dump that the kernel marks as interrupted.
+const ATTEMPTS: u32 = 3;
+
+/// The TCP sockets of one network namespace: that of the thread which opened it.
+#[derive(Debug)]
+pub struct SockDiag {
+    netlink: OwnedFd,
+    buffer: Vec<u8>,
+    sequence: u32,
+}
+
+impl SockDiag {
+    /// Opens a netlink socket in the calling thread's network namespace.
+    ///
+    /// # Errors
+    /// If the kernel has no `sock_diag`, or the process may not open another descriptor.
+    pub fn open() -> Result<Self, Error> {
+        let netlink = netlink()?;
+        let deadline = TimeVal::new(DEADLINE_S, 0);
+        setsockopt(&netlink, sockopt::ReceiveTimeout, &deadline).map_err(Error::system("set a receive timeout"))?;
+        Ok(Self { netlink, buffer: vec![0; BUFFER], sequence: 0 })
+    }
+
+    /// Calls `each` with every socket that the request selects.
+    ///
+    /// # Errors
+    /// If the kernel has no `inet_diag` for TCP, refuses the request, or does not answer within 5 s.
+    pub fn dump(&mut self, request: &Request<'_>, mut each: impl FnMut(Socket)) -> Result<(), Error> {
+        for family in [Family::V4, Family::V6] {
+            // Sockets of an interrupted dump are dropped: the next attempt lists them again.
+            let mut attempts = ATTEMPTS;
+            let sockets = loop {
+                attempts -= 1;
+                let (sockets, interrupted) = self.attempt(request, family)?;
+                if !interrupted || attempts == 0 {
+                    break sockets;
+                }
+            };
+            sockets.into_iter().for_each(&mut each);
+        }
+        Ok(())
+    }
+
+    /// Dumps one family once. Returns the sockets, and true if the dump was interrupted.
+    fn attempt(&mut self, request: &Request<'_>, family: Family) -> Result<(Vec<Socket>, bool), Error> {
+        self.sequence = self.sequence.wrapping_add(1).max(1);
+        let message = request.encode(family, self.sequence);
+        retried(|| send(self.netlink.as_raw_fd(), &message, MsgFlags::empty()))
+            .map_err(Error::system("send an inet_diag request"))?;
+        let (mut sockets, mut interrupted) = (Vec::new(), false);
+        loop {
+            let Some(length) = self.receive()? else {
+                // Part of the dump is lost; the rest of it has an old sequence number.
+                return Ok((sockets, true));
+            };
+            for reply in replies(&self.buffer[..length]) {
+                if reply.sequence != self.sequence {
+                    continue;
+                }
+                interrupted |= reply.interrupted;
+                match reply.message {
+                    Message::Socket(socket) => sockets.push(*socket),
+                    Message::Done => return Ok((sockets, interrupted)),
+                    Message::Failed(error) => return Err(refusal(request, Errno::from_raw(error))),
+                    Message::Other => {}
+                }
+            }
+        }
+    }
+
+    /// Receives a datagram. Returns its length, or none if it did not fit the buffer, which is larger from then on.
+    fn receive(&mut self) -> Result<Option<usize>, Error> {
+        let length = match retried(|| recv(self.netlink.as_raw_fd(), &mut self.buffer, MsgFlags::MSG_TRUNC)) {
+            Ok(length) => length,
+            Err(Errno::EAGAIN) => return Err(Error::Timeout { seconds: DEADLINE_S }),
+            Err(errno) => return Err(Error::system("receive an inet_diag answer")(errno)),
+        };
+        if length <= self.buffer.len() {
+            return Ok(Some(length));
+        }
+        if length > MAX_BUFFER {
+            return Err(Error::TooLong { bytes: length });
+        }
+        self.buffer.resize(length.next_power_of_two(), 0);
+        Ok(None)
+    }
+}
+
+/// Notifications about TCP sockets that the kernel destroys in one network namespace.
+#[derive(Debug)]
+pub struct DestroyedSockets {
+    netlink: OwnedFd,
+    buffer: Vec<u8>,
+}
+
+impl DestroyedSockets {
+    /// Subscribes in the calling thread's network namespace.
+    ///
+    /// # Errors
+    /// If the kernel has no `sock_diag`, or refuses the subscription.
+    pub fn open() -> Result<Self, Error> {
+        let netlink = netlink()?;
+        bind(netlink.as_raw_fd(), &NetlinkAddr::new(0, DESTROYED))
+            .map_err(Error::system("subscribe to destroyed sockets (inet_diag)"))?;
+        Ok(Self { netlink, buffer: vec![0; BUFFER] })
+    }
+
+    /// Calls `each` with the last state of every socket destroyed since the last call. Does not wait.
+    pub fn drain(&mut self, mut each: impl FnMut(Socket)) {
+        while let Ok(length) = recv(self.netlink.as_raw_fd(), &mut self.buffer, MsgFlags::MSG_DONTWAIT) {
+            for reply in replies(&self.buffer[..length]) {
+                if let Message::Socket(socket) = reply.message {
+                    each(*socket);
+                }
+            }
+        }
+    }
+}
+
+fn netlink() -> Result<OwnedFd, Error> {
+    let opened = socket(AddressFamily::Netlink, SockType::Raw, SockFlag::SOCK_CLOEXEC, SockProtocol::NetlinkSockDiag);
+    opened.map_err(|errno| match errno {
+        Errno::EPROTONOSUPPORT | Errno::EAFNOSUPPORT => Error::Absent(errno),
+        _ => Error::System { action: "open a netlink socket", errno },
+    })
+}
+
+/// The error for a refused dump.
+fn refusal(request: &Request<'_>, errno: Errno) -> Error {
+    match errno {
+        // The kernel finds no handler of the family or the protocol.
+        Errno::ENOENT | Errno::EAFNOSUPPORT | Errno::EPROTONOSUPPORT => Error::Absent(errno),
+        _ if request.has_storages() => Error::StorageRefused(errno),
+        _ => Error::Refused(errno),
+    }
+}
+
+/// Repeats a call that a signal interrupts.
+fn retried<T>(mut call: impl FnMut() -> nix::Result<T>) -> nix::Result<T> {
+    loop {
+        match call() {
+            Err(Errno::EINTR) => {}
+            other => return other,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::{TcpListener, TcpStream};
+    use std::os::fd::AsFd as _;
+
+    use super::*;
+
+    #[test]
+    fn own_connection_is_listed_once_in_every_dump() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let to = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let from = listener.accept().unwrap().0;
+        let address = to.local_addr().unwrap();
+        let mut kernel = SockDiag::open().unwrap();
+        for _ in 0..2 {
+            let mut found = Vec::new();
+            kernel.dump(&Request::connections(), |socket| found.push(socket)).unwrap();
+            let own: Vec<_> = found.iter().filter(|socket| socket.local == address).collect();
+            assert!(matches!(own[..], [socket] if socket.info.state == 1 && !socket.congestion.is_empty()), "{own:?}");
+        }
+        drop((to, from));
+    }
+
+    #[test]
+    fn destroyed_connection_is_reported() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let mut destroyed = DestroyedSockets::open().unwrap();
+        let to = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let address = to.local_addr().unwrap();
+        drop((listener.accept().unwrap(), to));
+        let mut seen = false;
+        for _ in 0..500 {
+            destroyed.drain(|socket| seen |= socket.local == address || socket.peer == address);
+            if seen {
+                return;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(20));
+        }
+        panic!("no notification within 10 s");
+    }
+
+    #[test]
+    fn refused_storage_request_is_told_from_a_refused_dump() {
+        // Not a BPF map: EINVAL for root, EPERM for others.
+        let file = std::fs::File::open("/dev/null").unwrap();
+        let request = Request::connections().with_storages([file.as_fd()]);
+        let mut kernel = SockDiag::open().unwrap();
+        let error = kernel.dump(&request, |_| {}).unwrap_err();
+        assert!(matches!(error, Error::StorageRefused(Errno::EINVAL | Errno::EBADF | Errno::EPERM)), "{error}");
+        // The socket can still be used.
+        kernel.dump(&Request::connections(), |_| {}).unwrap();
+    }
+}

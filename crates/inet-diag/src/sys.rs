@@ -1,0 +1,41 @@
+//! The system calls that neither the standard library nor `nix` has, each behind a safe function.
+
+#![expect(unsafe_code, reason = "these calls have no safe form")]
+
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd, RawFd};
+
+/// Opens a process, so that its descriptors can be duplicated.
+pub(crate) fn open_process(process: u32) -> io::Result<OwnedFd> {
+    // SAFETY: pidfd_open takes numbers; the descriptor that it returns is nobody else's.
+    unsafe { owned(libc::syscall(libc::SYS_pidfd_open, process as libc::pid_t, 0)) }
+}
+
+/// Duplicates a descriptor of a process.
+pub(crate) fn duplicate_from(process: BorrowedFd<'_>, descriptor: RawFd) -> io::Result<OwnedFd> {
+    // SAFETY: pidfd_getfd takes numbers; the descriptor that it returns is nobody else's.
+    unsafe { owned(libc::syscall(libc::SYS_pidfd_getfd, process.as_raw_fd(), descriptor, 0)) }
+}
+
+/// `SIOCGSKNS` of `include/uapi/linux/sockios.h`.
+const GET_SOCKET_NETNS: u64 = 0x894C;
+
+/// Opens the network namespace of a socket.
+pub(crate) fn netns_of_socket(socket: &impl AsFd) -> io::Result<File> {
+    let socket = socket.as_fd().as_raw_fd();
+    // SAFETY: the request takes no argument; the descriptor that it returns is nobody else's.
+    unsafe { owned(libc::ioctl(socket, GET_SOCKET_NETNS as libc::Ioctl).into()) }.map(File::from)
+}
+
+/// A descriptor as a system call returned it.
+///
+/// # Safety
+/// A result that is not negative is a descriptor that nobody else owns.
+unsafe fn owned(result: libc::c_long) -> io::Result<OwnedFd> {
+    match RawFd::try_from(result) {
+        // SAFETY: the caller's.
+        Ok(descriptor) if descriptor >= 0 => Ok(unsafe { OwnedFd::from_raw_fd(descriptor) }),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
