@@ -76,10 +76,7 @@ impl SockDiag {
             .map_err(Error::system("send an inet_diag request"))?;
         let (mut sockets, mut interrupted) = (Vec::new(), false);
         loop {
-            let Some(length) = self.receive()? else {
-                // Part of the dump is lost; the rest of it has an old sequence number.
-                return Ok((sockets, true));
-            };
+            let length = self.receive()?;
             for reply in replies(&self.buffer[..length]) {
                 if reply.sequence != self.sequence {
                     continue;
@@ -95,22 +92,27 @@ impl SockDiag {
         }
     }
 
-    /// Receives a datagram. Returns its length, or none if it did not fit the buffer, which is larger from then on.
-    fn receive(&mut self) -> Result<Option<usize>, Error> {
-        let length = match retried(|| recv(self.netlink.as_raw_fd(), &mut self.buffer, MsgFlags::MSG_TRUNC)) {
-            Ok(length) => length,
-            Err(Errno::EAGAIN) => return Err(Error::Timeout { seconds: DEADLINE_S }),
-            Err(errno) => return Err(Error::system("receive an inet_diag answer")(errno)),
-        };
-        if length <= self.buffer.len() {
-            return Ok(Some(length));
-        }
+    /// Receives a datagram and returns its length. Its length is read first: a truncated datagram may have had the end
+    /// of the dump in it.
+    fn receive(&mut self) -> Result<usize, Error> {
+        let netlink = self.netlink.as_raw_fd();
+        let length = received(|| recv(netlink, &mut [0], MsgFlags::MSG_PEEK | MsgFlags::MSG_TRUNC))?;
         if length > MAX_BUFFER {
             return Err(Error::TooLong { bytes: length });
         }
-        self.buffer.resize(length.next_power_of_two(), 0);
-        Ok(None)
+        if length > self.buffer.len() {
+            self.buffer.resize(length.next_power_of_two(), 0);
+        }
+        received(|| recv(netlink, &mut self.buffer, MsgFlags::empty()))
     }
+}
+
+/// Repeats a receive that a signal interrupts, and names its deadline.
+fn received(receive: impl FnMut() -> nix::Result<usize>) -> Result<usize, Error> {
+    retried(receive).map_err(|errno| match errno {
+        Errno::EAGAIN => Error::Timeout { seconds: DEADLINE_S },
+        errno => Error::System { action: "receive an inet_diag answer", errno },
+    })
 }
 
 /// Notifications about TCP sockets that the kernel destroys in one network namespace.
@@ -186,6 +188,8 @@ mod tests {
         let from = listener.accept().unwrap().0;
         let address = to.local_addr().unwrap();
         let mut kernel = SockDiag::open().unwrap();
+        // A buffer that is too small grows.
+        kernel.buffer = vec![0; 16];
         for _ in 0..2 {
             let mut found = Vec::new();
             kernel.dump(&Request::connections(), |socket| found.push(socket)).unwrap();

@@ -192,14 +192,24 @@ fn laws_of_ours_are_loaded_for_a_run() {
     if !can() {
         return;
     }
+    if let Err(reason) = kernel::doctor::may_load() {
+        return skipped("laws_of_ours_are_loaded_for_a_run", &reason);
+    }
     let available = || std::fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control").unwrap();
     let before = available();
     let ran = scratch.narrows("emulate pair.toml --scheme rare --out real --json").ok();
     let run = ran.json();
     is_summary(&run);
     assert_eq!(run["flows"]["all"]["completed"], 2, "{run:#}");
-    assert!(run["law"]["acted"]["increases"].as_u64().unwrap() > 0, "{run:#}");
     assert_eq!(available(), before);
+    let warned = run["warnings"].to_string();
+    match &kernel::probe::Probe::get().sockets {
+        Ok(()) => {
+            assert!(run["law"]["acted"]["increases"].as_u64().unwrap() > 0, "{run:#}");
+            assert!(!warned.contains("BPF storage"), "{warned}");
+        }
+        Err(_) => assert!(warned.contains("BPF storage"), "{warned}"),
+    }
 }
 
 #[test]

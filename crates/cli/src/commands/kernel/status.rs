@@ -87,12 +87,13 @@ fn page(args: &KernelStatusArgs, machine: &mut Machine) -> Result<String, Failur
         let users: Vec<String> = law.places.iter().map(|taken| taken.place.to_string()).collect();
         let users = if users.is_empty() { "those that name it".to_owned() } else { users.join(", ") };
         let listed = Listed::of(law, machine)?;
-        let count = listed.sockets.as_ref().map_or_else(|| "unknown".to_owned(), |sockets| sockets.len().to_string());
+        let count = listed.sockets.as_ref().map(|sockets| format!("{} sockets", sockets.len()));
         parts.push(format!(
-            "{} as `{}`, used by {users}\n  {}\n  {count} sockets",
+            "{} as `{}`, used by {users}\n  {}\n  {}",
             law.row.kind.info().title,
             law.tcp_name,
             told(law, &config).join(", "),
+            count.as_deref().unwrap_or("sockets unknown"),
         ));
         parts.extend(listed.missing.iter().map(|missing| format!("  warning: not listed: {missing}")));
         let refused = law.refused()?;
