@@ -143,8 +143,7 @@ impl Finder {
             let names: Vec<String> = processes.iter().take(3).cloned().collect();
             let more = if processes.len() > names.len() { ", ..." } else { "" };
             found.unsearched.push(format!(
-                "network namespaces of some sockets of {} processes (PID {}{more}): {}",
-                processes.len(),
+                "network namespaces that only a process which cannot be inspected knows (PID {}{more}: {})",
                 names.join(", "),
                 Errno::from_raw(errno),
             ));

@@ -8,12 +8,13 @@ use std::fs::{self, File};
 use std::io;
 use std::os::fd::AsFd as _;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use inet_diag::Machine;
 use libbpf_rs::{MapCore as _, MapFlags, MapHandle};
 
 use crate::host::Config;
-use crate::loaded::need_root;
+use crate::loaded::{need_root, registered};
 use crate::places::{Place, Taken};
 use crate::sockets::{COUNT, LawSockets, SocketWatcher, refused};
 use crate::{BUILD, Error, Loaded, Row, rows};
@@ -246,12 +247,29 @@ impl Pinned {
         }
         complaints.extend(law.unread);
         remove_folder(&law.folder)?;
+        complaints.extend(wait_until_gone(&law.tcp_name));
         let note = note(law.row.name);
         match fs::remove_file(&note) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(Error::io("remove", note, error)),
             _ => Ok(complaints),
         }
     }
+}
+
+/// Waits until the kernel, which frees what is unpinned late, has no congestion control of that name: the next `load` may
+/// ask for it. Returns a complaint at the deadline.
+fn wait_until_gone(tcp_name: &str) -> Option<String> {
+    const DEADLINE: Duration = Duration::from_secs(10);
+    const PAUSE: Duration = Duration::from_millis(5);
+    for _ in 0..DEADLINE.as_millis() / PAUSE.as_millis() {
+        match registered() {
+            Ok(names) if names.iter().any(|name| name == tcp_name) => std::thread::sleep(PAUSE),
+            Ok(_) => return None,
+            Err(error) => return Some(error.to_string()),
+        }
+    }
+    let seconds = DEADLINE.as_secs();
+    Some(format!("the kernel still has `{tcp_name}` after {seconds} s: another process holds it"))
 }
 
 fn note(law: &str) -> PathBuf {

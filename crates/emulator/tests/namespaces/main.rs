@@ -4,6 +4,7 @@
 #![cfg(target_os = "linux")]
 
 mod faults;
+mod law_state;
 mod raw;
 mod set;
 mod traffic;
