@@ -64,7 +64,7 @@ impl Sampler {
     /// [`Samples::law_state_refused`] says why.
     ///
     /// # Errors
-    /// If the kernel has no inet_diag, refuses to list sockets, or no thread can be started.
+    /// If the kernel has no `inet_diag`, refuses to list sockets, or no thread can be started.
     pub fn start(
         hosts: &Hosts,
         clock: Clock,

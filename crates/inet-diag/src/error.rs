@@ -1,4 +1,4 @@
-//! Errors of inet_diag requests.
+//! Errors of `inet_diag` requests.
 
 use std::io;
 

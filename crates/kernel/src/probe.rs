@@ -21,7 +21,7 @@ pub struct Probe {
     pub cgroup: Attempt,
     /// The program for calls without a socket, of type `syscall`. Only tests need it.
     pub trial: Attempt,
-    /// An inet_diag request for sockets' BPF storage. `status` and `narrows emulate` read laws' state with it.
+    /// An `inet_diag` request for sockets' BPF storage. `status` and `narrows emulate` read laws' state with it.
     pub sockets: Attempt,
 }
 

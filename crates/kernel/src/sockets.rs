@@ -1,4 +1,4 @@
-//! The sockets that run a law: addresses and counters from inet_diag, and the law's state in BPF socket storage.
+//! The sockets that run a law: addresses and counters from `inet_diag`, and the law's state in BPF socket storage.
 
 #![allow(unsafe_code, reason = "the kernel's bytes are read as the law's type")]
 
@@ -80,7 +80,7 @@ struct FlowStorage {
 }
 
 impl FlowStorage {
-    /// The value as inet_diag returns it; none if its length is that of another build.
+    /// The value as `inet_diag` returns it; none if its length is that of another build.
     fn of(bytes: &[u8]) -> Option<Self> {
         // SAFETY: the type is plain numbers, of which all bytes are valid, and the slice is as long as it.
         (bytes.len() == size_of::<Self>()).then(|| unsafe { bytes.as_ptr().cast::<Self>().read_unaligned() })
@@ -124,7 +124,7 @@ impl SocketWatcher {
         Ok(Self { row, flows, map_id })
     }
 
-    /// The BPF map with the law's state, for an inet_diag request.
+    /// The BPF map with the law's state, for an `inet_diag` request.
     pub fn map(&self) -> BorrowedFd<'_> {
         self.flows.as_fd()
     }

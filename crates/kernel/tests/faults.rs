@@ -29,7 +29,7 @@ use units::{Frac, Span};
 static TURN: Mutex<()> = Mutex::new(());
 
 /// Deadline of every wait of these tests: a hundred times what any of them takes on an idle machine.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// Waits for this test's turn. None, after reporting the skip, if the kernel refuses what the test needs.
 fn turn(test: &str) -> Option<MutexGuard<'static, ()>> {

@@ -295,10 +295,10 @@ mod with_bpf {
     /// The connection runs in a namespace without a name, which only its sockets keep while `status` looks.
     #[test]
     fn status_shows_sockets_of_a_namespace_without_a_name() {
+        const TEST: &str = "status_shows_sockets_of_a_namespace_without_a_name";
         if !can() {
             return;
         }
-        const TEST: &str = "status_shows_sockets_of_a_namespace_without_a_name";
         if let Err(reason) = &kernel::probe::Probe::get().sockets {
             return skipped(TEST, reason);
         }
@@ -505,7 +505,7 @@ END
             out.read_line(&mut line).unwrap();
             let _ = sender.send(line);
         });
-        let line = lines.recv_timeout(Duration::from_secs(60));
+        let line = lines.recv_timeout(Duration::from_mins(1));
         if line.is_err() {
             child.kill().unwrap();
         }

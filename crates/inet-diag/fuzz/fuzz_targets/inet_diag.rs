@@ -1,4 +1,4 @@
-//! Any bytes from inet_diag are messages: `cargo +nightly fuzz run inet_diag` in `crates/inet-diag`.
+//! Any bytes from `inet_diag` are messages: `cargo +nightly fuzz run inet_diag` in `crates/inet-diag`.
 
 #![no_main]
 
