@@ -23,10 +23,6 @@ mod sock_diag;
 mod sys;
 mod tcp_info;
 
-#[cfg(test)]
-#[path = "../../../tests/skipped.rs"]
-mod skipped;
-
 pub use error::Error;
 pub use machine::{Listing, Machine};
 pub use message::{Request, Socket, Storage};

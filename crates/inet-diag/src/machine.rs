@@ -73,7 +73,7 @@ mod tests {
     use nix::sched::{CloneFlags, unshare};
 
     use super::*;
-    use crate::skipped::skipped;
+    use testing::skipped;
 
     #[test]
     fn connection_in_a_namespace_without_a_name_is_listed() {

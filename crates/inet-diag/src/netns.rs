@@ -222,7 +222,7 @@ fn namespace_of(process: &Path, opened: &mut Option<OwnedFd>, link: &Path, socke
 
 #[cfg(test)]
 mod tests {
-    use crate::skipped::skipped;
+    use testing::skipped;
 
     use super::*;
 

@@ -3,9 +3,6 @@
 #![cfg(feature = "bpf")]
 #![allow(unsafe_code, reason = "a thread enters a namespace")]
 
-#[path = "../../../tests/skipped.rs"]
-mod skipped;
-
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -22,7 +19,7 @@ use kernel::places::{Place, Taken};
 use kernel::probe::Probe;
 use kernel::{Error, Loaded, Programs, Row, Settings};
 use laws::catalog::Value;
-use skipped::skipped;
+use testing::skipped;
 use units::{Frac, Span};
 
 /// Names of congestion controls are the whole machine's, and what is left behind is counted: one test at a time.

@@ -2,9 +2,6 @@
 //! fields of a flow and the verdict are equal.
 #![cfg(feature = "bpf")]
 
-#[path = "../../../tests/skipped.rs"]
-mod skipped;
-
 use kernel::host::{Flow, Report};
 use kernel::trial::{Call, Trial, call_natively};
 use kernel::{Row, Settings};
@@ -161,7 +158,7 @@ fn settings(row: &Row, chance: &mut Chance) -> Settings {
 
 fn parity<L: Configured + std::fmt::Debug>(name: &str) {
     if let Err(reason) = &kernel::probe::Probe::get().trial {
-        return skipped::skipped(&format!("is_one::{name}"), reason);
+        return testing::skipped(&format!("is_one::{name}"), reason);
     }
     let row = Row::of_name(name).expect("a row");
     let most = calls_to_make();

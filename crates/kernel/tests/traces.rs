@@ -1,9 +1,6 @@
 //! What a law was told in the simulator, told again to the law in the kernel: at each call both hold the same state.
 #![cfg(feature = "bpf")]
 
-#[path = "../../../tests/skipped.rs"]
-mod skipped;
-
 use std::sync::{Arc, Mutex};
 
 use fabric::topology::{Dumbbell, dumbbell};
@@ -108,7 +105,7 @@ fn setup() -> Setup {
 
 fn traces<L: Configured + std::fmt::Debug + Send>(name: &str) {
     if let Err(reason) = &kernel::probe::Probe::get().trial {
-        return skipped::skipped(&format!("hears_the_same::{name}"), reason);
+        return testing::skipped(&format!("hears_the_same::{name}"), reason);
     }
     let notes = Notes::default();
     let setup = setup();
