@@ -1,7 +1,8 @@
 //! The module graph of a workspace: which source file refers to which, by the names in its tokens.
 //!
-//! The graph may have edges that the compiler would not see (two items of one name, both ways of reading `a::b`), and must
-//! lack none. Method calls name no path, so a module with an `impl` block is reached from the module of the block's type. A
+//! The graph may have edges that the compiler would not see (two items of one name, both ways of reading `a::b`). It lacks
+//! a reference that only a re-export inside the module makes, such as a trait re-exported for its methods alone;
+//! `tests/keys/prove trace` looks for such holes. Method calls name no path, so a module with an `impl` block is reached from the module of the block's type. A
 //! module that nothing refers to is reached from the module that declares it.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -21,7 +22,7 @@ pub struct Module {
     pub path: String,
     /// Its source file.
     pub file: PathBuf,
-    /// What the file says.
+    /// Tokens and references of the file.
     pub source: Source,
     /// The module that declares it; none for a crate's root.
     pub parent: Option<ModuleId>,
@@ -50,9 +51,9 @@ pub struct Graph {
     macros: BTreeMap<String, Vec<ModuleId>>,
 }
 
-/// Why a workspace has no graph.
+/// Reason for which a workspace has no graph.
 #[derive(Debug, thiserror::Error)]
-#[allow(missing_docs, reason = "the messages say it")]
+#[allow(missing_docs, reason = "the messages describe them")]
 pub enum GraphError {
     #[error("cannot read `{}`: {error}", path.display())]
     Io { path: PathBuf, error: io::Error },
@@ -62,6 +63,8 @@ pub enum GraphError {
     NoFile { path: PathBuf, child: String },
     #[error("there is no module `{path}` in the workspace: was it renamed or moved?")]
     NoModule { path: String },
+    #[error("Cargo.lock has no package `{name}`, which the code that decides results uses")]
+    NoPackage { name: String },
 }
 
 /// The macro whose rows list the laws.
@@ -87,7 +90,8 @@ impl Graph {
         find_libraries(workspace, &mut libraries)?;
         let mut needed: BTreeSet<String> = BTreeSet::new();
         let mut todo: Vec<String> = wanted.iter().map(|&name| name.to_owned()).collect();
-        while let Some(library) = todo.pop().and_then(|name| libraries.iter().find(|it| it.name == name)) {
+        while let Some(name) = todo.pop() {
+            let library = libraries.iter().find(|it| it.name == name).ok_or(GraphError::NoModule { path: name })?;
             if needed.insert(library.name.clone()) {
                 todo.extend(
                     library.dependencies.iter().filter(|name| libraries.iter().any(|it| it.name == **name)).cloned(),
@@ -174,7 +178,7 @@ impl Graph {
         found.ok_or_else(|| GraphError::NoModule { path: path.to_owned() })
     }
 
-    /// Whether a module is another one or lies below it.
+    /// Returns true if a module is `other` or below it.
     pub fn is_below(&self, id: ModuleId, other: ModuleId) -> bool {
         std::iter::successors(Some(id), |&id| self.modules[id].parent).any(|id| id == other)
     }
@@ -253,7 +257,7 @@ impl Graph {
         seen: &mut BTreeSet<(ModuleId, Path)>,
     ) {
         let Some((first, rest)) = path.split_first() else { return };
-        // `use bytes::bytes;` of an external crate would otherwise lengthen its own path for ever.
+        // `use bytes::bytes;` of an external crate would otherwise extend its own path without end.
         if path.len() > MAX_SEGMENTS || !seen.insert((from, path.to_vec())) {
             return;
         }
@@ -316,7 +320,7 @@ impl Graph {
         start.into_iter().flat_map(step).collect()
     }
 
-    /// Whether a name means something in a module.
+    /// Returns true if the module declares or imports the name.
     fn names(&self, id: ModuleId, name: &String) -> bool {
         let module = &self.modules[id];
         module.children.contains_key(name)
@@ -430,7 +434,7 @@ fn library(manifest: &str) -> Option<(String, BTreeSet<String>)> {
         match (section.as_str(), key) {
             ("package", "name") => package = Some(value.replace('-', "_")),
             ("lib", "name") => lib = Some(value.to_owned()),
-            ("dependencies", key) => {
+            (section, key) if section == "dependencies" || section.ends_with(".dependencies") => {
                 let name = key.split('.').next().unwrap_or(key);
                 dependencies.insert(name.replace('-', "_"));
             }

@@ -1,7 +1,8 @@
 //! Versions of the parts of a program that decide results.
 //!
 //! The engine is what is reached from its roots, but for laws and features. A law's version covers all that its module
-//! reaches; so does a feature's, from its entry modules. What a run uses is said by the run.
+//! reaches, except other laws and features; so does a feature's, from its entry modules. The caller knows which parts a
+//! run uses.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -20,7 +21,7 @@ pub struct Gate {
     pub entries: &'static [&'static str],
 }
 
-/// Where code that decides results is entered.
+/// Entry points of the code that decides results.
 #[derive(Clone, Copy, Debug)]
 pub struct Roots<'a> {
     /// Modules that are called to do a run.
@@ -47,13 +48,13 @@ pub struct Part {
 /// All parts.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Parts {
-    /// What every run uses.
+    /// Code that every run uses.
     pub engine: Part,
     /// By module of the law.
     pub laws: BTreeMap<String, Part>,
     /// By name.
     pub features: BTreeMap<String, Part>,
-    /// What turns a finished run into files. No part of a run's key.
+    /// Code that turns a finished run into files; no part of a run's key.
     pub record: Part,
 }
 
@@ -92,10 +93,10 @@ impl Parts {
         }
         let entries: BTreeSet<ModuleId> = gates.iter().flat_map(|(_, entries)| entries).copied().collect();
         let closed: BTreeSet<ModuleId> = laws.union(&entries).copied().collect();
-        let part = |modules: &BTreeSet<ModuleId>, more: &str| part(graph, locked, roots.silent, modules, more);
+        let part = |modules: &BTreeSet<ModuleId>, more: &str| part(graph, Some(locked), roots.silent, modules, more);
         let engine = reach(graph, &ids(roots.engine)?, &closed);
         let of_law = |(module, row): &(ModuleId, crate::source::Row)| {
-            (row.module.clone(), part(&reach(graph, &[*module], &closed), &row.code))
+            Ok::<_, GraphError>((row.module.clone(), part(&reach(graph, &[*module], &closed), &row.code)?))
         };
         let mut features: BTreeMap<String, BTreeSet<ModuleId>> = BTreeMap::new();
         for (feature, entries) in &gates {
@@ -106,11 +107,14 @@ impl Parts {
         known.extend(&closed);
         let record = reach(graph, &ids(roots.record)?, &known);
         Ok(Self {
-            engine: part(&engine, ""),
-            laws: graph.rows.iter().map(of_law).collect(),
-            features: features.iter().map(|(feature, modules)| (feature.clone(), part(modules, ""))).collect(),
+            engine: part(&engine, "")?,
+            laws: graph.rows.iter().map(of_law).collect::<Result<_, _>>()?,
+            features: features
+                .iter()
+                .map(|(feature, modules)| Ok::<_, GraphError>((feature.clone(), part(modules, "")?)))
+                .collect::<Result<_, _>>()?,
             // Libraries write the files; what is in them is decided here.
-            record: crate::parts::part(graph, &Locked::default(), roots.silent, &record, ""),
+            record: crate::parts::part(graph, None, roots.silent, &record, "")?,
         })
     }
 }
@@ -129,7 +133,13 @@ fn reach(graph: &Graph, from: &[ModuleId], closed: &BTreeSet<ModuleId>) -> BTree
     reached
 }
 
-fn part(graph: &Graph, locked: &Locked, silent: &[&str], modules: &BTreeSet<ModuleId>, more: &str) -> Part {
+fn part(
+    graph: &Graph,
+    locked: Option<&Locked>,
+    silent: &[&str],
+    modules: &BTreeSet<ModuleId>,
+    more: &str,
+) -> Result<Part, GraphError> {
     let mut hash = Sha256::new();
     let mut add = |text: &[u8]| {
         hash.update((text.len() as u64).to_le_bytes());
@@ -145,7 +155,8 @@ fn part(graph: &Graph, locked: &Locked, silent: &[&str], modules: &BTreeSet<Modu
         let folder = module.file.parent().unwrap_or(Path::new(""));
         for name in &module.source.included {
             add(name.as_bytes());
-            add(&fs::read(folder.join(name)).unwrap_or_default());
+            let path = folder.join(name);
+            add(&fs::read(&path).map_err(|error| GraphError::Io { path, error })?);
         }
     }
     let named: BTreeSet<&str> = modules
@@ -154,12 +165,15 @@ fn part(graph: &Graph, locked: &Locked, silent: &[&str], modules: &BTreeSet<Modu
         .map(String::as_str)
         .filter(|name| !graph.roots.contains_key(*name) && !silent.contains(name))
         .collect();
-    let externals = locked.closure(&named);
+    let externals = match locked {
+        Some(locked) => locked.closure(&named)?,
+        None => Vec::new(),
+    };
     for external in &externals {
         add(external.as_bytes());
     }
     let version = hash.finalize().iter().take(8).fold(0, |number: u64, &byte| number << 8 | u64::from(byte));
-    Part { version, modules: paths.iter().map(|(path, _)| (*path).to_owned()).collect(), externals }
+    Ok(Part { version, modules: paths.iter().map(|(path, _)| (*path).to_owned()).collect(), externals })
 }
 
 /// The packages of a `Cargo.lock`.
@@ -191,7 +205,7 @@ impl Locked {
     }
 
     /// The packages of these crates and all that they depend on, as `name version checksum`.
-    fn closure(&self, names: &BTreeSet<&str>) -> Vec<String> {
+    fn closure(&self, names: &BTreeSet<&str>) -> Result<Vec<String>, GraphError> {
         let mut found = BTreeSet::new();
         let mut todo: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
         let mut seen = BTreeSet::new();
@@ -201,15 +215,20 @@ impl Locked {
             }
             let mut words = wanted.split(' ');
             let (name, version) = (words.next().unwrap_or_default(), words.next());
+            let mut is_known = false;
             for (package, is, dependencies) in &self.packages {
                 let fits = package.replace('-', "_") == name.replace('-', "_")
                     && version.is_none_or(|version| is.split(' ').next() == Some(version));
                 if fits {
+                    is_known = true;
                     found.insert(format!("{package} {is}"));
                     todo.extend(dependencies.iter().cloned());
                 }
             }
+            if !is_known {
+                return Err(GraphError::NoPackage { name: name.to_owned() });
+            }
         }
-        found.into_iter().collect()
+        Ok(found.into_iter().collect())
     }
 }

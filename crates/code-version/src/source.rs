@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use proc_macro2::{Delimiter, TokenStream, TokenTree};
+use proc_macro2::{Delimiter, Spacing, TokenStream, TokenTree};
 
 /// A path of identifiers, such as `crate::window::Window`.
 pub type Path = Vec<String>;
@@ -60,7 +60,8 @@ pub struct Source {
     pub invoked: BTreeSet<String>,
     /// `impl` blocks.
     pub impls: BTreeSet<Impl>,
-    /// Files included by `include_str!` or `include_bytes!`, relative to the source file.
+    /// Files included by `include_str!` or `include_bytes!`, relative to the source file. Of a build script's output the
+    /// macro's argument, which names no file.
     pub included: BTreeSet<String>,
     /// Rows of the macro named in [`Source::parse`]: module name and the row's tokens.
     pub rows: Vec<Row>,
@@ -77,7 +78,7 @@ pub struct Row {
     pub code: String,
 }
 
-/// Why a source file has no tokens.
+/// Error of a text without tokens.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("not Rust: {0}")]
 pub struct NotRust(String);
@@ -104,7 +105,7 @@ const ITEMS: [&str; 14] = [
 ];
 
 impl Source {
-    /// Reads a file's text. The rows of the macro `table`, if it is defined here, are kept apart from the code.
+    /// Reads a file's text. The rows of the macro `table` go to `rows`, not to `code`.
     ///
     /// # Errors
     /// If the text has no tokens.
@@ -149,8 +150,8 @@ impl Source {
             Some("mod") => {
                 let name = word(bare.get(1)).unwrap_or_default();
                 if let Some(TokenTree::Group(group)) = bare.get(2) {
-                    // The file stands for its inline modules.
-                    self.count(&item[..attributes]);
+                    // An inline module counts as part of its file.
+                    self.count(&item[..item.len() - 1]);
                     let inner: Vec<TokenTree> = group.stream().into_iter().collect();
                     self.module(&inner, table);
                 } else {
@@ -233,7 +234,8 @@ fn included(after: &[TokenTree], name: Option<&String>) -> Option<String> {
         return None;
     }
     let text = group.stream().to_string();
-    text.trim().strip_prefix('"')?.strip_suffix('"').map(str::to_owned)
+    let literal = text.trim().strip_prefix('"').and_then(|text| text.strip_suffix('"')).map(str::to_owned);
+    literal.or(Some(text))
 }
 
 /// Tokens without attributes that decide nothing and without what is compiled for tests only.
@@ -305,7 +307,7 @@ fn begins_with_test(condition: Option<&TokenTree>) -> bool {
     }
 }
 
-/// What follows the item, field, variant, arm or statement at the beginning of tokens.
+/// Tokens behind the item, field, variant, arm or statement at the beginning.
 fn after_test(tokens: &[TokenTree]) -> &[TokenTree] {
     let is_item = word(without_visibility(tokens).first()).is_some_and(|word| ITEMS.contains(&word.as_str()));
     if is_item {
@@ -529,6 +531,10 @@ fn write(tokens: &[TokenTree], code: &mut String) {
             }
             TokenTree::Punct(mark) => {
                 code.push(mark.as_char());
+                // `&&` and `& &` are different tokens.
+                if mark.spacing() == Spacing::Joint {
+                    code.push('+');
+                }
                 code.push('\n');
             }
             TokenTree::Literal(literal) => {
@@ -539,7 +545,7 @@ fn write(tokens: &[TokenTree], code: &mut String) {
     }
 }
 
-/// Whether parentheses behind a token hold arguments or parameters, and not a tuple.
+/// Returns true if parentheses behind a token hold arguments or parameters, and not a tuple.
 fn is_callee(token: Option<&TokenTree>) -> bool {
     const BEFORE_TUPLES: [&str; 12] =
         ["as", "break", "else", "if", "in", "let", "match", "move", "mut", "ref", "return", "while"];
@@ -601,6 +607,8 @@ mod tests {
         }
         assert_ne!(code("const A: (u8,) = (1,);"), code("const A: (u8,) = (1);"), "a tuple of one");
         assert_ne!(code("use a::b;"), code("pub use a::b;"));
+        assert_ne!(code("fn f() { a && b }"), code("fn f() { a & &b }"));
+        assert_ne!(code("mod a { fn f() {} }"), code("mod b { fn f() {} }"));
     }
 
     #[test]

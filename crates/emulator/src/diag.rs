@@ -84,9 +84,9 @@ impl Sampler {
                 Err(error @ inet_diag::Error::StorageRefused(_)) => {
                     law_state_refused = Some(error.to_string());
                     laws = None;
-                    sockets.current.dump(&request(None), |_| {})?;
+                    sockets.current.dump(&request(None), |_| {}).map(drop)?;
                 }
-                other => other?,
+                other => drop(other?),
             }
         }
         let stop = Arc::new(AtomicBool::new(false));

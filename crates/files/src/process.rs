@@ -24,8 +24,13 @@ pub fn output_within(command: &mut Command, input: &[u8], deadline: Duration) ->
     let output = collect(&mut child, input, deadline);
     output.map_err(|error| {
         let _ = child.kill();
-        // Killed, it is gone at once, unless the kernel holds it: it is not waited for.
-        let _ = child.try_wait();
+        // Reaped for at most a second: a process that the kernel holds does not end.
+        for _ in 0..1_000 {
+            if !matches!(child.try_wait(), Ok(None)) {
+                break;
+            }
+            thread::sleep(PAUSE);
+        }
         if error.kind() != io::ErrorKind::TimedOut {
             return error;
         }

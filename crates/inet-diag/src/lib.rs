@@ -26,5 +26,5 @@ mod tcp_info;
 pub use error::Error;
 pub use machine::{Listing, Machine};
 pub use message::{Request, Socket, Storage};
-pub use sock_diag::{DestroyedSockets, SockDiag};
+pub use sock_diag::{DestroyedSockets, Dump, SockDiag};
 pub use tcp_info::TcpInfo;

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use crate::Dump;
 use crate::error::Error;
 use crate::message::{Request, Socket};
 use crate::netns::{Finder, OWN, enter, inode};
@@ -37,9 +38,12 @@ impl Machine {
                 sockets.push(socket);
             }
         };
-        SockDiag::open()?.dump(request, &mut kept)?;
+        let dump = SockDiag::open()?.dump(request, &mut kept)?;
         let found = self.finder.find();
         listing.unlisted = found.unsearched;
+        if dump == Dump::Interrupted {
+            listing.unlisted.push(interrupted(own));
+        }
         let others: Vec<_> = found.namespaces.into_iter().filter(|&(inode, _)| inode != own).collect();
         if !others.is_empty() {
             // One thread enters all of them, one after the other, and ends in the last.
@@ -51,8 +55,10 @@ impl Machine {
                         let listed = enter(&file)
                             .map_err(Error::Namespace)
                             .and_then(|()| SockDiag::open()?.dump(request, &mut *kept));
-                        if let Err(error) = listed {
-                            failed.push(format!("the network namespace net:[{inode}]: {error}"));
+                        match listed {
+                            Ok(Dump::Complete) => {}
+                            Ok(Dump::Interrupted) => failed.push(interrupted(inode)),
+                            Err(error) => failed.push(format!("the network namespace net:[{inode}]: {error}")),
                         }
                     }
                     failed
@@ -64,6 +70,11 @@ impl Machine {
         listing.sockets = sockets;
         Ok(listing)
     }
+}
+
+/// Warning of a dump that may lack sockets.
+fn interrupted(netns: u64) -> String {
+    format!("some sockets of net:[{netns}], because they changed during every attempt")
 }
 
 #[cfg(test)]

@@ -48,24 +48,30 @@ impl SockDiag {
         Ok(Self { netlink, buffer: vec![0; BUFFER], sequence: 0 })
     }
 
-    /// Calls `each` with every socket that the request selects.
+    /// Calls `each` with every socket that the request selects. If the table changed during each of several attempts,
+    /// sockets may be missing.
     ///
     /// # Errors
     /// If the kernel has no `inet_diag` for TCP, refuses the request, or does not answer within 5 s.
-    pub fn dump(&mut self, request: &Request<'_>, mut each: impl FnMut(Socket)) -> Result<(), Error> {
+    pub fn dump(&mut self, request: &Request<'_>, mut each: impl FnMut(Socket)) -> Result<Dump, Error> {
+        let mut dump = Dump::Complete;
         for family in [Family::V4, Family::V6] {
             // Sockets of an interrupted dump are dropped: the next attempt lists them again.
             let mut attempts = ATTEMPTS;
             let sockets = loop {
                 attempts -= 1;
                 let (sockets, interrupted) = self.attempt(request, family)?;
-                if !interrupted || attempts == 0 {
+                if !interrupted {
+                    break sockets;
+                }
+                if attempts == 0 {
+                    dump = Dump::Interrupted;
                     break sockets;
                 }
             };
             sockets.into_iter().for_each(&mut each);
         }
-        Ok(())
+        Ok(dump)
     }
 
     /// Dumps one family once. Returns the sockets, and true if the dump was interrupted.
@@ -115,6 +121,15 @@ fn received(receive: impl FnMut() -> nix::Result<usize>) -> Result<usize, Error>
     })
 }
 
+/// Outcome of a dump that was not refused.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Dump {
+    /// All sockets that existed throughout are listed.
+    Complete,
+    /// The table changed during every attempt: sockets may be missing.
+    Interrupted,
+}
+
 /// Notifications about TCP sockets that the kernel destroys in one network namespace.
 #[derive(Debug)]
 pub struct DestroyedSockets {
@@ -136,7 +151,13 @@ impl DestroyedSockets {
 
     /// Calls `each` with the last state of every socket destroyed since the last call. Does not wait.
     pub fn drain(&mut self, mut each: impl FnMut(Socket)) {
-        while let Ok(length) = recv(self.netlink.as_raw_fd(), &mut self.buffer, MsgFlags::MSG_DONTWAIT) {
+        loop {
+            let length = match recv(self.netlink.as_raw_fd(), &mut self.buffer, MsgFlags::MSG_DONTWAIT) {
+                Ok(length) => length,
+                // After an overrun the notifications that had room are still there.
+                Err(Errno::EINTR | Errno::ENOBUFS) => continue,
+                Err(_) => return,
+            };
             for reply in replies(&self.buffer[..length]) {
                 if let Message::Socket(socket) = reply.message {
                     each(*socket);

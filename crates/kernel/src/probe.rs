@@ -12,7 +12,7 @@ use crate::{Error, Loaded, Row, Settings, rows};
 /// Result of one attempt; a refusal names the type of the program or map, and the errno.
 pub type Attempt = Result<(), String>;
 
-/// The loads of one law, which stand for those of all: laws differ in their arithmetic, not in what they ask for.
+/// The loads of one law, representative of all laws: they differ in their arithmetic, not in what they ask for.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Probe {
     /// A law: hooks of type `struct_ops`, socket storage, registration with TCP.

@@ -82,7 +82,8 @@ struct FlowStorage {
 impl FlowStorage {
     /// The value as `inet_diag` returns it; none if its length is that of another build.
     fn of(bytes: &[u8]) -> Option<Self> {
-        // SAFETY: the type is plain numbers, of which all bytes are valid, and the slice is as long as it.
+        // SAFETY: `FlowStorage` has only integers, of which every bit pattern is valid, and the slice has its length;
+        // `read_unaligned` needs no alignment.
         (bytes.len() == size_of::<Self>()).then(|| unsafe { bytes.as_ptr().cast::<Self>().read_unaligned() })
     }
 }

@@ -141,7 +141,7 @@ impl TableSpec {
 
     /// The metric of each column, as of a run that is not named.
     pub(crate) fn metrics(&self) -> Vec<String> {
-        self.columns.iter().map(|column| column.value.to_string().replace(&format!("{IT}."), "")).collect()
+        self.columns.iter().map(|column| without_run(&column.value.to_string())).collect()
     }
 
     /// A run's value in a column, as tables show it.
@@ -196,6 +196,21 @@ impl Column {
         let alone = known.iter().filter(|(_, amount)| amount.total_cmp(&best.1).is_eq()).count() == 1;
         (alone && known.len() > 1).then_some(best.0)
     }
+}
+
+/// An expression about [`IT`] as one about a run that is not named: `it.inter.fct` becomes `inter.fct`.
+fn without_run(text: &str) -> String {
+    let mut made = String::new();
+    for (place, part) in text.split(&format!("{IT}.")).enumerate() {
+        // `limit.` ends in the same letters.
+        let is_whole = !made.ends_with(|before: char| before.is_alphanumeric() || before == '_');
+        if place > 0 && !is_whole {
+            made.push_str(IT);
+            made.push('.');
+        }
+        made.push_str(part);
+    }
+    made
 }
 
 /// The runs of one point of the grid, by their schemes' names.
@@ -307,6 +322,11 @@ mod tests {
     fn the_table_of_completion_times_reads_its_expressions() {
         let table = TableSpec::of_completion_times();
         assert!(table.columns.iter().all(|column| !column.value.is_constant()));
+    }
+
+    #[test]
+    fn a_metric_loses_the_name_of_its_run_alone() {
+        assert_eq!(without_run("it.network.drops / max(it.limit.x, limit.y)"), "network.drops / max(limit.x, limit.y)");
     }
 
     #[test]

@@ -301,7 +301,7 @@ pub struct RunInfo {
 }
 
 impl RunInfo {
-    /// Feeds a hash with what results depend on beside the run's set-up: its flows' classes, groups and bins, and warnings.
+    /// Hashes the results' inputs that are not in the run's set-up: classes, groups and bins of flows, and warnings.
     pub fn hash_content(&self, state: &mut impl Hasher) {
         self.classes.hash(state);
         self.traffic.hash(state);

@@ -1,5 +1,7 @@
-//! The values behind a published table: of each cell, what every seed gave. With them a new scheme, or a repaired law, is
-//! scored without running the others again.
+//! Values of a published table by cell and seed. They let a new scheme, or a repaired law, be scored without running the
+//! others again.
+
+use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
@@ -16,46 +18,51 @@ pub struct TableValues {
     pub scenario: String,
     /// The scale at which it was run.
     pub scale: String,
-    /// Versions of the code that gave the values, by part: `engine`, `law NAME`, `feature NAME`.
-    pub code: std::collections::BTreeMap<String, String>,
+    /// Versions of the code that gave the values, by part: `engine`, `law NAME`, `feature NAME`. More than one if runs of
+    /// several builds are among them.
+    pub code: BTreeMap<String, Vec<String>>,
     /// The tables.
-    pub table: Vec<ValuesOfTable>,
+    pub table: Vec<TableCells>,
 }
 
 /// A table's values.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct ValuesOfTable {
+pub struct TableCells {
     /// Its heading.
     pub title: String,
     /// A metric of a run for each column, in the unit of tables: ns, bytes, bit/s, or none.
     pub metrics: Vec<String>,
     /// Points of the grid.
-    pub point: Vec<ValuesOfPoint>,
+    pub point: Vec<PointCells>,
 }
 
 /// A table's values at a point of the grid.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct ValuesOfPoint {
+pub struct PointCells {
     /// The point, such as `load = 0.4`; empty without a grid.
     pub point: String,
     /// The seeds, in order.
     pub seeds: Vec<u64>,
     /// By scheme, then by metric, then by seed. A run without a value has NaN.
-    pub schemes: std::collections::BTreeMap<String, Vec<Vec<f64>>>,
+    pub schemes: BTreeMap<String, Vec<Vec<f64>>>,
 }
 
 impl TableValues {
     /// The values of these tables in these runs.
     pub fn of(scale: &str, specs: &[TableSpec], runs: &[RunResults]) -> Self {
         let scenario = runs.first().map_or_else(String::new, |run| run.manifest.scenario.clone());
-        let mut code = std::collections::BTreeMap::new();
+        let mut code: BTreeMap<String, Vec<String>> = BTreeMap::new();
         for versions in runs.iter().map(|run| &run.manifest.code) {
-            code.insert("engine".to_owned(), versions.engine.clone());
-            let laws = versions.laws.iter().map(|(name, version)| (format!("law {name}"), version.clone()));
-            let features = versions.features.iter().map(|(name, version)| (format!("feature {name}"), version.clone()));
-            code.extend(laws.chain(features));
+            let laws = versions.laws.iter().map(|(name, version)| (format!("law {name}"), version));
+            let features = versions.features.iter().map(|(name, version)| (format!("feature {name}"), version));
+            for (part, version) in laws.chain(features).chain([("engine".to_owned(), &versions.engine)]) {
+                let known = code.entry(part).or_default();
+                if !known.contains(version) {
+                    known.push(version.clone());
+                }
+            }
         }
         Self { scenario, scale: scale.to_owned(), code, table: specs.iter().map(|spec| of_table(spec, runs)).collect() }
     }
@@ -81,21 +88,31 @@ impl TableValues {
             let known = self.table.iter().flat_map(|table| table.metrics.clone()).collect::<Vec<_>>().join(", ");
             return Err(ScoreError::NoTable { known });
         };
-        let best = |point: &ValuesOfPoint| {
+        let best = |point: &PointCells| {
             let names: Vec<&str> = point.schemes.keys().map(String::as_str).collect();
             let known = || names.join(", ");
             if let Some(name) = newcomers.iter().find(|name| !point.schemes.contains_key(*name)) {
                 return Err(ScoreError::Newcomer { name: name.clone(), known: known() });
             }
             let cell = |&place: &usize| {
-                let values = point.schemes.iter().filter(|(name, _)| !newcomers.contains(name));
-                let values = values.filter_map(|(scheme, cells)| Some((scheme, cells.get(place)?)));
-                let values = values.filter(|(_, by_seed)| by_seed.iter().all(|it| it.is_finite() && *it > 0.0));
-                let best = values.min_by(|(_, one), (_, other)| sum(one).total_cmp(&sum(other)));
-                best.map(|(scheme, by_seed)| BestCell { scheme: scheme.clone(), by_seed: by_seed.clone() })
+                let mut best: Option<(&String, &Vec<f64>)> = None;
+                for (scheme, cells) in point.schemes.iter().filter(|(name, _)| !newcomers.contains(name)) {
+                    let by_seed = cells.get(place).filter(|it| it.iter().all(|it| it.is_finite() && *it > 0.0));
+                    let Some(by_seed) = by_seed else {
+                        return Err(ScoreError::Value {
+                            run: format!("`{scheme}` at `{}`", point.point),
+                            metric: table.metrics[place].clone(),
+                            why: "a seed has no value, or none over zero".to_owned(),
+                        });
+                    };
+                    if best.is_none_or(|(_, best)| sum(by_seed) < sum(best)) {
+                        best = Some((scheme, by_seed));
+                    }
+                }
+                let (scheme, by_seed) = best.ok_or_else(|| ScoreError::Newcomers { known: known() })?;
+                Ok(BestCell { scheme: scheme.clone(), by_seed: by_seed.clone() })
             };
-            let cells: Option<Vec<BestCell>> = places.iter().map(cell).collect();
-            let cells = cells.ok_or_else(|| ScoreError::Newcomers { known: known() })?;
+            let cells: Vec<BestCell> = places.iter().map(cell).collect::<Result<_, _>>()?;
             Ok(Best { point: point.point.clone(), seeds: point.seeds.clone(), cells })
         };
         let points = table.point.iter().map(best).collect::<Result<_, _>>()?;
@@ -109,8 +126,9 @@ impl TableValues {
         use std::fmt::Write as _;
         let mut text = format!("scenario = {}\nscale = {}\n", quoted(&self.scenario), quoted(&self.scale));
         text.push_str("\n[code]\n");
-        for (part, version) in &self.code {
-            let _ = writeln!(text, "{} = {}", quoted(part), quoted(version));
+        for (part, versions) in &self.code {
+            let versions: Vec<String> = versions.iter().map(|version| quoted(version)).collect();
+            let _ = writeln!(text, "{} = [{}]", quoted(part), versions.join(", "));
         }
         for table in &self.table {
             let _ = writeln!(text, "\n[[table]]\ntitle = {}\nmetrics = [", quoted(&table.title));
@@ -146,7 +164,7 @@ fn list(values: &[f64]) -> String {
     format!("[{}]", values.iter().map(number).collect::<Vec<_>>().join(", "))
 }
 
-fn of_table(spec: &TableSpec, runs: &[RunResults]) -> ValuesOfTable {
+fn of_table(spec: &TableSpec, runs: &[RunResults]) -> TableCells {
     let of_point = |(point, schemes): (String, crate::averages::Schemes<'_>)| {
         let mut seeds: Vec<u64> =
             schemes.iter().flat_map(|(_, runs)| runs.iter().map(|run| run.summary.seed)).collect();
@@ -160,10 +178,10 @@ fn of_table(spec: &TableSpec, runs: &[RunResults]) -> ValuesOfTable {
             let of_column = |column| seeds.iter().map(|&seed| of_seed(column, seed)).collect();
             (scheme, (0..spec.metrics().len()).map(of_column).collect())
         };
-        ValuesOfPoint { point, seeds: seeds.clone(), schemes: schemes.into_iter().map(of_scheme).collect() }
+        PointCells { point, seeds: seeds.clone(), schemes: schemes.into_iter().map(of_scheme).collect() }
     };
     let shown = runs.iter().filter(|run| spec.shows(run));
-    ValuesOfTable {
+    TableCells {
         title: spec.title.clone(),
         metrics: spec.metrics(),
         point: by_point(shown).into_iter().map(of_point).collect(),
@@ -214,7 +232,7 @@ mod tests {
         assert_eq!(read.table[0].point[0].schemes["b"], values.table[0].point[0].schemes["b"]);
     }
 
-    /// A minimal reader of what [`TableValues::text`] writes would be no test; the command's reader is `toml_edit`.
+    /// Reads with `toml_edit`, as `narrows score` does.
     fn toml_of(text: &str) -> TableValues {
         toml_edit::de::from_str(text).unwrap()
     }
@@ -228,12 +246,16 @@ mod tests {
             let cell = reference.points[0].cells[0].clone();
             (cell.scheme, cell.by_seed)
         };
-        assert_eq!(best(&[]), ("b".to_owned(), vec![2.0, 6.0]));
-        assert_eq!(best(&["b".to_owned()]), ("a".to_owned(), vec![8.0, 4.0]));
+        // `c` has no run of the first seed, so it cannot be compared.
+        let incomplete = values.reference(&cells, &[]);
+        assert!(matches!(&incomplete, Err(ScoreError::Value { run, .. }) if run.contains("`c`")), "{incomplete:?}");
+        let (b, c) = ("b".to_owned(), "c".to_owned());
+        assert_eq!(best(std::slice::from_ref(&c)), ("b".to_owned(), vec![2.0, 6.0]));
+        assert_eq!(best(&[b, c.clone()]), ("a".to_owned(), vec![8.0, 4.0]));
         assert!(matches!(values.reference(&cells, &["x".to_owned()]), Err(ScoreError::Newcomer { .. })));
         let unknown = values.reference(&["network.timeouts".to_owned()], &[]);
         assert!(matches!(unknown, Err(ScoreError::NoTable { .. })));
         // The same metric, written otherwise.
-        assert!(values.reference(&["network.drops/network.data_packets".to_owned()], &[]).is_ok());
+        assert!(values.reference(&["network.drops/network.data_packets".to_owned()], &[c]).is_ok());
     }
 }

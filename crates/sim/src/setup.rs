@@ -466,7 +466,7 @@ impl Setup {
         (used.iter().filter(|&&used| used).count() as u64).max(1)
     }
 
-    /// Whether the ports of a node share one buffer, or act as if they did: such a switch is replayed as a whole.
+    /// Returns true if a node's ports share one buffer or act so; such a switch is replayed as a whole.
     pub fn shares(&self, node: NodeId) -> bool {
         let details = &self.network.nodes()[node.index()];
         let controlled = || {

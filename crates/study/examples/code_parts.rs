@@ -148,7 +148,7 @@ fn with_notes(tokens: TokenStream, note: &TokenStream) -> TokenStream {
     made.into_iter().collect()
 }
 
-/// Which change is drawn.
+/// Seed and attempt of a change.
 #[derive(Clone, Copy)]
 struct Draw {
     seed: u64,

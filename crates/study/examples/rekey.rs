@@ -22,7 +22,7 @@ const USAGE: &str =
     "usage: rekey OLD NEW RESULTS [--sample N] [--seed S] [--rename TABLE.OLD=NEW]... -- SCENARIO [OPTIONS]";
 
 fn main() -> ExitCode {
-    match Asked::read(std::env::args().skip(1)).and_then(|asked| asked.rekey()) {
+    match Options::read(std::env::args().skip(1)).and_then(|options| options.rekey()) {
         Ok(done) => {
             println!("{done}");
             ExitCode::SUCCESS
@@ -31,7 +31,7 @@ fn main() -> ExitCode {
             eprintln!("error: {why}\n{USAGE}");
             ExitCode::from(2)
         }
-        Err(Refusal::NoProof(why)) => {
+        Err(Refusal::NotEqual(why)) => {
             eprintln!("error: {why}\nno key was changed");
             ExitCode::FAILURE
         }
@@ -41,15 +41,15 @@ fn main() -> ExitCode {
 /// Reasons to change nothing.
 enum Refusal {
     Usage(String),
-    NoProof(String),
+    NotEqual(String),
 }
 
-fn no_proof(why: impl std::fmt::Display) -> Refusal {
-    Refusal::NoProof(why.to_string())
+fn not_equal(why: impl std::fmt::Display) -> Refusal {
+    Refusal::NotEqual(why.to_string())
 }
 
 /// The command line.
-struct Asked {
+struct Options {
     old: PathBuf,
     new: PathBuf,
     results: PathBuf,
@@ -60,14 +60,14 @@ struct Asked {
     words: Vec<String>,
 }
 
-/// A run as the new build plans it.
+/// A run as a build plans it.
 struct Planned {
     run: String,
     key: String,
     code: CodeVersions,
 }
 
-impl Asked {
+impl Options {
     fn read(args: impl Iterator<Item = String>) -> Result<Self, Refusal> {
         let usage = |why: &str| Refusal::Usage(why.to_owned());
         let (mut names, mut sample, mut seed, mut renames, mut words) = (Vec::new(), None, 1, Vec::new(), Vec::new());
@@ -93,17 +93,26 @@ impl Asked {
     }
 
     fn rekey(&self) -> Result<String, Refusal> {
-        let planned = self.planned()?;
+        let planned = self.planned(&self.new)?;
+        let before: BTreeMap<String, String> =
+            self.planned(&self.old)?.into_iter().map(|planned| (planned.run, planned.key)).collect();
         let kept: BTreeMap<String, PathBuf> = folders(&self.results);
         let finished: Vec<usize> = (0..planned.len()).filter(|&run| kept.contains_key(&planned[run].run)).collect();
         if finished.is_empty() {
-            return Err(no_proof(format!("`{}` has no finished run of this scenario", self.results.display())));
+            return Err(not_equal(format!("`{}` has no finished run of this scenario", self.results.display())));
         }
         if let Some(stranger) = kept.keys().find(|run| planned.iter().all(|planned| planned.run != **run)) {
-            return Err(no_proof(format!(
+            return Err(not_equal(format!(
                 "`{}` has a run `{stranger}` that these options do not plan",
                 self.results.display()
             )));
+        }
+        // A run that another build or other options left has another key than the old build gives it.
+        for (run, place) in &kept {
+            let manifest = manifest_of(place).map_err(not_equal)?;
+            if before.get(run) != Some(&manifest.key) {
+                return Err(not_equal(format!("`{run}` was kept under another key than the old build gives it")));
+            }
         }
         let sample = self.draw(&finished, &planned);
         let scratch = std::env::temp_dir().join(format!("narrows-rekey-{}", std::process::id()));
@@ -121,11 +130,11 @@ impl Asked {
         ))
     }
 
-    /// The runs of the scenario, with the new build's keys.
-    fn planned(&self) -> Result<Vec<Planned>, Refusal> {
+    /// The runs of the scenario, with the keys that a build gives them.
+    fn planned(&self, build: &Path) -> Result<Vec<Planned>, Refusal> {
         let words = ["--list", "--json"].map(str::to_owned);
-        let text = output(&self.new, &["sweep"], self.words.iter().chain(&words))?;
-        let listed: Value = serde_json::from_str(&text).map_err(no_proof)?;
+        let text = output(build, &["sweep"], self.words.iter().chain(&words))?;
+        let listed: Value = serde_json::from_str(&text).map_err(not_equal)?;
         let planned = |run: &Value| {
             Some(Planned {
                 run: run["run"].as_str()?.to_owned(),
@@ -134,7 +143,7 @@ impl Asked {
             })
         };
         let runs = listed["runs"].as_array().map(|runs| runs.iter().map(planned).collect::<Option<Vec<_>>>());
-        runs.flatten().ok_or_else(|| no_proof(format!("`{}` lists no keys of runs", self.new.display())))
+        runs.flatten().ok_or_else(|| not_equal(format!("`{}` lists no keys of runs", build.display())))
     }
 
     /// The runs to do again: a twentieth, at least three and one of each combination of code versions.
@@ -169,26 +178,26 @@ impl Asked {
         for (number, &index) in sample.iter().enumerate() {
             let name = &planned[index].run;
             eprintln!("[{}/{}] {name}", number + 1, sample.len());
-            let once = |program: &Path, who: &str| -> Result<(PathBuf, Manifest), Refusal> {
-                let out = scratch.join(who).join(number.to_string());
+            let once = |program: &Path, build: &str| -> Result<(PathBuf, Manifest), Refusal> {
+                let out = scratch.join(build).join(number.to_string());
                 let shard = format!("{}/{}", index + 1, planned.len());
                 let mut words = self.words.clone();
                 words.extend(["--quiet", "--shard", &shard, "--out"].map(str::to_owned));
                 words.push(out.display().to_string());
                 output(program, &["sweep"], words.iter())?;
                 let place = folders(&out).remove(name);
-                let place = place.ok_or_else(|| no_proof(format!("{} left no run `{name}`", program.display())))?;
-                let manifest = manifest_of(&place).map_err(no_proof)?;
+                let place = place.ok_or_else(|| not_equal(format!("{} left no run `{name}`", program.display())))?;
+                let manifest = manifest_of(&place).map_err(not_equal)?;
                 Ok((place, manifest))
             };
             let (before, old) = once(&self.old, "old")?;
             let (after, new) = once(&self.new, "new")?;
             if new.key != planned[index].key {
-                return Err(no_proof(format!("the new build gives `{name}` another key than it lists")));
+                return Err(not_equal(format!("the new build gives `{name}` another key than it lists")));
             }
-            let equal = compare(&before, &after, &self.renames).map_err(no_proof)?;
-            // What was kept is what the old build gives: nobody has edited it, and no other build made it.
-            compare(&kept[name], &after, &self.renames).map_err(no_proof)?;
+            let equal = compare(&before, &after, &self.renames).map_err(not_equal)?;
+            // The kept run is equal to the new one too.
+            compare(&kept[name], &after, &self.renames).map_err(not_equal)?;
             all.equal.columns += equal.columns;
             all.equal.values += equal.values;
             (all.old_commit, all.new_commit, all.record) = (old.commit, new.commit, new.record);
@@ -204,11 +213,11 @@ impl Asked {
         sample: &[usize],
         compared: &Compared,
     ) -> Result<(), Refusal> {
-        let manifest = manifest_of(&kept[&planned[finished[0]].run]).map_err(no_proof)?;
+        let manifest = manifest_of(&kept[&planned[finished[0]].run]).map_err(not_equal)?;
         let keys = planned.iter().map(|planned| (planned.run.clone(), planned.key.clone()));
         let command = format!("narrows sweep {}", self.words.join(" "));
         let writer =
-            Writer::new(&self.results, Plan::new(&manifest.scenario, &command, keys), "rekey").map_err(no_proof)?;
+            Writer::new(&self.results, Plan::new(&manifest.scenario, &command, keys), "rekey").map_err(not_equal)?;
         for &run in finished {
             let evidence = Rekeyed {
                 from_key: String::new(),
@@ -227,13 +236,13 @@ impl Asked {
                 evidence,
                 renames: &self.renames,
             };
-            writer.adopt(run, &kept[&planned[run].run], &adoption).map_err(no_proof)?;
+            writer.adopt(run, &kept[&planned[run].run], &adoption).map_err(not_equal)?;
         }
         Ok(())
     }
 }
 
-/// What two builds were found to agree on.
+/// Result of comparing the two builds.
 #[derive(Default)]
 struct Compared {
     equal: Equal,
@@ -253,13 +262,13 @@ fn folders(results: &Path) -> BTreeMap<String, PathBuf> {
     places.into_iter().filter_map(run).collect()
 }
 
-/// What a program prints.
+/// Runs a program and returns its standard output.
 fn output<'a>(program: &Path, first: &[&str], words: impl Iterator<Item = &'a String>) -> Result<String, Refusal> {
     let done = Command::new(program).args(first).args(words).stdin(Stdio::null()).output();
     let done = done.map_err(|error| Refusal::Usage(format!("{}: {error}", program.display())))?;
     if !done.status.success() {
-        let said = String::from_utf8_lossy(&done.stderr);
-        return Err(no_proof(format!("{} ended with {}: {}", program.display(), done.status, said.trim())));
+        let stderr = String::from_utf8_lossy(&done.stderr);
+        return Err(not_equal(format!("{} ended with {}: {}", program.display(), done.status, stderr.trim())));
     }
     Ok(String::from_utf8_lossy(&done.stdout).into_owned())
 }

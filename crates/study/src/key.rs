@@ -22,16 +22,17 @@ const SCHEMA: u32 = 2;
 /// The versions of the code that a run uses.
 pub(crate) fn code_of(built: &BuiltRun) -> CodeVersions {
     let version = |all: &[(&str, &str)], name: &str| {
-        let found = all.iter().find(|(known, _)| *known == name);
-        // An external law's source is part of the run's data.
-        found.map(|(_, version)| (name.to_owned(), (*version).to_owned()))
+        let Some((_, version)) = all.iter().find(|(known, _)| *known == name) else {
+            unreachable!("`{name}` has no version: `roots.rs` lacks it");
+        };
+        (name.to_owned(), (*version).to_owned())
     };
     let laws: BTreeMap<String, String> = [FlowClass::Intra, FlowClass::Inter]
         .into_iter()
         .filter_map(|class| built.laws.law(class))
-        .filter_map(|(law, _)| version(LAWS, &module_of(law.info().name)))
+        .map(|(law, _)| version(LAWS, &module_of(law.info().name)))
         .collect();
-    let features = features_of(built).filter_map(|feature| version(FEATURES, feature)).collect();
+    let features = features_of(built).map(|feature| version(FEATURES, feature)).collect();
     CodeVersions { engine: program().engine, laws, features }
 }
 
@@ -40,7 +41,7 @@ fn module_of(law: &str) -> String {
     law.replace('-', "_")
 }
 
-/// The optional features that a run uses, of those in [``GATES` of `roots.rs``].
+/// The optional features that a run uses: those of `GATES` in `roots.rs`.
 fn features_of(built: &BuiltRun) -> impl Iterator<Item = &'static str> {
     let setup = &built.setup;
     let host = &setup.host;
@@ -58,7 +59,7 @@ fn features_of(built: &BuiltRun) -> impl Iterator<Item = &'static str> {
     used.into_iter().filter_map(|(feature, is_used)| is_used.then_some(feature))
 }
 
-/// The key of a run, in hexadecimal. `asked` is what the command line asked of the host beside the scenario.
+/// The key of a run, in hexadecimal. `asked`: options of the emulator that the scenario does not have.
 pub(crate) fn key_of(info: &RunInfo, built: &BuiltRun, asked: &str) -> String {
     let mut data = DataHash::default();
     built.setup.hash(&mut data);
@@ -69,7 +70,8 @@ pub(crate) fn key_of(info: &RunInfo, built: &BuiltRun, asked: &str) -> String {
     files::sha256(all.to_string().as_bytes())
 }
 
-/// SHA-256 of data, the same on every machine: lengths have 64 bits, and numbers come in little-endian order.
+/// SHA-256 of data. Lengths have 64 bits and numbers are little-endian, so keys are the same on x86-64 and `AArch64`; on a
+/// big-endian machine slices of integers would be hashed otherwise.
 #[derive(Default)]
 struct DataHash {
     hash: Sha256,

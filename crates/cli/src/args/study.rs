@@ -255,8 +255,7 @@ pub(crate) struct ReproduceArgs {
     /// Write the claims and verdicts as a Markdown page, too; sections of other figures that it has stay.
     #[arg(long, value_name = "FILE")]
     pub(crate) page: Option<PathBuf>,
-    /// Keep what every seed gave in each cell of the tables, in PAPER/values beside the figures, for `narrows score
-    /// --against`.
+    /// Also write each table cell's value for every seed to PAPER/values, for `narrows score --against`.
     #[arg(long)]
     pub(crate) values: bool,
     #[command(flatten)]

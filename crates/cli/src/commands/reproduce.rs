@@ -503,7 +503,7 @@ fn values_file(figure: &Path, scale: Scale) -> PathBuf {
     figure.with_file_name("values").join(format!("{stem}-{}.toml", scale.name()))
 }
 
-/// That file, if it may be written.
+/// Returns that file, if it may be written. Its folder is made.
 fn values_target(figure: &Path, scale: Scale) -> Result<NamedFile, Failure> {
     let path = values_file(figure, scale);
     let folder = path.parent().unwrap_or(Path::new(""));

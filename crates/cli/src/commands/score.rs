@@ -98,7 +98,7 @@ fn cells(given: &[String], runs: &[RunResults]) -> Result<Vec<String>, Failure> 
     Ok(metrics)
 }
 
-/// Whether a file has the values of a figure's tables, and not a reference.
+/// Returns true if a file has table values instead of a reference.
 fn is_values(path: &Path) -> Result<bool, Failure> {
     let text = files::text(path, REFERENCE)?;
     Ok(text.lines().any(|line| line == "[[table]]"))

@@ -193,7 +193,7 @@ fn laws_of_ours_are_loaded_for_a_run() {
         return;
     }
     if let Err(reason) = kernel::doctor::may_load() {
-        return skipped("laws_of_ours_are_loaded_for_a_run", &reason);
+        return skipped_here(&reason);
     }
     let available = || std::fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control").unwrap();
     let before = available();

@@ -20,7 +20,7 @@ use proc_macro2::{Delimiter, TokenStream, TokenTree};
 /// A word of shell text.
 struct Word {
     place: Range<usize>,
-    /// Whether a command may begin here, so that a keyword is one.
+    /// Set if a command may begin here, so that a keyword is one.
     begins: bool,
 }
 
@@ -91,7 +91,7 @@ fn line_of(text: &str, at: usize) -> usize {
     1 + text[..at].matches('\n').count()
 }
 
-/// Whether a shell loop ends, whatever happens. `before` is what stands before it on its line.
+/// Returns true if a shell loop ends, whatever happens. `before` is the text before it on its line.
 fn is_bounded(before: &str, condition: &[&str], whole: &str) -> bool {
     let reads = condition.iter().find(|word| !word.ends_with('=')).is_some_and(|word| *word == "read");
     let shifts = words(whole).iter().any(|word| word.begins && &whole[word.place.clone()] == "shift");
@@ -102,7 +102,7 @@ fn is_bounded(before: &str, condition: &[&str], whole: &str) -> bool {
     reads || shifts || looks_at_a_clock || is_limited || counts(whole)
 }
 
-/// Whether a variable is changed by arithmetic, and compared.
+/// Returns true if a variable is changed by arithmetic, and compared.
 fn counts(whole: &str) -> bool {
     const COMPARED: [&str; 11] = ["-gt", "-lt", "-ge", "-le", "-eq", "-ne", "=", "==", "!=", "<", ">"];
     let name = |text: &str| -> String {
@@ -169,7 +169,7 @@ fn endless_in_python(text: &str) -> Vec<usize> {
     found
 }
 
-/// Whether a loop of Rust or Python sleeps, and nothing but what it waits for ends it.
+/// Returns true if a loop of Rust or Python sleeps, and nothing but what it waits for ends it.
 fn waits_for_ever(condition: &str, body: &str, end_of_statement: char) -> bool {
     const SLEEPS: [&str; 4] = ["sleep", "yield_now", "park", "spin_loop"];
     const CLOCKS: [&str; 5] = ["deadline", "elapsed", "timeout", "monotonic", "left"];
@@ -185,7 +185,17 @@ fn waits_for_ever(condition: &str, body: &str, end_of_statement: char) -> bool {
     let works =
         body.split(end_of_statement).any(|part| !part.trim().is_empty() && !sleeps(part) && !part.contains("assert"));
     let is_told = (flag.contains(".load(") || flag.contains(".is_set()")) && works;
-    sleeps(body) && !has(condition, &CLOCKS) && !has(body, &CLOCKS) && !counts && !is_told
+    // A clock that is only shown or kept ends nothing.
+    let looks_at_clock = body.lines().map(without_texts).any(|line| {
+        has(&line, &CLOCKS)
+            && ["if ", "assert", "break", "return", "raise", ".check("].iter().any(|word| line.contains(word))
+    });
+    sleeps(body) && !has(condition, &CLOCKS) && !looks_at_clock && !counts && !is_told
+}
+
+/// A line without what it has between double quotes.
+fn without_texts(line: &str) -> String {
+    line.split('"').step_by(2).collect::<Vec<_>>().join("\"\"")
 }
 
 fn root() -> PathBuf {
@@ -304,6 +314,8 @@ fn endless_loops_of_rust_are_found() {
         "while !a.exists() { std::thread::yield_now(); }",
         "loop { if a() { break; } thread::sleep(MS); }",
         "while !ready.load(Ordering::Relaxed) { thread::sleep(MS); }",
+        "loop { log(\"no timeout, return\"); sleep(MS); }",
+        "loop { let left = 1; sleep(MS); }",
     ] {
         assert_eq!(endless_in_rust(&format!("fn a() {{\n    {bad}\n}}")), [2], "{bad}");
     }

@@ -20,8 +20,8 @@ use crate::{Difference, Error, parquet};
 const TABLES: [(&str, &str); 5] =
     [(FLOWS, "flows"), (PORTS, "ports"), (RATES, "rates"), (SWITCHES, "switches"), (PAUSES, "pauses")];
 
-/// What differs between builds by design in a summary: times, and prose.
-const ASIDE: [&str; 4] = ["engine", "warnings", "notes", "label"];
+/// Keys of a summary that differ between builds by design: times and prose.
+const ASIDE: [&str; 3] = ["engine", "notes", "label"];
 
 /// A column, or a key of the summary, that has another name in the new build.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -58,7 +58,7 @@ impl std::fmt::Display for Rename {
     }
 }
 
-/// What was compared and found equal.
+/// Counts of compared values, all equal.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Equal {
     /// Columns, and numbers and texts of the summary.
@@ -67,7 +67,7 @@ pub struct Equal {
     pub values: u64,
 }
 
-/// Why two recordings of a run are not the same.
+/// Reason for which two recordings of a run differ.
 #[derive(Debug, ThisError)]
 pub enum Unequal {
     /// A file cannot be read.
@@ -89,7 +89,7 @@ pub enum Unequal {
 /// names may differ as `renames` says.
 ///
 /// # Errors
-/// When a file cannot be read, or anything differs.
+/// If a file cannot be read, or anything differs.
 pub fn compare(old: &Path, new: &Path, renames: &[Rename]) -> Result<Equal, Unequal> {
     let mut equal = Equal::default();
     for (file, name) in TABLES {
@@ -146,9 +146,9 @@ fn renamed(mut frame: Frame, table: &str, renames: &[Rename]) -> Frame {
     frame
 }
 
-/// Where two columns first differ, in words. Numbers are compared by their bits.
+/// Returns the first difference of two columns, in words. Numbers are compared by their bits.
 fn first_difference(one: &Column, other: &Column) -> Option<String> {
-    fn at<T: PartialEq + std::fmt::Debug>(one: &[T], other: &[T]) -> Option<String> {
+    fn first_unequal<T: PartialEq + std::fmt::Debug>(one: &[T], other: &[T]) -> Option<String> {
         if one.len() != other.len() {
             return Some(format!("{} rows and {}", one.len(), other.len()));
         }
@@ -158,16 +158,16 @@ fn first_difference(one: &Column, other: &Column) -> Option<String> {
     let bits = |values: &[f64]| values.iter().map(|value| value.to_bits()).collect::<Vec<_>>();
     let bits_or_none = |values: &[Option<f64>]| values.iter().map(|it| it.map(f64::to_bits)).collect::<Vec<_>>();
     match (one, other) {
-        (Column::Int(one), Column::Int(other)) => at(one, other),
-        (Column::OptInt(one), Column::OptInt(other)) => at(one, other),
-        (Column::Real(one), Column::Real(other)) => at(&bits(one), &bits(other)),
-        (Column::OptReal(one), Column::OptReal(other)) => at(&bits_or_none(one), &bits_or_none(other)),
-        (Column::Flag(one), Column::Flag(other)) => at(one, other),
+        (Column::Int(one), Column::Int(other)) => first_unequal(one, other),
+        (Column::OptInt(one), Column::OptInt(other)) => first_unequal(one, other),
+        (Column::Real(one), Column::Real(other)) => first_unequal(&bits(one), &bits(other)),
+        (Column::OptReal(one), Column::OptReal(other)) => first_unequal(&bits_or_none(one), &bits_or_none(other)),
+        (Column::Flag(one), Column::Flag(other)) => first_unequal(one, other),
         (Column::Text(one), Column::Text(other)) => {
             let texts = |texts: &crate::frame::Texts| {
                 (0..texts.rows.len()).map(|row| texts.get(row).to_owned()).collect::<Vec<_>>()
             };
-            at(&texts(one), &texts(other))
+            first_unequal(&texts(one), &texts(other))
         }
         _ => Some("values of another type".to_owned()),
     }
@@ -212,6 +212,10 @@ fn same_json(place: &str, one: &Value, other: &Value) -> Result<u64, String> {
             let pairs = one.iter().zip(other).enumerate();
             pairs.map(|(index, (one, other))| same_json(&format!("{place}/{index}"), one, other)).sum()
         }
+        // `-0.0 == 0.0`, and their texts differ.
+        (Value::Number(one), Value::Number(other)) if one.to_string() != other.to_string() => {
+            Err(format!("`{place}`: {one} and {other}"))
+        }
         (one, other) if one == other => Ok(1),
         (one, other) => Err(format!("`{place}`: {one} and {other}")),
     }
@@ -234,7 +238,7 @@ impl Writer {
     /// Keeps a finished run of another key as the plan's run of this number. Its files are checked by their hashes.
     ///
     /// # Errors
-    /// When the run is damaged, its hashes are incomplete, or it cannot be written.
+    /// If the run is damaged, its hashes are incomplete, or it cannot be written.
     pub fn adopt(&self, number: usize, from: &Path, adoption: &Adoption<'_>) -> Result<(), Error> {
         // Files of other names are not read as tables here; their hashes vouch for them.
         let known = load_known(from);
