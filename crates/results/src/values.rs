@@ -258,4 +258,28 @@ mod tests {
         // The same metric, written otherwise.
         assert!(values.reference(&["network.drops/network.data_packets".to_owned()], &[c]).is_ok());
     }
+
+    #[test]
+    fn the_published_values_are_read() {
+        let papers = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../papers");
+        let files = |folder: &std::path::Path| {
+            let entries = std::fs::read_dir(folder).into_iter().flatten().map(|entry| entry.unwrap().path());
+            entries.collect::<Vec<_>>()
+        };
+        let mut read = 0;
+        for path in files(&papers).iter().flat_map(|paper| files(&paper.join("values"))) {
+            let text = std::fs::read_to_string(&path).unwrap();
+            let values = toml_of(&text);
+            assert!(text.starts_with(&values.text()), "{}", path.display());
+            for cells in values.table.iter().flat_map(|table| table.point.iter().map(move |point| (table, point))) {
+                let (table, point) = cells;
+                for by_metric in point.schemes.values() {
+                    assert_eq!(by_metric.len(), table.metrics.len(), "{}", path.display());
+                    assert!(by_metric.iter().all(|by_seed| by_seed.len() == point.seeds.len()), "{}", path.display());
+                }
+            }
+            read += 1;
+        }
+        assert!(read > 0, "no values in {}", papers.display());
+    }
 }
