@@ -100,7 +100,11 @@ impl TableValues {
                     let by_seed = cells.get(place).filter(|it| it.iter().all(|it| it.is_finite() && *it > 0.0));
                     let Some(by_seed) = by_seed else {
                         return Err(ScoreError::Value {
-                            run: format!("`{scheme}` at `{}`", point.point),
+                            run: if point.point.is_empty() {
+                                format!("`{scheme}`")
+                            } else {
+                                format!("`{scheme}` at `{}`", point.point)
+                            },
                             metric: table.metrics[place].clone(),
                             why: "a seed has no value, or none over zero".to_owned(),
                         });
