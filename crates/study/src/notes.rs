@@ -8,7 +8,7 @@ use std::time::Duration;
 pub struct Planned<'a> {
     /// Its id.
     pub run: &'a str,
-    /// [`results::store::Manifest::key_of`].
+    /// [`results::store::Manifest::key`].
     pub key: &'a str,
     /// Its scheme.
     pub scheme: &'a str,
