@@ -413,14 +413,14 @@ fn a_scheme_is_scored_against_the_values_of_a_figure() {
     assert!(text.contains("seeds = [1, 2, 3, 4, 5]") && text.contains("\"law dctcp\" = ["), "{text}");
     // The same runs are the best of themselves, and need no other scheme.
     scratch.narrows("run papers/tiny/fig8-one.toml --scale quick --seeds 5 --out mine --quiet").ok();
-    let scored = scratch.narrows(&format!("score mine --against {file} --cell all.fct.p99 --json")).ok();
+    let scored = scratch.narrows(&format!("score mine --against {file} --cell all.fct.mean --json")).ok();
     assert_eq!(scored.err, "");
     assert!((scored.json()["scores"][0]["g"].as_f64().unwrap() - 1.0).abs() < 1e-12, "{}", scored.out);
     scratch
         .narrows(&format!("score mine --against {file} --cell p50(all.slowdown)"))
         .fails(2, &["no table of this file has all of these metrics", "all.fct.p99"]);
     scratch
-        .narrows(&format!("score mine --against {file} --cell all.fct.p99 --newcomer dctcp"))
+        .narrows(&format!("score mine --against {file} --cell all.fct.mean --newcomer dctcp"))
         .fails(2, &["all schemes are newcomers"]);
     // It is replaced while it is as it was written.
     scratch.narrows("reproduce tiny/fig8 --values --quiet").ok();
