@@ -28,7 +28,7 @@ pub(crate) enum Planned {
 pub struct Brought {
     /// Its name.
     pub name: Arc<str>,
-    /// What it is written in.
+    /// Language of its source.
     pub language: String,
     /// The SHA-256 of its source in hexadecimal.
     pub sha256: String,
