@@ -17,6 +17,22 @@ pub enum SendState {
     Blocked,
 }
 
+/// A lack of something to send, and the delivered count that ends it.
+#[derive(Clone, Copy, Debug)]
+struct Limit {
+    until: Bytes,
+    lack: Lack,
+}
+
+/// The reason why nothing more is to be sent, though the law permits it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Lack {
+    /// The application has no more data. Packets that leave then measure no bandwidth.
+    Data,
+    /// There is more, and the peer's flow control or a full buffer keeps it. Such packets measure the path as well as any.
+    Room,
+}
+
 /// A law and its pace.
 #[derive(Debug)]
 pub(crate) struct Control<L> {
@@ -33,6 +49,9 @@ pub(crate) struct Control<L> {
     pub(crate) flight_began: Time,
     /// Until then what is acknowledged counts as marked: a switch asked for less, and the law hears of marks only.
     pub(crate) asked_until: Time,
+    /// Limit of what leaves now (`C.app_limited` of draft-ietf-ccwg-bbr, §4.1.2.4; `tp->app_limited` in Linux's `tcp_rate.c`); none if
+    /// there was enough to send.
+    limit: Option<Limit>,
 }
 
 impl<L: ControlLaw> Control<L> {
@@ -47,6 +66,7 @@ impl<L: ControlLaw> Control<L> {
             delivered_time: now,
             flight_began: now,
             asked_until: Time::ZERO,
+            limit: None,
         }
     }
 
@@ -90,6 +110,39 @@ impl<L: ControlLaw> Control<L> {
 }
 
 impl<L> Control<L> {
+    /// Notes that nothing is left to send. If the window has room, what leaves from now on is limited until more is delivered than has
+    /// left so far: until then samples tell of the pause. While data are known to have been lacking, a lack of room afterwards measures no
+    /// bandwidth, either. Returns whether the window has room.
+    #[inline]
+    pub(crate) fn run_out(&mut self, lack: Lack) -> bool {
+        let has_room = self.in_flight < self.permit.window;
+        if has_room && !(lack == Lack::Room && self.lack() == Some(Lack::Data)) {
+            self.limit = Some(Limit { until: self.delivered + self.in_flight, lack });
+        }
+        has_room
+    }
+
+    /// Lack that limits a packet which leaves now; none if there was enough to send.
+    #[inline(always)]
+    pub(crate) fn lack(&self) -> Option<Lack> {
+        self.limit.map(|limit| limit.lack)
+    }
+
+    /// Counts `acked` bytes more as delivered, which may end a limit.
+    #[inline(always)]
+    pub(crate) fn deliver(&mut self, acked: Bytes) {
+        self.delivered += acked;
+        if self.limit.is_some_and(|limit| self.delivered > limit.until) {
+            self.limit = None;
+        }
+    }
+
+    /// Notes that nothing is in flight any more, and nothing is left to send.
+    pub(crate) fn fall_idle(&mut self) {
+        self.in_flight = Bytes::ZERO;
+        self.run_out(Lack::Data);
+    }
+
     /// Whether the window has no room for a packet of so many bytes.
     #[inline(always)]
     pub(crate) fn is_full(&self, bytes: u32) -> bool {

@@ -14,7 +14,7 @@ use core::mem;
 use laws::{Ack, ControlLaw, Cookie, Hop, Loss, LossCause, Sent};
 use units::{Bytes, Span, Time};
 
-use crate::control::Control;
+use crate::control::{Control, Lack};
 use crate::records::{Departure, Record, Records, State};
 use crate::rtt::RttEstimator;
 
@@ -138,7 +138,8 @@ impl<C: Copy> Outstanding<C> {
             control.delivered_time = now;
         }
         let elapsed = now.since(control.flight_began);
-        let record = Record::new(departure, control.delivered, control.delivered_time, elapsed);
+        let mut record = Record::new(departure, control.delivered, control.delivered_time, elapsed);
+        record.set_sample_limited(control.lack() == Some(Lack::Data));
         debug_assert!(now >= self.left_from, "a packet leaves at {now:?}, before one that left already");
         let number = self.records.push(record);
         control.in_flight += size;
@@ -161,11 +162,11 @@ impl<C: Copy> Outstanding<C> {
         number
     }
 
-    /// A packet left while there was less to send than its law permitted, maybe because something else held the rest back.
-    pub(crate) fn mark_limited(&mut self, number: u64, held_back: bool) {
+    /// Marks a packet that left while there was less to send under `control` than its law permitted.
+    pub(crate) fn mark_limited<L>(&mut self, number: u64, control: &Control<L>) {
         let record = self.records.get_mut(number);
         record.set_app_limited(true);
-        record.set_held_back(held_back);
+        record.set_sample_limited(control.lack() == Some(Lack::Data));
     }
 
     /// A packet's content has come, by whatever word: it is in flight no more. Gives what its record was, if that is not over.
@@ -192,7 +193,7 @@ impl<C: Copy> Outstanding<C> {
         batch: &Batch<'a, C>,
     ) -> Ack<'a> {
         let Batch { number, record, answers, acked, marked, left, noise, limited, unfilled, hops } = *batch;
-        control.delivered += acked;
+        control.deliver(acked);
         self.rtt.progress();
         // No time is taken from any departure but the one that the acknowledgement answers.
         let rtt = if answers == Answers::This { now.since(record.sent_at) } else { self.rtt.smoothed() };
@@ -215,7 +216,7 @@ impl<C: Copy> Outstanding<C> {
             delivered_time_at_send: record.delivered_time(),
             send_elapsed: record.send_elapsed(),
             app_limited: record.is_app_limited() || limited || unfilled,
-            held_back: record.is_held_back() || (unfilled && !record.is_app_limited()),
+            sample_limited: record.is_sample_limited(),
             cookie: self.records.cookie(number),
             hops,
         };

@@ -467,7 +467,7 @@ mod tests {
             delivered_time_at_send: Time::ZERO,
             send_elapsed: Span::ZERO,
             app_limited: false,
-            held_back: false,
+            sample_limited: false,
             cookie: Cookie::NONE,
             hops: &[],
         }

@@ -32,7 +32,7 @@ pub(crate) struct Record<C> {
     /// From the lowest bit: [`State`] (2), payload (16), and of the payload delivered as known when this packet left the lowest
     /// 46 bits: 70 TB, more than is ever delivered while one packet is remembered.
     load: u64,
-    /// From the lowest bit: whether the window was not filled (1), path (6), whether something else than lacking data was the reason
+    /// From the lowest bit: whether the window was not filled (1), path (6), whether it measures no bandwidth because data lacked
     /// (1), transmission (8), and how long before this packet left something had last been delivered, in picoseconds (48: 281 s,
     /// saturating).
     past: u64,
@@ -45,7 +45,7 @@ pub(crate) struct Record<C> {
 
 const STATE: u64 = 3;
 const LIMITED: u64 = 1;
-const HELD_BACK: u64 = 1 << 7;
+const SAMPLE_LIMITED: u64 = 1 << 7;
 const MOST_AGE: u64 = (1 << 48) - 1;
 
 /// What a packet is that leaves.
@@ -130,12 +130,13 @@ impl<C> Record<C> {
     }
 
     #[inline(always)]
-    pub(crate) fn is_held_back(&self) -> bool {
-        self.past & HELD_BACK != 0
+    pub(crate) fn is_sample_limited(&self) -> bool {
+        self.past & SAMPLE_LIMITED != 0
     }
 
-    pub(crate) fn set_held_back(&mut self, held_back: bool) {
-        self.past = self.past & !HELD_BACK | if held_back { HELD_BACK } else { 0 };
+    #[inline(always)]
+    pub(crate) fn set_sample_limited(&mut self, limited: bool) {
+        self.past = self.past & !SAMPLE_LIMITED | if limited { SAMPLE_LIMITED } else { 0 };
     }
 
     #[inline(always)]

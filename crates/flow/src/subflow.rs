@@ -55,10 +55,10 @@ impl<L: ControlLaw, C: Copy> Subflow<L, C> {
         self.control.notify(notification, self.out.smoothed_rtt());
     }
 
-    /// Nothing more is to be known of what left.
+    /// Nothing more is to be known of what left, and nothing is left to send.
     pub(crate) fn abandon(&mut self) {
         self.out.abandon();
-        self.control.in_flight = Bytes::ZERO;
+        self.control.fall_idle();
     }
 
     /// Checks that the counts say what the records do.

@@ -645,7 +645,7 @@ struct Lacking {
 impl ControlLaw for Lacking {
     fn on_ack(&mut self, ack: &Ack) {
         self.unused.push(ack.app_limited);
-        self.no_data.push(ack.app_limited && !ack.held_back);
+        self.no_data.push(ack.sample_limited);
     }
 
     fn on_loss(&mut self, _: &Loss) {}

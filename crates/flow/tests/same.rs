@@ -38,9 +38,9 @@ impl ControlLaw for Overheard {
     }
 
     fn on_ack(&mut self, ack: &Ack) {
-        // Of what measures no bandwidth, each host has its own reading: a channel marks all that leaves until the data that ran out is
-        // delivered, a sender its last packet.
-        let ack = &Ack { app_limited: false, held_back: false, ..*ack };
+        // Each host has its own reading of a window that is not used: a channel marks what left while the window was not full, a sender
+        // the last packet.
+        let ack = &Ack { app_limited: false, ..*ack };
         self.note(format!("{ack:?}"));
         self.law.on_ack(ack);
     }

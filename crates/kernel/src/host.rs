@@ -228,7 +228,7 @@ impl<L: Configured> Flow<L> {
             // A window of which not even half is used is not what holds the flow back: the application does, or the
             // receiver's window, or the send buffer.
             app_limited: report.app_limited != 0 || report.window >> 1 >= report.most_out,
-            held_back: false,
+            sample_limited: report.app_limited != 0,
             cookie: Cookie::NONE,
             hops: &[],
         });

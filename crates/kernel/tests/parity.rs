@@ -117,7 +117,7 @@ fn law_ack(chance: &mut Chance, now: &mut Time) -> Ack<'static> {
         delivered_time_at_send: Time::from_ps(now.ps().saturating_sub(chance.up_to(1 << 35, 42))),
         send_elapsed: Span::from_ps(chance.up_to(1 << 34, 40) as i64),
         app_limited: chance.one_in(10),
-        held_back: false,
+        sample_limited: chance.one_in(10),
         cookie: Cookie::NONE,
         hops: &[],
     }

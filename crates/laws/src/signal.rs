@@ -75,10 +75,11 @@ pub struct Ack<'a> {
     /// Whether the window was not filled, neither when the packet left nor since, and no pace held it: a window that is not used
     /// does not grow (RFC 9002, section 7.8).
     pub app_limited: bool,
-    /// Of [`Ack::app_limited`]: whether data were not what lacked. The peer's flow control, a full buffer or a slow host kept more
-    /// from leaving, or the packet left before the data ended. Then it measures the path as well as any, and an estimate of bandwidth
-    /// counts it. The transport alone says so.
-    pub held_back: bool,
+    /// True if the rate that this packet measures may be less than the path's, because the application had no data. That is said of
+    /// each packet that left before what was then in flight was delivered, whether it filled the window or not (`RS.is_app_limited` of
+    /// draft-ietf-ccwg-bbr, §4.1.2; `rs->is_app_limited` in Linux's `tcp_rate.c`). Such a sample does not lower an estimate of
+    /// bandwidth. It is not said of what the peer's flow control, a full buffer or a slow host held back.
+    pub sample_limited: bool,
     /// What [`ControlLaw::on_sent`](crate::ControlLaw::on_sent) answered for this packet.
     pub cookie: Cookie,
     /// What the ports that the acked packet passed reported, in order; empty without telemetry.

@@ -41,7 +41,7 @@ pub(crate) fn ack(path: &Path, now_us: u64) -> Ack<'static> {
         delivered_time_at_send: now - path.base_rtt,
         send_elapsed: path.base_rtt,
         app_limited: false,
-        held_back: false,
+        sample_limited: false,
         cookie: Cookie::NONE,
         hops: &[],
     }
@@ -110,7 +110,7 @@ pub(crate) fn replay<L: ControlLaw>(trace: &str, make: impl Fn(&Path) -> L) {
                 delivered_time_at_send: Time::from_ps(time_at_send),
                 send_elapsed: Span::from_ps(send_elapsed as i64),
                 app_limited: limited == 1,
-                held_back: false,
+                sample_limited: false,
                 cookie: Cookie::NONE,
                 hops: &[],
             }),
@@ -197,7 +197,7 @@ pub(crate) fn history() -> impl Strategy<Value = Vec<Event>> {
                         delivered_time_at_send: now - rtt,
                         send_elapsed: rtt,
                         app_limited,
-                        held_back: false,
+                        sample_limited: app_limited,
                         cookie: Cookie::NONE,
                         hops: &[],
                     })
@@ -376,7 +376,7 @@ impl<L: ControlLaw> Bed<L> {
                 delivered_time_at_send: flow.delivered_time,
                 send_elapsed: now.since(flow.first_sent),
                 app_limited: false,
-                held_back: false,
+                sample_limited: false,
                 cookie,
                 hops: &[],
             };

@@ -21,13 +21,13 @@ use laws::{Acted, ControlLaw, Loss, LossCause, Notification, Permit, marked_shar
 use units::{Bytes, Span, Time};
 
 pub use config::{ChannelConfig, MOST_OUTSTANDING};
-use governor::{Governor, Limit};
+use governor::Governor;
 use lane::Lane;
 use strikes::{Silence, Strikes};
 pub use work::{Parcel, Why, Work};
 
 use crate::acks::{AckError, Acks};
-use crate::control::{Control, SendState};
+use crate::control::{Control, Lack, SendState};
 use crate::outstanding::{Answers, Batch, LossTimer, Outstanding};
 use crate::ramp::Ramp;
 use crate::records::{Departure, Record, State};
@@ -376,8 +376,8 @@ impl<L: ControlLaw, W: Work> Channel<L, W> {
         lane.strikes.sent();
         let attempt = 1 + u8::from(again);
         let number = lane.out.sent(&mut governor.control, Departure { now, bytes, content, attempt, path: 0 });
-        if let Some(limit) = governor.limit {
-            lane.out.mark_limited(number, limit.held_back);
+        if governor.control.lack().is_some() {
+            lane.out.mark_limited(number, &governor.control);
         }
         if let Some(ramp) = &mut lane.ramp {
             ramp.sent(now, number, lane.out.records.first());
@@ -402,22 +402,17 @@ impl<L: ControlLaw, W: Work> Channel<L, W> {
             }
         }
         let ran_out = then == SendState::Blocked && self.work.next_bytes(self.config.mss).is_none();
-        let held_back = ran_out && self.work.is_held_back();
+        let ran_out = ran_out.then(|| if self.work.is_held_back() { Lack::Room } else { Lack::Data });
         let chosens = self.lanes[usize::from(chosen)].law;
         for (law, governor) in self.governors.iter_mut().enumerate() {
             governor.ran_out = ran_out;
-            let control = &governor.control;
-            // While data are known to have been lacking, what something else holds back afterwards measures no bandwidth, either.
-            let lacks_data = governor.limit.is_some_and(|limit| !limit.held_back);
-            if !ran_out || control.in_flight >= control.permit.window {
+            let Some(lack) = ran_out else { continue };
+            if !governor.control.run_out(lack) {
                 continue;
             }
             governor.paced_at = None;
-            if !(held_back && lacks_data) {
-                governor.limit = Some(Limit { until: control.delivered + control.in_flight, held_back });
-                if law == usize::from(chosens) {
-                    self.lanes[usize::from(chosen)].out.mark_limited(number, held_back);
-                }
+            if law == usize::from(chosens) {
+                self.lanes[usize::from(chosen)].out.mark_limited(number, &governor.control);
             }
         }
         Departed { subflow: chosen, number, parcel, then }
@@ -431,7 +426,9 @@ impl<L: ControlLaw, W: Work> Channel<L, W> {
             return;
         }
         let (idle, ran_out) = (governor.usage.before_sending(now, lane.out.timeout(&timing)), governor.ran_out);
-        if ran_out {
+        if let Some(lack) = ran_out {
+            // The last packet may have filled the window, which has been empty since.
+            governor.control.run_out(lack);
             self.notify(subflow, &Notification::Resumed { now });
         }
         if let Some(idle) = idle {
@@ -512,7 +509,7 @@ impl<L: ControlLaw, W: Work> Channel<L, W> {
         let left = self.work.left().map_or(Bytes::MAX, Bytes::new);
         let retimes = self.retimes;
         let (lane, governor) = self.parts(subflow);
-        let Governor { control, usage, limit, full_at, paced_at, .. } = governor;
+        let Governor { control, usage, full_at, paced_at, .. } = governor;
         let limited = !usage.is_valid(control.permit.window);
         let unfilled = (*full_at).max(*paced_at).is_none_or(|at| at < record.sent_at);
         let batch = Batch { number, record, answers, acked, marked, left, noise, limited, unfilled, hops: &[] };
@@ -523,7 +520,6 @@ impl<L: ControlLaw, W: Work> Channel<L, W> {
             lane.out.tolerate_more(&timing);
         }
         control.read_permit(retimes, &pacing);
-        *limit = limit.filter(|limit| told.delivered <= limit.until);
         let (delivered, rtt) = (told.delivered - told.delivered_at_send, lane.out.smoothed_rtt());
         if let Some(told) = usage.acked(now, told.sent_at, delivered, rtt, control.permit.window) {
             self.notify(subflow, &told);

@@ -12,8 +12,8 @@ pub trait Work {
     /// work is given more.
     fn next_bytes(&mut self, mss: u32) -> Option<u32>;
 
-    /// Whether there is more, but something else than the law keeps it: the peer's flow control, a full buffer
-    /// ([`laws::Ack::held_back`]).
+    /// Whether there is more, but something else than the law keeps it: the peer's flow control, a full buffer. What leaves then
+    /// measures the path all the same ([`laws::Ack::sample_limited`]).
     fn is_held_back(&self) -> bool {
         false
     }

@@ -34,7 +34,7 @@ use alloc::boxed::Box;
 use laws::{ControlLaw, Hop, LossCause, Notification};
 use units::{Bytes, Span, Time};
 
-use crate::control::SendState;
+use crate::control::{Lack, SendState};
 use crate::outstanding::{Answers, Batch, LossTimer, Timing};
 use crate::paths::Paths;
 use crate::records::{Departure, Record, State};
@@ -347,15 +347,24 @@ impl<L: ControlLaw> Sender<L> {
         let then = if let Some(next) = self.next_bytes() {
             self.poll_for(now, next)
         } else {
-            let subflow = self.subflows.get_mut(chosen);
-            let limited = subflow.control.in_flight < permit.window;
-            subflow.out.records.get_mut(number).set_app_limited(limited);
+            self.run_out(chosen, number);
             SendState::Blocked
         };
         if self.tcp.is_some() {
             self.note_sent(now, bytes, attempt != 1, then);
         }
         Segment { seq, bytes, attempt, path, then }
+    }
+
+    /// Notes that nothing is left to send after packet `number` of the subflow `chosen`.
+    #[inline(never)]
+    fn run_out(&mut self, chosen: u8, number: u64) {
+        for subflow in self.subflows.all() {
+            let it = self.subflows.get_mut(subflow);
+            if it.control.run_out(Lack::Data) && subflow == chosen {
+                it.out.mark_limited(number, &it.control);
+            }
+        }
     }
 
     /// A lost packet is sent again: nothing is to be known of its last departure any more. Gives which transmission comes.
@@ -570,7 +579,7 @@ impl<L: ControlLaw> Sender<L> {
         let Some((subflow, number)) = self.numbers.last(seq, &self.subflows) else { return };
         let it = self.subflows.get_mut(subflow);
         let Some(record) = it.take(number) else { return };
-        it.control.delivered += record.bytes();
+        it.control.deliver(record.bytes());
         self.numbers.settle(seq);
         if self.ledger.is_some() {
             self.count_in_block(seq, subflow, record.state());

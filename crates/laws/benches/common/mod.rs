@@ -40,7 +40,7 @@ pub(crate) fn acks() -> Vec<Ack<'static>> {
             delivered_time_at_send: now - rtt,
             send_elapsed: PATH.base_rtt,
             app_limited: false,
-            held_back: false,
+            sample_limited: false,
             cookie: Cookie::NONE,
             hops: &[],
         }

@@ -153,7 +153,7 @@ impl Bbr {
                 self.aggregation.end_rounds();
             }
         }
-        let limited = (ack.app_limited && !ack.held_back) || ack.delivered_at_send < self.limited_below;
+        let limited = ack.sample_limited || ack.delivered_at_send < self.limited_below;
         if let Some(sample) = bandwidth::sample(ack, if self.min_rtt == Span::MAX { Span::ZERO } else { self.min_rtt })
             && (!limited || sample >= self.bandwidth.get())
         {
@@ -483,14 +483,20 @@ mod tests {
     /// What the peer or a buffer holds back measures the path; what the application does not have does not.
     #[test]
     fn rounds_with_little_to_send_do_not_fill_the_pipe() {
-        for (app_limited, held_back) in [(false, false), (true, false), (true, true)] {
+        for (app_limited, sample_limited) in [(false, false), (false, true), (true, true), (true, false)] {
             let mut law = Bbr::new(&PATH, Params::for_path(&PATH));
             for round in 1..=10u64 {
                 let delivered = Bytes::new(round * 100_000);
                 let delivered_at_send = Bytes::new((round - 1) * 100_000);
-                law.on_ack(&Ack { delivered, delivered_at_send, app_limited, held_back, ..ack(&PATH, 14 * round) });
+                law.on_ack(&Ack {
+                    delivered,
+                    delivered_at_send,
+                    app_limited,
+                    sample_limited,
+                    ..ack(&PATH, 14 * round)
+                });
             }
-            assert_eq!(law.pipe.is_full(), !app_limited || held_back);
+            assert_eq!(law.pipe.is_full(), !sample_limited);
         }
     }
 
@@ -692,7 +698,7 @@ mod tests {
         let before = law.bandwidth.get();
         for us in 200..260 {
             let delivered_at_send = Bytes::new(us * 4_096 - 4_096);
-            law.on_ack(&Ack { app_limited: true, delivered_at_send, ..ack(&PATH, us) });
+            law.on_ack(&Ack { sample_limited: true, delivered_at_send, ..ack(&PATH, us) });
         }
         assert_eq!(law.bandwidth.get(), before);
     }
