@@ -103,7 +103,7 @@ impl Usage {
     /// What the law is to hear before a packet leaves, if everything that left is acknowledged and the timeout is this long.
     pub(crate) fn before_sending(&self, now: Time, timeout: Span) -> Option<Notification<'static>> {
         let idle = now.since(self.last_sent.filter(|_| self.restart)?);
-        timeouts_in(idle, timeout).map(|timeouts| Notification::Idle { idle, timeouts })
+        timeouts_in(idle, timeout).map(|timeouts| Notification::Idle { now, idle, timeouts })
     }
 
     /// A packet has left, of which so much was sent `again`.

@@ -37,7 +37,7 @@ impl ControlLaw for Halves {
     }
 
     fn on_notification(&mut self, notification: &Notification) {
-        if let Notification::Idle { idle, timeouts } = *notification {
+        if let Notification::Idle { idle, timeouts, .. } = *notification {
             self.told.borrow_mut().idle.push((idle, timeouts));
             self.window = 4;
         }

@@ -72,7 +72,7 @@ pub struct Cubic {
     w_max: Bytes, // W_max: the window before the last cut, less if fast convergence says so; 0 if unknown
     cwnd_prior: Bytes, // the window before the last cut
     curve: Option<Curve>,
-    last_ack: Time,
+    settled: Time,  // up to here the curve's clock has run, or was stopped
     smoothed: Span, // srtt; zero before the first sample
     acted: Acted,
 }
@@ -101,7 +101,7 @@ impl Cubic {
             w_max: Bytes::ZERO,
             cwnd_prior: Bytes::ZERO,
             curve: None,
-            last_ack: Time::ZERO,
+            settled: Time::ZERO,
             smoothed: Span::ZERO,
             acted: Acted::default(),
         }
@@ -165,6 +165,15 @@ impl Cubic {
         }
     }
 
+    /// Takes the time from `began` to `now` off the curve: there was not enough to send (§5.8; `cubictcp_cwnd_event` in Linux). No
+    /// instant may be taken off twice, or the curve would begin in the future.
+    fn stop_clock(&mut self, began: Time, now: Time) {
+        if let Some(curve) = &mut self.curve {
+            curve.began += now.since(began);
+            debug_assert!(curve.began <= now, "a curve that begins at {:?}, after {now:?}", curve.began);
+        }
+    }
+
     /// What the maximum becomes at a cut (§4.6 and §4.7).
     fn remember(&mut self) {
         let cwnd = self.window.bytes();
@@ -210,8 +219,7 @@ fn reno_alpha(beta: Frac) -> Frac {
 
 impl ControlLaw for Cubic {
     fn on_ack(&mut self, ack: &Ack) {
-        let since = ack.now.since(self.last_ack);
-        self.last_ack = ack.now;
+        let began = core::mem::replace(&mut self.settled, ack.now);
         if self.params.paced || self.has_linux_hystart() {
             // srtt <- 7/8 srtt + 1/8 rtt (RFC 6298)
             let before = if self.smoothed.is_zero() { ack.rtt } else { self.smoothed };
@@ -227,10 +235,7 @@ impl ControlLaw for Cubic {
             return;
         }
         if ack.app_limited {
-            // Time without enough to send does not count (§5.8).
-            if let Some(curve) = &mut self.curve {
-                curve.began += since;
-            }
+            self.stop_clock(began, ack.now);
             return;
         }
         let before = self.window.bytes();
@@ -266,11 +271,11 @@ impl ControlLaw for Cubic {
             self.curve = None;
         }
         self.slow_start.hear(notification, &mut self.window, self.params.initial_window);
-        if let Notification::Idle { idle, .. } = *notification
-            && let Some(curve) = &mut self.curve
-        {
-            // Time without enough to send does not count (§5.8).
-            curve.began += idle;
+        if let Notification::Idle { now, idle, .. } = *notification {
+            // The last packets may have been acknowledged after they left, and the acknowledgement that comes next may say again
+            // that the window was not used.
+            let began = core::mem::replace(&mut self.settled, now).max(now - idle);
+            self.stop_clock(began, now);
         }
     }
 
@@ -585,10 +590,60 @@ mod tests {
         law.on_ack(&ack(&PATH, 40));
         let began = law.curve.as_ref().map(|curve| curve.began);
         let cwnd = law.window.bytes();
-        law.on_notification(&Notification::Idle { idle: Span::from_ms(3), timeouts: 2 });
+        law.on_notification(&Notification::Idle {
+            now: ack(&PATH, 3_040).now,
+            idle: Span::from_ms(3) + PATH.base_rtt,
+            timeouts: 2,
+        });
         assert_eq!(law.window.bytes(), cwnd.ratio(1, 4));
         assert!(law.slow_start.is_on(&law.window));
         assert_eq!(law.curve.as_ref().map(|curve| curve.began), began.map(|began| began + Span::from_ms(3)));
+    }
+
+    /// Idle time is told twice: before the first packet leaves again, and with its acknowledgement, which was limited by what there
+    /// was to send. The last packet before it left at 26 us and was acknowledged at 40 us.
+    #[test]
+    fn idle_time_stops_the_curve_s_clock_once() {
+        let mut law = law(&PATH, |_| {});
+        law.on_loss(&loss(0, 20, LossCause::Reordered));
+        law.on_ack(&ack(&PATH, 40));
+        let began = |law: &Cubic| law.curve.as_ref().map(|curve| curve.began);
+        let resumed = ack(&PATH, 3_040).now;
+        law.on_notification(&Notification::Idle { now: resumed, idle: Span::from_ms(3) + PATH.base_rtt, timeouts: 2 });
+        assert_eq!(began(&law), Some(resumed));
+        let limited = Ack { app_limited: true, ..ack(&PATH, 3_054) };
+        law.on_ack(&limited);
+        assert_eq!(began(&law), Some(limited.now));
+        // From here on the clock runs.
+        law.on_ack(&ack(&PATH, 4_000));
+        assert_eq!(began(&law), Some(limited.now));
+    }
+
+    proptest! {
+        /// However acknowledgements and idle times alternate, the clock stops for no more than the time that passes.
+        #[test]
+        fn the_curve_never_begins_in_the_future(steps in proptest::collection::vec((1..5_000u64, 0..3u8), 1..100)) {
+            let mut law = law(&PATH, |_| {});
+            law.on_loss(&loss(0, 20, LossCause::Reordered));
+            law.on_ack(&ack(&PATH, 40));
+            let mut now_us = 40;
+            for (gap_us, kind) in steps {
+                now_us += gap_us;
+                let ack = ack(&PATH, now_us);
+                let before = law.curve.as_ref().unwrap().began;
+                match kind {
+                    0 => law.on_ack(&ack),
+                    1 => law.on_ack(&Ack { app_limited: true, ..ack }),
+                    _ => {
+                        let idle = Span::from_us(gap_us as i64) + PATH.base_rtt;
+                        law.on_notification(&Notification::Idle { now: ack.now, idle, timeouts: 1 });
+                    }
+                }
+                let began = law.curve.as_ref().unwrap().began;
+                let most = if kind == 0 { Span::ZERO } else { Span::from_us(gap_us as i64) };
+                prop_assert!(began == before + most && began <= ack.now);
+            }
+        }
     }
 
     #[test]

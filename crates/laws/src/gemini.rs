@@ -280,13 +280,17 @@ mod tests {
         assert_eq!((law.step, law.params.k, law.factor.ppm()), (Bytes::new(8_640), Bytes::new(75_000), 279_069));
     }
 
+    fn idle(timeouts: u32) -> Notification<'static> {
+        Notification::Idle { now: ack(&PATH, 0).now, idle: Span::from_ms(1), timeouts }
+    }
+
     #[test]
     fn idleness_shrinks_the_window_as_linux_does() {
         let mut law = law(&PATH, |params| params.initial_window = PATH.mss.times(16));
         law.params.initial_window = PATH.mss.times(3);
-        law.on_notification(&Notification::Idle { idle: Span::from_ms(1), timeouts: 2 });
+        law.on_notification(&idle(2));
         assert_eq!(law.permit().window, PATH.mss.times(4));
-        law.on_notification(&Notification::Idle { idle: Span::from_ms(1), timeouts: 9 });
+        law.on_notification(&idle(9));
         assert_eq!(law.permit().window, PATH.mss.times(3));
     }
 

@@ -134,6 +134,8 @@ pub enum Notification<'a> {
     Mss(Bytes),
     /// The sender sends again, after a time in which nothing was in flight and nothing was sent.
     Idle {
+        /// When it does.
+        now: Time,
         /// How long that time was.
         idle: Span,
         /// How many retransmission timeouts went by in it, at least 1.
