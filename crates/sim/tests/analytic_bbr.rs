@@ -6,8 +6,9 @@ mod analytic_support;
 mod common;
 
 use analytic_support::{PACKET, PAYLOAD, Queue, bottleneck, goodput, jain, off, pipe_packets, pipes};
-use common::{flow, setup};
+use common::{flow, run, setup};
 use fabric::PortConfig;
+use flow::LossTimer;
 use laws::catalog::{Kind, Value, build};
 use sim::{FlowId, FlowSpec, Outcome, SeriesConfig};
 use units::{Bytes, Frac, Rate, Span, Time};
@@ -170,4 +171,31 @@ fn bbr_without_a_buffer_loses_what_it_probes() {
     assert!((0.031_3..0.032_3).contains(&lost), "{lost}");
     // Losses are found by later arrivals: none takes a timeout.
     assert_eq!(long.timeouts, 0);
+}
+
+// A timer of a packet strikes a base round trip and a full queue after that left, and a packet that was dropped at a full queue is
+// then proved lost by no later one: their tolerance is a quarter of the base round trip more. So timers find most losses of startup,
+// while others are acknowledged, and must not begin it again: after twenty round trips all flows have left it, whichever timer they
+// have.
+#[test]
+fn timers_of_packets_do_not_prolong_startup() {
+    let (rate, rtt) = (Rate::from_gbps(1), Span::from_ms(20));
+    for loss_timer in [LossTimer::Flow, LossTimer::Packet] {
+        let port = PortConfig { buffer: Bytes::new(1_000_000), ..PortConfig::new(rate, Span::ZERO) };
+        let network = pipes(&port, Rate::from_gbps(2), 4_160, &[rtt; 4]);
+        let flows = (0..4).map(|i| flow(i, 4 + i, 1 << 40)).collect();
+        let mut setup = setup(network, flows, Time::from_ms(1_000));
+        setup.host.loss_timer = loss_timer;
+        setup.series = SeriesConfig { interval: rtt, flows: (0..4).map(FlowId).collect(), ..SeriesConfig::default() };
+        let outcome = run(&setup, Kind::Bbr, &[]);
+        let stats = outcome.flows.iter().map(|flow| (flow.stats.timeouts, flow.stats.retransmits));
+        let (timeouts, resent) = stats.fold((0, 0), |sum, flow| (sum.0 + flow.0, sum.1 + flow.1));
+        println!("{loss_timer:?}: {timeouts} timeouts, {resent} packets sent again");
+        assert!(loss_timer == LossTimer::Flow || timeouts > 100, "few timers strike: {timeouts}");
+        let in_startup = outcome.flow_samples.iter().filter(|sample| {
+            let gain = sample.trace.iter().find(|trace| trace.0 == "pacing_gain_ppm").unwrap().1;
+            sample.time > Time::ZERO + rtt.times(20) && gain > 1_250_000
+        });
+        assert_eq!(in_startup.count(), 0, "{loss_timer:?}");
+    }
 }

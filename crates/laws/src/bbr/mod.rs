@@ -303,25 +303,27 @@ impl ControlLaw for Bbr {
 
     fn on_loss(&mut self, loss: &Loss) {
         self.mode.note_loss();
-        let timeout = loss.cause == LossCause::Timeout;
-        if !timeout && !self.params.recovery {
+        // A timeout means that the pipe is empty. That of a packet with a timer of its own does not, if it leaves more in flight than it
+        // takes: it is a loss like others. Rates measured since tell of the path, and the rounds of startup go on.
+        let emptied = loss.cause == LossCause::Timeout && loss.in_flight <= loss.lost;
+        if !emptied && !self.params.recovery {
             return;
         }
         self.save_window();
         let (before, mss) = (self.recovery, self.window.floor());
-        self.recovery = before.lose(loss.lost, timeout, loss.now, mss);
+        self.recovery = before.lose(loss.lost, emptied, loss.now, mss);
         let window = self.window.bytes();
-        if timeout || before.is_open() {
+        if emptied || before.is_open() {
             // One packet may go at once: the lost one.
             self.window.set(window.min(loss.in_flight.saturating_add(mss)));
         } else {
             // What is lost makes no room for more.
             self.window.shrink(loss.lost);
         }
-        if timeout {
+        if emptied {
             self.pipe.forget();
         }
-        count(&mut self.counts.loss_cuts, timeout || self.window.bytes() < window);
+        count(&mut self.counts.loss_cuts, emptied || self.window.bytes() < window);
     }
 
     fn on_notification(&mut self, notification: &Notification) {
@@ -582,6 +584,33 @@ mod tests {
         // The sixth lost one has come.
         law.on_ack(&acked(45, 1, 7, 6));
         assert_eq!((law.permit().window, law.recovery), (before + PATH.mss, Recovery::OPEN));
+    }
+
+    /// Where each packet has a timer, one that strikes while others are acknowledged is a loss like others. In each round trip of ten
+    /// packets one times out: startup ends, and ten round trips after the path became half as fast the estimate is.
+    #[test]
+    fn a_timeout_that_leaves_the_pipe_full_is_a_loss_like_others() {
+        let mut law = Bbr::new(&PATH, Params::for_path(&PATH));
+        let (mut now_us, mut delivered, mut estimates) = (0, 0, [Rate::ZERO; 2]);
+        for (halved, estimate) in estimates.iter_mut().enumerate() {
+            for _ in 0..20 {
+                law.on_loss(&losing(9, 1, now_us, LossCause::Timeout));
+                // Ten packets in a round trip, or in two.
+                for _ in 0..10 {
+                    now_us += 2 << halved;
+                    delivered += 1;
+                    let rtt = Span::from_us(20 << halved);
+                    let ack = acked(now_us, 9, delivered, u64::saturating_sub(delivered, 10));
+                    law.on_ack(&Ack { rtt, sent_at: ack.now - rtt, delivered_time_at_send: ack.now - rtt, ..ack });
+                }
+            }
+            *estimate = law.bandwidth.get();
+        }
+        assert!(law.pipe.is_full());
+        assert_eq!(estimates, [20, 40].map(|us| Rate::of(PATH.mss.times(10), Span::from_us(us))));
+        // The last packet of a flight leaves nothing: the pipe is empty.
+        law.on_loss(&losing(0, 1, now_us, LossCause::Timeout));
+        assert!(law.recovery.restarts());
     }
 
     #[test]
