@@ -34,6 +34,8 @@ parameters! { path;
     max_cut: Fraction = Frac::HALF, "0.5", Frac::ZERO, Frac::ONE;
     /// Weight of the newest round in the average marked fraction.
     ewma_gain: Fraction = Frac::ratio(1, 16), "1/16", Frac::ZERO, Frac::ONE;
+    /// Whether a cut for marks or delay ends slow start, as in Linux's DCTCP.
+    cut_ends_slow_start: Switch = true, "true", false, true;
 }
 
 /// Its names, signals and parameters, as lists of laws show them.
@@ -132,7 +134,9 @@ impl Gemini {
         let f_dcn = if congested_dcn { (self.alpha * self.factor).min(self.params.max_cut) } else { Frac::ZERO };
         let f_wan = if self.congested_wan { self.params.beta } else { Frac::ZERO };
         self.acted.cuts += u64::from(self.window.cut(f_dcn.max(f_wan)));
-        self.slow_start.leave(&self.window);
+        if self.params.cut_ends_slow_start {
+            self.slow_start.leave(&self.window);
+        }
         self.responded(now);
     }
 
@@ -335,6 +339,20 @@ mod tests {
         assert_eq!(law.acted().cuts, 1);
         law.on_ack(&marked(&PATH, 14));
         assert_eq!(law.acted().cuts, 2);
+    }
+
+    #[test]
+    fn slow_start_goes_on_after_a_cut_where_cuts_do_not_end_it() {
+        for cut_ends_slow_start in [true, false] {
+            let mut law = law(&PATH, |params| {
+                params.k = Bytes::new(25_000);
+                params.cut_ends_slow_start = cut_ends_slow_start;
+            });
+            law.on_ack(&marked(&PATH, 0));
+            assert_eq!(law.permit().window, PATH.mss.times(5));
+            law.on_ack(&ack(&PATH, 20));
+            assert_eq!(law.permit().window == PATH.mss.times(6), !cut_ends_slow_start);
+        }
     }
 
     #[test]

@@ -8,7 +8,7 @@ use units::Frac;
 
 use crate::info::{LawInfo, Marks};
 use crate::params::{parameters, range};
-use crate::{Ack, Acted, ControlLaw, Episode, Loss, Notification, Path, Permit, Response, Window};
+use crate::{Ack, Acted, ControlLaw, Episode, Loss, LossCause, Notification, Path, Permit, Response, Window};
 
 parameters! { path;
     /// Initial window, in own BDPs.
@@ -19,6 +19,8 @@ parameters! { path;
     mark_cut: Fraction = Frac::HALF, "0.5", Frac::ZERO, Frac::from_bits(16 << 32);
     /// Share of the window that is left after a loss.
     beta: Fraction = Frac::HALF, "0.5", Frac::ZERO, Frac::ONE;
+    /// Whether a timeout collapses the window to one packet; else it changes nothing.
+    timeout_collapses: Switch = true, "true", false, true;
 }
 
 /// Its names, signals and parameters, as lists of laws show them.
@@ -39,6 +41,7 @@ pub struct MpRdma {
     window: Window,
     mark_cut: Frac,
     beta: Frac,
+    timeout_collapses: bool,
     episode: Episode,
     acted: Acted,
 }
@@ -51,6 +54,7 @@ impl MpRdma {
             window: Window::new(bdp.scaled(params.initial_bdp), path.mss, bdp.scaled(params.max_bdp)),
             mark_cut: params.mark_cut,
             beta: params.beta,
+            timeout_collapses: params.timeout_collapses,
             episode: Episode::new(),
             acted: Acted::default(),
         }
@@ -68,6 +72,9 @@ impl ControlLaw for MpRdma {
     }
 
     fn on_loss(&mut self, loss: &Loss) {
+        if loss.cause == LossCause::Timeout && !self.timeout_collapses {
+            return;
+        }
         match self.episode.respond(loss) {
             Response::Ignore => return,
             Response::Cut => drop(self.window.cut(self.beta.complement())),
@@ -149,5 +156,15 @@ mod tests {
         assert_eq!(law.permit().window, PATH.mss.times(2));
         law.on_ack(&ack(&PATH, 91));
         assert_eq!(law.permit().window, Bytes::new(2 * 4_096 + 2_048));
+    }
+
+    #[test]
+    fn timeouts_change_nothing_where_they_do_not_collapse() {
+        let mut law = MpRdma::new(&PATH, Params { timeout_collapses: false, ..Params::for_path(&PATH) });
+        let before = law.clone();
+        law.on_loss(&loss(2, 50, LossCause::Timeout));
+        assert_eq!(law, before);
+        law.on_loss(&loss(60, 80, LossCause::Reordered));
+        assert_eq!(law.permit().window, Bytes::new(87_500));
     }
 }

@@ -50,6 +50,8 @@ parameters! { path;
     probe_rtt_window: Fraction = Frac::ZERO, "0", Frac::ZERO, Frac::ONE;
     /// Whether a loss holds the window: packets are conserved for a round trip, and the window is restored after recovery.
     recovery: Switch = true, "true", false, true;
+    /// Whether a timeout leaves a window of one packet that is not restored; else what is in flight and one packet, until recovery ends.
+    timeout_collapses: Switch = false, "false", false, true;
     /// Whether the window opens by what acknowledgements bring in bunches.
     ack_aggregation: Switch = true, "true", false, true;
     /// How far the pace stays under the estimate.
@@ -303,6 +305,12 @@ impl ControlLaw for Bbr {
 
     fn on_loss(&mut self, loss: &Loss) {
         self.mode.note_loss();
+        if loss.cause == LossCause::Timeout && self.params.timeout_collapses {
+            let before = self.window.bytes();
+            self.window.collapse();
+            count(&mut self.counts.loss_cuts, self.window.bytes() < before);
+            return;
+        }
         // A timeout means that the pipe is empty. That of a packet with a timer of its own does not, if it leaves more in flight than it
         // takes: it is a loss like others. Rates measured since tell of the path, and the rounds of startup go on.
         let emptied = loss.cause == LossCause::Timeout && loss.in_flight <= loss.lost;
@@ -611,6 +619,20 @@ mod tests {
         // The last packet of a flight leaves nothing: the pipe is empty.
         law.on_loss(&losing(0, 1, now_us, LossCause::Timeout));
         assert!(law.recovery.restarts());
+    }
+
+    #[test]
+    fn a_timeout_that_collapses_restores_nothing() {
+        let mut law = Bbr::new(&PATH, Params { timeout_collapses: true, ..Params::for_path(&PATH) });
+        law.on_ack(&acked(0, 10, 1, 0));
+        // Eight packets are still in flight; Linux would keep nine.
+        law.on_loss(&losing(8, 1, 20, LossCause::Timeout));
+        assert_eq!((law.permit().window, law.recovery), (PATH.mss, Recovery::OPEN));
+        // From the four packets under which BBR does not plan, a packet more for each.
+        for packet in 1..=2 {
+            law.on_ack(&acked(34 + packet, 8, 1 + packet, packet));
+            assert_eq!(law.permit().window, PATH.mss.times(3 + packet));
+        }
     }
 
     #[test]
