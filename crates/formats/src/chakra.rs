@@ -7,8 +7,12 @@
 //!
 //! A collective becomes sends and receives of its group (`rings`); a barrier is an all-reduce of n bytes. The first one of a
 //! group on each of its ranks is the same, the second, and so on.
+//!
+//! `comm_size` is one rank's input: Chakra's converter adds up a node's input tensors (`PyTorchNode.comm_size`). So an
+//! all-gather of n ranks gathers n times as much, and a step of its ring carries all of `comm_size` (astra-sim, `Ring.cc`); of the
+//! others an input is what a rank reduces, scatters or sends.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use prost::Message;
 
@@ -16,12 +20,22 @@ use crate::goal::{Edge, Goal, OpKind, Rank};
 use crate::rings::{Collective, MOST, Maker};
 use crate::{Error, GZIP, Place};
 
+/// The message before the nodes.
+#[derive(Clone, PartialEq, Message)]
+struct MetadataProto {
+    #[prost(string, tag = "1")]
+    version: String,
+}
+
+/// The version of the schema that is read.
+const VERSION: &str = "0.0.4";
+
 /// Attributes, as far as they are read.
 #[derive(Clone, PartialEq, Message)]
 struct AttributeProto {
     #[prost(string, tag = "1")]
     name: String,
-    #[prost(oneof = "Value", tags = "7, 9, 11, 13, 15, 17, 29")]
+    #[prost(oneof = "Value", tags = "7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 29")]
     value: Option<Value>,
 }
 
@@ -39,6 +53,14 @@ enum Value {
     Sint32(i32),
     #[prost(sint64, tag = "17")]
     Sint64(i64),
+    #[prost(fixed32, tag = "19")]
+    Fixed32(u32),
+    #[prost(fixed64, tag = "21")]
+    Fixed64(u64),
+    #[prost(sfixed32, tag = "23")]
+    Sfixed32(i32),
+    #[prost(sfixed64, tag = "25")]
+    Sfixed64(i64),
     #[prost(string, tag = "29")]
     Text(String),
 }
@@ -66,8 +88,12 @@ const OF_COLLECTIVES: u32 = 1 << 31;
 /// What was read beside the schedule.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Found {
-    /// Collectives, each counted once.
+    /// Collectives with something to send, each counted once.
     pub collectives: usize,
+    /// Collectives of no bytes, each counted once: nothing is sent.
+    pub empty: usize,
+    /// Versions of the schema that the traces state, other than [`VERSION`].
+    pub other_versions: BTreeSet<String>,
     /// Computations without a duration, which take no time.
     pub without_duration: usize,
 }
@@ -79,6 +105,7 @@ pub type Groups = BTreeMap<String, Vec<u32>>;
 struct Said {
     tag: u32,
     kind: i64,
+    /// What each of them puts in.
     bytes: u64,
 }
 
@@ -102,12 +129,20 @@ pub fn read(files: &[impl AsRef<[u8]>], groups: &Groups) -> Result<(Goal, Found)
     for (number, file) in files.iter().enumerate() {
         ranks.push(reading.rank(file.as_ref(), number as u32).map_err(|error| (number, error))?);
     }
-    reading.found.collectives = reading.collectives.len();
+    reading.found.empty = reading.collectives.values().filter(|said| said.bytes == 0).count();
+    reading.found.collectives = reading.collectives.len() - reading.found.empty;
     Ok((Goal { ranks }, reading.found))
 }
 
-/// The messages of a file and their places, behind the metadata.
-fn messages(file: &[u8]) -> Result<Vec<(&[u8], Place)>, Error> {
+/// The messages of a file.
+struct Messages<'a> {
+    /// The version of the schema that the metadata state.
+    version: String,
+    /// The nodes behind them, and their places.
+    nodes: Vec<(&'a [u8], Place)>,
+}
+
+fn messages(file: &[u8]) -> Result<Messages<'_>, Error> {
     if file.starts_with(&GZIP) {
         return Err(Error::bytes(Place::new(0..2), "the trace is compressed", "expected what `gunzip` makes of it"));
     }
@@ -126,8 +161,12 @@ fn messages(file: &[u8]) -> Result<Vec<(&[u8], Place)>, Error> {
     if messages.is_empty() {
         return Err(Error::bytes(Place::new(0..0), "the trace is empty", "expected metadata and nodes"));
     }
-    messages.remove(0);
-    Ok(messages)
+    let (first, at) = messages.remove(0);
+    let metadata = MetadataProto::decode(first).map_err(|_| {
+        let what = "the first message is no metadata";
+        Error::bytes(at, what, format!("expected a trace of Chakra's schema {VERSION}: older ones have no metadata"))
+    })?;
+    Ok(Messages { version: metadata.version, nodes: messages })
 }
 
 impl Reading<'_> {
@@ -137,7 +176,11 @@ impl Reading<'_> {
         let mut nodes: BTreeMap<u64, (std::ops::Range<u32>, u32)> = BTreeMap::new();
         let mut waits: Vec<(std::ops::Range<u32>, u64, u64, Place)> = Vec::new();
         let mut count: BTreeMap<Option<String>, u32> = BTreeMap::new();
-        for (message, at) in messages(file)? {
+        let Messages { version, nodes: messages } = messages(file)?;
+        if version != VERSION {
+            self.found.other_versions.insert(version);
+        }
+        for (message, at) in messages {
             let node = NodeProto::decode(message)
                 .map_err(|error| Error::bytes(at, format!("this is no node: {error}"), "expected Chakra's Node"))?;
             let first = made.ops.len() as u32;
@@ -147,6 +190,9 @@ impl Reading<'_> {
                 5 | 6 => {
                     let sends = node.kind == 5;
                     let bytes = node.size(at)?;
+                    if bytes == 0 {
+                        return Err(node.wrong(at, "a message of no bytes", "expected a `comm_size` over 0"));
+                    }
                     let tag =
                         u32::try_from(node.number("comm_tag").unwrap_or(0)).ok().filter(|tag| *tag < OF_COLLECTIVES);
                     let tag =
@@ -236,7 +282,9 @@ impl Reading<'_> {
         let Some(place) = members.iter().position(|&member| member == rank) else {
             return wrong("a group that its rank is not in", "expected another group");
         };
-        let kind = node.number("comm_type").unwrap_or(0);
+        let Some(kind) = node.number("comm_type") else {
+            return wrong("no `comm_type`", "expected the kind of the collective, such as 0 (all-reduce)");
+        };
         let bytes = if kind == 9 { n } else { node.size(at)? };
         let nth = count.entry(group.clone()).or_default();
         let next = OF_COLLECTIVES + (self.collectives.len() as u32 & (OF_COLLECTIVES - 1));
@@ -260,7 +308,15 @@ impl Reading<'_> {
                 return wrong(&format!("a collective of type {other}"), known);
             }
         };
-        let (first, end) = maker.collective(what, bytes, (members, place), known.tag);
+        if bytes == 0 {
+            let op = maker.op(OpKind::Calc { ns: 0 });
+            return Ok((op + 1, op));
+        }
+        let total = if what == Collective::AllGather { bytes.checked_mul(n) } else { Some(bytes) };
+        let Some(total) = total else {
+            return wrong(&format!("an all-gather of {bytes} bytes a rank"), "expected fewer bytes");
+        };
+        let (first, end) = maker.collective(what, total, (members, place), known.tag);
         Ok((first + 1, end))
     }
 }
@@ -268,17 +324,17 @@ impl Reading<'_> {
 impl NodeProto {
     fn number(&self, name: &str) -> Option<i64> {
         match &self.attr.iter().find(|attr| attr.name == name)?.value {
-            Some(Value::Int32(number) | Value::Sint32(number)) => Some((*number).into()),
-            Some(Value::Int64(number) | Value::Sint64(number)) => Some(*number),
-            Some(Value::Uint32(number)) => Some((*number).into()),
-            Some(Value::Uint64(number)) => i64::try_from(*number).ok(),
+            Some(Value::Int32(number) | Value::Sint32(number) | Value::Sfixed32(number)) => Some((*number).into()),
+            Some(Value::Int64(number) | Value::Sint64(number) | Value::Sfixed64(number)) => Some(*number),
+            Some(Value::Uint32(number) | Value::Fixed32(number)) => Some((*number).into()),
+            Some(Value::Uint64(number) | Value::Fixed64(number)) => i64::try_from(*number).ok(),
             Some(Value::Text(_)) | None => None,
         }
     }
 
     fn size(&self, at: Place) -> Result<u64, Error> {
-        let size = self.number("comm_size").and_then(|size| u64::try_from(size).ok()).filter(|size| *size > 0);
-        size.ok_or_else(|| self.wrong(at, "no `comm_size` over 0", "expected a number of bytes"))
+        let size = self.number("comm_size").and_then(|size| u64::try_from(size).ok());
+        size.ok_or_else(|| self.wrong(at, "no `comm_size`", "expected a number of bytes, from 0 up"))
     }
 
     fn wrong(&self, at: Place, what: &str, expected: &str) -> Error {
@@ -334,11 +390,12 @@ mod tests {
         assert_eq!(found, Found::default());
     }
 
-    /// What each rank sends and receives in all, by kinds of collectives.
+    /// What each of three ranks sends and receives in all, by kinds of collectives, when each puts in 300 bytes: an all-gather
+    /// hands on two others' inputs, the others two thirds of an input, an all-reduce twice that.
     #[test]
     fn collectives_move_their_bytes() {
         let groups = Groups::from([("g".to_owned(), vec![3, 0, 2])]);
-        for (kind, each) in [(0, 4 * 100), (2, 200), (7, 200), (6, 200), (9, 4)] {
+        for (kind, each) in [(0, 4 * 100), (2, 2 * 300), (7, 200), (8, 200), (6, 200), (9, 4)] {
             let member = file(&[collective(1, kind, 300, "g")]);
             let files = [member.clone(), file(&[]), member.clone(), member];
             let (goal, found) = read(&files, &groups).unwrap();
@@ -352,8 +409,56 @@ mod tests {
             };
             let sums: Vec<_> = (0..4).map(|rank| (sum(rank, true), sum(rank, false))).collect();
             assert_eq!(sums, [(each, each), (0, 0), (each, each), (each, each)], "{kind}");
-            assert_eq!(found.collectives, 1);
+            assert_eq!((found.collectives, found.empty), (1, 0));
         }
+        // A broadcast of the first of the group goes along the ring, whole.
+        let member = file(&[collective(1, 5, 300, "g")]);
+        let (goal, _) = read(&[member.clone(), file(&[]), member.clone(), member], &groups).unwrap();
+        let sent = |rank: &Rank| {
+            let bytes = rank.ops.iter().map(|op| if let OpKind::Send { bytes, .. } = op.kind { bytes } else { 0 });
+            bytes.sum::<u64>()
+        };
+        assert_eq!(goal.ranks.iter().map(sent).collect::<Vec<u64>>(), [300, 0, 0, 300]);
+    }
+
+    #[test]
+    fn a_collective_of_no_bytes_sends_nothing() {
+        let member = file(&[collective(1, 2, 0, ""), node(2, 4, &[1], vec![])]);
+        let (goal, found) = read(&[member.clone(), member], &Groups::new()).unwrap();
+        assert!(goal.ranks.iter().flat_map(|rank| &rank.ops).all(|op| matches!(op.kind, OpKind::Calc { .. })));
+        assert_eq!((found.collectives, found.empty), (0, 1));
+    }
+
+    /// Numbers have whatever type of protobuf their writer chose.
+    #[test]
+    fn numbers_of_all_types_are_read() {
+        let values = [
+            Value::Int32(300),
+            Value::Int64(300),
+            Value::Uint32(300),
+            Value::Uint64(300),
+            Value::Sint32(300),
+            Value::Sint64(300),
+            Value::Fixed32(300),
+            Value::Fixed64(300),
+            Value::Sfixed32(300),
+            Value::Sfixed64(300),
+        ];
+        for value in values {
+            assert_eq!(node(1, 7, &[], vec![attr("comm_size", value)]).number("comm_size"), Some(300));
+        }
+    }
+
+    #[test]
+    fn other_versions_are_told() {
+        let mut newer = file(&[]);
+        newer[7] = b'5';
+        let (_, found) = read(&[newer, file(&[])], &Groups::new()).unwrap();
+        assert_eq!(found.other_versions, BTreeSet::from(["0.0.5".to_owned()]));
+        // A file of an older schema begins with a node.
+        let older = file(&[node(1, 4, &[], vec![])])[8..].to_vec();
+        let (_, error) = read(&[older], &Groups::new()).unwrap_err();
+        assert!(error.to_string().contains("no metadata"), "{error}");
     }
 
     #[test]
@@ -366,6 +471,9 @@ mod tests {
         assert!(one(&[node(1, 5, &[], vec![attr("comm_size", Value::Int64(1))])]).contains("no `comm_dst`"));
         assert!(one(&[collective(1, 0, 8, "x")]).contains("the group `x`"));
         assert!(one(&[collective(1, 3, 8, "")]).contains("a collective of type 3"));
+        assert!(one(&[node(1, 7, &[], vec![attr("comm_size", Value::Int64(1))])]).contains("no `comm_type`"));
+        assert!(one(&[node(1, 5, &[], vec![attr("comm_size", Value::Int64(0))])]).contains("a message of no bytes"));
+        assert!(one(&[collective(1, 0, -8, "")]).contains("no `comm_size`"));
         let (number, error) = said(&[file(&[collective(1, 0, 8, "")]), file(&[collective(1, 0, 9, "")])]);
         assert!(number == 1 && error.to_string().contains("where another rank"), "{error}");
         assert!(said(&[vec![0x1f, 0x8b, 8]]).1.to_string().contains("gunzip"));

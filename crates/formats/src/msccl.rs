@@ -12,7 +12,9 @@ use crate::goal::{Edge, Goal, Op, OpKind, Rank};
 use crate::lines::Lines;
 use crate::{Error, Place};
 
-/// Reads an algorithm that works on `size` bytes: its `nchunksperloop` chunks, one loop.
+/// Reads an algorithm that works on `size` bytes: its `nchunksperloop` chunks, one loop. As in the runtime
+/// (`count * sizeMultiplier / nChunksPerLoop`) that is the larger buffer of a rank: of an all-gather its output, of a
+/// reduce-scatter its input, of an all-to-all either.
 ///
 /// # Errors
 /// When the text is no such algorithm, a step needs a peer that its block has not, or names a step that is not there.

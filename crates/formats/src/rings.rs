@@ -3,6 +3,9 @@
 //! Rings: an all-reduce takes 2(n - 1) steps, each of an nth of the bytes; an all-gather or a reduce-scatter takes n - 1 of them.
 //! A rank sends a step once it has sent the step before and has received the neighbour's. An all-to-all is n - 1 sends of an nth,
 //! all at once. A broadcast goes along the ring once, whole.
+//!
+//! Formats count a collective's bytes differently. Here `total` is the buffer that is divided among the ranks: what a rank has to
+//! reduce or to send, and of an all-gather what all ranks have in the end, n inputs.
 
 use crate::Place;
 use crate::goal::{Edge, Op, OpKind, Rank};
@@ -38,19 +41,19 @@ impl Maker<'_> {
         self.made.edges.push(Edge { op, on, begun });
     }
 
-    /// The part of the rank at `place` of `members` in a collective of `bytes`: its first operation, for which all the others
-    /// wait, and its last one, which waits for all of them. `tag` is the collective's own.
+    /// The part of the rank at `place` of `members` in a collective of `total` bytes: its first operation, for which all the
+    /// others wait, and its last one, which waits for all of them. `tag` is the collective's own.
     pub(crate) fn collective(
         &mut self,
         what: Collective,
-        bytes: u64,
+        total: u64,
         (members, place): (&[u32], usize),
         tag: u32,
     ) -> (u32, u32) {
         let first = self.op(OpKind::Calc { ns: 0 });
         let neighbour = |by: usize| members[(place + by) % members.len()];
         let count = members.len();
-        let part = bytes.div_ceil(count.max(1) as u64);
+        let part = total.div_ceil(count.max(1) as u64);
         let ends = match what {
             _ if count < 2 => vec![first],
             Collective::AllReduce => self.ring(2 * (count - 1), part, (neighbour(1), neighbour(count - 1)), first, tag),
@@ -69,11 +72,11 @@ impl Maker<'_> {
             Collective::Broadcast => {
                 let mut last = first;
                 if place > 0 {
-                    last = self.op(OpKind::Recv { bytes, from: neighbour(count - 1), tag });
+                    last = self.op(OpKind::Recv { bytes: total, from: neighbour(count - 1), tag });
                     self.edge(last, first);
                 }
                 if place + 1 < count {
-                    let send = self.op(OpKind::Send { bytes, to: neighbour(1), tag });
+                    let send = self.op(OpKind::Send { bytes: total, to: neighbour(1), tag });
                     self.edge(send, last);
                     last = send;
                 }

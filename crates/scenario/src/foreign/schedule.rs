@@ -79,6 +79,12 @@ pub(crate) fn chakra(files: &[Foreign<'_>], groups: &Groups) -> Result<Traffic, 
     if found.without_duration > 0 {
         notes.push(counted(found.without_duration, "computation without a duration: no time"));
     }
+    if found.empty > 0 {
+        notes.push(format!("left out: {}", counted(found.empty, "collective of no bytes")));
+    }
+    for version in found.other_versions {
+        notes.push(format!("a trace states version `{version}` of Chakra's schema: it was read as 0.0.4"));
+    }
     messages("Chakra", &goal, Bytes::ZERO, &Files(&files), notes)
 }
 
