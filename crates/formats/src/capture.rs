@@ -1,6 +1,9 @@
 //! Captures of packets, pcap or pcapng, as transfers: one for each direction of a TCP or UDP flow (5-tuple), from its first
 //! payload byte on.
 //!
+//! A pcap's magic number says its byte order, what a fraction of a second counts, and how long a packet's header is
+//! (draft-ietf-opsawg-pcap, section 4; the longer headers are Kuznetsov's). A pcapng says the byte order of each section.
+//!
 //! A TCP flow's bytes are counted by its sequence numbers, so what was sent twice counts once, and what the capture missed
 //! counts, too. A SYN after data begins another flow. UDP payloads are added up. Packets may be cut off: their headers say how
 //! long they were.
@@ -10,7 +13,7 @@ use std::net::IpAddr;
 
 use etherparse::{LaxNetSlice, LaxSlicedPacket, TransportSlice};
 use pcap_parser::pcapng::Block;
-use pcap_parser::{LegacyPcapSlice, PcapBlockOwned, PcapNGSlice};
+use pcap_parser::{PcapBlockOwned, PcapNGSlice};
 
 use crate::transfers::{Transfer, Transfers};
 use crate::{Error, GZIP, Place, counted};
@@ -33,8 +36,13 @@ struct Reading {
     others: usize,
     groups: usize,
     undated: usize,
+    old: usize,
     links: BTreeMap<i32, usize>,
 }
+
+/// The packet block of drafts of pcapng before the enhanced one, in either byte order.
+const OLD_PACKET: u32 = 2;
+const OLD_PACKET_SWAPPED: u32 = OLD_PACKET.swap_bytes();
 
 /// How far a sequence number may jump: the largest window of TCP.
 const JUMP: u32 = 1 << 30;
@@ -49,15 +57,29 @@ pub fn read(file: &[u8]) -> Result<Transfers, Error> {
     if let Ok(capture) = PcapNGSlice::from_slice(file) {
         // By number, for each section anew: the link's type, ticks a second and their offset in seconds.
         let mut interfaces: Vec<(i32, u64, i64)> = Vec::new();
+        let mut big_endian = false;
         for block in capture {
             let Ok(PcapBlockOwned::NG(block)) = block else {
                 cut = true;
                 break;
             };
             match block {
-                Block::SectionHeader(_) => interfaces.clear(),
+                Block::SectionHeader(section) => {
+                    interfaces.clear();
+                    big_endian = section.big_endian();
+                }
+                Block::Unknown(block) if matches!(block.block_type, OLD_PACKET | OLD_PACKET_SWAPPED) => {
+                    reading.old += 1;
+                }
                 Block::InterfaceDescription(it) => {
-                    interfaces.push((it.linktype.0, it.ts_resolution().unwrap_or(1_000_000).max(1), it.ts_offset()));
+                    let Some(ticks) = ticks(it.if_tsresol) else {
+                        let what = format!("interface {} has an if_tsresol of {}", interfaces.len(), it.if_tsresol);
+                        let expected = "expected a time of 10^-19 s or 2^-63 s at the finest";
+                        return Err(Error::bytes(Place::new(0..file.len()), what, expected));
+                    };
+                    // `pcap_parser` reads this one option as little-endian, whatever the section is.
+                    let offset = if big_endian { it.if_tsoffset.swap_bytes() } else { it.if_tsoffset };
+                    interfaces.push((it.linktype.0, ticks, offset));
                 }
                 Block::EnhancedPacket(packet) => {
                     let Some(&(link, ticks, offset)) = interfaces.get(packet.if_id as usize) else {
@@ -74,18 +96,8 @@ pub fn read(file: &[u8]) -> Result<Transfers, Error> {
                 _ => {}
             }
         }
-    } else if let Ok(capture) = LegacyPcapSlice::from_slice(file) {
-        let (link, fine) = (capture.header.network.0, capture.header.is_nanosecond_precision());
-        for block in capture {
-            let Ok(PcapBlockOwned::Legacy(packet)) = block else {
-                cut = true;
-                break;
-            };
-            let at =
-                i128::from(packet.ts_sec) * 1_000_000_000 + i128::from(packet.ts_usec) * if fine { 1 } else { 1_000 };
-            let data = packet.data.get(..packet.caplen as usize).unwrap_or(packet.data);
-            reading.packet(link, at, data, packet.origlen);
-        }
+    } else if let Some(capture) = Pcap::new(file) {
+        cut = capture.packets(file, &mut reading)?;
     } else {
         return Err(if file.starts_with(&GZIP) {
             Error::bytes(Place::new(0..2), "the capture is compressed", "expected what `gunzip` makes of it")
@@ -94,6 +106,76 @@ pub fn read(file: &[u8]) -> Result<Transfers, Error> {
         });
     }
     Ok(reading.finish(cut))
+}
+
+/// How many parts of a second an interface of pcapng counts in a second: `if_tsresol` is a power of 10, or of 2 with the highest
+/// bit set. `pcap_parser` knows no powers of 2.
+fn ticks(if_tsresol: u8) -> Option<u64> {
+    let power = u32::from(if_tsresol & 0x7f);
+    if if_tsresol & 0x80 == 0 { 10u64.checked_pow(power) } else { 2u64.checked_pow(power) }
+}
+
+/// The header of a pcap.
+struct Pcap {
+    /// Reads a word in the file's byte order.
+    word: fn([u8; 4]) -> u32,
+    /// Fractions of a second in a second.
+    ticks: u32,
+    /// The length of a packet's header.
+    header: usize,
+    link: i32,
+}
+
+impl Pcap {
+    /// The length of the file's header.
+    const HEADER: usize = 24;
+
+    /// The header of a file that begins like a pcap.
+    fn new(file: &[u8]) -> Option<Self> {
+        let header = file.first_chunk::<{ Self::HEADER }>()?;
+        let magic = *header.first_chunk()?;
+        let known = |word: fn([u8; 4]) -> u32| {
+            let (ticks, length) = match word(magic) {
+                0xa1b2_c3d4 => (1_000_000, 16),
+                0xa1b2_3c4d => (1_000_000_000, 16),
+                0xa1b2_cd34 => (1_000_000, 24),
+                _ => return None,
+            };
+            Some((word, ticks, length))
+        };
+        let (word, ticks, length) = known(u32::from_le_bytes).or_else(|| known(u32::from_be_bytes))?;
+        // Above the type of the link stands the length of a checksum.
+        let link = i32::try_from(word(*header.last_chunk()?) & 0xffff).unwrap_or_default();
+        Some(Self { word, ticks, header: length, link })
+    }
+
+    /// Reads the packets. Whether the last one is cut off.
+    fn packets(&self, file: &[u8], reading: &mut Reading) -> Result<bool, Error> {
+        let mut at = Self::HEADER;
+        while at < file.len() {
+            let word = |place: usize| {
+                let from = at + 4 * place;
+                Some((self.word)(*file.get(from..)?.first_chunk()?))
+            };
+            let [Some(seconds), Some(fraction), Some(kept), Some(length)] = [0, 1, 2, 3].map(word) else {
+                return Ok(true);
+            };
+            if fraction >= self.ticks {
+                let what = format!("a packet's time has {fraction} of {} parts of a second", self.ticks);
+                let expected =
+                    "expected less than a second: the magic number says how fine times are, and in which byte order";
+                return Err(Error::bytes(Place::new(at + 4..at + 8), what, expected));
+            }
+            let begin = at + self.header;
+            let Some(data) = begin.checked_add(kept as usize).and_then(|end| file.get(begin..end)) else {
+                return Ok(true);
+            };
+            let ns = i128::from(fraction) * i128::from(1_000_000_000 / self.ticks);
+            reading.packet(self.link, i128::from(seconds) * 1_000_000_000 + ns, data, length);
+            at = begin + kept as usize;
+        }
+        Ok(false)
+    }
 }
 
 impl Reading {
@@ -192,6 +274,7 @@ impl Reading {
             (self.others, "packet of neither TCP nor UDP"),
             (self.groups, "packet to a group, to all, or to its sender"),
             (self.undated, "packet without a time"),
+            (self.old, "packet in pcapng's obsolete packet block, which is not read"),
         ] {
             if count > 0 {
                 left_out.push(counted(count, what));
@@ -237,44 +320,79 @@ mod tests {
         bytes
     }
 
-    /// The packets as pcap, of which `kept` bytes are kept.
-    fn pcap(packets: &[(u32, Vec<u8>)], kept: usize) -> Vec<u8> {
-        let mut file = Vec::new();
-        for word in [0xa1b2_c3d4u32, 0x0004_0002, 0, 0, 65_535, 1] {
-            file.extend(word.to_le_bytes());
+    /// The packets as pcap of a magic number, in an order of bytes, of which `kept` bytes are kept.
+    fn pcap_of(packets: &[(u32, Vec<u8>)], kept: usize, magic: u32, bytes: fn(u32) -> [u8; 4]) -> Vec<u8> {
+        let fine = if magic == 0xa1b2_3c4d { 1_000 } else { 1 };
+        let more = if magic == 0xa1b2_cd34 { 8 } else { 0 };
+        let mut file = bytes(magic).to_vec();
+        // Major and minor version are two halves of a word.
+        let version = if bytes(1)[0] == 1 { 0x0004_0002 } else { 0x0002_0004 };
+        // The link's type is 1, below the length of a checksum.
+        for word in [version, 0, 0, 65_535, 0x4400_0001] {
+            file.extend(bytes(word));
         }
         for (us, packet) in packets {
             let part = &packet[..packet.len().min(kept)];
-            for word in [us / 1_000_000, us % 1_000_000, part.len() as u32, packet.len() as u32] {
-                file.extend(word.to_le_bytes());
+            for word in [us / 1_000_000, us % 1_000_000 * fine, part.len() as u32, packet.len() as u32] {
+                file.extend(bytes(word));
             }
+            file.resize(file.len() + more, 0);
             file.extend(part);
         }
         file
     }
 
+    fn pcap(packets: &[(u32, Vec<u8>)], kept: usize) -> Vec<u8> {
+        pcap_of(packets, kept, 0xa1b2_c3d4, u32::to_le_bytes)
+    }
+
+    /// How a section of pcapng is written.
+    #[derive(Clone, Copy)]
+    struct Section {
+        big_endian: bool,
+        if_tsresol: u8,
+        if_tsoffset: i64,
+        /// A time of that resolution, of one in microseconds.
+        time: fn(u64) -> u64,
+    }
+
+    const NANOSECONDS: Section = Section { big_endian: false, if_tsresol: 9, if_tsoffset: 0, time: |us| us * 1_000 };
+
     /// The packets as pcapng, with nanoseconds.
     fn pcapng(packets: &[(u32, Vec<u8>)]) -> Vec<u8> {
-        fn block(kind: u32, body: &[u8], file: &mut Vec<u8>) {
+        section(packets, NANOSECONDS)
+    }
+
+    /// The packets as a section of pcapng.
+    fn section(packets: &[(u32, Vec<u8>)], section: Section) -> Vec<u8> {
+        let word = |word: u32| if section.big_endian { word.to_be_bytes() } else { word.to_le_bytes() };
+        let words = |all: &[u32]| all.iter().flat_map(|it| word(*it)).collect::<Vec<u8>>();
+        // Two numbers of 16 bits, in a word.
+        let halves = |first: u32, second: u32| {
+            word(if section.big_endian { first << 16 | second } else { second << 16 | first })
+        };
+        let block = |kind: u32, body: &[u8], file: &mut Vec<u8>| {
             let padded = body.len().next_multiple_of(4);
             let length = padded as u32 + 12;
-            file.extend(kind.to_le_bytes());
-            file.extend(length.to_le_bytes());
+            file.extend(words(&[kind, length]));
             file.extend(body);
             file.resize(file.len() + padded - body.len(), 0);
-            file.extend(length.to_le_bytes());
-        }
+            file.extend(word(length));
+        };
         let mut file = Vec::new();
-        let head = [0x1a2b_3c4du32.to_le_bytes(), 1u32.to_le_bytes(), u32::MAX.to_le_bytes(), u32::MAX.to_le_bytes()];
+        let head = [word(0x1a2b_3c4d), halves(1, 0), word(u32::MAX), word(u32::MAX)];
         block(0x0a0d_0d0a, &head.concat(), &mut file);
-        // Ethernet; if_tsresol is 9.
-        let mut interface = [1u32.to_le_bytes(), 0u32.to_le_bytes()].concat();
-        interface.extend([9, 0, 1, 0, 9, 0, 0, 0, 0, 0, 0, 0]);
+        // Ethernet, then options: if_tsresol and if_tsoffset.
+        let mut interface =
+            [halves(1, 0), word(0), halves(9, 1), [section.if_tsresol, 0, 0, 0], halves(14, 8)].concat();
+        let offset = section.if_tsoffset;
+        interface.extend(if section.big_endian { offset.to_be_bytes() } else { offset.to_le_bytes() });
+        interface.extend(word(0));
         block(1, &interface, &mut file);
         for (us, packet) in packets {
-            let ns = u64::from(*us) * 1_000;
-            let words = [0, (ns >> 32) as u32, ns as u32, packet.len() as u32, packet.len() as u32];
-            let mut body: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+            let time = (section.time)(u64::from(*us));
+            let length = packet.len() as u32;
+            let mut body = words(&[0, (time >> 32) as u32, time as u32, length, length]);
             body.extend(packet);
             block(6, &body, &mut file);
         }
@@ -309,6 +427,72 @@ mod tests {
             assert_eq!(shown, [(0, "10.0.0.1", 2_500), (50_000, v6, 600), (80_000, "10.0.0.1", 5)]);
             assert_eq!(read.left_out, ["1 packet of neither TCP nor UDP"]);
         }
+    }
+
+    /// The magic number says the byte order, what fractions of a second count and how long headers are.
+    #[test]
+    fn captures_of_all_magic_numbers_are_the_same() {
+        let expected = read(&pcap(&packets(), 65_535)).unwrap();
+        for magic in [0xa1b2_c3d4, 0xa1b2_3c4d, 0xa1b2_cd34] {
+            for bytes in [u32::to_le_bytes, u32::to_be_bytes] {
+                assert_eq!(read(&pcap_of(&packets(), 65_535, magic, bytes)).unwrap(), expected, "{magic:x}");
+            }
+        }
+    }
+
+    /// Nanoseconds under the magic number of microseconds are no times.
+    #[test]
+    fn fractions_over_a_second_are_refused() {
+        let late: Vec<(u32, Vec<u8>)> = vec![(1_500_000, udp(3))];
+        let mut wrong = pcap_of(&late, 65_535, 0xa1b2_3c4d, u32::to_be_bytes);
+        wrong[..4].copy_from_slice(&0xa1b2_c3d4u32.to_be_bytes());
+        let error = read(&wrong).unwrap_err();
+        assert!(error.to_string().contains("500000000 of 1000000 parts") && error.at().range() == (28..32), "{error}");
+    }
+
+    /// `if_tsresol` of pcapng is a power of 10, or of 2 with the highest bit set.
+    #[test]
+    fn times_of_pcapng_are_of_any_resolution() {
+        let late: Vec<(u32, Vec<u8>)> = vec![(0, tcp(1, 2, 9, 5, false)), (1_500_000, udp(3))];
+        for (resolution, time) in [
+            (6, (|us| us) as fn(u64) -> u64),
+            (9, |us| us * 1_000),
+            (3, |us| us / 1_000),
+            (0x80 | 0x14, |us| us * (1 << 20) / 1_000_000),
+            (0x80, |us| us / 1_000_000),
+        ] {
+            let read = read(&section(&late, Section { if_tsresol: resolution, time, ..NANOSECONDS })).unwrap();
+            let start = if resolution == 0x80 { 1_000_000_000 } else { 1_500_000_000 };
+            assert_eq!((read.list[0].start_ns, read.list[1].start_ns), (0, start), "{resolution}");
+        }
+        let fine = section(&late, Section { if_tsresol: 30, ..NANOSECONDS });
+        assert!(read(&fine).unwrap_err().to_string().contains("if_tsresol of 30"));
+    }
+
+    /// Two sections, of either byte order, whose interfaces count from different times.
+    #[test]
+    fn sections_of_pcapng_have_a_byte_order_each() {
+        let mut file = section(&[(10_000_000, udp(3))], NANOSECONDS);
+        let big_endian = Section { big_endian: true, if_tsoffset: 5, ..NANOSECONDS };
+        file.extend(section(&[(6_000_000, tcp(1, 2, 9, 5, false))], big_endian));
+        let read = read(&file).unwrap();
+        let shown: Vec<_> = read.list.iter().map(|it| (it.start_ns, it.bytes)).collect();
+        assert_eq!(shown, [(0, 3), (1_000_000_000, 5)]);
+        // The same packets in either order are the same flows.
+        let flows = |big_endian| super::read(&section(&packets(), Section { big_endian, ..NANOSECONDS })).unwrap();
+        assert_eq!(flows(true), flows(false));
+    }
+
+    #[test]
+    fn packets_in_obsolete_blocks_are_counted() {
+        let mut file = pcapng(&packets());
+        let body = [0u8; 20];
+        for part in [2u32.to_le_bytes(), 32u32.to_le_bytes()] {
+            file.extend(part);
+        }
+        file.extend(body);
+        file.extend(32u32.to_le_bytes());
+        assert!(read(&file).unwrap().left_out.iter().any(|what| what.contains("obsolete")));
     }
 
     #[test]
