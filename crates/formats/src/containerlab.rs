@@ -8,7 +8,7 @@ use std::borrow::Cow;
 
 use saphyr_parser::{Event, Parser, Span};
 
-use crate::graph::{Graph, Link, Names, Node};
+use crate::graph::{Direction, Graph, Link, Names, Node};
 use crate::lines::Lines;
 use crate::{Error, Place, counted};
 
@@ -143,7 +143,10 @@ pub fn read(text: &str) -> Result<Graph, Error> {
         Some(Value::List(links, _)) => {
             for link in links {
                 match ends(link, &names)? {
-                    Some(ends) => graph.links.push(Link { ends, rate: None, delay: None, at: link.at() }),
+                    Some(ends) => {
+                        let direction = Direction::Both;
+                        graph.links.push(Link { ends, direction, rate: None, delay: None, at: link.at() });
+                    }
                     None => outside += 1,
                 }
             }

@@ -1,7 +1,7 @@
 //! Flows as plain CSV: `start,from,to,bytes`. Values have their units, or the header has them: `start_s`, `size_KB`.
 
 use crate::graph::Quoted;
-use crate::table::Table;
+use crate::table::{Heading, Table, with_unit};
 use crate::{Error, Place};
 
 /// A flow, its values as the file has them.
@@ -13,7 +13,7 @@ pub struct Flow {
     pub from: String,
     /// Who receives.
     pub to: String,
-    /// How much: a number of bytes, or a size with its unit.
+    /// How much, with the unit.
     pub bytes: Quoted,
     /// Where it stands.
     pub at: Place,
@@ -29,15 +29,15 @@ pub fn read(text: &str) -> Result<Vec<Flow>, Error> {
     let header = |what: String| Error::text(table.header_at, what, EXPECTED);
     let [mut start, mut from, mut to, mut bytes] = [const { None }; 4];
     for (column, heading) in table.header().iter().enumerate() {
-        let (name, unit) = heading.split_once('_').unwrap_or((heading, ""));
-        let place = match name {
+        let Heading { name, unit } = Heading::of(heading, &["B", "KB", "KiB", "MB", "MiB", "GB", "GiB", "TB", "TiB"]);
+        let place = match name.as_str() {
             "start" | "time" => &mut start,
             "from" | "source" | "src" => &mut from,
             "to" | "target" | "destination" | "dst" => &mut to,
             "bytes" | "size" => &mut bytes,
             _ => return Err(header(format!("unknown column `{heading}`"))),
         };
-        if place.replace((column, unit.to_owned())).is_some() {
+        if place.replace((column, unit)).is_some() {
             return Err(header(format!("`{heading}` says what another column says")));
         }
     }
@@ -50,36 +50,19 @@ pub fn read(text: &str) -> Result<Vec<Flow>, Error> {
             "" => Err(Error::text(row.at, format!("this flow has no {what}"), "expected a value in every column")),
             cell => Ok(cell.to_owned()),
         };
-        let quoted = |(column, unit): &(usize, String), what: &str| {
-            let text = cell(*column, what)?;
-            let bare =
-                text.parse::<f64>().is_ok() && !text.contains(|c: char| c.is_alphabetic() && c != 'e' && c != 'E');
-            Ok(Quoted { text: if bare { format!("{text}{}", size_unit(unit)) } else { text }, at: row.at })
+        let quoted = |column: usize, unit: &str, what: &str| {
+            cell(column, what).map(|text| Quoted { text: with_unit(&text, unit), at: row.at })
         };
         flows.push(Flow {
-            start: quoted(&start, "start")?,
+            start: quoted(start.0, &start.1, "start")?,
             from: cell(from, "sender")?,
             to: cell(to, "receiver")?,
-            bytes: quoted(&bytes, "size")?,
+            // A size without a unit is in bytes.
+            bytes: quoted(bytes.0, if matches!(bytes.1.as_str(), "" | "bytes") { "B" } else { &bytes.1 }, "size")?,
             at: row.at,
         });
     }
     Ok(flows)
-}
-
-/// The unit as it is written elsewhere: headings lost their capitals.
-fn size_unit(unit: &str) -> &str {
-    match unit {
-        "bytes" | "b" => "B",
-        "kb" => "KB",
-        "kib" => "KiB",
-        "mb" => "MB",
-        "mib" => "MiB",
-        "gb" => "GB",
-        "gib" => "GiB",
-        "tb" => "TB",
-        unit => unit,
-    }
 }
 
 #[cfg(test)]
@@ -94,7 +77,18 @@ mod tests {
             flows.iter().map(|flow| [&flow.start.text, &flow.from, &flow.to, &flow.bytes.text]).collect();
         assert_eq!(shown, [["0.5s", "a;b", "c", "3KB"], ["1e-3s", "c", "x", "2MB"]]);
         assert_eq!(&text[flows[1].at.range()], "1e-3;c;x;2MB");
-        assert_eq!(read("start,from,to,bytes\n1us,0,1,100\n").unwrap()[0].bytes.text, "100");
+        for (heading, cell, text) in [
+            ("bytes", "100", "100B"),
+            ("bytes", "1.5e3", "1.5e3B"),
+            ("size", "100.0", "100.0B"),
+            ("size_bytes", "7", "7B"),
+            ("size_mb", "7", "7MB"),
+            ("size_Mb", "7", "7Mb"),
+            ("size_KiB", "7", "7KiB"),
+        ] {
+            let flows = read(&format!("start,from,to,{heading}\n1us,0,1,{cell}\n")).unwrap();
+            assert_eq!(flows[0].bytes.text, text, "{heading}");
+        }
     }
 
     #[test]

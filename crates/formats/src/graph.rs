@@ -11,8 +11,6 @@ pub struct Graph {
     pub nodes: Vec<Node>,
     /// In the order of the file.
     pub links: Vec<Link>,
-    /// Whether a link from a to b and one from b to a are the two directions of one.
-    pub directed: bool,
     /// What the file says and this does not, in words.
     pub left_out: Vec<String>,
 }
@@ -49,12 +47,32 @@ impl Position {
 pub struct Link {
     /// Its nodes, by their places among [`Graph::nodes`].
     pub ends: [u32; 2],
+    /// Which way it carries.
+    pub direction: Direction,
     /// Its rate, if the file has it.
     pub rate: Option<Capacity>,
-    /// Its delay with its unit, such as `10ms`, if the file has it.
-    pub delay: Option<Quoted>,
+    /// Its delay, if the file has it.
+    pub delay: Option<Delay>,
     /// Where it stands in the file.
     pub at: Place,
+}
+
+/// Which way a link carries.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Direction {
+    /// Both ways, each at its rate.
+    Both,
+    /// From its first end to its second.
+    Forward,
+}
+
+/// How long a link delays.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Delay {
+    /// With its unit, such as `10ms`.
+    Time(Quoted),
+    /// In units that the file does not name.
+    Units(f64),
 }
 
 /// How much a link carries.

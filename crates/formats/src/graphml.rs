@@ -1,14 +1,16 @@
 //! GraphML, as the Internet Topology Zoo, networkx and yEd write it. Brandes et al., "GraphML Progress Report", GD 2001.
 //!
 //! Read of a node: `label` (or `name`), `Latitude` and `Longitude`. Read of an edge: `LinkSpeedRaw` in bits per second, else
-//! `LinkSpeed` with `LinkSpeedUnits`, else a `rate`, `bandwidth` or `capacity` with its unit; a `delay` or `latency` with its
-//! unit. Everything else is left out. Graphs in graphs and edges of many ends are refused.
+//! `LinkSpeed` with `LinkSpeedUnits`, else a `rate`, `bandwidth` or `capacity`; a `delay` or `latency`. The last five have their
+//! units, or are in units that the file does not name. A value that is not there is its key's `<default>`. An edge is directed if
+//! it says so, or if it says nothing and the graph's `edgedefault` is. Everything else is left out. Graphs in graphs and edges of
+//! many ends are refused.
 
 use std::collections::BTreeMap;
 
 use roxmltree::{Document, Node as Element};
 
-use crate::graph::{Capacity, Graph, Link, Names, Node, Position, Quoted};
+use crate::graph::{Capacity, Delay, Direction, Graph, Link, Names, Node, Position, Quoted};
 use crate::lines::Lines;
 use crate::{Error, Place, counted};
 
@@ -45,7 +47,8 @@ pub fn read(text: &str) -> Result<Graph, Error> {
     let keys = keys(root);
     let elements = |name: &'static str| found.children().filter(move |child| child.tag_name().name() == name);
 
-    let mut graph = Graph { directed: found.attribute("edgedefault") == Some("directed"), ..Graph::default() };
+    let all_directed = found.attribute("edgedefault") == Some("directed");
+    let mut graph = Graph::default();
     let mut names = Names::default();
     let labels = labels(elements("node"), &keys);
     let mut by_id: BTreeMap<&str, u32> = BTreeMap::new();
@@ -78,16 +81,28 @@ pub fn read(text: &str) -> Result<Graph, Error> {
             node.ok_or_else(|| Error::text(at, format!("there is no node `{id}`"), "expected the id of a node"))
         };
         let values = values(element, &keys);
-        let with_unit = |names: &[&str]| {
-            let (text, data) = names.iter().find_map(|name| values.get(*name))?;
-            let unit = text.contains(|c: char| c.is_alphabetic());
-            unit.then(|| Quoted { text: (*text).to_owned(), at: place(*data) })
-        };
+        let first = |names: &[&str]| names.iter().find_map(|name| values.get(*name));
+        let quoted = |(text, data): &(&str, Element<'_, '_>)| Quoted { text: (*text).to_owned(), at: place(*data) };
         let speed = speed(&values);
         unread += usize::from(speed.is_none() && values.keys().any(|key| key.starts_with("linkspeed")));
-        let rate = speed.or_else(|| with_unit(&["rate", "bandwidth", "capacity"]).map(Capacity::Rate));
-        let delay = with_unit(&["delay", "latency"]);
-        graph.links.push(Link { ends: [end("source")?, end("target")?], rate, delay, at });
+        let rate = first(&["rate", "bandwidth", "capacity"]).map(|value| match number(value.0) {
+            Some(units) => Capacity::Units(units),
+            None => Capacity::Rate(quoted(value)),
+        });
+        let delay = first(&["delay", "latency"]).map(|value| match number(value.0) {
+            Some(units) => Delay::Units(units),
+            None => Delay::Time(quoted(value)),
+        });
+        let directed = match element.attribute("directed").map(str::trim) {
+            None => all_directed,
+            Some("true" | "1") => true,
+            Some("false" | "0") => false,
+            Some(other) => {
+                return Err(Error::text(at, format!("directed=\"{other}\""), "expected true or false"));
+            }
+        };
+        let direction = if directed { Direction::Forward } else { Direction::Both };
+        graph.links.push(Link { ends: [end("source")?, end("target")?], direction, rate: speed.or(rate), delay, at });
     }
     if unread > 0 {
         graph.left_out.push(format!("the LinkSpeed of {}, which is no number with a unit", counted(unread, "edge")));
@@ -95,23 +110,41 @@ pub fn read(text: &str) -> Result<Graph, Error> {
     Ok(graph)
 }
 
-/// By key: its name, in small letters.
-fn keys<'a>(root: Element<'a, '_>) -> BTreeMap<&'a str, String> {
+/// A `<key>`: what `<data>` of its id says.
+struct Key<'a> {
+    /// Its name, in small letters.
+    name: String,
+    /// Which elements it is for: `node`, `edge`, `all` or others.
+    domain: &'a str,
+    /// What it says where an element has no `<data>` of it.
+    default: Option<(&'a str, Element<'a, 'a>)>,
+}
+
+/// The keys, by their ids.
+fn keys<'a>(root: Element<'a, 'a>) -> BTreeMap<&'a str, Key<'a>> {
     let keys = root.children().filter(|child| child.tag_name().name() == "key");
-    let named = |key: Element<'a, '_>| Some((key.attribute("id")?, key.attribute("attr.name")?.to_ascii_lowercase()));
+    let named = |key: Element<'a, 'a>| {
+        let name = key.attribute("attr.name")?.to_ascii_lowercase();
+        let default = key.children().find(|child| child.tag_name().name() == "default");
+        let default = default.map(|default| (default.text().unwrap_or_default().trim(), default));
+        Some((key.attribute("id")?, Key { name, domain: key.attribute("for").unwrap_or("all"), default }))
+    };
     keys.filter_map(named).collect()
 }
 
 /// By the name of its key: the text of each value, and its element.
 type Values<'a, 'k> = BTreeMap<&'k str, (&'a str, Element<'a, 'a>)>;
 
-fn values<'a, 'k>(element: Element<'a, 'a>, keys: &'k BTreeMap<&str, String>) -> Values<'a, 'k> {
+fn values<'a, 'k>(element: Element<'a, 'a>, keys: &'k BTreeMap<&'a str, Key<'a>>) -> Values<'a, 'k> {
+    let inherited = keys.values().filter(|key| key.domain == "all" || key.domain == element.tag_name().name());
+    let mut values: Values<'a, 'k> = inherited.filter_map(|key| Some((key.name.as_str(), key.default?))).collect();
     let data = element.children().filter(|child| child.tag_name().name() == "data");
-    let value = |data: Element<'a, 'a>| {
-        let name = keys.get(data.attribute("key")?)?;
-        Some((name.as_str(), (data.text().unwrap_or_default().trim(), data)))
-    };
-    data.filter_map(value).filter(|(_, (text, _))| !text.is_empty()).collect()
+    values.extend(data.filter_map(|data| {
+        let key = keys.get(data.attribute("key")?)?;
+        Some((key.name.as_str(), (data.text().unwrap_or_default().trim(), data)))
+    }));
+    values.retain(|_, (text, _)| !text.is_empty());
+    values
 }
 
 fn label<'a>(values: &Values<'a, '_>) -> Option<&'a str> {
@@ -121,7 +154,10 @@ fn label<'a>(values: &Values<'a, '_>) -> Option<&'a str> {
 }
 
 /// How many nodes have each label.
-fn labels<'a>(nodes: impl Iterator<Item = Element<'a, 'a>>, keys: &BTreeMap<&str, String>) -> BTreeMap<&'a str, usize> {
+fn labels<'a>(
+    nodes: impl Iterator<Item = Element<'a, 'a>>,
+    keys: &BTreeMap<&'a str, Key<'a>>,
+) -> BTreeMap<&'a str, usize> {
     let mut labels = BTreeMap::new();
     for node in nodes {
         if let Some(label) = label(&values(node, keys)) {
@@ -192,11 +228,51 @@ mod tests {
             <edge source="a" target="b"><data key="d1">40Gbps</data><data key="d2">3ms</data></edge>
             <edge source="a" target="b"><data key="d2">3</data></edge></graph></graphml>"#;
         let graph = read(text).unwrap();
-        let quoted = |text: &str, at| Some(Quoted { text: text.to_owned(), at });
         let link = &graph.links[0];
-        assert_eq!(link.delay, quoted("3ms", link.delay.as_ref().unwrap().at));
+        assert!(matches!(&link.delay, Some(Delay::Time(delay)) if delay.text == "3ms"));
         assert!(matches!(&link.rate, Some(Capacity::Rate(rate)) if rate.text == "40Gbps"));
-        assert_eq!(graph.links[1].delay, None);
+        assert_eq!((&graph.links[1].rate, &graph.links[1].delay), (&None, &Some(Delay::Units(3.0))));
+    }
+
+    /// A key's default counts where an element of its kind has no value; an empty value is none.
+    #[test]
+    fn defaults_of_keys_are_inherited() {
+        let text = r#"<graphml><key id="r" for="edge" attr.name="Bandwidth"><default>10Gbps</default></key>
+            <key id="d" for="all" attr.name="delay"><default> 2 </default></key>
+            <key id="n" for="node" attr.name="rate"><default>1Gbps</default></key>
+            <graph edgedefault="undirected"><node id="a"/><node id="b"/>
+            <edge source="a" target="b"/>
+            <edge source="a" target="b"><data key="r">40Gbps</data><data key="d">7e-1</data></edge>
+            <edge source="a" target="b"><data key="r"/><data key="d">3ms</data></edge></graph></graphml>"#;
+        let graph = read(text).unwrap();
+        let rate = |link: &Link| match &link.rate {
+            Some(Capacity::Rate(rate)) => rate.text.clone(),
+            other => format!("{other:?}"),
+        };
+        assert_eq!(graph.links.iter().map(rate).collect::<Vec<_>>(), ["10Gbps", "40Gbps", "None"]);
+        let delays = [&graph.links[0].delay, &graph.links[1].delay];
+        assert_eq!(delays, [&Some(Delay::Units(2.0)), &Some(Delay::Units(0.7))]);
+        assert!(matches!(&graph.links[2].delay, Some(Delay::Time(delay)) if delay.text == "3ms"));
+    }
+
+    #[test]
+    fn an_edge_may_differ_from_the_graphs_direction() {
+        let of = |default: &str, own: &str| {
+            let text = format!(
+                "<graphml><graph{default}><node id=\"a\"/><node id=\"b\"/><edge{own} source=\"a\" target=\"b\"/></graph></graphml>"
+            );
+            read(&text).map(|graph| graph.links[0].direction)
+        };
+        for (default, own, direction) in [
+            (" edgedefault=\"directed\"", "", Direction::Forward),
+            (" edgedefault=\"directed\"", " directed=\"false\"", Direction::Both),
+            (" edgedefault=\"undirected\"", " directed=\"true\"", Direction::Forward),
+            (" edgedefault=\"undirected\"", "", Direction::Both),
+            ("", "", Direction::Both),
+        ] {
+            assert_eq!(of(default, own).unwrap(), direction, "{default}{own}");
+        }
+        assert!(of("", " directed=\"maybe\"").unwrap_err().to_string().contains("true or false"));
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! A network as CSV: a link a row, `from,to,rate,delay`. Values have their units, or the header has them: `delay_ms`,
 //! `rate_Gbps`. `rate` and `delay` may be missing, as columns or in rows.
 
-use crate::graph::{Capacity, Graph, Link, Names, Quoted};
-use crate::table::{Row, Table};
+use crate::graph::{Capacity, Delay, Direction, Graph, Link, Names, Quoted};
+use crate::table::{Heading, Row, Table, with_unit};
 use crate::{Error, Place};
 
 /// Reads a network.
@@ -13,15 +13,15 @@ pub fn read(text: &str) -> Result<Graph, Error> {
     let mut table = Table::new(text)?;
     let (mut from, mut to, mut rate, mut delay) = (None, None, None, None);
     for (column, heading) in table.header().iter().enumerate() {
-        let (name, unit) = heading.split_once('_').unwrap_or((heading, ""));
-        let place = match name {
+        let Heading { name, unit } = Heading::of(heading, &["kbps", "Mbps", "Gbps", "Tbps"]);
+        let place = match name.as_str() {
             "from" | "source" | "src" | "a" => &mut from,
             "to" | "target" | "dst" | "b" => &mut to,
             "rate" | "bandwidth" | "capacity" => &mut rate,
             "delay" | "latency" => &mut delay,
             _ => return Err(header(table.header_at, &format!("unknown column `{heading}`"))),
         };
-        if place.replace((column, unit.to_owned())).is_some() {
+        if place.replace((column, unit)).is_some() {
             return Err(header(table.header_at, &format!("`{heading}` says what another column says")));
         }
     }
@@ -34,28 +34,13 @@ pub fn read(text: &str) -> Result<Graph, Error> {
         let quoted = |column: &Option<(usize, String)>| {
             let (column, unit) = column.as_ref()?;
             let cell = row.cell(*column);
-            let bare = !cell.contains(char::is_alphabetic);
-            (!cell.is_empty()).then(|| Quoted {
-                text: if bare { format!("{cell}{}", named(unit)) } else { cell.to_owned() },
-                at: row.at,
-            })
+            (!cell.is_empty()).then(|| Quoted { text: with_unit(cell, unit), at: row.at })
         };
-        let (rate, delay) = (quoted(&rate).map(Capacity::Rate), quoted(&delay));
+        let (rate, delay) = (quoted(&rate).map(Capacity::Rate), quoted(&delay).map(Delay::Time));
         let ends = [node(&row, from)?, node(&row, to)?].map(|name| names.of(&mut graph, name, row.at));
-        graph.links.push(Link { ends, rate, delay, at: row.at });
+        graph.links.push(Link { ends, direction: Direction::Both, rate, delay, at: row.at });
     }
     Ok(graph)
-}
-
-/// The unit as it is written elsewhere: headings lost their capitals.
-fn named(unit: &str) -> &str {
-    match unit {
-        "kbps" => "kbps",
-        "mbps" => "Mbps",
-        "gbps" => "Gbps",
-        "tbps" => "Tbps",
-        unit => unit,
-    }
 }
 
 fn node(row: &Row, column: usize) -> Result<&str, Error> {
@@ -85,8 +70,26 @@ mod tests {
         };
         let links: Vec<_> = graph.links.iter().map(|link| (link.ends, rate(link))).collect();
         assert_eq!(links, [([0, 1], "100Gbps".into()), ([0, 2], String::new()), ([2, 0], "400Mbps".into())]);
-        assert_eq!(graph.links[2].delay.as_ref().unwrap().text, "2ms");
+        assert!(matches!(&graph.links[2].delay, Some(Delay::Time(delay)) if delay.text == "2ms"));
         assert_eq!(&text[graph.links[1].at.range()], "a,d,,");
+    }
+
+    /// `MBps` is bytes, `Mbps` bits: small letters alone say nothing of it.
+    #[test]
+    fn units_keep_their_capitals() {
+        for (heading, cell, text) in [
+            ("rate_Gbps", "100", "100Gbps"),
+            ("rate_gbps", "1e2", "1e2Gbps"),
+            ("Rate_MBps", "100", "100MBps"),
+            ("rate_Gb/s", "100", "100Gb/s"),
+            ("rate_mbps", "4Gbps", "4Gbps"),
+            ("BANDWIDTH_bps", "2.5e9", "2.5e9bps"),
+        ] {
+            let graph = read(&format!("from,to,{heading}\na,b,{cell}\n")).unwrap();
+            assert!(matches!(&graph.links[0].rate, Some(Capacity::Rate(rate)) if rate.text == text), "{heading}");
+        }
+        let graph = read("From,TO,Delay_MS\na,b,3\n").unwrap();
+        assert!(matches!(&graph.links[0].delay, Some(Delay::Time(delay)) if delay.text == "3ms"));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Flow records as CSV, as nfdump writes them (`nfdump -o csv`), of NetFlow or IPFIX.
 //!
 //! Columns by their names, those of nfdump 1.6 (`ts`, `sa`, `da`, `ibyt`, `obyt`) and 1.7 (`firstSeen`, `srcAddr`, `dstAddr`,
-//! `bytes`). A record with bytes back is two transfers. What follows a line `Summary` is left out.
+//! `bytes`), in any case. Times are dates, or seconds since 1970. A record with bytes back is two transfers. What follows a line `Summary` is left out.
 
 use crate::table::{Row, Table};
 use crate::transfers::{Transfer, Transfers};
@@ -31,7 +31,8 @@ pub fn read(text: &str) -> Result<Transfers, Error> {
             break;
         }
         let began = time(row.cell(start)).ok_or_else(|| {
-            Error::text(row.at, format!("`{}` is no time", row.cell(start)), "expected such as 2024-05-01 12:00:00.123")
+            let expected = "expected such as 2024-05-01 12:00:00.123, or seconds since 1970, such as 1714564800.123";
+            Error::text(row.at, format!("`{}` is no time", row.cell(start)), expected)
         })?;
         let (from, to) = (address(&row, from)?, address(&row, to)?);
         let back = back.map_or(Ok(0), |back| number(&row, back))?;
@@ -68,6 +69,9 @@ fn number(row: &Row, column: usize) -> Result<u64, Error> {
     cell.parse().map_err(|_| Error::text(row.at, format!("`{cell}` is no number of bytes"), "expected a whole number"))
 }
 
+/// Digits of seconds since 1970, up to the year 5138. Milliseconds, as IPFIX counts them, have more since 1973.
+const DIGITS_OF_SECONDS: usize = 11;
+
 /// Nanoseconds since 1970: of a date and time, or of seconds.
 fn time(text: &str) -> Option<i128> {
     let (whole, part) = text.split_once('.').unwrap_or((text, ""));
@@ -76,7 +80,7 @@ fn time(text: &str) -> Option<i128> {
         return None;
     }
     let nanoseconds: i128 = format!("{part:0<9}").parse().ok()?;
-    if digits(whole) && (1..=18).contains(&whole.len()) {
+    if digits(whole) && (1..=DIGITS_OF_SECONDS).contains(&whole.len()) {
         return Some(whole.parse::<i128>().ok()? * 1_000_000_000 + nanoseconds);
     }
     let (date, clock) = whole.split_once([' ', 'T'])?;
@@ -125,6 +129,8 @@ mod tests {
         {
             assert_eq!(time(text), None, "{text}");
         }
+        // Milliseconds and nanoseconds are no seconds.
+        assert_eq!([time("1709208000000"), time("1709208000000000000")], [None; 2]);
     }
 
     #[test]

@@ -1,9 +1,10 @@
 //! SNDlib's native network format. Orlowski, Pióro, Tomaszewski, Wessäly, "SNDlib 1.0", Networks 55(3), 2010.
 //!
 //! Sections by their names: `NODES` and `LINKS` are read; `META`, `DEMANDS` and `ADMISSIBLE_PATHS` are not. The format gives
-//! capacities no unit. A link's is what is installed before planning, or its first module's.
+//! capacities no unit. A link's is what is installed before planning, or its first module's. Coordinates are of the earth, or of a
+//! drawing, which the format does not say either: where one node's are no degrees, none are.
 
-use crate::graph::{Capacity, Graph, Link, Names, Node, Position};
+use crate::graph::{Capacity, Direction, Graph, Link, Names, Node, Position};
 use crate::{Error, Place};
 
 type Word<'a> = (&'a str, Place);
@@ -95,6 +96,7 @@ pub fn read(text: &str) -> Result<Graph, Error> {
     let mut graph = Graph::default();
     let mut names = Names::default();
     let mut ends: Vec<[Word<'_>; 2]> = Vec::new();
+    let mut drawn = false;
     while reader.peek().is_some() {
         let (section, at) = reader.needed("a section")?;
         reader.bracket("(")?;
@@ -109,6 +111,7 @@ pub fn read(text: &str) -> Result<Graph, Error> {
                         let (latitude, _) = reader.number("a latitude")?;
                         reader.bracket(")")?;
                         position = Position::of(latitude, longitude);
+                        drawn |= position.is_none();
                         // What may follow says nothing of the network.
                         while reader.peek() == Some("(") {
                             reader.bracket("(")?;
@@ -126,7 +129,7 @@ pub fn read(text: &str) -> Result<Graph, Error> {
                     ends.push([reader.needed("a node")?, reader.needed("a node")?]);
                     reader.bracket(")")?;
                     let rate = capacity(&mut reader)?.map(Capacity::Units);
-                    graph.links.push(Link { ends: [0; 2], rate, delay: None, at });
+                    graph.links.push(Link { ends: [0; 2], direction: Direction::Both, rate, delay: None, at });
                 }
                 reader.bracket(")")?;
             }
@@ -140,6 +143,10 @@ pub fn read(text: &str) -> Result<Graph, Error> {
                 return Err(Error::text(at, format!("unknown section `{section}`"), expected));
             }
         }
+    }
+    if drawn {
+        graph.nodes.iter_mut().for_each(|node| node.position = None);
+        graph.left_out.push("coordinates: some are no degrees, so all are taken for those of a drawing".into());
     }
     // Links may stand before nodes.
     for (link, [a, b]) in graph.links.iter_mut().zip(ends) {
@@ -178,7 +185,7 @@ fn capacity(reader: &mut Reader<'_>) -> Result<Option<f64>, Error> {
 mod tests {
     use super::*;
 
-    const SMALL: &str = "?SNDlib native format; type: network; version: 1.0\n# small\nMETA (\n  granularity = x\n)\nNODES (\n  Bonn ( 7.10 50.74 )\n  Ulm ( 9.99, 48.40 )\n  Far ( 700.0 12.0 )\n)\nLINKS (\n  L1 ( Bonn Ulm ) 40.00 1.0 0.0 0.0 ( 155.00 1.00 622.00 2.00 )\n  L2 ( Ulm Far ) 0.00 0.0 0.0 0.0 ( 155.00 1.00 )\n  L3 ( Bonn Far ) 0.00 0.0 0.0 0.0 ( )\n)\nDEMANDS (\n  D1 ( Bonn Ulm ) 1 5.00 UNLIMITED\n)\n";
+    const SMALL: &str = "?SNDlib native format; type: network; version: 1.0\n# small\nMETA (\n  granularity = x\n)\nNODES (\n  Bonn ( 7.10 50.74 )\n  Ulm ( 9.99, 48.40 )\n  Far ( 17.0 12.0 )\n)\nLINKS (\n  L1 ( Bonn Ulm ) 40.00 1.0 0.0 0.0 ( 155.00 1.00 622.00 2.00 )\n  L2 ( Ulm Far ) 0.00 0.0 0.0 0.0 ( 155.00 1.00 )\n  L3 ( Bonn Far ) 0.00 0.0 0.0 0.0 ( )\n)\nDEMANDS (\n  D1 ( Bonn Ulm ) 1 5.00 UNLIMITED\n)\n";
 
     #[test]
     fn a_network_is_read() {
@@ -186,11 +193,18 @@ mod tests {
         let names: Vec<&str> = graph.nodes.iter().map(|node| node.name.as_str()).collect();
         assert_eq!(names, ["Bonn", "Ulm", "Far"]);
         assert_eq!(graph.nodes[1].position, Some(Position { latitude: 48.40, longitude: 9.99 }));
-        assert_eq!(graph.nodes[2].position, None);
         let links: Vec<_> = graph.links.iter().map(|link| (link.ends, link.rate.clone())).collect();
         let units = |number| Some(Capacity::Units(number));
         assert_eq!(links, [([0, 1], units(40.0)), ([1, 2], units(155.0)), ([0, 2], None)]);
         assert_eq!(graph.left_out, ["DEMANDS"]);
+    }
+
+    /// Of a drawing some coordinates may look like degrees.
+    #[test]
+    fn coordinates_of_a_drawing_are_no_places() {
+        let graph = read(&SMALL.replacen("17.0 12.0", "700.0 12.0", 1)).unwrap();
+        assert!(graph.nodes.iter().all(|node| node.position.is_none()));
+        assert!(graph.left_out.iter().any(|what| what.starts_with("coordinates")), "{:?}", graph.left_out);
     }
 
     #[test]

@@ -47,18 +47,18 @@ impl<'a> Table<'a> {
             return Err(Error::text(Place::new(0..0), "the table is empty", "expected a header"));
         }
         let header_at = line_of(text, shift, record.position());
-        let header = record.iter().map(|cell| cell.trim_start_matches('#').trim().to_ascii_lowercase()).collect();
+        let header = record.iter().map(|cell| cell.trim_start_matches('#').trim().to_owned()).collect();
         Ok(Self { text, shift, header, header_at, reader })
     }
 
-    /// The header's names, in small letters.
+    /// The header's names, as they are written.
     pub(crate) fn header(&self) -> &[String] {
         &self.header
     }
 
-    /// The column of one of these names.
+    /// The column of one of these names, in whatever case.
     pub(crate) fn column(&self, names: &[&str]) -> Option<usize> {
-        self.header.iter().position(|heading| names.contains(&heading.as_str()))
+        self.header.iter().position(|heading| names.iter().any(|name| name.eq_ignore_ascii_case(heading)))
     }
 
     /// The next row; none at the end.
@@ -68,6 +68,33 @@ impl<'a> Table<'a> {
         let at = line_of(self.text, self.shift, cells.position());
         Ok(there.then_some(Row { cells, at }))
     }
+}
+
+/// A heading of a column and the unit behind its name.
+pub(crate) struct Heading {
+    /// In small letters.
+    pub(crate) name: String,
+    /// As quantities have it; empty if there is none.
+    pub(crate) unit: String,
+}
+
+impl Heading {
+    /// Takes `rate_Gbps` apart. Units of times are known in any case. Other units keep theirs, because `MBps` is eight times
+    /// `Mbps`; where all of the heading is in small letters, its unit is the one of `names` that has these letters.
+    pub(crate) fn of(heading: &str, names: &[&str]) -> Self {
+        let (name, unit) = heading.split_once('_').unwrap_or((heading, ""));
+        let lower = unit.to_ascii_lowercase();
+        let is_time = ["ps", "ns", "us", "ms", "s"].contains(&lower.as_str());
+        let known = names.iter().find(|known| unit == lower && known.to_ascii_lowercase() == lower);
+        let unit = if is_time { lower } else { known.map_or(unit, |known| *known).to_owned() };
+        Self { name: name.to_ascii_lowercase(), unit }
+    }
+}
+
+/// A cell of a column, with the column's unit if it is a bare number.
+pub(crate) fn with_unit(cell: &str, unit: &str) -> String {
+    let bare = !cell.contains(char::is_alphabetic) || cell.parse::<f64>().is_ok();
+    if bare { format!("{cell}{unit}") } else { cell.to_owned() }
 }
 
 fn broken(error: &csv::Error) -> Error {

@@ -126,7 +126,7 @@ pub(crate) fn sndlib(bytes: &[u8]) {
 }
 
 fn graph(bytes: &[u8], format: GraphFormat) {
-    let options = GraphOptions { unit: Some("1Gbps"), ..GraphOptions::default() };
+    let options = GraphOptions { unit: Some("1Gbps"), delay_unit: Some("1ms"), ..GraphOptions::default() };
     match import_graph(&text(bytes), format, &options, &GraphNames { scenario: "fuzz", graph: "fuzz.txt" }) {
         Ok(imported) => reads(&imported.toml),
         Err(error) => shown(&error),

@@ -25,7 +25,7 @@ pub(crate) enum ImportCommand {
     /// A capture, pcap or pcapng: a flow for each direction of each TCP and UDP flow in it.
     Pcap(ImportTrafficArgs),
     /// A network in GraphML, as the Internet Topology Zoo and networkx write it.
-    Graphml(ImportGraphArgs),
+    Graphml(ImportGraphmlArgs),
     /// A network as CSV: from,to,rate,delay.
     Links(ImportGraphArgs),
     /// A lab of containerlab.
@@ -39,6 +39,18 @@ pub(crate) struct ImportSndlibArgs {
     /// What one unit of a capacity is, such as 1Mbps; the format gives it none.
     #[arg(long, value_name = "RATE")]
     pub(crate) unit: Option<String>,
+    #[command(flatten)]
+    pub(crate) graph: ImportGraphArgs,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct ImportGraphmlArgs {
+    /// One unit of a rate, bandwidth or capacity that has none in the file, such as 1Gbps.
+    #[arg(long, value_name = "RATE")]
+    pub(crate) unit: Option<String>,
+    /// One unit of a delay or latency that has none in the file, such as 1ms.
+    #[arg(long, value_name = "TIME")]
+    pub(crate) delay_unit: Option<String>,
     #[command(flatten)]
     pub(crate) graph: ImportGraphArgs,
 }

@@ -29,10 +29,15 @@ pub(crate) fn import(command: &ImportCommand) -> Result<(), Failure> {
         ImportCommand::Flows(args) => traffic(args, TrafficFormat::Flows),
         ImportCommand::Netflow(args) => traffic(args, TrafficFormat::Netflow),
         ImportCommand::Pcap(args) => traffic(args, TrafficFormat::Capture),
-        ImportCommand::Graphml(args) => graph(args, GraphFormat::GraphMl, None),
-        ImportCommand::Links(args) => graph(args, GraphFormat::Links, None),
-        ImportCommand::Containerlab(args) => graph(args, GraphFormat::Containerlab, None),
-        ImportCommand::Sndlib(args) => graph(&args.graph, GraphFormat::SndLib, args.unit.as_deref()),
+        ImportCommand::Graphml(args) => {
+            let units = Units { unit: args.unit.as_deref(), delay_unit: args.delay_unit.as_deref() };
+            graph(&args.graph, GraphFormat::GraphMl, units)
+        }
+        ImportCommand::Links(args) => graph(args, GraphFormat::Links, Units::default()),
+        ImportCommand::Containerlab(args) => graph(args, GraphFormat::Containerlab, Units::default()),
+        ImportCommand::Sndlib(args) => {
+            graph(&args.graph, GraphFormat::SndLib, Units { unit: args.unit.as_deref(), delay_unit: None })
+        }
     }
 }
 
@@ -117,12 +122,20 @@ fn placement(chosen: args::Placement) -> Placement {
     }
 }
 
-fn graph(args: &ImportGraphArgs, format: GraphFormat, unit: Option<&str>) -> Result<(), Failure> {
+/// Units that a graph's file does not name.
+#[derive(Clone, Copy, Default)]
+struct Units<'a> {
+    unit: Option<&'a str>,
+    delay_unit: Option<&'a str>,
+}
+
+fn graph(args: &ImportGraphArgs, format: GraphFormat, units: Units<'_>) -> Result<(), Failure> {
     let text = read(&args.graph)?;
     let options = GraphOptions {
         rate: args.rate.as_deref(),
         delay: args.delay.as_deref(),
-        unit,
+        unit: units.unit,
+        delay_unit: units.delay_unit,
         hosts: args.hosts,
         host_rate: args.host_rate.as_deref(),
     };

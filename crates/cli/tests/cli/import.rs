@@ -174,6 +174,11 @@ const ZOO: &str = r#"<graphml xmlns="http://graphml.graphdrawing.org/xmlns">
 </graphml>
 "#;
 
+/// Rates and delays whose units the file does not name.
+const UNITS: &str = r#"<graphml><key id="r" for="edge" attr.name="bandwidth"/><key id="d" for="edge" attr.name="delay"/>
+  <graph edgedefault="undirected"><node id="a"/><node id="b"/>
+  <edge source="a" target="b"><data key="r">2.5</data><data key="d">4</data></edge></graph></graphml>"#;
+
 const LAB: &str = "name: lab\ntopology:\n  nodes:\n    leaf: {kind: nokia_srlinux}\n    c1: {kind: linux}\n    c2: {kind: linux}\n  links:\n    - endpoints: [\"leaf:e1-1\", \"c1:eth1\"]\n    - endpoints: [\"leaf:e1-2\", \"c2:eth1\"]\n";
 
 const SNDLIB: &str = "?SNDlib native format; type: network; version: 1.0\nNODES (\n  Bonn ( 7.10 50.74 )\n  Ulm ( 9.99 48.40 )\n)\nLINKS (\n  L1 ( Bonn Ulm ) 40.00 1.0 0.0 0.0 ( 155.00 1.00 )\n)\nDEMANDS (\n)\n";
@@ -182,10 +187,16 @@ const SNDLIB: &str = "?SNDlib native format; type: network; version: 1.0\nNODES 
 fn networks_are_imported_checked_and_run() {
     let scratch = Scratch::new("import-graph");
     scratch.write("zoo.graphml", ZOO);
+    scratch.write("units.graphml", UNITS);
     scratch.write("links.csv", "from,to,rate_Gbps,delay\nh1,s,10,1us\nh2,s,10,1us\n");
     scratch.write("lab.clab.yml", LAB);
     scratch.write("small.txt", SNDLIB);
     for (line, notes, hosts) in [
+        (
+            "graphml units.graphml --hosts 2 --unit 10Gbps --delay-unit 500us",
+            ["each of 2 switches has 2 hosts, at 25Gbps", "separate 2 datacenters"],
+            4,
+        ),
         (
             "graphml zoo.graphml --hosts 2 --rate 40Gbps",
             ["1 link with the delay of light", "separate 3 datacenters"],
@@ -209,6 +220,13 @@ fn networks_are_imported_checked_and_run() {
     let before = scratch.tree();
     scratch.narrows("import links links.csv -o no.toml").fails(2, &["links.csv:2:1", "soon"]);
     scratch.narrows("import graphml zoo.graphml --rate 10 -o no.toml").fails(2, &["--rate:1:1", "no unit"]);
+    scratch
+        .narrows("import graphml units.graphml -o no.toml")
+        .fails(2, &["units.graphml:3:3", "a capacity of 2.5", "--unit"]);
+    scratch
+        .narrows("import graphml units.graphml --unit 1Gbps -o no.toml")
+        .fails(2, &["units.graphml:3:3", "a delay of 4", "--delay-unit"]);
+    scratch.narrows("import sndlib small.txt -o no.toml").fails(2, &["small.txt:7:3", "a capacity of 40", "--unit"]);
     assert_eq!(scratch.tree(), before);
 }
 

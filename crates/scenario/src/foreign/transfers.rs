@@ -130,10 +130,7 @@ fn plain(flows: Vec<Flow>, source: u32) -> Result<Vec<Sent>, Fault> {
             let bare = flow.start.text.parse::<f64>().is_ok();
             if bare { fault.help("give a unit, as in 100us, or name the column start_us, start_s, ...") } else { fault }
         })?;
-        let bytes = match flow.bytes.text.parse::<u64>() {
-            Ok(bytes) => bytes,
-            Err(_) => Bytes::decode(&node(&flow.bytes.text, flow.bytes.at))?.get(),
-        };
+        let bytes = Bytes::decode(&node(&flow.bytes.text, flow.bytes.at))?.get();
         Ok(Sent { start, from: flow.from, to: flow.to, bytes, origin })
     };
     flows.into_iter().map(read).collect()

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::num::NonZeroU16;
 
 use formats::counted;
-use formats::graph::{Capacity, Graph, Position, Quoted};
+use formats::graph::{Capacity, Delay, Direction, Graph, Link, Position, Quoted};
 use units::{Rate, Span};
 
 use super::Imported;
@@ -17,7 +17,7 @@ use crate::decode::Field;
 use crate::error::{Fault, Origin, Sources};
 use crate::foreign::Foreign;
 use crate::kind::Kind;
-use crate::quantity::{write_rate, write_span};
+use crate::quantity::{LONGEST, write_rate, write_span};
 use crate::tree::{Node, Value};
 
 /// A GraphML file.
@@ -98,8 +98,10 @@ pub struct GraphOptions<'a> {
     pub rate: Option<&'a str>,
     /// The delay of links of which the file says none, and which lie between nodes without coordinates.
     pub delay: Option<&'a str>,
-    /// What one unit of a capacity is, where the format gives it none (SNDlib).
+    /// One unit of a capacity, where the file gives it none (SNDlib, GraphML).
     pub unit: Option<&'a str>,
+    /// One unit of a delay, where the file gives it none (GraphML).
+    pub delay_unit: Option<&'a str>,
     /// How many hosts each switch gets.
     pub hosts: Option<NonZeroU16>,
     /// The rate of their links.
@@ -112,6 +114,7 @@ struct Chosen {
     rate: Option<Rate>,
     delay: Option<Span>,
     unit: Option<Rate>,
+    delay_unit: Option<Span>,
     hosts: Option<u16>,
     host_rate: Option<Rate>,
 }
@@ -146,7 +149,7 @@ const EARTH: f64 = 6_371.0;
 ///
 /// # Errors
 /// When the file is malformed, or its network cannot be simulated: links without delay, fewer than two hosts, over 5,000
-/// switches.
+/// switches, links whose directions differ. When the file has rates or delays in a unit that neither it nor an option names.
 pub fn import_graph(
     text: &str,
     format: GraphFormat,
@@ -188,6 +191,7 @@ fn chosen(options: &GraphOptions<'_>, sources: &mut Sources) -> Result<Chosen, F
         rate: read(options.rate, "--rate", sources)?,
         delay,
         unit: read(options.unit, "--unit", sources)?,
+        delay_unit: read(options.delay_unit, "--delay-unit", sources)?,
         hosts: options.hosts.map(NonZeroU16::get),
         host_rate: read(options.host_rate, "--host-rate", sources)?,
     })
@@ -296,8 +300,105 @@ fn network(
 /// The ends, rate and delay of links that are alike.
 type Likeness = ([usize; 2], Rate, Span);
 
-/// The place of their cable, and how many links go either way.
-type Bundle = (usize, [u32; 2]);
+/// Links that are alike. Of ways there are two: to the node of the higher number, and back.
+struct Bundle {
+    /// The place of their cable.
+    cable: usize,
+    /// Links that carry both ways, by the way in which their ends are written.
+    both: [u32; 2],
+    /// Links that carry one way.
+    forward: [u32; 2],
+    /// Where the first one stands.
+    origin: Origin,
+}
+
+impl Bundle {
+    /// Cables that they are: two links of one way each are the two directions of one.
+    fn parallel(&self) -> u32 {
+        self.both[0] + self.both[1] + self.forward[0].max(self.forward[1])
+    }
+}
+
+/// What a link's own values and the options say.
+struct LinkValues<'a> {
+    graph: &'a Graph,
+    chosen: &'a Chosen,
+    source: u32,
+    default_rate: Rate,
+    default_delay: Span,
+    without_rate: usize,
+    without_delay: usize,
+    measured: usize,
+}
+
+impl LinkValues<'_> {
+    fn quantity(&self, quoted: &Quoted) -> Node {
+        Node { value: Value::string(&quoted.text), origin: Origin::new(self.source, quoted.at.range()) }
+    }
+
+    /// A value in a unit that the file does not name, and no option either.
+    fn without_unit(&self, link: &Link, what: &str, units: f64, help: &str) -> Fault {
+        let message = format!("this link has a {what} of {units}, in a unit that the file does not name");
+        Fault::new(Origin::new(self.source, link.at.range()), message).label("expected a unit, by an option").help(help)
+    }
+
+    fn rate(&mut self, link: &Link) -> Result<Rate, Fault> {
+        let bps = |bps: u64| {
+            let origin = Origin::new(self.source, link.at.range());
+            Rate::decode(&Node { value: Value::string(format!("{bps}bps")), origin })
+        };
+        let rate = match (&link.rate, self.chosen.unit) {
+            (Some(Capacity::Rate(rate)), _) => Some(Rate::decode(&self.quantity(rate))?),
+            (Some(Capacity::Bps(rate)), _) => Some(bps(*rate)?),
+            (Some(Capacity::Units(units)), Some(unit)) => Some(bps((unit.bps() as f64 * units).round() as u64)?),
+            (Some(Capacity::Units(units)), None) if self.chosen.rate.is_none() => {
+                let help = "give --unit 1Gbps, or whatever one unit is; or --rate, for all links of such a capacity";
+                return Err(self.without_unit(link, "capacity", *units, help));
+            }
+            (Some(Capacity::Units(_)) | None, _) => None,
+        };
+        self.without_rate += usize::from(rate.is_none());
+        Ok(rate.unwrap_or(self.default_rate))
+    }
+
+    fn delay(&mut self, link: &Link) -> Result<Span, Fault> {
+        let [a, b] = link.ends.map(|end| self.graph.nodes[end as usize].position);
+        let delay = match (&link.delay, self.chosen.delay_unit) {
+            (Some(Delay::Time(delay)), _) => Some(Span::decode(&self.quantity(delay))?),
+            (Some(Delay::Units(units)), Some(unit)) => {
+                let ps = (unit.ps() as f64 * units).round();
+                if !(0.0..=LONGEST.ps() as f64).contains(&ps) {
+                    let message = format!("this link has a delay of {units} times {}", write_span(unit));
+                    let origin = Origin::new(self.source, link.at.range());
+                    return Err(Fault::new(origin, message).label(format!("expected 0 to {}", write_span(LONGEST))));
+                }
+                Some(Span::from_ps(ps as i64))
+            }
+            (Some(Delay::Units(units)), None) if self.chosen.delay.is_none() => {
+                let help = "give --delay-unit 1ms, or whatever one unit is; or --delay, for all links of such a delay";
+                return Err(self.without_unit(link, "delay", *units, help));
+            }
+            (Some(Delay::Units(_)) | None, _) => None,
+        };
+        let delay = match (delay, &link.delay, a.zip(b)) {
+            (Some(delay), ..) => delay,
+            // Of a delay that the file states and that is left out, coordinates are no better source than the option.
+            (None, None, Some((here, there))) => {
+                self.measured += 1;
+                in_glass(here, there)
+            }
+            (None, ..) => {
+                self.without_delay += 1;
+                self.default_delay
+            }
+        };
+        if delay.is_zero() {
+            let origin = Origin::new(self.source, link.at.range());
+            return Err(Fault::new(origin, "this link has no delay").label("expected a delay over zero, such as 1us"));
+        }
+        Ok(delay)
+    }
+}
 
 /// The cables of a graph, those alike together, in the order in which they first come.
 fn cables(
@@ -307,11 +408,17 @@ fn cables(
     source: u32,
     notes: &mut Vec<String>,
 ) -> Result<Vec<Cable>, Fault> {
-    let quantity =
-        |quoted: &Quoted| Node { value: Value::string(&quoted.text), origin: Origin::new(source, quoted.at.range()) };
-    let (default_rate, default_delay) =
-        (chosen.rate.unwrap_or(RATE), chosen.delay.unwrap_or(if format.is_wide() { WIDE } else { SHORT }));
-    let (mut loops, mut without_rate, mut without_delay, mut measured) = (0, 0, 0, 0);
+    let mut values = LinkValues {
+        graph,
+        chosen,
+        source,
+        default_rate: chosen.rate.unwrap_or(RATE),
+        default_delay: chosen.delay.unwrap_or(if format.is_wide() { WIDE } else { SHORT }),
+        without_rate: 0,
+        without_delay: 0,
+        measured: 0,
+    };
+    let mut loops = 0;
     let mut cables: Vec<Cable> = Vec::new();
     let mut known: BTreeMap<Likeness, Bundle> = BTreeMap::new();
     for link in &graph.links {
@@ -321,46 +428,35 @@ fn cables(
             continue;
         }
         let origin = Origin::new(source, link.at.range());
-        let bps = |bps: u64| Rate::decode(&Node { value: Value::string(format!("{bps}bps")), origin });
-        let rate = match &link.rate {
-            Some(Capacity::Rate(rate)) => Some(Rate::decode(&quantity(rate))?),
-            Some(Capacity::Bps(rate)) => Some(bps(*rate)?),
-            Some(Capacity::Units(units)) => match chosen.unit {
-                Some(unit) => Some(bps((unit.bps() as f64 * units).round() as u64)?),
-                None => None,
-            },
-            None => None,
+        let (rate, delay) = (values.rate(link)?, values.delay(link)?);
+        let ends = [a.min(b), a.max(b)];
+        let bundle = known.entry((ends, rate, delay)).or_insert_with(|| Bundle {
+            cable: cables.len(),
+            both: [0; 2],
+            forward: [0; 2],
+            origin,
+        });
+        let ways = match link.direction {
+            Direction::Both => &mut bundle.both,
+            Direction::Forward => &mut bundle.forward,
         };
-        without_rate += usize::from(rate.is_none());
-        let positions = graph.nodes[a].position.zip(graph.nodes[b].position);
-        let delay = match (&link.delay, positions) {
-            (Some(delay), _) => Span::decode(&quantity(delay))?,
-            (None, Some((here, there))) => {
-                measured += 1;
-                in_glass(here, there)
-            }
-            (None, None) => {
-                without_delay += 1;
-                default_delay
-            }
-        };
-        if delay.is_zero() {
-            return Err(Fault::new(origin, "this link has no delay").label("expected a delay over zero, such as 1us"));
-        }
-        let (rate, ends) = (rate.unwrap_or(default_rate), [a.min(b), a.max(b)]);
-        let (place, ways) = known.entry((ends, rate, delay)).or_insert((cables.len(), [0; 2]));
         ways[usize::from(a > b)] += 1;
-        let parallel = if graph.directed { ways[0].max(ways[1]) } else { ways[0] + ways[1] };
-        let parallel = u16::try_from(parallel)
+        let parallel = u16::try_from(bundle.parallel())
             .map_err(|_| Fault::new(origin, "over 65535 links join these nodes").label("expected fewer"))?;
-        if *place == cables.len() {
+        if bundle.cable == cables.len() {
             cables.push(Cable { ends, rate, delay, parallel });
         } else {
-            cables[*place].parallel = parallel;
+            cables[bundle.cable].parallel = parallel;
         }
     }
-    let both = known.values().filter(|(_, ways)| !graph.directed && ways[0] > 0 && ways[1] > 0).count();
-    if format == GraphFormat::SndLib && both > 0 {
+    let one_way = directions(&known, graph)?;
+    if one_way > 0 {
+        notes.push(format!("{}, which is a link of both directions here", counted(one_way, "link of one direction")));
+    }
+    let LinkValues { without_rate, without_delay, measured, default_rate, default_delay, .. } = values;
+    // An edge list may have each link once, or once for each direction: nothing in these formats says so.
+    let both = if matches!(format, GraphFormat::SndLib | GraphFormat::Links) { both_ways(&known) } else { 0 };
+    if both > 0 {
         let pairs = counted(both, "pair of nodes with links in both directions");
         notes.push(format!("{pairs}, which are links of their own: the file does not say whether links are directed"));
     }
@@ -376,17 +472,65 @@ fn cables(
     if without_rate > 0 {
         let units = graph.links.iter().any(|link| matches!(link.rate, Some(Capacity::Units(_))));
         let how =
-            if units && chosen.unit.is_none() { "capacities have no unit: give --unit or --rate" } else { "--rate" };
+            if units && chosen.unit.is_none() { "--rate; capacities without a unit are left out" } else { "--rate" };
         notes.push(format!("{}: {} ({how})", counted(without_rate, "link without a rate"), write_rate(default_rate)));
     }
     if without_delay > 0 {
-        notes.push(format!(
-            "{}: {} (--delay)",
-            counted(without_delay, "link without a delay"),
-            write_span(default_delay)
-        ));
+        let units = graph.links.iter().any(|link| matches!(link.delay, Some(Delay::Units(_))));
+        let how = if units && chosen.delay_unit.is_none() {
+            "--delay; delays without a unit are left out"
+        } else {
+            "--delay"
+        };
+        let links = counted(without_delay, "link without a delay");
+        notes.push(format!("{links}: {} ({how})", write_span(default_delay)));
     }
     Ok(cables)
+}
+
+/// Pairs of nodes whose links are written in either way.
+fn both_ways(known: &BTreeMap<Likeness, Bundle>) -> usize {
+    let mut pairs: BTreeMap<[usize; 2], [u32; 2]> = BTreeMap::new();
+    for ((ends, ..), bundle) in known {
+        let ways = pairs.entry(*ends).or_default();
+        ways[0] += bundle.both[0];
+        ways[1] += bundle.both[1];
+    }
+    pairs.values().filter(|ways| !ways.contains(&0)).count()
+}
+
+/// Refuses nodes whose links of one direction differ from those back: a link has one rate and one delay, both ways. Returns how
+/// many links have nothing back.
+fn directions(known: &BTreeMap<Likeness, Bundle>, graph: &Graph) -> Result<usize, Fault> {
+    let mut one_way = 0;
+    // Bundles of the same nodes follow each other.
+    let all: Vec<(&Likeness, &Bundle)> = known.iter().collect();
+    for pair in all.chunk_by(|(one, _), (other, _)| one.0 == other.0) {
+        let count = |way: usize| pair.iter().map(|(_, bundle)| bundle.forward[way]).sum::<u32>();
+        let [there, back] = [count(0), count(1)];
+        if there == 0 || back == 0 {
+            one_way += (there + back) as usize;
+        } else if let Some((_, bundle)) = pair.iter().find(|(_, bundle)| bundle.forward[0] != bundle.forward[1]) {
+            let said = |way: usize| {
+                let links =
+                    pair.iter().filter(|(_, bundle)| bundle.forward[way] > 0).map(|((_, rate, delay), bundle)| {
+                        let times = if bundle.forward[way] == 1 {
+                            String::new()
+                        } else {
+                            format!("{} x ", bundle.forward[way])
+                        };
+                        format!("{times}{} over {}", write_rate(*rate), write_span(*delay))
+                    });
+                links.collect::<Vec<_>>().join(", ")
+            };
+            let [low, high] = pair[0].0.0.map(|end| graph.nodes[end].name.as_str());
+            let message = format!("{low} has {} to {high}, and {} back", said(0), said(1));
+            return Err(Fault::new(bundle.origin, message)
+                .label("expected the same in both directions")
+                .help("a link here has one rate and one delay, both ways: two different directions cannot be said"));
+        }
+    }
+    Ok(one_way)
 }
 
 /// The delay of light in glass along a great circle: whole microseconds, at least one.
@@ -514,6 +658,17 @@ mod tests {
         }
     }
 
+    /// Rows of both directions are links of their own, whatever their rates; that is told.
+    #[test]
+    fn rows_of_both_directions_are_told() {
+        let text = "from,to,rate,delay\nh,a,10Gbps,1us\na,b,10Gbps,1us\nb,a,40Gbps,1us\nb,i,10Gbps,1us\nb,i,10Gbps,1us\nj,a,10Gbps,1us\n";
+        let made = links(text, &GraphOptions::default()).unwrap();
+        assert!(made.notes.join("\n").contains("1 pair of nodes with links in both directions"), "{:?}", made.notes);
+        assert_eq!(made.toml.matches("\"a\", \"b\"").count(), 2, "{}", made.toml);
+        let once = links(&text.replace("b,a,40", "a,b,40"), &GraphOptions::default()).unwrap();
+        assert!(!once.notes.join("\n").contains("both directions"), "{:?}", once.notes);
+    }
+
     #[test]
     fn a_pair_of_nodes_gets_hosts() {
         let made =
@@ -546,12 +701,83 @@ mod tests {
         assert!(made.toml.contains("parallel = 2"));
     }
 
+    fn graphml(body: &str, options: &GraphOptions<'_>) -> Result<Imported, String> {
+        let text = format!(
+            "<graphml><key id=\"r\" for=\"edge\" attr.name=\"bandwidth\"/><key id=\"d\" for=\"edge\" attr.name=\"delay\"/>\n\
+             <graph edgedefault=\"directed\"><node id=\"a\"/><node id=\"b\"/><node id=\"c\"/>\n{body}</graph></graphml>"
+        );
+        let names = GraphNames { scenario: "net", graph: "net.graphml" };
+        import_graph(&text, GraphFormat::GraphMl, options, &names).map_err(|error| error.to_string())
+    }
+
+    fn edge(from: &str, to: &str, rate: &str, delay: &str) -> String {
+        let data = |key: &str, text: &str| {
+            if text.is_empty() { String::new() } else { format!("<data key=\"{key}\">{text}</data>") }
+        };
+        format!("<edge source=\"{from}\" target=\"{to}\">{}{}</edge>\n", data("r", rate), data("d", delay))
+    }
+
+    /// Two directions that differ, in rate, delay or number, were two links of both directions each: twice the capacity.
+    #[test]
+    fn directions_that_differ_are_refused() {
+        let none = GraphOptions::default();
+        let same = [edge("a", "b", "10Gbps", "1ms"), edge("b", "a", "10000Mbps", "1000us")].concat();
+        for (back, parts) in [
+            (edge("b", "a", "40Gbps", "1ms"), ["a has 10Gbps over 1ms to b", "40Gbps over 1ms back"]),
+            (edge("b", "a", "10Gbps", "2ms"), ["a has 10Gbps over 1ms to b", "10Gbps over 2ms back"]),
+            (edge("b", "a", "10Gbps", ""), ["a has 10Gbps over 1ms to b", "10Gbps over 5ms back"]),
+            (
+                [edge("b", "a", "10Gbps", "1ms"), edge("b", "a", "10Gbps", "1ms")].concat(),
+                ["a has 10Gbps over 1ms to b", "2 x 10Gbps over 1ms back"],
+            ),
+        ] {
+            let options = GraphOptions { delay: Some("5ms"), ..none };
+            let body = [edge("a", "b", "10Gbps", "1ms"), back, edge("b", "c", "", "1ms")].concat();
+            let error = graphml(&body, &options).unwrap_err();
+            assert!(parts.iter().all(|part| error.contains(part)), "{parts:?}\n{error}");
+            assert!(error.contains("net.graphml:"), "{error}");
+        }
+        let made = graphml(&[same.clone(), edge("b", "c", "", "1ms")].concat(), &none).unwrap();
+        assert_eq!((made.toml.matches("between").count(), made.toml.matches("parallel").count()), (2, 0));
+        assert!(made.notes.join("\n").contains("1 link of one direction, which is a link of both directions here"));
+        // Two links of different rates, each with both directions.
+        let other = [edge("b", "a", "40Gbps", "1ms"), edge("a", "b", "40Gbps", "1ms")].concat();
+        let made = graphml(&[same, other, edge("b", "c", "", "1ms")].concat(), &none).unwrap();
+        assert_eq!(made.toml.matches("between").count(), 3, "{}", made.toml);
+    }
+
+    /// Numbers without a unit are not left out, and none is guessed.
+    #[test]
+    fn numbers_without_a_unit_need_an_option() {
+        let none = GraphOptions::default();
+        let body = [edge("a", "b", "2.5", "4"), edge("b", "c", "10Gbps", "1ms")].concat();
+        let (unit, delay_unit) = (Some("10Gbps"), Some("500us"));
+        let error = graphml(&body, &none).unwrap_err();
+        assert!(
+            error.contains("net.graphml:3:1") && error.contains("a capacity of 2.5") && error.contains("--unit"),
+            "{error}"
+        );
+        let error = graphml(&body, &GraphOptions { unit, ..none }).unwrap_err();
+        assert!(error.contains("a delay of 4") && error.contains("--delay-unit"), "{error}");
+        let made = graphml(&body, &GraphOptions { unit, delay_unit, ..none }).unwrap();
+        assert!(made.toml.contains("rate = \"25Gbps\", delay = \"2ms\""), "{}", made.toml);
+        let chosen = GraphOptions { rate: Some("40Gbps"), delay: Some("3ms"), ..none };
+        let made = graphml(&body, &chosen).unwrap();
+        assert!(made.toml.contains("rate = \"40Gbps\", delay = \"3ms\""), "{}", made.toml);
+        assert!(made.notes.join("\n").contains("capacities without a unit are left out"), "{:?}", made.notes);
+        let sndlib = "NODES (\n a ( 7.10 50.74 )\n b ( 9.99 48.40 )\n)\nLINKS (\n L ( a b ) 40.0 0.0 0.0 0.0 ( )\n)\n";
+        let import = |options| import_graph(sndlib, GraphFormat::SndLib, options, &NAMES).map_err(|it| it.to_string());
+        assert!(import(&none).unwrap_err().contains("a capacity of 40"));
+        assert!(import(&GraphOptions { unit: Some("1Gbps"), ..none }).is_ok());
+    }
+
     #[test]
     fn mistakes_have_their_place() {
         let none = GraphOptions::default();
         for (text, options, parts) in [
             ("from,to,delay\na,b,0s\n", none, ["net.csv:2:1", "over zero"]),
             ("from,to,rate\na,b,5 apples\n", none, ["net.csv:2:1", "unit `apples`"]),
+            ("from,to,rate_MBps\na,b,5\n", none, ["net.csv:2:1", "eight times as many"]),
             ("from,to\na,a\n", none, ["net.csv", "1 hosts"]),
             ("from,to\na,b\n", GraphOptions { rate: Some("fast"), ..none }, ["--rate:1:1", "fast"]),
             ("from,to\na,b\n", GraphOptions { delay: Some("0s"), ..none }, ["--delay", "over zero"]),
