@@ -1367,11 +1367,12 @@ class Flow(Table):
     """Who sends. Takes a host's number such as 0, or its name such as "dc0.host0". Required."""
     dst: int | str
     """Who receives. Takes a host's number such as 0, or its name such as "dc0.host0". Required."""
-    size: int | str
-    """How much. Takes a size such as "1MiB" or "64KB", or a whole number of bytes. Required."""
     start: str | None = None
     """When it starts; zero if neither this nor `after` is given. With `after`: its earliest start. Takes a time
     such as "2ms" or "14us"."""
+    size: int | str | None = None
+    """How much; by default more than its links carry until the stop. Takes a size such as "1MiB" or "64KB", or a
+    whole number of bytes."""
     after: int | str | list[int | str] | None = None
     """Starts after events of other flows of this list, counted from 0: one, or an array of which it waits for all.
     `3`: flow 3 is complete, its sender has everything acknowledged. `"received:3"`: its receiver has every byte.
@@ -1403,8 +1404,8 @@ class List(Table):
     trips and paths are there already; if there is none, it opens one. Laws that send by credits open one for each
     flow. Takes "new" or "kept". Default: "new"."""
     file: str | None = None
-    """A CSV file beside the scenario: `start,src,dst,bytes[,after][,compute]`. Several events of `after` have
-    blanks between them. Either this or `flows`. Takes a string."""
+    """A CSV file beside the scenario: `start,src,dst,bytes[,after][,compute]`. A cell of `bytes` may be empty.
+    Several events of `after` have blanks between them. Either this or `flows`. Takes a string."""
     flows: list[Flow] | None = None
     """The flows. Takes an array."""
     start: str | None = None
@@ -1454,6 +1455,9 @@ class Import(Table):
     whole number of bytes."""
     passes: int | None = None
     """`simai`: how many passes there are, one after the other; one if not given. Takes a whole number from 1."""
+    ranks: int | None = None
+    """`simai`: how many ranks there are, for a workload whose first line does not say it (`all_gpus`). Takes a
+    whole number from 1."""
     start: str | None = None
     """Added to every start. Takes a time such as "2ms" or "14us". Default: "0s"."""
 

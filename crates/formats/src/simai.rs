@@ -4,7 +4,8 @@
 //!
 //! The first line has the parallelism and pairs such as `ep: 2`, the second the number of layers, then each layer has a line of
 //! 12 columns: name, dependency (not used there either), then time, collective and bytes of the forward pass, of the input's
-//! gradient and of the weights' gradient, and the time of the update. Times are in nanoseconds.
+//! gradient and of the weights' gradient, and the time of the update. Times are in nanoseconds. Bytes are those of the buffer that
+//! a group divides, also of an all-gather: its output (`MockNcclGroup::genAllGatherFlowModels`).
 //!
 //! Every rank does the same: forward from the first layer to the last, then back. A layer computes, then does its collective,
 //! for which what follows waits; in the backward pass first of the input's gradient, then of the weights'. The collective of a
@@ -47,6 +48,8 @@ pub struct Found {
     pub alone: usize,
     /// Keys of the first line of which nothing is known.
     pub unknown: Vec<String>,
+    /// Keys that the first line lacks, of older workloads: each is 1.
+    pub assumed: Vec<&'static str>,
 }
 
 /// Whose ranks do something together.
@@ -85,20 +88,30 @@ pub struct Parallel {
     pub data: u32,
 }
 
+/// What a workload does not say.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct WorkloadOptions {
+    /// Passes of the workload, one after the other.
+    pub passes: u32,
+    /// The number of ranks, for workloads without `all_gpus`: AICB's older ones, for which SimAI takes it from its topology.
+    pub ranks: Option<u32>,
+}
+
 /// A word and where it stands.
 type Word<'a> = (&'a str, Place);
 
-/// Reads a workload: `passes` of them, one after the other.
+/// Reads a workload.
 ///
 /// # Errors
 /// When the text is no such workload: a parallelism, a collective or a number that is not known, another number of layers than
-/// stated, groups that do not divide the ranks. When it has several stages of a pipeline, or recomputes layers.
-pub fn read(text: &str, passes: u32) -> Result<(Goal, Found), Error> {
+/// stated, groups that do not divide the ranks. When it has several stages of a pipeline, or recomputes layers. When neither it nor
+/// `options` says how many ranks there are, or both do and differ.
+pub fn read(text: &str, options: WorkloadOptions) -> Result<(Goal, Found), Error> {
     let mut lines = lines(text);
     let nothing = || Error::text(Place::new(0..0), "the workload is empty", format!("expected {} ...", POLICIES[0]));
     let header = lines.next().ok_or_else(nothing)?;
     let mut found = Found::default();
-    let parallel = parallel(&header, &mut found)?;
+    let parallel = parallel(&header, options.ranks, &mut found)?;
     let after = header[header.len() - 1].1;
     let counted =
         lines.next().ok_or_else(|| Error::text(after, "the workload ends here", "expected a number of layers"))?;
@@ -113,7 +126,7 @@ pub fn read(text: &str, passes: u32) -> Result<(Goal, Found), Error> {
     }
     found.layers = layers.len();
     parallel.count(&layers, &mut found);
-    Ok((parallel.schedule(&layers, passes)?, found))
+    Ok((parallel.schedule(&layers, options.passes)?, found))
 }
 
 /// The words of lines that have some.
@@ -137,8 +150,8 @@ fn number((word, at): Word<'_>, what: &str) -> Result<u64, Error> {
     word.parse().map_err(bad)
 }
 
-/// What the first line says.
-fn parallel(header: &[Word<'_>], found: &mut Found) -> Result<Parallel, Error> {
+/// What the first line says; `ranks` counts where it does not say how many there are.
+fn parallel(header: &[Word<'_>], ranks: Option<u32>, found: &mut Found) -> Result<Parallel, Error> {
     let (policy, at) = header[0];
     if !POLICIES.contains(&policy) {
         let what = format!("the parallelism `{policy}`");
@@ -158,6 +171,8 @@ fn parallel(header: &[Word<'_>], found: &mut Found) -> Result<Parallel, Error> {
         let Some(&first) = values.first() else {
             return Err(Error::text(at, format!("`{key}` has no value"), "expected a number behind it"));
         };
+        // Older revisions of AICB spell `ep` out.
+        let name = if name == "expert_parallel_npu_group" { "ep" } else { name };
         match name {
             "model_parallel_NPU_group"
             | "ep"
@@ -202,19 +217,42 @@ fn parallel(header: &[Word<'_>], found: &mut Found) -> Result<Parallel, Error> {
         return Err(Error::text(at, what, "expected `pp: 1`; [[job]] of a scenario has pipelines"));
     }
     found.micro_batches = of("ga", Some(1))?.0;
+    found.assumed = ["ep", "pp", "ga"].into_iter().filter(|key| !said.contains_key(key)).collect();
     let ((tensor, tensor_at), (expert, expert_at)) = (of("model_parallel_NPU_group", None)?, of("ep", Some(1))?);
-    let (all, all_at) = of("all_gpus", None)?;
+    let (all, all_at) = match (said.contains_key("all_gpus"), ranks.map(u64::from)) {
+        (true, ranks) => {
+            let (all, at) = of("all_gpus", None)?;
+            if let Some(ranks) = ranks.filter(|&ranks| ranks != all) {
+                let what = format!("`all_gpus: {all}`, where {ranks} ranks are asked for");
+                return Err(Error::text(at, what, "expected the same number, or none by an option"));
+            }
+            (all, at)
+        }
+        (false, Some(ranks)) => (ranks, header[0].1),
+        (false, None) => {
+            let what = "the first line has no `all_gpus:`: it does not say how many ranks there are";
+            return Err(Error::text(
+                header[0].1,
+                what,
+                "expected it, or the number by an option: --ranks N, or the key `ranks`",
+            ));
+        }
+    };
     if all > MOST_RANKS {
         return Err(Error::text(all_at, format!("{all} ranks"), format!("expected up to {MOST_RANKS}")));
     }
     if all % tensor != 0 {
         let what = format!("tensor-parallel groups of {tensor} do not divide {all} ranks");
-        return Err(Error::text(tensor_at, what, "expected a divisor of `all_gpus`"));
+        return Err(Error::text(tensor_at, what, "expected a divisor of the number of ranks"));
     }
     let data = all / tensor;
     if data % expert != 0 {
         let what = format!("expert-parallel groups of {expert} do not divide data-parallel groups of {data}");
-        return Err(Error::text(expert_at, what, "expected a divisor of `all_gpus` / `model_parallel_NPU_group`"));
+        return Err(Error::text(
+            expert_at,
+            what,
+            "expected a divisor of the number of ranks / `model_parallel_NPU_group`",
+        ));
     }
     found.parallel = Parallel { tensor: tensor as u32, expert: expert as u32, data: data as u32 };
     Ok(found.parallel)
@@ -411,6 +449,11 @@ mod tests {
 
     use super::*;
 
+    /// So many passes of a workload that says its ranks.
+    fn passes(passes: u32) -> WorkloadOptions {
+        WorkloadOptions { passes, ranks: None }
+    }
+
     const HEADER: &str = "HYBRID_TRANSFORMER_FWD_IN_BCKWD model_parallel_NPU_group: 2 ep: 2 pp: 1 vpp: 1 ga: 1 all_gpus: 8 checkpoints: 0 checkpoint_initiates: 0";
 
     fn workload(layers: &[&str]) -> String {
@@ -444,6 +487,9 @@ mod tests {
     fn collectives_move_their_bytes() {
         for (word, bytes, each) in [
             ("ALLREDUCE", "800", [800, 800, 2 * 3 * 200]),
+            ("ALLGATHER", "800", [400, 400, 600]),
+            ("REDUCESCATTER", "800", [400, 400, 600]),
+            ("ALLTOALL", "800", [400, 400, 600]),
             ("ALLGATHER_EP", "800", [400, 400, 400]),
             ("REDUCESCATTER_DP_EP", "800", [400, 400, 400]),
             ("ALLTOALL_DP", "800", [600, 600, 600]),
@@ -453,7 +499,7 @@ mod tests {
             for (column, each) in each.into_iter().enumerate() {
                 let part = |at| if at == column { format!("5 {word} {bytes}") } else { "5 NONE 0".into() };
                 let text = workload(&[&format!("x -1 {} {} {} 7", part(0), part(1), part(2))]);
-                let (goal, found) = read(&text, 1).unwrap();
+                let (goal, found) = read(&text, passes(1)).unwrap();
                 for rank in &goal.ranks {
                     let sent =
                         rank.ops.iter().map(|op| if let OpKind::Send { bytes, .. } = op.kind { bytes } else { 0 });
@@ -469,7 +515,7 @@ mod tests {
     fn what_follows_a_weight_gradient_does_not_wait_for_it() {
         let text = "HYBRID_TRANSFORMER model_parallel_NPU_group: 1 all_gpus: 2\n2\n\
             a -1 10 NONE 0 20 NONE 0 40 ALLGATHER 2 1000\nb -1 100 NONE 0 200 NONE 0 400 ALLGATHER 2 5\n";
-        let (goal, found) = read(text, 2).unwrap();
+        let (goal, found) = read(text, passes(2)).unwrap();
         assert_eq!((found.collectives, found.parallel), (2, Parallel { tensor: 1, expert: 1, data: 2 }));
         let rank = &goal.ranks[0];
         let mut ends = vec![0u64; rank.ops.len()];
@@ -495,7 +541,7 @@ mod tests {
     fn the_first_line_is_read() {
         let text = workload(&["x -1 1 ALLREDUCE_EP 8 1 NONE 0 1 NONE 0 1"]);
         let other = text.replace("ga: 1", "ga: 4 later: 1 2 pp_comm 0.5").replace("ep: 2", "ep: 1");
-        let (goal, found) = read(&other, 1).unwrap();
+        let (goal, found) = read(&other, passes(1)).unwrap();
         assert_eq!(
             (goal.ranks.len(), found.parallel, found.micro_batches),
             (8, Parallel { tensor: 2, expert: 1, data: 4 }, 4)
@@ -503,10 +549,32 @@ mod tests {
         assert_eq!((found.unknown, found.alone), (vec!["later".to_owned()], 1));
     }
 
+    /// Workloads of older revisions of AICB do not say how many ranks there are.
+    #[test]
+    fn ranks_may_come_by_an_option() {
+        let line = "layer -1 1000 ALLREDUCE 8000000 1000 NONE 0 1000 NONE 0 100";
+        let older = format!(
+            "HYBRID_TRANSFORMER_FWD_IN_BCKWD\tmodel_parallel_NPU_group: 8 checkpoints: 0 checkpoint_initiates: 0\n1\n{line}\n"
+        );
+        let with = |text: &str, ranks| read(text, WorkloadOptions { passes: 1, ranks });
+        let error = with(&older, None).unwrap_err().to_string();
+        assert!(error.contains("no `all_gpus:`") && error.contains("--ranks"), "{error}");
+        let (goal, found) = with(&older, Some(16)).unwrap();
+        assert_eq!((goal.ranks.len(), found.parallel), (16, Parallel { tensor: 8, expert: 1, data: 2 }));
+        assert_eq!(found.assumed, ["ep", "pp", "ga"]);
+        assert!(with(&older, Some(12)).unwrap_err().to_string().contains("do not divide 12 ranks"));
+        assert!(with(&older, Some(1 << 20)).unwrap_err().to_string().contains("1048576 ranks"));
+        let spelt = older.replace("checkpoints", "expert_parallel_npu_group: 2 checkpoints");
+        assert_eq!(with(&spelt, Some(16)).unwrap().1.parallel.expert, 2);
+        let newer = workload(&[line]);
+        assert!(with(&newer, Some(8)).is_ok());
+        assert!(with(&newer, Some(16)).unwrap_err().to_string().contains("where 16 ranks are asked for"));
+    }
+
     #[test]
     fn mistakes_have_their_place() {
         let good = workload(&["x -1 1 ALLREDUCE 8 1 NONE 0 1 NONE 0 1"]);
-        assert!(read(&good, 1).is_ok());
+        assert!(read(&good, passes(1)).is_ok());
         for (from, to, at, part) in [
             ("HYBRID_TRANSFORMER_FWD_IN_BCKWD", "MICRO", "MICRO", "the parallelism `MICRO`"),
             ("pp: 1", "pp: 4", "4 vpp", "a pipeline of 4 stages"),
@@ -529,7 +597,7 @@ mod tests {
         ] {
             assert!(good.contains(from), "{from}");
             let text = good.replacen(from, to, 1);
-            let error = read(&text, 1).unwrap_err();
+            let error = read(&text, passes(1)).unwrap_err();
             assert!(error.to_string().contains(part), "{error}");
             assert!(text[error.at().range().start..].starts_with(at), "{error} at {:?}", error.at());
         }
@@ -537,9 +605,9 @@ mod tests {
             .replace("group: 2", "group: 65536")
             .replace("ep: 2", "ep: 1")
             .replace("all_gpus: 8", "all_gpus: 65536");
-        assert!(read(&large, 1).unwrap_err().to_string().contains("over 20000000 operations"));
+        assert!(read(&large, passes(1)).unwrap_err().to_string().contains("over 20000000 operations"));
         for cut in ["", "\n\n", HEADER] {
-            assert!(read(cut, 1).is_err());
+            assert!(read(cut, passes(1)).is_err());
         }
     }
 
@@ -551,7 +619,7 @@ mod tests {
                 let at = at % text.len();
                 text[at] = letter;
             }
-            let _ = read(&text.into_iter().collect::<String>(), 2);
+            let _ = read(&text.into_iter().collect::<String>(), passes(2));
         }
     }
 }

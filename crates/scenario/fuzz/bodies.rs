@@ -1,8 +1,9 @@
 //! The bodies of the fuzz targets. `tests/fuzzed.rs` runs them on the corpora.
 
 use scenario::import::{
-    GoalOptions, GraphFormat, GraphNames, GraphOptions, HpccNames, Names, Placement, TrafficFormat, TrafficNames,
-    import_chakra, import_goal, import_graph, import_hpcc, import_htsim, import_msccl, import_simai, import_traffic,
+    GoalOptions, GraphFormat, GraphNames, GraphOptions, HpccNames, Names, Placement, SimaiOptions, StartUnit,
+    TrafficFormat, TrafficNames, import_chakra, import_goal, import_graph, import_hpcc, import_htsim, import_msccl,
+    import_simai, import_traffic,
 };
 use scenario::{Distribution, Error, Overrides, parse};
 
@@ -52,7 +53,7 @@ pub(crate) fn distribution(bytes: &[u8]) {
 pub(crate) fn htsim(bytes: &[u8]) {
     let parts = parts(bytes);
     let names = Names { scenario: "fuzz", matrix: "fuzz.cm", topology: "fuzz.topo" };
-    match import_htsim(&parts[0], parts.get(1).map(String::as_str), &names) {
+    match import_htsim(&parts[0], parts.get(1).map(String::as_str), Some(StartUnit::Microseconds), &names) {
         Ok(imported) => reads(&imported.toml),
         Err(error) => shown(&error),
     }
@@ -99,7 +100,8 @@ pub(crate) fn msccl(bytes: &[u8]) {
 /// A workload of SimAI; what is imported can be read.
 pub(crate) fn simai(bytes: &[u8]) {
     let names = TrafficNames { scenario: "fuzz", traffic: "fuzz.txt" };
-    match import_simai(&text(bytes), 2, None, Placement::Block, &names) {
+    let options = SimaiOptions { placement: Placement::Block, passes: 2, ranks: None };
+    match import_simai(&text(bytes), &options, None, &names) {
         Ok(imported) => reads(&imported.toml),
         Err(error) => shown(&error),
     }

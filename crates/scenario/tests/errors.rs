@@ -504,6 +504,11 @@ fn chains_of_flows_that_wait_for_themselves() {
     }
     says(&waiting(&["", ", after = \"received:0+7\""]), &["no unit"]);
     says(&waiting(&["", ", after = [\"received:0\", 0, \"received:0+1us\"]"]), &["flow 0 stands twice"]);
+    // A flow without a size has no end.
+    for event in ["0", "\"received:0\""] {
+        let waits = format!("{{ src = 0, dst = 1 }}, {{ src = 1, dst = 2, size = 1, after = {event} }}");
+        says(&list(&waits), &["flow 0 has no size", "file.toml:15", "expected a flow with a size"]);
+    }
     says(
         &list("{ src = 0, dst = 1, size = 1 }, { src = 1, dst = 2, size = 1, after = \"begun:0\" }"),
         &["flow 0 has another sender", "file.toml:15"],

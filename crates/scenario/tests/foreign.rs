@@ -6,8 +6,8 @@
 use std::path::PathBuf;
 
 use scenario::import::{
-    Base, GoalOptions, Imported, Placement, TrafficFormat, TrafficNames, import_chakra, import_goal, import_msccl,
-    import_simai, import_traffic,
+    Base, GoalOptions, Imported, Placement, SimaiOptions, TrafficFormat, TrafficNames, import_chakra, import_goal,
+    import_msccl, import_simai, import_traffic,
 };
 use scenario::{BuiltRun, Error, Overrides, load, parse};
 use sim::Outcome;
@@ -27,6 +27,10 @@ fn workload() -> String {
     )
 }
 
+fn passes(passes: u32, placement: Placement) -> SimaiOptions {
+    SimaiOptions { placement, passes, ranks: None }
+}
+
 const NAMES: TrafficNames<'_> = TrafficNames { scenario: "made", traffic: "a.txt" };
 
 /// By hand. Ranks 0 and 1 are tensor-parallel, and 2 and 3; 0 and 2 are data-parallel, and 1 and 3. A rank's flows: 1 us of
@@ -36,7 +40,8 @@ const NAMES: TrafficNames<'_> = TrafficNames { scenario: "made", traffic: "a.txt
 #[test]
 fn a_workload_of_simai_is_these_flows() {
     let base = Base { text: &format!("{NET}{OTHER}"), name: "net.toml" };
-    let made = import_simai(&workload(), 1, Some(&base), Placement::Packed, &NAMES).unwrap_or_else(|it| panic!("{it}"));
+    let made = import_simai(&workload(), &passes(1, Placement::Packed), Some(&base), &NAMES)
+        .unwrap_or_else(|it| panic!("{it}"));
     let flows: Vec<&str> = made.toml.lines().filter(|line| line.contains("src = ")).map(str::trim).collect();
     let expected: Vec<String> = (0..4u32)
         .flat_map(|rank| {
@@ -71,7 +76,7 @@ fn a_workload_of_simai_is_these_flows() {
     }
     assert!(!notes.contains("overlap"), "{notes}");
     // A second pass begins when the first is over, and a layer when its update is.
-    let twice = import_simai(&workload(), 2, Some(&base), Placement::Packed, &NAMES).unwrap();
+    let twice = import_simai(&workload(), &passes(2, Placement::Packed), Some(&base), &NAMES).unwrap();
     assert_eq!(twice.toml.lines().filter(|line| line.contains("src = ")).count(), 24);
 }
 
@@ -86,11 +91,11 @@ fn a_workload_that_cannot_run_is_refused_with_its_line() {
     ] {
         let text = workload().replacen(from, to, 1);
         let base = Base { text: &format!("{NET}{OTHER}"), name: "net.toml" };
-        let error = import_simai(&text, 1, Some(&base), Placement::Packed, &NAMES).unwrap_err().to_string();
+        let error = import_simai(&text, &passes(1, Placement::Packed), Some(&base), &NAMES).unwrap_err().to_string();
         assert!(parts.iter().all(|part| error.contains(part)), "{parts:?}\n{error}");
     }
     assert!(
-        import_simai("root:x:0:0\n", 1, None, Placement::Block, &NAMES)
+        import_simai("root:x:0:0\n", &passes(1, Placement::Block), None, &NAMES)
             .unwrap_err()
             .to_string()
             .contains("is not a workload")
@@ -188,6 +193,9 @@ fn an_entry_is_the_imported_scenario() {
     let row = |flow: u32| format!("{flow},{},{},{}\n", flow % 4, (flow + 1) % 4, 1_000 + flow);
     let flows = format!("start_ns,from,to,bytes\n{}", (0..1_200).map(row).collect::<String>());
     let records = "ts,te,td,sa,da,sp,dp,pr,flg,fwd,stos,ipkt,ibyt,opkt,obyt\n2024-02-29 23:59:59,2024-03-01 00:00:02,3.000,10.0.0.1,10.0.0.2,443,5000,TCP,.AP.SF,0,0,10,1500,3,120\n";
+    // Without the number of ranks.
+    let older = workload().replace("all_gpus: 4 ", "");
+    folder.write("old.txt", &older);
     let traces = [("t.1.et", trace()), ("t.0.et", trace()), ("t.2.et", trace())];
     for (name, bytes) in &traces {
         folder.write(name, bytes);
@@ -223,11 +231,20 @@ fn an_entry_is_the_imported_scenario() {
             import_msccl(&msccl, "1MB", base, packed, &names("a.xml")),
             4,
         ),
-        ("format = \"simai\"\nfile = \"a.txt\"", import_simai(&workload(), 1, base, block, &names("a.txt")), 12),
+        (
+            "format = \"simai\"\nfile = \"a.txt\"",
+            import_simai(&workload(), &passes(1, block), base, &names("a.txt")),
+            12,
+        ),
         (
             "format = \"simai\"\nfile = \"a.txt\"\npasses = 3\nplacement = \"cyclic\"",
-            import_simai(&workload(), 3, base, cyclic, &names("a.txt")),
+            import_simai(&workload(), &passes(3, cyclic), base, &names("a.txt")),
             36,
+        ),
+        (
+            "format = \"simai\"\nfile = \"old.txt\"\nranks = 4",
+            import_simai(&older, &SimaiOptions { ranks: Some(4), ..passes(1, block) }, base, &names("old.txt")),
+            12,
         ),
         (
             "format = \"flows\"\nfile = \"a.csv\"",
@@ -334,6 +351,7 @@ fn mistakes_have_their_place() {
             "format = \"goal\"\nfile = \"good.goal\"\npasses = 2",
             ["kind.toml:13:10", "`passes` is for the format `simai`"],
         ),
+        ("format = \"goal\"\nfile = \"good.goal\"\nranks = 2", ["kind.toml:13:9", "`ranks` is for the format `simai`"]),
         ("format = \"msccl\"\nfile = \"a.xml\"\neager = 3", ["kind.toml:13:9", "`eager` is for the format `goal`"]),
         ("format = \"msccl\"\nfile = \"good.goal\"", ["kind.toml:11:10", "size = \"64MiB\""]),
         ("format = \"gaol\"\nfile = \"good.goal\"", ["kind.toml:11:10", "did you mean `goal`?"]),
@@ -364,7 +382,8 @@ fn a_ring_of_many_ranks_waits_for_two_events_a_step() {
     let base = Base { text: &format!("{net}{OTHER}"), name: "net.toml" };
     let header = HEADER.replace("group: 2", "group: 256").replace("all_gpus: 4", "all_gpus: 256");
     let text = format!("{header}\n1\nlayer -1 1 ALLREDUCE 256000 1 NONE 0 1 NONE 0 0\n");
-    let made = import_simai(&text, 1, Some(&base), Placement::Block, &NAMES).unwrap_or_else(|it| panic!("{it}"));
+    let made =
+        import_simai(&text, &passes(1, Placement::Block), Some(&base), &NAMES).unwrap_or_else(|it| panic!("{it}"));
     let (_, csv) = made.flows.unwrap();
     let flows: Vec<&str> = csv.lines().skip(1).collect();
     assert_eq!(flows.len(), hosts * 2 * (hosts - 1));

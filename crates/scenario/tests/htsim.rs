@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use scenario::import::{Imported, Names, import_htsim};
+use scenario::import::{Imported, Names, StartUnit};
 use scenario::{Overrides, parse};
 use units::{Bytes, Rate, Span, Time};
 
@@ -48,6 +48,11 @@ Downlink_speed_Gbps 400
 Radix_Down 4
 Downlink_Latency_ns 1000
 ";
+
+/// Makes a scenario of a matrix whose starts are in picoseconds.
+fn import_htsim(matrix: &str, topology: Option<&str>, names: &Names<'_>) -> Result<Imported, scenario::Error> {
+    scenario::import::import_htsim(matrix, topology, Some(StartUnit::Picoseconds), names)
+}
 
 fn built(imported: &Imported) -> scenario::BuiltRun {
     let scenario = parse(&imported.toml, "x.toml", &Overrides::default()).unwrap_or_else(|error| panic!("{error}"));
@@ -139,8 +144,59 @@ fn circles_and_giants_are_refused_at_their_lines() {
     let sized = |size: u64| format!("Nodes 4\n0->1 start 0 size {size}\n");
     let most = 4096 * u64::from(u32::MAX);
     refused(&sized(most + 1), None, &["a.cm:2:19", "a flow of 17592186040321 B"]);
-    refused(&sized(0), None, &["a.cm:2:19", "expected 1 B to"]);
     assert_eq!(built(&import_htsim(&sized(most), None, &NAMES).unwrap()).setup.flows[0].size.get(), most);
+}
+
+/// Programs take a matrix's starts as picoseconds or as microseconds, a million times as long.
+#[test]
+fn starts_need_a_unit() {
+    let import = |matrix: &str, unit| {
+        let imported = scenario::import::import_htsim(matrix, None, unit, &NAMES).map_err(|error| error.to_string())?;
+        let starts = built(&imported).setup.flows.iter().map(|flow| flow.start).collect::<Vec<_>>();
+        Ok::<_, String>((starts, imported.notes.join("\n")))
+    };
+    let late = "Nodes 4\n0->1 start 0 size 5\n1->2 start 1500.25 size 5\n";
+    let error = import(late, None).unwrap_err();
+    for part in ["a.cm:3:12", "`start 1500.25` is in a unit", "--start-unit ps", "--start-unit us"] {
+        assert!(error.contains(part), "{part}\n{error}");
+    }
+    let at = |ps| sim::Start::At(Time::from_ps(ps));
+    let (starts, notes) = import(late, Some(StartUnit::Picoseconds)).unwrap();
+    assert_eq!(starts, [at(0), at(1_500)]);
+    assert!(notes.contains("read as picoseconds") && notes.contains("fractions of picoseconds"), "{notes}");
+    let (starts, notes) = import(late, Some(StartUnit::Microseconds)).unwrap();
+    assert_eq!(starts, [at(0), at(1_500_250_000)]);
+    assert!(notes.contains("read as microseconds") && !notes.contains("fractions"), "{notes}");
+    // Zero is zero in any unit.
+    let (starts, notes) = import("Nodes 4\n0->1 start 0 size 5\n1->2 start 0.0 size 5\n", None).unwrap();
+    assert_eq!(starts, [at(0), at(0)]);
+    assert!(!notes.contains("start times"), "{notes}");
+    let beyond = late.replace("1500.25", "2e12");
+    assert!(import(&beyond, Some(StartUnit::Microseconds)).unwrap_err().contains("a.cm:3:12"));
+}
+
+/// A connection of size 0 lasts to the end, as in htsim, whose examples have many.
+#[test]
+fn connections_of_size_zero_have_no_end() {
+    let matrix = "Nodes 16\nConnections 3\nTriggers 1\n0->1 start 0 size 0\n2->1 id 1 start 2000000 size 2000000 send_done_trigger 1\n\
+                  3->1 id 2 trigger 1 size 0\ntrigger id 1 oneshot\n";
+    let imported = import_htsim(matrix, None, &NAMES).unwrap();
+    for part in ["{ start = \"0s\", src = 0, dst = 1 }", "{ src = 3, dst = 1, after = 1 }", "stop = \"1.002ms\""] {
+        assert!(imported.toml.contains(part), "{part}\n{}", imported.toml);
+    }
+    assert!(imported.notes.join("\n").contains("2 connections without an end"), "{:?}", imported.notes);
+    let built = built(&imported);
+    // 100 Gb/s for as long as the run lasts.
+    let carried = Rate::from_gbps(100).bytes_in(Span::from_us(1_002)).get();
+    for (flow, endless) in built.setup.flows.iter().zip([true, false, true]) {
+        assert_eq!(flow.size.get() >= carried, endless, "{}", flow.size);
+    }
+    let outcome = sim::run(&built.setup, 1, |flow, path| built.laws.make(flow, path), &mut |_| true);
+    let completed: Vec<bool> = outcome.flows.iter().map(|flow| flow.completed.is_set()).collect();
+    assert_eq!(completed, [false, true, false]);
+    // What waits for such a connection would never start.
+    let waits = matrix.replace("size 0\n2->1", "size 0 recv_done_trigger 1\n2->1").replace(" send_done_trigger 1", "");
+    refused(&waits, None, &["a.cm:6:11", "waits for 0->1, which has size 0"]);
 }
 
 #[test]

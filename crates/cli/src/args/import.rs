@@ -128,7 +128,7 @@ pub(crate) struct ImportChakraArgs {
 pub(crate) struct ImportMscclArgs {
     /// The algorithm.
     pub(crate) algorithm: PathBuf,
-    /// What the algorithm works on, in all its chunks together, such as 64MiB.
+    /// What the algorithm works on, in all its chunks together, such as 64MiB; without a unit, in bytes.
     #[arg(long)]
     pub(crate) size: String,
     /// On which hosts GPUs are.
@@ -145,6 +145,9 @@ pub(crate) struct ImportSimaiArgs {
     /// How many passes there are, one after the other.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) passes: u32,
+    /// The number of ranks, for a workload whose first line does not say it, as of older revisions of AICB.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) ranks: Option<u32>,
     /// On which hosts ranks are.
     #[arg(long, value_enum, default_value_t = Placement::Block)]
     pub(crate) placement: Placement,
@@ -156,7 +159,8 @@ pub(crate) struct ImportSimaiArgs {
 pub(crate) struct ImportGoalArgs {
     /// The schedule.
     pub(crate) schedule: PathBuf,
-    /// Sends up to this size have ended once they have begun, others once they are acknowledged; LogGOPSim's S.
+    /// Sends up to this size have ended once they have begun, others once they are acknowledged; LogGOPSim's S. Without a unit, in
+    /// bytes.
     #[arg(long, value_name = "SIZE", default_value = "65535B")]
     pub(crate) eager: String,
     /// On which hosts ranks are.
@@ -179,12 +183,24 @@ pub(crate) struct ImportHpccArgs {
     pub(crate) output: PathBuf,
 }
 
+/// The unit of `start` in a connection matrix.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum StartUnit {
+    /// Picoseconds, for programs that take the number as it is, such as csg-htsim for NDP.
+    Ps,
+    /// Microseconds, for programs that convert it, such as uet-htsim for UEC (uec.cpp) and csg-htsim for EQDS.
+    Us,
+}
+
 #[derive(Args, Debug)]
 pub(crate) struct ImportHtsimArgs {
     /// The connection matrix.
     pub(crate) matrix: PathBuf,
     /// The topology.
     pub(crate) topology: Option<PathBuf>,
+    /// The unit of `start` in the connection matrix; the file does not say it. Needed unless all flows start at 0.
+    #[arg(long, value_enum, value_name = "UNIT")]
+    pub(crate) start_unit: Option<StartUnit>,
     /// The scenario file to write; an earlier one that nobody edited is replaced, another file is not.
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: PathBuf,

@@ -3,9 +3,9 @@
 use std::path::Path;
 
 use scenario::import::{
-    Base, GoalOptions, GraphFormat, GraphNames, GraphOptions, HpccNames, Imported, Names, Placement, TrafficFormat,
-    TrafficNames, import_chakra, import_goal, import_graph, import_hpcc, import_htsim, import_msccl, import_simai,
-    import_traffic,
+    Base, GoalOptions, GraphFormat, GraphNames, GraphOptions, HpccNames, Imported, Names, Placement, SimaiOptions,
+    StartUnit, TrafficFormat, TrafficNames, import_chakra, import_goal, import_graph, import_hpcc, import_htsim,
+    import_msccl, import_simai, import_traffic,
 };
 
 use crate::args::{
@@ -50,7 +50,11 @@ fn htsim(args: &ImportHtsimArgs) -> Result<(), Failure> {
         matrix: &shown(&args.matrix),
         topology: &args.topology.as_deref().map(shown).unwrap_or_default(),
     };
-    write(&args.output, import_htsim(&matrix, topology.as_deref(), &names)?)
+    let unit = args.start_unit.map(|unit| match unit {
+        args::StartUnit::Ps => StartUnit::Picoseconds,
+        args::StartUnit::Us => StartUnit::Microseconds,
+    });
+    write(&args.output, import_htsim(&matrix, topology.as_deref(), unit, &names)?)
 }
 
 fn hpcc(args: &ImportHpccArgs) -> Result<(), Failure> {
@@ -100,8 +104,8 @@ fn simai(args: &ImportSimaiArgs) -> Result<(), Failure> {
     let text = read(&args.workload)?;
     let name = named(&args.onto.output);
     let names = TrafficNames { scenario: &name, traffic: &shown(&args.workload) };
-    let placement = placement(args.placement);
-    let imported = args.onto.with_base(|base| import_simai(&text, args.passes, base, placement, &names))?;
+    let options = SimaiOptions { placement: placement(args.placement), passes: args.passes, ranks: args.ranks };
+    let imported = args.onto.with_base(|base| import_simai(&text, &options, base, &names))?;
     write(&args.onto.output, imported)
 }
 

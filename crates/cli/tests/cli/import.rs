@@ -40,7 +40,7 @@ fn a_matrix_is_imported_checked_and_run() {
     scratch.write("a.cm", CM);
     scratch.write("a.topo", TOPO);
     for topology in ["", "a.topo "] {
-        let ran = scratch.narrows(&format!("import htsim a.cm {topology}-o made.toml")).ok();
+        let ran = scratch.narrows(&format!("import htsim a.cm {topology}--start-unit ps -o made.toml")).ok();
         assert_eq!(ran.out, "wrote made.toml\n");
         ran.says(&["note: ", "one-way delay"]);
         scratch.narrows("check made.toml --quiet").ok();
@@ -54,7 +54,8 @@ fn a_matrix_is_imported_checked_and_run() {
 fn a_name_that_no_scenario_can_have() {
     let scratch = Scratch::new("import");
     scratch.write("a.cm", CM);
-    let output = scratch.command(["import", "htsim", "a.cm", "-o", "my matrix (2).toml"]).finish();
+    let output =
+        scratch.command(["import", "htsim", "a.cm", "--start-unit", "ps", "-o", "my matrix (2).toml"]).finish();
     assert!(output.status.success());
     assert!(scratch.read("my matrix (2).toml").contains("name = \"my-matrix--2-\""));
     assert!(scratch.command(["check", "my matrix (2).toml", "-q"]).finish().status.success());
@@ -66,7 +67,7 @@ fn a_long_matrix_has_its_flows_beside_it() {
     let flow = |i: u32| format!("{}->{} start {i} size 100\n", i % 16, (i + 1) % 16);
     let flows = (0..1200).map(flow).collect::<Vec<_>>().concat();
     scratch.write("a.cm", &format!("Nodes 16\nConnections 1200\n{flows}"));
-    let ran = scratch.narrows("import htsim a.cm -o sub.toml").ok();
+    let ran = scratch.narrows("import htsim a.cm --start-unit us -o sub.toml").ok();
     assert_eq!(ran.out, "wrote sub.flows.csv\nwrote sub.toml\n");
     let summary = scratch.narrows("run sub.toml --json").ok().json();
     assert_eq!(summary["flows"]["all"]["completed"], 1200);
@@ -78,9 +79,13 @@ fn mistakes() {
     scratch.write("a.cm", &CM.replace("size 2000", "size two"));
     std::fs::write(scratch.path("binary.cm"), [0xff, 0xfe, 0]).unwrap();
     let before = scratch.tree();
-    scratch.narrows("import htsim a.cm -o made.toml").fails(2, &["a.cm:5:", "`two`", "^^^"]);
+    scratch.narrows("import htsim a.cm --start-unit ps -o made.toml").fails(2, &["a.cm:5:", "`two`", "^^^"]);
     scratch.write("a.cm", CM);
-    scratch.narrows("import htsim a.cm -o no/made.toml").fails(2, &["cannot write `no/made.toml`", "No such file"]);
+    scratch.narrows("import htsim a.cm -o no.toml").fails(2, &["a.cm:5:17", "--start-unit ps", "--start-unit us"]);
+    scratch.narrows("import htsim a.cm --start-unit ns -o no.toml").fails(2, &["--start-unit", "ns"]);
+    scratch
+        .narrows("import htsim a.cm --start-unit ps -o no/made.toml")
+        .fails(2, &["cannot write `no/made.toml`", "No such file"]);
     scratch.narrows("import htsim a.cm").fails(2, &["--output"]);
     scratch.narrows("import htsim missing.cm -o x.toml").fails(2, &["cannot read `missing.cm`: No such file"]);
     scratch.narrows("import htsim binary.cm -o x.toml").fails(2, &["cannot read `binary.cm`", "UTF-8", "UTF-16"]);
@@ -133,6 +138,7 @@ l2 requires l1
 fn a_schedule_is_imported_checked_and_run() {
     let scratch = Scratch::new("import-goal");
     scratch.write("a.goal", SCHEDULE);
+    scratch.narrows("import goal a.goal --eager 65536 -o made.toml").ok().says(&["sends of up to 64KiB have ended"]);
     let ran = scratch.narrows("import goal a.goal -o made.toml").ok();
     assert_eq!(ran.out, "wrote made.toml\n");
     ran.says(&["note: 4 ranks, placement block", "two datacenters", "acknowledged"]);
@@ -280,6 +286,11 @@ fn traffic_is_imported_checked_and_run() {
     assert_eq!(scratch.tree(), before);
 }
 
+/// The lines of a scenario that are flows.
+fn flows_of(toml: &str) -> Vec<&str> {
+    toml.lines().filter(|line| line.contains("src = ")).collect()
+}
+
 #[test]
 fn an_algorithm_of_msccl_is_imported_checked_and_run() {
     let scratch = Scratch::new("import-msccl");
@@ -298,6 +309,9 @@ fn an_algorithm_of_msccl_is_imported_checked_and_run() {
     let ran = scratch.narrows("import msccl ring.xml --size 1MB -o made.toml").ok();
     ran.says(&["2 ranks", "one loop of the algorithm, on 1MB"]);
     let made = scratch.read("made.toml");
+    // A whole number is bytes.
+    scratch.narrows("import msccl ring.xml --size 1000000 -o bytes.toml").ok();
+    assert_eq!(flows_of(&scratch.read("bytes.toml")), flows_of(&made));
     assert!(
         made.contains("size = 500000, after = \"received:2\"") || made.contains("\"begun:0\", \"received:2\""),
         "{made}"
@@ -309,7 +323,7 @@ fn an_algorithm_of_msccl_is_imported_checked_and_run() {
     scratch
         .narrows("import msccl ring.xml --size 1MB -o no.toml")
         .fails(2, &["ring.xml:3", "no send of rank 0 is left"]);
-    scratch.narrows("import msccl ring.xml --size 1 -o no.toml").fails(2, &["--size:1:1", "no unit"]);
+    scratch.narrows("import msccl ring.xml --size much -o no.toml").fails(2, &["--size:1:1", "whole number of bytes"]);
     assert_eq!(scratch.tree(), before);
 }
 
@@ -362,8 +376,15 @@ fn a_workload_of_simai_is_imported_checked_and_run() {
     ran.says(&["1 layer forward and back, 2 passes", "4 ranks, placement block"]);
     scratch.narrows("check made.toml --quiet").ok();
     assert_eq!(scratch.narrows("run made.toml --json").ok().json()["flows"]["all"]["completed"], 2 * 4 * 3);
+    // A workload of an older AICB does not say how many ranks there are.
+    scratch.write("old.txt", &WORKLOAD.replace("all_gpus: 4 ", ""));
+    scratch.narrows("import simai old.txt --passes 2 --ranks 4 -o old.toml").ok();
+    assert_eq!(flows_of(&scratch.read("old.toml")), flows_of(&scratch.read("made.toml")));
     scratch.write("a.txt", &WORKLOAD.replace("pp: 1", "pp: 8"));
     let before = scratch.tree();
+    scratch.narrows("import simai old.txt -o no.toml").fails(2, &["old.txt:1:1", "no `all_gpus:`", "--ranks"]);
+    scratch.narrows("import simai old.txt --ranks 3 -o no.toml").fails(2, &["old.txt:1:", "do not divide 3 ranks"]);
+    scratch.narrows("import simai old.txt --ranks 0 -o no.toml").fails(2, &["--ranks"]);
     scratch.narrows("import simai a.txt -o no.toml").fails(2, &["a.txt:1:71", "a pipeline of 8 stages", "[[job]]"]);
     scratch.narrows("import simai a.txt --passes 0 -o no.toml").fails(2, &["--passes"]);
     assert_eq!(scratch.tree(), before);

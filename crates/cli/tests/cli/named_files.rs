@@ -144,7 +144,7 @@ fn an_import_of_two_files_writes_both_or_none() {
     let flow = |i: u32| format!("{}->{} start {i} size 100\n", i % 16, (i + 1) % 16);
     let flows = (0..1200).map(flow).collect::<Vec<_>>().concat();
     scratch.write("a.cm", &format!("Nodes 16\nConnections 1200\n{flows}"));
-    let line = "import htsim a.cm -o made.toml";
+    let line = "import htsim a.cm --start-unit ps -o made.toml";
     scratch.write("made.flows.csv", "start,src,dst,bytes\n");
     scratch.narrows(line).fails(2, &["will not replace `made.flows.csv`", "it is not a list of flows"]);
     assert!(!scratch.path("made.toml").exists());

@@ -599,7 +599,7 @@ table! {
         on_ramp: bool = true;
         /// `new`: each flow opens a connection and closes it. `kept`: a flow goes on a connection that an earlier one of the same two hosts, class and law left and that has nothing to send, so its window and what it knows of round trips and paths are there already; if there is none, it opens one. Laws that send by credits open one for each flow.
         connections: Connections = Connections::New;
-        /// A CSV file beside the scenario: `start,src,dst,bytes[,after][,compute]`. Several events of `after` have blanks between them. Either this or `flows`.
+        /// A CSV file beside the scenario: `start,src,dst,bytes[,after][,compute]`. A cell of `bytes` may be empty. Several events of `after` have blanks between them. Either this or `flows`.
         file: Option<At<String>> = None;
         /// The flows.
         flows: Option<At<Vec<Flow>>> = None;
@@ -629,8 +629,8 @@ table! {
         src: At<HostRef>;
         /// Who receives.
         dst: At<HostRef>;
-        /// How much.
-        size: At<Bytes>;
+        /// How much; by default more than its links carry until the stop.
+        size: Option<At<Bytes>> = None;
         /// Starts after events of other flows of this list, counted from 0: one, or an array of which it waits for all. `3`: flow 3 is complete, its sender has everything acknowledged. `"received:3"`: its receiver has every byte. `"begun:3"`: it has started, and has the same sender. News from another host than the sender takes the path's one-way delay. `"received:3+10us"`: the sender computes for so long on that event alone, beside what else it does.
         after: Option<At<FlowEvents>> = None;
         /// How long the sender computes first: from `start`, or from the last of `after`; no time if not given.
@@ -685,6 +685,8 @@ table! {
         size: Option<At<Bytes>> = None;
         /// `simai`: how many passes there are, one after the other; one if not given.
         passes: Option<At<NonZeroU32>> = None;
+        /// `simai`: how many ranks there are, for a workload whose first line does not say it (`all_gpus`).
+        ranks: Option<At<NonZeroU32>> = None;
         /// Added to every start.
         start: Span = Span::ZERO;
     }

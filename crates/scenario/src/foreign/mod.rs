@@ -59,7 +59,8 @@ pub(crate) struct Listed {
     pub(crate) start: Option<Span>,
     pub(crate) src: HostRef,
     pub(crate) dst: HostRef,
-    pub(crate) bytes: u64,
+    /// How much; none: more than its links carry until the stop.
+    pub(crate) bytes: Option<u64>,
     /// What it waits for.
     pub(crate) after: Vec<FlowEvent>,
 }

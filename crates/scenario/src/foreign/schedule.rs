@@ -11,6 +11,7 @@ use std::collections::{BTreeMap, VecDeque};
 use formats::chakra::Groups;
 use formats::counted;
 use formats::goal::{Goal, OpKind, Rank, is_binary, read};
+use formats::simai::WorkloadOptions;
 use units::{Bytes, Span};
 
 use super::{Foreign, Listed, Seats, Traffic, Unplaced, flow_size};
@@ -98,9 +99,10 @@ pub(crate) fn msccl(file: Foreign<'_>, size: Bytes) -> Result<Traffic, Fault> {
     messages("MSCCL", &goal, Bytes::ZERO, &Files(&[file]), vec![note])
 }
 
-/// A workload of SimAI, so many passes of it.
-pub(crate) fn simai(file: Foreign<'_>, passes: u32) -> Result<Traffic, Fault> {
-    let (goal, found) = formats::simai::read(file.text()?, passes).map_err(|error| file.fault(error))?;
+/// A workload of SimAI.
+pub(crate) fn simai(file: Foreign<'_>, options: WorkloadOptions) -> Result<Traffic, Fault> {
+    let passes = options.passes;
+    let (goal, found) = formats::simai::read(file.text()?, options).map_err(|error| file.fault(error))?;
     let formats::simai::Parallel { tensor, expert, data } = found.parallel;
     let mut notes = vec![
         format!(
@@ -123,6 +125,9 @@ pub(crate) fn simai(file: Foreign<'_>, passes: u32) -> Result<Traffic, Fault> {
         if count > 0 {
             notes.push(format!("left out: {}", counted(count, &format!("collective {why}"))));
         }
+    }
+    if !found.assumed.is_empty() {
+        notes.push(format!("the first line does not have {}: 1 each", found.assumed.join(", ")));
     }
     if !found.unknown.is_empty() {
         notes.push(format!("left out of the first line, not known: {}", found.unknown.join(", ")));
@@ -484,7 +489,7 @@ impl Made {
             start: Some(flow.begin.earliest).filter(|start| flow.begin.events.is_empty() || !start.is_zero()),
             src: hosts[flow.src as usize].clone(),
             dst: hosts[flow.dst as usize].clone(),
-            bytes: flow.bytes,
+            bytes: Some(flow.bytes),
             after: flow.begin.events,
         };
         Ok(self.flows.into_iter().map(listed).collect())

@@ -111,7 +111,7 @@ pub(super) fn on(
     let listed = |sent: &Sent| {
         let [src, dst] = [&sent.from, &sent.to].map(|end| hosts[end.as_str()].clone());
         let bytes = flow_size(sent.bytes, PAYLOAD.get().into(), sent.origin)?;
-        Ok(Listed { start: Some(sent.start), src, dst, bytes, after: Vec::new() })
+        Ok(Listed { start: Some(sent.start), src, dst, bytes: Some(bytes), after: Vec::new() })
     };
     sent.iter().map(listed).collect()
 }

@@ -2,25 +2,32 @@
 
 use std::collections::BTreeMap;
 
+use formats::counted;
 use units::Span;
 
-use super::{after, flow_size, lines, number};
+use super::{StartUnit, after, flow_size, lines, number};
 use crate::circle::circle;
 use crate::config::PAYLOAD;
 use crate::error::{Fault, Origin};
-use crate::quantity::Decimal;
+use crate::quantity::{Decimal, LONGEST, write_span};
 
 /// What a matrix says.
 pub(super) struct Matrix {
     pub(super) nodes: u32,
     pub(super) flows: Vec<ListedFlow>,
+    /// When the run ends at the latest, if flows last until then.
+    pub(super) stop: Option<Span>,
 }
+
+/// How long runs last after the last start, if flows have no end: htsim's `-end`, which `main_uec.cpp` and others set to 1,000 us.
+const END: Span = Span::from_ms(1);
 
 /// One connection.
 pub(super) struct ListedFlow {
     pub(super) src: u32,
     pub(super) dst: u32,
-    pub(super) size: u64,
+    /// None: it lasts to the end.
+    pub(super) size: Option<u64>,
     pub(super) start: StartAt,
 }
 
@@ -35,7 +42,8 @@ pub(super) enum StartAt {
 struct Connection {
     src: u32,
     dst: u32,
-    size: u64,
+    /// None: it lasts to the end.
+    size: Option<u64>,
     start: Option<Span>,
     waits_for: Option<(u32, Origin)>,
     origin: Origin,
@@ -50,6 +58,7 @@ enum Kind {
 
 #[derive(Default)]
 struct Reading {
+    unit: Option<StartUnit>,
     nodes: Option<u32>,
     /// The counts that the header states, and where.
     stated: BTreeMap<&'static str, (usize, Origin)>,
@@ -58,12 +67,15 @@ struct Reading {
     /// The flows that fire each trigger when they are complete.
     fired_by: BTreeMap<u32, Vec<u32>>,
     priorities: bool,
+    /// Whether a start is over zero.
+    timed: bool,
     fractions: bool,
     receiver_triggers: bool,
 }
 
-pub(super) fn read(text: &str, source: u32, notes: &mut Vec<String>) -> Result<Matrix, Fault> {
-    let mut reading = Reading::default();
+/// Reads a matrix, whose starts count in `unit`. It need not be known where all are zero.
+pub(super) fn read(text: &str, source: u32, unit: Option<StartUnit>, notes: &mut Vec<String>) -> Result<Matrix, Fault> {
+    let mut reading = Reading { unit, ..Reading::default() };
     for words in lines(text, source) {
         let (word, origin) = words[0];
         match word {
@@ -133,11 +145,13 @@ impl Reading {
         let Some((size, size_at)) = size else {
             return Err(Fault::new(origin, "this connection has no size").label("needs `size BYTES`"));
         };
-        let size = flow_size(size, PAYLOAD.get().into(), size_at)?;
+        // The programs set a flow's size only if it is over zero (`main_uec.cpp`, `main_ndp.cpp` and others).
+        let size = if size == 0 { None } else { Some(flow_size(size, PAYLOAD.get().into(), size_at)?) };
         match (start.is_some(), waits_for) {
             (false, None) => {
-                return Err(Fault::new(origin, "this connection never starts")
-                    .label("needs `start PICOSECONDS` or `trigger ID`"));
+                return Err(
+                    Fault::new(origin, "this connection never starts").label("needs `start TIME` or `trigger ID`")
+                );
             }
             (true, Some((_, place))) => {
                 return Err(Fault::new(place, "a connection has either `start` or `trigger`").label("and also `start`"));
@@ -148,13 +162,24 @@ impl Reading {
         Ok(())
     }
 
-    /// A start in picoseconds, which may have decimals.
+    /// A start, which may have decimals.
     fn start(&mut self, words: &[(&str, Origin)], at: usize) -> Result<Span, Fault> {
         let (text, origin) = after(words, at)?;
-        let bad = || Fault::new(origin, format!("`{text}` is no start time")).label("expected picoseconds");
+        let bad =
+            || Fault::new(origin, format!("`{text}` is no start time")).label("expected a number from 0 to 10^6 s");
         let decimal = Decimal::parse(text).ok_or_else(bad)?;
-        let ps = decimal.of(1);
-        self.fractions |= Decimal::new(ps.min(1 << 62), 0) != decimal;
+        if decimal.is_zero() {
+            return Ok(Span::ZERO);
+        }
+        let Some(unit) = self.unit else {
+            return Err(Fault::new(origin, format!("`start {text}` is in a unit that the file does not name"))
+                .label("picoseconds or microseconds")
+                .help("give --start-unit ps if it is for a program that takes `start` as it is, such as csg-htsim's main_ndp")
+                .help("give --start-unit us if it is for one that takes microseconds, such as uet-htsim's (uec.cpp) or csg-htsim's main_eqds"));
+        };
+        self.timed = true;
+        let ps = decimal.of(unit.ps());
+        self.fractions |= !decimal.is_whole(unit.ps());
         i64::try_from(ps).ok().filter(|&ps| ps <= 1_000_000_000_000_000_000).map(Span::from_ps).ok_or_else(bad)
     }
 
@@ -217,7 +242,18 @@ impl Reading {
             }
             let start = match (connection.start, connection.waits_for) {
                 (Some(start), _) => StartAt::Time(start),
-                (None, Some((id, place))) => StartAt::After(self.sources_of(id, place)?),
+                (None, Some((id, place))) => {
+                    let sources = self.sources_of(id, place)?;
+                    let endless = |&&source: &&u32| self.connections[source as usize].size.is_none();
+                    if let Some(&source) = sources.iter().find(endless) {
+                        let Connection { src, dst, .. } = self.connections[source as usize];
+                        let message = format!(
+                            "this connection waits for {src}->{dst}, which has size 0 and never ends: it would never start"
+                        );
+                        return Err(Fault::new(place, message).label("expected a trigger of a connection with a size"));
+                    }
+                    StartAt::After(sources)
+                }
                 (None, None) => return Err(Fault::new(origin, "this connection never starts")),
             };
             flows.push(ListedFlow { src, dst, size, start });
@@ -230,8 +266,19 @@ impl Reading {
             let message = "this connection waits for itself, through its triggers: it would never start";
             return Err(Fault::new(self.connections[circle[0]].origin, message).label("a circle"));
         }
+        let endless = flows.iter().filter(|flow| flow.size.is_none()).count();
+        let last = self.connections.iter().filter_map(|connection| connection.start).max().unwrap_or(Span::ZERO);
+        let stop = (endless > 0).then_some(Span::from_ps(last.ps().saturating_add(END.ps()).min(LONGEST.ps())));
         self.note(notes);
-        Ok(Matrix { nodes, flows })
+        if let Some(stop) = stop {
+            notes.push(format!(
+                "{} without an end (`size 0`): the run stops at {}, 1 ms after the last start, as htsim does without `-end`; \
+                 set `stop` to the end that it had there",
+                counted(endless, "connection"),
+                write_span(stop)
+            ));
+        }
+        Ok(Matrix { nodes, flows, stop })
     }
 
     /// The flows whose ends fire a trigger: one, or all that a barrier counts.
@@ -263,7 +310,16 @@ impl Reading {
     }
 
     fn note(&self, notes: &mut Vec<String>) {
-        notes.push("start times are read as picoseconds, exactly; htsim rounds them to 24 significant bits".into());
+        if let Some(unit) = self.unit.filter(|_| self.timed) {
+            notes.push(match unit {
+                StartUnit::Picoseconds => {
+                    "start times are read as picoseconds, exactly; htsim rounds them to 24 significant bits".into()
+                }
+                StartUnit::Microseconds => {
+                    "start times are read as microseconds, exactly; htsim's programs cut them to whole ones".into()
+                }
+            });
+        }
         if !self.fired_by.is_empty() {
             notes.push(
                 "a trigger across hosts fires after the path's one-way delay, because news takes that long; htsim fires it at once".into(),

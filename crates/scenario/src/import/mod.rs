@@ -11,6 +11,7 @@ mod traffic;
 use crate::Error;
 pub use crate::config::Placement;
 use crate::config::{FlowEvent, HostRef};
+use crate::decode::Field;
 use crate::error::{Fault, Origin, Sources};
 pub use crate::foreign::TrafficFormat;
 use crate::foreign::{Listed, flow_size};
@@ -31,7 +32,9 @@ use matrix::{Matrix, StartAt};
 pub(crate) use network::{GRAPHML, LAB, LINKS, SNDLIB};
 pub use network::{GraphFormat, GraphNames, GraphOptions, import_graph};
 pub use stage::Base;
-pub use traffic::{GoalOptions, TrafficNames, import_chakra, import_goal, import_msccl, import_simai, import_traffic};
+pub use traffic::{
+    GoalOptions, SimaiOptions, TrafficNames, import_chakra, import_goal, import_msccl, import_simai, import_traffic,
+};
 
 /// A connection matrix of htsim.
 pub(crate) const MATRIX: Kind = Kind {
@@ -92,23 +95,54 @@ impl Imported {
     }
 }
 
+/// The unit of the starts in a connection matrix. The file does not say it: the program that reads it takes the number as it is,
+/// or as microseconds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum StartUnit {
+    /// As `connection_matrix.cpp` has it (csg-htsim: `main_ndp.cpp`).
+    Picoseconds,
+    /// As some senders take it (uet-htsim: `uec.cpp`; csg-htsim: `eqds.cpp`).
+    Microseconds,
+}
+
+impl StartUnit {
+    /// Picoseconds in one.
+    fn ps(self) -> u64 {
+        match self {
+            Self::Picoseconds => 1,
+            Self::Microseconds => 1_000_000,
+        }
+    }
+}
+
 /// Makes a scenario from htsim's connection matrix (`.cm`) and, if there is one, its topology (`.topo`).
 ///
-/// Formats as in Broadcom/csg-htsim: `connection_matrix.cpp`, `topologies/*.topo`.
+/// Formats as in Broadcom/csg-htsim: `connection_matrix.cpp`, `topologies/*.topo`. `unit` is that of starts; it may be missing
+/// where all of them are zero.
 ///
 /// # Errors
-/// When a file is malformed, or says what a scenario cannot: triggers that the first of several flows fires, failures, more hosts
+/// When a file is malformed, needs a unit that is not given, or says what a scenario cannot: triggers that the first of several flows fires, failures, more hosts
 /// than are simulated.
-pub fn import_htsim(matrix: &str, topology: Option<&str>, names: &Names<'_>) -> Result<Imported, Error> {
+pub fn import_htsim(
+    matrix: &str,
+    topology: Option<&str>,
+    unit: Option<StartUnit>,
+    names: &Names<'_>,
+) -> Result<Imported, Error> {
     let mut sources = Sources::default();
     let matrix_source = sources.add_file(names.matrix, matrix, MATRIX);
     let topology = topology.map(|text| (text, sources.add_file(names.topology, text, TIERS)));
-    imported(matrix, matrix_source, topology, names).map_err(|fault| sources.explain(fault))
+    let mut notes = Vec::new();
+    let matrix = matrix::read(matrix, matrix_source, unit, &mut notes);
+    matrix.and_then(|matrix| imported(&matrix, topology, names, notes)).map_err(|fault| sources.explain(fault))
 }
 
-fn imported(matrix: &str, source: u32, topology: Option<(&str, u32)>, names: &Names<'_>) -> Result<Imported, Fault> {
-    let mut notes = Vec::new();
-    let matrix = matrix::read(matrix, source, &mut notes)?;
+fn imported(
+    matrix: &Matrix,
+    topology: Option<(&str, u32)>,
+    names: &Names<'_>,
+    mut notes: Vec<String>,
+) -> Result<Imported, Fault> {
     let network = match topology {
         Some((text, source)) => topology::read(text, source, matrix.nodes, &mut notes)?,
         None => topology::guessed(matrix.nodes, &mut notes),
@@ -118,12 +152,13 @@ fn imported(matrix: &str, source: u32, topology: Option<(&str, u32)>, names: &Na
     );
     notes.push("flows are numbered from 0 in the order of the file; htsim's ids are not kept".into());
 
-    let (traffic, flows) = traffic(&matrix, names);
+    let (traffic, flows) = traffic(matrix, names);
     let root = Value::table([
         ("schema", Value::Integer(1)),
         ("name", Value::string(names.scenario)),
         ("title", Value::string(format!("imported from htsim: {}", names.matrix))),
         ("description", Value::string(notes.join(". "))),
+        ("stop", matrix.stop.map_or(Value::Absent, |stop| stop.encode())),
         ("topology", network),
         ("schemes", Value::table([("dctcp", Value::table([("law", Value::string("dctcp"))]))])),
         ("traffic", Value::Array(vec![Node::made(traffic)])),

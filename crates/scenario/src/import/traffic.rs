@@ -4,11 +4,12 @@ use super::{Imported, list};
 use crate::Error;
 use crate::config::Placement;
 use crate::decode::Field;
-use crate::error::{Fault, Origin, Sources};
+use crate::error::{Fault, Sources};
 use crate::foreign::{self, Foreign, GOAL, MSCCL, SIMAI, Traffic, TrafficFormat};
 use crate::import::stage::{Base, Stage};
 use crate::kind::Kind;
-use crate::tree::{Node, Value};
+use crate::tree::parse_argument;
+use formats::simai::WorkloadOptions;
 use units::Bytes;
 
 /// What a schedule does not say.
@@ -16,8 +17,19 @@ use units::Bytes;
 pub struct GoalOptions<'a> {
     /// On which hosts ranks are.
     pub placement: Placement,
-    /// Sends up to this size, with its unit, have ended once they have begun: the S of LogGOPSim.
+    /// Sends up to this size, bytes or with its unit, have ended once they have begun: the S of LogGOPSim.
     pub eager: &'a str,
+}
+
+/// What a workload does not say.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct SimaiOptions {
+    /// On which hosts ranks are.
+    pub placement: Placement,
+    /// Passes of the workload, one after the other.
+    pub passes: u32,
+    /// The number of ranks, for a workload without `all_gpus`.
+    pub ranks: Option<u32>,
 }
 
 /// Names that an import of traffic needs.
@@ -70,7 +82,7 @@ pub fn import_chakra(
     scenario_of(read, &sources, base, placement, &names)
 }
 
-/// Makes a scenario from an algorithm of MSCCL in XML, which works on `size` bytes, one loop of it: a size with its unit.
+/// Makes a scenario from an algorithm of MSCCL in XML, which works on `size` bytes, one loop of it: a number of bytes, or a size with its unit.
 ///
 /// # Errors
 /// As [`import_goal`].
@@ -87,19 +99,21 @@ pub fn import_msccl(
     scenario_of(read, &sources, base, placement, names)
 }
 
-/// Makes a scenario from a workload of SimAI: so many passes of it, one after the other.
+/// Makes a scenario from a workload of SimAI.
 ///
 /// # Errors
-/// As [`import_goal`]; also when the workload has several stages of a pipeline, or recomputes layers.
+/// As [`import_goal`]; also when the workload has several stages of a pipeline, or recomputes layers; when neither it nor
+/// `options` says how many ranks there are, or both do and differ.
 pub fn import_simai(
     text: &str,
-    passes: u32,
+    options: &SimaiOptions,
     base: Option<&Base<'_>>,
-    placement: Placement,
     names: &TrafficNames<'_>,
 ) -> Result<Imported, Error> {
     let mut sources = Sources::default();
-    let read = foreign::simai(file(names.traffic, text.as_bytes(), Some(SIMAI), &mut sources), passes);
+    let SimaiOptions { placement, passes, ranks } = *options;
+    let file = file(names.traffic, text.as_bytes(), Some(SIMAI), &mut sources);
+    let read = foreign::simai(file, WorkloadOptions { passes, ranks });
     scenario_of(read, &sources, base, placement, names)
 }
 
@@ -121,8 +135,8 @@ pub fn import_traffic(
 
 /// The size that an option gives.
 fn size(text: &str, option: &str, sources: &mut Sources) -> Result<Bytes, Fault> {
-    let origin = Origin::new(sources.add(option, text), 0..text.len());
-    Bytes::decode(&Node { value: Value::string(text), origin })
+    let source = sources.add(option, text);
+    parse_argument(text, source).and_then(|node| Bytes::decode(&node))
 }
 
 /// A file, of which errors may show lines if it is text of a kind.
@@ -158,6 +172,19 @@ mod tests {
         let base = base.map(|text| Base { text, name: "net.toml" });
         import_traffic(text.as_bytes(), format, base.as_ref(), Placement::Block, &NAMES)
             .map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn sizes_of_options_are_bytes_or_have_a_unit() {
+        let read = |text| size(text, "--size", &mut Sources::default());
+        for (text, bytes) in
+            [("65536", 65_536), ("48_000_000", 48_000_000), ("64MiB", 64 << 20), ("1.5 KB", 1_500), ("0", 0)]
+        {
+            assert_eq!(read(text), Ok(Bytes::new(bytes)), "{text}");
+        }
+        for text in ["", "much", "-1", "1.5", "10Mb", "[1]"] {
+            assert!(read(text).is_err(), "{text}");
+        }
     }
 
     #[test]

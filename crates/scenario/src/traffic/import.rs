@@ -1,5 +1,6 @@
 //! `kind = "import"`: another program's files as flows of a run.
 
+use formats::simai::WorkloadOptions;
 use units::Bytes;
 
 use super::{Ground, Made, list};
@@ -45,13 +46,14 @@ pub(super) fn make(entry: &Import, ground: &Ground<'_>) -> Result<Made, Fault> {
 }
 
 /// Keys that are for one format alone: where each stands, and its format.
-fn options(entry: &Import) -> [(&'static str, Option<Origin>, ForeignFormat); 5] {
+fn options(entry: &Import) -> [(&'static str, Option<Origin>, ForeignFormat); 6] {
     [
         ("files", entry.files.as_ref().map(|it| it.origin), ForeignFormat::Chakra),
         ("groups", entry.groups.as_ref().map(|it| it.origin), ForeignFormat::Chakra),
         ("eager", entry.eager.map(|it| it.origin), ForeignFormat::Goal),
         ("size", entry.size.map(|it| it.origin), ForeignFormat::Msccl),
         ("passes", entry.passes.map(|it| it.origin), ForeignFormat::Simai),
+        ("ranks", entry.ranks.map(|it| it.origin), ForeignFormat::Simai),
     ]
 }
 
@@ -82,7 +84,10 @@ fn traffic(entry: &Import, files: &[Foreign<'_>], groups: Option<Foreign<'_>>) -
                 .label("needs `size`")
                 .help("give size = \"64MiB\", what all its chunks are together")),
         },
-        ForeignFormat::Simai => foreign::simai(file, entry.passes.map_or(1, |it| it.get())),
+        ForeignFormat::Simai => {
+            let (passes, ranks) = (entry.passes.map_or(1, |it| it.get()), entry.ranks.map(|it| it.get()));
+            foreign::simai(file, WorkloadOptions { passes, ranks })
+        }
         ForeignFormat::Flows => foreign::transfers(file, TrafficFormat::Flows),
         ForeignFormat::Netflow => foreign::transfers(file, TrafficFormat::Netflow),
         ForeignFormat::Pcap => foreign::transfers(file, TrafficFormat::Capture),
@@ -113,7 +118,7 @@ fn of_list(flow: Listed, origin: Origin) -> Flow {
         start: flow.start.map(|start| At { value: start, origin }),
         src: At { value: flow.src, origin },
         dst: At { value: flow.dst, origin },
-        size: At { value: Bytes::new(flow.bytes), origin },
+        size: flow.bytes.map(|bytes| At { value: Bytes::new(bytes), origin }),
         after: Some(At { value: FlowEvents(events), origin }).filter(|after| !after.value.0.is_empty()),
         compute: None,
     }

@@ -78,7 +78,11 @@ pub(super) fn drafts(flows: &[Flow], origin: Origin, start: Span, ground: &Groun
             }
             None => DraftStart::At(later(given.unwrap_or(start), compute)),
         };
-        made.flows.push(Draft { src, dst, size: ground.size(flow.size)?, start: begin });
+        let size = match flow.size {
+            Some(size) => ground.size(size)?,
+            None => ground.endless(src, dst, given.unwrap_or(start)),
+        };
+        made.flows.push(Draft { src, dst, size, start: begin });
     }
     // Only its own sender knows that a flow has begun.
     for (src, event) in begun {
@@ -108,6 +112,11 @@ fn checked(after: &[At<FlowEvent>], flows: &[Flow]) -> Result<Vec<FlowEvent>, Fa
                 format!("there is no flow {} in a list of {}", event.flow, flows.len()),
             )
             .label(format!("expected 0 to {}", flows.len() - 1)));
+        }
+        if event.state != FlowState::Begun && flows[event.flow as usize].size.is_none() {
+            let message =
+                format!("flow {} has no size: it lasts to the stop, and this flow would never start", event.flow);
+            return Err(Fault::new(event.origin, message).label("expected a flow with a size"));
         }
     }
     let known: Vec<FlowEvent> = after.iter().map(|event| event.value).collect();
@@ -282,8 +291,8 @@ fn flow(columns: &[Column], cells: &[(Cow<'_, str>, Origin)]) -> Result<Flow, Fa
     let start = time(needed(Column::Start(None))?, "start")?;
     let compute = cell(Column::Compute(None)).map_or(Ok(None), |cell| time(cell, "compute"))?;
     let size = match needed(Column::Size(None))? {
-        (Column::Size(Some(unit)), text) => required(text, |text| in_unit(text, unit))?,
-        (_, text) => required::<At<Bytes>>(text, number)?,
+        (Column::Size(Some(unit)), text) => optional(text, |text| in_unit(text, unit))?,
+        (_, text) => optional::<At<Bytes>>(text, number)?,
     };
     Ok(Flow {
         start,
@@ -348,13 +357,20 @@ mod tests {
         assert_eq!(flows[0].dst.value, HostRef::Name("dc0.host3".into()));
         let after =
             |flow: &Flow| flow.after.clone().unwrap().value.0.iter().map(|event| event.flow).collect::<Vec<u32>>();
-        assert_eq!((after(&flows[1]), flows[1].size.value), (vec![0], Bytes::new(1_000)));
+        assert_eq!((after(&flows[1]), flows[1].size.unwrap().value), (vec![0], Bytes::new(1_000)));
         let text =
             "start,src,dst,bytes,after,compute_us\n0s,0,1,10,,\n0s,0,1,10,,7\n,1,2,10, 0  1 ,2.5\n,1,2,10,2,3ms\n";
         let flows = read(text, 0).unwrap();
         assert_eq!((after(&flows[2]), after(&flows[3])), (vec![0, 1], vec![2]));
         let computes: Vec<Option<Span>> = flows.iter().map(|flow| flow.compute).collect();
         assert_eq!(computes, [None, Some(Span::from_us(7)), Some(Span::from_ns(2_500)), Some(Span::from_ms(3))]);
+    }
+
+    #[test]
+    fn a_flow_without_a_size_has_an_empty_cell() {
+        for text in ["start,src,dst,bytes\n0s,0,1,\n", "start,src,dst,size_KB,after\n0s,0,1, ,\n"] {
+            assert_eq!(read(text, 0).unwrap()[0].size, None, "{text}");
+        }
     }
 
     #[test]
