@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::name::{Name, NameError, check_target};
 
-/// Permissions that are sent: those of reading, writing and executing. Bits that make programs run as somebody else are not.
+/// Permissions that are sent: read, write and execute. The setuid, setgid and sticky bits are not.
 pub(crate) const MODES: u32 = 0o777;
 /// The largest file: offsets are signed numbers of 64 bits.
 const LARGEST: u64 = i64::MAX as u64;

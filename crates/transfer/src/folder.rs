@@ -22,6 +22,33 @@ use crate::entry::{MODES, Stamp};
 use crate::error::Error;
 use crate::name::{Name, PARTIALS};
 
+/// Permissions with the setuid, setgid and sticky bits.
+const ALL_MODE_BITS: u32 = 0o7777;
+/// The owner's permissions, all of which a new directory needs while files are put into it.
+pub(crate) const OWNER: u32 = 0o700;
+
+/// Permissions that a receiver sets.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum Modes {
+    /// New entries get the sender's permissions under the receiver's umask, or the default ACL of the folder. Entries that are
+    /// there keep their own, as with rsync's `--no-perms`.
+    #[default]
+    OfNew,
+    /// All entries get the sender's permissions, as with rsync's `--perms`.
+    Exact,
+}
+
+/// The change to a directory's mode once all files are in it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum FinalMode {
+    /// None.
+    Kept,
+    /// The sender's permissions are set.
+    Exact,
+    /// The owner loses the permissions that the sender's directory does not have.
+    Closed,
+}
+
 /// What a name stands for in a folder.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum What {
@@ -36,7 +63,8 @@ pub(crate) enum What {
 pub(crate) struct There {
     pub(crate) what: What,
     pub(crate) size: u64,
-    pub(crate) mode: u32,
+    /// Permissions with the setuid, setgid and sticky bits.
+    mode: u32,
     pub(crate) mtime: Stamp,
     inode: (u64, u64),
 }
@@ -52,10 +80,20 @@ impl There {
         Self {
             what,
             size: stat.st_size as u64,
-            mode: stat.st_mode & MODES,
+            mode: stat.st_mode & ALL_MODE_BITS,
             mtime: Stamp { s: stat.st_mtime, ns: stat.st_mtime_nsec as u32 },
             inode: (stat.st_dev, stat.st_ino),
         }
+    }
+
+    /// Permissions, at most 0o777.
+    pub(crate) fn permissions(&self) -> u32 {
+        self.mode & MODES
+    }
+
+    /// The mode with other permissions. The setuid, setgid and sticky bits are this machine's own and stay.
+    fn mode_with(&self, permissions: u32) -> u32 {
+        self.mode & !MODES | permissions
     }
 
     /// Whether it was modified then. Some file systems keep whole seconds.
@@ -87,6 +125,8 @@ pub struct Folder {
     path: PathBuf,
     root: OwnedFd,
     partials: OwnedFd,
+    /// Permissions that a new file may have here.
+    mask: u32,
     lock: Lock,
 }
 
@@ -124,7 +164,8 @@ impl Folder {
                 "it belongs to somebody else, or others may write there; remove it, or receive into another directory";
             return Err(Error::local("use", at)(io::Error::new(io::ErrorKind::PermissionDenied, why)));
         }
-        Ok(Self { path: path.to_path_buf(), root, partials, lock })
+        let mask = mask(&partials).map_err(Error::local("write", at))?;
+        Ok(Self { path: path.to_path_buf(), root, partials, mask, lock })
     }
 
     /// Where it is.
@@ -135,6 +176,11 @@ impl Folder {
     /// Its lock, which may have been a dead process's.
     pub fn lock(&self) -> &Lock {
         &self.lock
+    }
+
+    /// Permissions that a new file may have here: an upper bound.
+    pub(crate) fn mask(&self) -> u32 {
+        self.mask
     }
 
     /// The directory for files that are not whole.
@@ -152,6 +198,21 @@ impl Folder {
     pub(crate) fn sync(&self) -> io::Result<()> {
         Ok(syncfs(&self.root)?)
     }
+}
+
+/// A file that is there for a moment only, to learn the permissions that a new file may have.
+const PROBE: &str = "mode";
+
+/// Permissions that a new file may have: those that the umask leaves, or the default ACL that directories inherit from the folder.
+/// A probe finds them, because a process can read its umask only by changing it, for all its threads.
+fn mask(partials: &OwnedFd) -> io::Result<u32> {
+    // What a kill left.
+    let _ = unlink(partials, PROBE);
+    let flags = OFlag::O_WRONLY | OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
+    let probe = openat(partials, PROBE, flags, Mode::from_bits_truncate(MODES))?;
+    let seen = fstat(&probe);
+    unlink(partials, PROBE)?;
+    Ok(seen?.st_mode & MODES)
 }
 
 impl Drop for Folder {
@@ -215,11 +276,12 @@ impl<'a> View<'a> {
         }
     }
 
-    /// Makes a directory that this process can write until its mode is set, unless it is there.
-    pub(crate) fn make_directory(&mut self, name: &Name) -> io::Result<()> {
+    /// Makes a directory with these permissions, as far as the umask leaves them. Returns the directory that was there, if one
+    /// was: it stays as it is.
+    pub(crate) fn make_directory(&mut self, name: &Name, permissions: u32) -> io::Result<Option<There>> {
         let (directory, last) = self.at(name)?;
-        match mkdirat(directory, last, Mode::S_IRWXU) {
-            Ok(()) => return Ok(()),
+        match mkdirat(directory, last, Mode::from_bits_truncate(permissions)) {
+            Ok(()) => return Ok(None),
             Err(Errno::EEXIST) => {}
             Err(error) => return Err(error.into()),
         }
@@ -227,22 +289,38 @@ impl<'a> View<'a> {
         if there.what != What::Directory {
             return Err(in_the_way(&there));
         }
-        if there.mode & 0o300 != 0o300 {
-            let mode = Mode::from_bits_truncate(there.mode) | Mode::S_IRWXU;
-            // A directory of somebody else's may be writable all the same.
-            if let Ok(opened) = openat(directory, last, DIRECTORY, Mode::empty()) {
-                let _ = fchmod(&opened, mode);
-            }
+        Ok(Some(there))
+    }
+
+    /// Lets the owner of a directory that is there write in it, until its mode is set. A directory of somebody else's may be
+    /// writable all the same, so a failure shows when something is written there.
+    pub(crate) fn open_to_owner(&mut self, name: &Name, there: &There) -> io::Result<()> {
+        let (directory, last) = self.at(name)?;
+        if there.mode & OWNER != OWNER
+            && let Ok(opened) = openat(directory, last, DIRECTORY, Mode::empty())
+        {
+            let _ = fchmod(&opened, Mode::from_bits_truncate(there.mode | OWNER));
         }
         Ok(())
     }
 
-    /// Sets a directory's mode and time.
-    pub(crate) fn finish_directory(&mut self, name: &Name, mode: u32, mtime: Stamp) -> io::Result<()> {
+    /// Sets a directory's time, and its mode if that changes. `sent` are the sender's permissions.
+    pub(crate) fn finish_directory(
+        &mut self,
+        name: &Name,
+        (mode, sent): (FinalMode, u32),
+        mtime: Stamp,
+    ) -> io::Result<()> {
         let (directory, last) = self.at(name)?;
         let opened = openat(directory, last, DIRECTORY, Mode::empty())?;
         futimens(&opened, &AS_IT_IS, &time(mtime))?;
-        Ok(fchmod(&opened, Mode::from_bits_truncate(mode))?)
+        let there = There::new(&fstat(&opened)?);
+        let permissions = match mode {
+            FinalMode::Kept => there.permissions(),
+            FinalMode::Exact => sent,
+            FinalMode::Closed => there.permissions() & (sent | !OWNER),
+        };
+        set_mode(&opened, &there, permissions)
     }
 
     /// The hash of a file that is there.
@@ -259,10 +337,10 @@ impl<'a> View<'a> {
         Ok(tree.root())
     }
 
-    /// Brings the mode and the time of a file that is the same up to date: of the very file that was seen, whatever somebody has
-    /// put in its place since.
-    pub(crate) fn touch(&mut self, name: &Name, there: &There, mode: u32, mtime: Stamp) -> io::Result<()> {
-        if there.mode == mode && there.is_of(mtime) {
+    /// Sets the permissions and the time of a file that is the same: of the very file that was seen, whatever somebody has put
+    /// in its place since.
+    pub(crate) fn touch(&mut self, name: &Name, there: &There, permissions: u32, mtime: Stamp) -> io::Result<()> {
+        if there.permissions() == permissions && there.is_of(mtime) {
             return Ok(());
         }
         let (directory, last) = self.at(name)?;
@@ -274,7 +352,7 @@ impl<'a> View<'a> {
         if There::new(&fstat(&file)?) != *there {
             return Err(changed_meanwhile());
         }
-        fchmod(&file, Mode::from_bits_truncate(mode))?;
+        set_mode(&file, there, permissions)?;
         Ok(futimens(&file, &AS_IT_IS, &time(mtime))?)
     }
 
@@ -333,8 +411,15 @@ pub(crate) fn unlink(directory: &impl AsFd, name: &str) -> nix::Result<()> {
     unlinkat(directory, name, UnlinkatFlags::NoRemoveDir)
 }
 
-/// Sets the mode and the time of an open file.
-pub(crate) fn finish_file(file: &File, mode: u32, mtime: Stamp) -> io::Result<()> {
-    fchmod(file, Mode::from_bits_truncate(mode))?;
+/// Sets the permissions of what is there, if they differ.
+fn set_mode(opened: &impl AsFd, there: &There, permissions: u32) -> io::Result<()> {
+    let mode = there.mode_with(permissions);
+    // Nobody but the owner may set a mode, even the one that is there.
+    if mode == there.mode { Ok(()) } else { Ok(fchmod(opened, Mode::from_bits_truncate(mode))?) }
+}
+
+/// Sets the permissions and the time of an open file.
+pub(crate) fn finish_file(file: &File, permissions: u32, mtime: Stamp) -> io::Result<()> {
+    fchmod(file, Mode::from_bits_truncate(permissions))?;
     Ok(futimens(file, &AS_IT_IS, &time(mtime))?)
 }

@@ -26,7 +26,7 @@ mod walk;
 pub use digest::{CHUNK, Digest, of_bytes};
 pub use entry::{Entry, Kind, Stamp};
 pub use error::Error;
-pub use folder::Folder;
+pub use folder::{Folder, Modes};
 pub use message::{Hello, LONGEST_FRAME, Listing, MOST_LANES, Record, Reply, Summary, VERSION, Welcome, parse};
 pub use name::{DEEPEST, LONGEST_NAME, LONGEST_PATH, Name, NameError, PARTIALS, check_target};
 pub use progress::{Progress, Watch};

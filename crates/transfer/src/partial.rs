@@ -1,7 +1,8 @@
 //! Files that are not whole: their data, and beside that the values of their verified chunks.
 //!
 //! A partial file's name is a hash of the file's name and one of its size and time, so another version of the file begins
-//! anew. What a kill left is believed as far as chunks still have the values that were noted for them.
+//! anew. What a kill left is believed as far as chunks still have the values that were noted for them. New directories that
+//! their owner may not write in the end have a mark here until then.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -12,8 +13,8 @@ use std::sync::Mutex;
 
 use nix::dir::Dir;
 use nix::errno::Errno;
-use nix::fcntl::{OFlag, openat};
-use nix::sys::stat::{FchmodatFlags, Mode, fchmodat};
+use nix::fcntl::{AtFlags, OFlag, openat};
+use nix::sys::stat::{FchmodatFlags, Mode, fchmodat, fstatat};
 
 use crate::crew::lock;
 use crate::digest::{CHUNK, Digest, Prefix, Tree, chunk_len, chunks_of, of_bytes, of_chunk, read_chunk};
@@ -23,6 +24,8 @@ use crate::message::Start;
 
 /// What the name of the file with the chunks' values ends with.
 const SUMS: &str = ".sums";
+/// What the name of a mark ends with: of a new directory whose owner may write in it only until all files are there.
+const OPEN: &str = ".open";
 /// Bytes of a hash that a name has.
 const OF_HASH: usize = 16;
 const VALUE: usize = size_of::<Digest>();
@@ -71,6 +74,11 @@ fn half(bytes: &[u8]) -> String {
 pub(crate) fn key(entry: &Entry) -> String {
     let version = format!("{} {} {}", entry.size(), entry.mtime.s, entry.mtime.ns);
     format!("{}-{}", half(entry.name.bytes()), half(version.as_bytes()))
+}
+
+/// The name of a directory's mark.
+fn mark(entry: &Entry) -> String {
+    half(entry.name.bytes()) + OPEN
 }
 
 impl<'a> Shelf<'a> {
@@ -150,6 +158,20 @@ impl<'a> Shelf<'a> {
             return Ok(File::from(openat(self.directory, name, flags | OFlag::O_EXCL, own)?));
         }
         if seen.is_file() { Ok(file) } else { Err(io::Error::other("it is no regular file")) }
+    }
+
+    /// Marks a directory that this receiver made: its owner has more permissions until the end. Without the mark, a transfer that
+    /// goes on after a kill would take it for the user's.
+    pub(crate) fn mark_open(&self, directory: &Entry) -> io::Result<()> {
+        self.open(&mark(directory)).map(drop)
+    }
+
+    pub(crate) fn is_marked_open(&self, directory: &Entry) -> bool {
+        fstatat(self.directory, mark(directory).as_str(), AtFlags::AT_SYMLINK_NOFOLLOW).is_ok()
+    }
+
+    pub(crate) fn unmark_open(&self, directory: &Entry) {
+        let _ = unlink(self.directory, &mark(directory));
     }
 
     /// Removes a partial file and what belongs to it.

@@ -15,7 +15,7 @@ use crate::crew::{Crew, LOOK, lock};
 use crate::digest::CHUNK;
 use crate::entry::{Entry, Kind};
 use crate::error::Error;
-use crate::folder::{Folder, There, View, What, finish_file, in_the_way, make_link};
+use crate::folder::{FinalMode, Folder, Modes, OWNER, There, View, What, finish_file, in_the_way, make_link};
 use crate::message::{Frames, Hello, Listing, Record, Reply, Summary, URGENT, Welcome, brief, first_frame};
 use crate::name::{Name, PARTIALS, shown};
 use crate::outbox::Outbox;
@@ -39,6 +39,8 @@ const LATER_COST: usize = 96;
 pub struct ReceiveOptions {
     /// Whether files that are there and differ are replaced.
     pub replace: bool,
+    /// Permissions that entries get.
+    pub modes: Modes,
 }
 
 /// A file that is wanted.
@@ -71,8 +73,15 @@ struct Whole {
 #[derive(Default)]
 struct Later {
     bytes: usize,
-    directories: Vec<(u64, Entry)>,
+    directories: Vec<NotedDirectory>,
     links: Vec<(u64, Entry)>,
+}
+
+/// A directory whose time, and perhaps mode, is set at the end.
+struct NotedDirectory {
+    number: u64,
+    entry: Entry,
+    mode: FinalMode,
 }
 
 struct Receiver<'a> {
@@ -226,10 +235,11 @@ impl<'a> Receiver<'a> {
         match entry.kind {
             Kind::File { .. } => self.judge_file(view, number, entry, checksum),
             Kind::Directory => {
-                match view.make_directory(&entry.name) {
-                    // One that was there gets its mode and time, so it counts as made as well.
-                    Ok(()) => {
-                        self.note(number, entry)?;
+                match self.make_directory(view, &entry) {
+                    // One that was there gets its time, so it counts as made as well.
+                    Ok(mode) => {
+                        self.note_cost(&entry)?;
+                        lock(&self.later).directories.push(NotedDirectory { number, entry, mode });
                         self.settle(number, false);
                     }
                     Err(error) => self.fail(number, &entry.name, &error.to_string()),
@@ -240,7 +250,8 @@ impl<'a> Receiver<'a> {
                 if let Err(why) = entry.check_target() {
                     self.fail(number, &entry.name, &why.to_string());
                 } else {
-                    self.note(number, entry)?;
+                    self.note_cost(&entry)?;
+                    lock(&self.later).links.push((number, entry));
                     self.settle(number, false);
                 }
                 Ok(())
@@ -248,8 +259,37 @@ impl<'a> Receiver<'a> {
         }
     }
 
-    /// Remembers a directory or a link until the end.
-    fn note(&self, number: u64, entry: Entry) -> Result<(), Error> {
+    /// Makes a directory, unless it is there. Returns the change to its mode at the end.
+    fn make_directory(&self, view: &mut View, entry: &Entry) -> io::Result<FinalMode> {
+        let there = view.make_directory(&entry.name, entry.mode | OWNER)?;
+        if self.options.modes == Modes::Exact {
+            there.map_or(Ok(()), |there| view.open_to_owner(&entry.name, &there))?;
+            return Ok(FinalMode::Exact);
+        }
+        let is_open_to_owner = entry.mode & OWNER == OWNER;
+        match there {
+            _ if is_open_to_owner => Ok(FinalMode::Kept),
+            None => {
+                self.shelf.mark_open(entry)?;
+                Ok(FinalMode::Closed)
+            }
+            // Made by a transfer that did not come to its end.
+            Some(_) if self.shelf.is_marked_open(entry) => Ok(FinalMode::Closed),
+            Some(_) => Ok(FinalMode::Kept),
+        }
+    }
+
+    /// Sets a directory's time and mode.
+    fn finish_directory(&self, view: &mut View, NotedDirectory { entry, mode, .. }: &NotedDirectory) -> io::Result<()> {
+        view.finish_directory(&entry.name, (*mode, entry.mode), entry.mtime)?;
+        if *mode != FinalMode::Kept {
+            self.shelf.unmark_open(entry);
+        }
+        Ok(())
+    }
+
+    /// Counts a directory or a link that is remembered until the end.
+    fn note_cost(&self, entry: &Entry) -> Result<(), Error> {
         let mut later = lock(&self.later);
         let target = if let Kind::Link { target } = &entry.kind { target.len() } else { 0 };
         later.bytes += entry.name.bytes().len() + target + LATER_COST;
@@ -258,9 +298,16 @@ impl<'a> Receiver<'a> {
                 "has more directories and links than can be remembered here: their names take over {MOST_LATER} bytes"
             )));
         }
-        let list = if entry.kind == Kind::Directory { &mut later.directories } else { &mut later.links };
-        list.push((number, entry));
         Ok(())
+    }
+
+    /// Permissions of a file that is made or brought up to date, where `there` is what has its name.
+    fn permissions(&self, entry: &Entry, there: Option<&There>) -> u32 {
+        match (self.options.modes, there) {
+            (Modes::Exact, _) => entry.mode,
+            (Modes::OfNew, Some(there)) => there.permissions(),
+            (Modes::OfNew, None) => entry.mode & self.folder.mask(),
+        }
     }
 
     fn judge_file(&self, view: &mut View, number: u64, entry: Entry, checksum: bool) -> Result<(), Error> {
@@ -323,7 +370,7 @@ impl<'a> Receiver<'a> {
 
     /// The file that is there is the same.
     fn is_same(&self, view: &mut View, number: u64, entry: &Entry, there: &There) {
-        match view.touch(&entry.name, there, entry.mode, entry.mtime) {
+        match view.touch(&entry.name, there, self.permissions(entry, Some(there)), entry.mtime) {
             Ok(()) => {
                 add(&self.counts.had_bytes, entry.size());
                 self.settle(number, true);
@@ -408,9 +455,9 @@ impl<'a> Receiver<'a> {
             }
         }
         // What is in a directory comes after it, and changes its time.
-        while let Some((number, entry)) = directories.pop() {
-            if let Err(error) = view.finish_directory(&entry.name, entry.mode, entry.mtime) {
-                undone(number, &entry.name, &error);
+        while let Some(directory) = directories.pop() {
+            if let Err(error) = self.finish_directory(view, &directory) {
+                undone(directory.number, &directory.entry.name, &error);
             }
         }
         self.folder.sync().map_err(Error::local("write", self.folder.path()))?;
@@ -629,7 +676,8 @@ impl Lane<'_, '_> {
             receiver.fail(number, &entry.name, "it came with another checksum than the sender's");
             return Ok(());
         }
-        if let Err(error) = finish_file(&data, entry.mode, entry.mtime) {
+        let permissions = receiver.permissions(entry, wanted.there.as_ref());
+        if let Err(error) = finish_file(&data, permissions, entry.mtime) {
             receiver.close(number, &wanted.key);
             receiver.fail(number, &entry.name, &format!("its mode and time cannot be set: {error}"));
             return Ok(());

@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::fs;
 use std::io::Write as _;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime};
@@ -16,7 +16,7 @@ use proto::service::Service;
 use proto::settings::Settings;
 use testing::{PATIENCE, block_on};
 use transfer::{
-    CHUNK, Entry, Error, Folder, Hello, Kind, Listing, Name, Outcome, Progress, ReceiveOptions, Record, Reply,
+    CHUNK, Entry, Error, Folder, Hello, Kind, Listing, Modes, Name, Outcome, Progress, ReceiveOptions, Record, Reply,
     SendOptions, Source, Stamp, Summary, Watch, receive, send, survey,
 };
 use transport::{Config, Connection, Endpoint};
@@ -127,6 +127,7 @@ impl Ends {
 struct Options {
     checksum: bool,
     replace: bool,
+    modes: Modes,
     ends_at: Option<u64>,
 }
 
@@ -163,7 +164,10 @@ fn transfer_of(scratch: &Scratch, paths: &[PathBuf], options: Options) -> Ends {
             let amount = survey(&sources, || true);
             send(connection, &sources, (SendOptions { lanes: 3, checksum: options.checksum }, amount), &sender)
         },
-        |connection| receive(connection, &folder, ReceiveOptions { replace: options.replace }, &receiver),
+        |connection| {
+            let options = ReceiveOptions { replace: options.replace, modes: options.modes };
+            receive(connection, &folder, options, &receiver)
+        },
     );
     Ends { sent, received, sender: sender.take(), receiver: receiver.take() }
 }
@@ -237,7 +241,8 @@ fn a_tree_arrives_as_it_was_and_is_not_sent_again() {
     let before = tree(&from);
     let bytes: u64 =
         before.iter().filter(|it| it.1 & 0o170_000 == 0o100_000).map(|it| it.3.len() as u64).sum::<u64>() + 5;
-    let outcome = transfer_of(&scratch, &[from.clone(), lone.clone()], Options::default()).is_fine();
+    let exact = Options { modes: Modes::Exact, ..Options::default() };
+    let outcome = transfer_of(&scratch, &[from.clone(), lone.clone()], exact).is_fine();
     assert_eq!(tree(&scratch.to("tree")), before);
     assert_eq!(fs::read(scratch.to("lone")).unwrap(), b"alone");
     let Summary { made, same, moved_bytes, had_bytes, .. } = outcome.summary;
@@ -248,7 +253,7 @@ fn a_tree_arrives_as_it_was_and_is_not_sent_again() {
     assert_eq!(names, ["lone", "tree"]);
 
     // Again: all files are there.
-    let outcome = transfer_of(&scratch, &[from.clone(), lone], Options::default()).is_fine();
+    let outcome = transfer_of(&scratch, &[from.clone(), lone], exact).is_fine();
     assert_eq!((outcome.summary.moved_bytes, outcome.summary.had_bytes), (0, bytes));
     assert_eq!(tree(&scratch.to("tree")), before);
 
@@ -257,9 +262,9 @@ fn a_tree_arrives_as_it_was_and_is_not_sent_again() {
     let time = fs::metadata(&one).unwrap().modified().unwrap();
     fs::write(&one, pattern(CHUNK, 13)).unwrap();
     fs::File::open(&one).unwrap().set_modified(time).unwrap();
-    let outcome = transfer_of(&scratch, std::slice::from_ref(&from), Options::default()).is_fine();
+    let outcome = transfer_of(&scratch, std::slice::from_ref(&from), exact).is_fine();
     assert_eq!(outcome.summary.moved_bytes, 0);
-    let checksum = Options { checksum: true, ..Options::default() };
+    let checksum = Options { checksum: true, ..exact };
     let ends = transfer_of(&scratch, std::slice::from_ref(&from), checksum);
     let said = "`tree/one` is not received: a file that differs is here; --replace at the receiver replaces it";
     assert_eq!((&ends.receiver, &ends.sender), (&vec![said.to_owned()], &vec![said.to_owned()]));
@@ -300,6 +305,78 @@ fn a_file_that_differs_stays_unless_it_may_be_replaced() {
     assert_eq!(fs::read_dir(scratch.0.join("outside")).unwrap().count(), 0);
 }
 
+/// Permissions with the setuid, setgid and sticky bits.
+fn mode(path: &Path) -> u32 {
+    fs::metadata(path).unwrap().mode() & 0o7777
+}
+
+/// Permissions that this process's umask leaves.
+fn mask(scratch: &Scratch) -> u32 {
+    let path = scratch.0.join("probe");
+    fs::File::options().write(true).create_new(true).mode(0o777).open(&path).unwrap();
+    mode(&path)
+}
+
+/// A receiver's own permissions are its own: those of the sender are for what is new, and for all only where they are asked for.
+#[test]
+fn what_is_there_keeps_its_mode() {
+    let scratch = Scratch::new("modes");
+    let sent =
+        [("tree/same", 0o666), ("tree/other", 0o644), ("tree/new", 0o757), ("tree/sub/x", 0o444), ("tree/set", 0o7777)];
+    for (name, mode) in sent {
+        set_mode(&scratch.write(name, name.as_bytes()), mode);
+    }
+    let directories = [("tree/sub", 0o3777), ("tree", 0o777)];
+    directories.iter().for_each(|(name, mode)| set_mode(&scratch.from(name), *mode));
+    fs::create_dir_all(scratch.to("tree")).unwrap();
+    fs::write(scratch.to("tree/same"), "tree/same").unwrap();
+    fs::write(scratch.to("tree/other"), "mine").unwrap();
+    let time = fs::metadata(scratch.from("tree/same")).unwrap().modified().unwrap();
+    fs::File::open(scratch.to("tree/same")).unwrap().set_modified(time).unwrap();
+    let own = [("tree/same", 0o600), ("tree/other", 0o4640), ("tree", 0o2700)];
+    own.iter().for_each(|(name, mode)| set_mode(&scratch.to(name), *mode));
+
+    let modes = |names: &[&str]| names.iter().map(|name| mode(&scratch.to(name))).collect::<Vec<_>>();
+    let path = [scratch.from("tree")];
+    let ends = transfer_of(&scratch, &path, Options::default());
+    assert_eq!((ends.sent.unwrap().failed, modes(&own.map(|it| it.0))), (1, vec![0o600, 0o4640, 0o2700]));
+    transfer_of(&scratch, &path, Options { replace: true, ..Options::default() }).is_fine();
+    // Other bytes do not run as somebody else.
+    assert_eq!(modes(&own.map(|it| it.0)), [0o600, 0o640, 0o2700]);
+    assert_eq!(fs::read_to_string(scratch.to("tree/other")).unwrap(), "tree/other");
+    let mask = mask(&scratch);
+    assert_eq!(modes(&["tree/new", "tree/sub/x", "tree/set"]), [0o757 & mask, 0o444 & mask, mask]);
+    // A directory inherits the bit from its parent here, and not from the sender.
+    assert_eq!(modes(&["tree/sub"]), [0o2000 | mask]);
+
+    let exact = Options { replace: true, modes: Modes::Exact, ..Options::default() };
+    transfer_of(&scratch, &path, exact).is_fine();
+    assert_eq!(modes(&sent.map(|it| it.0)), [0o666, 0o644, 0o757, 0o444, 0o777]);
+    assert_eq!(modes(&directories.map(|it| it.0)), [0o2777, 0o2777]);
+}
+
+/// A new directory that nobody may write to is open to its owner until all files are there, also over an interruption.
+#[test]
+fn a_new_directory_is_closed_when_all_is_in_it() {
+    let scratch = Scratch::new("closed");
+    scratch.write("new/file", &pattern(40 * CHUNK, 3));
+    scratch.write("old/file", b"x");
+    fs::create_dir_all(scratch.to("old")).unwrap();
+    set_mode(&scratch.to("old"), 0o750);
+    let paths = [scratch.from("new"), scratch.from("old")];
+    paths.iter().for_each(|path| set_mode(path, 0o555));
+    let stop = Options { ends_at: Some(4 << 20), ..Options::default() };
+    let _ = transfer_of(&scratch, &paths, stop).sent.unwrap_err();
+    let mask = mask(&scratch);
+    assert_eq!(mode(&scratch.to("new")), 0o755 & mask | 0o700);
+    transfer_of(&scratch, &paths, Options::default()).is_fine();
+    assert_eq!(mode(&scratch.to("new")), 0o555 & mask);
+    assert_eq!(mode(&scratch.to("old")), 0o750);
+    assert!(!scratch.to(transfer::PARTIALS).exists());
+    // For whoever removes it as another user than root.
+    paths.iter().chain(&[scratch.to("new")]).for_each(|path| set_mode(path, 0o755));
+}
+
 #[test]
 fn what_is_not_sent_is_said() {
     let scratch = Scratch::new("kinds");
@@ -323,7 +400,7 @@ fn what_is_not_sent_is_said() {
     assert_eq!(ends.sender, expected);
     assert_eq!((ends.sent.unwrap().failed, ends.received.unwrap().failed), (4, 4));
     assert_eq!(fs::read_to_string(scratch.to("tree/good")).unwrap(), "good");
-    assert_eq!(fs::metadata(scratch.to("tree/suid")).unwrap().mode() & 0o7777, 0o711);
+    assert_eq!(mode(&scratch.to("tree/suid")), 0o711 & mask(&scratch));
 }
 
 #[test]

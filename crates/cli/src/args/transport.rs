@@ -108,6 +108,10 @@ pub(crate) struct RecvArgs {
     /// Replace files that are there and differ. Without, they stay, and those of the sender are refused.
     #[arg(long)]
     pub(crate) replace: bool,
+    /// Give all files and directories the sender's permissions. Without, new ones get them under this end's umask, and those
+    /// that are there keep their own. setuid, setgid and sticky bits are not sent in either case.
+    #[arg(long)]
+    pub(crate) exact_modes: bool,
     #[command(flatten)]
     pub(crate) show: ShowArgs,
     #[command(flatten)]

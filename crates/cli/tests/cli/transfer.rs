@@ -136,6 +136,43 @@ fn a_tree_arrives_and_a_ticket_is_good_once() {
     assert!(code == 130 && said.contains("interrupted: the receiver ended"), "{said}");
 }
 
+/// The same command under a umask.
+fn under_umask(umask: &str, command: &Command) -> Command {
+    let mut shell = Command::new("sh");
+    shell
+        .args(["-c", "umask \"$1\"; shift; exec \"$@\"", "sh", umask])
+        .arg(command.get_program())
+        .args(command.get_args());
+    for (name, value) in command.get_envs() {
+        match value {
+            Some(value) => shell.env(name, value),
+            None => shell.env_remove(name),
+        };
+    }
+    shell.current_dir(command.get_current_dir().unwrap_or(Path::new(".")));
+    shell
+}
+
+/// What comes is no more open than what else its user makes, unless that is asked for. A folder that was private stays so.
+#[test]
+fn modes_are_the_receivers() {
+    let scratch = Scratch::new("modes");
+    write(&scratch, "photos/sub/run", b"#!/bin/sh\n");
+    let chmod = |name: &str, mode| fs::set_permissions(scratch.path(name), fs::Permissions::from_mode(mode)).unwrap();
+    ["photos", "photos/sub", "photos/sub/run"].iter().for_each(|name| chmod(name, 0o777));
+    fs::create_dir_all(scratch.path("in/photos")).unwrap();
+    chmod("in/photos", 0o700);
+    let names = ["in/photos", "in/photos/sub", "in/photos/sub/run"];
+    for (options, expected) in [("", [0o700, 0o750, 0o750]), ("--exact-modes", [0o777; 3])] {
+        let line = format!("recv in --listen 127.0.0.1:0 --idle 1 {options}");
+        let receiver = Receiver::of(&mut under_umask("027", &command(&scratch, &line)));
+        send(&scratch, "photos", &receiver).ok();
+        assert_eq!(receiver.ended().0, 0);
+        let modes = names.map(|name| fs::metadata(scratch.path(name)).unwrap().mode() & 0o7777);
+        assert_eq!(modes, expected, "{options}");
+    }
+}
+
 #[test]
 fn what_cannot_be_sent_is_a_slip_of_the_command_line() {
     let scratch = Scratch::new("send-usage");

@@ -3,7 +3,7 @@
 use std::thread;
 
 use proto::closed::Code;
-use transfer::{Error, Folder, ReceiveOptions};
+use transfer::{Error, Folder, Modes, ReceiveOptions};
 use transport::{Connection, Endpoint};
 
 use super::board::Board;
@@ -99,7 +99,8 @@ fn receive(connection: &Connection, folder: &Folder, args: &RecvArgs) -> Result<
     let address = connection.paths().first().map(|path| path.via.remote);
     let who = address.map_or_else(|| "the sender".to_owned(), |it| it.to_string());
     let board = Board::new(args.show);
-    let received = transfer::receive(connection, folder, ReceiveOptions { replace: args.replace }, &board);
+    let modes = if args.exact_modes { Modes::Exact } else { Modes::OfNew };
+    let received = transfer::receive(connection, folder, ReceiveOptions { replace: args.replace, modes }, &board);
     let (notes, clock) = board.end();
     let summary = match received {
         Ok(summary) => summary,
