@@ -2,8 +2,8 @@
 //! those in a directory that it names: manual pages, laws' objects.
 //!
 //! One rule for all. A missing or empty file is made. A file of the same kind that Narrows wrote, and nobody edited
-//! since, is replaced as a whole. Anything else is refused and stays as it is. A path inside a results directory is
-//! refused, too: only the files of Narrows lie there.
+//! since, is replaced as a whole. A pipe, a terminal and `/dev/null` get the text. Anything else is refused and stays as
+//! it is. A path inside a results directory is refused, too: only the files of Narrows lie there.
 //!
 //! Text is known again by its last line, a comment with a hash of all above. A capture is known by the program that it
 //! names, a trace by its first track, a law's object by the law's name in the kernel.
@@ -182,7 +182,7 @@ impl NamedFile {
     fn check(&self) -> Result<(), Failure> {
         let Self { path, kind, option } = self;
         outside_of_results(path, option)?;
-        // A pipe or a terminal holds nothing that could be lost. A directory is refused when it is written.
+        // A pipe or a terminal holds nothing that could be lost. What is no output is refused when it is written.
         let refusal = if path.metadata().is_ok_and(|there| there.is_file()) { kind.refusal(path)? } else { None };
         match refusal {
             None => Ok(()),

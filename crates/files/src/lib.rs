@@ -1,11 +1,12 @@
 //! Bounded reads of users' files, atomic writes, and one writer a directory.
 //!
 //! [`read()`] takes regular files of bounded size and nothing else. [`replace`] and [`Draft`] write a file that readers
-//! see whole or not at all. A [`Seal`] tells text that nobody edited from other text. [`Lock`] keeps a directory to one
+//! see whole or not at all, and to no device that keeps what is written. A [`Seal`] tells text that nobody edited from other text. [`Lock`] keeps a directory to one
 //! writer. [`process`] runs helper programs within a deadline. This crate knows no format.
 #![forbid(unsafe_code)]
 
 mod lock;
+mod output;
 pub mod process;
 mod read;
 mod seal;
@@ -18,6 +19,7 @@ use std::path::{Path, PathBuf};
 use thiserror::Error;
 
 pub use lock::{LOCK, Lock, taken_over};
+pub use output::check_output;
 pub use read::{Limit, head, read, text};
 pub use seal::{Seal, hexadecimal, sha256};
 pub use text::{BYTE_ORDER_MARK, utf8};

@@ -77,7 +77,8 @@ pub fn text(path: &Path, limit: Limit) -> Result<String, Error> {
     utf8(read(path, limit)?).map_err(|why| Error::NotText { path: path.to_path_buf(), why })
 }
 
-fn not_regular(kind: std::fs::FileType) -> Option<&'static str> {
+/// The kind of what is no regular file, with its article; none for a regular file.
+pub(crate) fn not_regular(kind: std::fs::FileType) -> Option<&'static str> {
     match kind {
         kind if kind.is_file() => None,
         kind if kind.is_dir() => Some("a directory"),

@@ -7,13 +7,14 @@ use std::path::{Path, PathBuf};
 
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
 
+use crate::output::Output;
 use crate::{Error, parent_of};
 
-/// Replaces a file atomically: writes another one and renames it. A link is followed. What is no file, such as a
-/// terminal or a pipe, is written to.
+/// Replaces a file atomically: writes another one and renames it. A link is followed. A pipe, a terminal and a device that keeps
+/// nothing, such as `/dev/null`, are written to.
 ///
 /// # Errors
-/// When the file cannot be written. The old file then stays.
+/// When the file cannot be written, or is no output, such as a disk. What was there then stays.
 pub fn replace(path: &Path, text: &str) -> Result<(), Error> {
     let written = || {
         let mut draft = Draft::new(path)?;
@@ -28,10 +29,11 @@ pub fn replace(path: &Path, text: &str) -> Result<(), Error> {
 /// # Errors
 /// When it could not.
 pub fn writable(path: &Path) -> Result<(), Error> {
-    let tried = match path.metadata() {
+    let tried = match path.metadata().map(|metadata| Output::new(&metadata)) {
         // Opening a pipe would end what is read from it.
-        Ok(metadata) if !metadata.is_file() && !metadata.is_dir() => Ok(()),
-        _ => Draft::new(path).map(drop),
+        Ok(Ok(Output::Stream)) => Ok(()),
+        Ok(Err(error)) => Err(error),
+        Ok(Ok(Output::File)) | Err(_) => Draft::new(path).map(drop),
     };
     tried.map_err(Error::io("write", path))
 }
@@ -87,8 +89,8 @@ impl Seen {
 }
 
 /// A file in the making. It is written under another name, `NAME.partial-NUMBER`, and put in place whole. Dropping it
-/// removes it; a kill leaves it beside the file, and [`leftovers`] finds it. What is no file, such as a terminal or a
-/// pipe, is written to directly.
+/// removes it; a kill leaves it beside the file, and [`leftovers`] finds it. A pipe, a terminal and a device that keeps
+/// nothing, such as `/dev/null`, are written to directly.
 #[derive(Debug)]
 pub struct Draft {
     /// Locked as long as it is written.
@@ -104,7 +106,8 @@ impl Draft {
     /// permissions of the file that it replaces.
     ///
     /// # Errors
-    /// When it cannot be written there. A pipe that nobody reads is refused at once, and so is a link to nothing.
+    /// When it cannot be written there. A pipe that nobody reads is refused at once, and so are a link to nothing, a directory,
+    /// a socket and a device that keeps what is written.
     pub fn new(path: &Path) -> io::Result<Self> {
         Self::replacing(path, Seen::of(path))
     }
@@ -124,8 +127,13 @@ impl Draft {
             Err(error) => return Err(error),
         };
         let old = target.metadata().ok();
-        if old.as_ref().is_some_and(|old| !old.is_file()) {
-            let file = File::options().write(true).custom_flags(OFlag::O_NONBLOCK.bits()).open(target)?;
+        if let Some(old) = &old
+            && Output::new(old)? == Output::Stream
+        {
+            let flags = OFlag::O_NONBLOCK | OFlag::O_NOCTTY;
+            let file = File::options().write(true).custom_flags(flags.bits()).open(target)?;
+            // Somebody may have put something else there meanwhile.
+            Output::new(&file.metadata()?)?;
             // It was to find a reader at once; one that is slow is waited for.
             fcntl(&file, FcntlArg::F_SETFL(OFlag::empty()))?;
             return Ok(Self { file, names: None, replaces });

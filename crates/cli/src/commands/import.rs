@@ -19,6 +19,8 @@ use crate::named_file::{Kind, NamedFile};
 const OPTION: &str = "-o";
 
 pub(crate) fn import(command: &ImportCommand) -> Result<(), Failure> {
+    // Found out now, not after what may take long.
+    files::writable(command.output())?;
     match command {
         ImportCommand::Htsim(args) => htsim(args),
         ImportCommand::Hpcc(args) => hpcc(args),
@@ -37,6 +39,23 @@ pub(crate) fn import(command: &ImportCommand) -> Result<(), Failure> {
         ImportCommand::Containerlab(args) => graph(args, GraphFormat::Containerlab, Units::default()),
         ImportCommand::Sndlib(args) => {
             graph(&args.graph, GraphFormat::SndLib, Units { unit: args.unit.as_deref(), delay_unit: None })
+        }
+    }
+}
+
+impl ImportCommand {
+    /// The scenario that is written.
+    fn output(&self) -> &Path {
+        match self {
+            Self::Htsim(args) => &args.output,
+            Self::Hpcc(args) => &args.output,
+            Self::Goal(args) => &args.onto.output,
+            Self::Chakra(args) => &args.onto.output,
+            Self::Msccl(args) => &args.onto.output,
+            Self::Simai(args) => &args.onto.output,
+            Self::Flows(args) | Self::Netflow(args) | Self::Pcap(args) => &args.onto.output,
+            Self::Graphml(args) | Self::Links(args) | Self::Containerlab(args) => &args.output,
+            Self::Sndlib(args) => &args.graph.output,
         }
     }
 }

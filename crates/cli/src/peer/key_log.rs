@@ -22,7 +22,8 @@ pub(super) fn from_environment() -> Result<KeyLogger, Failure> {
         return Ok(None);
     };
     // rustls says nothing of a file that it cannot open. Nobody else may read it.
-    let opened = OpenOptions::new().append(true).create(true).mode(0o600).open(&path);
+    let open = || OpenOptions::new().append(true).create(true).mode(0o600).open(&path);
+    let opened = files::check_output(&path).and_then(|()| open());
     if let Err(error) = opened {
         return Err(Failure::Input(format!(
             "error: {VARIABLE}: cannot write `{}`: {error}\nhelp: name a file that can be written, or unset {VARIABLE}",

@@ -8,7 +8,7 @@ use testing::{Bounded, PATIENCE, Process, eventually, skipped_here};
 use crate::json::is_summary;
 use crate::support::{Ran, Scratch, wait_for};
 
-const PAIR: &str = r#"
+pub(crate) const PAIR: &str = r#"
 name = "pair"
 stop = "4s"
 [topology]

@@ -159,3 +159,92 @@ fn an_import_of_two_files_writes_both_or_none() {
     scratch.write("made.flows.csv", &scratch.read("made.flows.csv").replace("100", "200"));
     scratch.narrows(line).fails(2, &["will not replace `made.flows.csv`: it was edited after Narrows wrote it"]);
 }
+
+/// An option of which the value is a file.
+#[cfg(all(target_os = "linux", feature = "import", feature = "transport"))]
+#[derive(Clone, Copy)]
+enum Use {
+    /// The file is written. The command, to which the file is added.
+    Output(&'static str),
+    /// The file is read.
+    Input,
+    /// The file is read, or made for its owner alone if nothing has its name.
+    Kept,
+}
+
+/// Those of all commands, by the names of their manual pages: a new one is added here, with what it does.
+#[cfg(all(target_os = "linux", feature = "import", feature = "transport"))]
+fn options_of_files() -> std::collections::BTreeMap<(&'static str, &'static str), Use> {
+    let mut all = std::collections::BTreeMap::from([
+        (("narrows-compare", "--page"), Use::Output("compare out out --flows --page ")),
+        (("narrows-emulate", "--pcap"), Use::Output("emulate pair.toml --scheme cubic --pcap left>right=")),
+        (("narrows-export-perfetto", "--out"), Use::Output("export perfetto out --out ")),
+        (("narrows-export-qlog", "--out"), Use::Output("export qlog out --flow 0 --out ")),
+        (("narrows-import-chakra", "--groups"), Use::Input),
+        (("narrows-import-chakra", "--output"), Use::Output("import chakra input -o ")),
+        (("narrows-import-containerlab", "--output"), Use::Output("import containerlab input -o ")),
+        (("narrows-import-flows", "--output"), Use::Output("import flows input -o ")),
+        (("narrows-import-goal", "--output"), Use::Output("import goal input -o ")),
+        (("narrows-import-graphml", "--output"), Use::Output("import graphml input -o ")),
+        (("narrows-import-hpcc", "--output"), Use::Output("import hpcc input input -o ")),
+        (("narrows-import-htsim", "--output"), Use::Output("import htsim a.cm -o ")),
+        (("narrows-import-links", "--output"), Use::Output("import links input -o ")),
+        (("narrows-import-msccl", "--output"), Use::Output("import msccl input --size 1MB -o ")),
+        (("narrows-import-netflow", "--output"), Use::Output("import netflow input -o ")),
+        (("narrows-import-pcap", "--output"), Use::Output("import pcap input -o ")),
+        (("narrows-import-simai", "--output"), Use::Output("import simai input -o ")),
+        (("narrows-import-sndlib", "--output"), Use::Output("import sndlib input -o ")),
+        (("narrows-proxy-far", "--ticket"), Use::Kept),
+        (("narrows-report", "--out"), Use::Output("report out --out ")),
+        (("narrows-reproduce", "--page"), Use::Output("reproduce tiny --page ")),
+        (("narrows-score", "--write"), Use::Output("score out --write ")),
+    ]);
+    for traffic in ["chakra", "flows", "goal", "msccl", "netflow", "pcap", "simai"] {
+        let page: &str = format!("narrows-import-{traffic}").leak();
+        all.insert((page, "--scenario"), Use::Input);
+    }
+    for page in ["narrows-perf", "narrows-proxy-far", "narrows-proxy-near", "narrows-recv", "narrows-send"] {
+        all.insert((page, "--identity"), Use::Kept);
+    }
+    all
+}
+
+/// No command writes to a device that keeps what it gets: a report over a disk would be the end of its file system. The options
+/// are those of the manual, so that a command which is new is in the test.
+#[cfg(all(target_os = "linux", feature = "import", feature = "transport"))]
+#[test]
+fn no_output_is_a_device() {
+    let scratch = prepared("devices");
+    scratch.write("pair.toml", crate::emulate::PAIR);
+    scratch.write("papers/tiny/fig1.toml", &format!("{ONE}[scale.quick]\n"));
+    scratch.narrows("man pages").ok();
+    let mut found = Vec::new();
+    for page in scratch.files("pages") {
+        for line in scratch.read(&format!("pages/{page}")).replace("\\-", "-").lines() {
+            let is_of_file = line.starts_with("\\fB-") && ["<FILE>", "=FILE>"].iter().any(|it| line.contains(it));
+            let long = line.split("\\fB").find_map(|part| part.split("\\fR").next().filter(|it| it.starts_with("--")));
+            if let Some(long) = long.filter(|_| is_of_file) {
+                found.push((page.trim_end_matches(".1").to_owned(), long.to_owned()));
+            }
+        }
+    }
+    found.sort();
+    let known = options_of_files();
+    let names: Vec<_> = known.keys().map(|&(page, option)| (page.to_owned(), option.to_owned())).collect();
+    assert_eq!(found, names, "add what is new to `options_of_files`");
+
+    // A device that takes anything and keeps nothing, so that nothing is lost if this fails.
+    let refused = "`/dev/zero`: it is a character device; expected a regular file, a pipe, a terminal or /dev/null";
+    let before = contents(&scratch);
+    std::os::unix::fs::symlink("/dev/zero", scratch.path("link")).unwrap();
+    for option in known.values() {
+        let Use::Output(line) = option else { continue };
+        scratch.narrows(&format!("{line}/dev/zero")).fails(2, &["error:", refused]);
+        let through_link = refused.replace("/dev/zero`", "link`");
+        scratch.narrows(&format!("{line}link")).fails(2, &["error:", &through_link]);
+    }
+    fs::remove_file(scratch.path("link")).unwrap();
+    assert_eq!(contents(&scratch), before);
+    // What keeps nothing by intent is an output.
+    scratch.narrows("report out --out /dev/null").ok();
+}

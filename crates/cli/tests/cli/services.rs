@@ -137,9 +137,13 @@ fn secrets_that_cannot_be_written_are_an_error() {
     scratch.write("file", "contents");
     for line in LISTENERS.iter().map(|it| it.0).chain(CALLERS.iter().map(|it| it.0)) {
         let line = line.replace("@ticket", "127.0.0.1 --insecure");
-        let output = command(&scratch, &line).env("SSLKEYLOGFILE", "none/keys").finish();
-        let parts = ["error: SSLKEYLOGFILE: cannot write `none/keys`: No such file", "help: name a file"];
-        Ran::new(&line, &output).fails(2, &parts);
+        for (path, why) in
+            [("none/keys", "No such file"), ("/dev/zero", "it is a character device; expected a regular file")]
+        {
+            let output = command(&scratch, &line).env("SSLKEYLOGFILE", path).finish();
+            let why = format!("error: SSLKEYLOGFILE: cannot write `{path}`: {why}");
+            Ran::new(&line, &output).fails(2, &[&why, "help: name a file"]);
+        }
     }
     // A variable that is empty asks for nothing.
     let output = command(&scratch, "perf 127.0.0.1 --insecure --idle 1").env("SSLKEYLOGFILE", "").finish();
