@@ -5,8 +5,10 @@
 //! - A rule of a name allows what that very name stands for, as the far end's resolver has it.
 //! - A rule of addresses allows them, and any name that stands for one of them.
 //! - Special addresses (loopback, link-local, multicast, broadcast, unspecified) are this machine's own or its neighbours'. A rule
-//!   of addresses allows them if it names them; `*` and names do not. So nobody's name server decides that a name is 127.0.0.1.
-//!   The one exception is the name `localhost`.
+//!   of addresses allows them if it names them: its network has no others. `*`, names and networks that only contain them, such
+//!   as `0.0.0.0/0`, do not. So nobody's name server decides that a name is 127.0.0.1. The one exception is the name `localhost`.
+//! - A cloud's metadata services give credentials to whoever reaches them. Only a rule of that very address allows one.
+//! - An address of IPv6 that a translator or a tunnel turns into one of IPv4 counts as that one, too.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -21,8 +23,7 @@ use crate::destination::{Destination, Host, printable};
 enum Hosts {
     All,
     Name(String),
-    /// The addresses that agree with this one in so many bits.
-    Network(IpAddr, u8),
+    Network(Network),
 }
 
 /// One rule.
@@ -51,20 +52,154 @@ pub struct Allow {
     rules: Vec<Rule>,
 }
 
-/// An address that is this machine's own, or is for neighbours alone.
-fn is_special(address: IpAddr) -> bool {
-    match address {
-        IpAddr::V4(v4) => {
-            v4.is_loopback()
-                || v4.is_link_local()
-                || v4.is_multicast()
-                || v4 == Ipv4Addr::BROADCAST
-                // All of 0.0.0.0/8: Linux takes 0.0.0.0 for itself.
-                || v4.octets()[0] == 0
+/// The addresses that agree with one in so many bits.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Network {
+    address: IpAddr,
+    length: u8,
+}
+
+impl Network {
+    const fn v4(a: u8, b: u8, length: u8) -> Self {
+        Self { address: IpAddr::V4(Ipv4Addr::new(a, b, 0, 0)), length }
+    }
+
+    /// Of IPv6, by the first three of its segments of 16 bits.
+    const fn v6([a, b, c]: [u16; 3], length: u8) -> Self {
+        Self { address: IpAddr::V6(Ipv6Addr::new(a, b, c, 0, 0, 0, 0, 0)), length }
+    }
+
+    /// The network of one address.
+    fn of(address: IpAddr) -> Self {
+        Self { address, length: bits(address).1 }
+    }
+
+    fn has(&self, address: IpAddr) -> bool {
+        let ((network, width), (address, other)) = (bits(self.address), bits(address));
+        let differs = (network ^ address).leading_zeros();
+        width == other && differs >= u32::from(self.length)
+    }
+
+    /// Whether all addresses of the other one are in this one.
+    fn contains(&self, other: &Self) -> bool {
+        self.length <= other.length && self.has(other.address)
+    }
+
+    fn is_one_address(&self) -> bool {
+        self.length == bits(self.address).1
+    }
+}
+
+/// Addresses that are a machine's own, or for its neighbours alone.
+const SPECIAL: [Network; 8] = [
+    // Linux takes 0.0.0.0 for itself, and the rest of it is "this network" (RFC 1122 §3.2.1.3).
+    Network::v4(0, 0, 8),
+    Network::v4(127, 0, 8),
+    Network::v4(169, 254, 16),
+    Network::v4(224, 0, 4),
+    Network { address: IpAddr::V4(Ipv4Addr::BROADCAST), length: 32 },
+    // Unspecified and loopback, too.
+    COMPATIBLE,
+    Network::v6([0xfe80, 0, 0], 10),
+    Network::v6([0xff00, 0, 0], 8),
+];
+
+/// Metadata services of clouds. `fe80::a9fe:a9fe` (OpenStack) is a link-local address and special anyway.
+const METADATA: [IpAddr; 14] = [
+    // Amazon, Google, Azure, Oracle and most others.
+    metadata_v4(169, 254, 169, 254),
+    metadata_v6(0xfd00, 0xec2, [0, 0x254]),
+    metadata_v6(0xfd20, 0xce, [0, 0x254]),
+    metadata_v6(0xfd00, 0xc1, [0xa9fe, 0xa9fe]),
+    // Credentials of Amazon's containers: ECS, and EKS Pod Identity.
+    metadata_v4(169, 254, 170, 2),
+    metadata_v4(169, 254, 170, 23),
+    metadata_v6(0xfd00, 0xec2, [0, 0x23]),
+    // Azure's wire server.
+    metadata_v4(168, 63, 129, 16),
+    // Oracle Classic.
+    metadata_v4(192, 0, 0, 192),
+    // Alibaba.
+    metadata_v4(100, 100, 100, 200),
+    metadata_v6(0xfd00, 0x100, [0x100, 0x200]),
+    // Scaleway.
+    metadata_v4(169, 254, 42, 42),
+    metadata_v6(0xfd00, 0x42, [0, 0x42]),
+    // Akamai.
+    IpAddr::V6(Ipv6Addr::new(0xfd00, 0xa9fe, 0xa9fe, 0, 0, 0, 0, 1)),
+];
+
+const fn metadata_v4(a: u8, b: u8, c: u8, d: u8) -> IpAddr {
+    IpAddr::V4(Ipv4Addr::new(a, b, c, d))
+}
+
+/// By the first two and the last two segments.
+const fn metadata_v6(a: u16, b: u16, [y, z]: [u16; 2]) -> IpAddr {
+    IpAddr::V6(Ipv6Addr::new(a, b, 0, 0, 0, 0, y, z))
+}
+
+/// NAT64's well-known prefix (RFC 6052 §2.1) and the one for a network's own translators (RFC 8215), IPv4-translated addresses
+/// (RFC 2765 §2.1), IPv4-compatible ones (RFC 4291 §2.5.5.1), and 6to4 (RFC 3056 §2).
+const NAT64: Network = Network::v6([0x64, 0xff9b, 0], 96);
+const LOCAL_NAT64: Network = Network::v6([0x64, 0xff9b, 1], 48);
+const TRANSLATED: Network = Network { address: IpAddr::V6(Ipv6Addr::new(0, 0, 0, 0, 0xffff, 0, 0, 0)), length: 96 };
+const COMPATIBLE: Network = Network::v6([0, 0, 0], 96);
+const SIX_TO_FOUR: Network = Network::v6([0x2002, 0, 0], 16);
+
+/// The addresses of IPv4 to which a translator or a tunnel may take packets for an address. `::ffff:192.0.2.1` is not among them:
+/// it is an address of IPv4 to the system, and was made one before.
+fn embedded(address: IpAddr) -> impl Iterator<Item = IpAddr> {
+    let o = if let IpAddr::V6(v6) = address { v6.octets() } else { [0; 16] };
+    let last = [o[12], o[13], o[14], o[15]];
+    // Where a prefix of 48, 56 or 64 bits puts it: octet 8 is left out (RFC 6052 §2.2).
+    let behind_48 = [o[6], o[7], o[9], o[10]];
+    let behind_56 = [o[7], o[9], o[10], o[11]];
+    let behind_64 = [o[9], o[10], o[11], o[12]];
+    let found = if [NAT64, TRANSLATED, COMPATIBLE].iter().any(|network| network.has(address)) {
+        vec![last]
+    } else if LOCAL_NAT64.has(address) {
+        // The length of the prefix is the network's own affair. No host is in 0.0.0.0/8, so what gives that is no address.
+        [last, behind_48, behind_56, behind_64].into_iter().filter(|v4| v4[0] != 0).collect()
+    } else if SIX_TO_FOUR.has(address) {
+        vec![[o[2], o[3], o[4], o[5]]]
+    } else {
+        Vec::new()
+    };
+    found.into_iter().map(IpAddr::from)
+}
+
+/// The rule that an address needs.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+enum Needs {
+    /// Any that has it.
+    Any,
+    /// One of addresses, all of which are special.
+    Named,
+    /// One of this very address.
+    Alone,
+}
+
+impl Needs {
+    fn of(address: IpAddr) -> Self {
+        embedded(address).map(Self::of_one).fold(Self::of_one(address), Self::max)
+    }
+
+    fn of_one(address: IpAddr) -> Self {
+        if METADATA.contains(&address) {
+            Self::Alone
+        } else if SPECIAL.iter().any(|network| network.has(address)) {
+            Self::Named
+        } else {
+            Self::Any
         }
-        IpAddr::V6(v6) => {
-            // Those in which the first 96 bits are 0 have an address of IPv4 in them, or are loopback or unspecified.
-            v6.is_multicast() || v6.is_unicast_link_local() || v6.segments()[..6] == [0; 6]
+    }
+
+    /// Whether a rule of a network that has the address is enough.
+    fn is_met_by(self, network: &Network) -> bool {
+        match self {
+            Self::Any => true,
+            Self::Named => network.is_one_address() || SPECIAL.iter().any(|special| special.contains(network)),
+            Self::Alone => network.is_one_address(),
         }
     }
 }
@@ -102,10 +237,10 @@ impl Hosts {
         if let Some((address, length)) = bare.split_once('/') {
             let address: IpAddr = address.parse().map_err(|_| NO_NETWORK)?;
             let length = length.parse().ok().filter(|&length| length <= bits(address).1).ok_or(NO_NETWORK)?;
-            return Ok(Self::Network(address, length));
+            return Ok(Self::Network(Network { address, length }));
         }
         match Host::new(bare.as_bytes()).map_err(|_| NO_HOST)? {
-            Host::Address(address) => Ok(Self::Network(address, bits(address).1)),
+            Host::Address(address) => Ok(Self::Network(Network::of(address))),
             Host::Name(_) if bare.len() != text.len() => Err(NO_HOST),
             Host::Name(name) => Ok(Self::Name(name)),
         }
@@ -113,13 +248,9 @@ impl Hosts {
 
     fn has_address(&self, address: IpAddr) -> bool {
         match self {
-            Self::All => !is_special(address),
+            Self::All => Needs::of(address) == Needs::Any,
             Self::Name(_) => false,
-            Self::Network(network, length) => {
-                let ((network, width), (address, other)) = (bits(*network), bits(address));
-                let differs = (network ^ address).leading_zeros();
-                width == other && differs >= u32::from(*length)
-            }
+            Self::Network(network) => network.has(address) && Needs::of(address).is_met_by(network),
         }
     }
 }
@@ -159,7 +290,7 @@ impl fmt::Display for Rule {
         match &self.hosts {
             Hosts::All => f.write_str("*")?,
             Hosts::Name(name) => f.write_str(name)?,
-            Hosts::Network(address, length) => match (address, bits(*address).1 == *length) {
+            Hosts::Network(network @ Network { address, length }) => match (address, network.is_one_address()) {
                 (IpAddr::V4(address), true) => write!(f, "{address}")?,
                 (IpAddr::V4(address), false) => write!(f, "{address}/{length}")?,
                 (IpAddr::V6(address), true) => write!(f, "[{address}]")?,
@@ -189,7 +320,7 @@ impl Allow {
         self.on_port(destination.port).any(|rule| match (&destination.host, &rule.hosts) {
             (Host::Address(address), hosts) => hosts.has_address(*address),
             (Host::Name(name), Hosts::Name(known)) => name == known,
-            (Host::Name(_), Hosts::All | Hosts::Network(..)) => true,
+            (Host::Name(_), Hosts::All | Hosts::Network(_)) => true,
         })
     }
 
@@ -199,7 +330,7 @@ impl Allow {
         self.on_port(address.port()).any(|rule| {
             let is_named = match (&rule.hosts, host) {
                 (Hosts::Name(known), Host::Name(name)) => {
-                    known == name && (!is_special(ip) || name == "localhost" && ip.is_loopback())
+                    known == name && (Needs::of(ip) == Needs::Any || name == "localhost" && ip.is_loopback())
                 }
                 _ => false,
             };
@@ -275,7 +406,94 @@ mod tests {
         assert!(goes(&nets, "[::ffff:127.0.0.1]:22", "::ffff:127.0.0.1"));
         // IPv4 and IPv6 are apart.
         assert!(!goes(&allow(&["0.0.0.0/0:*"]), "[2001:db8::1]:1", "2001:db8::1"));
-        assert!(goes(&allow(&["0.0.0.0/0:*"]), "127.0.0.1:1", "127.0.0.1"));
+    }
+
+    #[test]
+    fn a_network_that_has_others_too_names_no_special_address() {
+        let wide = allow(&["0.0.0.0/0:*", "[::/0]:*", "*:*", "126.0.0.0/7:*"]);
+        for special in
+            ["127.0.0.1", "0.0.0.0", "169.254.0.1", "224.0.0.1", "255.255.255.255", "::1", "fe80::1", "ff02::1"]
+        {
+            let address: IpAddr = special.parse().unwrap();
+            assert!(!wide.has(&Host::Address(address), (address, 1).into()), "{special}");
+        }
+        assert!(goes(&wide, "192.0.2.1:1", "192.0.2.1") && goes(&wide, "[2001:db8::1]:1", "2001:db8::1"));
+        let narrow = allow(&["127.0.0.0/8:*", "169.254.7.0/24:*", "[fe80::/10]:*"]);
+        assert!(goes(&narrow, "127.9.9.9:1", "127.9.9.9") && goes(&narrow, "169.254.7.1:1", "169.254.7.1"));
+        assert!(goes(&narrow, "[fe80::7]:1", "fe80::7") && goes(&narrow, "some.example:1", "127.0.0.1"));
+        assert!(!goes(&narrow, "169.254.8.1:1", "169.254.8.1"));
+    }
+
+    /// All forms in which an address of IPv4 is one of IPv6.
+    fn forms(v4: Ipv4Addr) -> Vec<String> {
+        let ([a, b, c, d], [high, low]) = (v4.octets(), [v4.to_bits() >> 16, v4.to_bits() & 0xffff]);
+        vec![
+            v4.to_string(),
+            format!("::ffff:{v4}"),
+            format!("::{v4}"),
+            format!("::ffff:0:{v4}"),
+            format!("64:ff9b::{v4}"),
+            format!("64:ff9b:1::{v4}"),
+            format!("64:ff9b:1:abcd:12:3456:{high:x}:{low:x}"),
+            format!("64:ff9b:1:{high:x}:{c:x}:{:x}::", u32::from(d) << 8),
+            format!("64:ff9b:1:7{a:02x}:{b:x}:{c:02x}{d:02x}::"),
+            format!("64:ff9b:1:77:{a:x}:{b:02x}{c:02x}:{:x}::", u32::from(d) << 8),
+            format!("2002:{high:x}:{low:x}::"),
+            format!("2002:{high:x}:{low:x}:1::7"),
+        ]
+    }
+
+    #[test]
+    fn metadata_services_are_reached_by_a_rule_of_their_address_alone() {
+        let wide = allow(&[
+            "*:80",
+            "0.0.0.0/0:80",
+            "0.0.0.0/1:80",
+            "128.0.0.0/1:80",
+            "100.64.0.0/10:80",
+            "100.100.100.200/31:80",
+            "168.63.0.0/16:80",
+            "169.254.0.0/16:80",
+            "169.254.169.254/31:80",
+            "[::/0]:80",
+            "[fd00::/8]:80",
+            "[fd00:ec2::254/127]:80",
+            "[64:ff9b::/96]:80",
+            "[64:ff9b:1::/48]:80",
+            "[2002::/16]:80",
+            "[::/96]:80",
+            "metadata.example:80",
+        ]);
+        let forms = |address: &IpAddr| match address {
+            IpAddr::V4(v4) => forms(*v4),
+            IpAddr::V6(v6) => vec![v6.to_string()],
+        };
+        let named = ["fd00:ec2::254", "fd20:ce::254", "100.100.100.200", "168.63.129.16", "169.254.169.254"];
+        assert!(named.iter().all(|text| METADATA.contains(&text.parse().unwrap())));
+        for text in METADATA.iter().flat_map(forms) {
+            let address: IpAddr = text.parse().unwrap_or_else(|_| panic!("{text}"));
+            for host in [Host::new(text.as_bytes()), Host::new(b"metadata.example")] {
+                assert!(!wide.has(&host.unwrap(), (address, 80).into()), "{text}");
+            }
+            // Who writes the address means it, with or without its length.
+            let canonical = address.to_canonical();
+            let bracketed = |text: &str| if text.contains(':') { format!("[{text}]:80") } else { format!("{text}:80") };
+            let lengths = [text.clone(), format!("{canonical}/{}", bits(canonical).1)];
+            for rule in lengths.map(|text| allow(&[&bracketed(&text)])) {
+                assert!(rule.has(&Host::Address(address), (address, 80).into()), "{text}");
+            }
+        }
+        for other in [
+            "100.100.100.201",
+            "168.63.129.17",
+            "fd00:ec2::255",
+            "64:ff9b::1.1.1.1",
+            "64:ff9b:1::1.1.1.1",
+            "2002:101:101::",
+        ] {
+            let address: IpAddr = other.parse().unwrap();
+            assert!(wide.has(&Host::Address(address), (address, 80).into()), "{other}");
+        }
     }
 
     #[test]
@@ -314,9 +532,9 @@ mod tests {
         #[test]
         fn networks_agree_with_a_plainer_rule(network: u32, address: u32, length in 0u8..=32, same in 0u32..=32) {
             let address = if same == 0 { address } else { network ^ (address >> (same - 1)) };
-            let rule = Hosts::Network(Ipv4Addr::from(network).into(), length);
+            let rule = Network { address: Ipv4Addr::from(network).into(), length };
             let expected = (0..length).all(|bit| (network ^ address) >> (31 - bit) & 1 == 0);
-            prop_assert_eq!(rule.has_address(Ipv4Addr::from(address).into()), expected);
+            prop_assert_eq!(rule.has(Ipv4Addr::from(address).into()), expected);
         }
 
         #[test]

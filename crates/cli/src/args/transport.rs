@@ -141,8 +141,8 @@ pub(crate) enum ProxyCommand {
 
 #[derive(Args, Debug)]
 #[command(
-    after_help = "Rules are HOST:PORTS: a name, an address, a network or *; a port, a range or *. A name leads to no loopback or \
-    link-local address, and * has none: name these by address.\n\nExamples:\n  narrows proxy far --listen 0.0.0.0 --allow \
+    after_help = "Rules are HOST:PORTS: a name, an address, a network or *; a port, a range or *. A name leads to no loopback, \
+    link-local or metadata address, and * has none: name these by address.\n\nExamples:\n  narrows proxy far --listen 0.0.0.0 --allow \
     '*:443' --allow 10.1.0.0/16:5201-5210 > ticket\n  narrows proxy far --listen 0.0.0.0 --ticket \
     /var/lib/narrows/ticket --allow files.example.org:873",
     mut_arg("window", |arg| arg.default_value("64MiB"))
