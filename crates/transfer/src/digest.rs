@@ -3,7 +3,9 @@
 //! BLAKE3 is a tree over blocks of 1 KiB. A chunk of 1 MiB is a whole subtree, so the chunks' values give the file's hash,
 //! the same as `b3sum` prints, and no byte is hashed twice.
 
-use std::io::{self, Read};
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
 
 use blake3::Hasher;
 use blake3::hazmat::{ChainingValue, HasherExt, Mode, merge_subtrees_non_root, merge_subtrees_root};
@@ -40,10 +42,10 @@ pub(crate) fn of_chunk(data: &[u8], size: u64, chunk: u64) -> Digest {
     hasher.finalize_non_root()
 }
 
-/// Reads a chunk of a file of this size, which stands at its beginning, into `data`. Gives its value.
-pub(crate) fn read_chunk(file: &mut impl Read, data: &mut Vec<u8>, size: u64, chunk: u64) -> io::Result<Digest> {
+/// Reads a chunk of a file of this size into `data`. Returns its value.
+pub(crate) fn read_chunk(file: &File, data: &mut Vec<u8>, size: u64, chunk: u64) -> io::Result<Digest> {
     data.resize(chunk_len(size, chunk), 0);
-    file.read_exact(data)?;
+    file.read_exact_at(data, chunk * CHUNK as u64)?;
     Ok(of_chunk(data, size, chunk))
 }
 
@@ -86,11 +88,11 @@ impl Tree {
     }
 }
 
-/// What names the first chunks of a file: the hash of their values.
+/// The hash of some chunks' values.
 #[derive(Clone, Default, Debug)]
-pub(crate) struct Prefix(Hasher);
+pub(crate) struct ValuesHash(Hasher);
 
-impl Prefix {
+impl ValuesHash {
     pub(crate) fn push(&mut self, value: &Digest) {
         self.0.update(value);
     }

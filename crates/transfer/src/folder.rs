@@ -326,13 +326,13 @@ impl<'a> View<'a> {
     /// The hash of a file that is there.
     pub(crate) fn digest(&mut self, name: &Name, size: u64, goes_on: impl Fn() -> bool) -> io::Result<Digest> {
         let (directory, last) = self.at(name)?;
-        let mut file = File::from(openat(directory, last, READ, Mode::empty())?);
+        let file = File::from(openat(directory, last, READ, Mode::empty())?);
         let (mut tree, mut data) = (Tree::default(), Vec::new());
         for chunk in 0..chunks_of(size) {
             if !goes_on() {
                 return Err(io::Error::other("interrupted"));
             }
-            tree.push(read_chunk(&mut file, &mut data, size, chunk)?);
+            tree.push(read_chunk(&file, &mut data, size, chunk)?);
         }
         Ok(tree.root())
     }

@@ -9,6 +9,7 @@ use std::io::{BufReader, Read};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use crate::chunks::ChunkSet;
 use crate::digest::{CHUNK, Digest};
 use crate::entry::Entry;
 use crate::error::Error;
@@ -84,12 +85,12 @@ pub enum Listing {
 }
 
 /// The verified chunks that a receiver has.
-#[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize, Debug)]
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize, Debug)]
 pub struct Start {
-    /// How many, from the file's beginning on.
-    pub chunks: u64,
+    /// Their numbers.
+    pub have: ChunkSet,
     /// The hash of their values.
-    pub prefix: Digest,
+    pub values: Digest,
 }
 
 /// What the receiver says on the first stream.
@@ -101,7 +102,7 @@ pub enum Reply {
         number: u64,
         /// The hash of the file that is there. If the sender's has the same it is not sent.
         have: Option<Digest>,
-        /// Where to begin; none if a file that differs must not be replaced.
+        /// The chunks to leave out; none if a file that differs must not be replaced.
         start: Option<Start>,
     },
     /// It is there. Of a directory or a link: it was noted, and is done at the end.
@@ -146,7 +147,7 @@ pub enum Record {
     File {
         /// Its number.
         number: u64,
-        /// How many chunks are left out, because the receiver has them.
+        /// The number of chunks that are left out: none, or all that the receiver has.
         chunks: u64,
     },
     /// The next chunk: its data follow this message.
@@ -223,7 +224,11 @@ fn check_why(why: &str) -> Result<(), String> {
 
 impl Checked for Reply {
     fn flaw(&self) -> Result<(), String> {
-        if let Self::Failed { why, .. } = self { check_why(why) } else { Ok(()) }
+        match self {
+            Self::Failed { why, .. } => check_why(why),
+            Self::Want { start: Some(start), .. } => start.have.flaw(),
+            _ => Ok(()),
+        }
     }
 }
 
@@ -366,6 +371,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::chunks::{ChunkRun, MAX_RUNS};
     use crate::entry::{Kind, Stamp};
 
     fn name(text: &str) -> Name {
@@ -420,6 +426,23 @@ mod tests {
         let mut out = Vec::new();
         put(&mut out, &(0u8, b"../x".to_vec(), 0u32, 0i64, 0u32, 0u8));
         assert!(said(&out).contains("with a name that may not be"), "{}", said(&out));
+    }
+
+    /// The largest set of chunks has room in a message, and one that is none is refused.
+    #[test]
+    fn chunks_that_a_receiver_has_are_a_set() {
+        let read = |runs: Vec<ChunkRun>| {
+            let start = Some(Start { have: ChunkSet::of_runs(runs), values: [0xff; 32] });
+            let mut bytes = Vec::new();
+            put(&mut bytes, &Reply::Want { number: u64::MAX, have: Some([0xff; 32]), start });
+            Frames::new(&bytes[..]).next::<Reply>()
+        };
+        let far = |at: u64| ChunkRun { first: (1 << 63) + 2 * at, count: 1 };
+        assert!(read((0..MAX_RUNS as u64).map(far).collect()).is_ok());
+        let wide = ChunkRun { first: 0, count: 1 << 62 };
+        assert!(read(vec![wide, far(0)]).is_ok());
+        let said = read(vec![far(1), far(0)]).unwrap_err().to_string();
+        assert_eq!(said, "the peer has runs of chunks that are empty or not in ascending order");
     }
 
     #[test]

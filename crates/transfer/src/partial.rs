@@ -1,7 +1,8 @@
 //! Files that are not whole: their data, and beside that the values of their verified chunks.
 //!
 //! A partial file's name is a hash of the file's name and one of its size and time, so another version of the file begins
-//! anew. What a kill left is believed as far as chunks still have the values that were noted for them. New directories that
+//! anew. What a kill left is believed chunk by chunk: of one that no longer has the value that was noted for it, and of one that has
+//! none, nothing. New directories that
 //! their owner may not write in the end have a mark here until then.
 
 use std::collections::BTreeSet;
@@ -16,8 +17,9 @@ use nix::errno::Errno;
 use nix::fcntl::{AtFlags, OFlag, openat};
 use nix::sys::stat::{FchmodatFlags, Mode, fchmodat, fstatat};
 
+use crate::chunks::ChunkSet;
 use crate::crew::lock;
-use crate::digest::{CHUNK, Digest, Prefix, Tree, chunk_len, chunks_of, of_bytes, of_chunk, read_chunk};
+use crate::digest::{CHUNK, Digest, Tree, ValuesHash, chunk_len, chunks_of, of_bytes, of_chunk, read_chunk};
 use crate::entry::Entry;
 use crate::folder::{Folder, unlink};
 use crate::message::Start;
@@ -40,28 +42,26 @@ pub(crate) struct Shelf<'a> {
 /// Names on a shelf that are remembered; more are left alone, and their files begin anew.
 const MOST_NAMES: usize = 1 << 20;
 
-/// What is there of a file.
+/// Chunks of a file that are there.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct Resume {
-    pub(crate) chunks: u64,
-    tree: Tree,
-    prefix: Prefix,
+    have: ChunkSet,
+    values: ValuesHash,
 }
 
 impl Resume {
     pub(crate) fn start(&self) -> Start {
-        Start { chunks: self.chunks, prefix: self.prefix.digest() }
+        Start { have: self.have.clone(), values: self.values.digest() }
+    }
+
+    /// The number of chunks that are there.
+    pub(crate) fn chunks(&self) -> u64 {
+        self.have.count()
     }
 
     /// Bytes of a file of this size that are there.
     pub(crate) fn bytes(&self, size: u64) -> u64 {
-        size.min(self.chunks * CHUNK as u64)
-    }
-
-    fn push(&mut self, value: Digest) {
-        self.chunks += 1;
-        self.tree.push(value);
-        self.prefix.push(&value);
+        self.have.bytes(size)
     }
 }
 
@@ -127,14 +127,14 @@ impl<'a> Shelf<'a> {
         resume: &mut Resume,
         goes_on: impl Fn() -> bool,
     ) -> io::Result<()> {
-        let (mut file, mut sums) = (self.open(key)?, io::BufReader::new(self.open(sums)?));
+        let (file, mut sums) = (self.open(key)?, io::BufReader::new(self.open(sums)?));
         let (mut value, mut data) = ([0; VALUE], Vec::new());
-        while resume.chunks < chunks_of(size) && goes_on() {
+        for chunk in (0..chunks_of(size)).take_while(|_| goes_on()) {
             sums.read_exact(&mut value)?;
-            if read_chunk(&mut file, &mut data, size, resume.chunks)? != value {
-                break;
+            // Chunks for which the set has no room come again.
+            if read_chunk(&file, &mut data, size, chunk)? == value && resume.have.push(chunk) {
+                resume.values.push(&value);
             }
-            resume.push(value);
         }
         Ok(())
     }
@@ -192,54 +192,76 @@ pub(crate) struct Partial {
     file: File,
     /// None for a file of one chunk: it is sent whole in any case.
     sums: Option<File>,
+    /// The value of the only chunk, where there is no file of values.
+    only: Option<Digest>,
     size: u64,
-    at: u64,
-    state: Resume,
+    /// Chunks that were there before.
+    have: ChunkSet,
+    /// The chunk that comes next; none when all are there.
+    next: Option<u64>,
+    /// Bytes that are missing.
+    missing: u64,
 }
 
 impl Partial {
     /// Begins a file, or goes on with it.
     pub(crate) fn new(shelf: &Shelf, entry: &Entry, resume: Resume) -> io::Result<Self> {
-        let (key, size) = (key(entry), entry.size());
+        let (key, size, have) = (key(entry), entry.size(), resume.have);
         let file = shelf.open(&key)?;
-        let at = resume.bytes(size);
-        file.set_len(at)?;
+        file.set_len(size.min(have.end() * CHUNK as u64))?;
         let sums = if chunks_of(size) > 1 { Some(shelf.open(&(key.clone() + SUMS))?) } else { None };
         if let Some(sums) = &sums {
-            sums.set_len(resume.chunks * VALUE as u64)?;
+            sums.set_len(have.end() * VALUE as u64)?;
         }
-        Ok(Self { key, file, sums, size, at, state: resume })
+        let (next, missing) = (have.next_missing(0, chunks_of(size)), size - have.bytes(size));
+        Ok(Self { key, file, sums, only: None, size, have, next, missing })
     }
 
     /// The bytes that are missing.
     pub(crate) fn missing(&self) -> u64 {
-        self.size - self.at
+        self.missing
     }
 
     /// Bytes that the next chunk has; 0 at the end.
     pub(crate) fn next_len(&self) -> usize {
-        chunk_len(self.size, self.state.chunks)
+        self.next.map_or(0, |chunk| chunk_len(self.size, chunk))
     }
 
     /// Whether the next chunk's data have this value.
     pub(crate) fn fits(&self, data: &[u8], value: &Digest) -> bool {
-        of_chunk(data, self.size, self.state.chunks) == *value
+        self.next.is_some_and(|chunk| of_chunk(data, self.size, chunk) == *value)
     }
 
     /// Writes the next chunk.
     pub(crate) fn write(&mut self, data: &[u8], value: Digest) -> io::Result<()> {
-        self.file.write_all_at(data, self.at)?;
+        let Some(chunk) = self.next else { return Ok(()) };
+        self.file.write_all_at(data, chunk * CHUNK as u64)?;
         // Data first: a value whose data are not there fits nothing.
-        if let Some(sums) = &self.sums {
-            sums.write_all_at(&value, self.state.chunks * VALUE as u64)?;
+        match &self.sums {
+            Some(sums) => sums.write_all_at(&value, chunk * VALUE as u64)?,
+            None => self.only = Some(value),
         }
-        self.at += data.len() as u64;
-        self.state.push(value);
+        self.missing -= data.len() as u64;
+        self.next = self.have.next_missing(chunk + 1, chunks_of(self.size));
         Ok(())
     }
 
-    /// The file and its hash.
-    pub(crate) fn end(self) -> (String, File, Digest) {
-        (self.key, self.file, self.state.tree.root())
+    /// The hash of a file of which all chunks are there, from their values.
+    pub(crate) fn digest(&self) -> io::Result<Digest> {
+        let mut tree = Tree::default();
+        self.only.iter().for_each(|value| tree.push(*value));
+        if let Some(sums) = &self.sums {
+            let (mut sums, mut value) = (io::BufReader::new(sums), [0; VALUE]);
+            for _ in 0..chunks_of(self.size) {
+                sums.read_exact(&mut value)?;
+                tree.push(value);
+            }
+        }
+        Ok(tree.root())
+    }
+
+    /// The name of the partial file, and the file.
+    pub(crate) fn end(self) -> (String, File) {
+        (self.key, self.file)
     }
 }

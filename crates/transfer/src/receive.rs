@@ -598,7 +598,7 @@ impl Lane<'_, '_> {
         let before = missing(&wanted);
         if chunks == 0 {
             wanted.resume = Resume::default();
-        } else if chunks != wanted.resume.chunks {
+        } else if chunks != wanted.resume.chunks() {
             return Err(Error::Peer(format!("leaves {chunks} chunks of entry {number} out, which are not here")));
         }
         receiver.reserved.fetch_add(missing(&wanted) - before, Ordering::Relaxed);
@@ -668,8 +668,16 @@ impl Lane<'_, '_> {
         if partial.missing() > 0 {
             return Err(Error::Peer(format!("ends entry {number} before its end")));
         }
-        let (key, data, own) = partial.end();
         let (receiver, entry) = (self.receiver, &wanted.entry);
+        let own = match partial.digest() {
+            Ok(own) => own,
+            Err(error) => {
+                receiver.close(number, &wanted.key);
+                receiver.fail(number, &entry.name, &format!("the checksums of its parts cannot be read: {error}"));
+                return Ok(());
+            }
+        };
+        let (key, data) = partial.end();
         if own != *digest {
             receiver.shelf.remove(&key);
             receiver.close(number, &wanted.key);

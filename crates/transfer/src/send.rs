@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fs::File;
-use std::io::{self, Read, Seek};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::io;
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Condvar, Mutex};
@@ -11,8 +11,9 @@ use std::sync::{Condvar, Mutex};
 use nix::fcntl::OFlag;
 use transport::{Connection, SendStream, wait};
 
+use crate::chunks::ChunkSet;
 use crate::crew::{Crew, lock, nap};
-use crate::digest::{CHUNK, Digest, Prefix, Tree, chunks_of, read_chunk};
+use crate::digest::{Digest, Tree, ValuesHash, chunks_of, read_chunk};
 use crate::entry::Stamp;
 use crate::error::Error;
 use crate::message::{Frames, Hello, Listing, Record, Reply, Start, Summary, URGENT, Welcome, brief, first_frame, put};
@@ -253,7 +254,7 @@ impl<'a> Sender<'a> {
                     let mut state = lock(&self.state);
                     let listed =
                         state.open.get_mut(&number).filter(|it| it.may_be_wanted).ok_or_else(|| unknown(number))?;
-                    if start.is_some_and(|start| start.chunks > chunks_of(listed.size)) {
+                    if start.as_ref().is_some_and(|start| start.have.end() > chunks_of(listed.size)) {
                         return Err(Error::Peer(format!("has more chunks of entry {number} than there are")));
                     }
                     listed.may_be_wanted = false;
@@ -438,33 +439,39 @@ impl<'a, 's> Lane<'a, 's> {
     fn send(&mut self, job: &Job) -> Result<(), Stop> {
         let number = job.number;
         let before = |error: io::Error| Stop::Before(in_words(&error));
-        let mut file = open(&job.path).map_err(before)?;
+        let file = open(&job.path).map_err(before)?;
         if changed(&file, job).map_err(before)? {
             return Err(Stop::Before("it has changed since it was listed".to_owned()));
         }
-        if job.have.is_some() || job.start.is_some_and(|start| start.chunks > 0) {
+        if job.have.is_some() || job.start.as_ref().is_some_and(|start| !start.have.is_empty()) {
             // The file is read here first, which may take long.
             self.flush()?;
         }
         if let Some(have) = job.have {
-            if self.digest(&mut file, job).map_err(before)? == have {
+            if self.digest(&file, job).map_err(before)? == have {
                 return Ok(self.put(&Record::Same { number })?);
             }
             if job.start.is_none() {
                 return Ok(self.put(&Record::Differs { number })?);
             }
         }
-        let (mut tree, chunks) = self.prefix(&mut file, job).map_err(before)?;
-        self.put(&Record::File { number, chunks })?;
-        let had = job.size.min(chunks * CHUNK as u64);
+        let left_out = self.left_out(&file, job).map_err(before)?;
+        self.put(&Record::File { number, chunks: left_out.chunks.count() })?;
+        let had = left_out.chunks.bytes(job.size);
         add(&self.sender.counts.had_bytes, had);
         self.sender.forgo(had);
         self.done = had;
-        for chunk in chunks..chunks_of(job.size) {
+        let mut tree = Tree::default();
+        let mut left_out = left_out.chunks.iter().zip(&left_out.values).peekable();
+        for chunk in 0..chunks_of(job.size) {
+            if let Some((_, value)) = left_out.next_if(|&(it, _)| it == chunk) {
+                tree.push(*value);
+                continue;
+            }
             if !self.sender.is_open(number) {
                 return Err(Stop::Unwanted);
             }
-            let value = read_chunk(&mut file, &mut self.chunk, job.size, chunk)?;
+            let value = read_chunk(&file, &mut self.chunk, job.size, chunk)?;
             tree.push(value);
             let data = std::mem::take(&mut self.chunk);
             put(&mut self.records, &Record::Chunk { len: data.len() as u32, value });
@@ -482,12 +489,12 @@ impl<'a, 's> Lane<'a, 's> {
         if changed(&file, job)? {
             return Err(Stop::File("it changed while it was sent".to_owned()));
         }
-        ended(&mut file)?;
+        ended(&file, job.size)?;
         Ok(self.put(&Record::End { digest: tree.root() })?)
     }
 
-    /// The hash of a file, from its beginning, where it then stands again.
-    fn digest(&mut self, file: &mut File, job: &Job) -> io::Result<Digest> {
+    /// The hash of a file.
+    fn digest(&mut self, file: &File, job: &Job) -> io::Result<Digest> {
         let mut tree = Tree::default();
         for chunk in 0..chunks_of(job.size) {
             if self.sender.crew.is_over() {
@@ -499,30 +506,33 @@ impl<'a, 's> Lane<'a, 's> {
             return Err(io::Error::other("it changed while it was read"));
         }
         if !self.sender.crew.is_over() {
-            ended(file)?;
+            ended(file, job.size)?;
         }
-        file.rewind()?;
         Ok(tree.root())
     }
 
     /// Reads the chunks that the receiver has. If they are others, all are sent.
-    fn prefix(&mut self, file: &mut File, job: &Job) -> io::Result<(Tree, u64)> {
-        let (mut tree, mut prefix) = (Tree::default(), Prefix::default());
-        let Some(start) = job.start.filter(|start| start.chunks > 0) else { return Ok((tree, 0)) };
-        for chunk in 0..start.chunks {
+    fn left_out(&mut self, file: &File, job: &Job) -> io::Result<LeftOut> {
+        let Some(start) = &job.start else { return Ok(LeftOut::default()) };
+        let (mut values, mut hash) = (Vec::new(), ValuesHash::default());
+        for chunk in start.have.iter() {
             if self.sender.crew.is_over() {
                 break;
             }
             let value = read_chunk(file, &mut self.chunk, job.size, chunk)?;
-            tree.push(value);
-            prefix.push(&value);
+            values.push(value);
+            hash.push(&value);
         }
-        if prefix.digest() == start.prefix {
-            return Ok((tree, start.chunks));
-        }
-        file.rewind()?;
-        Ok((Tree::default(), 0))
+        let is_same = hash.digest() == start.values;
+        Ok(if is_same { LeftOut { chunks: start.have.clone(), values } } else { LeftOut::default() })
     }
+}
+
+/// Chunks that are not sent, because the receiver has them, and their values in the same order.
+#[derive(Default)]
+struct LeftOut {
+    chunks: ChunkSet,
+    values: Vec<Digest>,
 }
 
 fn open(path: &Path) -> io::Result<File> {
@@ -531,8 +541,8 @@ fn open(path: &Path) -> io::Result<File> {
 }
 
 /// Fails if a file has more than its size says, which some do that a kernel makes up while they are read.
-fn ended(file: &mut File) -> io::Result<()> {
-    match file.read(&mut [0])? {
+fn ended(file: &File, size: u64) -> io::Result<()> {
+    match file.read_at(&mut [0], size)? {
         0 => Ok(()),
         _ => Err(io::Error::other("it has more bytes than its size says")),
     }

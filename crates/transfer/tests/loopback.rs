@@ -423,12 +423,13 @@ fn what_was_cut_off_goes_on_where_it_was_verified() {
     let [file] = &partial()[..] else { panic!("{:?}", partial()) };
     let whole = fs::metadata(file).unwrap().len() / CHUNK as u64;
     assert!((4..40).contains(&whole), "{whole}");
-    // A chunk that is no longer what it was: what is before it is believed, the rest is not.
+    // Chunks that are no longer what they were come again, and no others: in the midst, and the first and the last one.
     let mut bytes = fs::read(file).unwrap();
-    bytes[2 * CHUNK + 9] ^= 1;
+    let damaged = [0, 2, whole as usize - 1];
+    damaged.iter().for_each(|chunk| bytes[chunk * CHUNK + 9] ^= 1);
     fs::write(file, bytes).unwrap();
     let outcome = transfer_of(&scratch, std::slice::from_ref(&path), Options::default()).is_fine();
-    let had = 2 * CHUNK as u64;
+    let had = (whole - damaged.len() as u64) * CHUNK as u64;
     assert_eq!((outcome.summary.had_bytes, outcome.summary.moved_bytes), (had, data.len() as u64 - had));
     assert!(fs::read(scratch.to("file")).unwrap() == data);
     assert!(!partials.exists());
