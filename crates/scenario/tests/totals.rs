@@ -143,13 +143,16 @@ const GOAL: &str = "num_ranks 3\nrank 0 {\na: calc 2000\ns: send 100000b to 1 ta
                     rank 1 {\nr: recv 100000b from 0 tag 1\nc: calc 700\ns: send 9000b to 2 tag 3\nc requires r\ns requires c\n}\n\
                     rank 2 {\nr: recv 9000b from 1 tag 3\nq: recv 50b from 0 tag 2\ns: send 123b to 0 tag 4\ns requires r\ns requires q\n}\n";
 
+/// An operation: its rank and label, the tag and bytes if it is a send, the tag if it is a receive.
+type GoalOp = (String, Option<(u64, u64)>, Option<u64>);
+
 #[test]
 fn goal() {
     let text = GOAL.replace("t irequires s\n}", "t irequires s\nz: recv 123b from 2 tag 4\n}");
     let run =
         built(import_goal(text.as_bytes(), &GoalOptions { placement: Placement::Block, eager: "65535" }, None, &NAMES));
-    // Each operation by its rank and label: the tag and bytes of a send, the tag of a receive, and what it requires.
-    let mut ops: Vec<(String, Option<(u64, u64)>, Option<u64>)> = Vec::new();
+    // And which operations require which.
+    let mut ops: Vec<GoalOp> = Vec::new();
     let mut requires: Vec<(String, String)> = Vec::new();
     let mut rank = 0;
     for line in text.lines() {
@@ -428,7 +431,9 @@ fn graphml() {
         })
         .collect();
     let mut cables: BTreeMap<u64, u64> = BTreeMap::new();
-    halves.iter().for_each(|(rate, ways)| *cables.entry(*rate).or_default() += ways);
+    for (rate, ways) in &halves {
+        *cables.entry(*rate).or_default() += ways;
+    }
     let mbps: Vec<u64> = cables.iter().flat_map(|(rate, ways)| vec![*rate; (*ways / 2) as usize]).collect();
     assert_eq!(graph(text, GraphFormat::GraphMl, &options), with_hosts(nodes, &mbps, 2));
 }

@@ -54,8 +54,9 @@ impl ImportCommand {
             Self::Msccl(args) => &args.onto.output,
             Self::Simai(args) => &args.onto.output,
             Self::Flows(args) | Self::Netflow(args) | Self::Pcap(args) => &args.onto.output,
-            Self::Graphml(args) | Self::Links(args) | Self::Containerlab(args) => &args.output,
+            Self::Graphml(args) => &args.graph.output,
             Self::Sndlib(args) => &args.graph.output,
+            Self::Links(args) | Self::Containerlab(args) => &args.output,
         }
     }
 }
