@@ -152,7 +152,7 @@ pub(crate) fn averages(tables: &[results::averages::Table], wide: bool) -> Strin
         for part in &averages.parts {
             let row = |row: &results::averages::Row| {
                 let shown = row.cells.iter().map(|cell| cell.map_or_else(|| "-".to_owned(), |cell| cell.to_string()));
-                (row.label.clone(), shown.collect())
+                (row.name(), shown.collect())
             };
             let rows: Vec<(String, Vec<String>)> = part.rows.iter().map(row).collect();
             let table = named_rows(&averages.columns, &rows, wide);

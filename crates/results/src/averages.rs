@@ -7,6 +7,7 @@ use thiserror::Error;
 use crate::claims::{Expr, ParseError, Runs, expression, value};
 use crate::mean::Mean;
 use crate::store::RunResults;
+use crate::summary::is_deterministic;
 
 /// How expressions of a column call the run that they are asked of.
 pub const IT: &str = "it";
@@ -164,9 +165,15 @@ impl TableSpec {
             let values = runs.iter().map(|run| value(&column.value, &Runs::named(IT, run)).ok());
             Mean::of(&values.collect::<Vec<_>>())
         };
-        let row = |(_, runs): (String, Vec<&RunResults>)| Row {
-            label: runs.first().map_or_else(String::new, |run| run.manifest.label.clone()),
-            cells: self.columns.iter().map(|column| cell(column, &runs)).collect(),
+        let row = |(_, runs): (String, Vec<&RunResults>)| {
+            let deterministic = is_deterministic(runs.iter().map(|run| &run.summary));
+            // Seeds that change nothing are no sample, and have no interval.
+            let certain = |mean: Mean| Mean { margin: mean.margin.filter(|_| !deterministic), ..mean };
+            Row {
+                label: runs.first().map_or_else(String::new, |run| run.manifest.label.clone()),
+                deterministic,
+                cells: self.columns.iter().map(|column| cell(column, &runs).map(certain)).collect(),
+            }
         };
         let part = |(point, rows): (String, Schemes<'_>)| {
             let rows: Vec<Row> = rows.into_iter().map(row).collect();
@@ -280,8 +287,17 @@ pub struct Part {
 pub struct Row {
     /// What readers call the scheme.
     pub label: String,
+    /// Whether its runs have several seeds, and no seed changes them.
+    pub deterministic: bool,
     /// Of each column the mean; none where no run has a value.
     pub cells: Vec<Option<Mean>>,
+}
+
+impl Row {
+    /// The scheme's label, and that seeds do not change its runs where that is so.
+    pub fn name(&self) -> String {
+        if self.deterministic { format!("{} (deterministic)", self.label) } else { self.label.clone() }
+    }
 }
 
 impl Table {
@@ -301,7 +317,7 @@ impl Table {
                     let shown = cell.map_or_else(|| "-".to_owned(), |cell| cell.to_string());
                     if *best == Some(index) { format!("**{shown}**") } else { shown }
                 });
-                text.push_str(&line(std::iter::once(clean(&row.label)).chain(cells).collect()));
+                text.push_str(&line(std::iter::once(clean(&row.name())).chain(cells).collect()));
             }
         }
         text
@@ -337,6 +353,9 @@ mod tests {
             run.manifest.point.0 =
                 vec![("scheme".into(), json!(scheme)), ("load".into(), json!(load)), ("seed".into(), json!(seed))];
             run.summary.network.drops = drops;
+            run.summary.seed = seed;
+            // B is not the same run with each seed, though it loses as many packets.
+            run.summary.network.timeouts = seed;
             run
         };
         let runs = [at("a", 0.4, 1, 3), at("b", 0.4, 1, 1), at("a", 0.8, 1, 1), at("a", 0.4, 2, 5), at("b", 0.4, 2, 1)];
@@ -353,6 +372,12 @@ mod tests {
         let expected = "\nload = 0.4:\n\n|  | lost\\| |\n| --- | --- |\n| A | 4 ± 13 |\n| B | **1.000 ± 0.000** |\n\
                         \nload = 0.8:\n\n|  | lost\\| |\n| --- | --- |\n| A | 1 |\n";
         assert_eq!(made.markdown(), expected);
+        // Where seeds change nothing, there is no interval.
+        let mut same = [at("a", 0.4, 1, 3), at("a", 0.4, 2, 3), at("a", 0.4, 3, 3)];
+        same.iter_mut().for_each(|run| run.summary.network.timeouts = 0);
+        let made = table(&json!([{ "label": "lost", "value": "it.network.drops" }])).unwrap();
+        assert!(made.of(&same).markdown().contains("| A (deterministic) | 3 |"), "{}", made.of(&same).markdown());
+        assert!(made.of(&same[..1]).markdown().contains("| A | 3 |"));
         let column = json!([{ "label": "lost", "value": "it.network.drops" }]);
         let points = |more: serde_json::Value| {
             let mut spec = json!({ "title": "T", "columns": column });

@@ -89,7 +89,7 @@ pub fn claim(figure: &str, judgement: &Judgement) -> Claim {
 pub fn averages(table: &results::averages::Table) -> Averages {
     let part = |part: &results::averages::Part| {
         let row = |(index, row): (usize, &results::averages::Row)| AverageRow {
-            label: row.label.clone(),
+            label: row.name(),
             cells: row.cells.iter().map(|cell| cell.map(|cell| (cell.mean.amount, cell.to_string()))).collect(),
             best: part.best.iter().map(|best| *best == Some(index)).collect(),
         };

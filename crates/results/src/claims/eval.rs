@@ -55,6 +55,11 @@ impl<'a> Runs<'a> {
         Self([("", (summary, None))].into())
     }
 
+    /// The summary of a run; none if it is not there.
+    pub(super) fn summary(&self, run: &str) -> Option<&'a Summary> {
+        self.0.get(run).map(|(summary, _)| *summary)
+    }
+
     /// The ids.
     pub fn ids(&self) -> impl Iterator<Item = &str> {
         self.0.keys().copied()

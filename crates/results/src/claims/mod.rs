@@ -3,6 +3,7 @@
 
 pub mod ast;
 mod eval;
+mod magnitude;
 mod parse;
 mod seeds;
 #[cfg(test)]
@@ -17,12 +18,14 @@ use thiserror::Error;
 
 pub use ast::{Check, Comparison, Expr, Metric};
 pub use eval::{EvalError, Runs, holds, value};
+use magnitude::with_magnitude;
 pub use parse::{LONGEST, ParseError, check, check_of_a_run, expression, expression_of_a_run};
 use seeds::{Answer, answer, mean};
 
 use crate::mean::Mean;
 use crate::ordered::Ordered;
 pub use crate::quantity::{Dimension, Unit, Value};
+use crate::summary::is_deterministic;
 
 /// One claim of a paper.
 #[derive(Clone, PartialEq, Debug)]
@@ -51,7 +54,7 @@ pub enum Verdict {
     /// The check holds.
     #[serde(rename = "reproduced")]
     Reproduced,
-    /// The check fails and the direction holds.
+    /// The check fails and the direction holds; of a range, the value is of its order of magnitude.
     #[serde(rename = "direction only")]
     DirectionOnly,
     /// The seeds do not decide: the confidence interval of the difference lies on both sides.
@@ -260,6 +263,9 @@ impl Claim {
                 notes.push(note);
             }
         }
+        if self.is_deterministic(seeds) {
+            notes.push("deterministic: no seed changes these runs".to_owned());
+        }
         match (self.verdict(check, seeds), measured) {
             (Ok(verdict), Ok(measured)) => made(verdict, measured, notes.join("; ")),
             (Ok(verdict), Err(error)) => {
@@ -270,8 +276,16 @@ impl Claim {
         }
     }
 
+    /// Whether seeds change nothing of all runs that the claim speaks of.
+    fn is_deterministic(&self, seeds: &[Runs<'_>]) -> bool {
+        let runs = self.runs();
+        let same = |run: &&str| is_deterministic(seeds.iter().filter_map(|runs| runs.summary(run)));
+        !runs.is_empty() && runs.iter().all(same)
+    }
+
     fn verdict(&self, check: &Check, seeds: &[Runs<'_>]) -> Result<Verdict, EvalError> {
-        let direction = || self.direction.as_ref().map(|direction| answer(direction, seeds)).transpose();
+        let direction = self.direction.as_ref().map(|direction| with_magnitude(direction, check));
+        let direction = || direction.as_ref().map(|direction| answer(direction, seeds)).transpose();
         Ok(match answer(check, seeds)? {
             Answer::Holds => Verdict::Reproduced,
             Answer::Undecided => match direction()? {

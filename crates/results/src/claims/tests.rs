@@ -431,6 +431,63 @@ fn a_verdict_needs_the_whole_interval_on_its_side() {
     assert_eq!(over_seeds(&[10.0; 5]).verdict, Verdict::DirectionOnly);
 }
 
+/// A range states a magnitude: the direction alone is not right where the value is of another one.
+#[test]
+fn a_range_needs_its_order_of_magnitude() {
+    let judged = |check: &str, loss: f64| {
+        let mut results = runs();
+        for (run, ms) in results.iter_mut().zip([1.0 - loss, 1.0]) {
+            run.summary.flows.all.fct_ns.mean = Some(ms * 1e9);
+        }
+        let ratio = "1 - a.all.fct.mean / b[load=0.4].all.fct.mean";
+        let (less, more) = ("a.all.fct.mean < b[load=0.4].all.fct.mean", "a.all.fct.mean > b[load=0.4].all.fct.mean");
+        let direction = if check.starts_with('-') { more } else { less };
+        let claim = json!({ "check": check.replace('X', &format!("({ratio})")), "direction": direction });
+        Claim::from_json(&self::claim(&claim)).unwrap().judge(&[Runs::of_results(&results)]).verdict
+    };
+    for check in ["X >= 18% and X <= 37%", "18% <= X and X < 37%", "X <= 37% and X >= 18% and 1 < 2"] {
+        for (loss, verdict) in [
+            (0.2, Verdict::Reproduced),
+            (0.02, Verdict::DirectionOnly),
+            (0.5, Verdict::DirectionOnly),
+            (0.000_37, Verdict::NotReproduced),
+            (-0.2, Verdict::NotReproduced),
+        ] {
+            assert_eq!(judged(check, loss), verdict, "{check}: {loss}");
+        }
+    }
+    // Below zero, and far above the range.
+    assert_eq!(judged("-37% <= X and X <= -18%", -0.02), Verdict::DirectionOnly);
+    assert_eq!(judged("-37% <= X and X <= -18%", -0.000_37), Verdict::NotReproduced);
+    assert_eq!(judged("X >= 1% and X <= 2%", 0.19), Verdict::DirectionOnly);
+    assert_eq!(judged("X >= 1% and X <= 2%", 0.21), Verdict::NotReproduced);
+    // A bound on one side states none, and neither do two on different values.
+    assert_eq!(judged("X >= 18%", 0.000_37), Verdict::DirectionOnly);
+    assert_eq!(judged("X >= 18% and a.all.count <= 1000", 0.000_37), Verdict::DirectionOnly);
+}
+
+#[test]
+fn runs_that_no_seed_changes_are_deterministic() {
+    let judged = |cuts: [u64; 3]| {
+        let seeds: Vec<_> = (0..3)
+            .map(|seed: usize| {
+                let mut results = runs();
+                for run in &mut results {
+                    (run.summary.seed, run.summary.law.acted.cuts) = (seed as u64, cuts[seed]);
+                    run.summary.engine.wall_s = seed as f64;
+                }
+                results
+            })
+            .collect();
+        let claim = json!({ "check": "a.all.fct.mean < 1s" });
+        let runs: Vec<Runs<'_>> = seeds.iter().map(Runs::of_results).collect();
+        Claim::from_json(&self::claim(&claim)).unwrap().judge(&runs).note
+    };
+    assert_eq!(judged([5; 3]), "deterministic: no seed changes these runs");
+    // The value is the same, and the runs are not.
+    assert_eq!(judged([5, 5, 6]), "");
+}
+
 #[test]
 fn what_has_no_difference_is_decided_by_agreement() {
     let judged = |converged: [Option<u64>; 3]| {

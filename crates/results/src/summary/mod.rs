@@ -432,7 +432,31 @@ pub struct Engine {
     pub peak_rss_bytes: u64,
 }
 
+/// Whether seeds change nothing of a run: it has several, and all left the same numbers. Of one seed that cannot be told.
+pub fn is_deterministic<'a>(seeds: impl IntoIterator<Item = &'a Summary>) -> bool {
+    let mut seeds = seeds.into_iter();
+    let Some(first) = seeds.next() else { return false };
+    let mut others = 0;
+    let all_same = seeds.all(|other| {
+        others += usize::from(other.seed != first.seed);
+        first.has_numbers_of(other)
+    });
+    all_same && others > 0
+}
+
 impl Summary {
+    /// Whether another run left the same numbers, whatever it cost.
+    fn has_numbers_of(&self, other: &Self) -> bool {
+        let numbers = |summary: &Self| Self {
+            run: String::new(),
+            point: Ordered::default(),
+            seed: 0,
+            engine: Engine::default(),
+            ..summary.clone()
+        };
+        numbers(self) == numbers(other)
+    }
+
     /// The flows of a class: `all`, `intra`, `inter`, `requests`, `collectives`, a size bin, or a job.
     pub fn class(&self, name: &str) -> Option<&Cell> {
         match name {
