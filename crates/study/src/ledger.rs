@@ -9,14 +9,17 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use results::store::{LEDGER, LEDGER_JOURNAL, LEDGER_MARK, is_ledger};
-use rusqlite::{Connection, ErrorCode, OpenFlags, params};
+use rusqlite::{Connection, ErrorCode, OpenFlags, ToSql, TransactionBehavior, params};
 
-use crate::clock::seconds_since_1970;
+use crate::clock::{Stopwatch, seconds_since_1970};
 use crate::error::Error;
 use crate::notes::{Notes, Planned};
 
-/// How long a writer or reader waits for another one.
+/// How long a reader waits for a writer, and the last note of a study for a reader. Another program that is in the way for
+/// longer is told of.
 const PATIENCE: Duration = Duration::from_secs(5);
+/// Time between attempts to write while another program is in the way.
+const PAUSE: Duration = Duration::from_secs(1);
 
 /// The table. Times are seconds since 1970.
 const TABLE: &str = "
@@ -77,29 +80,180 @@ pub struct Entry {
 }
 
 /// The ledger of a directory of results, whose lock its writer holds.
+///
+/// Nothing waits for it: where another program keeps it from being written, notes are queued and retried.
 #[derive(Default)]
 pub struct Ledger(Mutex<Option<Opened>>);
 
-/// An open ledger, until it cannot be written any more.
+/// An open ledger.
 struct Opened {
     path: PathBuf,
+    /// None once it cannot be written any more.
     connection: Option<Connection>,
+    /// Notes that are not written yet, in their order.
+    waiting: Vec<Note>,
+    /// Time since the oldest of them could not be written.
+    refused: Option<Stopwatch>,
+    /// Time since the last attempt that another program kept from writing.
+    tried: Option<Stopwatch>,
+    /// Whether the user knows of the other program.
+    told: bool,
+}
+
+/// A change of the ledger.
+enum Note {
+    /// The study has these runs and no other.
+    Planned(Vec<Row>),
+    /// A run is there since an earlier command.
+    Kept { run: String },
+    /// A run began.
+    Begun { run: String, now_unix_s: i64 },
+    /// A run ended.
+    Ended { run: String, now_unix_s: i64, wall_s: f64, error: Option<String> },
+    /// A run was cut off.
+    Cut { run: String },
+}
+
+/// A run as it is planned.
+struct Row {
+    run: String,
+    key: String,
+    scheme: String,
+    point: String,
+    seed: i64,
+}
+
+impl Note {
+    fn write(&self, change: &Connection) -> rusqlite::Result<()> {
+        let update = |set: &str, values: &[&dyn ToSql]| {
+            let text = format!("UPDATE run SET {set} WHERE run = ?1");
+            change.prepare_cached(&text).and_then(|mut update| update.execute(values)).map(drop)
+        };
+        match self {
+            Self::Planned(rows) => plan(change, rows),
+            Self::Kept { run } => update("state = 'finished', error = NULL", &[run]),
+            Self::Begun { run, now_unix_s } => update(
+                "state = 'running', tries = tries + 1, began_unix_s = ?2, ended_unix_s = NULL",
+                &[run, now_unix_s],
+            ),
+            Self::Ended { run, now_unix_s, wall_s, error } => {
+                let state = if error.is_some() { State::Failed } else { State::Finished };
+                update(
+                    "state = ?2, ended_unix_s = ?3, wall_s = ?4, error = ?5",
+                    &[run, &state.name(), now_unix_s, wall_s, error],
+                )
+            }
+            Self::Cut { run } => update("state = 'waiting'", &[run]),
+        }
+    }
+}
+
+impl Opened {
+    /// Opens the ledger and notes the study's runs.
+    fn begin(path: &Path, runs: &[Planned<'_>]) -> Result<Self, Trouble> {
+        if path.exists() && !is_ledger(path) {
+            return Err(Trouble::NotOurs);
+        }
+        let connection = Connection::open(path)?;
+        connection.busy_timeout(Duration::ZERO)?;
+        // A killed process loses nothing so; a machine that loses its power may damage it, and then it is begun anew.
+        connection.pragma_update(None, "synchronous", "OFF")?;
+        let row = |it: &Planned<'_>| Row {
+            run: it.run.to_owned(),
+            key: it.key.to_owned(),
+            scheme: it.scheme.to_owned(),
+            point: it.point.clone(),
+            seed: it.seed as i64,
+        };
+        let mut opened = Self {
+            path: path.to_path_buf(),
+            connection: Some(connection),
+            waiting: vec![Note::Planned(runs.iter().map(row).collect())],
+            refused: None,
+            tried: None,
+            told: false,
+        };
+        opened.write()?;
+        Ok(opened)
+    }
+
+    /// Writes a note and all before it that wait, unless another program was in the way a moment ago.
+    fn add(&mut self, note: Note) -> Result<(), String> {
+        if self.connection.is_none() {
+            return Ok(());
+        }
+        self.waiting.push(note);
+        if self.tried.as_ref().is_some_and(|tried| tried.elapsed() < PAUSE) {
+            return Ok(());
+        }
+        self.try_to_write()?;
+        if self.refused.as_ref().is_some_and(|since| since.elapsed() >= PATIENCE) {
+            return self.tell_of_other();
+        }
+        Ok(())
+    }
+
+    /// Writes what waits, as long as it takes within the usual patience.
+    fn end(&mut self) -> Result<(), String> {
+        if self.waiting.is_empty() {
+            return Ok(());
+        }
+        if let Some(connection) = &self.connection {
+            let _ = connection.busy_timeout(PATIENCE);
+        }
+        self.try_to_write()?;
+        if self.waiting.is_empty() { Ok(()) } else { self.tell_of_other() }
+    }
+
+    /// Writes what waits. After the first error other than another program's lock, nothing is noted any more.
+    fn try_to_write(&mut self) -> Result<(), String> {
+        self.write().map_err(|error| {
+            self.connection = None;
+            self.waiting.clear();
+            not_written(&self.path, &error)
+        })
+    }
+
+    /// Writes what waits in one transaction. Where another program has a lock, all of it goes on waiting.
+    fn write(&mut self) -> rusqlite::Result<()> {
+        let Some(connection) = &mut self.connection else { return Ok(()) };
+        let mut write = || {
+            let change = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+            self.waiting.iter().try_for_each(|note| note.write(&change))?;
+            change.commit()
+        };
+        match write() {
+            Err(error) if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) => {
+                self.tried = Some(Stopwatch::start());
+                self.refused.get_or_insert_with(Stopwatch::start);
+                Ok(())
+            }
+            Ok(()) => {
+                self.waiting.clear();
+                (self.refused, self.tried) = (None, None);
+                Ok(())
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Tells the user once that another program is in the way.
+    fn tell_of_other(&mut self) -> Result<(), String> {
+        if std::mem::replace(&mut self.told, true) {
+            return Ok(());
+        }
+        Err(format!(
+            "warning: another program has kept `{}` open for reading for {} s, so notes of runs wait until it closes it; notes \
+             that wait when the command ends are lost, results are not",
+            self.path.display(),
+            PATIENCE.as_secs()
+        ))
+    }
 }
 
 impl Ledger {
-    /// Notes something. After the first time that this cannot be done, nothing is noted any more.
-    fn note(&self, change: &str, values: impl rusqlite::Params) -> Result<(), String> {
-        let mut open = self.lock();
-        let Some(Opened { path, connection: held }) = &mut *open else { return Ok(()) };
-        let Some(connection) = held else { return Ok(()) };
-        let noted = connection.prepare_cached(change).and_then(|mut change| change.execute(values)).map(drop);
-        noted.map_err(|error| {
-            // Somebody who reads for long is no reason to end.
-            if error.sqlite_error_code() != Some(ErrorCode::DatabaseBusy) {
-                *held = None;
-            }
-            not_written(path, &error)
-        })
+    fn note(&self, note: impl FnOnce() -> Note) -> Result<(), String> {
+        self.lock().as_mut().map_or(Ok(()), |opened| opened.add(note()))
     }
 
     fn lock(&self) -> MutexGuard<'_, Option<Opened>> {
@@ -112,41 +266,49 @@ fn not_written(path: &Path, error: &dyn std::fmt::Display) -> String {
     format!("warning: `{}` is not written: {error}; results are", path.display())
 }
 
+fn now_unix_s() -> i64 {
+    seconds_since_1970() as i64
+}
+
 impl Notes for Ledger {
     fn planned(&self, out: &Path, runs: &[Planned<'_>]) -> Result<(), String> {
         let path = out.join(LEDGER);
-        let mut begun = begin(&path, runs);
+        let mut begun = Opened::begin(&path, runs);
         let mut damaged = Ok(());
         if begun.as_ref().is_err_and(Trouble::is_damage) {
             // It is ours, by its mark, and holds nothing that results need.
             self.forget(out);
-            begun = begin(&path, runs);
+            begun = Opened::begin(&path, runs);
             damaged = Err(format!("`{}` was damaged: it is begun anew", path.display()));
         }
         let said = begun.as_ref().map(drop).map_err(|error| not_written(&path, error));
-        *self.lock() = Some(Opened { path, connection: begun.ok() });
+        *self.lock() = begun.ok();
         said.and(damaged)
     }
 
     fn kept(&self, run: &str) -> Result<(), String> {
-        self.note("UPDATE run SET state = 'finished', error = NULL WHERE run = ?1", params![run])
+        self.note(|| Note::Kept { run: run.to_owned() })
     }
 
     fn begun(&self, run: &str) -> Result<(), String> {
-        let now = seconds_since_1970() as i64;
-        let change = "UPDATE run SET state = 'running', tries = tries + 1, began_unix_s = ?2, ended_unix_s = NULL WHERE run = ?1";
-        self.note(change, params![run, now])
+        self.note(|| Note::Begun { run: run.to_owned(), now_unix_s: now_unix_s() })
     }
 
     fn ended(&self, run: &str, wall: Duration, error: Option<&str>) -> Result<(), String> {
-        let state = if error.is_some() { State::Failed } else { State::Finished };
-        let now = seconds_since_1970() as i64;
-        let change = "UPDATE run SET state = ?2, ended_unix_s = ?3, wall_s = ?4, error = ?5 WHERE run = ?1";
-        self.note(change, params![run, state.name(), now, wall.as_secs_f64(), error])
+        self.note(|| Note::Ended {
+            run: run.to_owned(),
+            now_unix_s: now_unix_s(),
+            wall_s: wall.as_secs_f64(),
+            error: error.map(str::to_owned),
+        })
     }
 
     fn cut(&self, run: &str) -> Result<(), String> {
-        self.note("UPDATE run SET state = 'waiting' WHERE run = ?1", params![run])
+        self.note(|| Note::Cut { run: run.to_owned() })
+    }
+
+    fn end(&self) -> Result<(), String> {
+        self.lock().as_mut().map_or(Ok(()), Opened::end)
     }
 
     fn forget(&self, out: &Path) {
@@ -160,18 +322,10 @@ impl Notes for Ledger {
     }
 }
 
-fn begin(path: &Path, runs: &[Planned<'_>]) -> Result<Connection, Trouble> {
-    if path.exists() && !is_ledger(path) {
-        return Err(Trouble::NotOurs);
-    }
-    let mut connection = Connection::open(path)?;
-    connection.busy_timeout(PATIENCE)?;
-    // A killed process loses nothing so; a machine that loses its power may damage it, and then it is begun anew.
-    connection.pragma_update(None, "synchronous", "OFF")?;
-    connection.pragma_update(None, "application_id", i32::from_be_bytes(LEDGER_MARK))?;
-    connection.execute(TABLE, [])?;
-    let change = connection.transaction()?;
-    // Those that the study no longer has go with their results.
+/// Makes the table where there is none, and gives it the study's runs. Those that the study no longer has go.
+fn plan(change: &Connection, rows: &[Row]) -> rusqlite::Result<()> {
+    change.pragma_update(None, "application_id", i32::from_be_bytes(LEDGER_MARK))?;
+    change.execute(TABLE, [])?;
     change.execute("CREATE TEMP TABLE planned (run TEXT PRIMARY KEY) WITHOUT ROWID", [])?;
     {
         let mut name = change.prepare("INSERT OR IGNORE INTO planned VALUES (?1)")?;
@@ -182,15 +336,13 @@ fn begin(path: &Path, runs: &[Planned<'_>]) -> Result<Connection, Trouble> {
                  began_unix_s = iif(key = excluded.key, began_unix_s, NULL), wall_s = iif(key = excluded.key, wall_s, NULL),
                  ended_unix_s = iif(key = excluded.key, ended_unix_s, NULL)",
         )?;
-        for run in runs {
-            name.execute(params![run.run])?;
-            add.execute(params![run.run, run.key, run.scheme, run.point, run.seed as i64])?;
+        for Row { run, key, scheme, point, seed } in rows {
+            name.execute(params![run])?;
+            add.execute(params![run, key, scheme, point, seed])?;
         }
     }
     change.execute("DELETE FROM run WHERE run NOT IN (SELECT run FROM planned)", [])?;
-    change.execute("DROP TABLE planned", [])?;
-    change.commit()?;
-    Ok(connection)
+    change.execute("DROP TABLE planned", []).map(drop)
 }
 
 /// Why a ledger cannot be written.
@@ -245,4 +397,85 @@ pub fn read(out: &Path) -> Result<Option<Vec<Entry>>, Error> {
     };
     let read = entries().map_err(|error| Error::asked(format!("cannot read `{}`: {error}", path.display()), ""))?;
     Ok(Some(read))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Scratch(PathBuf);
+
+    impl Scratch {
+        fn new(name: &str) -> Self {
+            let path = std::env::temp_dir().join(format!("narrows-ledger-{name}-{}", std::process::id()));
+            std::fs::create_dir_all(&path).unwrap();
+            Self(path)
+        }
+    }
+
+    impl Drop for Scratch {
+        fn drop(&mut self) {
+            let _ = std::fs::remove_dir_all(&self.0);
+        }
+    }
+
+    fn plan_of(ledger: &Ledger, out: &Path, names: &[String]) {
+        let run = |run: &'static str| Planned { run, key: "k", scheme: "s", point: "{}".to_owned(), seed: 1 };
+        let names = names.iter().map(|name| run(name.clone().leak())).collect::<Vec<_>>();
+        ledger.planned(out, &names).unwrap();
+    }
+
+    /// A program that has begun to read the ledger and does not go on, as one that shows it page by page.
+    fn reader(out: &Path) -> Connection {
+        let reader = Connection::open(out.join(LEDGER)).unwrap();
+        reader.execute_batch("BEGIN; SELECT * FROM run").unwrap();
+        let begun: i64 = reader.query_row("SELECT count(*) FROM run", [], |row| row.get(0)).unwrap();
+        assert!(begun > 0);
+        reader
+    }
+
+    fn finished(out: &Path) -> usize {
+        read(out).unwrap().unwrap().iter().filter(|entry| entry.state == State::Finished).count()
+    }
+
+    /// Runs do not wait for a reader that does not end. What they note is written once it has.
+    #[test]
+    fn a_reader_stops_no_run() {
+        let scratch = Scratch::new("reader");
+        let ledger = Ledger::default();
+        let names: Vec<String> = (0..100).map(|run| format!("run {run}")).collect();
+        plan_of(&ledger, &scratch.0, &names);
+        let reader = reader(&scratch.0);
+        let clock = Stopwatch::start();
+        for name in &names {
+            ledger.begun(name).unwrap();
+            ledger.ended(name, Duration::from_secs(1), None).unwrap();
+        }
+        // One note alone would wait for so long if it waited for the reader.
+        assert!(clock.elapsed() < PATIENCE, "{:?}", clock.elapsed());
+        assert_eq!(finished(&scratch.0), 0);
+        drop(reader);
+        ledger.end().unwrap();
+        let entries = read(&scratch.0).unwrap().unwrap();
+        assert!(entries.len() == 100 && entries.iter().all(|it| it.state == State::Finished && it.tries == 1));
+    }
+
+    /// Also one that read before the study began. Of one that never ends there is one warning.
+    #[test]
+    fn a_reader_that_never_ends_is_told_of_once() {
+        let scratch = Scratch::new("told");
+        let names = ["a".to_owned(), "b".to_owned()];
+        plan_of(&Ledger::default(), &scratch.0, &names);
+        let reader = reader(&scratch.0);
+        let ledger = Ledger::default();
+        plan_of(&ledger, &scratch.0, &names);
+        ledger.kept("a").unwrap();
+        let said = ledger.end().unwrap_err();
+        assert!(said.contains("another program has kept") && said.contains("results are not"), "{said}");
+        ledger.kept("b").unwrap();
+        ledger.end().unwrap();
+        drop(reader);
+        ledger.end().unwrap();
+        assert_eq!(finished(&scratch.0), 2);
+    }
 }

@@ -50,6 +50,12 @@ pub trait Notes: Sync {
     /// When it cannot be noted.
     fn cut(&self, run: &str) -> Result<(), String>;
 
+    /// The study ends. Notes that wait are written.
+    ///
+    /// # Errors
+    /// When they cannot be.
+    fn end(&self) -> Result<(), String>;
+
     /// The directory has no results, or those of one run: what was noted of others goes.
     fn forget(&self, out: &Path);
 }
@@ -76,6 +82,10 @@ impl Notes for NoNotes {
     }
 
     fn cut(&self, _: &str) -> Result<(), String> {
+        Ok(())
+    }
+
+    fn end(&self) -> Result<(), String> {
         Ok(())
     }
 

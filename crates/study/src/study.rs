@@ -192,7 +192,14 @@ impl Study<'_> {
         let planned = self.plan()?;
         self.watch.listen();
         let writer = self.take(&planned)?;
-        let earlier = self.earlier(&planned, &writer)?;
+        let finished = self.run_in(&planned, &writer);
+        self.say(self.notes.end());
+        finished
+    }
+
+    /// Does the runs in the directory that was taken for them.
+    fn run_in(&self, planned: &Work, writer: &Writer) -> Result<Finished, Error> {
+        let earlier = self.earlier(planned, writer)?;
         let record = program().record;
         let of_others = earlier.iter().flatten().filter(|it| it.results.manifest.record != record).count();
         if of_others > 0 {
@@ -201,8 +208,8 @@ impl Study<'_> {
                 count(of_others, "kept run")
             ));
         }
-        let done = self.execute(&planned, &writer, earlier)?;
-        self.conclude(&planned, &writer, done)
+        let done = self.execute(planned, writer, earlier)?;
+        self.conclude(planned, writer, done)
     }
 
     /// The names of the runs, in the scenario's order.
