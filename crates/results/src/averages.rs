@@ -374,7 +374,9 @@ mod tests {
         assert_eq!(made.markdown(), expected);
         // Where seeds change nothing, there is no interval.
         let mut same = [at("a", 0.4, 1, 3), at("a", 0.4, 2, 3), at("a", 0.4, 3, 3)];
-        same.iter_mut().for_each(|run| run.summary.network.timeouts = 0);
+        for run in &mut same {
+            run.summary.network.timeouts = 0;
+        }
         let made = table(&json!([{ "label": "lost", "value": "it.network.drops" }])).unwrap();
         assert!(made.of(&same).markdown().contains("| A (deterministic) | 3 |"), "{}", made.of(&same).markdown());
         assert!(made.of(&same[..1]).markdown().contains("| A | 3 |"));
