@@ -38,7 +38,8 @@ def run(
     `scenario` is a `Scenario` or a file. A run is every scheme (or those of `schemes`) at every point. `set` overrides keys of
     the scenario, as in `{"topology.k": 4}`; `over` makes keys take several values in turn, as in
     `{"traffic.0.load": ["20%", "40%"]}`; `seeds` is over how many seeds each point is run. Runs that are in `out` already are
-    kept, unless `anew`. Results are the same at any number of `threads`. `checked` makes the engine check itself. `laws` are laws
+    kept. A call that would replace finished runs of other settings, or leave some out, raises `StudyError`, unless `anew`, which
+    does all runs again. Results are the same at any number of `threads`. `checked` makes the engine check itself. `laws` are laws
     written in Python, which schemes name by their classes: `law = "Halve"`.
 
     Raises `ScenarioError` when something is wrong with the scenario or with what was asked for, and `StudyError` when runs

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
-use study::{Board, Finished, LeavesOut, Ledger, Line, Shard, Simulator, Study, Watch};
+use study::{Board, Finished, Ledger, Line, Others, Shard, Simulator, Study, Watch};
 use units::Time;
 
 use crate::error;
@@ -151,7 +151,7 @@ pub(crate) fn run_study(
         claims: &[],
         tables: &[],
         anew,
-        leaves_out: LeavesOut::None,
+        others: Others::replaced_if(anew),
     };
     let (finished, stopped) = py.detach(|| done(&study, &caller, &tell, &show));
     if let Some(raised) = host.raised() {

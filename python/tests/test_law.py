@@ -135,7 +135,7 @@ def test_the_key_is_that_of_the_source(tmp_path: Path) -> None:
     def keys(growth: int, **params: int) -> dict[str, str]:
         halve = of_module(tmp_path, text.format(growth=growth)).Halve
         asked = made.replace(schemes={**made.schemes, "mine": tables.Scheme(law="Halve", params={"Halve": params})})
-        results = nw.run(asked, tmp_path / "out", laws=[halve], progress=False)
+        results = nw.run(asked, tmp_path / f"gain {params}", laws=[halve], progress=False)
         mine = results["mine"].manifest["resolved"]["laws"]["Halve"]
         assert mine["sha256"] == law.declared([halve])["Halve"].sha256
         assert mine["params"] == {"gain": 4}

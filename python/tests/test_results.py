@@ -223,6 +223,18 @@ def test_importing_is_quick() -> None:
     assert took < 0.3, took
 
 
+def test_runs_of_other_settings_stay(small: nw.Scenario, tmp_path: Path) -> None:
+    small.grid = None
+    first = nw.run(small, tmp_path / "out", progress=False)
+    before = first.flows.to_polars()
+    with pytest.raises(nw.StudyError, match=r"finished runs of other settings.*stop: 2s -> 1s"):
+        nw.run(small, tmp_path / "out", set={"stop": "1s"}, progress=False)
+    with pytest.raises(nw.StudyError, match="that this command leaves out"):
+        nw.run(small, tmp_path / "out", schemes="dctcp", progress=False)
+    assert nw.Results(tmp_path / "out").flows.to_polars().equals(before)
+    assert len(nw.run(small, tmp_path / "out", schemes="dctcp", anew=True, progress=False)) == 1
+
+
 def test_metrics_of_samples_are_those_of_the_tables(small: nw.Scenario, tmp_path: Path) -> None:
     small.series = tables.Series(interval="1ms", ports=["left>right"])
     made = nw.run(small, tmp_path / "out", schemes=["dctcp"], progress=False)

@@ -86,7 +86,7 @@ impl From<study::Error> for Failure {
         match error {
             E::Scenario(error) => error.into(),
             E::Results(error) => error.into(),
-            error @ E::Asked { .. } => Self::Input(format!("error: {error}")),
+            error @ (E::Asked { .. } | E::WouldLose { .. }) => Self::Input(format!("error: {error}")),
             E::Broken(broken) => Self::Run(broken.into()),
             error @ (E::Failed { .. } | E::Missing { .. }) => Self::Run(anyhow::anyhow!(error.to_string())),
             E::Host(error) => match error.downcast::<Self>() {

@@ -27,6 +27,7 @@ pub mod pooled;
 mod quantity;
 pub mod score;
 pub mod series;
+pub mod settings;
 pub mod sides;
 mod stats;
 pub mod store;

@@ -21,6 +21,14 @@ pub enum Error {
         /// What would be accepted, or what to do; may be empty.
         help: String,
     },
+    /// Finished runs in the directory would be lost.
+    #[error("{what}{}", helped(help))]
+    WouldLose {
+        /// Which runs, and how they differ.
+        what: String,
+        /// How to keep or to replace them.
+        help: String,
+    },
     /// A run found that it is wrong while it checked itself.
     #[error(transparent)]
     Broken(#[from] sim::Broken),

@@ -135,7 +135,7 @@ mod tests {
 
     use crate::host::Simulator;
     use crate::notes::NoNotes;
-    use crate::study::{LeavesOut, RunKey, Study};
+    use crate::study::{Others, RunKey, Study};
     use crate::watch::Silent;
 
     const TEXT: &str = r#"
@@ -164,7 +164,7 @@ schemes = { dctcp = { law = "dctcp" }, mixed = { intra = "mprdma", inter = "expr
             claims: &[],
             tables: &[],
             anew: false,
-            leaves_out: LeavesOut::Any,
+            others: Others::Keep,
         };
         study.keys().unwrap()
     }

@@ -35,7 +35,7 @@ pub use host::{Host, One, Simulator, flow_number, refuse};
 pub use ledger::Ledger;
 pub use notes::{NoNotes, Notes, Planned};
 pub use program::program;
-pub use study::{Finished, LeavesOut, RunKey, Shard, Study};
+pub use study::{Finished, Others, RunKey, Shard, Study};
 pub use tails::{Tails, tails};
 pub use watch::{Board, Line, Silent, Watch};
 pub use words::{count, first_of, warnings};

@@ -8,7 +8,8 @@ use std::sync::Mutex;
 
 use results::averages::{Table, TableSpec};
 use results::claims::{Claim, Judgement, Runs, name_in_claims};
-use results::store::{Earlier, Fates, Plan, REPORT, Writer};
+use results::settings;
+use results::store::{Earlier, Fates, FileHash, Manifest, Plan, REPORT, Taken, Writer};
 use results::tables::FlowTable;
 use results::{CodeVersions, PointColumn, RunInfo, RunResults, SizeBin};
 use scenario::{BuiltRun, Run, Scenario};
@@ -56,21 +57,27 @@ pub struct Study<'a> {
     pub claims: &'a [Claim],
     /// Tables that the report shows before those of the scenario.
     pub tables: &'a [report::Averages],
-    /// Whether runs that were finished before are done again, and those that the study does not have may go.
+    /// Whether runs that were finished before are done again.
     pub anew: bool,
-    /// Which finished runs of the directory the study may leave out, so that they go when its own are whole.
-    pub leaves_out: LeavesOut,
+    /// Treatment of finished runs in the directory that the study lacks or has with other settings.
+    pub others: Others,
 }
 
-/// Which finished runs a study may leave out, and so remove.
+/// Treatment of finished runs in a study's directory that are not the study's: of other settings or inputs, of another
+/// scenario, or not chosen. The study's own runs by another version of the program are no such runs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum LeavesOut {
-    /// None: the caller chose some runs, and those that were not chosen stay.
-    None,
-    /// One: it is soon done again, and several may be a night's work.
-    One,
-    /// Any: the directory is for this study alone.
-    Any,
+pub enum Others {
+    /// They stay, and the study is refused.
+    Keep,
+    /// They go when the study is whole: the user asked for that.
+    Replace,
+}
+
+impl Others {
+    /// The treatment where the user asked to do all runs anew, or did not.
+    pub fn replaced_if(anew: bool) -> Self {
+        if anew { Self::Replace } else { Self::Keep }
+    }
 }
 
 /// A part of a study's runs: every `of`-th, from the `number`-th on.
@@ -149,6 +156,8 @@ struct Known {
     key: String,
     code: CodeVersions,
     resolved: serde_json::Value,
+    inputs: Vec<FileHash>,
+    label: String,
     columns: Vec<PointColumn>,
     point: results::Ordered<serde_json::Value>,
     seed: u64,
@@ -242,11 +251,13 @@ impl Study<'_> {
             let built = run.build()?;
             self.host.check(run, &built, runs.len() > 1)?;
             let columns = columns[number].clone();
-            let RunInfo { key, code, resolved, point, .. } = self.info(run, &columns, &built);
+            let RunInfo { key, code, resolved, point, inputs, label, .. } = self.info(run, &columns, &built);
             Ok::<_, Error>(Known {
                 key,
                 code,
                 resolved,
+                inputs: inputs.into_iter().map(|(name, sha256)| FileHash { name, sha256 }).collect(),
+                label,
                 columns,
                 point: results::Ordered(point),
                 seed: built.setup.seed,
@@ -303,33 +314,85 @@ impl Study<'_> {
         info(self.scenario, &self.host.asked(), columns, run, built)
     }
 
-    /// Takes the directory for the runs, unless results in it would be lost.
-    fn take(&self, planned: &Work) -> Result<Writer, Error> {
-        let command = self.replay.first().map_or("narrows", String::as_str);
+    /// Refuses what [`Study::run`] refuses before its first run. Nothing is written.
+    ///
+    /// # Errors
+    /// As [`Study::run`].
+    pub fn check(&self) -> Result<(), Error> {
+        self.reserve(&self.plan()?).map(drop)
+    }
+
+    /// Takes the directory for the runs, unless finished runs in it would be lost.
+    fn reserve(&self, planned: &Work) -> Result<(Taken, Fates), Error> {
+        let command = self.command();
         let keys = planned.runs.iter().zip(&planned.infos).map(|(run, known)| (run.id.clone(), known.key.clone()));
-        let writer = Writer::new(&self.out, Plan::new(&self.scenario.config.name, command, keys), command)?;
-        if let Some(lock) = writer.lock() {
+        let taken = Writer::take(&self.out, Plan::new(&self.scenario.config.name, command, keys), command)?;
+        let fates = taken.fates(|number, found| self.difference(&planned.infos[number], found));
+        if self.others == Others::Keep && !(fates.left_out.is_empty() && fates.other.is_empty()) {
+            return Err(self.refused(&fates));
+        }
+        Ok((taken, fates))
+    }
+
+    fn command(&self) -> &str {
+        self.replay.first().map_or("narrows", String::as_str)
+    }
+
+    /// Returns the first differences between a run and a finished one of its name, or nothing if only the version of the
+    /// program differs. No measurement on real packets can be had again, so one that differs in anything counts as another.
+    fn difference(&self, known: &Known, found: &Manifest) -> Option<String> {
+        const NAMED: usize = 2;
+        // The source of a law in Python is code, as that of a law in the catalog is.
+        let is_source = |it: &settings::Differing| it.key.starts_with("laws.") && it.key.ends_with(".sha256");
+        let settings = settings::differing(&found.resolved, &known.resolved).into_iter();
+        let mut differing: Vec<String> = settings.filter(|it| !is_source(it)).map(|it| it.to_string()).collect();
+        if found.label != known.label {
+            differing.push(format!("label: {} -> {}", found.label, known.label));
+        }
+        let other_input = |(one, other): (&FileHash, &FileHash)| (one != other).then(|| format!("input {}", one.name));
+        differing.extend(found.inputs.iter().zip(&known.inputs).filter_map(other_input));
+        if found.inputs.len() != known.inputs.len() {
+            differing.push("number of input files".to_owned());
+        }
+        if differing.is_empty() && (found.host == results::Host::Emulator || !self.host.repeats()) {
+            differing.push("options or version of the emulator".to_owned());
+        }
+        let more = differing.len().saturating_sub(NAMED);
+        differing.truncate(NAMED);
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        (!differing.is_empty()).then(|| differing.join("; ") + &more)
+    }
+
+    /// The error that names the finished runs that would be lost.
+    fn refused(&self, Fates { left_out, other, .. }: &Fates) -> Error {
+        let which = match (left_out.is_empty(), other.is_empty()) {
+            (_, true) => "that this command leaves out",
+            (true, false) => "of other settings than this command's",
+            (false, false) => "that this command leaves out or has with other settings",
+        };
+        let other = other.iter().map(|it| format!("{} ({})", it.run, it.difference));
+        let names: Vec<String> = left_out.iter().cloned().chain(other).collect();
+        let help = if self.runs_missing { ", or replace them with --anew" } else { "" };
+        Error::WouldLose {
+            what: format!(
+                "`{}` has finished runs {which}, and replacing the results would lose them: {}",
+                self.out.display(),
+                first_of(&names, ", ")
+            ),
+            help: format!("choose another directory with --out{help}"),
+        }
+    }
+
+    /// Takes the directory for the runs and says what becomes of what is there.
+    fn take(&self, planned: &Work) -> Result<Writer, Error> {
+        let (taken, Fates { outdated, .. }) = self.reserve(planned)?;
+        if let Some(lock) = taken.lock() {
             lock.notes(&self.out).iter().for_each(|note| self.watch.tell(note));
         }
-        let Fates { left_out, outdated } = writer.fates();
-        let is_loss = match self.leaves_out {
-            LeavesOut::None => !left_out.is_empty(),
-            LeavesOut::One => left_out.len() > 1,
-            LeavesOut::Any => false,
-        };
-        if is_loss && !self.anew {
-            return Err(Error::asked(
-                format!(
-                    "`{}` has finished runs that this command leaves out, and replacing the results would lose them: {}",
-                    self.out.display(),
-                    first_of(&left_out, ", ")
-                ),
-                "choose another directory with --out, or replace them with --anew",
-            ));
-        }
+        let writer = taken.begin()?;
         if !outdated.is_empty() && !self.anew && self.runs_missing {
             self.watch.tell(&format!(
-                "`{}` has {} whose settings, inputs or version differ: done again",
+                "`{}` has {} by another version of Narrows: done again",
                 self.out.display(),
                 count(outdated.len(), "finished run"),
             ));

@@ -7,7 +7,7 @@ use results::claims::check_of_a_run;
 use scenario::argument::range;
 use scenario::{Overrides, Scenario, parse};
 use study::size::{Choice, Found, Objective, Sizing, check, kept_apart, ladder, usual_choices, usual_range};
-use study::{Error, LeavesOut, NoNotes, Silent, Simulator, Study};
+use study::{Error, NoNotes, Others, Silent, Simulator, Study};
 
 use common::Scratch;
 
@@ -48,7 +48,7 @@ fn runs(scratch: &Scratch, place: &str, scenario: &Scenario, only: &[String]) ->
         claims: &[],
         tables: &[],
         anew: false,
-        leaves_out: LeavesOut::Any,
+        others: Others::Keep,
     };
     Ok(study.run()?.runs)
 }

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use common::Scratch;
 use scenario::{Overrides, Scenario, parse};
-use study::{Board, Error, LeavesOut, Line, NoNotes, Silent, Simulator, Study, Watch};
+use study::{Board, Error, Line, NoNotes, Others, Silent, Simulator, Study, Watch};
 use units::Time;
 
 const SMALL: &str = r#"
@@ -45,7 +45,7 @@ fn study<'a>(scenario: &'a Scenario, watch: &'a dyn Watch, out: &Path) -> Study<
         claims: &[],
         tables: &[],
         anew: false,
-        leaves_out: LeavesOut::Any,
+        others: Others::Keep,
     }
 }
 

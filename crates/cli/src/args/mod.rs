@@ -128,7 +128,8 @@ pub(crate) struct Common {
     /// The directory for results. Default: out/NAME, by the scenario's name; out/reproduce/SCALE for reproduce.
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
-    /// Do all runs, also those that were finished before and are kept in the directory for results.
+    /// Do all runs, also those that were finished before, and replace finished runs of other settings in the directory for
+    /// results. Without it they are kept, and a command that would lose some is refused.
     #[arg(long)]
     pub(crate) anew: bool,
     /// Check the engine while it runs: queues, records of packets, buffers' books, calendars. Results are the same; it takes

@@ -158,7 +158,7 @@ pub(crate) struct EmulateArgs {
     /// The directory for results. Default: out/NAME-emulated, by the scenario's name.
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
-    /// Do all runs, also those that an interrupted command has finished.
+    /// Do all runs, also those that an interrupted command has finished, and replace finished runs of other settings.
     #[arg(long)]
     pub(crate) anew: bool,
     /// Print the summary as JSON on standard output, and nothing else there.

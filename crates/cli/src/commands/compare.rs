@@ -1,15 +1,14 @@
 //! `narrows compare`: two directories of results side by side.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::Path;
 
 use comfy_table::{Cell, CellAlignment, Table, presets};
 use results::averages::point_of;
 use results::compare::{Change, Comparison, Kind, Pair, Row, compare as compare_summaries};
+use results::settings::{Differing, differing, differing_below};
 use results::store::{Set, load_set};
 use results::{Host, RunResults};
-use serde_json::Value;
 
 use crate::args::CompareArgs;
 use crate::exit::{Failure, print, tell};
@@ -63,63 +62,36 @@ pub(super) fn read_set(directory: &Path) -> Result<Set, Failure> {
 /// In which networks or flows runs of one point and seed differ, of whatever schemes; nothing if they are the same.
 pub(super) fn other_flows(ours: &[RunResults], theirs: &[RunResults]) -> Option<String> {
     let place = |run: &RunResults| (run.summary.seed, point_of(run));
-    let mut found = BTreeMap::new();
+    let mut found = Vec::new();
     for run in ours {
         if let Some(other) = theirs.iter().find(|other| place(other) == place(run)) {
             for key in ["topology", "traffic", "failure", "sizes", "stop"] {
-                differences(key.to_owned(), &run.manifest.resolved[key], &other.manifest.resolved[key], &mut found);
+                found.extend(differing_below(key, &run.manifest.resolved, &other.manifest.resolved));
             }
         }
     }
-    let found: Vec<String> = found.iter().map(|(key, [one, other])| format!("{key}: {one} and {other}")).collect();
+    let found = first_of_each_key(found).into_iter();
+    let found: Vec<String> = found.map(|it| format!("{}: {} and {}", it.key, it.before, it.after)).collect();
     (!found.is_empty()).then(|| first_of(&found, "; "))
 }
 
 /// What differs between the settings of runs of one name; nothing if they are the same.
 fn other_settings(before: &Set, after: &Set) -> Option<String> {
-    let mut found = BTreeMap::new();
+    let mut found = Vec::new();
     for run in &before.runs {
         if let Some(other) = after.runs.iter().find(|other| other.manifest.run == run.manifest.run) {
-            differences(String::new(), &run.manifest.resolved, &other.manifest.resolved, &mut found);
+            found.extend(differing(&run.manifest.resolved, &other.manifest.resolved));
         }
     }
-    // Prose changes no number.
-    found.retain(|key, _| key != "title" && key != "description");
-    let found: Vec<String> = found.iter().map(|(key, [one, other])| format!("{key}: {one} -> {other}")).collect();
+    let found: Vec<String> = first_of_each_key(found).iter().map(ToString::to_string).collect();
     (!found.is_empty()).then(|| format!("the results are of different settings: {}", first_of(&found, "; ")))
 }
 
-/// The leaves in which two settings differ, by their keys.
-fn differences(key: String, one: &Value, other: &Value, found: &mut BTreeMap<String, [String; 2]>) {
-    let inside = |part: &str| if key.is_empty() { part.to_owned() } else { format!("{key}.{part}") };
-    match (one, other) {
-        (Value::Object(these), Value::Object(those)) => {
-            let parts: BTreeSet<&String> = these.keys().chain(those.keys()).collect();
-            for part in parts {
-                differences(inside(part), &one[part.as_str()], &other[part.as_str()], found);
-            }
-        }
-        (Value::Array(these), Value::Array(those)) if these.len() == those.len() => {
-            for (index, (one, other)) in these.iter().zip(those).enumerate() {
-                differences(inside(&index.to_string()), one, other, found);
-            }
-        }
-        _ if one == other => {}
-        _ => {
-            found.entry(key).or_insert_with(|| [one, other].map(short));
-        }
-    }
-}
-
-/// A setting in few words.
-fn short(value: &Value) -> String {
-    match value {
-        Value::Null => "none".to_owned(),
-        Value::String(text) => text.clone(),
-        Value::Array(items) => format!("a list of {}", items.len()),
-        Value::Object(_) => "a table".to_owned(),
-        Value::Bool(_) | Value::Number(_) => value.to_string(),
-    }
+/// The first of the differences in each key, in the order of the keys.
+fn first_of_each_key(mut found: Vec<Differing>) -> Vec<Differing> {
+    found.sort_by(|one, other| one.key.cmp(&other.key));
+    found.dedup_by(|one, other| one.key == other.key);
+    found
 }
 
 /// A line for each side that is unfinished.

@@ -13,7 +13,7 @@ pub(crate) fn demo(args: &DemoArgs) -> Result<(), Failure> {
     super::run::all_of(
         &scenario,
         &Simulator { checked: args.common.checked },
-        (&[], false),
+        &[],
         &args.common,
         vec!["narrows".into(), "demo".into()],
     )

@@ -100,6 +100,10 @@ pub(crate) fn reproduce(args: &ReproduceArgs) -> Result<(), Failure> {
     std::fs::create_dir_all(&root).map_err(|error| Failure::file("create", &root, &error))?;
     let lock = files::Lock::take(&root, &format!("narrows reproduce {}", args.what.join(" ")))?;
     tell_of_lock(&root, &lock);
+    // That finished runs would be lost is found out before the first figure, too.
+    for figure in figures.iter().filter(|figure| root.join(&figure.name).is_dir()) {
+        checked(figure, args)?;
+    }
     let mut done = Vec::new();
     let count = figures.len();
     for (number, figure) in figures.into_iter().enumerate() {
@@ -366,8 +370,12 @@ fn root(args: &ReproduceArgs) -> PathBuf {
     args.common.out.clone().unwrap_or_else(|| Path::new("out").join("reproduce").join(args.scale.name()))
 }
 
-fn run(figure: Figure, args: &ReproduceArgs) -> Result<Reproduced, Failure> {
-    let root = root(args);
+/// Does what a figure's study offers.
+fn studied<T>(
+    figure: &Figure,
+    args: &ReproduceArgs,
+    what: impl FnOnce(&Study<'_>) -> Result<T, study::Error>,
+) -> Result<T, study::Error> {
     let words = ["narrows", "reproduce", figure.name.as_str(), "--scale", args.scale.name()];
     let mut words = words.map(str::to_owned).to_vec();
     if let Some(seeds) = args.seeds {
@@ -375,12 +383,22 @@ fn run(figure: Figure, args: &ReproduceArgs) -> Result<Reproduced, Failure> {
     }
     let watch = Terminal { quiet: args.common.quiet || args.common.json };
     let (simulator, notes) = (Simulator { checked: args.common.checked }, super::run::notes());
-    let study = Study {
-        out: root.join(&figure.name),
+    what(&Study {
+        out: root(args).join(&figure.name),
         claims: &figure.claims,
         ..super::run::of(&figure.scenario, &simulator, &watch, &notes, &args.common, words)
-    };
-    let finished = study.run()?;
+    })
+}
+
+/// Refuses a figure whose finished runs would be lost.
+#[expect(clippy::redundant_closure_for_method_calls, reason = "the method is of one lifetime, the closure of any")]
+fn checked(figure: &Figure, args: &ReproduceArgs) -> Result<(), study::Error> {
+    studied(figure, args, |study| study.check())
+}
+
+#[expect(clippy::redundant_closure_for_method_calls, reason = "the method is of one lifetime, the closure of any")]
+fn run(figure: Figure, args: &ReproduceArgs) -> Result<Reproduced, Failure> {
+    let finished = studied(&figure, args, |study| study.run())?;
     let mut specs = study::tables(&figure.scenario)?;
     if specs.is_empty() && !figure.claims.is_empty() {
         specs.push(TableSpec::of_completion_times());

@@ -9,7 +9,7 @@ use results::pooled::pooled;
 use results::store::REPORT;
 use scenario::{Overrides, Scenario};
 use study::vary::Vary;
-use study::{Finished, Host, LeavesOut, Notes, Simulator, Study};
+use study::{Finished, Host, Notes, Others, Simulator, Study};
 
 use crate::args::{Common, FileArgs, RunArgs, VaryArgs};
 use crate::exit::{Failure, print, tell};
@@ -19,10 +19,8 @@ use crate::table;
 pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
     let scenario = varied(&args.file, &args.vary, &args.common)?;
     let replay = words("run", &args.file, &args.vary);
-    // Whoever names points on the command line may leave out some that are there.
-    let is_choice = !args.vary.over.is_empty() || args.vary.seeds.is_some();
     let simulator = Simulator { checked: args.common.checked };
-    all_of(&scenario, &simulator, (&args.file.schemes, is_choice), &args.common, replay)
+    all_of(&scenario, &simulator, &args.file.schemes, &args.common, replay)
 }
 
 /// The scenario with all that the command line varies.
@@ -47,19 +45,17 @@ pub(crate) fn overrides(common: &Common, scale: Option<String>) -> Overrides {
     Overrides { set: common.set.clone(), seed: common.seed, scale, ..Overrides::default() }
 }
 
-/// Runs all of a scenario, or the schemes that were chosen, and shows what came out. Beside them stands whether the caller chose
-/// otherwise, too.
+/// Runs all of a scenario, or the schemes that were chosen, and shows what came out.
 pub(crate) fn all_of(
     scenario: &Scenario,
     host: &dyn Host,
-    (schemes, is_choice): (&[String], bool),
+    schemes: &[String],
     common: &Common,
     replay: Vec<String>,
 ) -> Result<(), Failure> {
     let watch = Terminal { quiet: common.quiet || common.json };
     let notes = notes();
-    let leaves_out = if is_choice || !schemes.is_empty() { LeavesOut::None } else { LeavesOut::One };
-    shown(&Study { schemes, leaves_out, ..of(scenario, host, &watch, &notes, common, replay) }.run()?, common)
+    shown(&Study { schemes, ..of(scenario, host, &watch, &notes, common, replay) }.run()?, common)
 }
 
 /// Shows what came of a study. A run that broke an identity is a failure.
@@ -93,7 +89,7 @@ pub(crate) fn of<'a>(
         claims: &[],
         tables: &[],
         anew: common.anew,
-        leaves_out: LeavesOut::Any,
+        others: Others::replaced_if(common.anew),
     }
 }
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use results::store::results_around;
 use scenario::Scenario;
-use study::{LeavesOut, Shard, Simulator, Study};
+use study::{Shard, Simulator, Study};
 
 use crate::args::{Common, FileArgs, MergeArgs, StatusArgs, SweepArgs, SweepCommand};
 use crate::exit::{Failure, print};
@@ -58,7 +58,6 @@ fn all(args: &SweepArgs, file: &FileArgs) -> Result<(), Failure> {
         schemes: &file.schemes,
         shard: args.shard,
         out,
-        leaves_out: LeavesOut::None,
         ..super::run::of(&scenario, &simulator, &watch, &notes, &args.common, replay)
     };
     if args.list && args.common.json {
@@ -91,7 +90,6 @@ fn merge(args: &MergeArgs) -> Result<(), Failure> {
         schemes: &args.file.schemes,
         from: &args.from,
         runs_missing: false,
-        leaves_out: LeavesOut::None,
         ..super::run::of(&scenario, &simulator, &watch, &notes, &args.common, replay)
     };
     match study.run() {

@@ -24,8 +24,8 @@ fn always_the_same(scenario: &str, args: &str, files: usize) {
         }
     }
     // Another seed is another run.
-    scratch.narrows(&format!("run s.toml --quiet --out out --seed 99 {args}")).ok();
-    assert!(scratch.comparable("out") != first.unwrap());
+    scratch.narrows(&format!("run s.toml --quiet --out other --seed 99 {args}")).ok();
+    assert!(scratch.comparable("other") != first.unwrap());
 }
 
 #[test]

@@ -215,7 +215,7 @@ fn networks_are_imported_checked_and_run() {
         let ran = scratch.narrows(&format!("import {line} -o net.toml")).ok();
         ran.says(&notes);
         scratch.narrows("check net.toml --quiet").ok();
-        let summary = scratch.narrows("run net.toml --json").ok().json();
+        let summary = scratch.narrows("run net.toml --json --anew").ok().json();
         assert_eq!(summary["flows"]["all"]["completed"], hosts, "{line}");
     }
     // Traffic on an imported network.
@@ -269,7 +269,7 @@ fn traffic_is_imported_checked_and_run() {
         let ran = scratch.narrows(&format!("import {line} -o made.toml")).ok();
         ran.says(&[notes, "two datacenters"]);
         scratch.narrows("check made.toml --quiet").ok();
-        let summary = scratch.narrows("run made.toml --json").ok().json();
+        let summary = scratch.narrows("run made.toml --json --anew").ok().json();
         assert_eq!(summary["flows"]["all"]["completed"], flows, "{line}");
     }
     assert!(scratch.read("made.toml").contains("{ start = \"0s\", src = 0, dst = 1, size = 1800 }"));
@@ -401,16 +401,19 @@ fn a_scenario_names_another_programs_file() {
     assert_eq!(checked.out.matches(note).count(), 1, "{}", checked.out);
     let ran = scratch.narrows("run net.toml").ok();
     assert_eq!(ran.out.matches(note).count() + ran.err.matches(note).count(), 1, "{ran}");
-    let completed =
-        || scratch.narrows("run net.toml --json").ok().json()["runs"][0]["flows"]["all"]["completed"].clone();
-    assert_eq!(completed(), 3);
+    let completed = |anew: &str| {
+        let ran = scratch.narrows(&format!("run net.toml --json {anew}")).ok();
+        ran.json()["runs"][0]["flows"]["all"]["completed"].clone()
+    };
+    assert_eq!(completed(""), 3);
     scratch.write(
         "a.goal",
         &SCHEDULE
             .replace("send 5000b to 2", "send 5000b to 2\nsend 7b to 2 tag 9")
             .replace("recv 5000b from 1", "recv 5000b from 1\nrecv 7b from 1 tag 9"),
     );
-    assert_eq!(completed(), 4);
+    scratch.narrows("run net.toml").fails(2, &["has finished runs of other settings", "(input a.goal)"]);
+    assert_eq!(completed("--anew"), 4);
     scratch.write("a.goal", &SCHEDULE.replace("from 1", "from 3"));
     let before = scratch.tree();
     scratch.narrows("run net.toml").fails(2, &["a.goal:12:1", "no send of rank 3 is left"]);

@@ -38,6 +38,68 @@ fn schemes_that_were_run_do_not_go_without_a_word() {
     scratch.narrows("run grid.toml --quiet --out g --scheme uno").ok();
 }
 
+/// Finished runs of other settings, inputs or scenarios stay, whatever command would write there, and the message says what
+/// differs.
+#[test]
+fn runs_of_other_settings_do_not_go_without_a_word() {
+    let scratch = Scratch::new("others");
+    scratch.write("grid.toml", GRID);
+    scratch.write("one.toml", ONE);
+    scratch.write("papers/tiny/fig1.toml", &format!("{}[scale.quick]\n", ONE.trim_start()));
+    for line in ["sweep grid.toml", "run grid.toml", "run one.toml", "demo", "reproduce tiny --seeds 1"] {
+        let out = line.replace([' ', '.'], "-");
+        let line = format!("{line} --quiet --out {out}");
+        scratch.narrows(&line).ok();
+        let before = scratch.comparable(&out);
+        let said =
+            ["` has finished runs of other settings", "stop: ", " -> 7us", "another directory with --out", "--anew"];
+        for _ in 0..2 {
+            // A refused command leaves nothing that a later one could take for the user's word.
+            scratch.narrows(&format!("{line} --set stop=7us")).fails(2, &said);
+            assert!(scratch.comparable(&out) == before, "{line}");
+        }
+        // Another scenario's runs are not kept either.
+        let other = scratch.narrows(&format!("{line} --set name=other"));
+        other.fails(2, &["` has finished runs that this command leaves out", "another directory with --out", "--anew"]);
+        assert!(scratch.comparable(&out) == before, "{line}");
+        scratch.narrows(&format!("{line} --set stop=7us --anew")).ok();
+        assert!(scratch.comparable(&out) != before, "{line}");
+        scratch.narrows(&format!("{line} --set stop=7us")).ok();
+    }
+}
+
+/// An input file is part of a run, and so is a law's or a scheme's label.
+#[test]
+fn runs_of_other_inputs_do_not_go_without_a_word() {
+    let scratch = Scratch::new("inputs");
+    let list = |bytes: u32| scratch.write("a.csv", &format!("start,src,dst,bytes\n0s,0,2,{bytes}\n"));
+    list(1_000);
+    let text = "name = \"list\"\nstop = \"5ms\"\ntopology = { kind = \"single-switch\", hosts = 4 }\n\
+                schemes.dctcp = { law = \"dctcp\" }\ntraffic = [{ kind = \"list\", file = \"a.csv\" }]\n";
+    scratch.write("list.toml", text);
+    scratch.narrows("run list.toml --quiet --out out").ok();
+    list(2_000);
+    scratch.narrows("run list.toml --quiet --out out").fails(2, &["dctcp (input a.csv)", "--anew"]);
+    list(1_000);
+    scratch.narrows("run list.toml --quiet --out out").ok();
+    scratch.write("list.toml", &text.replace("law = \"dctcp\"", "law = \"dctcp\", label = \"D\""));
+    scratch.narrows("run list.toml --quiet --out out").fails(2, &["label: ", " -> D", "--anew"]);
+}
+
+/// A merge into results of other settings is refused, and does not offer what a merge cannot do.
+#[test]
+fn a_merge_keeps_what_is_there() {
+    let scratch = Scratch::new("merge");
+    scratch.write("grid.toml", GRID);
+    scratch.narrows("sweep grid.toml --quiet --out out").ok();
+    scratch.narrows("sweep grid.toml --quiet --out part --set stop=7us --shard 1/2").ok();
+    let before = scratch.comparable("out");
+    let merged = scratch.narrows("sweep merge grid.toml part --set stop=7us --out out");
+    let merged = merged.fails(2, &["of other settings", "choose another directory with --out"]);
+    assert!(!merged.err.contains("--anew"), "{merged}");
+    assert!(scratch.comparable("out") == before);
+}
+
 #[test]
 fn warnings_are_told_quietly_too() {
     let scratch = Scratch::new("quiet");

@@ -89,7 +89,7 @@ fn recorded_and_worse() {
     scratch.narrows("reproduce tiny/fig8 --record --scale paper --quiet").ok();
     assert!(scratch.read(file).contains("recorded = { quick = \"direction only\", paper = \"direction only\" }"));
     // One seed will do there, and the page says that it was one.
-    scratch.narrows("reproduce tiny/fig8 --record --page one.md --scale paper --seeds 1 --quiet").ok();
+    scratch.narrows("reproduce tiny/fig8 --record --page one.md --scale paper --seeds 1 --quiet --out one").ok();
     let page = scratch.read("one.md");
     assert!(
         page.contains("\nOf 1 seed, by Narrows ")
@@ -134,7 +134,7 @@ fn recorded_and_worse() {
     // As recorded: fine. Better than recorded: fine. Worse than recorded: 3, and what is worse is named.
     scratch.narrows("reproduce tiny/fig8 --quiet").ok();
     scratch
-        .narrows("reproduce tiny/fig8 --quiet --set port.buffer=8KiB --set stop=6us")
+        .narrows("reproduce tiny/fig8 --quiet --set port.buffer=8KiB --set stop=6us --out changed")
         .says(&["regression: ", "tiny/fig8-one all-end: reproduced before, "]);
     scratch.write(file, &after.replace("direction only", "reproduced"));
     let ran = scratch.narrows("reproduce tiny/fig8");
@@ -232,7 +232,7 @@ fn variants_have_all_seeds() {
         let text = format!("{}[scale.quick]\n{claim}{variants}{more}", ONE.trim_start());
         scratch.write("papers/tiny/fig1.toml", &text);
     };
-    let run = |options: &str| scratch.narrows(&format!("reproduce tiny --json {options}")).ok();
+    let run = |options: &str, out: &str| scratch.narrows(&format!("reproduce tiny --json {options} --out {out}")).ok();
     let seeds = |ran: &Ran, id: &str| {
         let json = ran.json();
         let runs = json["figures"][0]["runs"].as_array().unwrap().clone();
@@ -240,19 +240,19 @@ fn variants_have_all_seeds() {
         of.map(|run| run["seed"].as_u64().unwrap()).collect::<Vec<_>>()
     };
     file("");
-    let ran = run("--seeds 3 --seed 7");
+    let ran = run("--seeds 3 --seed 7", "three");
     for variant in ["variant=small", "variant=a.b"] {
         assert_eq!(seeds(&ran, variant), [7, 8, 9]);
     }
     let claim = &ran.json()["figures"][0]["claims"][0];
     assert_eq!((&claim["verdict"], &claim["seeds"]), (&"reproduced".into(), &3.into()), "{claim}");
-    assert_eq!(seeds(&run(""), "variant=small"), [1, 2, 3, 4, 5]);
+    assert_eq!(seeds(&run("", "five"), "variant=small"), [1, 2, 3, 4, 5]);
     // A file's own seeds stay.
     file("[variants.seventh]\nset = { seed = 7 }\n");
-    let ran = run("--seeds 3").says(&["has seeds of its own"]);
+    let ran = run("--seeds 3", "seventh").says(&["has seeds of its own"]);
     assert_eq!((seeds(&ran, "variant=small"), seeds(&ran, "variant=seventh")), (vec![1], vec![7]));
     file("[grid]\nseed = [3, 4]\n");
-    let ran = run("--seeds 3").says(&["has seeds of its own"]);
+    let ran = run("--seeds 3", "grid").says(&["has seeds of its own"]);
     assert_eq!((seeds(&ran, "dctcp,seed=4"), seeds(&ran, "variant=small")), (vec![4], vec![3]));
 }
 
@@ -269,15 +269,16 @@ fn finished_runs_are_kept() {
     let first = flows();
     assert_eq!(kept(&again("")).as_deref(), Some("2 of 2 runs finished before: kept; --anew runs them again"));
     assert!(kept(&again("--json")).is_none());
-    // One is gone, one is of another seed, one is damaged: each is done anew, and the others are not.
+    // One is gone, one is damaged: each is done again, and the other is not.
     std::fs::remove_dir_all(scratch.path(&format!("{runs}/dctcp,size=8KiB"))).unwrap();
     assert_eq!(kept(&again("")).as_deref(), Some("1 of 2 runs finished before: kept; --anew runs them again"));
     assert_eq!(flows(), first);
     std::fs::write(scratch.path(&format!("{runs}/dctcp,size=8KiB/flows.parquet")), "").unwrap();
     assert_eq!(kept(&again("")).as_deref(), Some("1 of 2 runs finished before: kept; --anew runs them again"));
     assert_eq!(flows(), first);
-    assert_eq!(kept(&again("--seed 2")), None);
-    assert_eq!(kept(&again("")), None);
+    // One of another seed does not take its place unasked.
+    let lost = ["tiny/fig1` has finished runs of other settings", "seed: 1 -> 2", "--out", "--anew"];
+    scratch.narrows("reproduce tiny --seeds 1 --seed 2").fails(2, &lost);
     assert_eq!(kept(&again("--anew")), None);
     assert_eq!(flows(), first);
 }
@@ -312,7 +313,7 @@ fn a_figure_with_seeds_of_its_own() {
     assert_eq!(runs.map(|run| run["seed"].as_u64().unwrap()).collect::<Vec<_>>(), [3, 4]);
     assert_eq!(json["figures"][0]["claims"][0]["seeds"], 2);
     with("[11, 12, 13, 14, 15]");
-    scratch.narrows("reproduce tiny --record --page page.md").ok();
+    scratch.narrows("reproduce tiny --record --page page.md --anew").ok();
     assert!(scratch.read(file).contains("recorded = { quick = \"reproduced\" }"));
     assert!(scratch.read("page.md").contains("Of 5 seeds, by Narrows"));
     // A variant that has fewer than the rest.

@@ -187,9 +187,9 @@ fn a_changed_file_runs_what_changed() {
     assert_eq!(kept("").as_deref(), Some("2 of 2 runs"));
     scratch.write("grid.toml", &grid.replace("\"8KiB\"", "\"8KiB\", \"12KiB\""));
     assert_eq!(kept("").as_deref(), Some("2 of 3 runs"));
-    assert_eq!(kept("--seed 7"), None);
-    scratch.write("grid.toml", &grid.replace("hosts = 4", "hosts = 5"));
-    assert_eq!(kept("--seed 7"), None);
+    // A new key is part of the runs' names, and changes no run that is there.
+    scratch.write("grid.toml", &format!("{grid}seed = [1, 2]\n"));
+    scratch.narrows("run grid.toml --out out").fails(2, &["that this command leaves out"]);
 }
 
 #[test]
@@ -226,12 +226,14 @@ fn results_are_replaced_as_a_whole() {
     let first = run("grid");
     // The ledger and the table of summaries are of several runs.
     assert_eq!(first.len(), 5 + 2 * 5);
-    // Several finished runs do not go unasked, a single one does.
+    // Finished runs do not go unasked.
     let lost = ["`out` has finished runs that this command leaves out", "dctcp,size=4KiB", "--anew"];
     scratch.narrows("run alone.toml --quiet --out out").fails(2, &lost);
     assert_eq!(scratch.files("out"), first);
     assert_eq!(run("alone"), alone);
-    scratch.narrows("run grid.toml --quiet --out out").ok();
+    // Nor does a single one.
+    scratch.narrows("run grid.toml --quiet --out out").fails(2, &["that this command leaves out", ": dctcp\n"]);
+    scratch.narrows("run grid.toml --quiet --out out --anew").ok();
     assert_eq!(scratch.files("out"), first);
     let other = run("other");
     assert!(other.iter().any(|name| name.contains("size=12KiB")) && !other.iter().any(|name| name.contains("=4KiB")));

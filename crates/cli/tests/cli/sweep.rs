@@ -151,13 +151,14 @@ fn a_change_of_an_extended_file_makes_its_runs_again() {
     scratch.write("base.toml", GRID);
     let own = "extends = \"base.toml\"\nwithout = [\"grid\", \"schemes.cubic\"]\nname = \"own\"\n";
     scratch.write("own.toml", own);
-    let swept = || {
-        scratch.narrows("sweep own.toml").ok();
+    let swept = |anew: &str| {
+        scratch.narrows(&format!("sweep own.toml {anew}")).ok();
         scratch.read("out/own/runs/uno/summary.json")
     };
-    let first = swept();
+    let first = swept("");
     // Nothing changed, and nothing is run: times would be others.
-    assert_eq!(swept(), first);
+    assert_eq!(swept(""), first);
     scratch.write("base.toml", &GRID.replace("inter_rtt = \"100us\"", "inter_rtt = \"200us\""));
-    assert_ne!(swept(), first);
+    scratch.narrows("sweep own.toml").fails(2, &["topology.inter_rtt: 100us -> 200us"]);
+    assert_ne!(swept("--anew"), first);
 }

@@ -251,7 +251,7 @@ fn progress(directory: &Path, plan: Plan) -> Unfinished {
 }
 
 /// The plan of the set in the making, if there is one.
-fn plan_of(directory: &Path) -> Result<Option<Plan>, Error> {
+pub(super) fn plan_of(directory: &Path) -> Result<Option<Plan>, Error> {
     let path = directory.join(NEXT).join(PLAN);
     let bytes = match files::read(&path, JSON) {
         Err(error) if error.is_missing() => return Ok(None),

@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 use files::{Lock, parent_of};
 
 use super::layout::{self, BUILDING, JSON, NEXT, OLD, PLAN, WHOLE, entries, refuse_foreign};
-use super::load::{PARQUET, differing, flows_of, load_known, manifest_of};
-use super::manifest::{self, GridManifest, MANIFEST, Plan, RunEntry};
+use super::load::{PARQUET, differing, flows_of, load_known, manifest_of, plan_of};
+use super::manifest::{self, GridManifest, MANIFEST, Manifest, Plan, RunEntry};
 use super::page::{REPORT_SEAL, may_replace_report};
 use super::settle::settle;
 use super::summaries::summaries;
@@ -41,25 +41,112 @@ pub enum Earlier {
     Damaged(Error),
 }
 
-/// What a new set does to the finished runs in its directory.
+/// A directory that was taken for the runs of a plan. Its finished runs are as they were.
+#[derive(Debug)]
+pub struct Taken {
+    writer: Writer,
+    /// Plan of the unfinished set in the directory.
+    earlier: Option<Plan>,
+}
+
+/// Finished runs in a directory that a new set does not keep. They go when the new set is whole, or before.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Fates {
-    /// The names of those that are not in the plan, of the same scenario or another one: they go when the new set is whole.
+    /// Names of runs that the plan lacks, of the same scenario or another one.
     pub left_out: Vec<String>,
-    /// The names of those that the plan has with other settings, other inputs or another version of the program, and that were
-    /// not done anew by now. Each is replaced at the latest when the new set is whole.
+    /// Runs that the plan has with other settings or inputs, in the order of their names.
+    pub other: Vec<OtherRun>,
+    /// Names of runs of the plan that another version of the program did, and that are not done again by now.
     pub outdated: Vec<String>,
+}
+
+/// A finished run that differs from the plan's run of its name.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct OtherRun {
+    /// Its name.
+    pub run: String,
+    /// The first differences: `stop: 5ms -> 6ms`.
+    pub difference: String,
+}
+
+impl Taken {
+    /// The lock that keeps others out.
+    pub fn lock(&self) -> Option<&Lock> {
+        self.writer.lock()
+    }
+
+    /// Returns the finished runs that the new set does not keep. Those that the unfinished set of the directory gives up for
+    /// the same plan are left out: its command was allowed to. `difference` compares the plan's run of this number with a
+    /// finished run of its name that has another key, and returns nothing if only the program's version differs.
+    pub fn fates(&self, difference: impl Fn(usize, &Manifest) -> Option<String>) -> Fates {
+        let Self { writer, earlier } = self;
+        let key_in = |plan: &Plan| -> BTreeMap<String, (usize, String)> {
+            let runs = plan.runs.iter().enumerate();
+            runs.map(|(number, entry)| (entry.run.clone(), (number, entry.key.clone()))).collect()
+        };
+        let planned = key_in(&writer.plan);
+        let before = earlier.as_ref().filter(|plan| plan.scenario == writer.plan.scenario).map(key_in);
+        let inside = |place: &Path| -> Vec<PathBuf> {
+            entries(place).map_or_else(|_| Vec::new(), |found| found.into_iter().map(|entry| entry.path).collect())
+        };
+        let folders = [vec![writer.out.clone()], inside(&writer.out.join(RUNS)), inside(&writer.next().join(RUNS))];
+        let mut fates = Fates::default();
+        for manifest in folders.iter().flatten().filter_map(|folder| manifest_of(folder).ok()) {
+            let is_of_this = manifest.scenario == writer.plan.scenario;
+            let entry = planned.get(&manifest.run).filter(|_| is_of_this);
+            if entry.is_some_and(|(_, key)| *key == manifest.key) {
+                continue;
+            }
+            let key = entry.map(|(_, key)| key);
+            let is_given_up = before.as_ref().is_some_and(|before| {
+                let entry = before.get(&manifest.run).filter(|_| is_of_this);
+                entry.map(|(_, key)| key) == key
+            });
+            match entry {
+                None if !is_given_up => fates.left_out.push(manifest.run),
+                None => {}
+                Some(&(number, _)) => match difference(number, &manifest) {
+                    Some(difference) if !is_given_up => fates.other.push(OtherRun { run: manifest.run, difference }),
+                    None if !writer.seems_finished(number, true, &[]) => fates.outdated.push(manifest.run),
+                    _ => {}
+                },
+            }
+        }
+        for names in [&mut fates.left_out, &mut fates.outdated] {
+            names.sort_unstable();
+            names.dedup();
+        }
+        fates.other.sort_unstable();
+        fates.other.dedup_by(|one, other| one.run == other.run);
+        fates
+    }
+
+    /// Begins the new set. From now on the directory's unfinished set is that of the plan.
+    ///
+    /// # Errors
+    /// When the directory cannot be written.
+    pub fn begin(self) -> Result<Writer, Error> {
+        let writer = self.writer;
+        writer.begin()?;
+        // A finished run is on the disk only if its directories are.
+        let made =
+            writer.out.ancestors().take_while(|path| writer.made.as_ref().is_some_and(|made| path.starts_with(made)));
+        for path in made.map(parent_of).chain([writer.out.as_path(), &writer.next()]) {
+            files::sync_directory(path).map_err(Error::io("write", path))?;
+        }
+        Ok(writer)
+    }
 }
 
 impl Writer {
     /// Takes a directory for the runs of a plan. It may be missing or empty, or hold results. Parents are made as
-    /// needed, and a link to a directory is followed. Earlier results stay until [`Writer::finish`]. `command` is the
-    /// command line that others are told.
+    /// needed, and a link to a directory is followed. Nothing else changes until [`Taken::begin`], and earlier results stay
+    /// until [`Writer::finish`]. `command` is the command line that others are told.
     ///
     /// # Errors
     /// When another process holds it, when it lies in other results, when it has files that Narrows did not write there, or
     /// when it cannot be written.
-    pub fn new(target: &Path, plan: Plan, command: &str) -> Result<Self, Error> {
+    pub fn take(target: &Path, plan: Plan, command: &str) -> Result<Taken, Error> {
         let out = directory(target)?;
         if let Some(around) = layout::results_above(&out) {
             return Err(Error::Inside { path: out, around });
@@ -71,14 +158,16 @@ impl Writer {
         settle(&writer.out)?;
         refuse_foreign(&writer.out)?;
         writer.tidy().map_err(Error::io("write", &writer.out))?;
-        writer.begin()?;
-        // A finished run is on the disk only if its directories are.
-        let made =
-            writer.out.ancestors().take_while(|path| writer.made.as_ref().is_some_and(|made| path.starts_with(made)));
-        for path in made.map(parent_of).chain([writer.out.as_path(), &writer.next()]) {
-            files::sync_directory(path).map_err(Error::io("write", path))?;
-        }
-        Ok(writer)
+        let earlier = plan_of(&writer.out).ok().flatten();
+        Ok(Taken { writer, earlier })
+    }
+
+    /// Takes a directory for the runs of a plan and begins the set, whatever finished runs it replaces.
+    ///
+    /// # Errors
+    /// As [`Writer::take`] and [`Taken::begin`].
+    pub fn new(target: &Path, plan: Plan, command: &str) -> Result<Self, Error> {
+        Self::take(target, plan, command)?.begin()
     }
 
     /// The lock that keeps others out.
@@ -116,33 +205,6 @@ impl Writer {
     /// Whether the directory has a set, which the new one will replace.
     pub fn has_results(&self) -> bool {
         self.out.join(MANIFEST).exists()
-    }
-
-    /// What the new set does to finished runs here, whole set or not.
-    pub fn fates(&self) -> Fates {
-        let planned: BTreeMap<&str, (usize, &str)> = (0..)
-            .zip(&self.plan.runs)
-            .map(|(number, entry)| (entry.run.as_str(), (number, entry.key.as_str())))
-            .collect();
-        let (next, mut fates) = (self.next().join(RUNS), Fates::default());
-        let inside = |place: &Path| -> Vec<PathBuf> {
-            entries(place).map_or_else(|_| Vec::new(), |found| found.into_iter().map(|entry| entry.path).collect())
-        };
-        let folders = [vec![self.out.clone()], inside(&self.out.join(RUNS)), inside(&next)];
-        for manifest in folders.iter().flatten().filter_map(|folder| manifest_of(folder).ok()) {
-            match planned.get(manifest.run.as_str()).filter(|_| manifest.scenario == self.plan.scenario) {
-                None => fates.left_out.push(manifest.run),
-                Some(&(number, key)) if key != manifest.key && !self.seems_finished(number, true, &[]) => {
-                    fates.outdated.push(manifest.run);
-                }
-                Some(_) => {}
-            }
-        }
-        for names in [&mut fates.left_out, &mut fates.outdated] {
-            names.sort_unstable();
-            names.dedup();
-        }
-        fates
     }
 
     /// Refuses to replace a report that somebody edited: of the whole set, or of the unfinished one.
@@ -639,6 +701,45 @@ mod tests {
         fs::remove_file(target.join("note.txt")).unwrap();
         let second = writer(&target, &new);
         assert!((0..2).all(|run| earlier(&second, run, false).is_some()));
+    }
+
+    /// Whoever is refused changes nothing, so the next one is refused, too. Once a set is begun its command goes on, and that of
+    /// another set is refused for what is finished of it.
+    #[test]
+    fn runs_that_a_plan_gives_up_are_named_until_its_set_is_begun() {
+        let scratch = Scratch::new("given-up");
+        let target = scratch.path().join("out");
+        let old = runs(&["a", "b"]);
+        let first = writer(&target, &old);
+        for run in &old {
+            first.keep(run).unwrap();
+        }
+        first.finish(&Program::default(), &old, "{}", String::new()).unwrap();
+        drop(first);
+        let taken = |keys: [(&str, &str); 2]| {
+            let keys = keys.map(|(run, key)| (run.to_owned(), key.to_owned()));
+            Writer::take(&target, Plan::new("test", "again", keys), "a test").unwrap()
+        };
+        let new = || taken([("a", "another key"), ("c", "key of c")]);
+        let differs = |_: usize, _: &Manifest| Some("stop: 5ms -> 6ms".to_owned());
+        let other = OtherRun { run: "a".to_owned(), difference: "stop: 5ms -> 6ms".to_owned() };
+        for _ in 0..2 {
+            let fates = new().fates(differs);
+            assert_eq!(
+                (fates.left_out, fates.other, fates.outdated),
+                (vec!["b".to_owned()], vec![other.clone()], vec![])
+            );
+        }
+        // Another version of the program is no other run.
+        let fates = new().fates(|_, _| None);
+        assert_eq!((fates.other, fates.outdated), (vec![], vec!["a".to_owned()]));
+        let begun = new().begin().unwrap();
+        begun.keep(&runs(&["c"])[0]).unwrap();
+        drop(begun);
+        assert_eq!(new().fates(differs), Fates::default());
+        let back = taken([("a", "key of a"), ("b", "key of b")]).fates(differs);
+        assert_eq!((back.left_out, back.other), (vec!["c".to_owned()], vec![]));
+        assert_eq!(names(&target), ["a", "b"]);
     }
 
     #[test]

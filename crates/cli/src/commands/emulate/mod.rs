@@ -41,7 +41,7 @@ pub(crate) fn emulate(args: &EmulateArgs) -> Result<(), Failure> {
     let out = args.out.clone().unwrap_or_else(|| PathBuf::from(format!("out/{name}-emulated")));
     let common = Common { out: Some(out.clone()), ..common };
     let emulation = Emulation { args, out, unnamed: Mutex::default() };
-    let ran = super::run::all_of(&scenario, &emulation, (&args.file.schemes, false), &common, replay(args));
+    let ran = super::run::all_of(&scenario, &emulation, &args.file.schemes, &common, replay(args));
     let unnamed = emulation.unnamed.into_inner().unwrap_or_else(PoisonError::into_inner);
     ended(ran, &unnamed)
 }
