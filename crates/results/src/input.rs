@@ -208,6 +208,18 @@ pub struct PointColumn {
     pub value: PointValue,
 }
 
+/// Columns that the tables of all of a sweep's runs have in common, whichever runs a command does. So all files of a table have
+/// one schema. Empty of the only run of a scenario.
+#[derive(Clone, PartialEq, Default, Debug)]
+pub struct SweepColumns {
+    /// What tables begin with. Values are the run's own.
+    pub points: Vec<PointColumn>,
+    /// Names of state that laws of any of its schemes trace, in order.
+    pub traces: Vec<String>,
+    /// Names of laws of any of its schemes, in order.
+    pub laws: Vec<String>,
+}
+
 /// A run's value in a [`PointColumn`]. All runs of a grid have the same type in a column.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(tag = "type", content = "value", rename_all = "lowercase")]
@@ -257,9 +269,8 @@ pub struct RunInfo {
     pub label: String,
     /// Where it lies in a grid: keys and values.
     pub point: Vec<(String, Value)>,
-    /// What its tables begin with: the same names in all runs of a grid, so that their files are one data set. None of the
-    /// only run of a scenario.
-    pub columns: Vec<PointColumn>,
+    /// Columns of its tables that are the same in all runs of a sweep.
+    pub columns: SweepColumns,
     /// By [`FlowId`].
     pub classes: Vec<Class>,
     /// By [`FlowId`]: what it is part of, an index into `traffic_names`.

@@ -41,7 +41,7 @@ pub use chosen::{NotFound, chosen};
 pub use error::{Difference, Differing, Error};
 pub use input::{
     Class, CodeVersions, Emulator, EngineTimes, Host, PointColumn, PointValue, Program, RunInfo, SizeBin, Soundness,
-    Stack, TrainingIteration, TrainingJob,
+    Stack, SweepColumns, TrainingIteration, TrainingJob,
 };
 pub use mean::Mean;
 pub use ordered::Ordered;

@@ -10,7 +10,7 @@ use serde_json::json;
 use sim::{FlowId, FlowSpec, HostConfig, Outcome, SeriesConfig, Setup, Start};
 use units::{Bytes, Frac, Rate, Span, Time};
 
-use crate::input::{Class, CodeVersions, EngineTimes, Program, RunInfo, SizeBin};
+use crate::input::{Class, CodeVersions, EngineTimes, Program, RunInfo, SizeBin, SweepColumns};
 use crate::store::{Plan, RunResults, Writer};
 use crate::tables::FlowRow;
 
@@ -126,7 +126,7 @@ fn info(setup: &Setup, laws: &[&str]) -> RunInfo {
         scenario: "test".into(),
         run: "a".into(),
         label: "A".into(),
-        columns: Vec::new(),
+        columns: SweepColumns::default(),
         point: vec![("load".into(), json!("40%"))],
         classes: setup.flows.iter().map(class).collect(),
         traffic: (0..setup.flows.len()).map(|flow| flow as u16 % 2).collect(),

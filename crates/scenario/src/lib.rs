@@ -42,7 +42,7 @@ mod write;
 #[cfg(not(feature = "import"))]
 pub const WITHOUT_IMPORT: &str = "this build has no importers: they need the feature `import`, which is on by default and in what `make build` makes";
 
-pub use build::{BuiltRun, CableLine, ClassLoad, CodingLine, JobLine, Report, SwitchLine};
+pub use build::{BuiltRun, CableLine, ClassLoad, CodingLine, JobLine, LawColumns, Report, SwitchLine};
 pub use check::{CheckReport, CheckedRun, check};
 pub use class::FlowClass;
 pub use config::Config;

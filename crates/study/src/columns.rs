@@ -1,8 +1,10 @@
-//! With what the tables of a grid's runs begin: scheme, point and seed, in columns that are the same in all of its files.
+//! Columns that the tables of all of a sweep's runs share: scheme, point and seed, and what laws of any scheme trace.
+
+use std::collections::BTreeSet;
 
 use results::claims::SEED;
 use results::tables::is_column;
-use results::{PointColumn, PointValue};
+use results::{PointColumn, PointValue, SweepColumns};
 use scenario::{Run, amount};
 
 /// A key of the points and how its values are written.
@@ -23,9 +25,9 @@ enum Kind {
 }
 
 /// The columns of each of a scenario's runs; none of a run that is alone.
-pub(crate) fn columns(runs: &[Run]) -> Vec<Vec<PointColumn>> {
+pub(crate) fn columns(runs: &[Run]) -> Vec<SweepColumns> {
     if runs.len() < 2 {
-        return runs.iter().map(|_| Vec::new()).collect();
+        return runs.iter().map(|_| SweepColumns::default()).collect();
     }
     let mut keys: Vec<&str> = Vec::new();
     for (key, _) in runs.iter().flat_map(|run| &run.point) {
@@ -34,7 +36,18 @@ pub(crate) fn columns(runs: &[Run]) -> Vec<Vec<PointColumn>> {
         }
     }
     let keys: Vec<Key<'_>> = keys.into_iter().map(|key| Key::of(key, runs)).collect();
-    runs.iter().map(|run| of_run(run, &keys)).collect()
+    let (mut traces, mut laws) = (BTreeSet::new(), BTreeSet::new());
+    for run in runs {
+        let of_run = run.law_columns();
+        traces.extend(of_run.traces);
+        laws.extend(of_run.laws);
+    }
+    let of = |run: &Run| SweepColumns {
+        points: of_run(run, &keys),
+        traces: traces.iter().cloned().collect(),
+        laws: laws.iter().cloned().collect(),
+    };
+    runs.iter().map(of).collect()
 }
 
 fn of_run(run: &Run, keys: &[Key<'_>]) -> Vec<PointColumn> {
@@ -108,6 +121,8 @@ mod tests {
         let scenario = parse(text, "t.toml", &Overrides::default()).unwrap_or_else(|error| panic!("{error}"));
         let runs = scenario.runs();
         let all = columns(&runs);
+        assert!(all.iter().all(|it| it.traces == ["alpha_ppm"] && it.laws == ["dctcp"]), "{:?}", all[0]);
+        let all: Vec<_> = all.into_iter().map(|it| it.points).collect();
         let names = |columns: &[PointColumn]| columns.iter().map(|column| column.name.clone()).collect::<Vec<_>>();
         let expected = ["scheme", "stop_ns", "intra", "loss", "buffer", "point_size_bytes", "variant", "seed"];
         assert!(all.iter().all(|columns| names(columns) == expected), "{:?}", names(&all[0]));
@@ -127,6 +142,6 @@ mod tests {
             ]
         );
         assert_eq!(all.last().unwrap()[6].value, text("v"));
-        assert_eq!(columns(&runs[..1]), [vec![]]);
+        assert_eq!(columns(&runs[..1]), [SweepColumns::default()]);
     }
 }

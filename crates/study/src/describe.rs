@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use results::averages::{Table, TableSpec};
-use results::{Class, PointColumn, RunInfo, RunResults, SizeBin, TrainingIteration, TrainingJob};
+use results::{Class, RunInfo, RunResults, SizeBin, SweepColumns, TrainingIteration, TrainingJob};
 use scenario::{BuiltRun, FlowClass, JobFlows, Run, Scenario, StepKind};
 use serde_json::Value;
 
@@ -66,7 +66,7 @@ pub fn known_schemes(scenario: &Scenario, wanted: &[String]) -> Result<(), Error
 
 /// What is known of a run before it is done. `asked` is what was asked of its host beside the scenario, `columns` are those of
 /// its tables.
-pub(crate) fn info(scenario: &Scenario, asked: &str, columns: &[PointColumn], run: &Run, built: &BuiltRun) -> RunInfo {
+pub(crate) fn info(scenario: &Scenario, asked: &str, columns: &SweepColumns, run: &Run, built: &BuiltRun) -> RunInfo {
     let hash = |input: &scenario::Input| {
         let name = input.path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
         (name, files::sha256(input.content.bytes()))
@@ -79,7 +79,7 @@ pub(crate) fn info(scenario: &Scenario, asked: &str, columns: &[PointColumn], ru
         run: run.id.clone(),
         label: run.label.clone(),
         point: point(run),
-        columns: columns.to_vec(),
+        columns: columns.clone(),
         classes: built.classes.iter().copied().map(class_of).collect(),
         traffic: built.traffic.clone(),
         traffic_names: run.config.traffic_names().map(str::to_owned).collect(),

@@ -11,7 +11,7 @@ use results::claims::{Claim, Judgement, Runs, name_in_claims};
 use results::settings;
 use results::store::{Earlier, Fates, FileHash, Manifest, Plan, REPORT, Taken, Writer};
 use results::tables::FlowTable;
-use results::{CodeVersions, PointColumn, RunInfo, RunResults, SizeBin};
+use results::{CodeVersions, RunInfo, RunResults, SizeBin, SweepColumns};
 use scenario::{BuiltRun, Run, Scenario};
 
 use crate::clock::Stopwatch;
@@ -158,7 +158,7 @@ struct Known {
     resolved: serde_json::Value,
     inputs: Vec<FileHash>,
     label: String,
-    columns: Vec<PointColumn>,
+    columns: SweepColumns,
     point: results::Ordered<serde_json::Value>,
     seed: u64,
 }
@@ -269,9 +269,9 @@ impl Study<'_> {
         Ok(Work { runs, infos, tables, bins })
     }
 
-    /// The runs, and with what the tables of each begin. That is so of all of the scenario's runs, and not of those alone that
+    /// The runs, and the columns that their tables share. Those are of all of the scenario's runs, and not of those alone that
     /// were chosen.
-    fn chosen(&self) -> Result<(Vec<Run>, Vec<Vec<PointColumn>>), Error> {
+    fn chosen(&self) -> Result<(Vec<Run>, Vec<SweepColumns>), Error> {
         known_schemes(self.scenario, self.schemes)?;
         let all = self.scenario.runs();
         let columns = columns(&all);
@@ -279,7 +279,7 @@ impl Study<'_> {
             (self.schemes.is_empty() || self.schemes.contains(&run.scheme))
                 && (self.only.is_empty() || self.only.contains(&run.id))
         };
-        let runs: Vec<(Run, Vec<PointColumn>)> = all.into_iter().zip(columns).filter(|(run, _)| wanted(run)).collect();
+        let runs: Vec<(Run, SweepColumns)> = all.into_iter().zip(columns).filter(|(run, _)| wanted(run)).collect();
         // Two runs of one name would have one folder.
         let mut known = BTreeSet::new();
         let has = |name: &&String| runs.iter().any(|(run, _)| run.id == **name);
@@ -310,7 +310,7 @@ impl Study<'_> {
         Ok(runs.into_iter().enumerate().filter_map(mine).collect())
     }
 
-    fn info(&self, run: &Run, columns: &[PointColumn], built: &BuiltRun) -> RunInfo {
+    fn info(&self, run: &Run, columns: &SweepColumns, built: &BuiltRun) -> RunInfo {
         info(self.scenario, &self.host.asked(), columns, run, built)
     }
 

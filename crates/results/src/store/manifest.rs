@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::Difference;
-use crate::input::{CodeVersions, Host, PointColumn, Program, RunInfo};
+use crate::input::{CodeVersions, Host, PointColumn, Program, RunInfo, SweepColumns};
 use crate::ordered::Ordered;
 
 /// The name of the file.
@@ -58,6 +58,13 @@ pub struct Manifest {
     /// What its tables begin with; nothing of a run that is alone, and of earlier versions.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub columns: Vec<PointColumn>,
+    /// Names of state that laws of the sweep trace: columns of `rates.parquet`. Nothing of a run that is alone, and of earlier
+    /// versions.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub traces: Vec<String>,
+    /// Names of laws of the sweep: columns of `summary.parquet`. Nothing of a run that is alone, and of earlier versions.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub laws: Vec<String>,
     /// The seed, on which everything random depends.
     pub seed: u64,
     /// The files that it was made from.
@@ -120,12 +127,24 @@ impl Manifest {
             label: info.label.clone(),
             host: info.host(),
             point: Ordered(info.point.clone()),
-            columns: info.columns.clone(),
+            columns: info.columns.points.clone(),
+            traces: info.columns.traces.clone(),
+            laws: info.columns.laws.clone(),
             seed,
             inputs: info.inputs.iter().map(hash).collect(),
             files: Vec::new(),
             resolved: info.resolved.clone(),
         }
+    }
+
+    /// Gives a run that is kept the columns that its sweep has now. Says whether it had others.
+    pub(crate) fn share(&mut self, columns: &SweepColumns) -> bool {
+        let SweepColumns { points, traces, laws } = columns;
+        let differs = (&self.columns, &self.traces, &self.laws) != (points, traces, laws);
+        if differs {
+            (self.columns, self.traces, self.laws) = (points.clone(), traces.clone(), laws.clone());
+        }
+        differs
     }
 
     /// Gives a run that is kept the settings that its scenario has now. The keys are equal, so only prose can differ.

@@ -106,7 +106,11 @@ impl RunResults {
         manifest
             .files
             .push(manifest::hash_of_summary(summary.as_bytes()).map_err(Error::not_json(&shown.join(SUMMARY)))?);
-        let tables = [(FLOWS, self.flows.frame()), (PORTS, self.ports.frame()), (RATES, self.rates.frame())];
+        let tables = [
+            (FLOWS, self.flows.frame()),
+            (PORTS, self.ports.frame()),
+            (RATES, self.rates.frame_with(&manifest.traces)),
+        ];
         // Few runs sample switches or see pauses: the others leave the files that they always left.
         let switches = (!self.switches.rows.is_empty()).then(|| (SWITCHES, self.switches.frame()));
         let pauses = (!self.pauses.rows.is_empty()).then(|| (PAUSES, self.pauses.frame()));

@@ -2,9 +2,9 @@
 
 use serde_json::Value;
 
-use crate::frame::{Column, Frame};
-
 use super::RunResults;
+use crate::frame::{Column, Frame};
+use crate::summary::{Actions, Summary};
 
 /// Parts of a summary that are no numbers of the run: they name it, are lists, or differ between repetitions.
 const LEFT_OUT: [&str; 10] =
@@ -21,39 +21,78 @@ pub(crate) fn summaries(runs: &[RunResults]) -> Frame {
         let column = Column::of_points(&named.value, values);
         columns.push((named.name.clone(), column));
     }
-    let mut numbers: Vec<(String, Vec<Option<f64>>)> = Vec::new();
+    let mut numbers = Numbers { columns: Vec::new(), rows: runs.len() };
+    if let Some(first) = runs.first() {
+        each_part(&with_all_columns(first), |key, value| numbers.name(key, value));
+    }
     for (row, run) in runs.iter().enumerate() {
-        let summary = serde_json::to_value(&run.summary).unwrap_or_default();
-        for (key, value) in summary.as_object().into_iter().flatten() {
-            if !LEFT_OUT.contains(&key.as_str()) {
-                add(&mut numbers, key, value, row, runs.len());
-            }
-        }
+        each_part(&run.summary, |key, value| numbers.add(key, value, row));
     }
     let taken = columns.len();
-    columns.extend(numbers.into_iter().map(|(name, values)| (name, Column::OptReal(values))));
+    columns.extend(numbers.columns.into_iter().map(|(name, values)| (name, Column::OptReal(values))));
     debug_assert!(columns[taken..].iter().all(|(name, _)| columns[..taken].iter().all(|(other, _)| other != name)));
     Frame { name: "summary", columns }
 }
 
-/// Adds the numbers below a key.
-fn add(numbers: &mut Vec<(String, Vec<Option<f64>>)>, name: &str, value: &Value, row: usize, rows: usize) {
-    let number = match value {
-        Value::Number(number) => number.as_f64(),
-        Value::Bool(is) => Some(f64::from(u8::from(*is))),
-        Value::Object(parts) => {
-            for (key, value) in parts {
-                add(numbers, &format!("{name}.{key}"), value, row, rows);
+/// A run's summary with all that a run of its sweep may have: the actions of each law, and counts that are left out of a summary
+/// where they are zero. So the columns do not depend on which of the sweep's runs are in the table.
+fn with_all_columns(run: &RunResults) -> Summary {
+    let mut summary = run.summary.clone();
+    let by_law = &mut summary.law.by_law.0;
+    by_law.extend(run.manifest.laws.iter().map(|law| (law.clone(), Actions::default())));
+    by_law.sort_by(|(one, _), (other, _)| one.cmp(other));
+    by_law.dedup_by(|(one, _), (other, _)| one == other);
+    summary.network.trims = summary.network.trims.max(1);
+    summary
+}
+
+/// Calls for each part of a summary that has numbers.
+fn each_part(summary: &Summary, mut call: impl FnMut(&str, &Value)) {
+    let summary = serde_json::to_value(summary).unwrap_or_default();
+    let parts = summary.as_object().into_iter().flatten();
+    // A part that is null as a whole has no columns.
+    let parts = parts.filter(|(key, value)| !LEFT_OUT.contains(&key.as_str()) && !value.is_null());
+    parts.for_each(|(key, value)| call(key, value));
+}
+
+/// Columns of numbers by name.
+struct Numbers {
+    columns: Vec<(String, Vec<Option<f64>>)>,
+    rows: usize,
+}
+
+impl Numbers {
+    /// Makes the columns of all numbers below a key, also of those that were not measured.
+    fn name(&mut self, key: &str, value: &Value) {
+        match value {
+            Value::Object(parts) => parts.iter().for_each(|(part, value)| self.name(&format!("{key}.{part}"), value)),
+            Value::Null | Value::Number(_) | Value::Bool(_) => {
+                self.place(key);
             }
-            return;
+            Value::String(_) | Value::Array(_) => {}
         }
-        Value::Null | Value::String(_) | Value::Array(_) => return,
-    };
-    let place = numbers.iter().position(|(known, _)| known == name).unwrap_or_else(|| {
-        numbers.push((name.to_owned(), vec![None; rows]));
-        numbers.len() - 1
-    });
-    numbers[place].1[row] = number;
+    }
+
+    /// Adds the numbers below a key to a row.
+    fn add(&mut self, key: &str, value: &Value, row: usize) {
+        let number = match value {
+            Value::Number(number) => number.as_f64(),
+            Value::Bool(is) => Some(f64::from(u8::from(*is))),
+            Value::Object(parts) => {
+                return parts.iter().for_each(|(part, value)| self.add(&format!("{key}.{part}"), value, row));
+            }
+            Value::Null | Value::String(_) | Value::Array(_) => return,
+        };
+        let place = self.place(key);
+        self.columns[place].1[row] = number;
+    }
+
+    fn place(&mut self, name: &str) -> usize {
+        self.columns.iter().position(|(known, _)| known == name).unwrap_or_else(|| {
+            self.columns.push((name.to_owned(), vec![None; self.rows]));
+            self.columns.len() - 1
+        })
+    }
 }
 
 #[cfg(test)]
@@ -73,5 +112,26 @@ mod tests {
         assert!(p99.is_some());
         assert_eq!(*column("flows.all.fct_ns.p99"), Column::OptReal(vec![p99; 2]));
         assert!(frame.columns.iter().all(|(name, _)| !name.starts_with("engine")));
+    }
+
+    /// Shards of a sweep have tables of the same columns, though each has the runs of one scheme and what they measured.
+    #[test]
+    fn columns_do_not_depend_on_the_runs() {
+        let run = |law: &str, trims: u64| {
+            let mut run = testbed::results();
+            run.manifest.laws = vec!["cubic".into(), "dctcp".into()];
+            run.summary.law.by_law = crate::Ordered(vec![(law.to_owned(), Actions::default())]);
+            run.summary.network.trims = trims;
+            run
+        };
+        let (one, mut other) = (run("cubic", 0), run("dctcp", 7));
+        other.summary.flows.inter = crate::summary::Cell::default();
+        other.summary.fairness = crate::summary::Fairness::default();
+        let names = |runs: &[RunResults]| summaries(runs).columns.into_iter().map(|it| it.0).collect::<Vec<_>>();
+        let expected = names(&[one.clone(), other.clone()]);
+        assert_eq!((names(&[one]), names(&[other])), (expected.clone(), expected.clone()));
+        for name in ["law.by_law.cubic.cuts", "law.by_law.dctcp.cuts", "network.trims", "flows.inter.fct_ns.p99"] {
+            assert!(expected.iter().any(|it| it == name), "{name}");
+        }
     }
 }

@@ -15,7 +15,7 @@ use super::page::{REPORT_SEAL, may_replace_report};
 use super::settle::settle;
 use super::summaries::summaries;
 use super::{FileHash, REPORT, RUNS, RunResults, SUMMARIES, SUMMARY, run_folder};
-use crate::input::{PointColumn, Program};
+use crate::input::{Program, SweepColumns};
 use crate::tables::{PauseTable, PortTable, RateTable, SwitchTable};
 use crate::{Difference, Differing, Error, json, parquet};
 
@@ -223,7 +223,7 @@ impl Writer {
     /// The plan's run of this number, if an earlier command finished it: in the set in the making or, with `whole`, in
     /// the set that it will replace, or in one of the other directories of results in `from`, whole or not. The run gets
     /// `resolved`, the scenario's settings of now, because its prose may have changed, and its tables `columns`, because the
-    /// grid may have other keys.
+    /// sweep may have other keys or schemes.
     ///
     /// # Errors
     /// When the run cannot be made part of the new set.
@@ -233,7 +233,7 @@ impl Writer {
         whole: bool,
         from: &[PathBuf],
         resolved: &serde_json::Value,
-        columns: &[PointColumn],
+        columns: &SweepColumns,
     ) -> Result<Earlier, Error> {
         let entry = &self.plan.runs[number];
         let folder = entry.folder();
@@ -258,8 +258,7 @@ impl Writer {
                 }
             };
             let says_anew = run.manifest.say(resolved);
-            if run.manifest.columns != columns {
-                run.manifest.columns = columns.to_vec();
+            if run.manifest.share(columns) {
                 self.keep(&run)?;
             } else if !self.plan.is_alone() && (place != here || says_anew) {
                 self.put(&folder, |partial| {
@@ -590,7 +589,10 @@ mod tests {
 
     /// The earlier run of this number, with the settings that runs of tests have.
     fn earlier(writer: &Writer, number: usize, whole: bool) -> Option<RunResults> {
-        match writer.earlier(number, whole, &[], &testbed::results().manifest.resolved, &[]).unwrap() {
+        match writer
+            .earlier(number, whole, &[], &testbed::results().manifest.resolved, &SweepColumns::default())
+            .unwrap()
+        {
             Earlier::Kept(run) => Some(*run),
             Earlier::Nothing => None,
             Earlier::Damaged(error) => panic!("{error}"),
@@ -791,7 +793,8 @@ mod tests {
         for (whole, title) in [(false, "another"), (true, "a third")] {
             resolved["title"] = title.into();
             let second = writer(&target, &runs);
-            let Earlier::Kept(kept) = second.earlier(0, whole, &[], &resolved, &[]).unwrap() else {
+            let Earlier::Kept(kept) = second.earlier(0, whole, &[], &resolved, &SweepColumns::default()).unwrap()
+            else {
                 panic!("not kept")
             };
             assert_eq!(kept.manifest.resolved["title"], title);
@@ -825,17 +828,29 @@ mod tests {
             fs::write(&path, before.replacen(from, to, 1)).unwrap();
             let second = writer(&target, &runs);
             let resolved = &runs[0].manifest.resolved;
-            let Earlier::Damaged(error) = second.earlier(0, true, &[], resolved, &[]).unwrap() else { panic!("kept") };
+            let Earlier::Damaged(error) = second.earlier(0, true, &[], resolved, &SweepColumns::default()).unwrap()
+            else {
+                panic!("kept")
+            };
             assert!(error.to_string().contains(&format!("a/{name}`")), "{error}");
-            assert!(matches!(second.earlier(1, true, &[], resolved, &[]).unwrap(), Earlier::Kept(_)));
-            assert!(matches!(second.earlier(0, false, &[], resolved, &[]).unwrap(), Earlier::Nothing));
+            assert!(matches!(
+                second.earlier(1, true, &[], resolved, &SweepColumns::default()).unwrap(),
+                Earlier::Kept(_)
+            ));
+            assert!(matches!(
+                second.earlier(0, false, &[], resolved, &SweepColumns::default()).unwrap(),
+                Earlier::Nothing
+            ));
             drop(second);
             fs::write(&path, before).unwrap();
         }
         let again = |lost: &Path, says: &str| {
             let second = writer(&target, &runs);
             let resolved = &runs[0].manifest.resolved;
-            let Earlier::Damaged(error) = second.earlier(0, true, &[], resolved, &[]).unwrap() else { panic!("kept") };
+            let Earlier::Damaged(error) = second.earlier(0, true, &[], resolved, &SweepColumns::default()).unwrap()
+            else {
+                panic!("kept")
+            };
             assert_eq!(error.to_string(), format!("`{}` {says}", lost.display()));
         };
         let (flows, manifest) = (folder.join(super::super::FLOWS), folder.join(MANIFEST));

@@ -177,6 +177,7 @@ mod tests {
             column("delay_ns", PointValue::Real(None)),
             column("seed", PointValue::Whole(Some(7))),
         ];
+        run.manifest.traces = vec!["of_another_law_ns".into()];
         let scratch = testbed::Scratch::new("placed");
         let place = scratch.path().join("run");
         testbed::write_run(&place, &run);
@@ -189,6 +190,9 @@ mod tests {
             assert_eq!(frame.columns[1].1, Column::OptReal(vec![Some(0.4); frame.rows()]));
             assert_eq!(frame.columns[4].1, Column::OptInt(vec![Some(7); frame.rows()]));
         }
+        let rates = read(crate::store::RATES, "rates");
+        let of_another = rates.columns.iter().find(|(name, _)| name == "trace_of_another_law_ns");
+        assert_eq!(of_another.unwrap().1, Column::OptInt(vec![None; rates.rows()]));
         let back = crate::store::load(&place).unwrap();
         assert_eq!((&back.flows, &back.rates), (&run.flows, &run.rates));
     }

@@ -1,6 +1,7 @@
 //! `rates.parquet`: one row a sample of a flow, in order of time, then flow. A flow is sampled while it is active:
 //! from its start until its completion.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use sim::Outcome;
@@ -68,6 +69,11 @@ impl RateTable {
     }
 
     pub(crate) fn frame(&self) -> Frame {
+        self.frame_with(&[])
+    }
+
+    /// The table with a column for each of these traces, too. One that no flow has is null.
+    pub(crate) fn frame_with(&self, traces: &[String]) -> Frame {
         let rows = || self.rows.iter();
         let columns: [(&str, Column); 6] = [
             ("time_ns", ints(rows().map(|row| row.time_ns))),
@@ -78,8 +84,12 @@ impl RateTable {
             ("srtt_ns", ints(rows().map(|row| row.srtt_ns))),
         ];
         let fixed = columns.into_iter().map(|(name, column)| (name.to_owned(), column));
-        let traces =
-            self.traces.iter().map(|(name, values)| (format!("{TRACE}{name}"), Column::OptInt(values.clone())));
+        let names: BTreeSet<&String> = traces.iter().chain(self.traces.iter().map(|(name, _)| name)).collect();
+        let traces = names.into_iter().map(|name| {
+            let own = self.traces.iter().find(|(known, _)| known == name);
+            let values = own.map_or_else(|| vec![None; self.rows.len()], |(_, values)| values.clone());
+            (format!("{TRACE}{name}"), Column::OptInt(values))
+        });
         Frame { name: NAME, columns: fixed.chain(traces).collect() }
     }
 
@@ -103,7 +113,10 @@ impl RateTable {
             let Column::OptInt(values) = column else {
                 return Err(take.wrong(name, "is not of type optional INT64"));
             };
-            traces.push((short.to_owned(), values.clone()));
+            // A column without values is that of another scheme's law.
+            if values.iter().any(Option::is_some) {
+                traces.push((short.to_owned(), values.clone()));
+            }
         }
         Ok(Self { rows, traces })
     }

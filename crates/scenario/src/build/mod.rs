@@ -2,6 +2,7 @@
 
 mod credits;
 mod failures;
+mod law_columns;
 mod laws;
 mod network;
 mod report;
@@ -16,6 +17,7 @@ use flow::{Blocks, Recovery};
 use sim::{Causes, FlowId, FlowSpec, HostConfig, InitialQuantum, Module, ModuleSpec, PathChoice, Setup, Start, Ties};
 use units::{Bytes, Span, Time};
 
+pub use law_columns::LawColumns;
 pub use report::{ClassLoad, CodingLine, JobLine, Report};
 pub use switches::{CableLine, SwitchLine};
 
