@@ -13,13 +13,14 @@ use crate::args::{
     ImportMscclArgs, ImportOnto, ImportSimaiArgs, ImportTrafficArgs,
 };
 use crate::exit::{Failure, print, tell};
-use crate::named_file::{Kind, NamedFile};
+use crate::named_file::{Kind, NamedFile, outside_of_results};
 
 /// The option that names the scenario, and with it the list of flows beside it.
 const OPTION: &str = "-o";
 
 pub(crate) fn import(command: &ImportCommand) -> Result<(), Failure> {
     // Found out now, not after what may take long.
+    outside_of_results(command.output(), OPTION)?;
     files::writable(command.output())?;
     match command {
         ImportCommand::Htsim(args) => htsim(args),
