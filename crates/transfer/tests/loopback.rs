@@ -327,14 +327,18 @@ fn what_is_there_keeps_its_mode() {
         set_mode(&scratch.write(name, name.as_bytes()), mode);
     }
     let directories = [("tree/sub", 0o3777), ("tree", 0o777)];
-    directories.iter().for_each(|(name, mode)| set_mode(&scratch.from(name), *mode));
+    for (name, mode) in directories {
+        set_mode(&scratch.from(name), mode);
+    }
     fs::create_dir_all(scratch.to("tree")).unwrap();
     fs::write(scratch.to("tree/same"), "tree/same").unwrap();
     fs::write(scratch.to("tree/other"), "mine").unwrap();
     let time = fs::metadata(scratch.from("tree/same")).unwrap().modified().unwrap();
     fs::File::open(scratch.to("tree/same")).unwrap().set_modified(time).unwrap();
     let own = [("tree/same", 0o600), ("tree/other", 0o4640), ("tree", 0o2700)];
-    own.iter().for_each(|(name, mode)| set_mode(&scratch.to(name), *mode));
+    for (name, mode) in own {
+        set_mode(&scratch.to(name), mode);
+    }
 
     let modes = |names: &[&str]| names.iter().map(|name| mode(&scratch.to(name))).collect::<Vec<_>>();
     let path = [scratch.from("tree")];
@@ -364,7 +368,9 @@ fn a_new_directory_is_closed_when_all_is_in_it() {
     fs::create_dir_all(scratch.to("old")).unwrap();
     set_mode(&scratch.to("old"), 0o750);
     let paths = [scratch.from("new"), scratch.from("old")];
-    paths.iter().for_each(|path| set_mode(path, 0o555));
+    for path in &paths {
+        set_mode(path, 0o555);
+    }
     let stop = Options { ends_at: Some(4 << 20), ..Options::default() };
     let _ = transfer_of(&scratch, &paths, stop).sent.unwrap_err();
     let mask = mask(&scratch);
@@ -426,7 +432,9 @@ fn what_was_cut_off_goes_on_where_it_was_verified() {
     // Chunks that are no longer what they were come again, and no others: in the midst, and the first and the last one.
     let mut bytes = fs::read(file).unwrap();
     let damaged = [0, 2, whole as usize - 1];
-    damaged.iter().for_each(|chunk| bytes[chunk * CHUNK + 9] ^= 1);
+    for chunk in damaged {
+        bytes[chunk * CHUNK + 9] ^= 1;
+    }
     fs::write(file, bytes).unwrap();
     let outcome = transfer_of(&scratch, std::slice::from_ref(&path), Options::default()).is_fine();
     let had = (whole - damaged.len() as u64) * CHUNK as u64;

@@ -159,7 +159,9 @@ fn modes_are_the_receivers() {
     let scratch = Scratch::new("modes");
     write(&scratch, "photos/sub/run", b"#!/bin/sh\n");
     let chmod = |name: &str, mode| fs::set_permissions(scratch.path(name), fs::Permissions::from_mode(mode)).unwrap();
-    ["photos", "photos/sub", "photos/sub/run"].iter().for_each(|name| chmod(name, 0o777));
+    for name in ["photos", "photos/sub", "photos/sub/run"] {
+        chmod(name, 0o777);
+    }
     fs::create_dir_all(scratch.path("in/photos")).unwrap();
     chmod("in/photos", 0o700);
     let names = ["in/photos", "in/photos/sub", "in/photos/sub/run"];
