@@ -104,7 +104,7 @@ const SPECIAL: [Network; 8] = [
     Network::v6([0xff00, 0, 0], 8),
 ];
 
-/// Metadata services of clouds. `fe80::a9fe:a9fe` (OpenStack) is a link-local address and special anyway.
+/// Metadata services of clouds. `fe80::a9fe:a9fe` (`OpenStack`) is a link-local address and special anyway.
 const METADATA: [IpAddr; 14] = [
     // Amazon, Google, Azure, Oracle and most others.
     metadata_v4(169, 254, 169, 254),
