@@ -5,10 +5,11 @@
 mod world;
 
 use proto::closed::{Closed, Code};
+use proto::streams::{Limits, RESERVED};
 use units::{Bytes, Rate, Span, Time};
-use world::network::End;
+use world::network::{Dice, End};
 use world::scenes::scene;
-use world::{Job, Scene, World};
+use world::{Job, Reader, Scene, World};
 
 /// Worlds of a run.
 fn count() -> u64 {
@@ -98,6 +99,50 @@ fn on_ramp_keeps_a_deep_queue_short() {
     let apart = [plain / 2.52, held / 3.34].map(|ratio| (ratio - 1.0).abs());
     assert!(apart[0] < 0.05 && apart[1] < 0.15, "{plain} and {held} s");
     assert!(short.times(3) < full.times(2), "{full} and {short}");
+}
+
+/// Streams that pause for a long time, or are given up, slow those down that are read, and no more than that: each has at least what is
+/// reserved for it in a round trip.
+#[test]
+fn who_reads_goes_on_while_others_pause() {
+    const STREAMS: u64 = 16;
+    for seed in 0..count() / 250 {
+        let mut dice = Dice(seed);
+        let mut scene = Scene::fair(Rate::from_mbps(100), Span::from_ms(5));
+        scene.seed = seed;
+        scene.window = 128 << 10;
+        // As few whole windows as there may be, so that those who pause hold all that can be held.
+        let max_data = scene.window * (1 + dice.below(4)) + STREAMS * RESERVED;
+        let max_stream_data = scene.window;
+        scene.limits = Some(Limits { max_data, max_stream_data, max_streams_bidi: 0, max_streams_uni: STREAMS });
+        scene.weather.loss = if dice.one_in(2) { 50 } else { 0 };
+        // More than the receiver and the sender hold, so none is done while it is paused.
+        let bytes = 5 * scene.window;
+        scene.jobs =
+            (0..STREAMS).map(|_| Job { from: End::Caller, bytes, message: dice.one_in(2), echo: false }).collect();
+        let (hour, early) = (Time::from_ms(3_600_000), |dice: &mut Dice| Time::from_ms(dice.below(400)));
+        scene.readers = (0..STREAMS)
+            .map(|_| match dice.below(8) {
+                0 => Reader::Reads,
+                1 => Reader::Stops(early(&mut dice)),
+                2 => Reader::Pauses(early(&mut dice), Time::from_ms(1_000 + dice.below(4_000))),
+                3 => Reader::Pauses(early(&mut dice), hour),
+                _ => Reader::Pauses(Time::ZERO, hour),
+            })
+            .collect();
+        let readers = scene.readers.clone();
+        let report = World::new(scene).run(Time::from_ms(100_000));
+        for (nth, reader) in (0..).zip(readers) {
+            let goes_on = match reader {
+                Reader::Reads => Time::ZERO,
+                Reader::Pauses(_, until) if until < hour => until,
+                Reader::Pauses(..) | Reader::Stops(_) => continue,
+            };
+            // With what is reserved alone it takes ten round trips of 10 ms; the line needs a second for all, and timeouts come to it.
+            let ended = report.ends.get(&nth).copied().unwrap_or(Time::NEVER);
+            assert!(ended < goes_on + Span::from_s(10), "seed {seed}: stream {nth}, {reader:?}: {report:?}");
+        }
+    }
 }
 
 /// A peer that lies is found out, or believed; nothing panics, and nothing goes on for ever.

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use laws::on_ramp::Params;
 use proto::settings::Settings;
+use proto::streams::RESERVED;
 use scenario::argument;
 use transport::Config;
 use units::Span;
@@ -67,7 +68,8 @@ impl End {
         // A caller asks often enough to find out in time.
         settings.keep_alive = Some(Span::from_ns((idle.as_nanos() / 4) as i64));
         settings.limits.max_stream_data = window;
-        settings.limits.max_data = window.saturating_mul(FULL_WINDOWS);
+        let reserved = RESERVED.saturating_mul(room.both_ways + room.one_way);
+        settings.limits.max_data = window.saturating_mul(FULL_WINDOWS).saturating_add(reserved);
         settings.limits.max_streams_bidi = room.both_ways;
         settings.limits.max_streams_uni = room.one_way;
         settings.send_buffer = window;

@@ -6,7 +6,7 @@ use super::event::StreamEvent;
 use super::id::StreamId;
 use super::opened::Admitted;
 use super::recv::{self, Change, Taken};
-use super::{Direction, Streams};
+use super::{Credited, Direction, Streams};
 use crate::frame::StreamFrame;
 
 impl Streams {
@@ -27,7 +27,7 @@ impl Streams {
             receiving.told_readable = true;
             self.events.push_back(StreamEvent::Readable(id));
         }
-        self.account(id, change);
+        self.account(id, change, Credited::InTime);
         Ok(taken)
     }
 
@@ -47,7 +47,7 @@ impl Streams {
             receiving.told_reset = true;
             self.events.push_back(StreamEvent::Reset { id, code });
         }
-        self.account(id, change);
+        self.account(id, change, Credited::AtOnce);
         Ok(())
     }
 
@@ -154,11 +154,9 @@ impl Streams {
     }
 
     /// Accounts for what a frame changed.
-    fn account(&mut self, id: StreamId, change: Change) {
+    fn account(&mut self, id: StreamId, change: Change, credited: Credited) {
         self.received += change.new;
-        if change.wasted > 0 {
-            self.consume(change.wasted);
-        }
+        self.consume(change.wasted, credited);
         self.tidy_receiving(id);
     }
 }

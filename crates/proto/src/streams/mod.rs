@@ -45,7 +45,7 @@ use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::vec::Vec;
 
 use self::opened::{Admitted, Opened};
-use self::recv::Receiving;
+use self::recv::{Receiving, Supply};
 use self::send::Sending;
 use self::turns::Turns;
 use self::waiting::Waiting;
@@ -75,6 +75,9 @@ pub use send::Chunk;
 
 /// What a stream may hold however much the others do: what a program writes at a time.
 const LEAST_KEPT: u64 = 64 << 10;
+/// Bytes of a connection's window that are reserved for each stream which a peer may have open: so many may be on their way or not
+/// read, however much other streams hold. Where windows are small it is less (`docs/src/transport.md`, "Streams, messages, datagrams").
+pub const RESERVED: u64 = 64 << 10;
 /// The room that streams may keep for bytes that come, once those before are read, beside what each may keep at least.
 const SPARE: usize = 2 << 20;
 
@@ -99,6 +102,28 @@ impl Limits {
     fn max_streams(&self) -> [u64; 2] {
         [self.max_streams_bidi, self.max_streams_uni]
     }
+}
+
+/// The reservation of a stream that has a window of so many bytes.
+fn reservation(window: u64) -> u64 {
+    RESERVED.min(window)
+}
+
+/// Bytes of what `receiver` allows that are reserved for the streams on which `sender` may send. A stream can always have its whole
+/// window if no other holds anything.
+fn reserve(receiver: &Limits, sender: &Limits) -> u64 {
+    let streams = receiver.max_streams_bidi + receiver.max_streams_uni + sender.max_streams_bidi;
+    let wanted = reservation(receiver.max_stream_data).saturating_mul(streams);
+    wanted.min(receiver.max_data.saturating_sub(receiver.max_stream_data))
+}
+
+/// When the peer is told that it may send more.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Credited {
+    /// Before it runs out.
+    InTime,
+    /// At once: a stream has been given up, and much may have been freed.
+    AtOnce,
 }
 
 /// Streams of one direction that this end opens.
@@ -142,6 +167,7 @@ pub struct Streams {
     received: u64,
     max_received: u64,
     consumed: u64,
+    supply: Supply,
     /// What all streams keep ahead of gaps counts so many bytes.
     ahead: usize,
     controls: BTreeSet<Control>,
@@ -177,6 +203,7 @@ impl Streams {
             received: 0,
             max_received: ours.max_data,
             consumed: 0,
+            supply: Supply::Ample,
             ahead: 0,
             controls: BTreeSet::new(),
             events: VecDeque::new(),
@@ -227,7 +254,7 @@ impl Streams {
         let open: Vec<StreamId> = self.sending.keys().copied().collect();
         for id in open {
             if let Some(sending) = self.sending.get_mut(&id) {
-                sending.raise(limits.max_stream_data);
+                sending.set_window(limits.max_stream_data);
             }
             self.settle(id);
         }
@@ -341,10 +368,10 @@ impl Streams {
         let spare = (SPARE / self.receiving.len().max(1)).max(LEAST_SPARE);
         let receiving = self.receiving.get_mut(&id).ok_or(ReadError::Unknown)?;
         let read = receiving.read(out, spare);
-        if receiving.wants_raise() {
+        if receiving.wants_raise(self.supply) {
             self.controls.insert(Control::MaxStreamData(id));
         }
-        self.consume(read.map_or(0, |read| read.bytes as u64));
+        self.consume(read.map_or(0, |read| read.bytes as u64), Credited::InTime);
         self.tidy_receiving(id);
         read
     }
@@ -367,7 +394,7 @@ impl Streams {
         if receiving.stopped().is_some() {
             self.controls.insert(Control::StopSending(id));
         }
-        self.consume(wasted);
+        self.consume(wasted, Credited::AtOnce);
         self.tidy_receiving(id);
         Ok(())
     }
@@ -478,7 +505,7 @@ impl Streams {
 
     /// The same for the connection.
     fn settle_connection(&mut self) {
-        let blocked = (self.sent >= self.max_sent && self.turns.has_fresh()).then_some(self.max_sent);
+        let blocked = self.turns.is_held_up(self.credit()).then_some(self.max_sent);
         if blocked != self.blocked_at {
             self.blocked_at = blocked;
             let control = Control::Blocked(None);
@@ -490,11 +517,36 @@ impl Streams {
         }
     }
 
-    /// Nobody will read these bytes any more, so the peer may send others.
-    fn consume(&mut self, bytes: u64) {
+    /// Nobody will read these bytes any more, so the peer may send others. To be called, too, when more bytes have come.
+    ///
+    /// The peer is told before it runs out: when what it may send beyond what is reserved is no more than what it could be given.
+    /// So what some streams hold and nobody reads slows the others down, and never stops them.
+    fn consume(&mut self, bytes: u64, credited: Credited) {
         self.consumed += bytes;
-        if self.next_max_received() - self.max_received >= (self.ours.max_data / 2).max(1) {
+        let reserve = reserve(&self.ours, &self.theirs);
+        let step = reservation(self.ours.max_stream_data).min(self.ours.max_data) / 2;
+        let (given, gained) = (self.max_received - self.received, self.next_max_received() - self.max_received);
+        let least = match credited {
+            Credited::AtOnce if bytes > 0 => 1,
+            Credited::AtOnce | Credited::InTime => given.saturating_sub(reserve).max(step).max(1),
+        };
+        if gained >= least {
             self.controls.insert(Control::MaxData);
+        }
+        self.settle_supply(given + gained, reserve + step, reserve + 2 * step);
+    }
+
+    /// Notes whether the part of the window that is free is short. It is from `short` bytes on, and no longer from beyond `ample`.
+    fn settle_supply(&mut self, free: u64, short: u64, ample: u64) {
+        match self.supply {
+            Supply::Ample if free <= short => {
+                self.supply = Supply::Short;
+                // Streams that were read before, and whose peer was not told because there was enough.
+                let wants = self.receiving.iter().filter(|(_, receiving)| receiving.wants_raise(Supply::Short));
+                self.controls.extend(wants.map(|(&id, _)| Control::MaxStreamData(id)));
+            }
+            Supply::Short if free > ample => self.supply = Supply::Ample,
+            Supply::Ample | Supply::Short => {}
         }
     }
 
@@ -518,8 +570,11 @@ impl Streams {
 
     fn tidy_sending(&mut self, id: StreamId) {
         if self.sending.get(&id).is_some_and(Sending::is_over) {
-            let gone = self.sending.remove(&id);
-            debug_assert!(gone.is_none_or(|gone| gone.summed == Waiting::default()));
+            if let Some(gone) = self.sending.remove(&id) {
+                debug_assert_eq!(gone.summed, Waiting { used: gone.summed.used, ..Waiting::default() });
+                self.waiting.replace(gone.summed, Waiting::default());
+                self.settle_connection();
+            }
             self.tidy(id);
         }
     }

@@ -2,31 +2,34 @@
 
 use alloc::vec::Vec;
 
-use super::Streams;
 use super::control::Control;
 use super::event::StreamEvent;
 use super::id::{Direction, StreamId};
 use super::send::{Chunk, Sending};
+use super::turns::Credit;
+use super::{Streams, reserve};
 use crate::frame::Frame;
 
 impl Streams {
     /// Whether [`Streams::put_frame`] would append a frame if there is room.
     pub fn has_pending(&self) -> bool {
-        self.turns.first(self.sent < self.max_sent).is_some()
+        self.turns.first(self.credit()).is_some()
     }
 
     /// How many bytes [`Streams::put_frame`] could send before the application writes more or the peer allows more, and
     /// whether the ends of all streams that they belong to are written. Bytes that were lost count, too.
     pub fn pending(&self) -> (u64, bool) {
-        let credit = self.max_sent - self.sent;
-        (self.waiting.lost + self.waiting.fresh.min(credit), self.waiting.open == 0)
+        let reserved = self.waiting.reserved.min(self.spare());
+        let fresh = reserved.min(self.max_sent - self.sent) + (self.waiting.fresh - reserved).min(self.shared_credit());
+        (self.waiting.lost + fresh, self.waiting.open == 0)
     }
 
     /// How many bytes all that is pending takes in frames that fill `room` bytes each, with the head of the stream that is
     /// next: an upper bound where one stream is pending, by a few bytes.
     pub fn pending_in_frames(&self, room: u64) -> u64 {
         let (bytes, _) = self.pending();
-        let next = self.turns.first(true).and_then(|id| self.sending.get(&id).map(|sending| sending.most_head(id)));
+        let next =
+            self.turns.first(Credit::Shared).and_then(|id| self.sending.get(&id).map(|sending| sending.most_head(id)));
         let head = next.unwrap_or(0) as u64;
         bytes + bytes.div_ceil(room.saturating_sub(head).max(1)).saturating_mul(head)
     }
@@ -35,15 +38,35 @@ impl Streams {
     /// A frame that fills `room` has no length field, so `room` must be all that is left of the packet. None if nothing is
     /// to be sent, or the frame that is next has no room for a byte.
     pub fn put_frame(&mut self, out: &mut Vec<u8>, room: usize) -> Option<Chunk> {
-        let credit = self.max_sent - self.sent;
-        let id = self.turns.first(credit > 0)?;
+        let (credit, shared) = (self.max_sent - self.sent, self.shared_credit());
+        let id = self.turns.first(self.credit())?;
         let sending = self.sending.get_mut(&id)?;
+        let credit = shared.max(sending.reserved().min(credit));
         let (chunk, new) = sending.put(id, out, room, credit)?;
         self.sent += new;
         let need = sending.need();
         self.turns.sent(id, &mut sending.place, need);
         self.settle(id);
         Some(chunk)
+    }
+
+    /// What is reserved for streams, of all that the peer allows, and not used by them.
+    fn spare(&self) -> u64 {
+        reserve(&self.theirs, &self.ours).saturating_sub(self.waiting.used)
+    }
+
+    /// Bytes that any stream may send, beside what is reserved for it.
+    fn shared_credit(&self) -> u64 {
+        (self.max_sent - self.sent).saturating_sub(self.spare())
+    }
+
+    /// Which new bytes may be sent.
+    pub(super) fn credit(&self) -> Credit {
+        match self.shared_credit() {
+            0 if self.sent < self.max_sent => Credit::Reserved,
+            0 => Credit::Exhausted,
+            _ => Credit::Shared,
+        }
     }
 
     /// Appends the bytes of a frame that was written before once more, for a packet that is rebuilt as it was. False if the

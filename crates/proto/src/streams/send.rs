@@ -70,8 +70,9 @@ pub(super) struct Sending {
     phase: Phase,
     /// How many bytes a message has.
     total: Option<u64>,
-    /// How far the peer allows to send.
+    /// How far the peer allows to send, and how far beyond what it has read.
     limit: u64,
+    window: u64,
     pub(super) place: Place,
     /// What of it is in the sum over all streams.
     pub(super) summed: Waiting,
@@ -86,8 +87,8 @@ pub(super) struct Sending {
 }
 
 impl Sending {
-    /// May send up to `limit`. A message of a known total ends by itself.
-    pub(super) fn new(limit: u64, total: Option<u64>) -> Self {
+    /// The peer keeps a window of `window` bytes. A message of a known total ends by itself.
+    pub(super) fn new(window: u64, total: Option<u64>) -> Self {
         Self {
             bytes: VecDeque::new(),
             acked_to: 0,
@@ -96,7 +97,8 @@ impl Sending {
             lost: Lost::default(),
             phase: if total == Some(0) { Phase::EndDue } else { Phase::Open },
             total,
-            limit,
+            limit: window,
+            window,
             place: Place::new(),
             summed: Waiting::default(),
             wants_room: false,
@@ -167,6 +169,22 @@ impl Sending {
     /// The peer allows bytes up to here. A lower limit than before is old.
     pub(super) fn raise(&mut self, limit: u64) {
         self.limit = self.limit.max(limit);
+    }
+
+    /// The peer keeps a window of so many bytes, as it says now for the first time.
+    pub(super) fn set_window(&mut self, window: u64) {
+        self.window = window;
+        self.raise(window);
+    }
+
+    /// Bytes in flight or at the peer that its application has not read, as far as the peer has said.
+    fn unread(&self) -> u64 {
+        self.next.saturating_sub(self.limit.saturating_sub(self.window))
+    }
+
+    /// How many new bytes may be sent however much other streams hold.
+    pub(super) fn reserved(&self) -> u64 {
+        super::reservation(self.window).saturating_sub(self.unread())
     }
 
     /// Appends a frame of at most `room` bytes, with at most `credit` new bytes of data. Gives how many of them are new.
@@ -302,7 +320,8 @@ impl Sending {
         match self.phase {
             Phase::Reset { .. } => Need::Nothing,
             _ if self.lost.bytes() > 0 => Need::Free,
-            _ if self.sendable() > self.next => Need::Fresh,
+            _ if self.sendable() > self.next && self.reserved() > 0 => Need::Reserved,
+            _ if self.sendable() > self.next => Need::Shared,
             Phase::EndDue if self.next == self.written() => Need::Free,
             Phase::Open | Phase::EndDue | Phase::EndSent | Phase::EndAcked => Need::Nothing,
         }
@@ -312,15 +331,18 @@ impl Sending {
     pub(super) fn waiting(&self) -> Waiting {
         let kept = self.kept();
         let is_held_back = self.blocked().is_some() || (self.wants_room && self.phase == Phase::Open);
-        match self.need() {
-            Need::Nothing => Waiting { is_held_back, kept, ..Waiting::default() },
-            Need::Free | Need::Fresh => Waiting {
-                lost: self.lost.bytes(),
-                fresh: self.sendable().saturating_sub(self.next),
-                is_open: self.phase == Phase::Open,
-                is_held_back,
-                kept,
-            },
+        let used = super::reservation(self.window) - self.reserved();
+        let waiting = Waiting { used, is_held_back, kept, ..Waiting::default() };
+        if self.need() == Need::Nothing {
+            return waiting;
+        }
+        let fresh = self.sendable().saturating_sub(self.next);
+        Waiting {
+            lost: self.lost.bytes(),
+            fresh,
+            reserved: fresh.min(self.reserved()),
+            is_open: self.phase == Phase::Open,
+            ..waiting
         }
     }
 

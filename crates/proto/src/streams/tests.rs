@@ -2,6 +2,7 @@ use super::*;
 use crate::frame::{Frame, Frames, StreamFrame};
 use alloc::vec;
 
+mod credit;
 mod examples;
 mod liar;
 mod link;
@@ -166,9 +167,10 @@ fn check(end: &Streams) {
     for sending in end.sending.values() {
         sum.replace(Waiting::default(), sending.waiting());
     }
-    let credit = end.max_sent - end.sent;
+    let (credit, (pending, is_whole)) = (end.max_sent - end.sent, end.pending());
     assert_eq!((end.waiting.kept, sum.kept), (sum.kept, end.sending.values().map(Sending::kept).sum()));
-    assert_eq!(end.pending(), (sum.lost + sum.fresh.min(credit), sum.open == 0));
+    assert_eq!((end.waiting.used, end.waiting.reserved), (sum.used, sum.reserved));
+    assert!((sum.lost..=sum.lost + sum.fresh.min(credit)).contains(&pending) && is_whole == (sum.open == 0));
     assert!(end.has_pending() || end.pending().0 == 0);
 }
 

@@ -11,8 +11,21 @@ pub(super) enum Need {
     Nothing,
     /// Bytes that were lost, or an end without bytes: flow control does not count them.
     Free,
-    /// New bytes.
-    Fresh,
+    /// New bytes, of which some are within what the stream may send however much the others hold.
+    Reserved,
+    /// New bytes that need credit which all streams share.
+    Shared,
+}
+
+/// Which new bytes the connection's credit allows. A wider one allows what a narrower one does.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) enum Credit {
+    /// None.
+    Exhausted,
+    /// Those of [`Need::Reserved`].
+    Reserved,
+    /// All.
+    Shared,
 }
 
 /// A stream's place in the order. Entered in [`Turns`] unless it needs nothing.
@@ -35,21 +48,26 @@ type Key = (Reverse<i32>, u64, StreamId);
 #[derive(Default, Debug)]
 pub(super) struct Turns {
     free: BTreeSet<Key>,
-    fresh: BTreeSet<Key>,
+    reserved: BTreeSet<Key>,
+    shared: BTreeSet<Key>,
     /// Later than every turn that was given.
     next: u64,
 }
 
 impl Turns {
-    /// The stream that is to send: one that flow control does not hold up, or else, with credit, one with new bytes.
-    pub(super) fn first(&self, credit: bool) -> Option<StreamId> {
-        let fresh = || if credit { self.fresh.first() } else { None };
+    /// The stream that is to send: one that flow control does not hold up, or else one whose new bytes the credit allows.
+    pub(super) fn first(&self, credit: Credit) -> Option<StreamId> {
+        let fresh = || {
+            let reserved = self.reserved.first().filter(|_| credit >= Credit::Reserved);
+            let shared = self.shared.first().filter(|_| credit >= Credit::Shared);
+            reserved.into_iter().chain(shared).min()
+        };
         self.free.first().or_else(fresh).map(|&(_, _, stream)| stream)
     }
 
-    /// Whether a stream waits to send new bytes.
-    pub(super) fn has_fresh(&self) -> bool {
-        !self.fresh.is_empty()
+    /// Whether a stream waits to send new bytes that the credit does not allow.
+    pub(super) fn is_held_up(&self, credit: Credit) -> bool {
+        !self.reserved.is_empty() && credit < Credit::Reserved || !self.shared.is_empty() && credit < Credit::Shared
     }
 
     /// Says what a stream needs now. If that is new to it, it stands behind the others of its priority.
@@ -66,7 +84,12 @@ impl Turns {
             let next = set.iter().find(|&&(_, _, other)| other != stream);
             next.is_none_or(|&(priority, _, _)| priority != Reverse(place.priority))
         };
-        let stays = need == place.need && self.of(need).is_some_and(alone);
+        let stays = match need {
+            Need::Nothing => false,
+            _ if need != place.need => false,
+            Need::Free => alone(&self.free),
+            Need::Reserved | Need::Shared => alone(&self.reserved) && alone(&self.shared),
+        };
         if !stays {
             self.leave(stream, place);
             self.enter(stream, place, need);
@@ -98,19 +121,12 @@ impl Turns {
         place.need = Need::Nothing;
     }
 
-    fn of(&self, need: Need) -> Option<&BTreeSet<Key>> {
-        match need {
-            Need::Nothing => None,
-            Need::Free => Some(&self.free),
-            Need::Fresh => Some(&self.fresh),
-        }
-    }
-
     fn of_mut(&mut self, need: Need) -> Option<&mut BTreeSet<Key>> {
         match need {
             Need::Nothing => None,
             Need::Free => Some(&mut self.free),
-            Need::Fresh => Some(&mut self.fresh),
+            Need::Reserved => Some(&mut self.reserved),
+            Need::Shared => Some(&mut self.shared),
         }
     }
 }

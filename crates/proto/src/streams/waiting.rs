@@ -7,6 +7,10 @@ pub(super) struct Waiting {
     pub(super) lost: u64,
     /// Bytes that were never sent, as far as the stream's limit goes.
     pub(super) fresh: u64,
+    /// Those of `fresh` that the stream may send however much the others hold.
+    pub(super) reserved: u64,
+    /// Bytes of its reservation that the peer has got, or will, and has not read as far as this end knows.
+    pub(super) used: u64,
     /// Whether something waits and the application may write more behind it.
     pub(super) is_open: bool,
     /// Whether the application has more, and a full buffer or the peer's limit keeps it.
@@ -20,6 +24,8 @@ pub(super) struct Waiting {
 pub(super) struct Sum {
     pub(super) lost: u64,
     pub(super) fresh: u64,
+    pub(super) reserved: u64,
+    pub(super) used: u64,
     /// How many streams are open.
     pub(super) open: usize,
     /// How many are held back.
@@ -32,6 +38,8 @@ impl Sum {
     pub(super) fn replace(&mut self, before: Waiting, now: Waiting) {
         self.lost = self.lost - before.lost + now.lost;
         self.fresh = self.fresh - before.fresh + now.fresh;
+        self.reserved = self.reserved - before.reserved + now.reserved;
+        self.used = self.used - before.used + now.used;
         self.kept = self.kept - before.kept + now.kept;
         self.open = self.open - usize::from(before.is_open) + usize::from(now.is_open);
         self.held_back = self.held_back - usize::from(before.is_held_back) + usize::from(now.is_held_back);

@@ -18,7 +18,7 @@ use proto::observe::ObserverMaker;
 use proto::secret::Secret;
 use proto::service::Service;
 use proto::settings::Settings;
-use proto::streams::{Direction, ReadError, StreamEvent, StreamId, WriteError};
+use proto::streams::{Direction, Limits, ReadError, StreamEvent, StreamId, WriteError};
 use proto::via::Via;
 use units::{Bytes, Frac, Rate, Span, Time};
 
@@ -40,12 +40,27 @@ pub struct Job {
     pub echo: bool,
 }
 
+/// What the receiving application does with a stream.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Reader {
+    /// It reads what comes.
+    Reads,
+    /// It reads nothing from the first time on until the second one.
+    Pauses(Time, Time),
+    /// It wants no more from then on.
+    Stops(Time),
+}
+
 /// How a world is.
 #[derive(Clone, Debug)]
 pub struct Scene {
     pub seed: u64,
     pub weather: Weather,
     pub jobs: Vec<Job>,
+    /// What the receiver does with each one-way stream of the caller, in the order in which they are opened. It reads others.
+    pub readers: Vec<Reader>,
+    /// What either end allows the other, if not the usual.
+    pub limits: Option<Limits>,
     /// Then the caller sends so many messages of so many bytes, each a while after the one before was delivered.
     pub series: (u64, u64),
     pub paths: u8,
@@ -79,6 +94,8 @@ impl Scene {
             seed: 1,
             weather: Weather::fair(rate, delay),
             jobs: Vec::new(),
+            readers: Vec::new(),
+            limits: None,
             series: (0, 0),
             paths: 1,
             noise: 0,
@@ -106,6 +123,8 @@ struct Application {
     reading: BTreeMap<StreamId, u64>,
     delivered: u64,
     ended: u64,
+    /// When the end of each stream was read.
+    ends: BTreeMap<StreamId, Time>,
     /// The message of a series that is under way, and when it began; when the next one may.
     message: Option<(StreamId, Time)>,
     next_message: Time,
@@ -149,6 +168,8 @@ pub struct Report {
     pub gone: u32,
     /// How long datagrams were on their way, all together, over how many left.
     pub way: Span,
+    /// When the listener read the end of each one-way stream of the caller; in the order in which they were opened.
+    pub ends: BTreeMap<u64, Time>,
     /// How long each message of a series took, from its first write until its sender knew that it was delivered.
     pub took: Vec<Span>,
 }
@@ -211,6 +232,7 @@ impl World {
         settings.coding_window = scene.coding_window;
         settings.limits.max_data = 4 * scene.window;
         settings.limits.max_stream_data = scene.window;
+        settings.limits = scene.limits.unwrap_or(settings.limits);
         settings.send_buffer = 2 * scene.window;
         settings.observe = observe;
         let party = |end: End, seed: u8| {
@@ -316,6 +338,13 @@ impl World {
             open_paths: caller.open_paths,
             gone: caller.gone,
             way: self.network.ways.over(self.datagrams.max(1) as u32),
+            ends: listener
+                .application
+                .ends
+                .iter()
+                .filter(|(id, _)| id.is_one_way())
+                .map(|(id, &at)| (id.nth(), at))
+                .collect(),
             took: caller.application.took.clone(),
         }
     }
@@ -441,7 +470,9 @@ impl World {
                     }
                     party.endpoint.settle(handle);
                 }
-                Event::Stream(StreamEvent::Readable(_) | StreamEvent::Opened) if !party.read_again.is_set() => {
+                Event::Stream(StreamEvent::Readable(_) | StreamEvent::Opened)
+                    if !party.read_again.is_set() || self.scene.reader.1 == Span::ZERO =>
+                {
                     party.read_again = now;
                 }
                 Event::Stream(StreamEvent::Delivered(stream)) => {
@@ -536,11 +567,12 @@ impl World {
             // As much as there is room for.
             loop {
                 let left = *total - *written;
-                let piece = *written..*written + left.min(64 << 10);
+                let piece = *written..*written + left.min(4 << 10);
                 let data: Vec<u8> = piece.map(|offset| byte(number, offset)).collect();
                 match streams.write(stream, &data) {
                     Ok(count) => *written += count as u64,
                     Err(WriteError::Finished) if left == 0 => {}
+                    Err(WriteError::Stopped { .. }) => done.push(stream),
                     Err(_) if self.scene.lies > 0 => done.push(stream),
                     Err(error) => panic!("{error}"),
                 }
@@ -554,7 +586,7 @@ impl World {
             if *written == *total {
                 match streams.finish(stream) {
                     // A message ends by itself.
-                    Ok(()) | Err(WriteError::Finished) => {}
+                    Ok(()) | Err(WriteError::Finished | WriteError::Stopped { .. }) => {}
                     Err(error) => panic!("{error}"),
                 }
                 done.push(stream);
@@ -581,6 +613,23 @@ impl World {
         let mut out = vec![0; most.min(64 << 10)];
         for stream in known {
             let number = stream.number();
+            let reader = self.scene.readers.get(stream.nth() as usize).filter(|_| at == 1 && stream.is_one_way());
+            match reader {
+                Some(&Reader::Pauses(from, until)) if (from..until).contains(&now) => {
+                    party.read_again = party.read_again.min(until);
+                    continue;
+                }
+                Some(&Reader::Stops(from)) if from <= now => {
+                    // It may have ended before.
+                    let _ = streams.stop_sending(stream, 1);
+                    continue;
+                }
+                // Nothing may come that wakes it in time.
+                Some(&(Reader::Pauses(from, _) | Reader::Stops(from))) if from > now => {
+                    party.read_again = party.read_again.min(from);
+                }
+                _ => {}
+            }
             while budget > 0 {
                 let room = out.len().min(budget);
                 match streams.read(stream, &mut out[..room]) {
@@ -594,6 +643,7 @@ impl World {
                         budget -= read.bytes;
                         if read.ends {
                             party.application.ended += 1;
+                            party.application.ends.insert(stream, now);
                             let total = before + read.bytes as u64;
                             if !stream.is_one_way() && stream.opened_by() != side(party.end) {
                                 party.application.writing.insert(stream, (total, 0));
@@ -608,7 +658,7 @@ impl World {
             }
         }
         if budget == 0 {
-            party.read_again = now.saturating_add(wait);
+            party.read_again = party.read_again.min(now.saturating_add(wait));
         }
     }
 

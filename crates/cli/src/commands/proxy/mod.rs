@@ -11,6 +11,8 @@ use std::future::Future;
 use std::time::Duration;
 
 use proto::settings::Settings;
+use proto::streams::RESERVED;
+use proxy::MOST_FLOWS;
 
 use crate::args::ProxyCommand;
 use crate::exit::Failure;
@@ -19,8 +21,8 @@ use crate::peer::descriptors::open_more_files;
 
 /// Ctrl-C is looked for so often.
 const LOOK: Duration = Duration::from_millis(50);
-/// Streams whose windows may be full of what programs do not read. Others have no room beside them, so they are many; their memory
-/// is used only then.
+/// Streams whose windows may be full of what programs do not read. All streams have what is reserved for them beside these; the
+/// memory is used only then.
 const FULL_WINDOWS: u64 = 16;
 
 pub(crate) fn proxy(command: ProxyCommand) -> Result<(), Failure> {
@@ -32,7 +34,8 @@ pub(crate) fn proxy(command: ProxyCommand) -> Result<(), Failure> {
 
 /// Room for many streams of which some are not read.
 fn with_room(settings: &mut Settings) {
-    settings.limits.max_data = settings.limits.max_stream_data.saturating_mul(FULL_WINDOWS);
+    let full = settings.limits.max_stream_data.saturating_mul(FULL_WINDOWS);
+    settings.limits.max_data = full.saturating_add(MOST_FLOWS as u64 * RESERVED);
 }
 
 /// Runs an end until it ends or Ctrl-C comes. Then gives nothing.

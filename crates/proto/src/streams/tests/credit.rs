@@ -1,0 +1,180 @@
+//! Flow control of the connection while applications read some streams and not others.
+
+use super::*;
+use proptest::prelude::*;
+
+/// Sixteen windows, and what is reserved for 32 one-way streams.
+const WINDOW: u64 = 256 << 10;
+const STREAMS: u64 = 32;
+const ROOMY: Limits = Limits {
+    max_data: 16 * WINDOW + STREAMS * RESERVED,
+    max_stream_data: WINDOW,
+    max_streams_bidi: 0,
+    max_streams_uni: STREAMS,
+};
+
+/// A sender of endless streams and what the receiver has read of each.
+struct Flood {
+    sender: Streams,
+    receiver: Streams,
+    read: BTreeMap<StreamId, u64>,
+}
+
+impl Flood {
+    fn new(limits: Limits) -> Self {
+        let (sender, receiver) = pair(limits, 2 * WINDOW);
+        Self { sender, receiver, read: BTreeMap::new() }
+    }
+
+    fn open(&mut self) -> Option<StreamId> {
+        let id = self.sender.open(Direction::OneWay)?;
+        self.read.insert(id, 0);
+        self.go_on();
+        Some(id)
+    }
+
+    /// The sender writes all that it may, and everything arrives and is acknowledged.
+    fn go_on(&mut self) {
+        for turn in 0.. {
+            assert!(turn < 1_000, "the ends do not come to rest");
+            for &id in self.read.keys() {
+                // A stream that was stopped takes no more.
+                let _ = self.sender.write(id, &vec![0; 2 * WINDOW as usize]);
+            }
+            let before = self.receiver.received;
+            settle(&mut self.sender, &mut self.receiver);
+            events(&mut self.sender);
+            events(&mut self.receiver);
+            if self.receiver.received == before {
+                break;
+            }
+        }
+        check(&self.sender);
+        check(&self.receiver);
+    }
+
+    /// Reads at most `most` bytes of a stream, and returns how many there were.
+    fn read(&mut self, id: StreamId, most: usize) -> u64 {
+        let bytes = self.receiver.read(id, &mut vec![0; most]).map_or(0, |read| read.bytes as u64);
+        if let Some(read) = self.read.get_mut(&id) {
+            *read += bytes;
+        }
+        self.go_on();
+        bytes
+    }
+
+    fn stop(&mut self, id: StreamId) {
+        self.receiver.stop_sending(id, 1).unwrap();
+        self.read.remove(&id);
+        self.go_on();
+    }
+
+    /// Reads a stream in pieces, and returns how many bytes came of `wanted`.
+    fn drain(&mut self, id: StreamId, wanted: u64) -> u64 {
+        let mut got = 0;
+        while got < wanted {
+            match self.read(id, 100_000) {
+                0 => break,
+                bytes => got += bytes,
+            }
+        }
+        got.min(wanted)
+    }
+}
+
+/// However many streams are full and not read, one that is read gets as much as is asked for, and so does each that is read again.
+#[test]
+fn streams_that_nobody_reads_stop_no_other() {
+    let more = 4 * WINDOW;
+    for stalled in [8, 9, 12, 15, 16, 20, 31] {
+        let mut flood = Flood::new(ROOMY);
+        let full: Vec<StreamId> = (0..stalled).map(|_| flood.open().unwrap()).collect();
+        let reader = flood.open().unwrap();
+        assert_eq!(flood.drain(reader, more), more, "{stalled} stalled");
+        let held = |flood: &Flood, id: &StreamId| flood.receiver.receiving[id].held() as u64;
+        let windows = full.iter().filter(|id| held(&flood, id) == WINDOW).count();
+        assert!(windows >= full.len().min(16), "{windows} of {stalled} have a whole window");
+        assert_eq!(flood.drain(full[0], more), more, "{stalled} stalled, and one resumes");
+        // Those that are closed make room for those that stay.
+        for &id in &full[1..=stalled / 2] {
+            flood.stop(id);
+        }
+        assert!(flood.sender.max_sent > flood.sender.sent, "{stalled} stalled, and half are closed");
+        assert_eq!(flood.drain(reader, more), more, "{stalled} stalled, and half are closed");
+        let last = flood.open().unwrap();
+        assert_eq!(flood.drain(last, more), more, "{stalled} stalled, and one is new");
+    }
+}
+
+/// Without others a stream has its whole window, also where the connection has no more than that.
+#[test]
+fn what_is_reserved_takes_nothing_from_a_stream_alone() {
+    for max_data in [WINDOW, WINDOW + 1, 2 * WINDOW, ROOMY.max_data] {
+        let mut flood = Flood::new(Limits { max_data, ..ROOMY });
+        let id = flood.open().unwrap();
+        assert_eq!(flood.receiver.receiving[&id].held() as u64, WINDOW, "{max_data}");
+    }
+}
+
+/// While nothing is short, limits are told as seldom as half of a window is read.
+#[test]
+fn limits_are_told_seldom_while_there_is_enough() {
+    let mut flood = Flood::new(ROOMY);
+    let id = flood.open().unwrap();
+    let mut told = 0;
+    for _ in 0..300 {
+        let _ = flood.receiver.read(id, &mut vec![0; 20_000]);
+        told += usize::from(flood.receiver.has_control());
+        flood.go_on();
+    }
+    // Half a window each, and the connection's beside some of them.
+    assert!(told <= 2 * (300 * 20_000 / (WINDOW / 2) + 1) as usize, "{told}");
+}
+
+#[derive(Clone, Debug)]
+enum Op {
+    Open,
+    Read { stream: usize, most: usize },
+    Stop(usize),
+}
+
+fn op() -> impl Strategy<Value = Op> {
+    prop_oneof![
+        3 => Just(Op::Open),
+        3 => (0usize..40, 1usize..300_000).prop_map(|(stream, most)| Op::Read { stream, most }),
+        1 => (0usize..40).prop_map(Op::Stop),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    /// Whatever applications did before, each stream that they read from now on goes on for as long as they read it.
+    #[test]
+    fn who_reads_goes_on(ops in proptest::collection::vec(op(), 1..80), windows in 1u64..18, window in 1u64 << 10..1 << 17) {
+        let reserved = reservation(window);
+        let max_data = windows * window + STREAMS * reserved;
+        let mut flood = Flood::new(Limits { max_data, max_stream_data: window, ..ROOMY });
+        for op in ops {
+            let at = |flood: &Flood, stream: usize| flood.read.keys().nth(stream % flood.read.len().max(1)).copied();
+            match op {
+                Op::Open => drop(flood.open()),
+                Op::Read { stream, most } => {
+                    if let Some(id) = at(&flood, stream) {
+                        flood.read(id, most);
+                    }
+                }
+                Op::Stop(stream) => {
+                    if let Some(id) = at(&flood, stream) {
+                        flood.stop(id);
+                    }
+                }
+            }
+        }
+        flood.open();
+        let wanted = 3 * window;
+        for id in flood.read.keys().copied().collect::<Vec<_>>() {
+            prop_assert_eq!(flood.drain(id, wanted), wanted);
+        }
+    }
+}
