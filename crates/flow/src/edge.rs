@@ -207,14 +207,14 @@ impl Edge {
         self.goes_on(sender)
     }
 
-    /// Checks that the small queue's count says what lies in it.
+    /// Checks that the small queue's count says what lies in it. Returns how many entries it examined.
     ///
     /// # Errors
     /// When it does not: what is wrong.
-    pub fn check(&self) -> Result<(), String> {
+    pub fn check(&self) -> Result<usize, String> {
         let waits: u64 = self.queue.waiting.iter().map(|segment| u64::from(segment.bytes)).sum();
         if waits == self.queue.waiting_bytes {
-            return Ok(());
+            return Ok(self.queue.waiting.len());
         }
         Err(format!("{waits} B wait at the edge, and the count says {} B", self.queue.waiting_bytes))
     }
@@ -255,15 +255,21 @@ impl SmallQueue {
             if !has_room || sender.poll(now) != SendState::Now {
                 break;
             }
-            self.waiting.push_back(send(sender, now));
+            self.waiting.push_back(release(sender, now));
             self.waiting_bytes += bytes;
         }
     }
 
     /// The packet that goes next.
     fn take<L: ControlLaw>(&mut self, sender: &mut Sender<L>, now: Time) -> Segment {
-        let Some(segment) = self.waiting.pop_front() else { return send(sender, now) };
-        self.waiting_bytes -= u64::from(segment.bytes);
+        let segment = match self.waiting.pop_front() {
+            Some(segment) => {
+                self.waiting_bytes -= u64::from(segment.bytes);
+                segment
+            }
+            None => release(sender, now),
+        };
+        sender.count_sent(&segment);
         segment
     }
 
@@ -283,8 +289,8 @@ impl SmallQueue {
 
 /// Apart, so that the plain way alone has it inline.
 #[inline(never)]
-fn send<L: ControlLaw>(sender: &mut Sender<L>, now: Time) -> Segment {
-    sender.send(now)
+fn release<L: ControlLaw>(sender: &mut Sender<L>, now: Time) -> Segment {
+    sender.release(now)
 }
 
 #[cfg(test)]
@@ -336,6 +342,29 @@ mod tests {
         assert_eq!((edge.queue.waiting_bytes, edge.poll(&mut sender, us(2))), (0, SendState::Blocked));
         acknowledge(&mut sender, us(10), &taken[0]);
         assert_eq!(edge.poll(&mut sender, us(10)), SendState::Now);
+    }
+
+    /// A packet that is declared lost while it waits never leaves: only what the card takes counts as sent.
+    #[test]
+    fn what_never_leaves_does_not_count_as_sent() {
+        let config = EdgeConfig { small_queue: Some(Bytes::new(4_000)), ..EdgeConfig::default() };
+        let (mut sender, mut edge) = (sender(10, false), Edge::new(&config, MSS, None, None));
+        edge.poll(&mut sender, us(0));
+        assert_eq!((edge.queue.waiting.len(), sender.stats().packets_sent), (4, 0));
+        edge.take(&mut sender, us(0), None);
+        assert_eq!((sender.in_flight(), sender.stats().packets_sent), (Bytes::new(4_000), 1));
+        // All four are lost, and three of them have not left. They go again, and six more.
+        let late = sender.next_timer();
+        sender.on_timer(late);
+        let (mut left, mut again) = (1, 0);
+        while edge.poll(&mut sender, late) == SendState::Now {
+            let segment = edge.take(&mut sender, late, None).segment;
+            left += 1;
+            again += u64::from(segment.attempt > 1);
+        }
+        let stats = sender.stats();
+        assert_eq!((left, again, stats.timeouts), (11, 4, 1));
+        assert_eq!((stats.packets_sent, stats.retransmits), (left, again));
     }
 
     /// 64 kB of a window of ten packets of 1 kB: a turn is the window at its beginning, whatever is acknowledged meanwhile.
@@ -405,7 +434,7 @@ mod tests {
         let config = EdgeConfig { small_queue: Some(Bytes::new(4_000)), ..EdgeConfig::default() };
         let (mut sender, mut edge) = (sender(10, false), Edge::new(&config, MSS, None, None));
         edge.poll(&mut sender, us(0));
-        assert_eq!((edge.check(), sender.check()), (Ok(()), Ok(())));
+        assert_eq!((edge.check(), sender.check()), (Ok(4), Ok(5)));
         edge.queue.waiting_bytes -= 1;
         assert!(edge.check().unwrap_err().contains("4000 B wait"));
     }

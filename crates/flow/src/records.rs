@@ -55,7 +55,7 @@ pub(crate) struct Departure<C> {
     /// Payload, under 65,536.
     pub(crate) bytes: u32,
     pub(crate) content: C,
-    /// 1 when its content is sent for the first time; wraps after 255, which only an old duplicate could confuse.
+    /// 1 when its content is sent for the first time; after 255 comes 2, which only an old duplicate could confuse.
     pub(crate) attempt: u8,
     /// A number under 64 for the path that it takes.
     pub(crate) path: u8,

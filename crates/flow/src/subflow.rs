@@ -61,11 +61,11 @@ impl<L: ControlLaw, C: Copy> Subflow<L, C> {
         self.control.fall_idle();
     }
 
-    /// Checks that the counts say what the records do.
-    pub(crate) fn check(&self) -> Result<(), String> {
+    /// Checks that the counts say what the records do. Returns how many records it examined.
+    pub(crate) fn check(&self) -> Result<usize, String> {
         let (in_flight, count) = (self.out.check()?, self.control.in_flight);
         if in_flight == count {
-            return Ok(());
+            return Ok((self.out.records.end() - self.out.records.first()) as usize);
         }
         Err(format!("{in_flight} are in flight by the records and {count} by the count"))
     }

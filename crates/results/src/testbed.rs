@@ -158,7 +158,7 @@ pub(crate) fn run(setup: &Setup, threads: usize) -> Outcome {
             _ => build(Kind::Fixed, path, &[("window", Value::Bytes(Bytes::new(1 << 24)))]).unwrap(),
         }
     };
-    sim::run(setup, threads, law, &mut |_| true)
+    sim::run_on(setup, sim::Threads::always(threads), law, &mut |_| true)
 }
 
 /// Two datacenters, a bottleneck with a phantom queue between them; flows inside and across, everything sampled, a

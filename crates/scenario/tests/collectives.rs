@@ -30,7 +30,7 @@ fn refused(more: &str, parts: &[&str]) {
 }
 
 fn run(built: &BuiltRun, threads: usize) -> Outcome {
-    sim::run(&built.setup, threads, |flow, path| built.laws.make(flow, path), &mut |_| true)
+    sim::run_on(&built.setup, sim::Threads::always(threads), |flow, path| built.laws.make(flow, path), &mut |_| true)
 }
 
 fn collective(keys: &str) -> String {

@@ -40,7 +40,7 @@ fn built(base: &str, more: &str) -> BuiltRun {
 }
 
 fn run(built: &BuiltRun, threads: usize) -> Outcome {
-    sim::run(&built.setup, threads, |flow, path| built.laws.make(flow, path), &mut |_| true)
+    sim::run_on(&built.setup, sim::Threads::always(threads), |flow, path| built.laws.make(flow, path), &mut |_| true)
 }
 
 /// The flows of a job by kind, and their bytes.

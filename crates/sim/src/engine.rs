@@ -2,11 +2,17 @@
 //!
 //! An epoch is as long as the shortest link between partitions, so that nothing sent in it arrives in it: the
 //! partitions run apart and exchange packets at its end. Which thread runs a partition changes nothing.
+//!
+//! Threads that run an epoch together meet twice, and a meeting costs the same however short the epoch is. So the calling
+//! thread leads, and runs an epoch alone unless the one before had enough work for others ([`Threads::least`]). Other threads
+//! are made for the first epoch that they share, and sleep between those.
 
+use std::any::Any;
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Barrier, Mutex, PoisonError};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Barrier, Mutex, MutexGuard, PoisonError};
+use std::thread::Scope;
 
 use fabric::{LinkId, NodeId};
 use laws::{ControlLaw, Path};
@@ -14,6 +20,7 @@ use thiserror::Error;
 use units::{Span, Time};
 
 use crate::host::{Context, Elsewhere, News};
+use crate::identities;
 use crate::layout::{Layout, lookaheads};
 use crate::links::Mail;
 use crate::outcome::{EngineStats, FlowOutcome, LinkOutcome, Outcome};
@@ -24,6 +31,33 @@ use crate::setup::{FlowSpec, Setup};
 
 /// Windows of an epoch where no other partition limits it: often enough to see that all flows are done.
 const WINDOWS_ALONE: u64 = 256;
+
+/// The threads that may run partitions.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Threads {
+    /// The most threads at once; at least 1 counts, and at most one a partition.
+    pub most: usize,
+    /// Several threads run an epoch if those beside the busiest one would have processed at least so many events of the
+    /// epoch before. With 0 they run every epoch.
+    pub least: u64,
+}
+
+impl Threads {
+    /// Events of the least work that is worth a meeting. An event takes 50 ns or more, so that work takes 200 µs; the two
+    /// meetings of an epoch take some 15 µs, most of it to wake threads that sleep. So meetings take less than a tenth of a
+    /// run, and always less than they save.
+    const WORTH_A_MEETING: u64 = 4_000;
+
+    /// Up to so many, where the work of an epoch is worth a meeting.
+    pub fn up_to(most: usize) -> Self {
+        Self { most, least: Self::WORTH_A_MEETING }
+    }
+
+    /// So many in every epoch, however little work it has: for tests.
+    pub fn always(most: usize) -> Self {
+        Self { most, least: 0 }
+    }
+}
 
 /// How far a run has come.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -43,25 +77,13 @@ struct Mailbox {
     news: Vec<News>,
 }
 
-/// What threads tell each other at the end of an epoch; two of each, used in turn, so that a fast thread's next
-/// epoch does not touch what a slow one still reads.
-struct Shared {
-    barrier: Barrier,
-    boxes: [Vec<Mutex<Mailbox>>; 2],
-    /// Per partition: when it is next active, in picoseconds; flows open; hops so far.
-    next: [Vec<AtomicU64>; 2],
-    open: [Vec<AtomicU64>; 2],
-    hops: [Vec<AtomicU64>; 2],
-    stop: AtomicBool,
-}
-
-/// Something in the engine is not as it must be: a mistake of this program, found by [`run_checked`].
+/// An internal error of the engine, found by [`run_checked`].
 #[derive(Clone, PartialEq, Eq, Error, Debug)]
-#[error("{node} is broken after {time} of simulated time, seed {seed}: {what}; please report this with the scenario")]
+#[error("{place} is broken after {time} of simulated time, seed {seed}: {what}; please report this with the scenario")]
 pub struct Broken {
-    /// The name of the node where it is.
-    pub node: String,
-    /// Up to when the node had run.
+    /// The name of the node where it is; `the run` where no node is to blame.
+    pub place: String,
+    /// The time up to which the place had run.
     pub time: Time,
     /// The run's seed.
     pub seed: u64,
@@ -69,8 +91,8 @@ pub struct Broken {
     pub what: String,
 }
 
-/// Runs a simulation on up to `threads` threads. `make_law` gives each flow its law when it starts; `progress`
-/// is called now and then, on the calling thread, and ends the run by answering `false`.
+/// Runs a simulation on up to `threads` threads, where an epoch has enough work for several. `make_law` gives each flow its law
+/// when it starts; `progress` is called now and then, on the calling thread, and ends the run by answering `false`.
 ///
 /// # Panics
 /// If a law or `make_law` panics.
@@ -79,18 +101,30 @@ where
     L: ControlLaw + Send,
     F: Fn(&FlowSpec, &Path) -> L + Sync,
 {
-    let (partitions, ended, interrupted, threads) = run_partitions(setup, threads, &make_law, progress, None);
-    gather(setup, partitions, ended, interrupted, threads)
+    run_on(setup, Threads::up_to(threads), make_law, progress)
 }
 
-/// The same, and at the end of every epoch what links, ports, pools, records and calendars hold is checked against what
-/// is said of them. The outcome is the same.
-///
-/// # Errors
-/// [`Broken`] at the first epoch in which something is wrong, of several the one in the node of the lowest number.
+/// The same on these threads.
 ///
 /// # Panics
-/// If a law or `make_law` panics.
+/// As [`run`].
+pub fn run_on<L, F>(setup: &Setup, threads: Threads, make_law: F, progress: &mut dyn FnMut(Progress) -> bool) -> Outcome
+where
+    L: ControlLaw + Send,
+    F: Fn(&FlowSpec, &Path) -> L + Sync,
+{
+    gather(setup, run_partitions(setup, threads, &make_law, progress, None))
+}
+
+/// The same as [`run`]. At the end of epochs what links, ports, pools, records and calendars hold is checked against what is
+/// said of them, as often as that takes no longer than the run itself. The end of the run is always checked, and so are the
+/// [identities](identities::broken_identities) of its outcome. The outcome is the same.
+///
+/// # Errors
+/// [`Broken`] at the first check that finds something wrong, of several the one in the node of the lowest number.
+///
+/// # Panics
+/// As [`run`].
 pub fn run_checked<L, F>(
     setup: &Setup,
     threads: usize,
@@ -102,28 +136,39 @@ where
     F: Fn(&FlowSpec, &Path) -> L + Sync,
 {
     let found = Mutex::new(None);
-    let (partitions, ended, interrupted, threads) = run_partitions(setup, threads, &make_law, progress, Some(&found));
-    match found.into_inner().unwrap_or_else(PoisonError::into_inner) {
-        None => Ok(gather(setup, partitions, ended, interrupted, threads)),
-        Some((node, time, what)) => {
-            let node = setup.network.nodes()[node.index()].name.clone();
-            Err(Broken { node, time, seed: setup.seed, what })
-        }
+    let ran = run_partitions(setup, Threads::up_to(threads), &make_law, progress, Some(&found));
+    let broken = |place: &str, time, what| Err(Broken { place: place.to_owned(), time, seed: setup.seed, what });
+    if let Some((node, time, what)) = found.into_inner().unwrap_or_else(PoisonError::into_inner) {
+        return broken(&setup.network.nodes()[node.index()].name, time, what);
+    }
+    let outcome = gather(setup, ran);
+    match identities::broken_identities(setup, &outcome).into_iter().next() {
+        Some(what) => broken("the run", outcome.until, what),
+        None => Ok(outcome),
     }
 }
 
 /// What was found to be wrong: in which node, up to when that had run, and what.
 type Found = Mutex<Option<(NodeId, Time, String)>>;
 
-/// Runs the partitions to the end, and looks for what is wrong where that is asked for. Gives them, when that was, whether
-/// something ended the run before its time, and on how many threads it ran.
+/// The partitions after a run.
+struct Ran<L> {
+    partitions: Vec<Partition<L>>,
+    ended: Time,
+    /// Whether the caller ended the run before its time.
+    interrupted: bool,
+    /// The most threads that ran an epoch.
+    threads: usize,
+}
+
+/// Runs the partitions to the end, and looks for what is wrong where that is asked for.
 fn run_partitions<L, F>(
     setup: &Setup,
-    threads: usize,
+    threads: Threads,
     make_law: &F,
     progress: &mut dyn FnMut(Progress) -> bool,
     checks: Option<&Found>,
-) -> (Vec<Partition<L>>, Time, bool, usize)
+) -> Ran<L>
 where
     L: ControlLaw + Send,
     F: Fn(&FlowSpec, &Path) -> L + Sync,
@@ -131,152 +176,168 @@ where
     let layout = Layout::new(&setup.network);
     let (window, between) = lookaheads(&setup.network);
     let epoch_windows = between.map_or(WINDOWS_ALONE, |between| between.unsigned_ps() / window.unsigned_ps());
-    let epoch = Span::from_unsigned_ps(epoch_windows * window.unsigned_ps());
+    let length = Span::from_unsigned_ps(epoch_windows * window.unsigned_ps());
     let context = Context::new(setup, make_law);
     let count = layout.partitions();
-    let threads = threads.clamp(1, count);
-
-    let mut shares: Vec<Vec<(usize, Partition<L>)>> = (0..threads).map(|_| Vec::new()).collect();
-    for index in 0..count {
-        shares[index % threads].push((index, Partition::new(index, setup, &layout, window)));
-    }
-    let counters = || (0..count).map(|_| AtomicU64::new(0)).collect::<Vec<_>>();
-    let shared = Shared {
-        barrier: Barrier::new(threads),
-        boxes: [(); 2].map(|()| (0..count).map(|_| Mutex::default()).collect()),
-        next: [counters(), counters()],
-        open: [counters(), counters()],
-        hops: [counters(), counters()],
-        stop: AtomicBool::new(false),
+    let part = |index| Part {
+        partition: Partition::new(index, setup, &layout, window),
+        said: Said { next: Time::NEVER, open: 0, hops: 0, events: 0 },
     };
-    let worker = Worker { setup, context: &context, layout: &layout, shared: &shared, window, epoch, checks };
+    let parts = (0..count).map(|index| Mutex::new(part(index))).collect();
+    let boxes = [(); 2].map(|()| (0..count).map(|_| Mutex::default()).collect());
+    let work = Work { setup, context: &context, layout: &layout, parts, boxes, checks };
 
-    let mine = shares.remove(0);
-    let (ended, mut partitions) = std::thread::scope(|scope| {
-        let others: Vec<_> =
-            shares.into_iter().map(|share| scope.spawn(|| worker.run(share, &mut |_| true, false))).collect();
-        let (ended, mut partitions) = worker.run(mine, progress, true);
-        for other in others {
-            match other.join() {
-                Ok((_, share)) => partitions.extend(share),
-                Err(panic) => resume_unwind(panic),
+    let meeting = Meeting::new(threads.most.clamp(1, count));
+    let (ended, interrupted, used) = std::thread::scope(|scope| {
+        let mut crew = Crew { meeting: &meeting, is_there: false };
+        let mut epoch = Epoch { until: (Time::ZERO + length).min(setup.stop), turn: 0 };
+        let mut spare = 0;
+        loop {
+            if meeting.threads > 1 && spare >= threads.least {
+                crew.run(scope, &work, epoch);
+            } else {
+                (0..count).for_each(|index| work.step(index, epoch));
             }
+            let said = work.said(meeting.threads);
+            spare = said.spare;
+            let until = epoch.until;
+            let goes_on = progress(Progress { time: until, packet_hops: said.hops, open: said.open });
+            let broken = checks.is_some_and(|found| lock(found).is_some());
+            let is_over = until >= setup.stop || said.open == 0 || !said.next.is_set() || !goes_on || broken;
+            let begins = until.max(Time::from_ps(said.next.ps() / window.unsigned_ps() * window.unsigned_ps()));
+            if is_over || begins >= setup.stop {
+                (0..count).for_each(|index| work.end(index, epoch));
+                let ended = if is_over { until } else { setup.stop };
+                return (ended, !goes_on, if crew.is_there { meeting.threads } else { 1 });
+            }
+            epoch = Epoch { until: (begins + length).min(setup.stop), turn: epoch.turn ^ 1 };
         }
-        (ended, partitions)
     });
-    partitions.sort_by_key(|(index, _)| *index);
-    let interrupted = shared.stop.load(Ordering::Relaxed);
-    (partitions.into_iter().map(|(_, partition)| partition).collect(), ended, interrupted, threads)
+    let inner = |part: Mutex<Part<L>>| part.into_inner().unwrap_or_else(PoisonError::into_inner).partition;
+    Ran { partitions: work.parts.into_iter().map(inner).collect(), ended, interrupted, threads: used }
 }
 
-/// What every thread of a run shares.
-struct Worker<'a, F> {
+/// A stretch of simulated time in which partitions do not affect each other.
+#[derive(Clone, Copy)]
+struct Epoch {
+    until: Time,
+    /// The mailboxes that its mail goes to; its partitions read the other ones.
+    turn: usize,
+}
+
+/// A partition, and its state after the last epoch.
+struct Part<L> {
+    partition: Partition<L>,
+    said: Said,
+}
+
+/// The state of a partition after an epoch.
+#[derive(Clone, Copy)]
+struct Said {
+    /// When it, or one that it sent something to, is next active.
+    next: Time,
+    /// Flows that have not ended.
+    open: u64,
+    /// Packets over links so far.
+    hops: u64,
+    /// Events of the epoch.
+    events: u64,
+}
+
+/// The state of all partitions after an epoch.
+struct AllSaid {
+    next: Time,
+    open: u64,
+    hops: u64,
+    /// Events of the epoch that others than the busiest thread processed, or would have.
+    spare: u64,
+}
+
+/// The partitions, and all that it takes to run them. Within an epoch one thread has a partition, so a lock never waits.
+struct Work<'a, L, F> {
     setup: &'a Setup,
     context: &'a Context<'a, F>,
     layout: &'a Layout,
-    shared: &'a Shared,
-    window: Span,
-    /// Whole windows.
-    epoch: Span,
+    parts: Vec<Mutex<Part<L>>>,
+    /// Two of each, used in turn, so that mail of an epoch stays apart from that of the one before.
+    boxes: [Vec<Mutex<Mailbox>>; 2],
     /// What checks have found; none where nothing is checked.
     checks: Option<&'a Found>,
 }
 
-impl<F> Worker<'_, F> {
-    /// Runs a share of the partitions to the end. Returns when that was.
-    fn run<L: ControlLaw>(
-        &self,
-        mut share: Vec<(usize, Partition<L>)>,
-        progress: &mut dyn FnMut(Progress) -> bool,
-        reports: bool,
-    ) -> (Time, Vec<(usize, Partition<L>)>)
-    where
-        F: Fn(&FlowSpec, &Path) -> L,
-    {
-        let stop = self.setup.stop;
-        let mut begins = Time::ZERO;
-        let mut turn = 0;
-        loop {
-            let until = (begins + self.epoch).min(stop);
-            // A panic goes on only when all have left the epoch: the others would wait for this thread forever.
-            let epoch = catch_unwind(AssertUnwindSafe(|| {
-                for (index, partition) in &mut share {
-                    partition.run(until, self.context);
-                    if let Some(found) = self.checks {
-                        self.check(partition, until, found);
-                    }
-                    self.post(*index, partition, turn);
-                }
-            }));
-            if epoch.is_err() {
-                self.shared.stop.store(true, Ordering::Relaxed);
-            }
-            self.shared.barrier.wait();
-            for (index, partition) in &mut share {
-                self.collect(*index, partition, turn);
-            }
-            let sum = |values: &[AtomicU64]| values.iter().map(|value| value.load(Ordering::Relaxed)).sum::<u64>();
-            let open = sum(&self.shared.open[turn]);
-            let next = self.shared.next[turn].iter().map(|value| value.load(Ordering::Relaxed)).min();
-            let next = next.map_or(Time::NEVER, Time::from_ps);
-            if reports {
-                let packet_hops = sum(&self.shared.hops[turn]);
-                if !progress(Progress { time: until, packet_hops, open }) {
-                    self.shared.stop.store(true, Ordering::Relaxed);
-                }
-            }
-            // Everyone sees the same counts, and the same wish to stop, so everyone leaves in the same epoch.
-            self.shared.barrier.wait();
-            if let Err(panic) = epoch {
-                resume_unwind(panic);
-            }
-            let stopped = self.shared.stop.load(Ordering::Relaxed);
-            if until >= stop || open == 0 || !next.is_set() || stopped {
-                return (until, share);
-            }
-            let window_ps = self.window.unsigned_ps();
-            begins = until.max(Time::from_ps(next.ps() / window_ps * window_ps));
-            if begins >= stop {
-                return (stop, share);
-            }
-            turn ^= 1;
+impl<L: ControlLaw, F: Fn(&FlowSpec, &Path) -> L> Work<'_, L, F> {
+    /// Runs a partition through an epoch.
+    fn step(&self, index: usize, epoch: Epoch) {
+        let mut part = lock(&self.parts[index]);
+        let Part { partition, said } = &mut *part;
+        let before = partition.events();
+        self.collect(index, partition, epoch.turn ^ 1);
+        partition.run(epoch.until, self.context);
+        if let Some(found) = self.checks
+            && let Err((node, what)) = partition.check_if_due(epoch.until, self.setup)
+        {
+            note(found, node, epoch.until, what);
+        }
+        *said = Said {
+            next: self.post(partition, epoch.turn),
+            open: partition.hosts.open,
+            hops: partition.plane.forwarded + partition.received,
+            events: partition.events() - before,
+        };
+    }
+
+    /// Takes what the last epoch left for a partition, and checks the partition a last time.
+    fn end(&self, index: usize, epoch: Epoch) {
+        let mut part = lock(&self.parts[index]);
+        let partition = &mut part.partition;
+        self.collect(index, partition, epoch.turn);
+        if let Some(found) = self.checks
+            && let Err((node, what)) = partition.check_at_end(epoch.until, self.setup)
+        {
+            note(found, node, epoch.until, what);
         }
     }
 
-    /// Checks a partition that has run up to `until`. If something is wrong the run ends.
-    fn check<L: ControlLaw>(&self, partition: &mut Partition<L>, until: Time, found: &Found) {
-        if let Err((node, what)) = partition.check(until, self.setup) {
-            let mut found = found.lock().unwrap_or_else(PoisonError::into_inner);
-            if found.as_ref().is_none_or(|&(other, ..)| node < other) {
-                *found = Some((node, until, what));
+    /// The state of all partitions after an epoch; so many threads have every so many-th partition.
+    fn said(&self, threads: usize) -> AllSaid {
+        let mut all = AllSaid { next: Time::NEVER, open: 0, hops: 0, spare: 0 };
+        let mut busiest = 0;
+        for thread in 0..threads {
+            let mut events = 0;
+            for part in self.parts.iter().skip(thread).step_by(threads) {
+                let said = lock(part).said;
+                all.next = all.next.min(said.next);
+                all.open += said.open;
+                all.hops += said.hops;
+                events += said.events;
             }
-            self.shared.stop.store(true, Ordering::Relaxed);
+            all.spare += events;
+            busiest = busiest.max(events);
         }
+        all.spare -= busiest;
+        all
     }
 
-    /// Leaves what a partition has for the others, and its counts.
-    fn post<L: ControlLaw>(&self, index: usize, partition: &mut Partition<L>, turn: usize) {
-        let boxes = &self.shared.boxes[turn];
+    /// Leaves what a partition has for the others. Returns when it, or one that it sent something to, is next active.
+    fn post(&self, partition: &mut Partition<L>, turn: usize) -> Time {
+        let boxes = &self.boxes[turn];
         let mut next = partition.plane.schedule().next_active_at();
         for mail in partition.plane.take_mail() {
             next = next.min(mail.packets[0].time);
-            boxes[mail.to].lock().unwrap_or_else(PoisonError::into_inner).mail.push(mail);
+            lock(&boxes[mail.to]).mail.push(mail);
         }
         for news in std::mem::take(&mut partition.news) {
             next = next.min(news.heard);
             let host = self.setup.flows[news.flow.0 as usize].src;
             let to = self.layout.partition_of(self.setup.network.hosts()[host.index()]);
-            boxes[to].lock().unwrap_or_else(PoisonError::into_inner).news.push(news);
+            lock(&boxes[to]).news.push(news);
         }
-        self.shared.next[turn][index].store(next.ps(), Ordering::Relaxed);
-        self.shared.open[turn][index].store(partition.hosts.open, Ordering::Relaxed);
-        let hops = partition.plane.forwarded + partition.received;
-        self.shared.hops[turn][index].store(hops, Ordering::Relaxed);
+        next
     }
 
     /// Takes what the others left for a partition. Each link's packets come from one partition, in order.
-    fn collect<L: ControlLaw>(&self, index: usize, partition: &mut Partition<L>, turn: usize) {
-        let mut mailbox = self.shared.boxes[turn][index].lock().unwrap_or_else(PoisonError::into_inner);
+    fn collect(&self, index: usize, partition: &mut Partition<L>, turn: usize) {
+        let mut mailbox = lock(&self.boxes[turn][index]);
         for mail in mailbox.mail.drain(..) {
             partition.plane.deliver(mail);
         }
@@ -286,13 +347,108 @@ impl<F> Worker<'_, F> {
     }
 }
 
-fn gather<L: ControlLaw>(
-    setup: &Setup,
-    mut partitions: Vec<Partition<L>>,
-    ended: Time,
-    interrupted: bool,
+/// Keeps what is wrong in the node of the lowest number.
+fn note(found: &Found, node: NodeId, until: Time, what: String) {
+    let mut found = lock(found);
+    if found.as_ref().is_none_or(|&(other, ..)| node < other) {
+        *found = Some((node, until, what));
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Where threads meet at the beginning and at the end of an epoch that they run together.
+struct Meeting {
     threads: usize,
-) -> Outcome {
+    barrier: Barrier,
+    /// Of the epoch that begins.
+    until: AtomicU64,
+    turn: AtomicUsize,
+    /// There are no more epochs.
+    is_over: AtomicBool,
+    /// A panic of a thread other than the leading one.
+    panic: Mutex<Option<Box<dyn Any + Send>>>,
+}
+
+impl Meeting {
+    fn new(threads: usize) -> Self {
+        Self {
+            threads,
+            barrier: Barrier::new(threads),
+            until: AtomicU64::new(0),
+            turn: AtomicUsize::new(0),
+            is_over: AtomicBool::new(false),
+            panic: Mutex::new(None),
+        }
+    }
+
+    /// The part of an epoch's work that the thread of this number has.
+    fn share<L: ControlLaw, F: Fn(&FlowSpec, &Path) -> L>(&self, thread: usize, work: &Work<L, F>, epoch: Epoch) {
+        (thread..work.parts.len()).step_by(self.threads).for_each(|index| work.step(index, epoch));
+    }
+
+    /// Runs the share of a thread that does not lead, epoch by epoch.
+    fn follow<L: ControlLaw, F: Fn(&FlowSpec, &Path) -> L>(&self, thread: usize, work: &Work<L, F>) {
+        loop {
+            self.barrier.wait();
+            if self.is_over.load(Ordering::Relaxed) {
+                return;
+            }
+            let until = Time::from_ps(self.until.load(Ordering::Relaxed));
+            let epoch = Epoch { until, turn: self.turn.load(Ordering::Relaxed) };
+            // A panic waits for the end of the epoch: the others would wait for this thread forever.
+            if let Err(panic) = catch_unwind(AssertUnwindSafe(|| self.share(thread, work, epoch))) {
+                *lock(&self.panic) = Some(panic);
+            }
+            self.barrier.wait();
+        }
+    }
+}
+
+/// The threads that follow the leading one. They end when this is dropped.
+struct Crew<'a> {
+    meeting: &'a Meeting,
+    is_there: bool,
+}
+
+impl<'env> Crew<'env> {
+    /// Runs an epoch on all threads; those that are not there yet are made.
+    fn run<'scope, L, F>(&mut self, scope: &'scope Scope<'scope, 'env>, work: &'env Work<'env, L, F>, epoch: Epoch)
+    where
+        L: ControlLaw + Send,
+        F: Fn(&FlowSpec, &Path) -> L + Sync,
+    {
+        let meeting = self.meeting;
+        if !self.is_there {
+            for thread in 1..meeting.threads {
+                scope.spawn(move || meeting.follow(thread, work));
+            }
+            self.is_there = true;
+        }
+        meeting.until.store(epoch.until.ps(), Ordering::Relaxed);
+        meeting.turn.store(epoch.turn, Ordering::Relaxed);
+        meeting.barrier.wait();
+        let own = catch_unwind(AssertUnwindSafe(|| meeting.share(0, work, epoch)));
+        meeting.barrier.wait();
+        if let Some(panic) = own.err().or_else(|| lock(&meeting.panic).take()) {
+            resume_unwind(panic);
+        }
+    }
+}
+
+impl Drop for Crew<'_> {
+    fn drop(&mut self) {
+        if self.is_there {
+            self.meeting.is_over.store(true, Ordering::Relaxed);
+            self.meeting.barrier.wait();
+        }
+    }
+}
+
+fn gather<L: ControlLaw>(setup: &Setup, ran: Ran<L>) -> Outcome {
+    let Ran { mut partitions, ended, interrupted, threads } = ran;
     let mut flows = vec![FlowOutcome::never_started(); setup.flows.len()];
     let mut links: Vec<LinkOutcome> = Vec::with_capacity(setup.network.links().len());
     let (mut port_samples, mut switch_samples, mut flow_samples) = (Vec::new(), Vec::new(), Vec::new());
@@ -318,7 +474,7 @@ fn gather<L: ControlLaw>(
         switches.extend(partition.plane.switches());
         held_back.append(&mut partition.plane.held_back(setup));
         pauses.extend(partition.plane.kept_pauses(ended, setup).chain(partition.hosts.kept_pauses(ended)));
-        engine.events += partition.plane.forwarded + partition.received + partition.acts;
+        engine.events += partition.events();
         engine.data_packets += partition.hosts.data_packets;
         engine.data_received += partition.hosts.data_received;
         engine.or_acks += partition.hosts.or_acks();
@@ -400,28 +556,97 @@ fn deadlock(setup: &Setup, held_back: &[(LinkId, LinkId, u8)]) -> Vec<LinkId> {
 mod tests {
     use super::*;
     use crate::setup::HostConfig;
-    use fabric::{PortConfig, Routes, topology};
-    use units::Rate;
+    use crate::start::Start;
+    use fabric::{HostId, Network, PortConfig, Routes, topology};
+    use laws::fixed::{Fixed, Params};
+    use units::{Bytes, Rate};
 
-    /// Two ports that wait for each other: a circle where they hold back one class, none where each holds back another.
-    #[test]
-    fn a_circle_is_of_one_class() {
-        let port = PortConfig::new(Rate::from_gbps(8), Span::from_us(1));
-        let network = topology::single_switch(&topology::SingleSwitch { hosts: vec![(port, port); 2] }).unwrap();
-        let setup = Setup {
+    fn setup(network: Network, flows: Vec<FlowSpec>) -> Setup {
+        Setup {
             routes: Routes::new(&network).unwrap(),
             network,
             symmetric: false,
-            flows: Vec::new(),
+            flows,
             host: HostConfig::default(),
             causes: crate::Causes::default(),
             modules: Vec::new(),
             ties: crate::Ties::default(),
             series: crate::SeriesConfig::default(),
             seed: 0,
-            stop: Time::ZERO,
-            intra_rtt: Span::ZERO,
+            stop: Time::from_ms(100),
+            intra_rtt: Span::from_us(4),
+        }
+    }
+
+    /// Two datacenters of two hosts so far apart, and flows of so many bytes between them, both ways, one each 10 us.
+    fn apart(between: Span, flows: u32, size: u64) -> Setup {
+        let port = PortConfig::new(Rate::from_gbps(100), Span::from_us(1));
+        let side = vec![(port, port); 2];
+        let bottleneck = PortConfig { delay: between, ..port };
+        let shape = topology::Dumbbell { left: side.clone(), right: side, bottleneck, two_datacenters: true };
+        let flow = |number: u32| FlowSpec {
+            src: HostId(number % 4),
+            dst: HostId((number + 2) % 4),
+            size: Bytes::new(size),
+            start: Start::At(Time::from_us(10 * u64::from(number))),
+            kind: 0,
+            class: 1,
+            on_ramp: false,
+            coded: false,
+            kept: false,
         };
+        setup(topology::dumbbell(&shape).unwrap(), (0..flows).map(flow).collect())
+    }
+
+    fn law(_: &FlowSpec, path: &Path) -> Fixed {
+        Fixed::new(path, Params { window: Bytes::new(1 << 26), paced: false })
+    }
+
+    /// Datacenters that are 64 ns apart have no epoch that is worth a meeting; those that are 1 ms apart have.
+    #[test]
+    fn threads_meet_where_an_epoch_has_work_for_them() {
+        for (between, size, meet) in [(Span::from_ns(64), 100_000, 1), (Span::from_ms(1), 40_000_000, 2)] {
+            let setup = apart(between, 4, size);
+            let ran = |threads| run_on(&setup, threads, law, &mut |_| true);
+            let outcomes = [Threads::up_to(1), Threads::up_to(2), Threads::always(2)].map(ran);
+            assert_eq!(outcomes.each_ref().map(|outcome| outcome.engine.threads), [1, meet, 2], "{between:?}");
+            assert!(outcomes[0].flows.iter().all(|flow| flow.completed.is_set()));
+            let same = |outcome: &Outcome| {
+                let engine = EngineStats { threads: 1, ..outcome.engine };
+                Outcome { engine, ..outcome.clone() } == outcomes[0]
+            };
+            assert!(outcomes.iter().all(same), "{between:?}");
+        }
+    }
+
+    /// What the caller's code panics with comes out, and the other threads end.
+    #[test]
+    fn a_panic_of_the_caller_ends_all_threads() {
+        let setup = apart(Span::from_us(1), 4, 100_000);
+        let run = || run_on(&setup, Threads::always(2), law, &mut |_| panic!("enough"));
+        let panic = catch_unwind(AssertUnwindSafe(run)).map(drop).unwrap_err();
+        assert_eq!(panic.downcast_ref(), Some(&"enough"));
+    }
+
+    /// However short epochs are, and however much is held, checks examine about as many entries as events are processed.
+    #[test]
+    fn checks_take_as_long_as_the_run() {
+        let setup = apart(Span::from_ns(64), 400, 100_000);
+        let found = Mutex::new(None);
+        let ran = run_partitions(&setup, Threads::up_to(1), &law, &mut |_| true, Some(&found));
+        assert_eq!(*lock(&found), None);
+        for partition in &ran.partitions {
+            let (events, examined) = (partition.events(), partition.examined());
+            assert!(examined <= 2 * events && 2 * examined >= events, "{examined} entries, {events} events");
+        }
+    }
+
+    /// Two ports that wait for each other: a circle where they hold back one class, none where each holds back another.
+    #[test]
+    fn a_circle_is_of_one_class() {
+        let port = PortConfig::new(Rate::from_gbps(8), Span::from_us(1));
+        let network = topology::single_switch(&topology::SingleSwitch { hosts: vec![(port, port); 2] }).unwrap();
+        let setup = setup(network, Vec::new());
         let [a, b] = [LinkId(0), LinkId(1)];
         let back = |link: LinkId| setup.network.links()[link.index()].reverse;
         let found = |classes: [u8; 2]| deadlock(&setup, &[(a, back(b), classes[0]), (b, back(a), classes[1])]);

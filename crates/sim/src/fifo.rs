@@ -312,8 +312,9 @@ impl Fifos {
         }
     }
 
-    /// Checks that a link's packets are in order of arrival, none before `now`, and that its ring is not overfull.
-    pub(crate) fn check(&self, link: usize, now: Time) -> Result<(), String> {
+    /// Checks that a link's packets are in order of arrival, none before `now`, and that its ring is not overfull. Returns how
+    /// many entries it examined.
+    pub(crate) fn check(&self, link: usize, now: Time) -> Result<usize, String> {
         let ring = self.rings[link];
         let behind = &self.aside.chunks[link];
         if ring.count() > ring.mask + 1 || (ring.len >= LONG) == behind.is_empty() {
@@ -325,7 +326,7 @@ impl Fifos {
             ));
         }
         let in_ring = (0..ring.count()).map(|after| &self.store[ring.place(after)]);
-        let mut last = self.heads[link];
+        let (mut last, mut examined) = (self.heads[link], 1);
         for (at, place) in in_ring.chain(behind.iter().flat_map(|chunk| &chunk.places)).enumerate() {
             let time = place.0.time;
             if at == 0 && time != last {
@@ -335,6 +336,7 @@ impl Fifos {
                 return Err(format!("packet {at} on the link arrives at {time:?}, before the one ahead of it"));
             }
             last = time;
+            examined += 1;
         }
         if ring.count() == 0 && last.is_set() {
             return Err(format!("it is empty, and its first packet arrives at {last:?}"));
@@ -342,7 +344,7 @@ impl Fifos {
         if self.heads[link] < now {
             return Err(format!("a packet that arrived at {:?} was not taken", self.heads[link]));
         }
-        Ok(())
+        Ok(examined)
     }
 
     /// All packets.
@@ -533,7 +535,7 @@ mod tests {
         for at in 1..2_000 {
             fifos.push(0, Packet::default().at(ns(at)));
         }
-        assert_eq!(fifos.check(0, ns(1)), Ok(()));
+        assert_eq!(fifos.check(0, ns(1)), Ok(2_000));
         assert!(fifos.check(0, ns(2)).unwrap_err().contains("was not taken"));
         fifos.heads[0] = Time::ZERO;
         assert!(fifos.check(0, Time::ZERO).unwrap_err().contains("first packet arrives"));

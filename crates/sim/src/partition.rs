@@ -32,6 +32,18 @@ pub(crate) struct Partition<L> {
     pub(crate) news: Vec<News>,
     /// Of each host here; empty where ties need none.
     ties: Vec<HostTies>,
+    checks: Checks,
+}
+
+/// The pace of a partition's checks. A check takes time for all that is held, however little has happened since the last one,
+/// and epochs may be as short as a link. So it waits until nodes have processed as many events as it examines entries: all
+/// checks together take at most a constant factor of the run's own time.
+#[derive(Clone, Copy, Default)]
+struct Checks {
+    /// The number of events from which on the next check is due.
+    due: u64,
+    /// Entries that all checks have examined.
+    examined: u64,
 }
 
 /// A host's card: its port in the plane.
@@ -119,6 +131,7 @@ impl<L: ControlLaw> Partition<L> {
             acts: 0,
             news: Vec::new(),
             ties: Vec::new(),
+            checks: Checks::default(),
         };
         if setup.ties == Ties::Scheduled {
             let input = |id: &HostId| setup.network.links()[setup.network.uplink(*id).index()].reverse;
@@ -166,25 +179,71 @@ impl<L: ControlLaw> Partition<L> {
         }
     }
 
-    /// Checks what the nodes here hold, once they have run up to `now`. Gives the node of the network where something is
-    /// wrong, and what.
-    pub(crate) fn check(&mut self, now: Time, setup: &Setup) -> Result<(), (NodeId, String)> {
+    /// Returns how many entries its checks have examined.
+    #[cfg(test)]
+    pub(crate) fn examined(&self) -> u64 {
+        self.checks.examined
+    }
+
+    /// Returns how many events nodes have processed.
+    pub(crate) fn events(&self) -> u64 {
+        self.plane.forwarded + self.received + self.acts
+    }
+
+    /// Checks what the nodes here hold, once they have run up to `now`, if enough has happened since the last check.
+    ///
+    /// # Errors
+    /// The node of the network where something is wrong, and what.
+    pub(crate) fn check_if_due(&mut self, now: Time, setup: &Setup) -> Result<(), (NodeId, String)> {
+        let events = self.events();
+        if events < self.checks.due {
+            return Ok(());
+        }
+        let examined = self.check(now, setup)? as u64;
+        self.checks = Checks { due: events + examined, examined: self.checks.examined + examined };
+        Ok(())
+    }
+
+    /// Checks all that the nodes here hold, at the end of the run, and where the ends of all flows are.
+    ///
+    /// # Errors
+    /// As [`Partition::check_if_due`].
+    pub(crate) fn check_at_end(&mut self, now: Time, setup: &Setup) -> Result<(), (NodeId, String)> {
+        self.check(now, setup)?;
+        let local = |host: HostId| self.local_of[host.index()] as usize;
+        self.hosts.check_ends(local, setup).map_err(|(host, what)| (self.name_of(host), what))
+    }
+
+    /// The node of the network that a host here is.
+    fn name_of(&self, host: usize) -> NodeId {
+        NodeId(self.plane.first_node() + self.node_of[host])
+    }
+
+    /// Returns how many entries it examined.
+    fn check(&mut self, now: Time, setup: &Setup) -> Result<usize, (NodeId, String)> {
         let first = self.plane.first_node();
         let name = |node: usize| NodeId(first + node as u32);
+        let (mut examined, mut acting) = (0, Vec::new());
         for node in 0..self.host_of.len() {
-            self.plane.check(node, now, setup).map_err(|what| (name(node), what))?;
+            examined += self.plane.check(node, now, setup).map_err(|what| (name(node), what))?;
             let host = self.host_of[node];
             if host == NO_HOST {
                 continue;
             }
             let (link, _) = self.plane.host_ports(node, setup);
             let next = self.hosts.next_at(host as usize, self.plane.idle_at(link));
-            if next.is_set() && !self.plane.schedule().runs_by(node, next) {
-                return Err((name(node), format!("it has something to do at {next:?} and does not run then")));
+            if next.is_set() {
+                acting.push((node, next));
             }
         }
+        let runs = self.plane.schedule().next_runs();
+        examined += runs.examined();
+        if let Some((node, next)) = acting.into_iter().find(|&(node, next)| !runs.runs_by(node, next)) {
+            return Err((name(node), format!("it has something to do at {next:?} and does not run then")));
+        }
         let local = |host: HostId| self.local_of[host.index()] as usize;
-        self.hosts.check(now, local, setup).map_err(|(host, what)| (name(self.node_of[host] as usize), what))
+        let checked = self.hosts.check(now, local, setup);
+        Ok(examined + checked.map_err(|(host, what)| (self.name_of(host), what))?)
     }
 
     /// The links' outcomes, in order, with the pauses of hosts' cards.

@@ -226,24 +226,27 @@ impl Plane {
         self.first_node
     }
 
-    /// Checks a node's links and ports once it has run up to `now`. Gives what is wrong.
-    pub(crate) fn check(&self, node: usize, now: Time, setup: &Setup) -> Result<(), String> {
+    /// Checks a node's links and ports once it has run up to `now`. Returns how many entries it examined.
+    ///
+    /// # Errors
+    /// When something is wrong: what.
+    pub(crate) fn check(&self, node: usize, now: Time, setup: &Setup) -> Result<usize, String> {
         let (first, past) = self.inputs[node];
+        let mut examined = 1;
         for fifo in first..past {
-            self.links.fifos.check(fifo as usize, now).map_err(|what| format!("input {}: {what}", fifo - first))?;
+            let checked = self.links.fifos.check(fifo as usize, now);
+            examined += checked.map_err(|what| format!("input {}: {what}", fifo - first))?;
         }
         for link in setup.network.links_out(NodeId(self.first_node + node as u32)) {
             let local = (link - self.first_link) as usize;
             if let Some(special) = self.specials.get(self.special_of[local] as usize)
                 && let Some(lazy) = &special.lazy
             {
-                lazy.check().map_err(|what| format!("link {link}: {what}"))?;
+                examined += lazy.check().map_err(|what| format!("link {link}: {what}"))?;
             }
         }
-        match self.shared.get(self.shared_of[node] as usize) {
-            Some(shared) => shared.check(),
-            None => Ok(()),
-        }
+        let shared = self.shared.get(self.shared_of[node] as usize);
+        Ok(examined + shared.map_or(Ok(0), SharedNode::check)?)
     }
 
     /// Asks ahead for what a packet on a host's link, so many behind the first, carries if it is an acknowledgement.

@@ -23,6 +23,25 @@ pub(crate) struct Schedule {
     far: BinaryHeap<Reverse<(u64, u32)>>,
 }
 
+/// The window in which each node next runs; `u64::MAX` if none is scheduled.
+pub(crate) struct NextRuns<'a> {
+    schedule: &'a Schedule,
+    windows: Vec<u64>,
+}
+
+impl NextRuns<'_> {
+    /// Returns whether a node runs in the window that holds a time, or before it.
+    pub(crate) fn runs_by(&self, node: usize, time: Time) -> bool {
+        let by = (time.ps() / self.schedule.length.unsigned_ps()).max(self.schedule.now);
+        self.windows[node] <= by
+    }
+
+    /// Returns how many entries the schedule has looked at.
+    pub(crate) fn examined(&self) -> usize {
+        self.windows.len() + self.schedule.far.len() + RING as usize
+    }
+}
+
 impl Schedule {
     pub(crate) fn new(nodes: usize, window: Span) -> Self {
         let words = nodes.div_ceil(64);
@@ -108,13 +127,27 @@ impl Schedule {
         far
     }
 
-    /// Whether a node runs in the window that holds a time, or before it; between windows.
-    pub(crate) fn runs_by(&self, node: usize, time: Time) -> bool {
-        let by = (time.ps() / self.length.unsigned_ps()).max(self.now);
-        let in_ring =
-            |window: u64| self.sets[(window % RING) as usize * self.words + node / 64] >> (node % 64) & 1 == 1;
-        (self.now..=by.min(self.now + RING - 1)).any(in_ring)
-            || self.far.iter().any(|Reverse(entry)| entry.1 as usize == node && entry.0 <= by)
+    /// Returns when each node next runs; between windows.
+    pub(crate) fn next_runs(&self) -> NextRuns<'_> {
+        let mut windows = vec![u64::MAX; self.words * 64];
+        for &Reverse((window, node)) in &self.far {
+            windows[node as usize] = windows[node as usize].min(window);
+        }
+        for window in (self.now..self.now + RING).rev() {
+            let slot = (window % RING) as usize;
+            if self.summary[slot / 64] >> (slot % 64) & 1 == 0 {
+                continue;
+            }
+            for (word, &set) in self.sets[slot * self.words..(slot + 1) * self.words].iter().enumerate() {
+                let mut bits = set;
+                while bits != 0 {
+                    let first = &mut windows[word * 64 + bits.trailing_zeros() as usize];
+                    *first = (*first).min(window);
+                    bits &= bits - 1;
+                }
+            }
+        }
+        NextRuns { schedule: self, windows }
     }
 
     fn pull_far(&mut self) {
@@ -158,8 +191,14 @@ mod tests {
         let far = Time::from_ps(999_983 * 1_000);
         schedule.activate_between(1, far);
         schedule.activate_between(2, Time::from_us(5));
-        assert!(schedule.runs_by(1, far) && !schedule.runs_by(1, Time::from_us(900)) && !schedule.runs_by(0, far));
-        assert!(schedule.runs_by(2, Time::from_us(5)) && !schedule.runs_by(2, Time::from_us(3)));
+        let next = schedule.next_runs();
+        assert!(next.runs_by(1, far) && !next.runs_by(1, Time::from_us(900)) && !next.runs_by(0, far));
+        assert!(next.runs_by(2, Time::from_us(5)) && !next.runs_by(2, Time::from_us(3)));
+        // The first of several runs counts, in the ring and beyond it.
+        schedule.activate_between(1, far + Span::from_us(9));
+        schedule.activate_between(2, Time::from_us(2));
+        let next = schedule.next_runs();
+        assert!(next.runs_by(1, far) && next.runs_by(2, Time::from_us(3)) && !next.runs_by(2, Time::from_us(1)));
     }
 
     proptest! {

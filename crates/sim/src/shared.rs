@@ -51,8 +51,8 @@ struct OtherEnd {
 }
 
 impl SharedNode {
-    /// Checks the books of its buffer.
-    pub(crate) fn check(&self) -> Result<(), String> {
+    /// Checks the books of its buffer. Returns how many entries it examined.
+    pub(crate) fn check(&self) -> Result<usize, String> {
         self.switch.check()
     }
 }

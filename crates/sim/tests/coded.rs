@@ -3,8 +3,8 @@
 mod common;
 
 use common::{answer, flow, law, pipe, run, setup};
-use fabric::PortConfig;
 use fabric::topology::FatTrees;
+use fabric::{Ecn, PortConfig};
 use flow::{Code, PathChoice, Plb, UnoLb};
 use laws::catalog::{Kind, Value};
 use sim::{Coding, FlowSpec, Outcome, Setup};
@@ -60,6 +60,23 @@ fn without_losses_parity_is_all_that_is_added() {
     assert_eq!(coded.delivered, plain.delivered);
     let packet = Rate::from_gbps(10).time_for(Bytes::new(MSS + 64));
     assert_eq!(coded.completed.since(plain.completed), packet.times(198));
+}
+
+/// Where ports mark all packets that wait, the payload that counts as marked is that of data: parity is no payload.
+#[test]
+fn marked_payload_is_at_most_what_is_delivered() {
+    let all = Ecn { min: Bytes::ZERO, max: Bytes::new(1), max_probability: Frac::ONE };
+    let bottleneck = PortConfig {
+        buffer: Bytes::new(1 << 20),
+        ecn: Some(all),
+        ..PortConfig::new(Rate::from_gbps(10), Span::from_us(998))
+    };
+    let network = pipe(1, &bottleneck, Rate::from_gbps(100), Span::from_us(1));
+    let mut setup = setup(network, vec![FlowSpec { coded: true, ..flow(0, 1, 20 * MSS) }], Time::from_ms(100));
+    setup.host.coding = Some(Coding { code: Code { data: 1, parity: 4, tail: None }, ..coding() });
+    let end = fixed(&setup, 1 << 30).flows[0];
+    assert!(end.completed.is_set() && end.stats.marked >= Bytes::new(15 * MSS), "{end:?}");
+    assert!(end.stats.marked <= end.delivered, "{end:?}");
 }
 
 /// At 1 % loss each way, where a lost acknowledgement is a loss to the sender, 15 % of blocks of ten lose packets of their data
@@ -139,7 +156,7 @@ fn coded_flows_give_the_same_bits_at_any_number_of_threads() {
         let one = sim::run(&setup, 1, &factory, &mut |_| true);
         assert!(one.flows.iter().any(|flow| flow.stats.recovered > 0) && one.flows.iter().any(|it| it.stats.nacks > 0));
         for threads in [1, 2, 3] {
-            let mut other = sim::run(&setup, threads, &factory, &mut |_| true);
+            let mut other = sim::run_on(&setup, sim::Threads::always(threads), &factory, &mut |_| true);
             other.engine.threads = one.engine.threads;
             assert!(one == other, "{threads} threads differ from one under {path:?}");
         }

@@ -21,6 +21,7 @@ proptest! {
         });
         // What progress counts is what came off a link: not more than went onto links.
         prop_assert!(hops <= outcome.engine.packet_hops, "{} of {}", hops, outcome.engine.packet_hops);
+        prop_assert_eq!(sim::broken_identities(setup, &outcome), Vec::<String>::new());
         let mut sent = 0;
         for (flow, (spec, end)) in setup.flows.iter().zip(&outcome.flows).enumerate() {
             prop_assert!(end.completed.is_set(), "flow {} hangs under {:?}", flow, case.kind);

@@ -67,7 +67,8 @@ fn flows_end_whatever_is_lost_in_each_way_to_recover() {
                 let setup = lossy(millionths, recovery);
                 let settings = [("early_start", Value::Switch(early))];
                 let factory = common::law(kind, &settings);
-                let runs = [1, 2, 3].map(|threads| sim::run(&setup, threads, &factory, &mut |_| true));
+                let runs = [1, 2, 3]
+                    .map(|threads| sim::run_on(&setup, sim::Threads::always(threads), &factory, &mut |_| true));
                 assert_delivered_once(&setup, &runs[0], &what);
                 for other in &runs[1..] {
                     assert!(runs[0].flows == other.flows && runs[0].links == other.links, "{what}");

@@ -353,7 +353,7 @@ fn credits_give_the_same_bits_at_any_number_of_threads() {
     setup.host = HostConfig { mss: 1_460, header: 78, ack_every: 4, ..setup.host };
     for kind in [Kind::FlashPass, Kind::ExpressPass] {
         let factory = common::law(kind, &[("early_start", Value::Switch(true))]);
-        let runs = [1, 2, 3].map(|threads| sim::run(&setup, threads, &factory, &mut |_| true));
+        let runs = [1, 2, 3].map(|threads| sim::run_on(&setup, sim::Threads::always(threads), &factory, &mut |_| true));
         assert_done(&runs[0]);
         for other in &runs[1..] {
             assert!(runs[0].flows == other.flows && runs[0].links == other.links, "{kind:?}");

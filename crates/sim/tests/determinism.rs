@@ -9,14 +9,15 @@ use flow::PathChoice;
 use laws::catalog::Kind;
 use laws::lscc::{CalculationParams, LimitingParams};
 use proptest::prelude::*;
-use sim::{Cause, Causes, FlowId, FlowSpec, HostConfig, Module, ModuleSpec, SeriesConfig, Setup};
+use sim::{Cause, Causes, FlowId, FlowSpec, HostConfig, Module, ModuleSpec, SeriesConfig, Setup, Threads};
 use units::{Bytes, Frac, Rate, Span, Time};
 
 fn assert_same(setup: &Setup, kind: Kind) {
     let factory = common::law(kind, &[]);
     let one = sim::run(setup, 1, &factory, &mut |_| true);
     for threads in [1, 2, 3, 4, 8] {
-        let mut other = sim::run(setup, threads, &factory, &mut |_| true);
+        // However little work an epoch has, all threads run it.
+        let mut other = sim::run_on(setup, Threads::always(threads), &factory, &mut |_| true);
         other.engine.threads = one.engine.threads;
         assert!(one == other, "{threads} threads differ from one");
     }
@@ -145,7 +146,8 @@ fn a_law_that_panics_ends_the_run() {
             assert!(flow.src.0 != dies, "no law for this flow");
             common::law(Kind::Dctcp, &[])(flow, path)
         };
-        let run = std::panic::AssertUnwindSafe(|| sim::run(&setup, threads, law, &mut |_| true));
+        let run =
+            std::panic::AssertUnwindSafe(|| sim::run_on(&setup, sim::Threads::always(threads), law, &mut |_| true));
         assert!(std::panic::catch_unwind(run).is_err(), "{threads} threads");
     }
 }

@@ -78,7 +78,7 @@ proptest! {
         let mut setup = case.setup;
         setup.host.jitter = Some(jitter(Span::from_ns(mean_ns)));
         let factory = common::law(case.kind, &[]);
-        let [one, two] = [1, 2].map(|threads| sim::run(&setup, threads, &factory, &mut |_| true));
+        let [one, two] = [1, 2].map(|threads| sim::run_on(&setup, sim::Threads::always(threads), &factory, &mut |_| true));
         prop_assert_eq!(&one.flows, &two.flows);
         for (spec, end) in setup.flows.iter().zip(&one.flows) {
             prop_assert!(end.completed.is_set() && end.delivered == spec.size, "under {:?}", case.kind);

@@ -44,7 +44,7 @@ fn greedy(setup: &mut Setup) {
 
 fn run(setup: &Setup, threads: usize) -> Outcome {
     let settings = [("window", Value::Bytes(Bytes::new(1 << 30)))];
-    sim::run(setup, threads, common::law(Kind::Fixed, &settings), &mut |_| true)
+    sim::run_on(setup, sim::Threads::always(threads), common::law(Kind::Fixed, &settings), &mut |_| true)
 }
 
 /// Host 0, switch a, switch b, host 1 behind a link of a tenth of the rate, and host 2 at b. What comes from a is let

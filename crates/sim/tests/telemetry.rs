@@ -65,7 +65,7 @@ fn told(setup: &Setup, threads: usize) -> BTreeMap<u32, Vec<Vec<Hop>>> {
         source: spec.src.0,
         told: Arc::clone(&told),
     };
-    let outcome = sim::run(setup, threads, scribe, &mut |_| true);
+    let outcome = sim::run_on(setup, sim::Threads::always(threads), scribe, &mut |_| true);
     assert!(outcome.flows.iter().all(|flow| flow.completed.is_set()));
     let told = told.lock().unwrap();
     told.clone()

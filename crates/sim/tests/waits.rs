@@ -15,7 +15,7 @@ use units::{Bytes, Rate, Span, Time};
 const WIDE: &[(&str, Value)] = &[("window", Value::Bytes(Bytes::new(1 << 30)))];
 
 fn run(setup: &Setup, threads: usize) -> Outcome {
-    sim::run(setup, threads, law(Kind::Fixed, WIDE), &mut |_| true)
+    sim::run_on(setup, sim::Threads::always(threads), law(Kind::Fixed, WIDE), &mut |_| true)
 }
 
 fn switch(hosts: usize) -> Network {

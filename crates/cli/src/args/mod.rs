@@ -122,7 +122,8 @@ pub(crate) struct Common {
     /// The seed on which everything random depends.
     #[arg(long, value_parser = seed)]
     pub(crate) seed: Option<u64>,
-    /// Threads; the results are the same at any number. Default: all cores.
+    /// Threads at most; the results are the same at any number. Several run a simulation where datacenters are far enough
+    /// apart that it is worth it. Default: all cores.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) threads: Option<u16>,
     /// The directory for results. Default: out/NAME, by the scenario's name; out/reproduce/SCALE for reproduce.
@@ -132,8 +133,8 @@ pub(crate) struct Common {
     /// results. Without it they are kept, and a command that would lose some is refused.
     #[arg(long)]
     pub(crate) anew: bool,
-    /// Check the engine while it runs: queues, records of packets, buffers' books, calendars. Results are the same; it takes
-    /// longer. Runs that were finished before are not checked: add --anew.
+    /// Check the engine while it runs: queues, records of packets, buffers' books, calendars, and that counters agree. Results
+    /// are the same; it takes up to twice as long. Runs that were finished before are not checked: add --anew.
     #[arg(long)]
     pub(crate) checked: bool,
     /// Print the summary as JSON on standard output, and nothing else there.

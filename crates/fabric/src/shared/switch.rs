@@ -209,21 +209,24 @@ impl<P: Framed> SharedSwitch<P> {
         }
     }
 
-    /// Checks that the books say what lies in the queues.
+    /// Checks that the books say what lies in the queues. Returns how many entries it examined.
     ///
     /// # Errors
     /// When they do not: what is wrong.
-    pub fn check(&self) -> Result<(), String> {
+    pub fn check(&self) -> Result<usize, String> {
+        let mut examined = 0;
         let mut booked = vec![[0; CLASSES]; self.ports.len()];
         for (index, port) in self.ports.iter().enumerate() {
             port.check(&self.params[port.service.params as usize]).map_err(|what| format!("port {index}: {what}"))?;
             for (class, queue) in port.queues.iter().enumerate() {
+                examined += 1 + queue.ring.len();
                 for about in queue.ring.iter().map(|waiting| waiting.about).filter(|about| about.booked) {
                     booked[usize::from(about.from)][class] += u64::from(about.size);
                 }
             }
         }
-        self.pool.check(&booked)
+        self.pool.check(&booked)?;
+        Ok(examined)
     }
 
     /// When the switch decides next by itself; [`Time::NEVER`] if nothing waits that may leave.

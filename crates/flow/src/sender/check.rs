@@ -4,17 +4,20 @@ use alloc::format;
 use alloc::string::String;
 
 use laws::ControlLaw;
+use units::Bytes;
 
-use super::Sender;
+use super::{FlowStats, Sender};
 
 impl<L: ControlLaw> Sender<L> {
-    /// Checks that counts say what the records do, and that no more is delivered than there is.
+    /// Checks that counts say what the records do, and that no more is delivered than there is. Returns how many entries it
+    /// examined.
     ///
     /// # Errors
     /// When something is wrong: what.
-    pub fn check(&self) -> Result<(), String> {
+    pub fn check(&self) -> Result<usize, String> {
+        let mut examined = 1;
         for (index, subflow) in self.subflows.iter().enumerate() {
-            subflow.check().map_err(|what| format!("subflow {index}: {what}"))?;
+            examined += subflow.check().map_err(|what| format!("subflow {index}: {what}"))?;
         }
         let (first, end, total) = (self.numbers.first(), self.numbers.end(), self.numbers.total());
         if first > end || end > total {
@@ -23,6 +26,26 @@ impl<L: ControlLaw> Sender<L> {
         if self.delivered() > self.config.size {
             return Err(format!("{} of {} are delivered", self.delivered(), self.config.size));
         }
+        self.stats.check(self.delivered())?;
+        Ok(examined)
+    }
+}
+
+impl FlowStats {
+    /// Checks the counters of a flow of which so much is `delivered` against each other.
+    ///
+    /// # Errors
+    /// When they cannot all be true: the first two that contradict each other.
+    pub fn check(&self, delivered: Bytes) -> Result<(), String> {
+        let Self { packets_sent, retransmits, parity, marked, .. } = *self;
+        if marked > delivered {
+            return Err(format!("{marked} were marked of {delivered} delivered"));
+        }
+        if retransmits > packets_sent || parity > packets_sent {
+            return Err(format!(
+                "of {packets_sent} packets sent {retransmits} are retransmissions and {parity} parity"
+            ));
+        }
         Ok(())
     }
 }
@@ -30,7 +53,7 @@ impl<L: ControlLaw> Sender<L> {
 #[cfg(test)]
 mod tests {
     use laws::fixed::{Fixed, Params};
-    use units::{Bytes, Rate, Span, Time};
+    use units::{Rate, Span, Time};
 
     use super::*;
     use crate::FlowConfig;
@@ -44,7 +67,7 @@ mod tests {
         for at in 1..4 {
             sender.send(Time::from_us(at));
         }
-        assert_eq!(sender.check(), Ok(()));
+        assert_eq!(sender.check(), Ok(4));
         let subflow = sender.subflows.get_mut(0);
         subflow.control.in_flight += Bytes::new(1);
         assert!(sender.check().unwrap_err().contains("in flight by the records"));
@@ -53,6 +76,13 @@ mod tests {
         subflow.out.records.get_mut(2).sent_at = Time::ZERO;
         assert!(sender.check().unwrap_err().contains("packet 2 left before"));
         sender.subflows.get_mut(0).out.records.get_mut(2).sent_at = Time::from_us(3);
+        sender.stats.marked = Bytes::new(1);
+        assert!(sender.check().unwrap_err().contains("were marked of"));
+        sender.stats.marked = Bytes::ZERO;
+        for (sent, again, parity) in [(1, 2, 0), (1, 0, 2)] {
+            let stats = FlowStats { packets_sent: sent, retransmits: again, parity, ..FlowStats::default() };
+            assert!(stats.check(Bytes::ZERO).unwrap_err().contains("of 1 packets sent"), "{stats:?}");
+        }
         sender.config.size = Bytes::ZERO;
         sender.subflows.get_mut(0).control.delivered = Bytes::new(1);
         assert!(sender.check().unwrap_err().contains("are delivered"));

@@ -43,6 +43,7 @@ impl<L: ControlLaw> Sender<L> {
             reached_own |= seq == ack.seq && newest.is_some();
         }
         if let Some(newest) = newest {
+            self.stats.marked += marked;
             self.tell_of_ack(now, ack, newest, acked, marked, hops);
         }
     }

@@ -54,7 +54,7 @@ pub struct Segment {
     pub seq: u32,
     /// Its payload.
     pub bytes: u32,
-    /// 1 when it is sent for the first time.
+    /// 1 when it is sent for the first time, and never 1 again.
     pub attempt: u8,
     /// What its path is called among those of its flow, under 64: a subflow, or 0.
     pub path: u8,
@@ -88,9 +88,9 @@ pub struct AckHeader {
 /// Counters of one flow.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct FlowStats {
-    /// Packets sent, retransmissions included.
+    /// Packets that left the host, retransmissions included. What a queue below the law holds has not left.
     pub packets_sent: u64,
-    /// Packets sent again.
+    /// Of those, packets that had been sent before, or had been declared lost in a queue below the law.
     pub retransmits: u64,
     /// Retransmission timeouts.
     pub timeouts: u32,
@@ -98,7 +98,7 @@ pub struct FlowStats {
     pub heard: u32,
     /// Packets held for lost that came after all.
     pub spurious: u64,
-    /// Acknowledged payload that was marked.
+    /// Acknowledged payload that was marked; parity is no payload. At most what is delivered.
     pub marked: Bytes,
     /// Times that the receiver asked for packets again.
     pub nacks: u32,
@@ -106,7 +106,7 @@ pub struct FlowStats {
     pub cnps: u64,
     /// How long the flow was held at the edge. Counted where it is held, outside of the sender.
     pub held: Span,
-    /// Parity packets sent, retransmissions included.
+    /// Of the packets that left, parity packets, retransmissions included.
     pub parity: u64,
     /// Blocks that parity completed: when enough packets were acknowledged, some of its data was not.
     pub recovered: u64,
@@ -321,6 +321,32 @@ impl<L: ControlLaw> Sender<L> {
     /// If there is nothing to send.
     #[inline(always)]
     pub fn send(&mut self, now: Time) -> Segment {
+        let segment = self.release(now);
+        self.count_sent(&segment);
+        segment
+    }
+
+    /// Counts a packet that leaves the host.
+    #[inline(always)]
+    pub(crate) fn count_sent(&mut self, segment: &Segment) {
+        self.stats.packets_sent += 1;
+        self.stats.retransmits += u64::from(segment.attempt != 1);
+        self.stats.parity += u64::from(self.is_parity(segment.seq));
+    }
+
+    /// Returns whether a packet of the flow is parity.
+    #[inline(always)]
+    fn is_parity(&self, seq: u32) -> bool {
+        self.ledger.as_ref().is_some_and(|ledger| ledger.blocks().is_parity(seq))
+    }
+
+    /// Releases the packet that [`Sender::poll`] allowed into a queue below the law. It is in flight for the law from now on,
+    /// and counts as sent once it leaves the queue ([`Sender::count_sent`]): if it is declared lost first, it never leaves.
+    ///
+    /// # Panics
+    /// If there is nothing to send.
+    #[inline(always)]
+    pub(crate) fn release(&mut self, now: Time) -> Segment {
         let bytes = self.next_bytes().expect("poll said that a packet may go");
         let chosen = if self.subflows.are_several() { self.choose(now, bytes).unwrap_or(0) } else { 0 };
         if self.tcp.is_some() {
@@ -335,10 +361,6 @@ impl<L: ControlLaw> Sender<L> {
         }
         let path = if self.subflows.are_several() { chosen } else { self.paths.subflow(seq, attempt) };
         self.subflows.end_turn(chosen);
-        self.stats.packets_sent += 1;
-        if let Some(ledger) = &self.ledger {
-            self.stats.parity += u64::from(ledger.blocks().is_parity(seq));
-        }
         let subflow = self.subflows.get_mut(chosen);
         let number = subflow.sent(Departure { now, bytes, content: seq, attempt, path });
         self.numbers.sent(seq, chosen, number);
@@ -369,12 +391,11 @@ impl<L: ControlLaw> Sender<L> {
 
     /// A lost packet is sent again: nothing is to be known of its last departure any more. Gives which transmission comes.
     fn supersede(&mut self, seq: u32) -> u8 {
-        self.stats.retransmits += 1;
         self.numbers.keep_places(&self.subflows);
         let Some((subflow, number)) = self.numbers.last(seq, &self.subflows) else { return 1 };
         let record = self.subflows.get_mut(subflow).out.records.get_mut(number);
         record.become_state(State::Done);
-        record.attempt().wrapping_add(1)
+        record.attempt().checked_add(1).unwrap_or(2)
     }
 
     /// An acknowledgement arrives, with what the ports reported that its packet passed.
@@ -394,10 +415,17 @@ impl<L: ControlLaw> Sender<L> {
         let with_history = self.config.coding.is_some_and(|coding| coding.history > 0);
         let covers = if with_history { 1 } else { u32::from(ack.covers) };
         let first = (ack.seq + 1 - covers).max(self.numbers.first());
+        let mut parity = Bytes::ZERO;
         for seq in first..=ack.seq {
-            acked += self.take(seq, &mut newest, true);
+            let bytes = self.take(seq, &mut newest, true);
+            acked += bytes;
+            if self.is_parity(seq) {
+                parity += bytes;
+            }
         }
+        // The law hears of marks on all packets; the counter is of payload, as what is delivered.
         let marked = if ack.marked { acked } else { Bytes::ZERO };
+        self.stats.marked += marked.saturating_sub(parity);
         if with_history {
             acked += self.take_history(ack, &mut newest);
         }
@@ -450,7 +478,6 @@ impl<L: ControlLaw> Sender<L> {
     #[inline(always)]
     fn tell_of_ack(&mut self, now: Time, ack: &AckHeader, newest: Newest, acked: Bytes, marked: Bytes, hops: &[Hop]) {
         let Newest { seq, subflow, number, was: record } = newest;
-        self.stats.marked += marked;
         // The acknowledgement says which transmission of its own packet came.
         let answers = match (seq == ack.seq, record.attempt() == ack.attempt) {
             (true, true) => Answers::This,

@@ -7,23 +7,18 @@
 //! - The kernel chooses the sizes of its packets and acknowledgements, so ideal times are not bounds.
 //! - The router's clock runs before and after the flows, so links' shares are not of the run.
 //!
-//! Coded flows are not held to the identity of losses, because parity makes up for some. Ports with whole ticks are not
-//! held to their rate: times are rounded down, so packets leave faster.
+//! What an outcome alone can break is the simulator's to know ([`sim::broken_identities`]); here is what takes a table of flows.
 
 use std::collections::BTreeMap;
 
-use fabric::LinkId;
 use sim::{Cause, Outcome, Setup, Start};
-use units::{Span, Tick, Time};
+use units::Span;
 
 use crate::input::{Host, RunInfo};
 use crate::tables::FlowTable;
 
 /// How the warning of a broken identity begins.
 const MARK: &str = "broken identity: ";
-
-/// The longest packet on the wire, in bytes.
-const LONGEST: u64 = 65_535;
 
 /// Whether a warning tells of a broken identity.
 pub(super) fn is_broken(warning: &str) -> bool {
@@ -34,52 +29,10 @@ pub(super) fn is_broken(warning: &str) -> bool {
 pub(super) fn broken(info: &RunInfo, setup: &Setup, outcome: &Outcome, flows: &FlowTable) -> Vec<String> {
     let mut said: Vec<String> = iterations(flows).into_iter().chain(causes(setup, flows)).collect();
     if info.host() == Host::Simulator {
-        said.extend(packets(outcome));
-        said.extend(credits(outcome));
-        said.extend(mended(setup, outcome));
+        said.extend(sim::broken_identities(setup, outcome));
         said.extend(slowdowns(flows));
-        said.extend(utilisation(setup, outcome));
     }
     said.into_iter().map(|what| format!("{MARK}{what}; do not use this run's numbers, and report this")).collect()
-}
-
-/// Each data packet that was sent came, was lost or trimmed, or is on the way.
-fn packets(outcome: &Outcome) -> Option<String> {
-    let engine = &outcome.engine;
-    let lost: u64 = outcome.links.iter().map(|link| link.lost.data).sum();
-    let (sent, came, on_the_way) = (engine.data_packets, engine.data_received, engine.data_in_flight);
-    let trimmed: u64 = outcome.links.iter().map(|link| link.trims).sum();
-    let all = [came, lost, trimmed, on_the_way].into_iter().map(u128::from).sum::<u128>();
-    (u128::from(sent) != all).then(|| {
-        let trimmed = if trimmed > 0 { format!(", {trimmed} were trimmed") } else { String::new() };
-        format!(
-            "of {sent} data packets sent {came} came, {lost} were lost{trimmed} and {on_the_way} were on the way at the end"
-        )
-    })
-}
-
-/// A credit comes once, or is dropped.
-fn credits(outcome: &Outcome) -> Option<String> {
-    let flows = || outcome.flows.iter().map(|flow| &flow.credits);
-    let (sent, received) = (flows().map(|it| it.sent).sum::<u64>(), flows().map(|it| it.received).sum::<u64>());
-    let dropped: u64 = outcome.links.iter().map(|link| link.credit_drops + link.lost.credits).sum();
-    (received + dropped > sent)
-        .then(|| format!("of {sent} credits sent {received} came and {dropped} were lost, which is more"))
-}
-
-/// Each lost packet of a flow that ended was sent again. Not of coded flows.
-fn mended(setup: &Setup, outcome: &Outcome) -> Option<String> {
-    let flows = setup.flows.iter().zip(&outcome.flows).zip(&outcome.lost_of).enumerate();
-    let mut broken = flows.filter(|(_, ((spec, end), lost))| {
-        end.completed.is_set() && !spec.coded && u64::from(**lost) > end.stats.retransmits
-    });
-    let (flow, ((_, end), lost)) = broken.next()?;
-    let more = broken.count();
-    Some(format!(
-        "flow {flow} lost {lost} data packets, sent {} again and ended all the same{}",
-        end.stats.retransmits,
-        others(more)
-    ))
 }
 
 /// No flow is faster than its links.
@@ -89,24 +42,6 @@ fn slowdowns(flows: &FlowTable) -> Option<String> {
     let more = broken.count();
     let (flow, ideal) = (row.flow, row.ideal);
     Some(format!("flow {flow} took {} ps, and its ideal time is {} ps{}", fct.ps(), ideal.ps(), others(more)))
-}
-
-/// No link carries more than its rate. Bytes count when they enter the port, so the longest queue and a packet come on
-/// top.
-fn utilisation(setup: &Setup, outcome: &Outcome) -> Option<String> {
-    if !outcome.until.is_set() {
-        return None;
-    }
-    let lasted = outcome.until.since(Time::ZERO);
-    let mut broken = (0..).map(LinkId).zip(&outcome.links).filter_map(|(link, link_outcome)| {
-        let port = setup.network.port(link).config();
-        let most =
-            port.rate.bytes_in(lasted).get().saturating_add(link_outcome.max_queue.get()).saturating_add(LONGEST);
-        (port.tick == Tick::NONE && link_outcome.bytes.get() > most).then_some((link, link_outcome.bytes, most))
-    });
-    let (link, bytes, most) = broken.next()?;
-    let name = setup.network.link_name(link);
-    Some(format!("{name} carried {} bytes, and its rate allows {most}{}", bytes.get(), others(broken.count())))
 }
 
 /// The iterations of a job add up: each flow belongs to one job, and each iteration is counted once.
@@ -157,7 +92,7 @@ mod tests {
     use super::*;
     use crate::testbed;
     use sim::FlowId;
-    use units::Bytes;
+    use units::Time;
 
     fn said(doctor: impl Fn(&mut Outcome)) -> Vec<String> {
         let (info, setup, mut outcome) = testbed::two_datacenters();
@@ -175,21 +110,7 @@ mod tests {
     fn each_identity_can_break() {
         assert_eq!(said(|_| {}), Vec::<String>::new());
         one(|it| it.engine.data_received -= 1, "data packets sent");
-        one(|it| it.engine.data_in_flight += 1, "data packets sent");
-        one(|it| it.links[2].lost.data += 1, "1 were lost");
-        one(|it| it.links[2].trims += 1, "0 were lost, 1 were trimmed");
-        one(|it| it.flows[0].credits.received = 1, "of 0 credits sent 1 came and 0 were lost");
-        one(|it| it.links[0].credit_drops = 1, "of 0 credits sent 0 came and 1 were lost");
-        let lost = |it: &mut Outcome| it.lost_of[1] = it.flows[1].stats.retransmits as u32 + 1;
-        one(lost, "flow 1 lost");
-        // A flow that has not ended may still send its lost packets again.
-        let open = |outcome: &mut Outcome| {
-            lost(outcome);
-            outcome.flows[1].completed = Time::NEVER;
-        };
-        assert_eq!(said(open), Vec::<String>::new());
         one(|it| it.flows[0].completed = it.flows[0].started + Span::from_ps(1), "flow 0 took 1 ps");
-        one(|it| it.links[0].bytes = Bytes::new(1 << 50), "and its rate allows");
     }
 
     #[test]

@@ -86,13 +86,16 @@ impl Calendar {
 }
 
 impl Calendar {
-    /// Whether a flow's owner finds the entry that it remembers.
-    pub(super) fn has(&self, time: Time, due: Due) -> bool {
-        self.heap.iter().any(|Reverse(entry)| *entry == (time, due))
+    /// Returns the entries that owners remember, sorted: all but starts of flows.
+    pub(super) fn remembered(&self) -> Vec<(Time, Due)> {
+        let all = self.heap.iter().map(|Reverse(entry)| *entry);
+        let mut entries: Vec<_> = all.filter(|(_, due)| !matches!(due, Due::Start(_))).collect();
+        entries.sort_unstable();
+        entries
     }
 
-    /// Checks that the first entry is where it is said to be, and none before `now`.
-    pub(super) fn check(&self, now: Time) -> Result<(), String> {
+    /// Checks that the first entry is where it is said to be, and none before `now`. Returns how many entries it examined.
+    pub(super) fn check(&self, now: Time) -> Result<usize, String> {
         let first = self.heap.iter().map(|Reverse((time, _))| *time).min().unwrap_or(Time::NEVER);
         if first != self.first_at {
             return Err(format!("the calendar's first entry is at {first:?} and not at {:?}", self.first_at));
@@ -100,7 +103,7 @@ impl Calendar {
         if first < now {
             return Err(format!("an entry of the calendar was due at {first:?}"));
         }
-        Ok(())
+        Ok(1 + self.heap.len())
     }
 }
 
@@ -156,8 +159,9 @@ mod tests {
         for at in 1..9 {
             calendar.put(ns(at), Due::Timer(at as u32));
         }
-        assert_eq!(calendar.check(ns(1)), Ok(()));
-        assert!(calendar.has(ns(3), Due::Timer(3)) && !calendar.has(ns(3), Due::Timer(4)));
+        assert_eq!(calendar.check(ns(1)), Ok(9));
+        calendar.put(ns(2), Due::Start(1));
+        assert_eq!(calendar.remembered(), (1..9).map(|at| (ns(at), Due::Timer(at as u32))).collect::<Vec<_>>());
         assert!(calendar.check(ns(2)).unwrap_err().contains("was due"));
         calendar.first_at = ns(7);
         assert!(calendar.check(ns(1)).unwrap_err().contains("first entry"));

@@ -9,84 +9,143 @@ use laws::ControlLaw;
 use units::Time;
 
 use super::calendar::{Due, End};
-use super::receiving::DONE;
+use super::receiving::{DONE, Receiving};
 use super::sending::{Active, Queued};
-use super::{Hosts, NO_SLOT};
+use super::turns::Turn;
+use super::{HostState, Hosts, NO_SLOT};
 use crate::setup::Setup;
 
+/// Where the flows of one host wait, and what its calendar is to bring back: sorted, so that each of its flows is looked up in
+/// logarithmic time.
+struct Waiting {
+    ready: Vec<Turn>,
+    paced: Vec<Turn>,
+    parked: Vec<Turn>,
+    calendar: Vec<(Time, Due)>,
+}
+
+impl Waiting {
+    fn of(state: &HostState) -> Self {
+        let sorted = |turns: &mut dyn Iterator<Item = Turn>| {
+            let mut turns: Vec<Turn> = turns.collect();
+            turns.sort_unstable();
+            turns
+        };
+        let parked = state.pauses.iter().flat_map(|pauses| pauses.parked());
+        Self {
+            ready: sorted(&mut state.ready.iter().copied()),
+            paced: sorted(&mut state.paced.iter().map(|Reverse((_, flow, slot))| (*slot, *flow))),
+            parked: sorted(&mut parked.copied()),
+            calendar: state.calendar.remembered(),
+        }
+    }
+
+    fn calls(&self, time: Time, due: Due) -> bool {
+        self.calendar.binary_search(&(time, due)).is_ok()
+    }
+}
+
 impl<L: ControlLaw> Hosts<L> {
-    /// Checks all hosts once they have run up to `now`; `local` gives the number here of a host of the network. Gives the
-    /// number of the host where something is wrong, and what.
+    /// Checks what all hosts hold once they have run up to `now`; `local` gives the number here of a host of the network.
+    /// Returns how many entries it examined.
+    ///
+    /// # Errors
+    /// The number of the host where something is wrong, and what.
     pub(crate) fn check(
         &self,
         now: Time,
         local: impl Fn(HostId) -> usize,
         setup: &Setup,
-    ) -> Result<(), (usize, String)> {
+    ) -> Result<usize, (usize, String)> {
+        let mut examined = self.senders.len() + self.receivers.len();
         for (host, state) in self.states.iter().enumerate() {
-            state.calendar.check(now).map_err(|what| (host, what))?;
+            examined += state.calendar.check(now).map_err(|what| (host, what))?;
         }
+        let waiting: Vec<Waiting> = self.states.iter().map(Waiting::of).collect();
+        examined += waiting.iter().map(|it| it.ready.len() + it.paced.len() + it.parked.len()).sum::<usize>();
         for (slot, active) in (0..).zip(&self.senders) {
             let Some(active) = active else { continue };
             let host = local(setup.flows[active.flow as usize].src);
-            self.check_sender(host, slot, active).map_err(|what| (host, format!("flow {}: {what}", active.flow)))?;
+            let checked = self.check_sender(&waiting[host], slot, active);
+            examined += checked.map_err(|what| (host, format!("flow {}: {what}", active.flow)))?;
         }
-        for (flow, &slot) in (0..).zip(&self.receiver_of) {
-            if slot == NO_SLOT || slot == DONE {
-                continue;
-            }
+        for (slot, receiving) in (0..).zip(&self.receivers) {
+            let Some(receiving) = receiving else { continue };
+            let flow = receiving.flow();
             let host = local(setup.flows[flow as usize].dst);
-            self.check_receiver(host, flow, slot).map_err(|what| (host, format!("flow {flow}: {what}")))?;
+            let checked = self.check_receiver(&waiting[host], slot, receiving);
+            checked.map_err(|what| (host, format!("flow {flow}: {what}")))?;
         }
-        let active = self.senders.iter().flatten().count();
-        if active + self.free_senders.len() != self.senders.len() || (active as u64) > self.open {
-            let (free, open) = (self.free_senders.len(), self.open);
-            return Err((0, format!("{active} senders and {free} free places of {}, {open} open", self.senders.len())));
+        for (active, free, places, what) in [
+            (self.senders.iter().flatten().count(), self.free_senders.len(), self.senders.len(), "senders"),
+            (self.receivers.iter().flatten().count(), self.free_receivers.len(), self.receivers.len(), "receivers"),
+        ] {
+            if active + free != places {
+                return Err((0, format!("{active} {what} and {free} free places of {places}")));
+            }
+        }
+        let active = self.senders.iter().flatten().count() as u64;
+        if active > self.open {
+            return Err((0, format!("{active} senders, {} open", self.open)));
+        }
+        Ok(examined)
+    }
+
+    /// Checks that each flow's ends are where they are looked for. Takes time for every flow of the run, so it is for the end.
+    ///
+    /// # Errors
+    /// As [`Hosts::check`].
+    pub(crate) fn check_ends(&self, local: impl Fn(HostId) -> usize, setup: &Setup) -> Result<(), (usize, String)> {
+        for (flow, (&sender, &receiver)) in (0u32..).zip(self.sender_of.iter().zip(&self.receiver_of)) {
+            let spec = &setup.flows[flow as usize];
+            let sends = self.senders.get(sender as usize).and_then(Option::as_ref);
+            if sender != NO_SLOT && sends.is_none_or(|active| active.flow != flow) {
+                return Err((local(spec.src), format!("flow {flow}: there is no sender at {sender}")));
+            }
+            let receives = self.receivers.get(receiver as usize).and_then(Option::as_ref);
+            if receiver != NO_SLOT && receiver != DONE && receives.is_none_or(|it| it.flow() != flow) {
+                return Err((local(spec.dst), format!("flow {flow}: there is no receiver at {receiver}")));
+            }
         }
         Ok(())
     }
 
-    fn check_sender(&self, host: usize, slot: u32, active: &Active<L>) -> Result<(), String> {
-        let state = &self.states[host];
+    fn check_sender(&self, waiting: &Waiting, slot: u32, active: &Active<L>) -> Result<usize, String> {
         if self.sender_of[active.flow as usize] != slot {
             return Err(format!("its sender lies at {slot} and is looked for elsewhere"));
         }
-        active.sender.check()?;
+        let mut examined = active.sender.check()?;
         let turn = (slot, active.flow);
         let waits = match active.queued {
             Queued::Nowhere => true,
-            Queued::Ready | Queued::Sure => state.ready.iter().any(|&it| it == turn),
-            Queued::Paced => state.paced.iter().any(|Reverse((_, flow, slot))| (*slot, *flow) == turn),
-            Queued::Parked => state.pauses.as_ref().is_some_and(|pauses| pauses.parks(turn)),
+            Queued::Ready | Queued::Sure => waiting.ready.binary_search(&turn).is_ok(),
+            Queued::Paced => waiting.paced.binary_search(&turn).is_ok(),
+            Queued::Parked => waiting.parked.binary_search(&turn).is_ok(),
         };
         if !waits {
             return Err(format!("it is {:?} and does not wait there", active.queued));
         }
-        if !state.calendar.has(active.armed, Due::Timer(active.flow)) {
+        if !waiting.calls(active.armed, Due::Timer(active.flow)) {
             return Err(format!("its timer of {:?} is not in the calendar", active.armed));
         }
         if let Some(at) = &active.edge {
-            at.edge.as_ref().map_or(Ok(()), Edge::check)?;
-            if at.called_at.is_set() && !state.calendar.has(at.called_at, Due::Credits(active.flow, End::Sender)) {
+            examined += at.edge.as_ref().map_or(Ok(0), Edge::check)?;
+            if at.called_at.is_set() && !waiting.calls(at.called_at, Due::Credits(active.flow, End::Sender)) {
                 return Err(format!("its credits' time of {:?} is not in the calendar", at.called_at));
             }
         }
-        Ok(())
+        Ok(examined)
     }
 
-    fn check_receiver(&self, host: usize, flow: u32, slot: u32) -> Result<(), String> {
-        let Some(Some(receiving)) = self.receivers.get(slot as usize) else {
-            return Err(format!("there is no receiver at {slot}"));
-        };
-        for (time, due) in receiving.calls() {
-            if time.is_set() && !self.states[host].calendar.has(time, due) {
-                return Err(format!("{due:?} at {time:?} is not in the calendar"));
-            }
+    fn check_receiver(&self, waiting: &Waiting, slot: u32, receiving: &Receiving) -> Result<(), String> {
+        if self.receiver_of[receiving.flow() as usize] != slot {
+            return Err(format!("its receiver lies at {slot} and is looked for elsewhere"));
         }
-        if receiving.flow() != flow {
-            return Err(format!("the receiver at {slot} is of flow {}", receiving.flow()));
+        let missing = receiving.calls().into_iter().find(|&(time, due)| time.is_set() && !waiting.calls(time, due));
+        match missing {
+            Some((time, due)) => Err(format!("{due:?} at {time:?} is not in the calendar")),
+            None => Ok(()),
         }
-        Ok(())
     }
 }
 
@@ -148,12 +207,13 @@ mod tests {
     #[test]
     fn what_is_broken_is_found() {
         type Break = fn(&mut Hosts<Fixed>);
-        let breaks: [(Break, &str); 6] = [
+        let breaks: [(Break, &str); 7] = [
             (|_| {}, ""),
             (|hosts| _ = hosts.states[0].ready.pop_front(), "it is Ready and does not wait there"),
             (|hosts| _ = hosts.states[0].calendar.take(Time::NEVER), "is not in the calendar"),
             (|hosts| hosts.sender_of[0] = 7, "is looked for elsewhere"),
             (|hosts| hosts.senders.push(None), "1 senders and 0 free places of 2"),
+            (|hosts| hosts.receivers.push(None), "0 receivers and 0 free places of 1"),
             (|hosts| hosts.receiver_of[0] = 3, "there is no receiver at 3"),
         ];
         let setup = setup();
@@ -164,7 +224,8 @@ mod tests {
             let mut hosts = Hosts::new(&[HostId(0), HostId(1)], &setup);
             hosts.on_local(0, Time::ZERO, &context, &mut Idle);
             breaks(&mut hosts);
-            match hosts.check(Time::ZERO, HostId::index, &setup) {
+            let checked = hosts.check(Time::ZERO, HostId::index, &setup);
+            match checked.and_then(|_| hosts.check_ends(HostId::index, &setup)) {
                 Ok(()) => assert_eq!(says, ""),
                 Err((_, what)) => assert!(!says.is_empty() && what.contains(says), "{what} and not {says}"),
             }

@@ -9,6 +9,7 @@ use std::collections::VecDeque;
 use laws::ControlLaw;
 use units::{Span, Time};
 
+use super::turns::Turn;
 use super::{Active, HostState, Hosts, NO_SLOT, Queued, Wire};
 use crate::packet::{Packet, Report};
 use crate::series::PauseSample;
@@ -33,9 +34,9 @@ impl Pauses {
         Self { of_card, ..Self::default() }
     }
 
-    /// Whether a flow waits for its class.
-    pub(super) fn parks(&self, turn: (u32, u32)) -> bool {
-        self.flows.contains(&turn)
+    /// The turns of flows that wait for their class.
+    pub(super) fn parked(&self) -> impl Iterator<Item = &Turn> {
+        self.flows.iter()
     }
 }
 
