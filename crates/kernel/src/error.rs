@@ -34,6 +34,10 @@ pub enum Error {
     #[error("{law} is loaded already; `narrows kernel unload {law}` removes it")]
     AlreadyLoaded { law: String },
     #[error(
+        "another command has been changing the kernel's laws for over {seconds} s and holds the lock of `{}`; `fuser {}` names it", .folder.display(), .folder.display()
+    )]
+    Busy { folder: PathBuf, seconds: u64 },
+    #[error(
         "this command has mounts of its own, without the BPF file system, as under `ip netns exec`: laws that stay are not seen from there and would end with the command; run it outside (`--netns NAME` for a namespace), or load with `--hold`"
     )]
     OwnMounts,

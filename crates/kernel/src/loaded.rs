@@ -55,11 +55,17 @@ impl Loaded {
             .find(|map| map.name() == "law")
             .ok_or_else(|| Error::Failed { action: "register the law", reason: "the object has no `law`".into() })?
             .attach_struct_ops()
-            .map_err(|error| Error::Refused {
-                law: row.kind.info().title.to_owned(),
-                object: "to register the law (a link of type struct_ops)".to_owned(),
-                errno: errno_of(&error),
-                reason: error.to_string(),
+            .map_err(|error| match registered() {
+                // Another command registered it since the look above.
+                Ok(names) if names.iter().any(|name| name == tcp_name) => {
+                    Error::NameTaken { name: tcp_name.to_owned() }
+                }
+                Ok(_) | Err(_) => Error::Refused {
+                    law: row.kind.info().title.to_owned(),
+                    object: "to register the law (a link of type struct_ops)".to_owned(),
+                    errno: errno_of(&error),
+                    reason: error.to_string(),
+                },
             })?;
         Ok(Self { row, tcp_name: tcp_name.to_owned(), object, link })
     }

@@ -4,7 +4,7 @@
 #![allow(unsafe_code, reason = "the BPF file system is mounted by a system call")]
 
 use std::ffi::CString;
-use std::fs::{self, File};
+use std::fs::{self, File, TryLockError};
 use std::io;
 use std::os::fd::AsFd as _;
 use std::path::{Path, PathBuf};
@@ -15,9 +15,10 @@ use libbpf_rs::{MapCore as _, MapFlags, MapHandle};
 
 use crate::host::Config;
 use crate::loaded::{need_root, registered};
+use crate::object::Programs;
 use crate::places::{Place, Taken};
 use crate::sockets::{COUNT, LawSockets, SocketWatcher, refused};
-use crate::{BUILD, Error, Loaded, Row, rows};
+use crate::{BUILD, Error, Loaded, Row, Settings, rows};
 
 /// Where the kernel's BPF file system belongs.
 const BPFFS: &str = "/sys/fs/bpf";
@@ -44,15 +45,42 @@ pub struct Pinned {
     folder: PathBuf,
 }
 
-/// Pins a law and makes places use it. Returns whether the BPF file system had to be mounted.
+/// A law that was loaded and pinned.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Kept {
+    /// Its name in the kernel.
+    pub tcp_name: String,
+    /// Whether the BPF file system had to be mounted.
+    pub mounted: bool,
+}
+
+/// Loads a law, pins it and makes places use it, while no other command changes pins.
 ///
 /// # Errors
-/// When the law is pinned already, the BPF file system cannot be mounted, or a place does not take the law. Nothing is
-/// left behind then.
-pub fn pin(mut loaded: Loaded, places: &[Place]) -> Result<bool, Error> {
-    let law = loaded.row.name;
+/// When the law is pinned already, cannot be loaded, the BPF file system cannot be mounted, or a place does not take the law.
+/// Nothing is left behind then.
+pub fn load(
+    row: &'static Row,
+    settings: &Settings,
+    tcp_name: Option<&str>,
+    programs: Programs,
+    places: &[Place],
+) -> Result<Kept, Error> {
+    need_root()?;
     let mounted = mount()?;
-    let _alone = alone()?;
+    let _alone = alone(PATIENCE)?;
+    if root().join(row.name).exists() {
+        return Err(Error::AlreadyLoaded { law: row.name.to_owned() });
+    }
+    let loaded = Loaded::load(row, settings, tcp_name, programs)?;
+    let tcp_name = loaded.tcp_name().to_owned();
+    pin(loaded, places)?;
+    Ok(Kept { tcp_name, mounted })
+}
+
+/// Pins a law and makes places use it. Nothing is left behind after an error.
+fn pin(mut loaded: Loaded, places: &[Place]) -> Result<(), Error> {
+    let law = loaded.row.name;
     let folder = root().join(law);
     fs::create_dir_all(root()).map_err(|error| Error::io("create", root(), error))?;
     // Made here and by nobody else: what another process pins at the same time is not undone below.
@@ -68,7 +96,7 @@ pub fn pin(mut loaded: Loaded, places: &[Place]) -> Result<bool, Error> {
     write_note(&undo.note, &undo.tcp_name, &undo.places)?;
     undo.places.iter().try_for_each(|place| place.take(&undo.tcp_name))?;
     undo.keep();
-    Ok(mounted)
+    Ok(())
 }
 
 fn pin_all(loaded: &mut Loaded, places: &[Place], folder: &Path) -> Result<(), Error> {
@@ -89,12 +117,26 @@ fn pin_all(loaded: &mut Loaded, places: &[Place], folder: &Path) -> Result<(), E
     Ok(())
 }
 
+/// How long another command may change pins: loading a law takes under a second.
+const PATIENCE: Duration = Duration::from_secs(30);
+
 /// Waits until no other command changes pins, notes or places, and keeps others out for as long as it is held.
-fn alone() -> Result<File, Error> {
+fn alone(patience: Duration) -> Result<File, Error> {
     fs::create_dir_all(NOTES).map_err(|error| Error::io("create", NOTES, error))?;
-    let folder = File::open(NOTES).map_err(|error| Error::io("open", NOTES, error))?;
-    folder.lock().map_err(|error| Error::io("lock", NOTES, error))?;
-    Ok(folder)
+    lock(Path::new(NOTES), patience)
+}
+
+fn lock(folder: &Path, patience: Duration) -> Result<File, Error> {
+    const PAUSE: Duration = Duration::from_millis(20);
+    let file = File::open(folder).map_err(|error| Error::io("open", folder, error))?;
+    for _ in 0..=patience.as_millis() / PAUSE.as_millis() {
+        match file.try_lock() {
+            Ok(()) => return Ok(file),
+            Err(TryLockError::WouldBlock) => std::thread::sleep(PAUSE),
+            Err(TryLockError::Error(error)) => return Err(Error::io("lock", folder, error)),
+        }
+    }
+    Err(Error::Busy { folder: folder.to_owned(), seconds: patience.as_secs() })
 }
 
 /// Notes a law's name in the kernel and its places, one a line. An earlier note stays until the new one is whole.
@@ -233,7 +275,7 @@ impl Pinned {
     /// # Errors
     /// When it is not pinned any more, pins cannot be removed or notes cannot be written.
     pub fn remove(self) -> Result<Vec<String>, Error> {
-        let _alone = alone()?;
+        let _alone = alone(PATIENCE)?;
         // As it is now: another command may have come first.
         let law = Self::of_name(self.row.name)?;
         let mut complaints: Vec<String> =
@@ -326,4 +368,23 @@ fn mount() -> Result<bool, Error> {
         libc::mount(kind.as_ptr(), path.as_ptr(), kind.as_ptr(), libc::MS_NOSUID | libc::MS_NODEV, std::ptr::null())
     };
     if mounted == 0 { Ok(true) } else { Err(failed(io::Error::last_os_error())) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A command that hangs while it holds the lock is named, not waited for without end.
+    #[test]
+    fn the_wait_for_another_command_has_an_end() {
+        let folder = std::env::temp_dir().join(format!("narrows-pins-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        let held = lock(&folder, Duration::ZERO).unwrap();
+        let patience = Duration::from_millis(40);
+        let said = lock(&folder, patience).unwrap_err().to_string();
+        assert!(said.contains("another command") && said.contains(&folder.display().to_string()), "{said}");
+        drop(held);
+        assert!(lock(&folder, patience).is_ok());
+        fs::remove_dir(&folder).unwrap();
+    }
 }

@@ -52,6 +52,8 @@ mod with_bpf {
             ("kernel load gemini --param h_min=6", "must not be over `h_max`, which is 5"),
             ("kernel load gemini --param beta", "NAME=VALUE"),
             ("kernel load gemini --line-rate fast", "--line-rate"),
+            ("kernel load gemini --base-rtt 1ps", "--base-rtt 1ps: expected 1us to 10s; the kernel measures"),
+            ("kernel load gemini --intra-rtt 0s", "--intra-rtt 0s: expected 1us to 10s"),
             ("kernel load gemini --route=", "expected a prefix alone"),
             ("kernel status gemni", "did you mean `gemini`?"),
         ] {
@@ -59,6 +61,27 @@ mod with_bpf {
             assert_eq!(ran.code, 2, "{line}: {}", ran.err);
             assert!(ran.err.contains(expected), "{line}: {}", ran.err);
         }
+    }
+
+    /// Of several loads of one law at once one succeeds, and each other says that the law is loaded.
+    #[test]
+    fn the_second_of_two_loads_at_once_says_what_is_loaded() {
+        if !can() {
+            return;
+        }
+        let scratch = Scratch::new("at-once");
+        let name = name('t');
+        let ran = alone(
+            &scratch,
+            &format!(
+                "for i in 1 2 3 4; do $NARROWS kernel load gemini --as {name} >out$i 2>&1 & done\nwait\n\
+                 cat out1 out2 out3 out4\n$NARROWS kernel unload gemini || exit 9\n"
+            ),
+        );
+        assert_eq!(ran.code, 0, "{ran}");
+        let count = |text: &str| ran.out.matches(text).count();
+        assert_eq!((count("is in the kernel as"), count("gemini is loaded already")), (1, 3), "{ran}");
+        assert!(!available().contains(&name));
     }
 
     #[test]

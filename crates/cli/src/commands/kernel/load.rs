@@ -6,6 +6,7 @@ use std::time::Duration;
 use kernel::places::{Place, Taken};
 use kernel::{Loaded, Programs, Row, Settings, pins};
 use scenario::argument;
+use units::Span;
 
 use crate::args::{KernelLoadArgs, KernelUnloadArgs};
 use crate::exit::{Failure, print, tell};
@@ -16,21 +17,18 @@ pub(crate) fn load(args: &KernelLoadArgs) -> Result<(), Failure> {
     let row = row(&args.law)?;
     let settings = settings(row, args)?;
     let places = places(args)?;
-    let pinned = pins::pinned();
-    // What is only held needs no pins.
-    let pinned = if args.hold { pinned.unwrap_or_default() } else { pinned? };
-    if pinned.iter().any(|pinned| pinned.row == row) {
-        return Err(kernel::Error::AlreadyLoaded { law: row.name.to_owned() }.into());
-    }
     // The kernel may refuse the program for cgroups and take the law.
     let programs = if args.cgroup.is_empty() { Programs::Law } else { Programs::LawAndCgroup };
-    let loaded = Loaded::load(row, &settings, args.name.as_deref(), programs)?;
-    let name = loaded.tcp_name().to_owned();
-    let title = row.kind.info().title;
+    let (name, title) = (args.name.as_deref(), row.kind.info().title);
     if args.hold {
-        return hold(&loaded, &places, title);
+        // What is only held needs no pins.
+        if pins::pinned().unwrap_or_default().iter().any(|pinned| pinned.row == row) {
+            return Err(kernel::Error::AlreadyLoaded { law: row.name.to_owned() }.into());
+        }
+        return hold(&Loaded::load(row, &settings, name, programs)?, &places, title);
     }
-    if pins::pin(loaded, &places)? {
+    let pins::Kept { tcp_name: name, mounted } = pins::load(row, &settings, name, programs, &places)?;
+    if mounted {
         tell("note: the BPF file system was not mounted; it is now, at /sys/fs/bpf");
     }
     let mut text = format!(
@@ -136,14 +134,26 @@ pub(crate) fn row(name: &str) -> Result<&'static Row, Failure> {
 }
 
 fn settings(row: &Row, args: &KernelLoadArgs) -> Result<Settings, Failure> {
-    let base_rtt = args.base_rtt.as_deref().map(|text| argument::span("--base-rtt", text)).transpose()?;
+    let base_rtt = args.base_rtt.as_deref().map(|text| round_trip("--base-rtt", text)).transpose()?;
     let params = args.params.iter().map(|text| argument::law_param("--param", row.kind, text));
     Ok(Settings {
         line_rate: argument::rate("--line-rate", &args.line_rate)?,
         base_rtt,
-        intra_rtt: argument::span("--intra-rtt", &args.intra_rtt)?,
+        intra_rtt: round_trip("--intra-rtt", &args.intra_rtt)?,
         params: params.collect::<Result<_, _>>()?,
     })
+}
+
+/// A base round trip that flows in the kernel can have.
+fn round_trip(option: &str, text: &str) -> Result<Span, Failure> {
+    let span = argument::span(option, text)?;
+    if (Span::from_us(1)..=Span::from_s(10)).contains(&span) {
+        return Ok(span);
+    }
+    Err(Failure::Input(format!(
+        "error: {option} {text}: expected 1us to 10s; the kernel measures round trips in whole microseconds, and laws \
+         scale with them"
+    )))
 }
 
 /// The places that the options name, one line each where they are noted.
