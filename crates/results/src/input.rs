@@ -267,6 +267,8 @@ pub struct RunInfo {
     pub run: String,
     /// What readers call it.
     pub label: String,
+    /// Keys of its scheme that it did without.
+    pub without: Vec<String>,
     /// Where it lies in a grid: keys and values.
     pub point: Vec<(String, Value)>,
     /// Columns of its tables that are the same in all runs of a sweep.

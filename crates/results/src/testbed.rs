@@ -126,6 +126,7 @@ fn info(setup: &Setup, laws: &[&str]) -> RunInfo {
         scenario: "test".into(),
         run: "a".into(),
         label: "A".into(),
+        without: Vec::new(),
         columns: SweepColumns::default(),
         point: vec![("load".into(), json!("40%"))],
         classes: setup.flows.iter().map(class).collect(),

@@ -12,6 +12,7 @@ use crate::kind::{Kind, Looks};
 use crate::overrides::{Overrides, Path, apply_arguments, set};
 use crate::points::{Point, points};
 use crate::run::Run;
+use crate::run_keys::Without;
 use crate::tree::{Node, parse as parse_tree};
 use crate::write::to_toml;
 
@@ -38,6 +39,7 @@ pub struct Scenario {
     /// The scale that `--scale` chose.
     pub scale: Option<AppliedScale>,
     points: Vec<Point>,
+    root: Arc<Node>,
     pub(crate) inputs: Inputs,
 }
 
@@ -97,7 +99,9 @@ fn near_file(path: &FilePath) -> Option<String> {
 pub fn parse(text: &str, origin: &str, overrides: &Overrides) -> Result<Scenario, Error> {
     let mut sources = Sources::default();
     match read(text, origin, overrides, &mut sources) {
-        Ok((config, scale, points)) => Ok(Scenario { config, scale, points, inputs: Inputs::new(origin, sources) }),
+        Ok(Read { config, scale, points, root }) => {
+            Ok(Scenario { config, scale, points, root, inputs: Inputs::new(origin, sources) })
+        }
         Err(fault) => Err(sources.explain(fault)),
     }
 }
@@ -122,17 +126,25 @@ pub(crate) fn tree_of(text: &str, origin: &str, sources: &mut Sources) -> Result
     whole(parse_tree(text, source)?, directory, SCENARIO_FILE, sources)
 }
 
-type Read = (Arc<Config>, Option<AppliedScale>, Vec<Point>);
+struct Read {
+    config: Arc<Config>,
+    scale: Option<AppliedScale>,
+    points: Vec<Point>,
+    root: Arc<Node>,
+}
 
 fn read(text: &str, origin: &str, overrides: &Overrides, sources: &mut Sources) -> Result<Read, Fault> {
     let file = tree_of(text, origin, sources)?;
+    let without = Without::new(&overrides.without, sources);
     let lay = |scale: Option<&str>, sources: &mut Sources, most: usize| {
         let mut root = file.clone();
         let applied = apply_scale(&mut root, scale, sources)?;
         apply_arguments(&mut root, overrides, Config::KEYS, sources)?;
-        Ok::<_, Fault>((applied, points(&root, most)?))
+        let points = points(&root, &without, most)?;
+        Ok::<_, Fault>((applied, points, root))
     };
-    let (scale, points) = lay(overrides.scale.as_deref(), sources, usize::MAX)?;
+    let (scale, points, root) = lay(overrides.scale.as_deref(), sources, usize::MAX)?;
+    without.check(&root, points.iter().flat_map(|point| &point.lost))?;
     let Some(first) = points.first() else { return Err(Fault::new(file.origin, "an empty grid")) };
     // A scale that is not chosen today is read all the same, so that it is not found broken when it is.
     for (name, _) in &first.config.scale.0 {
@@ -142,7 +154,7 @@ fn read(text: &str, origin: &str, overrides: &Overrides, sources: &mut Sources) 
         }
         lay(Some(name), sources, 1)?;
     }
-    Ok((Arc::clone(&first.config), scale, points))
+    Ok(Read { config: Arc::clone(&first.config), scale, points, root: Arc::new(root) })
 }
 
 /// The scale that experiments have without a table.
@@ -217,13 +229,20 @@ impl Scenario {
             for (name, scheme) in point.config.schemes.iter().filter(|(name, _)| runs_here(name)) {
                 let values: Vec<String> =
                     point.values.iter().map(|(key, value)| format!("{key}={}", shown(value))).collect();
+                let lost = point.lost.iter().find(|lost| lost.scheme == name);
+                let without = lost.map_or_else(Vec::new, |lost| lost.keys.clone());
+                let label = point.config.label_of(name, scheme);
+                let label =
+                    if without.is_empty() { label } else { format!("{label} (without {})", without.join(", ")) };
                 let id = std::iter::once(name.to_owned()).chain(values).collect::<Vec<_>>().join(",");
                 runs.push(Run {
                     id,
                     scheme: name.to_owned(),
-                    label: point.config.label_of(name, scheme),
+                    label,
                     point: point.values.clone(),
                     config: Arc::clone(&point.config),
+                    without,
+                    root: Arc::clone(&self.root),
                     inputs: self.inputs.clone(),
                 });
             }

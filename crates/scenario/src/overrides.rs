@@ -16,6 +16,8 @@ pub struct Overrides {
     pub seed: Option<u64>,
     /// Chooses a `[scale.*]`.
     pub scale: Option<String>,
+    /// Keys that runs do without, such as `host.jitter`: taken out of the file and of all schemes.
+    pub without: Vec<String>,
 }
 
 /// Keys of one table that say the same thing: setting the first takes the others away.

@@ -6,6 +6,7 @@ use crate::config::{Config, GridValues, Sample, Variant};
 use crate::decode::{At, Field, Named};
 use crate::error::{Fault, Origin};
 use crate::overrides::{Path, set};
+use crate::run_keys::{Lost, NO_RUN, Without};
 use crate::samples;
 use crate::tree::{Entry, Node, Value};
 use crate::write::to_toml;
@@ -20,6 +21,8 @@ pub(crate) struct Point {
     /// Only these schemes, if not all.
     pub(crate) schemes: Option<Vec<String>>,
     pub(crate) config: Arc<Config>,
+    /// What schemes do without.
+    pub(crate) lost: Vec<Lost>,
 }
 
 /// Keys that change together, and the values that they take step by step: one key of the grid, or those of all points of
@@ -56,9 +59,6 @@ impl Axis {
     }
 }
 
-/// Tables that say which points there are, or what is made of all of them.
-const NO_AXIS: [&str; 9] = ["schema", "grid", "points", "sample", "variants", "scale", "paper", "claim", "table"];
-
 /// Everything that changes over the points.
 fn axes(root: &Node) -> Result<Vec<Axis>, Fault> {
     let mut axes = of_grid(root.get("grid"))?;
@@ -70,7 +70,7 @@ fn axes(root: &Node) -> Result<Vec<Axis>, Fault> {
     for (axis, key) in axes.iter().flat_map(|axis| axis.keys.iter().map(move |key| (axis, key))) {
         let table = key.full();
         let table = table.split('.').next().unwrap_or_default();
-        if NO_AXIS.contains(&table) {
+        if NO_RUN.contains(&table) {
             return Err(Fault::new(axis.origin, format!("`{table}` does not change from point to point"))
                 .label("expected a key of what is run"));
         }
@@ -145,17 +145,27 @@ fn of_sample(sample: Option<&Node>) -> Result<Option<Axis>, Fault> {
 }
 
 /// Every combination, then those of each variant, up to `most` of each; one point without values if nothing changes.
-pub(crate) fn points(root: &Node, most: usize) -> Result<Vec<Point>, Fault> {
+pub(crate) fn points(root: &Node, without: &Without, most: usize) -> Result<Vec<Point>, Fault> {
     let all = axes(root)?;
-    let mut points = combinations(root, &all, &all, most)?;
+    let mut points = combinations(&Base { root, all: &all, without }, &all, most)?;
     for variant in root.get("variants").and_then(Node::entries).unwrap_or_default() {
-        points.extend(of_variant(root, variant, &all, most)?);
+        points.extend(of_variant(&Base { root, all: &all, without }, variant, most)?);
     }
     Ok(points)
 }
 
+/// What points are made from.
+#[derive(Clone, Copy)]
+struct Base<'a> {
+    root: &'a Node,
+    /// All axes of the file. Keys are called as they are among these.
+    all: &'a [Axis],
+    without: &'a Without,
+}
+
 /// The combinations of a variant: with its keys set, and of each key of the grid its own values or else the first one.
-fn of_variant(root: &Node, variant: &Entry, all: &[Axis], most: usize) -> Result<Vec<Point>, Fault> {
+fn of_variant(base: &Base<'_>, variant: &Entry, most: usize) -> Result<Vec<Point>, Fault> {
+    let Base { root, all, .. } = *base;
     let Variant { set: changes, schemes, .. } = Variant::decode(&variant.node)?;
     let mut laid = root.clone();
     for (key, value) in &changes.0 {
@@ -185,7 +195,7 @@ fn of_variant(root: &Node, variant: &Entry, all: &[Axis], most: usize) -> Result
         axis.steps = own.steps;
     }
     here.retain(|axis| !axis.steps.is_empty());
-    let mut points = combinations(&laid, &here, all, most)?;
+    let mut points = combinations(&Base { root: &laid, ..*base }, &here, most)?;
     for point in &mut points {
         if let Some(unknown) = schemes.iter().flatten().find(|name| point.config.schemes.get(name).is_none()) {
             let names = point.config.schemes.iter().map(|(name, _)| name);
@@ -202,9 +212,9 @@ fn of_variant(root: &Node, variant: &Entry, all: &[Axis], most: usize) -> Result
 /// What a variant's runs have in their names beside the grid's keys.
 const VARIANT: &str = "variant";
 
-/// Every combination of some keys' values, the first axis changing slowest, up to `most`. Keys are called as they are among
-/// `all` axes.
-fn combinations(root: &Node, axes: &[Axis], all: &[Axis], most: usize) -> Result<Vec<Point>, Fault> {
+/// Every combination of some keys' values, the first axis changing slowest, up to `most`.
+fn combinations(base: &Base<'_>, axes: &[Axis], most: usize) -> Result<Vec<Point>, Fault> {
+    let Base { root, all, without } = *base;
     let count = axes.iter().try_fold(1usize, |count, axis| count.checked_mul(axis.steps.len()));
     let Some(count) = count.filter(|&count| count <= MOST_POINTS) else {
         let origin = axes.first().map_or(Origin::NOWHERE, |axis| axis.origin);
@@ -234,6 +244,7 @@ fn combinations(root: &Node, axes: &[Axis], all: &[Axis], most: usize) -> Result
                 values.push((name(key), plain(value)));
             }
         }
+        let lost = without.take_from(&mut laid)?;
         let mut config = Config::decode(&laid)?;
         // Two steps that say the same would be one run, counted twice.
         if let Some((axis, step)) = only.filter(|(axis, _)| !axis.drawn) {
@@ -251,7 +262,7 @@ fn combinations(root: &Node, axes: &[Axis], all: &[Axis], most: usize) -> Result
         }
         config.fill();
         config.check()?;
-        points.push(Point { values, schemes: None, config: Arc::new(config) });
+        points.push(Point { values, schemes: None, config: Arc::new(config), lost });
     }
     Ok(points)
 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::config::Config;
 use crate::inputs::Inputs;
+use crate::tree::Node;
 
 /// A run to be: a scheme at a point of the grid.
 #[derive(Clone, Debug)]
@@ -18,5 +19,9 @@ pub struct Run {
     pub point: Vec<(String, String)>,
     /// The scenario at this point.
     pub config: Arc<Config>,
+    /// Keys that the scheme sets and this run does without. Its label names them, too.
+    pub without: Vec<String>,
+    /// The file with what was laid over it, for errors.
+    pub(crate) root: Arc<Node>,
     pub(crate) inputs: Inputs,
 }

@@ -78,6 +78,7 @@ pub(crate) fn info(scenario: &Scenario, asked: &str, columns: &SweepColumns, run
         scenario: scenario.config.name.value.clone(),
         run: run.id.clone(),
         label: run.label.clone(),
+        without: run.without.clone(),
         point: point(run),
         columns: columns.clone(),
         classes: built.classes.iter().copied().map(class_of).collect(),

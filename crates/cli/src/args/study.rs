@@ -155,6 +155,10 @@ pub(crate) struct EmulateArgs {
     /// The seed on which marks, losses and the choice of paths depend.
     #[arg(long, value_parser = seed)]
     pub(crate) seed: Option<u64>,
+    /// Run schemes without a key that real packets do not heed, such as host.recovery. The runs' names and manifests say
+    /// so. May be repeated.
+    #[arg(long, value_name = "KEY")]
+    pub(crate) without: Vec<String>,
     /// The directory for results. Default: out/NAME-emulated, by the scenario's name.
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,

@@ -89,7 +89,17 @@ fn what_real_packets_cannot_do_is_refused_and_leaves_nothing() {
     let scratch = pair("refused");
     let before = scratch.tree();
     for (line, parts) in [
-        ("--set host.path=spray", &["`host.path` is \"spray\"", "\"ecmp\" is accepted"][..]),
+        (
+            "--set host.path=spray",
+            &["does not support `host.path`, here \"spray\", of the scheme `cubic`", "--without host.path runs"][..],
+        ),
+        (
+            r#"--set host.recovery="go-back-n" --set host.on_ramp={threshold="1ms"}"#,
+            &["does not support `host.recovery`", "nor does it support `host.on_ramp`"],
+        ),
+        ("--set schemes.cubic.params.cubic.beta=0.5", &["does not support `params.cubic.beta`"]),
+        ("--without host.jitter", &["--without:1:1", "no scheme sets `host.jitter`"]),
+        ("--set host.recovery=go-back-n -- true", &["does not support `host.recovery`"]),
         ("--set topology.left=80", &["81 hosts, and at most 64"]),
         ("--set host.payload=500", &["552 B together, and 1280 to 65535"]),
         ("--pcap left>rihgt=x.pcapng", &["no port `left>rihgt`", "did you mean `left>right`?"]),
@@ -305,6 +315,24 @@ fn simulated_and_real_packets_flow_by_flow() {
     assert!(scratch.read("page.md").contains("| simulator | emulator |"));
 }
 
+/// A scheme without a part that its host does not have says so in its name and its manifest, and what real hosts have
+/// by themselves is named.
+#[test]
+fn what_a_run_does_without_is_in_its_name() {
+    let scratch = pair("without");
+    let _alone = alone();
+    if !can() {
+        return;
+    }
+    let set = r#"--set host.on_ramp={threshold="1ms"} --set host.jitter={mean="1us"} --without host.on_ramp"#;
+    let json = scratch.narrows(&format!("emulate pair.toml --scheme cubic --out real --json {set}")).ok().json();
+    assert_eq!(json["label"], "Cubic (without host.on_ramp)", "{json:#}");
+    let warned = json["warnings"].to_string();
+    assert!(warned.contains("ignored, because real hosts have their own: `host.jitter`"), "{warned}");
+    let manifest: serde_json::Value = serde_json::from_str(&scratch.read("real/manifest.json")).unwrap();
+    assert_eq!(manifest["without"], serde_json::json!(["host.on_ramp"]), "{manifest:#}");
+}
+
 #[test]
 fn over_ipv6() {
     let scratch = pair("ipv6");
@@ -488,10 +516,11 @@ fn what_the_transport_cannot_do_is_refused_and_leaves_nothing() {
             &["needs reports of switches (INT)", "accepted are", "unocc"][..],
         ),
         ("--set schemes.cubic.law=flashpass", &["needs credits from the receiver"]),
-        ("--set host.path=spray", &["`host.path` is \"spray\"", "\"ecmp\" and \"unolb\" are accepted"]),
-        ("--set host.path=repath", &["`host.path` is \"repath\""]),
+        ("--set host.path=spray", &["does not support `host.path`", "accepted: \"ecmp\" or \"unolb\""]),
+        ("--set host.path=repath", &["does not support `host.path`, here \"repath\""]),
+        ("--set host.tcp=linux", &["the transport does not support `host.tcp`"]),
         (r#"--set host.on_ramp={threshold="1ms"}"#, &["a threshold of the whole one-way delay", "over_base = true"]),
-        (r#"--set host.coding={tail="1MB"}"#, &["codes the `tail` alone", "a coding of all packets is accepted"]),
+        (r#"--set host.coding={tail="1MB"}"#, &["does not support `host.coding.tail`"]),
         ("--set host.coding={data=10,parity=20}", &["20 parity packets a block, and 1 to 16"]),
         ("--set traffic.0.flows.0.size=1kB -- true", &["--stack narrows is for [[traffic]]"]),
         ("--stack nerrows", &["invalid value 'nerrows'", "kernel, narrows"]),

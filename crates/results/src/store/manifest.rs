@@ -50,6 +50,9 @@ pub struct Manifest {
     pub run: String,
     /// What readers call it.
     pub label: String,
+    /// Keys of its scheme that it did without, because its host does not heed them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub without: Vec<String>,
     /// What ran it; results from before there was a choice do not say.
     #[serde(default)]
     pub host: Host,
@@ -125,6 +128,7 @@ impl Manifest {
             scenario: info.scenario.clone(),
             run: info.run.clone(),
             label: info.label.clone(),
+            without: info.without.clone(),
             host: info.host(),
             point: Ordered(info.point.clone()),
             columns: info.columns.points.clone(),

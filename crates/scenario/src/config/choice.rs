@@ -9,7 +9,7 @@ use super::host::{JitterTable, OnRampTable, TcpTable};
 use super::lscc::SwingTable;
 use super::switch::{PfcTable, SwitchOver};
 use super::trim::TrimTable;
-use crate::decode::{Field, unexpected};
+use crate::decode::{Changes, Field, unexpected};
 use crate::error::Fault;
 use crate::quantity::Decimal;
 use crate::tree::{Node, Value};
@@ -99,6 +99,11 @@ macro_rules! or_word {
             fn schema() -> Json {
                 json!({ "oneOf": [{ "const": $word }, <$type>::schema()] })
             }
+            fn changed(&self, changes: &mut Changes) {
+                if let Self::$some(value) = self {
+                    value.changed(changes);
+                }
+            }
         }
     )*};
 }
@@ -137,6 +142,11 @@ impl Field for OffOr<TcpTable> {
     fn schema() -> Json {
         json!({ "oneOf": [{ "enum": ["off", "linux"] }, TcpTable::schema()] })
     }
+    fn changed(&self, changes: &mut Changes) {
+        if let Some(table) = self.as_ref() {
+            table.changed(changes);
+        }
+    }
 }
 
 /// `true` is a table of defaults, `false` is off.
@@ -160,6 +170,11 @@ macro_rules! or_table {
             }
             fn schema() -> Json {
                 json!({ "oneOf": [{ "type": "boolean" }, <$table>::schema()] })
+            }
+            fn changed(&self, changes: &mut Changes) {
+                if let Some(table) = self.as_ref() {
+                    table.changed(changes);
+                }
             }
         }
     )*};

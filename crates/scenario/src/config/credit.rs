@@ -8,7 +8,7 @@ use serde_json::{Value as Json, json};
 use units::Bytes;
 
 use super::OffOr;
-use crate::decode::{At, Field, table, unexpected};
+use crate::decode::{At, Changes, Field, table, unexpected};
 use crate::error::Fault;
 use crate::tree::{Node, Value};
 
@@ -62,6 +62,11 @@ impl Field for CreditChoice {
     }
     fn schema() -> Json {
         json!({ "oneOf": [{ "const": "auto" }, { "const": "off" }, CreditQueueTable::schema()] })
+    }
+    fn changed(&self, changes: &mut Changes) {
+        if let Self::On(table) = self {
+            table.changed(changes);
+        }
     }
 }
 

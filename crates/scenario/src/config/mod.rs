@@ -47,7 +47,7 @@ pub use port::{
     Buffer, Ecn, MarkTime, Phantom, PhantomTable, Port, PortOver, PortPatch, PortSettings, Red, ServiceView, Step,
     Threshold,
 };
-pub(crate) use scheme::law_setting;
+pub(crate) use scheme::{LAW_PARAMS, law_setting};
 pub use scheme::{LawParams, Scheme, Setting};
 pub use series::{FlowChoice, Series, SizeRange};
 pub use switch::{PfcTable, Pool, Switch, SwitchOver, SwitchPatch, SwitchSettings, Tier};

@@ -7,7 +7,7 @@ use serde_json::{Value as Json, json};
 use units::Span;
 
 use super::Auto;
-use crate::decode::{At, Field, kinds, table, unexpected, words};
+use crate::decode::{At, Changes, Field, kinds, table, unexpected, words};
 use crate::error::Fault;
 use crate::quantity::{Decimal, Share};
 use crate::tree::{Node, Value};
@@ -157,6 +157,11 @@ impl Field for Paths {
     }
     fn schema() -> Json {
         json!({ "oneOf": [PathWord::schema(), PathTable::schema()] })
+    }
+    fn changed(&self, changes: &mut Changes) {
+        if let Self::Table(table) = self {
+            table.changed(changes);
+        }
     }
 }
 

@@ -11,7 +11,7 @@ use super::gate::{ALPHA, CablePorts, HYSTERESIS, Headroom, Off, Resume, gate};
 use super::layered::layered;
 use super::topology::either;
 use super::trim::TrimTable;
-use crate::decode::{At, Field, table, unexpected, words};
+use crate::decode::{At, Changes, Field, table, unexpected, words};
 use crate::error::{Fault, Origin};
 use crate::quantity::{Decimal, Share};
 use crate::tree::{Node, Value};
@@ -198,6 +198,13 @@ impl Field for Ecn {
     fn schema() -> Json {
         json!({ "oneOf": [{ "const": "off" }, Red::schema(), Step::schema()] })
     }
+    fn changed(&self, changes: &mut Changes) {
+        match self {
+            Self::Off => {}
+            Self::Red(red) => red.changed(changes),
+            Self::Step(step) => step.changed(changes),
+        }
+    }
 }
 
 table! {
@@ -242,6 +249,11 @@ impl Field for Phantom {
     }
     fn schema() -> Json {
         json!({ "oneOf": [{ "const": "off" }, PhantomTable::schema()] })
+    }
+    fn changed(&self, changes: &mut Changes) {
+        if let Self::On(table) = self {
+            table.changed(changes);
+        }
     }
 }
 
@@ -410,6 +422,12 @@ impl Port {
         if self.hysteresis.is_none() && self.xon.is_none() {
             self.hysteresis = Some(At::default_of(HYSTERESIS));
         }
+    }
+
+    /// Takes out what [`Port::share`] filled in.
+    pub(crate) fn unshare(&mut self) {
+        self.alpha = self.alpha.filter(|alpha| alpha.origin != Origin::NOWHERE);
+        self.hysteresis = self.hysteresis.filter(|hysteresis| hysteresis.origin != Origin::NOWHERE);
     }
 
     /// Whether the file says something that only switches with a shared buffer heed.

@@ -5,7 +5,7 @@ use serde_json::{Value as Json, json};
 use units::{Bytes, Rate, Span};
 
 use crate::class::FlowClass;
-use crate::decode::{At, Field, Named, table};
+use crate::decode::{At, Changes, Field, Named, table};
 use crate::error::{Fault, Origin};
 use crate::quantity::Decimal;
 use crate::tree::{Node, Value};
@@ -21,6 +21,9 @@ pub enum Setting {
     Port,
 }
 
+/// Table of laws' parameters in lists of keys. Its keys are those of the law, not of the schema.
+pub(crate) const LAW_PARAMS: &str = "LawParams";
+
 /// Parameters of one law, with the text that each was read from.
 #[derive(Clone, PartialEq, Debug)]
 pub struct LawParams(Named<Node>);
@@ -35,6 +38,11 @@ impl Field for LawParams {
     }
     fn schema() -> Json {
         json!({ "type": "object" })
+    }
+    fn changed(&self, changes: &mut Changes) {
+        for (name, node) in self.0.iter() {
+            changes.key(LAW_PARAMS, name, node, None);
+        }
     }
 }
 

@@ -1,5 +1,6 @@
 //! Values of files as types.
 
+mod changed;
 mod table;
 
 use std::num::{NonZeroU8, NonZeroU16, NonZeroU32};
@@ -9,6 +10,7 @@ use serde_json::{Value as Json, json};
 
 use crate::error::{Fault, Origin};
 use crate::tree::{Entry, Node, Value};
+pub(crate) use changed::{ChangedKey, Changes};
 pub(crate) use table::*;
 
 /// A type that files can hold.
@@ -24,6 +26,9 @@ pub(crate) trait Field: Sized {
 
     /// Its JSON Schema.
     fn schema() -> Json;
+
+    /// Lists the keys below it that have other values than their defaults. Only tables, and what may hold one, have any.
+    fn changed(&self, _: &mut Changes) {}
 }
 
 /// The fault of a value that is not what `T` expects.
@@ -72,6 +77,9 @@ impl<T: Field> Field for At<T> {
     fn schema() -> Json {
         T::schema()
     }
+    fn changed(&self, changes: &mut Changes) {
+        self.value.changed(changes);
+    }
 }
 
 impl<T: Field> Field for Option<T> {
@@ -85,6 +93,11 @@ impl<T: Field> Field for Option<T> {
     fn schema() -> Json {
         T::schema()
     }
+    fn changed(&self, changes: &mut Changes) {
+        if let Some(value) = self {
+            value.changed(changes);
+        }
+    }
 }
 
 impl<T: Field> Field for Box<T> {
@@ -97,6 +110,9 @@ impl<T: Field> Field for Box<T> {
     }
     fn schema() -> Json {
         T::schema()
+    }
+    fn changed(&self, changes: &mut Changes) {
+        T::changed(self, changes);
     }
 }
 
@@ -113,6 +129,11 @@ impl<T: Field> Field for Vec<T> {
     }
     fn schema() -> Json {
         json!({ "type": "array", "items": T::schema() })
+    }
+    fn changed(&self, changes: &mut Changes) {
+        for (index, item) in self.iter().enumerate() {
+            changes.within(&index.to_string(), |changes| item.changed(changes));
+        }
     }
 }
 
@@ -163,6 +184,11 @@ impl<T: Field> Field for Named<T> {
     }
     fn schema() -> Json {
         json!({ "type": "object", "additionalProperties": T::schema() })
+    }
+    fn changed(&self, changes: &mut Changes) {
+        for (name, value) in self.iter() {
+            changes.within(name, |changes| value.changed(changes));
+        }
     }
 }
 

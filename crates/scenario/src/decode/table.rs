@@ -113,6 +113,13 @@ macro_rules! table {
                     )),*
                 ])
             }
+
+            fn changed(&self, changes: &mut $crate::decode::Changes) {
+                $({
+                    let default = $crate::decode::schema_default!($type $(, $default)?);
+                    changes.key(stringify!($name), stringify!($key), &self.$key, default.as_ref());
+                })*
+            }
         }
     };
 }
@@ -128,7 +135,7 @@ macro_rules! default_of {
 
 macro_rules! schema_default {
     ($type:ty) => {
-        None
+        None::<$crate::tree::Value>
     };
     ($type:ty, $default:expr) => {{
         // A default may fail to decode only where it is a table with required keys; then it is no default.
@@ -222,6 +229,12 @@ macro_rules! kinds {
                 serde_json::json!({ "oneOf": [
                     $($crate::decode::schema_with_kind($kind, <$table as $crate::decode::Field>::schema())),*
                 ] })
+            }
+
+            fn changed(&self, changes: &mut $crate::decode::Changes) {
+                match self {
+                    $(Self::$variant(table) => <$table as $crate::decode::Field>::changed(table, changes),)*
+                }
             }
         }
     };

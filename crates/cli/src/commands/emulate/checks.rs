@@ -4,10 +4,10 @@ use emulator::RouterOutcome;
 use fabric::LinkId;
 use laws::catalog::Marks;
 use scenario::{BuiltRun, FlowClass};
-use sim::{InitialQuantum, PathChoice, Setup};
+use sim::Setup;
 use units::{Bytes, Rate, Span};
 
-use crate::args::{EmulateArgs, Stack};
+use crate::args::EmulateArgs;
 use crate::exit::Failure;
 
 /// Each host is a namespace with a kernel's TCP of its own.
@@ -43,21 +43,6 @@ pub(super) fn refuse(built: &BuiltRun) -> Result<(), Failure> {
 pub(super) fn refuse_of_kernel(built: &BuiltRun, args: &EmulateArgs) -> Result<(), Failure> {
     let setup = &built.setup;
     let refused = |what: String| Err(Failure::Input(format!("error: real packets cannot do this: {what}")));
-    let out_of_order = match setup.host.path {
-        PathChoice::PerPacket(_) => Some("spray"),
-        PathChoice::Reps(_) => Some("reps"),
-        PathChoice::UnoLb(_) => Some("unolb"),
-        PathChoice::PerFlow | PathChoice::AfterTimeout | PathChoice::Plb(_) => None,
-    };
-    if let Some(path) = out_of_order {
-        return refused(format!(
-            "`host.path` is \"{path}\", and the kernel's TCP takes packets that come out of order for lost; \"ecmp\" is \
-             accepted, as in --set host.path=ecmp"
-        ));
-    }
-    if args.command.is_empty() && setup.flows.iter().any(|flow| flow.coded) {
-        return refused("`host.coding` is on, and the kernel's TCP codes nothing; --set host.coding=false".to_owned());
-    }
     let flows = setup.flows.len();
     if args.command.is_empty() && flows > emulator::MOST_FLOWS {
         return refused(format!("[[traffic]] makes {flows} flows, and at most {} are run", emulator::MOST_FLOWS));
@@ -80,10 +65,6 @@ pub(super) fn warnings(built: &BuiltRun, args: &EmulateArgs) -> Vec<String> {
     let rtt = built.report.intra_rtt.into_iter().chain(built.report.inter_rtt).map(|range| range.min).min();
     if let Some(rtt) = rtt.filter(|&rtt| rtt < LEAST_RTT) {
         said.push(format!("base round trips of {rtt} are of the order of the emulator's own lateness"));
-    }
-    let unknown = unknown_to_real_packets(setup, own_traffic, args.stack);
-    if !unknown.is_empty() {
-        said.push(format!("real packets know nothing of {}: the simulator is another network", unknown.join(", ")));
     }
     said
 }
@@ -109,34 +90,13 @@ pub(super) fn warnings_of_kernel(built: &BuiltRun, args: &EmulateArgs) -> Vec<St
             list(real)
         ));
     }
-    if own_traffic && setup.host.path == PathChoice::AfterTimeout {
-        said.push("`host.path` is \"repath\", and the kernel's TCP stays on its path after a timeout".to_owned());
-    }
-    if own_traffic && matches!(setup.host.path, PathChoice::Plb(_)) {
-        said.push("`host.path` is \"plb\", and the kernel's TCP stays on its path under these laws".to_owned());
-    }
-    said.extend(super::laws::unheard(built));
     said
 }
 
-/// What a scenario asks for that makes no difference here.
-fn unknown_to_real_packets(setup: &Setup, own_traffic: bool, stack: Stack) -> Vec<&'static str> {
-    let host = &setup.host;
-    let switches = setup.network.nodes().iter().any(|node| node.switch.is_some());
-    let all = [
-        (switches, "[switch]"),
-        (setup.network.params().iter().any(|port| port.config().trim.is_some()), "`port.trim`"),
-        (!setup.modules.is_empty(), "controllers in switches"),
-        (own_traffic && stack == Stack::Kernel && setup.flows.iter().any(|flow| flow.on_ramp), "`host.on_ramp`"),
-        (own_traffic && setup.flows.iter().any(|flow| flow.kept), "kept `connections`"),
-        (own_traffic && host.rtt_noise > Span::ZERO, "`host.rtt_noise`"),
-        (own_traffic && host.jitter.is_some(), "`host.jitter`"),
-        (own_traffic && host.cnp.is_some(), "`host.cnp`"),
-        (own_traffic && host.initial_quantum != InitialQuantum::NONE, "`host.initial_quantum`"),
-        (own_traffic && stack == Stack::Kernel && host.known_sizes, "`host.known_sizes`"),
-        (own_traffic && host.receiver_credits, "`host.receiver_credits`"),
-    ];
-    all.into_iter().filter_map(|(asked, what)| asked.then_some(what)).collect()
+/// Names keys that are ignored because real hosts have by themselves what these model.
+pub(super) fn ignored(keys: &[String]) -> Option<String> {
+    let keys: Vec<String> = keys.iter().map(|key| format!("`{key}`")).collect();
+    (!keys.is_empty()).then(|| format!("ignored, because real hosts have their own: {}", keys.join(", ")))
 }
 
 /// The rates of the narrowest links of all flows' paths, each link once: more than the flows can get together.

@@ -179,15 +179,3 @@ pub(super) fn asks_for_ecn(built: &BuiltRun) -> bool {
 fn settings(built: &BuiltRun) -> impl Iterator<Item = (Kind, &'static str, Value)> {
     plan(built).into_iter().flat_map(|(law, settings)| settings.iter().map(move |&(name, value)| (law, name, value)))
 }
-
-/// Parameters that the kernel's own laws cannot be told.
-pub(super) fn unheard(built: &BuiltRun) -> Option<String> {
-    let mut names: Vec<String> = settings(built)
-        .filter(|&(law, name, _)| law.info().linux.is_some() && name != "ecn")
-        .map(|(law, name, _)| format!("{}.{name}", law.info().name))
-        .collect();
-    names.sort();
-    names.dedup();
-    let they = names.join(", ");
-    (!names.is_empty()).then(|| format!("the kernel's own laws have their own parameters: {they} made no difference"))
-}

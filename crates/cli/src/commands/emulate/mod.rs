@@ -13,7 +13,7 @@ use emulator::{Emulated, Options};
 use fabric::{LinkId, Network};
 use results::store::{RUNS, run_folder};
 use results::{Class, Emulator, RunInfo, RunResults, Soundness};
-use scenario::{BuiltRun, Run};
+use scenario::{BuiltRun, Overrides, RealHost, Run};
 use study::{Host, One, Stopwatch, program};
 
 use crate::args::{Common, EmulateArgs, Stack};
@@ -36,7 +36,9 @@ pub(crate) fn emulate(args: &EmulateArgs) -> Result<(), Failure> {
         quiet: args.quiet,
         wide: args.wide,
     };
-    let scenario = scenario::load(&args.file.scenario, &super::run::overrides(&common, args.file.scale.clone()))?;
+    let overrides =
+        Overrides { without: args.without.clone(), ..super::run::overrides(&common, args.file.scale.clone()) };
+    let scenario = scenario::load(&args.file.scenario, &overrides)?;
     let name = scenario.config.name.as_str();
     let out = args.out.clone().unwrap_or_else(|| PathBuf::from(format!("out/{name}-emulated")));
     let common = Common { out: Some(out.clone()), ..common };
@@ -64,6 +66,7 @@ fn replay(args: &EmulateArgs) -> Vec<String> {
     let mut words = vec!["narrows".to_owned(), "emulate".to_owned()];
     words.extend(args.file.words());
     let mut say = |option: &str, value: String| words.extend([option.to_owned(), value]);
+    args.without.iter().for_each(|key| say("--without", key.clone()));
     args.burst.iter().for_each(|burst| say("--burst", burst.clone()));
     args.on.iter().for_each(|host| say("--on", host.clone()));
     args.with.iter().for_each(|(host, command)| say("--with", format!("{host}={command}")));
@@ -126,6 +129,15 @@ impl Host for Emulation<'_> {
 }
 
 impl Emulation<'_> {
+    /// The host of the runs' traffic.
+    fn host(&self) -> RealHost {
+        match self.args.stack {
+            Stack::Narrows => RealHost::Transport,
+            Stack::Kernel if self.args.command.is_empty() => RealHost::Kernel,
+            Stack::Kernel => RealHost::Programs,
+        }
+    }
+
     /// Refuses what cannot be emulated, before the first run begins.
     fn refuse(&self, run: &Run, built: &BuiltRun, of_many: bool) -> Result<(), Failure> {
         checks::refuse(built)?;
@@ -133,6 +145,7 @@ impl Emulation<'_> {
             Stack::Kernel => checks::refuse_of_kernel(built, self.args)?,
             Stack::Narrows => carrier::refuse(run, built, self.args)?,
         }
+        run.check_support(self.host())?;
         burst(self.args)?;
         let network = &built.setup.network;
         let captures = self.ports(network, run, of_many)?;
@@ -196,6 +209,7 @@ impl Emulation<'_> {
         let unnamed = emulated.router.captures_unnamed.iter().cloned();
         self.unnamed.lock().unwrap_or_else(PoisonError::into_inner).extend(unnamed);
         let mut info = self.info(info, &built, &emulated);
+        info.warnings.extend(checks::ignored(&run.check_support(self.host())?));
         info.warnings.extend(provided.warnings());
         Ok(RunResults::new(&info, &program(), &emulated.setup, &emulated.outcome, times)?)
     }

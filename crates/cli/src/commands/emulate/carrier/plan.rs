@@ -74,33 +74,14 @@ pub(crate) fn refuse(run: &Run, built: &BuiltRun, args: &EmulateArgs) -> Result<
                 .into(),
         );
     }
-    if !setup.modules.is_empty() {
-        return refused(format!("the scheme `{}` has controllers in switches; choose one without `lscc`", run.scheme));
-    }
-    match setup.host.path {
-        PathChoice::PerFlow | PathChoice::UnoLb(_) => {}
-        PathChoice::PerPacket(_) => return refused(other_path("spray")),
-        PathChoice::AfterTimeout => return refused(other_path("repath")),
-        PathChoice::Plb(_) => return refused(other_path("plb")),
-        PathChoice::Reps(_) => return refused(other_path("reps")),
-    }
     let code = setup.host.coding.map(|coding| coding.code).filter(|_| setup.flows.iter().any(|flow| flow.coded));
-    if let Some(code) = code {
-        if code.tail.is_some() {
-            return refused("`host.coding` codes the `tail` alone; a coding of all packets is accepted".into());
-        }
-        if code.parity > MOST_PARITY {
-            return refused(format!(
-                "`host.coding` has {} parity packets a block, and 1 to {MOST_PARITY} are accepted",
-                code.parity
-            ));
-        }
+    match code {
+        Some(code) if code.parity > MOST_PARITY => refused(format!(
+            "`host.coding` has {} parity packets a block, and 1 to {MOST_PARITY} are accepted",
+            code.parity
+        )),
+        Some(_) | None => Ok(()),
     }
-    Ok(())
-}
-
-fn other_path(name: &str) -> String {
-    format!("`host.path` is \"{name}\"; \"ecmp\" and \"unolb\" are accepted")
 }
 
 /// How packets of a flow are made up, in bytes.

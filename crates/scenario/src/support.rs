@@ -1,0 +1,540 @@
+//! Support of scenario keys by hosts other than the simulator's: the kernel's TCP and the transport.
+//!
+//! Every key of every table is declared here once. A test compares the declarations with the schema, so a new key cannot be
+//! added without one. A key that a host does not support is refused: otherwise a run would stand under the name of a scheme
+//! of which a part was missing.
+
+use laws::catalog::Kind;
+
+use crate::config::{Auto, Host, LAW_PARAMS, PathTable, Paths};
+use crate::decode::ChangedKey;
+use crate::error::{Error, Fault, Origin, listed};
+use crate::run::Run;
+use crate::run_keys::{name_of, place_of, set_keys};
+
+/// A host of real packets.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum RealHost {
+    /// The kernel's TCP carries the scenario's flows.
+    Kernel,
+    /// Programs send over the kernel's TCP in place of the scenario's flows.
+    Programs,
+    /// The transport carries the scenario's flows.
+    Transport,
+}
+
+impl RealHost {
+    /// Every kind.
+    pub const ALL: [Self; 3] = [Self::Kernel, Self::Programs, Self::Transport];
+
+    /// Its name in messages.
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Kernel | Self::Programs => "the kernel's TCP",
+            Self::Transport => "the transport",
+        }
+    }
+}
+
+/// Support of a key by a host.
+#[derive(Clone, Copy, Debug)]
+enum Support {
+    /// The key has its effect. Sizes of packets are among these, although a host has its own headers: a warning compares them.
+    Heeded,
+    /// The key models a property that real hosts have by themselves. It is ignored, and named.
+    Inherent,
+    /// The key has its effect where this accepts the hosts' settings, which the text describes.
+    Where(fn(&Host) -> bool, &'static str),
+    /// The key has no effect.
+    Unsupported,
+}
+use Support::{Heeded, Inherent, Unsupported, Where};
+
+/// Support of some keys of a table.
+struct Declared {
+    /// The type of the table.
+    table: &'static str,
+    /// Keys, with spaces between them.
+    keys: &'static str,
+    kernel: Support,
+    transport: Support,
+}
+
+const fn row(table: &'static str, keys: &'static str, kernel: Support, transport: Support) -> Declared {
+    Declared { table, keys, kernel, transport }
+}
+
+/// Keys that decide about the network, the flows or the results before there is a host.
+const fn built(table: &'static str, keys: &'static str) -> Declared {
+    row(table, keys, Heeded, Heeded)
+}
+
+/// Keys that only the simulator heeds.
+const fn simulated(table: &'static str, keys: &'static str) -> Declared {
+    row(table, keys, Unsupported, Unsupported)
+}
+
+const UP_TO_TWO: Support = Where(|host| host.ack_every.get() <= 2, "1 or 2");
+const UNO_LB: Support =
+    Where(|host| matches!(host.path, Paths::Ecmp | Paths::Table(PathTable::UnoLb(_))), "\"ecmp\" or \"unolb\"");
+const FOR_THRESHOLD: Support = Where(
+    |host| host.on_ramp.as_ref().is_some_and(|on_ramp| *on_ramp.threshold == Auto::Auto),
+    "a value with `threshold = \"auto\"` in `on_ramp`, which it sets: all hosts read one clock",
+);
+const LINUX_VALIDATION: Support = Where(
+    |host| host.tcp.as_ref().is_some_and(|tcp| tcp.validation.name() == "linux"),
+    "\"linux\", which is what Linux does",
+);
+const LINUX: Support = Where(|_| false, "what Linux does, as in tcp = \"linux\"");
+
+const DECLARED: &[Declared] = &[
+    built(
+        "Config",
+        "schema extends without name title description seed stop clock topology port host schemes laws traffic job failure \
+         series sizes grid points sample variants scale paper claim table",
+    ),
+    simulated("Config", "switch"),
+    built("Clock", "tick whole"),
+    simulated("Clock", "ties"),
+    built(
+        "FatTrees",
+        "datacenters k hosts_per_edge rate host_rate edge_rate core_rate border_rate inter_rate oversubscription link_delay \
+         intra_rtt inter_delay inter_rtt border_links_per_core inter_links inter",
+    ),
+    built("InterPair", "between links rate delay rtt"),
+    built(
+        "Clos",
+        "datacenters pods tors aggs cores hosts_per_tor rate host_rate edge_rate edge_links core_rate border_rate border_links \
+         link_delay inter_rate inter_links inter_delay",
+    ),
+    built("Dumbbell", "left right rate delay host_rate host_delay two_datacenters"),
+    built("SingleSwitch", "hosts rate delay"),
+    built("CustomTopology", "nodes links"),
+    built("NodeSpec", "name kind datacenter hosts host_rate host_delay"),
+    built("Cable", "between rate delay class parallel port"),
+    built("Port", "buffer ecn phantom mark_at in_service loss loss_bursts host edge core border inter other"),
+    // The router knows TCP's acknowledgements. Those of the transport are encrypted.
+    row("Port", "control_priority", Heeded, Unsupported),
+    simulated("Port", "trim headroom alpha xoff hysteresis xon credit_queue"),
+    built("Red", "min max probability"),
+    built("Step", "step"),
+    built("PhantomTable", "size drain min max probability"),
+    simulated("TrimTable", "header control"),
+    built("BurstTable", "group rates"),
+    simulated("CreditQueueTable", "limit threshold burst unscheduled"),
+    simulated("Switch", "buffer reserve egress_alpha int marks pfc edge aggregation core border"),
+    simulated("PfcTable", "frame relay"),
+    built("Host", "payload header ack_size"),
+    row("Host", "ack_every", UP_TO_TWO, Heeded),
+    row("Host", "ack_delay known_sizes coding on_ramp", Unsupported, Heeded),
+    row("Host", "path", Unsupported, UNO_LB),
+    row("Host", "jitter rtt_noise", Inherent, Inherent),
+    // Linux hands over segments, has small queues and paces; the transport's own form of it is `--burst`.
+    row("Host", "tcp segment small_queue fq", Inherent, Unsupported),
+    row("Host", "clock_sigma", Unsupported, FOR_THRESHOLD),
+    simulated(
+        "Host",
+        "entropies reordering rto_min rto_max timeouts_cut loss_timer recovery nack_interval acks pace catch_up window_check cnp \
+         cnp_size initial_quantum receiver_credits clock_drift clock_resync int_header int_multi",
+    ),
+    row("TcpTable", "hystart prr idle_restart remember_ssthresh", LINUX, Unsupported),
+    row("TcpTable", "validation", LINUX_VALIDATION, Unsupported),
+    built("JitterTable", "mean distribution"),
+    row("UnoLbTable", "subflows laws", Unsupported, Heeded),
+    simulated("UnoLbTable", "recent reroute"),
+    simulated("PlbTable", "threshold idle_rounds rounds"),
+    simulated("RepsTable", "buffer freeze explore"),
+    row("CodingTable", "data parity scope", Unsupported, Heeded),
+    simulated("CodingTable", "tail block_timer nack resend history"),
+    row("OnRampTable", "threshold over_base gain strawman", Unsupported, Heeded),
+    simulated("OnRampTable", "ack_every ack_size memory"),
+    built("Scheme", "label law intra inter port host params intra_params inter_params"),
+    simulated("Scheme", "switch lscc swing"),
+    built("BroughtLaw", "language sha256 params"),
+    simulated("Lscc", "period q_ref delta_r r_min r_max near_q_ref interval long_flow reset size telemetry"),
+    simulated("SwingTable", "delay buffer headroom"),
+    built("Incast", "name on_ramp receiver intra inter size start stagger"),
+    built("Long", "name on_ramp flows size start stagger"),
+    built("Permutation", "name on_ramp scope size start"),
+    built("Poisson", "name on_ramp intra inter load load_of ratio ratio_of from to start window flows"),
+    built("Requests", "name on_ramp fanout size load among start window requests"),
+    built("ClosedLoop", "name on_ramp clients servers active outstanding size sizes reads compute start stagger"),
+    built("Allreduce", "name on_ramp groups count ranks pattern size size_to iterations compute start"),
+    built(
+        "Collective",
+        "name on_ramp operation algorithm groups count ranks size microbatches iterations compute start",
+    ),
+    built("List", "name on_ramp file flows start"),
+    built("Import", "name on_ramp format file files groups placement eager size passes start"),
+    built("Flow", "start src dst size after compute"),
+    built(
+        "Job",
+        "name on_ramp model parallel place shuffle seed outermost ranks_per_host local_rate micro_batches batch compute flops \
+         collectives schedule iterations start",
+    ),
+    built("Model", "params layers hidden sequence vocabulary experts top_k expert_params bytes_per_param"),
+    built("Parallel", "tensor pipeline data expert"),
+    built("ComputeTimes", "forward backward"),
+    built("Collectives", "tensor data"),
+    simulated("Incast", "class connections"),
+    simulated("Long", "class connections"),
+    simulated("Permutation", "class connections"),
+    simulated("Poisson", "class connections"),
+    simulated("Requests", "class connections"),
+    simulated("ClosedLoop", "class connections"),
+    simulated("Allreduce", "class connections"),
+    simulated("Collective", "class connections"),
+    simulated("List", "class connections"),
+    simulated("Import", "class connections"),
+    simulated("Job", "class connections"),
+    built("Failure", "ports count both at until every reroute"),
+    built("Series", "interval ports flows fairness_window"),
+    simulated("Series", "switches predictors"),
+    built("Sample", "points method seed keys"),
+    built("Range", "from to spread"),
+    built("Scale", "note set"),
+    built("Variant", "label set grid schemes"),
+];
+
+/// The table whose keys a table over it has.
+fn main_table(table: &str) -> &str {
+    match table {
+        "HostOver" => "Host",
+        "PortOver" | "PortPatch" => "Port",
+        "SwitchOver" | "SwitchPatch" => "Switch",
+        table => table,
+    }
+}
+
+/// The support of a changed key by a host.
+fn support(key: &ChangedKey, laws: &[ParamTable], host: RealHost) -> Support {
+    let name = key.path.last().map_or("", String::as_str);
+    if key.table == LAW_PARAMS {
+        return support_of_param(key, laws, host);
+    }
+    let declared = |row: &&Declared| row.table == main_table(key.table) && row.keys.split(' ').any(|key| key == name);
+    let of_host = |row: &Declared| match host {
+        RealHost::Kernel | RealHost::Programs => row.kernel,
+        RealHost::Transport => row.transport,
+    };
+    DECLARED.iter().find(declared).map_or(Unsupported, of_host)
+}
+
+/// The support of a law's parameter. The kernel's own laws have their own values, and can be told only to use ECN. `laws` are
+/// the tables of the scheme's parameters and the laws that read them.
+fn support_of_param(key: &ChangedKey, laws: &[ParamTable], host: RealHost) -> Support {
+    let (name, table) = key.path.split_last().map_or(("", &[][..]), |(name, table)| (name.as_str(), table));
+    let table = table.last().map_or("", String::as_str);
+    let is_kernel_s = |law: Kind| law.info().linux.is_some();
+    let law = laws.iter().find(|it| it.name == table).and_then(|it| it.law);
+    match host {
+        RealHost::Kernel | RealHost::Programs if name != "ecn" && law.is_some_and(is_kernel_s) => Unsupported,
+        RealHost::Kernel | RealHost::Programs | RealHost::Transport => Heeded,
+    }
+}
+
+/// A table of laws' parameters, by the last part of its name, and the law of the catalog that reads it.
+struct ParamTable {
+    name: String,
+    law: Option<Kind>,
+}
+
+/// A key that a host does not support, and where it stands.
+struct Refused {
+    name: String,
+    place: Origin,
+    value: String,
+    accepted: Option<&'static str>,
+}
+
+impl Run {
+    /// Checks that a host supports all keys that the run sets to other values than their defaults. Returns the keys that are
+    /// ignored because real hosts have by themselves what they model.
+    ///
+    /// # Errors
+    /// With the keys that the host does not support.
+    pub fn check_support(&self, host: RealHost) -> Result<Vec<String>, Error> {
+        self.supported(host).map_err(|fault| self.inputs.explain(fault))
+    }
+
+    fn supported(&self, host: RealHost) -> Result<Vec<String>, Fault> {
+        let hosts = self.config.host.with(self.config.schemes.get(&self.scheme).and_then(|it| it.host.as_ref()));
+        let laws = self.laws_by_table();
+        let (mut ignored, mut refused): (Vec<String>, Vec<Refused>) = (Vec::new(), Vec::new());
+        // What is inside a refused table needs no word of its own.
+        let mut inside: Option<Vec<String>> = None;
+        for key in set_keys(&self.config, &self.scheme) {
+            let is_run = host != RealHost::Programs || !["traffic", "job"].contains(&&*key.path[0]);
+            if !is_run || inside.as_ref().is_some_and(|table| key.path.starts_with(table)) {
+                continue;
+            }
+            let name = name_of(&key.path);
+            let accepted = match support(&key, &laws, host) {
+                Heeded => continue,
+                Where(accepts, _) if accepts(&hosts) => continue,
+                Inherent => {
+                    if !ignored.contains(&name) {
+                        ignored.push(name);
+                    }
+                    continue;
+                }
+                Where(_, accepted) => Some(accepted),
+                Unsupported => None,
+            };
+            if refused.iter().all(|other| other.name != name) {
+                let place = place_of(&self.root, &self.scheme, &key.path);
+                let value = crate::tree::Node::made(key.value.clone()).written();
+                refused.push(Refused { name, place, value, accepted });
+            }
+            inside = Some(key.path);
+        }
+        let Some(first) = refused.first() else { return Ok(ignored) };
+        let Refused { name, value, .. } = first;
+        let message =
+            format!("{} does not support `{name}`, here {value}, of the scheme `{}`", host.name(), self.scheme);
+        let mut fault = Fault::new(first.place, message).label(match first.accepted {
+            Some(accepted) => format!("accepted: {accepted}"),
+            None => "only the simulator heeds it".to_owned(),
+        });
+        if refused.len() > 1 {
+            let others: Vec<&str> = refused[1..].iter().map(|other| other.name.as_str()).collect();
+            fault = fault.help(format!("nor does it support {}", listed(&others)));
+        }
+        let options: Vec<String> = refused.iter().map(|key| format!("--without {}", key.name)).collect();
+        Err(fault.help(format!("{} runs the scheme without, under a name that says so", options.join(" "))))
+    }
+
+    /// The tables that the scheme's parameters may be in.
+    fn laws_by_table(&self) -> Vec<ParamTable> {
+        let table = |kind: Kind| ParamTable { name: kind.info().name.to_owned(), law: Some(kind) };
+        let mut tables: Vec<ParamTable> = Kind::ALL.into_iter().map(table).collect();
+        let classes = self.config.schemes.get(&self.scheme).and_then(|scheme| scheme.by_class().ok());
+        for (class, law) in classes.into_iter().flatten() {
+            tables.push(ParamTable { name: format!("{}_params", class.name()), law: Kind::from_name(law.name()) });
+        }
+        tables
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use serde_json::Value as Json;
+
+    use super::*;
+    use crate::schema::json_schema;
+    use crate::{Overrides, parse};
+
+    /// Every table of the schema with its keys.
+    fn keys_of(schema: &Json, found: &mut BTreeSet<(String, String)>) {
+        if let (Some(table), Some(properties)) = (schema["x-table"].as_str(), schema["properties"].as_object()) {
+            // `kind` chooses among tables, except that it is a key of a node.
+            let is_own = |key: &&String| *key != "kind" || table == "NodeSpec";
+            let keys = properties.keys().filter(is_own);
+            found.extend(keys.map(|key| (main_table(table).to_owned(), key.clone())));
+        }
+        match schema {
+            Json::Object(object) => object.values().for_each(|value| keys_of(value, found)),
+            Json::Array(items) => items.iter().for_each(|value| keys_of(value, found)),
+            _ => {}
+        }
+    }
+
+    #[test]
+    fn every_key_of_the_schema_is_declared_once() {
+        let mut schema = BTreeSet::new();
+        keys_of(&json_schema(), &mut schema);
+        let mut declared = BTreeSet::new();
+        for row in DECLARED {
+            for key in row.keys.split(' ') {
+                assert!(
+                    declared.insert((row.table.to_owned(), key.to_owned())),
+                    "`{key}` of {} is declared twice",
+                    row.table
+                );
+            }
+        }
+        let missing: Vec<_> = schema.difference(&declared).collect();
+        let stale: Vec<_> = declared.difference(&schema).collect();
+        assert!(missing.is_empty() && stale.is_empty(), "not declared: {missing:?}; not in the schema: {stale:?}");
+    }
+
+    const BASE: &str = r#"
+        name = "base"
+        [topology]
+        kind = "dumbbell"
+        left = 1
+        right = 1
+        two_datacenters = true
+        [schemes.one]
+        label = "One"
+        law = "cubic"
+        [[traffic]]
+        kind = "list"
+        flows = [{ src = 0, dst = 1, size = "1MB" }]
+    "#;
+
+    /// Settings of keys that some host does not heed, one key each, with what they need beside them.
+    const SETTINGS: &[(&str, &[&str])] = &[
+        ("switch", &["switch.buffer=\"1MB\""]),
+        ("clock.ties", &["clock.ties=\"scheduled\"", "switch.buffer=\"1MB\""]),
+        ("port.control_priority", &["port.control_priority=true"]),
+        ("port.trim", &["port.trim=true"]),
+        ("port.headroom", &["port.headroom=\"bdp\""]),
+        ("port.alpha", &["port.alpha=0.5"]),
+        ("port.xoff", &["port.xoff=\"20kB\""]),
+        ("port.hysteresis", &["port.hysteresis=\"5kB\""]),
+        ("port.xon", &["port.xoff=\"20kB\"", "port.xon=\"10kB\""]),
+        ("port.credit_queue", &["port.credit_queue={limit=9}"]),
+        ("host.ack_every", &["host.ack_every=4"]),
+        ("host.ack_delay", &["host.ack_delay=\"1ms\""]),
+        ("host.known_sizes", &["host.known_sizes=true"]),
+        ("host.coding", &["host.coding=true"]),
+        ("host.coding.tail", &["host.coding={tail=\"10kB\"}"]),
+        ("host.coding.block_timer", &["host.coding={block_timer=\"1ms\"}"]),
+        ("host.coding.nack", &["host.coding={nack=\"gaps\"}"]),
+        ("host.coding.resend", &["host.coding={resend=\"known\"}"]),
+        ("host.coding.history", &["host.coding={history=true}"]),
+        ("host.on_ramp", &["host.on_ramp={threshold=\"auto\"}"]),
+        ("host.on_ramp.ack_every", &["host.on_ramp={threshold=\"auto\",ack_every=2}"]),
+        ("host.on_ramp.ack_size", &["host.on_ramp={threshold=\"auto\",ack_size=99}"]),
+        ("host.on_ramp.memory", &["host.on_ramp={threshold=\"auto\",memory=true}"]),
+        ("host.path", &["host.path=\"spray\""]),
+        ("host.path", &["host.path=\"repath\""]),
+        ("host.path", &["host.path=\"plb\""]),
+        ("host.path", &["host.path=\"reps\""]),
+        ("host.path.recent", &["host.path={kind=\"unolb\",recent=\"1ms\"}"]),
+        ("host.path.reroute", &["host.path={kind=\"unolb\",reroute=\"random\"}"]),
+        ("host.jitter", &["host.jitter={mean=\"1us\"}"]),
+        ("host.rtt_noise", &["host.rtt_noise=\"1us\""]),
+        ("host.tcp", &["host.tcp=\"linux\""]),
+        ("host.tcp.hystart", &["host.tcp={hystart=false}"]),
+        ("host.tcp.prr", &["host.tcp={prr=false}"]),
+        ("host.tcp.idle_restart", &["host.tcp={idle_restart=false}"]),
+        ("host.tcp.validation", &["host.tcp={validation=\"rfc7661\"}"]),
+        ("host.tcp.remember_ssthresh", &["host.tcp={remember_ssthresh=true}"]),
+        ("host.segment", &["host.segment=\"64kB\""]),
+        ("host.small_queue", &["host.small_queue=\"256kB\""]),
+        ("host.fq", &["host.fq=true", "host.small_queue=\"256kB\""]),
+        ("host.clock_sigma", &["host.clock_sigma=\"1us\""]),
+        ("host.clock_drift", &["host.clock_drift=\"1ppm\""]),
+        ("host.clock_resync", &["host.clock_resync=\"1s\""]),
+        ("host.entropies", &["host.entropies=8"]),
+        ("host.reordering", &["host.reordering=\"1ms\""]),
+        ("host.rto_min", &["host.rto_min=\"200ms\""]),
+        ("host.rto_max", &["host.rto_max=\"1s\""]),
+        ("host.timeouts_cut", &["host.timeouts_cut=false"]),
+        ("host.loss_timer", &["host.loss_timer=\"packet\""]),
+        ("host.recovery", &["host.recovery=\"go-back-n\""]),
+        ("host.nack_interval", &["host.nack_interval=\"1ms\""]),
+        ("host.acks", &["host.acks=\"nack-only\"", "host.recovery=\"go-back-n\""]),
+        ("host.pace", &["host.pace=\"wire\""]),
+        ("host.catch_up", &["host.catch_up=false"]),
+        ("host.window_check", &["host.window_check=\"overshoot\""]),
+        ("host.cnp", &["host.cnp=\"50us\""]),
+        ("host.cnp_size", &["host.cnp_size=99"]),
+        ("host.initial_quantum", &["host.initial_quantum=\"64kB\""]),
+        ("host.receiver_credits", &["host.receiver_credits=true"]),
+        ("host.int_header", &["host.int_header=99"]),
+        ("host.int_multi", &["host.int_multi=16"]),
+        ("lscc", &["schemes.one.lscc={period=\"1ms\",q_ref=\"1MB\",delta_r=\"1Gbps\"}"]),
+        ("swing", &["schemes.one.swing=true"]),
+        ("traffic.class", &["traffic.0.class=2"]),
+        ("traffic.connections", &["traffic.0.connections=\"kept\""]),
+        ("series.switches", &["series.switches=[\"all\"]"]),
+        ("series.predictors", &["series.predictors=\"all\""]),
+        ("params.cubic.beta", &["schemes.one.params.cubic.beta=0.5"]),
+    ];
+
+    fn run(set: &[&str], without: &[&str]) -> Result<Run, Error> {
+        let split = |text: &&str| text.split_once('=').map(|(key, value)| (key.to_owned(), value.to_owned())).unwrap();
+        let without = without.iter().map(|&key| key.to_owned()).collect();
+        let overrides = Overrides { set: set.iter().map(split).collect(), without, ..Overrides::default() };
+        parse(BASE, "base.toml", &overrides).map(|scenario| scenario.runs().remove(0))
+    }
+
+    /// One key at a time: it is refused by its name or ignored and named, and without it nothing of it is left.
+    #[test]
+    fn a_key_without_effect_is_named() {
+        for (key, set) in SETTINGS {
+            let mut noticed = false;
+            for host in RealHost::ALL {
+                let checked = run(set, &[]).unwrap().check_support(host);
+                noticed |= match &checked {
+                    Ok(ignored) => ignored.iter().any(|name| name == key),
+                    Err(error) => {
+                        let text = error.to_string();
+                        assert!(text.contains("--set:1:"), "{text}");
+                        text.contains(&format!("`{key}`")) && text.contains(&format!("--without {key}"))
+                    }
+                };
+            }
+            assert!(noticed, "no host names `{key}`");
+            let rest = run(set, &[key]).unwrap();
+            assert_eq!(rest.label, format!("One (without {key})"));
+            assert_eq!(rest.without, [*key]);
+            let left = set_keys(&rest.config, "one");
+            assert!(left.iter().all(|other| name_of(&other.path) != *key), "{left:?}");
+        }
+    }
+
+    /// The settings cover every key outside of refused tables that a host does not heed.
+    #[test]
+    fn every_key_without_effect_is_tried() {
+        let tried: BTreeSet<&str> =
+            SETTINGS.iter().map(|(name, _)| name.rsplit('.').next().unwrap_or_default()).collect();
+        // Tables inside of keys that no host supports, and those of kinds of traffic that `list` stands for.
+        let refused_whole =
+            ["Switch", "PfcTable", "TrimTable", "CreditQueueTable", "Lscc", "SwingTable", "PlbTable", "RepsTable"];
+        let heeded = |support: &Support| matches!(support, Heeded);
+        for row in DECLARED.iter().filter(|row| !refused_whole.contains(&row.table)) {
+            if heeded(&row.kernel) && heeded(&row.transport) || !inside_heeded(row.table) && heeded(&row.transport) {
+                continue;
+            }
+            for key in row.keys.split(' ') {
+                assert!(tried.contains(key), "`{key}` of {}", row.table);
+            }
+        }
+    }
+
+    /// Whether a table is reached under the kernel's TCP.
+    fn inside_heeded(table: &str) -> bool {
+        !["UnoLbTable", "CodingTable", "OnRampTable"].contains(&table)
+    }
+
+    #[test]
+    fn a_scheme_without_the_key_is_not_refused_for_another_scheme_s() {
+        let text = format!("{BASE}\n[schemes.two]\nlaw = \"bbr\"\nhost.on_ramp = {{ threshold = \"auto\" }}\n");
+        let overrides = Overrides { without: vec!["host.on_ramp".to_owned()], ..Overrides::default() };
+        let runs = parse(&text, "two.toml", &Overrides::default()).unwrap().runs();
+        assert!(runs[0].check_support(RealHost::Kernel).is_ok());
+        let said = runs[1].check_support(RealHost::Kernel).unwrap_err().to_string();
+        assert!(said.contains("two.toml:17:") && said.contains("of the scheme `two`"), "{said}");
+        assert!(runs[1].check_support(RealHost::Transport).is_ok());
+        let runs = parse(&text, "two.toml", &overrides).unwrap().runs();
+        assert_eq!([&*runs[0].label, &*runs[1].label], ["One", "BBR (without host.on_ramp)"]);
+        assert!(runs[1].check_support(RealHost::Kernel).is_ok());
+    }
+
+    #[test]
+    fn a_key_that_nobody_sets_cannot_be_left_out() {
+        let said = run(&["host.jitter={mean=\"1us\"}"], &["host.jiter"]).unwrap_err().to_string();
+        assert!(said.contains("--without:1:1") && said.contains("did you mean `host.jitter`?"), "{said}");
+    }
+
+    #[test]
+    fn values_that_a_host_heeds_are_accepted() {
+        for (host, set) in [
+            (RealHost::Kernel, &["host.ack_every=2"][..]),
+            (RealHost::Kernel, &["host.recovery=\"selective\"", "port.inter.trim=false"]),
+            (RealHost::Kernel, &["schemes.one.params.cubic.ecn=true"]),
+            (RealHost::Transport, &["host.path={kind=\"unolb\",subflows=3}", "schemes.one.params.cubic.beta=0.5"]),
+            (RealHost::Transport, &["host.coding=true", "host.ack_every=1", "host.ack_delay=\"1ms\""]),
+            (RealHost::Transport, &["host.on_ramp={threshold=\"auto\",gain=0.5}", "host.clock_sigma=\"1ms\""]),
+            (RealHost::Programs, &["traffic.0.connections=\"kept\""]),
+        ] {
+            assert_eq!(run(set, &[]).unwrap().check_support(host).unwrap(), [""; 0], "{set:?}");
+        }
+    }
+}
