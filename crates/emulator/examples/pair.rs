@@ -66,6 +66,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         real_time: number("real_time", 1)? == 1,
     };
     let router = start(&hosts, &config)?;
+    router.begin();
     let mut ping = hosts.command(HostId(0), "ping")?;
     print!("{}", String::from_utf8(ping.args(["-c3", "-i0.2", "-q", "bob"]).output()?.stdout)?);
     let mut server = hosts.command(HostId(1), "iperf3")?.args(["-s", "-1"]).stdout(Stdio::null()).spawn()?;

@@ -36,6 +36,12 @@ impl Clock {
         Time::from_ns(sys::monotonic_ns().saturating_sub(self.monotonic_ns))
     }
 
+    /// A clock whose time zero is `time` of this one.
+    #[must_use]
+    pub(crate) fn starting_at(self, time: Time) -> Self {
+        Self { monotonic_ns: self.monotonic_ns + time.ns(), realtime_ns: self.realtime_ns + time.ns() }
+    }
+
     /// The time when the system's time of day was `ns` nanoseconds since 1970: what the kernel's time stamps say.
     pub(crate) fn at_realtime(&self, ns: u64) -> Time {
         // By what both clocks say now, because the time of day may have been set since the start.

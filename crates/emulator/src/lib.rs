@@ -35,6 +35,6 @@ pub use namespace::{Addresses, HostPlan, Hosts, NamespaceOptions, plan};
 pub use pcapng::is_capture;
 pub use pressure::Pressure;
 pub use router::{COALESCE, Refused, RouterConfig, RouterOutcome, Running, start};
-pub use run::{Emulated, Options, preflight, run_carried, run_programs, run_traffic};
+pub use run::{Emulated, Options, Programs, preflight, run_carried, run_programs, run_traffic};
 pub use traffic::{MOST_FLOWS, Progress, check_congestion};
 pub use tun::{DEVICE, Tun};

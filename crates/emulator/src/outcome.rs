@@ -12,7 +12,7 @@ use flow::credits::CreditStats;
 use inet_diag::TcpInfo;
 use laws::Acted;
 use sim::{EngineStats, FlowId, FlowOutcome, FlowSample, FlowSpec, LinkOutcome, Outcome, PortSample, Setup, Start};
-use units::{Bytes, Span, Time};
+use units::{Bytes, Time};
 
 use crate::diag::{Sample, Samples};
 use crate::law_state::LawReading;
@@ -34,13 +34,9 @@ struct Network {
     port_samples: Vec<PortSample>,
 }
 
-/// Links and ports as the router left them, its times moved to begin `offset` later.
-fn network(router: &RouterOutcome, offset: Span) -> Network {
-    let later = |sample: &PortSample| {
-        let begun = sample.time >= Time::ZERO + offset;
-        begun.then(|| PortSample { time: sample.time - offset, ..*sample })
-    };
-    Network { links: router.links.clone(), port_samples: router.port_samples.iter().filter_map(later).collect() }
+/// Links and ports as the router left them.
+fn network(router: &RouterOutcome) -> Network {
+    Network { links: router.links.clone(), port_samples: router.port_samples.clone() }
 }
 
 fn engine(links: &[LinkOutcome], flows: &[FlowOutcome]) -> EngineStats {
@@ -94,14 +90,8 @@ fn explain(sample: &mut FlowSample, law: Option<&LawReading>) {
     }
 }
 
-/// The outcome of a scenario's own flows. The router's clock began `offset` before the flows'.
-pub(crate) fn of_traffic(
-    setup: &Setup,
-    end: &TrafficEnd,
-    samples: &Samples,
-    router: &RouterOutcome,
-    offset: Span,
-) -> Outcome {
+/// The outcome of a scenario's own flows.
+pub(crate) fn of_traffic(setup: &Setup, end: &TrafficEnd, samples: &Samples, router: &RouterOutcome) -> Outcome {
     let mut newest: BTreeMap<usize, &LawReading> = BTreeMap::new();
     for row in &samples.rows {
         let flow = flow_of(row.socket.local.port());
@@ -138,12 +128,12 @@ pub(crate) fn of_traffic(
     };
     let mut flow_samples: Vec<FlowSample> = samples.rows.iter().filter_map(sample).collect();
     flow_samples.sort_by_key(|it| (it.time, it.flow));
-    Outcome { interrupted: end.interrupted, ..joined(network(router, offset), flows, flow_samples, end.ended) }
+    Outcome { interrupted: end.interrupted, ..joined(network(router), flows, flow_samples, end.ended) }
 }
 
-/// The outcome of flows over a transport of user space. The router's clock began `offset` before the flows'.
-pub(crate) fn of_carried(end: &CarriedEnd, router: &RouterOutcome, offset: Span) -> Outcome {
-    let joined = joined(network(router, offset), end.flows.clone(), end.samples.clone(), end.ended);
+/// The outcome of flows over a transport of user space.
+pub(crate) fn of_carried(end: &CarriedEnd, router: &RouterOutcome) -> Outcome {
+    let joined = joined(network(router), end.flows.clone(), end.samples.clone(), end.ended);
     Outcome { interrupted: end.interrupted, ..joined }
 }
 
@@ -182,7 +172,7 @@ pub(crate) struct Seen {
     pub(crate) small: usize,
 }
 
-/// What programs did until `ended`, all of it by the router's clock.
+/// What programs did until `ended`, all of it by the run's clock.
 pub(crate) fn of_programs(
     setup: &Setup,
     plan: &[HostPlan],
@@ -255,7 +245,7 @@ pub(crate) fn of_programs(
     setup.causes = sim::Causes::default();
     setup.series.flows = (0..seen.len() as u32).map(FlowId).collect();
     setup.stop = ended;
-    let outcome = joined(network(router, Span::ZERO), flows, flow_samples, ended);
+    let outcome = joined(network(router), flows, flow_samples, ended);
     Seen { setup, outcome, congestion, small }
 }
 
@@ -272,6 +262,7 @@ fn started(rows: &[&Sample]) -> Time {
 #[cfg(test)]
 mod tests {
     use inet_diag::Socket;
+    use units::Span;
 
     use super::*;
 

@@ -13,8 +13,8 @@ mod worker;
 
 use std::fs::File;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 
 use fabric::{LinkId, Network, Routes};
@@ -47,7 +47,7 @@ pub struct RouterConfig<'a> {
     pub coalesce: Span,
     /// Whether packets that a host sent one by one are delivered together, too, where they continue each other.
     pub join: bool,
-    /// Which ports' queues to sample; flows are not the router's matter.
+    /// Ports whose queues to sample, in times of the run; flows are not the router's matter.
     pub series: SeriesConfig,
     /// What leaves these ports is written to these files, as pcapng.
     pub pcap: Vec<(LinkId, PathBuf)>,
@@ -59,6 +59,7 @@ pub struct RouterConfig<'a> {
 #[derive(Debug)]
 pub struct Running {
     clock: Clock,
+    zero: RunStart,
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<Result<RouterOutcome, Error>>>,
     namespaces: Vec<File>,
@@ -66,14 +67,11 @@ pub struct Running {
 }
 
 impl Running {
-    /// The clock of all its times; time zero is when it was started.
-    pub fn clock(&self) -> Clock {
-        self.clock
-    }
-
-    /// The time now.
-    pub fn now(&self) -> Time {
-        self.clock.now()
+    /// Starts the run. Returns its clock, by which failures, samples and flows have their times. Before, the network is without
+    /// failures and nothing is sampled. A second call returns the same clock.
+    pub fn begin(&self) -> Clock {
+        let zero = *self.zero.get_or_init(|| self.clock.now());
+        self.clock.starting_at(zero)
     }
 
     /// Stops it. What is still on its way is lost.
@@ -99,6 +97,9 @@ impl Drop for Running {
     }
 }
 
+/// Time zero of the run on the router's clock, once the run has started. Flows have connections before that.
+type RunStart = Arc<OnceLock<Time>>;
+
 /// Starts a router between hosts.
 ///
 /// # Errors
@@ -110,6 +111,7 @@ pub fn start(hosts: &Hosts, config: &RouterConfig) -> Result<Running, Error> {
     let captures = Captures::start(config.network, &config.pcap)?;
     let clock = Clock::start();
     let stop = Arc::new(AtomicBool::new(false));
+    let zero = RunStart::default();
     let plane = Plane::new(&Parts {
         network: config.network,
         routes: config.routes,
@@ -120,6 +122,7 @@ pub fn start(hosts: &Hosts, config: &RouterConfig) -> Result<Running, Error> {
         series: &config.series,
         watched: captures.as_ref().map_or(&[], Captures::links),
         mtu: hosts.mtu(),
+        zero: &zero,
     });
     let output = Output::new(clock, clock.realtime_ns, tuns, captures);
     let worker = Worker { clock, stop: stop.clone(), plane, output, real_time: config.real_time };
@@ -127,7 +130,7 @@ pub fn start(hosts: &Hosts, config: &RouterConfig) -> Result<Running, Error> {
         .name(ROUTER.into())
         .spawn(|| worker.run())
         .map_err(Error::system("start the router's thread"))?;
-    Ok(Running { clock, stop, thread: Some(thread), namespaces, drops_before })
+    Ok(Running { clock, zero, stop, thread: Some(thread), namespaces, drops_before })
 }
 
 /// Packets that the hosts' devices have dropped on their way to the router.

@@ -7,7 +7,6 @@ use fabric::{HostId, LinkId};
 use sim::{Outcome, Setup};
 use units::{Bytes, Span, Time};
 
-use crate::clock::Clock;
 use crate::diag::{Sampler, Samples};
 use crate::error::Error;
 use crate::law_state::LawStateReader;
@@ -113,7 +112,7 @@ pub fn run_traffic(
     let traffic = Traffic { setup, congestion: &options.congestion, ipv6: options.ipv6 };
     let waiting = Progress { now: Time::ZERO, completed: 0 };
     let made = Connected::new(traffic, &hosts, &mut || watch(waiting))?;
-    let clock = Clock::start();
+    let clock = router.begin();
     let sampled = !setup.series.interval.is_zero() && !setup.series.flows.is_empty();
     let sampler = sampled.then(|| {
         let keep = |socket: &inet_diag::Socket| flow_of(socket.local.port()).is_some();
@@ -124,9 +123,8 @@ pub fn run_traffic(
     let end = made.run(clock, watch);
     let pressure = pressure.end();
     let samples = sampler.map(Sampler::stop).unwrap_or_default();
-    let offset = later(clock, router.clock());
     let router = router.stop()?;
-    let outcome = of_traffic(setup, &end, &samples, &router, offset);
+    let outcome = of_traffic(setup, &end, &samples, &router);
     let mut notes = broken(end.flows.iter().map(|ended| &ended.failure));
     of_samples(&samples, &mut notes);
     let (setup, congestion) = (setup.clone(), options.congestion);
@@ -154,23 +152,17 @@ pub fn run_carried(
         carrier.close();
         return Err(error);
     }
-    let clock = Clock::start();
+    let clock = router.begin();
     let pressure = Watch::start();
     let end = carried::run(setup, carrier, clock, watch);
     drop(urgent);
     let pressure = pressure.end();
-    let offset = later(clock, router.clock());
     let router = router.stop()?;
-    let outcome = of_carried(&end, &router, offset);
+    let outcome = of_carried(&end, &router);
     let mut notes = broken(end.failures.iter());
     cut_short(end.cut_short, &mut notes);
     let (setup, congestion) = (setup.clone(), options.congestion);
     Ok(Emulated { setup, outcome, router: lean(router), congestion, pressure, notes })
-}
-
-/// How much later a clock began than the router's.
-fn later(clock: Clock, router: Clock) -> Span {
-    Span::from_ns((clock.monotonic_ns - router.monotonic_ns) as i64)
 }
 
 /// Of each flow: why its connection broke, if it did.
@@ -181,23 +173,41 @@ fn broken<'a>(failures: impl Iterator<Item = &'a Option<String>>) -> Vec<String>
     failures.enumerate().filter_map(said).collect()
 }
 
-/// Runs programs in the hosts' namespaces: `work` gets the hosts, and what it does while it runs is measured.
+/// Programs in the hosts' namespaces.
+pub trait Programs {
+    /// An error of theirs, or of the emulator.
+    type Error: From<Error>;
+    /// Programs in the background. They are ended when this is dropped.
+    type Background;
+
+    /// Starts what must be there before the run.
+    ///
+    /// # Errors
+    /// When a program cannot be started.
+    fn prepare(&self, hosts: &Hosts) -> Result<Self::Background, Self::Error>;
+
+    /// Does what is measured. Time zero of the run is its start.
+    ///
+    /// # Errors
+    /// When it fails.
+    fn work(&self, hosts: &Hosts) -> Result<(), Self::Error>;
+}
+
+/// Runs programs in the hosts' namespaces and measures what they do.
 ///
 /// # Errors
-/// When hosts or router cannot be made, or `work` fails. Nothing is left behind.
-pub fn run_programs<E: From<Error>>(
-    setup: &Setup,
-    mut options: Options,
-    work: &mut dyn FnMut(&Hosts) -> Result<(), E>,
-) -> Result<Emulated, E> {
+/// When hosts or router cannot be made, or the programs fail. Nothing is left behind.
+pub fn run_programs<P: Programs>(setup: &Setup, mut options: Options, programs: &P) -> Result<Emulated, P::Error> {
     let default = options.congestion.first().cloned();
     let hosts = Hosts::create(&setup.network, &namespaces(setup, &options, default)?)?;
     let router: Running = start(&hosts, &router_config(setup, &options))?;
-    let clock = router.clock();
+    let background = programs.prepare(&hosts)?;
+    let clock = router.begin();
     let interval = if setup.series.interval.is_zero() { PROGRAM_INTERVAL } else { setup.series.interval };
     let sampler = Sampler::start(&hosts, clock, interval, |_| true, options.law_state.take())?;
     let pressure = Watch::start();
-    let worked = work(&hosts);
+    let worked = programs.work(&hosts);
+    drop(background);
     // Connections that the programs have closed end when the last of their packets has been answered.
     if worked.is_ok() {
         std::thread::sleep(std::time::Duration::from_nanos(lingering(setup).unsigned_ps() / 1_000));

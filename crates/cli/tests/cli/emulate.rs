@@ -333,6 +333,26 @@ fn what_a_run_does_without_is_in_its_name() {
     assert_eq!(manifest["without"], serde_json::json!(["host.on_ramp"]), "{manifest:#}");
 }
 
+/// A failure from time zero of the run cuts the flows, which then take until the link is back, and not the handshakes before.
+#[test]
+fn failures_count_from_the_start_of_the_flows() {
+    let scratch = pair("failure");
+    scratch.write("down.toml", &format!("{PAIR}[[failure]]\nports = [\"left>right\"]\nuntil = \"500ms\"\n"));
+    let _alone = alone();
+    if !can() {
+        return;
+    }
+    let stacks = if cfg!(feature = "transport") { &["kernel", "narrows"][..] } else { &["kernel"] };
+    for stack in stacks {
+        let line = format!("emulate down.toml --stack {stack} --scheme cubic --out {stack} --json");
+        let json = scratch.narrows(&line).ok().json();
+        assert_eq!(json["flows"]["all"]["completed"], 2, "{stack}: {json:#}");
+        // Both flows wait for the link, and 10 MB then take 400 ms.
+        let fct_ns = &json["flows"]["all"]["fct_ns"];
+        assert!(fct_ns["max"].as_f64().unwrap() > 900e6, "{stack}: {fct_ns}");
+    }
+}
+
 #[test]
 fn over_ipv6() {
     let scratch = pair("ipv6");

@@ -7,11 +7,13 @@
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
+use std::sync::Arc;
 
 use fabric::{HostId, LinkId, Network, NodeId, NodeKind, Routes, path_hash, switch_salt};
 use sim::{LinkOutcome, PortSample, SeriesConfig};
 use units::{Span, Time, mix64};
 
+use super::RunStart;
 use super::alarm::Alarm;
 use super::delivery::{Delivery, Hold};
 use super::frames::Frames;
@@ -82,10 +84,13 @@ pub(crate) struct Parts<'a> {
     /// Links whose departures are told.
     pub(crate) watched: &'a [LinkId],
     pub(crate) mtu: u16,
+    pub(crate) zero: &'a RunStart,
 }
 
 #[derive(Debug)]
 pub(crate) struct Plane {
+    /// Time zero of outages, routes and samples.
+    zero: RunStart,
     network: Network,
     routes: Routes,
     addresses: Addresses,
@@ -147,6 +152,7 @@ impl Plane {
             samples: Samples::new(parts.series, links.len()),
             refused: Refused::default(),
             accepted: 0,
+            zero: Arc::clone(parts.zero),
             joins: parts.join && !parts.coalesce.is_zero(),
             left: Vec::new(),
             network: network.clone(),
@@ -277,7 +283,23 @@ impl Plane {
     fn choose(&self, switch: NodeId, frame: u32, now: Time) -> LinkId {
         let frame = self.frames.get(frame);
         let (flow, entropy) = (frame.headers.flow as u32, (frame.headers.flow >> 32) as u16);
-        self.routes.at(now).from(switch).port(frame.to, path_hash(self.switch_salt[switch.index()], flow, entropy))
+        self.routes
+            .at(self.of_run(now).unwrap_or(Time::ZERO))
+            .from(switch)
+            .port(frame.to, path_hash(self.switch_salt[switch.index()], flow, entropy))
+    }
+
+    /// A time of the run, if it is one: not before the run has started.
+    fn of_run(&self, time: Time) -> Option<Time> {
+        let &zero = self.zero.get()?;
+        (time >= zero).then(|| Time::ZERO + time.since(zero))
+    }
+
+    /// Returns whether a link is down at any time between these, both included.
+    fn is_cut(&self, link: LinkId, from: Time, until: Time) -> bool {
+        let Some(outages) = self.network.outages(link) else { return false };
+        let Some(until) = self.of_run(until) else { return false };
+        outages.cut(self.of_run(from).unwrap_or(Time::ZERO), until)
     }
 
     fn enqueue(&mut self, link: usize, segment: Segment, observer: &mut impl Observer) {
@@ -327,8 +349,7 @@ impl Plane {
                     marked: segment.marked,
                 });
             }
-            let cut = |outages: &fabric::Outages| outages.cut(passage.arrives - delay, passage.arrives);
-            let cut = !lost && self.network.outages(LinkId(link as u32)).is_some_and(cut);
+            let cut = !lost && self.is_cut(LinkId(link as u32), passage.arrives - delay, passage.arrives);
             if cut {
                 self.ports[link].lose(&segment);
             }
@@ -349,9 +370,12 @@ impl Plane {
 
     /// Takes the samples whose time is before `now`.
     fn sample(&mut self, now: Time) {
+        let Some(&zero) = self.zero.get() else { return };
+        let Some(now) = self.of_run(now) else { return };
         while let Some(due) = self.samples.due(now) {
+            let at = zero + due.since(Time::ZERO);
             for &link in &self.samples.ports {
-                let (queue, phantom) = self.ports[link.index()].queues(self.network.port(link), due);
+                let (queue, phantom) = self.ports[link.index()].queues(self.network.port(link), at);
                 self.samples.taken.push(PortSample {
                     time: due,
                     link,

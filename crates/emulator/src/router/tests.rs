@@ -1,5 +1,7 @@
 //! The plane against `fabric`'s ports fed directly, in virtual time: no root, no clock.
 
+use std::sync::{Arc, OnceLock};
+
 use fabric::{
     Arrival, Builder, Ecn, HostId, InService, Item, LinkClass, LinkId, Losses, MarkAt, Network, Passage, Phantom,
     PlainPort, PortConfig, QueuedPort, Routes,
@@ -8,6 +10,7 @@ use proptest::prelude::*;
 use sim::SeriesConfig;
 use units::{Bytes, Frac, Rate, Span, Time, mix64};
 
+use super::RunStart;
 use super::delivery::Delivery;
 use super::plane::{Departure, Observer, Parts, Plane};
 use crate::namespace::{Addresses, plan};
@@ -101,6 +104,11 @@ struct Seen {
     late: Span,
 }
 
+/// A run whose time zero is this time of the router.
+fn begun_at(zero: Time) -> RunStart {
+    Arc::new(OnceLock::from(zero))
+}
+
 fn digest(bytes: &[u8]) -> u64 {
     bytes.iter().fold(bytes.len() as u64, |hash, &byte| mix64(hash ^ u64::from(byte)))
 }
@@ -145,6 +153,7 @@ fn run(network: &Network, load: &[(Time, u8, Sample)], coalesce: Span, looks: &[
         series: &SeriesConfig::default(),
         watched: &[link(network, "left", "right")],
         mtu: MTU,
+        zero: &begun_at(Time::ZERO),
     });
     let mut seen = Seen::default();
     let mut looks = looks.to_vec();
@@ -439,6 +448,7 @@ fn what_cannot_be_passed_on_is_counted() {
         series: &SeriesConfig::default(),
         watched: &[],
         mtu: MTU,
+        zero: &begun_at(Time::ZERO),
     });
     let mut seen = Seen::default();
     let mut send = |mut frame: Vec<u8>| {
@@ -452,6 +462,53 @@ fn what_cannot_be_passed_on_is_counted() {
     assert_eq!(send(Sample { destination: (0, 1), ..Sample::default() }.frame()).unroutable, 1, "to itself");
     assert_eq!(send(Sample { destination: (7, 1), v6: true, ..Sample::default() }.frame()).unroutable, 2);
     assert_eq!(plane.next_at(), None);
+}
+
+/// Times of failures and of samples count from the start of the run, not from that of the router, which passes handshakes
+/// before.
+#[test]
+fn failures_and_samples_have_the_times_of_the_run() {
+    let middle = PortConfig::new(Rate::from_gbps(1), Span::from_us(50));
+    let network = network(&middle);
+    let port = link(&network, "left", "right");
+    let (from, until) = (Time::from_ms(1), Time::from_ms(2));
+    let network = network.with_outages(port, fabric::Outages::new([(Time::ZERO, Time::from_us(100)), (from, until)]));
+    let routes = Routes::new(&network).unwrap();
+    let zero = RunStart::default();
+    let series = SeriesConfig { interval: Span::from_us(500), ports: vec![port], ..SeriesConfig::default() };
+    let mut plane = Plane::new(&Parts {
+        network: &network,
+        routes: &routes,
+        addresses: &Addresses::new(&plan(&network).unwrap()),
+        seed: SEED,
+        coalesce: Span::ZERO,
+        join: true,
+        series: &series,
+        watched: &[],
+        mtu: MTU,
+        zero: &zero,
+    });
+    let mut seen = Seen::default();
+    let mut arrives = |plane: &mut Plane, now: Time| {
+        let before = seen.deliveries.len();
+        look(plane, now, &mut seen);
+        let mut frame = Sample { payload: vec![0; 100], ..Sample::default() }.frame();
+        let length = frame.len();
+        plane.accept(HostId(0), now, &mut frame, length, &mut seen);
+        look(plane, now + Span::from_us(400), &mut seen);
+        seen.deliveries.len() > before
+    };
+    // Before the run there are no failures.
+    assert!(arrives(&mut plane, Time::ZERO) && arrives(&mut plane, Time::from_us(1_500)));
+    let start = Time::from_ms(10);
+    zero.set(start).unwrap();
+    let of_run = |us: i64| start + Span::from_us(us);
+    assert!(!arrives(&mut plane, of_run(0)), "the link is down from the start");
+    assert!(arrives(&mut plane, of_run(500)));
+    assert!(!arrives(&mut plane, of_run(1_200)) && !arrives(&mut plane, of_run(1_940)));
+    assert!(arrives(&mut plane, of_run(2_500)));
+    let times: Vec<Time> = plane.finish().1.iter().map(|sample| sample.time).collect();
+    assert_eq!(times, (0..6).map(|step| Time::from_us(500 * step)).collect::<Vec<_>>());
 }
 
 #[test]
@@ -475,6 +532,7 @@ fn queues_are_sampled_at_their_times() {
         },
         watched: &[],
         mtu: MTU,
+        zero: &begun_at(Time::ZERO),
     });
     let mut frame = Sample { payload: vec![0; 14_480], ..Sample::default() }.frame();
     let length = frame.len();

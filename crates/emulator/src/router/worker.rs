@@ -323,6 +323,7 @@ mod tests {
             series: &SeriesConfig::default(),
             watched: &[],
             mtu: 1500,
+            zero: &Arc::default(),
         });
         let (ends, tuns) = (0..3)
             .map(|_| {

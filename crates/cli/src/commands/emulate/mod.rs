@@ -200,7 +200,8 @@ impl Emulation<'_> {
             if !self.args.quiet && !self.args.json && of_many {
                 tell(&format!("{}:", run.id));
             }
-            emulator::run_programs(&built.setup, options, &mut |hosts| programs::run(hosts, &built, self.args))?
+            let network = &built.setup.network;
+            emulator::run_programs(&built.setup, options, &programs::OfRun { network, args: self.args })?
         };
         let times = clock.times();
         if emulated.outcome.interrupted || interrupted() {

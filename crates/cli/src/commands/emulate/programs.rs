@@ -5,11 +5,10 @@ use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
-use emulator::Hosts;
+use emulator::{Hosts, Programs};
 use fabric::{HostId, Network};
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
-use scenario::BuiltRun;
 
 use crate::args::EmulateArgs;
 use crate::exit::{Failure, tell};
@@ -43,33 +42,49 @@ pub(super) fn line(args: &EmulateArgs) -> String {
     words.join(" ")
 }
 
-/// Starts the servers, runs the command, ends the servers.
-pub(super) fn run(hosts: &Hosts, built: &BuiltRun, args: &EmulateArgs) -> Result<(), Failure> {
-    let network = &built.setup.network;
-    let mut servers = Vec::new();
-    for (name, command) in &args.with {
-        let mut shell = hosts.command(host(network, name)?, "sh")?;
-        shell.args(["-c", WATCHED, "sh", command]).stdin(Stdio::piped()).stdout(Stdio::null());
-        let mut server = Server::start(&mut shell, command)?;
-        server.wait_until_it_listens()?;
-        servers.push(server);
+/// The servers and the command of a run.
+pub(super) struct OfRun<'a> {
+    pub(super) network: &'a Network,
+    pub(super) args: &'a EmulateArgs,
+}
+
+impl<'a> Programs for OfRun<'a> {
+    type Error = Failure;
+    type Background = Vec<Server<'a>>;
+
+    /// Starts the servers.
+    fn prepare(&self, hosts: &Hosts) -> Result<Vec<Server<'a>>, Failure> {
+        let mut servers = Vec::new();
+        for (name, command) in &self.args.with {
+            let mut shell = hosts.command(host(self.network, name)?, "sh")?;
+            shell.args(["-c", WATCHED, "sh", command]).stdin(Stdio::piped()).stdout(Stdio::null());
+            let mut server = Server::start(&mut shell, command)?;
+            server.wait_until_it_listens()?;
+            servers.push(server);
+        }
+        Ok(servers)
     }
-    let [program, rest @ ..] = &args.command[..] else { return Ok(()) };
-    let on = args.on.as_ref().map_or(Ok(HostId(0)), |name| host(network, name))?;
-    let mut command = hosts.command(on, program)?;
-    command.args(rest);
-    if args.json {
-        // Standard output is the summary's.
-        command.stdout(std::io::stderr());
+
+    /// Runs the command.
+    fn work(&self, hosts: &Hosts) -> Result<(), Failure> {
+        let args = self.args;
+        let [program, rest @ ..] = &args.command[..] else { return Ok(()) };
+        let on = args.on.as_ref().map_or(Ok(HostId(0)), |name| host(self.network, name))?;
+        let mut command = hosts.command(on, program)?;
+        command.args(rest);
+        if args.json {
+            // Standard output is the summary's.
+            command.stdout(std::io::stderr());
+        }
+        let status = to_the_end(&mut command, program)?;
+        if interrupted() {
+            return Err(Failure::Interrupted(String::new()));
+        }
+        if status.success() {
+            return Ok(());
+        }
+        Err(Failure::Run(anyhow::anyhow!("the command `{}` failed: {status}", line(args))))
     }
-    let status = to_the_end(&mut command, program)?;
-    if interrupted() {
-        return Err(Failure::Interrupted(String::new()));
-    }
-    if status.success() {
-        return Ok(());
-    }
-    Err(Failure::Run(anyhow::anyhow!("the command `{}` failed: {status}", line(args))))
 }
 
 /// Runs a program until it ends. An interrupt reaches it, too: then it has [`TO_END`] before it is killed.
@@ -100,7 +115,7 @@ fn to_the_end(command: &mut Command, program: &OsStr) -> Result<ExitStatus, Fail
 
 /// A program in the background with all that it starts; ended when dropped, or when this process ends. The child's
 /// standard input is what it is watched by.
-struct Server<'a> {
+pub(super) struct Server<'a> {
     child: Child,
     command: &'a str,
 }
