@@ -9,6 +9,8 @@
 //! - the time that each of the run's threads, the router among them, spent in run queues, and how often it was given a
 //!   processor (`schedstat`);
 //! - the time that a hypervisor took away (`/proc/stat`).
+//!
+//! The router adds the time in which it stood still.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -40,6 +42,8 @@ pub struct Pressure {
     pub router: Span,
     /// How long a hypervisor took a processor away, on average over all processors.
     pub stolen: Span,
+    /// How long the router stood still, in stretches of over 1 ms: it, its process or its machine was stopped.
+    pub stalled: Span,
 }
 
 /// The counters at one time. Differences of two readings are a [`Pressure`].
@@ -123,6 +127,8 @@ fn between(before: &Reading, after: &Reading) -> Pressure {
         thread_mean: span_of_ns(thread.ns / thread.turns.max(1)),
         router: span_of_ns(longest(true).ns),
         stolen: span_of_ns(after.stolen_ns.saturating_sub(before.stolen_ns)),
+        // The router measures it, and says so when it ends.
+        stalled: Span::ZERO,
     }
 }
 
@@ -166,6 +172,9 @@ const THREAD_SHARE: u64 = 50;
 const THREAD_MEAN: Span = Span::from_us(60);
 /// The router, which has real-time scheduling and should wait for nobody, for 1/200.
 const ROUTER_SHARE: u64 = 200;
+/// The router may stand still for 1/200. A process or machine that is stopped once is late for a few packets only, so limits on
+/// shares of packets do not see it.
+const STALLED_SHARE: u64 = 200;
 /// A hypervisor may take 1/50 of a processor.
 const STOLEN_SHARE: u64 = 50;
 /// Somebody in the run's group, or else on the machine, may wait for a processor for half of the run.
@@ -186,6 +195,7 @@ impl Pressure {
         }
         for (span, part, what) in [
             (Some(self.router), ROUTER_SHARE, "the router waited for a processor in"),
+            (Some(self.stalled), STALLED_SHARE, "the emulator stood still for"),
             (Some(self.stolen), STOLEN_SHARE, "the hypervisor took processors away for"),
             (self.group.or(self.machine), MACHINE_SHARE, "processes waited for a processor in"),
         ] {
@@ -224,17 +234,18 @@ mod tests {
             thread_mean: Span::from_us(80),
             router: Span::from_ms(10),
             stolen: Span::from_ms(50),
+            stalled: Span::from_ms(200),
         };
         let said = starved.doubts();
         assert_eq!(said[0], "a thread of the hosts waited for a processor in 10.0 % of the run, 80.000 us each time");
-        assert_eq!(said.len(), 4);
+        assert_eq!((said.len(), &*said[2]), (5, "the emulator stood still for 20.0 % of the run"));
         // Many short waits are not starvation, nor are few long ones.
         let short = Pressure { thread_mean: Span::from_us(60), ..starved.clone() };
         let few = Pressure { thread: Span::from_ms(20), ..starved.clone() };
         assert_eq!((short.doubts(), few.doubts()), (said[1..].to_vec(), said[1..].to_vec()));
         // The group's own pressure is nearer to the run than the machine's.
         let calm = Pressure { group: Some(Span::ZERO), thread: Span::ZERO, ..starved };
-        assert_eq!(calm.doubts().len(), 2);
+        assert_eq!(calm.doubts().len(), 3);
     }
 
     /// With more busy threads than processors some thread waits, and that is seen.

@@ -28,7 +28,7 @@ use crate::pressure::ROUTER;
 use crate::{Error, tun};
 pub use outcome::{Refused, RouterOutcome};
 use plane::{Parts, Plane};
-use worker::{Output, Worker};
+use worker::{Output, Stalls, Worker};
 
 /// How long segments of one packet are held to be delivered together, unless stated otherwise: as a card's
 /// receive coalescing does.
@@ -125,7 +125,8 @@ pub fn start(hosts: &Hosts, config: &RouterConfig) -> Result<Running, Error> {
         zero: &zero,
     });
     let output = Output::new(clock, clock.realtime_ns, tuns, captures);
-    let worker = Worker { clock, stop: stop.clone(), plane, output, real_time: config.real_time };
+    let worker =
+        Worker { clock, stop: stop.clone(), plane, output, real_time: config.real_time, stalls: Stalls::default() };
     let thread = std::thread::Builder::new()
         .name(ROUTER.into())
         .spawn(|| worker.run())

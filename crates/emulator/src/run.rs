@@ -124,6 +124,7 @@ pub fn run_traffic(
     let pressure = pressure.end();
     let samples = sampler.map(Sampler::stop).unwrap_or_default();
     let router = router.stop()?;
+    let pressure = Pressure { stalled: router.stalled, ..pressure };
     let outcome = of_traffic(setup, &end, &samples, &router);
     let mut notes = broken(end.flows.iter().map(|ended| &ended.failure));
     of_samples(&samples, &mut notes);
@@ -158,6 +159,7 @@ pub fn run_carried(
     drop(urgent);
     let pressure = pressure.end();
     let router = router.stop()?;
+    let pressure = Pressure { stalled: router.stalled, ..pressure };
     let outcome = of_carried(&end, &router);
     let mut notes = broken(end.failures.iter());
     cut_short(end.cut_short, &mut notes);
@@ -216,6 +218,7 @@ pub fn run_programs<P: Programs>(setup: &Setup, mut options: Options, programs: 
     let pressure = pressure.end();
     let samples = sampler.stop();
     let router = router.stop()?;
+    let pressure = Pressure { stalled: router.stalled, ..pressure };
     worked?;
     let seen = of_programs(setup, hosts.plan(), &samples, &router, ended);
     let mut notes = Vec::new();

@@ -152,6 +152,9 @@ pub struct Emulator {
     /// The share of the run, 0 to 1, that a hypervisor took from a processor on average.
     #[serde(default)]
     pub stolen: f64,
+    /// The share of the run, 0 to 1, in which the router stood still, in stretches of over 1 ms.
+    #[serde(default)]
+    pub stalled: f64,
 }
 
 /// Whether a run on real packets is to be believed.

@@ -353,6 +353,34 @@ fn failures_count_from_the_start_of_the_flows() {
     }
 }
 
+/// One stop of the whole emulator shows in its verdict, although nearly all packets were on time.
+#[test]
+fn a_run_that_was_stopped_for_a_while_is_doubtful() {
+    use nix::sys::signal::{Signal, kill};
+
+    let scratch = pair("stalled");
+    let _alone = alone();
+    if !can() {
+        return;
+    }
+    let line = "emulate pair.toml --scheme cubic --out real --quiet --set traffic.0.flows.0.size=1GB";
+    let mut child = scratch.command(line.split(' ')).piped();
+    let name = format!("narrows-{}-", child.id());
+    wait_for(&mut child, "its hosts are made", || namespaces().contains(&format!("{name}right.host0")));
+    let process = nix::unistd::Pid::from_raw(child.id().cast_signed());
+    // In the middle of the four seconds, wherever in the second before the run begins.
+    std::thread::sleep(std::time::Duration::from_secs(2));
+    kill(process, Signal::SIGSTOP).unwrap();
+    std::thread::sleep(std::time::Duration::from_millis(600));
+    kill(process, Signal::SIGCONT).unwrap();
+    Ran::new(line, &child.output()).ok();
+    let summary: serde_json::Value = serde_json::from_str(&scratch.read("real/summary.json")).unwrap();
+    let emulator = &summary["emulator"];
+    assert!(emulator["stalled"].as_f64().unwrap() > 0.1, "{emulator:#}");
+    assert!(emulator["doubts"].to_string().contains("the emulator stood still for"), "{emulator:#}");
+    assert_ne!(emulator["soundness"], "sound");
+}
+
 #[test]
 fn over_ipv6() {
     let scratch = pair("ipv6");

@@ -33,6 +33,8 @@ pub struct RouterOutcome {
     pub lateness: Lateness,
     /// How long the router was busy before it could read again: how late a packet may have been read.
     pub reading: Lateness,
+    /// Time of the run in which the router stood still, in stretches of over 1 ms.
+    pub stalled: Span,
     /// Processor time of the router's thread.
     pub cpu: Span,
     /// The most processor time that it took in any second.
@@ -60,7 +62,7 @@ pub struct RouterOutcome {
 }
 
 /// Lateness above which the router and not the network is what is measured.
-const TOO_LATE: Span = Span::from_ms(1);
+pub(super) const TOO_LATE: Span = Span::from_ms(1);
 /// Of a second.
 const TOO_BUSY: Span = Span::from_ms(900);
 

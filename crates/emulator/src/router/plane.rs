@@ -289,6 +289,11 @@ impl Plane {
             .port(frame.to, path_hash(self.switch_salt[switch.index()], flow, entropy))
     }
 
+    /// Returns whether the run has started.
+    pub(crate) fn has_begun(&self) -> bool {
+        self.zero.get().is_some()
+    }
+
     /// A time of the run, if it is one: not before the run has started.
     fn of_run(&self, time: Time) -> Option<Time> {
         let &zero = self.zero.get()?;

@@ -10,7 +10,7 @@ use units::{Span, Time};
 
 use super::delivery::Delivery;
 use super::frames::LONGEST;
-use super::outcome::{RouterOutcome, bottleneck};
+use super::outcome::{RouterOutcome, TOO_LATE, bottleneck};
 use super::plane::{Departure, Observer, Plane};
 use crate::Error;
 use crate::clock::{Now, late_ns};
@@ -45,6 +45,32 @@ pub(super) struct Worker<C> {
     pub(super) plane: Plane,
     pub(super) output: Output<C>,
     pub(super) real_time: bool,
+    pub(super) stalls: Stalls,
+}
+
+/// Time in which the thread did not run although it had not meant to sleep: it was stopped, or its machine was. Packets and
+/// rounds do not show it, since a single one of them is late by all of that time.
+#[derive(Default)]
+pub(super) struct Stalls {
+    /// Latest time of the next look.
+    due: Time,
+    total: Span,
+}
+
+impl Stalls {
+    /// The thread looks at the clock.
+    fn look(&mut self, now: Time) {
+        let late = now.saturating_since(self.due);
+        if late > TOO_LATE {
+            self.total += late;
+        }
+        self.due = now;
+    }
+
+    /// The thread sleeps until then, unless it is woken before.
+    fn sleep_until(&mut self, time: Time) {
+        self.due = time;
+    }
 }
 
 /// One host's device.
@@ -122,13 +148,19 @@ impl<C: Now + Copy> Worker<C> {
         let mut read = 0;
         let mut waited = Vec::new();
         let began = self.clock.now();
+        self.stalls.sleep_until(began);
         while !self.stop.load(Ordering::Relaxed) {
             let woken = self.clock.now();
             busy.look(woken);
+            self.stalls.look(woken);
+            if !self.plane.has_begun() {
+                self.stalls.total = Span::ZERO;
+            }
             let read_before = read;
             // Rounds until neither network nor hosts have anything for now.
             loop {
                 let now = self.clock.now();
+                self.stalls.look(now);
                 self.plane.advance(now, &mut self.output);
                 let (packets, more) = self.read_hosts(now, &mut buffer);
                 read += packets;
@@ -141,6 +173,9 @@ impl<C: Now + Copy> Worker<C> {
                 let past = Duration::from_nanos(late_ns(self.clock.now(), woken));
                 let rest = PAUSE.saturating_sub(past);
                 if !rest.is_zero() {
+                    let now = self.clock.now();
+                    self.stalls.look(now);
+                    self.stalls.sleep_until(now + Span::from_ns(rest.as_nanos() as i64));
                     sys::wait(&mut [], Some(rest)).map_err(Error::system("wait"))?;
                 }
             }
@@ -159,6 +194,7 @@ impl<C: Now + Copy> Worker<C> {
             port_samples,
             lateness: self.output.lateness.lateness(),
             reading: reading.lateness(),
+            stalled: self.stalls.total,
             cpu: busy.total(),
             busiest_second: busy.busiest,
             wall: ended.since(began),
@@ -196,6 +232,7 @@ impl<C: Now + Copy> Worker<C> {
                         // thread did not run, may have made the host send only now, and a packet that leaves before
                         // it was sent shortens a round trip below what the path takes.
                         now = self.clock.now();
+                        self.stalls.look(now);
                         self.plane.advance(now, &mut self.output);
                         self.plane.accept(id, now, buffer, length, &mut self.output);
                         packets += 1;
@@ -223,6 +260,8 @@ impl<C: Now + Copy> Worker<C> {
         }
         let rest = next.max(woken + BREATH).saturating_since(now).min(LOOK_UP);
         let timeout = Duration::from_nanos(rest.ns() as u64);
+        self.stalls.look(now);
+        self.stalls.sleep_until(now + rest);
         let mut descriptors: Vec<Waited> = waited.iter().map(|it| it.1).collect();
         sys::wait(&mut descriptors, Some(timeout)).map_err(Error::system("wait for packets"))?;
         for (&(host, _), result) in waited.iter().zip(&descriptors) {
@@ -335,7 +374,7 @@ mod tests {
             })
             .unzip();
         let output = Output::new(clock, 0, tuns, None);
-        (Worker { clock, stop: Arc::default(), plane, output, real_time: false }, ends)
+        (Worker { clock, stop: Arc::default(), plane, output, real_time: false, stalls: Stalls::default() }, ends)
     }
 
     /// A packet of 100 bytes for the host of that number, counted from 1.
@@ -348,6 +387,25 @@ mod tests {
     /// When a host's card falls idle.
     fn idle_at(worker: &Worker<Slow>, host: u32) -> Time {
         worker.plane.card_takes_at(HostId(host)) + CARD
+    }
+
+    /// A single long stop counts in full, a planned sleep and short delays do not.
+    #[test]
+    fn time_in_which_the_thread_stood_still_adds_up() {
+        let mut stalls = Stalls::default();
+        for ms in [0, 1, 2] {
+            stalls.look(Time::from_ms(ms));
+        }
+        stalls.sleep_until(Time::from_ms(22));
+        stalls.look(Time::from_ms(22));
+        assert_eq!(stalls.total, Span::ZERO);
+        // Woken before its time.
+        stalls.sleep_until(Time::from_ms(42));
+        stalls.look(Time::from_ms(30));
+        stalls.look(Time::from_ms(630));
+        stalls.sleep_until(Time::from_ms(650));
+        stalls.look(Time::from_ms(850));
+        assert_eq!(stalls.total, Span::from_ms(800));
     }
 
     /// What a host sends because of what it was just given cannot leave before that.

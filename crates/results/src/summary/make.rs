@@ -269,6 +269,7 @@ mod tests {
             "thread_wait_mean_ns",
             "router_wait",
             "stolen",
+            "stalled",
         ];
         assert_eq!(keys(&json["emulator"]), emulator);
         // Results from before there was a choice are read as simulated ones.

@@ -278,6 +278,7 @@ impl Emulation<'_> {
             thread_wait_mean_ns: ns(pressure.thread_mean),
             router_wait: of_wall(pressure.router),
             stolen: of_wall(pressure.stolen),
+            stalled: of_wall(pressure.stalled),
             soundness: Soundness::default(),
         };
         info.emulator = Some(measured.judged());
