@@ -166,11 +166,11 @@ impl Cubic {
     }
 
     /// Takes the time from `began` to `now` off the curve: there was not enough to send (§5.8; `cubictcp_cwnd_event` in Linux). No
-    /// instant may be taken off twice, or the curve would begin in the future.
+    /// instant may be taken off twice, or the curve would begin in the future. It begins now at the latest, as in Linux: a kernel's
+    /// clock of acknowledgements is no clock of losses.
     fn stop_clock(&mut self, began: Time, now: Time) {
         if let Some(curve) = &mut self.curve {
-            curve.began += now.since(began);
-            debug_assert!(curve.began <= now, "a curve that begins at {:?}, after {now:?}", curve.began);
+            curve.began = (curve.began + now.since(began)).min(now);
         }
     }
 

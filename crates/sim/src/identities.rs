@@ -183,12 +183,13 @@ mod tests {
         (setup, outcome)
     }
 
+    type Doctor = fn(&mut Outcome);
+
     #[test]
     fn each_identity_can_break() {
         let (setup, sound) = ran();
         assert!(sound.flows.iter().all(|flow| flow.completed.is_set() && flow.stats.retransmits > 0), "{sound:?}");
         assert_eq!(broken_identities(&setup, &sound), Vec::<String>::new());
-        type Doctor = fn(&mut Outcome);
         let breaks: [(Doctor, &str); 16] = [
             (|it| it.engine.data_received -= 1, "data packets sent"),
             (|it| it.engine.data_in_flight += 1, "were on the way at the end"),
