@@ -133,6 +133,24 @@ fn what_cannot_work_is_refused() {
     assert_eq!((hosts, cards), (3, 3));
 }
 
+/// A request that is repeated before a credit can answer it is refused: each of them waits in its host's queue.
+#[test]
+fn requests_are_not_repeated_in_vain() {
+    let with = |retry: &str| {
+        run(DUMBBELL, &[("schemes.one.law", "expresspass"), ("schemes.one.params.expresspass.retry", retry)])
+    };
+    let rtt = with("100ms").unwrap();
+    let flow = &rtt.setup.flows[0];
+    let rtt = rtt.setup.paths(flow.src, flow.dst, rtt.setup.host.mss).base_rtt;
+    for short in ["1ns", "1us", &format!("{}ps", rtt.unsigned_ps() / 2)] {
+        let error = with(short).map(drop).unwrap_err();
+        for part in ["`retry` is", "base round trip", "expected at least", "repeated in vain"] {
+            assert!(error.contains(part), "{short}: {error}");
+        }
+    }
+    with(&format!("{}ps", rtt.unsigned_ps() * 2)).unwrap();
+}
+
 /// Credits of receivers' hosts go with any law that has none, without a queue in ports, and not with codes or laws of subflows.
 #[test]
 fn receivers_may_give_credits_under_other_laws() {

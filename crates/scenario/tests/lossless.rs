@@ -229,6 +229,14 @@ fn mistakes_are_said_where_they_stand() {
     said(&[("switch.border.egress_alpha", "0.0")], "every packet is dropped");
     said(&[("switch.pfc", "{ frame = 65536 }")], "65535");
     said(&[("host.cnp", "0us")], "endlessly often");
+    for (key, costs) in [("period", "over the long haul"), ("interval", "to every flow")] {
+        let key = format!("schemes.lscc.lscc.{key}");
+        for time in ["0s", "1ns", "999ns"] {
+            let error = run(&[(&key, time)], "lscc").unwrap_err();
+            assert!(error.contains(costs) && error.contains("expected at least 1.000 us"), "{error}");
+        }
+        run(&[(&key, "1us")], "lscc").unwrap();
+    }
     said(&[("host.clock_drift", "5")], "ppm");
     said(&[("traffic.0.class", "8")], "from 1 to 7");
     said(&[("traffic.0.to", "16..40")], "no host 39");

@@ -4,7 +4,7 @@ use std::iter;
 
 use fabric::{CreditQueue, Network, Routes};
 use laws::catalog::{Kind, Value};
-use sim::HostConfig;
+use sim::{FlowSpec, HostConfig};
 use units::{Bytes, Span, Time};
 
 use crate::class::FlowClass;
@@ -84,6 +84,40 @@ pub(crate) fn check_acks(config: &Config, scheme: &Scheme, host: &Host) -> Resul
     }
     Ok(())
 }
+
+/// Refuses a law that repeats a request before a credit can answer it. Each repetition waits in its host's queue, which nothing
+/// bounds. A round trip over the law's own default is no reason: few requests fit into it.
+pub(crate) fn check_retries(
+    scheme: &Scheme,
+    flows: &[FlowSpec],
+    classes: &[FlowClass],
+    survey: &Survey,
+) -> Result<(), Fault> {
+    for (class, law) in scheme.by_class()? {
+        let LawName::Known(kind) = &law.value else { continue };
+        let settings = scheme.settings(class, *kind)?;
+        let Some((_, Setting::Value(Value::Span(retry)), at)) = settings.iter().find(|(name, ..)| name == RETRY) else {
+            continue;
+        };
+        let own = flows.iter().zip(classes).filter(|&(_, &of)| of == class).map(|(flow, _)| flow);
+        let longest = own.filter_map(|flow| survey.round_trip(flow.src, flow.dst)).max();
+        let Some(longest) = longest.filter(|&longest| *retry < longest.min(ALWAYS_LONG_ENOUGH)) else { continue };
+        let message = format!(
+            "{}'s `{RETRY}` is {retry}, and a credit takes a base round trip to answer a request, up to {longest}",
+            law.title()
+        );
+        return Err(Fault::new(at.origin, message)
+            .label(format!("expected at least {}", longest.min(ALWAYS_LONG_ENOUGH)))
+            .help("a request that is repeated sooner is repeated in vain, and its host's queue grows with each"));
+    }
+    Ok(())
+}
+
+/// The parameter for the time after which a request is repeated.
+const RETRY: &str = "retry";
+
+/// Its default.
+const ALWAYS_LONG_ENOUGH: Span = Span::from_ms(100);
 
 /// Whether a law's credits meet the ports of its data only if the network sends what goes back by the reverse path.
 pub(crate) fn need_symmetry(laws: &LawPlan) -> bool {

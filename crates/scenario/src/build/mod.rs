@@ -162,6 +162,7 @@ impl Run {
         let series =
             series::series(&config.series, &network, &receivers, &host, flows.len(), *config.stop, &mut warnings)?;
         let plan = laws::plan(config, scheme, &network)?;
+        credits::check_retries(scheme, &flows, &classes, &survey)?;
         let lines = switches::lines(config, scheme, &network, host.mss + host.header)?;
         warnings.extend(laws::warnings(&plan));
         warnings.extend(deaf(&network, &host, &plan, &modules));

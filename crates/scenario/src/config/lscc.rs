@@ -13,6 +13,10 @@ const NOTIFICATION: NonZeroU16 = match NonZeroU16::new(64) {
     None => NonZeroU16::MIN,
 };
 
+/// The shortest time between two messages of a controller. Messages of 64 bytes in much less would fill the links, and queues
+/// of their switches would grow without bound.
+const SHORTEST: Span = Span::from_us(1);
+
 table! {
     /// LSCC: at every long-haul link, the far end calculates a rate from its ingress queue and feeds it back, the near end tells sources to send less. Needs `[switch]`.
     Lscc {
@@ -44,16 +48,20 @@ table! {
 impl Lscc {
     /// Refuses what single values cannot show.
     pub(crate) fn check(&self) -> Result<(), Fault> {
-        let times = [Some(self.period), Some(self.interval), self.reset];
-        if let Some(zero) = times.into_iter().flatten().find(|at| at.is_zero()) {
-            return Err(
-                Fault::new(zero.origin, "once in no time at all is endlessly often").label("expected a time over zero")
-            );
+        if let Some(reset) = self.reset
+            && reset.is_zero()
+        {
+            return Err(Fault::new(reset.origin, "once in no time at all is endlessly often")
+                .label("expected a time over zero"));
         }
-        // A controller keeps what came in during each period of a round trip.
-        if *self.period < Span::from_ns(1) {
-            let message = format!("{} is too short a period", *self.period);
-            return Err(Fault::new(self.period.origin, message).label("expected at least 1 ns"));
+        for (time, costs) in [
+            (self.period, "each sends a message over the long haul, and one is kept for each in its round trip"),
+            (self.interval, "each sends a notification to every flow that is over its share"),
+        ] {
+            if *time < SHORTEST {
+                return Err(Fault::new(time.origin, format!("once in {} is too often: {costs}", *time))
+                    .label(format!("expected at least {SHORTEST}")));
+            }
         }
         match self.r_max {
             Some(most) if *most < *self.r_min => {
