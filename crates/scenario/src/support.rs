@@ -165,7 +165,7 @@ const DECLARED: &[Declared] = &[
         "name on_ramp operation algorithm groups count ranks size microbatches iterations compute start",
     ),
     built("List", "name on_ramp file flows start"),
-    built("Import", "name on_ramp format file files groups placement eager size passes start"),
+    built("Import", "name on_ramp format file files groups placement eager size passes start ranks"),
     built("Flow", "start src dst size after compute"),
     built(
         "Job",
