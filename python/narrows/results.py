@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     import polars as pl
     import pyarrow as pa
 
+#: Tables of which a run has a file only if it has rows.
+_ONLY_WITH_ROWS = {"switches", "pauses"}
 #: Rows and columns of a table that a notebook shows.
 _SHOWN_ROWS = 10
 
@@ -30,9 +32,12 @@ class Table:
     `duckdb.from_arrow(pyarrow.table(table))`. Units are the last word of a column's name: `fct_ns`, `size_bytes`.
     """
 
-    def __init__(self, files: Sequence[Path]) -> None:
-        """Open tables of the same columns, one file after the other."""
-        self._native = _narrows.Tables(list(files))
+    def __init__(self, files: Sequence[Path], runs: Sequence[str] | None = None) -> None:
+        """Open tables, one file after the other. They have the columns of all files: where a file lacks one, it is null.
+
+        `runs` chooses the rows of a table of summaries.
+        """
+        self._native = _narrows.Tables(list(files), None if runs is None else list(runs))
 
     @property
     def columns(self) -> dict[str, str]:
@@ -171,6 +176,7 @@ class Results:
         made = _json(manifest)
         folders = [entry["folder"] for entry in made["runs"]] if made["kind"] == "grid" else ["."]
         self.runs = [Run(self.directory / folder) for folder in folders]
+        self._all = list(self.runs)
 
     def __len__(self) -> int:
         """Count the runs."""
@@ -207,7 +213,7 @@ class Results:
         )
 
     def of(self, runs: Iterable[Run]) -> Results:
-        """Return the results of some of its runs alone."""
+        """Return the results of some of its runs alone: tables, summaries, metrics and the report are of these."""
         chosen = copy.copy(self)
         chosen.__dict__.pop("summary", None)
         chosen.runs = list(runs)
@@ -236,12 +242,15 @@ class Results:
 
     @property
     def summaries(self) -> Table:
-        """One row a run, with its point and all numbers of its summary; of several runs only."""
-        return Table([self.directory / "summary.parquet"])
+        """One row a run, with its point and all numbers of its summary; not where the directory has one run only."""
+        return Table([self.directory / "summary.parquet"], self._names if self._is_selection else None)
 
     def table(self, name: str) -> Table:
         """Return the tables in each run's `NAME.parquet` as one."""
-        return Table([run.directory / f"{name}.parquet" for run in self.runs])
+        files = [run.directory / f"{name}.parquet" for run in self.runs]
+        if name in _ONLY_WITH_ROWS:
+            files = [file for file in files if file.exists()] or files
+        return Table(files)
 
     def metric(self, metric: str) -> list[float | None]:
         """Return a metric of each run, as `Run.metric`; None where a run has no value of it."""
@@ -304,13 +313,42 @@ class Results:
         return {run.name: run.summary["warnings"] for run in self.runs if run.summary["warnings"]}
 
     @property
+    def _is_selection(self) -> bool:
+        return self.runs != self._all
+
+    @property
     def report(self) -> Path:
-        """The report: a page that needs nothing else."""
+        """The report: a page that needs nothing else.
+
+        It is of all runs of the directory. Raises `ValueError` where some were chosen: `write_report` writes a page of those.
+        """
+        if self._is_selection:
+            said = (
+                f"the report in `{self.directory}` is of all {len(self._all)} runs; `write_report` writes one of these {len(self)}"
+            )
+            raise ValueError(said)
         return self.directory / "report.html"
 
+    def write_report(self, path: str | Path) -> Path:
+        """Write a report of these runs to a file that does not exist yet, and return its path.
+
+        Raises `FileExistsError` where there is a file.
+        """
+        written = Path(path)
+        page = self._page()
+        with written.open("x", encoding="utf-8") as file:
+            file.write(page)
+        return written
+
+    def _page(self) -> str:
+        """Make the report of these runs."""
+        if not self._is_selection:
+            return self.report.read_text(encoding="utf-8")
+        return _narrows.report(self.directory, self._names)
+
     def _repr_html_(self) -> str:
-        """Show the report in a notebook."""
-        page = html.escape(self.report.read_text(encoding="utf-8"))
+        """Show the report of these runs in a notebook."""
+        page = html.escape(self._page())
         return f'<iframe srcdoc="{page}" style="width: 100%; height: 60em; border: 1px solid #ccc"></iframe>'
 
     def __repr__(self) -> str:

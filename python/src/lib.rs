@@ -27,7 +27,7 @@ mod _narrows {
     #[pymodule_export]
     use super::law::{Ack, LawPath, Loss, Timeout};
     #[pymodule_export]
-    use super::metrics::{Metrics, check_reference, drawing, pooled, score};
+    use super::metrics::{Metrics, check_reference, drawing, pooled, report, score};
     #[pymodule_export]
     use super::scenario::{Ends, Scenario, as_written, schema, text_of, toml_of};
     #[pymodule_export]

@@ -1,5 +1,6 @@
 //! Metrics of runs, in the language of papers' claims.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use pyo3::exceptions::PyValueError;
@@ -22,10 +23,12 @@ pub(crate) fn drawing(json: &str, origin: &str) -> PyResult<String> {
     made.map_err(|error| wrong(error.to_string()))
 }
 
-/// Those of the runs in a directory that have these names.
+/// Those of the runs in a directory that have these names, in their order.
 fn named(directory: &Path, names: &[String]) -> PyResult<Vec<RunResults>> {
     let mut runs = store::load_set(directory).map_err(|error| PyValueError::new_err(error.to_string()))?.runs;
-    runs.retain(|run| names.contains(&run.manifest.run));
+    let places: BTreeMap<&String, usize> = names.iter().zip(0..).collect();
+    runs.retain(|run| places.contains_key(&run.manifest.run));
+    runs.sort_by_key(|run| places[&run.manifest.run]);
     Ok(runs)
 }
 
@@ -34,6 +37,12 @@ fn named(directory: &Path, names: &[String]) -> PyResult<Vec<RunResults>> {
 pub(crate) fn pooled(directory: PathBuf, names: Vec<String>) -> PyResult<String> {
     let runs = named(&directory, &names)?;
     serde_json::to_string(&results::pooled::pooled(&runs)).map_err(|error| PyValueError::new_err(error.to_string()))
+}
+
+/// The report of these runs in a directory, as a page.
+#[pyfunction]
+pub(crate) fn report(py: Python<'_>, directory: PathBuf, names: Vec<String>) -> PyResult<String> {
+    py.detach(|| Ok(study::page::of_results(&named(&directory, &names)?, Vec::new())))
 }
 
 fn read_reference(json: &str) -> PyResult<Reference> {

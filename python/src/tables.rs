@@ -1,32 +1,44 @@
 //! Tables of results as streams of Arrow's record batches (the `PyCapsule` interface), read from Parquet as they are asked for.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::fs::File;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
+use arrow_array::cast::AsArray;
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
-use arrow_array::{RecordBatch, RecordBatchReader};
-use arrow_schema::{ArrowError, SchemaRef};
-use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
+use arrow_array::{RecordBatch, RecordBatchIterator, RecordBatchReader, UInt64Array, new_null_array};
+use arrow_schema::{ArrowError, Field, FieldRef, Schema, SchemaRef};
+use arrow_select::concat::concat_batches;
+use arrow_select::take::take_record_batch;
+use parquet::arrow::arrow_reader::{ArrowReaderOptions, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
 use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 
-/// Tables of the same columns, one file after the other.
+/// The column with the names of runs in a table of summaries.
+const RUN: &str = "run";
+
+/// Tables, one file after the other. They have the columns of all files: where a file lacks one, it is null.
 #[pyclass(frozen, module = "narrows._narrows")]
 pub(crate) struct Tables {
     files: Vec<PathBuf>,
     schema: SchemaRef,
+    /// The runs whose rows are wanted, in their order; none for all rows as they are.
+    runs: Option<Vec<String>>,
 }
 
 #[pymethods]
 impl Tables {
-    /// Opens the first file, whose columns the others must have.
+    /// Opens the files. `runs` chooses the rows of a table of summaries.
     #[new]
-    fn new(files: Vec<PathBuf>) -> PyResult<Self> {
-        let first = files.first().ok_or_else(|| PyValueError::new_err("no table"))?;
-        let schema = opened(first).map_err(|error| PyOSError::new_err(error.to_string()))?.schema().clone();
-        Ok(Self { files, schema })
+    #[pyo3(signature = (files, runs = None))]
+    fn new(py: Python<'_>, files: Vec<PathBuf>, runs: Option<Vec<String>>) -> PyResult<Self> {
+        if files.is_empty() {
+            return Err(PyValueError::new_err("no table"));
+        }
+        let schema = py.detach(|| united(&files)).map_err(|error| PyOSError::new_err(error.to_string()))?;
+        Ok(Self { files, schema, runs })
     }
 
     /// The columns' names and types.
@@ -36,6 +48,9 @@ impl Tables {
 
     /// How many rows there are.
     fn rows(&self, py: Python<'_>) -> PyResult<i64> {
+        if let Some(runs) = &self.runs {
+            return Ok(runs.len() as i64);
+        }
         let rows = |file: &PathBuf| Ok::<_, ArrowError>(opened(file)?.metadata().file_metadata().num_rows());
         py.detach(|| self.files.iter().map(rows).sum::<Result<i64, _>>())
             .map_err(|error| PyOSError::new_err(error.to_string()))
@@ -52,8 +67,15 @@ impl Tables {
         drop(requested_schema);
         let batches =
             Batches { files: self.files.iter().cloned().collect(), schema: self.schema.clone(), current: None };
-        let stream = FFI_ArrowArrayStream::new(Box::new(batches));
-        PyCapsule::new_with_value(py, stream, c"arrow_array_stream")
+        let reader: Box<dyn RecordBatchReader + Send> = match &self.runs {
+            None => Box::new(batches),
+            Some(runs) => {
+                let chosen = py.detach(|| of_runs(batches, runs));
+                let chosen = chosen.map_err(|error| PyOSError::new_err(error.to_string()))?;
+                Box::new(RecordBatchIterator::new([Ok::<_, ArrowError>(chosen)], self.schema.clone()))
+            }
+        };
+        PyCapsule::new_with_value(py, FFI_ArrowArrayStream::new(reader), c"arrow_array_stream")
     }
 }
 
@@ -62,7 +84,55 @@ fn opened(file: &Path) -> Result<ParquetRecordBatchReaderBuilder<File>, ArrowErr
     let wrong =
         |error: &dyn std::fmt::Display| ArrowError::ExternalError(format!("`{}`: {error}", file.display()).into());
     let opened = File::open(file).map_err(|error| wrong(&error))?;
-    ParquetRecordBatchReaderBuilder::try_new(opened).map_err(|error| wrong(&error))
+    // By Parquet's types alone: writers differ in the Arrow types that they note beside them.
+    let options = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
+    ParquetRecordBatchReaderBuilder::try_new_with_options(opened, options).map_err(|error| wrong(&error))
+}
+
+/// The columns of all files, in the order in which they first appear. Those that some file lacks may be null.
+fn united(files: &[PathBuf]) -> Result<SchemaRef, ArrowError> {
+    let mut fields: Vec<Field> = Vec::new();
+    let mut counts: Vec<usize> = Vec::new();
+    for file in files {
+        for field in opened(file)?.schema().fields() {
+            let Some(place) = fields.iter().position(|known| known.name() == field.name()) else {
+                fields.push(field.as_ref().clone());
+                counts.push(1);
+                continue;
+            };
+            let known = &mut fields[place];
+            if known.data_type() != field.data_type() {
+                return Err(ArrowError::SchemaError(format!(
+                    "`{}`, column `{}`: is of type {}, and of type {} in other tables",
+                    file.display(),
+                    field.name(),
+                    field.data_type(),
+                    known.data_type()
+                )));
+            }
+            if field.is_nullable() {
+                *known = known.clone().with_nullable(true);
+            }
+            counts[place] += 1;
+        }
+    }
+    let fields = fields.into_iter().zip(counts);
+    let fields = fields.map(|(field, count)| if count < files.len() { field.with_nullable(true) } else { field });
+    Ok(Arc::new(Schema::new(fields.collect::<Vec<_>>())))
+}
+
+/// The rows of some runs, in the order of their names.
+fn of_runs(batches: Batches, runs: &[String]) -> Result<RecordBatch, ArrowError> {
+    let schema = batches.schema();
+    let all = concat_batches(&schema, &batches.collect::<Result<Vec<_>, _>>()?)?;
+    let names = all.column_by_name(RUN).and_then(|column| column.as_string_opt::<i32>());
+    let names = names.ok_or_else(|| ArrowError::SchemaError(format!("the table has no column `{RUN}` of text")))?;
+    let rows: BTreeMap<&str, u64> = names.iter().flatten().zip(0..).collect();
+    let row = |run: &String| {
+        let row = rows.get(run.as_str()).copied();
+        row.ok_or_else(|| ArrowError::ExternalError(format!("the table of summaries has no run `{run}`").into()))
+    };
+    take_record_batch(&all, &UInt64Array::from(runs.iter().map(row).collect::<Result<Vec<_>, _>>()?))
 }
 
 /// The batches of files, one file after the other.
@@ -73,14 +143,13 @@ struct Batches {
 }
 
 impl Batches {
-    fn after(&mut self, file: &Path) -> Result<(), ArrowError> {
-        let reader = opened(file)?;
-        if reader.schema().fields() != self.schema.fields() {
-            let said = format!("`{}` has other columns than the first table", file.display());
-            return Err(ArrowError::SchemaError(said));
-        }
-        self.current = Some(reader.build()?);
-        Ok(())
+    /// A batch with all columns. What its file lacks is null.
+    fn whole(&self, batch: &RecordBatch) -> Result<RecordBatch, ArrowError> {
+        let column = |field: &FieldRef| {
+            let found = batch.column_by_name(field.name()).cloned();
+            found.unwrap_or_else(|| new_null_array(field.data_type(), batch.num_rows()))
+        };
+        RecordBatch::try_new(self.schema.clone(), self.schema.fields().iter().map(column).collect())
     }
 }
 
@@ -90,13 +159,15 @@ impl Iterator for Batches {
     fn next(&mut self) -> Option<Self::Item> {
         loop {
             if let Some(batch) = self.current.as_mut().and_then(Iterator::next) {
-                // The files' own notes are not the same in all of them.
-                return Some(batch.and_then(|batch| batch.with_schema(self.schema.clone())));
+                return Some(batch.and_then(|batch| self.whole(&batch)));
             }
             let file = self.files.pop_front()?;
-            if let Err(error) = self.after(&file) {
-                self.files.clear();
-                return Some(Err(error));
+            match opened(&file).and_then(|opened| Ok(opened.build()?)) {
+                Ok(reader) => self.current = Some(reader),
+                Err(error) => {
+                    self.files.clear();
+                    return Some(Err(error));
+                }
             }
         }
     }

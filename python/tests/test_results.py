@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import os
 import signal
 import subprocess
@@ -57,6 +58,58 @@ def test_tables_are_read_by_all(results: nw.Results) -> None:
     assert one.flows.to_polars().equals(
         frame.filter((pl.col("scheme") == "dctcp") & (pl.col("load") == 0.2) & (pl.col("seed") == 1))
     )
+
+
+def test_a_selection_is_of_all_that_is_asked(results: nw.Results, tmp_path: Path) -> None:
+    chosen = results.select(scheme="cubic", load=0.4)
+    assert chosen.summaries.to_polars()["run"].to_list() == [run.name for run in chosen]
+    assert len(chosen.summaries) == 3
+    assert results.of(reversed(chosen.runs)).summaries.to_polars()["seed"].to_list() == [3, 2, 1]
+    everything = results.summaries.to_polars()
+    assert chosen.summaries.to_polars().equals(everything.filter((pl.col("scheme") == "cubic") & (pl.col("load") == 0.4)))
+    # A page of the chosen runs, and none that looks like one.
+    with pytest.raises(ValueError, match="is of all 12 runs; `write_report` writes one of these 3"):
+        _ = chosen.report
+    page = chosen.write_report(tmp_path / "chosen.html").read_text(encoding="utf-8")
+    assert "cubic,load=40%,seed=1" in page
+    assert "dctcp,load=40%,seed=1" not in page
+    assert html.escape(page[:1000]) in chosen._repr_html_()
+    with pytest.raises(FileExistsError):
+        chosen.write_report(tmp_path / "chosen.html")
+    # All of them are no selection.
+    assert results.select().report == results.report
+    assert results.select().summaries.to_polars().equals(everything)
+
+
+def test_all_files_of_a_sweep_have_one_schema(small: nw.Scenario, tmp_path: Path) -> None:
+    """Laws trace other states, and a shard may have one scheme alone."""
+    small.series = tables.Series(interval="1ms", flows="all")
+    small.grid = None
+    small.schemes["gemini"] = tables.Scheme(law="gemini")
+    whole = nw.run(small, tmp_path / "whole", progress=False)
+    shards = [nw.sweep(small, tmp_path / str(n), shard=f"{n}/2", progress=False) for n in (1, 2)]
+    expected = whole.rates.columns
+    assert {"trace_alpha_ppm", "trace_w_max_bytes", "trace_factor_ppm"} <= expected.keys()
+    for run in [*whole, *shards[0], *shards[1]]:
+        assert run.rates.columns == expected
+    for name in ("flows", "ports"):
+        assert shards[0].table(name).columns == shards[1].table(name).columns == whole.table(name).columns
+    assert shards[0].summaries.columns == whole.summaries.columns
+    rates = whole.rates.to_polars()
+    cubic = rates.filter(pl.col("scheme") == "cubic")
+    assert cubic["trace_w_max_bytes"].null_count() == 0
+    assert cubic["trace_alpha_ppm"].null_count() == len(cubic) > 0
+    # Files of earlier versions lack columns that others have.
+    dctcp, old = whole["dctcp"].directory / "rates.parquet", tmp_path / "old.parquet"
+    pl.read_parquet(dctcp).drop("trace_w_max_bytes").write_parquet(old, compression="uncompressed")
+    both = nw.Table([old, whole["cubic"].directory / "rates.parquet"])
+    assert both.columns.keys() == expected.keys()
+    read = both.to_polars()
+    assert len(read) == len(both)
+    assert read.filter(pl.col("scheme") == "dctcp")["trace_w_max_bytes"].null_count() == len(pl.read_parquet(old))
+    pl.read_parquet(dctcp).with_columns(pl.col("flow").cast(pl.String)).write_parquet(old, compression="uncompressed")
+    with pytest.raises(OSError, match=r"old\.parquet`, column `flow`: is of type"):
+        nw.Table([dctcp, old])
 
 
 def test_pooled_quantiles_are_of_all_flows(results: nw.Results) -> None:

@@ -6,7 +6,7 @@ use results::claims::Judgement;
 use results::series::{CDF_POINTS, buffers, collectives, distributions, queues, rates, traces};
 use results::{RunResults, SizeBin};
 
-use crate::tails::{Tails, counted};
+use crate::tails::{Tails, counted, tails};
 
 /// Most samples of a curve, shared by the runs.
 const SAMPLES: usize = 1_500;
@@ -60,6 +60,27 @@ pub fn render(page: &Page, runs: Vec<report::Run>) -> String {
         points_left_out: page.tails.left_out,
         runs,
     })
+}
+
+/// The page of runs that are read from a directory, with warnings about them as a set.
+pub fn of_results(runs: &[RunResults], warnings: Vec<String>) -> String {
+    let first = runs.first().map(|run| &run.manifest);
+    let text = |key: &str| {
+        let resolved = first.and_then(|manifest| manifest.resolved.get(key));
+        resolved.and_then(|value| value.as_str()).unwrap_or_default().to_owned()
+    };
+    let page = Page {
+        title: text("title"),
+        subtitle: text("description"),
+        scale: None,
+        scenario_toml: first.map(|manifest| format!("{:#}", manifest.resolved)).unwrap_or_default(),
+        replay: Vec::new(),
+        claims: Vec::new(),
+        averages: Vec::new(),
+        tails: tails(runs),
+        warnings,
+    };
+    render(&page, runs.iter().map(|run| one(run, &[], runs.len())).collect())
 }
 
 /// A judged claim.

@@ -7,7 +7,7 @@
 use std::path::Path;
 
 use results::store::{self, MANIFEST, NEXT, REPORT, REPORT_SEAL, load_set, may_replace_report};
-use study::page::{self, Page};
+use study::page;
 
 use crate::args::ReportArgs;
 use crate::exit::{Failure, print, tell, tell_of_lock};
@@ -38,26 +38,7 @@ pub(crate) fn report(args: &ReportArgs) -> Result<(), Failure> {
         // The set became whole in between, and this process has not locked it.
         return report(args);
     }
-    let runs = set.runs;
-    let first = runs.first().map(|run| &run.manifest);
-    let text = |key: &str| {
-        let resolved = first.and_then(|manifest| manifest.resolved.get(key));
-        resolved.and_then(|value| value.as_str()).unwrap_or_default().to_owned()
-    };
-    let resolved = first.map(|manifest| format!("{:#}", manifest.resolved)).unwrap_or_default();
-    let page = Page {
-        title: text("title"),
-        subtitle: text("description"),
-        scale: None,
-        scenario_toml: resolved,
-        replay: Vec::new(),
-        claims: Vec::new(),
-        averages: Vec::new(),
-        tails: study::tails(&runs),
-        warnings: said.into_iter().filter(|_| !whole).collect(),
-    };
-    let shown = runs.iter().map(|run| page::one(run, &[], runs.len())).collect();
-    let html = page::render(&page, shown);
+    let html = page::of_results(&set.runs, said.into_iter().filter(|_| !whole).collect());
     let out = if let Some(other) = other {
         other.write(html)?
     } else {
