@@ -92,7 +92,7 @@ pub struct Found {
     pub collectives: usize,
     /// Collectives of no bytes, each counted once: nothing is sent.
     pub empty: usize,
-    /// Versions of the schema that the traces state, other than [`VERSION`].
+    /// Versions of the schema that the traces state, other than `VERSION`.
     pub other_versions: BTreeSet<String>,
     /// Computations without a duration, which take no time.
     pub without_duration: usize,

@@ -28,7 +28,7 @@ pub struct ChunkSet(Vec<ChunkRun>);
 pub const MAX_RUNS: usize = 512;
 
 impl ChunkSet {
-    /// The set of these runs, as a peer may send it: see [`flaw`](Self::flaw).
+    /// The set of these runs, as a peer may send it: see `flaw`.
     pub fn of_runs(runs: Vec<ChunkRun>) -> Self {
         Self(runs)
     }
