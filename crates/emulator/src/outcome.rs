@@ -172,7 +172,7 @@ pub(crate) struct Seen {
     pub(crate) small: usize,
 }
 
-/// What programs did until `ended`, all of it by the run's clock.
+/// Outcome of programs until `ended`, in the run's time.
 pub(crate) fn of_programs(
     setup: &Setup,
     plan: &[HostPlan],

@@ -42,7 +42,7 @@ pub struct Pressure {
     pub router: Span,
     /// How long a hypervisor took a processor away, on average over all processors.
     pub stolen: Span,
-    /// How long the router stood still, in stretches of over 1 ms: it, its process or its machine was stopped.
+    /// Time for which the router stood still, in stretches of over 1 ms: it, its process or its machine was stopped.
     pub stalled: Span,
 }
 

@@ -25,7 +25,7 @@ const KEEP_NOTHING: [&str; 2] = ["/dev/null", "/dev/full"];
 /// This process's terminal, and the machine's console.
 const OWN_TERMINALS: [&str; 2] = ["/dev/tty", "/dev/console"];
 
-/// Whether a device has a number of Linux's consoles, serial lines or pseudo-terminals (Documentation/admin-guide/devices.txt).
+/// Returns whether a device has a number of Linux's consoles, serial lines or pseudo-terminals (Documentation/admin-guide/devices.txt).
 /// Opening a device to ask would not do: some act on it, as a watchdog does.
 #[cfg(target_os = "linux")]
 fn is_terminal_by_number(metadata: &Metadata) -> bool {
@@ -37,7 +37,7 @@ fn is_terminal_by_number(_: &Metadata) -> bool {
     false
 }
 
-/// Whether a character device is one of those at these paths.
+/// Returns whether a character device is one of those at these paths.
 fn is_one_of(metadata: &Metadata, paths: &[&str]) -> bool {
     paths.iter().any(|path| {
         Path::new(path)

@@ -108,7 +108,7 @@ pub fn read(file: &[u8]) -> Result<Transfers, Error> {
     Ok(reading.finish(cut))
 }
 
-/// How many parts of a second an interface of pcapng counts in a second: `if_tsresol` is a power of 10, or of 2 with the highest
+/// Ticks of an interface of pcapng in a second: `if_tsresol` is a power of 10, or of 2 with the highest
 /// bit set. `pcap_parser` knows no powers of 2.
 fn ticks(if_tsresol: u8) -> Option<u64> {
     let power = u32::from(if_tsresol & 0x7f);
@@ -346,7 +346,7 @@ mod tests {
         pcap_of(packets, kept, 0xa1b2_c3d4, u32::to_le_bytes)
     }
 
-    /// How a section of pcapng is written.
+    /// Byte order of a section of pcapng.
     #[derive(Clone, Copy)]
     struct Section {
         big_endian: bool,

@@ -105,7 +105,7 @@ pub type Groups = BTreeMap<String, Vec<u32>>;
 struct Said {
     tag: u32,
     kind: i64,
-    /// What each of them puts in.
+    /// Input of each of them.
     bytes: u64,
 }
 
@@ -390,7 +390,7 @@ mod tests {
         assert_eq!(found, Found::default());
     }
 
-    /// What each of three ranks sends and receives in all, by kinds of collectives, when each puts in 300 bytes: an all-gather
+    /// Bytes that each of three ranks sends and receives, by kinds of collectives, with an input of 300 bytes each: an all-gather
     /// hands on two others' inputs, the others two thirds of an input, an all-reduce twice that.
     #[test]
     fn collectives_move_their_bytes() {

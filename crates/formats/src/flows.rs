@@ -13,7 +13,7 @@ pub struct Flow {
     pub from: String,
     /// Who receives.
     pub to: String,
-    /// How much, with the unit.
+    /// Amount, with the unit.
     pub bytes: Quoted,
     /// Where it stands.
     pub at: Place,

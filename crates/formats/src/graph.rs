@@ -47,7 +47,7 @@ impl Position {
 pub struct Link {
     /// Its nodes, by their places among [`Graph::nodes`].
     pub ends: [u32; 2],
-    /// Which way it carries.
+    /// Direction in which it carries.
     pub direction: Direction,
     /// Its rate, if the file has it.
     pub rate: Option<Capacity>,
@@ -57,7 +57,7 @@ pub struct Link {
     pub at: Place,
 }
 
-/// Which way a link carries.
+/// Direction in which a link carries.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Direction {
     /// Both ways, each at its rate.
@@ -66,7 +66,7 @@ pub enum Direction {
     Forward,
 }
 
-/// How long a link delays.
+/// Delay of a link.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Delay {
     /// With its unit, such as `10ms`.

@@ -114,9 +114,9 @@ pub fn read(text: &str) -> Result<Graph, Error> {
 struct Key<'a> {
     /// Its name, in small letters.
     name: String,
-    /// Which elements it is for: `node`, `edge`, `all` or others.
+    /// Elements that it is for: `node`, `edge`, `all` or others.
     domain: &'a str,
-    /// What it says where an element has no `<data>` of it.
+    /// Value where an element has no `<data>` of it.
     default: Option<(&'a str, Element<'a, 'a>)>,
 }
 

@@ -88,7 +88,7 @@ pub struct Parallel {
     pub data: u32,
 }
 
-/// What a workload does not say.
+/// Values that a workload does not contain.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct WorkloadOptions {
     /// Passes of the workload, one after the other.
@@ -150,7 +150,7 @@ fn number((word, at): Word<'_>, what: &str) -> Result<u64, Error> {
     word.parse().map_err(bad)
 }
 
-/// What the first line says; `ranks` counts where it does not say how many there are.
+/// Parallelism that the first line states; `ranks` counts where it states no number of ranks.
 fn parallel(header: &[Word<'_>], ranks: Option<u32>, found: &mut Found) -> Result<Parallel, Error> {
     let (policy, at) = header[0];
     if !POLICIES.contains(&policy) {

@@ -199,7 +199,7 @@ mod tests {
         assert_eq!(graph.left_out, ["DEMANDS"]);
     }
 
-    /// Of a drawing some coordinates may look like degrees.
+    /// Drawings in which some coordinates look like degrees.
     #[test]
     fn coordinates_of_a_drawing_are_no_places() {
         let graph = read(&SMALL.replacen("17.0 12.0", "700.0 12.0", 1)).unwrap();

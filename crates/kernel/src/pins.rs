@@ -117,7 +117,7 @@ fn pin_all(loaded: &mut Loaded, places: &[Place], folder: &Path) -> Result<(), E
     Ok(())
 }
 
-/// How long another command may change pins: loading a law takes under a second.
+/// Longest wait for another command that changes pins: loading a law takes under a second.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Waits until no other command changes pins, notes or places, and keeps others out for as long as it is held.

@@ -64,7 +64,7 @@ impl Network {
         Self { address: IpAddr::V4(Ipv4Addr::new(a, b, 0, 0)), length }
     }
 
-    /// Of IPv6, by the first three of its segments of 16 bits.
+    /// IPv6, by the first three of its segments of 16 bits.
     const fn v6([a, b, c]: [u16; 3], length: u8) -> Self {
         Self { address: IpAddr::V6(Ipv6Addr::new(a, b, c, 0, 0, 0, 0, 0)), length }
     }
@@ -80,7 +80,7 @@ impl Network {
         width == other && differs >= u32::from(self.length)
     }
 
-    /// Whether all addresses of the other one are in this one.
+    /// Returns whether all addresses of the other one are in this one.
     fn contains(&self, other: &Self) -> bool {
         self.length <= other.length && self.has(other.address)
     }
@@ -194,7 +194,7 @@ impl Needs {
         }
     }
 
-    /// Whether a rule of a network that has the address is enough.
+    /// Returns whether a rule of a network that has the address is enough.
     fn is_met_by(self, network: &Network) -> bool {
         match self {
             Self::Any => true,

@@ -287,7 +287,7 @@ pub struct Part {
 pub struct Row {
     /// What readers call the scheme.
     pub label: String,
-    /// Whether its runs have several seeds, and no seed changes them.
+    /// Set if its runs have several seeds, and no seed changes them.
     pub deterministic: bool,
     /// Of each column the mean; none where no run has a value.
     pub cells: Vec<Option<Mean>>,

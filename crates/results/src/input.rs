@@ -215,7 +215,7 @@ pub struct PointColumn {
 /// one schema. Empty of the only run of a scenario.
 #[derive(Clone, PartialEq, Default, Debug)]
 pub struct SweepColumns {
-    /// What tables begin with. Values are the run's own.
+    /// First columns of tables. Values are the run's own.
     pub points: Vec<PointColumn>,
     /// Names of state that laws of any of its schemes trace, in order.
     pub traces: Vec<String>,

@@ -21,7 +21,7 @@ pub(crate) struct Point {
     /// Only these schemes, if not all.
     pub(crate) schemes: Option<Vec<String>>,
     pub(crate) config: Arc<Config>,
-    /// What schemes do without.
+    /// Keys that schemes do without.
     pub(crate) lost: Vec<Lost>,
 }
 
@@ -154,7 +154,7 @@ pub(crate) fn points(root: &Node, without: &Without, most: usize) -> Result<Vec<
     Ok(points)
 }
 
-/// What points are made from.
+/// Inputs of points.
 #[derive(Clone, Copy)]
 struct Base<'a> {
     root: &'a Node,

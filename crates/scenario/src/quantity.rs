@@ -103,7 +103,7 @@ impl Decimal {
         if product % scale == 0 { u64::try_from(product / scale).ok() } else { None }
     }
 
-    /// Whether `self * unit` is a whole number.
+    /// Returns whether `self * unit` is a whole number.
     #[cfg(feature = "import")]
     pub(crate) fn is_whole(self, unit: u64) -> bool {
         u128::from(self.digits) * u128::from(unit) % u128::from(10u64.pow(self.scale)) == 0

@@ -498,7 +498,7 @@ mod tests {
         }
     }
 
-    /// Whether a table is reached under the kernel's TCP.
+    /// Returns whether a table is reached under the kernel's TCP.
     fn inside_heeded(table: &str) -> bool {
         !["UnoLbTable", "CodingTable", "OnRampTable"].contains(&table)
     }

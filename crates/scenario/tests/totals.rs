@@ -18,18 +18,18 @@ use scenario::{BuiltRun, Overrides, parse};
 
 const NAMES: TrafficNames<'_> = TrafficNames { scenario: "made", traffic: "file" };
 
-/// What a network adds up to.
+/// Totals of a network.
 #[derive(PartialEq, Eq, Debug)]
 struct Net {
     hosts: usize,
     switches: usize,
     /// Cables, each with two directions.
     cables: usize,
-    /// Of all cables, one way.
+    /// Capacity of all cables, one way.
     mbps: u64,
 }
 
-/// What traffic adds up to.
+/// Totals of traffic.
 #[derive(PartialEq, Eq, Debug)]
 struct Load {
     flows: usize,

@@ -43,9 +43,8 @@ pub struct Threads {
 }
 
 impl Threads {
-    /// Events of the least work that is worth a meeting. An event takes 50 ns or more, so that work takes 200 µs; the two
-    /// meetings of an epoch take some 15 µs, most of it to wake threads that sleep. So meetings take less than a tenth of a
-    /// run, and always less than they save.
+    /// Least number of events that is worth a barrier. An estimate, not a measurement: at 50 ns an event or more that is 200 µs of
+    /// work, and the two barriers of an epoch are taken to cost 15 µs, under a tenth of it.
     const WORTH_A_MEETING: u64 = 4_000;
 
     /// Up to so many, where the work of an epoch is worth a meeting.
@@ -155,7 +154,7 @@ type Found = Mutex<Option<(NodeId, Time, String)>>;
 struct Ran<L> {
     partitions: Vec<Partition<L>>,
     ended: Time,
-    /// Whether the caller ended the run before its time.
+    /// Set if the caller ended the run before its time.
     interrupted: bool,
     /// The most threads that ran an epoch.
     threads: usize,
@@ -359,11 +358,11 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Where threads meet at the beginning and at the end of an epoch that they run together.
+/// Barrier at the beginning and at the end of an epoch that threads run together.
 struct Meeting {
     threads: usize,
     barrier: Barrier,
-    /// Of the epoch that begins.
+    /// End of the epoch that begins.
     until: AtomicU64,
     turn: AtomicUsize,
     /// There are no more epochs.
@@ -619,7 +618,7 @@ mod tests {
         }
     }
 
-    /// What the caller's code panics with comes out, and the other threads end.
+    /// Panics of the caller's code come out, and the other threads end.
     #[test]
     fn a_panic_of_the_caller_ends_all_threads() {
         let setup = apart(Span::from_us(1), 4, 100_000);

@@ -62,7 +62,7 @@ fn without_losses_parity_is_all_that_is_added() {
     assert_eq!(coded.completed.since(plain.completed), packet.times(198));
 }
 
-/// Where ports mark all packets that wait, the payload that counts as marked is that of data: parity is no payload.
+/// Ports that mark all packets that wait: the payload that counts as marked is that of data. Parity is no payload.
 #[test]
 fn marked_payload_is_at_most_what_is_delivered() {
     let all = Ecn { min: Bytes::ZERO, max: Bytes::new(1), max_probability: Frac::ONE };

@@ -24,9 +24,9 @@ pub enum Error {
     /// Finished runs in the directory would be lost.
     #[error("{what}{}", helped(help))]
     WouldLose {
-        /// Which runs, and how they differ.
+        /// Runs, and the settings in which they differ.
         what: String,
-        /// How to keep or to replace them.
+        /// Ways to keep or to replace them.
         help: String,
     },
     /// A run found that it is wrong while it checked itself.

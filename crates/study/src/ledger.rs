@@ -96,7 +96,7 @@ struct Opened {
     refused: Option<Stopwatch>,
     /// Time since the last attempt that another program kept from writing.
     tried: Option<Stopwatch>,
-    /// Whether the user knows of the other program.
+    /// Set once the user has been warned of the other program.
     told: bool,
 }
 

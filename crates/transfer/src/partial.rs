@@ -26,7 +26,7 @@ use crate::message::Start;
 
 /// What the name of the file with the chunks' values ends with.
 const SUMS: &str = ".sums";
-/// What the name of a mark ends with: of a new directory whose owner may write in it only until all files are there.
+/// Suffix of a mark's name: of a new directory whose owner may write in it only until all files are there.
 const OPEN: &str = ".open";
 /// Bytes of a hash that a name has.
 const OF_HASH: usize = 16;

@@ -63,7 +63,7 @@ mod with_bpf {
         }
     }
 
-    /// Of several loads of one law at once one succeeds, and each other says that the law is loaded.
+    /// Several loads of one law at once: one succeeds, and each other reports that the law is loaded.
     #[test]
     fn the_second_of_two_loads_at_once_says_what_is_loaded() {
         if !can() {

@@ -153,7 +153,7 @@ fn under_umask(umask: &str, command: &Command) -> Command {
     shell
 }
 
-/// What comes is no more open than what else its user makes, unless that is asked for. A folder that was private stays so.
+/// Received entries are no more open than the user's own, unless that is asked for. A private folder stays private.
 #[test]
 fn modes_are_the_receivers() {
     let scratch = Scratch::new("modes");

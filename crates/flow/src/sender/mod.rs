@@ -90,7 +90,7 @@ pub struct AckHeader {
 pub struct FlowStats {
     /// Packets that left the host, retransmissions included. What a queue below the law holds has not left.
     pub packets_sent: u64,
-    /// Of those, packets that had been sent before, or had been declared lost in a queue below the law.
+    /// Packets among them that had been sent before, or had been declared lost in a queue below the law.
     pub retransmits: u64,
     /// Retransmission timeouts.
     pub timeouts: u32,
@@ -106,7 +106,7 @@ pub struct FlowStats {
     pub cnps: u64,
     /// How long the flow was held at the edge. Counted where it is held, outside of the sender.
     pub held: Span,
-    /// Of the packets that left, parity packets, retransmissions included.
+    /// Parity packets among those that left, retransmissions included.
     pub parity: u64,
     /// Blocks that parity completed: when enough packets were acknowledged, some of its data was not.
     pub recovered: u64,

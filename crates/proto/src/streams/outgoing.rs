@@ -50,7 +50,7 @@ impl Streams {
         Some(chunk)
     }
 
-    /// What is reserved for streams, of all that the peer allows, and not used by them.
+    /// Bytes of the peer's limit that are reserved for streams and not used by them.
     fn spare(&self) -> u64 {
         reserve(&self.theirs, &self.ours).saturating_sub(self.waiting.used)
     }
@@ -60,7 +60,7 @@ impl Streams {
         (self.max_sent - self.sent).saturating_sub(self.spare())
     }
 
-    /// Which new bytes may be sent.
+    /// Returns the credit for new bytes.
     pub(super) fn credit(&self) -> Credit {
         match self.shared_credit() {
             0 if self.sent < self.max_sent => Credit::Reserved,

@@ -70,7 +70,7 @@ pub(super) struct Sending {
     phase: Phase,
     /// How many bytes a message has.
     total: Option<u64>,
-    /// How far the peer allows to send, and how far beyond what it has read.
+    /// Limit of the peer, and its window beyond what it has read.
     limit: u64,
     window: u64,
     pub(super) place: Place,
@@ -182,7 +182,7 @@ impl Sending {
         self.next.saturating_sub(self.limit.saturating_sub(self.window))
     }
 
-    /// How many new bytes may be sent however much other streams hold.
+    /// Returns the number of new bytes that may be sent however much other streams hold.
     pub(super) fn reserved(&self) -> u64 {
         super::reservation(self.window).saturating_sub(self.unread())
     }

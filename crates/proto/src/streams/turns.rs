@@ -17,7 +17,7 @@ pub(super) enum Need {
     Shared,
 }
 
-/// Which new bytes the connection's credit allows. A wider one allows what a narrower one does.
+/// New bytes that the connection's credit allows. A wider one allows what a narrower one does.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) enum Credit {
     /// None.

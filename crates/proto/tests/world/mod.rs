@@ -40,7 +40,7 @@ pub struct Job {
     pub echo: bool,
 }
 
-/// What the receiving application does with a stream.
+/// Behaviour of the receiving application on a stream.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Reader {
     /// It reads what comes.
@@ -57,9 +57,9 @@ pub struct Scene {
     pub seed: u64,
     pub weather: Weather,
     pub jobs: Vec<Job>,
-    /// What the receiver does with each one-way stream of the caller, in the order in which they are opened. It reads others.
+    /// Behaviour of the receiver on each one-way stream of the client, in the order in which they are opened. It reads others.
     pub readers: Vec<Reader>,
-    /// What either end allows the other, if not the usual.
+    /// Limits of both ends, if not the usual ones.
     pub limits: Option<Limits>,
     /// Then the caller sends so many messages of so many bytes, each a while after the one before was delivered.
     pub series: (u64, u64),

@@ -276,7 +276,7 @@ impl Claim {
         }
     }
 
-    /// Whether seeds change nothing of all runs that the claim speaks of.
+    /// Returns whether seeds change nothing of all runs that the claim is about.
     fn is_deterministic(&self, seeds: &[Runs<'_>]) -> bool {
         let runs = self.runs();
         let same = |run: &&str| is_deterministic(seeds.iter().filter_map(|runs| runs.summary(run)));

@@ -7,7 +7,7 @@
 //! - The kernel chooses the sizes of its packets and acknowledgements, so ideal times are not bounds.
 //! - The router's clock runs before and after the flows, so links' shares are not of the run.
 //!
-//! What an outcome alone can break is the simulator's to know ([`sim::broken_identities`]); here is what takes a table of flows.
+//! Identities of an outcome alone are the simulator's ([`sim::broken_identities`]); those here need the table of flows.
 
 use std::collections::BTreeMap;
 

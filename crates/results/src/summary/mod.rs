@@ -432,7 +432,7 @@ pub struct Engine {
     pub peak_rss_bytes: u64,
 }
 
-/// Whether seeds change nothing of a run: it has several, and all left the same numbers. Of one seed that cannot be told.
+/// Returns whether seeds change nothing of a run: it has several, and all left the same numbers. One seed decides nothing.
 pub fn is_deterministic<'a>(seeds: impl IntoIterator<Item = &'a Summary>) -> bool {
     let mut seeds = seeds.into_iter();
     let Some(first) = seeds.next() else { return false };
@@ -445,7 +445,7 @@ pub fn is_deterministic<'a>(seeds: impl IntoIterator<Item = &'a Summary>) -> boo
 }
 
 impl Summary {
-    /// Whether another run left the same numbers, whatever it cost.
+    /// Returns whether another run left the same numbers, whatever it cost.
     fn has_numbers_of(&self, other: &Self) -> bool {
         let numbers = |summary: &Self| Self {
             run: String::new(),

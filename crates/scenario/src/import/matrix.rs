@@ -19,7 +19,7 @@ pub(super) struct Matrix {
     pub(super) stop: Option<Span>,
 }
 
-/// How long runs last after the last start, if flows have no end: htsim's `-end`, which `main_uec.cpp` and others set to 1,000 us.
+/// Length of a run after the last start, if flows have no end. htsim's programs end 1,000 us after time zero by default (`-end`).
 const END: Span = Span::from_ms(1);
 
 /// One connection.
@@ -67,7 +67,7 @@ struct Reading {
     /// The flows that fire each trigger when they are complete.
     fired_by: BTreeMap<u32, Vec<u32>>,
     priorities: bool,
-    /// Whether a start is over zero.
+    /// Set if a start is over zero.
     timed: bool,
     fractions: bool,
     receiver_triggers: bool,

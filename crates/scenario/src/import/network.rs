@@ -308,7 +308,7 @@ struct Bundle {
     both: [u32; 2],
     /// Links that carry one way.
     forward: [u32; 2],
-    /// Where the first one stands.
+    /// Line of the first one.
     origin: Origin,
 }
 
@@ -319,7 +319,7 @@ impl Bundle {
     }
 }
 
-/// What a link's own values and the options say.
+/// Rate and delay by a link's own values and the options.
 struct LinkValues<'a> {
     graph: &'a Graph,
     chosen: &'a Chosen,

@@ -21,7 +21,7 @@ pub struct GoalOptions<'a> {
     pub eager: &'a str,
 }
 
-/// What a workload does not say.
+/// Values that a workload does not contain.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SimaiOptions {
     /// On which hosts ranks are.
