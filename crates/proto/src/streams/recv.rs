@@ -302,7 +302,7 @@ impl Receiving {
         }
     }
 
-    /// Returns whether MAX_STREAM_DATA is due: half of the window was read, and the stream goes on behind the old one. While
+    /// Returns whether `MAX_STREAM_DATA` is due: half of the window was read, and the stream goes on behind the old one. While
     /// the connection's window is short, the peer needs to know of every half of what is reserved for a stream.
     pub(super) fn wants_raise(&self, supply: Supply) -> bool {
         let (goes_on, step) = match supply {
