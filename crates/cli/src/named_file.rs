@@ -57,7 +57,7 @@ const HEAD: u64 = 4 << 10;
 
 impl Kind {
     /// The kind, with its article.
-    const fn what(self) -> &'static str {
+    pub(crate) const fn what(self) -> &'static str {
         match self {
             Self::Report => REPORT_SEAL.what,
             Self::Tables => "a page that `narrows compare --flows` wrote",

@@ -8,6 +8,7 @@ use results::score::{Reference, Score, ScoreError, of_few, usual_cells};
 use results::store::Set;
 use results::values::TableValues;
 use results::{RunResults, chosen};
+use serde::de::DeserializeOwned;
 use serde_json::json;
 
 use super::compare::{other_flows, read_set};
@@ -104,33 +105,15 @@ fn is_values(path: &Path) -> Result<bool, Failure> {
     Ok(text.lines().any(|line| line == "[[table]]"))
 }
 
-/// The best of the schemes in a file that `reproduce --values` left beside a figure.
+/// Returns the best of the schemes in a file that `reproduce --values` left beside a figure.
 fn of_values(path: &Path, cells: &[String], newcomers: &[String]) -> Result<Reference, Failure> {
-    let text = files::text(path, REFERENCE)?;
-    let values: TableValues = toml_edit::de::from_str(&text).map_err(|error| {
-        Failure::Input(format!(
-            "error: `{}` has no values of tables: {error}\nhelp: `narrows reproduce FIGURE --values` writes them",
-            path.display()
-        ))
-    })?;
-    if let Some(why) = Kind::Values.refusal(path)? {
-        tell(&format!("warning: `{}`: {why}", path.display()));
-    }
+    let values: TableValues = kept(path, Kind::Values, "narrows reproduce FIGURE --values")?;
     values.reference(cells, newcomers).map_err(|error| wrong(&error))
 }
 
-/// A reference that `--write` left.
+/// Returns the reference that `--write` left.
 fn of_file(path: &Path, given: &[String]) -> Result<Reference, Failure> {
-    let text = files::text(path, REFERENCE)?;
-    let reference: Reference = toml_edit::de::from_str(&text).map_err(|error| {
-        Failure::Input(format!(
-            "error: `{}` is no reference: {error}\nhelp: `narrows score RESULTS --write FILE` makes one",
-            path.display()
-        ))
-    })?;
-    if let Some(why) = Kind::Reference.refusal(path)? {
-        tell(&format!("warning: `{}`: {why}", path.display()));
-    }
+    let reference: Reference = kept(path, Kind::Reference, "narrows score RESULTS --write FILE")?;
     if !given.is_empty() && given != reference.cells {
         return Err(Failure::Input(format!(
             "error: `{}` has other metrics: {}\nhelp: leave out --cell",
@@ -139,6 +122,19 @@ fn of_file(path: &Path, given: &[String]) -> Result<Reference, Failure> {
         )));
     }
     Ok(reference)
+}
+
+/// Reads a file that this command wrote. Warns if it was edited since.
+fn kept<T: DeserializeOwned>(path: &Path, kind: Kind, command: &str) -> Result<T, Failure> {
+    let text = files::text(path, REFERENCE)?;
+    let value = toml_edit::de::from_str(&text).map_err(|error| {
+        let path = path.display();
+        Failure::Input(format!("error: `{path}` is not {}: {error}\nhelp: `{command}` makes one", kind.what()))
+    })?;
+    if let Some(why) = kind.refusal(path)? {
+        tell(&format!("warning: `{}`: {why}", path.display()));
+    }
+    Ok(value)
 }
 
 fn wrong(error: &ScoreError) -> Failure {

@@ -29,7 +29,7 @@ fn schemes_are_scored_against_the_best_of_each_cell() {
     assert!(edited.contains("warning: `ref.toml`: it was edited after Narrows wrote it"), "{edited}");
     assert!(again.err.is_empty() && told.err.contains("warning: `p99(small.slowdown)` is of "), "{told}");
     scratch.narrows("score r --write ref.toml").fails(2, &["will not replace `ref.toml`", "edited"]);
-    scratch.narrows("score r --against s.toml").fails(2, &["`s.toml` is no reference", "--write FILE"]);
+    scratch.narrows("score r --against s.toml").fails(2, &["`s.toml` is not a reference", "--write FILE"]);
     scratch.narrows("score r --cell p9(all.slowdown)").fails(2, &["metric `p9(all.slowdown)`"]);
     scratch.narrows("score r --cell network.drops/0").fails(2, &["has no `network.drops/0` over zero"]);
     // Some of the runs, and a scheme that is not part of the reference.
