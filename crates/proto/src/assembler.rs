@@ -6,17 +6,19 @@
 
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
+use core::mem;
 use core::ops::Bound::{Excluded, Included};
 
 use thiserror::Error;
 
+use crate::room::{Room, Share};
 use crate::varint;
 
 /// What a piece ahead of a gap counts beyond its bytes: its share of a tree and of an allocation.
 pub(crate) const PIECE_COST: usize = 64;
 
-/// The least room that an [`Assembler`] may keep for bytes in order once they are read.
-pub(crate) const LEAST_SPARE: usize = 1 << 15;
+/// Capacity for bytes in order that an [`Assembler`] may always keep, in bytes.
+pub(crate) const LEAST_KEPT: usize = 1 << 15;
 
 /// What became of a piece.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -37,6 +39,10 @@ pub(crate) struct Conflict;
 pub(crate) struct Assembler {
     /// In order and not read.
     ready: VecDeque<u8>,
+    /// The capacity of that queue.
+    share: Share,
+    /// Bytes came since [`Assembler::release_idle`].
+    is_active: bool,
     /// The offset of the first of them.
     consumed: u64,
     /// Pieces behind a gap by their offsets: none is empty, none overlaps another, all begin behind `end()`.
@@ -52,9 +58,19 @@ pub(crate) struct Assembler {
 impl Assembler {
     /// Has nothing yet, and keeps pieces ahead while there are at most `most_gaps` gaps and the pieces count at most
     /// `most_ahead` bytes, each its length and [`PIECE_COST`]. Bytes in order are always taken: whoever owns this grants
-    /// the peer an amount.
-    pub(crate) const fn new(most_gaps: usize, most_ahead: usize) -> Self {
-        Self { ready: VecDeque::new(), consumed: 0, ahead: BTreeMap::new(), gaps: 0, cost: 0, most_gaps, most_ahead }
+    /// the peer an amount. Its memory counts in `room`.
+    pub(crate) const fn new(most_gaps: usize, most_ahead: usize, room: Room) -> Self {
+        Self {
+            ready: VecDeque::new(),
+            share: Share::new(room),
+            is_active: false,
+            consumed: 0,
+            ahead: BTreeMap::new(),
+            gaps: 0,
+            cost: 0,
+            most_gaps,
+            most_ahead,
+        }
     }
 
     /// Takes a piece. What was read before is not compared any more.
@@ -83,12 +99,14 @@ impl Assembler {
         }
         self.ready.extend(data);
         self.close_gaps();
+        self.is_active = true;
+        self.share.set(self.ready.capacity());
         Ok(Inserted::Taken)
     }
 
-    /// Copies bytes in order to the front of `out` and lets go of them. Gives how many: as many as there are and fit. Room for about
-    /// `spare` bytes more than wait is kept: whoever takes room anew for each burst pays for it in page faults.
-    pub(crate) fn read(&mut self, out: &mut [u8], spare: usize) -> usize {
+    /// Moves bytes in order to the front of `out`. Returns their number: as many as there are and fit. Their memory is kept for
+    /// bytes to come, because allocating it anew for each burst costs page faults, unless the endpoint keeps too much.
+    pub(crate) fn read(&mut self, out: &mut [u8]) -> usize {
         let (front, back) = self.ready.as_slices();
         let from_front = front.len().min(out.len());
         let from_back = back.len().min(out.len() - from_front);
@@ -97,10 +115,27 @@ impl Assembler {
         let count = from_front + from_back;
         self.ready.drain(..count);
         self.consumed += count as u64;
-        if self.ready.capacity() > spare && self.ready.len() < self.ready.capacity() / 4 {
-            self.ready.shrink_to(spare.max(2 * self.ready.len()));
+        if self.is_large() && self.ready.len() < self.ready.capacity() / 4 && self.share.is_crowded() {
+            self.shrink_to(2 * self.ready.len());
         }
         count
+    }
+
+    /// Gives back memory that nothing lies in, unless bytes came since the last call.
+    pub(crate) fn release_idle(&mut self) {
+        if !mem::take(&mut self.is_active) && self.is_large() && self.ready.len() <= self.ready.capacity() / 2 {
+            self.shrink_to(self.ready.len());
+        }
+    }
+
+    /// Returns whether it has more memory than it may always keep.
+    pub(crate) fn is_large(&self) -> bool {
+        self.ready.capacity() > LEAST_KEPT
+    }
+
+    fn shrink_to(&mut self, bytes: usize) {
+        self.ready.shrink_to(bytes.max(LEAST_KEPT));
+        self.share.set(self.ready.capacity());
     }
 
     /// How many bytes can be read.
@@ -223,7 +258,7 @@ mod tests {
 
     fn read(assembler: &mut Assembler, most: usize) -> Vec<u8> {
         let mut out = vec![0; most];
-        let count = assembler.read(&mut out, LEAST_SPARE);
+        let count = assembler.read(&mut out);
         out.truncate(count);
         out
     }
@@ -231,7 +266,7 @@ mod tests {
     /// No gap too many, and bytes in order while there is none left.
     #[test]
     fn gaps_are_bounded() {
-        let mut assembler = Assembler::new(2, 10_000);
+        let mut assembler = Assembler::new(2, 10_000, Room::default());
         assert_eq!(assembler.insert(10, &piece(10, 5)), Ok(Inserted::Taken));
         assert_eq!(assembler.insert(20, &piece(20, 5)), Ok(Inserted::Taken));
         assert_eq!(assembler.insert(30, &piece(30, 5)), Ok(Inserted::Refused));
@@ -252,7 +287,7 @@ mod tests {
     /// Single bytes cost what they take in memory.
     #[test]
     fn small_pieces_count_more_than_their_bytes() {
-        let mut assembler = Assembler::new(1000, 3 * (1 + PIECE_COST));
+        let mut assembler = Assembler::new(1000, 3 * (1 + PIECE_COST), Room::default());
         for offset in [6, 4, 2] {
             assert_eq!(assembler.insert(offset, &piece(offset, 1)), Ok(Inserted::Taken));
         }
@@ -267,7 +302,7 @@ mod tests {
     #[test]
     fn other_bytes_at_one_place_are_told() {
         let new = || {
-            let mut assembler = Assembler::new(9, 1000);
+            let mut assembler = Assembler::new(9, 1000, Room::default());
             assembler.insert(0, b"abc").unwrap();
             assembler.insert(6, b"ghi").unwrap();
             assembler
@@ -328,7 +363,7 @@ mod tests {
         fn every_order_gives_the_same_bytes(
             ops in proptest::collection::vec(op(), 1..120), most_gaps in 0usize..8, most_ahead in prop_oneof![0usize..1500, Just(1 << 20)],
         ) {
-            let mut assembler = Assembler::new(most_gaps, most_ahead);
+            let mut assembler = Assembler::new(most_gaps, most_ahead, Room::default());
             let mut model = Model { held: BTreeMap::new(), consumed: 0 };
             for op in ops {
                 match op {
@@ -375,7 +410,7 @@ mod tests {
     /// Pieces that overlap, in the order that is worst for a list: a hundred thousand take no time worth mentioning.
     #[test]
     fn descending_pieces_are_not_slow() {
-        let mut assembler = Assembler::new(64, usize::MAX);
+        let mut assembler = Assembler::new(64, usize::MAX, Room::default());
         for offset in (1..100_000).rev() {
             assert_eq!(assembler.insert(offset, &piece(offset, 3)), Ok(Inserted::Taken));
         }
@@ -384,19 +419,51 @@ mod tests {
         assert_eq!(assembler.end(), 100_002);
     }
 
-    /// A stream that was once behind does not hold room for it any more, and one that is read as it comes keeps its own.
+    /// Memory stays through bursts, goes once nothing comes any more, and goes with each read while the endpoint has too much.
     #[test]
-    fn room_is_given_back() {
-        let mut assembler = Assembler::new(9, 1000);
+    fn memory_is_kept_until_it_is_idle() {
+        const BURST: u64 = 1 << 20;
+        let room = Room::default();
+        let mut assembler = Assembler::new(9, 1000, room.clone());
+        let burst = |assembler: &mut Assembler, nth: u64| {
+            assembler.insert(nth * BURST, &piece(nth * BURST, BURST)).unwrap();
+            assert_eq!(read(assembler, BURST as usize - 9).len(), BURST as usize - 9);
+            let capacity = assembler.ready.capacity();
+            assert_eq!(read(assembler, 10).len(), 9);
+            capacity
+        };
+        let capacity = burst(&mut assembler, 0);
+        assert_eq!(room.bytes(), capacity);
+        assert!(capacity >= BURST as usize);
+        assembler.release_idle();
+        assert_eq!((burst(&mut assembler, 1), assembler.ready.capacity()), (capacity, capacity));
+        // The first call sees that bytes have come, the second one that none did.
+        assembler.release_idle();
+        assert_eq!((assembler.ready.capacity(), assembler.is_large()), (capacity, true));
+        assembler.release_idle();
+        assert!(!assembler.is_large());
+        let small = assembler.ready.capacity();
+        let mut other = Share::new(room.clone());
+        other.set(64 << 20);
+        assert!(burst(&mut assembler, 2) <= LEAST_KEPT);
+        drop(other);
+        assert_eq!(room.bytes(), small);
+        assert_eq!(burst(&mut assembler, 3), capacity);
+        drop(assembler);
+        assert_eq!(room.bytes(), 0);
+    }
+
+    /// What waits to be read keeps its memory, and what was read of it goes.
+    #[test]
+    fn idle_bytes_keep_their_memory_alone() {
+        let mut assembler = Assembler::new(9, 1000, Room::default());
         assembler.insert(0, &piece(0, 1 << 20)).unwrap();
-        assert_eq!(read(&mut assembler, (1 << 20) - 9).len(), (1 << 20) - 9);
-        assert!(assembler.ready.capacity() <= LEAST_SPARE, "{}", assembler.ready.capacity());
-        assert_eq!(read(&mut assembler, 10), piece((1 << 20) - 9, 9));
-        let capacity = assembler.ready.capacity();
-        for offset in (1 << 20..1 << 21).step_by(1 << 10) {
-            assembler.insert(offset, &piece(offset, 1 << 10)).unwrap();
-            assert_eq!(read(&mut assembler, 1 << 10).len(), 1 << 10);
+        for left in [1 << 20, 1 << 19, 1 << 10] {
+            let more = assembler.readable() - left;
+            read(&mut assembler, more);
+            (0..2).for_each(|_| assembler.release_idle());
+            assert!((left..2 * left.max(LEAST_KEPT)).contains(&assembler.ready.capacity()), "{left}");
         }
-        assert_eq!(assembler.ready.capacity(), capacity);
+        assert_eq!(read(&mut assembler, 1 << 20), piece((1 << 20) - (1 << 10), 1 << 10));
     }
 }

@@ -44,6 +44,8 @@ const LATENESS: Span = Span::from_ms(2);
 const LONGEST_TIMEOUT: Span = Span::from_s(5);
 /// So long at least is a challenge repeated.
 const CHALLENGE_WAIT: Span = Span::from_ms(500);
+/// Memory of a receive buffer is kept while bytes come at least so often.
+const IDLE_ROOM: Span = Span::from_s(1);
 /// A stream's buffer for what is not acknowledged has so many bytes at least.
 const LEAST_SEND_BUFFER: u64 = 1 << 20;
 
@@ -125,6 +127,8 @@ pub(crate) struct Data {
     chance: u64,
     /// When a packet may leave that pacing holds back.
     wake: Time,
+    /// When memory of receive buffers is given back that was idle for [`IDLE_ROOM`].
+    release_at: Time,
     /// Datagrams that nobody has read.
     datagrams: Datagrams,
     news: Vec<News>,
@@ -157,6 +161,7 @@ impl Data {
         (path.budget, path.subflow) = (Budget::PROVED, Some(0));
         let mut streams = Streams::new(side, settings.limits, LEAST_SEND_BUFFER.min(settings.send_buffer));
         streams.set_send_pool(settings.send_pool);
+        streams.set_room(shared.room.clone());
         streams.set_peer_limits(Limits {
             max_data: theirs.max_data,
             max_stream_data: theirs.max_stream_data,
@@ -210,6 +215,7 @@ impl Data {
             began: now,
             chance,
             wake: Time::NEVER,
+            release_at: Time::NEVER,
             datagrams: Datagrams::default(),
             news: Vec::new(),
             ranges: Vec::new(),
@@ -319,7 +325,14 @@ impl Data {
         let paths = self.paths.iter().map(Path::next_timer).min().unwrap_or(Time::NEVER);
         let asks = self.rebuilding.as_mut().map_or(Time::NEVER, Rebuilding::next_timer);
         let gives_up = self.outbox().coder.as_mut().map_or(Time::NEVER, Coder::next_timer);
-        self.channel.next_timer().min(self.wake).min(paths).min(asks).min(gives_up)
+        self.channel.next_timer().min(self.wake).min(self.release_at).min(paths).min(asks).min(gives_up)
+    }
+
+    /// Starts the timer that gives memory of receive buffers back, if there is some.
+    fn settle_release(&mut self, now: Time) {
+        if !self.release_at.is_set() && self.outbox_ref().streams.is_large() {
+            self.release_at = now.saturating_add(IDLE_ROOM);
+        }
     }
 
     pub(crate) fn on_timer(&mut self, now: Time) -> Result<(), Fault> {
@@ -333,6 +346,11 @@ impl Data {
             }
             self.tell_notes(now);
             self.leave_silent(now)?;
+        }
+        if self.release_at <= now {
+            self.outbox().streams.release_idle();
+            self.release_at = Time::NEVER;
+            self.settle_release(now);
         }
         if let Some(rebuilding) = &mut self.rebuilding {
             rebuilding.on_timer(now);

@@ -227,6 +227,11 @@ impl Endpoint {
         self.connections.keys().copied()
     }
 
+    /// Returns the memory of receive buffers in bytes, of this endpoint and of those that listen together with it.
+    pub fn receive_memory(&self) -> usize {
+        self.shared.room.bytes()
+    }
+
     /// Takes over what a connection's calls have changed. To be called when a connection has been given something other than by
     /// this endpoint's own methods.
     pub fn settle(&mut self, handle: Handle) {

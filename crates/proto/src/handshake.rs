@@ -286,7 +286,7 @@ impl Handshake {
             Err(_) => return Err(Fault::new(Code::FRAME, "the handshake came twice, with different bytes").into()),
         }
         let mut bytes = alloc::vec![0; space.incoming.readable()];
-        space.incoming.read(&mut bytes, 0);
+        space.incoming.read(&mut bytes);
         if bytes.is_empty() {
             return Ok(());
         }

@@ -41,6 +41,7 @@ pub mod observe;
 mod outbox;
 pub mod parameters;
 mod path;
+mod room;
 mod search;
 pub mod secret;
 pub mod service;

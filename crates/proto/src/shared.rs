@@ -5,6 +5,7 @@ use alloc::sync::Arc;
 use rustls::crypto::CryptoProvider;
 
 use crate::closed::{Code, Fault};
+use crate::room::Room;
 use crate::secret::Key;
 use crate::settings::Settings;
 use crate::team::Member;
@@ -16,6 +17,8 @@ pub(crate) struct Shared {
     pub(crate) provider: Arc<CryptoProvider>,
     /// Makes reset tokens from IDs.
     pub(crate) reset: Key,
+    /// Counts memory of receive buffers.
+    pub(crate) room: Room,
     /// Which endpoint this is, of those that listen together.
     pub(crate) member: Member,
 }
@@ -23,7 +26,8 @@ pub(crate) struct Shared {
 impl Shared {
     /// Of the endpoints of a team, of which this one is a member.
     pub(crate) fn new((settings, provider): (Settings, Arc<CryptoProvider>), member: Member) -> Result<Self, Fault> {
-        let mut shared = Self { settings: Arc::new(settings), provider, reset: Key::new(&[]), member };
+        let mut shared =
+            Self { settings: Arc::new(settings), provider, reset: Key::new(&[]), room: Room::default(), member };
         shared.reset = Key::new(&shared.random::<32>()?);
         Ok(shared)
     }

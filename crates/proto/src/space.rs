@@ -11,6 +11,7 @@ use crate::frame::{Ack, Frame};
 use crate::keys::HandshakeKeys;
 use crate::notes::Notes;
 use crate::observe::LostNote;
+use crate::room::Room;
 
 /// Out-of-order bytes of CRYPTO frames that are kept.
 const MOST_AHEAD: usize = 16 << 10;
@@ -142,7 +143,7 @@ impl Space {
             keys,
             channel: Channel::new(config, law, Crypto::default(), now),
             arrivals: Arrivals::new(answering),
-            incoming: Assembler::new(MOST_GAPS, MOST_AHEAD),
+            incoming: Assembler::new(MOST_GAPS, MOST_AHEAD, Room::default()),
         }
     }
 

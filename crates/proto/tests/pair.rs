@@ -82,3 +82,23 @@ fn blocks_repair_losses() {
         plain.ns() / 1_000
     );
 }
+
+/// A receiver keeps the memory of a burst for the next one, and gives it back when its peer is silent.
+#[test]
+fn idle_streams_hold_no_memory() {
+    let mut scene = Scene::fair(Rate::from_gbps(1), Span::from_ms(1));
+    scene.jobs = vec![job(End::Caller, 300_000_000)];
+    (scene.window, scene.reader) = (4 << 20, (1 << 20, Span::from_ms(20)));
+    scene.quiet = Some((Time::from_ms(1_000), Time::from_ms(5_000)));
+    let mut world = World::new(scene);
+    let mut memory = |until| {
+        let report = world.run(Time::from_ms(until));
+        (world.receive_memory(End::Listener), report)
+    };
+    let at = [300, 990, 1_900, 4_990, 5_500, 6_000].map(|until| memory(until).0);
+    let kept = 256 << 10..16 << 20;
+    assert!(kept.contains(&at[0]) && at[1] == at[0] && at[2] == at[0], "{at:?}");
+    assert!(at[3] <= 64 << 10 && kept.contains(&at[4]) && at[5] == at[4], "{at:?}");
+    let (memory, report) = memory(60_000);
+    assert_eq!((memory, report.read), (0, [0, 300_000_000]), "{report:?}");
+}

@@ -98,6 +98,7 @@ impl Data {
             rebuilding.on_source(now, block, shape, place, symbol)?;
             self.read_rebuilt(block)?;
         }
+        self.settle_release(now);
         let Some(path) = self.path_mut(path) else { return Ok(Outcome::Dropped) };
         if let Some(value) = challenge {
             path.respond(value, via, len);

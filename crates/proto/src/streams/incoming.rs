@@ -23,6 +23,7 @@ impl Streams {
         let most_ahead = recv::most_ahead(self.ours.max_data).saturating_sub(ahead_of_others);
         let (taken, change) = receiving.on_frame(frame, credit, most_ahead)?;
         self.ahead = ahead_of_others + receiving.ahead();
+        self.is_large |= receiving.is_large();
         if change.readable && !receiving.told_readable {
             receiving.told_readable = true;
             self.events.push_back(StreamEvent::Readable(id));

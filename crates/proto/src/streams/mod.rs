@@ -49,7 +49,7 @@ use self::recv::{Receiving, Supply};
 use self::send::Sending;
 use self::turns::Turns;
 use self::waiting::Waiting;
-use crate::assembler::LEAST_SPARE;
+use crate::room::Room;
 use crate::side::Side;
 use crate::varint;
 
@@ -78,8 +78,6 @@ const LEAST_KEPT: u64 = 64 << 10;
 /// Bytes of a connection's window that are reserved for each stream which a peer may have open: so many may be on their way or not
 /// read, however much other streams hold. Where windows are small it is less (`docs/src/transport.md`, "Streams, messages, datagrams").
 pub const RESERVED: u64 = 64 << 10;
-/// The room that streams may keep for bytes that come, once those before are read, beside what each may keep at least.
-const SPARE: usize = 2 << 20;
 
 /// What an endpoint may send at first, as its peer's transport parameters say.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -170,6 +168,10 @@ pub struct Streams {
     supply: Supply,
     /// What all streams keep ahead of gaps counts so many bytes.
     ahead: usize,
+    /// In which memory for what comes is counted.
+    room: Room,
+    /// Some stream may have memory to give back when it is idle.
+    is_large: bool,
     controls: BTreeSet<Control>,
     events: VecDeque<StreamEvent>,
     told_opened: bool,
@@ -205,6 +207,8 @@ impl Streams {
             consumed: 0,
             supply: Supply::Ample,
             ahead: 0,
+            room: Room::default(),
+            is_large: false,
             controls: BTreeSet::new(),
             events: VecDeque::new(),
             told_opened: false,
@@ -220,6 +224,25 @@ impl Streams {
     /// to 64 KiB.
     pub fn set_send_pool(&mut self, bytes: u64) {
         self.send_pool = bytes;
+    }
+
+    /// Counts memory for what comes together with that of other connections. For streams that are opened from now on.
+    pub(crate) fn set_room(&mut self, room: Room) {
+        self.room = room;
+    }
+
+    /// Returns whether [`Streams::release_idle`] may give memory back, now or later.
+    pub(crate) fn is_large(&self) -> bool {
+        self.is_large
+    }
+
+    /// Gives back memory of streams on which nothing came since the last call.
+    pub(crate) fn release_idle(&mut self) {
+        self.is_large = false;
+        for receiving in self.receiving.values_mut() {
+            receiving.release_idle();
+            self.is_large |= receiving.is_large();
+        }
     }
 
     /// Whether an application has more to send, and a full buffer or the peer's limit keeps it.
@@ -364,10 +387,8 @@ impl Streams {
     /// If there is nothing to read.
     pub fn read(&mut self, id: StreamId, out: &mut [u8]) -> Result<Read, ReadError> {
         self.reach(id);
-        // Few streams may keep much room for what comes next, and many little.
-        let spare = (SPARE / self.receiving.len().max(1)).max(LEAST_SPARE);
         let receiving = self.receiving.get_mut(&id).ok_or(ReadError::Unknown)?;
-        let read = receiving.read(out, spare);
+        let read = receiving.read(out);
         if receiving.wants_raise(self.supply) {
             self.controls.insert(Control::MaxStreamData(id));
         }
@@ -461,7 +482,7 @@ impl Streams {
             self.settle(id);
         }
         if id.is_sent_by(self.side.other()) {
-            self.receiving.insert(id, Receiving::new(self.ours.max_stream_data));
+            self.receiving.insert(id, Receiving::new(self.ours.max_stream_data, self.room.clone()));
         }
     }
 

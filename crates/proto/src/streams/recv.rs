@@ -6,6 +6,7 @@ use super::error::{ReadError, StreamError};
 use super::id::StreamId;
 use crate::assembler::{Assembler, Conflict, Inserted, PIECE_COST};
 use crate::frame::StreamFrame;
+use crate::room::Room;
 use crate::varint;
 
 /// The most gaps in a stream: one packet in 20 lost of 80,000, which are 1 Gb/s over a second. What is kept behind them counts
@@ -87,9 +88,10 @@ pub(super) struct Receiving {
 }
 
 impl Receiving {
-    pub(super) fn new(window: u64) -> Self {
+    /// Nothing has come. Memory counts in `room`.
+    pub(super) fn new(window: u64, room: Room) -> Self {
         Self {
-            state: State::Open(Assembler::new(MOST_GAPS, most_ahead(window))),
+            state: State::Open(Assembler::new(MOST_GAPS, most_ahead(window), room)),
             highest: 0,
             total: None,
             end: None,
@@ -209,10 +211,10 @@ impl Receiving {
         Ok(new)
     }
 
-    pub(super) fn read(&mut self, out: &mut [u8], spare: usize) -> Result<Read, ReadError> {
+    pub(super) fn read(&mut self, out: &mut [u8]) -> Result<Read, ReadError> {
         match &mut self.state {
             State::Open(bytes) => {
-                let read = bytes.read(out, spare);
+                let read = bytes.read(out);
                 let ends = Some(bytes.consumed()) == self.end.or(self.total);
                 if read == 0 && !ends && bytes.readable() == 0 {
                     return Err(ReadError::Blocked);
@@ -272,6 +274,18 @@ impl Receiving {
             State::Open(bytes) => ahead(bytes),
             State::Stopped { .. } | State::Reset { .. } | State::Done => 0,
         }
+    }
+
+    /// Gives back memory that nothing lies in, unless bytes came since the last call.
+    pub(super) fn release_idle(&mut self) {
+        if let State::Open(bytes) = &mut self.state {
+            bytes.release_idle();
+        }
+    }
+
+    /// Returns whether it has memory that [`Receiving::release_idle`] may give back, now or later.
+    pub(super) fn is_large(&self) -> bool {
+        matches!(&self.state, State::Open(bytes) if bytes.is_large())
     }
 
     /// Whether the application can read, now or later.

@@ -68,6 +68,8 @@ pub struct Scene {
     pub noise: u64,
     /// A reader takes so many bytes at a time, and then waits for so long.
     pub reader: (usize, Span),
+    /// Applications write nothing from the first time on until the second one.
+    pub quiet: Option<(Time, Time)>,
     /// The clock of the caller stands still for so long now and then.
     pub stalls: Span,
     /// One packet in so many lies.
@@ -100,6 +102,7 @@ impl Scene {
             paths: 1,
             noise: 0,
             reader: (1 << 20, Span::ZERO),
+            quiet: None,
             stalls: Span::ZERO,
             lies: 0,
             updates: 0,
@@ -309,6 +312,9 @@ impl World {
                     next = next.min(party.application.next_message);
                 }
             }
+            if let Some((_, again)) = self.scene.quiet.filter(|&(_, again)| again > self.now) {
+                next = next.min(again);
+            }
             if !next.is_set() || next > until {
                 break;
             }
@@ -503,7 +509,9 @@ impl World {
         if self.parties[at].read_again <= now {
             self.read(at);
         }
-        self.write(at);
+        if self.scene.quiet.is_none_or(|(from, until)| now < from || now >= until) {
+            self.write(at);
+        }
     }
 
     fn open_jobs(&mut self, at: usize) {
@@ -677,6 +685,11 @@ impl World {
     pub fn stats(&mut self, end: End) -> Option<flow::ChannelStats> {
         let party = &mut self.parties[end as usize];
         party.endpoint.connection(party.handle?).map(|connection| connection.stats())
+    }
+
+    /// Returns the memory of an end's receive buffers, in bytes.
+    pub fn receive_memory(&self, end: End) -> usize {
+        self.parties[end as usize].endpoint.receive_memory()
     }
 
     /// The events of an end, in words.
