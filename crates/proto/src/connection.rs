@@ -479,6 +479,12 @@ impl Connection {
         self.admission.proof().is_some_and(|proof| secret.verifies(&self.exporter, proof))
     }
 
+    /// Derives the secret by which the caller of this connection may call again when its ticket is used: it follows from the ticket's
+    /// secret and from what both ends of this connection know alone. None before the handshake is complete.
+    pub fn resumption(&self, ticket: &Secret) -> Option<Secret> {
+        self.data.as_ref().map(|_| ticket.resumption(&self.exporter))
+    }
+
     /// A listener lets its caller in: what the caller has sent so far is read now. It has answered nothing since something of that
     /// waits, so who takes longer than the caller's [`Settings::idle`](crate::settings::Settings::idle) lets nobody in.
     pub fn admit(&mut self, now: Time) {

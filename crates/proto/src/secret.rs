@@ -8,6 +8,10 @@ use sha2::{Digest as _, Sha256};
 /// Bytes of a ticket's secret.
 pub const SECRET_LEN: usize = 16;
 
+/// What stands before the exporter in what a secret of resumption is derived from. A proof is of the exporter alone, so neither
+/// shows the other.
+const RESUMPTION: &[u8] = b"narrows resume";
+
 /// A ticket's secret. It is not shown by `Debug`, and is compared in constant time.
 #[derive(Clone)]
 pub struct Secret([u8; SECRET_LEN]);
@@ -25,6 +29,13 @@ impl Secret {
     /// Proves that a caller has this secret, for the one connection that has this exporter.
     pub(crate) fn proof(&self, exporter: &[u8; 32]) -> [u8; 32] {
         Key::new(&self.0).tag(&[exporter])
+    }
+
+    /// Derives the secret of resumption of the one connection that has this exporter.
+    pub(crate) fn resumption(&self, exporter: &[u8; 32]) -> Self {
+        let mut bytes = [0; SECRET_LEN];
+        bytes.copy_from_slice(&Key::new(&self.0).tag(&[RESUMPTION, exporter])[..SECRET_LEN]);
+        Self(bytes)
     }
 
     /// Whether a proof is this secret's.
@@ -118,5 +129,15 @@ mod tests {
         assert!(!secret.verifies(&[8; 32], &proof) && !other.verifies(&[7; 32], &proof));
         assert!(secret == secret.clone() && secret != other);
         assert_eq!(format!("{secret:?}"), "Secret(..)");
+    }
+
+    #[test]
+    fn a_resumption_is_of_one_secret_and_one_connection() {
+        let (secret, other) = (Secret::new([1; 16]), Secret::new([2; 16]));
+        let resumption = secret.resumption(&[7; 32]);
+        assert!(resumption == secret.resumption(&[7; 32]) && resumption != secret);
+        assert!(resumption != secret.resumption(&[8; 32]) && resumption != other.resumption(&[7; 32]));
+        // The proof that crosses does not show it.
+        assert_ne!(resumption.bytes()[..], secret.proof(&[7; 32])[..SECRET_LEN]);
     }
 }

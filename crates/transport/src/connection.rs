@@ -210,6 +210,12 @@ impl Connection {
         });
     }
 
+    /// Derives the secret by which the caller of this connection may call again when its ticket is used, from that ticket's secret;
+    /// both ends derive the same. None if the connection is forgotten.
+    pub fn resumption(&self, ticket: &Secret) -> Option<Secret> {
+        self.held.core.lock().endpoint.connection(self.held.handle)?.resumption(ticket)
+    }
+
     /// Whom the peer has proved to be.
     pub fn peer(&self) -> Option<Fingerprint> {
         self.held.core.lock().endpoint.connection(self.held.handle)?.peer()
