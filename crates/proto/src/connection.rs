@@ -41,6 +41,11 @@ pub use crate::outbox::DatagramError;
 /// The handshake must be over, and the caller known, after so long.
 const HANDSHAKE: Span = Span::from_s(10);
 
+/// Rounds of a liveness probe that are not answered until the peer counts as silent.
+const LIVENESS_ROUNDS: u32 = 2;
+/// Minimum duration of a round: a host that is alive may be late by more than the probe timeout of a short path.
+const MIN_LIVENESS_ROUND: Span = Span::from_ms(200);
+
 /// Something happened.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Event {
@@ -62,8 +67,28 @@ pub enum Event {
     PathGone(u32),
     /// This path should be replaced by one from another port.
     PathWanted(u32),
+    /// Result of [`Connection::probe`].
+    Probed(Liveness),
     /// The connection is over. No other event follows.
     Closed(Closed),
+}
+
+/// Result of a liveness probe ([`Connection::probe`]).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Liveness {
+    /// A packet of the peer came.
+    Alive,
+    /// None came within two probe timeouts in a row.
+    Silent,
+}
+
+/// A liveness probe that is under way.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Probe {
+    /// Rounds that have begun.
+    rounds: u32,
+    /// End of the present round.
+    until: Time,
 }
 
 /// Who a caller says that it is.
@@ -177,6 +202,7 @@ pub struct Connection {
     asked: u32,
     /// Whether something left since something came.
     spoke: bool,
+    probe: Option<Probe>,
     events: VecDeque<Event>,
     ids: Vec<IdChange>,
     /// What it counts as while it is young. A caller's counts nowhere.
@@ -215,6 +241,7 @@ impl Connection {
             has_heard: false,
             asked: 0,
             spoke: false,
+            probe: None,
             events: VecDeque::new(),
             ids: alloc::vec![IdChange::New(own_id)],
             place: None,
@@ -570,6 +597,9 @@ impl Connection {
 
     fn heard(&mut self, now: Time) {
         (self.heard_at, self.spoke, self.has_heard, self.asked) = (now, false, true, 0);
+        if self.probe.take().is_some() {
+            self.events.push_back(Event::Probed(Liveness::Alive));
+        }
     }
 
     fn take_news(&mut self, now: Time) {
@@ -673,6 +703,30 @@ impl Connection {
         }
     }
 
+    /// Finds out whether the peer is still there: sends a PING on each path, and a second one after a probe timeout.
+    /// [`Event::Probed`] follows with the peer's next packet, or when a second timeout has passed without one. A timeout is that of
+    /// the slowest path without backoff, and at least 200 ms.
+    pub fn probe(&mut self, now: Time) {
+        if self.life == Life::Open && self.probe.is_none() {
+            self.begin_round(now, 1);
+        }
+    }
+
+    fn begin_round(&mut self, now: Time, rounds: u32) {
+        let pto = self.data.as_mut().map_or(Span::ZERO, |data| data.probe());
+        self.probe = Some(Probe { rounds, until: now.saturating_add(pto.max(MIN_LIVENESS_ROUND)) });
+    }
+
+    /// Ends a round of a liveness probe that nobody answered.
+    fn end_round(&mut self, now: Time) {
+        let Some(probe) = self.probe.take_if(|probe| probe.until <= now) else { return };
+        if probe.rounds < LIVENESS_ROUNDS {
+            self.begin_round(now, probe.rounds + 1);
+        } else {
+            self.events.push_back(Event::Probed(Liveness::Silent));
+        }
+    }
+
     /// What each path does.
     pub fn paths(&self) -> impl Iterator<Item = PathStats> + '_ {
         let used =
@@ -773,7 +827,9 @@ impl Connection {
             if self.handshake.is_open() { self.handshake.next_timer(self.budget.room()) } else { Time::NEVER };
         let deadline = if self.is_young() { self.began.saturating_add(HANDSHAKE) } else { Time::NEVER };
         let data = self.data.as_mut().map_or(Time::NEVER, |data| data.next_timer());
-        handshake.min(deadline).min(data).min(self.heard_at.saturating_add(self.idle)).min(self.ask_at())
+        let probe = self.probe.map_or(Time::NEVER, |probe| probe.until);
+        let idle = self.heard_at.saturating_add(self.idle);
+        handshake.min(deadline).min(data).min(idle).min(self.ask_at()).min(probe)
     }
 
     /// When a caller asks for a sign of life.
@@ -812,6 +868,7 @@ impl Connection {
             self.asked += 1;
             self.ping();
         }
+        self.end_round(now);
         if let Some(data) = &mut self.data
             && let Err(fault) = data.on_timer(now)
         {

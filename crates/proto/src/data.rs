@@ -315,6 +315,17 @@ impl Data {
             + Span::from_us(self.theirs.ack_delay as i64)
     }
 
+    /// Requests an acknowledgement on each open path. Returns the probe timeout of the slowest (RFC 9002 §6.2.1), without backoff.
+    pub(crate) fn probe(&mut self) -> Span {
+        let open = self.paths.iter_mut().filter(|path| path.subflow.is_some());
+        let pto = open.map(|path| {
+            path.owes_ping = true;
+            path.pto
+        });
+        let pto = pto.max().filter(|&pto| pto > Span::ZERO).unwrap_or_else(|| self.base_rtt.times(3));
+        pto + Span::from_us(self.theirs.ack_delay as i64)
+    }
+
     /// When a challenge is given up that is sent now.
     fn gives_up_at(&self, now: Time) -> Time {
         now.saturating_add(self.timeout().times(8).max(CHALLENGE_WAIT))

@@ -162,6 +162,10 @@ pub(crate) struct Path {
     pub(crate) ecn: bool,
     /// The shortest round trip that was measured.
     pub(crate) least_rtt: Span,
+    /// Probe timeout without backoff, as of the last acknowledgement; zero before the first.
+    pub(crate) pto: Span,
+    /// Set until the PING of a liveness probe leaves.
+    pub(crate) owes_ping: bool,
     /// What the peer has acknowledged of frames, and what of that came marked.
     pub(crate) acked: Bytes,
     pub(crate) marked: Bytes,
@@ -200,6 +204,8 @@ impl Path {
             acked_at: Time::ZERO,
             ecn: true,
             least_rtt: Span::MAX,
+            pto: Span::ZERO,
+            owes_ping: false,
             acked: Bytes::ZERO,
             marked: Bytes::ZERO,
         }

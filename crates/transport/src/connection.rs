@@ -7,7 +7,7 @@ use std::task::{Context, Poll};
 use flow::ChannelStats;
 use proto::blocks::CodingStats;
 use proto::closed::{Closed, Code};
-use proto::connection::{Claim, DatagramError, LawStats, PathStats};
+use proto::connection::{Claim, DatagramError, LawStats, Liveness, PathStats};
 use proto::endpoint::Handle;
 use proto::identity::Fingerprint;
 
@@ -208,6 +208,21 @@ impl Connection {
             connection.close(now, code, reason);
             Poll::Ready(Ok(()))
         });
+    }
+
+    /// Finds out whether the peer is still there, within two probe timeouts of the slowest path, each at least 200 ms
+    /// ([`proto::connection::Connection::probe`]).
+    ///
+    /// # Errors
+    /// If the connection is over.
+    pub async fn probe(&self) -> Result<Liveness, Error> {
+        let held = &self.held;
+        let _ = held.core.with(held.handle, |connection, entry, now| {
+            entry.liveness = None;
+            connection.probe(now);
+            Poll::Ready(Ok(()))
+        });
+        self.until(|_, entry, _| entry.liveness.filter(|_| entry.closed.is_none())).await
     }
 
     /// Derives the secret by which the caller of this connection may call again when its ticket is used, from that ticket's secret;

@@ -8,7 +8,7 @@ use std::task::{Context, Poll, Waker};
 
 use nix::sys::eventfd::EventFd;
 use proto::closed::{Closed, Code};
-use proto::connection::{Claim, Connection, Event};
+use proto::connection::{Claim, Connection, Event, Liveness};
 use proto::endpoint::{Endpoint, Handle};
 use proto::side::Side;
 use proto::streams::{StreamEvent, StreamId};
@@ -40,6 +40,8 @@ pub(crate) struct Entry {
     pub(crate) is_admitted: bool,
     pub(crate) claim: Option<Claim>,
     pub(crate) closed: Option<Closed>,
+    /// Result of the last liveness probe; none while one is under way.
+    pub(crate) liveness: Option<Liveness>,
     datagrams: VecDeque<Vec<u8>>,
     datagram_bytes: usize,
     /// Streams of this end of which the peer wanted no more, and its words, until their handles are dropped.
@@ -217,6 +219,10 @@ impl State {
                 }
                 Event::Stream(event) => tell_of_stream(entry, event, &mut self.woken),
                 Event::Datagram(datagram) => entry.take_datagram(datagram, &mut self.woken),
+                Event::Probed(liveness) => {
+                    entry.liveness = Some(liveness);
+                    entry.wake(&mut self.woken);
+                }
                 Event::PathOpen(_) => {}
                 Event::PathWanted(path) => connection.replace_path(now, path),
                 Event::MorePaths | Event::PathGone(_) => wants_paths = true,

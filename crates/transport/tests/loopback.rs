@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use laws::{Fixed, Law, Path, fixed};
 use proto::closed::{Closed, Code};
+use proto::connection::Liveness;
 use proto::identity::Trust;
 use proto::secret::Secret;
 use proto::settings::Settings;
@@ -55,6 +56,29 @@ fn bytes_cross_on_one_path_and_on_several() {
         });
         listening.join().unwrap();
     }
+}
+
+/// A peer that is there answers a probe, again and again; of a connection that is over nothing is said but that. Both ends derive one
+/// secret of resumption.
+#[test]
+fn a_probe_is_answered_while_a_connection_lasts() {
+    let config = config(2);
+    let listener = listen(&config);
+    let trust = Trust::Fingerprint(config.identity.fingerprint());
+    let (id, secret) = ([1; 8], Secret::new([2; 16]));
+    let caller = caller(&config);
+    let connection = wait(caller.connect(listener.address(), trust, Some((id, secret.clone())))).unwrap();
+    let there = wait(listener.accept()).unwrap().admit().unwrap();
+    for _ in 0..3 {
+        assert_eq!(wait(there.probe()).unwrap(), Liveness::Alive);
+        assert_eq!(wait(connection.probe()).unwrap(), Liveness::Alive);
+    }
+    let resumption = there.resumption(&secret).unwrap();
+    assert!(resumption != secret && Some(resumption) == connection.resumption(&secret));
+    connection.close(Code::NONE, "");
+    assert!(matches!(wait(connection.probe()), Err(Error::Closed(Closed::Here { .. }))));
+    wait(there.closed());
+    assert!(matches!(wait(there.probe()), Err(Error::Closed(Closed::There { .. }))));
 }
 
 /// Packets are as long as both ends allow, and their batches as long as UDP allows, whatever one end would take.

@@ -236,7 +236,7 @@ impl Data {
         };
         path.ecn &= self.channel.ecn_works(subflow);
         if acked.packets > 0 {
-            path.acked_at = now;
+            (path.acked_at, path.pto) = (now, self.channel.timeout(subflow));
         }
         path.acked += acked.bytes;
         path.marked += acked.marked;

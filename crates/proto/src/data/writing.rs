@@ -58,6 +58,11 @@ impl Data {
                 return Ok(Some(sent));
             }
         }
+        for at in 0..self.paths.len() {
+            if let Some(sent) = self.write_ping(now, at, out) {
+                return Ok(Some(sent));
+            }
+        }
         if let Some(sent) = self.write_probe(now, out) {
             return Ok(Some(sent));
         }
@@ -153,6 +158,18 @@ impl Data {
             out.resize(end, 0);
         });
         Ok(sent.map(|len| (Sent { via, codepoint: Codepoint::NotEct }, len)))
+    }
+
+    /// Appends the PING of a liveness probe, if this path owes one. No window or pace holds it back: a probe that has not left would
+    /// pass for one that nobody answered.
+    fn write_ping(&mut self, now: Time, at: usize, out: &mut Vec<u8>) -> Option<(Sent, usize)> {
+        let path = &mut self.paths[at];
+        if !mem::take(&mut path.owes_ping) || path.budget.room() < SHORTEST_PACKET as u64 {
+            return None;
+        }
+        let via = path.via;
+        let len = self.write_apart(now, (at, via), out, |out| Frame::Ping.put(out))?;
+        Some((Sent { via, codepoint: Codepoint::NotEct }, len))
     }
 
     /// Appends a packet that shows whether a path takes longer ones, if one is due.
