@@ -149,6 +149,16 @@ pub(crate) struct Desk {
     pair: Pair,
     /// Whether somebody was let in.
     is_used: bool,
+    /// The caller that is served, if it may come again.
+    served: Option<Served>,
+}
+
+/// A caller that is served, as it proves that it comes again.
+struct Served {
+    /// Secret of resumption of its first connection. It stays the same each time it is used, so a kill at any moment locks nobody out.
+    secret: Secret,
+    /// Its key.
+    key: Option<Fingerprint>,
 }
 
 impl Desk {
@@ -175,7 +185,8 @@ impl Desk {
         }
         let (id, secret, ends) = (ticket.id, ticket.secret.clone(), ticket.ends);
         let Terms { asked: Asked { insecure: lets_anyone_in, keep: keeps, .. }, allowed, .. } = terms;
-        let desk = Self { id, secret, ends, allowed, lets_anyone_in, keeps, pair: end.pair, is_used: false };
+        let desk =
+            Self { id, secret, ends, allowed, lets_anyone_in, keeps, pair: end.pair, is_used: false, served: None };
         tell(&introduction(&ticket, endpoint.address(), &desk));
         if !printed(&ticket.to_string())? {
             return Err(Failure::Run(anyhow::anyhow!("nobody reads standard output, where the ticket goes")));
@@ -200,6 +211,13 @@ impl Desk {
         }
     }
 
+    /// Notes whom a listener serves that serves one caller at a time. That caller may come again by a secret that its first connection
+    /// gave to both ends, or by its key, also where the ticket is used.
+    pub(crate) fn serve(&mut self, connection: &Connection) {
+        let secret = connection.resumption(&self.secret);
+        self.served = secret.map(|secret| Served { secret, key: connection.peer() });
+    }
+
     /// Lets a caller in who may come in, and says of another one why not.
     pub(crate) fn admit(&mut self, incoming: Incoming) -> Option<Connection> {
         if let Err(why) = self.judge(&incoming, seconds_since_1970()) {
@@ -217,12 +235,16 @@ impl Desk {
     fn judge(&self, incoming: &Incoming, now: u64) -> Result<(), &'static str> {
         let Some(claim) = incoming.claim() else { return Err("it did not say who it is") };
         // Asked whatever the ticket, so that the time tells nothing.
-        let has_ticket = incoming.proves(&self.secret) && claim.ticket == self.id;
+        let proves_ticket = incoming.proves(&self.secret);
+        let proves_resumption = self.served.as_ref().is_some_and(|served| incoming.proves(&served.secret));
+        let is_of_ticket = claim.ticket == self.id;
         let is_allowed = self.lets_anyone_in || claim.key.is_some_and(|key| self.allowed.contains(&key));
+        let has_served_key = claim.key.is_some() && self.served.as_ref().is_some_and(|served| served.key == claim.key);
+        let comes_again = is_of_ticket && proves_resumption || is_allowed && has_served_key;
         match () {
-            () if self.is_done() => Err("one caller was let in already; --keep lets in more"),
+            () if self.is_done() && !comes_again => Err("one caller was let in already; --keep lets in more"),
             () if is_allowed => Ok(()),
-            () if !has_ticket => Err("it does not have this ticket"),
+            () if !(is_of_ticket && (proves_ticket || proves_resumption)) => Err("it does not have this ticket"),
             () if self.ends.is_some_and(|ends| ends <= now) => Err("the ticket has ended"),
             () => Ok(()),
         }

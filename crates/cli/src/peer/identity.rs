@@ -20,8 +20,7 @@ pub(crate) fn seed(named: Option<&Path>) -> Result<[u8; SEED_LEN], Failure> {
         return Ok(seed);
     }
     let directory = files::parent_of(&path);
-    let made = DirBuilder::new().recursive(true).mode(0o700).create(directory);
-    made.map_err(|error| Failure::file("make", directory, &error))?;
+    make_directory(directory).map_err(|error| Failure::file("make", directory, &error))?;
     let seed = transport::random::<SEED_LEN>().map_err(|error| Failure::Run(error.into()))?;
     match files::create_private(&path, &seed) {
         Ok(()) => Ok(seed),
@@ -32,12 +31,17 @@ pub(crate) fn seed(named: Option<&Path>) -> Result<[u8; SEED_LEN], Failure> {
     }
 }
 
-/// Where it usually is.
-fn usual() -> Result<PathBuf, Failure> {
+/// Directory of what this user keeps from one run to the next; none where neither `XDG_STATE_HOME` nor `HOME` is absolute.
+pub(super) fn state() -> Option<PathBuf> {
     // A path that is not absolute does not count (XDG Base Directory Specification).
     let absolute = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
-    let state = absolute("XDG_STATE_HOME").or_else(|| Some(absolute("HOME")?.join(".local/state")));
-    state.map(|state| state.join("narrows/identity")).ok_or_else(|| {
+    let state = absolute("XDG_STATE_HOME").or_else(|| Some(absolute("HOME")?.join(".local/state")))?;
+    Some(state.join("narrows"))
+}
+
+/// Where it usually is.
+fn usual() -> Result<PathBuf, Failure> {
+    state().map(|state| state.join("identity")).ok_or_else(|| {
         Failure::Input(
             "error: there is no place for this machine's key: neither XDG_STATE_HOME nor HOME is an absolute path\nhelp: name \
              a file with --identity"
@@ -57,6 +61,11 @@ fn read(path: &Path) -> Result<Option<[u8; SEED_LEN]>, Failure> {
         ))
     })?;
     Ok(Some(seed))
+}
+
+/// Makes a directory that nobody else may look into, unless it is there.
+pub(super) fn make_directory(path: &Path) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(0o700).create(path)
 }
 
 /// What a file has that nobody else may read; none if there is no such file. `could` is what others could do with it.

@@ -15,5 +15,6 @@ pub(crate) mod law;
 mod log;
 pub(crate) mod patience;
 pub(crate) mod quantity;
+pub(crate) mod resumption;
 pub(crate) mod service;
 pub(crate) mod trouble;

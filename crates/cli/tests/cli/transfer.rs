@@ -4,6 +4,7 @@ use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -28,7 +29,12 @@ struct Receiver {
 
 impl Receiver {
     fn new(scratch: &Scratch, options: &str) -> Self {
-        Self::of(&mut command(scratch, &format!("recv in --listen 127.0.0.1:0 --idle 1 {options}")))
+        Self::with_idle(scratch, 1, options)
+    }
+
+    /// A receiver that waits so many seconds for a sender that says nothing.
+    fn with_idle(scratch: &Scratch, idle_s: u32, options: &str) -> Self {
+        Self::of(&mut command(scratch, &format!("recv in --listen 127.0.0.1:0 --idle {idle_s} {options}")))
     }
 
     fn of(command: &mut Command) -> Self {
@@ -228,9 +234,13 @@ const LONG: u64 = 400 * CHUNK + 3;
 
 /// A transfer of one large file that is under way: so much has come that a part of it is verified.
 fn under_way(scratch: &Scratch) -> (Receiver, Process) {
+    under_way_with(scratch, 1, "")
+}
+
+fn under_way_with(scratch: &Scratch, idle_s: u32, options: &str) -> (Receiver, Process) {
     write(scratch, "file", &data(LONG));
-    let mut receiver = Receiver::new(scratch, "");
-    let line = format!("send file {} --idle 1", receiver.ticket);
+    let mut receiver = Receiver::with_idle(scratch, idle_s, options);
+    let line = format!("send file {} --idle {idle_s}", receiver.ticket);
     let mut sender = command(scratch, &line).piped();
     wait_for(&mut receiver.child, "8 chunks have come", || {
         assert!(sender.try_status().is_none(), "the sender ended");
@@ -274,6 +284,88 @@ fn a_sender_that_was_killed_goes_on() {
     let (code, said) = receiver.ended();
     assert!(code == 1 && said.contains("when the sender sends the same again, it goes on there"), "{said}");
     goes_on(&scratch);
+}
+
+/// The permissions of what a sender keeps to call again.
+fn kept(scratch: &Scratch, state: &str) -> Vec<u32> {
+    let entries = fs::read_dir(scratch.path(state).join("narrows/resumption")).into_iter().flatten().flatten();
+    entries.map(|entry| entry.metadata().unwrap().mode() & 0o7777).collect()
+}
+
+/// Somebody else sends who has the ticket, but not what its first sender keeps.
+fn stranger_sends(scratch: &Scratch, what: &str, receiver: &Receiver) -> Ran {
+    let line = format!("send {what} {} --idle 1", receiver.ticket);
+    let mut stranger = command(scratch, &line);
+    stranger.env("XDG_STATE_HOME", scratch.path("stranger"));
+    Ran::new(&line, &stranger.finish())
+}
+
+fn stranger_is_refused(scratch: &Scratch, receiver: &Receiver) {
+    let why = "does not take this ticket: it was used or has ended";
+    stranger_sends(scratch, "file", receiver).fails(1, &[why]);
+    assert_eq!(kept(scratch, "stranger"), [0; 0]);
+}
+
+/// A receiver that would wait for half a minute serves a sender that comes again at once when the first one is silent: killed, or
+/// stopped, in which case it learns of it. The used ticket alone lets nobody in.
+#[test]
+#[expect(clippy::disallowed_methods, reason = "how long the program takes is tested here")]
+fn a_sender_that_was_killed_comes_again_with_its_used_ticket() {
+    for how in [Signal::SIGKILL, Signal::SIGSTOP] {
+        let scratch = Scratch::new("send-again");
+        let (receiver, mut first) = under_way_with(&scratch, 30, "");
+        signal(&first, how);
+        stranger_is_refused(&scratch, &receiver);
+        assert_eq!(kept(&scratch, "state"), [0o600]);
+        let line = format!("send file {} --json", receiver.ticket);
+        let begun = Instant::now();
+        let ran = Ran::new(&line, &command(&scratch, &line).finish()).ok();
+        let took = begun.elapsed();
+        // With the half minute it would take longer than that alone, and the transfer takes a few seconds at most.
+        assert!(took < Duration::from_secs(20), "{took:?}");
+        let (had, moved) = (number(&ran, "had_bytes"), number(&ran, "moved_bytes"));
+        assert!(had >= 8 * CHUNK && had % CHUNK == 0 && moved == LONG - had, "{had} and {moved}");
+        let (code, said) = receiver.ended();
+        assert!(code == 0 && said.contains("it does not answer, and another call takes its place"), "{said}");
+        assert!(fs::read(scratch.path("in/file")).unwrap() == data(LONG));
+        assert_eq!(kept(&scratch, "state"), [0; 0]);
+        if how == Signal::SIGSTOP {
+            signal(&first, Signal::SIGCONT);
+            let ran = Ran::new("send", &first.output());
+            ran.fails(1, &["the peer closed the connection: busy", "another call takes its place"]);
+        }
+    }
+}
+
+/// Whoever has a ticket that is kept takes the place of a silent sender. When that one comes again, and what it kept is good for
+/// nothing any more, the ticket lets it in.
+#[test]
+fn a_silent_sender_stops_nobody_who_has_a_kept_ticket() {
+    let scratch = Scratch::new("send-again-keep");
+    write(&scratch, "other", b"other");
+    let (receiver, mut first) = under_way_with(&scratch, 30, "--keep");
+    first.kill();
+    for _ in 0..2 {
+        stranger_sends(&scratch, "other", &receiver).ok();
+    }
+    assert_eq!(scratch.read("in/other"), "other");
+    assert_eq!((kept(&scratch, "state").len(), kept(&scratch, "stranger").len()), (1, 0));
+    let ran = send(&scratch, "file", &receiver).ok();
+    assert!(number(&ran, "had_bytes") >= 8 * CHUNK, "{ran}");
+    assert_eq!(kept(&scratch, "state"), [0; 0]);
+}
+
+/// Whoever sends is not replaced, also by its own user's second call.
+#[test]
+fn a_sender_that_answers_is_not_replaced() {
+    let scratch = Scratch::new("send-twice");
+    let (receiver, mut first) = under_way_with(&scratch, 30, "");
+    send(&scratch, "file", &receiver).fails(1, &["another sender is served here: try again later"]);
+    assert_eq!(kept(&scratch, "state").len(), 1);
+    stranger_is_refused(&scratch, &receiver);
+    assert!(first.try_status().is_none(), "the first sender has ended meanwhile");
+    assert_eq!((code(first.output().status), receiver.ended().0, kept(&scratch, "state").len()), (0, 0, 0));
+    assert!(fs::read(scratch.path("in/file")).unwrap() == data(LONG));
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use std::thread;
 
 use proto::closed::Code;
+use proto::connection::Liveness;
 use transfer::{Error, Folder, Modes, ReceiveOptions};
 use transport::{Connection, Endpoint};
 
@@ -49,6 +50,35 @@ fn unusable(error: &Error) -> Failure {
 
 /// Serves one sender after the other, until the only one is served, or for ever.
 fn serve(endpoint: &Endpoint, desk: &mut Desk, folder: &Folder, args: &RecvArgs) -> Result<(), Failure> {
+    let mut next = None;
+    loop {
+        let connection = match next.take() {
+            Some(connection) => connection,
+            None => first(endpoint, desk)?,
+        };
+        let done = thread::scope(|scope| {
+            let part = || receive(&connection, folder, args);
+            let receiving = match thread::Builder::new().name("narrows receiver".into()).spawn_scoped(scope, part) {
+                Ok(receiving) => receiving,
+                Err(error) => return Err(Failure::Run(error.into())),
+            };
+            next = turn_away(endpoint, desk, &connection, || receiving.is_finished());
+            receiving
+                .join()
+                .unwrap_or_else(|_| Err(Failure::Run(anyhow::anyhow!("the transfer failed within this program"))))
+        });
+        let goes_on = next.is_some() || desk.keeps();
+        match done {
+            Err(failure) if goes_on && !interrupted() => tell(&failure.to_string()),
+            // Ctrl-C is looked for before anybody else is served.
+            Ok(()) if goes_on => {}
+            done => return done,
+        }
+    }
+}
+
+/// Waits for a sender while none is served.
+fn first(endpoint: &Endpoint, desk: &mut Desk) -> Result<Connection, Failure> {
     loop {
         let look = || {
             desk.tell_of_strays(endpoint);
@@ -59,38 +89,40 @@ fn serve(endpoint: &Endpoint, desk: &mut Desk, folder: &Folder, args: &RecvArgs)
             Ok(None) => return Err(desk::ended(endpoint)),
             Err(_) => return Err(Failure::Interrupted("the receiver ended".to_owned())),
         };
-        let Some(connection) = desk.admit(incoming) else { continue };
-        let done = thread::scope(|scope| {
-            let part = || receive(&connection, folder, args);
-            let receiving = match thread::Builder::new().name("narrows receiver".into()).spawn_scoped(scope, part) {
-                Ok(receiving) => receiving,
-                Err(error) => return Err(Failure::Run(error.into())),
-            };
-            turn_away(endpoint, desk, || receiving.is_finished());
-            receiving
-                .join()
-                .unwrap_or_else(|_| Err(Failure::Run(anyhow::anyhow!("the transfer failed within this program"))))
-        });
-        match done {
-            Err(failure) if desk.keeps() && !interrupted() => tell(&failure.to_string()),
-            // Ctrl-C is looked for before anybody else is served.
-            Ok(()) if desk.keeps() => {}
-            done => return done,
+        if let Some(connection) = desk.admit(incoming) {
+            desk.serve(&connection);
+            return Ok(connection);
         }
     }
 }
 
-/// Tells others that one sender is served, as long as it is.
-fn turn_away(endpoint: &Endpoint, desk: &mut Desk, is_over: impl Fn() -> bool) {
+/// Tells others that one sender is served, as long as it is. Returns the one that takes its place: it was let in, and the sender that
+/// is served did not answer, or was done, before that was known.
+fn turn_away(
+    endpoint: &Endpoint,
+    desk: &mut Desk,
+    served: &Connection,
+    is_over: impl Fn() -> bool,
+) -> Option<Connection> {
     loop {
         let look = || {
             desk.tell_of_strays(endpoint);
             if is_over() { Err(Trouble::Interrupted) } else { Ok(()) }
         };
-        let Ok(Some(incoming)) = wait_for(endpoint.accept(), look) else { return };
-        if let Some(connection) = desk.admit(incoming) {
-            connection.close(Code::BUSY, "another sender is served here: try again later");
-            tell("refused a caller: another one sends");
+        let Ok(Some(incoming)) = wait_for(endpoint.accept(), look) else { return None };
+        let Some(connection) = desk.admit(incoming) else { continue };
+        let look = || if is_over() { Err(Trouble::Interrupted) } else { Ok(()) };
+        match wait_for(served.probe(), look) {
+            Ok(Ok(Liveness::Alive)) => {
+                connection.close(Code::BUSY, "another sender is served here: try again later");
+                tell("refused a caller: another one sends");
+            }
+            Ok(Ok(Liveness::Silent)) => {
+                served.close(Code::BUSY, "it does not answer, and another call takes its place");
+                return Some(connection);
+            }
+            // The transfer has ended, or its connection.
+            Ok(Err(_)) | Err(_) => return Some(connection),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The sender: calls, sends, and says what came of it.
 
-use proto::closed::Code;
+use proto::closed::{Closed, Code};
 use transfer::{Error, SendOptions, Source, survey};
 
 use super::board::Board;
@@ -9,9 +9,10 @@ use crate::args::SendArgs;
 use crate::exit::{Failure, print, tell};
 use crate::interrupt::{interrupted, listen as listen_for_interrupts};
 use crate::peer::access::Way;
-use crate::peer::call::{Call, connect, failure};
+use crate::peer::call::{Call, Failed, connect, failure, try_connect};
 use crate::peer::end::{ETHERNET_PACKET, End, Room};
-use crate::peer::patience::explained;
+use crate::peer::patience::{explained, wait_for};
+use crate::peer::resumption::Kept;
 use crate::peer::service::FILES;
 use crate::peer::trouble::Trouble;
 
@@ -38,7 +39,13 @@ pub(crate) fn send(args: &SendArgs) -> Result<(), Failure> {
     if interrupted() {
         return Err(Failure::Interrupted("nothing was sent".to_owned()));
     }
-    let Call { endpoint, connection, address } = connect(&way, &end, DEED)?;
+    let kept = Kept::new(&way);
+    let remove = || {
+        if let Some(kept) = &kept {
+            kept.remove();
+        }
+    };
+    let Call { endpoint, connection, address } = call(&way, kept.as_ref(), &end)?;
     let board = Board::new(args.show);
     let options = SendOptions { lanes: LANES, checksum: args.checksum };
     let sent = transfer::send(&connection, &sources, (options, amount), &board);
@@ -53,6 +60,9 @@ pub(crate) fn send(args: &SendArgs) -> Result<(), Failure> {
                 Error::Interrupted => Trouble::Interrupted,
                 other => return Err(Failure::Run(other.into())),
             };
+            if is_refused(&trouble) {
+                remove();
+            }
             endpoint.end(code, &words);
             return Err(match failure(&trouble, (&way, address), &end, DEED) {
                 Failure::Run(error) => Failure::Run(anyhow::anyhow!("{error}\nhelp: {GOES_ON}")),
@@ -62,6 +72,7 @@ pub(crate) fn send(args: &SendArgs) -> Result<(), Failure> {
         }
     };
     endpoint.end(Code::NONE, "");
+    remove();
     let times = clock.times();
     let shown = Shown {
         verb: "sent",
@@ -84,4 +95,36 @@ pub(crate) fn send(args: &SendArgs) -> Result<(), Failure> {
         )));
     }
     Ok(())
+}
+
+/// Calls by the ticket that a killed sender has left; where there is none, or the receiver does not take it, by the sender's own.
+fn call(way: &Way, kept: Option<&Kept>, end: &End) -> Result<Call, Failure> {
+    if let Some(kept) = kept
+        && let Some(again) = kept.way()?
+    {
+        match try_connect(&again, end) {
+            Ok(call) => {
+                let look = || if interrupted() { Err(Trouble::Interrupted) } else { Ok(()) };
+                let admitted = wait_for(call.connection.admitted(), look);
+                if !admitted.and_then(|outcome| outcome.map_err(Trouble::from)).is_err_and(|it| is_refused(&it)) {
+                    return Ok(call);
+                }
+                call.endpoint.end(Code::NONE, "");
+            }
+            Err(Failed::Connection { trouble, .. }) if is_refused(&trouble) => {}
+            Err(failed) => return Err(failed.explained(way, end, DEED)),
+        }
+        kept.remove();
+    }
+    let call = connect(way, end, DEED)?;
+    // Before the receiver's word: whoever is killed when it has just let it in would find the ticket used.
+    if let Some(kept) = kept {
+        kept.keep(&call.connection);
+    }
+    Ok(call)
+}
+
+/// Whether the receiver has said that it does not take this ticket.
+fn is_refused(trouble: &Trouble) -> bool {
+    matches!(trouble, Trouble::Transport(transport::Error::Closed(Closed::There { code: Code::REFUSED, .. })))
 }
