@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
+use proto::ticket::Ticket;
 use testing::{Bounded, Process};
 
 use crate::support::{Ran, Scratch, code, skipped, wait_for};
@@ -238,15 +239,21 @@ fn under_way(scratch: &Scratch) -> (Receiver, Process) {
 }
 
 fn under_way_with(scratch: &Scratch, idle_s: u32, options: &str) -> (Receiver, Process) {
-    write(scratch, "file", &data(LONG));
     let mut receiver = Receiver::with_idle(scratch, idle_s, options);
+    let sender = sends(scratch, &mut receiver, idle_s);
+    (receiver, sender)
+}
+
+/// A sender of one large file, of which so much has come that a part of it is verified.
+fn sends(scratch: &Scratch, receiver: &mut Receiver, idle_s: u32) -> Process {
+    write(scratch, "file", &data(LONG));
     let line = format!("send file {} --idle {idle_s}", receiver.ticket);
     let mut sender = command(scratch, &line).piped();
     wait_for(&mut receiver.child, "8 chunks have come", || {
         assert!(sender.try_status().is_none(), "the sender ended");
         partials(scratch).iter().any(|(_, len)| *len >= 8 * CHUNK)
     });
-    (receiver, sender)
+    sender
 }
 
 /// Goes on with it, and looks at what was sent again: the chunk in which the kill came, and no more.
@@ -353,6 +360,23 @@ fn a_silent_sender_stops_nobody_who_has_a_kept_ticket() {
     let ran = send(&scratch, "file", &receiver).ok();
     assert!(number(&ran, "had_bytes") >= 8 * CHUNK, "{ran}");
     assert_eq!(kept(&scratch, "state"), [0; 0]);
+}
+
+/// A sender that was let in by its key needs nothing else to come again. Another key does not do.
+#[test]
+fn a_sender_that_is_known_by_its_key_comes_again_by_it() {
+    let scratch = Scratch::new("send-again-key");
+    let ticket = |receiver: &Receiver| receiver.ticket.parse::<Ticket>().unwrap();
+    // Both ends have the same key here, as it is one user's.
+    let key = ticket(&Receiver::new(&scratch, "")).fingerprint;
+    let mut receiver = Receiver::with_idle(&scratch, 30, &format!("--allow {key}"));
+    receiver.ticket = format!("{} --fingerprint {key}", ticket(&receiver).addresses[0]);
+    let mut first = sends(&scratch, &mut receiver, 30);
+    first.kill();
+    stranger_sends(&scratch, "file", &receiver).fails(1, &["does not let this caller in"]);
+    let ran = send(&scratch, "file", &receiver).ok();
+    assert!(number(&ran, "had_bytes") >= 8 * CHUNK, "{ran}");
+    assert_eq!((receiver.ended().0, kept(&scratch, "state")), (0, Vec::new()));
 }
 
 /// Whoever sends is not replaced, also by its own user's second call.
