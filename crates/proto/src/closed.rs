@@ -94,7 +94,8 @@ pub enum Closed {
         /// The same in words, which are the peer's.
         reason: String,
     },
-    /// Nothing came for as long as both ends had agreed to wait, or the handshake did not end in time.
+    /// Nothing came for as long as both ends had agreed to wait, or the handshake did not end in time: in 10 s, or sooner at a
+    /// listener that needs its slot for another caller.
     Silence,
     /// The peer does not know the connection any more: it was started anew, or has given it up.
     Reset,

@@ -30,7 +30,6 @@ use crate::service::Service;
 use crate::shared::Shared;
 use crate::side::Side;
 use crate::streams::{StreamEvent, StreamId, Streams};
-use crate::team::Place;
 use crate::ticket::TicketId;
 use crate::tls::data_keys;
 use crate::via::Via;
@@ -205,8 +204,6 @@ pub struct Connection {
     probe: Option<Probe>,
     events: VecDeque<Event>,
     ids: Vec<IdChange>,
-    /// What it counts as while it is young. A caller's counts nowhere.
-    place: Option<Place>,
 }
 
 impl Connection {
@@ -244,29 +241,27 @@ impl Connection {
             probe: None,
             events: VecDeque::new(),
             ids: alloc::vec![IdChange::New(own_id)],
-            place: None,
         }
     }
 
-    /// A token has proved the peer's address.
-    pub(crate) fn prove_address(&mut self) {
+    /// Notes that a token has validated the peer's address.
+    pub(crate) fn validate_address(&mut self) {
         self.budget.prove();
     }
 
-    /// It counts among the handshakes that are open, while it is one.
-    pub(crate) fn take_place(&mut self, place: Place) {
-        self.place = Some(place);
+    /// Returns whether the peer's address is validated.
+    pub(crate) fn is_validated(&self) -> bool {
+        self.budget.is_proved()
     }
 
-    /// Counts no longer as what it is no longer.
-    pub(crate) fn settle_place(&mut self) {
-        if self.place.is_some() && !self.is_young() {
-            self.place = None;
-        }
-        let is_proved = self.budget.is_proved();
-        if let Some(place) = self.place.as_mut().filter(|_| is_proved) {
-            place.prove();
-        }
+    /// Returns whether the caller has sent AUTH, and is not admitted.
+    pub(crate) fn has_claimed(&self) -> bool {
+        self.admission.proof().is_some()
+    }
+
+    /// Ends the connection without a packet: a listener needs its slot for another caller.
+    pub(crate) fn evict(&mut self, now: Time) {
+        self.end(now, Closed::Silence);
     }
 
     /// Which end this is.

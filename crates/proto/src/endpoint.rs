@@ -5,7 +5,6 @@ use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use core::net::SocketAddr;
 
 use flow::Codepoint;
 use rustls::crypto::CryptoProvider;
@@ -15,7 +14,7 @@ use units::Time;
 
 use crate::closed::Fault;
 use crate::connection::{Connection, IdChange, Transmit, tag_of_retry};
-use crate::handshake::{Context, Handshake};
+use crate::handshake::{Context, Handshake, has_client_hello};
 use crate::header::{Header, LongKind, Packet, SHORTEST_PACKET, SHORTEST_RESET, TAG_LEN, put_retry, put_versions};
 use crate::identity::{self, Identity, Trust};
 use crate::observe::{Birth, Watch};
@@ -25,18 +24,17 @@ use crate::secret::Secret;
 use crate::settings::Settings;
 use crate::shared::Shared;
 use crate::side::Side;
-use crate::team::{Crowded, Member};
+use crate::strangers::{Caller, Strangers};
+use crate::team::Member;
 use crate::ticket::TicketId;
-use crate::token::Tokens;
+use crate::token::{Token, Tokens};
 use crate::via::Via;
 use crate::{ID_LEN, Id, TOKEN_LEN, VERSION};
 
+pub use crate::handle::Handle;
+
 /// Answers to strangers that wait to be sent; more are not made.
 const MOST_ANSWERS: usize = 64;
-
-/// Which connection of an endpoint. It is never given to another one.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct Handle(u64);
 
 /// Why an endpoint cannot be made, or cannot call.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
@@ -69,11 +67,19 @@ pub enum Received {
     MaybeReset([u8; TOKEN_LEN]),
 }
 
-/// Whoever opened a connection that is young.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-struct Caller {
-    remote: SocketAddr,
-    first_id: FirstId,
+/// The first packet of a caller: where it came from, the IDs and the token in its header.
+#[derive(Clone, Debug)]
+struct First {
+    via: Via,
+    to: FirstId,
+    from: Id,
+    token: Vec<u8>,
+}
+
+/// A connection and the IDs that name it.
+struct Entry {
+    connection: Box<Connection>,
+    ids: Vec<Id>,
 }
 
 #[derive(Debug)]
@@ -88,10 +94,12 @@ pub struct Endpoint {
     suites: Vec<SupportedCipherSuite>,
     identity: Identity,
     listens: Option<Arc<ServerConfig>>,
-    connections: BTreeMap<Handle, Box<Connection>>,
+    connections: BTreeMap<Handle, Entry>,
     next: u64,
     ids: BTreeMap<Id, Handle>,
-    callers: BTreeMap<Caller, Handle>,
+    strangers: Strangers,
+    /// Connections that made room for others, until whoever drives this endpoint knows.
+    evicted: VecDeque<Handle>,
     tokens: Tokens,
     answers: VecDeque<Answer>,
 }
@@ -142,6 +150,7 @@ impl Endpoint {
         listens: Option<Arc<ServerConfig>>,
     ) -> Result<Self, EndpointError> {
         let tokens = Tokens::new(now, &shared)?;
+        let strangers = Strangers::new(shared.member.share());
         Ok(Self {
             suites: shared.provider.cipher_suites.clone(),
             shared,
@@ -150,7 +159,8 @@ impl Endpoint {
             connections: BTreeMap::new(),
             next: 0,
             ids: BTreeMap::new(),
-            callers: BTreeMap::new(),
+            strangers,
+            evicted: VecDeque::new(),
             tokens,
             answers: VecDeque::new(),
         })
@@ -207,7 +217,7 @@ impl Endpoint {
     fn add(&mut self, connection: Connection) -> Handle {
         let handle = Handle(self.next);
         self.next += 1;
-        self.connections.insert(handle, Box::new(connection));
+        self.connections.insert(handle, Entry { connection: Box::new(connection), ids: Vec::new() });
         self.settle(handle);
         handle
     }
@@ -219,7 +229,7 @@ impl Endpoint {
 
     /// The connection of a handle, until it is forgotten.
     pub fn connection(&mut self, handle: Handle) -> Option<&mut Connection> {
-        self.connections.get_mut(&handle).map(|connection| &mut **connection)
+        self.connections.get_mut(&handle).map(|entry| &mut *entry.connection)
     }
 
     /// All connections.
@@ -235,29 +245,42 @@ impl Endpoint {
     /// Takes over what a connection's calls have changed. To be called when a connection has been given something other than by
     /// this endpoint's own methods.
     pub fn settle(&mut self, handle: Handle) {
-        let Some(connection) = self.connections.get_mut(&handle) else { return };
-        connection.settle_place();
+        let Some(Entry { connection, ids }) = self.connections.get_mut(&handle) else { return };
         for change in connection.take_ids() {
             match change {
-                IdChange::New(id) => drop(self.ids.insert(id, handle)),
-                IdChange::Old(id) => drop(self.ids.remove(&id)),
+                IdChange::New(id) => {
+                    ids.push(id);
+                    self.ids.insert(id, handle);
+                }
+                IdChange::Old(id) => {
+                    ids.retain(|of| *of != id);
+                    self.ids.remove(&id);
+                }
+            }
+        }
+        if self.strangers.contains(handle) {
+            if !connection.is_young() {
+                self.strangers.remove(handle);
+            }
+            if connection.is_validated() {
+                self.strangers.validate(handle);
+            }
+            if connection.has_claimed() {
+                self.strangers.claim(handle);
             }
         }
     }
 
     /// Forgets a connection that is over, if its events have been read. Gives whether it did.
     pub fn forget(&mut self, handle: Handle) -> bool {
-        let is_over = self.connections.get(&handle).is_some_and(|connection| connection.is_over());
+        let is_over = self.connections.get(&handle).is_some_and(|entry| entry.connection.is_over());
         if is_over {
-            self.remove(handle);
+            for id in self.connections.remove(&handle).into_iter().flat_map(|entry| entry.ids) {
+                self.ids.remove(&id);
+            }
+            self.strangers.remove(handle);
         }
         is_over
-    }
-
-    fn remove(&mut self, handle: Handle) {
-        self.connections.remove(&handle);
-        self.ids.retain(|_, of| *of != handle);
-        self.callers.retain(|_, of| *of != handle);
     }
 
     /// A datagram came.
@@ -275,7 +298,7 @@ impl Endpoint {
                 // The list is believed from who saw the first packet, and if it does not name what was spoken (RFC 9000 §6.2).
                 let list = datagram.get(7 + to.len() + from.len()..).unwrap_or_default();
                 let names_ours = list.chunks(4).any(|version| version == VERSION.to_be_bytes());
-                let connection = self.connections.get_mut(&handle);
+                let connection = self.connection(handle);
                 if let Some(connection) = connection.filter(|it| !names_ours && it.first_id().as_bytes() == from) {
                     connection.on_other_version(now);
                 }
@@ -291,7 +314,7 @@ impl Endpoint {
             }
         };
         if let Some(handle) = known {
-            if let Some(connection) = self.connections.get_mut(&handle) {
+            if let Some(connection) = self.connection(handle) {
                 connection.on_datagram(now, via, codepoint, datagram);
             }
             self.settle(handle);
@@ -299,53 +322,66 @@ impl Endpoint {
         }
         let Header::Long { kind: LongKind::Initial, to, from, token } = packet.header else { return Received::Nothing };
         let Some(to) = FirstId::new(to).filter(|_| len >= SMALLEST.into()) else { return Received::Nothing };
-        let token = token.to_vec();
-        let Some(handle) = self.accept(now, via, (to, from), &token) else { return Received::Nothing };
-        let (mut has_heard, mut is_turned_away) = (false, false);
-        if let Some(connection) = self.connections.get_mut(&handle) {
-            connection.on_datagram(now, via, codepoint, datagram);
-            (has_heard, is_turned_away) = (connection.has_heard(), connection.is_turned_away());
-        }
-        // It did not open, as somebody made noise; or too many ask for what is not here.
-        if !has_heard || (is_turned_away && !self.shared.member.may_answer(now)) {
-            self.remove(handle);
-            return Received::Nothing;
-        }
-        self.settle(handle);
-        Received::New(handle)
+        let first = First { via, to, from, token: token.to_vec() };
+        self.accept(now, &first, codepoint, datagram).map_or(Received::Nothing, Received::New)
     }
 
     fn find(&self, via: Via, to: &[u8]) -> Option<Handle> {
         let by_id = <Id>::try_from(to).ok().and_then(|id| self.ids.get(&id));
         let caller = || FirstId::new(to).map(|first_id| Caller { remote: via.remote, first_id });
-        by_id.or_else(|| self.callers.get(&caller()?)).copied()
+        by_id.copied().or_else(|| self.strangers.find(&caller()?))
     }
 
-    /// A caller's first packet came. Gives its connection, if it may have one now.
-    fn accept(&mut self, now: Time, via: Via, (to, from): (FirstId, Id), token: &[u8]) -> Option<Handle> {
+    /// A caller's first packet came. Returns its connection. Nothing is kept of any other caller, and its token can still be
+    /// redeemed: of one that must validate its address, that has not sent a complete `ClientHello` or one that TLS does not take,
+    /// that finds no room, or that is one too many of those that ask for another service.
+    fn accept(&mut self, now: Time, first: &First, codepoint: Codepoint, datagram: &mut [u8]) -> Option<Handle> {
         let tls = self.listens.clone()?;
-        let connections = &mut self.connections;
-        self.callers.retain(|_, handle| {
-            connections.get_mut(handle).is_some_and(|connection| {
-                connection.settle_place();
-                connection.is_young()
-            })
-        });
-        let place = match self.shared.member.enter(via.remote.ip(), !token.is_empty()) {
-            Ok(place) => place,
-            Err(Crowded::Unproved) => {
-                self.retry(now, via, to, from);
+        let remote = first.via.remote;
+        let (place, token) = if first.token.is_empty() {
+            let Some(place) = self.shared.member.enter(remote.ip()) else {
+                self.retry(now, first);
                 return None;
-            }
-            Err(Crowded::Full) => return None,
-        };
-        let (first_id, retry_id) = if token.is_empty() {
-            (to, None)
+            };
+            (place, None)
         } else {
-            let retry_id = <Id>::try_from(to.as_bytes()).ok()?;
-            (self.tokens.redeem(now, via.remote, retry_id, token)?, Some(retry_id))
+            let retry_id = <Id>::try_from(first.to.as_bytes()).ok()?;
+            let token = self.tokens.read(now, remote, retry_id, &first.token)?;
+            (self.shared.member.enter_validated(), Some(token))
         };
+        if !self.strangers.have_room() || !has_client_hello(&self.suites, first.to, datagram) {
+            return None;
+        }
+        let mut connection = self.begin_connection(now, tls, first, token)?;
+        connection.on_datagram(now, first.via, codepoint, datagram);
+        if !connection.has_heard() || (connection.is_turned_away() && !self.shared.member.may_answer(now)) {
+            return None;
+        }
+        if let Some(token) = token {
+            self.tokens.redeem(now, token);
+        }
+        let is_young = connection.is_young();
+        if is_young {
+            self.make_room(now);
+        }
+        let handle = self.add(connection);
+        if is_young {
+            self.strangers.insert(now, handle, Caller { remote, first_id: first.to }, place);
+            self.settle(handle);
+        }
+        Some(handle)
+    }
+
+    /// The connection of a caller, which has got no packet yet. A token has validated the caller's address.
+    fn begin_connection(
+        &self,
+        now: Time,
+        tls: Arc<ServerConfig>,
+        first: &First,
+        token: Option<Token>,
+    ) -> Option<Connection> {
         let own_id = self.shared.new_id().ok()?;
+        let (first_id, retry_id) = token.map_or((first.to, None), |token| (token.first_id, Some(token.retry_id)));
         let ours = crate::parameters::Parameters {
             own_id: Some(own_id),
             first_id: Some(first_id),
@@ -354,26 +390,40 @@ impl Endpoint {
             ..self.shared.settings.parameters()
         };
         let service = self.shared.settings.service;
-        let birth = Birth { now, side: Side::Listener, first_id, via, service };
+        let birth = Birth { now, side: Side::Listener, first_id, via: first.via, service };
         let context = self.begin(&self.shared.settings, birth);
-        let handshake = Handshake::accept(context, tls, (to, from), (own_id, &ours)).ok()?;
+        let handshake = Handshake::accept(context, tls, (first.to, first.from), (own_id, &ours)).ok()?;
         let context = (now, self.shared.clone(), Side::Listener);
-        let mut connection = Connection::new(context, (own_id, via, to), handshake, None);
-        connection.take_place(place);
-        if retry_id.is_some() {
-            connection.prove_address();
+        let mut connection = Connection::new(context, (own_id, first.via, first.to), handshake, None);
+        if token.is_some() {
+            connection.validate_address();
         }
-        let handle = self.add(connection);
-        self.callers.insert(Caller { remote: via.remote, first_id: to }, handle);
-        Some(handle)
+        Some(connection)
+    }
+
+    /// Ends the connection that makes room for another caller, if no slot is free.
+    fn make_room(&mut self, now: Time) {
+        let Some(handle) = self.strangers.next_evicted(now) else { return };
+        if let Some(connection) = self.connection(handle) {
+            connection.evict(now);
+        }
+        self.settle(handle);
+        self.evicted.push_back(handle);
+    }
+
+    /// Returns a connection that has made room for another caller since the last call. Its last event is
+    /// [`Event::Closed`](crate::connection::Event::Closed), and [`Endpoint::forget`] frees it.
+    pub fn poll_evicted(&mut self) -> Option<Handle> {
+        self.evicted.pop_front()
     }
 
     /// Tells a caller to come again, with a proof of its address.
-    fn retry(&mut self, now: Time, via: Via, first_id: FirstId, to: Id) {
+    fn retry(&mut self, now: Time, first: &First) {
+        let &First { via, to: first_id, from, .. } = first;
         let Ok(retry_id) = self.shared.new_id() else { return };
         let Ok(token) = self.tokens.make(now, &self.shared, via.remote, first_id, retry_id) else { return };
         let mut bytes = Vec::new();
-        put_retry(&mut bytes, &to, retry_id, &token);
+        put_retry(&mut bytes, &from, retry_id, &token);
         let tag = tag_of_retry(&first_id, &bytes);
         bytes.extend(&tag[..TAG_LEN]);
         self.answer(via, bytes);
@@ -410,7 +460,7 @@ impl Endpoint {
     /// Ends the connection that this token resets, if there is one. A datagram that came to another endpoint of the team had it.
     pub fn on_reset(&mut self, now: Time, via: Via, token: &[u8; TOKEN_LEN]) -> Option<Handle> {
         let handle = self.reset_by(via, token)?;
-        if let Some(connection) = self.connections.get_mut(&handle) {
+        if let Some(connection) = self.connection(handle) {
             connection.on_reset(now);
         }
         Some(handle)
@@ -427,7 +477,7 @@ impl Endpoint {
                 tokens.any(|known| key.verifies(&[&known], &tag))
             }
         };
-        self.connections.iter().find(|(_, connection)| resets(connection)).map(|(&handle, _)| handle)
+        self.connections.iter().find(|(_, entry)| resets(&entry.connection)).map(|(&handle, _)| handle)
     }
 
     /// A datagram for somebody who has no connection; none if there is none.
@@ -439,7 +489,7 @@ impl Endpoint {
 
     /// As [`Connection::poll_transmit`].
     pub fn poll_transmit(&mut self, now: Time, handle: Handle, most: usize, out: &mut Vec<u8>) -> Option<Transmit> {
-        let transmit = self.connections.get_mut(&handle)?.poll_transmit(now, most, out);
+        let transmit = self.connection(handle)?.poll_transmit(now, most, out);
         if transmit.is_none() {
             self.settle(handle);
         }
@@ -448,7 +498,7 @@ impl Endpoint {
 
     /// As [`Connection::on_timer`].
     pub fn on_timer(&mut self, now: Time, handle: Handle) {
-        if let Some(connection) = self.connections.get_mut(&handle) {
+        if let Some(connection) = self.connection(handle) {
             connection.on_timer(now);
         }
         self.settle(handle);

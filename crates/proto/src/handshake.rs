@@ -10,10 +10,10 @@ use rustls::{ClientConfig, ServerConfig, SupportedCipherSuite};
 use units::{Span, Time};
 
 use crate::Id;
-use crate::assembler::Inserted;
+use crate::assembler::{Assembler, Inserted};
 use crate::closed::{Code, Fault};
 use crate::frame::{Ack, Frame, Frames};
-use crate::header::{LongKind, put_long};
+use crate::header::{Header, LongKind, Packet as AnyPacket, put_long};
 use crate::identity::Fingerprint;
 use crate::keys::{Place, SEAL_LEN};
 use crate::observe::{self, Event, KeyCause, LostNote, Packet, Watch};
@@ -21,7 +21,7 @@ use crate::parameters::{FirstId, Parameters};
 use crate::search::SMALLEST;
 use crate::service::{NO_SUCH_SERVICE, Service, asked_for};
 use crate::side::Side;
-use crate::space::{FIRST_RTT, MOST_CRYPTO, Space, Written};
+use crate::space::{FIRST_RTT, MOST_AHEAD, MOST_CRYPTO, MOST_GAPS, Space, Written};
 use crate::tls::{Alert, Said, Tls, initial_keys};
 use crate::varint;
 
@@ -29,6 +29,9 @@ use crate::varint;
 const NUMBER_LEN: usize = 2;
 /// Payload of a full packet of the handshake: the smallest packet without the longest header and the seal.
 const MSS: u32 = 1_100;
+/// Longest `ClientHello`: a listener keeps nothing of a caller whose first packet does not hold all of it. Behind the longest token
+/// there is room for it in the smallest packet.
+const MAX_CLIENT_HELLO: usize = 1_024;
 
 /// What both ends have agreed on.
 pub(crate) struct Agreed {
@@ -115,7 +118,13 @@ impl Handshake {
         let mut parameters = Vec::new();
         ours.put(&mut parameters);
         let tls = Tls::call(config, parameters).map_err(|error| internal(&error))?;
-        Self::new(Side::Caller, context, tls, first_id, (own_id, first_id))
+        let this = Self::new(Side::Caller, context, tls, first_id, (own_id, first_id))?;
+        let hello = this.initial.as_ref().map_or(0, |initial| initial.channel.work().len());
+        if hello > MAX_CLIENT_HELLO {
+            let reason = alloc::format!("the ClientHello has {hello} bytes; at most {MAX_CLIENT_HELLO} fit one packet");
+            return Err(Fault::new(Code::INTERNAL, &reason));
+        }
+        Ok(this)
     }
 
     /// A listener's, whose caller sends from `peer_id`, and sent its first packet to `first_id`. The packet that came went to
@@ -489,6 +498,38 @@ impl Handshake {
     }
 }
 
+/// Returns whether the first packet of a datagram opens and holds a complete `ClientHello`. The datagram stays sealed.
+pub(crate) fn has_client_hello(suites: &[SupportedCipherSuite], first_id: FirstId, datagram: &[u8]) -> bool {
+    initial_crypto(suites, first_id, datagram).is_some_and(|bytes| is_client_hello(&bytes))
+}
+
+/// Returns the bytes of TLS at the beginning of a handshake that the first packet of a datagram holds, if that is an Initial packet.
+fn initial_crypto(suites: &[SupportedCipherSuite], first_id: FirstId, datagram: &[u8]) -> Option<Vec<u8>> {
+    let AnyPacket { header, number_at, len } = AnyPacket::read(datagram).ok()?;
+    let Header::Long { kind: LongKind::Initial, .. } = header else { return None };
+    let mut packet = datagram[..len].to_vec();
+    let keys = initial_keys(suites, first_id.as_bytes(), Side::Listener)?;
+    let opened = keys.open(&mut packet, number_at, None).ok()?;
+    let payload = &packet[opened.payload];
+    check(payload, opened.is_plain).ok()?;
+    let mut incoming = Assembler::new(MOST_GAPS, MOST_AHEAD);
+    for frame in Frames::new(payload) {
+        if let Ok(Frame::Crypto { offset, data }) = frame {
+            let is_taken = offset < MOST_CRYPTO && incoming.insert(offset, data) == Ok(Inserted::Taken);
+            is_taken.then_some(())?;
+        }
+    }
+    let mut bytes = alloc::vec![0; incoming.readable()];
+    incoming.read(&mut bytes, 0);
+    Some(bytes)
+}
+
+/// Returns whether bytes begin with a complete `ClientHello` (RFC 8446 §4): its type, and a length in three bytes.
+fn is_client_hello(bytes: &[u8]) -> bool {
+    let &[1, high, mid, low, ref body @ ..] = bytes else { return false };
+    body.len() >= u32::from_be_bytes([0, high, mid, low]) as usize
+}
+
 /// What whoever watches calls a kind of packet.
 fn seen(kind: LongKind) -> observe::Space {
     match kind {
@@ -550,4 +591,83 @@ fn internal(error: &rustls::Error) -> Fault {
 
 fn no_initial_keys() -> Fault {
     Fault::new(Code::INTERNAL, "the provider of cryptography has no AES-128-GCM")
+}
+
+#[cfg(test)]
+mod tests {
+    use rustls::crypto::{CryptoProvider, aws_lc_rs};
+
+    use super::*;
+    use crate::header::LONGEST_ID;
+    use crate::identity::{Identity, Trust, caller};
+    use crate::via::Via;
+
+    const FIRST_ID: [u8; 8] = [1; 8];
+
+    fn call(provider: CryptoProvider, name: &str) -> Result<Handshake, Fault> {
+        let (provider, service) = (Arc::new(provider), name.parse().unwrap());
+        let identity = Identity::from_seed(&provider, &[1; 32]).unwrap();
+        let suites = provider.cipher_suites.clone();
+        let tls = caller(&provider, Trust::Anyone, Some(&identity), service, None).unwrap();
+        let max = varint::MOST;
+        let ours = Parameters {
+            idle: 600_000,
+            max_data: max,
+            max_stream_data: max,
+            max_streams_bidi: 1 << 32,
+            max_streams_uni: 1 << 32,
+            max_datagram: 65_535,
+            max_packet: 65_526,
+            ack_delay: 25_000,
+            paths: 64,
+            coding_window: 1 << 30,
+            times: 1,
+            own_id: Some([2; 8]),
+            reset: Some([3; 16]),
+            ..Parameters::default()
+        };
+        let first_id = FirstId::from(FIRST_ID);
+        let via = Via { socket: 0, remote: ([127, 0, 0, 1], 1).into() };
+        let birth = observe::Birth { now: Time::ZERO, side: Side::Caller, first_id, via, service };
+        let context = Context { now: Time::ZERO, suites, service, watch: Watch::new(None, &birth) };
+        Handshake::call(context, tls, first_id, ([2; 8], &ours))
+    }
+
+    /// Of the longest name of a service and the largest parameters, also behind the token of the longest ID.
+    #[test]
+    fn a_client_hello_fits_one_datagram() {
+        let provider = aws_lc_rs::default_provider();
+        let suites = provider.cipher_suites.clone();
+        let mut handshake = call(provider, &"a".repeat(32)).unwrap();
+        let mut first = Vec::new();
+        assert!(handshake.write(Time::ZERO, &mut first, u64::MAX));
+        handshake.on_retry(Time::ZERO, [4; 8], &[5; 8 + 1 + LONGEST_ID + 32]).unwrap();
+        let mut second = Vec::new();
+        assert!(handshake.write(Time::ZERO, &mut second, u64::MAX));
+        for (first_id, datagram) in [(FIRST_ID, first), ([4; 8], second)] {
+            assert_eq!(datagram.len(), usize::from(SMALLEST));
+            assert!(has_client_hello(&suites, first_id.into(), &datagram));
+            // Under other keys, or changed, it is none.
+            assert!(!has_client_hello(&suites, [9; 8].into(), &datagram));
+            let mut changed = datagram;
+            changed[600] ^= 1;
+            assert!(!has_client_hello(&suites, first_id.into(), &changed));
+        }
+    }
+
+    /// The key share of a hybrid key exchange alone has 1,216 bytes.
+    #[test]
+    fn a_client_hello_that_does_not_fit_is_an_error() {
+        let kx_groups = alloc::vec![aws_lc_rs::kx_group::X25519MLKEM768];
+        let error = call(CryptoProvider { kx_groups, ..aws_lc_rs::default_provider() }, "x").err().unwrap();
+        assert_eq!(error.code, Code::INTERNAL);
+    }
+
+    #[test]
+    fn a_client_hello_is_complete_or_not() {
+        assert!(is_client_hello(&[1, 0, 0, 2, 7, 7]) && is_client_hello(&[1, 0, 0, 2, 7, 7, 7]));
+        for bytes in [&[][..], &[1, 0, 0], &[1, 0, 0, 2, 7], &[1, 1, 0, 2, 7, 7], &[2, 0, 0, 2, 7, 7]] {
+            assert!(!is_client_hello(bytes), "{bytes:?}");
+        }
+    }
 }

@@ -14,8 +14,8 @@ use crate::observe::LostNote;
 use crate::room::Room;
 
 /// Out-of-order bytes of CRYPTO frames that are kept.
-const MOST_AHEAD: usize = 16 << 10;
-const MOST_GAPS: usize = 16;
+pub(crate) const MOST_AHEAD: usize = 16 << 10;
+pub(crate) const MOST_GAPS: usize = 16;
 /// Bytes of CRYPTO that a peer may send in one space: TLS's messages here have a few hundred.
 pub(crate) const MOST_CRYPTO: u64 = 32 << 10;
 /// The round trip that is expected before one was measured (RFC 9002 §6.2.2).
@@ -52,6 +52,11 @@ impl Crypto {
     /// TLS says more.
     pub(crate) fn say(&mut self, bytes: &[u8]) {
         self.said.extend_from_slice(bytes);
+    }
+
+    /// Bytes that TLS has said.
+    pub(crate) fn len(&self) -> usize {
+        self.said.len()
     }
 
     /// What TLS has said.

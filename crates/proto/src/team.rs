@@ -19,6 +19,8 @@ const LOAD: usize = 64;
 /// whoever forges an address must not shut it out.
 const MOST_YOUNG: usize = 1_024;
 const MOST_YOUNG_EACH: usize = 16;
+/// Smallest part of [`MOST_YOUNG`] that an endpoint has for itself.
+const MIN_SHARE: usize = 128;
 /// What strangers cause in a second beyond a lookup: resets, words to callers that ask for another service, and datagrams that are
 /// shown to all endpoints.
 const MOST_STRANGERS: u64 = 100;
@@ -43,15 +45,6 @@ struct Team {
 pub(crate) struct Member {
     team: Arc<Team>,
     number: u8,
-}
-
-/// Why a caller gets no place.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Crowded {
-    /// It must prove its address first.
-    Unproved,
-    /// There is no room for anybody.
-    Full,
 }
 
 /// A handshake that is open counts as long as this is there.
@@ -99,26 +92,28 @@ impl Member {
         id
     }
 
-    /// A place for a handshake that a caller begins.
-    pub(crate) fn enter(&self, remote: IpAddr, is_proved: bool) -> Result<Place, Crowded> {
+    /// Handshakes that may be open at this endpoint: an equal part, so that callers that the kernel brings all to one endpoint take
+    /// nothing from the others.
+    pub(crate) fn share(&self) -> usize {
+        (MOST_YOUNG / usize::from(self.team.of)).max(MIN_SHARE)
+    }
+
+    /// A place for a handshake whose caller has not validated its address; none if it must do so first.
+    pub(crate) fn enter(&self, remote: IpAddr) -> Option<Place> {
         let team = &self.team;
-        let most = if is_proved { MOST_YOUNG } else { LOAD };
-        let entered = team.young.fetch_update(SeqCst, SeqCst, |young| (young < most).then_some(young + 1));
-        if let Err(young) = entered {
-            return Err(if young < MOST_YOUNG { Crowded::Unproved } else { Crowded::Full });
-        }
-        let mut place = Place { team: team.clone(), entry: None };
-        if !is_proved {
-            let network = network(remote);
-            let takes = |entry: &AtomicU64| entry.compare_exchange(FREE, network, SeqCst, SeqCst).is_ok();
-            place.entry = team.unproved.iter().position(takes);
-            // With this one. All that count at the same time see each other.
-            let neighbours = team.unproved.iter().filter(|entry| entry.load(SeqCst) == network).count();
-            if place.entry.is_none() || neighbours > MOST_YOUNG_EACH {
-                return Err(Crowded::Unproved);
-            }
-        }
-        Ok(place)
+        team.young.fetch_update(SeqCst, SeqCst, |young| (young < LOAD).then_some(young + 1)).ok()?;
+        let network = network(remote);
+        let takes = |entry: &AtomicU64| entry.compare_exchange(FREE, network, SeqCst, SeqCst).is_ok();
+        let place = Place { team: team.clone(), entry: team.unproved.iter().position(takes) };
+        // With this one. All that count at the same time see each other.
+        let neighbours = team.unproved.iter().filter(|entry| entry.load(SeqCst) == network).count();
+        (place.entry.is_some() && neighbours <= MOST_YOUNG_EACH).then_some(place)
+    }
+
+    /// A place for a handshake whose caller has validated its address. The endpoint sees to its [`Member::share`].
+    pub(crate) fn enter_validated(&self) -> Place {
+        self.team.young.fetch_add(1, SeqCst);
+        Place { team: self.team.clone(), entry: None }
     }
 
     /// Whether a stranger may be answered now that has proved nothing. It counts as answered then.
@@ -151,7 +146,7 @@ impl Drop for Place {
 }
 
 /// What counts as one caller's address: an IPv4 address, or an IPv6 network of 64 bits.
-fn network(address: IpAddr) -> u64 {
+pub(crate) fn network(address: IpAddr) -> u64 {
     match address.to_canonical() {
         // As a network of IPv6 this, too, would be one of multicast.
         IpAddr::V4(address) => 0xff00 << 48 | u64::from(u32::from(address)),
@@ -180,23 +175,29 @@ mod tests {
     #[test]
     fn places_are_counted_over_all_endpoints() {
         let team = Member::all(3);
-        let enter = |at: usize, host: u8, is_proved| team[at % 3].enter(IpAddr::from([10, 0, 0, host]), is_proved);
-        let mut places: Vec<Place> = (0..16).map(|at| enter(at, 1, false).unwrap()).collect();
-        assert_eq!(enter(0, 1, false).unwrap_err(), Crowded::Unproved);
+        let enter = |at: usize, host: u8| team[at % 3].enter(IpAddr::from([10, 0, 0, host]));
+        let mut places: Vec<Place> = (0..16).map(|at| enter(at, 1).unwrap()).collect();
+        assert!(enter(0, 1).is_none());
         // One that proves its address, and one that ends, make room.
         places[3].prove();
-        places.push(enter(1, 1, false).unwrap());
-        assert_eq!(enter(2, 1, false).unwrap_err(), Crowded::Unproved);
+        places.push(enter(1, 1).unwrap());
+        assert!(enter(2, 1).is_none());
         places.pop();
-        places.push(enter(1, 1, false).unwrap());
-        places.extend((0..LOAD - 17).map(|at| enter(at, 2 + at as u8 / 16, false).unwrap()));
-        assert_eq!(enter(0, 99, false).unwrap_err(), Crowded::Unproved);
-        places.extend((0..MOST_YOUNG - LOAD).map(|at| enter(at, 99, true).unwrap()));
-        assert_eq!(enter(0, 99, false).unwrap_err(), Crowded::Full);
-        assert_eq!(enter(0, 99, true).unwrap_err(), Crowded::Full);
+        places.push(enter(1, 1).unwrap());
+        places.extend((0..LOAD - 18).map(|at| enter(at, 2 + at as u8 / 16).unwrap()));
+        places.push(team[2].enter_validated());
+        assert!(enter(0, 99).is_none());
+        places.extend((0..MOST_YOUNG).map(|at| team[at % 3].enter_validated()));
+        assert!(enter(0, 99).is_none());
         drop(places);
         assert_eq!(team[0].team.young.load(SeqCst), 0);
         assert!(team[0].team.unproved.iter().all(|entry| entry.load(SeqCst) == FREE));
+    }
+
+    #[test]
+    fn endpoints_have_equal_parts() {
+        let shares = [1, 2, 8, 64].map(|of| Member::all(of)[0].share());
+        assert_eq!(shares, [1_024, 512, 128, 128]);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The token of a Retry: it proves that a caller gets what is sent to its address. RFC 9000 §8.1.
 
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeSet, VecDeque};
 use alloc::vec::Vec;
 use core::net::{IpAddr, SocketAddr};
 
@@ -25,13 +25,36 @@ pub(crate) struct Tokens {
     since: Time,
     /// The key before, whose tokens may still be valid.
     before: Option<Key>,
-    /// Tokens that were taken, by the ID that their Retry gave, and when they end.
-    taken: BTreeMap<Id, Time>,
+    /// Tokens that were redeemed and may still be valid, by the ID that their Retry gave.
+    redeemed: BTreeSet<Id>,
+    /// When each of them is forgotten, in that order.
+    ends: VecDeque<End>,
+}
+
+/// When a token that was redeemed is forgotten: it is not valid any more.
+struct End {
+    at: Time,
+    retry_id: Id,
+}
+
+/// A valid token that was not redeemed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Token {
+    /// The ID to which its caller sent its first packet.
+    pub(crate) first_id: FirstId,
+    /// The ID that its Retry gave.
+    pub(crate) retry_id: Id,
 }
 
 impl Tokens {
     pub(crate) fn new(now: Time, shared: &Shared) -> Result<Self, Fault> {
-        Ok(Self { key: Key::new(&shared.random::<32>()?), since: now, before: None, taken: BTreeMap::new() })
+        Ok(Self {
+            key: Key::new(&shared.random::<32>()?),
+            since: now,
+            before: None,
+            redeemed: BTreeSet::new(),
+            ends: VecDeque::new(),
+        })
     }
 
     /// A token for a caller at this address, which sent its first packet to `first_id` and is to go on with `retry_id`.
@@ -55,8 +78,8 @@ impl Tokens {
         Ok(token)
     }
 
-    /// Takes a token. Gives the ID to which its caller sent its first packet; none if the token is not valid, or was taken.
-    pub(crate) fn redeem(&mut self, now: Time, remote: SocketAddr, retry_id: Id, token: &[u8]) -> Option<FirstId> {
+    /// Reads a token that came to `retry_id`; none if it is not valid, or was redeemed.
+    pub(crate) fn read(&self, now: Time, remote: SocketAddr, retry_id: Id, token: &[u8]) -> Option<Token> {
         let (body, tag) = token.split_last_chunk::<TAG_LEN>()?;
         let parts: [&[u8]; 3] = [body, &retry_id, &address(remote)];
         let keys = [Some(&self.key), self.before.as_ref()];
@@ -67,12 +90,18 @@ impl Tokens {
         let made = Time::from_ps(u64::from_be_bytes(reader.array().ok()?));
         let len = reader.byte().ok()?;
         let first_id = FirstId::new(reader.bytes(len.into()).ok()?)?;
-        let ends = made.saturating_add(VALID);
-        self.taken.retain(|_, ends| *ends > now);
-        if ends <= now || self.taken.insert(retry_id, ends).is_some() {
-            return None;
+        let is_valid = made.saturating_add(VALID) > now && !self.redeemed.contains(&retry_id);
+        is_valid.then_some(Token { first_id, retry_id })
+    }
+
+    /// Redeems a token: it is not valid for another handshake.
+    pub(crate) fn redeem(&mut self, now: Time, token: Token) {
+        while let Some(End { retry_id, .. }) = self.ends.pop_front_if(|end| end.at <= now) {
+            self.redeemed.remove(&retry_id);
         }
-        Some(first_id)
+        if self.redeemed.insert(token.retry_id) {
+            self.ends.push_back(End { at: now.saturating_add(VALID), retry_id: token.retry_id });
+        }
     }
 }
 
@@ -86,4 +115,42 @@ fn address(remote: SocketAddr) -> [u8; 18] {
     bytes[..16].copy_from_slice(&ip.octets());
     bytes[16..].copy_from_slice(&remote.port().to_be_bytes());
     bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::sync::Arc;
+
+    use laws::{Fixed, Law, Path, fixed};
+
+    use super::*;
+    use crate::service::Service;
+    use crate::settings::Settings;
+    use crate::team::Member;
+
+    /// Tokens that were redeemed are known until they end, and no longer.
+    #[test]
+    fn a_token_is_redeemed_once() {
+        let law = |path: &Path| Law::Fixed(Fixed::new(path, fixed::Params::for_path(path)));
+        let settings = Settings::new(Service::named("test"), Arc::new(law));
+        let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+        let shared = Shared::new((settings, provider), Member::alone()).unwrap();
+        let mut tokens = Tokens::new(Time::ZERO, &shared).unwrap();
+        let (remote, first_id) = (SocketAddr::from(([10, 0, 0, 1], 1)), FirstId::from([1; 8]));
+        // One is made every second, and redeemed 4 s later.
+        for second in 0..100u64 {
+            let (made, then) = (Time::from_ms(1_000 * second), Time::from_ms(1_000 * (second + 4)));
+            let id = second.to_be_bytes();
+            let bytes = tokens.make(made, &shared, remote, first_id, id).unwrap();
+            let token = tokens.read(then, remote, id, &bytes).unwrap();
+            assert_eq!(token.first_id, first_id);
+            assert!(tokens.read(then, remote, id, &bytes).is_some(), "to read a token is not to redeem it");
+            tokens.redeem(then, token);
+            for late in [4_000, 9_999, 10_000] {
+                assert!(tokens.read(made + Span::from_ms(late), remote, id, &bytes).is_none());
+            }
+            let known = second.min(9) as usize + 1;
+            assert_eq!((tokens.redeemed.len(), tokens.ends.len()), (known, known));
+        }
+    }
 }

@@ -1,6 +1,9 @@
 //! What a listener says to those that have no connection, and whom it lets in.
 
 #[allow(unreachable_pub, dead_code)]
+#[path = "world/flood.rs"]
+mod flood;
+#[allow(unreachable_pub, dead_code)]
 #[path = "world/provider.rs"]
 mod provider;
 
@@ -23,6 +26,11 @@ use proto::service::Service;
 use proto::settings::Settings;
 use proto::via::Via;
 use units::{Span, Time};
+
+use flood::{Caller, Flood, Group, Initial, Last, Network, World};
+
+/// The longest that a holder of a ticket waits for its admission during a flood.
+const LIMIT: Span = Span::from_s(3);
 
 const LISTENER: Via =
     Via { socket: 0, remote: SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 4_433) };
@@ -531,33 +539,9 @@ fn own_settings_bring_their_own_observer() {
 
 /// An Initial packet with a CLOSE, as whoever saw the caller's first packet can make it (RFC 9001 §5.2).
 fn initial_close(first_id: &[u8], to: proto::Id, code: u64, reason: &str) -> Vec<u8> {
-    let provider = rustls::crypto::aws_lc_rs::default_provider();
-    let mut suites = provider.cipher_suites.iter().filter_map(rustls::SupportedCipherSuite::tls13);
-    let suite = suites.find(|suite| suite.common.suite == rustls::CipherSuite::TLS13_AES_128_GCM_SHA256).unwrap();
-    let suite = rustls::quic::Suite { suite, quic: suite.quic.unwrap() };
-    let keys = suite.keys(first_id, rustls::Side::Server, rustls::quic::Version::V1).local;
-    let mut packet = vec![0xc1];
-    packet.extend(VERSION.to_be_bytes());
-    packet.push(8);
-    packet.extend(to);
-    packet.push(8);
-    packet.extend([9; 8]);
-    // No token, and the length of the number, the frames and the seal in two bytes.
-    packet.push(0);
-    let length_at = packet.len();
-    packet.extend([0; 4]);
-    let payload_at = packet.len();
-    Frame::Close { code, kind: 0, reason }.put(&mut packet);
-    packet.resize(1_200 - 16, 0);
-    let length = (2 + packet.len() - payload_at + 16) as u16 | 0x4000;
-    packet[length_at..length_at + 2].copy_from_slice(&length.to_be_bytes());
-    let (head, payload) = packet.split_at_mut(payload_at);
-    let tag = keys.packet.encrypt_in_place(0, head, payload).unwrap();
-    packet.extend(tag.as_ref());
-    let (head, sample) = packet.split_at_mut(length_at + 2 + 4);
-    let (first, number) = head.split_at_mut(length_at + 2);
-    keys.header.encrypt_in_place(&sample[..16], &mut first[0], &mut number[..2]).unwrap();
-    packet
+    let mut frames = Vec::new();
+    Frame::Close { code, kind: 0, reason }.put(&mut frames);
+    Initial { side: rustls::Side::Server, first_id, to: &to, from: [9; 8], token: &[], frames: &frames }.seal()
 }
 
 /// What a listener says of another service may be anything: it is shown as something else, and not as it is.
@@ -604,4 +588,158 @@ fn callers_of_other_services_cost_little() {
         assert_eq!(listener.handles().count(), 0);
     }
     assert_eq!(told, 200);
+}
+
+/// Hosts that fall silent, or show no ticket, take nothing from holders of a ticket: neither from those elsewhere, far away, nor
+/// from those in a network of their own, nearby. Each flood has taken all slots by the first call, and lasts.
+#[track_caller]
+fn holders_get_in(last: Last, networks: u64) {
+    provider::begin(1, 0);
+    let group = |network, rtt| Group { holders: 20, network, rtt, interval: Span::from_ms(50) };
+    let groups = [group(Network::Other, Span::from_ms(200)), group(Network::Flood, Span::from_ms(20))];
+    let report = World::new(&provider::provider(), Flood { last, networks, per_second: 2_500 }, &groups).run(LIMIT);
+    for (group, took) in groups.iter().zip(&report.took) {
+        let late = took.iter().filter(|took| took.is_none_or(|took| took > LIMIT)).count();
+        assert_eq!(late, 0, "{last:?} from {networks} networks: {group:?}: {took:?}");
+    }
+    assert!(report.max_connections <= 1_024 + 40, "{} connections", report.max_connections);
+}
+
+#[test]
+fn silent_strangers_shut_nobody_out() {
+    for last in [Last::Ping, Last::ClientHello] {
+        for networks in [1, 64] {
+            holders_get_in(last, networks);
+        }
+    }
+}
+
+/// Nor do those that send a part of a `ClientHello`, that finish TLS and show no ticket, or that show a wrong one.
+#[test]
+fn no_other_strangers_shut_anybody_out() {
+    for last in [Last::Fragment, Last::Finished, Last::Auth] {
+        for networks in [1, 64] {
+            holders_get_in(last, networks);
+        }
+    }
+}
+
+/// Twenty holders of one network have handshakes open at a time, more than each network of the flood could have.
+#[test]
+fn holders_of_one_network_outlast_a_flood() {
+    provider::begin(1, 0);
+    let (network, rtt, interval) = (Network::Other, Span::from_ms(200), Span::from_ms(10));
+    let flood = Flood { last: Last::ClientHello, networks: 64, per_second: 2_500 };
+    let group = Group { holders: 100, network, rtt, interval };
+    let report = World::new(&provider::provider(), flood, &[group]).run(LIMIT);
+    assert!(report.took[0].iter().all(|took| took.is_some_and(|took| took <= LIMIT)), "{:?}", report.took);
+}
+
+/// Frames of a packet: a complete `ClientHello`, or as much of it as this.
+fn crypto(len: usize) -> Vec<u8> {
+    let hello = flood::client_hello(&provider::provider());
+    let mut frames = Vec::new();
+    Frame::Crypto { offset: 0, data: &hello[..len.min(hello.len())] }.put(&mut frames);
+    frames
+}
+
+/// A listener that has as many handshakes as need no token, and the frames of a caller's packet.
+fn crowded(listener: &mut Endpoint) -> Vec<u8> {
+    let frames = crypto(usize::MAX);
+    let mut number = 0;
+    while let Received::New(_) = Caller::new(1_000 + number, number).call(listener, Time::ZERO, &frames) {
+        number += 1;
+    }
+    // The last one got a Retry.
+    assert_eq!((listener.handles().count(), answers(listener).len()), (64, 1));
+    frames
+}
+
+/// A first datagram that does not hold a complete `ClientHello` leaves nothing behind, and the next one may have its token.
+#[test]
+fn a_token_lasts_until_a_client_hello_comes() {
+    provider::begin(13, 0);
+    let mut listener = endpoint(1, true);
+    let hello = crowded(&mut listener);
+    let (caller, now) = (Caller::new(1, 1), Time::ZERO);
+    assert_eq!(caller.call(&mut listener, now, &hello), Received::Nothing);
+    let retry = answers(&mut listener).remove(0);
+    let mut not_tls = Vec::new();
+    Frame::Crypto { offset: 0, data: &[1, 0, 0, 1, 9] }.put(&mut not_tls);
+    let mut ping = Vec::new();
+    Frame::Ping.put(&mut ping);
+    for frames in [ping, crypto(100), not_tls] {
+        assert_eq!(caller.follow(&mut listener, now, &retry, &frames), Received::Nothing);
+        assert_eq!(listener.handles().count(), 64);
+    }
+    let Received::New(there) = caller.follow(&mut listener, now, &retry, &hello) else { panic!("a connection") };
+    assert_eq!(caller.follow(&mut listener, now, &retry, &hello), Received::Connection(there));
+    // It is good once.
+    listener.connection(there).unwrap().close(now, Code::NONE, "");
+    listener.settle(there);
+    assert_eq!(caller.follow(&mut listener, now, &retry, &hello), Received::Nothing);
+}
+
+/// Callers follow a Retry until no slot is free, and as many more as this. Returns the connections that were evicted.
+fn fill(listener: &mut Endpoint, slots: u64, more: u64) -> Vec<Handle> {
+    let hello = crowded(listener);
+    for number in 64..slots + more {
+        let (caller, now) = (Caller::new(1_000, number), Time::from_us(number));
+        assert_eq!(caller.call(listener, now, &hello), Received::Nothing);
+        let retry = answers(listener).remove(0);
+        assert!(matches!(caller.follow(listener, now, &retry, &hello), Received::New(_)));
+    }
+    std::iter::from_fn(|| listener.poll_evicted()).collect()
+}
+
+/// Who drives a listener learns which connections made room.
+#[test]
+fn an_evicted_connection_is_over() {
+    provider::begin(14, 0);
+    let mut listener = endpoint(1, true);
+    let evicted = fill(&mut listener, 1_024, 3);
+    assert_eq!(evicted.len(), 3);
+    for handle in evicted {
+        assert_eq!(events(&mut listener, handle), [Event::Closed(Closed::Silence)]);
+        assert!(sent(&mut listener, handle, Time::from_ms(5_000)).is_empty());
+        assert!(listener.forget(handle));
+    }
+    assert_eq!(listener.handles().count(), 1_024);
+}
+
+/// A caller that waits for the application keeps its slot, while younger ones of its network make room.
+#[test]
+fn a_caller_that_sent_auth_is_not_evicted() {
+    provider::begin(16, 0);
+    let (mut listener, mut endpoint) = (endpoint(1, true), endpoint(2, false));
+    let handle = call(&mut endpoint, None);
+    let there = meet((&mut endpoint, handle), &mut listener, Caller::new(1_000, 9_999).via(), Time::ZERO);
+    let evicted = fill(&mut listener, 1_024, 1_100);
+    assert!(evicted.len() == 1_100 && !evicted.contains(&there));
+    assert!(matches!(events(&mut listener, there)[..], [Event::Connected, Event::Claim(_)]));
+}
+
+/// Callers that have proved their address in the handshake do not keep others of it from calling.
+#[test]
+fn who_has_proved_an_address_makes_room_for_others() {
+    provider::begin(17, 0);
+    let mut listener = endpoint(1, true);
+    for port in 0..40 {
+        let mut endpoint = endpoint(2, false);
+        let handle = call(&mut endpoint, None);
+        meet((&mut endpoint, handle), &mut listener, caller(1, port), Time::ZERO);
+    }
+}
+
+/// Callers that the kernel brings all to one endpoint of a team take slots of that one alone.
+#[test]
+fn endpoints_of_a_team_have_slots_of_their_own() {
+    provider::begin(15, 0);
+    let mut team = team(1, 2);
+    assert_eq!(fill(&mut team[0], 512, 600).len(), 600);
+    let (caller, now, hello) = (Caller::new(1, 1), Time::from_ms(2), crypto(usize::MAX));
+    assert_eq!(caller.call(&mut team[1], now, &hello), Received::Nothing);
+    let retry = answers(&mut team[1]).remove(0);
+    assert!(matches!(caller.follow(&mut team[1], now, &retry, &hello), Received::New(_)));
+    assert_eq!(team[1].poll_evicted(), None);
 }

@@ -162,6 +162,10 @@ impl Driver {
                     Received::New(handle) => state.add(handle, paths, false),
                     Received::MaybeReset(token) => self.resets.push((via, token)),
                 }
+                // What is kept of them is freed when they have their turn.
+                while let Some(handle) = state.endpoint.poll_evicted() {
+                    state.touch(handle);
+                }
             });
             // A socket that fails is as silent as a network that loses everything: connections end by their timers.
             if received.unwrap_or(0) == 0 {

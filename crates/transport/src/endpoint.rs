@@ -274,12 +274,16 @@ impl Drop for Endpoint {
 
 #[cfg(test)]
 mod tests {
-    use std::net::Ipv4Addr;
+    use std::net::{Ipv4Addr, UdpSocket};
 
+    use flow::Codepoint;
     use laws::{Law, NewReno, Path, newreno};
     use proto::closed::Closed;
+    use proto::endpoint::Handle;
+    use proto::header::{Header, Packet};
     use proto::service::Service;
     use testing::{PATIENCE, block_on};
+    use units::Time;
 
     use super::*;
     use crate::clock::END;
@@ -355,6 +359,66 @@ mod tests {
         idle.end(Code(0x1001), "enough");
         assert_eq!(wait(there.closed()).to_string(), "this end closed the connection: application 1 (enough)");
         assert_eq!(wait(connection.closed()).to_string(), "the peer closed the connection: application 1 (enough)");
+    }
+
+    /// The datagram that comes to a socket next; none if it waits in vain.
+    fn received(socket: &UdpSocket) -> Option<Vec<u8>> {
+        let mut datagram = vec![0; 2_000];
+        let len = socket.recv(&mut datagram).ok()?;
+        datagram.truncate(len);
+        Some(datagram)
+    }
+
+    /// The next datagram that a connection has to send.
+    fn to_send(caller: &mut proto::endpoint::Endpoint, now: Time, handle: Handle) -> Vec<u8> {
+        let mut datagram = Vec::new();
+        caller.poll_transmit(now, handle, 1, &mut datagram).unwrap();
+        datagram
+    }
+
+    #[test]
+    fn a_listener_forgets_callers_that_made_room_for_others() {
+        const CALLERS: usize = 1_600;
+        let here = (Ipv4Addr::LOCALHOST, 0).into();
+        let Config { settings, identity, provider, .. } = config(1);
+        let listener = Endpoint::listen(here, &config(1)).unwrap();
+        let socket = UdpSocket::bind(here).unwrap();
+        socket.connect(listener.address()).unwrap();
+        socket.set_read_timeout(Some(Duration::from_millis(200))).unwrap();
+        let (clock, via) = (Clock::new(), Via { socket: 0, remote: listener.address() });
+        let mut caller = proto::endpoint::Endpoint::new(clock.now(), (settings, provider), identity, false).unwrap();
+        let entries = || listener.core().lock().entries.len();
+        for calls in 0..CALLERS {
+            let now = clock.now();
+            let handle = caller.call(now, via, Trust::Anyone, None).unwrap();
+            let first = to_send(&mut caller, now, handle);
+            let Header::Long { from, .. } = Packet::read(&first).unwrap().header else { panic!("an Initial packet") };
+            socket.send(&first).unwrap();
+            // The listener still answers earlier callers.
+            let retry = loop {
+                let Some(datagram) = received(&socket) else {
+                    // The socket has dropped the answer.
+                    socket.send(&first).unwrap();
+                    continue;
+                };
+                match Packet::read(&datagram).unwrap().header {
+                    Header::Retry { to, .. } if to == from => break Some(datagram),
+                    Header::Long { to, .. } if to == from => break None,
+                    _ => {}
+                }
+            };
+            if let Some(mut retry) = retry {
+                caller.on_datagram(now, via, Codepoint::NotEct, &mut retry);
+                socket.send(&to_send(&mut caller, now, handle)).unwrap();
+            }
+            // A batch may be evicted before the first of it is forgotten.
+            assert!(entries() <= 1_024 + 128, "{} connections after {calls} calls", entries());
+        }
+        let is_full = |entries| entries == 1_024;
+        assert!((0..1_000).any(|_| is_full(entries()) || {
+            thread::sleep(Duration::from_millis(1));
+            false
+        }));
     }
 
     #[test]

@@ -1,0 +1,57 @@
+//! Processor time that a listener spends on the datagrams of a flood: `strangers [HOSTS]`. Hosts call, 2,500 in a second of virtual
+//! time, follow a Retry, and fall silent. Prints nanoseconds a datagram, without what the hosts and a network would take.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use flow::Codepoint;
+use proto::endpoint::{Endpoint, Received};
+use proto::frame::Frame;
+use rustls::crypto::aws_lc_rs;
+use units::Time;
+
+#[allow(unreachable_pub, dead_code)]
+#[path = "../tests/world/flood.rs"]
+mod flood;
+
+use flood::{Caller, client_hello, endpoint};
+
+/// Gives a listener a datagram. Returns what it answers, and the time that took.
+#[allow(clippy::disallowed_methods)] // An example may take the time.
+fn receive(listener: &mut Endpoint, now: Time, caller: &Caller, mut datagram: Vec<u8>) -> (Vec<u8>, Duration) {
+    let (mut answer, mut out, begun) = (Vec::new(), Vec::new(), Instant::now());
+    if let Received::New(handle) = listener.on_datagram(now, caller.via(), Codepoint::NotEct, &mut datagram) {
+        while listener.poll_transmit(now, handle, 10, &mut out).is_some() {}
+    }
+    while let Some(handle) = listener.poll_evicted() {
+        listener.forget(handle);
+    }
+    listener.poll_answer(&mut answer);
+    (answer, begun.elapsed())
+}
+
+fn main() {
+    let hosts: u64 = std::env::args().nth(1).map_or(20_000, |text| text.parse().expect("a number of hosts"));
+    let provider = Arc::new(aws_lc_rs::default_provider());
+    let hello = client_hello(&provider);
+    let (mut ping, mut part, mut whole) = (Vec::new(), Vec::new(), Vec::new());
+    Frame::Ping.put(&mut ping);
+    Frame::Crypto { offset: 0, data: &hello[..hello.len() - 1] }.put(&mut part);
+    Frame::Crypto { offset: 0, data: &hello }.put(&mut whole);
+    println!("a ClientHello has {} bytes", hello.len());
+    for (name, frames) in [("a PING", &ping), ("a part of a ClientHello", &part), ("a ClientHello", &whole)] {
+        let mut listener = endpoint(&provider, 1, true);
+        let (mut first, mut second, mut count) = (Duration::ZERO, Duration::ZERO, 0);
+        for number in 0..hosts {
+            let (caller, now) = (Caller::new(number % 64, number), Time::from_us(400 * number));
+            // The first ones leave no slot to callers whose addresses are not validated.
+            let (retry, took) = receive(&mut listener, now, &caller, caller.first(&whole));
+            if let Some(datagram) = caller.second(&retry, frames) {
+                let (_, then) = receive(&mut listener, now, &caller, datagram);
+                (first, second, count) = (first + took, second + then, count + 1);
+            }
+        }
+        let each = |time: Duration| time.as_nanos() / count.max(1);
+        println!("{name}: {} ns without a token, {} ns with one", each(first), each(second));
+    }
+}

@@ -1,0 +1,211 @@
+//! Slots of a listener for callers that it has not admitted yet, and the choice of the one that makes room when no slot is free.
+//! `docs/src/transport.md`, "Under load".
+//!
+//! A caller is silent until it has sent AUTH: nothing more may come of it. The silent caller makes room with the largest product of
+//! its age and its network's slots. So a network that floods the listener has its own callers evicted, the oldest first, while a
+//! genuine caller needs its slot for one round trip; and several genuine callers of one network, which are younger, outlast as many
+//! of a flood. Callers that have finished TLS are silent as others are: TLS needs no ticket, so a preference for them would let an
+//! attacker keep its slots.
+
+use alloc::collections::{BTreeMap, BTreeSet};
+use core::cmp::Reverse;
+use core::net::SocketAddr;
+
+use units::Time;
+
+use crate::handle::Handle;
+use crate::parameters::FirstId;
+use crate::team::{Place, network};
+
+/// The address of a caller, and the ID to which it sends its Initial packets.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) struct Caller {
+    pub(crate) remote: SocketAddr,
+    pub(crate) first_id: FirstId,
+}
+
+/// A caller that is not admitted.
+#[derive(Debug)]
+struct Stranger {
+    caller: Caller,
+    began: Time,
+    place: Place,
+}
+
+/// The callers of a network.
+#[derive(Default, Debug)]
+struct Network {
+    slots: usize,
+    silent: BTreeSet<Handle>,
+}
+
+/// The callers of an endpoint that are not admitted.
+#[derive(Debug)]
+pub(crate) struct Strangers {
+    max_slots: usize,
+    all: BTreeMap<Handle, Stranger>,
+    /// Callers that are silent.
+    silent: usize,
+    networks: BTreeMap<u64, Network>,
+    handles: BTreeMap<Caller, Handle>,
+}
+
+impl Strangers {
+    /// Without callers.
+    pub(crate) fn new(max_slots: usize) -> Self {
+        debug_assert!(max_slots > 0);
+        Self { max_slots, all: BTreeMap::new(), silent: 0, networks: BTreeMap::new(), handles: BTreeMap::new() }
+    }
+
+    /// Returns the connection of a caller.
+    pub(crate) fn find(&self, caller: &Caller) -> Option<Handle> {
+        self.handles.get(caller).copied()
+    }
+
+    /// Returns whether a connection has a slot.
+    pub(crate) fn contains(&self, handle: Handle) -> bool {
+        self.all.contains_key(&handle)
+    }
+
+    /// Returns whether a slot is free, or can be made free.
+    pub(crate) fn have_room(&self) -> bool {
+        self.all.len() < self.max_slots || self.silent > 0
+    }
+
+    /// Returns the connection that makes room for another caller; none if a slot is free, or no caller is silent. Of callers with
+    /// the same product it is the oldest one.
+    pub(crate) fn next_evicted(&self, now: Time) -> Option<Handle> {
+        if self.all.len() < self.max_slots {
+            return None;
+        }
+        let oldest = self.networks.values().filter_map(|network| Some((network.slots, *network.silent.first()?)));
+        let product = |&(slots, handle): &(usize, Handle)| {
+            let age = now.saturating_since(self.all[&handle].began);
+            (u128::from(age.unsigned_ps()) * slots as u128, Reverse(handle))
+        };
+        oldest.max_by_key(product).map(|(_, handle)| handle)
+    }
+
+    /// Gives a slot to a new connection.
+    pub(crate) fn insert(&mut self, now: Time, handle: Handle, caller: Caller, place: Place) {
+        debug_assert!(self.all.len() < self.max_slots, "no slot is free");
+        let network = self.networks.entry(network(caller.remote.ip())).or_default();
+        network.slots += 1;
+        network.silent.insert(handle);
+        self.silent += 1;
+        self.handles.insert(caller, handle);
+        let before = self.all.insert(handle, Stranger { caller, began: now, place });
+        debug_assert!(before.is_none(), "a connection has one slot");
+    }
+
+    /// Notes that a caller has validated its address.
+    pub(crate) fn validate(&mut self, handle: Handle) {
+        if let Some(stranger) = self.all.get_mut(&handle) {
+            stranger.place.prove();
+        }
+    }
+
+    /// Notes that a caller is not silent any more: it keeps its slot until the application has decided.
+    pub(crate) fn claim(&mut self, handle: Handle) {
+        let Some(Stranger { caller, .. }) = self.all.get(&handle) else { return };
+        let network = self.networks.get_mut(&network(caller.remote.ip()));
+        if network.is_some_and(|network| network.silent.remove(&handle)) {
+            self.silent -= 1;
+        }
+    }
+
+    /// Frees the slot of a connection, if it has one.
+    pub(crate) fn remove(&mut self, handle: Handle) {
+        self.claim(handle);
+        let Some(Stranger { caller, .. }) = self.all.remove(&handle) else { return };
+        self.handles.remove(&caller);
+        let key = network(caller.remote.ip());
+        if let Some(network) = self.networks.get_mut(&key) {
+            network.slots -= 1;
+            if network.slots == 0 {
+                self.networks.remove(&key);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::team::Member;
+
+    /// Callers of four slots that came one after another, from these networks.
+    fn strangers(networks: &[u8]) -> Strangers {
+        let mut strangers = Strangers::new(4);
+        for (at, &network) in networks.iter().enumerate() {
+            insert(&mut strangers, at as u64, network);
+        }
+        strangers
+    }
+
+    fn insert(strangers: &mut Strangers, at: u64, network: u8) {
+        let remote = SocketAddr::from(([10, 0, 0, network], 1 + at as u16));
+        let caller = Caller { remote, first_id: FirstId::from([network; 8]) };
+        let place = Member::alone().enter_validated();
+        strangers.insert(Time::from_ms(at), Handle(at), caller, place);
+        assert_eq!(strangers.find(&caller), Some(Handle(at)));
+    }
+
+    fn evicted(strangers: &Strangers, ms: u64) -> Option<u64> {
+        strangers.next_evicted(Time::from_ms(ms)).map(|handle| handle.0)
+    }
+
+    #[test]
+    fn the_largest_network_makes_room() {
+        let mut strangers = strangers(&[1, 2, 2]);
+        assert_eq!(evicted(&strangers, 100), None);
+        insert(&mut strangers, 3, 3);
+        assert_eq!(evicted(&strangers, 100), Some(1));
+        strangers.remove(Handle(1));
+        assert_eq!(evicted(&strangers, 100), None);
+        insert(&mut strangers, 4, 3);
+        assert_eq!(evicted(&strangers, 100), Some(3));
+        // Of networks with as many slots the oldest caller makes room.
+        strangers.remove(Handle(3));
+        insert(&mut strangers, 5, 4);
+        assert_eq!(evicted(&strangers, 100), Some(0));
+    }
+
+    #[test]
+    fn callers_of_one_network_outlast_older_ones() {
+        let strangers = strangers(&[1, 2, 2, 2]);
+        // Three callers since 1 ms, and one since 0 ms.
+        assert_eq!(evicted(&strangers, 10), Some(1));
+        let mut strangers = Strangers::new(4);
+        for (at, network) in [(0, 1), (80, 2), (81, 2), (82, 2)] {
+            insert(&mut strangers, at, network);
+        }
+        assert_eq!((evicted(&strangers, 119), evicted(&strangers, 121)), (Some(0), Some(80)));
+    }
+
+    #[test]
+    fn a_caller_that_sent_auth_keeps_its_slot() {
+        let mut strangers = strangers(&[1, 2, 2, 2]);
+        strangers.claim(Handle(1));
+        assert_eq!(evicted(&strangers, 10), Some(2));
+        for handle in [2, 3, 3] {
+            strangers.claim(Handle(handle));
+        }
+        assert_eq!(evicted(&strangers, 10), Some(0));
+        strangers.claim(Handle(0));
+        assert!(evicted(&strangers, 9_999).is_none() && !strangers.have_room());
+        strangers.remove(Handle(3));
+        assert!(strangers.have_room());
+    }
+
+    #[test]
+    fn nothing_is_left_of_a_caller() {
+        let mut strangers = strangers(&[1, 2, 2, 2]);
+        strangers.claim(Handle(2));
+        for handle in 0..5 {
+            strangers.remove(Handle(handle));
+        }
+        assert!(strangers.all.is_empty() && strangers.silent == 0);
+        assert!(strangers.networks.is_empty() && strangers.handles.is_empty());
+    }
+}
