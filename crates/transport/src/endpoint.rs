@@ -387,6 +387,7 @@ mod tests {
         socket.set_read_timeout(Some(Duration::from_millis(200))).unwrap();
         let (clock, via) = (Clock::new(), Via { socket: 0, remote: listener.address() });
         let mut caller = proto::endpoint::Endpoint::new(clock.now(), (settings, provider), identity, false).unwrap();
+        let mut resent = 0;
         let entries = || listener.core().lock().entries.len();
         for calls in 0..CALLERS {
             let now = clock.now();
@@ -398,6 +399,8 @@ mod tests {
             let retry = loop {
                 let Some(datagram) = received(&socket) else {
                     // The socket has dropped the answer.
+                    resent += 1;
+                    assert!(resent < 100, "the listener does not answer");
                     socket.send(&first).unwrap();
                     continue;
                 };
