@@ -18,6 +18,7 @@ use crate::identity::Fingerprint;
 use crate::keys::{Place, SEAL_LEN};
 use crate::observe::{self, Event, KeyCause, LostNote, Packet, Watch};
 use crate::parameters::{FirstId, Parameters};
+use crate::room::Room;
 use crate::search::SMALLEST;
 use crate::service::{NO_SUCH_SERVICE, Service, asked_for};
 use crate::side::Side;
@@ -512,7 +513,7 @@ fn initial_crypto(suites: &[SupportedCipherSuite], first_id: FirstId, datagram: 
     let opened = keys.open(&mut packet, number_at, None).ok()?;
     let payload = &packet[opened.payload];
     check(payload, opened.is_plain).ok()?;
-    let mut incoming = Assembler::new(MOST_GAPS, MOST_AHEAD);
+    let mut incoming = Assembler::new(MOST_GAPS, MOST_AHEAD, Room::default());
     for frame in Frames::new(payload) {
         if let Ok(Frame::Crypto { offset, data }) = frame {
             let is_taken = offset < MOST_CRYPTO && incoming.insert(offset, data) == Ok(Inserted::Taken);
@@ -520,7 +521,7 @@ fn initial_crypto(suites: &[SupportedCipherSuite], first_id: FirstId, datagram: 
         }
     }
     let mut bytes = alloc::vec![0; incoming.readable()];
-    incoming.read(&mut bytes, 0);
+    incoming.read(&mut bytes);
     Some(bytes)
 }
 

@@ -8,8 +8,6 @@ pub const LONGEST_CONTROL: usize = 25;
 /// A frame to be sent with what is true when it is written.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Control {
-    /// `MAX_DATA`.
-    MaxData,
     /// `MAX_STREAMS` of this direction.
     MaxStreams(Direction),
     /// `RESET_STREAM`.
@@ -18,6 +16,8 @@ pub enum Control {
     StopSending(StreamId),
     /// `MAX_STREAM_DATA`.
     MaxStreamData(StreamId),
+    /// `MAX_DATA`. Behind those of streams: it must not be known before them.
+    MaxData,
     /// BLOCKED for a stream, or for the connection.
     Blocked(Option<StreamId>),
 }

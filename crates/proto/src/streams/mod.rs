@@ -45,7 +45,7 @@ use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::vec::Vec;
 
 use self::opened::{Admitted, Opened};
-use self::recv::{Receiving, Supply};
+use self::recv::Receiving;
 use self::send::Sending;
 use self::turns::Turns;
 use self::waiting::Waiting;
@@ -165,7 +165,8 @@ pub struct Streams {
     received: u64,
     max_received: u64,
     consumed: u64,
-    supply: Supply,
+    /// Streams that were read since the peer was told of them.
+    untold: BTreeSet<StreamId>,
     /// What all streams keep ahead of gaps counts so many bytes.
     ahead: usize,
     /// In which memory for what comes is counted.
@@ -205,7 +206,7 @@ impl Streams {
             received: 0,
             max_received: ours.max_data,
             consumed: 0,
-            supply: Supply::Ample,
+            untold: BTreeSet::new(),
             ahead: 0,
             room: Room::default(),
             is_large: false,
@@ -389,8 +390,11 @@ impl Streams {
         self.reach(id);
         let receiving = self.receiving.get_mut(&id).ok_or(ReadError::Unknown)?;
         let read = receiving.read(out);
-        if receiving.wants_raise(self.supply) {
+        if receiving.wants_raise() || receiving.is_untold() && self.controls.contains(&Control::MaxData) {
             self.controls.insert(Control::MaxStreamData(id));
+            self.untold.remove(&id);
+        } else if receiving.is_untold() {
+            self.untold.insert(id);
         }
         self.consume(read.map_or(0, |read| read.bytes as u64), Credited::InTime);
         self.tidy_receiving(id);
@@ -552,23 +556,15 @@ impl Streams {
             Credited::AtOnce | Credited::InTime => given.saturating_sub(reserve).max(step).max(1),
         };
         if gained >= least {
-            self.controls.insert(Control::MaxData);
+            self.tell_consumed();
         }
-        self.settle_supply(given + gained, reserve + step, reserve + 2 * step);
     }
 
-    /// Notes whether the part of the window that is free is short. It is from `short` bytes on, and no longer from beyond `ample`.
-    fn settle_supply(&mut self, free: u64, short: u64, ample: u64) {
-        match self.supply {
-            Supply::Ample if free <= short => {
-                self.supply = Supply::Short;
-                // Streams that were read before, and whose peer was not told because there was enough.
-                let wants = self.receiving.iter().filter(|(_, receiving)| receiving.wants_raise(Supply::Short));
-                self.controls.extend(wants.map(|(&id, _)| Control::MaxStreamData(id)));
-            }
-            Supply::Short if free > ample => self.supply = Supply::Ample,
-            Supply::Ample | Supply::Short => {}
-        }
+    /// Raises the connection's limit, and first those of the streams that were read: with a newer limit of the connection the
+    /// peer would take what is read and not told for unread, and its credit for that of others.
+    fn tell_consumed(&mut self) {
+        self.controls.extend(core::mem::take(&mut self.untold).into_iter().map(Control::MaxStreamData));
+        self.controls.insert(Control::MaxData);
     }
 
     fn next_max_received(&self) -> u64 {
@@ -579,6 +575,7 @@ impl Streams {
         let Some(receiving) = self.receiving.get(&id) else { return };
         if receiving.next_limit().is_none() {
             self.controls.remove(&Control::MaxStreamData(id));
+            self.untold.remove(&id);
         }
         if receiving.is_done() {
             self.controls.remove(&Control::StopSending(id));

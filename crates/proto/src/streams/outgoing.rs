@@ -55,9 +55,13 @@ impl Streams {
         reserve(&self.theirs, &self.ours).saturating_sub(self.waiting.used)
     }
 
-    /// Bytes that any stream may send, beside what is reserved for it.
+    /// Returns the bytes that any stream may send beyond what is reserved for it: of the peer's limit what is not reserved, and of
+    /// what streams share what they do not hold as far as this end knows. The limit may be newer than what is known of streams, and
+    /// streams that are forgotten may not be read.
     fn shared_credit(&self) -> u64 {
-        (self.max_sent - self.sent).saturating_sub(self.spare())
+        let unreserved = (self.max_sent - self.sent).saturating_sub(self.spare());
+        let shared = self.theirs.max_data - reserve(&self.theirs, &self.ours);
+        unreserved.min(shared.saturating_sub(self.waiting.over))
     }
 
     /// Returns the credit for new bytes.
@@ -163,7 +167,8 @@ impl Streams {
     /// A packet with this frame was lost. It goes again if it is still needed.
     pub fn control_lost(&mut self, control: Control) {
         let again = match control {
-            Control::MaxData | Control::MaxStreams(_) => true,
+            Control::MaxData => return self.tell_consumed(),
+            Control::MaxStreams(_) => true,
             Control::MaxStreamData(id) => {
                 self.receiving.get(&id).is_some_and(|receiving| receiving.next_limit().is_some())
             }

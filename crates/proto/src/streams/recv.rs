@@ -44,15 +44,6 @@ pub(super) struct Change {
     pub(super) reset: bool,
 }
 
-/// Free part of the connection's window.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Supply {
-    /// Enough for any stream.
-    Ample,
-    /// About what is reserved.
-    Short,
-}
-
 #[derive(Debug)]
 enum State {
     Open(Assembler),
@@ -316,14 +307,15 @@ impl Receiving {
         }
     }
 
-    /// Returns whether `MAX_STREAM_DATA` is due: half of the window was read, and the stream goes on behind the old one. While
-    /// the connection's window is short, the peer needs to know of every half of what is reserved for a stream.
-    pub(super) fn wants_raise(&self, supply: Supply) -> bool {
-        let (goes_on, step) = match supply {
-            Supply::Ample => (self.total.is_none_or(|total| total > self.limit), self.window / 2),
-            Supply::Short => (true, super::reservation(self.window) / 2),
-        };
-        goes_on && self.next_limit().is_some_and(|limit| limit - self.limit >= step.max(1))
+    /// Returns whether `MAX_STREAM_DATA` is due: half of the window was read, and the stream goes on behind the old one.
+    pub(super) fn wants_raise(&self) -> bool {
+        let goes_on = self.total.is_none_or(|total| total > self.limit);
+        goes_on && self.next_limit().is_some_and(|limit| limit - self.limit >= (self.window / 2).max(1))
+    }
+
+    /// Returns whether bytes were read since the last `MAX_STREAM_DATA`.
+    pub(super) fn is_untold(&self) -> bool {
+        self.next_limit().is_some_and(|limit| limit > self.limit)
     }
 
     /// Allows what can be allowed. None if the peer needs no more: all has come that counts.

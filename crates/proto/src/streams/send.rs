@@ -331,8 +331,11 @@ impl Sending {
     pub(super) fn waiting(&self) -> Waiting {
         let kept = self.kept();
         let is_held_back = self.blocked().is_some() || (self.wants_room && self.phase == Phase::Open);
-        let used = super::reservation(self.window) - self.reserved();
-        let waiting = Waiting { used, is_held_back, kept, ..Waiting::default() };
+        // A stream that is reset holds nothing: its bytes are given back when the peer hears of it, and may be before this end
+        // knows that it has.
+        let unread = if matches!(self.phase, Phase::Reset { .. }) { 0 } else { self.unread() };
+        let used = unread.min(super::reservation(self.window));
+        let waiting = Waiting { used, over: unread - used, is_held_back, kept, ..Waiting::default() };
         if self.need() == Need::Nothing {
             return waiting;
         }

@@ -11,6 +11,8 @@ pub(super) struct Waiting {
     pub(super) reserved: u64,
     /// Bytes of its reservation that the peer has got, or will, and has not read as far as this end knows.
     pub(super) used: u64,
+    /// Such bytes beyond its reservation.
+    pub(super) over: u64,
     /// Whether something waits and the application may write more behind it.
     pub(super) is_open: bool,
     /// Whether the application has more, and a full buffer or the peer's limit keeps it.
@@ -26,6 +28,7 @@ pub(super) struct Sum {
     pub(super) fresh: u64,
     pub(super) reserved: u64,
     pub(super) used: u64,
+    pub(super) over: u64,
     /// How many streams are open.
     pub(super) open: usize,
     /// How many are held back.
@@ -40,6 +43,7 @@ impl Sum {
         self.fresh = self.fresh - before.fresh + now.fresh;
         self.reserved = self.reserved - before.reserved + now.reserved;
         self.used = self.used - before.used + now.used;
+        self.over = self.over - before.over + now.over;
         self.kept = self.kept - before.kept + now.kept;
         self.open = self.open - usize::from(before.is_open) + usize::from(now.is_open);
         self.held_back = self.held_back - usize::from(before.is_held_back) + usize::from(now.is_held_back);

@@ -106,6 +106,28 @@ fn streams_that_nobody_reads_stop_no_other() {
     }
 }
 
+/// The connection's limit arrives before those of the streams whose bytes it gives back: others do not take their part meanwhile.
+#[test]
+fn limits_of_streams_may_come_late() {
+    let mut flood = Flood::new(ROOMY);
+    let all: Vec<StreamId> = core::iter::from_fn(|| flood.open()).collect();
+    assert_eq!(all.len() as u64, STREAMS);
+    for id in &all[..8] {
+        assert_eq!(flood.receiver.read(*id, &mut vec![0; WINDOW as usize]).unwrap().bytes as u64, WINDOW);
+    }
+    let packets: Vec<Packet> = core::iter::from_fn(|| Packet::next(&mut flood.receiver, LONGEST_CONTROL)).collect();
+    let (last, late): (Vec<_>, Vec<_>) = packets.iter().partition(|packet| packet.controls.contains(&Control::MaxData));
+    assert_eq!((last.len(), late.len()), (1, 8));
+    for packet in last.into_iter().chain(late) {
+        assert_eq!(take(&mut flood.sender, &packet.payload), Ok(Taken::Yes));
+        packet.acked(&mut flood.receiver);
+        flood.go_on();
+    }
+    for id in &all[..8] {
+        assert_eq!(flood.drain(*id, 4 * WINDOW), 4 * WINDOW);
+    }
+}
+
 /// Without others a stream has its whole window, also where the connection has no more than that.
 #[test]
 fn what_is_reserved_takes_nothing_from_a_stream_alone() {
@@ -147,7 +169,7 @@ fn op() -> impl Strategy<Value = Op> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(24))]
+    #![proptest_config(ProptestConfig::with_cases(64))]
 
     /// Whatever applications did before, each stream that they read from now on goes on for as long as they read it.
     #[test]
