@@ -589,7 +589,8 @@ impl Streams {
     fn tidy_sending(&mut self, id: StreamId) {
         if self.sending.get(&id).is_some_and(Sending::is_over) {
             if let Some(gone) = self.sending.remove(&id) {
-                debug_assert_eq!(gone.summed, Waiting { used: gone.summed.used, ..Waiting::default() });
+                let Waiting { used, over, .. } = gone.summed;
+                debug_assert_eq!(gone.summed, Waiting { used, over, ..Waiting::default() });
                 self.waiting.replace(gone.summed, Waiting::default());
                 self.settle_connection();
             }
