@@ -11,14 +11,14 @@ use core::ops::Bound::{Excluded, Included};
 
 use thiserror::Error;
 
-use crate::room::{Room, Share};
+use crate::receive_memory::{BufferShare, ReceiveMemory};
 use crate::varint;
 
 /// What a piece ahead of a gap counts beyond its bytes: its share of a tree and of an allocation.
 pub(crate) const PIECE_COST: usize = 64;
 
 /// Capacity for bytes in order that an [`Assembler`] may always keep, in bytes.
-pub(crate) const LEAST_KEPT: usize = 1 << 15;
+pub(crate) const MIN_KEPT_CAPACITY: usize = 1 << 15;
 
 /// What became of a piece.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -40,8 +40,8 @@ pub(crate) struct Assembler {
     /// In order and not read.
     ready: VecDeque<u8>,
     /// The capacity of that queue.
-    share: Share,
-    /// Bytes came since [`Assembler::release_idle`].
+    share: BufferShare,
+    /// Set if bytes arrived since the last [`Assembler::release_idle`].
     is_active: bool,
     /// The offset of the first of them.
     consumed: u64,
@@ -58,11 +58,11 @@ pub(crate) struct Assembler {
 impl Assembler {
     /// Has nothing yet, and keeps pieces ahead while there are at most `most_gaps` gaps and the pieces count at most
     /// `most_ahead` bytes, each its length and [`PIECE_COST`]. Bytes in order are always taken: whoever owns this grants
-    /// the peer an amount. Its memory counts in `room`.
-    pub(crate) const fn new(most_gaps: usize, most_ahead: usize, room: Room) -> Self {
+    /// the peer an amount. Its capacity counts in `memory`.
+    pub(crate) const fn new(most_gaps: usize, most_ahead: usize, memory: ReceiveMemory) -> Self {
         Self {
             ready: VecDeque::new(),
-            share: Share::new(room),
+            share: BufferShare::new(memory),
             is_active: false,
             consumed: 0,
             ahead: BTreeMap::new(),
@@ -121,7 +121,7 @@ impl Assembler {
         count
     }
 
-    /// Gives back memory that nothing lies in, unless bytes came since the last call.
+    /// Releases unused capacity unless bytes arrived since the last call.
     pub(crate) fn release_idle(&mut self) {
         if !mem::take(&mut self.is_active) && self.is_large() && self.ready.len() <= self.ready.capacity() / 2 {
             self.shrink_to(self.ready.len());
@@ -130,11 +130,11 @@ impl Assembler {
 
     /// Returns whether it has more memory than it may always keep.
     pub(crate) fn is_large(&self) -> bool {
-        self.ready.capacity() > LEAST_KEPT
+        self.ready.capacity() > MIN_KEPT_CAPACITY
     }
 
     fn shrink_to(&mut self, bytes: usize) {
-        self.ready.shrink_to(bytes.max(LEAST_KEPT));
+        self.ready.shrink_to(bytes.max(MIN_KEPT_CAPACITY));
         self.share.set(self.ready.capacity());
     }
 
@@ -266,7 +266,7 @@ mod tests {
     /// No gap too many, and bytes in order while there is none left.
     #[test]
     fn gaps_are_bounded() {
-        let mut assembler = Assembler::new(2, 10_000, Room::default());
+        let mut assembler = Assembler::new(2, 10_000, ReceiveMemory::default());
         assert_eq!(assembler.insert(10, &piece(10, 5)), Ok(Inserted::Taken));
         assert_eq!(assembler.insert(20, &piece(20, 5)), Ok(Inserted::Taken));
         assert_eq!(assembler.insert(30, &piece(30, 5)), Ok(Inserted::Refused));
@@ -287,7 +287,7 @@ mod tests {
     /// Single bytes cost what they take in memory.
     #[test]
     fn small_pieces_count_more_than_their_bytes() {
-        let mut assembler = Assembler::new(1000, 3 * (1 + PIECE_COST), Room::default());
+        let mut assembler = Assembler::new(1000, 3 * (1 + PIECE_COST), ReceiveMemory::default());
         for offset in [6, 4, 2] {
             assert_eq!(assembler.insert(offset, &piece(offset, 1)), Ok(Inserted::Taken));
         }
@@ -302,7 +302,7 @@ mod tests {
     #[test]
     fn other_bytes_at_one_place_are_told() {
         let new = || {
-            let mut assembler = Assembler::new(9, 1000, Room::default());
+            let mut assembler = Assembler::new(9, 1000, ReceiveMemory::default());
             assembler.insert(0, b"abc").unwrap();
             assembler.insert(6, b"ghi").unwrap();
             assembler
@@ -363,7 +363,7 @@ mod tests {
         fn every_order_gives_the_same_bytes(
             ops in proptest::collection::vec(op(), 1..120), most_gaps in 0usize..8, most_ahead in prop_oneof![0usize..1500, Just(1 << 20)],
         ) {
-            let mut assembler = Assembler::new(most_gaps, most_ahead, Room::default());
+            let mut assembler = Assembler::new(most_gaps, most_ahead, ReceiveMemory::default());
             let mut model = Model { held: BTreeMap::new(), consumed: 0 };
             for op in ops {
                 match op {
@@ -410,7 +410,7 @@ mod tests {
     /// Pieces that overlap, in the order that is worst for a list: a hundred thousand take no time worth mentioning.
     #[test]
     fn descending_pieces_are_not_slow() {
-        let mut assembler = Assembler::new(64, usize::MAX, Room::default());
+        let mut assembler = Assembler::new(64, usize::MAX, ReceiveMemory::default());
         for offset in (1..100_000).rev() {
             assert_eq!(assembler.insert(offset, &piece(offset, 3)), Ok(Inserted::Taken));
         }
@@ -423,8 +423,8 @@ mod tests {
     #[test]
     fn memory_is_kept_until_it_is_idle() {
         const BURST: u64 = 1 << 20;
-        let room = Room::default();
-        let mut assembler = Assembler::new(9, 1000, room.clone());
+        let memory = ReceiveMemory::default();
+        let mut assembler = Assembler::new(9, 1000, memory.clone());
         let burst = |assembler: &mut Assembler, nth: u64| {
             assembler.insert(nth * BURST, &piece(nth * BURST, BURST)).unwrap();
             assert_eq!(read(assembler, BURST as usize - 9).len(), BURST as usize - 9);
@@ -433,7 +433,7 @@ mod tests {
             capacity
         };
         let capacity = burst(&mut assembler, 0);
-        assert_eq!(room.bytes(), capacity);
+        assert_eq!(memory.bytes(), capacity);
         assert!(capacity >= BURST as usize);
         assembler.release_idle();
         assert_eq!((burst(&mut assembler, 1), assembler.ready.capacity()), (capacity, capacity));
@@ -443,26 +443,26 @@ mod tests {
         assembler.release_idle();
         assert!(!assembler.is_large());
         let small = assembler.ready.capacity();
-        let mut other = Share::new(room.clone());
+        let mut other = BufferShare::new(memory.clone());
         other.set(64 << 20);
-        assert!(burst(&mut assembler, 2) <= LEAST_KEPT);
+        assert!(burst(&mut assembler, 2) <= MIN_KEPT_CAPACITY);
         drop(other);
-        assert_eq!(room.bytes(), small);
+        assert_eq!(memory.bytes(), small);
         assert_eq!(burst(&mut assembler, 3), capacity);
         drop(assembler);
-        assert_eq!(room.bytes(), 0);
+        assert_eq!(memory.bytes(), 0);
     }
 
-    /// What waits to be read keeps its memory, and what was read of it goes.
+    /// Unread bytes keep their memory; that of bytes that were read is released.
     #[test]
     fn idle_bytes_keep_their_memory_alone() {
-        let mut assembler = Assembler::new(9, 1000, Room::default());
+        let mut assembler = Assembler::new(9, 1000, ReceiveMemory::default());
         assembler.insert(0, &piece(0, 1 << 20)).unwrap();
         for left in [1 << 20, 1 << 19, 1 << 10] {
             let more = assembler.readable() - left;
             read(&mut assembler, more);
             (0..2).for_each(|_| assembler.release_idle());
-            assert!((left..2 * left.max(LEAST_KEPT)).contains(&assembler.ready.capacity()), "{left}");
+            assert!((left..2 * left.max(MIN_KEPT_CAPACITY)).contains(&assembler.ready.capacity()), "{left}");
         }
         assert_eq!(read(&mut assembler, 1 << 20), piece((1 << 20) - (1 << 10), 1 << 10));
     }

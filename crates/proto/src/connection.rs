@@ -40,7 +40,7 @@ pub use crate::outbox::DatagramError;
 /// The handshake must be over, and the caller known, after so long.
 const HANDSHAKE: Span = Span::from_s(10);
 
-/// Rounds of a liveness probe that are not answered until the peer counts as silent.
+/// Unanswered rounds of a liveness probe after which the peer counts as silent.
 const LIVENESS_ROUNDS: u32 = 2;
 /// Minimum duration of a round: a host that is alive may be late by more than the probe timeout of a short path.
 const MIN_LIVENESS_ROUND: Span = Span::from_ms(200);
@@ -75,7 +75,7 @@ pub enum Event {
 /// Result of a liveness probe ([`Connection::probe`]).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Liveness {
-    /// A packet of the peer came.
+    /// A packet came that the peer sent after the probe began.
     Alive,
     /// None came within two probe timeouts in a row.
     Silent,
@@ -84,6 +84,8 @@ pub enum Liveness {
 /// A liveness probe that is under way.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Probe {
+    /// Time from which packets that arrive were sent after the probe began.
+    answers_from: Time,
     /// Rounds that have begun.
     rounds: u32,
     /// End of the present round.
@@ -592,7 +594,7 @@ impl Connection {
 
     fn heard(&mut self, now: Time) {
         (self.heard_at, self.spoke, self.has_heard, self.asked) = (now, false, true, 0);
-        if self.probe.take().is_some() {
+        if self.probe.take_if(|probe| now >= probe.answers_from).is_some() {
             self.events.push_back(Event::Probed(Liveness::Alive));
         }
     }
@@ -698,25 +700,27 @@ impl Connection {
         }
     }
 
-    /// Finds out whether the peer is still there: sends a PING on each path, and a second one after a probe timeout.
-    /// [`Event::Probed`] follows with the peer's next packet, or when a second timeout has passed without one. A timeout is that of
-    /// the slowest path without backoff, and at least 200 ms.
+    /// Starts a liveness probe: sends a PING on each open path, and another one after an unanswered probe timeout. [`Event::Probed`]
+    /// reports the result: `Alive` with the first packet that the peer can have sent since, judged by the minimum round trip of the
+    /// slowest path, and `Silent` after the second timeout. None follows if the connection ends. A timeout is that of the slowest path
+    /// without backoff, and at least 200 ms.
     pub fn probe(&mut self, now: Time) {
         if self.life == Life::Open && self.probe.is_none() {
-            self.begin_round(now, 1);
+            let rtt = self.data.as_ref().map_or(Span::ZERO, |data| data.min_rtt());
+            self.begin_round(now, Probe { answers_from: now.saturating_add(rtt), rounds: 1, until: now });
         }
     }
 
-    fn begin_round(&mut self, now: Time, rounds: u32) {
+    fn begin_round(&mut self, now: Time, probe: Probe) {
         let pto = self.data.as_mut().map_or(Span::ZERO, |data| data.probe());
-        self.probe = Some(Probe { rounds, until: now.saturating_add(pto.max(MIN_LIVENESS_ROUND)) });
+        self.probe = Some(Probe { until: now.saturating_add(pto.max(MIN_LIVENESS_ROUND)), ..probe });
     }
 
-    /// Ends a round of a liveness probe that nobody answered.
+    /// Ends the present round of a liveness probe if its time is over.
     fn end_round(&mut self, now: Time) {
         let Some(probe) = self.probe.take_if(|probe| probe.until <= now) else { return };
         if probe.rounds < LIVENESS_ROUNDS {
-            self.begin_round(now, probe.rounds + 1);
+            self.begin_round(now, Probe { rounds: probe.rounds + 1, ..probe });
         } else {
             self.events.push_back(Event::Probed(Liveness::Silent));
         }

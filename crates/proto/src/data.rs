@@ -44,7 +44,7 @@ const LATENESS: Span = Span::from_ms(2);
 const LONGEST_TIMEOUT: Span = Span::from_s(5);
 /// So long at least is a challenge repeated.
 const CHALLENGE_WAIT: Span = Span::from_ms(500);
-/// Memory of a receive buffer is kept while bytes come at least so often.
+/// Time without new bytes after which a stream's unused receive memory is released.
 const IDLE_ROOM: Span = Span::from_s(1);
 /// A stream's buffer for what is not acknowledged has so many bytes at least.
 const LEAST_SEND_BUFFER: u64 = 1 << 20;
@@ -127,7 +127,7 @@ pub(crate) struct Data {
     chance: u64,
     /// When a packet may leave that pacing holds back.
     wake: Time,
-    /// When memory of receive buffers is given back that was idle for [`IDLE_ROOM`].
+    /// Time of the next release of idle receive memory.
     release_at: Time,
     /// Datagrams that nobody has read.
     datagrams: Datagrams,
@@ -161,7 +161,7 @@ impl Data {
         (path.budget, path.subflow) = (Budget::PROVED, Some(0));
         let mut streams = Streams::new(side, settings.limits, LEAST_SEND_BUFFER.min(settings.send_buffer));
         streams.set_send_pool(settings.send_pool);
-        streams.set_room(shared.room.clone());
+        streams.set_receive_memory(shared.memory.clone());
         streams.set_peer_limits(Limits {
             max_data: theirs.max_data,
             max_stream_data: theirs.max_stream_data,
@@ -315,7 +315,14 @@ impl Data {
             + Span::from_us(self.theirs.ack_delay as i64)
     }
 
-    /// Requests an acknowledgement on each open path. Returns the probe timeout of the slowest (RFC 9002 §6.2.1), without backoff.
+    /// Returns the largest of the open paths' minimum round trips.
+    pub(crate) fn min_rtt(&self) -> Span {
+        let open = self.paths.iter().filter(|path| path.subflow.is_some());
+        let measured = open.map(|path| path.least_rtt).filter(|&rtt| rtt < Span::MAX);
+        measured.max().unwrap_or(self.base_rtt)
+    }
+
+    /// Queues the PING of a liveness probe on each open path. Returns the probe timeout of the slowest (RFC 9002 §6.2.1), without backoff.
     pub(crate) fn probe(&mut self) -> Span {
         let open = self.paths.iter_mut().filter(|path| path.subflow.is_some());
         let pto = open.map(|path| {
@@ -339,7 +346,7 @@ impl Data {
         self.channel.next_timer().min(self.wake).min(self.release_at).min(paths).min(asks).min(gives_up)
     }
 
-    /// Starts the timer that gives memory of receive buffers back, if there is some.
+    /// Starts the timer that releases idle receive memory, if there is some.
     fn settle_release(&mut self, now: Time) {
         if !self.release_at.is_set() && self.outbox_ref().streams.is_large() {
             self.release_at = now.saturating_add(IDLE_ROOM);

@@ -24,7 +24,7 @@ use crate::secret::Secret;
 use crate::settings::Settings;
 use crate::shared::Shared;
 use crate::side::Side;
-use crate::strangers::{Caller, Strangers};
+use crate::strangers::{HandshakeKey, Strangers};
 use crate::team::Member;
 use crate::ticket::TicketId;
 use crate::token::{Token, Tokens};
@@ -98,7 +98,7 @@ pub struct Endpoint {
     next: u64,
     ids: BTreeMap<Id, Handle>,
     strangers: Strangers,
-    /// Connections that made room for others, until whoever drives this endpoint knows.
+    /// Evicted connections that [`Endpoint::poll_evicted`] has not returned yet.
     evicted: VecDeque<Handle>,
     tokens: Tokens,
     answers: VecDeque<Answer>,
@@ -239,7 +239,7 @@ impl Endpoint {
 
     /// Returns the memory of receive buffers in bytes, of this endpoint and of those that listen together with it.
     pub fn receive_memory(&self) -> usize {
-        self.shared.room.bytes()
+        self.shared.memory.bytes()
     }
 
     /// Takes over what a connection's calls have changed. To be called when a connection has been given something other than by
@@ -328,13 +328,13 @@ impl Endpoint {
 
     fn find(&self, via: Via, to: &[u8]) -> Option<Handle> {
         let by_id = <Id>::try_from(to).ok().and_then(|id| self.ids.get(&id));
-        let caller = || FirstId::new(to).map(|first_id| Caller { remote: via.remote, first_id });
+        let caller = || FirstId::new(to).map(|first_id| HandshakeKey { remote: via.remote, first_id });
         by_id.copied().or_else(|| self.strangers.find(&caller()?))
     }
 
-    /// A caller's first packet came. Returns its connection. Nothing is kept of any other caller, and its token can still be
-    /// redeemed: of one that must validate its address, that has not sent a complete `ClientHello` or one that TLS does not take,
-    /// that finds no room, or that is one too many of those that ask for another service.
+    /// Handles a caller's first packet. Returns its connection. Drops the packet, keeps nothing, and leaves the token valid if the
+    /// caller must validate its address first, the `ClientHello` is incomplete or TLS rejects it, no slot can be made free, or too
+    /// many callers ask for another service.
     fn accept(&mut self, now: Time, first: &First, codepoint: Codepoint, datagram: &mut [u8]) -> Option<Handle> {
         let tls = self.listens.clone()?;
         let remote = first.via.remote;
@@ -366,13 +366,14 @@ impl Endpoint {
         }
         let handle = self.add(connection);
         if is_young {
-            self.strangers.insert(now, handle, Caller { remote, first_id: first.to }, place);
+            self.strangers.insert(now, handle, HandshakeKey { remote, first_id: first.to }, place);
             self.settle(handle);
         }
         Some(handle)
     }
 
-    /// The connection of a caller, which has got no packet yet. A token has validated the caller's address.
+    /// Creates the connection of a caller, before its first packet is read. A token, if there is one, has validated the caller's
+    /// address.
     fn begin_connection(
         &self,
         now: Time,

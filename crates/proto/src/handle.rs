@@ -1,5 +1,5 @@
-//! The name of a connection at its endpoint.
+//! Identifiers of connections.
 
-/// Which connection of an endpoint. It is never given to another one, and later connections have greater ones.
+/// Identifies a connection of an endpoint. Never reused; later connections have greater handles.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Handle(pub(crate) u64);

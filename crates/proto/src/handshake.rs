@@ -18,7 +18,7 @@ use crate::identity::Fingerprint;
 use crate::keys::{Place, SEAL_LEN};
 use crate::observe::{self, Event, KeyCause, LostNote, Packet, Watch};
 use crate::parameters::{FirstId, Parameters};
-use crate::room::Room;
+use crate::receive_memory::ReceiveMemory;
 use crate::search::SMALLEST;
 use crate::service::{NO_SUCH_SERVICE, Service, asked_for};
 use crate::side::Side;
@@ -30,8 +30,8 @@ use crate::varint;
 const NUMBER_LEN: usize = 2;
 /// Payload of a full packet of the handshake: the smallest packet without the longest header and the seal.
 const MSS: u32 = 1_100;
-/// Longest `ClientHello`: a listener keeps nothing of a caller whose first packet does not hold all of it. Behind the longest token
-/// there is room for it in the smallest packet.
+/// Maximum length of a `ClientHello`, in bytes. It fits the smallest packet behind the longest token, because a listener keeps no
+/// state unless the first packet holds a complete one.
 const MAX_CLIENT_HELLO: usize = 1_024;
 
 /// What both ends have agreed on.
@@ -513,7 +513,7 @@ fn initial_crypto(suites: &[SupportedCipherSuite], first_id: FirstId, datagram: 
     let opened = keys.open(&mut packet, number_at, None).ok()?;
     let payload = &packet[opened.payload];
     check(payload, opened.is_plain).ok()?;
-    let mut incoming = Assembler::new(MOST_GAPS, MOST_AHEAD, Room::default());
+    let mut incoming = Assembler::new(MOST_GAPS, MOST_AHEAD, ReceiveMemory::default());
     for frame in Frames::new(payload) {
         if let Ok(Frame::Crypto { offset, data }) = frame {
             let is_taken = offset < MOST_CRYPTO && incoming.insert(offset, data) == Ok(Inserted::Taken);

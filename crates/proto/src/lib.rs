@@ -42,7 +42,7 @@ pub mod observe;
 mod outbox;
 pub mod parameters;
 mod path;
-mod room;
+mod receive_memory;
 mod search;
 pub mod secret;
 pub mod service;

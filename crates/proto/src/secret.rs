@@ -8,8 +8,7 @@ use sha2::{Digest as _, Sha256};
 /// Bytes of a ticket's secret.
 pub const SECRET_LEN: usize = 16;
 
-/// What stands before the exporter in what a secret of resumption is derived from. A proof is of the exporter alone, so neither
-/// shows the other.
+/// Label before the exporter in the derivation of a resumption secret. A proof covers the exporter alone, so neither reveals the other.
 const RESUMPTION: &[u8] = b"narrows resume";
 
 /// A ticket's secret. It is not shown by `Debug`, and is compared in constant time.
@@ -31,7 +30,7 @@ impl Secret {
         Key::new(&self.0).tag(&[exporter])
     }
 
-    /// Derives the secret of resumption of the one connection that has this exporter.
+    /// Derives the resumption secret of the one connection that has this exporter.
     pub(crate) fn resumption(&self, exporter: &[u8; 32]) -> Self {
         let mut bytes = [0; SECRET_LEN];
         bytes.copy_from_slice(&Key::new(&self.0).tag(&[RESUMPTION, exporter])[..SECRET_LEN]);

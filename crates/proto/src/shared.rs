@@ -5,7 +5,7 @@ use alloc::sync::Arc;
 use rustls::crypto::CryptoProvider;
 
 use crate::closed::{Code, Fault};
-use crate::room::Room;
+use crate::receive_memory::ReceiveMemory;
 use crate::secret::Key;
 use crate::settings::Settings;
 use crate::team::Member;
@@ -17,8 +17,8 @@ pub(crate) struct Shared {
     pub(crate) provider: Arc<CryptoProvider>,
     /// Makes reset tokens from IDs.
     pub(crate) reset: Key,
-    /// Counts memory of receive buffers.
-    pub(crate) room: Room,
+    /// Counter of receive buffer memory.
+    pub(crate) memory: ReceiveMemory,
     /// Which endpoint this is, of those that listen together.
     pub(crate) member: Member,
 }
@@ -26,8 +26,13 @@ pub(crate) struct Shared {
 impl Shared {
     /// Of the endpoints of a team, of which this one is a member.
     pub(crate) fn new((settings, provider): (Settings, Arc<CryptoProvider>), member: Member) -> Result<Self, Fault> {
-        let mut shared =
-            Self { settings: Arc::new(settings), provider, reset: Key::new(&[]), room: Room::default(), member };
+        let mut shared = Self {
+            settings: Arc::new(settings),
+            provider,
+            reset: Key::new(&[]),
+            memory: ReceiveMemory::default(),
+            member,
+        };
         shared.reset = Key::new(&shared.random::<32>()?);
         Ok(shared)
     }

@@ -11,7 +11,7 @@ use crate::frame::{Ack, Frame};
 use crate::keys::HandshakeKeys;
 use crate::notes::Notes;
 use crate::observe::LostNote;
-use crate::room::Room;
+use crate::receive_memory::ReceiveMemory;
 
 /// Out-of-order bytes of CRYPTO frames that are kept.
 pub(crate) const MOST_AHEAD: usize = 16 << 10;
@@ -54,7 +54,7 @@ impl Crypto {
         self.said.extend_from_slice(bytes);
     }
 
-    /// Bytes that TLS has said.
+    /// Length of TLS's output, in bytes.
     pub(crate) fn len(&self) -> usize {
         self.said.len()
     }
@@ -148,7 +148,7 @@ impl Space {
             keys,
             channel: Channel::new(config, law, Crypto::default(), now),
             arrivals: Arrivals::new(answering),
-            incoming: Assembler::new(MOST_GAPS, MOST_AHEAD, Room::default()),
+            incoming: Assembler::new(MOST_GAPS, MOST_AHEAD, ReceiveMemory::default()),
         }
     }
 

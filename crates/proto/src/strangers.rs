@@ -1,7 +1,7 @@
 //! Slots of a listener for callers that it has not admitted yet, and the choice of the one that makes room when no slot is free.
 //! `docs/src/transport.md`, "Under load".
 //!
-//! A caller is silent until it has sent AUTH: nothing more may come of it. The silent caller makes room with the largest product of
+//! A caller is silent until it has sent AUTH, which it may never do. The silent caller makes room with the largest product of
 //! its age and its network's slots. So a network that floods the listener has its own callers evicted, the oldest first, while a
 //! genuine caller needs its slot for one round trip; and several genuine callers of one network, which are younger, outlast as many
 //! of a flood. Callers that have finished TLS are silent as others are: TLS needs no ticket, so a preference for them would let an
@@ -19,7 +19,7 @@ use crate::team::{Place, network};
 
 /// The address of a caller, and the ID to which it sends its Initial packets.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(crate) struct Caller {
+pub(crate) struct HandshakeKey {
     pub(crate) remote: SocketAddr,
     pub(crate) first_id: FirstId,
 }
@@ -27,7 +27,7 @@ pub(crate) struct Caller {
 /// A caller that is not admitted.
 #[derive(Debug)]
 struct Stranger {
-    caller: Caller,
+    caller: HandshakeKey,
     began: Time,
     place: Place,
 }
@@ -47,18 +47,18 @@ pub(crate) struct Strangers {
     /// Callers that are silent.
     silent: usize,
     networks: BTreeMap<u64, Network>,
-    handles: BTreeMap<Caller, Handle>,
+    handles: BTreeMap<HandshakeKey, Handle>,
 }
 
 impl Strangers {
-    /// Without callers.
+    /// Creates an endpoint's slots, all free.
     pub(crate) fn new(max_slots: usize) -> Self {
         debug_assert!(max_slots > 0);
         Self { max_slots, all: BTreeMap::new(), silent: 0, networks: BTreeMap::new(), handles: BTreeMap::new() }
     }
 
     /// Returns the connection of a caller.
-    pub(crate) fn find(&self, caller: &Caller) -> Option<Handle> {
+    pub(crate) fn find(&self, caller: &HandshakeKey) -> Option<Handle> {
         self.handles.get(caller).copied()
     }
 
@@ -87,7 +87,7 @@ impl Strangers {
     }
 
     /// Gives a slot to a new connection.
-    pub(crate) fn insert(&mut self, now: Time, handle: Handle, caller: Caller, place: Place) {
+    pub(crate) fn insert(&mut self, now: Time, handle: Handle, caller: HandshakeKey, place: Place) {
         debug_assert!(self.all.len() < self.max_slots, "no slot is free");
         let network = self.networks.entry(network(caller.remote.ip())).or_default();
         network.slots += 1;
@@ -145,7 +145,7 @@ mod tests {
 
     fn insert(strangers: &mut Strangers, at: u64, network: u8) {
         let remote = SocketAddr::from(([10, 0, 0, network], 1 + at as u16));
-        let caller = Caller { remote, first_id: FirstId::from([network; 8]) };
+        let caller = HandshakeKey { remote, first_id: FirstId::from([network; 8]) };
         let place = Member::alone().enter_validated();
         strangers.insert(Time::from_ms(at), Handle(at), caller, place);
         assert_eq!(strangers.find(&caller), Some(Handle(at)));

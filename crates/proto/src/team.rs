@@ -15,8 +15,8 @@ use crate::Id;
 
 /// Handshakes that may be open before callers must prove their addresses.
 const LOAD: usize = 64;
-/// Handshakes that may be open in all, and of one address that is not proved: strangers must leave room for each other, and
-/// whoever forges an address must not shut it out.
+/// Slots of a listener, divided among its endpoints ([`MIN_SHARE`]), and handshakes of one address that is not validated: whoever
+/// forges an address must not shut it out.
 const MOST_YOUNG: usize = 1_024;
 const MOST_YOUNG_EACH: usize = 16;
 /// Smallest part of [`MOST_YOUNG`] that an endpoint has for itself.

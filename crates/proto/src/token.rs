@@ -27,12 +27,12 @@ pub(crate) struct Tokens {
     before: Option<Key>,
     /// Tokens that were redeemed and may still be valid, by the ID that their Retry gave.
     redeemed: BTreeSet<Id>,
-    /// When each of them is forgotten, in that order.
-    ends: VecDeque<End>,
+    /// Expiry of each of them, the earliest first.
+    ends: VecDeque<TokenExpiry>,
 }
 
-/// When a token that was redeemed is forgotten: it is not valid any more.
-struct End {
+/// Expiry of a redeemed token.
+struct TokenExpiry {
     at: Time,
     retry_id: Id,
 }
@@ -96,11 +96,11 @@ impl Tokens {
 
     /// Redeems a token: it is not valid for another handshake.
     pub(crate) fn redeem(&mut self, now: Time, token: Token) {
-        while let Some(End { retry_id, .. }) = self.ends.pop_front_if(|end| end.at <= now) {
+        while let Some(TokenExpiry { retry_id, .. }) = self.ends.pop_front_if(|end| end.at <= now) {
             self.redeemed.remove(&retry_id);
         }
         if self.redeemed.insert(token.retry_id) {
-            self.ends.push_back(End { at: now.saturating_add(VALID), retry_id: token.retry_id });
+            self.ends.push_back(TokenExpiry { at: now.saturating_add(VALID), retry_id: token.retry_id });
         }
     }
 }

@@ -118,7 +118,7 @@ impl Scene {
         });
     }
 
-    /// The secret of resumption as the first caller has it.
+    /// The resumption secret as the first caller has it.
     fn resumption(&mut self) -> Secret {
         let Caller { endpoint, handle, .. } = &mut self.callers[0];
         endpoint.connection(*handle).unwrap().resumption(&Secret::new(SECRET)).unwrap()

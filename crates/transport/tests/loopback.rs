@@ -59,7 +59,7 @@ fn bytes_cross_on_one_path_and_on_several() {
 }
 
 /// A peer that is there answers a probe, again and again; of a connection that is over nothing is said but that. Both ends derive one
-/// secret of resumption.
+/// resumption secret.
 #[test]
 fn a_probe_is_answered_while_a_connection_lasts() {
     let config = config(2);

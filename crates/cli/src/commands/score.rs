@@ -124,7 +124,7 @@ fn of_file(path: &Path, given: &[String]) -> Result<Reference, Failure> {
     Ok(reference)
 }
 
-/// Reads a file that this command wrote. Warns if it was edited since.
+/// Reads a file that `command` writes. Warns if it was edited since.
 fn kept<T: DeserializeOwned>(path: &Path, kind: Kind, command: &str) -> Result<T, Failure> {
     let text = files::text(path, REFERENCE)?;
     let value = toml_edit::de::from_str(&text).map_err(|error| {

@@ -28,16 +28,16 @@ pub(crate) struct Call {
     pub(crate) address: SocketAddr,
 }
 
-/// A call that came to nothing.
-pub(crate) enum Failed {
+/// A failed connection attempt.
+pub(crate) enum ConnectError {
     /// Trouble with the connection to this address.
     Connection { trouble: Trouble, address: SocketAddr },
     /// Anything else.
     Other(Failure),
 }
 
-impl Failed {
-    /// The same in words. `deed` is what both ends do, such as `the test`.
+impl ConnectError {
+    /// Describes the failure for the user. `deed` is what both ends do, such as `the test`.
     pub(crate) fn explained(self, way: &Way, end: &End, deed: &str) -> Failure {
         match self {
             Self::Connection { trouble, address } => failure(&trouble, (way, address), end, deed),
@@ -51,14 +51,14 @@ impl Failed {
 /// # Errors
 /// If none answers, or who answers is not who was expected.
 pub(crate) fn connect(way: &Way, end: &End, deed: &str) -> Result<Call, Failure> {
-    try_connect(way, end).map_err(|failed| failed.explained(way, end, deed))
+    try_connect(way, end).map_err(|error| error.explained(way, end, deed))
 }
 
 /// Calls one address after the other until one answers.
 ///
 /// # Errors
 /// If none answers, or who answers is not who was expected, or refuses the call at once.
-pub(crate) fn try_connect(way: &Way, end: &End) -> Result<Call, Failed> {
+pub(crate) fn try_connect(way: &Way, end: &End) -> Result<Call, ConnectError> {
     let secret: Option<(TicketId, Secret)> = match way {
         Way::Ticket(ticket) => Some((ticket.id, ticket.secret.clone())),
         Way::Address { .. } => None,
@@ -67,7 +67,7 @@ pub(crate) fn try_connect(way: &Way, end: &End) -> Result<Call, Failed> {
     for (at, &address) in addresses.iter().enumerate() {
         let any: IpAddr = if address.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
         let endpoint = Endpoint::call_from((any, 0).into(), &end.config)
-            .map_err(|error| Failed::Other(Failure::Run(anyhow::anyhow!("cannot open a UDP socket: {error}"))))?;
+            .map_err(|error| ConnectError::Other(Failure::Run(anyhow::anyhow!("cannot open a UDP socket: {error}"))))?;
         let (clock, has_more) = (Stopwatch::start(), at + 1 < addresses.len());
         let look = || {
             if interrupted() {
@@ -85,11 +85,11 @@ pub(crate) fn try_connect(way: &Way, end: &End) -> Result<Call, Failed> {
             Err(Trouble::Transport(Error::Closed(Closed::Silence))) => endpoint.end(Code::NONE, ""),
             Err(trouble) => {
                 endpoint.end(Code::NONE, &trouble.to_peer());
-                return Err(Failed::Connection { trouble, address });
+                return Err(ConnectError::Connection { trouble, address });
             }
         }
     }
-    Err(Failed::Other(silence(addresses, end)))
+    Err(ConnectError::Other(silence(addresses, end)))
 }
 
 fn silence(addresses: &[SocketAddr], end: &End) -> Failure {

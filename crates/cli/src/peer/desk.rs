@@ -149,13 +149,13 @@ pub(crate) struct Desk {
     pair: Pair,
     /// Whether somebody was let in.
     is_used: bool,
-    /// The caller that is served, if it may come again.
-    served: Option<Served>,
+    /// The caller that is served, if it may connect again.
+    served: Option<ServedCaller>,
 }
 
-/// A caller that is served, as it proves that it comes again.
-struct Served {
-    /// Secret of resumption of its first connection. It stays the same each time it is used, so a kill at any moment locks nobody out.
+/// Proofs by which the caller that is served may connect again.
+struct ServedCaller {
+    /// Resumption secret of its first connection. It stays the same each time it is used, so a kill at any moment locks nobody out.
     secret: Secret,
     /// Its key.
     key: Option<Fingerprint>,
@@ -211,11 +211,11 @@ impl Desk {
         }
     }
 
-    /// Notes whom a listener serves that serves one caller at a time. That caller may come again by a secret that its first connection
-    /// gave to both ends, or by its key, also where the ticket is used.
+    /// Records the caller that is served, for a listener that serves one at a time. It may connect again by its resumption secret or its
+    /// key, also after the ticket is used.
     pub(crate) fn serve(&mut self, connection: &Connection) {
         let secret = connection.resumption(&self.secret);
-        self.served = secret.map(|secret| Served { secret, key: connection.peer() });
+        self.served = secret.map(|secret| ServedCaller { secret, key: connection.peer() });
     }
 
     /// Lets a caller in who may come in, and says of another one why not.

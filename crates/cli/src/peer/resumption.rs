@@ -21,50 +21,53 @@ const TICKET: Limit = Limit { what: "a file with a ticket", mib: 1 };
 /// Age at which such a ticket is removed: no receiver lives that long.
 const MAX_AGE_S: u64 = 100 * 24 * 3_600;
 
-/// The place of the ticket that a sender keeps for itself while it sends by another one.
-pub(crate) struct Kept<'a> {
+/// A sender's resumption ticket, on disk until its transfer is done.
+pub(crate) struct ResumptionTicket<'a> {
     ticket: &'a Ticket,
     path: PathBuf,
 }
 
-impl<'a> Kept<'a> {
-    /// None for a sender without a ticket, and where this user keeps nothing.
+impl<'a> ResumptionTicket<'a> {
+    /// Returns None for a sender without a ticket, or without a state directory.
     pub(crate) fn new(way: &'a Way) -> Option<Self> {
         let Way::Ticket(ticket) = way else { return None };
         let path = state()?.join("resumption").join(hexadecimal(&ticket.id));
         Some(Self { ticket, path })
     }
 
-    /// The way by the ticket that was kept, if one was.
+    /// Returns the way to connect by the stored ticket, if there is one.
     ///
     /// # Errors
     /// If others could read it, or it is no ticket.
     pub(crate) fn way(&self) -> Result<Option<Way>, Failure> {
         let Some(bytes) = secret(&self.path, TICKET, "send in your place")? else { return Ok(None) };
-        let kept: Ticket = String::from_utf8_lossy(&bytes).parse().map_err(|error| {
+        let stored: Ticket = String::from_utf8_lossy(&bytes).parse().map_err(|error| {
             let path = self.path.display();
             Failure::Input(format!("error: `{path}` has no ticket: {error}\nhelp: remove it, and send by a new ticket"))
         })?;
         // The listener may have other addresses by now.
-        Ok(Some(Way::Ticket(Ticket { secret: kept.secret, ..self.ticket.clone() })))
+        Ok(Some(Way::Ticket(Ticket { secret: stored.secret, ..self.ticket.clone() })))
     }
 
-    /// Keeps the ticket by which the caller of this connection may call again. What another process has kept for the same ticket stays.
-    pub(crate) fn keep(&self, connection: &Connection) {
-        let Some(secret) = connection.resumption(&self.ticket.secret) else { return };
+    /// Stores the ticket for this connection, and returns whether it did. Keeps the file of another process that sends by the same
+    /// ticket.
+    pub(crate) fn store(&self, connection: &Connection) -> bool {
+        let Some(secret) = connection.resumption(&self.ticket.secret) else { return false };
         let text = format!("{}\n", Ticket { secret, ..self.ticket.clone() });
         let directory = files::parent_of(&self.path);
         sweep(directory, seconds_since_1970());
-        let kept = make_directory(directory).and_then(|()| files::create_private(&self.path, text.as_bytes()));
-        if let Err(error) = kept
+        let stored = make_directory(directory).and_then(|()| files::create_private(&self.path, text.as_bytes()));
+        let is_stored = stored.is_ok();
+        if let Err(error) = stored
             && error.kind() != std::io::ErrorKind::AlreadyExists
         {
             let path = self.path.display();
             tell(&format!("warning: cannot make `{path}`: {error}; a sender that is killed needs a new ticket then"));
         }
+        is_stored
     }
 
-    /// The transfer is over, or its ticket good for nothing.
+    /// Removes the stored ticket.
     pub(crate) fn remove(&self) {
         // One that stays is refused the next time, and removed by then or when it is old.
         let _ = fs::remove_file(&self.path);

@@ -164,9 +164,10 @@ impl Data {
     /// pass for one that nobody answered.
     fn write_ping(&mut self, now: Time, at: usize, out: &mut Vec<u8>) -> Option<(Sent, usize)> {
         let path = &mut self.paths[at];
-        if !mem::take(&mut path.owes_ping) || path.budget.room() < SHORTEST_PACKET as u64 {
+        if !path.owes_ping || path.budget.room() < SHORTEST_PACKET as u64 {
             return None;
         }
+        path.owes_ping = false;
         let via = path.via;
         let len = self.write_apart(now, (at, via), out, |out| Frame::Ping.put(out))?;
         Some((Sent { via, codepoint: Codepoint::NotEct }, len))

@@ -16,7 +16,7 @@ pub enum Control {
     StopSending(StreamId),
     /// `MAX_STREAM_DATA`.
     MaxStreamData(StreamId),
-    /// `MAX_DATA`. Behind those of streams: it must not be known before them.
+    /// `MAX_DATA`. Sent after every `MAX_STREAM_DATA`: a peer must not learn of the connection's limit first.
     MaxData,
     /// BLOCKED for a stream, or for the connection.
     Blocked(Option<StreamId>),

@@ -10,8 +10,8 @@
 //! the peer may open another one. So an application takes events until there are none.
 //!
 //! Whatever a peer sends, an end keeps at most [`Limits::max_data`] bytes in order and, ahead of gaps, pieces that count twice
-//! as much, each its length and 64 bytes. A buffer of bytes in order has room for at most four times what is in it, or 32 KiB.
-//! The state of a stream takes less than 1 KiB.
+//! as much, each its length and 64 bytes. A receive buffer keeps capacity that was read until its stream is idle: at most 64 MiB over all
+//! streams of an endpoint, beyond 32 KiB of each stream. The state of a stream takes less than 1 KiB.
 //!
 //! ```
 //! use proto::frame::{Frame, Frames};
@@ -49,7 +49,7 @@ use self::recv::Receiving;
 use self::send::Sending;
 use self::turns::Turns;
 use self::waiting::Waiting;
-use crate::room::Room;
+use crate::receive_memory::ReceiveMemory;
 use crate::side::Side;
 use crate::varint;
 
@@ -165,13 +165,13 @@ pub struct Streams {
     received: u64,
     max_received: u64,
     consumed: u64,
-    /// Streams that were read since the peer was told of them.
-    untold: BTreeSet<StreamId>,
+    /// Streams that were read since their last `MAX_STREAM_DATA`.
+    unreported: BTreeSet<StreamId>,
     /// What all streams keep ahead of gaps counts so many bytes.
     ahead: usize,
-    /// In which memory for what comes is counted.
-    room: Room,
-    /// Some stream may have memory to give back when it is idle.
+    /// Counter of receive buffer memory.
+    memory: ReceiveMemory,
+    /// Set if [`Streams::release_idle`] may release memory.
     is_large: bool,
     controls: BTreeSet<Control>,
     events: VecDeque<StreamEvent>,
@@ -206,9 +206,9 @@ impl Streams {
             received: 0,
             max_received: ours.max_data,
             consumed: 0,
-            untold: BTreeSet::new(),
+            unreported: BTreeSet::new(),
             ahead: 0,
-            room: Room::default(),
+            memory: ReceiveMemory::default(),
             is_large: false,
             controls: BTreeSet::new(),
             events: VecDeque::new(),
@@ -227,17 +227,17 @@ impl Streams {
         self.send_pool = bytes;
     }
 
-    /// Counts memory for what comes together with that of other connections. For streams that are opened from now on.
-    pub(crate) fn set_room(&mut self, room: Room) {
-        self.room = room;
+    /// Sets the counter of receive buffer memory, which all connections of an endpoint share. Applies to streams opened from now on.
+    pub(crate) fn set_receive_memory(&mut self, memory: ReceiveMemory) {
+        self.memory = memory;
     }
 
-    /// Returns whether [`Streams::release_idle`] may give memory back, now or later.
+    /// Returns whether [`Streams::release_idle`] may release memory, now or later.
     pub(crate) fn is_large(&self) -> bool {
         self.is_large
     }
 
-    /// Gives back memory of streams on which nothing came since the last call.
+    /// Releases unused receive memory of streams on which nothing arrived since the last call.
     pub(crate) fn release_idle(&mut self) {
         self.is_large = false;
         for receiving in self.receiving.values_mut() {
@@ -390,11 +390,11 @@ impl Streams {
         self.reach(id);
         let receiving = self.receiving.get_mut(&id).ok_or(ReadError::Unknown)?;
         let read = receiving.read(out);
-        if receiving.wants_raise() || receiving.is_untold() && self.controls.contains(&Control::MaxData) {
+        if receiving.wants_raise() || receiving.is_unreported() && self.controls.contains(&Control::MaxData) {
             self.controls.insert(Control::MaxStreamData(id));
-            self.untold.remove(&id);
-        } else if receiving.is_untold() {
-            self.untold.insert(id);
+            self.unreported.remove(&id);
+        } else if receiving.is_unreported() {
+            self.unreported.insert(id);
         }
         self.consume(read.map_or(0, |read| read.bytes as u64), Credited::InTime);
         self.tidy_receiving(id);
@@ -486,7 +486,7 @@ impl Streams {
             self.settle(id);
         }
         if id.is_sent_by(self.side.other()) {
-            self.receiving.insert(id, Receiving::new(self.ours.max_stream_data, self.room.clone()));
+            self.receiving.insert(id, Receiving::new(self.ours.max_stream_data, self.memory.clone()));
         }
     }
 
@@ -556,14 +556,14 @@ impl Streams {
             Credited::AtOnce | Credited::InTime => given.saturating_sub(reserve).max(step).max(1),
         };
         if gained >= least {
-            self.tell_consumed();
+            self.raise_limits();
         }
     }
 
-    /// Raises the connection's limit, and first those of the streams that were read: with a newer limit of the connection the
-    /// peer would take what is read and not told for unread, and its credit for that of others.
-    fn tell_consumed(&mut self) {
-        self.controls.extend(core::mem::take(&mut self.untold).into_iter().map(Control::MaxStreamData));
+    /// Queues `MAX_STREAM_DATA` for all streams read since their last one, then `MAX_DATA`. A peer that learned of the connection's limit
+    /// alone would take their bytes for unread, and give the credit to other streams.
+    fn raise_limits(&mut self) {
+        self.controls.extend(core::mem::take(&mut self.unreported).into_iter().map(Control::MaxStreamData));
         self.controls.insert(Control::MaxData);
     }
 
@@ -575,7 +575,7 @@ impl Streams {
         let Some(receiving) = self.receiving.get(&id) else { return };
         if receiving.next_limit().is_none() {
             self.controls.remove(&Control::MaxStreamData(id));
-            self.untold.remove(&id);
+            self.unreported.remove(&id);
         }
         if receiving.is_done() {
             self.controls.remove(&Control::StopSending(id));

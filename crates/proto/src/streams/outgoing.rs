@@ -19,9 +19,12 @@ impl Streams {
     /// How many bytes [`Streams::put_frame`] could send before the application writes more or the peer allows more, and
     /// whether the ends of all streams that they belong to are written. Bytes that were lost count, too.
     pub fn pending(&self) -> (u64, bool) {
-        let reserved = self.waiting.reserved.min(self.spare());
-        let fresh = reserved.min(self.max_sent - self.sent) + (self.waiting.fresh - reserved).min(self.shared_credit());
-        (self.waiting.lost + fresh, self.waiting.open == 0)
+        // Reserved bytes first: in which order streams take their turns does not change the sum.
+        let credit = self.max_sent - self.sent;
+        let reserved = self.waiting.reserved.min(credit);
+        let unreserved = (credit - reserved).saturating_sub(self.spare().saturating_sub(reserved));
+        let shared = (self.waiting.fresh - self.waiting.reserved).min(unreserved).min(self.shared_left());
+        (self.waiting.lost + reserved + shared, self.waiting.open == 0)
     }
 
     /// How many bytes all that is pending takes in frames that fill `room` bytes each, with the head of the stream that is
@@ -55,13 +58,18 @@ impl Streams {
         reserve(&self.theirs, &self.ours).saturating_sub(self.waiting.used)
     }
 
-    /// Returns the bytes that any stream may send beyond what is reserved for it: of the peer's limit what is not reserved, and of
-    /// what streams share what they do not hold as far as this end knows. The limit may be newer than what is known of streams, and
-    /// streams that are forgotten may not be read.
+    /// Returns the credit that all streams share: the peer's limit beyond unused reservations, and at most the shared part of the window
+    /// less what streams hold of it as far as this end knows. The second bound is for `MAX_DATA` that arrives before `MAX_STREAM_DATA`,
+    /// the first for streams that this end has forgotten and the peer has not read.
     fn shared_credit(&self) -> u64 {
         let unreserved = (self.max_sent - self.sent).saturating_sub(self.spare());
+        unreserved.min(self.shared_left())
+    }
+
+    /// Returns the part of the peer's window that streams share and do not hold.
+    fn shared_left(&self) -> u64 {
         let shared = self.theirs.max_data - reserve(&self.theirs, &self.ours);
-        unreserved.min(shared.saturating_sub(self.waiting.over))
+        shared.saturating_sub(self.waiting.over)
     }
 
     /// Returns the credit for new bytes.
@@ -167,7 +175,7 @@ impl Streams {
     /// A packet with this frame was lost. It goes again if it is still needed.
     pub fn control_lost(&mut self, control: Control) {
         let again = match control {
-            Control::MaxData => return self.tell_consumed(),
+            Control::MaxData => return self.raise_limits(),
             Control::MaxStreams(_) => true,
             Control::MaxStreamData(id) => {
                 self.receiving.get(&id).is_some_and(|receiving| receiving.next_limit().is_some())

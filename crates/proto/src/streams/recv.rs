@@ -6,7 +6,7 @@ use super::error::{ReadError, StreamError};
 use super::id::StreamId;
 use crate::assembler::{Assembler, Conflict, Inserted, PIECE_COST};
 use crate::frame::StreamFrame;
-use crate::room::Room;
+use crate::receive_memory::ReceiveMemory;
 use crate::varint;
 
 /// The most gaps in a stream: one packet in 20 lost of 80,000, which are 1 Gb/s over a second. What is kept behind them counts
@@ -79,10 +79,10 @@ pub(super) struct Receiving {
 }
 
 impl Receiving {
-    /// Nothing has come. Memory counts in `room`.
-    pub(super) fn new(window: u64, room: Room) -> Self {
+    /// Creates a stream without data. Counts its capacity in `memory`.
+    pub(super) fn new(window: u64, memory: ReceiveMemory) -> Self {
         Self {
-            state: State::Open(Assembler::new(MOST_GAPS, most_ahead(window), room)),
+            state: State::Open(Assembler::new(MOST_GAPS, most_ahead(window), memory)),
             highest: 0,
             total: None,
             end: None,
@@ -267,7 +267,7 @@ impl Receiving {
         }
     }
 
-    /// Gives back memory that nothing lies in, unless bytes came since the last call.
+    /// Releases unused capacity unless bytes arrived since the last call.
     pub(super) fn release_idle(&mut self) {
         if let State::Open(bytes) = &mut self.state {
             bytes.release_idle();
@@ -314,7 +314,7 @@ impl Receiving {
     }
 
     /// Returns whether bytes were read since the last `MAX_STREAM_DATA`.
-    pub(super) fn is_untold(&self) -> bool {
+    pub(super) fn is_unreported(&self) -> bool {
         self.next_limit().is_some_and(|limit| limit > self.limit)
     }
 

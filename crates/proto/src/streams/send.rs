@@ -331,8 +331,8 @@ impl Sending {
     pub(super) fn waiting(&self) -> Waiting {
         let kept = self.kept();
         let is_held_back = self.blocked().is_some() || (self.wants_room && self.phase == Phase::Open);
-        // A stream that is reset holds nothing: its bytes are given back when the peer hears of it, and may be before this end
-        // knows that it has.
+        // A stream that is reset holds nothing: the peer returns its bytes when it receives RESET_STREAM, maybe before the
+        // acknowledgement of that frame is here.
         let unread = if matches!(self.phase, Phase::Reset { .. }) { 0 } else { self.unread() };
         let used = unread.min(super::reservation(self.window));
         let waiting = Waiting { used, over: unread - used, is_held_back, kept, ..Waiting::default() };

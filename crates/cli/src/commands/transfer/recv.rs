@@ -70,7 +70,7 @@ fn serve(endpoint: &Endpoint, desk: &mut Desk, folder: &Folder, args: &RecvArgs)
         let goes_on = next.is_some() || desk.keeps();
         match done {
             Err(failure) if goes_on && !interrupted() => tell(&failure.to_string()),
-            // Ctrl-C is looked for before anybody else is served.
+            // `first` and `receive` look for Ctrl-C.
             Ok(()) if goes_on => {}
             done => return done,
         }
@@ -96,8 +96,8 @@ fn first(endpoint: &Endpoint, desk: &mut Desk) -> Result<Connection, Failure> {
     }
 }
 
-/// Tells others that one sender is served, as long as it is. Returns the one that takes its place: it was let in, and the sender that
-/// is served did not answer, or was done, before that was known.
+/// Refuses other senders while one is served. Returns the sender that takes its place, if the served one is silent or its transfer ends
+/// during the probe.
 fn turn_away(
     endpoint: &Endpoint,
     desk: &mut Desk,

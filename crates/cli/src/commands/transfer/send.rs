@@ -9,10 +9,10 @@ use crate::args::SendArgs;
 use crate::exit::{Failure, print, tell};
 use crate::interrupt::{interrupted, listen as listen_for_interrupts};
 use crate::peer::access::Way;
-use crate::peer::call::{Call, Failed, connect, failure, try_connect};
+use crate::peer::call::{Call, ConnectError, connect, failure, try_connect};
 use crate::peer::end::{ETHERNET_PACKET, End, Room};
 use crate::peer::patience::{explained, wait_for};
-use crate::peer::resumption::Kept;
+use crate::peer::resumption::ResumptionTicket;
 use crate::peer::service::FILES;
 use crate::peer::trouble::Trouble;
 
@@ -39,13 +39,8 @@ pub(crate) fn send(args: &SendArgs) -> Result<(), Failure> {
     if interrupted() {
         return Err(Failure::Interrupted("nothing was sent".to_owned()));
     }
-    let kept = Kept::new(&way);
-    let remove = || {
-        if let Some(kept) = &kept {
-            kept.remove();
-        }
-    };
-    let Call { endpoint, connection, address } = call(&way, kept.as_ref(), &end)?;
+    let stored = ResumptionTicket::new(&way);
+    let Begun { call: Call { endpoint, connection, address }, own } = call(&way, stored.as_ref(), &end)?;
     let board = Board::new(args.show);
     let options = SendOptions { lanes: LANES, checksum: args.checksum };
     let sent = transfer::send(&connection, &sources, (options, amount), &board);
@@ -60,8 +55,8 @@ pub(crate) fn send(args: &SendArgs) -> Result<(), Failure> {
                 Error::Interrupted => Trouble::Interrupted,
                 other => return Err(Failure::Run(other.into())),
             };
-            if is_refused(&trouble) {
-                remove();
+            if let Some(own) = own.filter(|_| is_refused(&trouble)) {
+                own.remove();
             }
             endpoint.end(code, &words);
             return Err(match failure(&trouble, (&way, address), &end, DEED) {
@@ -72,7 +67,9 @@ pub(crate) fn send(args: &SendArgs) -> Result<(), Failure> {
         }
     };
     endpoint.end(Code::NONE, "");
-    remove();
+    if let Some(own) = own {
+        own.remove();
+    }
     let times = clock.times();
     let shown = Shown {
         verb: "sent",
@@ -97,34 +94,50 @@ pub(crate) fn send(args: &SendArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Calls by the ticket that a killed sender has left; where there is none, or the receiver does not take it, by the sender's own.
-fn call(way: &Way, kept: Option<&Kept>, end: &End) -> Result<Call, Failure> {
-    if let Some(kept) = kept
-        && let Some(again) = kept.way()?
+/// A sender's connection.
+struct Begun<'a> {
+    call: Call,
+    /// The stored ticket of this connection, if this process stored it or goes on by it: another process may send by the same ticket.
+    own: Option<&'a ResumptionTicket<'a>>,
+}
+
+/// Calls by the ticket that a killed sender has stored; where there is none, or the receiver refuses it, by the sender's own.
+fn call<'a>(way: &Way, stored: Option<&'a ResumptionTicket<'a>>, end: &End) -> Result<Begun<'a>, Failure> {
+    let admitted = |call: &Call| {
+        let look = || if interrupted() { Err(Trouble::Interrupted) } else { Ok(()) };
+        wait_for(call.connection.admitted(), look).and_then(|outcome| outcome.map_err(Trouble::from))
+    };
+    let mut is_refused_once = false;
+    if let Some(stored) = stored
+        && let Some(again) = stored.way()?
     {
         match try_connect(&again, end) {
             Ok(call) => {
-                let look = || if interrupted() { Err(Trouble::Interrupted) } else { Ok(()) };
-                let admitted = wait_for(call.connection.admitted(), look);
-                if !admitted.and_then(|outcome| outcome.map_err(Trouble::from)).is_err_and(|it| is_refused(&it)) {
-                    return Ok(call);
+                if !admitted(&call).is_err_and(|trouble| is_refused(&trouble)) {
+                    return Ok(Begun { call, own: Some(stored) });
                 }
                 call.endpoint.end(Code::NONE, "");
             }
-            Err(Failed::Connection { trouble, .. }) if is_refused(&trouble) => {}
-            Err(failed) => return Err(failed.explained(way, end, DEED)),
+            Err(ConnectError::Connection { trouble, .. }) if is_refused(&trouble) => {}
+            Err(error) => return Err(error.explained(way, end, DEED)),
         }
-        kept.remove();
+        is_refused_once = true;
     }
     let call = connect(way, end, DEED)?;
-    // Before the receiver's word: whoever is killed when it has just let it in would find the ticket used.
-    if let Some(kept) = kept {
-        kept.keep(&call.connection);
+    let Some(stored) = stored else { return Ok(Begun { call, own: None }) };
+    if is_refused_once {
+        // A receiver that is too busy to decide refuses callers, too: what is stored goes once the sender's own ticket was taken.
+        if admitted(&call).is_err() {
+            return Ok(Begun { call, own: None });
+        }
+        stored.remove();
     }
-    Ok(call)
+    // As soon as both ends have the secret. A sender that is killed before this file is on the disk leaves a used ticket.
+    let is_stored = stored.store(&call.connection);
+    Ok(Begun { call, own: is_stored.then_some(stored) })
 }
 
-/// Whether the receiver has said that it does not take this ticket.
+/// Returns whether the receiver refused the caller.
 fn is_refused(trouble: &Trouble) -> bool {
     matches!(trouble, Trouble::Transport(transport::Error::Closed(Closed::There { code: Code::REFUSED, .. })))
 }

@@ -532,9 +532,8 @@ fn pending_tells_what_can_be_sent_and_whether_it_ends() {
     caller.write(other, &[1; 400]).unwrap();
     // As far as the connection's limit goes.
     assert_eq!(caller.pending(), (1000, true));
-    // A window does not grow: credit for what nobody has read is not used for what streams share.
     caller.on_max_data(1100);
-    assert_eq!(caller.pending(), (1000, true));
+    assert_eq!(caller.pending(), (1100, true));
     caller.reset(message, 1).unwrap();
     assert_eq!(caller.pending(), (700, true));
     caller.on_stop(other.number(), 1).unwrap();
