@@ -329,6 +329,24 @@ fn a_full_window_holds_no_probe_back() {
     assert!(ended.since(scene.begun[0]) < RTT + Span::from_ms(10));
 }
 
+/// A packet that left before the probe began does not count as an answer: its sender may be gone since.
+#[test]
+fn what_left_before_is_no_answer() {
+    let mut scene = Scene::new(7);
+    let resumption = scene.resumption();
+    scene.call(resumption);
+    let comes = scene.now + DELAY.times(3);
+    scene.run(comes - Span::from_ms(2));
+    let Caller { endpoint, handle, .. } = &mut scene.callers[0];
+    endpoint.connection(*handle).unwrap().ping();
+    scene.run(comes - Span::from_ms(1));
+    scene.callers[0].is_dead = true;
+    assert!(scene.flights.iter().any(|flight| flight.caller == 0 && flight.to_listener && flight.at > comes));
+    scene.run(comes + Span::from_s(4));
+    let [(_, Liveness::Silent)] = scene.ended[..] else { panic!("{:?}", scene.ended) };
+    assert_eq!((scene.begun[0], scene.served()), (comes, 1));
+}
+
 /// A host may be late by more than a short path takes.
 #[test]
 fn a_caller_on_a_short_path_has_200_ms_for_each_answer() {
