@@ -4,13 +4,14 @@
 //! A ticket that lets in one caller is used with the first connection. That connection gives both ends another secret, and the sender
 //! keeps it on its disk until it is done, in a ticket for its own use. The secret stays the same each time it is used.
 
-use std::fs;
-use std::os::unix::fs::MetadataExt;
+use std::fs::{self, OpenOptions};
+use std::io::Write;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use files::{Limit, hexadecimal};
 use proto::ticket::Ticket;
-use transport::Connection;
+use transport::{Connection, random};
 
 use super::access::Way;
 use super::identity::{make_directory, secret, state};
@@ -21,53 +22,99 @@ const TICKET: Limit = Limit { what: "a file with a ticket", mib: 1 };
 /// Age at which such a ticket is removed: no receiver lives that long.
 const MAX_AGE_S: u64 = 100 * 24 * 3_600;
 
-/// A sender's resumption ticket, on disk until its transfer is done.
-pub(crate) struct ResumptionTicket<'a> {
+/// Resumption tickets of senders that call by one ticket: a file for each of their connections, as several may call at once and the
+/// receiver takes one.
+pub(crate) struct Resumption<'a> {
     ticket: &'a Ticket,
+    directory: PathBuf,
+}
+
+/// A resumption ticket on disk.
+pub(crate) struct StoredTicket {
+    ticket: Ticket,
     path: PathBuf,
 }
 
-impl<'a> ResumptionTicket<'a> {
+impl<'a> Resumption<'a> {
     /// Returns None for a sender without a ticket, or without a state directory.
     pub(crate) fn new(way: &'a Way) -> Option<Self> {
         let Way::Ticket(ticket) = way else { return None };
-        let path = state()?.join("resumption").join(hexadecimal(&ticket.id));
-        Some(Self { ticket, path })
+        let Some(state) = state() else {
+            tell(
+                "warning: neither XDG_STATE_HOME nor HOME is an absolute path; a sender that is killed needs a new ticket then",
+            );
+            return None;
+        };
+        Some(Self { ticket, directory: state.join("resumption") })
     }
 
-    /// Returns the way to connect by the stored ticket, if there is one.
-    ///
-    /// # Errors
-    /// If others could read it, or it is no ticket.
-    pub(crate) fn way(&self) -> Result<Option<Way>, Failure> {
-        let Some(bytes) = secret(&self.path, TICKET, "send in your place")? else { return Ok(None) };
-        let stored: Ticket = String::from_utf8_lossy(&bytes).parse().map_err(|error| {
-            let path = self.path.display();
-            Failure::Input(format!("error: `{path}` has no ticket: {error}\nhelp: remove it, and send by a new ticket"))
-        })?;
+    /// Returns the stored tickets. Warns of files that are none, or that others can read.
+    pub(crate) fn stored(&self) -> Vec<StoredTicket> {
+        let prefix = self.prefix();
+        let entries = fs::read_dir(&self.directory).into_iter().flatten().flatten();
+        let named = entries.filter(|entry| entry.file_name().to_str().is_some_and(|name| name.starts_with(&prefix)));
+        let mut paths: Vec<PathBuf> = named.map(|entry| entry.path()).collect();
+        paths.sort();
+        let read = |path: PathBuf| match self.read(&path) {
+            Ok(ticket) => ticket.map(|ticket| StoredTicket { ticket, path }),
+            Err(why) => {
+                tell(&format!(
+                    "warning: `{}` is of no use: {why}; a sender that was killed cannot go on by it",
+                    path.display()
+                ));
+                None
+            }
+        };
+        paths.into_iter().filter_map(read).collect()
+    }
+
+    fn read(&self, path: &Path) -> Result<Option<Ticket>, String> {
+        let failed = |failure: Failure| failure.to_string().replace('\n', "; ");
+        let Some(bytes) = secret(path, TICKET, "send in your place").map_err(failed)? else { return Ok(None) };
+        let stored: Ticket =
+            String::from_utf8_lossy(&bytes).parse().map_err(|error| format!("it has no ticket: {error}"))?;
         // The listener may have other addresses by now.
-        Ok(Some(Way::Ticket(Ticket { secret: stored.secret, ..self.ticket.clone() })))
+        Ok(Some(Ticket { secret: stored.secret, ..self.ticket.clone() }))
     }
 
-    /// Stores the ticket for this connection, and returns whether it did. Keeps the file of another process that sends by the same
-    /// ticket.
-    pub(crate) fn store(&self, connection: &Connection) -> bool {
-        let Some(secret) = connection.resumption(&self.ticket.secret) else { return false };
-        let text = format!("{}\n", Ticket { secret, ..self.ticket.clone() });
-        let directory = files::parent_of(&self.path);
-        sweep(directory, seconds_since_1970());
-        let stored = make_directory(directory).and_then(|()| files::create_private(&self.path, text.as_bytes()));
-        let is_stored = stored.is_ok();
-        if let Err(error) = stored
-            && error.kind() != std::io::ErrorKind::AlreadyExists
-        {
-            let path = self.path.display();
-            tell(&format!("warning: cannot make `{path}`: {error}; a sender that is killed needs a new ticket then"));
+    /// Stores the ticket for this connection. Warns and returns None if it cannot.
+    pub(crate) fn store(&self, connection: &Connection) -> Option<StoredTicket> {
+        let secret = connection.resumption(&self.ticket.secret)?;
+        let ticket = Ticket { secret, ..self.ticket.clone() };
+        sweep(&self.directory, seconds_since_1970());
+        let place = random::<8>().map(|name| self.directory.join(format!("{}{}", self.prefix(), hexadecimal(&name))));
+        let stored = place.and_then(|path| {
+            make_directory(&self.directory)?;
+            // The file has its name before it is on the disk, which takes a while: who is killed meanwhile can go on by it.
+            let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?;
+            let written = file.write_all(format!("{ticket}\n").as_bytes());
+            written.and_then(|()| file.sync_all()).and_then(|()| files::sync_directory(&self.directory))?;
+            Ok(path)
+        });
+        match stored {
+            Ok(path) => Some(StoredTicket { ticket, path }),
+            Err(error) => {
+                let directory = self.directory.display();
+                tell(&format!(
+                    "warning: cannot write to `{directory}`: {error}; a sender that is killed needs a new ticket then"
+                ));
+                None
+            }
         }
-        is_stored
     }
 
-    /// Removes the stored ticket.
+    fn prefix(&self) -> String {
+        format!("{}-", hexadecimal(&self.ticket.id))
+    }
+}
+
+impl StoredTicket {
+    /// Returns the way to connect by it.
+    pub(crate) fn way(&self) -> Way {
+        Way::Ticket(self.ticket.clone())
+    }
+
+    /// Removes it.
     pub(crate) fn remove(&self) {
         // One that stays is refused the next time, and removed by then or when it is old.
         let _ = fs::remove_file(&self.path);

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
+use proto::secret::Secret;
 use proto::ticket::Ticket;
 use testing::{Bounded, Process};
 
@@ -377,6 +378,40 @@ fn a_sender_that_is_known_by_its_key_comes_again_by_it() {
     let ran = send(&scratch, "file", &receiver).ok();
     assert!(number(&ran, "had_bytes") >= 8 * CHUNK, "{ran}");
     assert_eq!((receiver.ended().0, kept(&scratch, "state")), (0, Vec::new()));
+}
+
+/// Files that are no resumption tickets, and one that the receiver refuses, stop no sender and no second call.
+#[test]
+fn what_is_no_resumption_ticket_is_passed_over() {
+    let scratch = Scratch::new("send-again-strays");
+    let mut receiver = Receiver::with_idle(&scratch, 30, "");
+    let ticket: Ticket = receiver.ticket.parse().unwrap();
+    let id: String = ticket.id.iter().map(|byte| format!("{byte:02x}")).collect();
+    let directory = scratch.path("state/narrows/resumption");
+    fs::create_dir_all(directory.join(format!("{id}-directory"))).unwrap();
+    let refused = Ticket { secret: Secret::new([7; 16]), ..ticket }.to_string();
+    let files = [
+        ("empty", "", 0o600),
+        ("garbage", "narrows1 or not", 0o600),
+        ("open", &refused, 0o644),
+        ("refused", &refused, 0o600),
+    ];
+    for (name, text, mode) in files {
+        let path = directory.join(format!("{id}-{name}"));
+        fs::write(&path, text).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+    }
+    let mut first = sends(&scratch, &mut receiver, 30);
+    first.kill();
+    // Its own is beside those that are of no use; the one that was refused is gone.
+    assert_eq!(kept(&scratch, "state").len(), 5);
+    assert!(!directory.join(format!("{id}-refused")).exists());
+    let ran = send(&scratch, "file", &receiver).ok();
+    assert!(number(&ran, "had_bytes") >= 8 * CHUNK, "{ran}");
+    for name in ["directory", "empty", "garbage", "open"] {
+        assert!(ran.err.contains(&format!("{id}-{name}` is of no use")), "{name}: {ran}");
+    }
+    assert_eq!((receiver.ended().0, kept(&scratch, "state").len()), (0, 4));
 }
 
 /// Whoever sends is not replaced, also by its own user's second call.

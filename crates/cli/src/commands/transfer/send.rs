@@ -12,7 +12,7 @@ use crate::peer::access::Way;
 use crate::peer::call::{Call, ConnectError, connect, failure, try_connect};
 use crate::peer::end::{ETHERNET_PACKET, End, Room};
 use crate::peer::patience::{explained, wait_for};
-use crate::peer::resumption::ResumptionTicket;
+use crate::peer::resumption::{Resumption, StoredTicket};
 use crate::peer::service::FILES;
 use crate::peer::trouble::Trouble;
 
@@ -39,8 +39,8 @@ pub(crate) fn send(args: &SendArgs) -> Result<(), Failure> {
     if interrupted() {
         return Err(Failure::Interrupted("nothing was sent".to_owned()));
     }
-    let stored = ResumptionTicket::new(&way);
-    let Begun { call: Call { endpoint, connection, address }, own } = call(&way, stored.as_ref(), &end)?;
+    let resumption = Resumption::new(&way);
+    let Begun { call: Call { endpoint, connection, address }, own } = call(&way, resumption.as_ref(), &end)?;
     let board = Board::new(args.show);
     let options = SendOptions { lanes: LANES, checksum: args.checksum };
     let sent = transfer::send(&connection, &sources, (options, amount), &board);
@@ -95,23 +95,21 @@ pub(crate) fn send(args: &SendArgs) -> Result<(), Failure> {
 }
 
 /// A sender's connection.
-struct Begun<'a> {
+struct Begun {
     call: Call,
-    /// The stored ticket of this connection, if this process stored it or goes on by it: another process may send by the same ticket.
-    own: Option<&'a ResumptionTicket<'a>>,
+    /// The resumption ticket of this connection.
+    own: Option<StoredTicket>,
 }
 
-/// Calls by the ticket that a killed sender has stored; where there is none, or the receiver refuses it, by the sender's own.
-fn call<'a>(way: &Way, stored: Option<&'a ResumptionTicket<'a>>, end: &End) -> Result<Begun<'a>, Failure> {
+/// Calls by the tickets that killed senders have stored; where there is none, or the receiver refuses them, by the sender's own.
+fn call(way: &Way, resumption: Option<&Resumption>, end: &End) -> Result<Begun, Failure> {
     let admitted = |call: &Call| {
         let look = || if interrupted() { Err(Trouble::Interrupted) } else { Ok(()) };
         wait_for(call.connection.admitted(), look).and_then(|outcome| outcome.map_err(Trouble::from))
     };
-    let mut is_refused_once = false;
-    if let Some(stored) = stored
-        && let Some(again) = stored.way()?
-    {
-        match try_connect(&again, end) {
+    let mut refused = Vec::new();
+    for stored in resumption.map_or_else(Vec::new, Resumption::stored) {
+        match try_connect(&stored.way(), end) {
             Ok(call) => {
                 if !admitted(&call).is_err_and(|trouble| is_refused(&trouble)) {
                     return Ok(Begun { call, own: Some(stored) });
@@ -121,20 +119,16 @@ fn call<'a>(way: &Way, stored: Option<&'a ResumptionTicket<'a>>, end: &End) -> R
             Err(ConnectError::Connection { trouble, .. }) if is_refused(&trouble) => {}
             Err(error) => return Err(error.explained(way, end, DEED)),
         }
-        is_refused_once = true;
+        refused.push(stored);
     }
     let call = connect(way, end, DEED)?;
-    let Some(stored) = stored else { return Ok(Begun { call, own: None }) };
-    if is_refused_once {
-        // A receiver that is too busy to decide refuses callers, too: what is stored goes once the sender's own ticket was taken.
-        if admitted(&call).is_err() {
-            return Ok(Begun { call, own: None });
-        }
-        stored.remove();
+    // Before the receiver's word: who is killed when it has just been let in would find the ticket used.
+    let own = resumption.and_then(|resumption| resumption.store(&call.connection));
+    // A receiver that is too busy to decide refuses callers, too: these go once the sender's own ticket was taken.
+    if !refused.is_empty() && admitted(&call).is_ok() {
+        refused.iter().for_each(StoredTicket::remove);
     }
-    // As soon as both ends have the secret. A sender that is killed before this file is on the disk leaves a used ticket.
-    let is_stored = stored.store(&call.connection);
-    Ok(Begun { call, own: is_stored.then_some(stored) })
+    Ok(Begun { call, own })
 }
 
 /// Returns whether the receiver refused the caller.
