@@ -386,17 +386,17 @@ fn what_is_no_resumption_ticket_is_passed_over() {
     let scratch = Scratch::new("send-again-strays");
     let mut receiver = Receiver::with_idle(&scratch, 30, "");
     let ticket: Ticket = receiver.ticket.parse().unwrap();
-    let id: String = ticket.id.iter().map(|byte| format!("{byte:02x}")).collect();
+    let id = files::hexadecimal(&ticket.id);
     let directory = scratch.path("state/narrows/resumption");
     fs::create_dir_all(directory.join(format!("{id}-directory"))).unwrap();
     let refused = Ticket { secret: Secret::new([7; 16]), ..ticket }.to_string();
-    let files = [
+    let strays = [
         ("empty", "", 0o600),
         ("garbage", "narrows1 or not", 0o600),
         ("open", &refused, 0o644),
         ("refused", &refused, 0o600),
     ];
-    for (name, text, mode) in files {
+    for (name, text, mode) in strays {
         let path = directory.join(format!("{id}-{name}"));
         fs::write(&path, text).unwrap();
         fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
