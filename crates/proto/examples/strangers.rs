@@ -40,7 +40,7 @@ fn main() {
     Frame::Crypto { offset: 0, data: &hello }.put(&mut whole);
     println!("a ClientHello has {} bytes", hello.len());
     for (name, frames) in [("a PING", &ping), ("a part of a ClientHello", &part), ("a ClientHello", &whole)] {
-        let mut listener = endpoint(&provider, 1, true);
+        let mut listener = endpoint(&provider, 1, proto::side::Side::Listener);
         let (mut first, mut second, mut count) = (Duration::ZERO, Duration::ZERO, 0);
         for number in 0..hosts {
             let (caller, now) = (Caller::new(number % 64, number), Time::from_us(400 * number));

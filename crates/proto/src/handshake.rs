@@ -634,7 +634,7 @@ mod tests {
         Handshake::call(context, tls, first_id, ([2; 8], &ours))
     }
 
-    /// Of the longest name of a service and the largest parameters, also behind the token of the longest ID.
+    /// The longest service name and the largest parameters fit, also behind the longest token.
     #[test]
     fn a_client_hello_fits_one_datagram() {
         let provider = aws_lc_rs::default_provider();

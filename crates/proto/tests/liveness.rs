@@ -17,6 +17,7 @@ use proto::identity::{Identity, Trust};
 use proto::secret::Secret;
 use proto::service::Service;
 use proto::settings::Settings;
+use proto::side::Side;
 use proto::streams::Direction;
 use proto::via::Via;
 use units::{Span, Time};
@@ -28,13 +29,13 @@ const SECRET: [u8; 16] = [3; 16];
 const DELAY: Span = Span::from_ms(200);
 const RTT: Span = Span::from_ms(400);
 
-fn endpoint(seed: u8, listens: bool) -> Endpoint {
+fn endpoint(seed: u8, side: Side) -> Endpoint {
     let identity = Identity::from_seed(&provider::provider(), &[seed; 32]).unwrap();
     let law = |path: &Path| Law::NewReno(NewReno::new(path, newreno::Params::for_path(path)));
     let mut settings = Settings::new(Service::named("test"), Arc::new(law));
     // Callers speak only where they must.
     settings.keep_alive = None;
-    Endpoint::new(Time::ZERO, (settings, provider::provider()), identity, listens).unwrap()
+    Endpoint::new(Time::ZERO, (settings, provider::provider()), identity, side == Side::Listener).unwrap()
 }
 
 /// A caller, and its connection at either end.
@@ -86,7 +87,7 @@ impl Scene {
         let mut scene = Self {
             now: Time::ZERO,
             delay,
-            listener: endpoint(1, true),
+            listener: endpoint(1, Side::Listener),
             callers: Vec::new(),
             flights: Vec::new(),
             served: None,
@@ -103,7 +104,7 @@ impl Scene {
     /// A caller that has this secret.
     fn call(&mut self, secret: Secret) {
         let place = self.callers.len() as u8;
-        let mut endpoint = endpoint(10 + place, false);
+        let mut endpoint = endpoint(10 + place, Side::Caller);
         let handle = endpoint.call(self.now, LISTENER, Trust::Anyone, Some((TICKET, secret))).unwrap();
         let via = Via { socket: 0, remote: SocketAddr::from(([10, 0, 0, 1 + place], 1)) };
         self.callers.push(Caller {
@@ -288,7 +289,7 @@ fn a_silent_caller_is_replaced_after_two_timeouts() {
     assert_eq!((scene.served(), scene.closed(2), scene.ended.len()), (2, None, 2));
 }
 
-/// Who answers stays, whatever the second caller can prove: after one PING if it comes, after two if the first one is lost.
+/// A caller that answers stays, whatever the second one can prove: after one PING if it comes, after two if the first one is lost.
 #[test]
 fn a_caller_that_answers_is_never_replaced() {
     for (loses_first, rounds) in [(false, 1), (true, 2)] {

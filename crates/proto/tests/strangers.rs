@@ -692,7 +692,7 @@ fn fill(listener: &mut Endpoint, slots: u64, more: u64) -> Vec<Handle> {
     std::iter::from_fn(|| listener.poll_evicted()).collect()
 }
 
-/// Who drives a listener learns which connections made room.
+/// A listener's driver learns which connections made room.
 #[test]
 fn an_evicted_connection_is_over() {
     provider::begin(14, 0);

@@ -88,7 +88,9 @@ impl<'a> Resumption<'a> {
             // The file has its name before it is on the disk, which takes a while: who is killed meanwhile can go on by it.
             let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?;
             let written = file.write_all(format!("{ticket}\n").as_bytes());
-            written.and_then(|()| file.sync_all()).and_then(|()| files::sync_directory(&self.directory))?;
+            let written = written.and_then(|()| file.sync_all()).and_then(|()| files::sync_directory(&self.directory));
+            // No part of a ticket stays.
+            written.inspect_err(|_| drop(fs::remove_file(&path)))?;
             Ok(path)
         });
         match stored {
@@ -121,14 +123,21 @@ impl StoredTicket {
     }
 }
 
-/// Removes what killed senders left long ago.
+/// Removes tickets that killed senders left long ago. What has another kind of name is not ours, and stays.
 fn sweep(directory: &Path, now_s: u64) {
     for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
         let is_old = |metadata: fs::Metadata| metadata.mtime().unsigned_abs() + MAX_AGE_S < now_s;
-        if entry.metadata().is_ok_and(is_old) {
+        let is_ours = entry.file_name().to_str().is_some_and(is_name);
+        if is_ours && entry.metadata().is_ok_and(is_old) {
             let _ = fs::remove_file(entry.path());
         }
     }
+}
+
+/// Returns whether a file's name is a ticket's identifier and a random number, both of 8 bytes, as [`Resumption::store`] gives it.
+fn is_name(name: &str) -> bool {
+    let is_hexadecimal = |part: &str| part.len() == 16 && part.bytes().all(|byte| byte.is_ascii_hexdigit());
+    name.split_once('-').is_some_and(|(id, number)| is_hexadecimal(id) && is_hexadecimal(number))
 }
 
 #[cfg(test)]
@@ -143,12 +152,14 @@ mod tests {
         let directory = std::env::temp_dir().join(format!("narrows-resumption-{}", std::process::id()));
         fs::create_dir_all(&directory).unwrap();
         let made_s = 1_000_000_000;
-        for (name, age_s) in [("new", MAX_AGE_S), ("old", MAX_AGE_S + 1)] {
+        let names = ["0123456789abcdef-0000000000000000", "0123456789abcdef-0000000000000001", "notes"];
+        for (name, age_s) in names.into_iter().zip([MAX_AGE_S, MAX_AGE_S + 1, MAX_AGE_S + 1]) {
             let file = fs::File::create(directory.join(name)).unwrap();
             file.set_times(FileTimes::new().set_modified(UNIX_EPOCH + Duration::from_secs(made_s - age_s))).unwrap();
         }
         sweep(&directory, made_s);
-        assert!(directory.join("new").exists() && !directory.join("old").exists());
+        let left = names.map(|name| directory.join(name).exists());
+        assert_eq!(left, [true, false, true]);
         fs::remove_dir_all(directory).unwrap();
     }
 }

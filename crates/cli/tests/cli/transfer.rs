@@ -34,7 +34,7 @@ impl Receiver {
         Self::with_idle(scratch, 1, options)
     }
 
-    /// A receiver that waits so many seconds for a sender that says nothing.
+    /// Starts a receiver with an idle timeout of `idle_s` seconds.
     fn with_idle(scratch: &Scratch, idle_s: u32, options: &str) -> Self {
         Self::of(&mut command(scratch, &format!("recv in --listen 127.0.0.1:0 --idle {idle_s} {options}")))
     }

@@ -331,9 +331,7 @@ impl Sending {
     pub(super) fn waiting(&self) -> Waiting {
         let kept = self.kept();
         let is_held_back = self.blocked().is_some() || (self.wants_room && self.phase == Phase::Open);
-        // A stream that is reset holds nothing: the peer returns its bytes when it receives RESET_STREAM, maybe before the
-        // acknowledgement of that frame is here.
-        let unread = if matches!(self.phase, Phase::Reset { .. }) { 0 } else { self.unread() };
+        let unread = self.unread();
         let used = unread.min(super::reservation(self.window));
         let waiting = Waiting { used, over: unread - used, is_held_back, kept, ..Waiting::default() };
         if self.need() == Need::Nothing {

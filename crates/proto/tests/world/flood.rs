@@ -14,10 +14,11 @@ use proto::identity::{Identity, Trust};
 use proto::secret::Secret;
 use proto::service::Service;
 use proto::settings::Settings;
+use proto::side::Side;
 use proto::via::Via;
 use rustls::crypto::CryptoProvider;
 use rustls::quic::{DirectionalKeys, Keys, Suite, Version};
-use rustls::{CipherSuite, Side, SupportedCipherSuite};
+use rustls::{CipherSuite, SupportedCipherSuite};
 use units::{Span, Time, mix64};
 
 const LISTENER: Via =
@@ -48,7 +49,7 @@ pub enum Last {
 #[derive(Clone, Copy, Debug)]
 pub struct Flood {
     pub last: Last,
-    /// How many networks its hosts are in, of 64 bits each.
+    /// Number of networks that its hosts are in, of 64 bits each.
     pub networks: u64,
     pub per_second: u64,
 }
@@ -82,14 +83,14 @@ fn host(network: u64, number: u64) -> SocketAddr {
 }
 
 /// A listener, or an endpoint that only calls.
-pub fn endpoint(provider: &Arc<CryptoProvider>, seed: u8, listens: bool) -> Endpoint {
+pub fn endpoint(provider: &Arc<CryptoProvider>, seed: u8, side: Side) -> Endpoint {
     let law = |path: &Path| Law::NewReno(NewReno::new(path, newreno::Params::for_path(path)));
     let settings = Settings::new(Service::named("test"), Arc::new(law));
     let identity = Identity::from_seed(provider, &[seed; 32]).expect("an identity");
-    Endpoint::new(Time::ZERO, (settings, provider.clone()), identity, listens).expect("an endpoint")
+    Endpoint::new(Time::ZERO, (settings, provider.clone()), identity, side == Side::Listener).expect("an endpoint")
 }
 
-fn initial_keys(side: Side, first_id: &[u8]) -> Keys {
+fn initial_keys(side: rustls::Side, first_id: &[u8]) -> Keys {
     let provider = rustls::crypto::aws_lc_rs::default_provider();
     let mut suites = provider.cipher_suites.iter().filter_map(SupportedCipherSuite::tls13);
     let suite = suites.find(|suite| suite.common.suite == CipherSuite::TLS13_AES_128_GCM_SHA256).expect("AES-128-GCM");
@@ -99,7 +100,7 @@ fn initial_keys(side: Side, first_id: &[u8]) -> Keys {
 /// An Initial packet of 1,200 bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct Initial<'a> {
-    pub side: Side,
+    pub side: rustls::Side,
     /// The ID that its keys follow from.
     pub first_id: &'a [u8],
     pub to: &'a [u8],
@@ -149,13 +150,14 @@ impl Caller {
     /// Its first packet.
     pub fn first(&self, frames: &[u8]) -> Vec<u8> {
         let Self { first_id, own_id: from, .. } = self;
-        Initial { side: Side::Client, first_id, to: first_id, from: *from, token: &[], frames }.seal()
+        Initial { side: rustls::Side::Client, first_id, to: first_id, from: *from, token: &[], frames }.seal()
     }
 
     /// Its packet after a Retry; none if that is something else.
     pub fn second(&self, retry: &[u8], frames: &[u8]) -> Option<Vec<u8>> {
         let Ok(Packet { header: Header::Retry { from, token, .. }, .. }) = Packet::read(retry) else { return None };
-        let initial = Initial { side: Side::Client, first_id: &from, to: &from, from: self.own_id, token, frames };
+        let initial =
+            Initial { side: rustls::Side::Client, first_id: &from, to: &from, from: self.own_id, token, frames };
         Some(initial.seal())
     }
 
@@ -178,13 +180,13 @@ impl Caller {
 
 /// The `ClientHello` of a caller.
 pub fn client_hello(provider: &Arc<CryptoProvider>) -> Vec<u8> {
-    let mut caller = endpoint(provider, 9, false);
+    let mut caller = endpoint(provider, 9, Side::Caller);
     let handle = caller.call(Time::ZERO, LISTENER, Trust::Anyone, None).expect("a call");
     let mut datagram = Vec::new();
     caller.poll_transmit(Time::ZERO, handle, 1, &mut datagram).expect("a packet");
     let Packet { header, number_at, .. } = Packet::read(&datagram).expect("a header");
     let Header::Long { to, .. } = header else { panic!("a long header") };
-    let DirectionalKeys { header, packet: key } = initial_keys(Side::Server, to).remote;
+    let DirectionalKeys { header, packet: key } = initial_keys(rustls::Side::Server, to).remote;
     let (head, sample) = datagram.split_at_mut(number_at + 4);
     let (first, number) = head.split_at_mut(number_at);
     header.decrypt_in_place(&sample[..16], &mut first[0], number).expect("a header");
@@ -220,7 +222,7 @@ struct Holder {
     admitted: Option<Time>,
 }
 
-/// How a run went.
+/// Outcome of a run.
 #[derive(Clone, Debug)]
 pub struct Report {
     /// For each group, how long its holders took from the call to the admission; none for a holder that was not admitted.
@@ -264,7 +266,7 @@ impl World {
             now: Time::ZERO,
             flood,
             frames,
-            listener: endpoint(provider, 1, true),
+            listener: endpoint(provider, 1, Side::Listener),
             timers: BTreeSet::new(),
             due: BTreeMap::new(),
             datagrams: BTreeMap::new(),
@@ -272,7 +274,7 @@ impl World {
             groups: Vec::new(),
             holders: BTreeMap::new(),
             silent: BTreeMap::new(),
-            callers: endpoint(provider, 2, false),
+            callers: endpoint(provider, 2, Side::Caller),
             calls: BTreeMap::new(),
             max_connections: 0,
         };
@@ -285,7 +287,7 @@ impl World {
             for number in 0..u64::from(group.holders) {
                 let called = FIRST_CALL.saturating_add(group.interval.times(number as u32));
                 let address = host(network(number), u64::MAX / 2 + number);
-                let mut endpoint = endpoint(provider, 3, false);
+                let mut endpoint = endpoint(provider, 3, Side::Caller);
                 let secret = Some((TICKET, Secret::new(SECRET)));
                 let handle = endpoint.call(called, LISTENER, Trust::Anyone, secret).expect("a call");
                 let (due, rtt) = (called, group.rtt);

@@ -154,7 +154,7 @@ struct Party {
     open_paths: u32,
 }
 
-/// How a run went.
+/// Outcome of a run.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Report {
     /// When all was delivered; never if it was not.
