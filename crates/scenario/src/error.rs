@@ -159,6 +159,16 @@ impl Fault {
         self
     }
 
+    /// The same fault, at some bytes of its place.
+    pub(crate) fn within(mut self, bytes: std::ops::Range<usize>) -> Self {
+        let length = (self.origin.end - self.origin.start) as usize;
+        if self.origin != Origin::NOWHERE && bytes.end <= length {
+            let start = self.origin.start + bytes.start as u32;
+            self.origin = Origin { start, end: self.origin.start + bytes.end as u32, ..self.origin };
+        }
+        self
+    }
+
     /// The same fault, at `origin` if it had no place of its own.
     pub(crate) fn at_least(mut self, origin: Origin) -> Self {
         if self.origin == Origin::NOWHERE {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use laws::catalog::{Kind, Value, build};
-use laws::{Law, Path};
+use laws::{ControlLaw as _, Law, Path, Permit};
 use sim::FlowSpec;
 
 use crate::class::FlowClass;
@@ -56,6 +56,14 @@ impl LawPlan {
             Planned::Known(kind, _) => kind.info().name,
             Planned::Brought(law) => &law.name,
         }
+    }
+
+    /// What a flow of a class may send before its first acknowledgement; none of an external law, and where credits schedule
+    /// packets.
+    pub(crate) fn first_permit(&self, class: FlowClass, path: &Path) -> Option<Permit> {
+        let (kind, settings) = self.law(class)?;
+        let law = build(kind, path, settings).ok()?;
+        (!kind.info().credits).then(|| law.permit())
     }
 
     /// The laws that the calling program must supply, each once.

@@ -44,7 +44,10 @@ mod write;
 #[cfg(not(feature = "import"))]
 pub const WITHOUT_IMPORT: &str = "this build has no importers: they need the feature `import`, which is on by default and in what `make build` makes";
 
-pub use build::{BuiltRun, CableLine, ClassLoad, CodingLine, JobLine, LawColumns, Report, SwitchLine};
+pub use build::{
+    Beginning, BuiltRun, CableLine, ClassLine, ClassLoad, CodingLine, JobLine, LawColumns, LinkLoad, Report,
+    ScheduleFlows, SwitchLine,
+};
 pub use check::{CheckReport, CheckedRun, check};
 pub use class::FlowClass;
 pub use config::Config;
@@ -53,7 +56,7 @@ pub use distribution::Distribution;
 pub use error::{Diagnostic, Error, Origin, Place, nearest};
 pub use inputs::{Content, FOREIGN, Input, LIST, SCENARIO};
 pub use law_plan::{Brought, LawPlan};
-pub use load::{AppliedScale, Scenario, as_written, load, parse, text_of};
+pub use load::{AppliedScale, Part, Scenario, as_written, load, parse, text_of};
 pub use overrides::Overrides;
 pub use quantity::{Decimal, Drift, Ends, Flops, Share, amount};
 pub use run::Run;

@@ -43,6 +43,15 @@ pub struct Scenario {
     pub(crate) inputs: Inputs,
 }
 
+/// Part of a text in a file.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Part<'a> {
+    /// The whole text.
+    pub text: &'a str,
+    /// The bytes in question.
+    pub bytes: std::ops::Range<usize>,
+}
+
 /// A chosen `[scale.*]`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct AppliedScale {
@@ -214,6 +223,18 @@ impl Scenario {
     /// The same as JSON. Quantities stay strings with units.
     pub fn to_json(&self) -> serde_json::Value {
         self.config.to_json()
+    }
+
+    /// An error in a table that is kept for others to read ([`Config::claim`], [`Config::table`]): at a part of a text in it, or at
+    /// the whole table.
+    pub fn wrong(&self, table: &Node, part: Option<Part<'_>>, message: impl Into<String>) -> Error {
+        let found = part.and_then(|part| Some((table.string(part.text)?, part.bytes)));
+        let fault = match found {
+            // A string's place has its quotes.
+            Some((node, bytes)) => Fault::new(node.origin, message).within(bytes.start + 1..bytes.end + 1),
+            None => Fault::new(table.origin, message),
+        };
+        self.inputs.explain(fault)
     }
 
     /// The files that it named and that were read so far: all of them once its runs are built.

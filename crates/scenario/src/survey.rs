@@ -3,7 +3,7 @@
 
 use fabric::{HostId, LinkClass, Network, Routes, base_one_way};
 use sim::HostConfig;
-use units::Span;
+use units::{Bytes, Rate, Span};
 
 /// Number of link classes.
 const CLASSES: usize = LinkClass::ALL.len();
@@ -25,6 +25,8 @@ struct Group {
 struct Pair {
     data: Span,
     ack: Span,
+    /// Rate of the narrowest link there.
+    rate: Rate,
     /// Links there by class.
     links: [u16; CLASSES],
 }
@@ -36,6 +38,22 @@ pub struct RttRange {
     pub min: Span,
     /// The largest.
     pub max: Span,
+}
+
+/// Base round trip and line rate of a pair of hosts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Reach {
+    /// Base round-trip time.
+    pub(crate) base_rtt: Span,
+    /// Rate of the narrowest link.
+    pub(crate) line_rate: Rate,
+}
+
+impl Reach {
+    /// Bandwidth-delay product.
+    pub(crate) const fn bdp(&self) -> Bytes {
+        self.line_rate.bytes_in(self.base_rtt)
+    }
 }
 
 impl Survey {
@@ -67,6 +85,7 @@ impl Survey {
                     Pair {
                         data: base_one_way(network, &path, host.mss + host.header),
                         ack: base_one_way(network, &path, host.ack_size),
+                        rate: path.iter().map(|&link| network.port(link).config().rate).fold(Rate::MAX, Rate::min),
                         links,
                     }
                 }));
@@ -106,23 +125,25 @@ impl Survey {
 
     /// Base round trips between hosts of one datacenter, or of two.
     pub(crate) fn base_rtt(&self, inside: bool) -> Option<RttRange> {
-        let mut range: Option<RttRange> = None;
-        for a in 0..self.groups.len() {
-            for b in 0..self.groups.len() {
-                if (self.groups[a].datacenter == self.groups[b].datacenter) != inside {
-                    continue;
-                }
-                let (there, back) = (self.pairs[a * self.groups.len() + b], self.pairs[b * self.groups.len() + a]);
-                if let (Some(there), Some(back)) = (there, back) {
-                    let rtt = there.data + back.ack;
-                    range = Some(range.map_or(RttRange { min: rtt, max: rtt }, |range| RttRange {
-                        min: range.min.min(rtt),
-                        max: range.max.max(rtt),
-                    }));
-                }
-            }
-        }
-        range
+        let rtts = || self.reaches(inside).map(|reach| reach.base_rtt);
+        rtts().min().zip(rtts().max()).map(|(min, max)| RttRange { min, max })
+    }
+
+    /// The pairs of hosts of one datacenter, or of two, with the smallest and the largest bandwidth-delay product.
+    pub(crate) fn extremes(&self, inside: bool) -> Option<[Reach; 2]> {
+        let least = self.reaches(inside).min_by_key(Reach::bdp)?;
+        Some([least, self.reaches(inside).max_by_key(Reach::bdp)?])
+    }
+
+    /// All pairs of groups of one datacenter, or of two.
+    fn reaches(&self, inside: bool) -> impl Iterator<Item = Reach> {
+        let groups = self.groups.len();
+        let pairs = (0..groups).flat_map(move |a| (0..groups).map(move |b| (a, b)));
+        let wanted = move |&(a, b): &(usize, usize)| (self.groups[a].datacenter == self.groups[b].datacenter) == inside;
+        pairs.filter(wanted).filter_map(move |(a, b)| {
+            let (there, back) = (self.pairs[a * groups + b]?, self.pairs[b * groups + a]?);
+            Some(Reach { base_rtt: there.data + back.ack, line_rate: there.rate })
+        })
     }
 
     /// The links of a class that a random flow crosses on average, in units of 2^-32: its source any host of `from`

@@ -90,6 +90,16 @@ impl Node {
         }
     }
 
+    /// The first string in it that reads `text`.
+    pub(crate) fn string(&self, text: &str) -> Option<&Self> {
+        match &self.value {
+            Value::String(found) => (found == text).then_some(self),
+            Value::Array(items) => items.iter().find_map(|item| item.string(text)),
+            Value::Table(entries) => entries.iter().find_map(|entry| entry.node.string(text)),
+            Value::Absent | Value::Integer(_) | Value::Float(_) | Value::Boolean(_) | Value::Datetime(_) => None,
+        }
+    }
+
     /// The same value as JSON. A number keeps its value, not its spelling.
     pub fn to_json(&self) -> serde_json::Value {
         self.value.to_json()

@@ -5,9 +5,11 @@ mod failures;
 mod law_columns;
 mod laws;
 mod network;
+mod offered;
 mod report;
 mod series;
 mod switches;
+mod thresholds;
 
 use std::ops::Range;
 
@@ -18,7 +20,8 @@ use sim::{Causes, FlowId, FlowSpec, HostConfig, InitialQuantum, Module, ModuleSp
 use units::{Bytes, Span, Time};
 
 pub use law_columns::LawColumns;
-pub use report::{ClassLoad, CodingLine, JobLine, Report};
+pub use offered::LinkLoad;
+pub use report::{Beginning, ClassLine, ClassLoad, CodingLine, JobLine, Report};
 pub use switches::{CableLine, SwitchLine};
 
 use crate::Error;
@@ -29,7 +32,7 @@ use crate::error::Fault;
 use crate::law_plan::LawPlan;
 use crate::run::Run;
 use crate::survey::Survey;
-use crate::traffic::{Arrivals, DraftStart, Ground, JobFlows, Loop, Made, Requested, make, make_job};
+use crate::traffic::{Arrivals, Demand, DraftStart, Ground, JobFlows, Loop, Made, Requested, make, make_job};
 use network::Parts;
 use switches::Sharing;
 
@@ -50,6 +53,8 @@ pub struct BuiltRun {
     pub collectives: Vec<Vec<FlowId>>,
     /// Training jobs.
     pub jobs: Vec<JobFlows>,
+    /// Imported schedules.
+    pub schedules: Vec<ScheduleFlows>,
     /// Flows of which more are listed than can start, from one number up to, but without, another: those that never start
     /// are nobody's loss.
     pub open_ended: Vec<Range<u32>>,
@@ -61,6 +66,17 @@ pub struct BuiltRun {
     pub notes: Vec<String>,
     /// What there is to say about the run before it runs.
     pub report: Report,
+}
+
+/// The flows of an imported schedule.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ScheduleFlows {
+    /// Its traffic entry, from 0.
+    pub traffic: usize,
+    /// When its ranks begin.
+    pub start: Time,
+    /// From one number up to, but without, another.
+    pub flows: Range<u32>,
 }
 
 impl Run {
@@ -150,9 +166,11 @@ impl Run {
             requests,
             collectives,
             jobs,
+            schedules,
             open_ended,
             receivers,
             arrivals,
+            demands,
             requested,
             loops,
             mut warnings,
@@ -171,6 +189,8 @@ impl Run {
         warnings.extend(unused_sizes(&host, &plan));
         warnings.extend(too_shallow(&network, &host));
         warnings.extend(trims_in_vain(&network, &host));
+        warnings.extend(thresholds::marks(config, &self.scheme, scheme, &network));
+        warnings.extend(thresholds::targets(&self.scheme, &plan, &survey));
         if let Some(least) = host.rto_min.filter(|least| *least > host.rto_max) {
             warnings.push(format!(
                 "host.rto_min ({least}) is over host.rto_max ({}): timeouts grow to the former",
@@ -188,6 +208,8 @@ impl Run {
                     .into(),
             );
         }
+        let offered = offered::offered(&network, &routes, &demands);
+        warnings.extend(offered.warning);
         let listed = (0..).zip(&flows).filter(|(flow, _)| open_ended.iter().all(|range| !range.contains(flow)));
         let listed: Vec<&FlowSpec> = listed.map(|(_, flow)| flow).collect();
         let asked = (arrivals, requested, loops);
@@ -209,6 +231,9 @@ impl Run {
             ties,
         };
         (report.path, report.coding) = (setup.host.path, CodingLine::new(&setup));
+        report.most_loaded = offered.most_loaded;
+        let class_line = |class| ClassLine::new(class, &survey, &plan, intra_rtt, setup.host.mss);
+        report.classes = [FlowClass::Intra, FlowClass::Inter].into_iter().filter_map(class_line).collect();
         report.jobs = jobs.iter().map(JobLine::new).collect();
         report.data_waits = credits::data_waits(&plan, &setup.host);
         report.on_ramp = setup.host.on_ramp.filter(|_| setup.flows.iter().any(|flow| flow.on_ramp));
@@ -225,6 +250,7 @@ impl Run {
             requests,
             collectives,
             jobs,
+            schedules,
             open_ended,
             inputs,
             warnings,
@@ -269,9 +295,11 @@ struct Drafted {
     requests: Vec<Vec<FlowId>>,
     collectives: Vec<Vec<FlowId>>,
     jobs: Vec<JobFlows>,
+    schedules: Vec<ScheduleFlows>,
     open_ended: Vec<Range<u32>>,
     receivers: Vec<HostId>,
     arrivals: Vec<Arrivals>,
+    demands: Vec<Demand>,
     requested: Vec<Requested>,
     loops: Vec<Loop>,
     warnings: Vec<String>,
@@ -329,11 +357,18 @@ impl Drafted {
         self.requests.extend(made.requests.into_iter().map(together));
         self.collectives.extend(made.collectives.into_iter().map(together));
         self.jobs.extend(made.job.map(|job| job.numbered_from(FlowId(first))));
+        let flows = first..self.flows.len() as u32;
+        let schedule = |start: Span| {
+            let start = Time::from_ps(start.unsigned_ps());
+            ScheduleFlows { traffic: usize::from(entry), start, flows: flows.clone() }
+        };
+        self.schedules.extend(made.schedule.map(schedule));
         self.receivers.extend(made.receivers);
         if made.open_ended {
-            self.open_ended.push(first..self.flows.len() as u32);
+            self.open_ended.push(flows);
         }
         self.arrivals.extend(made.arrivals);
+        self.demands.extend(made.demands);
         self.requested.extend(made.requested);
         self.loops.extend(made.closed_loop);
         self.warnings.extend(made.warnings);

@@ -1,11 +1,15 @@
 //! What there is to say about a run before it runs.
 
 use fabric::{LinkClass, LinkId, Network, Outages};
+use laws::{Path, Permit};
 use sim::{Coding, FlowSpec, Module, ModuleSpec, OnRampConfig, PathChoice, Setup};
 use units::{Bytes, Rate, Span, Time};
 
+use super::offered::LinkLoad;
 use super::switches::SwitchLine;
-use crate::survey::{RttRange, Survey};
+use crate::class::FlowClass;
+use crate::law_plan::LawPlan;
+use crate::survey::{Reach, RttRange, Survey};
 use crate::traffic::{Arrivals, JobFlows, Loop, Requested, StepKind};
 
 /// A run's size, its round trips and its load.
@@ -23,6 +27,10 @@ pub struct Report {
     pub intra_rtt: Option<RttRange>,
     /// Base round trips between datacenters.
     pub inter_rtt: Option<RttRange>,
+    /// Bandwidth-delay products and initial windows, of classes that have pairs of hosts.
+    pub classes: Vec<ClassLine>,
+    /// The most loaded links by random arrivals, by class and direction.
+    pub most_loaded: Vec<LinkLoad>,
     /// Flows, without those that read until the stop.
     pub flows: usize,
     /// Their payload.
@@ -53,6 +61,39 @@ pub struct Report {
     pub data_waits: Option<Span>,
     /// Coded flows, if there are any.
     pub coding: Option<CodingLine>,
+}
+
+/// Bandwidth-delay product and initial window of a class of flows.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ClassLine {
+    /// The class.
+    pub class: FlowClass,
+    /// Of the pair of hosts with the smallest bandwidth-delay product.
+    pub least: Beginning,
+    /// Of the pair with the largest.
+    pub most: Beginning,
+}
+
+/// How a flow begins.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Beginning {
+    /// Bandwidth-delay product of its path.
+    pub bdp: Bytes,
+    /// Payload and rate that its law permits before the first acknowledgement; none where credits schedule packets, and of
+    /// external laws.
+    pub permit: Option<Permit>,
+}
+
+impl ClassLine {
+    pub(super) fn new(class: FlowClass, survey: &Survey, laws: &LawPlan, intra_rtt: Span, mss: u32) -> Option<Self> {
+        let beginning = |reach: Reach| {
+            let Reach { base_rtt, line_rate } = reach;
+            let path = Path { base_rtt, intra_rtt, line_rate, mss: Bytes::new(mss.into()) };
+            Beginning { bdp: reach.bdp(), permit: laws.first_permit(class, &path) }
+        };
+        let [least, most] = survey.extremes(class == FlowClass::Intra)?.map(beginning);
+        Some(Self { class, least, most })
+    }
 }
 
 /// What there is to say of coded flows.
@@ -164,6 +205,8 @@ impl Report {
             links: network.links().len(),
             intra_rtt: survey.base_rtt(true),
             inter_rtt: survey.base_rtt(false),
+            classes: Vec::new(),
+            most_loaded: Vec::new(),
             flows: flows.len(),
             payload: flows.iter().map(|flow| flow.size).fold(Bytes::ZERO, Bytes::saturating_add),
             loads,

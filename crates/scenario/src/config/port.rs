@@ -372,20 +372,6 @@ macro_rules! check_tables {
     }};
 }
 
-impl PortOver {
-    /// Refuses keys that say the same.
-    pub(crate) fn check(&self) -> Result<(), Fault> {
-        check_tables!(self)
-    }
-}
-
-impl PortPatch {
-    /// Refuses keys that say the same.
-    pub(crate) fn check(&self) -> Result<(), Fault> {
-        check_gate!(self)
-    }
-}
-
 macro_rules! of_class {
     ($table:expr, $class:expr) => {
         match $class {
@@ -400,7 +386,31 @@ macro_rules! of_class {
     };
 }
 
+impl PortOver {
+    /// The settings of a class of links.
+    pub(crate) fn of_class(&self, class: LinkClass) -> Option<&PortPatch> {
+        of_class!(self, class)
+    }
+
+    /// Refuses keys that say the same.
+    pub(crate) fn check(&self) -> Result<(), Fault> {
+        check_tables!(self)
+    }
+}
+
+impl PortPatch {
+    /// Refuses keys that say the same.
+    pub(crate) fn check(&self) -> Result<(), Fault> {
+        check_gate!(self)
+    }
+}
+
 impl Port {
+    /// The settings of a class of links.
+    pub(crate) fn of_class(&self, class: LinkClass) -> Option<&PortPatch> {
+        of_class!(self, class)
+    }
+
     /// Refuses keys that say the same.
     pub(crate) fn check(&self) -> Result<(), Fault> {
         check_tables!(self)

@@ -41,6 +41,11 @@ pub(super) fn make(entry: &Import, ground: &Ground<'_>) -> Result<Made, Fault> {
     let flows: Vec<Flow> = listed.into_iter().map(|flow| of_list(flow, names.origin)).collect();
     let mut made = list::drafts(&flows, names.origin, entry.start, ground)?;
     let name = names.value.first().map_or("", |name| name.as_str());
+    let is_schedule = match format {
+        ForeignFormat::Goal | ForeignFormat::Chakra | ForeignFormat::Msccl | ForeignFormat::Simai => true,
+        ForeignFormat::Flows | ForeignFormat::Netflow | ForeignFormat::Pcap => false,
+    };
+    made.schedule = is_schedule.then_some(entry.start);
     made.notes = notes.into_iter().map(|note| format!("{name}: {note}")).collect();
     Ok(made)
 }

@@ -46,7 +46,10 @@ pub(crate) fn make(list: &List, ground: &Ground<'_>) -> Result<Made, Fault> {
                 .help("give file = \"flows.csv\" with the header start,src,dst,bytes"));
         }
     };
-    drafts(flows, origin, list.start, ground)
+    let mut made = drafts(flows, origin, list.start, ground)?;
+    // As `narrows import` writes schedules of other programs.
+    made.schedule = flows.iter().any(|flow| flow.after.is_some()).then_some(list.start);
+    Ok(made)
 }
 
 /// The flows of a list that stands at `origin`, all of them later by `start`.

@@ -41,6 +41,7 @@ pub use job::{JobFlows, JobIteration, StepKind};
 pub use poisson::Arrivals;
 pub use requests::Requested;
 
+use crate::class::FlowClass;
 use crate::config::{HostRef, HostSet, Long, Traffic};
 use crate::decode::At;
 use crate::error::{Fault, Origin};
@@ -90,6 +91,7 @@ pub(crate) struct Made {
     pub(crate) causes: Causes,
     pub(crate) receivers: Vec<HostId>,
     pub(crate) arrivals: Vec<Arrivals>,
+    pub(crate) demands: Vec<Demand>,
     pub(crate) requested: Option<Requested>,
     pub(crate) closed_loop: Option<Loop>,
     /// There are more flows than can start: they are to last until the stop, however fast they are.
@@ -103,6 +105,22 @@ pub(crate) struct Made {
     pub(crate) collectives: Vec<(u32, u32)>,
     /// A training job.
     pub(crate) job: Option<JobFlows>,
+    /// When the ranks of an imported schedule begin.
+    pub(crate) schedule: Option<Span>,
+}
+
+/// Random flows as a rate: any sender to any of its receivers, all alike.
+pub(crate) struct Demand {
+    /// The traffic entry, from 0.
+    pub(crate) traffic: usize,
+    /// Senders, by host. One without a receiver sends nothing.
+    pub(crate) from: Vec<bool>,
+    /// Receivers, by host. None receives from itself.
+    pub(crate) to: Vec<bool>,
+    /// Flows inside a datacenter, or between two; none for either.
+    pub(crate) class: Option<FlowClass>,
+    /// Payload per second, of all senders.
+    pub(crate) offered: Rate,
 }
 
 /// Makes the flows of the entry numbered `index`.

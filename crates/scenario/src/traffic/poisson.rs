@@ -3,7 +3,7 @@
 use fabric::{HostId, LinkClass, LinkId, Network};
 use units::{Bytes, EXPONENTIAL_BITS, Rate, Span, exponential};
 
-use super::{Draft, DraftStart, Ground, Made};
+use super::{Demand, Draft, DraftStart, Ground, Made};
 use crate::class::FlowClass;
 use crate::config::{HostSet, Poisson, Ratio, RatioOf};
 use crate::decode::At;
@@ -56,23 +56,14 @@ pub(crate) fn make(poisson: &Poisson, index: usize, draws: Draws, ground: &Groun
     let parts = parts(poisson, &ends, &places, ground)?;
     let gap = mean_gap(poisson, &parts, &ends, ground)?;
     let mut made = Made { arrivals: arrivals(index, &parts, gap, &ends, ground), ..Made::default() };
-    for class in LinkClass::ALL {
-        let all: u64 = made
-            .arrivals
-            .iter()
-            .flat_map(|part| &part.load_ppm)
-            .filter(|load| load.0 == class)
-            .map(|load| load.1)
-            .sum();
-        if all > 1_000_000 {
-            made.warnings.push(format!(
-                "traffic {index} loads links of class `{}` to {}.{} % on average, more than they carry",
-                class.name(),
-                (all + 500) / 10_000,
-                (all + 500) / 1_000 % 10
-            ));
-        }
-    }
+    let demand = |part: &Arrivals| Demand {
+        traffic: index,
+        from: ends.from.clone(),
+        to: ends.to.clone(),
+        class: Some(part.class),
+        offered: part.offered,
+    };
+    made.demands = made.arrivals.iter().map(demand).collect();
     made.flows = flows(poisson, &parts, gap, draws, &places, ground)?;
     Ok(made)
 }

@@ -3,7 +3,7 @@
 use fabric::HostId;
 use units::{Bytes, EXPONENTIAL_BITS, Rate, Span, exponential};
 
-use super::{Draft, DraftStart, Ground, Made};
+use super::{Demand, Draft, DraftStart, Ground, Made};
 use crate::config::Requests;
 use crate::error::Fault;
 use crate::random::Draws;
@@ -69,6 +69,7 @@ pub(crate) fn make(entry: &Requests, traffic: usize, draws: Draws, ground: &Grou
     let fanout = entry.fanout.get();
     let bits = u128::from(per_1000_s) * u128::from(size.get()) * u128::from(fanout) * 8 / 1_000;
     let offered = Rate::from_bps(u64::try_from(bits).unwrap_or(u64::MAX));
+    made.demands = vec![Demand { traffic, from: members.clone(), to: members, class: None, offered }];
     made.requested = Some(Requested { traffic, count: made.requests.len(), per_1000_s, fanout, size, offered });
     Ok(made)
 }

@@ -1,0 +1,137 @@
+//! Thresholds that cannot act: marks above what a port can queue, and targets for round trips below the base RTT.
+
+use std::collections::BTreeMap;
+
+use ::laws::Path;
+use ::laws::catalog::{Kind, Value};
+use fabric::{Limit, LinkClass, LinkId, Network, NodeKind, PortConfig};
+use units::{Bytes, Rate, Span};
+
+use crate::class::FlowClass;
+use crate::config::{Config, Scheme};
+use crate::law_plan::LawPlan;
+use crate::survey::Survey;
+
+/// Parameters of a law that are compared with whole round-trip times, and their defaults; none where that is the flow's own.
+fn rtt_targets(law: Kind) -> Vec<(&'static str, Option<Span>)> {
+    match law {
+        Kind::Timely => {
+            let any = Path { base_rtt: Span::ZERO, intra_rtt: Span::ZERO, line_rate: Rate::MAX, mss: Bytes::ZERO };
+            let defaults = ::laws::timely::Params::for_path(&any);
+            vec![("t_low", Some(defaults.t_low)), ("t_high", Some(defaults.t_high))]
+        }
+        Kind::Hpcc => vec![("base_rtt", None)],
+        _ => Vec::new(),
+    }
+}
+
+/// Most that waits at a port, and the setting that limits it.
+struct Room {
+    most: Bytes,
+    limit: &'static str,
+}
+
+/// Ports whose marking thresholds exceed what they can queue, a warning for each key.
+pub(super) fn marks(config: &Config, scheme_name: &str, scheme: &Scheme, network: &Network) -> Vec<String> {
+    let mut found: BTreeMap<(String, &str), (String, usize)> = BTreeMap::new();
+    for (number, link) in (0u32..).zip(network.links()) {
+        let port = network.port(LinkId(number)).config();
+        let is_switch = network.nodes()[link.from.index()].kind == NodeKind::Switch;
+        let Some(ecn) = port.ecn.filter(|_| is_switch) else { continue };
+        let Some(room) = room(network, LinkId(number), port) else { continue };
+        let (name, threshold, effect) = if ecn.min > room.most {
+            ("min", ecn.min, "nothing is marked")
+        } else if ecn.max > room.most {
+            ("max", ecn.max, "no queue is long enough to mark every packet")
+        } else {
+            continue;
+        };
+        let key = format!("{}.{name}", ecn_key(config, scheme_name, scheme, link.class));
+        let Room { most, limit } = room;
+        let said = || {
+            let port = network.link_name(LinkId(number));
+            (format!("is {threshold}, and port {port} can queue {most} ({limit}): {effect}"), 0)
+        };
+        found.entry((key, limit)).or_insert_with(said).1 += 1;
+    }
+    let line = |((key, _), (said, ports)): ((String, &str), (String, usize))| match ports {
+        1 => format!("{key} {said}"),
+        _ => format!("{key} {said}; so at {ports} ports"),
+    };
+    found.into_iter().map(line).collect()
+}
+
+/// Returns none where a port queues without limit.
+fn room(network: &Network, link: LinkId, port: &PortConfig) -> Option<Room> {
+    let own = (port.buffer != Bytes::MAX).then_some(Room { most: port.buffer, limit: "its buffer" });
+    let from = network.links()[link.index()].from;
+    let Some(switch) = network.nodes()[from.index()].switch else { return own };
+    let gates: Vec<fabric::Gate> =
+        network.links_out(from).map(|link| network.port(LinkId(link)).config().gate).collect();
+    let shared = switch.buffer.saturating_sub(fabric::kept(&switch, &gates, 1));
+    if switch.buffer == Bytes::MAX {
+        return own;
+    }
+    let mut rooms: Vec<Room> = own.into_iter().collect();
+    rooms.push(Room { most: shared, limit: "the shared part of its switch's buffer" });
+    if let Some(alpha) = switch.egress_alpha {
+        rooms.push(Room { most: dynamic(shared, alpha.bits()), limit: "egress_alpha of its switch" });
+    }
+    // What waits at a port came over the other cables, each up to its limit.
+    let others = (network.links_out(from).map(LinkId)).filter(|&other| other != link);
+    let mut fixed = Bytes::ZERO;
+    let mut shares = 0u64;
+    for other in others {
+        match network.port(other).config().gate.off {
+            Limit::Bytes(bytes) => fixed = fixed.saturating_add(bytes),
+            Limit::Alpha(alpha) => shares = shares.saturating_add(alpha.bits()),
+        }
+    }
+    let most = fixed.saturating_add(dynamic(shared, shares));
+    rooms.push(Room { most, limit: "alpha or xoff of the cables into its switch" });
+    rooms.into_iter().min_by_key(|room| room.most)
+}
+
+/// The equilibrium of a dynamic threshold: `alpha / (1 + alpha)` of the shared part; `alpha` in units of 2^-32.
+fn dynamic(shared: Bytes, alpha: u64) -> Bytes {
+    let (alpha, one) = (u128::from(alpha), 1u128 << 32);
+    Bytes::new((u128::from(shared.get()) * alpha / (one + alpha)) as u64)
+}
+
+/// The key that sets the marks of ports of a class.
+fn ecn_key(config: &Config, scheme_name: &str, scheme: &Scheme, class: LinkClass) -> String {
+    let over = scheme.port.as_ref();
+    let of_scheme = format!("schemes.{scheme_name}.port");
+    if over.is_some_and(|over| over.of_class(class).is_some_and(|patch| patch.ecn.is_some())) {
+        format!("{of_scheme}.{}.ecn", class.name())
+    } else if config.port.of_class(class).is_some_and(|patch| patch.ecn.is_some()) {
+        format!("port.{}.ecn", class.name())
+    } else if over.is_some_and(|over| over.ecn.is_some()) {
+        format!("{of_scheme}.ecn")
+    } else {
+        "port.ecn".to_owned()
+    }
+}
+
+/// Targets for round trips below the base RTT of a class of flows, a warning for each parameter.
+pub(super) fn targets(scheme_name: &str, plan: &LawPlan, survey: &Survey) -> Vec<String> {
+    let mut said = Vec::new();
+    for class in [FlowClass::Intra, FlowClass::Inter] {
+        let Some((law, set)) = plan.law(class) else { continue };
+        let Some(rtt) = survey.base_rtt(class == FlowClass::Intra) else { continue };
+        for (name, default) in rtt_targets(law) {
+            let found = set.iter().find(|(known, _)| *known == name).map(|&(_, value)| value);
+            let Some(Value::Span(target)) = found.or(default.map(Value::Span)) else { continue };
+            if target > Span::ZERO && target < rtt.max {
+                said.push(format!(
+                    "schemes.{scheme_name}.params.{}.{name}, {target}, is below the base round trip of {} flows, up to {}: an \
+                     empty path counts as congested",
+                    law.info().name,
+                    class.name(),
+                    rtt.max
+                ));
+            }
+        }
+    }
+    said
+}
