@@ -10,6 +10,7 @@ mod named_file;
 mod peer;
 mod progress;
 mod results_page;
+mod sheet;
 mod table;
 
 use std::ffi::OsString;

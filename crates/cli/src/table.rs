@@ -3,12 +3,19 @@
 use std::fmt::Write as _;
 use std::io::IsTerminal;
 
-use comfy_table::{Cell, CellAlignment, ColumnConstraint, ContentArrangement, Table, Width, presets};
+use comfy_table::{Cell as Drawn, CellAlignment, ColumnConstraint, ContentArrangement, Table, Width, presets};
 use results::RunResults;
+use results::averages::{FEW_SIGN, explain_few};
+use results::claims::ast::Subject;
+use results::claims::words::{SpreadKey, Stat};
+use results::claims::{Expr, Metric, Runs, Value, value};
+use results::conditions::{ClassConditions, LinkLoad};
 use results::explain::FEW;
 use results::pooled::{Interval, Part, Pooled};
 use results::summary;
 use study::count;
+
+use crate::sheet::{Cell, Datum, Row, Sheet};
 
 /// The last column of what all collectives have together.
 const OVER_IDEAL: &str = "over ideal";
@@ -39,10 +46,10 @@ fn no_columns(table: &Table) -> bool {
     table.width() == Some(0)
 }
 
-/// One row a run, with all columns, or with the most important ones that the terminal has room for.
-pub(crate) fn headline(runs: &[RunResults], wide: bool) -> String {
+/// One row a run.
+pub(crate) fn runs(runs: &[RunResults]) -> Sheet {
     let columns = columns(runs);
-    let jobs: Vec<JobColumn> = jobs(runs).into_iter().map(JobColumn::Mean).chain(training(runs)).collect();
+    let jobs = job_columns(runs);
     // Jobs stand behind what all of them have.
     let place = columns.iter().position(|(title, _)| *title == OVER_IDEAL).map_or(columns.len(), |place| place + 1);
     let (columns, rest) = columns.split_at(place);
@@ -53,22 +60,52 @@ pub(crate) fn headline(runs: &[RunResults], wide: bool) -> String {
         let name = if run.summary.run == run.manifest.label { run.summary.run.clone() } else { name(run) };
         let of_jobs = jobs.iter().map(|column| fct(column.ns(&run.summary)));
         let cells = columns.iter().map(|(_, cell)| cell(run)).chain(of_jobs);
-        (name, cells.chain(rest.iter().map(|(_, cell)| cell(run))).collect())
+        Row { name, keys: keys_of(run), cells: cells.chain(rest.iter().map(|(_, cell)| cell(run))).collect() }
     };
-    let rows: Vec<(String, Vec<String>)> = runs.iter().map(row).collect();
-    let table = numbers("run", &titles, &rows, if wide { None } else { fitted().width().filter(|&width| width > 0) });
-    let few = rows.iter().any(|(_, cells)| cells.iter().any(|cell| cell.ends_with(FEW_SIGN)));
-    let few = if few { format!("\n{}", of_few()) } else { String::new() };
-    let fair = runs.iter().any(|run| run.summary.fairness.jain_mean.is_some());
-    let note = if fair { "\nJain: of what flows got in the last interval in which all were active.\n" } else { "\n" };
-    format!("{table}{few}{note}")
+    Sheet { name: "runs", title: String::new(), first: "run", columns: titles, rows: runs.iter().map(row).collect() }
 }
 
-/// Behind a p99 that one of the slowest flows decides.
-const FEW_SIGN: &str = " ?";
+/// A run's scheme, its point and its seed.
+fn keys_of(run: &RunResults) -> Vec<(String, Datum)> {
+    let point = run.manifest.point.iter();
+    let mut keys: Vec<(String, Datum)> = point.map(|(key, value)| (key.to_owned(), Datum::of_json(value))).collect();
+    if keys.iter().all(|(key, _)| key != "scheme") {
+        keys.insert(0, ("scheme".to_owned(), Datum::Text(run.summary.run.clone())));
+    }
+    if keys.iter().all(|(key, _)| key != "seed") {
+        keys.push(("seed".to_owned(), Datum::Whole(run.summary.seed)));
+    }
+    keys
+}
 
-fn of_few() -> String {
-    format!("?: of fewer than {FEW} flows, so one of the slowest decides")
+/// A table as it is shown: without `wide`, as many columns as the terminal has room for.
+pub(crate) fn shown(sheet: &Sheet, wide: bool) -> String {
+    let width = if wide { None } else { fitted().width().filter(|&width| width > 0) };
+    let table = numbers(sheet, width);
+    let title = if sheet.title.is_empty() { String::new() } else { format!("{}\n", sheet.title) };
+    format!("{title}{table}\n")
+}
+
+/// A table of sentences, wrapped to the terminal.
+pub(crate) fn wrapped(sheet: &Sheet) -> String {
+    let mut table = prose();
+    table.set_header(std::iter::once(sheet.first).chain(sheet.columns.iter().map(String::as_str)));
+    for row in &sheet.rows {
+        table.add_row(std::iter::once(&row.name).chain(row.cells.iter().map(|cell| &cell.shown)));
+    }
+    table.to_string()
+}
+
+/// Explains the signs in these tables.
+pub(crate) fn signs(sheets: &[Sheet]) -> String {
+    let mut cells = sheets.iter().flat_map(|sheet| &sheet.rows).flat_map(|row| &row.cells);
+    if cells.any(|cell| cell.shown.ends_with(FEW_SIGN)) { format!("{}\n", explain_few()) } else { String::new() }
+}
+
+/// Explains the columns of the table of runs.
+pub(crate) fn note(runs: &[RunResults]) -> &'static str {
+    let fair = runs.iter().any(|run| run.summary.fairness.jain_mean.is_some());
+    if fair { "Jain: of what flows got in the last interval in which all were active.\n" } else { "" }
 }
 
 /// The columns that a narrow terminal keeps, the most important first. All others follow in their order.
@@ -77,14 +114,15 @@ const ESSENTIAL: [&str; 8] =
 
 /// A table of numbers with a name for each row, at most `width` characters wide. Headings stay whole: first they go
 /// over several lines, a word each; then columns are left out, and a line says so.
-fn numbers(first: &str, titles: &[String], rows: &[(String, Vec<String>)], width: Option<u16>) -> String {
+fn numbers(sheet: &Sheet, width: Option<u16>) -> String {
+    let Sheet { first, columns: titles, rows, .. } = sheet;
     let all: Vec<usize> = (0..titles.len()).collect();
     let stacked: Vec<String> = titles.iter().map(|title| title.replace(' ', "\n")).collect();
     let of_text = |text: &str| text.lines().map(|line| line.chars().count()).max().unwrap_or(0);
-    let names = rows.iter().map(|(name, _)| of_text(name)).chain([of_text(first)]).max().unwrap_or(0);
+    let names = rows.iter().map(|row| of_text(&row.name)).chain([of_text(first)]).max().unwrap_or(0);
     let is_fit = |names: usize, shown: &[usize], titles: &[String]| {
         let of_column = |&column: &usize| {
-            let cells = rows.iter().map(|(_, cells)| of_text(&cells[column])).max().unwrap_or(0);
+            let cells = rows.iter().map(|row| of_text(&row.cells[column].shown)).max().unwrap_or(0);
             // A blank at either side, and a line.
             cells.max(of_text(&titles[column])) + 3
         };
@@ -116,20 +154,15 @@ fn numbers(first: &str, titles: &[String], rows: &[(String, Vec<String>)], width
 const LEAST_NAME: u16 = 12;
 
 /// The table of some columns; with a width, names are broken to fit it.
-fn drawn(
-    first: &str,
-    titles: &[String],
-    rows: &[(String, Vec<String>)],
-    shown: &[usize],
-    width: Option<u16>,
-) -> String {
+fn drawn(first: &str, titles: &[String], rows: &[Row], shown: &[usize], width: Option<u16>) -> String {
     let mut table = Table::new();
     table.load_style(presets::UTF8_FULL_CONDENSED).set_content_arrangement(ContentArrangement::Disabled);
     let heads = shown.iter().map(|&column| titles[column].as_str());
-    table.set_header(std::iter::once(first).chain(heads).map(Cell::new));
-    for (name, cells) in rows {
-        let cells = shown.iter().map(|&column| Cell::new(&cells[column]).set_alignment(CellAlignment::Right));
-        table.add_row(std::iter::once(Cell::new(name)).chain(cells));
+    table.set_header(std::iter::once(first).chain(heads).map(Drawn::new));
+    for row in rows {
+        let cells =
+            shown.iter().map(|&column| Drawn::new(&row.cells[column].shown).set_alignment(CellAlignment::Right));
+        table.add_row(std::iter::once(Drawn::new(&row.name)).chain(cells));
     }
     if let Some(width) = width {
         table.set_content_arrangement(ContentArrangement::Dynamic).set_width(width);
@@ -146,86 +179,68 @@ fn drawn(
 }
 
 /// Tables of averages over seeds, a part after the other.
-pub(crate) fn averages(tables: &[results::averages::Table], wide: bool) -> String {
-    let mut text = String::new();
-    for averages in tables {
-        for part in &averages.parts {
-            let row = |row: &results::averages::Row| {
-                let shown = row.cells.iter().map(|cell| cell.map_or_else(|| "-".to_owned(), |cell| cell.to_string()));
-                (row.name(), shown.collect())
-            };
-            let rows: Vec<(String, Vec<String>)> = part.rows.iter().map(row).collect();
-            let table = named_rows(&averages.columns, &rows, wide);
-            let point = if part.point.is_empty() { String::new() } else { format!(", {}", part.point) };
-            let _ = write!(text, "{}{point}\n{table}", averages.title);
+pub(crate) fn averages(tables: &[results::averages::Table]) -> Vec<Sheet> {
+    let cell = |cell: &Option<results::averages::Cell>| match cell {
+        None => Cell::new("-", "", None),
+        Some(cell) => {
+            let (mean, unit) = cell.of.mean.as_in_tables();
+            let margin = cell.of.margin.map(|margin| Value { amount: margin, ..cell.of.mean }.as_in_tables().0);
+            let made = Cell::new(cell.to_string(), &unit, Some(mean)).with(&joined(&unit, "margin"), margin);
+            if cell.is_of_few { made.with("of_few", Datum::Whole(1)) } else { made }
         }
-    }
-    text
-}
-
-/// A table with a name for each row; without `wide`, as many columns as the terminal has room for.
-pub(crate) fn named_rows(titles: &[String], rows: &[(String, Vec<String>)], wide: bool) -> String {
-    let width = if wide { None } else { fitted().width().filter(|&width| width > 0) };
-    format!("{}\n", numbers("", titles, rows, width))
-}
-
-/// What all seeds together say of slowdowns.
-pub(crate) fn pooled(parts: &[Part], wide: bool) -> String {
-    let mut text = String::new();
-    let mut few = false;
-    for part in parts {
-        let over = |quantile: &str| format!("{quantile} / {}", part.first);
-        let titles: Vec<String> =
-            ["class", "seeds", "flows", "p50", "p99", &over("p50"), &over("p99")].map(str::to_owned).into();
-        let row = |row: &Pooled| {
-            let p99 = if row.is_of_few() { FEW_SIGN } else { "" };
-            few |= row.is_of_few();
-            let [p50_ratio, p99_ratio] = match &row.ratios {
-                Some(ratios) => {
-                    ratios.map(|ratio| format!("{}{}", interval(&ratio), if ratio.excludes(1.0) { " *" } else { "" }))
-                }
-                None => ["", ""].map(str::to_owned),
-            };
-            let cells = vec![
-                row.class.name().to_owned(),
-                row.seeds.to_string(),
-                row.flows.to_string(),
-                interval(&row.p50),
-                format!("{}{p99}", interval(&row.p99)),
-                p50_ratio,
-                p99_ratio,
-            ];
-            (row.label.clone(), cells)
+    };
+    let part = |of: &results::averages::Table, part: &results::averages::Part| {
+        let row = |row: &results::averages::Row| Row {
+            name: row.name(),
+            keys: vec![("point".to_owned(), Datum::Text(part.point.clone()))],
+            cells: row.cells.iter().map(cell).collect(),
         };
-        let rows: Vec<(String, Vec<String>)> = part.rows.iter().map(row).collect();
+        let title = if part.point.is_empty() { of.title.clone() } else { format!("{}, {}", of.title, part.point) };
+        let rows = part.rows.iter().map(row).collect();
+        Sheet { name: "means", title, first: "", columns: of.columns.clone(), rows }
+    };
+    tables.iter().flat_map(|table| table.parts.iter().map(move |it| part(table, it))).collect()
+}
+
+fn joined(unit: &str, word: &str) -> String {
+    if unit.is_empty() { word.to_owned() } else { format!("{word}_{unit}") }
+}
+
+/// Slowdowns of all seeds together.
+pub(crate) fn pooled(parts: &[Part]) -> Vec<Sheet> {
+    let part = |part: &Part| {
+        let over = |quantile: &str| format!("{quantile} / {}", part.first);
+        let columns = ["class", "seeds", "flows", "p50", "p99", &over("p50"), &over("p99")].map(str::to_owned).into();
+        let row = |row: &Pooled| {
+            let few = if row.is_of_few() { FEW_SIGN } else { "" };
+            let ratio = |place: usize| match &row.ratios {
+                Some(ratios) if ratios[place].excludes(1.0) => interval(&ratios[place], " *"),
+                Some(ratios) => interval(&ratios[place], ""),
+                None => Cell::new("", "", None),
+            };
+            let [seeds, flows] = [row.seeds, row.flows].map(|count| Cell::count(count as u64));
+            let class = Cell::text(row.class.name());
+            let cells = vec![class, seeds, flows, interval(&row.p50, ""), interval(&row.p99, few), ratio(0), ratio(1)];
+            let keys = vec![("point".to_owned(), Datum::Text(part.point.clone()))];
+            Row { name: row.label.clone(), keys, cells }
+        };
         let point = if part.point.is_empty() { String::new() } else { format!(", {}", part.point) };
-        let _ = write!(text, "Slowdown, all seeds together{point}\n{}", named_rows(&titles, &rows, wide));
-    }
-    if !parts.is_empty() {
-        text.push_str("95 % intervals by bootstrap over seeds and flows; ratios are of the same flows; *: the interval is without 1\n");
-    }
-    if few {
-        let _ = writeln!(text, "{}", of_few());
-    }
-    text
+        let title = format!("Slowdown, all seeds together{point}");
+        Sheet { name: "pooled", title, first: "", columns, rows: part.rows.iter().map(row).collect() }
+    };
+    parts.iter().map(part).collect()
 }
 
-fn interval(of: &Interval) -> String {
-    format!("{:.2} ({:.2} to {:.2})", of.value, of.low, of.high)
+/// Explains the intervals of [`pooled`].
+pub(crate) const POOLED: &str =
+    "95 % intervals by bootstrap over seeds and flows; ratios are of the same flows; *: the interval is without 1\n";
+
+fn interval(of: &Interval, sign: &str) -> Cell {
+    let shown = format!("{:.2} ({:.2} to {:.2}){sign}", of.value, of.low, of.high);
+    Cell::new(shown, "", Some(of.value)).with("low", Some(of.low)).with("high", Some(of.high))
 }
 
-/// The jobs of all runs, where a run has several.
-fn jobs(runs: &[RunResults]) -> Vec<&str> {
-    let mut jobs = Vec::new();
-    for (job, _) in runs.iter().flat_map(|run| run.summary.several_jobs()) {
-        if !jobs.contains(&job) {
-            jobs.push(job);
-        }
-    }
-    jobs
-}
-
-/// A column about one job.
+/// A column about one job or imported schedule.
 enum JobColumn<'a> {
     /// The mean of its collective operations.
     Mean(&'a str),
@@ -233,6 +248,8 @@ enum JobColumn<'a> {
     Iteration(&'a str),
     /// Of a training job, how much of that no computing hides.
     Exposed(&'a str),
+    /// Of an imported schedule, the time from its start to its last completion.
+    EndToEnd(&'a str),
 }
 
 impl JobColumn<'_> {
@@ -241,6 +258,7 @@ impl JobColumn<'_> {
             Self::Mean(job) => format!("job {job} mean"),
             Self::Iteration(job) => format!("{job} iteration"),
             Self::Exposed(job) => format!("{job} exposed"),
+            Self::EndToEnd(schedule) => format!("{schedule} end to end"),
         }
     }
 
@@ -251,29 +269,70 @@ impl JobColumn<'_> {
             Self::Mean(job) => summary.jobs.get(job)?.cell.fct_ns.mean,
             Self::Iteration(job) => training(job)?.iteration_mean_ns,
             Self::Exposed(job) => training(job)?.exposed_ns,
+            Self::EndToEnd(schedule) => summary.schedules.get(schedule)?.end_to_end_ns,
         }
     }
 }
 
-/// The columns of training jobs.
-fn training(runs: &[RunResults]) -> Vec<JobColumn<'_>> {
-    let mut jobs = Vec::new();
-    for (job, _) in runs.iter().flat_map(|run| run.summary.training()) {
-        if !jobs.contains(&job) {
-            jobs.push(job);
+/// The columns of jobs, where a run has several, of training jobs, and of imported schedules.
+fn job_columns(runs: &[RunResults]) -> Vec<JobColumn<'_>> {
+    let all = || runs.iter().map(|run| &run.summary);
+    let several = once(all().flat_map(|it| it.several_jobs().map(|(job, _)| job)));
+    let training = once(all().flat_map(|it| it.training().map(|(job, _)| job)));
+    let schedules = once(all().flat_map(|it| it.schedules.iter().map(|(schedule, _)| schedule)));
+    let training = training.into_iter().flat_map(|job| [JobColumn::Iteration(job), JobColumn::Exposed(job)]);
+    let several = several.into_iter().map(JobColumn::Mean);
+    several.chain(training).chain(schedules.into_iter().map(JobColumn::EndToEnd)).collect()
+}
+
+/// Each name once, in the order in which they come.
+fn once<'a>(names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
+    let mut known = Vec::new();
+    for name in names {
+        if !known.contains(&name) {
+            known.push(name);
         }
     }
-    jobs.into_iter().flat_map(|job| [JobColumn::Iteration(job), JobColumn::Exposed(job)]).collect()
+    known
+}
+
+/// What the iterations of training jobs wait for: a row a run and job.
+pub(crate) fn iterations(runs: &[RunResults]) -> Option<Sheet> {
+    let jobs = || runs.iter().flat_map(|run| run.summary.training().map(move |(job, it)| (run, job, it)));
+    let steps = once(jobs().flat_map(|(.., it)| it.critical.iter().map(|(step, _)| step)));
+    if steps.is_empty() {
+        return None;
+    }
+    let share =
+        |share: Option<f64>| Cell::new(share.map_or("-".into(), |it| format!("{:.0} %", 100.0 * it)), "", share);
+    let row = |(run, job, it): (&RunResults, &str, &summary::Training)| {
+        let of_job = Subject::Spread { class: job.to_owned(), key: SpreadKey::Iteration, stat: Stat::P99 };
+        let p99 = Expr::Metric(Metric { run: String::new(), subject: of_job });
+        let p99 = value(&p99, &Runs::alone(&run.summary)).ok().map(|it| it.amount);
+        let count = it.iteration_ns.len() as u64;
+        let times = [it.iteration_mean_ns, p99, it.compute_ns, it.exposed_ns].map(fct);
+        let shares = steps.iter().map(|step| share(it.critical.get(step).copied()));
+        let cells = [Cell::text(job), Cell::count(count)].into_iter().chain(times).chain(shares);
+        Row { name: name(run), keys: keys_of(run), cells: cells.chain([share(Some(it.inter))]).collect() }
+    };
+    let heads = ["job", "iterations", "mean", "p99", "compute", "exposed"].map(str::to_owned).into_iter();
+    let columns = heads.chain(steps.iter().map(|&step| step.to_owned())).chain(["between datacenters".to_owned()]);
+    let title = "Iterations, and shares of what their critical path waits for".to_owned();
+    Some(Sheet { name: "iterations", title, first: "run", columns: columns.collect(), rows: jobs().map(row).collect() })
 }
 
 /// A title, and what it says of a run.
-type Column = (&'static str, fn(&RunResults) -> String);
+type Column = (&'static str, fn(&RunResults) -> Cell);
 
 /// What there is to say of these runs: what none of them has is left out.
 fn columns(runs: &[RunResults]) -> Vec<Column> {
     let any = |has: fn(&summary::Summary) -> bool| runs.iter().any(|run| has(&run.summary));
     let mut columns: Vec<Column> = vec![
-        ("done", |run| format!("{}/{}", run.summary.flows.all.completed, run.summary.flows.all.count)),
+        ("done", |run| {
+            let all = &run.summary.flows.all;
+            let shown = format!("{}/{}", all.completed, all.count);
+            Cell::new(shown, "", Datum::Whole(all.completed)).with("of", Datum::Whole(all.count))
+        }),
         ("FCT mean", |run| fct(run.summary.flows.all.fct_ns.mean)),
         ("FCT p99", |run| fct_p99(&run.summary.flows.all)),
     ];
@@ -307,8 +366,11 @@ fn columns(runs: &[RunResults]) -> Vec<Column> {
     add(
         any(|it| it.emulator.is_some()),
         &[
-            ("goodput", |run| format!("{:.0} Mb/s", run.summary.flows.all.goodput_bps as f64 / 1e6)),
-            ("RTT mean", |run| mean_rtt(run).map_or("-".into(), time)),
+            ("goodput", |run| {
+                let bps = run.summary.flows.all.goodput_bps;
+                Cell::new(format!("{:.0} Mb/s", bps as f64 / 1e6), "bps", Datum::Whole(bps))
+            }),
+            ("RTT mean", |run| fct(mean_rtt(run))),
         ],
     );
     add(
@@ -318,50 +380,56 @@ fn columns(runs: &[RunResults]) -> Vec<Column> {
                 let all = &run.summary.flows.all;
                 of_many(ratio(all.slowdown.p99), all)
             }),
-            ("drops", |run| run.summary.network.drops.to_string()),
-            ("resent", |run| run.summary.network.retransmits.to_string()),
-            ("timeouts", |run| run.summary.network.timeouts.to_string()),
-            ("marks", |run| run.summary.network.ecn_marks.to_string()),
-            ("longest queue", |run| bytes(run.summary.network.max_queue_bytes)),
+            ("drops", |run| Cell::count(run.summary.network.drops)),
+            ("resent", |run| Cell::count(run.summary.network.retransmits)),
+            ("timeouts", |run| Cell::count(run.summary.network.timeouts)),
+            ("marks", |run| Cell::count(run.summary.network.ecn_marks)),
+            ("longest queue", |run| size(run.summary.network.max_queue_bytes)),
         ],
     );
     add(
         any(|it| data_drops(it).is_some_and(|data| data != it.network.drops)),
-        &[("of data", |run| data_drops(&run.summary).map_or("-".into(), |data| data.to_string()))],
+        &[("of data", |run| data_drops(&run.summary).map_or_else(|| Cell::new("-", "", None), Cell::count))],
     );
-    add(any(|it| it.network.trims > 0), &[("trimmed", |run| run.summary.network.trims.to_string())]);
+    add(any(|it| it.network.trims > 0), &[("trimmed", |run| Cell::count(run.summary.network.trims))]);
     add(
         any(|it| it.network.parity_packets > 0),
         &[
-            ("parity", |run| run.summary.network.parity_packets.to_string()),
-            ("recovered", |run| run.summary.network.recovered_blocks.to_string()),
-            ("asked", |run| run.summary.network.nacks.to_string()),
+            ("parity", |run| Cell::count(run.summary.network.parity_packets)),
+            ("recovered", |run| Cell::count(run.summary.network.recovered_blocks)),
+            ("asked", |run| Cell::count(run.summary.network.nacks)),
         ],
     );
     add(
         any(|it| !it.network.switches.is_empty()),
-        &[("fullest buffer", |run| bytes(run.summary.network.max_buffer_bytes))],
+        &[("fullest buffer", |run| size(run.summary.network.max_buffer_bytes))],
     );
     add(
         any(|it| it.network.pfc_pauses > 0),
         &[
-            ("pauses", |run| run.summary.network.pfc_pauses.to_string()),
-            ("host paused", |run| time(run.summary.network.host_pause_ns)),
+            ("pauses", |run| Cell::count(run.summary.network.pfc_pauses)),
+            ("host paused", |run| fct(Some(run.summary.network.host_pause_ns))),
         ],
     );
     add(
         any(|it| it.credits.sent > 0),
         &[
-            ("credits used", |run| run.summary.credits.used.to_string()),
-            ("wasted", |run| run.summary.credits.wasted.to_string()),
-            ("dropped", |run| run.summary.credits.dropped.to_string()),
+            ("credits used", |run| Cell::count(run.summary.credits.used)),
+            ("wasted", |run| Cell::count(run.summary.credits.wasted)),
+            ("dropped", |run| Cell::count(run.summary.credits.dropped)),
         ],
     );
     add(
         any(|it| it.fairness.jain_mean.is_some()),
         &[
-            ("Jain", |run| run.summary.fairness.jain_final.map_or("-".into(), |jain| format!("{jain:.3}"))),
-            ("fair from", |run| run.summary.fairness.converged_at_ns.map_or("never".into(), |ns| time(ns as f64))),
+            ("Jain", |run| {
+                let jain = run.summary.fairness.jain_final;
+                Cell::new(jain.map_or("-".into(), |jain| format!("{jain:.3}")), "", jain)
+            }),
+            ("fair from", |run| {
+                let at = run.summary.fairness.converged_at_ns;
+                Cell::new(at.map_or("never".into(), |ns| time(ns as f64)), "ns", at.map_or(Datum::Absent, Datum::Whole))
+            }),
         ],
     );
     columns
@@ -372,22 +440,30 @@ fn data_drops(summary: &summary::Summary) -> Option<u64> {
     summary.network.drops_by_kind.get("data").copied()
 }
 
-fn fct_p99(cell: &summary::Cell) -> String {
+fn fct_p99(cell: &summary::Cell) -> Cell {
     of_many(fct(cell.fct_ns.p99), cell)
 }
 
 /// A 99th percentile, with a sign where too few flows ended.
-fn of_many(p99: String, cell: &summary::Cell) -> String {
-    if p99 != "-" && cell.completed < FEW as u64 { p99 + FEW_SIGN } else { p99 }
+fn of_many(mut p99: Cell, cell: &summary::Cell) -> Cell {
+    if p99.shown != "-" && cell.completed < FEW as u64 {
+        p99.shown.push_str(FEW_SIGN);
+        return p99.with("of_few", Datum::Whole(1));
+    }
+    p99
 }
 
-/// A statistic of completion times.
-fn fct(ns: Option<f64>) -> String {
-    ns.map_or("-".into(), time)
+/// A time in nanoseconds, as a statistic of completion times.
+fn fct(ns: Option<f64>) -> Cell {
+    Cell::new(ns.map_or("-".into(), time), "ns", ns)
 }
 
-fn ratio(value: Option<f64>) -> String {
-    value.map_or("-".into(), |value| format!("{value:.2}"))
+fn ratio(value: Option<f64>) -> Cell {
+    Cell::new(value.map_or("-".into(), |value| format!("{value:.2}")), "", value)
+}
+
+fn size(of: u64) -> Cell {
+    Cell::new(bytes(of), "bytes", Datum::Whole(of))
 }
 
 /// The mean over all samples of flows of the smoothed round trip, in nanoseconds.
@@ -396,6 +472,53 @@ fn mean_rtt(run: &RunResults) -> Option<f64> {
     let sum: u64 = rows.iter().map(|row| row.srtt_ns).sum();
     (!rows.is_empty()).then(|| sum as f64 / rows.len() as f64)
 }
+
+/// Initial windows of the schemes, a line for those that begin alike.
+pub(crate) fn initial_windows<'a>(runs: impl IntoIterator<Item = &'a RunResults>) -> String {
+    let told = results::initial_windows(runs);
+    let mut text = String::new();
+    for (labels, windows) in told {
+        let _ = writeln!(text, "initial window of {}: {windows}", labels.join(", "));
+    }
+    text
+}
+
+/// Bandwidth-delay products and the most loaded links, of all runs.
+pub(crate) fn conditions(runs: &[RunResults]) -> String {
+    let mut classes: Vec<(&str, ClassConditions)> = Vec::new();
+    let mut loads: Vec<&LinkLoad> = Vec::new();
+    for conditions in runs.iter().map(|run| &run.summary.conditions) {
+        for (class, found) in conditions.classes.iter() {
+            match classes.iter_mut().find(|(known, _)| *known == class) {
+                Some((_, known)) => *known = known.join(*found),
+                None => classes.push((class, *found)),
+            }
+        }
+        for load in &conditions.most_loaded {
+            match loads.iter_mut().find(|known| known.link == load.link) {
+                Some(known) if load.load > known.load => *known = load,
+                Some(_) => {}
+                None => loads.push(load),
+            }
+        }
+    }
+    let mut text = String::new();
+    if !classes.is_empty() {
+        let bdp = |(class, it): &(&str, ClassConditions)| format!("{class} {}", it.bdp());
+        let all = classes.iter().map(bdp).collect::<Vec<_>>().join(", ");
+        let _ = writeln!(text, "bandwidth-delay product: {all}");
+    }
+    loads.sort_by(|a, b| b.load.total_cmp(&a.load));
+    if !loads.is_empty() {
+        let load = |it: &&LinkLoad| format!("{} {:.1} %", it.link, 100.0 * it.load);
+        let all = loads.iter().take(MOST_LOADED).map(load).collect::<Vec<_>>().join(", ");
+        let _ = writeln!(text, "most loaded by arrivals: {all}");
+    }
+    text
+}
+
+/// Links that are named as the most loaded ones.
+const MOST_LOADED: usize = 4;
 
 /// What the emulator measured of itself, a line a run; nothing for runs that were simulated.
 pub(crate) fn emulators(runs: &[RunResults]) -> String {
@@ -451,9 +574,10 @@ mod tests {
 
     #[test]
     fn a_p99_of_few_flows_is_questioned() {
-        let of = |completed| of_many("1.00".into(), &summary::Cell { completed, ..summary::Cell::default() });
-        assert_eq!((of(99).as_str(), of(100).as_str()), ("1.00 ?", "1.00"));
-        assert_eq!(of_many("-".into(), &summary::Cell::default()), "-");
+        let shown =
+            |p99, completed| of_many(ratio(p99), &summary::Cell { completed, ..summary::Cell::default() }).shown;
+        assert_eq!([shown(Some(1.0), 99), shown(Some(1.0), 100)], ["1.00 ?", "1.00"]);
+        assert_eq!(shown(None, 0), "-");
     }
 
     /// The table is at most as wide as the terminal, headings have whole words, and a line says what is left out.
@@ -462,13 +586,15 @@ mod tests {
         let titles = ["done", "FCT mean", "FCT p99", "intra mean", "slowdown p99", "drops", "longest queue"];
         let titles: Vec<String> = titles.map(str::to_owned).into();
         let cells = ["500/500", "12.34 ms", "123.4 ms", "12.34 ms", "12.00", "1234", "1.0 MB"].map(str::to_owned);
-        let named = |name: &str| (name.to_owned(), cells.to_vec());
-        let rows = [named("Uno, load=0.4, seed=1"), named("MPRDMA+BBR, load=0.4, seed=1")];
-        let all = numbers("run", &titles, &rows, None);
+        let cells = || cells.iter().map(Cell::text).collect::<Vec<_>>();
+        let named = |name: &str| Row { name: name.to_owned(), cells: cells(), ..Row::default() };
+        let rows = vec![named("Uno, load=0.4, seed=1"), named("MPRDMA+BBR, load=0.4, seed=1")];
+        let sheet = Sheet { first: "run", columns: titles.clone(), rows, ..Sheet::default() };
+        let all = numbers(&sheet, None);
         assert!(titles.iter().all(|title| all.contains(title)) && !all.contains("--wide"), "{all}");
         let words: Vec<&str> = titles.iter().flat_map(|title| title.split(' ')).collect();
         for width in [20, 40, 60, 80, 100, 120] {
-            let text = numbers("run", &titles, &rows, Some(width));
+            let text = numbers(&sheet, Some(width));
             let drawn = text.lines().filter(|line| !line.contains("--wide")).map(|line| line.chars().count());
             let widest = drawn.max().unwrap_or(0);
             assert!(widest <= width.into() || width < 40, "{width}: {widest}\n{text}");
@@ -480,7 +606,7 @@ mod tests {
                 "{width}\n{text}"
             );
         }
-        let sixty = numbers("run", &titles, &rows, Some(60));
+        let sixty = numbers(&sheet, Some(60));
         assert!(!sixty.contains("queue") && sixty.contains("columns not shown for want of room"), "{sixty}");
     }
 

@@ -4,13 +4,11 @@
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use crate::claims::{Expr, ParseError, Runs, expression, value};
+use crate::claims::{Expr, ParseError, Runs, expression_of_a_run, flows_behind_p99, value};
 use crate::mean::Mean;
+use crate::stats::FEW;
 use crate::store::RunResults;
 use crate::summary::is_deterministic;
-
-/// How expressions of a column call the run that they are asked of.
-pub const IT: &str = "it";
 
 /// What a scenario asks for.
 #[derive(Clone, PartialEq, Debug)]
@@ -64,6 +62,26 @@ pub enum TableError {
     },
 }
 
+impl TableError {
+    /// The same in a sentence, without the text of an expression.
+    pub fn brief(&self) -> String {
+        match self {
+            Self::Form { .. } => self.to_string(),
+            Self::Expression { title, column, error } => {
+                format!("table `{title}`, column `{column}`: {}", error.message)
+            }
+        }
+    }
+
+    /// The wrong expression, if one is.
+    pub fn expression(&self) -> Option<&ParseError> {
+        match self {
+            Self::Form { .. } => None,
+            Self::Expression { error, .. } => Some(error),
+        }
+    }
+}
+
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Raw {
@@ -86,30 +104,18 @@ impl TableSpec {
     /// A table from a file, as JSON.
     ///
     /// # Errors
-    /// When a key is missing, unknown or of the wrong type, or an expression is wrong or asks anything but `it`.
+    /// When a key is missing, unknown or of the wrong type, or an expression is wrong.
     pub fn from_json(json: &serde_json::Value) -> Result<Self, TableError> {
         let title = json.get("title").and_then(serde_json::Value::as_str).unwrap_or("?").to_owned();
         let form = |reason: String| TableError::Form { title: title.clone(), reason };
         let raw: Raw = serde_path_to_error::deserialize(json).map_err(|error| form(error.to_string()))?;
         let column = |raw: RawColumn| {
-            let value = expression(&raw.value).map_err(|error| TableError::Expression {
+            let value = expression_of_a_run(&raw.value).map_err(|error| TableError::Expression {
                 title: title.clone(),
                 column: raw.label.clone(),
                 error,
             })?;
-            let mut other = None;
-            value.each_metric(&mut |metric| {
-                if metric.run != IT {
-                    other = Some(metric.to_string());
-                }
-            });
-            match other {
-                None => Ok(Column { label: raw.label, value, better: raw.better }),
-                Some(other) => Err(form(format!(
-                    "column `{}` asks for `{other}`; a column is about one run, `{IT}`, as in {IT}.inter.slowdown.p99",
-                    raw.label
-                ))),
-            }
+            Ok(Column { label: raw.label, value, better: raw.better })
         };
         let columns = raw.columns.into_iter().map(column).collect::<Result<Vec<_>, _>>()?;
         if columns.is_empty() {
@@ -120,34 +126,75 @@ impl TableSpec {
 
     /// The table of an experiment that asks for none: completion times and losses.
     pub fn of_completion_times() -> Self {
-        let column = |(label, value): (&str, &str)| Column {
-            label: label.to_owned(),
-            value: expression(value).unwrap_or(Expr::Literal(0.0, None)),
-            better: None,
-        };
         let columns = [
-            ("ended", "it.all.completed / it.all.count"),
-            ("FCT mean", "it.all.fct.mean"),
-            ("FCT p99", "it.all.fct.p99"),
-            ("intra mean", "it.intra.fct.mean"),
-            ("intra p99", "it.intra.fct.p99"),
-            ("inter mean", "it.inter.fct.mean"),
-            ("inter p99", "it.inter.fct.p99"),
-            ("drops", "it.network.drops"),
-            ("timeouts", "it.network.timeouts"),
+            ("ended", "all.completed / all.count"),
+            ("FCT mean", "all.fct.mean"),
+            ("FCT p99", "all.fct.p99"),
+            ("intra mean", "intra.fct.mean"),
+            ("intra p99", "intra.fct.p99"),
+            ("inter mean", "inter.fct.mean"),
+            ("inter p99", "inter.fct.p99"),
+            ("drops", "network.drops"),
+            ("timeouts", "network.timeouts"),
         ];
-        let columns = columns.map(column).into();
-        Self { title: "Completion times".to_owned(), only: None, without: Vec::new(), columns }
+        Self::made("Completion times", columns.map(|(label, value)| (label.to_owned(), value.to_owned())))
     }
 
-    /// The metric of each column, as of a run that is not named.
+    /// The tables that show results of these runs: completion times over several seeds, size bins, and iterations and end-to-end
+    /// times of jobs and schedules.
+    pub fn usual(runs: &[RunResults]) -> Vec<Self> {
+        let names = |of: &dyn Fn(&RunResults) -> Vec<String>| {
+            let mut known: Vec<String> = Vec::new();
+            for name in runs.iter().flat_map(of) {
+                if !known.contains(&name) {
+                    known.push(name);
+                }
+            }
+            known
+        };
+        let bins = names(&|run| run.summary.flows.sizes.iter().map(|(bin, _)| bin.to_owned()).collect());
+        let jobs = names(&|run| run.summary.training().map(|(job, _)| job.to_owned()).collect());
+        let schedules = names(&|run| run.summary.schedules.iter().map(|(name, _)| name.to_owned()).collect());
+        let has_seeds = runs.iter().any(|run| run.summary.seed != runs[0].summary.seed);
+        let mut specs = Vec::new();
+        specs.extend(has_seeds.then(Self::of_completion_times));
+        let of_bin = |bin: &String| {
+            let stat = |stat: &str| (format!("{bin}: {stat}"), format!("{stat}({}.slowdown)", quoted(bin)));
+            [stat("p50"), stat("p99")]
+        };
+        if !bins.is_empty() {
+            specs.push(Self::made("Slowdown by size bin", bins.iter().flat_map(of_bin)));
+        }
+        let of_job = |job: &String| {
+            let column = |label: &str, key: &str| (format!("{job} {label}"), format!("{}.{key}", quoted(job)));
+            let iterations = [column("iteration", "iteration.mean"), column("p99", "iteration.p99")];
+            iterations.into_iter().chain([column("compute", "compute"), column("exposed", "exposed")])
+        };
+        let of_schedule = |name: &String| (format!("{name} end to end"), format!("{}.end_to_end", quoted(name)));
+        if !jobs.is_empty() || !schedules.is_empty() {
+            let columns = jobs.iter().flat_map(of_job).chain(schedules.iter().map(of_schedule));
+            specs.push(Self::made("Iterations and schedules", columns));
+        }
+        specs
+    }
+
+    fn made(title: &str, columns: impl IntoIterator<Item = (String, String)>) -> Self {
+        let column = |(label, value): (String, String)| {
+            let value = expression_of_a_run(&value).unwrap_or(Expr::Literal(0.0, None));
+            Column { label, value, better: None }
+        };
+        let columns = columns.into_iter().map(column).collect();
+        Self { title: title.to_owned(), only: None, without: Vec::new(), columns }
+    }
+
+    /// The metric of each column.
     pub(crate) fn metrics(&self) -> Vec<String> {
-        self.columns.iter().map(|column| without_run(&column.value.to_string())).collect()
+        self.columns.iter().map(|column| column.value.to_string()).collect()
     }
 
     /// A run's value in a column, as tables show it.
     pub(crate) fn value_of(&self, column: usize, run: &RunResults) -> Option<f64> {
-        let found = value(&self.columns[column].value, &Runs::named(IT, run)).ok()?;
+        let found = value(&self.columns[column].value, &Runs::named("", run)).ok()?;
         Some(found.as_in_tables().0)
     }
 
@@ -162,13 +209,18 @@ impl TableSpec {
     pub fn of(&self, runs: &[RunResults]) -> Table {
         let parts = by_point(runs.iter().filter(|run| self.shows(run)));
         let cell = |column: &Column, runs: &[&RunResults]| {
-            let values = runs.iter().map(|run| value(&column.value, &Runs::named(IT, run)).ok());
-            Mean::of(&values.collect::<Vec<_>>())
+            let values = runs.iter().map(|run| value(&column.value, &Runs::named("", run)).ok());
+            let behind = runs.iter().filter_map(|run| flows_behind_p99(&column.value, &run.summary));
+            let is_of_few = behind.min().is_some_and(|flows| flows < FEW as u64);
+            Mean::of(&values.collect::<Vec<_>>()).map(|of| Cell { of, is_of_few })
         };
         let row = |(_, runs): (String, Vec<&RunResults>)| {
             let deterministic = is_deterministic(runs.iter().map(|run| &run.summary));
             // Seeds that change nothing are no sample, and have no interval.
-            let certain = |mean: Mean| Mean { margin: mean.margin.filter(|_| !deterministic), ..mean };
+            let certain = |cell: Cell| {
+                let of = Mean { margin: cell.of.margin.filter(|_| !deterministic), ..cell.of };
+                Cell { of, ..cell }
+            };
             Row {
                 label: runs.first().map_or_else(String::new, |run| run.manifest.label.clone()),
                 deterministic,
@@ -193,7 +245,7 @@ impl Column {
     fn best(&self, rows: &[Row], place: usize) -> Option<usize> {
         let better = self.better?;
         let amounts =
-            rows.iter().enumerate().filter_map(|(row, it)| Some((row, it.cells[place].as_ref()?.mean.amount)));
+            rows.iter().enumerate().filter_map(|(row, it)| Some((row, it.cells[place].as_ref()?.of.mean.amount)));
         let known: Vec<(usize, f64)> = amounts.collect();
         let (&(first, amount), rest) = known.split_first()?;
         let best = rest.iter().fold((first, amount), |best, &(row, amount)| {
@@ -205,19 +257,9 @@ impl Column {
     }
 }
 
-/// An expression about [`IT`] as one about a run that is not named: `it.inter.fct` becomes `inter.fct`.
-fn without_run(text: &str) -> String {
-    let mut made = String::new();
-    for (place, part) in text.split(&format!("{IT}.")).enumerate() {
-        // `limit.` ends in the same letters.
-        let is_whole = !made.ends_with(|before: char| before.is_alphanumeric() || before == '_');
-        if place > 0 && !is_whole {
-            made.push_str(IT);
-            made.push('.');
-        }
-        made.push_str(part);
-    }
-    made
+/// A name of flows as expressions have it, whatever is in it.
+fn quoted(name: &str) -> String {
+    format!("\"{}\"", name.replace('\\', "\\\\").replace('"', "\\\""))
 }
 
 /// The runs of one point of the grid, by their schemes' names.
@@ -290,7 +332,30 @@ pub struct Row {
     /// Set if its runs have several seeds, and no seed changes them.
     pub deterministic: bool,
     /// Of each column the mean; none where no run has a value.
-    pub cells: Vec<Option<Mean>>,
+    pub cells: Vec<Option<Cell>>,
+}
+
+/// A mean in a table.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Cell {
+    /// Over seeds.
+    pub of: Mean,
+    /// Set if it is a 99th percentile of fewer than [`FEW`] flows in some run.
+    pub is_of_few: bool,
+}
+
+impl std::fmt::Display for Cell {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}{}", self.of, if self.is_of_few { FEW_SIGN } else { "" })
+    }
+}
+
+/// Follows a 99th percentile that one of the slowest flows decides.
+pub const FEW_SIGN: &str = " ?";
+
+/// Explains [`FEW_SIGN`].
+pub fn explain_few() -> String {
+    format!("?: of fewer than {FEW} flows, so one of the slowest decides")
 }
 
 impl Row {
@@ -320,7 +385,16 @@ impl Table {
                 text.push_str(&line(std::iter::once(clean(&row.name())).chain(cells).collect()));
             }
         }
+        if self.has_few() {
+            text.extend(["\n", &explain_few(), ".\n"]);
+        }
         text
+    }
+
+    /// Returns true if a cell has [`FEW_SIGN`].
+    pub fn has_few(&self) -> bool {
+        let mut cells = self.parts.iter().flat_map(|part| &part.rows).flat_map(|row| row.cells.iter().flatten());
+        cells.any(|cell| cell.is_of_few)
     }
 }
 
@@ -341,11 +415,6 @@ mod tests {
     }
 
     #[test]
-    fn a_metric_loses_the_name_of_its_run_alone() {
-        assert_eq!(without_run("it.network.drops / max(it.limit.x, limit.y)"), "network.drops / max(limit.x, limit.y)");
-    }
-
-    #[test]
     fn rows_are_schemes_and_parts_are_points() {
         let at = |scheme: &str, load: f64, seed: u64, drops: u64| {
             let mut run = testbed::results();
@@ -359,12 +428,11 @@ mod tests {
             run
         };
         let runs = [at("a", 0.4, 1, 3), at("b", 0.4, 1, 1), at("a", 0.8, 1, 1), at("a", 0.4, 2, 5), at("b", 0.4, 2, 1)];
-        let made =
-            table(&json!([{ "label": "lost|", "value": "it.network.drops", "better": "less" }])).unwrap().of(&runs);
+        let made = table(&json!([{ "label": "lost|", "value": "network.drops", "better": "less" }])).unwrap().of(&runs);
         let points: Vec<_> = made.parts.iter().map(|part| (part.point.as_str(), part.rows.len())).collect();
         assert_eq!(points, [("load = 0.4", 2), ("load = 0.8", 1)]);
         let first: Vec<_> =
-            made.parts[0].rows.iter().map(|row| (row.label.as_str(), row.cells[0].unwrap().mean.amount)).collect();
+            made.parts[0].rows.iter().map(|row| (row.label.as_str(), row.cells[0].unwrap().of.mean.amount)).collect();
         assert_eq!(
             (first, made.parts[0].best[0], made.parts[1].best[0]),
             (vec![("A", 4.0), ("B", 1.0)], Some(1), None)
@@ -377,10 +445,10 @@ mod tests {
         for run in &mut same {
             run.summary.network.timeouts = 0;
         }
-        let made = table(&json!([{ "label": "lost", "value": "it.network.drops" }])).unwrap();
+        let made = table(&json!([{ "label": "lost", "value": "network.drops" }])).unwrap();
         assert!(made.of(&same).markdown().contains("| A (deterministic) | 3 |"), "{}", made.of(&same).markdown());
         assert!(made.of(&same[..1]).markdown().contains("| A | 3 |"));
-        let column = json!([{ "label": "lost", "value": "it.network.drops" }]);
+        let column = json!([{ "label": "lost", "value": "network.drops" }]);
         let points = |more: serde_json::Value| {
             let mut spec = json!({ "title": "T", "columns": column });
             spec.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
@@ -396,14 +464,37 @@ mod tests {
         assert_eq!(points(json!({ "without": ["near"] })), ["", ", variant = far"]);
     }
 
+    /// The three ways to write a metric give the same column, and its 99th percentile of few flows says so.
+    #[test]
+    fn columns_take_metrics_as_everything_else_does() {
+        let run = testbed::results();
+        let cell = |metric: &str| {
+            let made = table(&json!([{ "label": "x", "value": metric }])).unwrap().of(std::slice::from_ref(&run));
+            (made.parts[0].rows[0].cells[0].unwrap().to_string(), made.markdown().contains("of fewer than 100 flows"))
+        };
+        let (p99, legend) = cell("it.small.slowdown.p99");
+        assert!(p99.ends_with(FEW_SIGN) && legend, "{p99}");
+        for written in ["small.slowdown.p99", "p99(small.slowdown)", "p99(it.small.slowdown)"] {
+            assert_eq!(cell(written), (p99.clone(), true), "{written}");
+        }
+        let (mean, legend) = cell("mean(small.slowdown)");
+        assert!(!mean.contains('?') && !legend, "{mean}");
+        let mut many = run.clone();
+        many.summary.flows.sizes.0[0].1.completed = 100;
+        let made = table(&json!([{ "label": "x", "value": "p99(small.slowdown)" }])).unwrap();
+        assert!(!made.of(&[many.clone()]).markdown().contains('?'));
+        // One run of few is enough.
+        assert!(made.of(&[many, run.clone()]).markdown().contains(FEW_SIGN));
+    }
+
     #[test]
     fn mistakes_are_named() {
         let wrong = |columns: serde_json::Value| table(&columns).unwrap_err().to_string();
         assert_eq!(wrong(json!([])), "table `T`: no columns");
         let other = wrong(json!([{ "label": "x", "value": "uno.network.drops" }]));
-        assert!(other.contains("column `x` asks for `uno.network.drops`") && other.contains("`it`"), "{other}");
-        let bad = wrong(json!([{ "label": "x", "value": "it.inter.fct.p9" }]));
-        assert!(bad.starts_with("table `T`, column `x`: column 14: expected a statistic"), "{bad}");
+        assert!(other.starts_with("table `T`, column `x`: column 5: expected a metric of flows"), "{other}");
+        let bad = wrong(json!([{ "label": "x", "value": "inter.fct.p9" }]));
+        assert!(bad.starts_with("table `T`, column `x`: column 11: expected a statistic"), "{bad}");
         assert!(wrong(json!([{ "label": "x", "value": "1", "best": "less" }])).contains("unknown field `best`"));
     }
 }

@@ -13,8 +13,8 @@ use crate::claims::name_in_claims;
 use crate::store::RunResults;
 use crate::tables::FlowRow;
 
-/// A quantile of fewer flows than this is moved by one of them.
-pub const FEW: usize = 100;
+pub use crate::stats::FEW;
+
 /// Typical flows of a slow one at most: their mean gets no better by more, and the work would grow with the square of the flows.
 pub const MOST_TYPICAL: usize = 100;
 /// The share of a class of flows that are the slowest, unless asked otherwise.

@@ -10,6 +10,8 @@ use serde_json::Value;
 use sim::{Cause, FlowId};
 use units::{Bytes, Span, Time};
 
+use crate::conditions::Conditions;
+
 /// Whether a flow stays inside a datacenter.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -261,6 +263,17 @@ pub struct TrainingIteration {
     pub compute: Span,
 }
 
+/// A schedule that was imported from another program.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct ImportedSchedule {
+    /// Its name, which is that of its traffic.
+    pub name: String,
+    /// When its ranks begin.
+    pub start: Time,
+    /// Its flows, from one number up to, but without, another.
+    pub flows: Range<u32>,
+}
+
 /// What the caller knows of a run.
 #[derive(Clone, PartialEq, Debug)]
 pub struct RunInfo {
@@ -292,6 +305,8 @@ pub struct RunInfo {
     pub collectives: Vec<Vec<FlowId>>,
     /// Training jobs. Their iterations are among `collectives`, too.
     pub training: Vec<TrainingJob>,
+    /// Schedules that were imported.
+    pub schedules: Vec<ImportedSchedule>,
     /// Flows of which more are listed than can start, from one number up to, but without, another. Those of them that never
     /// start are no part of results.
     pub open_ended: Vec<Range<u32>>,
@@ -312,6 +327,8 @@ pub struct RunInfo {
     pub warnings: Vec<String>,
     /// What there is to know of its scenario, and is not odd.
     pub notes: Vec<String>,
+    /// Conditions that the scenario and the scheme set.
+    pub conditions: Conditions,
     /// What an emulator measured of itself; none if the run was simulated.
     pub emulator: Option<Emulator>,
 }
@@ -331,6 +348,10 @@ impl RunInfo {
         self.fairness_window.hash(state);
         self.sets_fairness_window.hash(state);
         self.warnings.hash(state);
+        // Runs without schedules keep the keys that they had before there were any.
+        if !self.schedules.is_empty() {
+            self.schedules.hash(state);
+        }
     }
 
     /// What ran the flows.

@@ -12,11 +12,13 @@ pub mod causes;
 mod chosen;
 pub mod claims;
 pub mod compare;
+pub mod conditions;
 mod error;
 pub mod explain;
 mod frame;
 #[doc(hidden)]
 pub mod fuzzing;
+mod initial_windows;
 mod input;
 mod json;
 mod mean;
@@ -39,9 +41,10 @@ pub mod values;
 
 pub use chosen::{NotFound, chosen};
 pub use error::{Difference, Differing, Error};
+pub use initial_windows::initial_windows;
 pub use input::{
-    Class, CodeVersions, Emulator, EngineTimes, Host, PointColumn, PointValue, Program, RunInfo, SizeBin, Soundness,
-    Stack, SweepColumns, TrainingIteration, TrainingJob,
+    Class, CodeVersions, Emulator, EngineTimes, Host, ImportedSchedule, PointColumn, PointValue, Program, RunInfo,
+    SizeBin, Soundness, Stack, SweepColumns, TrainingIteration, TrainingJob,
 };
 pub use mean::Mean;
 pub use ordered::Ordered;

@@ -164,6 +164,26 @@ pub enum PanelError {
     None,
 }
 
+impl PanelError {
+    /// The same in a sentence, without the text of an expression.
+    pub fn brief(&self) -> String {
+        match self {
+            Self::Form { .. } | Self::None => self.to_string(),
+            Self::Expression { number, key, error } => {
+                format!("[[paper.plot]] number {number}, `{key}`: {}", error.message)
+            }
+        }
+    }
+
+    /// The wrong expression, if one is.
+    pub fn expression(&self) -> Option<&ParseError> {
+        match self {
+            Self::Form { .. } | Self::None => None,
+            Self::Expression { error, .. } => Some(error),
+        }
+    }
+}
+
 impl Drawing {
     /// The drawing in a file's `paper.plot`, as JSON.
     ///

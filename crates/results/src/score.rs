@@ -14,9 +14,7 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::averages::{by_point, place};
-use crate::claims::ast::Subject;
-use crate::claims::words::Stat;
-use crate::claims::{Expr, Metric, ParseError, Runs, expression_of_a_run, value};
+use crate::claims::{Expr, ParseError, Runs, expression_of_a_run, flows_behind_p99, value};
 use crate::explain::FEW;
 use crate::mean::Mean;
 use crate::store::RunResults;
@@ -257,25 +255,12 @@ pub fn usual_cells(runs: &[RunResults]) -> (Vec<String>, Vec<String>) {
 /// What is to be said of metrics that are quantiles of so few flows, in some run, that the slowest decides them: `?` in tables.
 pub fn of_few(cells: &[String], runs: &[RunResults]) -> Vec<String> {
     let said = |metric: &String| {
-        let mut classes = Vec::new();
-        classes_of_p99(&expression_of_a_run(metric).ok()?, &mut classes);
-        let ended = |class: &String| runs.iter().filter_map(|run| Some(run.summary.class(class)?.completed)).min();
-        let least = classes.iter().filter_map(ended).min().filter(|flows| *flows < FEW as u64)?;
+        let expr = expression_of_a_run(metric).ok()?;
+        let ended = runs.iter().filter_map(|run| flows_behind_p99(&expr, &run.summary));
+        let least = ended.min().filter(|flows| *flows < FEW as u64)?;
         Some(format!("`{metric}` is of {least} flows in some run: one of the slowest decides it"))
     };
     cells.iter().filter_map(said).collect()
-}
-
-fn classes_of_p99(expr: &Expr, classes: &mut Vec<String>) {
-    match expr {
-        Expr::Metric(Metric { subject: Subject::Spread { class, stat: Stat::P99, .. }, .. }) => {
-            classes.push(class.clone());
-        }
-        Expr::Negative(of) => classes_of_p99(of, classes),
-        Expr::Binary(left, _, right) => [left, right].into_iter().for_each(|of| classes_of_p99(of, classes)),
-        Expr::Call(_, of) => of.iter().for_each(|of| classes_of_p99(of, classes)),
-        Expr::Literal(..) | Expr::Metric(_) => {}
-    }
 }
 
 fn mean(values: &[f64]) -> f64 {

@@ -1,5 +1,8 @@
 //! Percentiles and means.
 
+/// A quantile of fewer flows than this is moved by one of them.
+pub const FEW: usize = 100;
+
 /// The value at the nearest rank: the smallest of `sorted` such that at least `percent` of all are not above it,
 /// which is number `ceil(percent / 100 * n)` counted from 1. It is always one of the values. None if there are none.
 pub(crate) fn nearest_rank<T: Copy>(sorted: &[T], percent: u32) -> Option<T> {

@@ -137,6 +137,7 @@ fn info(setup: &Setup, laws: &[&str]) -> RunInfo {
         requests: Vec::new(),
         collectives: Vec::new(),
         training: Vec::new(),
+        schedules: Vec::new(),
         open_ended: Vec::new(),
         fairness_window: Span::ZERO,
         sets_fairness_window: false,
@@ -146,6 +147,7 @@ fn info(setup: &Setup, laws: &[&str]) -> RunInfo {
         inputs: vec![("test.toml".into(), files::sha256(b"test"))],
         warnings: Vec::new(),
         notes: Vec::new(),
+        conditions: crate::conditions::Conditions::default(),
         emulator: None,
     }
 }

@@ -3,9 +3,14 @@
 use std::collections::BTreeSet;
 
 use results::averages::{Table, TableSpec};
-use results::{Class, RunInfo, RunResults, SizeBin, SweepColumns, TrainingIteration, TrainingJob};
-use scenario::{BuiltRun, FlowClass, JobFlows, Run, Scenario, StepKind};
+use results::claims::ParseError;
+use results::conditions::{Beginning, ClassConditions, Conditions, LinkLoad};
+use results::{
+    Class, ImportedSchedule, Ordered, RunInfo, RunResults, SizeBin, SweepColumns, TrainingIteration, TrainingJob,
+};
+use scenario::{BuiltRun, FlowClass, JobFlows, Node, Part, Run, Scenario, ScheduleFlows, StepKind};
 use serde_json::Value;
+use units::{Bytes, Rate};
 
 use crate::error::Error;
 use crate::key::{code_of, key_of};
@@ -21,21 +26,27 @@ pub fn figure(scenario: &Scenario) -> Option<String> {
 /// # Errors
 /// When an entry is wrong, or speaks of a variant that there is not.
 pub fn tables(scenario: &Scenario) -> Result<Vec<TableSpec>, Error> {
-    let who = format!("scenario `{}`", scenario.config.name.as_str());
     let read = |node: &scenario::Node| {
-        let table =
-            TableSpec::from_json(&node.to_json()).map_err(|error| Error::asked(format!("{who}: {error}"), ""))?;
         let variants = &scenario.config.variants;
+        let table = TableSpec::from_json(&node.to_json())
+            .map_err(|error| wrong_at(scenario, node, error.expression(), error.brief()))?;
         match table.only.iter().flatten().chain(&table.without).find(|name| variants.get(name).is_none()) {
             None => Ok(table),
             Some(name) => {
                 let known: Vec<&str> = variants.iter().map(|(name, _)| name).collect();
-                let what = format!("{who}: table `{}`: there is no variant `{name}`", table.title);
-                Err(Error::unknown(&what, name, &known))
+                let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+                let what = format!("table `{}`: there is no variant `{name}`; there are {known}", table.title);
+                Err(scenario.wrong(node, Some(Part { text: name, bytes: 0..name.len() }), what).into())
             }
         }
     };
     scenario.config.table.iter().map(read).collect()
+}
+
+/// An error in a table that the scenario keeps for others to read, at the wrong part of an expression if one is.
+pub fn wrong_at(scenario: &Scenario, node: &Node, expression: Option<&ParseError>, message: String) -> Error {
+    let part = expression.map(|it| Part { text: &it.text, bytes: it.span.clone() });
+    scenario.wrong(node, part, message).into()
 }
 
 /// The table with variants called by their labels.
@@ -89,6 +100,7 @@ pub(crate) fn info(scenario: &Scenario, asked: &str, columns: &SweepColumns, run
         requests: built.requests.clone(),
         collectives: built.collectives.clone(),
         training: built.jobs.iter().map(training_of).collect(),
+        schedules: built.schedules.iter().map(|it| schedule_of(run, it)).collect(),
         open_ended: built.open_ended.clone(),
         fairness_window: run.config.series.fairness_window.unwrap_or_else(|| {
             built.report.inter_rtt.or(built.report.intra_rtt).map_or(units::Span::ZERO, |rtt| rtt.max)
@@ -100,6 +112,7 @@ pub(crate) fn info(scenario: &Scenario, asked: &str, columns: &SweepColumns, run
         inputs: built.inputs.iter().map(hash).collect(),
         warnings: built.warnings.clone(),
         notes: built.notes.clone(),
+        conditions: conditions(&built.report),
         emulator: None,
     };
     info.key = key_of(&info, built, asked);
@@ -139,6 +152,26 @@ fn point(run: &Run) -> Vec<(String, Value)> {
     std::iter::once(scheme).chain(run.point.iter().map(|(key, text)| (key.clone(), value(key, text)))).collect()
 }
 
+fn conditions(report: &scenario::Report) -> Conditions {
+    let beginning = |it: &scenario::Beginning| Beginning {
+        bdp: it.bdp,
+        window: it.permit.map_or(Bytes::MAX, |permit| permit.window),
+        pacing: it.permit.map_or(Rate::MAX, |permit| permit.pacing),
+    };
+    let class = |it: &scenario::ClassLine| {
+        (class_of(it.class).name().to_owned(), ClassConditions::of(beginning(&it.least), beginning(&it.most)))
+    };
+    let load = |it: &scenario::LinkLoad| LinkLoad {
+        class: it.class.name().to_owned(),
+        link: it.link.clone(),
+        load: it.ppm as f64 / 1e6,
+    };
+    Conditions {
+        classes: Ordered(report.classes.iter().map(class).collect()),
+        most_loaded: report.most_loaded.iter().map(load).collect(),
+    }
+}
+
 fn training_of(job: &JobFlows) -> TrainingJob {
     let kind_of = |kind: &StepKind| StepKind::ALL.iter().position(|known| known == kind).unwrap_or_default() as u8;
     let iterations = job.iterations.iter();
@@ -150,6 +183,11 @@ fn training_of(job: &JobFlows) -> TrainingJob {
         kind_of: job.kinds.iter().map(kind_of).collect(),
         iterations: iterations.map(|it| TrainingIteration { ends: it.ends.clone(), compute: it.compute }).collect(),
     }
+}
+
+fn schedule_of(run: &Run, schedule: &ScheduleFlows) -> ImportedSchedule {
+    let name = run.config.traffic_names().nth(schedule.traffic).unwrap_or_default().to_owned();
+    ImportedSchedule { name, start: schedule.start, flows: schedule.flows.clone() }
 }
 
 const fn class_of(class: FlowClass) -> Class {

@@ -111,7 +111,7 @@ pub fn averages(table: &results::averages::Table) -> Averages {
     let part = |part: &results::averages::Part| {
         let row = |(index, row): (usize, &results::averages::Row)| AverageRow {
             label: row.name(),
-            cells: row.cells.iter().map(|cell| cell.map(|cell| (cell.mean.amount, cell.to_string()))).collect(),
+            cells: row.cells.iter().map(|cell| cell.map(|cell| (cell.of.mean.amount, cell.to_string()))).collect(),
             best: part.best.iter().map(|best| *best == Some(index)).collect(),
         };
         (part.point.clone(), part.rows.iter().enumerate().map(row).collect())

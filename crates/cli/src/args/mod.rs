@@ -140,12 +140,46 @@ pub(crate) struct Common {
     /// Print the summary as JSON on standard output, and nothing else there.
     #[arg(long)]
     pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) csv: CsvArgs,
     /// No progress and no table: warnings alone, on standard error.
     #[arg(long, short)]
     pub(crate) quiet: bool,
     /// All columns of the table, however narrow the terminal.
     #[arg(long)]
     pub(crate) wide: bool,
+}
+
+impl Common {
+    /// Returns true if neither progress nor tables are to be shown.
+    pub(crate) fn is_silent(&self) -> bool {
+        self.quiet || self.json || self.csv.is_asked()
+    }
+}
+
+/// Stands for the first table.
+const FIRST: &str = "";
+
+/// Tables as CSV.
+#[derive(Args, Clone, Debug, Default)]
+pub(crate) struct CsvArgs {
+    /// Print one of the tables as CSV on standard output, and nothing else there: the first one, or that of this name; a name that
+    /// is not there lists all. Values are in base units (ns, bytes, bps).
+    #[arg(long, value_name = "TABLE", num_args = 0..=1, require_equals = true, default_missing_value = FIRST,
+          conflicts_with = "json")]
+    csv: Option<String>,
+}
+
+impl CsvArgs {
+    /// Returns true if a table is to be printed as CSV.
+    pub(crate) fn is_asked(&self) -> bool {
+        self.csv.is_some()
+    }
+
+    /// The table's name, if one was given.
+    pub(crate) fn table(&self) -> Option<&str> {
+        self.csv.as_deref().filter(|name| *name != FIRST)
+    }
 }
 
 /// A scenario file, and what of it is run.

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use super::CsvArgs;
 use super::values::{key_value, part, share};
 
 #[derive(Args, Debug)]
@@ -13,6 +14,8 @@ pub(crate) struct ShowResultsArgs {
     /// Print the summary as JSON on standard output, and nothing else there.
     #[arg(long)]
     pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) csv: CsvArgs,
     /// All columns of the table, however narrow the terminal.
     #[arg(long)]
     pub(crate) wide: bool,
@@ -59,6 +62,8 @@ pub(crate) struct ScoreArgs {
     /// Print it as JSON on standard output, and nothing else there.
     #[arg(long)]
     pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) csv: CsvArgs,
     /// All columns of the table, however narrow the terminal.
     #[arg(long)]
     pub(crate) wide: bool,
@@ -93,6 +98,8 @@ pub(crate) struct CompareArgs {
     /// As JSON.
     #[arg(long)]
     pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) csv: CsvArgs,
     /// Flow by flow over a window of time instead: rates, round trips, mean queues. Never fails on a difference.
     #[arg(long)]
     pub(crate) flows: bool,

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand, ValueEnum};
 
 use super::values::{host_command, key_value, port_file, seed};
-use super::{Common, FileArgs};
+use super::{Common, CsvArgs, FileArgs};
 
 #[derive(Args, Debug)]
 pub(crate) struct NewLawArgs {
@@ -168,6 +168,8 @@ pub(crate) struct EmulateArgs {
     /// Print the summary as JSON on standard output, and nothing else there.
     #[arg(long)]
     pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) csv: CsvArgs,
     /// No progress and no table.
     #[arg(long, short)]
     pub(crate) quiet: bool,
@@ -219,6 +221,9 @@ pub(crate) struct CheckArgs {
     /// Say nothing where nothing is wrong.
     #[arg(long, short)]
     pub(crate) quiet: bool,
+    /// Print the load of links by class as CSV on standard output, and nothing else there.
+    #[arg(long, conflicts_with_all = ["resolved", "quiet"])]
+    pub(crate) csv: bool,
 }
 
 /// What carries the flows of a scenario on real packets.
@@ -273,4 +278,6 @@ pub(crate) struct LawsArgs {
     /// As JSON.
     #[arg(long)]
     pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) csv: CsvArgs,
 }

@@ -3,21 +3,26 @@
 use std::fmt::Write as _;
 
 use comfy_table::{Table, presets};
-use fabric::Limit;
+use fabric::{Limit, LinkClass};
+use laws::Permit;
 use results::causes::{Said, causes};
-use scenario::{CableLine, CheckedRun, ClassLoad, CodingLine, Overrides, SwitchLine};
+use scenario::{
+    CableLine, CheckedRun, ClassLine, ClassLoad, CodingLine, FlowClass, LinkLoad, Overrides, Report, SwitchLine,
+};
 use serde_json::Value;
 use sim::{Module, PathChoice};
-use units::Bytes;
+use units::{Bytes, Rate};
 
 use crate::args::CheckArgs;
 use crate::exit::{Failure, print};
+use crate::sheet::{Cell, Datum, Row, Sheet, print_csv};
 use crate::table::bytes;
 use study::{count, known_schemes, tables};
 
 pub(crate) fn check(args: &CheckArgs) -> Result<(), Failure> {
     let overrides = Overrides { set: args.set.clone(), scale: args.scale.clone(), ..Overrides::default() };
-    let mut failures = Vec::new();
+    let (mut failures, mut loaded) = (Vec::new(), Vec::new());
+    let shown = |run: &&CheckedRun| args.schemes.is_empty() || args.schemes.contains(&run.scheme);
     for path in &args.scenarios {
         let checked = || {
             let scenario = scenario::load(path, &overrides)?;
@@ -30,12 +35,16 @@ pub(crate) fn check(args: &CheckArgs) -> Result<(), Failure> {
                 drop(report);
                 print(&scenario.resolved_toml())?;
             }
+            Ok((report, _)) if args.csv => loaded.extend(report.runs.iter().filter(shown).map(links)),
             Ok((report, _)) if !args.quiet => {
                 print(&describe(&path.display().to_string(), &report.runs, &args.schemes))?;
             }
             Ok(_) => {}
             Err(error) => failures.push(error.to_string()),
         }
+    }
+    if args.csv && !loaded.is_empty() {
+        print_csv(&loaded, None)?;
     }
     if failures.is_empty() { Ok(()) } else { Err(Failure::Input(failures.join("\n\n"))) }
 }
@@ -57,7 +66,7 @@ fn describe(path: &str, runs: &[CheckedRun], schemes: &[String]) -> String {
         text.push_str(&extent(&points));
     }
     let _ = write!(text, "\n{} ({})\n", first.id, first.label);
-    for line in facts(first).iter().flat_map(|fact| fact.text.lines()).chain(table(first).lines()) {
+    for line in facts(first).iter().flat_map(|fact| fact.text.lines()).chain(drawn(&links(first)).lines()) {
         let _ = writeln!(text, "  {line}");
     }
     if shown.len() == 1 {
@@ -200,6 +209,9 @@ fn facts(run: &CheckedRun) -> Vec<Fact> {
             say(name, format!("base round trip {name} datacenters: {} to {}", rtt.min, rtt.max));
         }
     }
+    for line in &report.classes {
+        say(&format!("class {}", line.class.name()), beginning(line));
+    }
     say("flows", format!("{}, {} of payload", count(report.flows, "flow"), bytes(report.payload.get())));
     if report.failing > 0 {
         let (links, times) = (count(report.failing, "directed link"), count(report.outages, "time"));
@@ -286,21 +298,65 @@ fn facts(run: &CheckedRun) -> Vec<Fact> {
     facts
 }
 
-/// What each class of links carries, as a table.
-fn table(run: &CheckedRun) -> String {
+/// Bandwidth-delay product and initial window of a class of flows.
+fn beginning(line: &ClassLine) -> String {
+    let place = match line.class {
+        FlowClass::Intra => "inside datacenters",
+        FlowClass::Inter => "between datacenters",
+    };
+    let range = |least: String, most: String| if least == most { least } else { format!("{least} to {most}") };
+    let bdp = range(bytes(line.least.bdp.get()), bytes(line.most.bdp.get()));
+    let begins = range(permit(line.least.permit), permit(line.most.permit));
+    format!("{place}: bandwidth-delay product {bdp}, initial window {begins}")
+}
+
+/// What a law permits before the first acknowledgement.
+fn permit(permit: Option<Permit>) -> String {
+    match permit {
+        None => "by credits, or of an external law".to_owned(),
+        Some(Permit { window: Bytes::MAX, pacing: Rate::MAX }) => "unlimited".to_owned(),
+        Some(Permit { window: Bytes::MAX, pacing }) => format!("unlimited at {pacing}"),
+        Some(Permit { window, pacing: Rate::MAX }) => bytes(window.get()),
+        Some(Permit { window, pacing }) => format!("{} at {pacing}", bytes(window.get())),
+    }
+}
+
+/// Load of links by class.
+fn links(run: &CheckedRun) -> Sheet {
+    let row = |load: &ClassLoad| {
+        let most = most_loaded(&run.report, load.class);
+        let ppm = most.iter().map(|load| load.ppm).max();
+        let most: Vec<String> = most.iter().map(|load| format!("{} {}", load.link, percent(load.ppm))).collect();
+        let most = if most.is_empty() { "-".to_owned() } else { most.join("\n") };
+        let share = |ppm: u64| Some(ppm as f64 / 1e6);
+        let cells = vec![
+            Cell::count(load.links as u64),
+            Cell::new(load.capacity.to_string(), "bps", Datum::Whole(load.capacity.bps())),
+            Cell::new(bytes(load.payload.get()), "bytes", Datum::Whole(load.payload.get())),
+            Cell::new(by_arrivals(load), "", share(load.arrivals_ppm).filter(|load| *load > 0.0)),
+            Cell::new(most, "", ppm.and_then(share)),
+        ];
+        Row { name: load.class.name().to_owned(), keys: vec![("run".to_owned(), Datum::Text(run.id.clone()))], cells }
+    };
+    let columns = ["links", "capacity", "payload that crosses", "mean load by arrivals", "most loaded"];
+    let rows = run.report.loads.iter().map(row).collect();
+    let columns = columns.map(str::to_owned).into();
+    Sheet { name: "links", title: String::new(), first: "link class", columns, rows }
+}
+
+fn drawn(sheet: &Sheet) -> String {
     let mut table = Table::new();
     table.load_style(presets::UTF8_FULL_CONDENSED);
-    table.set_header(["link class", "links", "capacity", "payload that crosses", "mean load by arrivals"]);
-    for load in &run.report.loads {
-        table.add_row([
-            load.class.name().to_owned(),
-            load.links.to_string(),
-            load.capacity.to_string(),
-            bytes(load.payload.get()),
-            by_arrivals(load),
-        ]);
+    table.set_header(std::iter::once(sheet.first).chain(sheet.columns.iter().map(String::as_str)));
+    for row in &sheet.rows {
+        table.add_row(std::iter::once(&row.name).chain(row.cells.iter().map(|cell| &cell.shown)));
     }
     table.to_string()
+}
+
+/// The most loaded links of a class, in each direction between datacenters.
+fn most_loaded(report: &Report, class: LinkClass) -> Vec<&LinkLoad> {
+    report.most_loaded.iter().filter(|load| load.class == class).collect()
 }
 
 /// The same in one line, for runs in which it differs.
@@ -309,12 +365,19 @@ fn loads(run: &CheckedRun) -> Fact {
         0 => format!("{} {}", load.class.name(), bytes(load.payload.get())),
         _ => format!("{} {}", load.class.name(), by_arrivals(load)),
     };
-    let text = format!("links: {}", run.report.loads.iter().map(class).collect::<Vec<_>>().join(", "));
+    let classes = run.report.loads.iter().map(class).collect::<Vec<_>>().join(", ");
+    let worst = run.report.most_loaded.iter().max_by_key(|load| load.ppm);
+    let worst = worst.map_or(String::new(), |load| format!("; most loaded: {} {}", load.link, percent(load.ppm)));
+    let text = format!("links: {classes}{worst}");
     Fact { topic: "links".to_owned(), text }
 }
 
 fn by_arrivals(load: &ClassLoad) -> String {
-    if load.arrivals_ppm == 0 { "-".into() } else { format!("{:.1} %", load.arrivals_ppm as f64 / 1e4) }
+    if load.arrivals_ppm == 0 { "-".into() } else { percent(load.arrivals_ppm) }
+}
+
+fn percent(ppm: u64) -> String {
+    format!("{:.1} %", ppm as f64 / 1e4)
 }
 
 /// How flows choose paths, where they do more than keep or spray.

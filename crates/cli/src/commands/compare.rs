@@ -12,6 +12,7 @@ use results::{Host, RunResults};
 
 use crate::args::CompareArgs;
 use crate::exit::{Failure, print, tell};
+use crate::sheet::{self, Cell as Drawn, Sheet, print_csv};
 use crate::table::{bytes, time};
 use study::{count, first_of};
 
@@ -31,6 +32,8 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<(), Failure> {
     if args.json {
         let json = serde_json::to_value(&comparison).map_err(anyhow::Error::from)?;
         print(&format!("{json:#}"))?;
+    } else if args.csv.is_asked() {
+        print_csv(&[metrics(&comparison)], args.csv.table())?;
     } else {
         print(&describe(&comparison))?;
     }
@@ -160,6 +163,37 @@ fn what_is_worse(comparison: &Comparison) -> String {
     parts.join(", ")
 }
 
+/// All metrics of all pairs of runs.
+fn metrics(comparison: &Comparison) -> Sheet {
+    let rows_of = |pair: &Pair| {
+        let row = |row: &Row| {
+            let value = |value: Option<f64>| value.map_or("-".into(), |value| shown_as(row.kind, value));
+            let cells = vec![
+                Drawn::text(&row.metric),
+                Drawn::new(value(row.before), "", row.before),
+                Drawn::new(value(row.after), "", row.after),
+                Drawn::new("", "", row.ratio),
+                Drawn::text(word(row.change)),
+            ];
+            sheet::Row { name: pair.after.clone(), keys: Vec::new(), cells }
+        };
+        let there = pair.rows.iter().filter(|row| row.before.is_some() || row.after.is_some());
+        there.map(row).collect::<Vec<_>>()
+    };
+    let columns = ["metric", "before", "after", "ratio", "change"].map(str::to_owned).into();
+    let rows = comparison.pairs.iter().flat_map(rows_of).collect();
+    Sheet { name: "metrics", title: String::new(), first: "run", columns, rows }
+}
+
+/// A difference in a word; none where it is neither.
+const fn word(change: Change) -> &'static str {
+    match change {
+        Change::Improved => "better",
+        Change::Regressed => "worse",
+        Change::Same | Change::Different => "",
+    }
+}
+
 fn describe(comparison: &Comparison) -> String {
     let mut text = String::new();
     for pair in &comparison.pairs {
@@ -177,11 +211,7 @@ fn describe(comparison: &Comparison) -> String {
         table.set_header(["metric", "before", "after", "ratio", ""]);
         for row in shown.iter().filter(|row| row.change != Change::Same) {
             let value = |value: Option<f64>| value.map_or("-".into(), |value| shown_as(row.kind, value));
-            let word = match row.change {
-                Change::Improved => "better",
-                Change::Regressed => "worse",
-                Change::Same | Change::Different => "",
-            };
+            let word = word(row.change);
             let word = match pair.unsound {
                 Some(unsound) if word.is_empty() => unsound.to_string(),
                 Some(unsound) => format!("{word}, {unsound}"),

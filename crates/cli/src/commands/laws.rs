@@ -1,10 +1,11 @@
 //! `narrows laws`: what laws there are.
 
-use laws::catalog::{Kind, LawInfo, Quantity};
+use laws::catalog::{Kind, LawInfo, ParamInfo, Quantity};
 use serde_json::json;
 
 use crate::args::LawsArgs;
 use crate::exit::{Failure, print};
+use crate::sheet::{Cell, Row, Sheet, print_csv};
 
 /// What works around laws and is none, with the table or key that sets it.
 const AROUND: [(&str, &str); 6] = [
@@ -34,32 +35,45 @@ pub(crate) fn laws(args: &LawsArgs) -> Result<(), Failure> {
         return print(&format!("{:#}", json!({ "schema": 1, "laws": laws })));
     }
     if args.law.is_some() {
-        return print(&one(chosen[0]));
+        let params = parameters(chosen[0]);
+        if args.csv.is_asked() {
+            return print_csv(&[params], args.csv.table());
+        }
+        return print(&one(chosen[0], &params));
     }
-    let mut table = crate::table::prose();
-    table.set_header(["law", "what it does", "reacts to", "from"]);
-    for law in chosen {
-        table.add_row([law.name, law.summary, law.signals, law.source]);
+    let row = |law: &&LawInfo| Row {
+        name: law.name.to_owned(),
+        keys: Vec::new(),
+        cells: [law.summary, law.signals, law.source].map(Cell::text).into(),
+    };
+    let columns = ["what it does", "reacts to", "from"].map(str::to_owned).into();
+    let rows = chosen.iter().map(row).collect();
+    let laws = Sheet { name: "laws", title: String::new(), first: "law", columns, rows };
+    if args.csv.is_asked() {
+        return print_csv(&[laws], args.csv.table());
     }
+    let table = crate::table::wrapped(&laws);
     print(&format!("{table}\n\n`narrows laws NAME` lists a law's parameters."))
 }
 
-fn one(law: &LawInfo) -> String {
-    let mut table = crate::table::prose();
-    table.set_header(["parameter", "kind", "default", "range", "what it is"]);
-    for param in law.params {
-        table.add_row([
-            param.name.to_owned(),
-            format!("{:?}", param.quantity).to_lowercase(),
-            param.default.to_owned(),
-            if param.quantity == Quantity::Switch {
-                "true or false".to_owned()
-            } else {
-                format!("{} to {}", param.lowest, param.highest)
-            },
-            param.doc.to_owned(),
-        ]);
-    }
+fn parameters(law: &LawInfo) -> Sheet {
+    let row = |param: &ParamInfo| {
+        let range = if param.quantity == Quantity::Switch {
+            "true or false".to_owned()
+        } else {
+            format!("{} to {}", param.lowest, param.highest)
+        };
+        let kind = format!("{:?}", param.quantity).to_lowercase();
+        let cells = [kind, param.default.to_owned(), range, param.doc.to_owned()].map(Cell::text).into();
+        Row { name: param.name.to_owned(), keys: Vec::new(), cells }
+    };
+    let columns = ["kind", "default", "range", "what it is"].map(str::to_owned).into();
+    let rows = law.params.iter().map(row).collect();
+    Sheet { name: "parameters", title: String::new(), first: "parameter", columns, rows }
+}
+
+fn one(law: &LawInfo, parameters: &Sheet) -> String {
+    let table = crate::table::wrapped(parameters);
     format!(
         "{} ({})\n{}\nReacts to {}.\nFrom {}.\n\n{table}",
         law.title, law.name, law.summary, law.signals, law.source

@@ -21,6 +21,7 @@ use crate::exit::{Failure, print, tell, tell_of_lock};
 use crate::named_file::{Kind, NamedFile, outside_of_results, tell_of_leftovers};
 use crate::progress::Terminal;
 use crate::results_page::{self, ResultsPage};
+use crate::sheet::{self, Datum, Row, Sheet, print_csv};
 
 /// One of a paper's files.
 struct Figure {
@@ -107,11 +108,11 @@ pub(crate) fn reproduce(args: &ReproduceArgs) -> Result<(), Failure> {
     let mut done = Vec::new();
     let count = figures.len();
     for (number, figure) in figures.into_iter().enumerate() {
-        if !args.common.quiet && !args.common.json {
+        if !args.common.is_silent() {
             tell(&format!("[{}/{count}] {}: {}", number + 1, figure.name, figure.scenario.config.title));
         }
         let reproduced = run(figure, args)?;
-        if !args.common.quiet && !args.common.json {
+        if !args.common.is_silent() {
             print(&describe(&reproduced, args.scale, args.common.wide))?;
         }
         if args.record {
@@ -131,6 +132,10 @@ pub(crate) fn reproduce(args: &ReproduceArgs) -> Result<(), Failure> {
     }
     if args.common.json {
         print(&format!("{:#}", as_json(&done, args.scale)))?;
+    } else if args.common.csv.is_asked() {
+        let tables = done.iter().flat_map(|it| crate::table::averages(&it.tables));
+        let sheets: Vec<Sheet> = std::iter::once(verdicts(&done)).chain(tables).collect();
+        print_csv(&sheets, args.common.csv.table())?;
     } else if !args.common.quiet {
         print(&tally(&done))?;
     }
@@ -266,7 +271,7 @@ fn read(name: String, path: PathBuf, args: &ReproduceArgs, seeds: u64) -> Result
     let mut claims = Vec::new();
     for node in &scenario.config.claim {
         let claim = Claim::from_json(&node.to_json())
-            .map_err(|error| Failure::Input(format!("error: {}: {error}", path.display())))?;
+            .map_err(|error| study::wrong_at(&scenario, node, error.expression(), error.brief()))?;
         let seeds = seeds_of(&scenario);
         if let Some(unknown) = claim.runs().into_iter().find(|run| !seeds.contains_key(*run)) {
             let what = format!("{}: claim `{}` speaks of a run `{unknown}`", path.display(), claim.id);
@@ -287,7 +292,7 @@ fn read(name: String, path: PathBuf, args: &ReproduceArgs, seeds: u64) -> Result
 fn check_drawing(path: &Path, scenario: &Scenario) -> Result<(), Failure> {
     let Some(node) = scenario.config.paper.as_ref().and_then(|paper| paper.get("plot")) else { return Ok(()) };
     let drawing = Drawing::from_json(&node.to_json())
-        .map_err(|error| Failure::Input(format!("error: {}: {error}", path.display())))?;
+        .map_err(|error| study::wrong_at(scenario, node, error.expression(), error.brief()))?;
     let known: Vec<&str> = scenario.config.schemes.value.iter().map(|(name, _)| name).collect();
     match drawing.schemes().into_iter().find(|scheme| !known.contains(scheme)) {
         None => Ok(()),
@@ -381,7 +386,7 @@ fn studied<T>(
     if let Some(seeds) = args.seeds {
         words.extend(["--seeds".to_owned(), seeds.to_string()]);
     }
-    let watch = Terminal { quiet: args.common.quiet || args.common.json };
+    let watch = Terminal { quiet: args.common.is_silent() };
     let (simulator, notes) = (Simulator { checked: args.common.checked }, super::run::notes());
     what(&Study {
         out: root(args).join(&figure.name),
@@ -408,6 +413,23 @@ fn run(figure: Figure, args: &ReproduceArgs) -> Result<Reproduced, Failure> {
     Ok(Reproduced { figure, judgements: finished.judgements, tables: finished.tables, values, runs, out: finished.out })
 }
 
+/// A row a claim.
+fn verdicts(done: &[Reproduced]) -> Sheet {
+    let rows = done.iter().flat_map(|it| {
+        it.judgements.iter().map(|judged| Row {
+            name: it.figure.name.clone(),
+            keys: vec![("claim".to_owned(), Datum::Text(judged.id.clone()))],
+            cells: [&judged.text, &judged.paper, &judged.measured, judged.verdict.name(), &judged.note]
+                .map(sheet::Cell::text)
+                .into_iter()
+                .chain([sheet::Cell::count(judged.seeds as u64)])
+                .collect(),
+        })
+    });
+    let columns = ["text", "paper", "measured", "verdict", "note", "seeds"].map(str::to_owned).into();
+    Sheet { name: "claims", title: String::new(), first: "figure", columns, rows: rows.collect() }
+}
+
 fn describe(reproduced: &Reproduced, scale: Scale, wide: bool) -> String {
     let mut table = crate::table::prose();
     table.set_header(["claim", "paper", "measured", "verdict"]);
@@ -430,8 +452,11 @@ fn describe(reproduced: &Reproduced, scale: Scale, wide: bool) -> String {
     for judged in reproduced.judgements.iter().filter(|judged| judged.verdict == Verdict::CannotJudge) {
         let _ = writeln!(reasons, "cannot judge {}: {}", judged.id, judged.note);
     }
+    let sheets = crate::table::averages(&reproduced.tables);
+    let averages: String = sheets.iter().map(|sheet| crate::table::shown(sheet, wide)).collect();
+    let averages = averages + &crate::table::signs(&sheets);
     let claims = if reproduced.judgements.is_empty() { "no claims".to_owned() } else { table.to_string() };
-    format!("{claims}\n{reasons}{}report: {}\n", crate::table::averages(&reproduced.tables, wide), report.display())
+    format!("{claims}\n{reasons}{averages}report: {}\n", report.display())
 }
 
 fn with_recorded(claim: &Claim, judged: &Judgement, scale: Scale) -> String {

@@ -14,6 +14,7 @@ use study::{Finished, Host, Notes, Others, Simulator, Study};
 use crate::args::{Common, FileArgs, RunArgs, VaryArgs};
 use crate::exit::{Failure, print, tell};
 use crate::progress::Terminal;
+use crate::sheet::{Sheet, print_csv};
 use crate::table;
 
 pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
@@ -53,7 +54,7 @@ pub(crate) fn all_of(
     common: &Common,
     replay: Vec<String>,
 ) -> Result<(), Failure> {
-    let watch = Terminal { quiet: common.quiet || common.json };
+    let watch = Terminal { quiet: common.is_silent() };
     let notes = notes();
     shown(&Study { schemes, ..of(scenario, host, &watch, &notes, common, replay) }.run()?, common)
 }
@@ -116,6 +117,12 @@ fn show(finished: &Finished, common: &Common) -> Result<(), Failure> {
             runs => study::summaries(runs),
         });
     }
+    if common.csv.is_asked() {
+        for warning in study::warnings(&finished.runs) {
+            tell(&warning);
+        }
+        return print_csv(&sheets(&finished.runs, &finished.tables), common.csv.table());
+    }
     if common.quiet {
         for warning in study::warnings(&finished.runs) {
             tell(&warning);
@@ -137,20 +144,36 @@ pub(super) fn has_seeds(runs: &[RunResults]) -> bool {
     runs.iter().any(|run| run.summary.seed != runs[0].summary.seed)
 }
 
+/// All tables of some runs.
+pub(crate) fn sheets(runs: &[RunResults], tables: &[Table]) -> Vec<Sheet> {
+    let first = std::iter::once(table::runs(runs)).chain(table::iterations(runs));
+    first.chain(table::averages(tables)).chain(table::pooled(&pooled(runs))).collect()
+}
+
 /// The summary of runs and their tables, as a person reads it.
 pub(crate) fn text(runs: &[RunResults], tables: &[Table], wide: bool) -> String {
-    let shown = &runs[..runs.len().min(SHOWN)];
-    let mut text = table::headline(shown, wide);
-    if shown.len() < runs.len() {
-        let _ = writeln!(text, "{} more in the report", study::count(runs.len() - shown.len(), "run"));
+    let listed = &runs[..runs.len().min(SHOWN)];
+    let first = table::runs(listed);
+    let mut text = table::shown(&first, wide);
+    if listed.len() < runs.len() {
+        let _ = writeln!(text, "{} more in the report", study::count(runs.len() - listed.len(), "run"));
     }
+    text.push_str(table::note(listed));
+    text.push_str(&table::initial_windows(runs));
+    text.push_str(&table::conditions(runs));
     text.push_str(&table::emulators(runs));
     for warning in study::warnings(runs) {
         text.push_str(&warning);
         text.push('\n');
     }
-    text.push_str(&table::averages(tables, wide));
-    text.push_str(&table::pooled(&pooled(runs), wide));
+    let (iterations, averages, parts) = (table::iterations(listed), table::averages(tables), pooled(runs));
+    let pooled = table::pooled(&parts);
+    let sheets: Vec<Sheet> = iterations.into_iter().chain(averages).chain(pooled).collect();
+    text.extend(sheets.iter().map(|sheet| table::shown(sheet, wide)));
+    if !parts.is_empty() {
+        text.push_str(table::POOLED);
+    }
+    text.push_str(&table::signs(&sheets));
     text
 }
 

@@ -1,6 +1,5 @@
 //! `narrows score`: schemes in one number each, against the best of others.
 
-use std::fmt::Write as _;
 use std::path::Path;
 
 use files::Limit;
@@ -16,6 +15,7 @@ use super::show::not_a_file;
 use crate::args::ScoreArgs;
 use crate::exit::{Failure, print, tell};
 use crate::named_file::{Kind, NamedFile};
+use crate::sheet::{Cell, Datum, Row, Sheet, print_csv};
 use crate::table;
 
 /// A file of `--write`: a point of a thousand metrics and seeds is under a megabyte.
@@ -65,7 +65,12 @@ pub(crate) fn score(args: &ScoreArgs) -> Result<(), Failure> {
     if args.json {
         return print(&format!("{:#}", json!({ "reference": reference, "scores": scores })));
     }
-    print(&format!("{}{}", in_words(&scores, args.wide), details(&reference, &scores, args.wide)))
+    let sheets: Vec<Sheet> = std::iter::once(totals(&scores)).chain(details(&reference, &scores)).collect();
+    if args.csv.is_asked() {
+        return print_csv(&sheets, args.csv.table());
+    }
+    let tables: String = sheets.iter().map(|sheet| table::shown(sheet, args.wide)).collect();
+    print(format!("{tables}{}", table::initial_windows(&runs)).trim_end())
 }
 
 /// Refuses results that are not whole, of which a reference was to be kept.
@@ -141,31 +146,37 @@ fn wrong(error: &ScoreError) -> Failure {
     Failure::Input(format!("error: {error}"))
 }
 
-fn in_words(scores: &[Score], wide: bool) -> String {
-    let columns = ["G", "95 % interval", "W", "where"].map(str::to_owned);
+/// One row a scheme.
+fn totals(scores: &[Score]) -> Sheet {
     let row = |score: &Score| {
         let interval = score.interval.map_or_else(String::new, |[low, high]| format!("{low:.3} to {high:.3}"));
+        let [low, high] = score.interval.map_or([None; 2], |ends| ends.map(Some));
         let (point, cell) = &score.worst;
         let at = if point.is_empty() { cell.clone() } else { format!("{cell}, {point}") };
-        (score.label.clone(), vec![format!("{:.3}", score.g), interval, format!("{:.3}", score.w), at])
+        let cells = vec![
+            Cell::new(format!("{:.3}", score.g), "", Some(score.g)),
+            Cell::new(interval, "low", low).with("high", high),
+            Cell::new(format!("{:.3}", score.w), "", Some(score.w)),
+            Cell::text(at),
+        ];
+        Row { name: score.label.clone(), keys: Vec::new(), cells }
     };
-    let rows: Vec<(String, Vec<String>)> = scores.iter().map(row).collect();
-    table::named_rows(&columns, &rows, wide)
+    let columns = ["G", "95 % interval", "W", "where"].map(str::to_owned).into();
+    Sheet { name: "scores", title: String::new(), first: "", columns, rows: scores.iter().map(row).collect() }
 }
 
 /// Every ratio, and the best that it is over.
-fn details(reference: &Reference, scores: &[Score], wide: bool) -> String {
-    let mut text = String::new();
-    for (place, best) in reference.points.iter().enumerate() {
-        let columns: Vec<String> =
-            reference.cells.iter().zip(&best.cells).map(|(cell, best)| format!("{cell} / {}", best.scheme)).collect();
+fn details(reference: &Reference, scores: &[Score]) -> Vec<Sheet> {
+    let point = |(place, best): (usize, &results::score::Best)| {
+        let columns = reference.cells.iter().zip(&best.cells).map(|(cell, best)| format!("{cell} / {}", best.scheme));
         let row = |score: &Score| {
-            let ratios = score.ratios[place].1.iter().map(|ratio| format!("{ratio:.2}")).collect();
-            (score.label.clone(), ratios)
+            let ratio = |ratio: &f64| Cell::new(format!("{ratio:.2}"), "", Some(*ratio));
+            let keys = vec![("point".to_owned(), Datum::Text(best.point.clone()))];
+            Row { name: score.label.clone(), keys, cells: score.ratios[place].1.iter().map(ratio).collect() }
         };
-        let rows: Vec<(String, Vec<String>)> = scores.iter().map(row).collect();
         let point = if best.point.is_empty() { String::new() } else { format!(", {}", best.point) };
-        let _ = write!(text, "\nOver the best{point}\n{}", table::named_rows(&columns, &rows, wide));
-    }
-    text.trim_end().to_owned()
+        let (title, rows) = (format!("\nOver the best{point}"), scores.iter().map(row).collect());
+        Sheet { name: "ratios", title, first: "", columns: columns.collect(), rows }
+    };
+    reference.points.iter().enumerate().map(point).collect()
 }

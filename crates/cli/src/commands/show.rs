@@ -8,10 +8,10 @@ use results::averages::TableSpec;
 use results::store::load_set;
 use study::summaries;
 
-use super::run::has_seeds;
 use crate::args::{ExportPerfettoArgs, ExportQlogArgs, ShowResultsArgs};
 use crate::exit::{Failure, print};
 use crate::named_file::{Kind, NamedFile};
+use crate::sheet::print_csv;
 
 pub(crate) fn show(args: &ShowResultsArgs) -> Result<(), Failure> {
     not_a_file(&args.directory)?;
@@ -22,7 +22,11 @@ pub(crate) fn show(args: &ShowResultsArgs) -> Result<(), Failure> {
             runs => summaries(runs),
         });
     }
-    let tables: Vec<_> = has_seeds(&runs).then(|| TableSpec::of_completion_times().of(&runs)).into_iter().collect();
+    let specs = TableSpec::usual(&runs);
+    let tables: Vec<_> = specs.iter().map(|spec| spec.of(&runs)).collect();
+    if args.csv.is_asked() {
+        return print_csv(&super::run::sheets(&runs, &tables), args.csv.table());
+    }
     print(super::run::text(&runs, &tables, args.wide).trim_end())
 }
 

@@ -11,6 +11,7 @@ use super::compare::nothing_in_common;
 use crate::args::{CompareArgs, SidesArgs};
 use crate::exit::{Failure, print};
 use crate::named_file::{Kind, NamedFile};
+use crate::sheet::{self, Datum, Sheet, print_csv};
 use crate::table::{bytes, time};
 
 pub(crate) fn compare(args: &CompareArgs) -> Result<(), Failure> {
@@ -37,6 +38,8 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<(), Failure> {
     if args.json {
         let json = serde_json::to_value(&sides).map_err(anyhow::Error::from)?;
         print(&format!("{json:#}"))?;
+    } else if args.csv.is_asked() {
+        print_csv(&[flows(&sides)], args.csv.table())?;
     } else {
         print(&describe(&sides))?;
     }
@@ -67,6 +70,19 @@ enum Unit {
     PerSecond,
 }
 
+impl Unit {
+    /// Its name in headings of CSV.
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Rate => "bps",
+            Self::Time => "ns",
+            Self::Bytes => "bytes",
+            Self::Index => "",
+            Self::PerSecond => "per_s",
+        }
+    }
+}
+
 /// One row of a table, as text.
 struct Row {
     what: String,
@@ -76,6 +92,8 @@ struct Row {
     b: String,
     difference: String,
     holds: &'static str,
+    unit: Unit,
+    sides: Sides,
 }
 
 impl Row {
@@ -91,6 +109,8 @@ impl Row {
             b,
             difference: difference(unit, sides),
             holds,
+            unit,
+            sides: *sides,
         }
     }
 
@@ -187,6 +207,41 @@ fn title(run: &RunSides) -> String {
 fn hosts(run: &RunSides) -> [String; 2] {
     let (a, b): (Host, Host) = (run.a_host, run.b_host);
     if a == b { [format!("A ({a})"), format!("B ({b})")] } else { [a.to_string(), b.to_string()] }
+}
+
+/// All rows of all runs.
+fn flows(sides: &SideBySide) -> Sheet {
+    let rows_of = |run: &RunSides| {
+        let unsound = run.unsound;
+        let row = move |row: Row| sheet::Row {
+            name: row.what.clone(),
+            keys: vec![("run".to_owned(), Datum::Text(run.b.clone()))],
+            cells: vec![
+                sheet::Cell::text(row.measure),
+                sheet::Cell::new("", row.unit.name(), row.sides.a),
+                sheet::Cell::new("", row.unit.name(), row.sides.b),
+                sheet::Cell::new("", row.unit.name(), row.sides.difference),
+                sheet::Cell::new("", "", row.sides.relative),
+                sheet::Cell::text(row.target(unsound)),
+            ],
+        };
+        named(rows(run)).into_iter().map(row).collect::<Vec<_>>()
+    };
+    let columns = ["measure", "A", "B", "difference", "relative", "target"].map(str::to_owned).into();
+    let rows = sides.runs.iter().flat_map(rows_of).collect();
+    Sheet { name: "flows", title: String::new(), first: "of", columns, rows }
+}
+
+/// Rows with the name of what they are of in each, not in the first alone.
+fn named(mut rows: Vec<Row>) -> Vec<Row> {
+    let mut what = String::new();
+    for row in &mut rows {
+        if row.what.is_empty() {
+            row.what.clone_from(&what);
+        }
+        what.clone_from(&row.what);
+    }
+    rows
 }
 
 fn describe(sides: &SideBySide) -> String {

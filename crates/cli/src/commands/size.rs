@@ -13,6 +13,7 @@ use study::{Finished, Silent, Simulator, Study, Watch, vary};
 use crate::args::SizeArgs;
 use crate::exit::{Failure, print, tell};
 use crate::progress::Terminal;
+use crate::sheet::{Cell, Datum, Row, Sheet, print_csv};
 use crate::table;
 
 pub(crate) fn size(args: &SizeArgs) -> Result<(), Failure> {
@@ -26,6 +27,8 @@ pub(crate) fn size(args: &SizeArgs) -> Result<(), Failure> {
     let finished = place.all(&found, &[shown.table()])?;
     if args.common.json {
         print(&format!("{:#}", shown.json(&finished.out)))?;
+    } else if args.common.csv.is_asked() {
+        print_csv(&[shown.answers(), shown.tried()], args.common.csv.table())?;
     } else if !args.common.quiet {
         let kept = size::kept_apart(&plain, &asked.key, &asked.schemes);
         print(&shown.text(&kept, &finished))?;
@@ -215,7 +218,7 @@ impl Place<'_> {
     }
 
     fn terminal(&self) -> Terminal {
-        Terminal { quiet: self.args.common.quiet || self.args.common.json }
+        Terminal { quiet: self.args.common.is_silent() }
     }
 }
 
@@ -309,6 +312,41 @@ impl Shown<'_> {
         }
     }
 
+    /// A row a scheme and objective.
+    fn answers(&self) -> Sheet {
+        let rows = self.found.sized.iter().flat_map(|sized| {
+            let least = sized.least.as_ref().map_or(Datum::Absent, |it| Datum::Text(it.value.clone()));
+            Self::at(sized).into_iter().flat_map(move |it| self.rows(sized, it, &least))
+        });
+        Sheet { name: "answers", rows: rows.collect(), ..empty_sheet() }
+    }
+
+    /// The same of all that was tried.
+    fn tried(&self) -> Sheet {
+        let all = self.found.sized.iter().flat_map(|sized| sized.tried.iter().map(move |it| (sized, it)));
+        let rows = all.flat_map(|(sized, it)| self.rows(sized, it, &Datum::Text(it.value.clone())));
+        Sheet { name: "tried", rows: rows.collect(), ..empty_sheet() }
+    }
+
+    fn rows(&self, sized: &Sized, tried: &Tried, value: &Datum) -> Vec<Row> {
+        let mut keys = vec![(self.asked.key.clone(), value.clone())];
+        keys.extend(tried.setting.iter().map(|(key, value)| (key.clone(), Datum::Text(value.clone()))));
+        let row = |(objective, it): (&Objective, &Measured)| {
+            let (worst, unit) = it.worst.map_or((None, String::new()), |worst| {
+                let (amount, unit) = worst.as_in_tables();
+                (Some(amount), unit)
+            });
+            let cells = vec![
+                Cell::text(&objective.text),
+                Cell::new("", &unit, worst),
+                Cell::new("", "", it.margin),
+                Cell::new("", "", Datum::Whole(u64::from(it.holds))),
+            ];
+            Row { name: (self.labels)(&sized.scheme), keys: keys.clone(), cells }
+        };
+        self.asked.objectives.iter().zip(&tried.measured).map(row).collect()
+    }
+
     fn text(&self, kept: &[String], finished: &Finished) -> String {
         let mut shown = table::prose();
         let is_beside = !self.asked.choices.is_empty();
@@ -359,6 +397,7 @@ impl Shown<'_> {
             self.found.sized.iter().filter_map(|it| it.least.as_ref()).flat_map(|it| &it.runs).collect();
         let runs: Vec<results::RunResults> =
             finished.runs.iter().filter(|run| holding.contains(&&run.summary.run)).cloned().collect();
+        text.push_str(&table::initial_windows(&runs));
         for warning in study::warnings(&runs) {
             let _ = writeln!(text, "{warning}");
         }
@@ -395,6 +434,11 @@ impl Shown<'_> {
             "schemes": self.found.sized.iter().map(scheme).collect::<Vec<_>>(),
         })
     }
+}
+
+fn empty_sheet() -> Sheet {
+    let columns = ["objective", "worst", "margin", "holds"].map(str::to_owned).into();
+    Sheet { name: "", title: String::new(), first: "scheme", columns, rows: Vec::new() }
 }
 
 /// What an objective comes to in the worst run, and how far that is from its bound.

@@ -52,7 +52,7 @@ fn all(args: &SweepArgs, file: &FileArgs) -> Result<(), Failure> {
         replay.extend(["--shard".to_owned(), shard.to_string()]);
     }
     let out = args.common.out.clone().unwrap_or_else(|| default_out(&scenario, args.shard));
-    let (watch, notes) = (Terminal { quiet: args.common.quiet || args.common.json }, super::run::notes());
+    let (watch, notes) = (Terminal { quiet: args.common.is_silent() }, super::run::notes());
     let simulator = Simulator { checked: args.common.checked };
     let study = Study {
         schemes: &file.schemes,
@@ -84,7 +84,7 @@ fn merge(args: &MergeArgs) -> Result<(), Failure> {
         )));
     }
     let replay = super::run::words("sweep", &args.file, &args.vary);
-    let (watch, notes) = (Terminal { quiet: args.common.quiet || args.common.json }, super::run::notes());
+    let (watch, notes) = (Terminal { quiet: args.common.is_silent() }, super::run::notes());
     let simulator = Simulator::default();
     let study = Study {
         schemes: &args.file.schemes,

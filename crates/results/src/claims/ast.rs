@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use super::parse::{CRITICAL, IT};
 use super::words::{
     self, CreditsKey, FairnessKey, FlowsKey, LawKey, NetworkKey, Predictor, SampleStat, Sampled, SpreadKey, Stat,
     TierKey, TotalKey, Word as _,
@@ -143,7 +144,14 @@ pub enum Subject {
         /// Which number of it.
         stat: Stat,
     },
-    /// `CLASS.goodput`, `CLASS.count`, `CLASS.completed`.
+    /// `JOB.critical.STEP`: the share of a training job's critical path.
+    Critical {
+        /// The job.
+        job: String,
+        /// The kind of step.
+        step: String,
+    },
+    /// `CLASS.goodput`, `CLASS.count`, `CLASS.completed`, or a total of a job.
     Class {
         /// The class of flows.
         class: String,
@@ -309,11 +317,12 @@ impl fmt::Display for Metric {
             _ if self.run.is_empty() => String::new(),
             _ => format!("{}.", name_text(&self.run)),
         };
-        let class = |class: &str| if words::is_part(class) { quoted(class) } else { name_text(class) };
+        let class = |class: &str| if words::is_part(class) || class == IT { quoted(class) } else { name_text(class) };
         match &self.subject {
             Subject::Spread { class: of, key, stat } => {
                 write!(f, "{run}{}.{}.{}", class(of), key.name(), stat.name())
             }
+            Subject::Critical { job, step } => write!(f, "{run}{}.{CRITICAL}.{}", class(job), name_text(step)),
             Subject::Class { class: of, key } => write!(f, "{run}{}.{}", class(of), key.name()),
             Subject::Fairness(key) => write!(f, "{run}fairness.{}", key.name()),
             Subject::Predicts(key) => write!(f, "{run}predicts.{}", key.name()),

@@ -12,7 +12,7 @@ use super::words::{
 use crate::quantity::{Dimension, Value};
 use crate::stats::{self, Jain};
 use crate::store::RunResults;
-use crate::summary::{Actions, Cell, Credits, Fairness, NetworkTotals, Spread, Summary};
+use crate::summary::{Actions, Cell, Credits, Fairness, NetworkTotals, Spread, Summary, Training};
 use crate::tables::{PortRow, PortTable, RateTable, SwitchTable};
 
 /// Runs by id, with their summaries and, where they are at hand, their samples of ports, switches and flows.
@@ -181,21 +181,39 @@ fn measured(metric: &Metric, runs: &Runs<'_>) -> Result<Value, EvalError> {
     let missing = |reason: String| EvalError::NotMeasured { metric: metric.to_string(), reason };
     let at_hand = |what: &str| samples.ok_or_else(|| missing(format!("the run's samples of {what} are not at hand")));
     match &metric.subject {
+        Subject::Spread { class, key: SpreadKey::Iteration, stat } => {
+            let (job, training) = training_of(summary, class).map_err(missing)?;
+            let found = percentile(&training.iteration_ns, *stat);
+            found.map(Value::ns).ok_or_else(|| missing(format!("no iteration of {job} ended")))
+        }
+        Subject::Critical { job, step } => {
+            let (_, training) = training_of(summary, job).map_err(missing)?;
+            let known = || training.critical.iter().map(|(step, _)| step).collect::<Vec<_>>().join(", ");
+            let found = training.critical.get(step).copied().map(Value::number);
+            found.ok_or_else(|| missing(format!("no step `{step}` on its critical path; there are {}", known())))
+        }
         Subject::Spread { class, key, stat } => {
             let cell = cell_of(metric, summary, class)?;
             let none = || missing(format!("none of its {} flows of class {class} ended", cell.count));
-            Ok(match key {
-                SpreadKey::Fct => Value::ns(stat_of(&cell.fct_ns, *stat).ok_or_else(none)?),
-                SpreadKey::Slowdown => Value::number(stat_of(&cell.slowdown, *stat).ok_or_else(none)?),
-            })
+            let (spread, made): (&Spread, fn(f64) -> Value) = match key {
+                SpreadKey::Slowdown => (&cell.slowdown, Value::number),
+                SpreadKey::Fct | SpreadKey::Iteration => (&cell.fct_ns, Value::ns),
+            };
+            stat_of(spread, *stat).map(made).ok_or_else(none)
         }
         Subject::Class { class, key } => {
-            let cell = cell_of(metric, summary, class)?;
+            let cell = || cell_of(metric, summary, class);
+            let training = || training_of(summary, class).map_err(missing);
+            let ended = |found: Option<f64>| found.map(Value::ns).ok_or_else(|| missing("no iteration ended".into()));
             match key {
-                TotalKey::Count => Ok(Value::count(cell.count)),
-                TotalKey::Completed => Ok(Value::count(cell.completed)),
-                TotalKey::Goodput if cell.count == 0 => Err(missing(format!("it has no flows of class {class}"))),
-                TotalKey::Goodput => Ok(Value::bps(cell.goodput_bps as f64)),
+                TotalKey::Count => Ok(Value::count(cell()?.count)),
+                TotalKey::Completed => Ok(Value::count(cell()?.completed)),
+                TotalKey::Goodput if cell()?.count == 0 => Err(missing(format!("it has no flows of class {class}"))),
+                TotalKey::Goodput => Ok(Value::bps(cell()?.goodput_bps as f64)),
+                TotalKey::EndToEnd => end_to_end(summary, class).map(Value::ns).map_err(missing),
+                TotalKey::Compute => ended(training()?.1.compute_ns),
+                TotalKey::Exposed => ended(training()?.1.exposed_ns),
+                TotalKey::InterShare => Ok(Value::number(training()?.1.inter)),
             }
         }
         Subject::Fairness(key) => fairness(&summary.fairness, *key).ok_or_else(|| {
@@ -274,6 +292,49 @@ fn measured(metric: &Metric, runs: &Runs<'_>) -> Result<Value, EvalError> {
             found.ok_or_else(|| missing(format!("no samples of the {whose} `{chosen}`")))
         }
     }
+}
+
+/// The training job of that name; `all` is the only one. Else the reason why there is none.
+fn training_of<'a>(summary: &'a Summary, name: &str) -> Result<(&'a str, &'a Training), String> {
+    let jobs: Vec<(&str, &Training)> = summary.training().collect();
+    let found = match (&jobs[..], name) {
+        (&[alone], "all") => Some(alone),
+        _ => jobs.iter().copied().find(|(job, _)| *job == name),
+    };
+    found.ok_or_else(|| none_called("training job", name, jobs.iter().map(|(job, _)| *job)))
+}
+
+/// The time of an imported schedule from its start to its last completion; `all` is the only one. Else the reason why there is
+/// none.
+fn end_to_end(summary: &Summary, name: &str) -> Result<f64, String> {
+    let found = match (&summary.schedules.0[..], name) {
+        ([(_, alone)], "all") => Some(alone),
+        _ => summary.schedules.get(name),
+    };
+    let schedules = summary.schedules.iter().map(|(schedule, _)| schedule);
+    let schedule = found.ok_or_else(|| none_called("imported schedule", name, schedules))?;
+    schedule.end_to_end_ns.ok_or_else(|| format!("{} of its {} flows ended", schedule.completed, schedule.flows))
+}
+
+fn none_called<'a>(what: &str, name: &str, known: impl Iterator<Item = &'a str>) -> String {
+    let known: Vec<&str> = known.collect();
+    match &known[..] {
+        [] => format!("the run has no {what}"),
+        known => format!("no {what} is called `{name}`; there are {}", known.join(", ")),
+    }
+}
+
+/// A statistic of a list, percentiles by nearest rank.
+fn percentile(values: &[f64], stat: Stat) -> Option<f64> {
+    let stat = match stat {
+        Stat::Mean => SampleStat::Mean,
+        Stat::P50 => SampleStat::P50,
+        Stat::P90 => SampleStat::P90,
+        Stat::P95 => SampleStat::P95,
+        Stat::P99 => SampleStat::P99,
+        Stat::Max => SampleStat::Max,
+    };
+    sampled(values.to_vec(), stat)
 }
 
 fn stat_of(spread: &Spread, stat: Stat) -> Option<f64> {
@@ -432,9 +493,23 @@ fn cell_of<'a>(metric: &Metric, summary: &'a Summary, class: &str) -> Result<&'a
     })
 }
 
+/// The least number of flows, or of iterations, behind a 99th percentile in an expression about this run; none without one.
+pub(crate) fn flows_behind_p99(expr: &Expr, summary: &Summary) -> Option<u64> {
+    let mut least: Option<u64> = None;
+    expr.each_metric(&mut |metric| {
+        let Subject::Spread { class, key, stat: Stat::P99 } = &metric.subject else { return };
+        let count = match key {
+            SpreadKey::Iteration => training_of(summary, class).ok().map(|(_, it)| it.iteration_ns.len() as u64),
+            SpreadKey::Fct | SpreadKey::Slowdown => summary.class(class).map(|cell| cell.completed),
+        };
+        least = least.into_iter().chain(count).min();
+    });
+    least
+}
+
 /// What to know about a metric's value: that some flows of its class did not end.
 pub(super) fn caveat(metric: &Metric, runs: &Runs<'_>) -> Option<String> {
-    let Subject::Spread { class, .. } = &metric.subject else { return None };
+    let Subject::Spread { class, key: SpreadKey::Fct | SpreadKey::Slowdown, .. } = &metric.subject else { return None };
     let (summary, _) = runs.0.get(metric.run.as_str())?;
     let cell = summary.class(class)?;
     let open = cell.count - cell.completed.min(cell.count);

@@ -17,6 +17,7 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 pub use ast::{Check, Comparison, Expr, Metric};
+pub(crate) use eval::flows_behind_p99;
 pub use eval::{EvalError, Runs, holds, value};
 use magnitude::with_magnitude;
 pub use parse::{LONGEST, ParseError, check, check_of_a_run, expression, expression_of_a_run};
@@ -156,6 +157,24 @@ pub enum ClaimError {
         /// What is wrong, and where.
         error: ParseError,
     },
+}
+
+impl ClaimError {
+    /// The same in a sentence, without the text of an expression.
+    pub fn brief(&self) -> String {
+        match self {
+            Self::Form { .. } => self.to_string(),
+            Self::Expression { id, key, error } => format!("claim `{id}`, `{key}`: {}", error.message),
+        }
+    }
+
+    /// The wrong expression, if one is.
+    pub fn expression(&self) -> Option<&ParseError> {
+        match self {
+            Self::Form { .. } => None,
+            Self::Expression { error, .. } => Some(error),
+        }
+    }
 }
 
 /// A claim as in a file.

@@ -60,8 +60,8 @@ pub fn expression(text: &str) -> Result<Expr, ParseError> {
     Ok(expr)
 }
 
-/// Reads an expression about one run, which it does not name: `inter.slowdown.p99`. Two short forms are accepted:
-/// `p99(inter.slowdown)`, and `slowdown.p99` for `all.slowdown.p99`.
+/// Reads an expression about one run, which it does not name, or names `it`: `inter.slowdown.p99`. A short form is accepted:
+/// `slowdown.p99` for `all.slowdown.p99`.
 ///
 /// # Errors
 /// When it is none, with the column.
@@ -228,20 +228,17 @@ impl<'a> Parser<'a> {
     }
 
     fn call(&mut self, name: &str) -> Parsed<Expr> {
-        if !self.names_runs {
-            match (named::<Stat>(name), named::<Sampled>(name), named::<Part>(name)) {
-                (Some(stat), ..) if function_named(name).is_none() || self.spread_follows(name) => {
-                    return self.statistic(name, stat).map(Expr::Metric);
-                }
-                (_, Some(_), _) | (_, _, Some(Part::Flows)) => return self.metric().map(Expr::Metric),
-                _ => {}
+        match (named::<Stat>(name), named::<Sampled>(name), named::<Part>(name)) {
+            (Some(stat), ..) if function_named(name).is_none() || self.spread_follows(name) => {
+                return self.statistic(name, stat).map(Expr::Metric);
             }
+            (_, Some(_), _) | (_, _, Some(Part::Flows)) if !self.names_runs => return self.metric().map(Expr::Metric),
+            _ => {}
         }
         let start = self.at;
         let Some(function) = function_named(name) else {
-            const KNOWN: &str = "no such function; known are min, max and abs";
             let statistics = names::<Stat>().join(", ");
-            let said = if self.names_runs { KNOWN.to_owned() } else { format!("{KNOWN}, and of times {statistics}") };
+            let said = format!("no such function; known are min, max and abs, and of times {statistics}");
             return self.wrong(start..start + name.len(), said);
         };
         self.at += name.len();
@@ -395,8 +392,18 @@ impl<'a> Parser<'a> {
     }
 
     fn metric(&mut self) -> Parsed<Metric> {
+        let run = self.run()?;
+        Ok(Metric { run, subject: self.subject()? })
+    }
+
+    /// The run's name and its dot; empty where runs are not named, with or without [`IT`].
+    fn run(&mut self) -> Parsed<String> {
         if !self.names_runs {
-            return Ok(Metric { run: String::new(), subject: self.subject()? });
+            if self.peek_name() == Some(IT) && self.text[self.at + IT.len()..].trim_start().starts_with('.') {
+                self.at += IT.len();
+                self.need(".")?;
+            }
+            return Ok(String::new());
         }
         let (mut run, _) = self.name("a run's name")?;
         if self.sign("[") {
@@ -412,13 +419,14 @@ impl<'a> Parser<'a> {
             run = format!("{run},{point}");
         }
         self.need(".")?;
-        Ok(Metric { run, subject: self.subject()? })
+        Ok(run)
     }
 
     /// `STAT(CLASS.fct)`, for `CLASS.fct.STAT`.
     fn statistic(&mut self, name: &str, stat: Stat) -> Parsed<Metric> {
         self.at += name.len();
         self.need("(")?;
+        let run = self.run()?;
         let (mut class, quoted) = self.name("a class of flows")?;
         let key = match named::<SpreadKey>(&class) {
             Some(key) if !quoted => {
@@ -434,7 +442,7 @@ impl<'a> Parser<'a> {
             }
         };
         self.need(")")?;
-        Ok(Metric { run: String::new(), subject: Subject::Spread { class, key, stat } })
+        Ok(Metric { run, subject: Subject::Spread { class, key, stat } })
     }
 
     /// Whether what stands in parentheses behind a function's name is `CLASS.fct` or the like, and not an expression.
@@ -514,16 +522,25 @@ impl<'a> Parser<'a> {
             self.need(".")?;
             return Ok(Subject::Spread { class, key, stat: self.one_of("a statistic")? });
         }
+        if self.word(CRITICAL) {
+            self.need(".")?;
+            let (step, _) = self.name("a kind of step on the critical path, such as compute or pipeline")?;
+            return Ok(Subject::Critical { job: class, step });
+        }
         if let Some(key) = self.one_of_if_any() {
             return Ok(Subject::Class { class, key });
         }
-        let known = [names::<SpreadKey>(), names::<TotalKey>()].concat().join(", ");
+        let known = [names::<SpreadKey>(), names::<TotalKey>(), vec![CRITICAL]].concat().join(", ");
         self.expected(&format!("a metric of flows: {known}"))
     }
 }
 
 /// The class of all flows.
 const ALL_FLOWS: &str = "all";
+/// What an expression about one run may call it.
+pub(super) const IT: &str = "it";
+/// After a training job: shares of its critical path.
+pub(super) const CRITICAL: &str = "critical";
 
 /// Whether a word is what a class of flows has, and so stands for that of all flows where a class is expected.
 fn is_metric_of_flows(word: &str) -> bool {

@@ -6,6 +6,7 @@ use serde_json::{Value as Json, json};
 use super::ast::{Function, Operator, Order, Subject, Window};
 use super::words::{TierKey, Word};
 use super::*;
+use crate::Summary;
 use crate::store::RunResults;
 use crate::testbed;
 
@@ -112,6 +113,12 @@ fn of_one_run_no_name_is_needed() {
         ("max(inter.fct.p50, intra.fct.p50)", "max(inter.fct.p50, intra.fct.p50)"),
         ("network.drops", "network.drops"),
         ("flows(0ms, 2ms).jain", "flows(0s, 2ms).jain"),
+        ("it.inter.slowdown.p99", "inter.slowdown.p99"),
+        ("p99(it.slowdown) / it.network.drops", "all.slowdown.p99 / network.drops"),
+        ("it.queue('receiver').max", "queue(\"receiver\").max"),
+        ("p99(gpt.iteration) - gpt.compute", "gpt.iteration.p99 - gpt.compute"),
+        ("gpt.critical.pipeline", "gpt.critical.pipeline"),
+        ("ring.end_to_end", "ring.end_to_end"),
     ] {
         assert_eq!(written(text).unwrap(), meaning, "{text}");
     }
@@ -126,6 +133,61 @@ fn of_one_run_no_name_is_needed() {
     let holds_in = |text: &str| holds(&check_of_a_run(text).unwrap(), &Runs::alone(&results[1].summary)).unwrap();
     assert!(holds_in("fairness.jain_final >= 0.95 and p99(fct) > 0s"));
     assert!(!holds_in("fairness.jain_final < 0.95"));
+}
+
+/// Claims name runs, and take statistics as everything else does.
+#[test]
+fn statistics_stand_before_named_runs_too() {
+    for (text, meaning) in [
+        ("p99(uno.inter.slowdown)", "uno.inter.slowdown.p99"),
+        ("max(a[load=0.4].fct)", "a[load=0.4].all.fct.max"),
+        ("max(a.all.fct.p50, 1ms)", "max(a.all.fct.p50, 1ms)"),
+    ] {
+        assert_eq!(expression(text).map(|expr| expr.to_string()).as_deref(), Ok(meaning), "{text}");
+    }
+}
+
+#[test]
+fn iterations_and_schedules_can_be_asked_for() {
+    use crate::summary::{JobCell, Schedule, Training};
+    let mut summary = runs().remove(0).summary;
+    let of = |summary: &Summary, text: &str| {
+        value(&expression_of_a_run(text).unwrap(), &Runs::alone(summary)).map_err(|error| error.to_string())
+    };
+    assert!(of(&summary, "gpt.iteration.mean").unwrap_err().contains("the run has no training job"));
+    assert!(of(&summary, "ring.end_to_end").unwrap_err().contains("the run has no imported schedule"));
+    let training = Training {
+        iteration_ns: vec![2e6, 4e6, 9e6],
+        iteration_mean_ns: Some(5e6),
+        compute_ns: Some(1e6),
+        exposed_ns: Some(4e6),
+        critical: crate::Ordered(vec![("compute".into(), 0.2), ("pipeline".into(), 0.8)]),
+        inter: 0.75,
+        ..Training::default()
+    };
+    let job = JobCell { training: Some(training), ..JobCell::default() };
+    summary.jobs = crate::Ordered(vec![("gpt".into(), job.clone())]);
+    let schedule = |end_to_end_ns| Schedule { flows: 7, completed: 6, end_to_end_ns };
+    summary.schedules = crate::Ordered(vec![("ring".into(), schedule(Some(3e6))), ("tree".into(), schedule(None))]);
+    for (text, expected) in [
+        ("gpt.iteration.mean", Value::ns(5e6)),
+        ("p99(gpt.iteration)", Value::ns(9e6)),
+        ("p50(iteration)", Value::ns(4e6)),
+        ("gpt.exposed", Value::ns(4e6)),
+        ("gpt.compute", Value::ns(1e6)),
+        ("gpt.critical.pipeline", Value::number(0.8)),
+        ("gpt.inter_share", Value::number(0.75)),
+        ("ring.end_to_end", Value::ns(3e6)),
+    ] {
+        assert_eq!(of(&summary, text), Ok(expected), "{text}");
+    }
+    assert!(of(&summary, "gpt.critical.tensor").unwrap_err().contains("there are compute, pipeline"));
+    assert!(of(&summary, "llama.iteration.mean").unwrap_err().contains("there are gpt"));
+    assert!(of(&summary, "tree.end_to_end").unwrap_err().contains("6 of its 7 flows ended"));
+    assert!(of(&summary, "end_to_end").unwrap_err().contains("there are ring, tree"));
+    // Of two jobs neither is meant by none.
+    summary.jobs.0.push(("llama".into(), job));
+    assert!(of(&summary, "iteration.mean").unwrap_err().contains("there are gpt, llama"));
 }
 
 #[test]
@@ -287,7 +349,11 @@ fn errors_point_at_the_column() {
         ("", 1, "expected a number, a run's name, a function or `(`, but it ends here"),
         ("a.all.fct.p99", 14, "expected a comparison: <, <=, >, >=, == or !=, but it ends here"),
         ("a.all.fct.p42 < 1ms", 11, "expected a statistic: mean, p50, p90, p95, p99, max"),
-        ("a.all.rct.p99 < 1ms", 7, "expected a metric of flows: fct, slowdown, goodput, count, completed"),
+        (
+            "a.all.rct.p99 < 1ms",
+            7,
+            "expected a metric of flows: fct, slowdown, iteration, goodput, count, completed, end_to_end",
+        ),
         ("a.all.fct.p99 < 1parsec", 18, "no such unit; known are %, ps, ns"),
         ("a.all.fct.p99 < 1 parsec", 19, "expected `and`, an operator or the end"),
         ("a.credits.lost < 1", 11, "expected a count of credits: sent, used, dropped, wasted"),
@@ -598,6 +664,7 @@ fn metric() -> impl Strategy<Value = Expr> {
     let subject = prop_oneof![
         4 => (class(), word(), word()).prop_map(|(class, key, stat)| Subject::Spread { class, key, stat }),
         1 => (class(), word()).prop_map(|(class, key)| Subject::Class { class, key }),
+        1 => (class(), any_name()).prop_map(|(job, step)| Subject::Critical { job, step }),
         1 => word().prop_map(Subject::Fairness),
         1 => word().prop_map(Subject::Predicts),
         1 => word().prop_map(Subject::Credits),

@@ -54,16 +54,21 @@ words! {
         Buffer = "buffer",
         Rate = "rate",
     }
-    /// Of a class of flows, with a statistic.
+    /// Of a class of flows, with a statistic; `iteration` of a training job.
     SpreadKey {
         Fct = "fct",
         Slowdown = "slowdown",
+        Iteration = "iteration",
     }
-    /// Of a class of flows, alone.
+    /// Of a class of flows, alone; `end_to_end` of an imported schedule, and what follows it of a training job.
     TotalKey {
         Goodput = "goodput",
         Count = "count",
         Completed = "completed",
+        EndToEnd = "end_to_end",
+        Compute = "compute",
+        Exposed = "exposed",
+        InterShare = "inter_share",
     }
     /// A statistic of times.
     Stat {

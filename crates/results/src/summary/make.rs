@@ -5,10 +5,11 @@ use sim::{Outcome, Setup};
 
 use super::cells::{class_cell, collective_cell, job_cells, request_cell};
 use super::{
-    Actions, Cell, Correlation, Credits, Engine, Flows, JobCell, LawTotals, Predicts, SCHEMA, Summary, bin_cells, cell,
-    fairness::fairness, fairness::too_long_a_window, identities, network, training::training, warnings,
+    Actions, Cell, Correlation, Credits, Engine, Flows, JobCell, LawTotals, Predicts, SCHEMA, Schedule, Summary,
+    bin_cells, cell, fairness::fairness, fairness::too_long_a_window, identities, network, training::training,
+    warnings,
 };
-use crate::input::{Class, EngineTimes, RunInfo};
+use crate::input::{Class, EngineTimes, ImportedSchedule, RunInfo};
 use crate::ordered::Ordered;
 use crate::stats;
 use crate::tables::{FlowTable, RateTable};
@@ -48,6 +49,7 @@ pub fn summarise(
         host: info.host(),
         seed: setup.seed,
         ended_ns: stats::ns(ended.ps()),
+        conditions: info.conditions.clone(),
         flows: Flows {
             all: cell(flows, ended, |_| true),
             intra: class_cell(flows, ended, Class::Intra),
@@ -57,6 +59,7 @@ pub fn summarise(
         requests: request_cell(flows, ended),
         collectives: collective_cell(flows, ended),
         jobs: jobs(info, setup, outcome, flows),
+        schedules: Ordered(info.schedules.iter().map(|it| (it.name.clone(), schedule(it, outcome))).collect()),
         network: network::totals(setup, outcome),
         credits: credits(outcome),
         fairness,
@@ -87,6 +90,17 @@ fn jobs(info: &RunInfo, setup: &Setup, outcome: &Outcome, flows: &FlowTable) -> 
         (name, JobCell { cell, training })
     };
     Ordered(job_cells(flows, outcome.ended).0.into_iter().map(of).collect())
+}
+
+fn schedule(schedule: &ImportedSchedule, outcome: &Outcome) -> Schedule {
+    let flows = &outcome.flows[schedule.flows.start as usize..schedule.flows.end as usize];
+    let completed = flows.iter().filter(|flow| flow.completed.is_set()).count();
+    let last = flows.iter().map(|flow| flow.completed).max().filter(|_| completed == flows.len());
+    Schedule {
+        flows: flows.len() as u64,
+        completed: completed as u64,
+        end_to_end_ns: last.map(|last| stats::ns(last.since(schedule.start).unsigned_ps())),
+    }
 }
 
 fn credits(outcome: &Outcome) -> Credits {
@@ -149,10 +163,12 @@ mod tests {
             "host",
             "seed",
             "ended_ns",
+            "conditions",
             "flows",
             "requests",
             "collectives",
             "jobs",
+            "schedules",
             "network",
             "credits",
             "fairness",

@@ -18,6 +18,7 @@ pub use fairness::{CONVERGED, fairness};
 pub use make::summarise;
 pub use training::{Training, Waited};
 
+use crate::conditions::Conditions;
 use crate::input::{Emulator, Host};
 use crate::ordered::Ordered;
 
@@ -52,6 +53,9 @@ pub struct Summary {
     pub seed: u64,
     /// The run's own time at the end: the last completion, or the stop.
     pub ended_ns: f64,
+    /// Conditions that the scenario and the scheme set; empty in results of earlier versions.
+    #[serde(default)]
+    pub conditions: Conditions,
     /// Flows by class and size.
     pub flows: Flows,
     /// Groups of flows: incast requests.
@@ -61,6 +65,9 @@ pub struct Summary {
     /// The same by the name of their traffic. No bin and no class of flows has a job's name.
     #[serde(default)]
     pub jobs: Ordered<JobCell>,
+    /// Schedules that were imported from other programs, by the name of their traffic.
+    #[serde(default)]
+    pub schedules: Ordered<Schedule>,
     /// Links and packets.
     pub network: NetworkTotals,
     /// Credits of credit-based laws.
@@ -121,6 +128,19 @@ pub struct JobCell {
     /// Of a training job: its iterations, and what they wait for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub training: Option<Training>,
+}
+
+/// An imported schedule: flows that wait for each other, as another program lists them.
+#[derive(Clone, Copy, PartialEq, Default, Debug, Serialize, Deserialize)]
+pub struct Schedule {
+    /// Its flows.
+    pub flows: u64,
+    /// Flows that ended.
+    pub completed: u64,
+    /// From the schedule's start to its last completion, in nanoseconds; null if a flow did not end. Computing after the last
+    /// flow is not in it.
+    #[serde(deserialize_with = "Option::deserialize")]
+    pub end_to_end_ns: Option<f64>,
 }
 
 /// Mean, percentiles by nearest rank and maximum; null where nothing was measured.

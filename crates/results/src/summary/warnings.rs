@@ -8,7 +8,7 @@ use flow::credits::CreditStats;
 use sim::{Outcome, Setup, SwitchOutcome};
 use units::Bytes;
 
-use crate::input::{Host, RunInfo};
+use crate::input::{Class, Host, RunInfo};
 use crate::summary::Actions;
 use crate::tables::{FlowRow, FlowTable};
 
@@ -39,6 +39,7 @@ pub(crate) fn warnings(
         }
     }
     if info.host() == Host::Simulator {
+        said.extend(never_cut(info, setup, flows));
         said.extend(silent_mechanisms(setup, outcome));
     }
     if !outcome.deadlock.is_empty() {
@@ -71,6 +72,57 @@ pub(crate) fn warnings(
     }
     if never > 0 {
         said.push(format!("{never} of {count} flows never started"));
+    }
+    said
+}
+
+/// Part of a class's bytes from which flows of one law decide the class's numbers.
+const DECISIVE: u64 = 10;
+/// Times their ideal that such flows take, in per cent, from which something other than their links limited them.
+const SLOWER: u128 = 110;
+
+/// Laws that were never cut in flows that carry more than a tenth of a class's bytes and took longer than their links ask
+/// for: the initial window and its growth decide the numbers of such a class.
+fn never_cut(info: &RunInfo, setup: &Setup, flows: &FlowTable) -> Vec<String> {
+    let mut said = Vec::new();
+    for class in [Class::Intra, Class::Inter] {
+        let of_class = || flows.rows.iter().filter(|row| row.class == class && row.completed.is_set());
+        let bytes = |law: Option<u32>| -> u64 {
+            let rows = of_class().filter(|row| law.is_none_or(|law| row.law == law));
+            rows.map(|row| row.delivered.get()).fold(0, u64::saturating_add)
+        };
+        let all = bytes(None);
+        let Some(begins) = info.conditions.classes.get(class.name()).filter(|it| it.is_limited()) else { continue };
+        for (number, name) in (0u32..).zip(&flows.laws) {
+            let rows = || of_class().filter(|row| row.law == number);
+            let grew = rows().any(|row| row.acted.increases > 0);
+            let cut = |row: &FlowRow| row.acted.cuts + row.acted.loss_cuts + row.acted.emergencies > 0;
+            let carried = bytes(Some(number));
+            if PASSIVE.contains(&name.as_str()) || !grew || rows().any(cut) || carried <= all / DECISIVE {
+                continue;
+            }
+            // Each flow counts by its bytes.
+            let sum = |of: fn(&FlowRow) -> u64| -> u128 {
+                rows().map(|row| u128::from(of(row)) * u128::from(row.delivered.get())).sum()
+            };
+            let took = sum(|row| row.completed.since(row.started).unsigned_ps());
+            let ideal = sum(|row| row.ideal.unsigned_ps()).max(1);
+            if took * 100 < ideal * SLOWER {
+                continue;
+            }
+            let beyond = rows().filter(|row| row.delivered > bdp(setup, row)).count();
+            if beyond == 0 {
+                continue;
+            }
+            said.push(format!(
+                "the law {name} never cut in {class} flows, which carry {} % of that class's bytes and took {}.{:02} times \
+                 their ideal: the initial window, {}, and its growth decide these numbers, not congestion",
+                u128::from(carried) * 100 / u128::from(all.max(1)),
+                took / ideal,
+                took % ideal * 100 / ideal,
+                begins.initial_window(),
+            ));
+        }
     }
     said
 }

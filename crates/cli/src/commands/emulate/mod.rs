@@ -33,6 +33,7 @@ pub(crate) fn emulate(args: &EmulateArgs) -> Result<(), Failure> {
         anew: args.anew,
         checked: false,
         json: args.json,
+        csv: args.csv.clone(),
         quiet: args.quiet,
         wide: args.wide,
     };
@@ -197,7 +198,7 @@ impl Emulation<'_> {
                 Stack::Narrows => carrier::run(&built, options, &mut watch)?,
             }
         } else {
-            if !self.args.quiet && !self.args.json && of_many {
+            if !self.args.quiet && !self.args.json && !self.args.csv.is_asked() && of_many {
                 tell(&format!("{}:", run.id));
             }
             let network = &built.setup.network;

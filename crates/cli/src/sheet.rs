@@ -1,0 +1,208 @@
+//! Tables as data: what a command shows in a terminal, and writes as CSV (`--csv`).
+
+use crate::exit::{Failure, print};
+
+/// A table of a command.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Sheet {
+    /// What `--csv=NAME` calls it. Tables of one name have the same kind of rows, and are written as one.
+    pub(crate) name: &'static str,
+    /// Heading above it; may be empty.
+    pub(crate) title: String,
+    /// Heading of the rows' names.
+    pub(crate) first: &'static str,
+    /// Headings of the other columns.
+    pub(crate) columns: Vec<String>,
+    pub(crate) rows: Vec<Row>,
+}
+
+/// A row of a table.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Row {
+    /// Its name, as shown.
+    pub(crate) name: String,
+    /// Columns of CSV beside the name, by their headings: the point, the seed.
+    pub(crate) keys: Vec<(String, Datum)>,
+    pub(crate) cells: Vec<Cell>,
+}
+
+/// A cell: as shown, and as values in base units. A value's heading in CSV is that of the column and the value's own word, the
+/// unit or a part.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Cell {
+    pub(crate) shown: String,
+    values: Vec<(String, Datum)>,
+}
+
+/// A value in CSV.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) enum Datum {
+    Absent,
+    Whole(u64),
+    Real(f64),
+    Text(String),
+}
+
+impl std::fmt::Display for Datum {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Absent => Ok(()),
+            Self::Whole(number) => number.fmt(f),
+            // A time that is `never` is infinite.
+            Self::Real(number) if number.is_infinite() => f.write_str(if *number > 0.0 { "inf" } else { "-inf" }),
+            Self::Real(number) => number.fmt(f),
+            Self::Text(text) => f.write_str(text),
+        }
+    }
+}
+
+impl From<Option<f64>> for Datum {
+    fn from(value: Option<f64>) -> Self {
+        value.map_or(Self::Absent, Self::Real)
+    }
+}
+
+impl Datum {
+    /// A value of a point.
+    pub(crate) fn of_json(value: &serde_json::Value) -> Self {
+        match value {
+            serde_json::Value::Null => Self::Absent,
+            serde_json::Value::Number(number) => {
+                number.as_f64().map_or_else(|| Self::Text(number.to_string()), Self::Real)
+            }
+            serde_json::Value::String(text) => Self::Text(text.clone()),
+            other => Self::Text(other.to_string()),
+        }
+    }
+}
+
+impl Cell {
+    /// A cell with one value and its unit; none for a plain number or a text.
+    pub(crate) fn new(shown: impl Into<String>, unit: &str, value: impl Into<Datum>) -> Self {
+        Self { shown: shown.into(), values: vec![(unit.to_owned(), value.into())] }
+    }
+
+    /// A text.
+    pub(crate) fn text(text: impl Into<String>) -> Self {
+        let shown = text.into();
+        let value = Datum::Text(shown.clone());
+        Self { shown, values: vec![(String::new(), value)] }
+    }
+
+    /// A number of things.
+    pub(crate) fn count(count: u64) -> Self {
+        Self::new(count.to_string(), "", Datum::Whole(count))
+    }
+
+    /// The same with one more value.
+    pub(crate) fn with(mut self, word: &str, value: impl Into<Datum>) -> Self {
+        self.values.push((word.to_owned(), value.into()));
+        self
+    }
+}
+
+/// Writes one of the tables as CSV: the named one, or the first.
+pub(crate) fn print_csv(sheets: &[Sheet], name: Option<&str>) -> Result<(), Failure> {
+    let mut names: Vec<&str> = Vec::new();
+    for sheet in sheets {
+        if !names.contains(&sheet.name) {
+            names.push(sheet.name);
+        }
+    }
+    let chosen = name.or(names.first().copied()).unwrap_or_default();
+    if !names.contains(&chosen) {
+        return Err(Failure::unknown(&format!("--csv: there is no table `{chosen}` here"), chosen, &names));
+    }
+    let sheets: Vec<&Sheet> = sheets.iter().filter(|sheet| sheet.name == chosen).collect();
+    print(as_csv(&sheets).trim_end())
+}
+
+/// Tables of one kind as CSV, one below the other, with all columns of all of them. A title is a
+/// column where tables have several.
+fn as_csv(sheets: &[&Sheet]) -> String {
+    let titled = sheets.iter().any(|sheet| sheet.title != sheets[0].title);
+    let mut heads: Vec<String> = Vec::new();
+    let mut lines: Vec<Vec<(usize, String)>> = Vec::new();
+    let mut place = |head: String| {
+        heads.iter().position(|known| *known == head).unwrap_or_else(|| {
+            heads.push(head);
+            heads.len() - 1
+        })
+    };
+    for sheet in sheets {
+        for row in &sheet.rows {
+            let mut line = Vec::new();
+            if titled {
+                line.push((place("table".to_owned()), sheet.title.clone()));
+            }
+            line.push((
+                place(if sheet.first.is_empty() { "name".to_owned() } else { sheet.first.replace(' ', "_") }),
+                row.name.clone(),
+            ));
+            for (key, value) in &row.keys {
+                line.push((place(key.clone()), value.to_string()));
+            }
+            for (column, cell) in sheet.columns.iter().zip(&row.cells) {
+                for (word, value) in &cell.values {
+                    line.push((place(head(column, word)), value.to_string()));
+                }
+            }
+            lines.push(line);
+        }
+    }
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    let mut write = |record: Vec<String>| writer.write_record(record).expect("a vector takes all");
+    let width = heads.len();
+    write(heads);
+    for line in lines {
+        let mut fields = vec![String::new(); width];
+        for (place, value) in line {
+            fields[place] = value;
+        }
+        write(fields);
+    }
+    let bytes = writer.into_inner().expect("a vector takes all");
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// The heading of a value in CSV.
+fn head(column: &str, word: &str) -> String {
+    let column = column.replace(' ', "_");
+    match (column.is_empty(), word.is_empty()) {
+        (_, true) => column,
+        (true, false) => word.to_owned(),
+        (false, false) => format!("{column}_{word}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_in_base_units_under_headings_with_them() {
+        let time = Cell::new("20.28 ms", "ns", Some(20_280_000.0)).with("of_few", Datum::Text("true".into()));
+        let none = Cell::new("-", "ns", None);
+        let row = |name: &str, seed, cell| Row {
+            name: name.into(),
+            keys: vec![("seed".into(), Datum::Whole(seed))],
+            cells: vec![Cell::count(3), cell],
+        };
+        let sheet = |title: &str, rows| Sheet {
+            name: "runs",
+            title: title.into(),
+            first: "run",
+            columns: vec!["drops".into(), "FCT p99".into()],
+            rows,
+        };
+        let one = sheet("", vec![row("a,load=0.4", 1, time), row("say \"b\"", 2, none)]);
+        let expected =
+            "run,seed,drops,FCT_p99_ns,FCT_p99_of_few\n\"a,load=0.4\",1,3,20280000,true\n\"say \"\"b\"\"\",2,3,,\n";
+        assert_eq!(as_csv(&[&one]), expected);
+        let other =
+            Sheet { columns: vec!["drops".into(), "marks".into()], ..sheet("T", vec![row("c", 3, Cell::count(9))]) };
+        let both = as_csv(&[&one, &other]);
+        assert!(both.starts_with("table,run,seed,drops,FCT_p99_ns,FCT_p99_of_few,marks\n"), "{both}");
+        assert!(both.ends_with("T,c,3,3,,,9\n"), "{both}");
+    }
+}

@@ -1,0 +1,76 @@
+//! Initial windows of the schemes of a comparison.
+
+use crate::conditions::ClassConditions;
+use crate::input::Class;
+use crate::store::RunResults;
+
+/// Initial windows of the schemes, those that are equal in one entry: the schemes' labels and the windows by class. Over all
+/// points and seeds of a scheme. Empty where results do not have them.
+pub fn initial_windows<'a>(runs: impl IntoIterator<Item = &'a RunResults>) -> Vec<(Vec<String>, String)> {
+    let mut schemes: Vec<(String, Vec<(Class, ClassConditions)>)> = Vec::new();
+    for run in runs {
+        let label = &run.manifest.label;
+        let place = schemes.iter().position(|(known, _)| known == label).unwrap_or_else(|| {
+            schemes.push((label.clone(), Vec::new()));
+            schemes.len() - 1
+        });
+        let classes = &mut schemes[place].1;
+        for class in [Class::Intra, Class::Inter] {
+            // A class without flows begins nowhere.
+            let cell = if class == Class::Intra { &run.summary.flows.intra } else { &run.summary.flows.inter };
+            let Some(&found) = run.summary.conditions.classes.get(class.name()).filter(|_| cell.count > 0) else {
+                continue;
+            };
+            match classes.iter_mut().find(|(known, _)| *known == class) {
+                Some((_, known)) => *known = known.join(found),
+                None => classes.push((class, found)),
+            }
+        }
+    }
+    let mut told: Vec<(Vec<String>, String)> = Vec::new();
+    for (label, classes) in schemes.into_iter().filter(|(_, classes)| !classes.is_empty()) {
+        let of_class = |(class, it): &(Class, ClassConditions)| format!("{class} {}", it.initial_window());
+        let text = classes.iter().map(of_class).collect::<Vec<_>>().join(", ");
+        match told.iter_mut().find(|(_, known)| *known == text) {
+            Some((labels, _)) => labels.push(label),
+            None => told.push((vec![label], text)),
+        }
+    }
+    told
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::conditions::{Beginning, Conditions};
+    use crate::ordered::Ordered;
+    use crate::testbed;
+    use units::{Bytes, Rate};
+
+    fn beginning(bdp: u64, window: u64) -> Beginning {
+        Beginning { bdp: Bytes::new(bdp), window: Bytes::new(window), pacing: Rate::MAX }
+    }
+
+    #[test]
+    fn equal_windows_stand_in_one_entry() {
+        let run = |label: &str, window: u64| {
+            let mut run = testbed::results();
+            run.manifest.label = label.into();
+            let class = ClassConditions::of(beginning(100_000, window), beginning(100_000, window));
+            run.summary.conditions.classes = Ordered(vec![("intra".into(), class)]);
+            run
+        };
+        let runs = [run("A", 10_000), run("B", 50_000), run("C", 10_000), run("A", 20_000)];
+        let told = initial_windows(&runs);
+        let expected = [
+            (vec!["A".to_owned()], "intra 10 KB to 20 KB (0.2 BDP)".to_owned()),
+            (vec!["B".to_owned()], "intra 50 KB (0.5 BDP)".to_owned()),
+            (vec!["C".to_owned()], "intra 10 KB (0.1 BDP)".to_owned()),
+        ];
+        assert_eq!(told, expected);
+        assert_eq!(initial_windows(&runs[..3])[0].0, ["A", "C"]);
+        let mut old = run("A", 1);
+        old.summary.conditions = Conditions::default();
+        assert_eq!(initial_windows(&[old]), []);
+    }
+}
