@@ -69,6 +69,7 @@ fn dispatch(command: Command) -> Result<(), Failure> {
         Command::Run(args) => commands::run::run(&args),
         Command::Sweep(args) => commands::sweep::sweep(&args),
         Command::Size(args) => commands::size::size(&args),
+        Command::Choose(args) => commands::choose::choose(&args),
         Command::Plot { words } => Err(commands::python::exec(&named("plot", words))),
         Command::Tune { words } => Err(commands::python::exec(&named("tune", words))),
         Command::Emulate(args) => commands::emulate::emulate(&args),

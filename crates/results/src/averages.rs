@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use crate::claims::{Expr, ParseError, Runs, expression_of_a_run, flows_behind_p99, value};
+use crate::claims::{Expr, ParseError, Runs, expression_of_a_run, is_of_few, value};
 use crate::mean::Mean;
 use crate::stats::FEW;
 use crate::store::RunResults;
@@ -210,8 +210,7 @@ impl TableSpec {
         let parts = by_point(runs.iter().filter(|run| self.shows(run)));
         let cell = |column: &Column, runs: &[&RunResults]| {
             let values = runs.iter().map(|run| value(&column.value, &Runs::named("", run)).ok());
-            let behind = runs.iter().filter_map(|run| flows_behind_p99(&column.value, &run.summary));
-            let is_of_few = behind.min().is_some_and(|flows| flows < FEW as u64);
+            let is_of_few = runs.iter().any(|run| is_of_few(&column.value, &run.summary));
             Mean::of(&values.collect::<Vec<_>>()).map(|of| Cell { of, is_of_few })
         };
         let row = |(_, runs): (String, Vec<&RunResults>)| {

@@ -347,7 +347,134 @@ fn a_ratio_of_bytes_counts_bytes() {
 fn an_overloaded_class_is_a_warning() {
     let traffic = "[[traffic]]\nkind=\"poisson\"\nintra=\"websearch\"\ninter=\"alibaba-wan\"\nload=1\nratio=\"4:1\"\nratio_of=\"bytes\"\nwindow=\"1ms\"";
     let built = built(&read(&small(PAIR, traffic)));
-    assert!(built.warnings.iter().any(|warning| warning.contains("class `host` to 250.0 %")), "{:?}", built.warnings);
+    let said = built.warnings.iter().find(|warning| warning.contains("250.0 % of its rate"));
+    assert!(said.is_some_and(|said| said.contains("traffic.0.load")), "{:?}", built.warnings);
+}
+
+/// Three sites of 4, 2 and 1 hosts behind one switch each, on a triangle of 10 Gb/s links.
+fn triangle(load: &str) -> BuiltRun {
+    let site = |name: &str, datacenter: u32, hosts: u32| {
+        format!(
+            "{{ name = \"{name}\", kind = \"switch\", datacenter = {datacenter}, hosts = {hosts}, host_rate = \"100Gbps\", host_delay = \"1us\" }}"
+        )
+    };
+    let link = |a: &str, b: &str| format!("{{ between = [\"{a}\", \"{b}\"], rate = \"10Gbps\", delay = \"1ms\" }}");
+    let topology = format!(
+        "[topology]\nkind = \"custom\"\nnodes = [{}, {}, {}]\nlinks = [{}, {}, {}]",
+        site("a", 0, 4),
+        site("b", 1, 2),
+        site("c", 2, 1),
+        link("a", "b"),
+        link("b", "c"),
+        link("a", "c")
+    );
+    let traffic = format!(
+        "[[traffic]]\nkind=\"poisson\"\ninter=\"websearch\"\nload_of=\"inter\"\nload=\"{load}\"\nwindow=\"1s\""
+    );
+    built(&read(&small(&topology, &traffic)))
+}
+
+/// By hand: of 7 senders each has 3, 5 or 6 receivers elsewhere. From a to b goes 4/7 * 2/3 of all, from b to a 2/7 * 4/5, from
+/// a to c 4/7 * 1/3, from c to a 1/7 * 4/6, from b to c 2/7 * 1/5, and from c to b 1/7 * 2/6. Each link should carry a sixth.
+#[test]
+fn the_most_loaded_link_of_each_direction_is_named() {
+    let built = triangle("50%");
+    let inter = built.report.most_loaded.iter().filter(|load| load.class == fabric::LinkClass::Inter);
+    let found: Vec<(&str, u64)> = inter.map(|load| (load.link.as_str(), load.ppm / 1_000)).collect();
+    let share = |part: f64| (500.0 * 6.0 * part) as u64;
+    let expected = [
+        ("a>b", share(4.0 / 7.0 * 2.0 / 3.0)),
+        ("a>c", share(4.0 / 7.0 / 3.0)),
+        ("b>a", share(2.0 / 7.0 * 4.0 / 5.0)),
+        ("b>c", share(2.0 / 7.0 / 5.0)),
+        ("c>a", share(1.0 / 7.0 * 4.0 / 6.0)),
+        ("c>b", share(1.0 / 7.0 * 2.0 / 6.0)),
+    ];
+    for ((link, ppm), (expected_link, expected_ppm)) in found.iter().zip(expected) {
+        assert!(*link == expected_link && ppm.abs_diff(expected_ppm) <= 1, "{found:?}");
+    }
+    assert_eq!(found.len(), 6);
+    let said = built.warnings.join("; ");
+    assert!(said.contains("arrivals offer a>b 114.3 % of its rate:") && said.contains("traffic.0.load"), "{said}");
+    assert!(triangle("40%").warnings.is_empty(), "{:?}", triangle("40%").warnings);
+    assert!(triangle("41.9%").warnings.join("").contains("95.8 %"), "{:?}", triangle("41.9%").warnings);
+}
+
+/// The loads of single links add up to those of their classes.
+#[test]
+fn loads_of_links_add_up_to_those_of_classes() {
+    let oversubscribed =
+        "[topology]\nkind = \"fat-trees\"\nk = 4\ndatacenters = 3\noversubscription = 4\ninter_rtt = \"2ms\"";
+    for topology in [PAIR, oversubscribed] {
+        for from in ["all", "even", "0..5"] {
+            let traffic = format!(
+                "[[traffic]]\nkind=\"poisson\"\nintra=\"websearch\"\ninter=\"websearch\"\nload=0.1\nload_of=\"nic\"\nfrom=\"{from}\"\n\
+                 ratio=\"4:1\"\nflows=10"
+            );
+            let built = built(&read(&small(topology, &traffic)));
+            for load in &built.report.loads {
+                let most = built.report.most_loaded.iter().filter(|it| it.class == load.class).map(|it| it.ppm).max();
+                let most = most.unwrap_or(0);
+                assert!(most + 5 >= load.arrivals_ppm, "{} {most}: {load:?}", load.class.name());
+                // Senders alike load every card alike, and as much as the entry says.
+                if load.class == fabric::LinkClass::Nic {
+                    assert!(most.abs_diff(100_000) < 200, "{from}: {most}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn thresholds_that_cannot_act_are_named_by_their_keys() {
+    let flow = "[[traffic]]\nkind = \"permutation\"\nsize = \"1MB\"\nscope = \"inter\"";
+    let said = |more: &str| built(&read(&small(PAIR, &format!("{flow}\n{more}")))).warnings.join("\n");
+    assert_eq!(said(""), "");
+    let above = said("[port]\nbuffer = \"100KB\"\necn = { min = \"200KB\", max = \"300KB\" }");
+    assert!(above.contains("port.ecn.min is 200000") && above.contains("its buffer): nothing is marked"), "{above}");
+    let most = said("[port]\nbuffer = \"100KB\"\necn = { min = \"50KB\", max = \"300KB\" }");
+    assert!(most.contains("port.ecn.max is 300000") && !most.contains("port.ecn.min"), "{most}");
+    let inter =
+        said("[port]\nbuffer = \"1MB\"\n[port.inter]\nbuffer = \"100KB\"\necn = { min = \"200KB\", max = \"200KB\" }");
+    assert!(inter.contains("port.inter.ecn.min is 200000") && inter.contains("so at 16 ports"), "{inter}");
+    let scheme = said("[schemes.a.port]\nbuffer = \"100KB\"\necn = { min = \"200KB\", max = \"300KB\" }");
+    assert!(scheme.contains("schemes.a.port.ecn.min is 200000"), "{scheme}");
+    // What a shared buffer lets one port have: each cable holds an eighth of what is left.
+    let shared = said("[port]\necn = { min = \"2MB\", max = \"2MB\" }\n[switch]\nbuffer = \"4MB\"");
+    assert!(shared.contains("port.ecn.min is 2000000") && shared.contains("alpha or xoff"), "{shared}");
+    assert_eq!(said("[port]\necn = { min = \"200KB\", max = \"400KB\" }\n[switch]\nbuffer = \"64MB\""), "");
+}
+
+#[test]
+fn targets_below_the_base_round_trip_are_named() {
+    let flow = "[[traffic]]\nkind = \"permutation\"\nsize = \"1MB\"\nscope = \"inter\"";
+    let said = |law: &str, set: &[(&str, &str)]| {
+        let text = small(PAIR, flow).replace("dctcp", law);
+        built(&with(&text, set)).warnings.join("\n")
+    };
+    let timely = said("timely", &[]);
+    for target in ["schemes.a.params.timely.t_low, 50", "schemes.a.params.timely.t_high, 500"] {
+        assert!(timely.contains(target) && timely.contains("is below the base round trip of inter flows"), "{timely}");
+    }
+    let set = [("schemes.a.params.timely.t_low", "3ms"), ("schemes.a.params.timely.t_high", "4ms")];
+    assert!(!said("timely", &set).contains("is below the base round trip"), "{}", said("timely", &set));
+}
+
+/// DCTCP begins with ten packets on any path, Uno with a bandwidth-delay product, ExpressPass by credits.
+#[test]
+fn what_flows_begin_with_is_known() {
+    let flow = "[[traffic]]\nkind = \"permutation\"\nsize = \"1MB\"\nscope = \"any\"";
+    let of = |law: &str| built(&read(&small(PAIR, flow).replace("dctcp", law))).report.classes;
+    let dctcp = of("dctcp");
+    assert_eq!(dctcp.iter().map(|it| it.class).collect::<Vec<_>>(), [FlowClass::Intra, FlowClass::Inter]);
+    for class in &dctcp {
+        let [least, most] = [class.least, class.most].map(|it| it.permit.unwrap().window);
+        assert!(least == most && least.get() < 50_000 && class.least.bdp <= class.most.bdp, "{class:?}");
+    }
+    // 100 Gb/s and 2 ms: 25 MB.
+    assert!(dctcp[1].most.bdp.get().abs_diff(25_000_000) < 300_000, "{dctcp:?}");
+    let uno = of("unocc");
+    assert!(uno[1].most.permit.unwrap().window.get() * 10 > dctcp[1].most.bdp.get(), "{uno:?}");
 }
 
 #[test]

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use results::RunResults;
 use results::claims::ast::Order;
-use results::claims::{Check, Comparison, Runs, SEED, Value, value};
+use results::claims::{Check, Comparison, Runs, SEED, Value, is_of_few, value};
 use scenario::{Ends, Overrides, Scenario};
 
 use crate::error::Error;
@@ -106,6 +106,8 @@ pub struct Measured {
     pub margin: Option<f64>,
     /// What runs and settings are ranked by: the margin, or where there is none, the distance to the bound.
     rank: f64,
+    /// Set if it is a 99th percentile of so few flows that one of the slowest decides it.
+    pub is_of_few: bool,
     /// Why it has no value; may be empty.
     pub why: String,
     /// That run.
@@ -432,7 +434,7 @@ fn best_of_others(searches: &[Search], search: &Search) -> Option<usize> {
 impl Measured {
     /// An objective that has no value in a run: nothing is worse.
     fn without_value(why: String, run: String) -> Self {
-        Self { holds: false, worst: None, margin: None, rank: f64::NEG_INFINITY, why, run }
+        Self { holds: false, worst: None, margin: None, rank: f64::NEG_INFINITY, is_of_few: false, why, run }
     }
 }
 
@@ -468,7 +470,9 @@ fn compared(comparison: &Comparison, run: &RunResults) -> Measured {
             };
             let is_bound = b.amount != 0.0 && !matches!(order, Order::Equal | Order::Unequal);
             let margin = is_bound.then(|| distance / b.amount.abs());
-            Measured { holds, worst: Some(a), margin, rank: margin.unwrap_or(distance), why: String::new(), run: name }
+            let rank = margin.unwrap_or(distance);
+            let is_of_few = is_of_few(left, &run.summary);
+            Measured { holds, worst: Some(a), margin, rank, is_of_few, why: String::new(), run: name }
         }
         Err(error) => Measured::without_value(error.to_string(), name),
     }

@@ -43,6 +43,9 @@ pub(crate) enum Command {
     Sweep(Box<SweepArgs>),
     /// Find the least buffer at which objectives hold, with thresholds of marks and other settings that are tried beside it.
     Size(Box<SizeArgs>),
+    /// Which law, which buffer, which thresholds: the least buffer with which each scheme holds objectives, and the schemes' scores
+    /// there, with what was assumed.
+    Choose(Box<ChooseArgs>),
     /// Draw metrics of results over a key of their points, with error bars, or a paper's figure as the paper draws it, as PDF, SVG
     /// or PNG. Needs the Python package.
     #[command(disable_help_flag = true)]

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 
-use super::values::{host_command, key_value, port_file, seed};
+use super::values::{host_command, key_value, port_file, seed, share};
 use super::{Common, CsvArgs, FileArgs};
 
 #[derive(Args, Debug)]
@@ -94,6 +94,41 @@ pub(crate) struct SizeArgs {
     /// What must hold, in the words of claims about one run, as in 'p99(intra.slowdown) <= 5'. May be repeated.
     #[arg(long = "slo", value_name = "CHECK", required = true)]
     pub(crate) objectives: Vec<String>,
+    #[command(flatten)]
+    pub(crate) search: SearchArgs,
+    #[command(flatten)]
+    pub(crate) common: Common,
+}
+
+#[derive(Args, Debug)]
+#[command(
+    after_help = "Every run, over all seeds and all points of the file's own grid, must hold the objectives. Of the schemes that do, the \
+    first choice is the one with the least score at the settings found for it.\n\nExamples:\n  narrows choose net.toml\n  \
+    narrows choose net.toml --slo 'p99(intra.slowdown) <= 5' --cell 'p99(inter.fct)' --seeds 5"
+)]
+pub(crate) struct ChooseArgs {
+    #[command(flatten)]
+    pub(crate) file: FileArgs,
+    /// What must hold, in the words of claims about one run, as in 'p99(intra.slowdown) <= 5'. May be repeated. Default: each
+    /// metric of --cell that is a p99 is within --within of the best scheme's as the file is written.
+    #[arg(long = "slo", value_name = "CHECK")]
+    pub(crate) objectives: Vec<String>,
+    /// How much worse than the best scheme the default objectives allow.
+    #[arg(long, value_name = "SHARE", default_value = "25%", value_parser = share, conflicts_with = "objectives")]
+    pub(crate) within: f64,
+    /// A metric of a run that is scored, less being better, as in `p99(inter.slowdown)`; may be repeated. Default: the median and
+    /// the p99 of the slowdown of each size bin, or of each class of flows.
+    #[arg(long, value_name = "METRIC")]
+    pub(crate) cell: Vec<String>,
+    #[command(flatten)]
+    pub(crate) search: SearchArgs,
+    #[command(flatten)]
+    pub(crate) common: Common,
+}
+
+/// Where a search for the least value of a key looks.
+#[derive(Args, Debug)]
+pub(crate) struct SearchArgs {
     /// The key whose least value is sought, and where, as in port.inter.buffer=50KB..2MB. Default: port.buffer, or switch.buffer
     /// where switches share theirs, from a 32nd of what the file has to four times as much.
     #[arg(long, value_name = "KEY=LOW..HIGH", value_parser = key_value)]
@@ -111,8 +146,6 @@ pub(crate) struct SizeArgs {
     /// Run every point with so many seeds: the scenario's and those after it.
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u64).range(1..=10_000))]
     pub(crate) seeds: u64,
-    #[command(flatten)]
-    pub(crate) common: Common,
 }
 
 #[derive(Args, Debug)]

@@ -2,6 +2,7 @@
 
 pub(crate) mod bench;
 pub(crate) mod check;
+pub(crate) mod choose;
 pub(crate) mod compare;
 pub(crate) mod demo;
 #[cfg(target_os = "linux")]

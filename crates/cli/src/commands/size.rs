@@ -1,97 +1,198 @@
 //! `narrows size`: the least buffer, or another key, at which objectives hold.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use report::{AverageRow, Averages};
+use results::averages::{FEW_SIGN, explain_few};
 use results::claims::check_of_a_run;
 use results::store::REPORT;
 use scenario::{Overrides, Scenario};
 use study::size::{self, Choice, Found, Measured, Objective, Sized, Sizing, Tried};
 use study::{Finished, Silent, Simulator, Study, Watch, vary};
 
-use crate::args::SizeArgs;
+use crate::args::{Common, FileArgs, SearchArgs, SizeArgs};
 use crate::exit::{Failure, print, tell};
 use crate::progress::Terminal;
 use crate::sheet::{Cell, Datum, Row, Sheet, print_csv};
 use crate::table;
 
 pub(crate) fn size(args: &SizeArgs) -> Result<(), Failure> {
-    let (plain, overrides) = scenarios(args)?;
-    let asked = asked(args, &plain)?;
-    let out = args.common.out.clone().unwrap_or_else(|| default_out(&plain));
-    let place = Place { args, out, asked: &asked, of: plain.resolved_toml() };
-    let load = |overrides: &Overrides| Ok(scenario::load(&args.file.scenario, overrides)?);
-    let found = asked.search(load, &overrides, |scenario, names| place.round(scenario, names))?;
-    let shown = Shown { asked: &asked, labels: &|scheme| label(&plain, scheme), found: &found };
-    let finished = place.all(&found, &[shown.table()])?;
-    if args.common.json {
-        print(&format!("{:#}", shown.json(&finished.out)))?;
-    } else if args.common.csv.is_asked() {
-        print_csv(&[shown.answers(), shown.tried()], args.common.csv.table())?;
-    } else if !args.common.quiet {
-        let kept = size::kept_apart(&plain, &asked.key, &asked.schemes);
-        print(&shown.text(&kept, &finished))?;
+    let SizeArgs { file, objectives, search, common } = args;
+    let request = Request { command: "size", file, objectives, search, common };
+    let read = request.read()?;
+    let asked = request.asked(&read.plain, request.objectives()?)?;
+    let answer = request.answer(&read, asked)?;
+    let shown = answer.shown();
+    if common.json {
+        print(&format!("{:#}", shown.json(&answer.finished.out)))?;
+    } else if common.csv.is_asked() {
+        print_csv(&[shown.answers(), shown.tried()], common.csv.table())?;
+    } else if !common.quiet {
+        let kept = size::kept_apart(&read.plain, &answer.asked.key, &answer.asked.schemes);
+        print(&shown.text(&kept, &answer.finished))?;
     }
-    crate::exit::sound(finished.runs.iter().map(|run| &run.summary))?;
-    if found.sized.iter().any(|it| it.least.is_some()) {
+    crate::exit::sound(answer.finished.runs.iter().map(|run| &run.summary))?;
+    if answer.found.sized.iter().any(|it| it.least.is_some()) {
         return Ok(());
     }
-    Err(Failure::Run(anyhow::anyhow!("nothing that was tried holds, with {} of {}", asked.key, shown.range())))
+    Err(nothing_holds(&answer.asked))
 }
 
-/// The scenario as the file has it, and what its runs override: all seeds.
-fn scenarios(args: &SizeArgs) -> Result<(Scenario, Overrides), Failure> {
-    let mut overrides = super::run::overrides(&args.common, args.file.scale.clone());
-    let plain = scenario::load(&args.file.scenario, &overrides)?;
-    size::check(&plain)?;
-    study::known_schemes(&plain, &args.file.schemes)?;
-    if vary::has_seeds(&plain) {
-        tell("note: the file varies `seed` by itself, so --seeds is not used");
-    } else {
-        vary::seeds(&mut overrides, &plain, args.seeds)?;
+/// The error of a search in which no scheme holds the objectives.
+pub(super) fn nothing_holds(asked: &Sizing) -> Failure {
+    Failure::Run(anyhow::anyhow!("nothing that was tried holds, with {} of {}", asked.key, range(asked)))
+}
+
+/// The values that are tried, in words.
+pub(super) fn range(asked: &Sizing) -> String {
+    let ends = [asked.ladder.first(), asked.ladder.last()];
+    ends.into_iter().flatten().cloned().collect::<Vec<_>>().join("..")
+}
+
+/// A search that a command line asks for.
+pub(super) struct Request<'a> {
+    /// The command's word.
+    pub(super) command: &'static str,
+    pub(super) file: &'a FileArgs,
+    pub(super) objectives: &'a [String],
+    pub(super) search: &'a SearchArgs,
+    pub(super) common: &'a Common,
+}
+
+/// The scenario of a search.
+pub(super) struct Read {
+    /// As the file has it.
+    pub(super) plain: Scenario,
+    /// What its runs override: all seeds.
+    pub(super) overrides: Overrides,
+}
+
+/// What came of a search.
+pub(super) struct Answer {
+    pub(super) asked: Sizing,
+    pub(super) found: Found,
+    pub(super) finished: Finished,
+    /// Schemes and what readers call them.
+    labels: BTreeMap<String, String>,
+}
+
+impl Answer {
+    pub(super) fn label(&self, scheme: &str) -> String {
+        self.labels.get(scheme).cloned().unwrap_or_else(|| scheme.to_owned())
     }
-    Ok((plain, overrides))
+
+    fn shown(&self) -> Shown<'_> {
+        Shown { asked: &self.asked, labels: &self.labels, found: &self.found }
+    }
+
+    /// The tables of the answer and of all that was tried.
+    pub(super) fn sheets(&self) -> [Sheet; 2] {
+        [self.shown().answers(), self.shown().tried()]
+    }
+
+    /// As JSON.
+    pub(super) fn json(&self) -> serde_json::Value {
+        self.shown().json(&self.finished.out)
+    }
 }
 
-fn default_out(scenario: &Scenario) -> PathBuf {
-    Path::new("out").join(format!("{}-size", scenario.config.name.as_str()))
-}
+impl Request<'_> {
+    /// Reads the scenario, and plans its seeds.
+    pub(super) fn read(&self) -> Result<Read, Failure> {
+        let mut overrides = super::run::overrides(self.common, self.file.scale.clone());
+        let plain = scenario::load(&self.file.scenario, &overrides)?;
+        size::check(&plain)?;
+        study::known_schemes(&plain, &self.file.schemes)?;
+        if vary::has_seeds(&plain) {
+            tell("note: the file varies `seed` by itself, so --seeds is not used");
+        } else {
+            vary::seeds(&mut overrides, &plain, self.search.seeds)?;
+        }
+        Ok(Read { plain, overrides })
+    }
 
-/// What is sought.
-fn asked(args: &SizeArgs, plain: &Scenario) -> Result<Sizing, Failure> {
-    let objective = |text: &String| match check_of_a_run(text) {
-        Ok(check) => Ok(Objective { text: text.trim().to_owned(), check }),
-        Err(error) => Err(Failure::Input(format!(
-            "error: --slo `{text}`: {error}\nhelp: expected a comparison about one run, as in 'p99(intra.slowdown) <= 5'"
-        ))),
-    };
-    let objectives = args.objectives.iter().map(objective).collect::<Result<Vec<_>, _>>()?;
-    let mut schemes = args.file.schemes.clone();
-    if schemes.is_empty() {
+    /// The objectives that the command line has.
+    pub(super) fn objectives(&self) -> Result<Vec<Objective>, Failure> {
+        self.objectives.iter().map(|text| objective(text)).collect()
+    }
+
+    /// The schemes that are sized, in the file's order.
+    pub(super) fn schemes(&self, plain: &Scenario) -> Vec<String> {
+        if !self.file.schemes.is_empty() {
+            return self.file.schemes.clone();
+        }
+        let mut schemes: Vec<String> = Vec::new();
         for run in plain.runs() {
             if !schemes.contains(&run.scheme) {
                 schemes.push(run.scheme);
             }
         }
+        schemes
     }
-    let (key, range) = match &args.least {
-        Some((key, range)) => (unquoted(key), range.clone()),
-        None => size::usual_range(plain)?,
-    };
-    // What is of one scheme says nothing of the others.
-    if let Some(scheme) = size::scheme_of(&key).filter(|scheme| schemes.iter().any(|it| it == scheme)) {
-        schemes = vec![scheme.to_owned()];
+
+    /// What is sought.
+    pub(super) fn asked(&self, plain: &Scenario, objectives: Vec<Objective>) -> Result<Sizing, Failure> {
+        let mut schemes = self.schemes(plain);
+        let (key, range) = match &self.search.least {
+            Some((key, range)) => (unquoted(key), range.clone()),
+            None => size::usual_range(plain)?,
+        };
+        // What is of one scheme says nothing of the others.
+        if let Some(scheme) = size::scheme_of(&key).filter(|scheme| schemes.iter().any(|it| it == scheme)) {
+            schemes = vec![scheme.to_owned()];
+        }
+        let ladder = size::ladder(&scenario::argument::range("--least", &range)?, self.search.steps)?;
+        let choices = match () {
+            () if self.search.as_written => Vec::new(),
+            () if self.search.choices.is_empty() => size::usual_choices(plain, &schemes),
+            () => self.search.choices.iter().map(choice).collect::<Result<_, _>>()?,
+        };
+        let to_a_doubling = self.search.steps as usize;
+        let asked = Sizing { schemes, objectives, key, ladder, to_a_doubling, choices };
+        asked.check(plain)?;
+        Ok(asked)
     }
-    let ladder = size::ladder(&scenario::argument::range("--least", &range)?, args.steps)?;
-    let choices = match () {
-        () if args.as_written => Vec::new(),
-        () if args.choices.is_empty() => size::usual_choices(plain, &schemes),
-        () => args.choices.iter().map(choice).collect::<Result<_, _>>()?,
-    };
-    let asked = Sizing { schemes, objectives, key, ladder, to_a_doubling: args.steps as usize, choices };
-    asked.check(plain)?;
-    Ok(asked)
+
+    fn place(&self, plain: &Scenario) -> Place<'_> {
+        let out = self.common.out.clone().unwrap_or_else(|| default_out(plain));
+        Place { request: self, out, of: plain.resolved_toml() }
+    }
+
+    /// Runs all schemes as the file has them.
+    pub(super) fn as_written(&self, read: &Read) -> Result<Vec<results::RunResults>, Failure> {
+        let scenario = scenario::load(&self.file.scenario, &read.overrides)?;
+        let schemes = self.schemes(&read.plain);
+        let runs = scenario.runs().into_iter().filter(|run| schemes.contains(&run.scheme));
+        let names: Vec<String> = runs.map(|run| run.id).collect();
+        Ok(self.place(&read.plain).round(&scenario, &names)?)
+    }
+
+    /// Searches, and puts together all that was tried.
+    pub(super) fn answer(&self, read: &Read, asked: Sizing) -> Result<Answer, Failure> {
+        let place = self.place(&read.plain);
+        let load = |overrides: &Overrides| Ok(scenario::load(&self.file.scenario, overrides)?);
+        let found = asked.search(load, &read.overrides, |scenario, names| place.round(scenario, names))?;
+        let labels = asked.schemes.iter().map(|scheme| (scheme.clone(), label(&read.plain, scheme))).collect();
+        let table = Shown { asked: &asked, labels: &labels, found: &found }.table();
+        let finished = place.all(&asked, &found, &[table])?;
+        Ok(Answer { asked, found, finished, labels })
+    }
+}
+
+/// An objective as the command line has it.
+pub(super) fn objective(text: &str) -> Result<Objective, Failure> {
+    match check_of_a_run(text) {
+        Ok(check) => Ok(Objective { text: text.trim().to_owned(), check }),
+        Err(error) => Err(Failure::Input(format!(
+            "error: --slo `{text}`: {error}\nhelp: expected a comparison about one run, as in 'p99(intra.slowdown) <= 5'"
+        ))),
+    }
+}
+
+fn default_out(scenario: &Scenario) -> PathBuf {
+    Path::new("out").join(format!("{}-size", scenario.config.name.as_str()))
 }
 
 /// A key without the quotes that TOML allows around its parts.
@@ -119,9 +220,8 @@ fn label(scenario: &Scenario, scheme: &str) -> String {
 /// Where runs lie. `tried` has those of each round, in directories that nothing else is written to, so that other objectives
 /// find them again; what was asked for has one that is called after it.
 struct Place<'a> {
-    args: &'a SizeArgs,
+    request: &'a Request<'a>,
     out: PathBuf,
-    asked: &'a Sizing,
     /// The scenario.
     of: String,
 }
@@ -163,15 +263,16 @@ impl Place<'_> {
     }
 
     fn words(&self) -> Vec<String> {
-        let mut words = vec!["narrows".to_owned(), "size".to_owned()];
-        words.extend(self.args.file.words());
+        let Request { command, file, objectives, search, .. } = self.request;
+        let mut words = vec!["narrows".to_owned(), (*command).to_owned()];
+        words.extend(file.words());
         let mut say = |option: &str, value: String| words.extend([option.to_owned(), value]);
-        self.args.objectives.iter().for_each(|it| say("--slo", it.clone()));
-        self.args.least.iter().for_each(|(key, range)| say("--least", format!("{key}={range}")));
-        self.args.choices.iter().for_each(|(key, values)| say("--try", format!("{key}={values}")));
-        say("--steps", self.args.steps.to_string());
-        say("--seeds", self.args.seeds.to_string());
-        words.extend(self.args.as_written.then(|| "--as-written".to_owned()));
+        objectives.iter().for_each(|it| say("--slo", it.clone()));
+        search.least.iter().for_each(|(key, range)| say("--least", format!("{key}={range}")));
+        search.choices.iter().for_each(|(key, values)| say("--try", format!("{key}={values}")));
+        say("--steps", search.steps.to_string());
+        say("--seeds", search.seeds.to_string());
+        words.extend(search.as_written.then(|| "--as-written".to_owned()));
         words
     }
 
@@ -186,18 +287,17 @@ impl Place<'_> {
             from: &from,
             watch: &watch,
             out,
-            ..super::run::of(scenario, &simulator, &watch.0, &notes, &self.args.common, self.words())
+            ..super::run::of(scenario, &simulator, &watch.0, &notes, self.request.common, self.words())
         };
         Ok(study.run()?.runs)
     }
 
     /// Puts together all that was tried, with its report.
-    fn all(&self, found: &Found, tables: &[Averages]) -> Result<Finished, study::Error> {
+    fn all(&self, asked: &Sizing, found: &Found, tables: &[Averages]) -> Result<Finished, study::Error> {
         if !self.terminal().quiet && found.runs.len() > MANY {
             tell(&format!("putting {} together", study::count(found.runs.len(), "run")));
         }
-        let asked =
-            serde_json::json!([self.asked.objectives.iter().map(|it| &it.text).collect::<Vec<_>>(), found.runs]);
+        let asked = serde_json::json!([asked.objectives.iter().map(|it| &it.text).collect::<Vec<_>>(), found.runs]);
         let watch = Round(self.terminal());
         let (notes, simulator, from) = (super::run::notes(), self.simulator(), self.rounds());
         let study = Study {
@@ -208,28 +308,32 @@ impl Place<'_> {
             tables,
             runs_missing: false,
             anew: false,
-            ..super::run::of(&found.scenario, &simulator, &watch.0, &notes, &self.args.common, self.words())
+            ..super::run::of(&found.scenario, &simulator, &watch.0, &notes, self.request.common, self.words())
         };
         study.run()
     }
 
     fn simulator(&self) -> Simulator {
-        Simulator { checked: self.args.common.checked }
+        Simulator { checked: self.request.common.checked }
     }
 
     fn terminal(&self) -> Terminal {
-        Terminal { quiet: self.args.common.is_silent() }
+        Terminal { quiet: self.request.common.is_silent() }
     }
 }
 
 /// What came out, for people and programs.
 struct Shown<'a> {
     asked: &'a Sizing,
-    labels: &'a dyn Fn(&str) -> String,
+    labels: &'a BTreeMap<String, String>,
     found: &'a Found,
 }
 
 impl Shown<'_> {
+    fn label(&self, scheme: &str) -> String {
+        self.labels.get(scheme).cloned().unwrap_or_else(|| scheme.to_owned())
+    }
+
     /// The keys that are tried beside.
     fn keys(&self) -> Vec<String> {
         self.asked.choices.iter().map(|it| it.key.clone()).collect()
@@ -237,18 +341,8 @@ impl Shown<'_> {
 
     /// The value that a scheme needs, in words.
     fn value(&self, sized: &Sized) -> String {
-        let none = || format!("none of {}", self.range());
+        let none = || format!("none of {}", range(self.asked));
         sized.least.as_ref().map_or_else(none, |it| it.value.clone())
-    }
-
-    /// The values that were tried, in words.
-    fn range(&self) -> String {
-        [self.asked.ladder.first(), self.asked.ladder.last()]
-            .into_iter()
-            .flatten()
-            .cloned()
-            .collect::<Vec<_>>()
-            .join("..")
     }
 
     /// What holds, or what comes closest.
@@ -303,7 +397,7 @@ impl Shown<'_> {
         let row = |sized: &Sized| {
             let cells = self.amounts(sized).into_iter().zip(self.cells(sized));
             let cells: Vec<_> = cells.map(|(amount, text)| (!text.is_empty()).then_some((amount, text))).collect();
-            AverageRow { label: (self.labels)(&sized.scheme), best: vec![false; cells.len()], cells }
+            AverageRow { label: self.label(&sized.scheme), best: vec![false; cells.len()], cells }
         };
         Averages {
             title: format!("The least {} found that holds the objectives in every run", self.asked.key),
@@ -342,7 +436,7 @@ impl Shown<'_> {
                 Cell::new("", "", it.margin),
                 Cell::new("", "", Datum::Whole(u64::from(it.holds))),
             ];
-            Row { name: (self.labels)(&sized.scheme), keys: keys.clone(), cells }
+            Row { name: self.label(&sized.scheme), keys: keys.clone(), cells }
         };
         self.asked.objectives.iter().zip(&tried.measured).map(row).collect()
     }
@@ -357,7 +451,7 @@ impl Shown<'_> {
             let setting = Self::at(sized).into_iter().flat_map(|it| &it.setting);
             let setting: Vec<String> = setting.map(|(key, value)| format!("{key}={value}")).collect();
             // What is of the scheme stands in its first row alone.
-            let mut first = vec![(self.labels)(&sized.scheme), self.value(sized)];
+            let mut first = vec![self.label(&sized.scheme), self.value(sized)];
             first.extend(is_beside.then(|| setting.join("\n")));
             for (place, objective) in self.asked.objectives.iter().enumerate() {
                 let fails = match (&sized.least, &sized.fails) {
@@ -389,9 +483,13 @@ impl Shown<'_> {
             let _ = writeln!(
                 text,
                 "warning: {}: the objectives hold at {} and fail again at {above}: a larger value is not always better here",
-                (self.labels)(&sized.scheme),
+                self.label(&sized.scheme),
                 self.value(sized)
             );
+        }
+        let measured = self.found.sized.iter().filter_map(Self::at).flat_map(|it| &it.measured);
+        if measured.into_iter().any(|it| it.is_of_few) {
+            let _ = writeln!(text, "{}", explain_few());
         }
         let holding: Vec<&String> =
             self.found.sized.iter().filter_map(|it| it.least.as_ref()).flat_map(|it| &it.runs).collect();
@@ -442,11 +540,12 @@ fn empty_sheet() -> Sheet {
 }
 
 /// What an objective comes to in the worst run, and how far that is from its bound.
-fn in_words(measured: &Measured) -> String {
+pub(super) fn in_words(measured: &Measured) -> String {
+    let few = if measured.is_of_few { FEW_SIGN } else { "" };
     match (measured.worst, measured.margin) {
         (None, _) => measured.why.clone(),
-        (Some(worst), None) => worst.to_string(),
-        (Some(worst), Some(margin)) if margin < 0.0 => format!("{worst}, {:.0} % over", -100.0 * margin),
-        (Some(worst), Some(margin)) => format!("{worst}, {:.0} % left", 100.0 * margin),
+        (Some(worst), None) => format!("{worst}{few}"),
+        (Some(worst), Some(margin)) if margin < 0.0 => format!("{worst}{few}, {:.0} % over", -100.0 * margin),
+        (Some(worst), Some(margin)) => format!("{worst}{few}, {:.0} % left", 100.0 * margin),
     }
 }

@@ -342,3 +342,16 @@ fn a_limit_on_the_size_of_files() {
     let output = Command::new("sh").args(["-c", &script]).current_dir(scratch.path(".")).finish();
     Ran::new(&script, &output).fails(2, &["File too large", "out"]);
 }
+
+/// A wrong expression in a table that only results can be asked for is shown at its place in the file.
+#[test]
+fn a_wrong_metric_in_a_table() {
+    let table = "\n[[table]]\ntitle = \"T\"\ncolumns = [{ label = \"x\", value = \"p98(inter.fct)\" }]\n";
+    refused_text(
+        &format!("{GOOD}{table}"),
+        &["error: table `T`, column `x`: no such function", "bad.toml:16:37", "value = \"p98(inter.fct)\"", "^^^"],
+    );
+    let table =
+        "\n[[table]]\ntitle = \"T\"\nonly = [\"shallow\"]\ncolumns = [{ label = \"x\", value = \"p99(inter.fct)\" }]\n";
+    refused_text(&format!("{GOOD}{table}"), &["there is no variant `shallow`", "bad.toml:16:10"]);
+}

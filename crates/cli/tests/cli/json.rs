@@ -17,10 +17,14 @@ fn is_cell(value: &Value) {
 
 #[track_caller]
 pub(crate) fn is_summary(summary: &Value) {
-    let all = "schema scenario run label point host seed ended_ns flows requests collectives jobs network credits fairness predicts \
+    let all = "schema scenario run label point host seed ended_ns conditions flows requests collectives jobs schedules network credits fairness predicts \
                law engine emulator warnings notes";
     assert_eq!(keys(summary).join(" "), all);
     assert_eq!(summary["schema"], 1);
+    assert_eq!(keys(&summary["conditions"]), ["classes", "most_loaded"]);
+    for class in summary["conditions"]["classes"].as_object().unwrap().values() {
+        assert_eq!(keys(class), ["bdp_bytes", "initial_window_bytes", "initial_rate_bps"]);
+    }
     assert_eq!(keys(&summary["flows"]), ["all", "intra", "inter", "sizes"]);
     for class in ["all", "intra", "inter"] {
         is_cell(&summary["flows"][class]);

@@ -4,7 +4,9 @@
 mod support;
 
 mod book;
+mod choose;
 mod compare;
+mod csv;
 mod demo;
 mod determinism;
 mod edited;

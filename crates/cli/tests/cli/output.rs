@@ -39,6 +39,33 @@ fn a_table_a_warning_and_where_the_rest_is() {
     assert_eq!(ran.err, "");
 }
 
+/// What comparisons depend on stands under the table of schemes: the initial windows, the bandwidth-delay products, the most
+/// loaded links. A link that is offered more than it carries is named before and after the run.
+#[test]
+fn conditions_stand_under_the_table() {
+    let scratch = Scratch::new("conditions");
+    scratch.write("grid.toml", GRID);
+    let ran = scratch.narrows("run grid.toml --out r").ok();
+    let again = scratch.narrows("show r").ok();
+    for said in [&ran.out, &again.out, &scratch.narrows("score r --cell p50(all.slowdown)").ok().out] {
+        for part in ["initial window of Uno: intra ", "initial window of cubic: intra ", " BDP)"] {
+            assert!(said.contains(part), "no `{part}` in {said}");
+        }
+    }
+    for part in ["bandwidth-delay product: intra ", "most loaded by arrivals: dc"] {
+        assert!(ran.out.contains(part), "no `{part}` in {ran}");
+    }
+    let checked = scratch.narrows("check grid.toml --scheme uno").ok().out;
+    for part in ["inside datacenters: bandwidth-delay product ", ", initial window ", "most loaded"] {
+        assert!(checked.contains(part), "no `{part}` in {checked}");
+    }
+    // Hosts get most of what crosses between datacenters, of which each has one.
+    let over =
+        "run grid.toml --out over --set traffic.0.ratio=40:1 --set traffic.0.load=100% --set grid={} --scheme cubic";
+    let over = scratch.narrows(over).ok();
+    assert!(over.out.contains("% of its rate") && over.out.contains("traffic.0.load"), "{over}");
+}
+
 /// What a command writes to a terminal.
 fn on_a_terminal(scratch: &Scratch, line: &str, no_colour: bool) -> String {
     on_columns(scratch, line, no_colour, None)

@@ -493,6 +493,11 @@ fn cell_of<'a>(metric: &Metric, summary: &'a Summary, class: &str) -> Result<&'a
     })
 }
 
+/// Returns true if an expression about this run is a 99th percentile of so few flows that one of the slowest decides it.
+pub fn is_of_few(expr: &Expr, summary: &Summary) -> bool {
+    flows_behind_p99(expr, summary).is_some_and(|flows| flows < stats::FEW as u64)
+}
+
 /// The least number of flows, or of iterations, behind a 99th percentile in an expression about this run; none without one.
 pub(crate) fn flows_behind_p99(expr: &Expr, summary: &Summary) -> Option<u64> {
     let mut least: Option<u64> = None;

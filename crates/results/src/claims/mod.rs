@@ -18,7 +18,7 @@ use thiserror::Error;
 
 pub use ast::{Check, Comparison, Expr, Metric};
 pub(crate) use eval::flows_behind_p99;
-pub use eval::{EvalError, Runs, holds, value};
+pub use eval::{EvalError, Runs, holds, is_of_few, value};
 use magnitude::with_magnitude;
 pub use parse::{LONGEST, ParseError, check, check_of_a_run, expression, expression_of_a_run};
 use seeds::{Answer, answer, mean};

@@ -297,6 +297,20 @@ mod tests {
         assert_eq!((old.host, old.emulator), (crate::Host::Simulator, None));
     }
 
+    /// From the schedule's start to its last completion; a flow that is open leaves it open.
+    #[test]
+    fn schedules_last_from_their_start_to_their_last_completion() {
+        let (mut info, setup, mut outcome) = testbed::two_datacenters();
+        let (name, start) = ("ring".to_owned(), Time::from_ps(7));
+        info.schedules = vec![ImportedSchedule { name, start, flows: 1..3 }];
+        let last = outcome.flows[1].completed.max(outcome.flows[2].completed);
+        let of = |outcome: &Outcome| testbed::results_of(&info, &setup, outcome).summary.schedules.0[0].1;
+        let expected = Some(stats::ns(last.since(start).unsigned_ps()));
+        assert_eq!(of(&outcome), Schedule { flows: 2, completed: 2, end_to_end_ns: expected });
+        outcome.flows[2].completed = Time::NEVER;
+        assert_eq!(of(&outcome), Schedule { flows: 2, completed: 1, end_to_end_ns: None });
+    }
+
     #[test]
     fn an_unloaded_flow_has_slowdown_one_to_the_picosecond() {
         let (info, setup, outcome) = testbed::one_flow();

@@ -355,6 +355,46 @@ mod tests {
         assert_eq!(silent_mechanisms(&lossy, &outcome), Vec::<String>::new());
     }
 
+    /// Flows that carry a class, were never cut and took longer than their ideal: their beginning decided. Any of the three
+    /// missing, and nothing is said.
+    #[test]
+    fn laws_that_were_never_cut_in_what_carries_a_class_are_named() {
+        let (mut info, setup, mut outcome) = testbed::two_datacenters();
+        let begin = |window| crate::conditions::Beginning {
+            bdp: Bytes::new(250_000),
+            window: Bytes::new(window),
+            pacing: units::Rate::MAX,
+        };
+        let class = crate::conditions::ClassConditions::of(begin(15_000), begin(15_000));
+        info.conditions.classes = crate::Ordered(vec![("inter".into(), class)]);
+        for flow in &mut outcome.flows {
+            (flow.acted.cuts, flow.acted.loss_cuts, flow.acted.emergencies) = (0, 0, 0);
+            flow.acted.increases = 5;
+            flow.delivered = Bytes::new(10_000_000);
+        }
+        let said = |info: &RunInfo, outcome: &Outcome| {
+            let flows = FlowTable::new(info, &setup, outcome).unwrap();
+            never_cut(info, &setup, &flows)
+        };
+        let all = said(&info, &outcome);
+        assert_eq!(all.len(), 1, "{all:?}");
+        let parts =
+            ["the law gemini never cut in inter flows, which carry 100 %", "the initial window, 15 KB (0.06 BDP),"];
+        assert!(parts.iter().all(|part| all[0].contains(part)), "{all:?}");
+        let changed = |change: &dyn Fn(&mut sim::FlowOutcome)| {
+            let mut other = outcome.clone();
+            let inter = (0..other.flows.len()).filter(|&flow| info.classes[flow] == Class::Inter);
+            inter.collect::<Vec<_>>().into_iter().for_each(|flow| change(&mut other.flows[flow]));
+            said(&info, &other)
+        };
+        assert!(changed(&|flow| flow.acted.loss_cuts = 1).is_empty());
+        assert!(changed(&|flow| flow.acted.increases = 0).is_empty());
+        assert!(changed(&|flow| flow.completed = flow.started + Span::from_ns(1)).is_empty());
+        assert!(changed(&|flow| flow.delivered = Bytes::new(10_000)).is_empty(), "less than a BDP");
+        info.conditions.classes = crate::Ordered::default();
+        assert!(said(&info, &outcome).is_empty());
+    }
+
     #[test]
     fn drops_at_a_port_and_drops_of_the_buffer_are_told_apart() {
         let (info, mut setup, mut outcome) = testbed::two_datacenters();

@@ -1,0 +1,250 @@
+//! `narrows choose`: which law, which buffer, which thresholds. The answers of `size` and `score` for one scenario, joined.
+
+use std::fmt::Write as _;
+
+use results::RunResults;
+use results::claims::{Dimension, Runs, expression_of_a_run, value};
+use results::score::{Reference, Score, ScoreError, usual_cells};
+use study::size::{self, Objective, Sized, Tried};
+
+use super::size::{Answer, Read, Request, in_words, nothing_holds, objective, range};
+use crate::args::ChooseArgs;
+use crate::exit::{Failure, print, tell};
+use crate::sheet::{Cell, Datum, Row, Sheet, print_csv};
+use crate::table;
+
+pub(crate) fn choose(args: &ChooseArgs) -> Result<(), Failure> {
+    let ChooseArgs { file, objectives, within, cell, search, common } = args;
+    let request = Request { command: "choose", file, objectives, search, common };
+    let read = request.read()?;
+    let mut given = request.objectives()?;
+    // Before anything is run: what is wrong with a metric.
+    for metric in cell {
+        expression_of_a_run(metric).map_err(|error| Failure::Input(format!("error: --cell `{metric}`: {error}")))?;
+    }
+    let written = request.as_written(&read)?;
+    let cells = cells(cell, &written)?;
+    let reference = Reference::of(&cells, &written, &[]).map_err(|error| wrong(&error))?;
+    let as_written = reference.scores(&written).map_err(|error| wrong(&error))?;
+    if given.is_empty() {
+        given = near_the_best(&reference, &written, *within)?;
+    }
+    let answer = request.answer(&read, request.asked(&read.plain, given)?)?;
+    let at_settings = at_settings(&answer, &cells)?;
+    let choice = Choice { answer: &answer, as_written: &as_written, at_settings: &at_settings };
+    if common.json {
+        print(&format!("{:#}", choice.json(&cells)))?;
+    } else if common.csv.is_asked() {
+        let sheets: Vec<Sheet> = std::iter::once(choice.sheet()).chain(answer.sheets()).collect();
+        print_csv(&sheets, common.csv.table())?;
+    } else if !common.quiet {
+        print(choice.text(&request, &read, &cells).trim_end())?;
+    }
+    crate::exit::sound(answer.finished.runs.iter().map(|run| &run.summary))?;
+    if choice.first().is_some() { Ok(()) } else { Err(nothing_holds(&answer.asked)) }
+}
+
+fn wrong(error: &ScoreError) -> Failure {
+    Failure::Input(format!("error: {error}\nhelp: --cell names what is scored, as in --cell 'p99(inter.slowdown)'"))
+}
+
+/// Given metrics, or the usual ones.
+fn cells(given: &[String], runs: &[RunResults]) -> Result<Vec<String>, Failure> {
+    if !given.is_empty() {
+        return Ok(given.to_vec());
+    }
+    let (cells, without) = usual_cells(runs);
+    if cells.is_empty() {
+        let help = "--cell names what is scored, as in --cell 'p50(all.fct)'";
+        return Err(Failure::Input(format!("error: {}\nhelp: {help}", without.join("\nerror: "))));
+    }
+    for why in without {
+        tell(&format!("warning: {why}"));
+    }
+    Ok(cells)
+}
+
+/// The objectives that nobody gave: each 99th percentile, or each metric where there is none, within a share of the best scheme's
+/// mean at the worst point.
+fn near_the_best(reference: &Reference, runs: &[RunResults], within: f64) -> Result<Vec<Objective>, Failure> {
+    let is_tail = |cell: &String| cell.contains("p99");
+    let all = !reference.cells.iter().any(is_tail);
+    let bound = |place: usize| {
+        let means = reference.points.iter().map(|point| {
+            let by_seed = &point.cells[place].by_seed;
+            by_seed.iter().sum::<f64>() / by_seed.len() as f64
+        });
+        means.fold(0.0, f64::max) * (1.0 + within)
+    };
+    let chosen = reference.cells.iter().enumerate().filter(|(_, cell)| all || is_tail(cell));
+    chosen.map(|(place, cell)| objective(&format!("{cell} <= {}", literal(cell, bound(place), runs)))).collect()
+}
+
+/// A bound with three digits, in the unit of the metric's values.
+fn literal(metric: &str, bound: f64, runs: &[RunResults]) -> String {
+    let digits = (2.0 - bound.abs().max(1e-12).log10().floor()).clamp(0.0, 9.0) as usize;
+    let found = expression_of_a_run(metric).ok().zip(runs.first());
+    let found = found.and_then(|(expr, run)| value(&expr, &Runs::named("", run)).ok());
+    let unit = match found.map(|found| found.dimension) {
+        Some(Dimension::TIME) => "ns",
+        Some(Dimension::DATA) => "B",
+        Some(Dimension::RATE) => "bps",
+        _ => "",
+    };
+    format!("{bound:.digits$}{unit}")
+}
+
+/// The schemes' scores, each at the setting that was found for it; none where fewer than two hold.
+fn at_settings(answer: &Answer, cells: &[String]) -> Result<Vec<Score>, Failure> {
+    let sized_keys: Vec<&str> = std::iter::once(&answer.asked.key)
+        .chain(answer.asked.choices.iter().map(|it| &it.key))
+        .map(String::as_str)
+        .collect();
+    let mut runs = Vec::new();
+    for least in answer.found.sized.iter().filter_map(|it| it.least.as_ref()) {
+        for run in answer.finished.runs.iter().filter(|run| least.runs.contains(&run.summary.run)) {
+            let mut run = run.clone();
+            // Settings differ from scheme to scheme, and are no points at which schemes are compared.
+            run.manifest.point.0.retain(|(key, _)| !sized_keys.iter().any(|sized| is_called(key, sized)));
+            runs.push(run);
+        }
+    }
+    if runs.is_empty() {
+        return Ok(Vec::new());
+    }
+    let reference = Reference::of(cells, &runs, &[]).map_err(|error| wrong(&error))?;
+    reference.scores(&runs).map_err(|error| wrong(&error))
+}
+
+/// Returns true if a point calls a key by this name: the whole key, or its last part.
+fn is_called(name: &str, key: &str) -> bool {
+    name == key || key.strip_suffix(name).is_some_and(|before| before.ends_with('.'))
+}
+
+/// The joined answer.
+struct Choice<'a> {
+    answer: &'a Answer,
+    as_written: &'a [Score],
+    at_settings: &'a [Score],
+}
+
+impl Choice<'_> {
+    /// The scheme that holds the objectives with the least score at its setting.
+    fn first(&self) -> Option<(&Sized, &Tried)> {
+        let holding = self.answer.found.sized.iter().filter_map(|it| Some((it, it.least.as_ref()?)));
+        holding.min_by(|(a, _), (b, _)| self.there(a).total_cmp(&self.there(b)))
+    }
+
+    fn there(&self, sized: &Sized) -> f64 {
+        g_of(self.at_settings, &sized.scheme).unwrap_or(f64::INFINITY)
+    }
+
+    fn sheet(&self) -> Sheet {
+        let asked = &self.answer.asked;
+        let row = |sized: &Sized| {
+            let at = sized.least.as_ref().or(sized.fails.as_ref());
+            let value = sized.least.as_ref().map_or_else(
+                || Cell::new(format!("none of {}", range(asked)), "", Datum::Absent),
+                |it| Cell::text(it.value.clone()),
+            );
+            let setting = at.map_or_else(Vec::new, |it| it.setting.clone());
+            let setting: Vec<String> = setting.iter().map(|(key, value)| format!("{key}={value}")).collect();
+            let closest =
+                at.and_then(|it| (0..it.measured.len()).min_by(|&a, &b| margin(it, a).total_cmp(&margin(it, b))));
+            let closest = closest.zip(at).map_or_else(String::new, |(place, it)| {
+                format!("{}: {}", asked.objectives[place].text, in_words(&it.measured[place]))
+            });
+            let score = |scores: &[Score]| {
+                let g = g_of(scores, &sized.scheme);
+                Cell::new(g.map_or("-".into(), |g| format!("{g:.3}")), "", g)
+            };
+            let there = if sized.least.is_some() { score(self.at_settings) } else { Cell::new("-", "", None) };
+            let cells = vec![value, Cell::text(setting.join("\n")), Cell::text(closest), there, score(self.as_written)];
+            Row { name: self.answer.label(&sized.scheme), keys: Vec::new(), cells }
+        };
+        let heads = [&asked.key, "beside it", "tightest objective", "score there", "score as written"];
+        let columns = heads.map(ToString::to_string).into();
+        let rows = self.answer.found.sized.iter().map(row).collect();
+        Sheet { name: "choices", title: String::new(), first: "scheme", columns, rows }
+    }
+
+    fn text(&self, request: &Request<'_>, read: &Read, cells: &[String]) -> String {
+        let asked = &self.answer.asked;
+        let mut text = format!("{}\n", table::wrapped(&self.sheet()));
+        let _ = match self.first() {
+            Some((sized, least)) => {
+                let setting = std::iter::once((&asked.key, &least.value));
+                let beside = least.setting.iter().map(|(key, value)| (key, value));
+                let setting: Vec<String> = setting.chain(beside).map(|(key, value)| format!("{key}={value}")).collect();
+                writeln!(text, "first choice: {} with {}", self.answer.label(&sized.scheme), setting.join(", "))
+            }
+            None => writeln!(text, "first choice: none, no scheme holds all objectives"),
+        };
+        text.push_str("\nassumed\n");
+        let mut assume = |line: String| {
+            let _ = writeln!(text, "  {line}");
+        };
+        assume(format!("network, traffic and all other keys as in {}", request.file.scenario.display()));
+        let objectives: Vec<&str> = asked.objectives.iter().map(|it| it.text.as_str()).collect();
+        let origin =
+            if request.objectives.is_empty() { " (near the best scheme of the file as it is written)" } else { "" };
+        assume(format!("objectives hold in every run{origin}: {}", objectives.join("; ")));
+        let settings: usize = self.answer.found.sized.iter().map(|it| it.settings).sum();
+        assume(format!(
+            "{} from {} in {} values; {} in all, of {}",
+            asked.key,
+            range(asked),
+            asked.ladder.len(),
+            study::count(settings, "setting"),
+            if asked.choices.is_empty() { "nothing beside it".to_owned() } else { tried_beside(asked) },
+        ));
+        assume("parameters of laws as the file has them: `narrows tune` searches them".to_owned());
+        assume(format!("score: the geometric mean over the best scheme of {}; 1 is the best", cells.join(", ")));
+        for key in size::kept_apart(&read.plain, &asked.key, &asked.schemes) {
+            assume(format!("`{key}` is set apart and stays as it is"));
+        }
+        let runs = &self.answer.finished.runs;
+        for line in table::initial_windows(runs).lines().chain(table::conditions(runs).lines()) {
+            assume(line.to_owned());
+        }
+        let holding: Vec<&String> =
+            self.answer.found.sized.iter().filter_map(|it| it.least.as_ref()).flat_map(|it| &it.runs).collect();
+        let shown: Vec<RunResults> = runs.iter().filter(|run| holding.contains(&&run.summary.run)).cloned().collect();
+        for warning in study::warnings(&shown) {
+            let _ = writeln!(text, "{warning}");
+        }
+        let _ = write!(text, "report: {}", self.answer.finished.out.join(results::store::REPORT).display());
+        text
+    }
+
+    fn json(&self, cells: &[String]) -> serde_json::Value {
+        let first = self.first().map(|(sized, least)| {
+            let setting: serde_json::Map<_, _> =
+                least.setting.iter().map(|(key, value)| (key.clone(), value.clone().into())).collect();
+            serde_json::json!({ "scheme": sized.scheme, "value": least.value, "setting": setting })
+        });
+        let mut json = self.answer.json();
+        json["first_choice"] = first.unwrap_or_default();
+        json["cells"] = serde_json::json!(cells);
+        json["scores_as_written"] = serde_json::json!(self.as_written);
+        json["scores_at_settings"] = serde_json::json!(self.at_settings);
+        json
+    }
+}
+
+/// Keys that are tried beside the one whose least value is sought, and their values.
+fn tried_beside(asked: &size::Sizing) -> String {
+    asked.choices.iter().map(|it| format!("{}={}", it.key, it.values.join(","))).collect::<Vec<_>>().join(" ")
+}
+
+fn margin(tried: &Tried, objective: usize) -> f64 {
+    tried.measured[objective].margin.unwrap_or(if tried.measured[objective].holds {
+        f64::INFINITY
+    } else {
+        f64::NEG_INFINITY
+    })
+}
+
+fn g_of(scores: &[Score], scheme: &str) -> Option<f64> {
+    scores.iter().find(|score| score.scheme == scheme).map(|score| score.g)
+}

@@ -1,0 +1,74 @@
+//! `narrows choose`: which law, which buffer, which thresholds.
+
+use serde_json::Value;
+
+use crate::support::Scratch;
+
+const INCAST: &str = r#"
+name = "incast"
+stop = "20ms"
+topology = { kind = "single-switch", hosts = 5, rate = "10Gbps" }
+port = { buffer = "64KB", ecn = { min = "25%", max = "75%" } }
+schemes.dctcp = { label = "DCTCP", law = "dctcp" }
+schemes.narrow = { label = "Narrow", law = "fixed", params.fixed = { window = "3KB" } }
+schemes.wide = { label = "Wide", law = "fixed", params.fixed = { window = "300KB" } }
+traffic = [{ kind = "incast", intra = 4, size = "60KB" }]
+"#;
+
+#[test]
+fn the_first_choice_holds_and_scores_best_of_those_that_hold() {
+    let scratch = Scratch::new("choose");
+    scratch.write("s.toml", INCAST);
+    let asked = "choose s.toml --slo network.drops==0 --seeds 2 --as-written --least port.buffer=16KB..64KB --cell p50(all.slowdown)";
+    let said = scratch.narrows(asked).ok();
+    // Wide sends 240 KB at once into 64 KB at most.
+    for part in
+        ["none of 16KB..64KB", "first choice: ", "assumed", "network.drops==0", "initial window of Wide", "report: "]
+    {
+        assert!(said.out.contains(part), "no {part}: {said}");
+    }
+    assert!(!said.out.contains("first choice: Wide"), "{said}");
+    let json: Value = scratch.narrows(&format!("{asked} --json")).ok().json();
+    let first = json["first_choice"]["scheme"].as_str().unwrap();
+    let g = |scheme: &str| {
+        let scores = json["scores_at_settings"].as_array().unwrap();
+        scores.iter().find(|it| it["scheme"] == scheme).and_then(|it| it["g"].as_f64())
+    };
+    let (dctcp, narrow) = (g("dctcp").unwrap(), g("narrow").unwrap());
+    assert_eq!((first, g("wide")), (if dctcp < narrow { "dctcp" } else { "narrow" }, None));
+    assert!(
+        said.out.contains(&format!("first choice: {}", if first == "dctcp" { "DCTCP" } else { "Narrow" })),
+        "{said}"
+    );
+    let csv = scratch.narrows(&format!("{asked} --csv")).ok();
+    assert!(
+        csv.out.starts_with("scheme,port.buffer,beside_it,tightest_objective,score_there,score_as_written\n"),
+        "{csv}"
+    );
+}
+
+/// Without objectives each tail is to be near the best scheme's as the file is written.
+#[test]
+fn objectives_follow_from_the_best_scheme() {
+    let scratch = Scratch::new("choose-best");
+    scratch.write("s.toml", INCAST);
+    let said = scratch.narrows("choose s.toml --seeds 1 --as-written --least port.buffer=16KB..64KB --within 50%").ok();
+    assert!(said.out.contains("near the best scheme") && said.out.contains("p99(intra.slowdown) <= "), "{said}");
+}
+
+#[test]
+fn what_cannot_be_chosen_is_said_before_anything_runs() {
+    let scratch = Scratch::new("choose-wrong");
+    scratch.write("s.toml", INCAST);
+    let fails = |rest: &str, said: &[&str]| {
+        scratch.narrows(&format!("choose s.toml {rest}")).fails(2, said);
+        assert!(scratch.files("out").is_empty());
+    };
+    fails("--cell p9(slowdown)", &["--cell `p9(slowdown)`"]);
+    fails("--slo p99(slowdown)", &["--slo `p99(slowdown)`"]);
+    fails("--scheme dctpc", &["no scheme `dctpc`", "did you mean `dctcp`?"]);
+    let none =
+        "choose s.toml --slo network.drops==0 --scheme wide --seeds 1 --as-written --least port.buffer=16KB..64KB";
+    let none = scratch.narrows(none).fails(1, &["nothing that was tried holds, with port.buffer of 16KB..64KB"]);
+    assert!(none.out.contains("first choice: none"), "{none}");
+}

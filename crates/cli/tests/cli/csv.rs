@@ -1,0 +1,63 @@
+//! `--csv`: every table of a command for programs, in base units.
+
+use crate::support::{GRID, Scratch};
+
+/// The rows of a table, by heading.
+fn rows(text: &str) -> Vec<Vec<(String, String)>> {
+    let mut reader = ::csv::Reader::from_reader(text.as_bytes());
+    let heads = reader.headers().unwrap().clone();
+    let row = |record: ::csv::StringRecord| {
+        heads.iter().zip(&record).map(|(head, value)| (head.to_owned(), value.to_owned())).collect()
+    };
+    reader.records().map(|record| row(record.unwrap())).collect()
+}
+
+fn value<'a>(row: &'a [(String, String)], head: &str) -> &'a str {
+    let found = row.iter().find(|(known, _)| known == head);
+    found.map_or_else(|| panic!("no {head} in {row:?}"), |(_, value)| value.as_str())
+}
+
+#[test]
+fn tables_are_printed_as_csv() {
+    let scratch = Scratch::new("csv");
+    scratch.write("s.toml", GRID);
+    let ran = scratch.narrows("run s.toml --seeds 2 --out r --csv").ok();
+    let runs = rows(&ran.out);
+    assert_eq!(ran.out, scratch.narrows("show r --csv").ok().out);
+    assert_eq!(ran.out, scratch.narrows("show r --csv=runs").ok().out);
+    let json = scratch.narrows("show r --json").ok().json();
+    let summaries = json["runs"].as_array().unwrap();
+    assert_eq!(runs.len(), summaries.len());
+    for (row, summary) in runs.iter().zip(summaries) {
+        assert_eq!(value(row, "seed"), summary["seed"].to_string());
+        assert_eq!(value(row, "scheme"), summary["point"]["scheme"].as_str().unwrap());
+        let mean: f64 = value(row, "FCT_mean_ns").parse().unwrap();
+        assert_eq!(Some(mean), summary["flows"]["all"]["fct_ns"]["mean"].as_f64());
+        assert_eq!(value(row, "drops"), summary["network"]["drops"].to_string());
+        assert_eq!((value(row, "done"), value(row, "done_of")).0, summary["flows"]["all"]["completed"].to_string());
+        // A 99th percentile of few flows says so here, too.
+        assert_eq!(value(row, "FCT_p99_of_few"), "1");
+    }
+    let means = rows(&scratch.narrows("show r --csv=means").ok().out);
+    let heads: Vec<&str> = means[0].iter().map(|(head, _)| head.as_str()).collect();
+    for head in ["table", "name", "point", "FCT_mean_ns", "FCT_mean_margin_ns", "small:_p99", "small:_p99_of_few"] {
+        assert!(heads.contains(&head), "no {head} in {heads:?}");
+    }
+    assert!(!rows(&scratch.narrows("show r --csv=pooled").ok().out).is_empty());
+    scratch.narrows("show r --csv=mean").fails(2, &["--csv: there is no table `mean` here", "did you mean `means`?"]);
+    scratch.narrows("show r --csv --json").fails(2, &["cannot be used with"]);
+    let scores = rows(&scratch.narrows("score r --csv").ok().out);
+    assert!(scores.iter().all(|row| value(row, "G").parse::<f64>().unwrap() >= 1.0));
+    assert!(!rows(&scratch.narrows("score r --csv=ratios").ok().out).is_empty());
+    let compared = rows(&scratch.narrows("compare r r --csv").ok().out);
+    assert!(compared.iter().all(|row| value(row, "before") == value(row, "after")));
+    let links = rows(&scratch.narrows("check s.toml --csv").ok().out);
+    assert!(
+        links.iter().any(|row| value(row, "link_class") == "host" && value(row, "capacity_bps") != ""),
+        "{links:?}"
+    );
+    let laws = rows(&scratch.narrows("laws --csv").ok().out);
+    assert!(laws.iter().any(|row| value(row, "law") == "gemini"));
+    let params = rows(&scratch.narrows("laws gemini --csv").ok().out);
+    assert!(params.iter().any(|row| value(row, "parameter") == "delay_threshold"));
+}
