@@ -4,7 +4,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-use fabric::{HostId, LinkClass, LinkId, Network, NodeId, Routes};
+use fabric::{HostId, LinkClass, LinkId, Network, NodeId, NodeKind, Routes};
 
 use crate::class::FlowClass;
 use crate::traffic::Demand;
@@ -170,9 +170,10 @@ fn spread(network: &Network, routes: &Routes, demand: &Demand, bits: &mut [u128]
 
 /// Links between switches on a shortest path.
 fn distance(network: &Network, routes: &Routes, from: NodeId, to: HostId) -> usize {
-    let path = std::iter::successors(Some(from), |&at| {
+    let is_switch = |node: NodeId| network.nodes()[node.index()].kind == NodeKind::Switch;
+    let next = |&at: &NodeId| {
         let port = routes.from(at).ports(to).first()?;
-        Some(network.links()[port.index()].to)
-    });
-    path.take_while(|&at| network.nodes()[at.index()].kind == fabric::NodeKind::Switch).count() - 1
+        Some(network.links()[port.index()].to).filter(|&next| is_switch(next))
+    };
+    std::iter::successors(Some(from), next).count() - 1
 }
