@@ -60,6 +60,36 @@ if (runs.some((run) => cellOf(run, 'requests'))) {
       get: (run) => cellOf(run, 'requests')?.fct_ns?.[stat] ?? null, unfit: (run) => unfinished(run, 'requests'), few: (run) => few(stat, run, 'requests') });
   }
 }
+const jobsOf = (run) => run.summary?.jobs || {};
+const jobOf = (run, job) => (Object.hasOwn(jobsOf(run), job) ? jobsOf(run)[job] : null);
+const jobNames = [...new Set(runs.flatMap((run) => Object.keys(jobsOf(run))))];
+const trainingOf = (run, job) => jobOf(run, job)?.training ?? null;
+const trains = (job) => runs.some((run) => trainingOf(run, job));
+const unfinishedJob = (job) => (run) => { const c = jobOf(run, job); return !!c && c.completed < c.count; };
+
+/** What the critical paths of a job's iterations wait for, as shares of them: means over these runs, the largest first. */
+function waitingOf(list, job) {
+  const known = list.map((run) => trainingOf(run, job)).filter((it) => it && Number.isFinite(it.iteration_mean_ns));
+  if (!known.length) return null;
+  const shares = new Map();
+  const add = (name, share) => shares.set(name, (shares.get(name) || 0) + share / known.length);
+  for (const it of known) for (const [name, share] of Object.entries(it.critical || {})) add(name, share);
+  const steps = [...shares].filter(([, share]) => share > 0).sort((a, b) => b[1] - a[1]);
+  const inter = known.reduce((sum, it) => sum + (it.inter || 0), 0) / known.length;
+  return { steps, inter, flows: 1 - (shares.get('compute') || 0), pairs: known.flatMap((it) => it.waits || []) };
+}
+
+const wholePercent = (share) => `${share > 0 && share < 0.005 ? '<1' : Math.round(share * 100)}${NBSP}%`;
+/** The same as a cell of a table: the largest share, and below it the others. */
+function waitingWords(list, job) {
+  const it = waitingOf(list, job);
+  if (!it || !it.steps.length) return DASH;
+  const words = it.steps.map(([name, share]) => `${name.replace(/ /g, NBSP)}${NBSP}${wholePercent(share)}`);
+  const rest = [words.slice(1).join(', '), it.inter > 0 ? `between${NBSP}datacenters${NBSP}${wholePercent(it.inter)}` : ''].filter(Boolean).join('; ');
+  const pairs = it.pairs.slice(0, 8).map((w) => `${w.step}, ${w.from} to ${w.to}: ${wholePercent(w.share)}`);
+  return el('div', { class: 'waits', title: pairs.join('\n') || null }, words[0], rest ? el('div', { class: 'margin' }, rest) : null);
+}
+
 if (runs.some((run) => cellOf(run, 'collectives'))) {
   const collective = (metric) => ({ group: 'Collective', best: 'low', cls: 'collectives', unfit: (run) => unfinished(run, 'collectives'), ...metric });
   // Of a training run this is the result: it stands first.
@@ -68,15 +98,22 @@ if (runs.some((run) => cellOf(run, 'collectives'))) {
     collective({ key: 'fct_p99_collectives', label: 'p99', kind: 'ns', long: 'Collective time 99th percentile', get: (run) => cellOf(run, 'collectives')?.fct_ns?.p99 ?? null, few: (run) => few('p99', run, 'collectives') }),
     collective({ key: 'slowdown_mean_collectives', label: 'over ideal', kind: 'ratio', long: 'Collective time over the ideal one, mean', get: (run) => cellOf(run, 'collectives')?.slowdown?.mean ?? null }),
   ];
-  const jobsOf = (run) => run.summary?.jobs || {};
-  const cellOfJob = (run, job) => (Object.hasOwn(jobsOf(run), job) ? jobsOf(run)[job] : null);
   const several = runs.map((run) => Object.keys(jobsOf(run))).filter((names) => names.length > 1);
   for (const job of new Set(several.flat())) {
-    first.push(collective({ key: `job_fct_mean_${job}`, label: `${job} mean`, kind: 'ns', long: `Collective time mean, job ${job}`, get: (run) => cellOfJob(run, job)?.fct_ns?.mean ?? null,
-      unfit: (run) => { const c = cellOfJob(run, job); return !!c && c.completed < c.count; } }));
+    if (trains(job)) continue;
+    first.push(collective({ key: `job_fct_mean_${job}`, label: `${job} mean`, kind: 'ns', long: `Collective time mean, job ${job}`, get: (run) => jobOf(run, job)?.fct_ns?.mean ?? null, unfit: unfinishedJob(job) }));
   }
   METRICS.unshift(...first);
 }
+// What training is about stands before all else: how long an iteration takes, and what it waits for.
+METRICS.unshift(...jobNames.filter(trains).flatMap((job) => {
+  const one = (metric) => ({ group: `${job} iteration`, best: 'low', unfit: unfinishedJob(job), ...metric });
+  return [
+    one({ key: `iteration_mean_${job}`, label: 'mean', kind: 'ns', long: `Iteration mean, job ${job}`, get: (run) => trainingOf(run, job)?.iteration_mean_ns ?? null }),
+    one({ key: `iteration_exposed_${job}`, label: 'exposed', kind: 'ns', long: `Exposed communication of an iteration, job ${job}`, get: (run) => trainingOf(run, job)?.exposed_ns ?? null }),
+    one({ key: `iteration_waits_${job}`, label: 'waits for', kind: 'share', best: null, words: true, long: `Share of an iteration that waits for flows, job ${job}`, get: (run) => waitingOf([run], job)?.flows ?? null, of: (list) => waitingWords(list, job) }),
+  ];
+}));
 if (runs.some((run) => net('parity_packets')(run) > 0)) {
   METRICS.push(
     { key: 'parity', group: 'Coding', label: 'parity', kind: 'count', first: true, long: 'Parity packets sent', get: net('parity_packets') },
