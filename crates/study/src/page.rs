@@ -71,12 +71,15 @@ pub fn render(page: &Page, runs: Vec<report::Run>) -> String {
 /// The page of runs that are read from a directory, with warnings about them as a set.
 pub fn of_results(runs: &[RunResults], warnings: Vec<String>) -> String {
     let first = runs.first().map(|run| &run.manifest);
-    let resolved = |key: &str| first.and_then(|manifest| manifest.resolved.get(key));
-    let text = |key: &str| resolved(key).and_then(|value| value.as_str()).unwrap_or_default().to_owned();
+    let text = |key: &str| {
+        let resolved = first.and_then(|manifest| manifest.resolved.get(key));
+        resolved.and_then(|value| value.as_str()).unwrap_or_default().to_owned()
+    };
     let page = Page {
         name: text("name"),
         title: text("title"),
-        paper: resolved("paper").map(paper).unwrap_or_default(),
+        // What a paper says is no part of a run.
+        paper: String::new(),
         subtitle: text("description"),
         scale: None,
         scenario_toml: first.map(|manifest| format!("{:#}", manifest.resolved)).unwrap_or_default(),

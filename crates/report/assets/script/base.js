@@ -55,6 +55,9 @@ const UNITS = dict({
   count: [[1, ''], [1e6, 'M'], [1e9, 'G'], [1e12, 'T']],
 });
 
+/** Kinds without units of several sizes. */
+const SIGNS = ['ratio', 'share', 'pct', 'ppm'];
+
 /** The unit in which a value of this size reads best. */
 function unitFor(kind, max) {
   if (kind === 'ppm') return { div: 1e6, unit: '' };
@@ -70,14 +73,10 @@ function unitFor(kind, max) {
 function show(kind, v) {
   if (v == null || !Number.isFinite(v)) return DASH;
   if (kind === 'jain') return v.toFixed(3);
-  if (kind === 'ratio') return digits(v) + '×';
-  if (kind === 'share') return digits(v * 100) + NBSP + '%';
-  if (kind === 'pct') return digits(v) + NBSP + '%';
-  if (kind === 'ppm') return digits(v / 1e6);
   if (kind === 'count' && Math.abs(v) < 1e7) return grouped(v);
-  if (!UNITS[kind]) return Math.abs(v) >= 1000 ? grouped(Math.round(v)) : digits(v);
-  const { div, unit } = unitFor(kind, v);
-  return digits(v / div) + (unit ? NBSP + unit : '');
+  if (!UNITS[kind] && !SIGNS.includes(kind)) return Math.abs(v) >= 1000 ? grouped(Math.round(v)) : digits(v);
+  const { div, unit } = unitOf(kind, v);
+  return digits(v / div) + unit;
 }
 
 /** The unit of a value of this size, as `show` writes it. */

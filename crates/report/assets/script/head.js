@@ -52,8 +52,8 @@ function drawFooter() {
     { key: 'seed', label: 'seed', kind: 'number', get: seedOf, cell: (r) => String(seedOf(r) ?? DASH) },
     { key: 'events', label: 'events', kind: 'count', get: engine('events') },
     { key: 'wall', label: 'wall clock', kind: 'ns', get: (r) => (r.summary.engine.wall_s == null ? null : r.summary.engine.wall_s * 1e9) },
-    { key: 'threads', label: 'threads', kind: 'number', get: engine('threads') },
-    { key: 'speed', label: 'packet-hops/s', kind: 'count', get: engine('packet_hops_per_s') },
+    { key: 'threads', label: 'threads', kind: 'count', get: engine('threads') },
+    { key: 'speed', label: 'packet-hops/s', kind: 'count', get: engine('packet_hops_per_s'), cell: (r) => (engine('packet_hops_per_s')(r) == null ? DASH : `${digits(r.summary.engine.packet_hops_per_s / 1e6)}${NBSP}M`) },
     { key: 'rss', label: 'peak memory', kind: 'bytes', get: engine('peak_rss_bytes') },
   ].filter((c) => c.name || engines.some((r) => c.get(r) != null));
   footer.append(el('details', {}, el('summary', {}, 'What each run cost'), scroller('', table(columns, engines, { testid: 'cost-table', caption: 'Cost of each run' }).node)));

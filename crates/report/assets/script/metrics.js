@@ -74,9 +74,12 @@ function waitingOf(list, job) {
   const shares = new Map();
   const add = (name, share) => shares.set(name, (shares.get(name) || 0) + share / known.length);
   for (const it of known) for (const [name, share] of Object.entries(it.critical || {})) add(name, share);
-  const steps = [...shares].filter(([, share]) => share > 0).sort((a, b) => b[1] - a[1]);
-  const inter = known.reduce((sum, it) => sum + (it.inter || 0), 0) / known.length;
-  return { steps, inter, flows: 1 - (shares.get('compute') || 0), pairs: known.flatMap((it) => it.waits || []) };
+  return {
+    steps: [...shares].filter(([, share]) => share > 0).sort((a, b) => b[1] - a[1]),
+    inter: known.reduce((sum, it) => sum + (it.inter || 0), 0) / known.length,
+    flows: 1 - (shares.get('compute') || 0),
+    pairs: known.flatMap((it) => it.waits || []),
+  };
 }
 
 const wholePercent = (share) => `${share > 0 && share < 0.005 ? '<1' : Math.round(share * 100)}${NBSP}%`;

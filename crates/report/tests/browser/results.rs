@@ -131,8 +131,9 @@ fn reach(page: &mut Page, at: u64) -> Outcome {
          && c.right <= innerWidth)(cell.getBoundingClientRect(), box.getBoundingClientRect()))",
     )?;
     page.check(
-        "the name stays",
-        "[...it.tBodies[0].rows].every((row) => row.cells[0].tagName !== 'TH' || \
+        "names stay, and their head",
+        "[...it.tBodies[0].rows, it.tHead.rows[it.tHead.rows.length - 1]].every((row) => \
+         it.tBodies[0].rows[0]?.cells[0].tagName !== 'TH' || \
          Math.abs(row.cells[0].getBoundingClientRect().left - box.getBoundingClientRect().left) <= 1)",
     )?;
     page.eval("box.scrollLeft = 0").map(drop)
@@ -237,6 +238,11 @@ pub(crate) fn means_and_intervals_are_rounded_together(browser: &mut Browser) ->
         ),
     )?;
     page.check("no digit is spurious", SPURIOUS)?;
+    page.eval("document.querySelector('footer details').open = true")?;
+    for (column, text) in [("threads", "1"), ("speed", "38.1 M")] {
+        let cell = cell("cost-table", 0, column);
+        page.check(column, &format!("{cell} === {}", json!(format!("{text} | "))))?;
+    }
     page.close()
 }
 
