@@ -6,8 +6,9 @@ const dist = { cls: null, what: 'fct_ns', tail: 'cdf', hidden: new Set() };
 keepInAddress('times', dist, { cls: 'text', what: 'text', tail: 'text', hidden: 'set' });
 const hasDist = (run, what, cls) => (run.distributions || []).some((d) => (d[what] || []).length && (cls == null || d.class === cls));
 
+const classOf = (run, cls) => cellOf(run, cls) ?? jobOf(run, cls);
 /** How many flows a run has of a class, or null. */
-const countOf = (run, cls) => cellOf(run, cls)?.count ?? jobOf(run, cls)?.count ?? null;
+const countOf = (run, cls) => classOf(run, cls)?.count ?? null;
 
 /** The distribution function of all flows together, from those of their runs, which have so many flows each. */
 function pooledShares(curves, counts) {
@@ -32,8 +33,9 @@ function drawDistributions(body, id) {
   body.append(tools);
 
   const tail = dist.tail === 'tail';
-  const curveOf = (run) => (run.distributions.find((d) => d.class === dist.cls) || {})[dist.what] || [];
-  const groups = bySeed(members.filter((run) => curveOf(run).length));
+  const curveOf = (run) => ((run.distributions || []).find((d) => d.class === dist.cls) || {})[dist.what] || [];
+  // A seed of which no flow finished counts: its curve stays at zero.
+  const groups = bySeed(shownRuns((run) => curveOf(run).length || (countOf(run, dist.cls) > 0 && !classOf(run, dist.cls).completed))).filter((g) => g.runs.some((run) => curveOf(run).length));
   const used = new Map();
   for (const g of groups) { // schemes that share a colour here differ in their dashes
     const twin = used.get(g.run.slot) || 0;

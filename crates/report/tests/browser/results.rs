@@ -190,6 +190,19 @@ pub(crate) fn seeds_share_a_line(browser: &mut Browser) -> Outcome {
     page.settle()?;
     page.wait_for(&lines(21, 63))?;
     page.check("points tell lines apart", &format!("{legend}[3].textContent === 'Uno, rtt_ratio 16'"))?;
+    page.close()?;
+
+    // A seed of which nothing finished is a third of all flows.
+    let mut data = sample::seeds();
+    data.runs[2].distributions.clear();
+    data.runs[2].summary["flows"]["all"]["completed"] = json!(0);
+    let mut page = open(browser, "seeds-open", &data, "light")?;
+    page.eval(CATCH_SAVED)?;
+    let csv = saved(&mut page, "#distributions", "csv")?;
+    let last: Vec<f64> = csv.lines().last().unwrap_or_default().split(',').filter_map(|v| v.parse().ok()).collect();
+    if last.len() != 13 || (last[4] - 200.0 / 3.0).abs() > 1e-9 {
+        return Err(format!("{last:?}"));
+    }
     page.close()
 }
 
