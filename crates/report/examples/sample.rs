@@ -1,5 +1,5 @@
 //! Writes a sample report: `cargo run -p narrows-report --example sample -- report.html
-//! [mixed|failing|ports|training|grid|seeds|tails|wide-grid|large|hostile]`.
+//! [mixed|failing|ports|training|jobs|grid|seeds|tails|wide-grid|large|hostile]`.
 
 #[path = "../tests/sample/mod.rs"]
 mod sample;
@@ -12,6 +12,7 @@ fn main() -> std::io::Result<()> {
         Some("failing") => sample::failing(),
         Some("ports") => sample::ports(),
         Some("training") => sample::training(),
+        Some("jobs") => sample::jobs(),
         Some("seeds") => sample::seeds(),
         Some("tails") => sample::tails(),
         Some("large") => sample::large(),

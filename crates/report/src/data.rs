@@ -7,8 +7,12 @@ use serde_json::Value;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ReportData {
-    /// The page's title, for instance the scenario's or the figure's name.
+    /// The scenario's name, which heads the page.
+    pub name: String,
+    /// What the scenario shows, in a line; stands behind the name.
     pub title: String,
+    /// The paper and the figure that the scenario is of, for instance `Uno (SC 2025), Fig. 8`; may be empty.
+    pub paper: String,
     /// One or two sentences under the title: what was run.
     pub subtitle: String,
     /// Program and version, for instance `narrows 0.1.0`.

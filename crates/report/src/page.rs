@@ -56,7 +56,7 @@ pub fn render(data: &ReportData) -> String {
     put(&["<meta http-equiv=\"Content-Security-Policy\" content=\"", POLICY, "\">\n"]);
     put(&["<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"]);
     put(&["<meta name=\"generator\" content=\"", &escape_html(&data.generated_by), "\">\n"]);
-    put(&["<link rel=\"icon\" href=\"data:,\">\n<title>", &escape_html(page_title(data)), "</title>\n"]);
+    put(&["<link rel=\"icon\" href=\"data:,\">\n<title>", &escape_html(&page_title(data)), "</title>\n"]);
     put(&["<style>\n", UPLOT_STYLE, "\n", STYLE, "</style>\n</head>\n<body>\n"]);
     put(&["<noscript>This report draws its tables and plots with JavaScript, which is switched off.</noscript>\n"]);
     put(&["<header id=\"top\"></header>\n<nav id=\"bar\" aria-label=\"Sections\"></nav>\n<main>\n"]);
@@ -81,8 +81,14 @@ fn holds(queues: &Queues) -> bool {
     !queues.time_ns.is_empty() && !queues.ports.is_empty()
 }
 
-fn page_title(data: &ReportData) -> &str {
-    if data.title.is_empty() { "Narrows report" } else { &data.title }
+/// The page's title and heading: the scenario's name, and what it shows.
+fn page_title(data: &ReportData) -> String {
+    match (data.name.as_str(), data.title.as_str()) {
+        ("", "") => "Narrows report".into(),
+        (name, "") => name.into(),
+        ("", title) => title.into(),
+        (name, title) => format!("{name}: {title}"),
+    }
 }
 
 /// A part of the page. It is written only if [`Section::has_data`].
@@ -281,6 +287,8 @@ impl Section {
 /// What the script is given: the data, and how its runs form a grid.
 #[derive(Serialize)]
 struct PageData<'a> {
+    /// The heading.
+    title: String,
     report: &'a ReportData,
     /// The coordinate that tells schemes apart.
     scheme_key: Option<&'a str>,
@@ -289,7 +297,7 @@ struct PageData<'a> {
 }
 
 fn data_json(data: &ReportData) -> String {
-    let page = PageData { report: data, scheme_key: scheme_key(data), axes: axes(data) };
+    let page = PageData { title: page_title(data), report: data, scheme_key: scheme_key(data), axes: axes(data) };
     // The types hold nothing that JSON cannot (floats that are not finite become null), so this does not fail;
     // should a later field change that, the page says so instead of being blank.
     let json = serde_json::to_string(&page).unwrap_or_else(|error| {

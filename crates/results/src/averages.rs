@@ -436,7 +436,7 @@ mod tests {
             (first, made.parts[0].best[0], made.parts[1].best[0]),
             (vec![("A", 4.0), ("B", 1.0)], Some(1), None)
         );
-        let expected = "\nload = 0.4:\n\n|  | lost\\| |\n| --- | --- |\n| A | 4 ± 13 |\n| B | **1.000 ± 0.000** |\n\
+        let expected = "\nload = 0.4:\n\n|  | lost\\| |\n| --- | --- |\n| A | 4 ± 13 |\n| B | **1 ± 0** |\n\
                         \nload = 0.8:\n\n|  | lost\\| |\n| --- | --- |\n| A | 1 |\n";
         assert_eq!(made.markdown(), expected);
         // Where seeds change nothing, there is no interval.

@@ -145,7 +145,6 @@ impl Value {
     }
 }
 
-/// Prints in the largest unit that leaves a whole part, with four digits.
 impl Value {
     /// The largest unit that is not over the amount, with how many of the value's own units it is; none for plain numbers and
     /// what no unit measures.
@@ -160,16 +159,74 @@ impl Value {
         fitting.map(|unit| (scale(unit), unit.name))
     }
 
-    /// With half of its confidence interval: two digits of that, and as many of the value as those tell of.
+    /// The value and half of its confidence interval, in one unit, both rounded to the second significant digit of the
+    /// interval: `159000 ± 21000`, `1.5003 ± 0.0038 ms`.
+    ///
+    /// An interval that is too narrow for that, because the value would have more than [`MAX_DIGITS`] digits, has a unit of its
+    /// own behind the value's four digits: `697.9 ms ± 720 ns`. One of no width is `± 0`.
     pub(crate) fn within(&self, margin: f64) -> String {
-        let (scale, unit) = self.unit().unwrap_or((1.0, ""));
-        let (amount, margin) = (self.amount / scale, margin / scale);
-        let decimals = if margin > 0.0 { (1.0 - margin.log10().floor()).clamp(0.0, 9.0) as usize } else { 3 };
+        let of = |amount| Self { amount, ..*self };
+        let (scale, unit) = of(self.amount.abs().max(margin)).unit().unwrap_or((1.0, ""));
         let space = if unit.is_empty() { "" } else { " " };
-        format!("{amount:.decimals$} ± {margin:.decimals$}{space}{unit}")
+        let (amount, half) = (self.amount / scale, margin / scale);
+        if margin <= 0.0 {
+            return format!("{} ± 0{space}{unit}", digits(amount));
+        }
+        let last = last_place(half);
+        let is_long = magnitude(amount) - last >= MAX_DIGITS;
+        // Whole numbers that no larger unit shortens are in full.
+        let is_whole = amount.abs() >= 1_000.0 && half >= 1.0;
+        if is_long && !is_whole {
+            let (scale, unit) = of(margin).unit().unwrap_or((1.0, ""));
+            let half = margin / scale;
+            if !unit.is_empty() && half < MIN_HALF {
+                return self.within(0.0);
+            }
+            let space = if unit.is_empty() { "" } else { " " };
+            return format!("{self} ± {}{space}{unit}", two_digits(half));
+        }
+        let last = if is_long { last.max(0) } else { last };
+        format!("{} ± {}{space}{unit}", to_place(amount, last), to_place(half, last))
     }
 }
 
+/// Most significant digits of a mean beside its confidence interval.
+const MAX_DIGITS: i32 = 6;
+
+/// An interval counts as zero below this share of its smallest unit: a nanosecond, a byte, a bit per second.
+const MIN_HALF: f64 = 0.01;
+
+/// The power of ten of a number's first digit.
+fn magnitude(amount: f64) -> i32 {
+    if amount == 0.0 { i32::MIN / 2 } else { amount.abs().log10().floor() as i32 }
+}
+
+/// The power of ten of a positive number's second significant digit, when it is rounded to that digit.
+fn last_place(amount: f64) -> i32 {
+    let last = magnitude(amount) - 1;
+    // 0.0996 is 0.10.
+    if amount / 10.0_f64.powi(last) >= 99.5 { last + 1 } else { last }
+}
+
+/// A number rounded to a power of ten.
+fn to_place(amount: f64, place: i32) -> String {
+    let text = if place < 0 {
+        let decimals = usize::try_from(-place).unwrap_or(0);
+        format!("{amount:.decimals$}")
+    } else {
+        let step = 10.0_f64.powi(place);
+        format!("{:.0}", (amount / step).round() * step)
+    };
+    let is_zero = text.bytes().all(|digit| !matches!(digit, b'1'..=b'9'));
+    if is_zero { text.trim_start_matches('-').to_owned() } else { text }
+}
+
+/// A positive number's first two significant digits.
+fn two_digits(amount: f64) -> String {
+    if amount < 1e-4 { format!("{amount:.1e}") } else { to_place(amount, last_place(amount)) }
+}
+
+/// Prints in the largest unit that leaves a whole part, with four digits.
 impl fmt::Display for Value {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.dimension == Dimension::TIME && self.amount.is_infinite() {
@@ -211,6 +268,7 @@ fn digits(amount: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     #[test]
     fn values_print_with_four_digits() {
@@ -248,5 +306,79 @@ mod tests {
         }
         assert_eq!(Unit::from_name("µs"), Unit::from_name("us"));
         assert_eq!(Unit::from_name("m"), None);
+    }
+
+    #[test]
+    fn a_value_and_its_interval_are_rounded_together() {
+        let cases = [
+            (Value::ns(1_500_333.3), 3_800.0, "1.5003 ± 0.0038 ms"),
+            (Value::number(158_637.0), 21_165.0, "159000 ± 21000"),
+            (Value::number(19_625.0), 402.0, "19630 ± 400"),
+            (Value::number(134.71), 6.93, "134.7 ± 6.9"),
+            (Value::bytes(1_050_000.0), 12.0, "1.05 MB ± 12 B"),
+            (Value::ns(697_941_880.0), 720.0, "697.9 ms ± 720 ns"),
+            (Value::number(0.998_2), 1.23e-6, "0.9982 ± 1.2e-6"),
+            (Value::bytes(1_050_000.0), 0.0, "1.05 ± 0 MB"),
+            (Value::ns(1_050.0), 0.000_1, "1.05 ± 0 us"),
+            (Value::number(7.0), 0.0, "7 ± 0"),
+            (Value::number(0.0), 0.0, "0 ± 0"),
+            (Value::number(4.0), 12.7, "4 ± 13"),
+            (Value::number(-0.01), 12.7, "0 ± 13"),
+            // The wider of both has the unit, and its rounding may carry.
+            (Value::ns(200_000.0), 3_000_000.0, "0.2 ± 3.0 ms"),
+            (Value::number(5.0), 0.099_6, "5.00 ± 0.10"),
+            (Value::ns(999_960.0), 12_000.0, "1000 ± 12 us"),
+        ];
+        for (value, margin, text) in cases {
+            let margin = if value.dimension == Dimension::DATA { margin * 8.0 } else { margin };
+            assert_eq!(value.within(margin), text);
+        }
+    }
+
+    /// A number and its unit as they are printed, in the value's own units, and its last digit's place.
+    fn read(text: &str, unit: &str) -> (f64, f64) {
+        let amount: f64 = text.parse().unwrap_or_else(|_| panic!("`{text}` is no number"));
+        let scale = Unit::from_name(unit).map_or(1.0, |unit| unit.of(1.0).amount);
+        let places = text.split_once('.').map_or(0, |(_, places)| places.len());
+        (amount * scale, scale * 10.0_f64.powi(-i32::try_from(places).unwrap_or(0)))
+    }
+
+    proptest! {
+        /// What is printed is the value and its interval, in one unit and to the same place, with no more digits than the
+        /// interval's second; an interval below the value's last digit has a unit of its own.
+        #[test]
+        fn no_digit_is_spurious(kind in 0..4_usize, digits in 1.0..10.0_f64, tens in -6..14_i32, wide in -9.0..2.0_f64) {
+            let amount = digits * 10.0_f64.powi(tens);
+            let dimension = [Dimension::NUMBER, Dimension::TIME, Dimension::DATA, Dimension::RATE][kind];
+            let margin = amount * 10.0_f64.powf(wide);
+            let text = Value { amount, dimension }.within(margin);
+            if dimension != Dimension::NUMBER && text.contains("± 0 ") {
+                let smallest = Unit::ALL.iter().find(|unit| unit.dimension == dimension && unit.name != "ps").unwrap();
+                prop_assert!(margin < smallest.of(0.01).amount, "{}", text);
+                return Ok(());
+            }
+            let (left, right) = text.split_once(" ± ").unwrap();
+            let (half, unit) = right.split_once(' ').unwrap_or((right, ""));
+            let own = left.split_once(' ');
+            let (mean, last) = own.map_or_else(|| read(left, unit), |(mean, unit)| read(mean, unit));
+            let (shown, place) = read(half, unit);
+            let nonzero = half.split('e').next().unwrap().trim_start_matches(['0', '.']).trim_end_matches('0').trim_end_matches('.');
+            prop_assert!(nonzero.bytes().filter(u8::is_ascii_digit).count() <= 2, "{}", text);
+            // An interval of a long whole number is whole, too.
+            let half_a_unit = if left.contains('.') || left.len() < 6 { 0.0 } else { last / 2.0 };
+            prop_assert!((shown - margin).abs() <= (margin * 0.0501).max(half_a_unit), "{}", text);
+            let is_apart = own.is_some() || half.contains('e') || last > place * 5.0;
+            prop_assert!(!is_apart || wide < -4.0, "{}", text);
+            if is_apart {
+                prop_assert!(margin < last * 10.0 && (mean - amount).abs() <= amount * 0.0006, "{}", text);
+            } else {
+                prop_assert!(last < place * 5.0, "{}", text);
+                prop_assert!((mean - amount).abs() <= (margin * 0.051).max(half_a_unit * 1.001), "{}", text);
+            }
+            prop_assert!(unit.is_empty() || !text.contains('e'), "{}", text);
+            let figures = left.split(' ').next().unwrap().trim_start_matches(['0', '.']);
+            let figures = figures.bytes().filter(u8::is_ascii_digit).count();
+            prop_assert!(figures <= 6 || !left.contains('.'), "{}", text);
+        }
     }
 }

@@ -14,11 +14,11 @@ use units::{Bytes, Rate};
 
 use crate::error::Error;
 use crate::key::{code_of, key_of};
+use crate::page::figure_name;
 
 /// What a scenario shows of its paper: `Fig. 8`, `Table II`.
 pub fn figure(scenario: &Scenario) -> Option<String> {
-    let figure = scenario.config.paper.as_ref()?.get("figure")?.as_str()?;
-    Some(if figure.starts_with("Table") { figure.to_owned() } else { format!("Fig. {figure}") })
+    scenario.config.paper.as_ref()?.get("figure")?.as_str().map(figure_name)
 }
 
 /// What a scenario's `[[table]]` entries ask for.

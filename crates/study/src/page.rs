@@ -18,8 +18,12 @@ const STEPS: usize = 20_000;
 
 /// What a report says beside its runs.
 pub struct Page {
-    /// Its heading.
+    /// The scenario's name, which begins the heading.
+    pub name: String,
+    /// What the scenario shows, in a line.
     pub title: String,
+    /// The paper and the figure that it is of; may be empty.
+    pub paper: String,
     /// What stands below the heading; may be empty.
     pub subtitle: String,
     /// What was scaled, in words, if anything was.
@@ -44,7 +48,9 @@ pub fn render(page: &Page, runs: Vec<report::Run>) -> String {
         runs.iter().map(|run| Said { run: &run.id, point: &run.point, texts: &run.warnings }).collect();
     let causes = causes(&said).into_iter().map(|it| report::Cause { runs: it.runs, text: it.text }).collect();
     report::render(&ReportData {
+        name: page.name.clone(),
         title: page.title.clone(),
+        paper: page.paper.clone(),
         subtitle: page.subtitle.clone(),
         generated_by: format!("narrows {}", env!("CARGO_PKG_VERSION")),
         scale: page.scale.clone(),
@@ -70,7 +76,10 @@ pub fn of_results(runs: &[RunResults], warnings: Vec<String>) -> String {
         resolved.and_then(|value| value.as_str()).unwrap_or_default().to_owned()
     };
     let page = Page {
+        name: text("name"),
         title: text("title"),
+        // What a paper says is no part of a run.
+        paper: String::new(),
         subtitle: text("description"),
         scale: None,
         scenario_toml: first.map(|manifest| format!("{:#}", manifest.resolved)).unwrap_or_default(),
@@ -81,6 +90,18 @@ pub fn of_results(runs: &[RunResults], warnings: Vec<String>) -> String {
         warnings,
     };
     render(&page, runs.iter().map(|run| one(run, &[], runs.len())).collect())
+}
+
+/// The paper and the figure that a scenario's table `paper` names; empty without a title.
+pub(crate) fn paper(table: &serde_json::Value) -> String {
+    let text = |key: &str| table.get(key).and_then(|value| value.as_str()).filter(|text| !text.is_empty());
+    let Some(title) = text("title") else { return String::new() };
+    text("figure").map_or_else(|| title.to_owned(), |figure| format!("{title}, {}", figure_name(figure)))
+}
+
+/// A figure as papers refer to it: `Fig. 8`, `Table II`.
+pub(crate) fn figure_name(figure: &str) -> String {
+    if figure.starts_with("Table") { figure.to_owned() } else { format!("Fig. {figure}") }
 }
 
 /// A judged claim.
@@ -206,5 +227,25 @@ pub fn one(run: &RunResults, bins: &[SizeBin], of: usize) -> report::Run {
         failures: run.summary.network.failures.iter().map(failure).collect(),
         collectives: made_collectives.into_iter().map(collective).collect(),
         collective_count: collective_count as u64,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_paper_has_its_title_and_figure() {
+        let cases = [
+            (json!({ "title": "Uno (SC 2025)", "figure": "8" }), "Uno (SC 2025), Fig. 8"),
+            (json!({ "title": "GEMINI", "figure": "Table II" }), "GEMINI, Table II"),
+            (json!({ "title": "GEMINI" }), "GEMINI"),
+            (json!({ "figure": "8" }), ""),
+            (json!(null), ""),
+        ];
+        for (table, text) in cases {
+            assert_eq!(paper(&table), text);
+        }
     }
 }

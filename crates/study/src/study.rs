@@ -591,9 +591,12 @@ impl Study<'_> {
             error => error,
         })?;
         let figure = figure(self.scenario).unwrap_or_default();
+        let config = &self.scenario.config;
         let page = Page {
-            title: self.scenario.config.title.clone(),
-            subtitle: self.scenario.config.description.clone(),
+            name: config.name.as_str().to_owned(),
+            title: config.title.clone(),
+            paper: config.paper.as_ref().map(|table| page::paper(&table.to_json())).unwrap_or_default(),
+            subtitle: config.description.clone(),
             scale: self.scenario.scale.as_ref().map(|scale| format!("{}: {}", scale.name, scale.note)),
             scenario_toml: self.scenario.resolved_toml(),
             replay: self.replay.clone(),

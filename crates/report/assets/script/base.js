@@ -55,6 +55,9 @@ const UNITS = dict({
   count: [[1, ''], [1e6, 'M'], [1e9, 'G'], [1e12, 'T']],
 });
 
+/** Kinds without units of several sizes. */
+const SIGNS = ['ratio', 'share', 'pct', 'ppm'];
+
 /** The unit in which a value of this size reads best. */
 function unitFor(kind, max) {
   if (kind === 'ppm') return { div: 1e6, unit: '' };
@@ -70,14 +73,56 @@ function unitFor(kind, max) {
 function show(kind, v) {
   if (v == null || !Number.isFinite(v)) return DASH;
   if (kind === 'jain') return v.toFixed(3);
-  if (kind === 'ratio') return digits(v) + '×';
-  if (kind === 'share') return digits(v * 100) + NBSP + '%';
-  if (kind === 'pct') return digits(v) + NBSP + '%';
-  if (kind === 'ppm') return digits(v / 1e6);
   if (kind === 'count' && Math.abs(v) < 1e7) return grouped(v);
-  if (!UNITS[kind]) return Math.abs(v) >= 1000 ? grouped(Math.round(v)) : digits(v);
+  if (!UNITS[kind] && !SIGNS.includes(kind)) return Math.abs(v) >= 1000 ? grouped(Math.round(v)) : digits(v);
+  const { div, unit } = unitOf(kind, v);
+  return digits(v / div) + unit;
+}
+
+/** The unit of a value of this size, as `show` writes it. */
+function unitOf(kind, v) {
+  if (kind === 'ratio') return { div: 1, unit: '×' };
+  if (kind === 'share') return { div: 0.01, unit: `${NBSP}%` };
+  if (kind === 'count' && Math.abs(v) < 1e7) return { div: 1, unit: '' };
   const { div, unit } = unitFor(kind, v);
-  return digits(v / div) + (unit ? NBSP + unit : '');
+  return { div, unit: unit && NBSP + unit };
+}
+
+/** The power of ten of a positive number's second significant digit, when it is rounded to that digit. */
+function lastPlace(v) {
+  const last = Math.floor(Math.log10(v)) - 1;
+  return v / 10 ** last >= 99.5 ? last + 1 : last; // 0.0996 is 0.10
+}
+
+/** A number rounded to a power of ten. */
+function toPlace(v, place) {
+  const decimals = Math.min(20, Math.max(0, -place));
+  const rounded = place > 0 ? Math.round(v / 10 ** place) * 10 ** place : v;
+  const text = rounded.toLocaleString('en-GB', { minimumFractionDigits: decimals, maximumFractionDigits: decimals });
+  return text.replace(/,/g, '\u202f').replace(/^-(?=[0.]*$)/, '');
+}
+
+/** Most significant digits of a mean beside its interval. */
+const MAX_DIGITS = 6;
+
+/**
+ * A value and half of its interval, as the terminal rounds them: both to the interval's second significant digit, in one unit.
+ * An interval that is too narrow for that has a unit of its own.
+ */
+function withMargin(kind, value, margin) {
+  const { div, unit } = unitOf(kind, Math.max(Math.abs(value), margin));
+  const exactly = lastPlace(margin / div);
+  const long = value !== 0 && Math.floor(Math.log10(Math.abs(value) / div)) - exactly >= MAX_DIGITS;
+  // Whole numbers that no larger unit shortens are in full.
+  const whole = Math.abs(value) / div >= 1000 && margin / div >= 1;
+  const last = long ? Math.max(0, exactly) : exactly;
+  if (long && !whole) {
+    const own = unitOf(kind, margin);
+    const half = margin / own.div;
+    if (own.unit && half < 0.01) return [show(kind, value), ''];
+    return [show(kind, value), `±${NBSP}${half < 1e-4 ? half.toExponential(1) : toPlace(half, lastPlace(half))}${own.unit}`];
+  }
+  return [toPlace(value / div, last) + unit, `±${NBSP}${toPlace(margin / div, last)}${unit}`];
 }
 
 /** A value for a tick or an option: `8`, not `8.00`. */

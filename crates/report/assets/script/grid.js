@@ -76,14 +76,14 @@ function drawSweep(body, id) {
   const readX = (v) => (numeric ? `${sweep.axis} ${asWritten.get(v) ?? brief(kind, v)}` : `${sweep.axis} ${showValue(values[v])}`);
   const scaled = (v) => v / (log ? 1 : div);
   const barOf = (m) => (!m ? null : m.low != null ? [scaled(m.low), scaled(m.high)] : m.margin != null ? [scaled(m.mean - m.margin), scaled(m.mean + m.margin)] : null);
-  const readBar = (m) => (!m ? '' : m.low != null ? `${show(metric.kind, m.low)} to ${show(metric.kind, m.high)}${m.few ? ' ?' : ''}` : m.margin == null ? '' : within(metric.kind, m)[1]);
+  const readPoint = (m) => (m?.low == null ? withinWords(metric.kind, m) : `${show(metric.kind, m.mean)} ${show(metric.kind, m.low)} to ${show(metric.kind, m.high)}${m.few ? ' ?' : ''}`);
   const asWritten = new Map(numeric ? coords.map((c, i) => [c.n, showValue(values[i])]) : []);
   later(box, () => {
     u = draw(box, {
       section: id, title: metric.long, height: 320,
       data: [xs, ...raw.map((line) => line.map((v) => (v == null ? null : scaled(v))))],
       series: list.map((l, i) => ({ label: l.name, colour: () => slotColour(l.slot), dash: slotDash(l.slot, l.twin), width: 2, points: true, spanGaps: true, show: !hidden.has(l.name),
-        bars: means[i].map(barOf), read: (at) => readBar(means[i][at]) })),
+        bars: means[i].map(barOf), tell: (at) => readPoint(means[i][at]) })),
       x: {
         label: sweep.axis + (spread ? ' (log scale)' : ''), log: spread, read: readX, column: numeric ? inBase(sweep.axis, kind) : sweep.axis, word: numeric ? undefined : (v) => showValue(values[v]),
         range: spread ? undefined : numeric ? [xs[0] - (xs[xs.length - 1] - xs[0]) * 0.03, xs[xs.length - 1] + (xs[xs.length - 1] - xs[0]) * 0.03] : [-0.3, xs.length - 0.7],

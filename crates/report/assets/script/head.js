@@ -13,10 +13,11 @@ function drawHeader() {
   const seeds = [...new Set(runs.map((r) => r.summary?.seed).filter((s) => s != null))];
   if (seeds.length) fact(seeds.length === 1 ? 'seed' : 'seeds', seeds.length <= 4 ? seeds.join(', ') : String(seeds.length));
   const names = [...new Set(runs.map((r) => r.summary?.scenario).filter(Boolean))];
-  if (names.length === 1) fact('scenario', names[0]);
+  if (names.length === 1 && names[0] !== report.name) fact('scenario', names[0]);
   if (report.generated_by) fact('', report.generated_by);
-  header.append(el('h1', { 'data-testid': 'title' }, report.title || 'Narrows report'));
+  header.append(el('h1', { 'data-testid': 'title' }, page.title || document.title));
   if (report.subtitle) header.append(el('p', { class: 'subtitle' }, report.subtitle));
+  if (report.paper) header.append(el('p', { class: 'subtitle', 'data-testid': 'paper' }, 'Of ', el('cite', {}, report.paper)));
   if (facts.length) header.append(el('ul', { class: 'facts' }, facts));
 }
 
@@ -51,11 +52,11 @@ function drawFooter() {
     { key: 'seed', label: 'seed', kind: 'number', get: seedOf, cell: (r) => String(seedOf(r) ?? DASH) },
     { key: 'events', label: 'events', kind: 'count', get: engine('events') },
     { key: 'wall', label: 'wall clock', kind: 'ns', get: (r) => (r.summary.engine.wall_s == null ? null : r.summary.engine.wall_s * 1e9) },
-    { key: 'threads', label: 'threads', kind: 'number', get: engine('threads') },
-    { key: 'speed', label: 'packet-hops/s', kind: 'count', get: engine('packet_hops_per_s') },
+    { key: 'threads', label: 'threads', kind: 'count', get: engine('threads') },
+    { key: 'speed', label: 'packet-hops/s', kind: 'count', get: engine('packet_hops_per_s'), cell: (r) => (engine('packet_hops_per_s')(r) == null ? DASH : `${digits(r.summary.engine.packet_hops_per_s / 1e6)}${NBSP}M`) },
     { key: 'rss', label: 'peak memory', kind: 'bytes', get: engine('peak_rss_bytes') },
   ].filter((c) => c.name || engines.some((r) => c.get(r) != null));
-  footer.append(el('details', {}, el('summary', {}, 'What each run cost'), table(columns, engines, { caption: 'Cost of each run' }).node));
+  footer.append(el('details', {}, el('summary', {}, 'What each run cost'), scroller('', table(columns, engines, { testid: 'cost-table', caption: 'Cost of each run' }).node)));
 }
 
 function drawWarnings(body) {

@@ -14,7 +14,7 @@ function drawPauses(body) {
     { key: 'ns', label: 'paused together', kind: 'ns', get: (row) => row.ns },
     { key: 'mean', label: 'mean pause', kind: 'ns', get: (row) => (row.ns == null ? null : row.ns / row.pauses) },
   ];
-  body.append(el('div', { class: 'scroll' }, table(columns, rows, { testid: 'pauses-table', caption: 'Pauses by class of ports' }).node));
+  body.append(scroller('', table(columns, rows, { testid: 'pauses-table', caption: 'Pauses by class of ports' }).node));
 }
 
 // --- links
@@ -61,6 +61,6 @@ function drawLinks(body, id) {
   if (members.length > 1) tools.append(select('Run', [...members.map((r) => [String(r.index), fullNameOf(r)]), ['all', 'all runs']], links.run, (v) => { links.run = v; redraws.find((x) => x.id === id).go(); }, 'links-run'));
   tools.append(box, t.more);
   t.more.style.margin = '0';
-  body.append(tools, el('div', { class: 'scroll' }, t.node));
+  body.append(tools, scroller('', t.node));
   if (links.text) wanted();
 }

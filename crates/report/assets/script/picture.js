@@ -232,7 +232,7 @@ function pictureOf({ u, o, title }) {
     inside.push({ line: [[x, end(low)], [x, end(high)], null, [x - 4, end(low)], [x + 4, end(low)], null, [x - 4, end(high)], [x + 4, end(high)]], stroke: o.series[i].colour(), width: 1.5 });
   }
   shapes.push({ clip: [left, top, width, height], shapes: [...inside, ...marks.words] });
-  const items = o.series.filter((s, i) => u.series[i + 1].show).map((s) => ({ label: s.label, colour: s.colour(), dash: s.dash }));
+  const items = o.series.filter((s, i) => u.series[i + 1].show && !s.quiet).map((s) => ({ label: s.label, colour: s.colour(), dash: s.dash }));
   return framed(title, items, { width: u.width, height: top + height + 46, shapes });
 }
 

@@ -5,14 +5,16 @@
 const plots = [];
 const hook = {
   ready: false,
+  withMargin,
   /** The pictures that are drawn now; `count` is how many of their parts show a value. */
   get charts() { return charts.map(({ section, title, count }) => ({ section, title, count: count() })); },
-  /** What is drawn now; `series` and `points` count what is visible, `range` is that of the x axis. */
+  /** What is drawn now; `series` and `points` count what is visible, `thin` the lines of single seeds, `range` is that of the x axis. */
   get plots() {
     return plots.map(({ section, title, u, o }) => {
-      const visible = u.series.map((s, i) => (i > 0 && s.show ? i : 0)).filter(Boolean);
-      const points = visible.reduce((sum, i) => sum + u.data[i].reduce((n, v) => n + (v == null ? 0 : 1), 0), 0);
-      return { section, title, series: visible.length, total: u.series.length - 1, points, range: [u.scales.x.min, u.scales.x.max], failures: (o.failures || []).length, x: o.x.label, bars: barsOf(o, u).length };
+      const shown = u.series.map((s, i) => (i > 0 && s.show ? i : 0)).filter(Boolean);
+      const visible = shown.filter((i) => !o.series[i - 1].quiet);
+      const points = shown.reduce((sum, i) => sum + u.data[i].reduce((n, v) => n + (v == null ? 0 : 1), 0), 0);
+      return { section, title, series: visible.length, thin: shown.length - visible.length, total: o.series.filter((it) => !it.quiet).length, points, range: [u.scales.x.min, u.scales.x.max], failures: (o.failures || []).length, x: o.x.label, bars: barsOf(o, u).length };
     });
   },
 };
@@ -84,9 +86,9 @@ function padLog(lo, hi) {
 /**
  * One plot in `host`.
  * o = { section, title, height, data, stepped, sync, x, y, mark, markLabel, bands, failures, saveIn, saveWord,
- *       series: [{ label, colour, dash, width, alpha, show, points, spanGaps, bars, read }] }
+ *       series: [{ label, colour, dash, width, alpha, show, points, spanGaps, bars, tell, quiet }] }
  *   x, y: { label, column, log, range, tick, splits, read, hide, word }; `column` heads the values in a CSV file
- *   bars: at each x a low and a high end, or null; `read` is what the tip says behind a value
+ *   bars: at each x a low and a high end, or null; `tell` gives the tip's words for a value; what is `quiet` has none
  *   bands: pairs of series' numbers from 1, high and low
  *   failures: see failureMarks
  */
@@ -140,7 +142,7 @@ function draw(host, o) {
     let rows = [];
     for (let i = 1; i < u.series.length; i++) {
       const v = u.data[i][idx];
-      if (u.series[i].show && v != null) rows.push({ i, v, far: Math.abs(u.valToPos(v, 'y') - top) });
+      if (u.series[i].show && !o.series[i - 1].quiet && v != null) rows.push({ i, v, far: Math.abs(u.valToPos(v, 'y') - top) });
     }
     const hidden = Math.max(0, rows.length - 9);
     if (hidden) rows = rows.sort((a, b) => a.far - b.far).slice(0, 9);
@@ -151,7 +153,7 @@ function draw(host, o) {
       const s = o.series[i - 1];
       const line = el('span', { class: 'swatch' });
       line.style.background = s.colour();
-      return el('div', {}, line, el('span', {}, s.label), el('span', {}, o.y.read(v), s.read && s.read(idx) ? ` ${s.read(idx)}` : ''));
+      return el('div', {}, line, el('span', {}, s.label), el('span', {}, s.tell ? s.tell(idx) : o.y.read(v)));
     }), hidden ? el('div', { class: 'dim' }, `and ${hidden} more`) : '',
       ...(o.failures || []).filter((f) => f.from <= at && at < f.until).slice(0, 3).map((f) => el('div', { class: 'down' }, namesDown(f))));
     tip.style.display = 'block';
@@ -192,7 +194,7 @@ function draw(host, o) {
 
   host.tabIndex = 0;
   host.setAttribute('role', 'img');
-  const what = `${o.title}: ${o.y.label} against ${o.x.label}, ${plural(o.series.length, 'line')}.${o.failures && o.failures.length ? ` Links were down: ${o.failures.length} times.` : ''}`;
+  const what = `${o.title}: ${o.y.label} against ${o.x.label}, ${plural(o.series.filter((it) => !it.quiet).length, 'line')}.${o.failures && o.failures.length ? ` Links were down: ${o.failures.length} times.` : ''}`;
   host.setAttribute('aria-label', `${what} Left and right arrow keys read values.`);
   host.addEventListener('keydown', (event) => {
     const move = { ArrowLeft: -1, ArrowRight: 1, PageUp: -20, PageDown: 20 }[event.key];

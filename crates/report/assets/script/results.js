@@ -9,7 +9,7 @@ function drawResults(body) {
   const classes = new Set(metrics.map((m) => m.cls).filter((c) => c === 'intra' || c === 'inter'));
   if (classes.size === 1 && metrics.some((m) => m.cls === 'all')) metrics = metrics.filter((m) => !classes.has(m.cls));
   let group = null;
-  const said = (m) => (m.few && !m.cell ? (r) => (m.few(r) && m.get(r) != null ? [show(m.kind, m.get(r)), questioned()] : show(m.kind, m.get(r))) : m.cell);
+  const said = (m) => (m.of ? (r) => m.of([r]) : m.few && !m.cell ? (r) => (m.few(r) && m.get(r) != null ? [show(m.kind, m.get(r)), questioned()] : show(m.kind, m.get(r))) : m.cell);
   metrics = metrics.map((m) => { const first = m.group !== group; group = m.group; return { ...m, first, title: m.long, cell: said(m) }; });
   const columns = [
     { key: 'run', label: axes.length && schemeKey ? schemeKey : 'run', name: true, get: nameOf, cell: (r) => el('span', { class: 'runname', title: r.label }, swatch(() => runColour(r), slotDash(r.slot)), el('span', {}, nameOf(r),
@@ -23,11 +23,11 @@ function drawResults(body) {
   ];
   const rows = runs.filter((r) => r.summary);
   const results = table(columns, rows, { testid: 'results-table', caption: 'Results of each run', limit: rows.length > 18 ? 15 : Infinity, rowsWord: rows.length > 18 ? 'run' : null, peers: placeOf });
-  const single = [el('div', { class: 'scroll sticky' }, results.node), rows.length > 18 ? results.more : null].filter(Boolean);
+  const single = [scroller('sticky', results.node), rows.length > 18 ? results.more : null].filter(Boolean);
   const same = [...axes, ...(seeds.size > 1 ? ['seed'] : [])];
   if (severalSeeds) {
     const means = meansTable(columns, metrics);
-    body.append(el('div', { class: 'scroll sticky means' }, means.node), means.more);
+    body.append(scroller('sticky means', means.node), means.more);
     body.append(el('details', { 'data-testid': 'single-runs' }, el('summary', {}, `The single runs (${grouped(rows.length)})`),
       el('p', { class: 'lead' }, `A dot and bold type mark the best of a column among the runs with the same ${same.join(', ')}.`), single));
     body.previousElementSibling.textContent = `${axes.length ? 'One row a scheme and point' : 'One row a scheme'}: the mean over seeds and, behind ±, half of its 95 % confidence interval (Student’s t); no ± where all seeds agree. `
@@ -50,7 +50,7 @@ function drawResults(body) {
       { key: 'law', label: 'law', get: ([, law]) => law.name ?? null },
       ...keys.map((k) => ({ key: k, label: k.replace(/_/g, ' '), kind: 'count', get: ([, law]) => law.acted[k] ?? null })),
     ];
-    body.append(el('details', {}, el('summary', {}, 'How often each law acted'), el('div', { class: 'scroll' }, table(cols, acted, { testid: 'acted-table', caption: 'How often each law acted' }).node)));
+    body.append(el('details', {}, el('summary', {}, 'How often each law acted'), scroller('', table(cols, acted, { testid: 'acted-table', caption: 'How often each law acted' }).node)));
   }
 }
 
@@ -77,6 +77,7 @@ function meansTable(columns, metrics) {
   const ofMetric = (metric) => ({ ...metric, get: (g) => mean(metric, g)?.mean ?? null,
     unfit: (g) => g.runs.some((r) => metric.unfit && metric.unfit(r)) || g.runs.some((r) => !Number.isFinite(metric.get(r))),
     cell: (g) => {
+      if (metric.of) return metric.of(g.runs);
       const m = mean(metric, g);
       if (!m && metric.cell) return metric.cell(g.run);
       const [shown, margin] = within(metric.kind, m);
@@ -110,7 +111,7 @@ function drawClaims(body) {
     { key: 'measured', label: 'measured', get: (c) => c.measured || null },
     { key: 'verdict', label: 'verdict', get: (c) => Object.keys(VERDICTS).indexOf(c.verdict), cell: (c) => chip(c.verdict) },
   ].filter((c) => c.key !== 'figure' || claims.some((x) => x.figure));
-  body.append(el('div', { class: 'scroll claims' }, table(columns, claims, { testid: 'claims-table', caption: 'Claims' }).node));
+  body.append(scroller('claims', table(columns, claims, { testid: 'claims-table', caption: 'Claims' }).node));
 }
 
 // --- averages over seeds
@@ -125,7 +126,7 @@ function drawAverages(body) {
         key: `c${i}`, label, kind: 'count', get: (row) => (row.cells[i] ? row.cells[i][0] : null),
         cell: (row) => (row.cells[i] ? el('span', { class: row.best[i] ? 'best' : null }, row.cells[i][1]) : DASH),
       }));
-      body.append(el('div', { class: 'scroll averages' }, table(columns, rows, { testid: 'averages-table', caption: `${it.title} ${point}` }).node));
+      body.append(scroller('averages', table(columns, rows, { testid: 'averages-table', caption: `${it.title} ${point}` }).node));
     }
   }
 }

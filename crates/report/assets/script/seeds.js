@@ -25,25 +25,28 @@ function meanOf(values) {
 
 const isSeedKey = (key) => key.split('.').pop() === 'seed';
 /** Runs that differ in their seeds alone, in the order of their first ones. */
-const seedGroups = (() => {
+function bySeed(list) {
   const groups = new Map();
-  for (const run of runs) {
-    if (!run.summary) continue;
+  for (const run of list) {
     const place = (run.point || []).filter(([key]) => !isSeedKey(key)).map(([key, v]) => `${key} ${showValue(v)}`);
     const key = [schemeOf(run) === undefined ? run.label : '', ...place].join('\n');
     if (!groups.has(key)) groups.set(key, { run, runs: [] });
     groups.get(key).runs.push(run);
   }
   return [...groups.values()];
-})();
+}
+const seedGroups = bySeed(runs.filter((run) => run.summary));
+/** What a group of runs is called, without the seed. */
+const groupTitle = (g) => [nameOf(g.run), ...(axes.length && schemeOf(g.run) !== undefined ? coordinatesOf(g.run, axes.filter((key) => !slice.get(key))) : [])].join(', ');
 const severalSeeds = seeds.size > 1 && seedGroups.some((g) => g.runs.length > 1);
 
-/** `12.3 ± 0.4 ms`: the margin in the mean's unit, and what is shown of one value alone. */
+/** A mean and, behind ±, its margin: empty of one value alone, and where all agree. */
 function within(kind, m) {
   if (!m) return [DASH, ''];
-  const shown = show(kind, m.mean);
   const count = m.n < m.of ? ` (${m.n} of ${m.of})` : '';
-  if (!m.margin) return [shown + count, ''];
-  const unit = kind === 'share' ? { div: 0.01 } : UNITS[kind] && !(kind === 'count' && Math.abs(m.mean) < 1e7) ? unitFor(kind, m.mean) : kind === 'ppm' ? { div: 1e6 } : { div: 1 };
-  return [shown, `±${NBSP}${kind === 'jain' ? m.margin.toFixed(3) : digits(m.margin / unit.div)}${count}`];
+  if (!m.margin) return [show(kind, m.mean) + count, ''];
+  const [shown, margin] = withMargin(kind, m.mean, m.margin);
+  return [shown, margin + count];
 }
+/** The same in one line. */
+const withinWords = (kind, m) => within(kind, m).filter(Boolean).join(' ');

@@ -5,9 +5,6 @@
 const sizes = { what: 'slowdown', stat: 'both', log: null, hidden: new Set() }; // log: null follows the values
 keepInAddress('sizes', sizes, { what: 'text', stat: 'text', log: 'flag', hidden: 'set' });
 
-/** What a group of runs is called, without the seed. */
-const groupTitle = (g) => [nameOf(g.run), ...(axes.length && schemeOf(g.run) !== undefined ? coordinatesOf(g.run, axes.filter((key) => !slice.get(key))) : [])].join(', ');
-
 function drawSizes(body, id) {
   const again = () => redraws.find((r) => r.id === id).go();
   const ofBin = (run, name) => { const all = run.summary?.flows?.sizes || {}; return Object.hasOwn(all, name) && all[name].completed > 0 ? all[name] : null; };
@@ -48,7 +45,7 @@ function drawSizes(body, id) {
       section: id, title: `${word} by size of flow`, height: 320,
       data: [names.map((_, i) => i), ...lines.map((l) => l.means.map((m) => (m && (!log || m.mean > 0) ? m.mean / div : null)))],
       series: lines.map((l) => ({ label: l.label, colour: () => runColour(l.g.run), dash: l.dash, width: 2, points: true, show: !sizes.hidden.has(l.key),
-        bars: l.means.map((m) => (m && m.margin ? [(m.mean - m.margin) / div, (m.mean + m.margin) / div] : null)), read: (at) => within(kind, l.means[at])[1] })),
+        bars: l.means.map((m) => (m && m.margin ? [(m.mean - m.margin) / div, (m.mean + m.margin) / div] : null)), tell: (at) => withinWords(kind, l.means[at]) })),
       x: {
         label: 'size of flow', range: [-0.4, names.length - 0.6], splits: () => names.map((_, i) => i), column: 'size', word: (v) => names[v],
         tick: (v) => fitted(names[v] ?? '', Math.max(24, (box.clientWidth - 70) / names.length - 8)), read: (v) => names[v],

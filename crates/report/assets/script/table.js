@@ -2,12 +2,17 @@
 
 // ---------------------------------------------------------------- tables
 
+/** A table in a box of its own that scrolls sideways, by keys, too. */
+const scroller = (cls, node) => el('div', { class: `scroll ${cls}`.trim(), tabindex: '0', role: 'region', 'aria-label': node.caption?.textContent || 'Table' }, node);
+
 /**
  * A table that sorts by its column heads.
- * columns = [{key, label, group, kind, get(row), cell(row), best: 'low'|'high', first, name}]
+ * columns = [{key, label, group, kind, get(row), cell(row), best: 'low'|'high', first, name, words}]; `words` stand on the left, numbers on
+ * the right
  */
 function table(columns, rows, options) {
   const o = options || {};
+  const isNumber = (c) => c.kind && !c.name && !c.words;
   const thead = el('thead');
   const groups = columns.some((c) => c.group);
   if (groups) {
@@ -30,7 +35,7 @@ function table(columns, rows, options) {
   let limit = o.limit || Infinity;
 
   for (const c of columns) {
-    c.th = el('th', { scope: 'col', class: [c.kind && !c.name ? 'n' : '', c.first ? 'first' : ''].join(' ').trim() },
+    c.th = el('th', { scope: 'col', class: [isNumber(c) ? 'n' : '', c.first ? 'first' : ''].join(' ').trim() },
       el('button', {
         type: 'button', title: c.title || null, 'data-key': c.key,
         onclick: () => {
@@ -83,7 +88,7 @@ function table(columns, rows, options) {
       const value = c.get(row);
       const best = !!c.bests && value != null && value === c.bests.get(o.peers ? o.peers(row) : '') && !(c.unfit && c.unfit(row));
       const extra = c.flag ? c.flag(row) : '';
-      const classes = [c.kind && !c.name ? 'n' : '', c.first ? 'first' : '', best ? 'best' : '', c.name ? 'name' : '', extra].filter(Boolean).join(' ');
+      const classes = [isNumber(c) ? 'n' : '', c.first ? 'first' : '', best ? 'best' : '', c.name ? 'name' : '', extra].filter(Boolean).join(' ');
       return el(c.name ? 'th' : 'td', { class: classes || null, scope: c.name ? 'row' : null, title: c.kind && !c.name ? [exact(c.kind, value), best ? '(best)' : ''].filter(Boolean).join(' ') || null : null },
         c.cell ? c.cell(row) : c.kind ? show(c.kind, value) : value ?? DASH);
     })));

@@ -51,7 +51,7 @@ function drawPooled(body, id) {
     quantile('p50', true), quantile('p99', false), ratio('p50', 0, true), ratio('p99', 1, false),
   ];
   const made = table(columns, rows, { testid: 'pooled-table', caption: 'Slowdowns over all seeds together', limit: rows.length > 30 ? 24 : Infinity, rowsWord: rows.length > 30 ? 'row' : null });
-  body.append(el('div', { class: 'scroll sticky means' }, made.node), rows.length > 30 ? made.more : '');
+  body.append(scroller('sticky means', made.node), rows.length > 30 ? made.more : '');
   const signs = [];
   if (rows.some((it) => it.ratios?.some((r) => r.differs))) signs.push([el('span', { class: 'flag' }, '*'), ' the interval is without 1: the two schemes differ in more than chance. ']);
   if (rows.some((it) => it.few)) signs.push([el('span', { class: 'flag' }, '?'), ` ${FEW_WORDS}.`]);
@@ -121,6 +121,6 @@ function slowestTables(cls, withSeeds) {
     el('h3', {}, `${classWord(cls.class)}: the slowest ${grouped(cls.count)} of ${plural(cls.flows, 'flow')}`, cls.few ? el('span', { class: 'flag' }, ' ?') : null),
     said.length ? el('p', { class: 'lead' }, said.flat()) : null,
     el('div', { class: 'pair' },
-      el('div', { class: 'scroll' }, table(columns, cls.traits, { testid: 'traits-table', caption: `Slowest and typical flows, ${cls.class}` }).node),
-      el('div', { class: 'scroll' }, table(flows, cls.listed, { testid: 'slowest-flows', caption: `The slowest flows, ${cls.class}` }).node)));
+      scroller('', table(columns, cls.traits, { testid: 'traits-table', caption: `Slowest and typical flows, ${cls.class}` }).node),
+      scroller('', table(flows, cls.listed, { testid: 'slowest-flows', caption: `The slowest flows, ${cls.class}` }).node)));
 }

@@ -42,7 +42,7 @@ impl Browser {
             .arg(program)
             .args(["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"])
             .args(["--disable-background-networking", "--disable-component-update", "--disable-sync"])
-            .args(["--host-resolver-rules=MAP * ~NOTFOUND", "--force-color-profile=srgb", "--hide-scrollbars"])
+            .args(["--host-resolver-rules=MAP * ~NOTFOUND", "--force-color-profile=srgb"])
             .arg("--remote-debugging-pipe")
             .arg(format!("--user-data-dir={}", profile.display()))
             .arg("about:blank")
@@ -111,6 +111,7 @@ impl Browser {
             &json!({ "offline": true, "latency": 0, "downloadThroughput": 0, "uploadThroughput": 0 }),
         )?;
         page.resize(size)?;
+        page.scrollbars(Scrollbars::Hidden)?;
         page.call(
             "Emulation.setEmulatedMedia",
             &json!({ "features": [{ "name": "prefers-color-scheme", "value": scheme }] }),
@@ -138,6 +139,13 @@ impl Drop for Browser {
     }
 }
 
+/// The scroll bars of a page and of its boxes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Scrollbars {
+    Hidden,
+    Shown,
+}
+
 pub(crate) struct Page<'a> {
     browser: &'a mut Browser,
     target: String,
@@ -153,6 +161,12 @@ impl Page<'_> {
     pub(crate) fn resize(&mut self, (width, height): (u32, u32)) -> Result<(), String> {
         let metrics = json!({ "width": width, "height": height, "deviceScaleFactor": 1, "mobile": false });
         self.call("Emulation.setDeviceMetricsOverride", &metrics).map(drop)
+    }
+
+    /// Hides scroll bars, so that a page is as wide as its window, or shows them.
+    pub(crate) fn scrollbars(&mut self, scrollbars: Scrollbars) -> Result<(), String> {
+        let hidden = scrollbars == Scrollbars::Hidden;
+        self.call("Emulation.setScrollbarsHidden", &json!({ "hidden": hidden })).map(drop)
     }
 
     /// The value of an expression; an exception is an error.

@@ -4,6 +4,7 @@
 //! is libtest's all the same. With `NARROWS_REPORT_SHOTS=DIR`, pictures of the samples are written there as well.
 
 mod chromium;
+mod results;
 #[path = "../sample/mod.rs"]
 mod sample;
 mod tails;
@@ -21,7 +22,7 @@ type Sample = fn() -> ReportData;
 
 const LAPTOP: (u32, u32) = (1366, 768);
 
-const TESTS: [(&str, Test); 34] = [
+const TESTS: [(&str, Test); 39] = [
     ("every_section_is_drawn", every_section_is_drawn),
     ("shared_buffers_and_pauses_are_drawn", shared_buffers_and_pauses_are_drawn),
     ("what_few_runs_have_gets_columns", what_few_runs_have_gets_columns),
@@ -53,6 +54,11 @@ const TESTS: [(&str, Test); 34] = [
     ("grids_show_means_over_seeds", grids_show_means_over_seeds),
     ("slowdowns_over_all_seeds_stand_with_their_intervals", tails::slowdowns_over_all_seeds_stand_with_their_intervals),
     ("the_slowest_flows_stand_beside_typical_ones", tails::the_slowest_flows_stand_beside_typical_ones),
+    ("the_heading_is_the_scenario_s", results::the_heading_is_the_scenario_s),
+    ("training_jobs_have_iterations", results::training_jobs_have_iterations),
+    ("every_column_can_be_reached", results::every_column_can_be_reached),
+    ("seeds_share_a_line", results::seeds_share_a_line),
+    ("means_and_intervals_are_rounded_together", results::means_and_intervals_are_rounded_together),
     ("a_section_that_fails_leaves_the_others", a_section_that_fails_leaves_the_others),
     ("nothing_sticks_out", nothing_sticks_out),
     ("prints", prints),
@@ -627,7 +633,9 @@ fn two_hundred_runs_are_drawn(browser: &mut Browser) -> Outcome {
     for (load, runs) in [("10%", 20), ("", 200)] {
         page.eval(&choose("slice-load", load))?;
         page.wait_for(&format!("{}.length === {runs}", plots("traces")))?;
-        page.check("lines", &format!("{}[0].series === {runs}", plots("distributions")))?;
+        // Ten seeds a scheme and point.
+        let lines = format!("((p) => 10 * p.series === {runs} && p.thin === {runs})({}[0])", plots("distributions"));
+        page.check("lines", &lines)?;
         page.check("values", &format!("{}[0].points > {runs} * {runs} * 100", plots("distributions")))?;
         page.check("rates", &format!("{}.length === 2 * {runs}", plots("rates")))?;
         page.check("queues", &format!("2 * {}.length === 3 * {runs}", plots("queues")))?;

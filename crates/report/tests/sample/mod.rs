@@ -137,6 +137,38 @@ pub(crate) fn training() -> ReportData {
     data
 }
 
+/// [`training`] with what summaries say of its jobs: a model that trains, and experts that exchange without training. Each
+/// scheme has two seeds, and what an iteration takes and waits for differs between them.
+pub(crate) fn jobs() -> ReportData {
+    let mut data = training();
+    let mut runs = Vec::new();
+    for (scheme, run) in data.runs.iter().enumerate() {
+        for seed in 1..=2_u32 {
+            let mut run = run.clone();
+            run.id = format!("{},seed={seed}", run.id);
+            run.point = vec![("scheme".into(), json!(SCHEMES[scheme])), ("seed".into(), json!(seed))];
+            let more = f64::from(seed - 1);
+            let mean = [150e6, 310e6][scheme] + 10e6 * more;
+            let pipeline = [0.2, 0.5][scheme] + 0.02 * more;
+            let experts = run.summary["flows"]["inter"].clone();
+            let mut gpt = json!({ "count": 2, "completed": 2, "fct_ns": stats(mean), "slowdown": stats(1.5), "goodput_bps": 1e9 });
+            gpt["training"] = json!({
+                "iteration_ns": [mean - 1e6, mean + 1e6], "iteration_mean_ns": mean, "compute_ns": 66e6, "exposed_ns": mean - 66e6,
+                "critical": { "compute": 0.6 - pipeline, "tensor": 0.28, "pipeline": pipeline, "data": 0.12 }, "inter": pipeline / 2.0,
+                "waits": [{ "step": "pipeline", "from": "dc0.host1", "to": "dc1.host4", "class": "inter", "share": pipeline / 2.0 }]
+            });
+            run.summary["seed"] = json!(seed);
+            run.summary["collectives"] = experts.clone();
+            run.summary["jobs"] = json!({ "gpt": gpt, "experts": experts });
+            runs.push(run);
+        }
+    }
+    data.name = "two-dcs".into();
+    data.title = "A model trains over two datacenters".into();
+    data.runs = runs;
+    data
+}
+
 /// An allreduce of eight ranks in a ring; the last flow of its second iteration does not end.
 fn ring(number: u64, noise: &mut Noise) -> Collective {
     let mut made = Collective { job: "gpt".into(), number, ..Collective::default() };
@@ -204,12 +236,16 @@ pub(crate) fn seeds() -> ReportData {
             run.id = format!("{},seed={seed}", run.id);
             run.point.push(("seed".into(), json!(seed)));
             run.summary["seed"] = json!(seed);
+            let scale = 0.8 + 0.1 * f64::from(seed);
+            for point in run.distributions.iter_mut().flat_map(|curve| &mut curve.fct_ns) {
+                point.0 = (point.0 * scale).round();
+            }
             for class in ["all", "intra", "inter"] {
                 for (measure, stat) in
                     [("slowdown", "p99"), ("slowdown", "mean"), ("fct_ns", "p99"), ("fct_ns", "mean")]
                 {
                     let value = &mut run.summary["flows"][class][measure][stat];
-                    *value = json!(value.as_f64().unwrap_or(1.0) * (0.8 + 0.1 * f64::from(seed)));
+                    *value = json!(value.as_f64().unwrap_or(1.0) * scale);
                 }
             }
             runs.push(run);
