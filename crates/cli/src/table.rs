@@ -9,7 +9,6 @@ use results::averages::{FEW_SIGN, explain_few};
 use results::claims::ast::Subject;
 use results::claims::words::{SpreadKey, Stat};
 use results::claims::{Expr, Metric, Runs, Value, value};
-use results::conditions::{ClassConditions, LinkLoad};
 use results::explain::FEW;
 use results::pooled::{Interval, Part, Pooled};
 use results::summary;
@@ -472,53 +471,6 @@ fn mean_rtt(run: &RunResults) -> Option<f64> {
     let sum: u64 = rows.iter().map(|row| row.srtt_ns).sum();
     (!rows.is_empty()).then(|| sum as f64 / rows.len() as f64)
 }
-
-/// Initial windows of the schemes, a line for those that begin alike.
-pub(crate) fn initial_windows<'a>(runs: impl IntoIterator<Item = &'a RunResults>) -> String {
-    let told = results::initial_windows(runs);
-    let mut text = String::new();
-    for (labels, windows) in told {
-        let _ = writeln!(text, "initial window of {}: {windows}", labels.join(", "));
-    }
-    text
-}
-
-/// Bandwidth-delay products and the most loaded links, of all runs.
-pub(crate) fn conditions(runs: &[RunResults]) -> String {
-    let mut classes: Vec<(&str, ClassConditions)> = Vec::new();
-    let mut loads: Vec<&LinkLoad> = Vec::new();
-    for conditions in runs.iter().map(|run| &run.summary.conditions) {
-        for (class, found) in conditions.classes.iter() {
-            match classes.iter_mut().find(|(known, _)| *known == class) {
-                Some((_, known)) => *known = known.join(*found),
-                None => classes.push((class, *found)),
-            }
-        }
-        for load in &conditions.most_loaded {
-            match loads.iter_mut().find(|known| known.link == load.link) {
-                Some(known) if load.load > known.load => *known = load,
-                Some(_) => {}
-                None => loads.push(load),
-            }
-        }
-    }
-    let mut text = String::new();
-    if !classes.is_empty() {
-        let bdp = |(class, it): &(&str, ClassConditions)| format!("{class} {}", it.bdp());
-        let all = classes.iter().map(bdp).collect::<Vec<_>>().join(", ");
-        let _ = writeln!(text, "bandwidth-delay product: {all}");
-    }
-    loads.sort_by(|a, b| b.load.total_cmp(&a.load));
-    if !loads.is_empty() {
-        let load = |it: &&LinkLoad| format!("{} {:.1} %", it.link, 100.0 * it.load);
-        let all = loads.iter().take(MOST_LOADED).map(load).collect::<Vec<_>>().join(", ");
-        let _ = writeln!(text, "most loaded by arrivals: {all}");
-    }
-    text
-}
-
-/// Links that are named as the most loaded ones.
-const MOST_LOADED: usize = 4;
 
 /// What the emulator measured of itself, a line a run; nothing for runs that were simulated.
 pub(crate) fn emulators(runs: &[RunResults]) -> String {

@@ -27,6 +27,8 @@ pub struct ReportData {
     pub warnings: Vec<String>,
     /// What runs warn of, by cause.
     pub causes: Vec<Cause>,
+    /// What comparisons depend on, a line each: initial windows, bandwidth-delay products, loads.
+    pub conditions: Vec<String>,
     /// A paper's claims and what was measured.
     pub claims: Vec<Claim>,
     /// Averages over seeds that the scenario asks for.

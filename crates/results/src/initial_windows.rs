@@ -1,6 +1,6 @@
-//! Initial windows of the schemes of a comparison.
+//! Conditions of a comparison in words: initial windows of the schemes, bandwidth-delay products, the most loaded links.
 
-use crate::conditions::ClassConditions;
+use crate::conditions::{ClassConditions, LinkLoad};
 use crate::input::Class;
 use crate::store::RunResults;
 
@@ -37,6 +37,48 @@ pub fn initial_windows<'a>(runs: impl IntoIterator<Item = &'a RunResults>) -> Ve
         }
     }
     told
+}
+
+/// Links that are named as the most loaded ones.
+const MOST_LOADED: usize = 4;
+
+/// Initial windows of the schemes, a line for those that begin alike.
+pub fn initial_window_lines<'a>(runs: impl IntoIterator<Item = &'a RunResults>) -> Vec<String> {
+    let line = |(labels, windows): (Vec<String>, String)| format!("initial window of {}: {windows}", labels.join(", "));
+    initial_windows(runs).into_iter().map(line).collect()
+}
+
+/// Bandwidth-delay products and the most loaded links of all runs, a line each.
+pub fn load_lines(runs: &[RunResults]) -> Vec<String> {
+    let mut classes: Vec<(&str, ClassConditions)> = Vec::new();
+    let mut loads: Vec<&LinkLoad> = Vec::new();
+    for conditions in runs.iter().map(|run| &run.summary.conditions) {
+        for (class, found) in conditions.classes.iter() {
+            match classes.iter_mut().find(|(known, _)| *known == class) {
+                Some((_, known)) => *known = known.join(*found),
+                None => classes.push((class, *found)),
+            }
+        }
+        for load in &conditions.most_loaded {
+            match loads.iter_mut().find(|known| known.link == load.link) {
+                Some(known) if load.load > known.load => *known = load,
+                Some(_) => {}
+                None => loads.push(load),
+            }
+        }
+    }
+    let mut lines = Vec::new();
+    if !classes.is_empty() {
+        let bdp = |(class, it): &(&str, ClassConditions)| format!("{class} {}", it.bdp());
+        lines.push(format!("bandwidth-delay product: {}", classes.iter().map(bdp).collect::<Vec<_>>().join(", ")));
+    }
+    loads.sort_by(|a, b| b.load.total_cmp(&a.load));
+    if !loads.is_empty() {
+        let load = |it: &&LinkLoad| format!("{} {:.1} %", it.link, 100.0 * it.load);
+        let all = loads.iter().take(MOST_LOADED).map(load).collect::<Vec<_>>().join(", ");
+        lines.push(format!("most loaded by arrivals: {all}"));
+    }
+    lines
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use report::{AverageRow, Averages, Claim, FlowRate, Link, PortQueue, ReportData,
 use results::causes::{Said, causes};
 use results::claims::Judgement;
 use results::series::{CDF_POINTS, buffers, collectives, distributions, queues, rates, traces};
-use results::{RunResults, SizeBin};
+use results::{RunResults, SizeBin, initial_window_lines, load_lines};
 
 use crate::tails::{Tails, counted, tails};
 
@@ -38,6 +38,8 @@ pub struct Page {
     pub averages: Vec<Averages>,
     /// Slowdowns over all seeds together, and the slowest flows.
     pub tails: Tails,
+    /// What comparisons depend on, a line each.
+    pub conditions: Vec<String>,
     /// Warnings about the set as a whole, shown first.
     pub warnings: Vec<String>,
 }
@@ -56,6 +58,7 @@ pub fn render(page: &Page, runs: Vec<report::Run>) -> String {
         scale: page.scale.clone(),
         scenario_toml: page.scenario_toml.clone(),
         replay: page.replay.clone(),
+        conditions: page.conditions.clone(),
         warnings: page.warnings.clone(),
         causes,
         claims: page.claims.clone(),
@@ -87,9 +90,15 @@ pub fn of_results(runs: &[RunResults], warnings: Vec<String>) -> String {
         claims: Vec::new(),
         averages: Vec::new(),
         tails: tails(runs),
+        conditions: conditions(runs),
         warnings,
     };
     render(&page, runs.iter().map(|run| one(run, &[], runs.len())).collect())
+}
+
+/// What comparisons of these runs depend on, a line each.
+pub(crate) fn conditions(runs: &[RunResults]) -> Vec<String> {
+    initial_window_lines(runs).into_iter().chain(load_lines(runs)).collect()
 }
 
 /// The paper and the figure that a scenario's table `paper` names; empty without a title.

@@ -603,6 +603,7 @@ impl Study<'_> {
             claims: judgements.iter().map(|it| page::claim(&figure, it)).collect(),
             tails,
             averages: self.tables.iter().cloned().chain(tables.iter().map(page::averages)).collect(),
+            conditions: page::conditions(&runs),
             warnings: self.shard.iter().map(of_shard).collect(),
         };
         let html = page::render(&page, shown);

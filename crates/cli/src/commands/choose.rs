@@ -2,9 +2,9 @@
 
 use std::fmt::Write as _;
 
-use results::RunResults;
 use results::claims::{Dimension, Runs, expression_of_a_run, value};
 use results::score::{Reference, Score, ScoreError, usual_cells};
+use results::{RunResults, initial_window_lines, load_lines};
 use study::size::{self, Objective, Sized, Tried};
 
 use super::size::{Answer, Read, Request, in_words, nothing_holds, objective, range};
@@ -204,9 +204,7 @@ impl Choice<'_> {
             assume(format!("`{key}` is set apart and stays as it is"));
         }
         let runs = &self.answer.finished.runs;
-        for line in table::initial_windows(runs).lines().chain(table::conditions(runs).lines()) {
-            assume(line.to_owned());
-        }
+        initial_window_lines(runs).into_iter().chain(load_lines(runs)).for_each(&mut assume);
         let holding: Vec<&String> =
             self.answer.found.sized.iter().filter_map(|it| it.least.as_ref()).flat_map(|it| &it.runs).collect();
         let shown: Vec<RunResults> = runs.iter().filter(|run| holding.contains(&&run.summary.run)).cloned().collect();

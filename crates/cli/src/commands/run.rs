@@ -3,10 +3,10 @@
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use results::RunResults;
 use results::averages::Table;
 use results::pooled::pooled;
 use results::store::REPORT;
+use results::{RunResults, initial_window_lines, load_lines};
 use scenario::{Overrides, Scenario};
 use study::vary::Vary;
 use study::{Finished, Host, Notes, Others, Simulator, Study};
@@ -159,8 +159,9 @@ pub(crate) fn text(runs: &[RunResults], tables: &[Table], wide: bool) -> String 
         let _ = writeln!(text, "{} more in the report", study::count(runs.len() - listed.len(), "run"));
     }
     text.push_str(table::note(listed));
-    text.push_str(&table::initial_windows(runs));
-    text.push_str(&table::conditions(runs));
+    for line in initial_window_lines(runs).into_iter().chain(load_lines(runs)) {
+        let _ = writeln!(text, "{line}");
+    }
     text.push_str(&table::emulators(runs));
     for warning in study::warnings(runs) {
         text.push_str(&warning);

@@ -6,7 +6,7 @@ use files::Limit;
 use results::score::{Reference, Score, ScoreError, of_few, usual_cells};
 use results::store::Set;
 use results::values::TableValues;
-use results::{RunResults, chosen};
+use results::{RunResults, chosen, initial_window_lines};
 use serde::de::DeserializeOwned;
 use serde_json::json;
 
@@ -70,7 +70,7 @@ pub(crate) fn score(args: &ScoreArgs) -> Result<(), Failure> {
         return print_csv(&sheets, args.csv.table());
     }
     let tables: String = sheets.iter().map(|sheet| table::shown(sheet, args.wide)).collect();
-    print(format!("{tables}{}", table::initial_windows(&runs)).trim_end())
+    print(&format!("{tables}{}", initial_window_lines(&runs).join("\n")))
 }
 
 /// Refuses results that are not whole, of which a reference was to be kept.

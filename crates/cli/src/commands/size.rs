@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use report::{AverageRow, Averages};
 use results::averages::{FEW_SIGN, explain_few};
 use results::claims::check_of_a_run;
+use results::initial_window_lines;
 use results::store::REPORT;
 use scenario::{Overrides, Scenario};
 use study::size::{self, Choice, Found, Measured, Objective, Sized, Sizing, Tried};
@@ -495,7 +496,9 @@ impl Shown<'_> {
             self.found.sized.iter().filter_map(|it| it.least.as_ref()).flat_map(|it| &it.runs).collect();
         let runs: Vec<results::RunResults> =
             finished.runs.iter().filter(|run| holding.contains(&&run.summary.run)).cloned().collect();
-        text.push_str(&table::initial_windows(&runs));
+        for line in initial_window_lines(&runs) {
+            let _ = writeln!(text, "{line}");
+        }
         for warning in study::warnings(&runs) {
             let _ = writeln!(text, "{warning}");
         }

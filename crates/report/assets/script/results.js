@@ -42,6 +42,7 @@ function drawResults(body) {
   if (runs.some((r) => unfinished(r, 'all'))) {
     body.append(el('p', { class: 'lead' }, 'Where flows did not finish, times are those of the flows that did, and are not marked best.'));
   }
+  for (const line of report.conditions || []) body.append(el('p', { class: 'lead', 'data-testid': 'condition' }, line));
   const acted = runs.map((r) => [r, r.summary?.law]).filter(([, law]) => law && law.acted && typeof law.acted === 'object');
   if (acted.length) {
     const keys = [...new Set(acted.flatMap(([, law]) => Object.keys(law.acted)))].filter((k) => acted.some(([, law]) => Number.isFinite(law.acted[k])));

@@ -9,13 +9,20 @@ use serde_json::{Value, json};
 pub(crate) fn the_heading_is_the_scenario_s(browser: &mut Browser) -> Outcome {
     let paper = "Uno: A One-Stop Solution (SC 2025), Fig. 8";
     let full = ReportData { name: "uno-fig8".into(), title: "Incast".into(), paper: paper.into(), ..sample::mixed() };
-    let bare = ReportData { title: String::new(), paper: String::new(), ..full.clone() };
+    let conditions = vec!["initial window of Uno: intra 175 KB (1 BDP)".to_owned(), "most loaded: a>b 50 %".to_owned()];
+    let bare = ReportData { title: String::new(), paper: String::new(), conditions, ..full.clone() };
     for (data, heading, paper) in [(full, "uno-fig8: Incast", Some(paper)), (bare, "uno-fig8", None)] {
         let mut page = open(browser, "heading", &data, "light")?;
         page.check("the heading", &format!("document.querySelector('h1').textContent === {}", json!(heading)))?;
         page.check("the tab", &format!("document.title === {}", json!(heading)))?;
         let shown = "document.querySelector('[data-testid=paper] cite')?.textContent ?? null";
         page.check("the paper", &format!("({shown}) === {}", json!(paper)))?;
+        // What comparisons depend on stands under the table of results.
+        let lines = "[...document.querySelectorAll('[data-testid=condition]')].map((line) => line.textContent)";
+        page.check(
+            "the conditions",
+            &format!("JSON.stringify({lines}) === {}", json!(json!(data.conditions).to_string())),
+        )?;
         page.close()?;
     }
     Ok(())
