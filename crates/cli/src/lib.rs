@@ -45,6 +45,27 @@ pub fn run(words: impl IntoIterator<Item = OsString>, again: Vec<OsString>) -> u
     }
 }
 
+#[cfg(feature = "import")]
+pub use commands::import::{ImportError, ImportTo};
+
+/// Does `narrows import` for another program: `words` are those of its command line, the first of them `narrows`. `base` is the
+/// scenario whose network is used, in place of the option `--scenario`.
+///
+/// # Errors
+/// As the command, which prints them.
+#[cfg(feature = "import")]
+pub fn import(
+    words: impl IntoIterator<Item = OsString>,
+    base: Option<&scenario::import::Base<'_>>,
+    to: ImportTo,
+) -> Result<scenario::import::Imported, ImportError> {
+    let parsed = Cli::try_parse_from(words).map_err(|error| ImportError::Other(error.render().to_string()))?;
+    match parsed.command {
+        Command::Import(command) => commands::import::import_for(&command, base, to),
+        _ => Err(ImportError::Other("error: expected `narrows import`".into())),
+    }
+}
+
 /// Begins a law in Rust that exists in Python, in the checkout `root`: what `narrows new-law` does, and a test that replays what
 /// the law in Python did. `draft` is the law as the Python package hands it over. Answers the files that are new.
 ///
