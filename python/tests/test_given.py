@@ -103,6 +103,17 @@ def test_figures_have_known_endings(results: nw.Results, tmp_path: Path) -> None
     assert not list(tmp_path.iterdir())
 
 
+def test_figures_are_regular_files(results: nw.Results, tmp_path: Path) -> None:
+    figure = nw.plot(results, y="goodput")
+    # A device that takes anything and keeps nothing, so that nothing is lost if this fails.
+    (tmp_path / "link.pdf").symlink_to("/dev/zero")
+    with pytest.raises(FileExistsError, match="is not replaced"):
+        nw.save(figure, tmp_path / "link.pdf")
+    assert "has no ending" in said(lambda: nw.save(figure, "/dev/zero"), nw.ScenarioError)[0]
+    assert [path.name for path in tmp_path.iterdir()] == ["link.pdf"]
+    assert (tmp_path / "link.pdf").is_symlink()
+
+
 @pytest.mark.parametrize(
     ("package", "call"),
     [

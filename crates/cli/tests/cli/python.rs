@@ -39,9 +39,7 @@ fn options_are_known_without_python() {
     let scratch = Scratch::new("python-help");
     let empty = scratch.path("empty").display().to_string();
     let plot = narrows(&scratch, &empty, "plot --help").ok();
-    for option in
-        ["--y <METRIC>", "--only <KEY=VALUE>", "--front", "[possible values: paper, screen]", "--output <FILE>"]
-    {
+    for option in ["--y <METRIC>", "--only <KEY=VALUE>", "--front", "- screen: ", "--output <FILE>"] {
         assert!(plot.out.contains(option), "{option}: {}", plot.out);
     }
     let tune = narrows(&scratch, &empty, "tune -h").ok();
