@@ -24,9 +24,12 @@ with units, such as `"2ms"`, `"100Gbps"` and `"1MiB"`.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from narrows._table import Candidates, Table
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 '''
 
 Schema = dict[str, Any]
@@ -67,7 +70,7 @@ class Writer:
                 return "bool"
             case "array":
                 items = self.type_of(schema.get("items", {}), found)
-                return f"list[{items}]"
+                return f"Sequence[{items}]"
             case "object":
                 if "x-table" in schema:
                     self.write(schema)

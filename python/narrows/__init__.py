@@ -6,6 +6,7 @@ leave on the disk, and `plot` and `front` draw them. A `Law` is a congestion-con
 
 from narrows._narrows import Ack, LawError, LawPath, Loss, ScenarioError, StudyError, Timeout, __version__
 from narrows.fronts import front
+from narrows.imports import import_network, import_traffic
 from narrows.law import Law
 from narrows.papers import reproduce
 from narrows.plotting import plot, save
@@ -33,6 +34,8 @@ __all__ = [
     "Tuned",
     "__version__",
     "front",
+    "import_network",
+    "import_traffic",
     "law_to_rust",
     "plot",
     "reproduce",

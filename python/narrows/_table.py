@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
-from typing import Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+
+from narrows import _narrows
+from narrows._given import is_sequence, said, wrong
 
 T = TypeVar("T", bound="Table")
 
@@ -22,6 +25,30 @@ class Table:
     CANDIDATES: ClassVar[Candidates] = {}
     #: Fields that are no keys.
     BESIDE: ClassVar[frozenset[str]] = frozenset()
+
+    def __new__(cls: type[T], *_args: Any, **fields: Any) -> T:
+        """Refuse fields that the table does not have, before the dataclass does: with those that it has."""
+        names = _fields(cls)
+        for name in fields:
+            if name not in names:
+                raise TypeError(cls._no_field(name))
+        return super().__new__(cls)
+
+    if not TYPE_CHECKING:  # Type checkers would take it for leave to set any name.
+
+        def __setattr__(self, name: str, value: Any) -> None:
+            """Set a field. Refuses a name that is none: it would be left out of the file without a word."""
+            if name not in _fields(type(self)):
+                raise AttributeError(self._no_field(name))
+            # As a file has it, so that what is read back is equal.
+            super().__setattr__(name, list(value) if is_sequence(value) and not isinstance(value, list) else value)
+
+    @classmethod
+    def _no_field(cls, name: str) -> str:
+        names = sorted(_fields(cls))
+        what = f"`{cls.__name__}` has no field `{name}`; its fields are {', '.join(names)}"
+        near = _narrows.nearest(name, names)
+        return said(what, f"did you mean `{near}`?" if near else "")
 
     @classmethod
     def fields_by_key(cls) -> dict[str, str]:
@@ -50,8 +77,10 @@ class Table:
         given = {key: value for key, value in values.items() if not (key == "kind" and cls.KIND is not None)}
         unknown = [key for key in given if key not in names]
         if unknown:
-            said = f"a table `{cls.__name__}` has no key `{unknown[0]}`; its keys are {', '.join(sorted(names))}"
-            raise ValueError(said)
+            known = sorted(names)
+            near = _narrows.nearest(unknown[0], known)
+            what = f"a table `{cls.__name__}` has no key `{unknown[0]}`; its keys are {', '.join(known)}"
+            raise wrong(what, f"did you mean `{near}`?" if near else "")
         fields = {names[key]: cls._typed(names[key], value) for key, value in given.items()}
         return cls(**fields)
 
@@ -65,27 +94,38 @@ class Table:
         return dataclasses.replace(self, **changes)  # type: ignore[type-var]
 
 
+#: The names of the fields of tables' classes.
+_NAMES: dict[type, frozenset[str]] = {}
+
+
+def _fields(table: type) -> frozenset[str]:
+    """Return the names of the fields of a table's class."""
+    if table not in _NAMES:
+        _NAMES[table] = frozenset(field.name for field in dataclasses.fields(table))
+    return _NAMES[table]
+
+
 def plain(value: Any) -> Any:
     """Tables as dictionaries, at any depth."""
     if isinstance(value, Table):
         return value.to_dict()
     if isinstance(value, dict):
         return {str(key): plain(inner) for key, inner in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [plain(inner) for inner in value]
     if value is None or isinstance(value, (str, bool, int, float)):
         return value
-    # Numbers of numpy and the like.
-    item = getattr(value, "item", None)
-    if callable(item):
-        return item()
-    said = f"{value!r} is no value of a scenario file; expected text, a number, true or false, a list or a table"
-    raise TypeError(said)
+    if is_sequence(value):
+        return [plain(inner) for inner in value]
+    # Arrays and numbers of numpy and the like.
+    tolist = getattr(value, "tolist", None)
+    if callable(tolist):
+        return tolist()
+    what = f"{value!r} is no value of a scenario file; expected text, a number, true or false, a list or a table"
+    raise TypeError(what)
 
 
 def typed(value: Any, candidates: tuple[type[Table], ...]) -> Any:
     """Dictionaries as the tables that they stand for: the one of their kind, or the one without."""
-    if isinstance(value, list):
+    if is_sequence(value):
         return [typed(inner, candidates) for inner in value]
     if not isinstance(value, dict):
         return value

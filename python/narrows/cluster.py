@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from narrows import _narrows
+from narrows import _given, _narrows
 from narrows import progress as watching
 from narrows import study as here
 from narrows._words import ended, pair, value_of
@@ -76,9 +76,8 @@ def sweep(
         raise ValueError(said)
     try:
         import ray
-    except ModuleNotFoundError as error:
-        said = "Ray is not installed; `pip install ray` installs it"
-        raise ModuleNotFoundError(said) from error
+    except ModuleNotFoundError:
+        raise _given.needs("Ray", 'on="ray"') from None
     if anew and out.exists():
         said = f"`{out}` is there; choose another directory for a sweep that is done anew"
         raise FileExistsError(said)

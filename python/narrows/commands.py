@@ -2,29 +2,30 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-def _plot(words: list[str]) -> int:
+def _plot(options: dict[str, Any]) -> int:
     from narrows import plotting
 
-    return plotting.main(words)
+    return plotting.main(options)
 
 
-def _tune(words: list[str]) -> int:
+def _tune(options: dict[str, Any]) -> int:
     from narrows import tuning
 
-    return tuning.main(words)
+    return tuning.main(options)
 
 
-def _cluster(words: list[str]) -> int:
+def cluster(words: list[str]) -> int:
+    """`narrows sweep --ray`."""
     from narrows import cluster
 
     return cluster.main(words)
 
 
-#: By the word that the command line begins with.
-IN_PYTHON: dict[str, Callable[[list[str]], int]] = {"plot": _plot, "tune": _tune, "sweep --ray": _cluster}
+#: By name; each takes its options as the command line's definition in Rust names them.
+IN_PYTHON: dict[str, Callable[[dict[str, Any]], int]] = {"plot": _plot, "tune": _tune}

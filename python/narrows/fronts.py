@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from narrows.plotting import COLOURS, STYLES, canvas, doubt, warned
+from narrows.plotting import COLOURS, STYLES, canvas, doubt, matplotlib, warned
 from narrows.results import Results
 
 if TYPE_CHECKING:
@@ -111,6 +111,7 @@ def front(
 
     Raises `ValueError` where a kind of flows has no cell, or there is no score.
     """
+    matplotlib()
     results = results if isinstance(results, Results) else Results(results)
     found = places(results, x=x, y=y, against=against, cells=cells, newcomers=newcomers)
     with canvas(1, columns=1, style=style, title=title) as (figure, (axes,)):

@@ -21,7 +21,7 @@ import textwrap
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, get_origin, get_type_hints
 
-from narrows import tables
+from narrows import _given, tables
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -226,8 +226,7 @@ def _maker(law: type[Law]) -> Maker:
 def _check(law: Any) -> None:
     """Refuse what is no law that can run."""
     if not (isinstance(law, type) and issubclass(law, Law)) or law is Law:
-        said = f"expected a class that builds on narrows.Law, found {law!r}"
-        raise TypeError(said)
+        raise TypeError(_given.said(f"{law!r} is no law", "expected a class that builds on narrows.Law"))
     if not _NAME.fullmatch(law.__name__):
         said = f"the law {law.__name__} needs a name of at most 64 letters, digits and _, a capital letter first"
         raise TypeError(said)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from narrows import figures, plotting
+from narrows import _given, figures, plotting
 from narrows._narrows import ScenarioError, StudyError
 from narrows.results import Results
 
@@ -99,6 +99,7 @@ def reproduce(
 
     Raises `ScenarioError` when there is no such figure, and `StudyError` when runs fail.
     """
+    seeds, threads = _given.count("seeds", seeds), _given.count("threads", threads)
     root = figures.home(papers)
     target = Path(out) if out is not None else Path("out") / "reproduce" / scale
     words = [sys.executable, "-m", "narrows", "reproduce", *what, "--scale", scale, "--json"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import hashlib
 import math
 import os
@@ -11,10 +10,11 @@ import warnings
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType, SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-from narrows import _narrows
-from narrows._words import ended, pair, value_of
+from narrows import _choice, _given, _narrows
+from narrows._words import ended, pair
 from narrows.results import Results
 
 if TYPE_CHECKING:
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-
-    from narrows.results import Run
 
 #: Colours that can be told apart by people who do not see all of them (Okabe and Ito), and markers and strokes beside them.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#F0E442")
@@ -43,6 +41,9 @@ UNITS = {
 
 #: Endings of figures, and what stands around a comment at the end of one. Readers of PNG ignore what follows the picture.
 SEALS = {".pdf": ("% ", ""), ".svg": ("<!-- ", " -->"), ".png": ("", "")}
+
+#: Axes that may be logarithmic.
+LOG = ("", "x", "y", "xy")
 
 #: How far apart, in points, lie those of different lines that have the same place on the x axis.
 SHIFT = 2.5
@@ -75,14 +76,12 @@ def dots(results: Results, y: str, x: str | None, by: str) -> tuple[dict[Any, li
     if all(value is None for value in values):
         said = f"no run has a value of `{y}`: {next((reason for reason in reasons if reason), 'there are no runs')}"
         raise ValueError(said)
+    by = _choice.column(results.runs, by)
+    x = None if x is None else _choice.column(results.runs, x)
     groups: dict[Any, dict[Any, list[float | None]]] = {}
     others: dict[tuple[Any, Any], set[tuple[Any, ...]]] = {}
     for run, value in zip(results.runs, values, strict=True):
-        keys = _keys(run)
-        for key in (by, x):
-            if key is not None and key not in keys:
-                said = f"runs have no key `{key}`; there are {', '.join(keys)}"
-                raise ValueError(said)
+        keys = run.keys
         at = (keys[by], None if x is None else keys[x])
         groups.setdefault(at[0], {}).setdefault(at[1], []).append(value)
         # A mean is over seeds, and over nothing else.
@@ -136,6 +135,7 @@ def plot(
 
     Raises `ValueError` for a metric or a key that there is not, or a figure that has no drawing.
     """
+    matplotlib()
     results = results if isinstance(results, Results) else Results(results)
     if y is None:
         from narrows import figures
@@ -144,20 +144,32 @@ def plot(
             said = "`x`, `by`, `log`, `xlabel` and `ylabel` go with `y`; without it, the paper's own drawing is taken"
             raise ValueError(said)
         return figures.draw(results, papers=papers, style=style, title=title)
-    metrics = [y] if isinstance(y, str) else list(y)
+    metrics = _given.names("y", y)
     if not metrics:
         said = "expected at least one metric"
         raise ValueError(said)
-    names = metrics if ylabel is None else [ylabel] if isinstance(ylabel, str) else list(ylabel)
+    if log not in LOG:
+        raise _given.wrong(f"`log={log!r}` are no axes", 'expected "x", "y", "xy", or "" for none')
+    names = metrics if ylabel is None else _given.names("ylabel", ylabel)
     if len(names) != len(metrics):
         said = f"expected as many ylabels as metrics, {len(metrics)}, and not {len(names)}"
         raise ValueError(said)
-    x = _varied(results, by) if x is None else x
+    by = _choice.column(results.runs, by)
+    x = _varied(results, by) if x is None else _choice.column(results.runs, x)
     with canvas(len(metrics), columns=len(metrics), style=style, title=title) as (figure, panels):
         for axes, metric, name in zip(panels, metrics, names, strict=True):
             _panel(axes, results, metric, x, by, log, name, xlabel)
         doubt(figure, _doubts(results, metrics), style)
     return figure
+
+
+def matplotlib() -> ModuleType:
+    """Return Matplotlib. Raises `ModuleNotFoundError` where it is not installed."""
+    try:
+        import matplotlib as found
+    except ModuleNotFoundError:
+        raise _given.needs("Matplotlib", "a figure") from None
+    return found
 
 
 @contextmanager
@@ -166,16 +178,15 @@ def canvas(count: int, *, columns: int, style: str, title: str | None) -> Iterat
 
     Raises `ValueError` for a style that there is not.
     """
-    import matplotlib as mpl
-    from matplotlib.figure import Figure
-
     if style not in STYLES:
-        said = f"there is no style `{style}`; there are {', '.join(STYLES)}"
-        raise ValueError(said)
+        raise _given.unknown(f"there is no style `{style}`", style, STYLES)
+    mpl = matplotlib()
+    from narrows._figure import Shown
+
     width, height, size = STYLES[style]
     rows = math.ceil(count / columns)
     with mpl.rc_context({"font.size": size, "axes.grid": True, "grid.alpha": 0.3}):
-        figure = Figure(figsize=(width * columns, height * rows), layout="constrained")
+        figure = Shown(figsize=(width * columns, height * rows), layout="constrained")
         panels = [figure.add_subplot(rows, columns, place + 1) for place in range(count)]
         if title is not None:
             figure.suptitle(title)
@@ -311,129 +322,65 @@ def labels_of(results: Results, by: str) -> dict[Any, str]:
     return labels if len(set(labels.values())) == len(labels) else {}
 
 
-def main(words: list[str]) -> int:
-    """`narrows plot`."""
-    parser = argparse.ArgumentParser(
-        prog="narrows plot",
-        description="Draw metrics of results over a key of their points, or, without --y, a paper's figure as the paper draws it: "
-        "means over seeds with their 95 % confidence intervals",
-    )
-    parser.add_argument("results", metavar="RESULTS", help="a directory of results")
-    parser.add_argument(
-        "--y",
-        action="append",
-        metavar="METRIC",
-        help="as in 'p99(slowdown)'; each has a panel; default: what the paper draws, of results of `narrows reproduce`",
-    )
-    parser.add_argument("--x", metavar="KEY", help="a key of the points, such as load; default: the one that varies")
-    parser.add_argument("--by", metavar="KEY", default="scheme", help="what has a line of its own; default: scheme")
-    parser.add_argument(
-        "--only",
-        action="append",
-        default=[],
-        metavar="KEY=VALUE",
-        help="runs of this value of a key alone; of a key given twice, of either value; none is of runs without the key",
-    )
-    parser.add_argument(
-        "--front",
-        action="store_true",
-        help="draw the schemes' scores for flows inside and across, as of `narrows score`, and the schemes that none beats at both",
-    )
-    parser.add_argument("--against", metavar="FILE", help="with --front: a reference that `narrows score --write` made")
-    parser.add_argument(
-        "--newcomer", action="append", default=[], metavar="SCHEME", help="with --front: a scheme that is no part of the reference"
-    )
-    parser.add_argument("--style", choices=sorted(STYLES), default="paper", help="default: paper")
-    parser.add_argument("--log", choices=["x", "y", "xy"], default="", help="logarithmic axes")
-    parser.add_argument("--title", help="a title; default: none")
-    parser.add_argument("--xlabel", metavar="TEXT", help="what the x axis is called; default: the key")
-    said = "what a y axis is called, one for each --y; default: the metric"
-    parser.add_argument("--ylabel", action="append", metavar="TEXT", help=said)
-    parser.add_argument("--papers", metavar="DIR", help="where the papers' files are; default: papers, or those of the package")
-    parser.add_argument("-o", "--output", required=True, metavar="FILE", help="a file that ends in .pdf, .svg or .png")
-    args = parser.parse_args(words)
-    return ended(lambda: _drawn(args))
+def main(options: dict[str, Any]) -> int:
+    """`narrows plot`, with options as `args/python.rs` of the command defines them."""
+    return ended(lambda: _drawn(SimpleNamespace(**options)))
 
 
-def _drawn(args: argparse.Namespace) -> int:
-    if not args.output.endswith(tuple(SEALS)):
-        said = f"`{args.output}`: expected a name that ends in {', '.join(SEALS)}"
-        raise ValueError(said)
+def _drawn(args: SimpleNamespace) -> int:
     path = Path(args.output)
     _may_replace(path)
-    try:
-        import matplotlib  # noqa: F401
-    except ModuleNotFoundError:
-        said = "figures need Matplotlib\nhelp: pip install matplotlib"
-        raise ModuleNotFoundError(said) from None
+    matplotlib()
     chosen = _chosen(args.results, args.only)
     shared = {"style": args.style, "title": args.title, "xlabel": args.xlabel}
     if args.front:
         figure = _front(args, chosen, shared)
-    elif args.against or args.newcomer:
+    elif args.against or args.newcomers:
         said = "--against and --newcomer go with --front"
         raise ValueError(said)
     else:
-        figure = plot(chosen, y=args.y, x=args.x, by=args.by, log=args.log, ylabel=args.ylabel, papers=args.papers, **shared)
+        given = {"y": args.y or None, "x": args.x, "by": args.by, "log": args.log or "", "ylabel": args.ylabel or None}
+        figure = plot(chosen, **given, papers=args.papers, **shared)
     save(figure, path)
     print(f"wrote {args.output}")
     return 0
 
 
-def _front(args: argparse.Namespace, chosen: Results, shared: dict[str, Any]) -> Figure:
+def _front(args: SimpleNamespace, chosen: Results, shared: dict[str, Any]) -> Figure:
     from narrows import fronts
 
     if args.y or args.x or args.by != "scheme" or args.log or args.papers:
         said = "--y, --x, --by, --log and --papers do not go with --front"
         raise ValueError(said)
-    if len(args.ylabel or []) > 1:
+    if len(args.ylabel) > 1:
         said = "--front has one y axis: give --ylabel once"
         raise ValueError(said)
     ylabel = args.ylabel[0] if args.ylabel else None
     with warnings.catch_warnings():
         warnings.simplefilter("always")
         warnings.showwarning = lambda message, *_, **__: print(f"warning: {message}", file=sys.stderr)
-        return fronts.front(chosen, against=args.against, newcomers=args.newcomer, ylabel=ylabel, **shared)
+        return fronts.front(chosen, against=args.against, newcomers=args.newcomers, ylabel=ylabel, **shared)
 
 
 def _chosen(directory: str, only: list[str]) -> Results:
     """Open results, and leave out runs of other values."""
-    results = Results(directory)
-    wanted: dict[str, list[Any]] = {}
+    wanted: dict[str, list[str]] = {}
     for key, text in map(pair, only):
-        known = [_keys(run).get(key, "none") for run in results.runs]
-        value: Any = text if text in known else value_of(text)
-        if isinstance(value, str) and value.endswith("%") and value not in known:
-            value = _hundredths(value)
-        if value not in known:
-            said = f"no run has {key}={text}; there are {', '.join(dict.fromkeys(str(it) for it in known))}"
-            raise ValueError(said)
-        wanted.setdefault(key, []).append(value)
-    return results.of(run for run in results.runs if all(_keys(run).get(key, "none") in values for key, values in wanted.items()))
-
-
-def _keys(run: Run) -> dict[str, Any]:
-    """The values of a run's keys, its scheme and seed among them."""
-    return {"scheme": run.scheme, "seed": run.seed, **run.point}
-
-
-def _hundredths(text: str) -> Any:
-    """Return `60%` as a number, and what is none as it is."""
-    try:
-        return float(text[:-1]) / 100
-    except ValueError:
-        return text
+        wanted.setdefault(key, []).append(text)
+    results = Results(directory)
+    return results.of(_choice.chosen(results.runs, wanted))
 
 
 def save(figure: Figure, path: str | Path) -> None:
     """Write a figure. One that `save` wrote and nobody edited is replaced when the new one is whole; another file stays.
 
-    Raises `FileExistsError` for such a file.
-    """
-    import matplotlib as mpl
+    The file's name ends in .pdf, .svg or .png.
 
+    Raises `FileExistsError` for such a file, and `ValueError` for another ending.
+    """
     path = Path(path)
     _may_replace(path)
+    mpl = matplotlib()
     partial = path.with_name(f".{path.name}.{os.getpid()}{path.suffix}")
     try:
         # Letters stay letters, and the same figure makes the same file: no date is in it.
@@ -455,11 +402,14 @@ def _seal(suffix: str, content: bytes) -> bytes:
 
 
 def _may_replace(path: Path) -> None:
-    """Refuse to replace what `save` did not write, or what was edited since."""
+    """Refuse an ending that no figure has, and to replace what `save` did not write, or what was edited since."""
+    if path.suffix not in SEALS:
+        what = f"`{path}`: there are no figures that end in `{path.suffix}`" if path.suffix else f"`{path}` has no ending"
+        raise _given.wrong(what, f"expected a name that ends in {', '.join(SEALS)}")
     if not path.exists() and not path.is_symlink():
         return
     content = path.read_bytes() if path.is_file() else b"?"
-    size = len(_seal(path.suffix, b"")) if path.suffix in SEALS else 0
-    if content and (not size or _seal(path.suffix, content[:-size]) != content[-size:]):
+    size = len(_seal(path.suffix, b""))
+    if content and _seal(path.suffix, content[:-size]) != content[-size:]:
         said = f"`{path}` is no figure that Narrows wrote and nobody edited, so it is not replaced; choose another name, or move it"
         raise FileExistsError(said)

@@ -5,15 +5,17 @@ from __future__ import annotations
 import copy
 import html
 import json
+import operator
 import warnings
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
-from narrows import _narrows
+from narrows import _choice, _given, _narrows
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
+    from types import ModuleType
 
     import pandas as pd
     import polars as pl
@@ -21,8 +23,15 @@ if TYPE_CHECKING:
 
 #: Tables of which a run has a file only if it has rows.
 _ONLY_WITH_ROWS = {"switches", "pauses"}
-#: Rows and columns of a table that a notebook shows.
-_SHOWN_ROWS = 10
+#: Help where no run has such a table.
+_WITHOUT_ROWS = {
+    "switches": "it has samples of shared buffers: give the scenario `switch.buffer` and `series.switches`",
+    "pauses": "it has the pauses of sampled ports (PFC), and there was none",
+}
+#: Tables of a run. A file of another name is no table of results.
+_TABLES = ("flows", "ports", "rates", "switches", "pauses")
+#: Classes of flows: inside a datacenter, and between two.
+CLASSES = ("intra", "inter")
 
 
 class Table:
@@ -37,12 +46,53 @@ class Table:
 
         `runs` chooses the rows of a table of summaries.
         """
-        self._native = _narrows.Tables(list(files), None if runs is None else list(runs))
+        self._files: list[Path] | None = list(files)
+        self._runs = None if runs is None else list(runs)
+        self._class: str | None = None
+        self._native = _narrows.Tables(self._files, self._runs)
+
+    @classmethod
+    def _held(cls, native: _narrows.Tables) -> Table:
+        """Return a table that no file has."""
+        made = cls.__new__(cls)
+        made._files, made._runs, made._class, made._native = None, None, None, native
+        return made
 
     @property
     def columns(self) -> dict[str, str]:
         """The names of the columns and their types."""
         return dict(self._native.columns())
+
+    def select(self, columns: str | Sequence[str]) -> Table:
+        """Return the same rows with these columns alone, in this order. Only these are read from the disk.
+
+        Raises `ScenarioError`, a `ValueError`, for a column that there is not.
+        """
+        names = _given.names("columns", columns)
+        known = list(self.columns)
+        for name in names:
+            if name not in known:
+                raise _given.unknown(f"the table has no column `{name}`", name, known)
+        if not names:
+            raise _given.wrong("no column is asked for", f"expected some of {', '.join(known)}")
+        if len(set(names)) < len(names):
+            raise _given.wrong("a column is asked for twice", "expected each column once")
+        made = copy.copy(self)
+        made._native = self._native.select(names)
+        return made
+
+    def of_class(self, class_: str) -> Table:
+        """Return the rows of the flows of one class, `"intra"` (inside a datacenter) or `"inter"` (between two).
+
+        Raises `ScenarioError`, a `ValueError`, for another class, and where the table has none.
+        """
+        if not {"flow", "class"} <= self.columns.keys():
+            raise _given.wrong("the table is not one of flows with their class", 'expected `flows`, or `table("flows")`')
+        if class_ not in CLASSES:
+            raise _given.unknown(f"there is no class `{class_}`", class_, CLASSES)
+        made = copy.copy(self)
+        made._class, made._native = class_, self._native.of_class(class_)
+        return made
 
     def __len__(self) -> int:
         """Count the rows."""
@@ -52,26 +102,66 @@ class Table:
         """Give the rows as an Arrow stream."""
         return self._native.__arrow_c_stream__(requested_schema)
 
-    def to_polars(self) -> pl.DataFrame:
-        """Return it as a data frame of Polars, which must be installed."""
-        import polars
+    def to_polars(self, columns: str | Sequence[str] | None = None) -> pl.DataFrame:
+        """Return it, or some of its columns, as a data frame of Polars, which must be installed."""
+        if self._files is None:
+            frame: pl.DataFrame = _polars().DataFrame(self._of(columns))
+            return frame
+        # Polars' own reader keeps texts as it has them in memory; an Arrow stream would be converted.
+        return self._of(columns).scan().collect()
 
-        return polars.DataFrame(self)
+    def to_arrow(self, columns: str | Sequence[str] | None = None) -> pa.Table:
+        """Return it, or some of its columns, as a table of PyArrow, which must be installed."""
+        try:
+            import pyarrow
+        except ModuleNotFoundError:
+            raise _given.needs("PyArrow", "`to_arrow`") from None
+        return pyarrow.table(self._of(columns))
 
-    def to_arrow(self) -> pa.Table:
-        """Return it as a table of PyArrow, which must be installed."""
-        import pyarrow
+    def to_pandas(self, columns: str | Sequence[str] | None = None) -> pd.DataFrame:
+        """Return it, or some of its columns, as a data frame of pandas, which must be installed, and PyArrow with it."""
+        try:
+            import pandas  # noqa: F401
+        except ModuleNotFoundError:
+            raise _given.needs("pandas", "`to_pandas`") from None
+        return self.to_arrow(columns).to_pandas()
 
-        return pyarrow.table(self)
+    def scan(self) -> pl.LazyFrame:
+        """Return it as a lazy frame of Polars, which must be installed: a query reads only the columns and rows that it needs."""
+        polars = _polars()
+        if self._files is None:
+            held: pl.LazyFrame = polars.DataFrame(self).lazy()
+            return held
+        # No part of a path is a pattern, nor a column.
+        options = {"glob": False, "hive_partitioning": False}
+        frame: pl.LazyFrame
+        if self._native.are_alike():
+            frame = polars.scan_parquet(self._files, **options)
+        else:
+            # Files of earlier versions lack columns.
+            frame = polars.concat([polars.scan_parquet(file, **options) for file in self._files], how="diagonal")
+        if self._class is not None:
+            frame = frame.filter(polars.col("class") == self._class)
+        if self._runs is not None:
+            frame = polars.LazyFrame({"run": self._runs}).join(frame, on="run", how="left", maintain_order="left")
+        return frame.select(list(self.columns))
 
-    def to_pandas(self) -> pd.DataFrame:
-        """Return it as a data frame of pandas, which must be installed, and PyArrow with it."""
-        return self.to_arrow().to_pandas()
+    def _of(self, columns: str | Sequence[str] | None) -> Table:
+        return self if columns is None else self.select(columns)
 
     def __repr__(self) -> str:
         """Say how large it is and which columns it has."""
         columns = ", ".join(f"{name}: {kind}" for name, kind in self.columns.items())
         return f"Table({len(self)} rows; {columns})"
+
+
+def _polars() -> ModuleType:
+    """Return Polars. Raises `ModuleNotFoundError` where it is not installed."""
+    try:
+        import polars
+    except ModuleNotFoundError:
+        raise _given.needs("Polars", "a data frame of Polars") from None
+    return polars
 
 
 class Run:
@@ -82,9 +172,14 @@ class Run:
         self.directory = directory
 
     @cached_property
+    def _manifest_text(self) -> str:
+        return (self.directory / "manifest.json").read_text(encoding="utf-8")
+
+    @cached_property
     def manifest(self) -> dict[str, Any]:
         """What the run was made from: seed, inputs, every setting."""
-        return _json(self.directory / "manifest.json")
+        made: dict[str, Any] = json.loads(self._manifest_text)
+        return made
 
     @cached_property
     def _summary_text(self) -> str:
@@ -123,6 +218,34 @@ class Run:
         return {it["name"]: it.get("value") for it in columns if it["name"] not in {"scheme", "seed"}}
 
     @property
+    def keys(self) -> dict[str, Any]:
+        """Its scheme, its point and its seed, as its tables begin with them."""
+        return {"scheme": self.scheme, **self.point, "seed": self.seed}
+
+    @property
+    def names(self) -> list[str]:
+        """The keys of its point as its name has them, in the order of `point`: `load`, where a column may be `load_bps`."""
+        return [key for key in self.manifest.get("point", {}) if key not in {"scheme", "seed"}]
+
+    @cached_property
+    def _identity(self) -> tuple[str, ...]:
+        """Its name, its key, and the hashes of its files."""
+        files = self.manifest.get("files", [])
+        return (self.name, str(self.manifest.get("key", "")), *(f"{it['name']}:{it['sha256']}" for it in files))
+
+    def __eq__(self, other: object) -> bool:
+        """Return True for the same run with the same results in any directory: by the key and the files' hashes in the manifest."""
+        if not isinstance(other, Run):
+            return NotImplemented
+        # Runs of earlier versions have no key.
+        alike = self.directory == other.directory or (bool(self.manifest.get("key")) and bool(self.manifest.get("files")))
+        return alike and self._identity == other._identity
+
+    def __hash__(self) -> int:
+        """Hash what makes it equal."""
+        return hash(self._identity)
+
+    @property
     def flows(self) -> Table:
         """One row a flow."""
         return self.table("flows")
@@ -137,9 +260,18 @@ class Run:
         """Samples of flows over time, where the scenario samples them."""
         return self.table("rates")
 
-    def table(self, name: str) -> Table:
-        """Return the table in `NAME.parquet`."""
-        return Table([self.directory / f"{name}.parquet"])
+    @property
+    def jobs(self) -> Table:
+        """One row an iteration of a training job, as `Results.jobs`."""
+        return Table._held(_narrows.jobs([self._manifest_text], [self._summary_text]))
+
+    def table(self, name: str, *, columns: str | Sequence[str] | None = None, class_: str | None = None) -> Table:
+        """Return the table in `NAME.parquet`, or some columns of it, or the flows of one class: as `Results.table`."""
+        return _table([self], name, columns, class_)
+
+    def scan(self, name: str = "flows") -> pl.LazyFrame:
+        """Return a table as a lazy frame of Polars, as `Results.scan`."""
+        return self.table(name).scan()
 
     def metric(self, metric: str) -> float:
         """Return a metric such as `p99(inter.slowdown)` or `network.drops`, in the unit of tables' columns (ns, bytes, bps).
@@ -186,31 +318,47 @@ class Results:
         """Go through the runs, in the scenario's order."""
         return iter(self.runs)
 
-    def __getitem__(self, name: str | int) -> Run:
-        """Return a run by its name, by its number, or by a label that no other run has."""
-        if isinstance(name, int):
-            return self.runs[name]
+    @overload
+    def __getitem__(self, name: str | int) -> Run: ...
+
+    @overload
+    def __getitem__(self, name: slice) -> Results: ...
+
+    def __getitem__(self, name: str | int | slice) -> Run | Results:
+        """Return a run by its name, by its number, or by a label that no other run has; of a slice, the results of these runs."""
+        if isinstance(name, slice):
+            return self.of(self.runs[name])
+        if not isinstance(name, str):
+            number = operator.index(name)
+            if not -len(self) <= number < len(self):
+                said = _given.said(f"there is no run {number}", f"there are {len(self)}, from 0 or from -{len(self)}")
+                raise IndexError(said)
+            return self.runs[number]
         found = [run for run in self.runs if run.name == name] or [run for run in self.runs if run.label == name]
         if len(found) == 1:
             return found[0]
         what = f"{len(found)} runs are called {name!r}" if found else f"there is no run {name!r}"
         raise KeyError(f"{what}; there are {', '.join(run.name for run in self.runs)}")
 
-    def select(self, *, scheme: str | None = None, seed: int | None = None, **point: Any) -> Results:
-        """Return the results of a scheme, a seed, and values of the point's keys alone.
+    def __eq__(self, other: object) -> bool:
+        """Return True for the same runs in the same order with the same results, in any directory."""
+        return self.runs == other.runs if isinstance(other, Results) else NotImplemented
 
-        `variant=None` has the grid without its variants. `of` takes any choice of runs, as in
-        `results.of(run for run in results if run.scheme != "cubic")`.
+    def __hash__(self) -> int:
+        """Hash the runs."""
+        return hash(tuple(self.runs))
+
+    def select(self, *, scheme: Any = None, seed: Any = None, **point: Any) -> Results:
+        """Return the results of a scheme, a seed, and values of keys alone. Several values of a key are alternatives.
+
+        A key is a column of the tables (`load`, `point_size_bytes`), the name that the runs' names have (`size`), or any key of the
+        scenario, as in `select(**{"port.buffer": "1MB"})`. A text may have a unit. `variant=None` has the grid without its
+        variants. `of` takes any choice of runs, as in `results.of(run for run in results if run.scheme != "cubic")`.
+
+        Raises `ScenarioError`, a `ValueError`, for a key or a value that no run has. It lists those that exist.
         """
-        if "variant" in point:
-            point["variant"] = point["variant"] or ""  # runs of the grid have "", or no such key where there are no variants
-        return self.of(
-            run
-            for run in self.runs
-            if scheme in (None, run.scheme)
-            and seed in (None, run.seed)
-            and all(run.point.get(key, "" if key == "variant" else None) == value for key, value in point.items())
-        )
+        wanted = {key: value for key, value in (("scheme", scheme), ("seed", seed)) if value is not None}
+        return self.of(_choice.chosen(self.runs, {**wanted, **point}))
 
     def of(self, runs: Iterable[Run]) -> Results:
         """Return the results of some of its runs alone: tables, summaries, metrics and the report are of these."""
@@ -242,15 +390,35 @@ class Results:
 
     @property
     def summaries(self) -> Table:
-        """One row a run, with its point and all numbers of its summary; not where the directory has one run only."""
-        return Table([self.directory / "summary.parquet"], self._names if self._is_selection else None)
+        """One row a run, with its point and all numbers of its summary."""
+        file = self.directory / "summary.parquet"
+        if file.is_file():
+            return Table([file], self._names if self._is_selection else None)
+        return Table._held(_narrows.summaries(*self._texts))
 
-    def table(self, name: str) -> Table:
-        """Return the tables in each run's `NAME.parquet` as one."""
-        files = [run.directory / f"{name}.parquet" for run in self.runs]
-        if name in _ONLY_WITH_ROWS:
-            files = [file for file in files if file.exists()] or files
-        return Table(files)
+    @property
+    def jobs(self) -> Table:
+        """One row an iteration of a training job: which run it is of, the job's name, the iteration's number, and how long it took.
+
+        `took_mean_ns`, `compute_mean_ns` and `exposed_mean_ns` are means over the job's iterations, the same in all of its rows:
+        of the iteration, of computing on its critical path, and of communication that computing does not hide. Without a training
+        job there are no rows.
+        """
+        return Table._held(_narrows.jobs(*self._texts))
+
+    def table(self, name: str, *, columns: str | Sequence[str] | None = None, class_: str | None = None) -> Table:
+        """Return the tables in each run's `NAME.parquet` as one, or some columns of it, or of flows those of one class.
+
+        Raises `ScenarioError`, a `ValueError`, for a table, a column or a class that there is not. It lists those that exist.
+        """
+        return _table(self.runs, name, columns, class_)
+
+    def scan(self, name: str = "flows") -> pl.LazyFrame:
+        """Return a table of all runs as a lazy frame of Polars, which must be installed: `flows`, `ports`, `rates`, `summaries`.
+
+        A query reads only the columns and rows that it needs.
+        """
+        return (self.summaries if name == "summaries" else self.table(name)).scan()
 
     def metric(self, metric: str) -> list[float | None]:
         """Return a metric of each run, as `Run.metric`; None where a run has no value of it."""
@@ -294,11 +462,17 @@ class Results:
         reference = None
         if against is not None:
             reference = _narrows.as_written(_narrows.text_of(str(against)), str(against))
-        made = _narrows.score(self.directory, self._names, list(cells), reference, list(newcomers))
+        cells, newcomers = _given.names("cells", cells), _given.names("newcomers", newcomers)
+        made = _narrows.score(self.directory, self._names, cells, reference, newcomers)
         scored: dict[str, Any] = json.loads(made)
         for why in scored["without"]:
             warnings.warn(why, stacklevel=3)
         return scored
+
+    @property
+    def _texts(self) -> tuple[list[str], list[str]]:
+        """The texts of the runs' manifests and summaries."""
+        return [run._manifest_text for run in self.runs], [run._summary_text for run in self.runs]
 
     @property
     def _names(self) -> list[str]:
@@ -314,7 +488,7 @@ class Results:
 
     @property
     def _is_selection(self) -> bool:
-        return self.runs != self._all
+        return [id(run) for run in self.runs] != [id(run) for run in self._all]
 
     @property
     def report(self) -> Path:
@@ -354,6 +528,23 @@ class Results:
     def __repr__(self) -> str:
         """Say how many runs there are and where."""
         return f"Results({len(self.runs)} runs in {str(self.directory)!r})"
+
+
+def _table(runs: Sequence[Run], name: str, columns: str | Sequence[str] | None, class_: str | None) -> Table:
+    """Return the tables of runs as one."""
+    if name not in _TABLES:
+        raise _given.unknown(f"there is no table `{name}`", name, _TABLES)
+    if not runs:
+        raise _given.wrong("no run is chosen, so there is no table", "choose other values of keys in `select`")
+    files = [run.directory / f"{name}.parquet" for run in runs]
+    if name in _ONLY_WITH_ROWS:
+        files = [file for file in files if file.exists()]
+        if not files:
+            raise _given.wrong(f"no run has a table `{name}`", _WITHOUT_ROWS[name])
+    table = Table(files)
+    if class_ is not None:
+        table = table.of_class(class_)
+    return table if columns is None else table.select(columns)
 
 
 def _json(path: Path) -> dict[str, Any]:

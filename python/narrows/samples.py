@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from narrows import _given
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
@@ -79,8 +81,7 @@ def _frame(run: Run, table: str) -> pl.DataFrame:
     try:
         return run.table(table).to_polars()
     except ModuleNotFoundError:
-        said = "figures of samples need Polars\nhelp: pip install polars"
-        raise ModuleNotFoundError(said) from None
+        raise _given.needs("Polars", "a figure of samples") from None
 
 
 def _by_name(rows: pl.DataFrame, fits: list[bool], column: str) -> Samples:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from narrows import _narrows, law
+from narrows import _given, _narrows, law
 from narrows.tables import Config
 
 if TYPE_CHECKING:
@@ -35,7 +35,8 @@ class Scenario(Config):
     @classmethod
     def load(cls, path: str | Path, *, laws: Iterable[type[Law]] = ()) -> Scenario:
         """Read a file. Raises `ScenarioError` when there is none, or it is wrong."""
-        return cls.from_toml(_narrows.text_of(str(path)), source=path, laws=laws)
+        path = _given.path_of_scenario(path)
+        return cls.from_toml(_narrows.text_of(path), source=path, laws=laws)
 
     @classmethod
     def from_toml(cls, text: str, *, source: str | Path = "scenario.toml", laws: Iterable[type[Law]] = ()) -> Scenario:
@@ -44,7 +45,7 @@ class Scenario(Config):
         A law in Python that the text names and does not declare is looked at when the scenario runs with it; one of `laws` is
         declared and looked at now.
         """
-        laws = list(laws)
+        laws = _given.laws(laws)
         written = json.loads(_narrows.as_written(text, str(source)))
         known = {**law.undeclared(written), **law.declared(laws)}
         # First by the reader that says best what is wrong.
@@ -100,9 +101,11 @@ def _parsed(
     over: Mapping[str, Values] | None = None,
     seeds: int | None = None,
 ) -> _narrows.Scenario:
-    given = [(key, inline(value)) for key, value in (set or {}).items()]
+    seed, seeds = _given.seed(seed), _given.count("seeds", seeds)
+    given = [(key, inline(value)) for key, value in (_given.keyed("set", set) or {}).items()]
     # A text is what the command line takes: `20%,40%`.
-    varied = [(key, it if isinstance(it, str) else inline(list(it))) for key, it in (over or {}).items()]
+    several = {key: it if isinstance(it, str) else _given.values(f"over: {key}", it) for key, it in (over or {}).items()}
+    varied = [(key, it if isinstance(it, str) else inline(it)) for key, it in several.items()]
     return _narrows.Scenario(text, origin, set=given, seed=seed, scale=scale, over=varied, seeds=seeds)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from narrows import _narrows, law
+from narrows import _given, _narrows, law
 from narrows import progress as watching
 from narrows.results import Results
 from narrows.scenario import Scenario
@@ -89,17 +89,25 @@ def sweep(
     together and runs nothing. `on="ray"` gives the runs to a Ray cluster (the one that Ray is connected to, or else a local
     one); `on="ray://HOST:PORT"` connects to one.
     """
-    laws = list(laws)
-    if isinstance(scenario, (str, Path)):
+    laws = _given.laws(laws)
+    seed, seeds, threads, shard = (
+        _given.seed(seed),
+        _given.count("seeds", seeds),
+        _given.count("threads", threads),
+        _given.shard(shard),
+    )
+    set, over = _given.keyed("set", set), _given.keyed("over", over)  # noqa: A001
+    schemes, only = _given.names("schemes", schemes), _given.names("only", only)
+    take = [] if merge is None else _given.paths("merge", merge)
+    if not isinstance(scenario, Scenario):
         scenario = Scenario.load(scenario, laws=laws)
-    schemes = [schemes] if isinstance(schemes, str) else list(schemes)
     scenario = law.with_laws(scenario, laws)
     read = scenario.read(set=set, seed=seed, scale=scale, over=over, seeds=seeds)
     target = Path("out") / _folder(read.name, shard) if out is None else Path(out)
     if on is not None:
         from narrows import cluster
 
-        given = {"shard": shard, "only": list(only), "merge": merge, "threads": threads}
+        given = {"shard": shard, "only": only, "merge": merge, "threads": threads}
         for option, value in given.items():
             if value:
                 said = f"`{option}` does not go with `on`: the cluster has its own"
@@ -122,7 +130,6 @@ def sweep(
             progress=progress,
         )
     watch = watching.of_here(progress)
-    take = [] if merge is None else list(merge)
     if laws and merge is None:
         watch.tell(law.slow(laws))
     try:
@@ -131,7 +138,7 @@ def sweep(
             target,
             schemes=schemes,
             shard=shard,
-            only=list(only),
+            only=only,
             take=take,
             runs_missing=merge is None,
             threads=threads,

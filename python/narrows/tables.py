@@ -8,16 +8,19 @@ with units, such as `"2ms"`, `"100Gbps"` and `"1MiB"`.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from narrows._table import Candidates, Table
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 
 @dataclass(kw_only=True, repr=False)
 class InterPair(Table):
     """The links between two datacenters, where they differ from the others."""
 
-    between: list[int]
+    between: Sequence[int]
     """The two datacenters, from 0. Takes an array. Required."""
     links: int | None = None
     """How many; by default `inter_links`. Takes a whole number from 1."""
@@ -74,7 +77,7 @@ class FatTrees(Table):
     """Parallel links from each core switch to its border switch. Takes a whole number from 1. Default: 8."""
     inter_links: int | None = None
     """Parallel links between every two borders. Takes a whole number from 1. Default: 8."""
-    inter: list[InterPair] | None = None
+    inter: Sequence[InterPair] | None = None
     """Pairs of datacenters whose links differ. Takes an array."""
 
     CANDIDATES: ClassVar[Candidates] = {"inter": lambda: (InterPair,)}
@@ -95,7 +98,7 @@ class Clos(Table):
     aggs: int
     """Aggregation switches of a pod; 0, where several trees have one pod and no core, joins edge switches to the
     border. Takes a whole number up to 65535. Required."""
-    hosts_per_tor: int | list[int]
+    hosts_per_tor: int | Sequence[int]
     """Hosts of a rack, one number or a list with one for each rack of a tree. Takes a whole number from 1.
     Required."""
     datacenters: int | None = None
@@ -107,7 +110,7 @@ class Clos(Table):
     to 65535. Default: 0."""
     rate: str | None = None
     """Rate of every link that has no rate of its own. Takes a rate such as "100Gbps". Default: "100Gbps"."""
-    host_rate: str | list[str] | None = None
+    host_rate: str | Sequence[str] | None = None
     """Rate of each host's link, one or a list with one for each host of a tree; by default `rate`. Takes a rate
     such as "100Gbps"."""
     edge_rate: str | None = None
@@ -147,9 +150,9 @@ class Dumbbell(Table):
     """Rate of the link between the switches. Takes a rate such as "100Gbps". Default: "100Gbps"."""
     delay: str | None = None
     """Its propagation delay. Takes a time such as "2ms" or "14us". Default: "1us"."""
-    host_rate: str | list[str] | None = None
+    host_rate: str | Sequence[str] | None = None
     """Rate of each host's link, one or a list; by default `rate`. Takes a rate such as "100Gbps"."""
-    host_delay: str | list[str] | None = None
+    host_delay: str | Sequence[str] | None = None
     """Propagation delay of each host's link, one or a list. Takes a time such as "2ms" or "14us". Default:
     "1us"."""
     two_datacenters: bool | None = None
@@ -165,9 +168,9 @@ class SingleSwitch(Table):
 
     hosts: int
     """How many, at least 2. Takes a whole number from 1. Required."""
-    rate: str | list[str] | None = None
+    rate: str | Sequence[str] | None = None
     """Rate of each host's link, one or a list. Takes a rate such as "100Gbps". Default: "100Gbps"."""
-    delay: str | list[str] | None = None
+    delay: str | Sequence[str] | None = None
     """Propagation delay of each host's link, one or a list. Takes a time such as "2ms" or "14us". Default:
     "1us"."""
 
@@ -251,7 +254,7 @@ class BurstTable(Table):
     """Losses that come together: each group of data packets that follow each other at a port loses one packet, two,
     ..., with these probabilities."""
 
-    rates: list[float | str]
+    rates: Sequence[float | str]
     """The probability that exactly one packet of a group is lost, exactly two, and so on; up to 8 numbers, together
     at most 1. Takes an array. Required."""
     group: int | None = None
@@ -304,7 +307,7 @@ class Cable(Table):
 
     KEYS: ClassVar[dict[str, str]] = {"class_": "class"}
 
-    between: list[str]
+    between: Sequence[str]
     """The two nodes' names. Takes an array. Required."""
     rate: str
     """Rate. Takes a rate such as "100Gbps". Required."""
@@ -327,9 +330,9 @@ class CustomTopology(Table):
 
     KIND: ClassVar[str | None] = "custom"
 
-    nodes: list[NodeSpec]
+    nodes: Sequence[NodeSpec]
     """Hosts and switches. Takes an array. Required."""
-    links: list[Cable]
+    links: Sequence[Cable]
     """Links. Takes an array. Required."""
 
     CANDIDATES: ClassVar[Candidates] = {"nodes": lambda: (NodeSpec,), "links": lambda: (Cable,)}
@@ -1076,7 +1079,7 @@ class Long(Table):
     KIND: ClassVar[str | None] = "long"
     KEYS: ClassVar[dict[str, str]] = {"class_": "class"}
 
-    flows: list[list[int | str]]
+    flows: Sequence[Sequence[int | str]]
     """Pairs of sender and receiver. Takes an array. Required."""
     name: str | None = None
     """Its name in results. Takes a string."""
@@ -1159,10 +1162,10 @@ class Poisson(Table):
     """Intra to inter; needed where both are given. Takes a ratio of intra to inter such as "4:1"."""
     ratio_of: Literal["flows", "bytes"] | None = None
     """What `ratio` counts. Takes "flows" or "bytes". Default: "flows"."""
-    from_: str | list[int | str] | None = None
+    from_: str | Sequence[int | str] | None = None
     """Who sends; `load` then speaks of the links that these hosts' flows can cross. Takes "all", "even", "odd", a
     range of numbers such as "0..16", or an array of hosts. Default: "all"."""
-    to: str | list[int | str] | None = None
+    to: str | Sequence[int | str] | None = None
     """Who receives. Takes "all", "even", "odd", a range of numbers such as "0..16", or an array of hosts. Default:
     "all"."""
     start: str | None = None
@@ -1200,7 +1203,7 @@ class Requests(Table):
     the same two hosts, class and law left and that has nothing to send, so its window and what it knows of round
     trips and paths are there already; if there is none, it opens one. Laws that send by credits open one for each
     flow. Takes "new" or "kept". Default: "new"."""
-    among: str | list[int | str] | None = None
+    among: str | Sequence[int | str] | None = None
     """Who asks and answers. Takes "all", "even", "odd", a range of numbers such as "0..16", or an array of hosts.
     Default: "all"."""
     start: str | None = None
@@ -1222,9 +1225,9 @@ class ClosedLoop(Table):
     KIND: ClassVar[str | None] = "closed-loop"
     KEYS: ClassVar[dict[str, str]] = {"class_": "class"}
 
-    clients: str | list[int | str]
+    clients: str | Sequence[int | str]
     """Who reads. Takes "all", "even", "odd", a range of numbers such as "0..16", or an array of hosts. Required."""
-    servers: str | list[int | str]
+    servers: str | Sequence[int | str]
     """From whom: as many clients from each, those next to each other from one. Takes "all", "even", "odd", a range
     of numbers such as "0..16", or an array of hosts. Required."""
     name: str | None = None
@@ -1288,7 +1291,7 @@ class Allreduce(Table):
     the same two hosts, class and law left and that has nothing to send, so its window and what it knows of round
     trips and paths are there already; if there is none, it opens one. Laws that send by credits open one for each
     flow. Takes "new" or "kept". Default: "new"."""
-    groups: list[list[int | str]] | None = None
+    groups: Sequence[Sequence[int | str]] | None = None
     """The groups: the ranks of each, in order. Either this or `count`. Takes an array."""
     count: int | None = None
     """So many groups, of which each has as many ranks from each of the first two datacenters: spread over edge
@@ -1341,7 +1344,7 @@ class Collective(Table):
     """How. `all-reduce`: `ring` by default, `tree` or `halving-doubling`; `all-gather` and `reduce-scatter`: `ring`
     by default, or `halving-doubling`; `broadcast`: `tree` by default, or `ring`; the others have one way.
     `halving-doubling` needs a power of two of ranks. Takes "ring", "tree" or "halving-doubling"."""
-    groups: list[list[int | str]] | None = None
+    groups: Sequence[Sequence[int | str]] | None = None
     """The groups: the ranks of each, in order. Either this or `count`. Takes an array."""
     count: int | None = None
     """So many groups, of which each has as many ranks from each of the first two datacenters: spread over edge
@@ -1373,7 +1376,7 @@ class Flow(Table):
     size: int | str | None = None
     """How much; by default more than its links carry until the stop. Takes a size such as "1MiB" or "64KB", or a
     whole number of bytes."""
-    after: int | str | list[int | str] | None = None
+    after: int | str | Sequence[int | str] | None = None
     """Starts after events of other flows of this list, counted from 0: one, or an array of which it waits for all.
     `3`: flow 3 is complete, its sender has everything acknowledged. `"received:3"`: its receiver has every byte.
     `"begun:3"`: it has started, and has the same sender. News from another host than the sender takes the path's
@@ -1406,7 +1409,7 @@ class List(Table):
     file: str | None = None
     """A CSV file beside the scenario: `start,src,dst,bytes[,after][,compute]`. A cell of `bytes` may be empty.
     Several events of `after` have blanks between them. Either this or `flows`. Takes a string."""
-    flows: list[Flow] | None = None
+    flows: Sequence[Flow] | None = None
     """The flows. Takes an array."""
     start: str | None = None
     """Added to every start. Takes a time such as "2ms" or "14us". Default: "0s"."""
@@ -1438,7 +1441,7 @@ class Import(Table):
     flow. Takes "new" or "kept". Default: "new"."""
     file: str | None = None
     """The file, beside the scenario. Either this or `files`. Takes a string."""
-    files: list[str] | None = None
+    files: Sequence[str] | None = None
     """The files of `chakra`, one for each rank; in the order of the numbers in their names, if these are 0, 1 and
     so on. Takes an array."""
     groups: str | None = None
@@ -1534,7 +1537,7 @@ class Job(Table):
     """Its name in results, which no other job and no traffic has. Takes a string. Required."""
     model: Model
     """What is trained. Takes a table. Required."""
-    place: str | int | list[str | int]
+    place: str | int | Sequence[str | int]
     """Where: as many hosts as there are ranks, or tensor groups with `ranks_per_host`. Ranks fill hosts in this
     order, the ranks of a tensor group next to each other. Takes hosts such as "all", "0..16" or "dc0.0..8", or an
     array of such parts. Required."""
@@ -1587,7 +1590,7 @@ class Failure(Table):
     """`[[failure]]`: links that are down for some time. What is on its way over such a link or is sent over it is
     lost; ports and routes know nothing of it, but for `reroute`."""
 
-    ports: list[str]
+    ports: Sequence[str]
     """Which links, in one direction: named as in results, such as `dc0.border>dc1.border#3`, or by class:
     `class:inter`. Takes an array. Required."""
     count: int | None = None
@@ -1611,17 +1614,17 @@ class Series(Table):
 
     interval: str | None = None
     """Time between samples; zero samples nothing. Takes a time such as "2ms" or "14us". Default: "0s"."""
-    ports: list[str] | None = None
+    ports: Sequence[str] | None = None
     """Ports whose queues are sampled, and of which each pause is noted: a link such as `dc0.border>dc1.border#0`
     (without `#`: all parallel ones), `class:inter` for all of a class, `receiver` for the switch ports towards the
     receivers of incasts. Takes an array."""
-    switches: list[str] | None = None
+    switches: Sequence[str] | None = None
     """Switches whose shared buffer is sampled: a name such as `dc1.border`, `tier:border` for all of a tier
     (`edge`, `aggregation`, `core`, `border`, `relay`), or `all`. Takes an array."""
-    flows: Literal["all", "none"] | int | list[int] | None = None
+    flows: Literal["all", "none"] | int | Sequence[int] | None = None
     """Flows whose rate and window are sampled. Takes "all", "none", how many of the first, or an array of flow
     numbers. Default: "none"."""
-    predictors: Literal["all", "none"] | int | list[int] | None = None
+    predictors: Literal["all", "none"] | int | Sequence[int] | None = None
     """Flows of whose packets the one-way delay is compared with what their senders had heard when they left: the
     last one-way delay that On-Ramp measured, and the last round trip. Needs `[switch]` and no interval; not where
     ports report themselves (INT). Takes "all", "none", how many of the first, or an array of flow numbers. Default:
@@ -1653,7 +1656,7 @@ class Sample(Table):
 
     points: int
     """How many. Points that turn out alike are run once. Takes a whole number from 1. Required."""
-    keys: dict[str, Range | list[Any]]
+    keys: dict[str, Range | Sequence[Any]]
     """Keys as in `[grid]`, and a range or a list of values for each. Takes a table of named entries. Required."""
     method: Literal["sobol", "random"] | None = None
     """How they are drawn. Takes "sobol" or "random". Default: "sobol"."""
@@ -1671,10 +1674,10 @@ class Variant(Table):
     """What is other, in words. Takes a string. Default: ""."""
     set: dict[str, Any] | None = None
     """Keys, with dots and array indices as for `--set`, and their values. Takes a table of named entries."""
-    grid: dict[str, list[Any]] | None = None
+    grid: dict[str, Sequence[Any]] | None = None
     """The values that keys of `[grid]` take in it: by default each takes its first one, and with `[]` it is left
     alone. Takes a table of named entries."""
-    schemes: list[str] | None = None
+    schemes: Sequence[str] | None = None
     """Only these schemes. By default all. Takes an array."""
 
 
@@ -1703,7 +1706,7 @@ class Config(Table):
     extends: str | None = None
     """A scenario beside this one, which this one is with changes: tables are laid over its own key by key, all else
     replaces what it has, and so does a table of another `kind`. `name` is this file's own. Takes a string."""
-    without: list[str] | None = None
+    without: Sequence[str] | None = None
     """Keys of the extended scenario that this one does not have, with dots: `["schemes.cubic", "grid"]`. Takes an
     array."""
     title: str | None = None
@@ -1726,21 +1729,21 @@ class Config(Table):
     laws: dict[str, BroughtLaw] | None = None
     """Laws that the calling program supplies (Python), by names that begin with a capital letter. Takes a table of
     named entries."""
-    traffic: list[Incast | Long | Permutation | Poisson | Requests | ClosedLoop | Allreduce | Collective | List | Import] | None = None
+    traffic: Sequence[Incast | Long | Permutation | Poisson | Requests | ClosedLoop | Allreduce | Collective | List | Import] | None = None
     """What is sent: each entry makes flows, all in one run. At least one, or a job. Takes an array."""
-    job: list[Job] | None = None
+    job: Sequence[Job] | None = None
     """Models that are trained, all in one run, beside what is sent. Takes an array."""
-    failure: list[Failure] | None = None
+    failure: Sequence[Failure] | None = None
     """Links that fail. Takes an array."""
     series: Series | None = None
     """What is sampled. Takes a table."""
     sizes: dict[str, str] | None = None
     """Bins of the summary by name: flows of sizes from a lower end up to, but without, an upper end, of all flows,
     of those inside or between datacenters, or of the traffic of a name. Takes a table of named entries."""
-    grid: dict[str, list[Any]] | None = None
+    grid: dict[str, Sequence[Any]] | None = None
     """Keys and the values that they take in turn: every combination is a run of every scheme. Takes a table of
     named entries."""
-    points: list[dict[str, Any]] | None = None
+    points: Sequence[dict[str, Any]] | None = None
     """Points one by one, each with a value for the same keys: every one is a run of every scheme, at each point of
     `[grid]`. Takes an array."""
     sample: Sample | None = None
@@ -1752,9 +1755,9 @@ class Config(Table):
     as it stands is the scale `paper`. Takes a table of named entries."""
     paper: Any = None
     """What a paper says of this experiment. Takes any value."""
-    claim: list[Any] | None = None
+    claim: Sequence[Any] | None = None
     """Claims to judge. Takes an array."""
-    table: list[Any] | None = None
+    table: Sequence[Any] | None = None
     """Tables of what runs measured, averaged over seeds. Takes an array."""
 
     CANDIDATES: ClassVar[Candidates] = {"topology": lambda: (FatTrees, Clos, Dumbbell, SingleSwitch, CustomTopology,), "schemes": lambda: (Scheme,), "clock": lambda: (Clock,), "port": lambda: (Port,), "switch": lambda: (Switch,), "host": lambda: (Host,), "laws": lambda: (BroughtLaw,), "traffic": lambda: (Incast, Long, Permutation, Poisson, Requests, ClosedLoop, Allreduce, Collective, List, Import,), "job": lambda: (Job,), "failure": lambda: (Failure,), "series": lambda: (Series,), "sample": lambda: (Sample,), "variants": lambda: (Variant,), "scale": lambda: (Scale,)}

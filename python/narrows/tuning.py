@@ -8,7 +8,6 @@ others, and a second call takes what is there.
 
 from __future__ import annotations
 
-import argparse
 import builtins
 import contextlib
 import fcntl
@@ -16,26 +15,32 @@ import hashlib
 import importlib
 import json
 import math
+import os
 import re
 import shlex
 import sys
+import threading
 import warnings
+from collections import deque
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from narrows import _narrows
+from narrows import _given, _narrows
 from narrows import progress as watching
 from narrows import study as studies
 from narrows._words import FAILED, ended, pair, value_of
 from narrows.scenario import Scenario, inline
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     import optuna
 
     from narrows.results import Results
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -150,8 +155,8 @@ def _listed(objectives: Mapping[str, float]) -> str:
 def tune(
     scenario: Scenario | str | Path,
     *,
-    minimise: str | Sequence[str] = (),
-    maximise: str | Sequence[str] = (),
+    minimize: str | Sequence[str] = (),
+    maximize: str | Sequence[str] = (),
     where: Mapping[str, Space | tuple[Any, Any] | Sequence[Any]],
     subject_to: str | Sequence[str] = (),
     trials: int = 50,
@@ -162,6 +167,7 @@ def tune(
     held_out: Sequence[Scenario | str | Path] = (),
     halve: bool = False,
     race: bool = False,
+    parallel: int = 1,
     out: str | Path | None = None,
     storage: str | None = None,
     sampler: optuna.samplers.BaseSampler | None = None,
@@ -177,28 +183,32 @@ def tune(
     `"p99(intra.slowdown) <= 5"`. Several metrics give a Pareto front. `held_out` are scenarios on which the result is checked.
     `halve` runs a trial for a quarter and half of the duration first, and only the better half goes on; of one objective only.
     `race` runs a trial seed by seed, and ends it once it is worse than the best on the same seeds (Wilcoxon's signed-rank test,
-    p = 0.1). `storage` is where Optuna keeps trials (a SQLite file in `out` by default), so that a second call goes on, and
-    `optuna-dashboard` shows them.
+    p = 0.1). `parallel` trials run at the same time. A trial's values are chosen once the one `parallel` before it is over, so
+    which are tried depends on `parallel` and `sampler_seed` (of a sampler of your own: on its seed), and not on which trial ends
+    first; with `halve` or `race` it depends on that, too. `threads` are those of each trial: by default all cores, shared by the
+    trials that run at the same time. `storage` is where Optuna keeps trials (a SQLite file in `out` by default), so that a
+    second call goes on, and `optuna-dashboard` shows them.
 
     Raises `ScenarioError` or `ValueError` when something asked for is wrong, before the first trial.
     """
     try:
         import optuna
-    except ModuleNotFoundError as error:
-        said = "Optuna is not installed; `pip install optuna` installs it"
-        raise ModuleNotFoundError(said) from error
-    scenario = scenario if isinstance(scenario, Scenario) else Scenario.load(scenario)
-    others = [it if isinstance(it, Scenario) else Scenario.load(it) for it in held_out]
-    metrics = [*_list(minimise), *_list(maximise)]
-    _check(metrics, trials=trials, seeds=seeds, threads=threads, halve=halve, race=race)
-    space = {key: _space(value) for key, value in where.items()}
+    except ModuleNotFoundError:
+        raise _given.needs("Optuna", "narrows.tune") from None
+    unseen = [held_out] if isinstance(held_out, (str, os.PathLike, Scenario)) else list(held_out)
+    scenario, *others = (it if isinstance(it, Scenario) else Scenario.load(it) for it in (scenario, *unseen))
+    metrics = [*_given.names("minimize", minimize), *_given.names("maximize", maximize)]
+    for name, number in (("trials", trials), ("seeds", seeds), ("parallel", parallel), ("threads", threads)):
+        _given.count(name, number)
+    _check(metrics, seeds=seeds, halve=halve, race=race)
+    space = {key: _space(value) for key, value in (_given.keyed("where", where) or {}).items()}
     if not space:
         said = "expected at least one key to tune"
         raise ValueError(said)
     task = Task(
         scenario,
         metrics,
-        len(_list(maximise)),
+        len(_list(maximize)),
         _list(subject_to),
         space,
         Path(out) if out is not None else Path("out") / f"{scenario.name}-tuned",
@@ -206,7 +216,7 @@ def tune(
         seeds,
         tuple(_list(schemes)),
         scale,
-        threads,
+        _threads(threads, parallel),
         halve,
         race,
     )
@@ -228,7 +238,7 @@ def tune(
             storage=place,
             study_name=task.name(),
             load_if_exists=True,
-            directions=[least] * len(_list(minimise)) + [most] * len(_list(maximise)),
+            directions=[least] * len(_list(minimize)) + [most] * len(_list(maximize)),
             pruner=pruner,
         )
         # What was drawn before is not drawn again, and what was interrupted is done first.
@@ -237,14 +247,81 @@ def tune(
             study.enqueue_trial(params)
         watch = watching.of_here(progress)
         try:
-            for number in range(len(_finished(study)), trials):
-                watch.show(trials, number, [])
-                study.optimize(task.trial, n_trials=1)
+            _work(task, study, trials, parallel, watch)
         finally:
             watch.end()
         best = task.best(study)
         held = [task.held(other, setting) for other in others for setting in best]
     return Tuned(study, best, task.directory, held)
+
+
+def _threads(threads: int | None, parallel: int) -> int | None:
+    """Return the threads of a trial: None for all cores."""
+    if threads is not None or parallel == 1:
+        return threads
+    return max(1, len(os.sched_getaffinity(0)) // parallel)
+
+
+class _Here(Executor):
+    """Does work in the calling thread, at once. Ctrl-C reaches it there."""
+
+    def submit(self, fn: Callable[..., T], /, *args: Any, **kwargs: Any) -> Future[T]:
+        """Do it."""
+        future: Future[T] = Future()
+        try:
+            future.set_result(fn(*args, **kwargs))
+        except BaseException as error:
+            future.set_exception(error)
+        return future
+
+
+def _work(task: Task, study: optuna.Study, trials: int, parallel: int, watch: watching.Progress) -> None:
+    """Do trials, `parallel` at a time, until there are so many.
+
+    Optuna is told of trials in their order, and is asked for one more after each. So it has been told the same whenever it
+    chooses values, whichever trial ends first.
+    """
+    import optuna
+
+    done = len(_finished(study))
+    stop = threading.Event()
+    running: deque[tuple[optuna.Trial, Future[_Outcome]]] = deque()
+    with _Here() if parallel == 1 else ThreadPoolExecutor(parallel) as pool:
+        try:
+            while done < trials:
+                watch.show(trials, done, [])
+                while len(running) < min(parallel, trials - done):
+                    trial = study.ask()
+                    # Here, and not where the trial runs: a sampler draws values in the order in which it is asked.
+                    setting = {key: space.suggest(trial, key) for key, space in task.space.items()}
+                    trial.set_user_attr("set", setting)
+                    running.append((trial, pool.submit(task.trial, trial, setting, stop)))
+                trial, future = running[0]
+                _tell(task, study, trial, future.result())
+                running.popleft()
+                done += 1
+        except BaseException:
+            stop.set()
+            pool.shutdown(cancel_futures=True)
+            for trial, _ in running:
+                study.tell(trial, state=optuna.trial.TrialState.FAIL, skip_if_finished=True)
+            raise
+
+
+def _tell(task: Task, study: optuna.Study, trial: optuna.Trial, outcome: _Outcome) -> None:
+    """Tell Optuna the outcome of a trial."""
+    import optuna
+
+    if outcome.why:
+        trial.set_user_attr("why", outcome.why)
+    if outcome.broken is not None:
+        trial.set_user_attr("constraints", outcome.broken)
+        for constraint, share in zip(task.constraints, outcome.broken, strict=True):
+            trial.set_constraint(constraint, share)
+    if outcome.values is None:
+        study.tell(trial, state=optuna.trial.TrialState.PRUNED)
+    else:
+        study.tell(trial, outcome.values)
 
 
 @contextlib.contextmanager
@@ -274,14 +351,30 @@ def _kept(place: str) -> Iterator[None]:
 
 
 @dataclass(frozen=True)
+class _Outcome:
+    """Outcome of a trial."""
+
+    #: The objectives; None where it was cut off.
+    values: list[float] | None = None
+    #: Share of the runs that break each constraint; None where the trial was cut off before that is known.
+    broken: list[float] | None = None
+    #: Why it was cut off, where no pruner did it.
+    why: str = ""
+
+
+class _CutOffError(Exception):
+    """A pruner ends a trial."""
+
+
+@dataclass(frozen=True)
 class Task:
     """What is tuned."""
 
     scenario: Scenario
-    #: Those to minimise, then those to maximise.
+    #: Those to minimize, then those to maximize.
     metrics: list[str]
-    #: How many are to be maximised.
-    maximised: int
+    #: The number of those to maximize.
+    maximized: int
     constraints: list[str]
     space: dict[str, Space]
     directory: Path
@@ -295,7 +388,7 @@ class Task:
 
     def name(self) -> str:
         """Return what the task is known by: another one in the same directory is another study of Optuna's."""
-        said = [self.scenario.to_toml(), self.metrics, self.maximised, self.constraints, repr(self.space), self.set, self.seeds]
+        said = [self.scenario.to_toml(), self.metrics, self.maximized, self.constraints, repr(self.space), self.set, self.seeds]
         said += [self.schemes, self.scale, self.halve, self.race, self.references(), self.inputs(), _narrows.__engine__]
         return f"{self.scenario.name}-{hashlib.sha256(json.dumps(said).encode()).hexdigest()[:12]}"
 
@@ -321,8 +414,7 @@ class Task:
         known = list(written["schemes"])
         for scheme in self.schemes:
             if scheme not in known:
-                said = f"there is no scheme `{scheme}`; there are {', '.join(known)}"
-                raise ValueError(said)
+                raise _given.unknown(f"there is no scheme `{scheme}`", scheme, known)
         nothing = _narrows.Metrics([])
         for metric in self.metrics:
             if _score(metric) is None:
@@ -352,8 +444,9 @@ class Task:
         scenario: Scenario | None = None,
         stop: str | None = None,
         over: Mapping[str, Sequence[int]] | None = None,
+        ended: threading.Event | None = None,
     ) -> Results:
-        """Run a setting over the seeds, or `over` some of them."""
+        """Run a setting over the seeds, or `over` some of them, until `ended` is set."""
         given = {**self.set, **setting, **({} if stop is None else {"stop": stop})}
         return studies.run(
             scenario or self.scenario,
@@ -364,7 +457,7 @@ class Task:
             schemes=self.schemes,
             scale=self.scale if scenario is None else None,
             threads=self.threads,
-            progress=_Quiet(),
+            progress=_Quiet(ended),
         )
 
     def objectives(self, results: Results) -> list[float]:
@@ -398,54 +491,40 @@ class Task:
             shares.append(sum(1.0 for it in hold if it is not True) / max(1, len(hold)))
         return shares
 
-    def raced(self, trial: optuna.Trial, setting: dict[str, Any], place: Path) -> Results:
+    def raced(self, trial: optuna.Trial, setting: dict[str, Any], place: Path, stop: threading.Event) -> Results:
         """Run a setting seed by seed, while it is not worse than the best."""
-        import optuna
-
         written = _narrows.as_written(self.scenario.read(set=self.set, scale=self.scale).resolved(), "resolved")
         first = int(json.loads(written).get("seed", 1))
         for count in range(1, self.seeds):
-            of_seeds = self.by_seed(self.run(setting, place, over={"seed": list(range(first, first + count))}))
+            of_seeds = self.by_seed(self.run(setting, place, over={"seed": list(range(first, first + count))}, ended=stop))
             if math.isnan(of_seeds[-1]):
-                trial.set_user_attr("why", "a run has no value of an objective")
-                raise optuna.TrialPruned
-            trial.report(of_seeds[-1], count)
-            if trial.should_prune():
-                raise optuna.TrialPruned
-        results = self.run(setting, place, over={"seed": list(range(first, first + self.seeds))})
-        trial.report(self.by_seed(results)[-1], self.seeds)
+                raise _CutOffError(NO_VALUE)
+            _report(trial, of_seeds[-1], count)
+        results = self.run(setting, place, over={"seed": list(range(first, first + self.seeds))}, ended=stop)
+        with _STORED:
+            trial.report(self.by_seed(results)[-1], self.seeds)
         return results
 
-    def trial(self, trial: optuna.Trial) -> float | tuple[float, ...]:
-        """Do one trial."""
-        import optuna
-
-        setting = {key: space.suggest(trial, key) for key, space in self.space.items()}
-        trial.set_user_attr("set", setting)
+    def trial(self, trial: optuna.Trial, setting: dict[str, Any], stop: threading.Event) -> _Outcome:
+        """Do one trial, until `stop` is set."""
         place = self.directory / "trials" / self.name() / f"{trial.number:04}"
         try:
             if self.halve:
                 for step, share in enumerate((0.25, 0.5), start=1):
-                    stop = _part(self.scenario.read(set=self.set, scale=self.scale), share)
-                    part = self.objectives(self.run(setting, place.with_name(f"{place.name}-{share}"), stop=stop))[0]
-                    trial.report(part, step)
-                    if trial.should_prune():
-                        raise optuna.TrialPruned
-            results = self.raced(trial, setting, place) if self.race else self.run(setting, place)
+                    part = _part(self.scenario.read(set=self.set, scale=self.scale), share)
+                    results = self.run(setting, place.with_name(f"{place.name}-{share}"), stop=part, ended=stop)
+                    _report(trial, self.objectives(results)[0], step)
+            results = self.raced(trial, setting, place, stop) if self.race else self.run(setting, place, ended=stop)
         except _narrows.ScenarioError as error:
             # Values that are fine by themselves may not go together.
-            trial.set_user_attr("why", str(error))
-            raise optuna.TrialPruned from None
-        broken = self.broken(results)
-        trial.set_user_attr("constraints", broken)
-        for constraint, share in zip(self.constraints, broken, strict=True):
-            trial.set_constraint(constraint, share)
-        values = self.objectives(results)
+            return _Outcome(why=str(error))
+        except _CutOffError as error:
+            return _Outcome(why=str(error))
+        broken, values = self.broken(results), self.objectives(results)
         if any(math.isnan(value) for value in values):
             # Flows that a setting keeps from ending are no figure of merit.
-            trial.set_user_attr("why", "a run has no value of an objective")
-            raise optuna.TrialPruned
-        return values[0] if len(values) == 1 else tuple(values)
+            return _Outcome(broken=broken, why=NO_VALUE)
+        return _Outcome(values, broken)
 
     def best(self, study: optuna.Study) -> list[Setting]:
         """Return the best settings that hold the constraints."""
@@ -483,24 +562,42 @@ class Task:
 class _Quiet(watching.Silent):
     """Warnings of trials would bury everything else; each is in its report."""
 
+    def __init__(self, ended: threading.Event | None) -> None:
+        """Until `ended` is set: Ctrl-C reaches only the main thread."""
+        self.ended = ended
+
+    def show(self, of: int, finished: int, running: list[float]) -> None:  # noqa: ARG002
+        """End the runs, if the tuning ends."""
+        if self.ended is not None and self.ended.is_set():
+            raise KeyboardInterrupt
+
     def tell(self, text: str) -> None:
         """Say nothing."""
+
+
+#: Why a trial without a figure of merit is cut off.
+NO_VALUE = "a run has no value of an objective"
+
+#: Held by the trial that uses the storage: trials run in threads, and a SQLite file has one writer at a time.
+_STORED = threading.Lock()
+
+
+def _report(trial: optuna.Trial, value: float, step: int) -> None:
+    """Report how a trial does so far. Raises where a pruner ends it."""
+    with _STORED:
+        trial.report(value, step)
+        if trial.should_prune():
+            raise _CutOffError
 
 
 #: With fewer seeds than this no test tells two trials apart at p = 0.1 before the last.
 FEWEST_TO_RACE = 5
 
 
-def _check(metrics: list[str], *, trials: int, seeds: int, threads: int | None, halve: bool, race: bool) -> None:
+def _check(metrics: list[str], *, seeds: int, halve: bool, race: bool) -> None:
     """Refuse what does not go together."""
-    if trials < 1 or seeds < 1:
-        said = f"expected at least one trial and one seed, found trials={trials} and seeds={seeds}"
-        raise ValueError(said)
-    if threads is not None and threads < 1:
-        said = f"expected at least one thread, found threads={threads}"
-        raise ValueError(said)
     if not metrics:
-        said = "expected something to minimise or to maximise, such as 'p99(inter.slowdown)'"
+        said = "expected something to minimize or to maximize, such as 'p99(inter.slowdown)'"
         raise ValueError(said)
     if (halve or race) and len(metrics) > 1:
         said = f"{'halving' if halve else 'racing'} needs one objective: with several, two trials cannot be ranked"
@@ -523,9 +620,8 @@ def _pruner(*, halve: bool, race: bool) -> optuna.pruners.BasePruner | None:
         return None
     try:
         importlib.import_module("scipy")
-    except ModuleNotFoundError as error:
-        said = "racing needs SciPy for its test; `pip install scipy` installs it"
-        raise ModuleNotFoundError(said) from error
+    except ModuleNotFoundError:
+        raise _given.needs("SciPy", "the test of a race") from None
     with warnings.catch_warnings():
         # Its interface is not promised; our tests hold it to what is used here.
         warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
@@ -615,57 +711,15 @@ def _space_of_text(text: str) -> Space:
     return Choice(values)
 
 
-def main(words: list[str]) -> int:
-    """`narrows tune`."""
-    parser = argparse.ArgumentParser(
-        prog="narrows tune",
-        description="Find the values of a scenario's keys at which metrics are least, by Optuna, over several seeds",
-    )
-    parser.add_argument("scenario", metavar="SCENARIO", help="the scenario file")
-    parser.add_argument("--minimise", action="append", default=[], metavar="METRIC", help="as in 'p99(inter.slowdown)'")
-    parser.add_argument("--maximise", action="append", default=[], metavar="METRIC", help="as in goodput")
-    parser.add_argument(
-        "--where",
-        action="append",
-        default=[],
-        metavar="KEY=SPACE",
-        help="a key and its values: LOW..HIGH, 'log LOW..HIGH', or A,B,C",
-    )
-    parser.add_argument("--subject-to", action="append", default=[], metavar="CHECK", help="as in 'p99(slowdown) <= 5'")
-    parser.add_argument("--trials", type=int, default=50, metavar="N", help="default: 50")
-    parser.add_argument("--seeds", type=int, default=3, metavar="N", help="seeds a trial; default: 3")
-    parser.add_argument("--scheme", action="append", default=[], metavar="NAME", help="only these schemes")
-    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="override a key")
-    parser.add_argument("--scale", help="one of the scenario's scales")
-    parser.add_argument("--held-out", action="append", default=[], metavar="SCENARIO", help="check the result here")
-    parser.add_argument("--halve", action="store_true", help="run a quarter and half of the duration first")
-    parser.add_argument("--race", action="store_true", help="seed by seed, until a trial is worse than the best")
-    parser.add_argument("--storage", metavar="URL", help="where Optuna keeps trials; default: a SQLite file in --out")
-    parser.add_argument("--out", metavar="DIR", help="default: out/NAME-tuned")
-    parser.add_argument("--threads", type=int, metavar="N", help="default: all cores")
-    args = parser.parse_args(words)
-    return ended(lambda: _tuned(args))
+def main(options: dict[str, Any]) -> int:
+    """`narrows tune`, with options as `args/python.rs` of the command defines them."""
+    return ended(lambda: _tuned(options))
 
 
-def _tuned(args: argparse.Namespace) -> int:
-    done = tune(
-        args.scenario,
-        minimise=args.minimise,
-        maximise=args.maximise,
-        where={key: _space_of_text(text) for key, text in map(pair, args.where)},
-        subject_to=args.subject_to,
-        trials=args.trials,
-        seeds=args.seeds,
-        schemes=args.scheme,
-        set={key: value_of(value) for key, value in map(pair, args.set)},
-        scale=args.scale,
-        held_out=args.held_out,
-        halve=args.halve,
-        race=args.race,
-        out=args.out,
-        storage=args.storage,
-        threads=args.threads,
-    )
+def _tuned(options: dict[str, Any]) -> int:
+    where = {key: _space_of_text(text) for key, text in map(pair, options.pop("where"))}
+    given = {key: value_of(value) for key, value in map(pair, options.pop("set"))}
+    done = tune(options.pop("scenario"), where=where, set=given, **options)
     print(done)
     if not done.best:
         print("error: no trial holds the constraints", file=sys.stderr)

@@ -6,9 +6,11 @@
 #![expect(clippy::needless_pass_by_value, reason = "what Python gives is extracted into values")]
 
 mod error;
+mod import;
 mod job;
 mod law;
 mod metrics;
+mod numbers;
 mod scenario;
 mod tables;
 
@@ -23,17 +25,21 @@ mod _narrows {
     use super::{Bound, PyAnyMethods, PyModule, PyModuleMethods, PyResult};
 
     #[pymodule_export]
+    use super::import::import_files;
+    #[pymodule_export]
     use super::job::run_study;
     #[pymodule_export]
     use super::law::{Ack, LawPath, Loss, Timeout};
     #[pymodule_export]
     use super::metrics::{Metrics, check_reference, drawing, pooled, report, score};
     #[pymodule_export]
-    use super::scenario::{Ends, Scenario, as_written, schema, text_of, toml_of};
+    use super::numbers::{jobs, summaries};
+    #[pymodule_export]
+    use super::scenario::{Ends, Scenario, amount, as_written, nearest, schema, text_of, toml_of};
     #[pymodule_export]
     use super::tables::Tables;
     #[pymodule_export]
-    use super::{mean, new_law, run_command};
+    use super::{mean, new_law, python_command, run_command};
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -63,6 +69,13 @@ mod _narrows {
 #[pyfunction]
 fn run_command(py: Python<'_>, words: Vec<OsString>, again: Vec<OsString>) -> u8 {
     py.detach(|| command::run(words, again))
+}
+
+/// The name and the options, as JSON, of a command line that this package does; None of another command, of a request for help,
+/// and of a wrong command line.
+#[pyfunction]
+fn python_command(words: Vec<OsString>) -> Option<(&'static str, String)> {
+    command::python_command(words).map(|it| (it.name, it.options))
 }
 
 /// Begins a law in Rust that exists in Python, in a checkout of Narrows, and answers the files that are new. `draft` is the law as

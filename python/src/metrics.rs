@@ -110,7 +110,7 @@ impl Metrics {
         let expr = expression_of_a_run(metric)
             .map_err(|error| PyValueError::new_err(format!("metric `{metric}`: {error}")))?;
         let (mut values, mut reasons, mut of_all) = (Vec::new(), Vec::new(), None);
-        for found in self.each(expr.is_sampled(), |run| value(&expr, run))? {
+        for found in known(self.each(expr.is_sampled(), |run| value(&expr, run))?)? {
             match found {
                 Ok(value) => {
                     let (amount, unit) = value.as_in_tables();
@@ -138,7 +138,19 @@ impl Metrics {
             Err(error @ EvalError::Units { .. }) => Err(PyValueError::new_err(error.to_string())),
             Err(_) => Ok(None),
         };
-        self.each(sampled, |run| holds(&check, run))?.into_iter().map(of).collect()
+        known(self.each(sampled, |run| holds(&check, run))?)?.into_iter().map(of).collect()
+    }
+}
+
+/// Returns what was found. Refuses a class of flows that no run has: it is a mistake, and not a lack of values.
+fn known<T>(found: Vec<Result<T, EvalError>>) -> PyResult<Vec<Result<T, EvalError>>> {
+    match found.first() {
+        Some(Err(error @ EvalError::NoClass { .. }))
+            if found.iter().all(|it| matches!(it, Err(EvalError::NoClass { .. }))) =>
+        {
+            Err(PyValueError::new_err(error.to_string()))
+        }
+        _ => Ok(found),
     }
 }
 

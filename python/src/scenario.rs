@@ -30,6 +30,20 @@ pub(crate) fn text_of(py: Python<'_>, path: &str) -> PyResult<String> {
     scenario::text_of(Path::new(path)).map_err(|error| error::of_scenario(py, &error))
 }
 
+/// A number of a scenario in its base unit, and the word for that unit: `2ms` is 2e6 `ns`, `80%` is 0.8 without a unit. None for
+/// other text.
+#[pyfunction]
+pub(crate) fn amount(text: &str) -> Option<(f64, &'static str)> {
+    scenario::amount(text)
+}
+
+/// The name that was perhaps meant, if one is near.
+#[pyfunction]
+pub(crate) fn nearest(name: &str, names: Vec<String>) -> Option<String> {
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    scenario::nearest(name, &names).map(str::to_owned)
+}
+
 /// The text of the scenario file that a JSON object stands for.
 #[pyfunction]
 pub(crate) fn toml_of(json: &str) -> PyResult<String> {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import subprocess
 import sys
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import narrows as nw
+from narrows import _narrows
 
 ROOT = Path(__file__).parents[2]
 
@@ -32,6 +34,22 @@ def test_it_is_the_command(small: nw.Scenario, tmp_path: Path) -> None:
     assert "did you mean `small.toml`?" in refused.stderr
 
 
+def test_options_are_those_of_the_command() -> None:
+    for command, option in (("tune", "--parallel <N>"), ("plot", "--newcomer <SCHEME>"), ("sweep", "--ray <ADDRESS>")):
+        done = narrows(command, "--help")
+        assert (done.returncode, option in done.stdout) == (0, True), done.stderr
+    wrong = narrows("tune", "a.toml", "--trials", "0")
+    assert (wrong.returncode, "0 is not in 1.." in wrong.stderr) == (2, True), wrong.stderr
+    # Each option has the name of the argument that it is.
+    for command, call in (("tune", nw.tune), ("plot", nw.plot)):
+        words = [command, "a", "-o", "b.pdf"] if command == "plot" else [command, "a"]
+        ours = _narrows.python_command(["narrows", *words])
+        assert ours is not None
+        others = {"results", "only", "front", "against", "newcomers", "output"} if command == "plot" else set()
+        assert json.loads(ours[1]).keys() - others <= inspect.signature(call).parameters.keys()
+    assert _narrows.python_command(["narrows", "check", "a.toml"]) is None
+
+
 def test_a_figure_by_the_command(results: nw.Results, tmp_path: Path) -> None:
     for ending in ("pdf", "svg", "png"):
         done = narrows("plot", str(results.directory), "--y", "p99(slowdown)", "-o", f"fig.{ending}", cwd=tmp_path)
@@ -40,7 +58,7 @@ def test_a_figure_by_the_command(results: nw.Results, tmp_path: Path) -> None:
     for words, said in [
         (["--y", "p98(slowdown)", "-o", "a.pdf"], "no such function"),
         (["--y", "p99(slowdown)", "-o", "a.doc"], "expected a name that ends in .pdf, .svg, .png"),
-        (["--y", "p99(slowdown)", "--x", "lod", "-o", "a.pdf"], "runs have no key `lod`; there are scheme, seed, load"),
+        (["--y", "p99(slowdown)", "--x", "lod", "-o", "a.pdf"], "runs have no key `lod`; there are scheme, load, seed"),
     ]:
         done = narrows("plot", str(results.directory), *words, cwd=tmp_path)
         assert (done.returncode, said in done.stderr) == (2, True), done.stderr

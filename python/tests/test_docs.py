@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import io
 import linecache
@@ -47,6 +48,12 @@ def test_a_notebook_runs(path: Path, tmp_path: Path) -> None:
     NotebookClient(notebook, timeout=300, resources={"metadata": {"path": str(where)}}).execute()
     shown = [output for cell in notebook.cells if cell.cell_type == "code" for output in cell.outputs]
     assert not [output for output in shown if output.output_type == "error"]
+    # A cell that ends with a figure shows it.
+    drawn = [cell for cell in notebook.cells if cell.cell_type == "code" and cell.source.splitlines()[-1].startswith("nw.plot(")]
+    assert bool(drawn) == (path.stem != "training")
+    for cell in drawn:
+        (picture,) = [output.data["image/png"] for output in cell.outputs if "image/png" in output.get("data", {})]
+        assert base64.b64decode(picture).startswith(b"\x89PNG")
 
 
 def test_there_are_three_notebooks() -> None:

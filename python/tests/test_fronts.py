@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import subprocess
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
@@ -50,13 +52,19 @@ def test_the_usual_cells_are_scored_and_what_has_none_is_said(results: nw.Result
         assert {score["label"] for score in results.score()} == {"DCTCP", "Cubic"}
 
 
-def test_the_command_draws_it(results: nw.Results, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_draws_it(results: nw.Results, tmp_path: Path) -> None:
     file = str(tmp_path / "front.svg")
-    assert plotting.main([str(results.directory), "--front", "--y", "goodput", "-o", file]) == 2
-    assert "do not go with --front" in capsys.readouterr().err
-    assert plotting.main([str(results.directory), "--against", "x.toml", "-o", file]) == 2
-    assert plotting.main([str(results.directory), "--front", "-o", file]) == 2
-    said = capsys.readouterr().err
+    words = [sys.executable, "-m", "narrows", "plot", str(results.directory), "-o", file]
+
+    def plot(*more: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run([*words, *more], capture_output=True, text=True, check=False, timeout=300)
+
+    refused = plot("--front", "--y", "goodput")
+    assert (refused.returncode, "do not go with --front" in refused.stderr) == (2, True), refused.stderr
+    assert plot("--against", "x.toml").returncode == 2
+    done = plot("--front")
+    assert done.returncode == 2
+    said = done.stderr
     assert "warning: `inter` is not scored" in said
     assert "no cell is of flows `inter`" in said
 

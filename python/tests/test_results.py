@@ -21,6 +21,7 @@ import narrows as nw
 from narrows import tables
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from narrows.progress import Progress
@@ -159,6 +160,223 @@ def test_parts_are_merged_to_the_same_bytes(small: nw.Scenario, tmp_path: Path) 
     assert caught.value.missing == ["dctcp,load=40%"]
     with pytest.raises(nw.ScenarioError, match="no shard"):
         nw.sweep(small, tmp_path / "bad", shard="4/3")
+
+
+def test_runs_are_selected_by_keys_as_the_scenario_has_them(small: nw.Scenario, tmp_path: Path) -> None:
+    over = {"port.buffer": ["1MB", "200kB"], "traffic.0.size": ["10KB", "20KB"]}
+    small.traffic = [tables.Incast(intra=3, size="10KB"), tables.Incast(intra=2, size="10KB")]
+    small.grid = None
+    made = nw.run(small, tmp_path / "out", over=over, schemes=["dctcp"], progress=False)
+    first = [run for run in made if run.name.startswith("dctcp,buffer=1MB")]
+    assert len(first) == 2
+    for key in ("port.buffer", "buffer", "point_buffer_bytes"):
+        for value in ("1MB", "1000kB", 1e6, ["1MB", 1e6]):
+            assert made.select(**{key: value}).runs == first, (key, value)
+    assert len(made.select(**{"traffic.0.size": "20KB"})) == 2
+    # The other traffic is the same in all runs: it is not the key that varies.
+    assert len(made.select(**{"traffic.1.size": "10KB"})) == 4
+    with pytest.raises(nw.ScenarioError, match=r"no run has traffic\.1\.size=20KB; there are 10KB"):
+        made.select(**{"traffic.1.size": "20KB"})
+    assert len(made.select(stop="2s", scheme=["dctcp"], seed=1)) == 4
+    figure = nw.plot(made.select(**{"port.buffer": "1MB"}), y="fct.max", x="traffic.0.size")
+    assert figure.axes[0].get_xlabel() == "point_size (kB)"
+    with pytest.raises(
+        nw.ScenarioError, match=r"no key `traffic\.1\.size`; there are scheme, point_buffer_bytes, point_size_bytes, seed"
+    ):
+        nw.plot(made, y="fct.max", x="traffic.1.size")
+
+
+@pytest.mark.parametrize(
+    ("wanted", "what", "accepted"),
+    [
+        ({"foo": 1}, "runs have no key `foo`; there are scheme, load, seed", "such as `port.buffer`"),
+        ({"lod": 0.2}, "runs have no key `lod`", "did you mean `load`?"),
+        ({"port.bufer": "1MB"}, "runs have no key `port.bufer`", "did you mean `port.buffer`?"),
+        ({"scheme": "dctp"}, "no run has scheme=dctp; there are dctcp, cubic", "did you mean `dctcp`?"),
+        ({"seed": 9}, "no run has seed=9; there are 1, 2, 3", ""),
+        ({"load": 0.9}, "no run has load=0.9; there are 0.2, 0.4", ""),
+        ({"load": [0.2, "90%"]}, "no run has load=90%; there are 0.2, 0.4", ""),
+        ({"variant": "small"}, "no run has variant=small", ""),
+    ],
+)
+def test_a_selection_of_what_is_not_there(results: nw.Results, wanted: dict[str, object], what: str, accepted: str) -> None:
+    with pytest.raises(nw.ScenarioError) as caught:
+        results.select(**wanted)
+    assert what in str(caught.value)
+    assert accepted in caught.value.help
+    assert bool(accepted) == bool(caught.value.help)
+
+
+def test_tables_and_parts_of_them(results: nw.Results) -> None:
+    whole = results.flows.to_polars()
+    part = results.table("flows", columns=["fct_ns", "seed"])
+    assert list(part.columns) == ["fct_ns", "seed"]
+    assert part.to_polars().equals(whole.select("fct_ns", "seed"))
+    for made in (results.flows.to_arrow("slowdown"), results[0].flows.to_arrow(columns=["slowdown"])):
+        assert made.column_names == ["slowdown"]
+    assert results.flows.to_pandas(["class"])["class"].unique().tolist() == ["intra"]
+    assert len(results.table("flows", class_="intra")) == len(whole)
+    inter = results[0].table("flows", columns="fct_ns", class_="inter")
+    assert (len(inter), inter.to_arrow().column_names) == (0, ["fct_ns"])
+    refused: list[tuple[Callable[[], object], str, str]] = [
+        (lambda: results.table("flow"), "there is no table `flow`; there are flows, ports, rates", "did you mean `flows`?"),
+        (
+            lambda: results.table("flows", class_="itner"),
+            "there is no class `itner`; there are intra, inter",
+            "did you mean `inter`?",
+        ),
+        (lambda: results.flows.select("fct_n"), "the table has no column `fct_n`; there are scheme, load, seed, ", "`fct_ns`"),
+        (lambda: results.flows.select([]), "no column is asked for", "expected some of"),
+        (lambda: results.ports.of_class("inter"), "the table is not one of flows", "expected `flows`"),
+        (lambda: results.table("pauses"), "no run has a table `pauses`", "PFC"),
+        (lambda: results.of([]).flows, "no run is chosen", "`select`"),
+    ]
+    for call, what, accepted in refused:
+        with pytest.raises(nw.ScenarioError) as caught:
+            call()
+        assert what in str(caught.value)
+        assert accepted in caught.value.help
+
+
+def test_classes_that_no_run_has_are_no_metrics(results: nw.Results) -> None:
+    for ask in (results.metric, results[0].metric):
+        with pytest.raises(ValueError, match="no class of flows `itner`; it has: "):
+            ask("p99(itner.fct)")
+    with pytest.raises(ValueError, match="no class of flows `itner`"):
+        results.hold("p99(itner.fct) <= 5ms")
+    # A class without flows is a class.
+    assert results.metric("p99(inter.fct)") == [None] * 12
+    with (
+        pytest.raises(ValueError, match=r"no cell is of flows `itner`; there are p50\(intra"),
+        pytest.warns(UserWarning, match="not scored"),
+    ):
+        nw.front(results, x="itner")
+
+
+def test_a_scan_is_lazy_and_of_the_chosen_runs(results: nw.Results) -> None:
+    chosen = results.select(load=0.4)
+    scan = chosen.scan()
+    assert isinstance(scan, pl.LazyFrame)
+    assert scan.collect().equals(chosen.flows.to_polars())
+    assert "Parquet SCAN" in scan.explain()
+    few = scan.filter(pl.col("seed") == 2).select("scheme", "fct_ns")
+    assert few.collect().shape == (60, 2)
+    assert "PROJECT 2/" in few.explain() or "PROJECT 3/" in few.explain()
+    backwards = results.of(reversed(chosen.runs))
+    assert backwards.scan("summaries").collect().equals(backwards.summaries.to_polars())
+    assert results[0].scan("ports").collect().equals(results[0].ports.to_polars())
+    assert results.table("flows", class_="inter").scan().collect().height == 0
+
+
+def test_results_are_equal_by_what_they_hold(small: nw.Scenario, results: nw.Results, tmp_path: Path) -> None:
+    again = nw.run(small, tmp_path / "again", seeds=3, progress=False)
+    assert again.directory != results.directory
+    assert again == results
+    assert len({again, results}) == 1
+    assert again[0] == results[0]
+    assert again[0] != results[1]
+    assert again.select(seed=1) != results
+    assert again.of(reversed(again.runs)) != results
+    other = nw.run(small, tmp_path / "other", seed=7, progress=False)
+    assert other != results.select(seed=1)
+    assert results != 3
+
+
+def test_slices_are_results(results: nw.Results) -> None:
+    assert [run.name for run in results[2:5]] == [run.name for run in results.runs[2:5]]
+    assert isinstance(results[2:5], nw.Results)
+    assert results[2:5].summaries.to_polars()["run"].to_list() == [run.name for run in results.runs[2:5]]
+    assert results[-1] == results.runs[-1]
+    assert results[::-1][0] == results[-1]
+    for number in (12, -13):
+        with pytest.raises(IndexError, match=rf"there is no run {number}\nhelp: there are 12, from 0 or from -12"):
+            results[number]
+
+
+def test_arrow_batches_are_large(results: nw.Results, tmp_path: Path) -> None:
+    rows = 1 << 16
+    # Files of few rows are joined, and those of many are not cut into small parts.
+    sizes = [rows // 4] * 6 + [3 * rows + 5, 7]
+    files = []
+    for number, size in enumerate(sizes):
+        files.append(tmp_path / f"{number}.parquet")
+        frame = pl.DataFrame({"row": range(size), "text": [f"{number}"] * size})
+        frame.write_parquet(files[-1], compression="uncompressed", row_group_size=rows // 2)
+    table = nw.Table(files)
+    batches = table.to_arrow().to_batches()
+    assert len(batches) > 3
+    assert all(rows <= batch.num_rows < 2 * rows for batch in batches[:-1])
+    assert sum(batch.num_rows for batch in batches) == len(table) == sum(sizes)
+    assert table.to_polars().equals(pl.concat([pl.read_parquet(file) for file in files]))
+    # Of one file the columns are decoded apart.
+    alone = nw.Table(files[6:7])
+    assert alone.to_polars().equals(pl.read_parquet(files[6]))
+    assert alone.select(["text"]).to_polars().equals(pl.read_parquet(files[6], columns=["text"]))
+    assert len(results.flows.to_arrow().to_batches()) == 1
+
+
+def test_a_damaged_file_is_an_error(tmp_path: Path) -> None:
+    rows = 200_000
+    file = tmp_path / "one.parquet"
+    pl.DataFrame({"a": range(rows), "b": range(rows)}).write_parquet(file, compression="uncompressed")
+    table, content = nw.Table([file]), file.read_bytes()
+    file.write_bytes(content[:4] + b"\xff" * 4096 + content[4100:])
+    with pytest.raises((OSError, pa.ArrowException)):
+        table.to_arrow()
+    file.unlink()
+    with pytest.raises((OSError, pa.ArrowException), match="No such file"):
+        table.to_arrow()
+
+
+def test_iterations_of_jobs_are_rows(small: nw.Scenario, results: nw.Results, tmp_path: Path) -> None:
+    assert len(results.jobs) == 0
+    assert list(results.jobs.columns)[-6:] == [
+        "job",
+        "iteration",
+        "took_ns",
+        "took_mean_ns",
+        "compute_mean_ns",
+        "exposed_mean_ns",
+    ]
+    job = tables.Job(
+        name="gpt",
+        model=tables.Model(params=1_000_000, layers=2, hidden=64, sequence=16),
+        parallel=tables.Parallel(pipeline=2),
+        place="0..2",
+        micro_batches=2,
+        iterations=3,
+        compute=tables.ComputeTimes(forward="1ms", backward="2ms"),
+    )
+    made = nw.run(small.replace(traffic=None, job=[job], grid=None), tmp_path / "out", seeds=2, progress=False)
+    rows = made.jobs.to_polars()
+    assert rows.columns[:5] == ["scheme", "seed", "job", "iteration", "took_ns"]
+    assert rows.height == 2 * 2 * 3
+    first = made[0].jobs.to_polars()
+    assert first.equals(rows.head(3))
+    training = made[0].summary["jobs"]["gpt"]["training"]
+    assert first["took_ns"].to_list() == training["iteration_ns"]
+    assert first["iteration"].to_list() == [0, 1, 2]
+    for column, key in [
+        ("took_mean_ns", "iteration_mean_ns"),
+        ("compute_mean_ns", "compute_ns"),
+        ("exposed_mean_ns", "exposed_ns"),
+    ]:
+        assert first[column].to_list() == [training[key]] * 3
+    assert made.select(scheme="cubic").jobs.to_polars()["scheme"].unique().to_list() == ["cubic"]
+
+
+def test_a_lone_run_has_the_columns_of_a_sweep(small: nw.Scenario, results: nw.Results, tmp_path: Path) -> None:
+    small.grid = None
+    one = nw.run(small, tmp_path / "one", schemes=["dctcp"], seed=5, progress=False)
+    for name in ("flows", "ports", "rates"):
+        columns = list(one.table(name).columns)
+        assert columns[:2] == ["scheme", "seed"]
+        assert ["load" not in columns, *columns] == [True, *(it for it in results.table(name).columns if it != "load")]
+    flows = one.flows.to_polars()
+    assert (flows["scheme"].unique().to_list(), flows["seed"].unique().to_list()) == (["dctcp"], [5])
+    summaries = one.summaries.to_polars()
+    assert summaries.select("run", "scheme", "seed").rows() == [("dctcp", "dctcp", 5)]
+    assert summaries["flows.all.count"].to_list() == [30]
 
 
 def test_a_lone_run_has_no_points(small: nw.Scenario, tmp_path: Path) -> None:
@@ -304,5 +522,6 @@ def test_the_grid_is_chosen_without_its_variants(small: nw.Scenario, results: nw
     assert sorted(grid) == ["cubic,load=20%", "cubic,load=40%", "dctcp,load=20%", "dctcp,load=40%"]
     assert [run.point["variant"] for run in both.select(variant="small")] == ["small"] * (len(both) - 4)
     assert len(both) > 4
+    assert both.select(variant="none") == both.select(variant=None)
     # Where there are none, these are all.
     assert len(results.select(variant=None)) == len(results)

@@ -29,8 +29,9 @@ static AGAIN: OnceLock<Vec<OsString>> = OnceLock::new();
 pub fn run(words: impl IntoIterator<Item = OsString>, again: Vec<OsString>) -> u8 {
     let _ = AGAIN.set(again);
     interrupt::report_full_files();
-    let done = match Cli::try_parse_from(words) {
-        Ok(cli) => dispatch(cli.command),
+    let words: Vec<OsString> = words.into_iter().collect();
+    let done = match Cli::try_parse_from(&words) {
+        Ok(cli) => dispatch(cli.command, words.get(1..).unwrap_or_default()),
         Err(said) => match exit::print_usage(&said) {
             // Help was asked for and printed, or the usage was wrong and that is said.
             Ok(()) => return u8::try_from(said.exit_code()).unwrap_or(2),
@@ -43,6 +44,47 @@ pub fn run(words: impl IntoIterator<Item = OsString>, again: Vec<OsString>) -> u
             exit::tell(&failure.to_string());
             failure.code()
         }
+    }
+}
+
+/// A command that the Python package does.
+pub struct PythonCommand {
+    /// Its name, such as `tune`.
+    pub name: &'static str,
+    /// Its options as a JSON object, defaults included.
+    pub options: String,
+}
+
+/// Parses a command line that the Python package does; its first word is the command's name. Returns nothing for another
+/// command, a request for help or a wrong command line: [`run`] is for those.
+pub fn python_command(words: impl IntoIterator<Item = OsString>) -> Option<PythonCommand> {
+    let (name, options) = match Cli::try_parse_from(words).ok()?.command {
+        Command::Plot(args) => ("plot", serde_json::to_string(&args)),
+        Command::Tune(args) => ("tune", serde_json::to_string(&args)),
+        _ => return None,
+    };
+    // Texts, numbers and flags always have a form in JSON.
+    Some(PythonCommand { name, options: options.ok()? })
+}
+
+#[cfg(feature = "import")]
+pub use commands::import::{ImportError, ImportTo};
+
+/// Does `narrows import` for another program: `words` are those of its command line, the first of them `narrows`. `base` is the
+/// scenario whose network is used, in place of the option `--scenario`.
+///
+/// # Errors
+/// As the command, which prints them.
+#[cfg(feature = "import")]
+pub fn import(
+    words: impl IntoIterator<Item = OsString>,
+    base: Option<&scenario::import::Base<'_>>,
+    to: ImportTo,
+) -> Result<scenario::import::Imported, ImportError> {
+    let parsed = Cli::try_parse_from(words).map_err(|error| ImportError::Other(error.render().to_string()))?;
+    match parsed.command {
+        Command::Import(command) => commands::import::import_for(&command, base, to),
+        _ => Err(ImportError::Other("error: expected `narrows import`".into())),
     }
 }
 
@@ -63,15 +105,16 @@ fn again() -> std::process::Command {
     command
 }
 
-fn dispatch(command: Command) -> Result<(), Failure> {
+/// Does a command. `words` are those that it was parsed from.
+fn dispatch(command: Command, words: &[OsString]) -> Result<(), Failure> {
     match command {
         Command::Demo(args) => commands::demo::demo(&args),
         Command::Run(args) => commands::run::run(&args),
         Command::Sweep(args) => commands::sweep::sweep(&args),
         Command::Size(args) => commands::size::size(&args),
         Command::Choose(args) => commands::choose::choose(&args),
-        Command::Plot { words } => Err(commands::python::exec(&named("plot", words))),
-        Command::Tune { words } => Err(commands::python::exec(&named("tune", words))),
+        // Python parses them again, by the definition that its package has.
+        Command::Plot(_) | Command::Tune(_) => Err(commands::python::exec(words)),
         Command::Emulate(args) => commands::emulate::emulate(&args),
         Command::Check(args) => commands::check::check(&args),
         Command::Laws(args) => commands::laws::laws(&args),
@@ -99,9 +142,4 @@ fn dispatch(command: Command) -> Result<(), Failure> {
         Command::Completions { shell } => commands::meta::completions(shell),
         Command::Man { directory } => commands::meta::man(&directory),
     }
-}
-
-/// A command's words with its name before them.
-fn named(name: &str, words: Vec<OsString>) -> Vec<OsString> {
-    std::iter::once(name.into()).chain(words).collect()
 }

@@ -202,8 +202,7 @@ impl Emulator {
     }
 }
 
-/// A column with which all tables of a grid's runs begin: the scheme, a key of the point, or the seed. It has one value a
-/// run.
+/// A first column of all tables of a run: the scheme, a key of the point, or the seed. It has one value a run.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct PointColumn {
     /// Its name. The unit is its last word.
@@ -214,7 +213,7 @@ pub struct PointColumn {
 }
 
 /// Columns that the tables of all of a sweep's runs have in common, whichever runs a command does. So all files of a table have
-/// one schema. Empty of the only run of a scenario.
+/// one schema.
 #[derive(Clone, PartialEq, Default, Debug)]
 pub struct SweepColumns {
     /// First columns of tables. Values are the run's own.

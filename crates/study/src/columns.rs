@@ -24,11 +24,8 @@ enum Kind {
     Real,
 }
 
-/// The columns of each of a scenario's runs; none of a run that is alone.
+/// The columns of each of a scenario's runs. The only run of a scenario has its scheme and seed.
 pub(crate) fn columns(runs: &[Run]) -> Vec<SweepColumns> {
-    if runs.len() < 2 {
-        return runs.iter().map(|_| SweepColumns::default()).collect();
-    }
     let mut keys: Vec<&str> = Vec::new();
     for (key, _) in runs.iter().flat_map(|run| &run.point) {
         if key != SEED && !keys.contains(&key.as_str()) {
@@ -142,6 +139,23 @@ mod tests {
             ]
         );
         assert_eq!(all.last().unwrap()[6].value, text("v"));
-        assert_eq!(columns(&runs[..1]), [SweepColumns::default()]);
+    }
+
+    #[test]
+    fn only_run_has_the_columns_of_a_sweep_without_points() {
+        let text = r#"
+            name = "t"
+            seed = 7
+            topology = { kind = "single-switch", hosts = 4 }
+            schemes.dctcp = { law = "dctcp" }
+            traffic = [{ kind = "incast", intra = 3, size = "16KiB" }]
+        "#;
+        let scenario = parse(text, "t.toml", &Overrides::default()).unwrap_or_else(|error| panic!("{error}"));
+        let [alone] = <[SweepColumns; 1]>::try_from(columns(&scenario.runs())).unwrap();
+        let expected = [("scheme", PointValue::Text("dctcp".into())), ("seed", PointValue::Whole(Some(7)))];
+        let found: Vec<(&str, PointValue)> =
+            alone.points.iter().map(|it| (it.name.as_str(), it.value.clone())).collect();
+        assert_eq!(found, expected);
+        assert_eq!((alone.traces, alone.laws), (vec!["alpha_ppm".to_owned()], vec!["dctcp".to_owned()]));
     }
 }

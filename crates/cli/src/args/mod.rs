@@ -4,12 +4,12 @@ mod bench;
 mod export;
 mod import;
 mod kernel;
+mod python;
 mod results;
 mod study;
 mod transport;
 mod values;
 
-use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
@@ -18,6 +18,7 @@ pub(crate) use bench::*;
 pub(crate) use export::*;
 pub(crate) use import::*;
 pub(crate) use kernel::*;
+pub(crate) use python::*;
 pub(crate) use results::*;
 pub(crate) use study::*;
 pub(crate) use transport::*;
@@ -48,19 +49,9 @@ pub(crate) enum Command {
     Choose(Box<ChooseArgs>),
     /// Draw metrics of results over a key of their points, with error bars, or a paper's figure as the paper draws it, as PDF, SVG
     /// or PNG. Needs the Python package.
-    #[command(disable_help_flag = true)]
-    Plot {
-        /// What `narrows plot --help` lists.
-        #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGS")]
-        words: Vec<OsString>,
-    },
+    Plot(Box<PlotArgs>),
     /// Find the values of a scenario's keys at which metrics are least, by Optuna, over several seeds. Needs the Python package.
-    #[command(disable_help_flag = true)]
-    Tune {
-        /// What `narrows tune --help` lists.
-        #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGS")]
-        words: Vec<OsString>,
-    },
+    Tune(Box<TuneArgs>),
     /// Run a scenario with real packets: its flows as real TCP, or a program, through the scenario's network.
     Emulate(EmulateArgs),
     /// Build a scenario without running it: sizes, round trips, loads, warnings.

@@ -22,29 +22,105 @@ pub(crate) fn import(command: &ImportCommand) -> Result<(), Failure> {
     // Found out now, not after what may take long.
     outside_of_results(command.output(), OPTION)?;
     files::writable(command.output())?;
-    match command {
-        ImportCommand::Htsim(args) => htsim(args),
-        ImportCommand::Hpcc(args) => hpcc(args),
-        ImportCommand::Goal(args) => goal(args),
-        ImportCommand::Chakra(args) => chakra(args),
-        ImportCommand::Msccl(args) => msccl(args),
-        ImportCommand::Simai(args) => simai(args),
-        ImportCommand::Flows(args) => traffic(args, TrafficFormat::Flows),
-        ImportCommand::Netflow(args) => traffic(args, TrafficFormat::Netflow),
-        ImportCommand::Pcap(args) => traffic(args, TrafficFormat::Capture),
-        ImportCommand::Graphml(args) => {
-            let units = Units { unit: args.unit.as_deref(), delay_unit: args.delay_unit.as_deref() };
-            graph(&args.graph, GraphFormat::GraphMl, units)
-        }
-        ImportCommand::Links(args) => graph(args, GraphFormat::Links, Units::default()),
-        ImportCommand::Containerlab(args) => graph(args, GraphFormat::Containerlab, Units::default()),
-        ImportCommand::Sndlib(args) => {
-            graph(&args.graph, GraphFormat::SndLib, Units { unit: args.unit.as_deref(), delay_unit: None })
+    let imported = command.imported(None)?;
+    for path in write(command.output(), &imported)? {
+        print(&format!("wrote {path}"))?;
+    }
+    for note in imported.notes {
+        tell(&format!("note: {note}"));
+    }
+    Ok(())
+}
+
+/// Destination of a scenario that is imported for another program.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ImportTo {
+    /// In memory.
+    Memory,
+    /// Also in the file of the option `-o`, and a long list of flows beside it.
+    File,
+}
+
+/// Failure of an import.
+#[derive(Debug)]
+pub enum ImportError {
+    /// A file is wrong.
+    Scenario(scenario::Error),
+    /// Anything else, as the command prints it.
+    Other(String),
+}
+
+impl From<scenario::Error> for ImportError {
+    fn from(error: scenario::Error) -> Self {
+        Self::Scenario(error)
+    }
+}
+
+impl From<Failure> for ImportError {
+    fn from(failure: Failure) -> Self {
+        Self::Other(failure.to_string())
+    }
+}
+
+impl From<files::Error> for ImportError {
+    fn from(error: files::Error) -> Self {
+        Failure::from(error).into()
+    }
+}
+
+impl From<ImportError> for Failure {
+    fn from(error: ImportError) -> Self {
+        match error {
+            ImportError::Scenario(error) => error.into(),
+            ImportError::Other(text) => Self::Input(text),
         }
     }
 }
 
+/// Imports for another program. `base` stands for the scenario of the option `--scenario`.
+///
+/// # Errors
+/// As the command, which prints them.
+pub(crate) fn import_for(
+    command: &ImportCommand,
+    base: Option<&Base<'_>>,
+    to: ImportTo,
+) -> Result<Imported, ImportError> {
+    if to == ImportTo::Memory {
+        return command.imported(base);
+    }
+    outside_of_results(command.output(), OPTION)?;
+    files::writable(command.output())?;
+    let imported = command.imported(base)?;
+    write(command.output(), &imported)?;
+    Ok(imported)
+}
+
 impl ImportCommand {
+    /// Makes the scenario, and writes nothing.
+    fn imported(&self, base: Option<&Base<'_>>) -> Result<Imported, ImportError> {
+        match self {
+            Self::Htsim(args) => htsim(args),
+            Self::Hpcc(args) => hpcc(args),
+            Self::Goal(args) => goal(args, base),
+            Self::Chakra(args) => chakra(args, base),
+            Self::Msccl(args) => msccl(args, base),
+            Self::Simai(args) => simai(args, base),
+            Self::Flows(args) => traffic(args, TrafficFormat::Flows, base),
+            Self::Netflow(args) => traffic(args, TrafficFormat::Netflow, base),
+            Self::Pcap(args) => traffic(args, TrafficFormat::Capture, base),
+            Self::Graphml(args) => {
+                let units = Units { unit: args.unit.as_deref(), delay_unit: args.delay_unit.as_deref() };
+                graph(&args.graph, GraphFormat::GraphMl, units)
+            }
+            Self::Links(args) => graph(args, GraphFormat::Links, Units::default()),
+            Self::Containerlab(args) => graph(args, GraphFormat::Containerlab, Units::default()),
+            Self::Sndlib(args) => {
+                graph(&args.graph, GraphFormat::SndLib, Units { unit: args.unit.as_deref(), delay_unit: None })
+            }
+        }
+    }
+
     /// The scenario that is written.
     fn output(&self) -> &Path {
         match self {
@@ -62,7 +138,7 @@ impl ImportCommand {
     }
 }
 
-fn htsim(args: &ImportHtsimArgs) -> Result<(), Failure> {
+fn htsim(args: &ImportHtsimArgs) -> Result<Imported, ImportError> {
     let matrix = read(&args.matrix)?;
     let topology = args.topology.as_deref().map(read).transpose()?;
     let name = named(&args.output);
@@ -75,10 +151,10 @@ fn htsim(args: &ImportHtsimArgs) -> Result<(), Failure> {
         args::StartUnit::Ps => StartUnit::Picoseconds,
         args::StartUnit::Us => StartUnit::Microseconds,
     });
-    write(&args.output, import_htsim(&matrix, topology.as_deref(), unit, &names)?)
+    Ok(import_htsim(&matrix, topology.as_deref(), unit, &names)?)
 }
 
-fn hpcc(args: &ImportHpccArgs) -> Result<(), Failure> {
+fn hpcc(args: &ImportHpccArgs) -> Result<Imported, ImportError> {
     let (topology, flows) = (read(&args.topology)?, read(&args.flows)?);
     let config = args.config.as_deref().map(read).transpose()?;
     let name = named(&args.output);
@@ -88,55 +164,50 @@ fn hpcc(args: &ImportHpccArgs) -> Result<(), Failure> {
         flows: &shown(&args.flows),
         config: &args.config.as_deref().map(shown).unwrap_or_default(),
     };
-    write(&args.output, import_hpcc(&topology, &flows, config.as_deref(), &names)?)
+    Ok(import_hpcc(&topology, &flows, config.as_deref(), &names)?)
 }
 
-fn goal(args: &ImportGoalArgs) -> Result<(), Failure> {
+fn goal(args: &ImportGoalArgs, base: Option<&Base<'_>>) -> Result<Imported, ImportError> {
     let schedule = files::read(&args.schedule, scenario::FOREIGN)?;
     let name = named(&args.onto.output);
     let names = TrafficNames { scenario: &name, traffic: &shown(&args.schedule) };
     let options = GoalOptions { placement: placement(args.placement), eager: &args.eager };
-    let imported = args.onto.with_base(|base| import_goal(&schedule, &options, base, &names))?;
-    write(&args.onto.output, imported)
+    args.onto.with_base(base, |base| import_goal(&schedule, &options, base, &names))
 }
 
-fn chakra(args: &ImportChakraArgs) -> Result<(), Failure> {
+fn chakra(args: &ImportChakraArgs, base: Option<&Base<'_>>) -> Result<Imported, ImportError> {
     let names: Vec<String> = args.traces.iter().map(|path| shown(path)).collect();
     let files = args.traces.iter().map(|path| files::read(path, scenario::FOREIGN));
     let files = files.collect::<Result<Vec<_>, _>>()?;
     let traces: Vec<(&str, Vec<u8>)> = names.iter().map(String::as_str).zip(files).collect();
-    let groups = args.groups.as_deref().map(|path| Ok::<_, Failure>((read(path)?, shown(path)))).transpose()?;
+    let groups = args.groups.as_deref().map(|path| Ok::<_, ImportError>((read(path)?, shown(path)))).transpose()?;
     let groups = groups.as_ref().map(|(text, name)| (text.as_str(), name.as_str()));
     let (name, placement) = (named(&args.onto.output), placement(args.placement));
-    let imported = args.onto.with_base(|base| import_chakra(&traces, groups, base, placement, &name))?;
-    write(&args.onto.output, imported)
+    args.onto.with_base(base, |base| import_chakra(&traces, groups, base, placement, &name))
 }
 
-fn msccl(args: &ImportMscclArgs) -> Result<(), Failure> {
+fn msccl(args: &ImportMscclArgs, base: Option<&Base<'_>>) -> Result<Imported, ImportError> {
     let text = read(&args.algorithm)?;
     let name = named(&args.onto.output);
     let names = TrafficNames { scenario: &name, traffic: &shown(&args.algorithm) };
     let placement = placement(args.placement);
-    let imported = args.onto.with_base(|base| import_msccl(&text, &args.size, base, placement, &names))?;
-    write(&args.onto.output, imported)
+    args.onto.with_base(base, |base| import_msccl(&text, &args.size, base, placement, &names))
 }
 
-fn simai(args: &ImportSimaiArgs) -> Result<(), Failure> {
+fn simai(args: &ImportSimaiArgs, base: Option<&Base<'_>>) -> Result<Imported, ImportError> {
     let text = read(&args.workload)?;
     let name = named(&args.onto.output);
     let names = TrafficNames { scenario: &name, traffic: &shown(&args.workload) };
     let options = SimaiOptions { placement: placement(args.placement), passes: args.passes, ranks: args.ranks };
-    let imported = args.onto.with_base(|base| import_simai(&text, &options, base, &names))?;
-    write(&args.onto.output, imported)
+    args.onto.with_base(base, |base| import_simai(&text, &options, base, &names))
 }
 
-fn traffic(args: &ImportTrafficArgs, format: TrafficFormat) -> Result<(), Failure> {
+fn traffic(args: &ImportTrafficArgs, format: TrafficFormat, base: Option<&Base<'_>>) -> Result<Imported, ImportError> {
     let file = files::read(&args.traffic, scenario::FOREIGN)?;
     let name = named(&args.onto.output);
     let names = TrafficNames { scenario: &name, traffic: &shown(&args.traffic) };
     let placement = placement(args.placement);
-    let imported = args.onto.with_base(|base| import_traffic(&file, format, base, placement, &names))?;
-    write(&args.onto.output, imported)
+    args.onto.with_base(base, |base| import_traffic(&file, format, base, placement, &names))
 }
 
 fn placement(chosen: args::Placement) -> Placement {
@@ -154,7 +225,7 @@ struct Units<'a> {
     delay_unit: Option<&'a str>,
 }
 
-fn graph(args: &ImportGraphArgs, format: GraphFormat, units: Units<'_>) -> Result<(), Failure> {
+fn graph(args: &ImportGraphArgs, format: GraphFormat, units: Units<'_>) -> Result<Imported, ImportError> {
     let text = read(&args.graph)?;
     let options = GraphOptions {
         rate: args.rate.as_deref(),
@@ -166,22 +237,23 @@ fn graph(args: &ImportGraphArgs, format: GraphFormat, units: Units<'_>) -> Resul
     };
     let name = named(&args.output);
     let names = GraphNames { scenario: &name, graph: &shown(&args.graph) };
-    write(&args.output, import_graph(&text, format, &options, &names)?)
+    Ok(import_graph(&text, format, &options, &names)?)
 }
 
 impl ImportOnto {
     /// Calls with the scenario that lends its network, if one is given.
     fn with_base(
         &self,
+        given: Option<&Base<'_>>,
         import: impl FnOnce(Option<&Base<'_>>) -> Result<Imported, scenario::Error>,
-    ) -> Result<Imported, Failure> {
-        let Some(path) = &self.scenario else { return Ok(import(None)?) };
+    ) -> Result<Imported, ImportError> {
+        let (None, Some(path)) = (given, &self.scenario) else { return Ok(import(given)?) };
         let text = files::text(path, scenario::SCENARIO)?;
         Ok(import(Some(&Base { text: &text, name: &shown(path) }))?)
     }
 }
 
-fn read(path: &Path) -> Result<String, Failure> {
+fn read(path: &Path) -> Result<String, ImportError> {
     Ok(files::text(path, scenario::FOREIGN)?)
 }
 
@@ -193,21 +265,15 @@ fn named(output: &Path) -> String {
     output.file_stem().map_or("imported".into(), |stem| scenario_name(&stem.to_string_lossy()))
 }
 
-/// Writes the scenario and what belongs beside it, and says what differs from the original.
-fn write(output: &Path, imported: Imported) -> Result<(), Failure> {
+/// Writes the scenario and what belongs beside it. Returns the paths as they are shown.
+fn write(output: &Path, imported: &Imported) -> Result<Vec<String>, Failure> {
     // Neither is written unless both may be.
     let scenario = NamedFile::new(output, Kind::Scenario, OPTION)?;
-    let flows = imported
-        .flows
-        .map(|(name, text)| NamedFile::new(&output.with_file_name(name), Kind::Flows, OPTION)?.write(text));
-    let written = [flows.transpose()?, Some(scenario.write(imported.toml)?)];
-    for path in written.iter().flatten() {
-        print(&format!("wrote {}", path.display()))?;
-    }
-    for note in imported.notes {
-        tell(&format!("note: {note}"));
-    }
-    Ok(())
+    let flows = imported.flows.clone();
+    let flows =
+        flows.map(|(name, text)| NamedFile::new(&output.with_file_name(name), Kind::Flows, OPTION)?.write(text));
+    let written = [flows.transpose()?, Some(scenario.write(imported.toml.clone())?)];
+    Ok(written.iter().flatten().map(|path| path.display().to_string()).collect())
 }
 
 /// A scenario's name has letters, digits, `-`, `_` and `.`; a file's may have anything.

@@ -166,6 +166,8 @@ fn an_import_of_two_files_writes_both_or_none() {
 enum Use {
     /// The file is written. The command, to which the file is added.
     Output(&'static str),
+    /// The file is written by the Python package, whose tests are for it (`test_figures_are_regular_files`).
+    Python,
     /// The file is read.
     Input,
     /// The file is read, or made for its owner alone if nothing has its name.
@@ -194,6 +196,8 @@ fn options_of_files() -> std::collections::BTreeMap<(&'static str, &'static str)
         (("narrows-import-pcap", "--output"), Use::Output("import pcap input -o ")),
         (("narrows-import-simai", "--output"), Use::Output("import simai input -o ")),
         (("narrows-import-sndlib", "--output"), Use::Output("import sndlib input -o ")),
+        (("narrows-plot", "--against"), Use::Input),
+        (("narrows-plot", "--output"), Use::Python),
         (("narrows-proxy-far", "--ticket"), Use::Kept),
         (("narrows-report", "--out"), Use::Output("report out --out ")),
         (("narrows-reproduce", "--page"), Use::Output("reproduce tiny --page ")),

@@ -33,13 +33,40 @@ fn what_is_missing_is_said() {
     narrows(&scratch, &path, "tune a.toml").fails(2, &["`narrows tune`", "`python3` does not have it"]);
 }
 
+/// Help, completions and wrong options need no Python: the options are defined here.
+#[test]
+fn options_are_known_without_python() {
+    let scratch = Scratch::new("python-help");
+    let empty = scratch.path("empty").display().to_string();
+    let plot = narrows(&scratch, &empty, "plot --help").ok();
+    for option in ["--y <METRIC>", "--only <KEY=VALUE>", "--front", "- screen: ", "--output <FILE>"] {
+        assert!(plot.out.contains(option), "{option}: {}", plot.out);
+    }
+    let tune = narrows(&scratch, &empty, "tune -h").ok();
+    for option in ["--minimize <METRIC>", "--where <KEY=SPACE>", "--parallel <N>", "--held-out <SCENARIO>"] {
+        assert!(tune.out.contains(option), "{option}: {}", tune.out);
+    }
+    narrows(&scratch, &empty, "plot out/x --y fct.p99").fails(2, &["--output <FILE>"]);
+    narrows(&scratch, &empty, "tune a.toml --minimise fct.max").fails(2, &["--minimise", "--minimize"]);
+    narrows(&scratch, &empty, "tune a.toml --trials 0").fails(2, &["--trials", "0 is not in 1.."]);
+    let fish = narrows(&scratch, &empty, "completions fish").ok();
+    assert!(
+        fish.out.lines().any(|line| line.contains("subcommand tune") && line.contains("-l subject-to")),
+        "{}",
+        fish.out
+    );
+    narrows(&scratch, &empty, "man pages").ok();
+    let page = fs::read_to_string(scratch.path("pages/narrows-tune.1")).unwrap();
+    assert!(page.contains("subject\\-to"), "{page}");
+}
+
 #[test]
 fn words_and_exit_codes_go_through() {
     let scratch = Scratch::new("python-words");
     let path = with_python(&scratch, "shift 3; for word in \"$@\"; do echo \"<$word>\"; done; echo wrong >&2; exit 3");
-    let done = narrows(&scratch, &path, "plot out/x --y p99(slowdown) --help -o a.pdf");
+    let done = narrows(&scratch, &path, "plot out/x --y p99(slowdown) --y=fct.max -o a.pdf");
     assert_eq!(done.code, 3);
-    assert_eq!(done.out, "<plot>\n<out/x>\n<--y>\n<p99(slowdown)>\n<--help>\n<-o>\n<a.pdf>\n");
+    assert_eq!(done.out, "<plot>\n<out/x>\n<--y>\n<p99(slowdown)>\n<--y=fct.max>\n<-o>\n<a.pdf>\n");
     assert_eq!(done.err, "wrong\n");
     let sweep = "sweep a.toml --ray local --over port.buffer=1MB,2MB --seeds 3 --set topology.k=4 --out o --scheme uno --checked";
     let done = narrows(&scratch, &path, sweep);

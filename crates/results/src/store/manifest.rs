@@ -58,14 +58,13 @@ pub struct Manifest {
     pub host: Host,
     /// Where it lies in a grid.
     pub point: Ordered<Value>,
-    /// What its tables begin with; nothing of a run that is alone, and of earlier versions.
+    /// First columns of its tables. Empty in manifests of earlier versions.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub columns: Vec<PointColumn>,
-    /// Names of state that laws of the sweep trace: columns of `rates.parquet`. Nothing of a run that is alone, and of earlier
-    /// versions.
+    /// Names of state that laws of the sweep trace: columns of `rates.parquet`. Empty in manifests of earlier versions.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub traces: Vec<String>,
-    /// Names of laws of the sweep: columns of `summary.parquet`. Nothing of a run that is alone, and of earlier versions.
+    /// Names of laws of the sweep: columns of `summary.parquet`. Empty in manifests of earlier versions.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub laws: Vec<String>,
     /// The seed, on which everything random depends.

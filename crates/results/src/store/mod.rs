@@ -22,6 +22,7 @@ pub use load::{Set, Unfinished, load, load_set, lock, manifest_of};
 pub use manifest::{FileHash, GridManifest, MANIFEST, Manifest, Plan, PlannedRun, Rekeyed, RunEntry};
 pub use page::{REPORT_SEAL, may_replace_report};
 pub use rekey::{Adoption, Equal, Rename, Unequal, compare};
+pub use summaries::{SummaryRow, summary_table};
 pub use writer::{Earlier, Fates, OtherRun, Taken, Writer};
 
 use crate::input::{EngineTimes, Program, RunInfo};

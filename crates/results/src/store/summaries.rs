@@ -2,19 +2,47 @@
 
 use serde_json::Value;
 
-use super::RunResults;
+use super::{Manifest, RunResults};
 use crate::frame::{Column, Frame};
+use crate::parquet;
 use crate::summary::{Actions, Summary};
+
+/// A run of a table of summaries.
+#[derive(Clone, Copy, Debug)]
+pub struct SummaryRow<'a> {
+    /// Its manifest: name, label and point.
+    pub manifest: &'a Manifest,
+    /// Its numbers.
+    pub summary: &'a Summary,
+}
+
+impl<'a> From<&'a RunResults> for SummaryRow<'a> {
+    fn from(run: &'a RunResults) -> Self {
+        Self { manifest: &run.manifest, summary: &run.summary }
+    }
+}
+
+/// The table of summaries of some runs as the bytes of a Parquet file, as `summary.parquet` of a grid has it.
+///
+/// # Errors
+/// When the table cannot be encoded.
+pub fn summary_table(runs: &[SummaryRow<'_>]) -> std::io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    parquet::write(&summaries(runs), &mut bytes)?;
+    Ok(bytes)
+}
 
 /// Parts of a summary that are no numbers of the run: they name it, are lists, or differ between repetitions.
 const LEFT_OUT: [&str; 10] =
     ["schema", "scenario", "run", "label", "point", "host", "seed", "engine", "warnings", "notes"];
 
 /// The table. Numbers are called as in `summary.json`, with dots: `flows.inter.fct_ns.p99`. A run that lacks one has none.
-pub(crate) fn summaries(runs: &[RunResults]) -> Frame {
-    let text = |of: fn(&RunResults) -> &str| Column::Text(runs.iter().map(of).collect());
-    let mut columns =
-        vec![("run".to_owned(), text(|run| &run.manifest.run)), ("label".to_owned(), text(|run| &run.manifest.label))];
+pub(crate) fn summaries(runs: &[SummaryRow<'_>]) -> Frame {
+    let text = |of: fn(&Manifest) -> &str| Column::Text(runs.iter().map(|run| of(run.manifest)).collect());
+    let mut columns = vec![
+        ("run".to_owned(), text(|manifest| &manifest.run)),
+        ("label".to_owned(), text(|manifest| &manifest.label)),
+    ];
     let first = runs.first().map(|run| run.manifest.columns.as_slice()).unwrap_or_default();
     for (place, named) in first.iter().enumerate() {
         let values = runs.iter().map(|run| run.manifest.columns.get(place).map(|column| &column.value));
@@ -26,7 +54,7 @@ pub(crate) fn summaries(runs: &[RunResults]) -> Frame {
         each_part(&with_all_columns(first), |key, value| numbers.name(key, value));
     }
     for (row, run) in runs.iter().enumerate() {
-        each_part(&run.summary, |key, value| numbers.add(key, value, row));
+        each_part(run.summary, |key, value| numbers.add(key, value, row));
     }
     let taken = columns.len();
     columns.extend(numbers.columns.into_iter().map(|(name, values)| (name, Column::OptReal(values))));
@@ -36,7 +64,7 @@ pub(crate) fn summaries(runs: &[RunResults]) -> Frame {
 
 /// A run's summary with all that a run of its sweep may have: the actions of each law, and counts that are left out of a summary
 /// where they are zero. So the columns do not depend on which of the sweep's runs are in the table.
-fn with_all_columns(run: &RunResults) -> Summary {
+fn with_all_columns(run: &SummaryRow<'_>) -> Summary {
     let mut summary = run.summary.clone();
     let by_law = &mut summary.law.by_law.0;
     by_law.extend(run.manifest.laws.iter().map(|law| (law.clone(), Actions::default())));
@@ -105,7 +133,7 @@ mod tests {
     fn every_run_is_a_row_with_its_point_and_its_numbers() {
         let mut run = testbed::results();
         run.manifest.columns = vec![PointColumn { name: "load".into(), value: PointValue::Real(Some(0.4)) }];
-        let frame = summaries(&[run.clone(), testbed::results()]);
+        let frame = summaries(&[(&run).into(), (&testbed::results()).into()]);
         let column = |name: &str| &frame.columns.iter().find(|(column, _)| column == name).unwrap().1;
         assert_eq!(*column("load"), Column::OptReal(vec![Some(0.4), None]));
         let p99 = run.summary.flows.all.fct_ns.p99;
@@ -127,9 +155,12 @@ mod tests {
         let (one, mut other) = (run("cubic", 0), run("dctcp", 7));
         other.summary.flows.inter = crate::summary::Cell::default();
         other.summary.fairness = crate::summary::Fairness::default();
-        let names = |runs: &[RunResults]| summaries(runs).columns.into_iter().map(|it| it.0).collect::<Vec<_>>();
-        let expected = names(&[one.clone(), other.clone()]);
-        assert_eq!((names(&[one]), names(&[other])), (expected.clone(), expected.clone()));
+        let names = |runs: &[&RunResults]| {
+            let rows: Vec<SummaryRow<'_>> = runs.iter().map(|run| (*run).into()).collect();
+            summaries(&rows).columns.into_iter().map(|it| it.0).collect::<Vec<_>>()
+        };
+        let expected = names(&[&one, &other]);
+        assert_eq!((names(&[&one]), names(&[&other])), (expected.clone(), expected.clone()));
         for name in ["law.by_law.cubic.cuts", "law.by_law.dctcp.cuts", "network.trims", "flows.inter.fct_ns.p99"] {
             assert!(expected.iter().any(|it| it == name), "{name}");
         }

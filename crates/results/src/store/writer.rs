@@ -13,7 +13,7 @@ use super::load::{PARQUET, differing, flows_of, load_known, manifest_of, plan_of
 use super::manifest::{self, GridManifest, MANIFEST, Manifest, Plan, RunEntry};
 use super::page::{REPORT_SEAL, may_replace_report};
 use super::settle::settle;
-use super::summaries::summaries;
+use super::summaries::{SummaryRow, summaries};
 use super::{FileHash, REPORT, RUNS, RunResults, SUMMARIES, SUMMARY, run_folder};
 use crate::input::{Program, SweepColumns};
 use crate::tables::{PauseTable, PortTable, RateTable, SwitchTable};
@@ -387,9 +387,10 @@ impl Writer {
             text(SUMMARY, summary)?;
             let summary = manifest::hash_of_summary(summary.as_bytes());
             let summary = summary.map_err(Error::not_json(&self.out.join(SUMMARY)))?;
+            let rows: Vec<SummaryRow<'_>> = runs.iter().map(SummaryRow::from).collect();
             let table = building.join(SUMMARIES);
             let shown = self.out.join(SUMMARIES);
-            files::create_new(&table, |out| parquet::write(&summaries(runs), out))
+            files::create_new(&table, |out| parquet::write(&summaries(&rows), out))
                 .map_err(Error::io("write", &shown))?;
             let table = FileHash { name: SUMMARIES.to_owned(), sha256: files::sha256(&files::read(&table, PARQUET)?) };
             text(MANIFEST, &manifest::text_of(&GridManifest::new(program, &self.plan, entries, vec![summary, table])))?;

@@ -1,0 +1,148 @@
+"""Runs chosen by the values of keys: columns of tables, names in the runs' names, and keys of the scenario."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from narrows import _given, _narrows
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from narrows.results import Run
+
+#: The key that names a variant; runs of the grid have the value "", or no such key.
+VARIANT = "variant"
+
+
+class _Absent:
+    """The value of a key that a run does not have."""
+
+    def __str__(self) -> str:
+        """Write it as the command line does."""
+        return "none"
+
+
+ABSENT = _Absent()
+
+
+def chosen(runs: Sequence[Run], wanted: Mapping[str, Any]) -> list[Run]:
+    """Return the runs that have these values of keys. Several values of a key are alternatives.
+
+    Raises `ScenarioError` for a key, or a value of one, that no run has; it lists what exists.
+    """
+    left = list(runs)
+    for key, values in wanted.items():
+        found = values_of(runs, key)
+        several = list(values) if _given.is_sequence(values) or isinstance(values, (set, frozenset, range)) else [values]
+        for value in several:
+            if runs and not any(_is(it, value, key) for it in found):
+                raise _unknown_value(key, value, found)
+        kept = {id(run) for run, it in zip(runs, found, strict=True) if any(_is(it, value, key) for value in several)}
+        left = [run for run in left if id(run) in kept]
+    return left
+
+
+def values_of(runs: Sequence[Run], key: str) -> list[Any]:
+    """Return each run's value of a key. Raises `ScenarioError` for a key that no run has."""
+    known = [_keys(run) for run in runs]
+    if any(key in keys for keys in known):
+        return [keys.get(key, ABSENT) for keys in known]
+    if key == VARIANT:
+        return [""] * len(known)
+    found = [_setting(run, key) for run in runs]
+    if runs and all(value is ABSENT for value in found):
+        raise unknown_key(runs, key)
+    return found
+
+
+def column(runs: Sequence[Run], key: str) -> str:
+    """Return the name that the tables have for a key of the runs' points, their scheme or seed.
+
+    Raises `ScenarioError` for a key that changes in no run.
+    """
+    columns = list(dict.fromkeys(name for run in runs for name in run.keys))
+    if key in columns or not runs:
+        return key
+    names: dict[str, str] = {}
+    for run in runs:
+        names.update(zip(run.names, run.point, strict=False))
+    if key in names:
+        return names[key]
+    # A key of the scenario has the settings that the column shows.
+    for name, found in names.items():
+        if key.endswith(f".{name}") and all(_is(_setting(run, key), run.point.get(found)) for run in runs):
+            return found
+    raise unknown_key(runs, key, columns)
+
+
+def unknown_key(runs: Sequence[Run], key: str, known: Iterable[str] | None = None) -> _narrows.ScenarioError:
+    """Return the error for a key that no run has."""
+    columns = list(dict.fromkeys(name for run in runs for name in run.keys)) if known is None else list(known)
+    what, near = _given.not_among(f"runs have no key `{key}`", key, columns)
+    if known is None and not near:
+        # Keys of the scenario are too many to list.
+        _, near = _given.not_among("", key, list(_paths(runs[0].manifest.get("resolved", {}))) if runs else [])
+    return _given.wrong(what, near or ("a key of the scenario does, too, such as `port.buffer`" if known is None else ""))
+
+
+def _unknown_value(key: str, value: Any, found: list[Any]) -> _narrows.ScenarioError:
+    values = list(dict.fromkeys(str(it) if it != "" else "none" for it in found))
+    shown = "none" if value is None else value
+    what, near = _given.not_among(f"no run has {key}={shown}", value, values)
+    # No number is meant for another one.
+    return _given.wrong(what, near if _amount(value) is None else "")
+
+
+def _keys(run: Run) -> dict[str, Any]:
+    """Return a run's values by columns, and by the names that its own name has."""
+    return {**dict(zip(run.names, run.point.values(), strict=False)), **run.keys}
+
+
+def _setting(run: Run, key: str) -> Any:
+    """Return the value of a key of the scenario, as the run's manifest has it with every default."""
+    at: Any = run.manifest.get("resolved", {})
+    for part in key.replace("[", ".").replace("]", "").split("."):
+        if isinstance(at, dict) and part in at:
+            at = at[part]
+        elif isinstance(at, list) and part.isdigit() and int(part) < len(at):
+            at = at[int(part)]
+        else:
+            return ABSENT
+    return at
+
+
+def _paths(at: Any, before: str = "") -> Iterable[str]:
+    """Return the keys of all settings."""
+    parts = at.items() if isinstance(at, dict) else enumerate(at) if isinstance(at, list) else ()
+    for part, inner in parts:
+        yield f"{before}{part}"
+        yield from _paths(inner, f"{before}{part}.")
+
+
+def _is(found: Any, wanted: Any, key: str = "") -> bool:
+    """Return True if a value is the wanted one: the same number in any unit, or the same text."""
+    if wanted is None or wanted == "none" or (key == VARIANT and wanted == ""):
+        return found is ABSENT or found is None or found in ("", wanted)
+    if found is ABSENT or found is None:
+        return False
+    if isinstance(found, bool) or isinstance(wanted, bool):
+        return found is wanted or str(found).lower() == str(wanted)
+    if found == wanted:
+        return True
+    one, other = _amount(found), _amount(wanted)
+    if one is None or other is None:
+        return False
+    # A column has its unit in its name, and a plain number is taken to be in that.
+    same_unit = one[1] == other[1] or not one[1] or not other[1]
+    return same_unit and math.isclose(one[0], other[0], rel_tol=1e-12)
+
+
+def _amount(value: Any) -> tuple[float, str] | None:
+    if isinstance(value, str):
+        return _narrows.amount(value)
+    try:
+        return float(value), ""
+    except (TypeError, ValueError):
+        return None
