@@ -1,6 +1,5 @@
 //! The table that a person reads after a run.
 
-use std::fmt::Write as _;
 use std::io::IsTerminal;
 
 use comfy_table::{Cell as Drawn, CellAlignment, ColumnConstraint, ContentArrangement, Table, Width, presets};
