@@ -10,10 +10,10 @@ use results::claims::{Claim, Judgement, SEED, Verdict, name_in_claims, regressed
 use results::panels::Drawing;
 use results::store::REPORT;
 use results::values::TableValues;
-use results::{RunResults, Summary};
+use results::{RunResults, Summary, initial_window_lines};
 use scenario::{Overrides, Scenario};
 use serde_json::{Value, json};
-use study::{Simulator, Study, figure, program, vary};
+use study::{Finished, Simulator, Study, figure, program, vary};
 use toml_edit::{DocumentMut, InlineTable, Item};
 
 use crate::args::{ReproduceArgs, Scale};
@@ -41,6 +41,8 @@ struct Reproduced {
     tables: Vec<Table>,
     /// The values of the tables by seed.
     values: TableValues,
+    /// Initial windows of the schemes, a line for those that begin alike.
+    windows: Vec<String>,
     runs: Vec<Summary>,
     out: PathBuf,
 }
@@ -409,8 +411,10 @@ fn run(figure: Figure, args: &ReproduceArgs) -> Result<Reproduced, Failure> {
         specs.push(TableSpec::of_completion_times());
     }
     let values = TableValues::of(args.scale.name(), &specs, &finished.runs);
+    let windows = initial_window_lines(&finished.runs);
     let runs = finished.runs.into_iter().map(|run: RunResults| run.summary).collect();
-    Ok(Reproduced { figure, judgements: finished.judgements, tables: finished.tables, values, runs, out: finished.out })
+    let Finished { judgements, tables, out, .. } = finished;
+    Ok(Reproduced { figure, judgements, tables, values, windows, runs, out })
 }
 
 /// A row a claim.
@@ -454,7 +458,8 @@ fn describe(reproduced: &Reproduced, scale: Scale, wide: bool) -> String {
     }
     let sheets = crate::table::averages(&reproduced.tables);
     let averages: String = sheets.iter().map(|sheet| crate::table::shown(sheet, wide)).collect();
-    let averages = averages + &crate::table::signs(&sheets);
+    let windows: String = reproduced.windows.iter().flat_map(|line| [line, "\n"]).collect();
+    let averages = averages + &crate::table::signs(&sheets) + &windows;
     let claims = if reproduced.judgements.is_empty() { "no claims".to_owned() } else { table.to_string() };
     format!("{claims}\n{reasons}{averages}report: {}\n", report.display())
 }
@@ -580,6 +585,11 @@ fn section(reproduced: &Reproduced) -> (String, String) {
     text.push_str(&results_page::claims(&reproduced.judgements));
     for table in &reproduced.tables {
         let _ = writeln!(text, "\n### {}\n{}", results_page::cell(&table.title), table.markdown());
+    }
+    if !reproduced.tables.is_empty() {
+        for line in &reproduced.windows {
+            let _ = writeln!(text, "* {}", results_page::cell(line));
+        }
     }
     (figure, text)
 }
