@@ -64,6 +64,9 @@ pub struct LinkLoad {
     pub load: f64,
 }
 
+/// A window of so many bandwidth-delay products limits nothing.
+const NO_LIMIT: u64 = 1_000;
+
 /// A permit before the first acknowledgement.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Beginning {
@@ -79,7 +82,7 @@ impl ClassConditions {
     /// Conditions of a class with these extremes.
     pub fn of(least: Beginning, most: Beginning) -> Self {
         let both = [least, most];
-        let window = both.iter().all(|it| it.window != Bytes::MAX);
+        let window = both.iter().all(|it| it.window < it.bdp.times(NO_LIMIT));
         let pacing = both.iter().all(|it| it.pacing != Rate::MAX);
         Self {
             bdp_bytes: Range::of(least.bdp.get(), most.bdp.get()),
@@ -99,9 +102,9 @@ impl ClassConditions {
         }
     }
 
-    /// Returns true if flows begin with a window or a rate of their own.
-    pub fn is_limited(&self) -> bool {
-        self.initial_window_bytes.is_some() || self.initial_rate_bps.is_some()
+    /// Returns true if flows begin with a window below this share of the largest bandwidth-delay product.
+    pub fn begins_below(&self, share: f64) -> bool {
+        self.initial_window_bytes.is_some_and(|window| (window.max as f64) < share * self.bdp_bytes.max as f64)
     }
 
     /// The bandwidth-delay product in words.
@@ -139,7 +142,7 @@ mod tests {
         assert_eq!(ten.initial_window(), "15 KB (0.0003 BDP)");
         let one = ClassConditions::of(beginning(100_000, 100_000), beginning(200_000, 200_000));
         assert_eq!(one.initial_window(), "100 KB to 200 KB (1 BDP)");
-        let paced = Beginning { pacing: Rate::from_gbps(10), ..beginning(1_000, u64::MAX) };
+        let paced = Beginning { pacing: Rate::from_gbps(10), ..beginning(1_000, 1 << 40) };
         assert_eq!(ClassConditions::of(paced, paced).initial_window(), "no window, 10 Gbps");
     }
 }

@@ -34,8 +34,10 @@ pub fn tables(scenario: &Scenario) -> Result<Vec<TableSpec>, Error> {
             None => Ok(table),
             Some(name) => {
                 let known: Vec<&str> = variants.iter().map(|(name, _)| name).collect();
+                let near = scenario::nearest(name, &known)
+                    .map_or_else(String::new, |near| format!(": did you mean `{near}`?"));
                 let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
-                let what = format!("table `{}`: there is no variant `{name}`; there are {known}", table.title);
+                let what = format!("table `{}`: there is no variant `{name}`; there are {known}{near}", table.title);
                 Err(scenario.wrong(node, Some(Part { text: name, bytes: 0..name.len() }), what).into())
             }
         }

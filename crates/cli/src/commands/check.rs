@@ -204,13 +204,12 @@ fn facts(run: &CheckedRun) -> Vec<Fact> {
         count(report.links, "directed link"),
     );
     say("network", network);
-    for (name, rtt) in [("inside", report.intra_rtt), ("between", report.inter_rtt)] {
+    let rtts = [("inside", report.intra_rtt, FlowClass::Intra), ("between", report.inter_rtt, FlowClass::Inter)];
+    for (name, rtt, class) in rtts {
         if let Some(rtt) = rtt {
-            say(name, format!("base round trip {name} datacenters: {} to {}", rtt.min, rtt.max));
+            let line = report.classes.iter().find(|line| line.class == class).map_or_else(String::new, beginning);
+            say(name, format!("base round trip {name} datacenters: {} to {}{line}", rtt.min, rtt.max));
         }
-    }
-    for line in &report.classes {
-        say(&format!("class {}", line.class.name()), beginning(line));
     }
     say("flows", format!("{}, {} of payload", count(report.flows, "flow"), bytes(report.payload.get())));
     if report.failing > 0 {
@@ -300,19 +299,22 @@ fn facts(run: &CheckedRun) -> Vec<Fact> {
 
 /// Bandwidth-delay product and initial window of a class of flows.
 fn beginning(line: &ClassLine) -> String {
-    let place = match line.class {
-        FlowClass::Intra => "inside datacenters",
-        FlowClass::Inter => "between datacenters",
-    };
     let range = |least: String, most: String| if least == most { least } else { format!("{least} to {most}") };
     let bdp = range(bytes(line.least.bdp.get()), bytes(line.most.bdp.get()));
     let begins = range(permit(line.least.permit), permit(line.most.permit));
-    format!("{place}: bandwidth-delay product {bdp}, initial window {begins}")
+    format!("; bandwidth-delay product {bdp}; initial window {begins}")
 }
+
+/// A window from which on nothing is limited, in bytes.
+const NO_LIMIT: u64 = 1 << 40;
 
 /// What a law permits before the first acknowledgement.
 fn permit(permit: Option<Permit>) -> String {
     match permit {
+        // A window of a terabyte limits nothing.
+        Some(Permit { window, pacing }) if window != Bytes::MAX && window.get() >= NO_LIMIT => {
+            self::permit(Some(Permit { window: Bytes::MAX, pacing }))
+        }
         None => "by credits, or of an external law".to_owned(),
         Some(Permit { window: Bytes::MAX, pacing: Rate::MAX }) => "unlimited".to_owned(),
         Some(Permit { window: Bytes::MAX, pacing }) => format!("unlimited at {pacing}"),

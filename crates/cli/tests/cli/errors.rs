@@ -349,9 +349,9 @@ fn a_wrong_metric_in_a_table() {
     let table = "\n[[table]]\ntitle = \"T\"\ncolumns = [{ label = \"x\", value = \"p98(inter.fct)\" }]\n";
     refused_text(
         &format!("{GOOD}{table}"),
-        &["error: table `T`, column `x`: no such function", "bad.toml:16:37", "value = \"p98(inter.fct)\"", "^^^"],
+        &["error: table `T`, column `x`: no such function", "bad.toml:17:36", "value = \"p98(inter.fct)\"", "^^^"],
     );
     let table =
         "\n[[table]]\ntitle = \"T\"\nonly = [\"shallow\"]\ncolumns = [{ label = \"x\", value = \"p99(inter.fct)\" }]\n";
-    refused_text(&format!("{GOOD}{table}"), &["there is no variant `shallow`", "bad.toml:16:10"]);
+    refused_text(&format!("{GOOD}{table}"), &["there is no variant `shallow`", "bad.toml:17:10"]);
 }

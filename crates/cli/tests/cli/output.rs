@@ -48,7 +48,7 @@ fn conditions_stand_under_the_table() {
     let ran = scratch.narrows("run grid.toml --out r").ok();
     let again = scratch.narrows("show r").ok();
     for said in [&ran.out, &again.out, &scratch.narrows("score r --cell p50(all.slowdown)").ok().out] {
-        for part in ["initial window of Uno: intra ", "initial window of cubic: intra ", " BDP)"] {
+        for part in ["initial window of Uno: intra ", "initial window of Cubic: intra ", " BDP)"] {
             assert!(said.contains(part), "no `{part}` in {said}");
         }
     }
@@ -56,7 +56,9 @@ fn conditions_stand_under_the_table() {
         assert!(ran.out.contains(part), "no `{part}` in {ran}");
     }
     let checked = scratch.narrows("check grid.toml --scheme uno").ok().out;
-    for part in ["inside datacenters: bandwidth-delay product ", ", initial window ", "most loaded"] {
+    for part in
+        ["base round trip inside datacenters: ", "; bandwidth-delay product ", "; initial window ", "most loaded"]
+    {
         assert!(checked.contains(part), "no `{part}` in {checked}");
     }
     // Hosts get most of what crosses between datacenters, of which each has one.

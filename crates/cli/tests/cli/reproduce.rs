@@ -162,7 +162,11 @@ fn what_cannot_be_judged_is_refused_before_anything_runs() {
         said
     };
     refused("\"dctcp.all.completed", "\"dtcp.all.completed", &["fig8-one.toml", "`all-end`", "run `dtcp`", "`dctcp`?"]);
-    refused("fct.p99 <= 1ns", "fct.p9 <= 1ns", &["fig8-one.toml", "claim `fast`", "column 15", "mean, p50", "^^"]);
+    refused(
+        "fct.p99 <= 1ns",
+        "fct.p9 <= 1ns",
+        &["fig8-one.toml", "claim `fast`", "fig8-one.toml:36:24", "mean, p50", "^^"],
+    );
     refused("\"4\"\ncheck", "\"4\"\nchekc", &["fig8-one.toml", "claim `all-end`", "chekc"]);
     let without = refused(
         "[scale.quick]",
@@ -398,7 +402,7 @@ fn averages_over_seeds() {
     assert!(report.contains("section-averages") && report.contains("small flows"));
     // A mistake is found before anything runs.
     scratch.write("one.toml", &scenario.replace("it.all.fct.mean", "dctcp.all.fct.mean"));
-    let said = ["error: scenario `one`: table `All flows`: column `mean`", "`it`"];
+    let said = ["error: table `All flows`, column `mean`: expected a metric of flows", "one.toml:24:45", "^"];
     scratch.narrows("run one.toml --out other").fails(2, &said);
     scratch.narrows("check one.toml").fails(2, &said);
     scratch.write("one.toml", &scenario.replace("[[table]]\n", "[[table]]\nwithout = [\"smal\"]\n"));

@@ -2,10 +2,9 @@
 
 use std::fmt;
 
-use super::parse::{CRITICAL, IT};
 use super::words::{
-    self, CreditsKey, FairnessKey, FlowsKey, LawKey, NetworkKey, Predictor, SampleStat, Sampled, SpreadKey, Stat,
-    TierKey, TotalKey, Word as _,
+    self, CRITICAL, CreditsKey, FairnessKey, FlowsKey, IT, LawKey, NetworkKey, Predictor, SampleStat, Sampled,
+    SpreadKey, Stat, TierKey, TotalKey, Word as _,
 };
 use crate::quantity::Unit;
 

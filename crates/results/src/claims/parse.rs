@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::ast::{Check, Comparison, Expr, Function, Metric, Operator, Order, Subject, Window, is_name, normal_point};
-use super::words::{self, Part, SampleStat, Sampled, SpreadKey, Stat, TierKey, TotalKey, Word};
+use super::words::{self, CRITICAL, IT, Part, SampleStat, Sampled, SpreadKey, Stat, TierKey, TotalKey, Word};
 use crate::quantity::{Dimension, Unit};
 
 /// The longest text of an expression: every walk over its tree is no deeper than this.
@@ -537,10 +537,6 @@ impl<'a> Parser<'a> {
 
 /// The class of all flows.
 const ALL_FLOWS: &str = "all";
-/// What an expression about one run may call it.
-pub(super) const IT: &str = "it";
-/// After a training job: shares of its critical path.
-pub(super) const CRITICAL: &str = "critical";
 
 /// Whether a word is what a class of flows has, and so stands for that of all flows where a class is expected.
 fn is_metric_of_flows(word: &str) -> bool {

@@ -2,6 +2,11 @@
 
 use fabric::LinkClass;
 
+/// Optional name of the run in an expression about one run.
+pub(super) const IT: &str = "it";
+/// Follows a training job: shares of its critical path.
+pub(super) const CRITICAL: &str = "critical";
+
 /// A closed set of words.
 pub trait Word: Copy + 'static {
     /// All of them, as they are listed.

@@ -78,11 +78,14 @@ pub(crate) fn warnings(
 
 /// Part of a class's bytes from which flows of one law decide the class's numbers.
 const DECISIVE: u64 = 10;
+/// Part of a bandwidth-delay product below which an initial window takes more than a round trip to fill the path.
+const SMALL: f64 = 0.5;
 /// Times their ideal that such flows take, in per cent, from which something other than their links limited them.
 const SLOWER: u128 = 110;
 
-/// Laws that were never cut in flows that carry more than a tenth of a class's bytes and took longer than their links ask
-/// for: the initial window and its growth decide the numbers of such a class.
+/// Laws that were never cut in flows that carry more than a tenth of a class's bytes, began with less than half a
+/// bandwidth-delay product, and took longer than their links ask for: the initial window and its growth decide the numbers of
+/// such a class.
 fn never_cut(info: &RunInfo, setup: &Setup, flows: &FlowTable) -> Vec<String> {
     let mut said = Vec::new();
     for class in [Class::Intra, Class::Inter] {
@@ -92,7 +95,9 @@ fn never_cut(info: &RunInfo, setup: &Setup, flows: &FlowTable) -> Vec<String> {
             rows.map(|row| row.delivered.get()).fold(0, u64::saturating_add)
         };
         let all = bytes(None);
-        let Some(begins) = info.conditions.classes.get(class.name()).filter(|it| it.is_limited()) else { continue };
+        let Some(begins) = info.conditions.classes.get(class.name()).filter(|it| it.begins_below(SMALL)) else {
+            continue;
+        };
         for (number, name) in (0u32..).zip(&flows.laws) {
             let rows = || of_class().filter(|row| row.law == number);
             let grew = rows().any(|row| row.acted.increases > 0);
@@ -116,7 +121,7 @@ fn never_cut(info: &RunInfo, setup: &Setup, flows: &FlowTable) -> Vec<String> {
             }
             said.push(format!(
                 "the law {name} never cut in {class} flows, which carry {} % of that class's bytes and took {}.{:02} times \
-                 their ideal: the initial window, {}, and its growth decide these numbers, not congestion",
+                 their ideal: the initial window, {}, and its growth decide these numbers more than congestion",
                 u128::from(carried) * 100 / u128::from(all.max(1)),
                 took / ideal,
                 took % ideal * 100 / ideal,
