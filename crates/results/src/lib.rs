@@ -7,6 +7,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod attribution;
 pub mod averages;
 pub mod causes;
 mod chosen;

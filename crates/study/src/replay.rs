@@ -1,0 +1,160 @@
+//! Runs of a directory of results again, with a log of some flows: for `narrows explain`.
+//!
+//! A run's manifest has every setting, so the run can be built again; files that its scenario names are looked for in a
+//! directory, and must be the same. Results that are repeated must be the same, too: a flow that completes at another time than
+//! the kept one is an error. The run is simulated twice: the first log has the flows' packets, and says which links' use the
+//! second one counts.
+
+use std::path::Path;
+
+use results::attribution::{Attribution, CriticalPath, Logged, Paths};
+use results::{Host as RanOn, RunResults, SizeBin};
+use scenario::{BuiltRun, Overrides, Run, toml_of};
+use sim::{FlowId, RecordConfig, Recorded};
+use units::Time;
+
+use crate::describe::size_bins;
+use crate::error::Error;
+use crate::host::record;
+use crate::watch::{Board, Watch};
+use crate::words::count;
+
+/// Hops of data packets that are logged at most: some 2 GiB.
+pub const MAX_HOPS: u64 = 40_000_000;
+
+/// A run of results, built again.
+#[derive(Debug)]
+pub struct Replay<'a> {
+    results: &'a RunResults,
+    /// The run.
+    pub built: BuiltRun,
+}
+
+/// A replayed run.
+#[derive(Debug)]
+pub struct Replayed {
+    /// The causes of each flow's excess, in the order asked for.
+    pub flows: Vec<Attribution>,
+    /// Their critical paths.
+    pub paths: Vec<CriticalPath>,
+}
+
+/// The run of a manifest.
+///
+/// # Errors
+/// When it cannot be repeated by the simulator.
+fn run_of(results: &RunResults, directory: &Path) -> Result<Run, Error> {
+    let manifest = &results.manifest;
+    let name = &results.summary.run;
+    if manifest.host == RanOn::Emulator {
+        let what = format!("`{name}` is a run on real packets, which cannot be repeated");
+        return Err(Error::asked(what, ""));
+    }
+    let origin = directory.join(format!("{}.toml", manifest.scenario));
+    let scenario = scenario::parse(&toml_of(&manifest.resolved), &origin.display().to_string(), &Overrides::default())?;
+    let mut runs = scenario.runs();
+    match (runs.pop(), runs.len()) {
+        (Some(run), 0) => Ok(run),
+        (_, more) => {
+            let what = format!("the settings of `{name}` are those of {}", count(more + 1, "run"));
+            Err(Error::asked(what, "expected one: give the command that made these results again"))
+        }
+    }
+}
+
+/// The size bins of a run's scenario.
+///
+/// # Errors
+/// When the manifest's settings cannot be read.
+pub fn bins_of(results: &RunResults, directory: &Path) -> Result<Vec<SizeBin>, Error> {
+    Ok(size_bins(&run_of(results, directory)?))
+}
+
+impl<'a> Replay<'a> {
+    /// Builds a run again. Files that its scenario names are looked for in `directory`.
+    ///
+    /// # Errors
+    /// When it cannot be repeated: it ran on real packets, or under laws of Python; a file is missing, or is another.
+    pub fn new(results: &'a RunResults, directory: &Path) -> Result<Self, Error> {
+        let run = run_of(results, directory)?;
+        let name = &results.summary.run;
+        let built = run.build()?;
+        if let Some(law) = built.laws.brought().next() {
+            let what = format!("`{name}` runs {}, a law in {}, which only Python can repeat", law.name, law.language);
+            return Err(Error::asked(what, ""));
+        }
+        for input in &built.inputs {
+            let file = input.path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
+            let hash = files::sha256(input.content.bytes());
+            let kept = |of: &&results::FileHash| of.name == file;
+            if results.manifest.inputs.iter().filter(kept).any(|kept| kept.sha256 != hash) {
+                let what = format!("`{}` is not the file that `{name}` was made from", input.path.display());
+                return Err(Error::asked(what, "give the directory that has it with --inputs"));
+            }
+        }
+        Ok(Self { results, built })
+    }
+
+    /// The flows that can be logged: from the first on, as many as memory allows; at least one.
+    pub fn affordable(&self, flows: &[FlowId]) -> usize {
+        let setup = &self.built.setup;
+        let mut hops = 0;
+        let fits = |&&flow: &&FlowId| {
+            let spec = &setup.flows[flow.0 as usize];
+            // Data, acknowledgements, and as much again for what is sent twice.
+            hops += 3 * u64::from(setup.packets(spec)) * u64::from(setup.paths(spec.src, spec.dst, setup.host.mss).hops);
+            hops <= MAX_HOPS
+        };
+        flows.iter().take_while(fits).count().max(1)
+    }
+
+    /// Simulates the run twice, up to the completion of these flows, and attributes their excess.
+    ///
+    /// # Errors
+    /// When `watch` interrupts, or flows complete at other times than in the kept results.
+    pub fn run(&self, flows: &[FlowId], threads: usize, watch: &dyn Watch, board: &dyn Board) -> Result<Replayed, Error> {
+        let name = &self.results.summary.run;
+        let rows: Vec<_> = flows.iter().filter_map(|flow| self.results.flows.row(flow.0)).collect();
+        let last = rows.iter().map(|row| row.completed).filter(|time| time.is_set()).max().unwrap_or(Time::ZERO);
+        let simulate = |config: &RecordConfig, pass: u8| -> Result<Recorded, Error> {
+            let line = board.run(&format!("{name}, replay {pass}/2"), last, 0);
+            let mut progress = |now: sim::Progress| {
+                line.update(&now);
+                now.time <= last && !watch.interrupted()
+            };
+            let recorded = record(&self.built, threads, &mut progress, config)?;
+            if watch.interrupted() { Err(Error::Interrupted) } else { Ok(recorded) }
+        };
+        let first = simulate(&RecordConfig { flows: flows.to_vec(), spans: Vec::new() }, 1)?;
+        for row in &rows {
+            let again = first.outcome.flows.get(row.flow as usize);
+            if again.is_none_or(|again| (again.started, again.completed, again.stats) != (row.started, row.completed, row.stats)) {
+                return Err(self.differs(row, again.map(|again| again.completed)));
+            }
+        }
+        let logged = rows.iter().zip(&first.recording.flows).map(|(row, log)| Logged {
+            log,
+            started: row.started,
+            completed: row.completed,
+            ideal: row.ideal,
+        });
+        let paths = Paths::new(&self.built.setup, logged.collect());
+        let second = simulate(&RecordConfig { flows: Vec::new(), spans: paths.spans().to_vec() }, 2)?;
+        Ok(Replayed { flows: paths.attribute(&second.recording), paths: paths.paths().cloned().collect() })
+    }
+
+    /// The error that a flow is another one now.
+    fn differs(&self, row: &results::tables::FlowRow, again: Option<Time>) -> Error {
+        let shown = |time: Time| if time.is_set() { format!("at {time}") } else { "never".to_owned() };
+        let manifest = &self.results.manifest;
+        let by = if manifest.commit.is_empty() { manifest.version.clone() } else { manifest.commit.clone() };
+        let what = format!(
+            "flow {} of `{}` completes {} here and {} in the results, which are of another build ({by})",
+            row.flow,
+            self.results.summary.run,
+            again.map_or_else(|| "never".to_owned(), shown),
+            shown(row.completed),
+        );
+        Error::asked(what, "give the command that made these results again, with --anew; --traits needs no replay")
+    }
+}
