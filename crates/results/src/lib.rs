@@ -30,6 +30,7 @@ pub mod score;
 pub mod series;
 pub mod settings;
 pub mod sides;
+pub mod slowest;
 mod stats;
 pub mod store;
 pub mod summary;

@@ -36,7 +36,7 @@ pub use host::{Host, One, Simulator, flow_number, refuse};
 pub use ledger::Ledger;
 pub use notes::{NoNotes, Notes, Planned};
 pub use program::program;
-pub use replay::{MAX_HOPS, Replay, Replayed, bins_of};
+pub use replay::{MAX_HOPS, Replay, Replayed, bins_of, unrepeatable};
 pub use study::{Finished, Others, RunKey, Shard, Study};
 pub use tails::{Tails, tails};
 pub use watch::{Board, Line, Silent, Watch};

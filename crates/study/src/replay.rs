@@ -39,6 +39,17 @@ pub struct Replayed {
     pub paths: Vec<CriticalPath>,
 }
 
+/// Why the simulator cannot repeat a run, if it cannot: it ran on real packets, or under laws that Python has.
+pub fn unrepeatable(results: &RunResults) -> Option<String> {
+    let name = &results.summary.run;
+    if results.manifest.host == RanOn::Emulator {
+        return Some(format!("`{name}` ran on real packets, which cannot be repeated"));
+    }
+    let laws = results.manifest.resolved.get("laws")?.as_object()?;
+    let (law, _) = laws.iter().next()?;
+    Some(format!("`{name}` runs {law}, a law in Python, which this command does not have"))
+}
+
 /// The run of a manifest.
 ///
 /// # Errors
@@ -46,9 +57,8 @@ pub struct Replayed {
 fn run_of(results: &RunResults, directory: &Path) -> Result<Run, Error> {
     let manifest = &results.manifest;
     let name = &results.summary.run;
-    if manifest.host == RanOn::Emulator {
-        let what = format!("`{name}` is a run on real packets, which cannot be repeated");
-        return Err(Error::asked(what, ""));
+    if let Some(why) = unrepeatable(results) {
+        return Err(Error::asked(why, ""));
     }
     let origin = directory.join(format!("{}.toml", manifest.scenario));
     let scenario = scenario::parse(&toml_of(&manifest.resolved), &origin.display().to_string(), &Overrides::default())?;
@@ -74,15 +84,11 @@ impl<'a> Replay<'a> {
     /// Builds a run again. Files that its scenario names are looked for in `directory`.
     ///
     /// # Errors
-    /// When it cannot be repeated: it ran on real packets, or under laws of Python; a file is missing, or is another.
+    /// When it cannot be repeated ([`unrepeatable`]), or a file that its scenario names is missing or is another.
     pub fn new(results: &'a RunResults, directory: &Path) -> Result<Self, Error> {
         let run = run_of(results, directory)?;
         let name = &results.summary.run;
         let built = run.build()?;
-        if let Some(law) = built.laws.brought().next() {
-            let what = format!("`{name}` runs {}, a law in {}, which only Python can repeat", law.name, law.language);
-            return Err(Error::asked(what, ""));
-        }
         for input in &built.inputs {
             let file = input.path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
             let hash = files::sha256(input.content.bytes());
@@ -102,7 +108,8 @@ impl<'a> Replay<'a> {
         let fits = |&&flow: &&FlowId| {
             let spec = &setup.flows[flow.0 as usize];
             // Data, acknowledgements, and as much again for what is sent twice.
-            hops += 3 * u64::from(setup.packets(spec)) * u64::from(setup.paths(spec.src, spec.dst, setup.host.mss).hops);
+            hops +=
+                3 * u64::from(setup.packets(spec)) * u64::from(setup.paths(spec.src, spec.dst, setup.host.mss).hops);
             hops <= MAX_HOPS
         };
         flows.iter().take_while(fits).count().max(1)
@@ -112,7 +119,13 @@ impl<'a> Replay<'a> {
     ///
     /// # Errors
     /// When `watch` interrupts, or flows complete at other times than in the kept results.
-    pub fn run(&self, flows: &[FlowId], threads: usize, watch: &dyn Watch, board: &dyn Board) -> Result<Replayed, Error> {
+    pub fn run(
+        &self,
+        flows: &[FlowId],
+        threads: usize,
+        watch: &dyn Watch,
+        board: &dyn Board,
+    ) -> Result<Replayed, Error> {
         let name = &self.results.summary.run;
         let rows: Vec<_> = flows.iter().filter_map(|flow| self.results.flows.row(flow.0)).collect();
         let last = rows.iter().map(|row| row.completed).filter(|time| time.is_set()).max().unwrap_or(Time::ZERO);
@@ -128,7 +141,9 @@ impl<'a> Replay<'a> {
         let first = simulate(&RecordConfig { flows: flows.to_vec(), spans: Vec::new() }, 1)?;
         for row in &rows {
             let again = first.outcome.flows.get(row.flow as usize);
-            if again.is_none_or(|again| (again.started, again.completed, again.stats) != (row.started, row.completed, row.stats)) {
+            if again.is_none_or(|again| {
+                (again.started, again.completed, again.stats) != (row.started, row.completed, row.stats)
+            }) {
                 return Err(self.differs(row, again.map(|again| again.completed)));
             }
         }

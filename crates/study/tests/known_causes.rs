@@ -7,7 +7,7 @@
 mod common;
 
 use results::RunResults;
-use results::attribution::{Attribution, Cause, LastCut, LostAt};
+use results::attribution::{Attribution, Cause, LostAt, Root};
 use results::tables::FlowRow;
 use scenario::{Overrides, parse};
 use sim::{DropCause, FlowId};
@@ -74,7 +74,7 @@ fn head(seed: u64, law: &str) -> String {
 
 impl Planted {
     fn draw(self, number: u64) -> Known {
-        let mut draw = Draw(mix64(SEED ^ (self as u64) << 32 ^ number));
+        let mut draw = Draw(mix64(mix64(SEED) ^ (self as u64) << 32 ^ number));
         let seed = draw.between(1, 1_000_000);
         let rate = draw.one_of(&[10, 25, 40, 100]);
         match self {
@@ -93,28 +93,31 @@ impl Planted {
                 let packets = size.div_ceil(4096) as f64;
                 Known { texts: [text(0.7 / packets), text(0.0)], flow: 0 }
             }
-            // Flows with short round trips fill a link whose queue is short; one with a long round trip comes later.
+            // Flows with short round trips fill a link that marks early; one with a long round trip comes later.
             Self::Starved => {
-                let others = draw.between(3, 10);
-                let rtt_us = draw.scale(200, 2_000);
+                let others = draw.between(3, 8);
+                let rtt_us = draw.scale(200, 500);
+                let rate = draw.one_of(&[10, 25, 40]);
                 let law = draw.one_of(&ECN_LAWS);
-                // A twentieth of the long round trip fits into the queue.
-                let buffer = rate * 1_000 / 8 * rtt_us / 20;
-                let size = draw.scale(1_000_000, 8_000_000);
+                // What the link sends in the long round trip: four times that is to be sent, and twice that fits into the queue,
+                // which marks from a twentieth of that on.
+                let bdp = rate * 1_000 / 8 * rtt_us;
+                let (buffer, size) = (2 * bdp, draw.between(4, 8) * bdp);
                 let start = draw.between(3, 8);
                 let head = head(seed, law);
                 let delays = std::iter::once(rtt_us / 2).chain((0..others).map(|_| 1));
                 let delays: Vec<String> = delays.map(|us| format!("\"{us}us\"")).collect();
                 let delays = [delays.join(", "), vec!["\"1us\""; others as usize + 1].join(", ")].join(", ");
                 let text = |with: bool| {
-                    let pairs: Vec<String> = (1..=others).map(|host| format!("[{host}, {}]", host + others + 1)).collect();
+                    let pairs: Vec<String> =
+                        (1..=others).map(|host| format!("[{host}, {}]", host + others + 1)).collect();
                     let others_text = if with {
                         format!("[[traffic]]\nkind = \"long\"\nname = \"others\"\nflows = [{}]\n", pairs.join(", "))
                     } else {
                         String::new()
                     };
                     format!(
-                        "{head}port = {{ buffer = \"{buffer}B\", ecn = {{ step = \"30%\" }} }}\n\
+                        "{head}port = {{ buffer = \"{buffer}B\", ecn = {{ step = \"2.5%\" }} }}\n\
                          topology = {{ kind = \"dumbbell\", left = {n}, right = {n}, rate = \"{rate}Gbps\", delay = \"1us\", \
                          host_rate = \"100Gbps\", host_delay = [{delays}] }}\n\
                          [[traffic]]\nkind = \"long\"\nname = \"victim\"\nflows = [[0, {n}]]\nsize = \"{size}B\"\nstart = \"{start}ms\"\n\
@@ -142,7 +145,8 @@ impl Planted {
                     )
                 };
                 let until = at_us + down_us;
-                let failure = format!("[[failure]]\nports = [\"class:other\"]\nat = \"{at_us}us\"\nuntil = \"{until}us\"\n");
+                let failure =
+                    format!("[[failure]]\nports = [\"class:other\"]\nat = \"{at_us}us\"\nuntil = \"{until}us\"\n");
                 Known { texts: [text(&failure), text("")], flow: 0 }
             }
             // 40 flows of one host at once, to 40 others, through a network that is faster than its card.
@@ -155,7 +159,11 @@ impl Planted {
                     let flows = (0..40).filter(|flow| only.is_none_or(|only| only == *flow));
                     let flows: Vec<String> = flows
                         .map(|flow| {
-                            format!("{{ start = \"0s\", src = 0, dst = {}, size = \"{}B\" }}", flow + 1, sizes[flow as usize])
+                            format!(
+                                "{{ start = \"0s\", src = 0, dst = {}, size = \"{}B\" }}",
+                                flow + 1,
+                                sizes[flow as usize]
+                            )
                         })
                         .collect();
                     format!(
@@ -171,23 +179,14 @@ impl Planted {
         }
     }
 
-    /// Whether a cause names what was planted.
-    fn is(self, cause: &Cause) -> bool {
-        let lost_by = |cause: &Cause, by: DropCause| {
-            matches!(cause, Cause::Retransmission { lost: Some(LostAt { cause, .. }), .. } if *cause == by)
-        };
+    /// Whether a root names what was planted.
+    fn is(self, root: &Root) -> bool {
+        let lost_by = |by: DropCause| matches!(root, Root::Loss { lost: Some(LostAt { cause, .. }) } if *cause == by);
         match self {
-            // Waiting for it, sending again, and a window that it cut are all the loss's doing.
-            Self::Loss => {
-                lost_by(cause, DropCause::Chance)
-                    || matches!(
-                        cause,
-                        Cause::Window { since: LastCut::Loss } | Cause::Rate { since: LastCut::Loss } | Cause::Resent
-                    )
-            }
-            Self::Starved => matches!(cause, Cause::Starved { .. }),
-            Self::FailedLink => lost_by(cause, DropCause::Down),
-            Self::BusyHost => matches!(cause, Cause::HostQueue { .. }),
+            Self::Loss => lost_by(DropCause::Chance),
+            Self::Starved => matches!(root, Root::Cause(Cause::Starved { .. })),
+            Self::FailedLink => lost_by(DropCause::Down),
+            Self::BusyHost => matches!(root, Root::Cause(Cause::HostQueue { .. })),
         }
     }
 }
@@ -224,8 +223,17 @@ fn explained(planted: Planted, number: u64, scratch: &Scratch) -> Option<Attribu
     let Known { texts: [with, without], flow } = planted.draw(number);
     let ran = run(scratch, &with);
     let row = ran.flows.row(flow)?;
-    if planted == Planted::Loss && (ran.summary.network.drops, ran.summary.network.drops_by_kind.get("data")) != (1, Some(&1)) {
+    if planted == Planted::Loss
+        && (ran.summary.network.drops, ran.summary.network.drops_by_kind.get("data")) != (1, Some(&1))
+    {
         return None;
+    }
+    // Starved: nothing is lost, and it gets less than half of an equal share of the link.
+    if planted == Planted::Starved {
+        let sharing = ran.flows.rows.len() as u32;
+        if ran.summary.network.drops > 0 || row.fct()? < row.ideal.times(2 * sharing) {
+            return None;
+        }
     }
     let alone = run(scratch, &without);
     let other = alone.flows.rows.iter().find(|other| other.size == row.size && other.src == row.src)?;
@@ -235,7 +243,8 @@ fn explained(planted: Planted, number: u64, scratch: &Scratch) -> Option<Attribu
     }
     let replay = Replay::new(&ran, &scratch.0).unwrap_or_else(|error| panic!("{error}\n{with}"));
     let board = Silent.board(&[], 0);
-    let mut replayed = replay.run(&[FlowId(flow)], 1, &Silent, &*board).unwrap_or_else(|error| panic!("{error}\n{with}"));
+    let mut replayed =
+        replay.run(&[FlowId(flow)], 1, &Silent, &*board).unwrap_or_else(|error| panic!("{error}\n{with}"));
     let found = replayed.flows.remove(0);
     let sum: i64 = found.shares.iter().map(|share| share.time.ps()).sum();
     assert_eq!(sum, found.excess().ps(), "{planted:?} {number}: causes sum up to the excess");
@@ -254,9 +263,10 @@ fn planted_causes_are_named_first() {
         let (mut right, mut seen) = (0, 0);
         for (number, found) in drawn.take(OF_A_KIND) {
             seen += 1;
-            let is_right = found.shares.first().is_some_and(|share| planted.is(&share.cause));
+            let is_right = found.ranked().first().is_some_and(|ranked| planted.is(&ranked.root));
             right += usize::from(is_right);
-            let percent = |share: &results::attribution::Share| 100.0 * share.time.ps() as f64 / found.excess().ps() as f64;
+            let percent =
+                |share: &results::attribution::Share| 100.0 * share.time.ps() as f64 / found.excess().ps() as f64;
             let shares: Vec<String> =
                 found.shares.iter().map(|share| format!("{:?} {:.1} %", share.cause, percent(share))).collect();
             println!("{planted:?} {number}: {is_right}, {} of {}: {}", found.took, found.ideal, shares.join("; "));

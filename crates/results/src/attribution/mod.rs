@@ -5,8 +5,10 @@
 //! on to the start. Each picosecond of the completion time lies in exactly one step. A second recording counts who used the
 //! links of these steps meanwhile. [`Paths::attribute`] subtracts what an ideal flow needs, too, and gives the rest to causes.
 
+mod group;
 mod shares;
 mod walk;
 
-pub use shares::{Attribution, Cause, FlowTime, LastCut, Logged, LostAt, Paths, Share};
+pub use group::{GroupCause, NamedTime, OfRun, RootKind, WindowSince, group_causes, root_words};
+pub use shares::{Attribution, Cause, FlowTime, LastCut, Logged, LostAt, Paths, Ranked, Root, Share};
 pub use walk::{CriticalPath, LossFound, Round, Step, StepKind, critical_path};

@@ -21,7 +21,7 @@ pub enum Cause {
         /// The port's link.
         link: LinkId,
     },
-    /// The sender's card is busy with other flows.
+    /// The sender's card is busy with other flows of its host.
     HostQueue {
         /// The card's link.
         link: LinkId,
@@ -81,7 +81,10 @@ pub enum LastCut {
     /// On marks, delay or another sign of congestion.
     Congestion,
     /// On a loss or a timeout.
-    Loss,
+    Loss {
+        /// The last loss before; none where nothing was lost.
+        lost: Option<LostAt>,
+    },
 }
 
 /// The part of a cause.
@@ -117,10 +120,59 @@ pub struct Attribution {
     pub shares: Vec<Share>,
 }
 
+/// A root of excess: a cause, or a loss with all that followed from it.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Root {
+    /// Losses at one place: waiting for retransmissions, and a window or rate that they cut.
+    Loss {
+        /// The place; none where nothing was lost.
+        lost: Option<LostAt>,
+    },
+    /// Another cause.
+    Cause(Cause),
+}
+
+impl Cause {
+    /// The root that the cause is a part of.
+    pub fn root(self) -> Root {
+        match self {
+            Self::Retransmission { lost, .. }
+            | Self::Window { since: LastCut::Loss { lost } }
+            | Self::Rate { since: LastCut::Loss { lost } } => Root::Loss { lost },
+            cause => Root::Cause(cause),
+        }
+    }
+}
+
+/// A root and its causes.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Ranked<'a> {
+    /// The root.
+    pub root: Root,
+    /// The part of the excess of all of its causes.
+    pub time: Span,
+    /// Its causes, the greatest part first.
+    pub causes: Vec<&'a Share>,
+}
+
 impl Attribution {
     /// Completion time beyond the ideal.
     pub fn excess(&self) -> Span {
         self.took - self.ideal
+    }
+
+    /// The roots of the excess, the greatest part first.
+    pub fn ranked(&self) -> Vec<Ranked<'_>> {
+        let mut roots = BTreeMap::<Root, Ranked<'_>>::new();
+        for share in &self.shares {
+            let root = share.cause.root();
+            let ranked = roots.entry(root).or_insert(Ranked { root, time: Span::ZERO, causes: Vec::new() });
+            ranked.time += share.time;
+            ranked.causes.push(share);
+        }
+        let mut ranked: Vec<Ranked<'_>> = roots.into_values().collect();
+        ranked.sort_by_key(|it| (std::cmp::Reverse(it.time), it.root));
+        ranked
     }
 }
 
@@ -279,8 +331,14 @@ impl<'a> Paths<'a> {
                 .map(|(&flow, &time)| FlowTime { flow, time: Span::from_unsigned_ps(time) })
                 .collect();
             let by_others = others.iter().map(|it| it.time.unsigned_ps()).sum::<u64>().min(length);
-            let usage =
-                Usage { purpose: meter.purpose, link: meter.link, length, own: own.min(length - by_others), by_others, others };
+            let usage = Usage {
+                purpose: meter.purpose,
+                link: meter.link,
+                length,
+                own: own.min(length - by_others),
+                by_others,
+                others,
+            };
             found.entry(meter.flow).or_default().push(usage);
         }
         let one = |flow: &Walked<'a>| attribute(flow, found.get(&flow.logged.log.flow).map_or(&[], Vec::as_slice));
@@ -385,7 +443,7 @@ fn attribute(walked: &Walked<'_>, usages: &[Usage]) -> Attribution {
     let resent = beyond.min(walked.resent);
     sums.add(Cause::Resent, resent);
     for (time, usages) in held.into_iter().chain([(beyond - resent, &rounds)]) {
-        share_out(&mut sums, time, usages);
+        share_out(&mut sums, time, usages, *uplink);
     }
     // Waits may overlap with what an ideal flow needs: then they count for that much less.
     settle(&mut sums, took.unsigned_ps().saturating_sub(ideal));
@@ -417,13 +475,15 @@ fn busiest(usages: &[Usage], wanted: impl Fn(Purpose) -> bool) -> Vec<&Usage> {
 
 /// Shares out a time that the law held a flow: the part of the busiest link that others used is starvation, and the unused part
 /// is the law's own.
-fn share_out(sums: &mut Sums, time: u64, usages: &[&Usage]) {
+fn share_out(sums: &mut Sums, time: u64, usages: &[&Usage], uplink: LinkId) {
     let all: u64 = usages.iter().map(|usage| usage.by_others + usage.idle()).sum();
     let mut rest = time;
     for usage in usages {
         let starved = part(time, usage.by_others, all);
         if starved > 0 {
-            let cause = Cause::Starved { link: usage.link };
+            // Others on the sender's own card are flows of its host.
+            let link = usage.link;
+            let cause = if link == uplink { Cause::HostQueue { link } } else { Cause::Starved { link } };
             sums.add(cause, starved);
             sums.blame(cause, &usage.others);
         }
@@ -468,11 +528,16 @@ struct Cuts(Vec<(Time, LastCut)>);
 impl Cuts {
     fn new(logged: &Logged<'_>) -> Self {
         let (mut cuts, mut before) = (Vec::new(), laws::Acted::default());
+        let losses = &logged.log.losses;
+        let lost_by = |at: Time| {
+            let place = losses.partition_point(|loss| loss.time <= at);
+            losses[..place].last().map(|loss| LostAt { link: loss.link, cause: loss.cause })
+        };
         for event in &logged.log.sender {
             let Some(view) = event.view else { continue };
             let acted = view.acted;
             if acted.loss_cuts > before.loss_cuts {
-                cuts.push((event.time, LastCut::Loss));
+                cuts.push((event.time, LastCut::Loss { lost: lost_by(event.time) }));
             } else if acted.cuts + acted.emergencies > before.cuts + before.emergencies {
                 cuts.push((event.time, LastCut::Congestion));
             }

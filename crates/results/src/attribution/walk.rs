@@ -3,7 +3,10 @@
 use std::collections::BTreeMap;
 
 use fabric::LinkId;
-use sim::{FlowLog, PacketArrival, PacketDeparture, PacketId, PacketKind, PacketLoss, SenderEvent, SenderView, SenderWait, Setup};
+use sim::{
+    FlowLog, PacketArrival, PacketDeparture, PacketId, PacketKind, PacketLoss, SenderEvent, SenderView, SenderWait,
+    Setup,
+};
 use units::{Span, Time};
 
 /// A stretch of a flow's critical path.
@@ -227,7 +230,8 @@ impl<'a> Walk<'a> {
         self.links.clear();
         loop {
             let from = self.setup.network.links()[arrival.link.index()].from;
-            let before = self.packets.arrival(packet, arrival.time, |it| leads_to(it.link, from) && it.time < arrival.time);
+            let before =
+                self.packets.arrival(packet, arrival.time, |it| leads_to(it.link, from) && it.time < arrival.time);
             let departure = self.packets.departure(packet, arrival.time, arrival.link);
             let left = before.map(|it| it.time).or(departure.map(|it| it.time))?;
             let port = self.setup.network.port(arrival.link);
@@ -300,7 +304,8 @@ impl<'a> Walk<'a> {
     fn departure(&mut self, place: usize) -> Next {
         let events = &self.log.sender;
         let event = &events[place];
-        let Some(before) = place.checked_sub(1).and_then(|before| events[before].view.map(|view| (before, view))) else {
+        let Some(before) = place.checked_sub(1).and_then(|before| events[before].view.map(|view| (before, view)))
+        else {
             // The flow's first event: it had started, and waited for the card at most.
             self.explain(self.started, StepKind::Card);
             return Next::Nothing;
