@@ -8,9 +8,10 @@
 use std::path::Path;
 
 use results::attribution::{Attribution, CriticalPath, Logged, Paths};
+use results::tables::FlowRow;
 use results::{Host as RanOn, RunResults, SizeBin};
 use scenario::{BuiltRun, Overrides, Run, toml_of};
-use sim::{FlowId, RecordConfig, Recorded};
+use sim::{FlowId, FlowOutcome, RecordConfig, Recorded};
 use units::Time;
 
 use crate::describe::size_bins;
@@ -144,7 +145,7 @@ impl<'a> Replay<'a> {
             if again.is_none_or(|again| {
                 (again.started, again.completed, again.stats) != (row.started, row.completed, row.stats)
             }) {
-                return Err(self.differs(row, again.map(|again| again.completed)));
+                return Err(self.differs(row, again));
             }
         }
         let logged = rows.iter().zip(&first.recording.flows).map(|(row, log)| Logged {
@@ -159,17 +160,19 @@ impl<'a> Replay<'a> {
     }
 
     /// The error that a flow is another one now.
-    fn differs(&self, row: &results::tables::FlowRow, again: Option<Time>) -> Error {
-        let shown = |time: Time| if time.is_set() { format!("at {time}") } else { "never".to_owned() };
+    fn differs(&self, row: &FlowRow, again: Option<&FlowOutcome>) -> Error {
+        let shown =
+            |time: Time| if time.is_set() { format!("completes at {time}") } else { "does not complete".to_owned() };
         let manifest = &self.results.manifest;
-        let by = if manifest.commit.is_empty() { manifest.version.clone() } else { manifest.commit.clone() };
-        let what = format!(
-            "flow {} of `{}` completes {} here and {} in the results, which are of another build ({by})",
-            row.flow,
-            self.results.summary.run,
-            again.map_or_else(|| "never".to_owned(), shown),
-            shown(row.completed),
-        );
+        let by = if manifest.commit.is_empty() { &manifest.version } else { &manifest.commit };
+        let completes = again.map_or(Time::NEVER, |again| again.completed);
+        let difference = if completes == row.completed {
+            "has other counters here than".to_owned()
+        } else {
+            format!("{} here, and {} in", shown(completes), shown(row.completed))
+        };
+        let name = &self.results.summary.run;
+        let what = format!("flow {} of `{name}` {difference} the results, which are of another build ({by})", row.flow);
         Error::asked(what, "give the command that made these results again, with --anew; --traits needs no replay")
     }
 }

@@ -11,7 +11,7 @@ use results::attribution::{Attribution, Cause, LostAt, Root};
 use results::tables::FlowRow;
 use scenario::{Overrides, parse};
 use sim::{DropCause, FlowId};
-use study::{NoNotes, Others, Replay, Silent, Simulator, Study, Watch};
+use study::{Board, Error, NoNotes, Others, Replay, Silent, Simulator, Study, Watch, unrepeatable};
 use units::mix64;
 
 use common::Scratch;
@@ -276,4 +276,39 @@ fn planted_causes_are_named_first() {
         right_of_all += right;
     }
     assert!(right_of_all >= 36, "{right_of_all} of 40");
+}
+
+/// A watch that has had enough.
+struct Impatient;
+
+impl Watch for Impatient {
+    fn tell(&self, _: &str) {}
+
+    fn interrupted(&self) -> bool {
+        true
+    }
+
+    fn board<'a>(&'a self, names: &[String], kept: usize) -> Box<dyn Board + 'a> {
+        Silent.board(names, kept)
+    }
+}
+
+/// Results of another build are found out, an interruption ends a replay, and what cannot be repeated is not tried.
+#[test]
+fn a_replay_proves_itself() {
+    let scratch = Scratch::new("replay");
+    let Known { texts: [text, _], flow } = Planted::BusyHost.draw(0);
+    let mut ran = run(&scratch, &text);
+    let replayed = |ran: &RunResults, watch: &dyn Watch| {
+        let board = Silent.board(&[], 0);
+        Replay::new(ran, &scratch.0)?.run(&[FlowId(flow)], 1, watch, &*board).map(|it| it.flows[0].shares.len())
+    };
+    assert!(replayed(&ran, &Silent).unwrap() > 0);
+    assert!(matches!(replayed(&ran, &Impatient), Err(Error::Interrupted)));
+    let place = ran.flows.rows.iter().position(|row| row.flow == flow).unwrap();
+    ran.flows.rows[place].stats.retransmits += 1;
+    let Err(Error::Asked { what, help }) = replayed(&ran, &Silent) else { panic!("other counters are found out") };
+    assert!(what.contains(&format!("flow {flow} of `s`")) && help.contains("--anew"), "{what}; {help}");
+    ran.manifest.host = results::Host::Emulator;
+    assert!(unrepeatable(&ran).is_some() && matches!(replayed(&ran, &Silent), Err(Error::Asked { .. })));
 }

@@ -3,10 +3,32 @@
 mod causes;
 mod traits;
 
+use results::RunResults;
+use study::unrepeatable;
+
+use super::compare::read_set;
+use super::show::{chosen, not_a_file};
 use crate::args::ExplainArgs;
-use crate::exit::Failure;
+use crate::exit::{Failure, tell};
 
 pub(crate) fn explain(args: &ExplainArgs) -> Result<(), Failure> {
-    super::show::not_a_file(&args.directory)?;
-    if args.traits { traits::explain(args) } else { causes::explain(args) }
+    not_a_file(&args.directory)?;
+    let runs = runs(args)?;
+    if args.traits {
+        return traits::explain(args, &runs);
+    }
+    if let Some(why) = runs.iter().find_map(unrepeatable) {
+        tell(&format!("note: {why}: counters are compared instead, as with --traits"));
+        return traits::explain(args, &runs);
+    }
+    causes::explain(args, &runs)
+}
+
+/// The runs that are meant.
+fn runs(args: &ExplainArgs) -> Result<Vec<RunResults>, Failure> {
+    if let Some(name) = &args.run {
+        return Ok(vec![chosen(&args.directory, Some(name))?]);
+    }
+    let set = read_set(&args.directory)?;
+    results::chosen(set.runs, &args.only).map_err(|error| Failure::Input(format!("error: {error}")))
 }

@@ -236,6 +236,8 @@ pub struct Paths<'a> {
     flows: Vec<Walked<'a>>,
     /// By tag.
     meters: Vec<Meter>,
+    /// By tag: true if the port may hold packets back while its link is idle.
+    pausing: Vec<bool>,
     /// By tag: the length of its spans.
     lengths: Vec<u64>,
     spans: Vec<LinkSpan>,
@@ -257,8 +259,13 @@ impl<'a> Paths<'a> {
             }
         };
         let flows = flows.into_iter().map(walked).collect();
-        let mut made = Self { flows, meters: Vec::new(), lengths: Vec::new(), spans: Vec::new() };
+        let mut made = Self { flows, meters: Vec::new(), pausing: Vec::new(), lengths: Vec::new(), spans: Vec::new() };
         made.measure();
+        let pauses = |meter: &Meter| {
+            let from = setup.network.links()[meter.link.index()].from;
+            setup.shares(from) || setup.network.port(meter.link).credits().is_some()
+        };
+        made.pausing = made.meters.iter().map(pauses).collect();
         made
     }
 
@@ -323,7 +330,8 @@ impl<'a> Paths<'a> {
             uses[tag as usize].insert(flow, time);
         }
         let mut found = BTreeMap::<u32, Vec<Usage>>::new();
-        for ((meter, &length), used) in self.meters.iter().zip(&self.lengths).zip(uses) {
+        for ((tag, meter), used) in self.meters.iter().enumerate().zip(uses) {
+            let length = self.lengths[tag];
             let own = used.get(&FlowId(meter.flow)).copied().unwrap_or(0);
             let others: Vec<FlowTime> = used
                 .iter()
@@ -336,6 +344,7 @@ impl<'a> Paths<'a> {
                 link: meter.link,
                 length,
                 own: own.min(length - by_others),
+                pauses: self.pausing[tag],
                 by_others,
                 others,
             };
@@ -353,6 +362,8 @@ struct Usage {
     length: u64,
     own: u64,
     by_others: u64,
+    /// The port may hold packets back.
+    pauses: bool,
     others: Vec<FlowTime>,
 }
 
@@ -417,7 +428,9 @@ fn attribute(walked: &Walked<'_>, usages: &[Usage]) -> Attribution {
     }
     for usage in usages {
         let (cause, idle) = match usage.purpose {
-            Purpose::Queue => (Cause::Queueing { link: usage.link }, Cause::Pause { link: usage.link }),
+            Purpose::Queue if usage.pauses => (Cause::Queueing { link: usage.link }, Cause::Pause { link: usage.link }),
+            // What the link lost is not in its use.
+            Purpose::Queue => (Cause::Queueing { link: usage.link }, Cause::Queueing { link: usage.link }),
             Purpose::Card => (Cause::HostQueue { link: usage.link }, Cause::Unknown),
             Purpose::Round(_) | Purpose::Rate(_) | Purpose::Credit => continue,
         };
@@ -550,5 +563,74 @@ impl Cuts {
     fn before(&self, at: Time) -> LastCut {
         let place = self.0.partition_point(|(time, _)| *time <= at);
         place.checked_sub(1).map_or(LastCut::Start, |place| self.0[place].1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const UPLINK: LinkId = LinkId(0);
+
+    fn usage(purpose: Purpose, link: u32, [length, own, by_others]: [u64; 3]) -> Usage {
+        let others = vec![FlowTime { flow: FlowId(9), time: Span::from_unsigned_ps(by_others) }];
+        Usage { purpose, link: LinkId(link), length, own, by_others, pauses: false, others }
+    }
+
+    fn shared(time: u64, usages: &[Usage]) -> BTreeMap<Cause, u64> {
+        let mut sums = Sums::default();
+        share_out(&mut sums, time, &busiest(usages, |_| true), UPLINK);
+        sums.times
+    }
+
+    /// The busiest link says how busy the path was, each time since a cut by itself.
+    #[test]
+    fn the_part_of_others_is_starvation_and_the_unused_part_the_law_s() {
+        let [start, cut] = [LastCut::Start, LastCut::Congestion].map(Purpose::Round);
+        let usages = [
+            usage(start, 1, [100, 20, 40]),
+            usage(start, 2, [100, 20, 60]),
+            usage(cut, 1, [300, 0, 0]),
+            usage(cut, 2, [300, 0, 0]),
+        ];
+        // Of 80 and 300 that the flow itself did not use, others used 60.
+        let found = shared(380, &usages);
+        let window = |since| Cause::Window { since };
+        let expected = [
+            (Cause::Starved { link: LinkId(2) }, 60),
+            (window(LastCut::Start), 20),
+            (window(LastCut::Congestion), 300),
+        ];
+        assert_eq!(found, expected.into_iter().collect());
+        // On the sender's card others are flows of its host.
+        let card = [usage(start, 0, [100, 0, 100])];
+        assert_eq!(shared(7, &card), [(Cause::HostQueue { link: UPLINK }, 7)].into_iter().collect());
+        // A path that is full of the flow's own packets.
+        assert_eq!(shared(7, &[usage(start, 1, [100, 100, 0])]), [(Cause::Own, 7)].into_iter().collect());
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_is_lost_or_made_up(
+            time in 0..u64::MAX >> 8,
+            excess in 0..u64::MAX >> 8,
+            used in prop::collection::vec((0..3u32, 1..1u64 << 50, 0.0..1.0f64, 0.0..1.0f64), 0..6),
+        ) {
+            let since = [LastCut::Start, LastCut::Congestion, LastCut::Loss { lost: None }];
+            let usages: Vec<Usage> = used
+                .iter()
+                .map(|&(kind, length, own, others)| {
+                    let own = (length as f64 * own) as u64;
+                    let by_others = ((length - own) as f64 * others) as u64;
+                    usage(Purpose::Round(since[kind as usize]), kind + 1, [length, own, by_others.min(length - own)])
+                })
+                .collect();
+            let times = shared(time, &usages);
+            prop_assert_eq!(times.values().sum::<u64>(), time);
+            let mut sums = Sums { times, others: BTreeMap::new() };
+            settle(&mut sums, excess);
+            prop_assert_eq!(sums.times.values().sum::<u64>(), excess);
+        }
     }
 }

@@ -193,7 +193,7 @@ enum Next {
     Nothing,
 }
 
-impl<'a> Walk<'a> {
+impl Walk<'_> {
     fn run(&mut self) {
         let events = &self.log.sender;
         let last = events.iter().rposition(|event| event.time <= self.at && event.view.is_none());
@@ -288,16 +288,9 @@ impl<'a> Walk<'a> {
     /// Goes on with the last departure before an event where the log does not say more.
     fn departure_before(&mut self, place: usize, kind: StepKind) -> Next {
         let events = &self.log.sender;
-        match events[..place].iter().rposition(|event| event.sent.is_some() && event.time <= self.at) {
-            Some(before) => {
-                self.explain(events[before].time, kind);
-                Next::Departure(before)
-            }
-            None => {
-                self.explain(self.started, kind);
-                Next::Nothing
-            }
-        }
+        let sent = events[..place].iter().rposition(|event| event.sent.is_some() && event.time <= self.at);
+        self.explain(sent.map_or(self.started, |before| events[before].time), kind);
+        sent.map_or(Next::Nothing, Next::Departure)
     }
 
     /// Explains why a packet left when it did.

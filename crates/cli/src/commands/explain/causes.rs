@@ -7,11 +7,9 @@ use results::attribution::{Attribution, GroupCause, NamedTime, OfRun, RootKind, 
 use results::slowest::{GroupBy, SlowGroup, SlowestFlow, slowest};
 use serde_json::{Value, json};
 use sim::FlowId;
-use study::{Replay, Watch, bins_of, count, unrepeatable};
+use study::{Replay, Watch, bins_of, count};
 use units::Span;
 
-use super::super::compare::read_set;
-use super::super::show::chosen as one_of;
 use crate::args::ExplainArgs;
 use crate::exit::{Failure, print, tell};
 use crate::progress::Terminal;
@@ -19,39 +17,30 @@ use crate::table::{bytes, time};
 
 /// Columns and lines of the usual terminal: what is printed by default fits it.
 const COLUMNS: usize = 100;
+const LINES: usize = 24;
 /// Groups that are explained by default.
 const GROUPS: usize = 2;
 /// Flows of a group that are explained by default.
 const FLOWS: usize = 10;
 
-/// The runs that are meant.
-pub(super) fn runs(args: &ExplainArgs) -> Result<Vec<RunResults>, Failure> {
-    if let Some(name) = &args.run {
-        return Ok(vec![one_of(&args.directory, Some(name))?]);
-    }
-    let set = read_set(&args.directory)?;
-    results::chosen(set.runs, &args.only).map_err(|error| Failure::Input(format!("error: {error}")))
-}
-
-pub(super) fn explain(args: &ExplainArgs) -> Result<(), Failure> {
-    let runs = runs(args)?;
-    if let Some(why) = runs.iter().find_map(unrepeatable) {
-        tell(&format!("note: {why}: counters are compared instead, as with --traits"));
-        return super::traits::of_runs(args, &runs);
-    }
-    let groups = groups(args, &runs)?;
+pub(super) fn explain(args: &ExplainArgs, runs: &[RunResults]) -> Result<(), Failure> {
+    let groups = groups(args, runs)?;
     let plan = Plan::new(args, groups);
     if plan.groups.is_empty() {
         return print("no flow ended");
     }
-    let explained = plan.replay(args, &runs)?;
-    let shown: Vec<Shown<'_>> = plan.groups.iter().map(|group| explained.of(group, &runs)).collect();
+    let explained = plan.replay(args, runs)?;
+    let shown: Vec<Shown<'_>> = plan.groups.iter().map(|group| explained.of(group, runs)).collect();
     if args.json {
-        let all: Vec<Value> = shown.iter().map(|group| group.json(&runs)).collect();
+        let all: Vec<Value> = shown.iter().map(|group| group.json(runs)).collect();
         return print(&format!("{:#}", Value::from(all)));
     }
-    let room = if args.all || shown.len() == 1 { Room { causes: 5, flows: 5 } } else { Room { causes: 3, flows: 2 } };
-    let texts: Vec<String> = shown.iter().map(|group| group.text(&runs, &room)).collect();
+    let room = match shown.len() {
+        _ if args.all => Room { lines: usize::MAX, flows: 5 },
+        1 => Room { lines: LINES - 1, flows: 5 },
+        groups => Room { lines: (LINES - 1) / groups, flows: 2 },
+    };
+    let texts: Vec<String> = shown.iter().map(|group| group.text(runs, &room)).collect();
     let mut text = texts.concat();
     if plan.left_out > 0 {
         let more = format!(
@@ -220,7 +209,9 @@ struct Shown<'a> {
 
 /// How much of a group is shown.
 struct Room {
-    causes: usize,
+    /// Lines at most.
+    lines: usize,
+    /// Flows at most.
     flows: usize,
 }
 
@@ -248,8 +239,8 @@ fn parts(all: &[NamedTime]) -> String {
     if let [one] = all {
         return one.name.clone();
     }
-    let one = |it: &NamedTime| format!("{} {:.0} %", it.name, percent(it.time, sum));
-    all.iter().take(3).map(one).collect::<Vec<_>>().join(", ")
+    let parts = all.iter().map(|it| (it, percent(it.time, sum))).take(3).filter(|(_, part)| *part >= 0.5);
+    parts.map(|(it, part)| format!("{} {part:.0} %", it.name)).collect::<Vec<_>>().join(", ")
 }
 
 /// Who, or what followed: nothing where the title says all.
@@ -289,24 +280,28 @@ impl Shown<'_> {
             )
         };
         let mut text =
-            line(&format!("{what}: {slowdown:.2} times the ideal time; of the excess of {}", duration(self.excess)));
-        let shown = self.causes.iter().take(room.causes).filter(|cause| percent(cause.time, self.excess) >= 1.0);
+            line(&format!("{what}: {slowdown:.2} times the ideal time, {} beyond it", duration(self.excess)));
+        let flows = if group.flows > 1 { room.flows.min(self.flows.len()) } else { 0 };
+        // The first line, other causes, flows, and those that did not end.
+        let mut left = room.lines.saturating_sub(2 + flows + usize::from(group.unfinished > 0));
         let mut rest = 100.0;
-        for cause in shown {
-            let share = percent(cause.time, self.excess);
+        for cause in &self.causes {
+            let (share, details) = (percent(cause.time, self.excess), details(cause).filter(|_| left > 1));
+            if share < 1.0 || left == 0 {
+                break;
+            }
+            left -= 1 + usize::from(details.is_some());
             rest -= share;
             text.push_str(&line(&format!("{share:6.1} %  {}", cause.title())));
-            if let Some(details) = details(cause) {
+            if let Some(details) = details {
                 text.push_str(&line(&format!("          {details}")));
             }
         }
         if rest >= 0.05 {
             text.push_str(&line(&format!("{rest:6.1} %  other causes")));
         }
-        if group.flows > 1 {
-            for flow in self.flows.iter().take(room.flows) {
-                text.push_str(&line(&self.flow(flow)));
-            }
+        for flow in self.flows.iter().take(flows) {
+            text.push_str(&line(&self.flow(flow)));
         }
         if group.unfinished > 0 {
             text.push_str(&line(&format!(
@@ -325,7 +320,7 @@ impl Shown<'_> {
             format!(": {share:.0} % {}", root_words(first.root, of.setup))
         });
         format!(
-            "  flow {}, {} to {}, {}, took {took} ({:.2}){first}",
+            "  flow {}: {} to {}, {}, {took}, {:.2} times{first}",
             row.flow,
             row.src,
             row.dst,

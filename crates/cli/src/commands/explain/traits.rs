@@ -15,12 +15,7 @@ use crate::table::{bytes, fitted, time};
 /// So many of the slowest are listed one by one.
 const LISTED: usize = 5;
 
-pub(super) fn explain(args: &ExplainArgs) -> Result<(), Failure> {
-    of_runs(args, &super::causes::runs(args)?)
-}
-
-/// Compares the counters of runs that were read.
-pub(super) fn of_runs(args: &ExplainArgs, runs: &[RunResults]) -> Result<(), Failure> {
+pub(super) fn explain(args: &ExplainArgs, runs: &[RunResults]) -> Result<(), Failure> {
     let mut told = by_scheme(runs, args.share);
     if let Some(class) = args.class {
         told.iter_mut().for_each(|scheme| scheme.classes.retain(|it| it.class == class.into()));
