@@ -56,7 +56,7 @@ pub(crate) struct ExplainArgs {
     #[arg(long, value_name = "DIR", default_value = ".")]
     pub(crate) inputs: PathBuf,
     /// Use so many threads. Default: one for each processor.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) threads: Option<u16>,
     /// Print it as JSON on standard output, and nothing else there.
     #[arg(long)]

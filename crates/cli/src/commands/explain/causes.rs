@@ -146,7 +146,7 @@ impl Plan {
         let board = watch.board(&names, 0);
         let mut explained = Explained { replays: BTreeMap::new() };
         for (run, mut of_run) in flows {
-            let replay = Replay::new(&runs[run], &args.inputs).map_err(|error| self.helped(error, args))?;
+            let replay = Replay::new(&runs[run], &args.inputs).map_err(|error| helped(error, args))?;
             let affordable = replay.affordable(&of_run);
             if affordable < of_run.len() {
                 let left_out = count(of_run.len() - affordable, "flow");
@@ -162,18 +162,18 @@ impl Plan {
         }
         Ok(explained)
     }
+}
 
-    /// A failure to build a run again, with where its files are looked for.
-    fn helped(&self, error: study::Error, args: &ExplainArgs) -> Failure {
-        let is_scenario = matches!(error, study::Error::Scenario(_));
-        match error.into() {
-            Failure::Input(text) if is_scenario => Failure::Input(format!(
-                "{text}\nhelp: files that the scenario names are looked for in `{}`; --inputs names another directory. --traits \
+/// A failure to build a run again, with where its files are looked for.
+fn helped(error: study::Error, args: &ExplainArgs) -> Failure {
+    let is_scenario = matches!(error, study::Error::Scenario(_));
+    match error.into() {
+        Failure::Input(text) if is_scenario => Failure::Input(format!(
+            "{text}\nhelp: files that the scenario names are looked for in `{}`; --inputs names another directory. --traits \
                  needs no files",
-                args.inputs.display()
-            )),
-            other => other,
-        }
+            args.inputs.display()
+        )),
+        other => other,
     }
 }
 
@@ -190,11 +190,11 @@ impl Explained<'_> {
                 && let Some(attribution) = found.get(&flow.row.flow)
             {
                 let of = OfRun { run: flow.run, setup: &replay.built.setup, flows: &runs[flow.run].flows, attribution };
-                flows.push((flow, of));
+                flows.push(ShownFlow { slow: flow, of });
             }
         }
-        let causes = group_causes(flows.iter().map(|(_, of)| *of));
-        let excess = flows.iter().map(|(_, of)| of.attribution.excess()).sum();
+        let causes = group_causes(flows.iter().map(|flow| flow.of));
+        let excess = flows.iter().map(|flow| flow.of.attribution.excess()).sum();
         Shown { group, flows, causes, excess }
     }
 }
@@ -202,9 +202,15 @@ impl Explained<'_> {
 /// A group with what explains it.
 struct Shown<'a> {
     group: &'a SlowGroup,
-    flows: Vec<(&'a SlowestFlow, OfRun<'a>)>,
+    flows: Vec<ShownFlow<'a>>,
     causes: Vec<GroupCause>,
     excess: Span,
+}
+
+/// A slow flow and its attribution.
+struct ShownFlow<'a> {
+    slow: &'a SlowestFlow,
+    of: OfRun<'a>,
 }
 
 /// How much of a group is shown.
@@ -255,17 +261,37 @@ fn details(cause: &GroupCause) -> Option<String> {
     Some(format!("{who} {}: {}", count(cause.other_flows, "other flow"), parts(&cause.others)))
 }
 
+impl ShownFlow<'_> {
+    fn text(&self) -> String {
+        let Self { slow: flow, of } = self;
+        let row = &flow.row;
+        let took = row.fct().map_or_else(String::new, duration);
+        let first = of.attribution.ranked().into_iter().next().map_or_else(String::new, |first| {
+            let share = percent(first.time, of.attribution.excess());
+            format!(": {share:.0} % {}", root_words(first.root, of.setup))
+        });
+        format!(
+            "  flow {}: {} to {}, {}, {took}, {:.2} times{first}",
+            row.flow,
+            row.src,
+            row.dst,
+            bytes(row.size.get()),
+            flow.slowdown
+        )
+    }
+}
+
 impl Shown<'_> {
     fn text(&self, runs: &[RunResults], room: &Room) -> String {
         let group = self.group;
-        let mut seeds: Vec<u64> = self.flows.iter().map(|(flow, _)| runs[flow.run].summary.seed).collect();
+        let mut seeds: Vec<u64> = self.flows.iter().map(|flow| runs[flow.slow.run].summary.seed).collect();
         seeds.sort_unstable();
         seeds.dedup();
         let of_seed = match seeds[..] {
             [seed] if !group.name.contains("seed=") && runs.len() > 1 => format!(" (seed {seed})"),
             _ => String::new(),
         };
-        let ideal: Span = self.flows.iter().map(|(_, of)| of.attribution.ideal).sum();
+        let ideal: Span = self.flows.iter().map(|flow| flow.of.attribution.ideal).sum();
         let slowdown = (ideal + self.excess).ps() as f64 / ideal.ps().max(1) as f64;
         let what = if group.flows == 1 {
             format!("{}, {}", group.name, group.part)
@@ -301,7 +327,7 @@ impl Shown<'_> {
             text.push_str(&line(&format!("{rest:6.1} %  other causes")));
         }
         for flow in self.flows.iter().take(flows) {
-            text.push_str(&line(&self.flow(flow)));
+            text.push_str(&line(&flow.text()));
         }
         if group.unfinished > 0 {
             text.push_str(&line(&format!(
@@ -310,23 +336,6 @@ impl Shown<'_> {
             )));
         }
         text
-    }
-
-    fn flow(&self, (flow, of): &(&SlowestFlow, OfRun<'_>)) -> String {
-        let row = &flow.row;
-        let took = row.fct().map_or_else(String::new, duration);
-        let first = of.attribution.ranked().into_iter().next().map_or_else(String::new, |first| {
-            let share = percent(first.time, of.attribution.excess());
-            format!(": {share:.0} % {}", root_words(first.root, of.setup))
-        });
-        format!(
-            "  flow {}: {} to {}, {}, {took}, {:.2} times{first}",
-            row.flow,
-            row.src,
-            row.dst,
-            bytes(row.size.get()),
-            flow.slowdown
-        )
     }
 
     fn json(&self, runs: &[RunResults]) -> Value {
@@ -347,7 +356,7 @@ impl Shown<'_> {
                 "other_flows": it.other_flows,
             })
         };
-        let flow = |(flow, of): &(&SlowestFlow, OfRun<'_>)| {
+        let flow = |ShownFlow { slow: flow, of }: &ShownFlow<'_>| {
             let found = of.attribution;
             let causes = found.ranked().into_iter().map(|it| {
                 let others: usize = it.causes.iter().map(|share| share.others.len()).sum();

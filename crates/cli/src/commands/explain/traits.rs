@@ -18,7 +18,9 @@ const LISTED: usize = 5;
 pub(super) fn explain(args: &ExplainArgs, runs: &[RunResults]) -> Result<(), Failure> {
     let mut told = by_scheme(runs, args.share);
     if let Some(class) = args.class {
-        told.iter_mut().for_each(|scheme| scheme.classes.retain(|it| it.class == class.into()));
+        for scheme in &mut told {
+            scheme.classes.retain(|it| it.class == class.into());
+        }
     }
     if args.json {
         let all: Vec<Value> = told.iter().map(in_json).collect();
