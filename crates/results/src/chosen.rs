@@ -49,10 +49,23 @@ pub fn chosen(mut runs: Vec<RunResults>, wanted: &[(String, String)]) -> Result<
 
 /// Whether a run has this value of a key that some run has.
 fn is(run: &RunResults, key: &str, asked: &str) -> bool {
-    match run.manifest.point.get(key) {
+    match value_of(run, key) {
         None => asked == NONE,
-        Some(value) => shown(value) == asked || value.as_f64().is_some_and(|value| number(asked) == Some(value)),
+        Some(value) => shown(&value) == asked || value.as_f64().is_some_and(|value| number(asked) == Some(value)),
     }
+}
+
+/// A run's value of a key. Outside of a grid runs have no point, but a scheme each.
+fn value_of(run: &RunResults, key: &str) -> Option<Value> {
+    run.manifest.point.get(key).cloned().or_else(|| (key == SCHEME).then(|| scheme_of(run)).flatten())
+}
+
+const SCHEME: &str = "scheme";
+
+/// The scheme of a run outside of a grid: the only one that its manifest has.
+fn scheme_of(run: &RunResults) -> Option<Value> {
+    let schemes = run.manifest.resolved.get("schemes")?.as_object()?;
+    schemes.keys().next().filter(|_| schemes.len() == 1).map(|name| Value::from(name.as_str()))
 }
 
 fn shown(value: &Value) -> String {
@@ -70,11 +83,12 @@ fn number(text: &str) -> Option<f64> {
 
 fn not_found(runs: &[RunResults], key: &str, asked: &str) -> NotFound {
     let key = key.to_owned();
-    if runs.iter().all(|run| run.manifest.point.get(&key).is_none()) {
+    if runs.iter().all(|run| value_of(run, &key).is_none()) {
+        let scheme = runs.iter().any(|run| value_of(run, SCHEME).is_some()).then(|| SCHEME.to_owned());
         let keys = runs.iter().flat_map(|run| run.manifest.point.iter()).map(|(key, _)| key.to_owned());
-        return NotFound::Key { key, known: listed(keys) };
+        return NotFound::Key { key, known: listed(scheme.into_iter().chain(keys)) };
     }
-    let values = runs.iter().map(|run| run.manifest.point.get(&key).map_or_else(|| NONE.to_owned(), shown));
+    let values = runs.iter().map(|run| value_of(run, &key).as_ref().map_or_else(|| NONE.to_owned(), shown));
     NotFound::Value { known: listed(values), asked: asked.to_owned(), key }
 }
 
@@ -106,6 +120,26 @@ mod tests {
             run(json!({ "scheme": "uno", "load": 0.8 })),
             run(json!({ "scheme": "bbr", "load": 0.4, "variant": "far" })),
         ]
+    }
+
+    /// A run outside of a grid has no point. Its manifest has one scheme.
+    #[test]
+    fn runs_outside_of_a_grid_have_a_scheme() {
+        let run = |scheme: &str| {
+            let mut run = testbed::results();
+            run.manifest.point = crate::Ordered::default();
+            run.manifest.resolved = json!({ "schemes": { scheme: {} } });
+            run
+        };
+        let count = |key: &str, value: &str| {
+            let runs = vec![run("uno"), run("bbr")];
+            chosen(runs, &[(key.to_owned(), value.to_owned())])
+                .map(|runs| runs.len())
+                .map_err(|error| error.to_string())
+        };
+        assert_eq!(count("scheme", "bbr"), Ok(1));
+        assert_eq!(count("scheme", "bbq"), Err("no run has scheme=bbq; there are uno, bbr".into()));
+        assert_eq!(count("load", "0.4"), Err("runs have no key `load`; there are scheme".into()));
     }
 
     #[test]

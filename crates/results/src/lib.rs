@@ -7,6 +7,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod attribution;
 pub mod averages;
 pub mod causes;
 mod chosen;
@@ -31,6 +32,7 @@ pub mod score;
 pub mod series;
 pub mod settings;
 pub mod sides;
+pub mod slowest;
 mod stats;
 pub mod store;
 pub mod summary;

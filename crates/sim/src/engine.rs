@@ -26,6 +26,7 @@ use crate::links::Mail;
 use crate::outcome::{EngineStats, FlowOutcome, LinkOutcome, Outcome};
 use crate::partition::Partition;
 use crate::predictions::Predictions;
+use crate::recorder::{RecordConfig, Recording};
 use crate::series::PauseSample;
 use crate::setup::{FlowSpec, Setup};
 
@@ -112,7 +113,7 @@ where
     L: ControlLaw + Send,
     F: Fn(&FlowSpec, &Path) -> L + Sync,
 {
-    gather(setup, run_partitions(setup, threads, &make_law, progress, None))
+    gather(setup, run_partitions(setup, threads, &make_law, progress, Watched::default()))
 }
 
 /// The same as [`run`]. At the end of epochs what links, ports, pools, records and calendars hold is checked against what is
@@ -135,7 +136,8 @@ where
     F: Fn(&FlowSpec, &Path) -> L + Sync,
 {
     let found = Mutex::new(None);
-    let ran = run_partitions(setup, Threads::up_to(threads), &make_law, progress, Some(&found));
+    let watched = Watched { checks: Some(&found), record: None };
+    let ran = run_partitions(setup, Threads::up_to(threads), &make_law, progress, watched);
     let broken = |place: &str, time, what| Err(Broken { place: place.to_owned(), time, seed: setup.seed, what });
     if let Some((node, time, what)) = found.into_inner().unwrap_or_else(PoisonError::into_inner) {
         return broken(&setup.network.nodes()[node.index()].name, time, what);
@@ -145,6 +147,47 @@ where
         Some(what) => broken("the run", outcome.until, what),
         None => Ok(outcome),
     }
+}
+
+/// A recorded run.
+#[derive(Clone, Debug)]
+pub struct Recorded {
+    /// Its outcome, as that of [`run`].
+    pub outcome: Outcome,
+    /// The log.
+    pub recording: Recording,
+}
+
+/// The same as [`run`], with a log of some flows and links. The outcome is the same.
+///
+/// # Panics
+/// As [`run`].
+pub fn run_recorded<L, F>(
+    setup: &Setup,
+    threads: usize,
+    make_law: F,
+    progress: &mut dyn FnMut(Progress) -> bool,
+    record: &RecordConfig,
+) -> Recorded
+where
+    L: ControlLaw + Send,
+    F: Fn(&FlowSpec, &Path) -> L + Sync,
+{
+    let watched = Watched { checks: None, record: Some(record) };
+    let mut ran = run_partitions(setup, Threads::up_to(threads), &make_law, progress, watched);
+    let mut recording = Recording::default();
+    ran.partitions.iter_mut().filter_map(Partition::take_recording).for_each(|log| recording.merge(log));
+    recording.sort();
+    Recorded { outcome: gather(setup, ran), recording }
+}
+
+/// Additional work of a run.
+#[derive(Clone, Copy, Default)]
+struct Watched<'a> {
+    /// Where checks note what is wrong; none where nothing is checked.
+    checks: Option<&'a Found>,
+    /// What is recorded, if anything.
+    record: Option<&'a RecordConfig>,
 }
 
 /// What was found to be wrong: in which node, up to when that had run, and what.
@@ -166,7 +209,7 @@ fn run_partitions<L, F>(
     threads: Threads,
     make_law: &F,
     progress: &mut dyn FnMut(Progress) -> bool,
-    checks: Option<&Found>,
+    Watched { checks, record }: Watched<'_>,
 ) -> Ran<L>
 where
     L: ControlLaw + Send,
@@ -179,7 +222,7 @@ where
     let context = Context::new(setup, make_law);
     let count = layout.partitions();
     let part = |index| Part {
-        partition: Partition::new(index, setup, &layout, window),
+        partition: Partition::new(index, setup, &layout, window, record),
         said: Said { next: Time::NEVER, open: 0, hops: 0, events: 0 },
     };
     let parts = (0..count).map(|index| Mutex::new(part(index))).collect();
@@ -632,7 +675,8 @@ mod tests {
     fn checks_take_as_long_as_the_run() {
         let setup = apart(Span::from_ns(64), 400, 100_000);
         let found = Mutex::new(None);
-        let ran = run_partitions(&setup, Threads::up_to(1), &law, &mut |_| true, Some(&found));
+        let watched = Watched { checks: Some(&found), record: None };
+        let ran = run_partitions(&setup, Threads::up_to(1), &law, &mut |_| true, watched);
         assert_eq!(*lock(&found), None);
         for partition in &ran.partitions {
             let (events, examined) = (partition.events(), partition.examined());

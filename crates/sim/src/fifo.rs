@@ -354,6 +354,12 @@ impl Fifos {
         in_rings.chain(behind).map(|place| &place.0)
     }
 
+    /// The packets of a link's ring, in order of arrival.
+    pub(crate) fn in_ring(&self, link: usize) -> impl Iterator<Item = &Packet> {
+        let ring = self.rings[link];
+        (0..ring.count()).map(move |after| &self.store[ring.place(after)].0)
+    }
+
     /// What is known of what the first packet of a link follows from.
     pub(crate) fn since(&mut self, link: usize) -> Since {
         let place = self.parts().first(link).0;

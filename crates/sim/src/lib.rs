@@ -25,7 +25,7 @@ mod partition;
 mod plane;
 mod predictions;
 mod prefetch;
-
+mod recorder;
 mod reports;
 mod schedule;
 mod series;
@@ -36,7 +36,7 @@ mod ties;
 mod waits;
 
 pub use body::{Body, Kind};
-pub use engine::{Broken, Progress, Threads, run, run_checked, run_on};
+pub use engine::{Broken, Progress, Recorded, Threads, run, run_checked, run_on, run_recorded};
 pub use fabric::NodeId;
 pub use flow::{Code, PathChoice, Plb, Recovery, Reps, UnoLb};
 pub use ideals::Ideals;
@@ -45,6 +45,10 @@ pub use jitter::{Jitter, JitterShape};
 pub use outcome::{ByKind, EngineStats, FlowOutcome, LinkOutcome, Outcome, SwitchOutcome};
 pub use packet::{Header, Packet, Report};
 pub use predictions::{Pairs, Predictions};
+pub use recorder::{
+    DropCause, FlowLog, LinkSpan, LinkUse, PacketArrival, PacketDeparture, PacketId, PacketKind, PacketLoss,
+    RecordConfig, Recording, SenderEvent, SenderView, SenderWait,
+};
 pub use series::{FlowSample, PauseSample, PortSample, SwitchSample};
 pub use setup::{
     Clocks, Cnp, Coding, FlowSpec, HostConfig, InitialQuantum, Module, ModuleSpec, OnRampConfig, Paths, SeriesConfig,

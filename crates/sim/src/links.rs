@@ -12,6 +12,7 @@ use crate::fifo::Fifos;
 use crate::merge::{DONE, Merge, follow};
 use crate::outcome::ByKind;
 use crate::packet::{Packet, Report};
+use crate::recorder::{DropCause, LossLog};
 use crate::reports::{Record, Reports};
 use crate::schedule::Schedule;
 use crate::setup::Setup;
@@ -99,17 +100,24 @@ pub(crate) struct Toll {
     pub(crate) links: Vec<ByKind>,
     /// By flow: data packets, those included whose payload was cut.
     pub(crate) flows: Vec<u32>,
+    /// The number in the network of the first link.
+    first_link: u32,
+    /// Losses of recorded flows, where a run is recorded.
+    pub(crate) log: Option<Box<LossLog>>,
 }
 
 impl Toll {
-    pub(crate) fn new(links: usize, flows: usize) -> Self {
-        Self { links: vec![ByKind::default(); links], flows: vec![0; flows] }
+    pub(crate) fn new(links: std::ops::Range<u32>, flows: usize, log: Option<Box<LossLog>>) -> Self {
+        Self { links: vec![ByKind::default(); links.len()], flows: vec![0; flows], first_link: links.start, log }
     }
 
     #[cold]
     #[inline(never)]
-    pub(crate) fn count(&mut self, link: usize, packet: &Packet) {
+    pub(crate) fn count(&mut self, link: usize, packet: &Packet, cause: DropCause) {
         self.links[link].count(packet);
+        if let Some(log) = &mut self.log {
+            log.note(self.first_link + link as u32, packet, cause);
+        }
         if packet.is_data() {
             self.count_data(packet);
         }
@@ -296,7 +304,7 @@ impl Links {
                     let idle_at = port.port.idle_at();
                     let passage = port.admit_exact(&params[port.params as usize], salts.of(link), &arrival);
                     let Some(passage) = passage else {
-                        toll.count(link, &fifos.at(place));
+                        toll.count(link, &fifos.at(place), DropCause::Full);
                         continue;
                     };
                     if port.mode == Mode::Ordered {
@@ -316,7 +324,7 @@ impl Links {
             turn = tree.replace(turn, if head < end { follow(turn, head.since(start)) } else { DONE });
             forwarded += 1;
             let Some(passage) = port.admit_exact(&params[port.params as usize], salts.of(link), &arrival) else {
-                toll.count(link, &fifos.at(place));
+                toll.count(link, &fifos.at(place), DropCause::Full);
                 continue;
             };
             if port.away {
@@ -343,10 +351,10 @@ impl Links {
         let egress = &mut self.egress[link];
         let idle_at = egress.port.idle_at();
         let Some(passage) = egress.admit_exact(params, salt, arrival) else {
-            return self.toll.count(link, &packet);
+            return self.toll.count(link, &packet, DropCause::Full);
         };
         if losses.is_some_and(|losses| losses.loses(params, salt, arrival)) {
-            self.toll.count(link, &packet);
+            self.toll.count(link, &packet, DropCause::Chance);
             packet.set_lost();
         }
         let fifo = self.overtaken[link].fifo as usize;
@@ -444,7 +452,7 @@ impl Links {
         let cut = !packet.is_frame() && failing.outages.cut(arrives - failing.delay, arrives);
         failing.lost += u64::from(cut);
         if cut {
-            self.toll.count(link, packet);
+            self.toll.count(link, packet, DropCause::Down);
         }
         cut
     }
@@ -469,7 +477,7 @@ impl Links {
         losses: &mut Losses,
     ) {
         if losses.loses(params, salt, &packet.arrival()) {
-            self.toll.count(link, packet);
+            self.toll.count(link, packet, DropCause::Chance);
         } else {
             self.depart(link, packet, passage);
         }

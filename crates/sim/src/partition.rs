@@ -10,6 +10,7 @@ use crate::outcome::LinkOutcome;
 use crate::packet::{Packet, Report};
 use crate::plane::Plane;
 use crate::prefetch::AHEAD;
+use crate::recorder::{PacketId, RecordConfig, Recording, SenderEvent};
 use crate::setup::{FlowSpec, Setup, Ties};
 use crate::ties::HostTies;
 
@@ -32,6 +33,8 @@ pub(crate) struct Partition<L> {
     pub(crate) news: Vec<News>,
     /// Of each host here; empty where ties need none.
     ties: Vec<HostTies>,
+    /// Of each host here: its flows that are recorded; empty where the run is not recorded.
+    recorded: Vec<Vec<u32>>,
     checks: Checks,
 }
 
@@ -52,14 +55,21 @@ struct Card<'a> {
     node: usize,
     link: usize,
     setup: &'a Setup,
+    /// Set where a packet that is handed over is noted: for ties, or in the log.
+    noting: Option<Noting<'a>>,
+}
+
+/// Packets that a host hands to its card are noted.
+struct Noting<'a> {
     ties: Option<&'a mut HostTies>,
 }
 
 impl Card<'_> {
     /// Takes note of a packet that is about to be put on the card.
     #[cold]
-    fn note_tie(&mut self, packet: &Packet) {
-        let Some(ties) = &mut self.ties else { return };
+    fn note_packet(&mut self, packet: &Packet) {
+        self.plane.record_departure(self.link, packet);
+        let Some(Noting { ties: Some(ties) }) = &mut self.noting else { return };
         let begins = self.plane.idle_at(self.link).max(packet.time);
         let since = ties.leaves(begins, begins + self.plane.service(self.link, packet));
         if packet.is_data() {
@@ -77,18 +87,24 @@ impl Wire for Card<'_> {
 
     #[inline]
     fn transmit(&mut self, packet: Packet) {
-        if self.ties.is_some() {
-            self.note_tie(&packet);
+        if self.noting.is_some() {
+            self.note_packet(&packet);
         }
         self.plane.enqueue(self.node, self.link, packet, self.setup);
     }
 
     #[inline]
     fn transmit_with(&mut self, packet: Packet, report: Report) {
-        if self.ties.is_some() {
-            self.note_tie(&packet);
+        if self.noting.is_some() {
+            self.note_packet(&packet);
         }
         self.plane.enqueue_with(self.link, packet, report, self.setup);
+    }
+
+    fn received_late(&mut self, packet: &Packet) {
+        if let Some(recorder) = &mut self.plane.recorder {
+            recorder.hears(packet);
+        }
     }
 
     #[inline]
@@ -107,7 +123,13 @@ impl Wire for Card<'_> {
 }
 
 impl<L: ControlLaw> Partition<L> {
-    pub(crate) fn new(index: usize, setup: &Setup, layout: &Layout, window: Span) -> Self {
+    pub(crate) fn new(
+        index: usize,
+        setup: &Setup,
+        layout: &Layout,
+        window: Span,
+        record: Option<&RecordConfig>,
+    ) -> Self {
         let nodes = layout.node_start[index] as usize..layout.node_start[index + 1] as usize;
         let (mut ids, mut node_of, mut host_of) = (Vec::<HostId>::new(), Vec::new(), Vec::new());
         let mut local_of = vec![NO_HOST; setup.network.hosts().len()];
@@ -122,7 +144,7 @@ impl<L: ControlLaw> Partition<L> {
             }
         }
         let mut partition = Self {
-            plane: Plane::new(index, setup, layout, window),
+            plane: Plane::new(index, setup, layout, window, record),
             hosts: Hosts::new(&ids, setup),
             host_of,
             node_of,
@@ -131,11 +153,21 @@ impl<L: ControlLaw> Partition<L> {
             acts: 0,
             news: Vec::new(),
             ties: Vec::new(),
+            recorded: Vec::new(),
             checks: Checks::default(),
         };
         if setup.ties == Ties::Scheduled {
             let input = |id: &HostId| setup.network.links()[setup.network.uplink(*id).index()].reverse;
             partition.ties = ids.iter().map(|id| HostTies::new(input(id), setup)).collect();
+        }
+        if let Some(record) = record {
+            partition.recorded = vec![Vec::new(); ids.len()];
+            for flow in &record.flows {
+                let host = partition.local_of[setup.flows[flow.0 as usize].src.index()];
+                if let Some(flows) = partition.recorded.get_mut(host as usize) {
+                    flows.push(flow.0);
+                }
+            }
         }
         for host in 0..ids.len() {
             partition.wake(host);
@@ -264,9 +296,12 @@ impl<L: ControlLaw> Partition<L> {
         if !self.ties.is_empty() {
             return self.run_host_by_schedule(node, (link, fifo), end, context);
         }
+        if !self.recorded.is_empty() {
+            return self.run_host_recorded(node, (link, fifo), end, context);
+        }
         (0..AHEAD).for_each(|behind| self.plane.prefetch_report(fifo, behind));
         loop {
-            let mut card = Card { plane: &mut self.plane, node, link, setup: context.setup, ties: None };
+            let mut card = Card { plane: &mut self.plane, node, link, setup: context.setup, noting: None };
             while self.hosts.news.is_empty() {
                 let Some((arrival, local)) = due(card.plane, &self.hosts, node, host, (link, fifo), end) else {
                     return;
@@ -283,6 +318,61 @@ impl<L: ControlLaw> Partition<L> {
             }
             self.keep_own_news(host, context.setup);
         }
+    }
+
+    /// The same where the run is recorded.
+    #[cold]
+    fn run_host_recorded<F: Fn(&FlowSpec, &Path) -> L>(
+        &mut self,
+        node: usize,
+        (link, fifo): (usize, usize),
+        end: Time,
+        context: &Context<F>,
+    ) {
+        let (host, setup) = (self.host_of[node] as usize, context.setup);
+        while let Some((arrival, local)) = due(&mut self.plane, &self.hosts, node, host, (link, fifo), end) {
+            let noting = Some(Noting { ties: None });
+            if arrival <= local {
+                let (packet, report) = self.plane.pop(fifo);
+                self.plane.record_arrival(fifo, &packet, setup);
+                self.received += 1;
+                let mut card = Card { plane: &mut self.plane, node, link, setup, noting };
+                self.hosts.on_packet(host, &packet, report, context, &mut card);
+                self.record_senders(host, arrival, Some(&packet), setup);
+            } else {
+                self.acts += 1;
+                let mut card = Card { plane: &mut self.plane, node, link, setup, noting };
+                self.hosts.on_local(host, local, context, &mut card);
+                self.record_senders(host, local, None, setup);
+            }
+            if !self.hosts.news.is_empty() {
+                self.keep_own_news(host, setup);
+            }
+        }
+    }
+
+    /// Logs a host's senders after a packet, or after the host acted by itself. Nothing where the run is not recorded.
+    fn record_senders(&mut self, host: usize, now: Time, packet: Option<&Packet>, setup: &Setup) {
+        let Some(flows) = self.recorded.get(host).filter(|flows| !flows.is_empty()) else { return };
+        let Some(recorder) = &mut self.plane.recorder else { return };
+        // A packet that is delayed in the host is logged once its transport receives it.
+        let received = packet.filter(|_| setup.host.jitter.is_none());
+        for &flow in flows {
+            let of_packet = received.filter(|packet| packet.flow == flow).and_then(PacketId::of);
+            let event = SenderEvent {
+                time: now,
+                trigger: of_packet.or_else(|| recorder.take_heard(flow)),
+                sent: recorder.take_sent(flow),
+                view: self.hosts.view(flow, now),
+            };
+            recorder.sender(flow, event);
+        }
+    }
+
+    /// Takes the log of what was recorded here.
+    pub(crate) fn take_recording(&mut self) -> Option<Recording> {
+        let recorder = self.plane.recorder.take()?;
+        Some(recorder.finish(self.plane.take_loss_log()))
     }
 
     /// The same where what happens at one time does so in the order in which it was scheduled.
@@ -307,16 +397,21 @@ impl<L: ControlLaw> Partition<L> {
                 let (packet, report) = self.plane.pop(fifo);
                 self.received += 1;
                 ties.arrives(&packet, since);
-                let mut card = Card { plane: &mut self.plane, node, link, setup: context.setup, ties: Some(ties) };
+                let noting = Some(Noting { ties: Some(ties) });
+                self.plane.record_arrival(fifo, &packet, context.setup);
+                let mut card = Card { plane: &mut self.plane, node, link, setup: context.setup, noting };
                 self.hosts.on_packet(host, &packet, report, context, &mut card);
+                self.record_senders(host, now, Some(&packet), context.setup);
                 if packet.is_ack() {
                     self.ties[host].repace(packet.flow, self.hosts.paced_at(packet.flow), now);
                 }
             } else {
                 self.acts += 1;
                 ties.acts(now);
-                let mut card = Card { plane: &mut self.plane, node, link, setup: context.setup, ties: Some(ties) };
+                let noting = Some(Noting { ties: Some(ties) });
+                let mut card = Card { plane: &mut self.plane, node, link, setup: context.setup, noting };
                 self.hosts.on_local(host, local, context, &mut card);
+                self.record_senders(host, now, None, context.setup);
             }
             let ties = &mut self.ties[host];
             if let Some(flow) = ties.sent.take() {

@@ -14,6 +14,7 @@ use crate::links::{Chooser, Egress, Failing, Links, Mail, Mode, NO_FIFO, Overtak
 use crate::merge::{DONE, Entrants, Merge, Tree, follow};
 use crate::outcome::{LinkOutcome, SwitchOutcome};
 use crate::packet::{Packet, Report};
+use crate::recorder::{DropCause, LossLog, RecordConfig, Recorder};
 use crate::reports::Reports;
 use crate::schedule::Schedule;
 use crate::series::{PauseSample, PortSample, SwitchSample, Ticks};
@@ -56,11 +57,20 @@ pub(crate) struct Plane {
     samples: Vec<PortSample>,
     switch_samples: Vec<SwitchSample>,
     pub(crate) forwarded: u64,
+    /// Where the run is recorded.
+    pub(crate) recorder: Option<Box<Recorder>>,
 }
 
 impl Plane {
-    pub(crate) fn new(index: usize, setup: &Setup, layout: &Layout, window: Span) -> Self {
+    pub(crate) fn new(
+        index: usize,
+        setup: &Setup,
+        layout: &Layout,
+        window: Span,
+        record: Option<&RecordConfig>,
+    ) -> Self {
         let network = &setup.network;
+        let recorder = record.map(|config| Box::new(Recorder::new(index, setup, layout, config)));
         let (first_node, end_node) = (layout.node_start[index], layout.node_start[index + 1]);
         let (first_link, end_link) = (layout.link_start[index], layout.link_start[index + 1]);
         let (mut egress, mut outboxes, mut specials) = (Vec::new(), Vec::new(), Vec::new());
@@ -152,7 +162,11 @@ impl Plane {
                 schedule,
                 reports: setup.carries_reports().then(Reports::new),
                 since: (setup.ties == Ties::Scheduled).then_some(Since::BEGINNING),
-                toll: Toll::new((end_link - first_link) as usize, setup.flows.len()),
+                toll: Toll::new(
+                    first_link..end_link,
+                    setup.flows.len(),
+                    recorder.as_ref().map(|recorder| Box::new(recorder.loss_log())),
+                ),
                 failing: failing(setup, first_link..end_link),
             },
             params,
@@ -164,6 +178,7 @@ impl Plane {
             samples: Vec::new(),
             switch_samples: Vec::new(),
             forwarded: 0,
+            recorder,
         };
         plane.wake();
         plane
@@ -319,6 +334,9 @@ impl Plane {
     fn run_on_routes(&mut self, node: usize, start: Time, end: Time, setup: &Setup) {
         let shared = self.shared_of[node];
         let (first, past) = (self.inputs[node].0 as usize, self.inputs[node].1 as usize);
+        if self.recorder.is_some() {
+            self.record_arrivals(first..past, end, setup);
+        }
         let mut entrants = std::mem::take(&mut self.entrants);
         entrants.clear();
         let mut next = Time::NEVER;
@@ -352,6 +370,36 @@ impl Plane {
             next = next.min(self.serve_backlog(node, end, setup));
         }
         self.links.schedule.activate(node, next);
+    }
+
+    /// Logs what arrives over links before `end`: all of it is in their rings.
+    #[cold]
+    fn record_arrivals(&mut self, fifos: std::ops::Range<usize>, end: Time, setup: &Setup) {
+        let Some(recorder) = &mut self.recorder else { return };
+        for fifo in fifos {
+            for packet in self.links.fifos.in_ring(fifo).take_while(|packet| packet.time < end) {
+                recorder.arrives(fifo, packet, setup);
+            }
+        }
+    }
+
+    /// Logs a packet that arrives at a host.
+    pub(crate) fn record_arrival(&mut self, fifo: usize, packet: &Packet, setup: &Setup) {
+        if let Some(recorder) = &mut self.recorder {
+            recorder.arrives(fifo, packet, setup);
+        }
+    }
+
+    /// Logs a packet that a host hands to its card.
+    pub(crate) fn record_departure(&mut self, link: usize, packet: &Packet) {
+        if let Some(recorder) = &mut self.recorder {
+            recorder.departs(self.first_link + link as u32, packet);
+        }
+    }
+
+    /// The losses of recorded flows.
+    pub(crate) fn take_loss_log(&mut self) -> Option<LossLog> {
+        self.links.toll.log.take().map(|log| *log)
     }
 
     /// Runs a window of a switch that shares its buffer.
@@ -493,12 +541,12 @@ impl Plane {
         let egress = &mut self.links.egress[link];
         let params = &self.params[egress.params as usize];
         let Some(passage) = egress.admit(params, salt, &arrival) else {
-            self.links.toll.count(link, &packet);
+            self.links.toll.count(link, &packet, DropCause::Full);
             return self.links.forget(report);
         };
         let loses = |special: &mut Special| special.losses.loses(params, salt, &arrival);
         if egress.mode == Mode::Special && loses(&mut self.specials[self.special_of[link] as usize]) {
-            self.links.toll.count(link, &packet);
+            self.links.toll.count(link, &packet, DropCause::Chance);
             self.links.forget(report);
         } else {
             self.links.depart_with(link, &packet, passage, report);
@@ -517,7 +565,7 @@ impl Plane {
             debug_assert!(!self.links.failing.contains_key(&(link as u32)), "link {link} may be down");
             self.links.depart_by(way, &packet, passage, Report::NONE);
         } else {
-            self.links.toll.count(link, &packet);
+            self.links.toll.count(link, &packet, DropCause::Full);
         }
     }
 
@@ -546,7 +594,7 @@ impl Plane {
             if let Some(passage) = egress.admit(params, salt, arrival) {
                 self.links.depart_or_lose(link, &packet, passage, params, salt, losses);
             } else {
-                self.links.toll.count(link, &packet);
+                self.links.toll.count(link, &packet, DropCause::Full);
             }
             return;
         };
@@ -572,7 +620,7 @@ impl Plane {
             special.credit_drops += 1;
         } else if let Some(refused) = refused {
             egress.drops = egress.drops.saturating_add(1);
-            self.links.toll.count(link, &refused);
+            self.links.toll.count(link, &refused, DropCause::Full);
             special.unscheduled_drops += u64::from(arrival.expendable && params.credits().is_some());
         } else if !(arrival.credit && params.credits().is_some()) {
             egress.max_backlog = egress.max_backlog.max(lazy.held(arrival.now));

@@ -15,6 +15,7 @@ use crate::controllers::{Act, Controllers};
 use crate::links::{Chooser, Links, Salts};
 use crate::merge::{DONE, Merge, follow};
 use crate::packet::Packet;
+use crate::recorder::DropCause;
 use crate::series::{PauseSample, PortSample, SwitchSample, Ticks};
 use crate::setup::{Setup, Ties};
 use crate::ties::SwitchTies;
@@ -110,7 +111,7 @@ impl Outlet<Carried> for Leaving<'_> {
             && !packet.is_frame()
             && self.losses[departure.port].loses(params, self.salts.of(link), &packet.arrival())
         {
-            self.links.toll.count(link, packet);
+            self.links.toll.count(link, packet, DropCause::Chance);
             self.links.forget(report);
             return;
         }
@@ -137,7 +138,7 @@ impl Outlet<Carried> for Leaving<'_> {
         let link = self.first_link + port;
         let egress = &mut self.links.egress[link];
         egress.drops = egress.drops.saturating_add(1);
-        self.links.toll.count(link, &item.packet);
+        self.links.toll.count(link, &item.packet, DropCause::Full);
         self.links.forget(item.report);
     }
 }

@@ -1,13 +1,13 @@
-//! A run that checks itself has the same outcome, and finds nothing wrong.
+//! A run that checks itself has the same outcome, and finds nothing wrong. So has a run that is recorded.
 
 mod common;
 
 use common::random::{case, one_law, sharing_case, uncoded};
 use fabric::topology::{SingleSwitch, single_switch};
-use fabric::{CreditQueue, PortConfig};
+use fabric::{CreditQueue, LinkId, PortConfig};
 use laws::catalog::Kind;
 use proptest::prelude::*;
-use sim::{HostConfig, Jitter, JitterShape, Setup};
+use sim::{FlowId, HostConfig, Jitter, JitterShape, LinkSpan, PacketKind, RecordConfig, Recorded, Setup};
 use units::{Bytes, Rate, Span, Time};
 
 fn assert_sound(setup: &Setup, kind: Kind) {
@@ -16,6 +16,29 @@ fn assert_sound(setup: &Setup, kind: Kind) {
     let mut checked = sim::run_checked(setup, 2, &factory, &mut |_| true).unwrap();
     checked.engine.threads = one.engine.threads;
     assert!(one == checked, "checks change the outcome");
+    let flows: Vec<FlowId> = (0..setup.flows.len() as u32).step_by(2).map(FlowId).collect();
+    let spans = (0..setup.network.links().len() as u32).map(|link| LinkSpan {
+        link: LinkId(link),
+        start: Time::ZERO,
+        end: setup.stop,
+        tag: link,
+    });
+    let record = RecordConfig { flows, spans: spans.collect() };
+    let Recorded { mut outcome, recording } = sim::run_recorded(setup, 2, &factory, &mut |_| true, &record);
+    outcome.engine.threads = one.engine.threads;
+    assert!(one == outcome, "the recorder changes the outcome");
+    for log in &recording.flows {
+        let data = log.departures.iter().filter(|it| it.packet.kind == PacketKind::Data).count() as u64;
+        let flow = &one.flows[log.flow as usize];
+        assert_eq!(data, flow.stats.packets_sent, "departures of flow {}", log.flow);
+        let lost = log.losses.iter().filter(|it| it.packet.kind == PacketKind::Data).count() as u32;
+        assert!(lost <= one.lost_of[log.flow as usize], "losses of flow {}", log.flow);
+        assert_eq!(log.sender.first().map(|event| event.time), flow.started.is_set().then_some(flow.started));
+    }
+    // A link is in use for as long as its packets take, and no longer than the run.
+    for (sum, time) in &recording.uses {
+        assert!(*time <= one.until.ps(), "{sum:?}");
+    }
 }
 
 /// Gives hosts something between law and card, between card and transport, or before they answer.

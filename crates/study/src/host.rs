@@ -1,9 +1,9 @@
 //! What runs run on.
 
-use laws::{ControlLaw, Path};
+use laws::{ControlLaw, Law, Path};
 use results::{RunInfo, RunResults};
-use scenario::{Brought, BuiltRun, Run};
-use sim::{FlowSpec, Setup};
+use scenario::{Brought, BuiltRun, LawPlan, Run};
+use sim::{FlowSpec, RecordConfig, Recorded, Recording, Setup};
 
 use crate::clock::Stopwatch;
 use crate::error::Error;
@@ -95,8 +95,49 @@ impl Host for Simulator {
 
     fn run(&self, one: One<'_>) -> Result<RunResults, Error> {
         let laws = one.built.laws.clone();
-        self.run_with(one, move |_, flow, path| laws.make(flow, path))
+        self.run_with(one, catalog(laws))
     }
+}
+
+/// Makes laws of the catalog.
+fn catalog(laws: LawPlan) -> impl Fn(&Setup, &FlowSpec, &Path) -> Law + Sync {
+    move |_, flow, path| laws.make(flow, path)
+}
+
+/// What a simulation does beside running.
+enum Mode<'a> {
+    Plain,
+    /// It checks itself.
+    Checked,
+    /// It logs some flows and links.
+    Recorded(&'a RecordConfig),
+}
+
+/// Simulates a run. One function for all modes, so that the engine is compiled once.
+fn simulate<L: ControlLaw + Send>(
+    setup: &Setup,
+    threads: usize,
+    make_law: impl Fn(&Setup, &FlowSpec, &Path) -> L + Sync,
+    progress: &mut dyn FnMut(sim::Progress) -> bool,
+    mode: &Mode<'_>,
+) -> Result<Recorded, Error> {
+    let make_law = |flow: &FlowSpec, path: &Path| make_law(setup, flow, path);
+    let outcome = match mode {
+        Mode::Recorded(record) => return Ok(sim::run_recorded(setup, threads, make_law, progress, record)),
+        Mode::Checked => sim::run_checked(setup, threads, make_law, progress)?,
+        Mode::Plain => sim::run(setup, threads, make_law, progress),
+    };
+    Ok(Recorded { outcome, recording: Recording::default() })
+}
+
+/// Simulates a run of laws of the catalog again, with a log, until `progress` ends it.
+pub(crate) fn record(
+    built: &BuiltRun,
+    threads: usize,
+    progress: &mut dyn FnMut(sim::Progress) -> bool,
+    record: &RecordConfig,
+) -> Result<Recorded, Error> {
+    simulate(&built.setup, threads, catalog(built.laws.clone()), progress, &Mode::Recorded(record))
 }
 
 impl Simulator {
@@ -118,12 +159,8 @@ impl Simulator {
             line.update(&now);
             !watch.interrupted()
         };
-        let make_law = |flow: &FlowSpec, path: &Path| make_law(&built.setup, flow, path);
-        let outcome = if self.checked {
-            sim::run_checked(&built.setup, threads, make_law, &mut progress)?
-        } else {
-            sim::run(&built.setup, threads, make_law, &mut progress)
-        };
+        let mode = if self.checked { Mode::Checked } else { Mode::Plain };
+        let outcome = simulate(&built.setup, threads, make_law, &mut progress, &mode)?.outcome;
         let times = clock.times();
         if outcome.interrupted {
             return Err(Error::Interrupted);

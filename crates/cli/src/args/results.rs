@@ -22,18 +22,69 @@ pub(crate) struct ShowResultsArgs {
 }
 
 #[derive(Args, Debug)]
+#[command(
+    after_help = "The runs are simulated again to see what the flows waited for, twice each. By default that is done of one run \
+    of each of the two groups whose slowest flows are slowest.\n\nExamples:\n  narrows explain out/mine --only scheme=gemini \
+    --class inter\n  narrows explain out/mine --run uno,load=0.4,seed=1 --flow 812"
+)]
 pub(crate) struct ExplainArgs {
     /// A directory of results, whole or not.
     pub(crate) directory: PathBuf,
     /// One of its runs alone, as in `uno,load=0.4,seed=1`. Default: each scheme at each point, all seeds together.
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", conflicts_with = "only")]
     pub(crate) run: Option<String>,
-    /// How many of a class of flows are the slowest, as in 5%. At least one is.
+    /// Explain runs of this value of a key alone, as in `scheme=gemini` or `load=40%`; of a key given twice, of either value.
+    /// `none` is of runs without the key.
+    #[arg(long, value_name = "KEY=VALUE", value_parser = key_value)]
+    pub(crate) only: Vec<(String, String)>,
+    /// Explain flows of this class alone.
+    #[arg(long, value_name = "CLASS")]
+    pub(crate) class: Option<ClassArg>,
+    /// Group flows by the scenario's size bins (`[sizes]`), not by class.
+    #[arg(long, conflicts_with = "traits")]
+    pub(crate) bins: bool,
+    /// Explain the flow of this number alone.
+    #[arg(long, value_name = "N", conflicts_with_all = ["traits", "bins", "class"])]
+    pub(crate) flow: Option<u32>,
+    /// Explain all groups and all of their slowest flows, however long that takes.
+    #[arg(long, conflicts_with_all = ["traits", "flow"])]
+    pub(crate) all: bool,
+    /// How many of a group of flows are the slowest, as in 5%. At least one is.
     #[arg(long, value_name = "SHARE", default_value = "1%", value_parser = part)]
     pub(crate) share: f64,
+    /// Compare what was counted of the slowest flows with typical ones of their size. Nothing is simulated again.
+    #[arg(long)]
+    pub(crate) traits: bool,
+    /// The directory that has the files which the scenario names.
+    #[arg(long, value_name = "DIR", default_value = ".")]
+    pub(crate) inputs: PathBuf,
+    /// Use so many threads. Default: one for each processor.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub(crate) threads: Option<u16>,
     /// Print it as JSON on standard output, and nothing else there.
     #[arg(long)]
     pub(crate) json: bool,
+    /// Show no progress.
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+}
+
+/// A class of flows.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
+pub(crate) enum ClassArg {
+    /// Inside a datacenter.
+    Intra,
+    /// Between datacenters.
+    Inter,
+}
+
+impl From<ClassArg> for results::Class {
+    fn from(class: ClassArg) -> Self {
+        match class {
+            ClassArg::Intra => Self::Intra,
+            ClassArg::Inter => Self::Inter,
+        }
+    }
 }
 
 #[derive(Args, Debug)]

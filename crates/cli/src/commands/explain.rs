@@ -1,135 +1,34 @@
-//! `narrows explain`: why the slowest flows of a scheme or of a run are slow.
+//! `narrows explain`: what the slowest flows of a scheme waited for.
 
-use std::fmt::Write as _;
+mod causes;
+mod traits;
 
-use comfy_table::{Cell, CellAlignment};
-use results::explain::{Explained, FEW, Kind, Told, Trait, What, by_scheme};
-use serde_json::{Value, json};
+use results::RunResults;
+use study::unrepeatable;
 
 use super::compare::read_set;
 use super::show::{chosen, not_a_file};
 use crate::args::ExplainArgs;
-use crate::exit::{Failure, print};
-use crate::table::{bytes, fitted, time};
-
-/// So many of the slowest are listed one by one.
-const LISTED: usize = 5;
+use crate::exit::{Failure, tell};
 
 pub(crate) fn explain(args: &ExplainArgs) -> Result<(), Failure> {
     not_a_file(&args.directory)?;
-    let runs = match &args.run {
-        Some(name) => vec![chosen(&args.directory, Some(name))?],
-        None => read_set(&args.directory)?.runs,
-    };
-    let told = by_scheme(&runs, args.share);
-    if args.json {
-        let all: Vec<Value> = told.iter().map(in_json).collect();
-        return print(&format!("{:#}", Value::from(all)));
+    let runs = runs(args)?;
+    if args.traits {
+        return traits::explain(args, &runs);
     }
-    let texts: Vec<String> = told.iter().map(in_words).collect();
-    print(texts.join("\n\n").trim_end())
+    if let Some(why) = runs.iter().find_map(unrepeatable) {
+        tell(&format!("note: {why}: counters are compared instead, as with --traits"));
+        return traits::explain(args, &runs);
+    }
+    causes::explain(args, &runs)
 }
 
-fn in_json(told: &Told) -> Value {
-    let one = |it: &Explained| {
-        let traits: serde_json::Map<String, Value> = it
-            .traits
-            .iter()
-            .map(|of| {
-                let values = json!({ "slowest": of.slowest, "typical": of.typical, "stands_out": of.stands_out() });
-                (of.what.name().to_owned(), values)
-            })
-            .collect();
-        let slowest: Vec<Value> =
-            it.slowest.iter().map(|slow| json!({ "seed": slow.seed, "flow": slow.row.flow })).collect();
-        json!({
-            "class": it.class.name(),
-            "flows": it.flows,
-            "unfinished": it.unfinished,
-            "slowest": slowest,
-            "traits": traits,
-        })
-    };
-    json!({ "name": told.name, "runs": told.runs, "classes": told.classes.iter().map(one).collect::<Vec<_>>() })
-}
-
-fn in_words(told: &Told) -> String {
-    let seeds = told.runs.len();
-    let name = if seeds > 1 { format!("{}, {seeds} seeds together", told.name) } else { told.name.clone() };
-    if told.classes.is_empty() {
-        return format!("{name}: no flow ended");
+/// The runs that are meant.
+fn runs(args: &ExplainArgs) -> Result<Vec<RunResults>, Failure> {
+    if let Some(name) = &args.run {
+        return Ok(vec![chosen(&args.directory, Some(name))?]);
     }
-    let of_class = |it: &Explained| {
-        let mut text = format!(
-            "{name}, {}: the slowest {} of {} flows, beside typical ones of their size\n",
-            it.class,
-            it.slowest.len(),
-            it.flows
-        );
-        let _ = writeln!(text, "{}", traits(it));
-        let _ = writeln!(text, "{}", flows(it, seeds > 1));
-        if it.unfinished > 0 {
-            let _ = writeln!(text, "{} did not end and is in none of this", study::count(it.unfinished, "flow"));
-        }
-        if it.is_of_few() {
-            let _ = writeln!(text, "fewer than {FEW} flows: the slowest may be slow by chance");
-        }
-        text
-    };
-    told.classes.iter().map(of_class).collect::<Vec<_>>().join("\n")
-}
-
-/// What was counted, where there was any of it.
-fn traits(of: &Explained) -> String {
-    let mut table = fitted();
-    table.set_header(["mean of a flow", "slowest", "typical", "", ""]);
-    for it in of.present() {
-        let typical = it.typical.map_or_else(|| "-".to_owned(), |typical| value(it.what, typical));
-        let cells = [value(it.what, it.slowest), typical, times(it), if it.stands_out() { "*" } else { "" }.to_owned()];
-        let numbers = cells.map(|cell| Cell::new(cell).set_alignment(CellAlignment::Right));
-        table.add_row(std::iter::once(Cell::new(it.what.label())).chain(numbers));
-    }
-    table.to_string()
-}
-
-fn times(of: &Trait) -> String {
-    match of.typical {
-        Some(typical) if typical > 0.0 => format!("{:.2} times", of.slowest / typical),
-        _ => String::new(),
-    }
-}
-
-/// The slowest one by one, with their seeds where there are several.
-fn flows(of: &Explained, with_seeds: bool) -> String {
-    let heads = ["flow", "hosts", "size", "started", "took", "slowdown", "marked", "resent", "timeouts", "struck"];
-    let mut table = fitted();
-    table.set_header(with_seeds.then_some("seed").into_iter().chain(heads));
-    for slow in of.slowest.iter().take(LISTED) {
-        let row = &slow.row;
-        let share = |share: f64| format!("{:.1} %", 100.0 * share);
-        let ns = |ps: u64| time(ps as f64 / 1e3);
-        let cells = [
-            row.flow.to_string(),
-            format!("{} to {}", row.src, row.dst),
-            bytes(row.size.get()),
-            ns(row.started.ps()),
-            ns(row.fct().map_or(0, units::Span::unsigned_ps)),
-            format!("{:.2}", slow.slowdown),
-            share(row.marked_share()),
-            share(row.resent_share()),
-            row.stats.timeouts.to_string(),
-            row.acted.emergencies.to_string(),
-        ];
-        let cells = with_seeds.then(|| slow.seed.to_string()).into_iter().chain(cells);
-        table.add_row(cells.map(|cell| Cell::new(cell).set_alignment(CellAlignment::Right)));
-    }
-    table.to_string()
-}
-
-fn value(what: What, of: f64) -> String {
-    match what.kind() {
-        Kind::Bytes => bytes(of.round() as u64),
-        Kind::Share => format!("{:.1} %", 100.0 * of),
-        Kind::Number => format!("{of:.2}"),
-    }
+    let set = read_set(&args.directory)?;
+    results::chosen(set.runs, &args.only).map_err(|error| Failure::Input(format!("error: {error}")))
 }

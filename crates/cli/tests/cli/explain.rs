@@ -9,11 +9,11 @@ fn the_slowest_flows_are_told_with_typical_ones() {
     let scratch = Scratch::new("explain");
     scratch.write("s.toml", GRID);
     scratch.narrows("run s.toml --out r").ok();
-    let all = scratch.narrows("explain r").ok();
+    let all = scratch.narrows("explain r --traits").ok();
     for part in ["uno,load=0.2, inter: the slowest ", "beside typical ones of their size", "fewer than 100 flows"] {
         assert!(all.out.contains(part), "{part}: {all}");
     }
-    let one = scratch.narrows("explain r --run uno,load=0.2 --share 50% --json").ok();
+    let one = scratch.narrows("explain r --traits --run uno,load=0.2 --share 50% --json").ok();
     let found: Value = serde_json::from_str(&one.out).unwrap();
     let [run] = &found.as_array().unwrap()[..] else { panic!("{one}") };
     assert_eq!((&run["name"], &run["runs"]), (&json!("uno,load=0.2"), &json!(["uno,load=0.2"])));
@@ -37,18 +37,94 @@ fn seeds_are_told_together() {
     let scratch = Scratch::new("explain-seeds");
     scratch.write("s.toml", GRID);
     scratch.narrows("sweep s.toml --seeds 2 --out r").ok();
-    let all = scratch.narrows("explain r").ok();
+    let all = scratch.narrows("explain r --traits").ok();
     for part in ["uno,load=0.2, 2 seeds together, inter: the slowest ", "│ seed ┆ flow ┆"] {
         assert!(all.out.contains(part), "{part}: {all}");
     }
     let told = |words: &str| -> Value { serde_json::from_str(&scratch.narrows(words).ok().out).unwrap() };
-    let all = told("explain r --json");
+    let all = told("explain r --traits --json");
     let first = &all[0];
     assert_eq!(first["name"], "uno,load=0.2");
     let runs: Vec<&str> = first["runs"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
     assert_eq!(runs.len(), 2);
     let flows = |told: &Value| told["classes"][0]["flows"].as_u64().unwrap();
-    let alone = runs.iter().map(|run| flows(&told(&format!("explain r --run {run} --json"))[0]));
+    let alone = runs.iter().map(|run| flows(&told(&format!("explain r --traits --run {run} --json"))[0]));
     assert_eq!(flows(first), alone.sum::<u64>());
     assert!(first["classes"][0]["slowest"][0]["seed"].is_u64());
+}
+
+/// By default a screen, whatever the directory holds, and of all groups only those that are asked for.
+#[test]
+fn causes_fit_a_screen() {
+    let scratch = Scratch::new("explain-causes");
+    scratch.write("s.toml", GRID);
+    scratch.narrows("sweep s.toml --seeds 2 --out r").ok();
+    let all = scratch.narrows("explain r").ok();
+    assert!(all.out.lines().count() <= 24 && all.out.lines().all(|line| line.chars().count() <= 100), "{all}");
+    for part in [" times the ideal time, ", " %  ", "groups not shown", "flow "] {
+        assert!(all.out.contains(part), "{part}: {all}");
+    }
+    let of = |words: &str| -> Vec<Value> {
+        serde_json::from_str(&scratch.narrows(&format!("explain r --quiet --json {words}")).ok().out).unwrap()
+    };
+    let groups = of("--only scheme=mixed --only load=20% --class inter");
+    let [group] = &groups[..] else { panic!("{groups:?}") };
+    assert!(group["name"].as_str().unwrap().starts_with("mixed,load=0.2"), "{group}");
+    assert_eq!(group["part"], "inter");
+    let number = |value: &Value| value.as_f64().unwrap();
+    let sum: f64 = group["causes"].as_array().unwrap().iter().map(|cause| number(&cause["share"])).sum();
+    assert!((sum - 1.0).abs() < 1e-9, "{group}");
+    let flow = &group["slowest"][0];
+    let causes = flow["causes"].as_array().unwrap();
+    let excess: f64 = causes.iter().map(|cause| number(&cause["time_ns"])).sum();
+    assert!((excess - (number(&flow["fct_ns"]) - number(&flow["ideal_ns"]))).abs() < 1.0, "{flow}");
+    // One flow alone is explained as among others.
+    let run = flow["run"].as_str().unwrap();
+    let alone = of(&format!("--run {run} --flow {}", flow["flow"]));
+    assert_eq!(alone[0]["slowest"][0]["causes"], flow["causes"]);
+    assert_eq!(of("--only scheme=uno --all --share 2%").len(), 4);
+}
+
+#[test]
+fn what_cannot_be_explained_is_said() {
+    let scratch = Scratch::new("explain-wrong");
+    let without_bins = GRID.replace("[sizes]\nsmall = \"0..10KB\"\nlarge = \"10KB..\"\n", "");
+    scratch.write("s.toml", &without_bins);
+    scratch.narrows("run s.toml --out r").ok();
+    scratch.narrows("explain none").fails(2, &["none"]);
+    scratch.narrows("explain s.toml").fails(2, &["is a file and no directory of results"]);
+    scratch.narrows("explain r --only schema=uno").fails(2, &["runs have no key `schema`; there are scheme, load"]);
+    scratch.narrows("explain r --only scheme=dctcp").fails(2, &["no run has scheme=dctcp; there are uno"]);
+    scratch.narrows("explain r --only uno").fails(2, &["`uno` is not KEY=VALUE"]);
+    scratch.narrows("explain r --class far").fails(2, &["intra, inter"]);
+    scratch.narrows("explain r --flow 3").fails(2, &["--flow 3 is one of each of", "choose a run with --run"]);
+    let unknown = "explain r --run uno,load=0.2 --flow 9999999";
+    scratch.narrows(unknown).fails(2, &["`uno,load=0.2` has no flow 9999999", "expected a number from 0 to"]);
+    scratch.narrows("explain r --bins").fails(2, &["the scenario has no size bins"]);
+    scratch.narrows("explain r --run uno,load=0.2 --only load=20%").fails(2, &["cannot be used with"]);
+}
+
+/// Files that the scenario names are needed again, and must be the same.
+#[test]
+fn inputs_are_needed_again() {
+    let scratch = Scratch::new("explain-inputs");
+    let text = "name = \"list\"\nstop = \"10ms\"\nschemes.dctcp = { law = \"dctcp\" }\n\
+                topology = { kind = \"single-switch\", hosts = 3, rate = \"10Gbps\" }\n\
+                traffic = [{ kind = \"list\", file = \"flows.csv\" }]\nsizes = { small = \"..100KB\", rest = \"100KB..\" }\n";
+    let flows = "start,src,dst,bytes\n0s,0,2,1MB\n0s,1,2,1MB\n10us,1,2,5KB\n";
+    scratch.write("s.toml", text);
+    scratch.write("flows.csv", flows);
+    scratch.narrows("run s.toml --out r").ok();
+    let causes = scratch.narrows("explain r").ok();
+    assert!(causes.out.contains("intra: the slowest of 3 flows: "), "{causes}");
+    let bins = scratch.narrows("explain r --bins --quiet").ok();
+    assert!(bins.out.contains("small") && bins.out.contains("rest"), "{bins}");
+    scratch.write("flows.csv", &flows.replace("5KB", "6KB"));
+    scratch.narrows("explain r").fails(2, &["flows.csv` is not the file that", "--inputs"]);
+    std::fs::remove_file(scratch.path("flows.csv")).unwrap();
+    scratch.narrows("explain r").fails(2, &["flows.csv", "--inputs names another directory"]);
+    scratch.narrows("explain r --traits").ok();
+    std::fs::create_dir(scratch.path("kept")).unwrap();
+    scratch.write("kept/flows.csv", flows);
+    scratch.narrows("explain r --inputs kept").ok();
 }

@@ -194,13 +194,18 @@ impl FlowTable {
             .or_else(|| self.rows.binary_search_by_key(&flow, |row| row.flow).ok().map(|place| &self.rows[place]))
     }
 
+    /// The law of a row.
+    pub(crate) fn law_of(&self, row: &FlowRow) -> &str {
+        self.laws.get(row.law as usize).map_or("", String::as_str)
+    }
+
     /// Whether a row is in a bin.
     pub fn is_in(&self, row: &FlowRow, bin: &SizeBin) -> bool {
         bin.contains(self.traffic_of(row), row.size, row.class)
     }
 
     /// The name of what a row is part of; empty in results from before it was kept.
-    fn traffic_of(&self, row: &FlowRow) -> &str {
+    pub(crate) fn traffic_of(&self, row: &FlowRow) -> &str {
         self.traffic.get(row.traffic as usize).map_or("", String::as_str)
     }
 

@@ -95,6 +95,7 @@ impl<L: ControlLaw> Hosts<L> {
         while let Some(delayed) = &mut self.states[host].delayed
             && let Some((packet, report)) = delayed.pop(now)
         {
+            wire.received_late(&packet);
             self.hear(host, &packet, report, context, wire);
         }
         let state = &mut self.states[host];

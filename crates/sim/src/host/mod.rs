@@ -39,6 +39,7 @@ mod receiving;
 mod sending;
 mod signals;
 mod turns;
+mod view;
 
 use calendar::{Calendar, Due, End};
 use connections::Connections;
@@ -62,6 +63,10 @@ pub trait Wire {
     fn transmit_with(&mut self, packet: Packet, report: Report) {
         self.forget(report);
         self.transmit(packet);
+    }
+    /// The transport receives a packet that waited in the host.
+    fn received_late(&mut self, packet: &Packet) {
+        let _ = packet;
     }
     /// Puts something beside a packet that is about to be sent; nothing where packets carry nothing.
     fn note(&mut self, note: Hop) -> Report {

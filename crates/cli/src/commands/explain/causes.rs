@@ -1,0 +1,402 @@
+//! `narrows explain`: the causes of the slowest flows' excess completion time, from a replay of their runs.
+
+use std::collections::BTreeMap;
+
+use results::RunResults;
+use results::attribution::{Attribution, GroupCause, NamedTime, OfRun, RootKind, group_causes, root_words};
+use results::slowest::{GroupBy, SlowGroup, SlowestFlow, slowest};
+use serde_json::{Value, json};
+use sim::FlowId;
+use study::{Replay, Watch, bins_of, count};
+use units::Span;
+
+use crate::args::ExplainArgs;
+use crate::exit::{Failure, print, tell};
+use crate::progress::Terminal;
+use crate::table::{bytes, time};
+
+/// Columns and lines of the usual terminal: what is printed by default fits it.
+const COLUMNS: usize = 100;
+const LINES: usize = 24;
+/// Groups that are explained by default.
+const GROUPS: usize = 2;
+/// Flows of a group that are explained by default.
+const FLOWS: usize = 10;
+
+pub(super) fn explain(args: &ExplainArgs, runs: &[RunResults]) -> Result<(), Failure> {
+    let groups = groups(args, runs)?;
+    let plan = Plan::new(args, groups);
+    if plan.groups.is_empty() {
+        return print("no flow ended");
+    }
+    let explained = plan.replay(args, runs)?;
+    let shown: Vec<Shown<'_>> = plan.groups.iter().map(|group| explained.of(group, runs)).collect();
+    if args.json {
+        let all: Vec<Value> = shown.iter().map(|group| group.json(runs)).collect();
+        return print(&format!("{:#}", Value::from(all)));
+    }
+    let room = match shown.len() {
+        _ if args.all => Room { lines: usize::MAX, flows: 5 },
+        1 => Room { lines: LINES - 1, flows: 5 },
+        groups => Room { lines: (LINES - 1) / groups, flows: 2 },
+    };
+    let texts: Vec<String> = shown.iter().map(|group| group.text(runs, &room)).collect();
+    let mut text = texts.concat();
+    if plan.left_out > 0 {
+        let more = format!(
+            "{} not shown: choose with --only, --class, --bins, or take --all\n",
+            count(plan.left_out, "group")
+        );
+        text.push_str(&more);
+    }
+    print(text.trim_end())
+}
+
+/// All groups of the runs, those with the slowest flows first.
+fn groups(args: &ExplainArgs, runs: &[RunResults]) -> Result<Vec<SlowGroup>, Failure> {
+    if let Some(flow) = args.flow {
+        return group_of_flow(flow, runs).map(|group| vec![group]);
+    }
+    let by = if args.bins {
+        let bins = runs.first().map(|run| bins_of(run, &args.inputs)).transpose()?.unwrap_or_default();
+        if bins.is_empty() {
+            let what = "error: the scenario has no size bins\nhelp: `[sizes]` in the scenario names them; without --bins flows are \
+                        grouped by class";
+            return Err(Failure::Input(what.to_owned()));
+        }
+        GroupBy::Bins(bins)
+    } else {
+        GroupBy::Class
+    };
+    Ok(slowest(runs, &by, args.class.map(Into::into), args.share))
+}
+
+fn group_of_flow(flow: u32, runs: &[RunResults]) -> Result<SlowGroup, Failure> {
+    let [run] = runs else {
+        let names: Vec<String> = runs.iter().map(|run| run.summary.run.clone()).collect();
+        return Err(Failure::Input(format!(
+            "error: --flow {flow} is one of each of {}\nhelp: choose a run with --run: {}",
+            count(runs.len(), "run"),
+            study::first_of(&names, "; ")
+        )));
+    };
+    let name = &run.summary.run;
+    let Some(row) = run.flows.row(flow) else {
+        let last = run.flows.rows.last().map_or(0, |row| row.flow);
+        return Err(Failure::Input(format!(
+            "error: `{name}` has no flow {flow}\nhelp: expected a number from 0 to {last}"
+        )));
+    };
+    let Some(slowdown) = row.slowdown() else {
+        return Err(Failure::Input(format!(
+            "error: flow {flow} of `{name}` did not end, so it has no completion time to explain\nhelp: a later `stop` in the \
+             scenario lets it end"
+        )));
+    };
+    let slowest = vec![SlowestFlow { run: 0, row: *row, slowdown }];
+    Ok(SlowGroup { name: name.clone(), part: format!("flow {flow}"), flows: 1, unfinished: 0, slowest })
+}
+
+/// What is replayed.
+struct Plan {
+    groups: Vec<SlowGroup>,
+    /// Groups that are not explained.
+    left_out: usize,
+}
+
+impl Plan {
+    fn new(args: &ExplainArgs, mut groups: Vec<SlowGroup>) -> Self {
+        if args.all {
+            return Self { groups, left_out: 0 };
+        }
+        let left_out = groups.len().saturating_sub(GROUPS);
+        groups.truncate(GROUPS);
+        // One run of each group: that of its slowest flow.
+        for group in &mut groups {
+            let run = group.slowest.first().map_or(0, |flow| flow.run);
+            group.slowest.retain(|flow| flow.run == run);
+            group.slowest.truncate(FLOWS);
+        }
+        Self { groups, left_out }
+    }
+
+    /// The flows of each run, those of groups with slower flows first.
+    fn flows(&self) -> BTreeMap<usize, Vec<FlowId>> {
+        let mut flows = BTreeMap::<usize, Vec<FlowId>>::new();
+        for flow in self.groups.iter().flat_map(|group| &group.slowest) {
+            let of_run = flows.entry(flow.run).or_default();
+            if !of_run.contains(&FlowId(flow.row.flow)) {
+                of_run.push(FlowId(flow.row.flow));
+            }
+        }
+        flows
+    }
+
+    fn replay<'a>(&self, args: &ExplainArgs, runs: &'a [RunResults]) -> Result<Explained<'a>, Failure> {
+        let watch = Terminal { quiet: args.quiet };
+        watch.listen();
+        let flows = self.flows();
+        let names: Vec<String> =
+            flows.keys().flat_map(|&run| [(); 2].map(|()| runs[run].summary.run.clone())).collect();
+        if !args.quiet && flows.len() > GROUPS {
+            tell(&format!("{} simulated again, twice each", count(flows.len(), "run")));
+        }
+        let threads =
+            args.threads.map_or_else(|| std::thread::available_parallelism().map_or(1, usize::from), usize::from);
+        let board = watch.board(&names, 0);
+        let mut explained = Explained { replays: BTreeMap::new() };
+        for (run, mut of_run) in flows {
+            let replay = Replay::new(&runs[run], &args.inputs).map_err(|error| helped(error, args))?;
+            let affordable = replay.affordable(&of_run);
+            if affordable < of_run.len() {
+                let left_out = count(of_run.len() - affordable, "flow");
+                tell(&format!(
+                    "note: {left_out} of `{}` left out, because logs would not fit into memory",
+                    runs[run].summary.run
+                ));
+                of_run.truncate(affordable);
+            }
+            let replayed = replay.run(&of_run, threads, &watch, &*board)?;
+            let flows = replayed.flows.into_iter().map(|flow| (flow.flow.0, flow)).collect();
+            explained.replays.insert(run, (replay, flows));
+        }
+        Ok(explained)
+    }
+}
+
+/// A failure to build a run again, with where its files are looked for.
+fn helped(error: study::Error, args: &ExplainArgs) -> Failure {
+    let is_scenario = matches!(error, study::Error::Scenario(_));
+    match error.into() {
+        Failure::Input(text) if is_scenario => Failure::Input(format!(
+            "{text}\nhelp: files that the scenario names are looked for in `{}`; --inputs names another directory. --traits \
+                 needs no files",
+            args.inputs.display()
+        )),
+        other => other,
+    }
+}
+
+/// Runs that were replayed, with their flows.
+struct Explained<'a> {
+    replays: BTreeMap<usize, (Replay<'a>, BTreeMap<u32, Attribution>)>,
+}
+
+impl Explained<'_> {
+    fn of<'b>(&'b self, group: &'b SlowGroup, runs: &'b [RunResults]) -> Shown<'b> {
+        let mut flows = Vec::new();
+        for flow in &group.slowest {
+            if let Some((replay, found)) = self.replays.get(&flow.run)
+                && let Some(attribution) = found.get(&flow.row.flow)
+            {
+                let of = OfRun { run: flow.run, setup: &replay.built.setup, flows: &runs[flow.run].flows, attribution };
+                flows.push(ShownFlow { slow: flow, of });
+            }
+        }
+        let causes = group_causes(flows.iter().map(|flow| flow.of));
+        let excess = flows.iter().map(|flow| flow.of.attribution.excess()).sum();
+        Shown { group, flows, causes, excess }
+    }
+}
+
+/// A group with what explains it.
+struct Shown<'a> {
+    group: &'a SlowGroup,
+    flows: Vec<ShownFlow<'a>>,
+    causes: Vec<GroupCause>,
+    excess: Span,
+}
+
+/// A slow flow and its attribution.
+struct ShownFlow<'a> {
+    slow: &'a SlowestFlow,
+    of: OfRun<'a>,
+}
+
+/// How much of a group is shown.
+struct Room {
+    /// Lines at most.
+    lines: usize,
+    /// Flows at most.
+    flows: usize,
+}
+
+/// A part of a time in percent.
+fn percent(part: Span, of: Span) -> f64 {
+    100.0 * part.ps() as f64 / of.ps().max(1) as f64
+}
+
+fn duration(span: Span) -> String {
+    time(span.ps() as f64 / 1e3)
+}
+
+/// A line that fits the usual terminal.
+fn line(text: &str) -> String {
+    if text.chars().count() <= COLUMNS {
+        return format!("{text}\n");
+    }
+    let kept: String = text.chars().take(COLUMNS - 1).collect();
+    format!("{kept}…\n")
+}
+
+/// Up to three names with their parts.
+fn parts(all: &[NamedTime]) -> String {
+    let sum = all.iter().map(|it| it.time).sum();
+    if let [one] = all {
+        return one.name.clone();
+    }
+    let parts = all.iter().map(|it| (it, percent(it.time, sum))).take(3).filter(|(_, part)| *part >= 0.5);
+    parts.map(|(it, part)| format!("{} {part:.0} %", it.name)).collect::<Vec<_>>().join(", ")
+}
+
+/// Who, or what followed: nothing where the title says all.
+fn details(cause: &GroupCause) -> Option<String> {
+    if let RootKind::Loss(_) = cause.kind {
+        return (!cause.effects.is_empty()).then(|| parts(&cause.effects));
+    }
+    if cause.others.is_empty() {
+        return None;
+    }
+    let who = if cause.kind == RootKind::Queueing { "behind" } else { "by" };
+    Some(format!("{who} {}: {}", count(cause.other_flows, "other flow"), parts(&cause.others)))
+}
+
+impl ShownFlow<'_> {
+    fn text(&self) -> String {
+        let Self { slow: flow, of } = self;
+        let row = &flow.row;
+        let took = row.fct().map_or_else(String::new, duration);
+        let first = of.attribution.ranked().into_iter().next().map_or_else(String::new, |first| {
+            let share = percent(first.time, of.attribution.excess());
+            format!(": {share:.0} % {}", root_words(first.root, of.setup))
+        });
+        format!(
+            "  flow {}: {} to {}, {}, {took}, {:.2} times{first}",
+            row.flow,
+            row.src,
+            row.dst,
+            bytes(row.size.get()),
+            flow.slowdown
+        )
+    }
+}
+
+impl Shown<'_> {
+    fn text(&self, runs: &[RunResults], room: &Room) -> String {
+        let group = self.group;
+        let mut seeds: Vec<u64> = self.flows.iter().map(|flow| runs[flow.slow.run].summary.seed).collect();
+        seeds.sort_unstable();
+        seeds.dedup();
+        let of_seed = match seeds[..] {
+            [seed] if !group.name.contains("seed=") && runs.len() > 1 => format!(" (seed {seed})"),
+            _ => String::new(),
+        };
+        let ideal: Span = self.flows.iter().map(|flow| flow.of.attribution.ideal).sum();
+        let slowdown = (ideal + self.excess).ps() as f64 / ideal.ps().max(1) as f64;
+        let what = if group.flows == 1 {
+            format!("{}, {}", group.name, group.part)
+        } else {
+            let slowest = self.flows.len();
+            format!(
+                "{}, {}: the {} of {} flows{of_seed}",
+                group.name,
+                group.part,
+                slowest_in_words(slowest),
+                group.flows
+            )
+        };
+        let mut text =
+            line(&format!("{what}: {slowdown:.2} times the ideal time, {} beyond it", duration(self.excess)));
+        let flows = if group.flows > 1 { room.flows.min(self.flows.len()) } else { 0 };
+        // The first line, other causes, flows, and those that did not end.
+        let mut left = room.lines.saturating_sub(2 + flows + usize::from(group.unfinished > 0));
+        let mut rest = 100.0;
+        for cause in &self.causes {
+            let (share, details) = (percent(cause.time, self.excess), details(cause).filter(|_| left > 1));
+            if share < 1.0 || left == 0 {
+                break;
+            }
+            left -= 1 + usize::from(details.is_some());
+            rest -= share;
+            text.push_str(&line(&format!("{share:6.1} %  {}", cause.title())));
+            if let Some(details) = details {
+                text.push_str(&line(&format!("          {details}")));
+            }
+        }
+        if rest >= 0.05 {
+            text.push_str(&line(&format!("{rest:6.1} %  other causes")));
+        }
+        for flow in self.flows.iter().take(flows) {
+            text.push_str(&line(&flow.text()));
+        }
+        if group.unfinished > 0 {
+            text.push_str(&line(&format!(
+                "  {} did not end, and are in none of this",
+                count(group.unfinished, "flow")
+            )));
+        }
+        text
+    }
+
+    fn json(&self, runs: &[RunResults]) -> Value {
+        let named = |all: &[NamedTime]| -> Value {
+            all.iter().map(|it| json!({ "name": it.name, "time_ns": ns(it.time) })).collect::<Vec<_>>().into()
+        };
+        let share = |time: Span, of: Span| if of > Span::ZERO { percent(time, of) / 100.0 } else { 0.0 };
+        let cause = |it: &GroupCause| {
+            json!({
+                "cause": it.kind.name(),
+                "text": it.title(),
+                "share": share(it.time, self.excess),
+                "time_ns": ns(it.time),
+                "flows": it.flows,
+                "links": named(&it.links),
+                "effects": named(&it.effects),
+                "others": named(&it.others),
+                "other_flows": it.other_flows,
+            })
+        };
+        let flow = |ShownFlow { slow: flow, of }: &ShownFlow<'_>| {
+            let found = of.attribution;
+            let causes = found.ranked().into_iter().map(|it| {
+                let others: usize = it.causes.iter().map(|share| share.others.len()).sum();
+                json!({
+                    "cause": RootKind::of(it.root).name(),
+                    "text": root_words(it.root, of.setup),
+                    "share": share(it.time, found.excess()),
+                    "time_ns": ns(it.time),
+                    "other_flows": others,
+                })
+            });
+            json!({
+                "run": runs[flow.run].summary.run,
+                "seed": runs[flow.run].summary.seed,
+                "flow": flow.row.flow,
+                "src": flow.row.src,
+                "dst": flow.row.dst,
+                "size_bytes": flow.row.size.get(),
+                "fct_ns": ns(found.took),
+                "ideal_ns": ns(found.ideal),
+                "slowdown": flow.slowdown,
+                "causes": causes.collect::<Vec<_>>(),
+            })
+        };
+        json!({
+            "name": self.group.name,
+            "part": self.group.part,
+            "flows": self.group.flows,
+            "unfinished": self.group.unfinished,
+            "excess_ns": ns(self.excess),
+            "causes": self.causes.iter().map(cause).collect::<Vec<_>>(),
+            "slowest": self.flows.iter().map(flow).collect::<Vec<_>>(),
+        })
+    }
+}
+
+fn slowest_in_words(flows: usize) -> String {
+    if flows == 1 { "slowest".to_owned() } else { format!("{flows} slowest") }
+}
+
+fn ns(span: Span) -> f64 {
+    span.ps() as f64 / 1e3
+}
