@@ -95,8 +95,8 @@ pub(crate) fn wrapped(sheet: &Sheet) -> String {
 }
 
 /// Explains the signs in these tables.
-pub(crate) fn signs(sheets: &[Sheet]) -> String {
-    let mut cells = sheets.iter().flat_map(|sheet| &sheet.rows).flat_map(|row| &row.cells);
+pub(crate) fn signs<'a>(sheets: impl IntoIterator<Item = &'a Sheet>) -> String {
+    let mut cells = sheets.into_iter().flat_map(|sheet| &sheet.rows).flat_map(|row| &row.cells);
     if cells.any(|cell| cell.shown.ends_with(FEW_SIGN)) { format!("{}\n", explain_few()) } else { String::new() }
 }
 

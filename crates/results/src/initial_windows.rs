@@ -44,7 +44,7 @@ const MOST_LOADED: usize = 4;
 
 /// Initial windows of the schemes, a line for those that begin alike.
 pub fn initial_window_lines<'a>(runs: impl IntoIterator<Item = &'a RunResults>) -> Vec<String> {
-    let line = |(labels, windows): (Vec<String>, String)| format!("initial window of {}: {windows}", labels.join(", "));
+    let line = |(labels, windows): (Vec<String>, String)| format!("initial window of {}: {windows}", labels.join("; "));
     initial_windows(runs).into_iter().map(line).collect()
 }
 

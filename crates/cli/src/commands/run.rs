@@ -169,12 +169,12 @@ pub(crate) fn text(runs: &[RunResults], tables: &[Table], wide: bool) -> String 
     }
     let (iterations, averages, parts) = (table::iterations(listed), table::averages(tables), pooled(runs));
     let pooled = table::pooled(&parts);
-    let sheets: Vec<Sheet> = iterations.into_iter().chain(averages).chain(pooled).collect();
-    text.extend(sheets.iter().map(|sheet| table::shown(sheet, wide)));
+    let rest: Vec<Sheet> = iterations.into_iter().chain(averages).chain(pooled).collect();
+    text.extend(rest.iter().map(|sheet| table::shown(sheet, wide)));
     if !parts.is_empty() {
         text.push_str(table::POOLED);
     }
-    text.push_str(&table::signs(&sheets));
+    text.push_str(&table::signs(std::iter::once(&first).chain(&rest)));
     text
 }
 

@@ -41,7 +41,7 @@ pub(super) fn marks(config: &Config, scheme_name: &str, scheme: &Scheme, network
         let Some(room) = room(network, LinkId(number), port) else { continue };
         let (name, threshold, effect) = if ecn.min > room.most {
             ("min", ecn.min, "nothing is marked")
-        } else if ecn.max > room.most {
+        } else if ecn.max > port.buffer {
             ("max", ecn.max, "no queue is long enough to mark every packet")
         } else {
             continue;
@@ -82,7 +82,10 @@ fn room(network: &Network, link: LinkId, port: &PortConfig) -> Option<Room> {
     let mut fixed = Bytes::ZERO;
     let mut shares = 0u64;
     for other in others {
-        match network.port(other).config().gate.off {
+        let gate = &network.port(other).config().gate;
+        let after_pause = if switch.pfc.is_some() { gate.headroom } else { Bytes::ZERO };
+        fixed = fixed.saturating_add(switch.reserve).saturating_add(after_pause);
+        match gate.off {
             Limit::Bytes(bytes) => fixed = fixed.saturating_add(bytes),
             Limit::Alpha(alpha) => shares = shares.saturating_add(alpha.bits()),
         }
