@@ -59,7 +59,7 @@ fn causes_fit_a_screen() {
     let scratch = Scratch::new("explain-causes");
     scratch.write("s.toml", GRID);
     scratch.narrows("sweep s.toml --seeds 2 --out r").ok();
-    let all = scratch.narrows("explain r").ok();
+    let all = scratch.narrows("explain r").ok().says(&["2 runs to simulate again, twice each"]);
     assert!(all.out.lines().count() <= 24 && all.out.lines().all(|line| line.chars().count() <= 100), "{all}");
     for part in [" times the ideal time, ", " %  ", "groups not shown", "flow "] {
         assert!(all.out.contains(part), "{part}: {all}");

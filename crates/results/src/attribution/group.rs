@@ -36,7 +36,7 @@ pub enum RootKind {
     HostQueue,
     /// Others use the path.
     Starved,
-    /// A small window on an idle path; true to a cut on congestion.
+    /// A small window on an idle path.
     Window(WindowSince),
     /// A low rate on an idle path.
     Rate(WindowSince),
@@ -180,6 +180,8 @@ pub struct GroupCause {
     pub others: Vec<NamedTime>,
     /// How many flows these are.
     pub other_flows: usize,
+    /// How many hosts send them.
+    pub other_hosts: usize,
 }
 
 impl GroupCause {
@@ -234,6 +236,7 @@ struct Sum {
     effects: BTreeMap<String, Span>,
     others: BTreeMap<String, Span>,
     other_flows: BTreeSet<(usize, u32)>,
+    other_hosts: BTreeSet<u32>,
 }
 
 /// The causes of flows together, the greatest part first. Causes of one kind at links of one class are one.
@@ -259,6 +262,7 @@ pub fn group_causes<'a>(flows: impl IntoIterator<Item = OfRun<'a>>) -> Vec<Group
                 for &FlowTime { flow, time } in &share.others {
                     *sum.others.entry(kind_of_flow(of.flows, flow.0)).or_default() += time;
                     sum.other_flows.insert((of.run, flow.0));
+                    sum.other_hosts.insert(of.setup.flows[flow.0 as usize].src.0);
                 }
             }
         }
@@ -274,6 +278,7 @@ pub fn group_causes<'a>(flows: impl IntoIterator<Item = OfRun<'a>>) -> Vec<Group
             effects: most_first(sum.effects),
             others: most_first(sum.others),
             other_flows: sum.other_flows.len(),
+            other_hosts: sum.other_hosts.len(),
         })
         .collect();
     causes.sort_by_key(|cause| (std::cmp::Reverse(cause.time), cause.kind, cause.class));

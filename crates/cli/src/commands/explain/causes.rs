@@ -138,8 +138,8 @@ impl Plan {
         let flows = self.flows();
         let names: Vec<String> =
             flows.keys().flat_map(|&run| [(); 2].map(|()| runs[run].summary.run.clone())).collect();
-        if !args.quiet && flows.len() > GROUPS {
-            tell(&format!("{} simulated again, twice each", count(flows.len(), "run")));
+        if !args.quiet {
+            tell(&format!("{} to simulate again, twice each", count(flows.len(), "run")));
         }
         let threads =
             args.threads.map_or_else(|| std::thread::available_parallelism().map_or(1, usize::from), usize::from);
@@ -156,7 +156,12 @@ impl Plan {
                 ));
                 of_run.truncate(affordable);
             }
-            let replayed = replay.run(&of_run, threads, &watch, &*board)?;
+            let replayed = replay.run(&of_run, threads, &watch, &*board).map_err(|error| match error {
+                study::Error::Interrupted => {
+                    Failure::Interrupted("nothing is explained; the results are untouched".to_owned())
+                }
+                other => other.into(),
+            })?;
             let flows = replayed.flows.into_iter().map(|flow| (flow.flow.0, flow)).collect();
             explained.replays.insert(run, (replay, flows));
         }
@@ -258,7 +263,8 @@ fn details(cause: &GroupCause) -> Option<String> {
         return None;
     }
     let who = if cause.kind == RootKind::Queueing { "behind" } else { "by" };
-    Some(format!("{who} {}: {}", count(cause.other_flows, "other flow"), parts(&cause.others)))
+    let (flows, hosts) = (count(cause.other_flows, "other flow"), count(cause.other_hosts, "host"));
+    Some(format!("{who} {flows} of {hosts}: {}", parts(&cause.others)))
 }
 
 impl ShownFlow<'_> {
@@ -354,6 +360,7 @@ impl Shown<'_> {
                 "effects": named(&it.effects),
                 "others": named(&it.others),
                 "other_flows": it.other_flows,
+                "other_hosts": it.other_hosts,
             })
         };
         let flow = |ShownFlow { slow: flow, of }: &ShownFlow<'_>| {
