@@ -291,13 +291,16 @@ def _work(task: Task, study: optuna.Study, trials: int, parallel: int, watch: wa
             while done < trials:
                 watch.show(trials, done, [])
                 while len(running) < min(parallel, trials - done):
-                    trial = study.ask()
-                    # Here, and not where the trial runs: a sampler draws values in the order in which it is asked.
-                    setting = {key: space.suggest(trial, key) for key, space in task.space.items()}
-                    trial.set_user_attr("set", setting)
+                    with _STORED:
+                        trial = study.ask()
+                        # Here, and not where the trial runs: a sampler draws values in the order in which it is asked.
+                        setting = {key: space.suggest(trial, key) for key, space in task.space.items()}
+                        trial.set_user_attr("set", setting)
                     running.append((trial, pool.submit(task.trial, trial, setting, stop)))
                 trial, future = running[0]
-                _tell(task, study, trial, future.result())
+                outcome = future.result()
+                with _STORED:
+                    _tell(task, study, trial, outcome)
                 running.popleft()
                 done += 1
         except BaseException:
@@ -578,7 +581,7 @@ class _Quiet(watching.Silent):
 #: Why a trial without a figure of merit is cut off.
 NO_VALUE = "a run has no value of an objective"
 
-#: Held by the trial that uses the storage: trials run in threads, and a SQLite file has one writer at a time.
+#: Held by the thread that uses the storage: trials run in threads, and a SQLite file has one writer at a time.
 _STORED = threading.Lock()
 
 

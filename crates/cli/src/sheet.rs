@@ -67,9 +67,11 @@ impl Datum {
     pub(crate) fn of_json(value: &serde_json::Value) -> Self {
         match value {
             serde_json::Value::Null => Self::Absent,
-            serde_json::Value::Number(number) => {
-                number.as_f64().map_or_else(|| Self::Text(number.to_string()), Self::Real)
-            }
+            serde_json::Value::Number(number) => match (number.as_u64(), number.as_f64()) {
+                (Some(whole), _) => Self::Whole(whole),
+                (None, Some(real)) => Self::Real(real),
+                (None, None) => Self::Text(number.to_string()),
+            },
             serde_json::Value::String(text) => Self::Text(text.clone()),
             other => Self::Text(other.to_string()),
         }
@@ -114,12 +116,12 @@ pub(crate) fn print_csv(sheets: &[Sheet], name: Option<&str>) -> Result<(), Fail
         return Err(Failure::unknown(&format!("--csv: there is no table `{chosen}` here"), chosen, &names));
     }
     let sheets: Vec<&Sheet> = sheets.iter().filter(|sheet| sheet.name == chosen).collect();
-    print(as_csv(&sheets).trim_end())
+    print(as_csv(&sheets)?.trim_end())
 }
 
 /// Tables of one kind as CSV, one below the other, with all columns of all of them. A title is a
 /// column where tables have several.
-fn as_csv(sheets: &[&Sheet]) -> String {
+fn as_csv(sheets: &[&Sheet]) -> Result<String, Failure> {
     let titled = sheets.iter().any(|sheet| sheet.title != sheets[0].title);
     let mut heads: Vec<String> = Vec::new();
     let mut lines: Vec<Vec<(usize, String)>> = Vec::new();
@@ -151,18 +153,18 @@ fn as_csv(sheets: &[&Sheet]) -> String {
         }
     }
     let mut writer = csv::Writer::from_writer(Vec::new());
-    let mut write = |record: Vec<String>| writer.write_record(record).expect("a vector takes all");
+    let mut write = |record: Vec<String>| writer.write_record(record).map_err(anyhow::Error::from);
     let width = heads.len();
-    write(heads);
+    write(heads)?;
     for line in lines {
         let mut fields = vec![String::new(); width];
         for (place, value) in line {
             fields[place] = value;
         }
-        write(fields);
+        write(fields)?;
     }
-    let bytes = writer.into_inner().expect("a vector takes all");
-    String::from_utf8_lossy(&bytes).into_owned()
+    let bytes = writer.into_inner().map_err(anyhow::Error::from)?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 /// The heading of a value in CSV.
@@ -178,6 +180,10 @@ fn head(column: &str, word: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn csv(sheets: &[&Sheet]) -> String {
+        as_csv(sheets).unwrap_or_else(|error| panic!("{error}"))
+    }
 
     #[test]
     fn values_are_in_base_units_under_headings_with_them() {
@@ -198,10 +204,10 @@ mod tests {
         let one = sheet("", vec![row("a,load=0.4", 1, time), row("say \"b\"", 2, none)]);
         let expected =
             "run,seed,drops,FCT_p99_ns,FCT_p99_of_few\n\"a,load=0.4\",1,3,20280000,true\n\"say \"\"b\"\"\",2,3,,\n";
-        assert_eq!(as_csv(&[&one]), expected);
+        assert_eq!(csv(&[&one]), expected);
         let other =
             Sheet { columns: vec!["drops".into(), "marks".into()], ..sheet("T", vec![row("c", 3, Cell::count(9))]) };
-        let both = as_csv(&[&one, &other]);
+        let both = csv(&[&one, &other]);
         assert!(both.starts_with("table,run,seed,drops,FCT_p99_ns,FCT_p99_of_few,marks\n"), "{both}");
         assert!(both.ends_with("T,c,3,3,,,9\n"), "{both}");
     }

@@ -180,10 +180,11 @@ impl TableSpec {
 
     fn made(title: &str, columns: impl IntoIterator<Item = (String, String)>) -> Self {
         let column = |(label, value): (String, String)| {
-            let value = expression_of_a_run(&value).unwrap_or(Expr::Literal(0.0, None));
-            Column { label, value, better: None }
+            let value = expression_of_a_run(&value);
+            debug_assert!(value.is_ok(), "{value:?}");
+            Some(Column { label, value: value.ok()?, better: None })
         };
-        let columns = columns.into_iter().map(column).collect();
+        let columns = columns.into_iter().filter_map(column).collect();
         Self { title: title.to_owned(), only: None, without: Vec::new(), columns }
     }
 

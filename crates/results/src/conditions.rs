@@ -21,7 +21,8 @@ pub struct Conditions {
 pub struct ClassConditions {
     /// Bandwidth-delay product.
     pub bdp_bytes: Range,
-    /// Payload that the law permits before the first acknowledgement; null without a limit.
+    /// Payload that the law permits before the first acknowledgement; null without a limit, where credits schedule packets, and
+    /// of external laws.
     #[serde(deserialize_with = "Option::deserialize")]
     pub initial_window_bytes: Option<Range>,
     /// Pacing rate before the first acknowledgement; null without pacing.
@@ -64,8 +65,8 @@ pub struct LinkLoad {
     pub load: f64,
 }
 
-/// A window of so many bandwidth-delay products limits nothing.
-const NO_LIMIT: u64 = 1_000;
+/// Windows of at least so many bytes count as unlimited.
+pub const NO_LIMIT: u64 = 1 << 40;
 
 /// A permit before the first acknowledgement.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -82,7 +83,7 @@ impl ClassConditions {
     /// Conditions of a class with these extremes.
     pub fn of(least: Beginning, most: Beginning) -> Self {
         let both = [least, most];
-        let window = both.iter().all(|it| it.window < it.bdp.times(NO_LIMIT));
+        let window = both.iter().all(|it| it.window.get() < NO_LIMIT);
         let pacing = both.iter().all(|it| it.pacing != Rate::MAX);
         Self {
             bdp_bytes: Range::of(least.bdp.get(), most.bdp.get()),
@@ -123,7 +124,7 @@ impl ClassConditions {
                 format!("{}{pacing} ({} BDP)", window.shown(Value::bytes), Value::number(most))
             }
             (None, Some(rate)) => format!("no window, {rate}"),
-            (None, None) => "no window".to_owned(),
+            (None, None) => "by credits, or of an external law".to_owned(),
         }
     }
 }

@@ -159,10 +159,10 @@ impl Fault {
         self
     }
 
-    /// The same fault, at some bytes of its place.
-    pub(crate) fn within(mut self, bytes: std::ops::Range<usize>) -> Self {
+    /// The same fault, at some bytes of its place if that is so long: a string with its quotes and no escapes. Else at all of it.
+    pub(crate) fn within(mut self, bytes: std::ops::Range<usize>, expected: usize) -> Self {
         let length = (self.origin.end - self.origin.start) as usize;
-        if self.origin != Origin::NOWHERE && bytes.end <= length {
+        if self.origin != Origin::NOWHERE && length == expected && bytes.end <= length {
             let start = self.origin.start + bytes.start as u32;
             self.origin = Origin { start, end: self.origin.start + bytes.end as u32, ..self.origin };
         }

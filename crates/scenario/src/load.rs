@@ -228,10 +228,12 @@ impl Scenario {
     /// An error in a table that is kept for others to read ([`Config::claim`], [`Config::table`]): at a part of a text in it, or at
     /// the whole table.
     pub fn wrong(&self, table: &Node, part: Option<Part<'_>>, message: impl Into<String>) -> Error {
-        let found = part.and_then(|part| Some((table.string(part.text)?, part.bytes)));
+        let found = part.as_ref().and_then(|part| Some((table.string(part.text)?, part.bytes.clone())));
         let fault = match found {
-            // A string's place has its quotes.
-            Some((node, bytes)) => Fault::new(node.origin, message).within(bytes.start + 1..bytes.end + 1),
+            Some((node, bytes)) => {
+                let quoted = part.map_or(0, |part| part.text.len() + 2);
+                Fault::new(node.origin, message).within(bytes.start + 1..bytes.end + 1, quoted)
+            }
             None => Fault::new(table.origin, message),
         };
         self.inputs.explain(fault)

@@ -38,7 +38,7 @@ fn every_scheme_builds_and_the_resolved_file_is_the_same_scenario() {
         let early = "nack_interval, 500.000 us, is below";
         let expected: &[&str] = match run.scheme.as_str() {
             "lossy" => &[early],
-            "plain" => &["no switch", "no switch", early],
+            "plain" => &["no switch", "no switch", early, "port.ecn.max is 1600000 B, and port "],
             _ => &[],
         };
         let as_expected = expected.len() == built.warnings.len()

@@ -371,7 +371,7 @@ fn triangle(load: &str) -> BuiltRun {
     let traffic = format!(
         "[[traffic]]\nkind=\"poisson\"\ninter=\"websearch\"\nload_of=\"inter\"\nload=\"{load}\"\nwindow=\"1s\""
     );
-    built(&read(&small(&topology, &traffic)))
+    built(&with(&small(&topology, &traffic), &[("stop", "2s")]))
 }
 
 /// By hand: of 7 senders each has 3, 5 or 6 receivers elsewhere. From a to b goes 4/7 * 2/3 of all, from b to a 2/7 * 4/5, from
@@ -398,6 +398,23 @@ fn the_most_loaded_link_of_each_direction_is_named() {
     assert!(said.contains("arrivals offer a>b 114.3 % of its rate:") && said.contains("traffic.0.load"), "{said}");
     assert!(triangle("40%").warnings.is_empty(), "{:?}", triangle("40%").warnings);
     assert!(triangle("41.9%").warnings.join("").contains("95.8 %"), "{:?}", triangle("41.9%").warnings);
+}
+
+/// Entries load links together only while both last, and only those that use the link are named.
+#[test]
+fn loads_at_different_times_do_not_add_up() {
+    let entry = |start: &str, to: &str| {
+        format!(
+            "[[traffic]]\nkind=\"poisson\"\nintra=\"websearch\"\nload=0.6\nload_of=\"host\"\nto=\"{to}\"\nstart=\"{start}\"\nwindow=\"5ms\"\n"
+        )
+    };
+    let star = "[topology]\nkind = \"single-switch\"\nhosts = 8\nrate = \"10Gbps\"";
+    let said = |entries: &[String]| built(&read(&small(star, &entries.concat()))).warnings.join("; ");
+    assert_eq!(said(&[entry("0ms", "all"), entry("5ms", "all")]), "");
+    let both = said(&[entry("0ms", "all"), entry("4ms", "all")]);
+    assert!(both.contains("120.0 % of its rate") && both.contains("(traffic.0.load, traffic.1.load)"), "{both}");
+    let apart = said(&[entry("0ms", "0..4"), entry("0ms", "0..4"), entry("0ms", "4..8")]);
+    assert!(apart.contains("(traffic.0.load, traffic.1.load)"), "{apart}");
 }
 
 /// The loads of single links add up to those of their classes.
@@ -436,7 +453,9 @@ fn thresholds_that_cannot_act_are_named_by_their_keys() {
     assert!(most.contains("port.ecn.max is 300000") && !most.contains("port.ecn.min"), "{most}");
     let inter =
         said("[port]\nbuffer = \"1MB\"\n[port.inter]\nbuffer = \"100KB\"\necn = { min = \"200KB\", max = \"200KB\" }");
-    assert!(inter.contains("port.inter.ecn.min is 200000") && inter.contains("so at 16 ports"), "{inter}");
+    assert!(inter.contains("port.inter.ecn.min is 200000") && inter.contains("the same at 16 ports"), "{inter}");
+    let step = said("[port]\nbuffer = \"100KB\"\necn = { step = \"200KB\" }");
+    assert!(step.contains("port.ecn.step is 200000") && !step.contains("port.ecn.min"), "{step}");
     let scheme = said("[schemes.a.port]\nbuffer = \"100KB\"\necn = { min = \"200KB\", max = \"300KB\" }");
     assert!(scheme.contains("schemes.a.port.ecn.min is 200000"), "{scheme}");
     // What a shared buffer lets one port have: each cable holds an eighth of what is left.

@@ -94,7 +94,9 @@ impl<'a> Replay<'a> {
             let file = input.path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
             let hash = files::sha256(input.content.bytes());
             let kept = |of: &&results::FileHash| of.name == file;
-            if results.manifest.inputs.iter().filter(kept).any(|kept| kept.sha256 != hash) {
+            // Files in different directories may have one name.
+            let mut kept = results.manifest.inputs.iter().filter(kept).peekable();
+            if kept.peek().is_some() && kept.all(|kept| kept.sha256 != hash) {
                 let what = format!("`{}` is not the file that `{name}` was made from", input.path.display());
                 return Err(Error::asked(what, "give the directory that has it with --inputs"));
             }
@@ -139,7 +141,8 @@ impl<'a> Replay<'a> {
             let recorded = record(&self.built, threads, &mut progress, config)?;
             if watch.interrupted() { Err(Error::Interrupted) } else { Ok(recorded) }
         };
-        let first = simulate(&RecordConfig { flows: flows.to_vec(), spans: Vec::new() }, 1)?;
+        let flows = rows.iter().map(|row| FlowId(row.flow)).collect();
+        let first = simulate(&RecordConfig { flows, spans: Vec::new() }, 1)?;
         for row in &rows {
             let again = first.outcome.flows.get(row.flow as usize);
             if again.is_none_or(|again| {

@@ -44,7 +44,7 @@ pub(crate) enum Command {
     Sweep(Box<SweepArgs>),
     /// Find the least buffer at which objectives hold, with thresholds of marks and other settings that are tried beside it.
     Size(Box<SizeArgs>),
-    /// Which law, which buffer, which thresholds: the least buffer with which each scheme holds objectives, and the schemes' scores
+    /// Choose a law, a buffer and thresholds: the least buffer with which each scheme holds objectives, and the schemes' scores
     /// there, with what was assumed.
     Choose(Box<ChooseArgs>),
     /// Draw metrics of results over a key of their points, with error bars, or a paper's figure as the paper draws it, as PDF, SVG

@@ -6,6 +6,7 @@ use comfy_table::{Table, presets};
 use fabric::{Limit, LinkClass};
 use laws::Permit;
 use results::causes::{Said, causes};
+use results::conditions::NO_LIMIT;
 use scenario::{
     CableLine, CheckedRun, ClassLine, ClassLoad, CodingLine, FlowClass, LinkLoad, Overrides, Report, SwitchLine,
 };
@@ -14,7 +15,7 @@ use sim::{Module, PathChoice};
 use units::{Bytes, Rate};
 
 use crate::args::CheckArgs;
-use crate::exit::{Failure, print};
+use crate::exit::{Failure, print, tell};
 use crate::sheet::{Cell, Datum, Row, Sheet, print_csv};
 use crate::table::bytes;
 use study::{count, known_schemes, tables};
@@ -35,7 +36,12 @@ pub(crate) fn check(args: &CheckArgs) -> Result<(), Failure> {
                 drop(report);
                 print(&scenario.resolved_toml())?;
             }
-            Ok((report, _)) if args.csv => loaded.extend(report.runs.iter().filter(shown).map(links)),
+            Ok((report, _)) if args.csv => {
+                for run in report.runs.iter().filter(shown) {
+                    loaded.push(links(run));
+                    run.warnings.iter().for_each(|warning| tell(&format!("warning: {}: {warning}", run.id)));
+                }
+            }
             Ok((report, _)) if !args.quiet => {
                 print(&describe(&path.display().to_string(), &report.runs, &args.schemes))?;
             }
@@ -304,9 +310,6 @@ fn beginning(line: &ClassLine) -> String {
     let begins = range(permit(line.least.permit), permit(line.most.permit));
     format!("; bandwidth-delay product {bdp}; initial window {begins}")
 }
-
-/// A window from which on nothing is limited, in bytes.
-const NO_LIMIT: u64 = 1 << 40;
 
 /// What a law permits before the first acknowledgement.
 fn permit(permit: Option<Permit>) -> String {

@@ -1,4 +1,4 @@
-//! `narrows choose`: which law, which buffer, which thresholds. The answers of `size` and `score` for one scenario, joined.
+//! `narrows choose`: a law, a buffer and thresholds for a scenario. Joins the answers of `size` and `score`.
 
 use std::fmt::Write as _;
 
@@ -30,7 +30,7 @@ pub(crate) fn choose(args: &ChooseArgs) -> Result<(), Failure> {
         given = near_the_best(&reference, &written, *within)?;
     }
     let answer = request.answer(&read, request.asked(&read.plain, given)?)?;
-    let at_settings = at_settings(&answer, &cells)?;
+    let at_settings = at_settings(&answer, &cells);
     let choice = Choice { answer: &answer, as_written: &as_written, at_settings: &at_settings };
     if common.json {
         print(&format!("{:#}", choice.json(&cells)))?;
@@ -94,8 +94,8 @@ fn literal(metric: &str, bound: f64, runs: &[RunResults]) -> String {
     format!("{bound:.digits$}{unit}")
 }
 
-/// The schemes' scores, each at the setting that was found for it; none where fewer than two hold.
-fn at_settings(answer: &Answer, cells: &[String]) -> Result<Vec<Score>, Failure> {
+/// The schemes' scores, each at the setting that was found for it; none where no scheme holds, or a metric has no value there.
+fn at_settings(answer: &Answer, cells: &[String]) -> Vec<Score> {
     let sized_keys: Vec<&str> = std::iter::once(&answer.asked.key)
         .chain(answer.asked.choices.iter().map(|it| &it.key))
         .map(String::as_str)
@@ -110,10 +110,12 @@ fn at_settings(answer: &Answer, cells: &[String]) -> Result<Vec<Score>, Failure>
         }
     }
     if runs.is_empty() {
-        return Ok(Vec::new());
+        return Vec::new();
     }
-    let reference = Reference::of(cells, &runs, &[]).map_err(|error| wrong(&error))?;
-    reference.scores(&runs).map_err(|error| wrong(&error))
+    Reference::of(cells, &runs, &[]).and_then(|reference| reference.scores(&runs)).unwrap_or_else(|error| {
+        tell(&format!("warning: the schemes are not scored at their settings: {error}"));
+        Vec::new()
+    })
 }
 
 /// Returns true if a point calls a key by this name: the whole key, or its last part.
@@ -162,7 +164,7 @@ impl Choice<'_> {
             let cells = vec![value, Cell::text(setting.join("\n")), Cell::text(closest), there, score(self.as_written)];
             Row { name: self.answer.label(&sized.scheme), keys: Vec::new(), cells }
         };
-        let heads = [&asked.key, "beside it", "tightest objective", "score there", "score as written"];
+        let heads = [&asked.key, "other settings", "tightest objective", "score there", "score as written"];
         let columns = heads.map(ToString::to_string).into();
         let rows = self.answer.found.sized.iter().map(row).collect();
         Sheet { name: "choices", title: String::new(), first: "scheme", columns, rows }
@@ -196,12 +198,12 @@ impl Choice<'_> {
             range(asked),
             asked.ladder.len(),
             study::count(settings, "setting"),
-            if asked.choices.is_empty() { "nothing beside it".to_owned() } else { tried_beside(asked) },
+            if asked.choices.is_empty() { "no other keys".to_owned() } else { tried_beside(asked) },
         ));
         assume("parameters of laws as the file has them: `narrows tune` searches them".to_owned());
         assume(format!("score: the geometric mean over the best scheme of {}; 1 is the best", cells.join(", ")));
         for key in size::kept_apart(&read.plain, &asked.key, &asked.schemes) {
-            assume(format!("`{key}` is set apart and stays as it is"));
+            assume(format!("`{key}` is set separately and stays as it is"));
         }
         let runs = &self.answer.finished.runs;
         initial_window_lines(runs).into_iter().chain(load_lines(runs)).for_each(&mut assume);

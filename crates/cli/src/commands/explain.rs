@@ -18,6 +18,11 @@ pub(crate) fn explain(args: &ExplainArgs) -> Result<(), Failure> {
         return traits::explain(args, &runs);
     }
     if let Some(why) = runs.iter().find_map(unrepeatable) {
+        let replays = [(args.flow.is_some(), "--flow"), (args.bins, "--bins"), (args.all, "--all")];
+        if let Some((_, option)) = replays.into_iter().find(|(given, _)| *given) {
+            let help = format!("leave out {option}, or choose other runs with --only");
+            return Err(Failure::Input(format!("error: {why}, which {option} needs\nhelp: {help}")));
+        }
         tell(&format!("note: {why}: counters are compared instead, as with --traits"));
         return traits::explain(args, &runs);
     }

@@ -69,8 +69,9 @@ pub(crate) fn score(args: &ScoreArgs) -> Result<(), Failure> {
     if args.csv.is_asked() {
         return print_csv(&sheets, args.csv.table());
     }
-    let tables: String = sheets.iter().map(|sheet| table::shown(sheet, args.wide)).collect();
-    print(&format!("{tables}{}", initial_window_lines(&runs).join("\n")))
+    let tables: Vec<String> = sheets.iter().map(|sheet| table::shown(sheet, args.wide)).collect();
+    let text = format!("{}{}", tables.join("\n"), initial_window_lines(&runs).join("\n"));
+    print(text.trim_end())
 }
 
 /// Refuses results that are not whole, of which a reference was to be kept.
@@ -175,7 +176,7 @@ fn details(reference: &Reference, scores: &[Score]) -> Vec<Sheet> {
             Row { name: score.label.clone(), keys, cells: score.ratios[place].1.iter().map(ratio).collect() }
         };
         let point = if best.point.is_empty() { String::new() } else { format!(", {}", best.point) };
-        let (title, rows) = (format!("\nOver the best{point}"), scores.iter().map(row).collect());
+        let (title, rows) = (format!("Over the best{point}"), scores.iter().map(row).collect());
         Sheet { name: "ratios", title, first: "", columns: columns.collect(), rows }
     };
     reference.points.iter().enumerate().map(point).collect()

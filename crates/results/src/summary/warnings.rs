@@ -101,9 +101,10 @@ fn never_cut(info: &RunInfo, setup: &Setup, flows: &FlowTable) -> Vec<String> {
         for (number, name) in (0u32..).zip(&flows.laws) {
             let rows = || of_class().filter(|row| row.law == number);
             let grew = rows().any(|row| row.acted.increases > 0);
+            let all_rows = || flows.rows.iter().filter(|row| row.class == class && row.law == number);
             let cut = |row: &FlowRow| row.acted.cuts + row.acted.loss_cuts + row.acted.emergencies > 0;
             let carried = bytes(Some(number));
-            if PASSIVE.contains(&name.as_str()) || !grew || rows().any(cut) || carried <= all / DECISIVE {
+            if PASSIVE.contains(&name.as_str()) || !grew || all_rows().any(cut) || carried <= all / DECISIVE {
                 continue;
             }
             // Each flow counts by its bytes.
@@ -393,6 +394,11 @@ mod tests {
             said(&info, &other)
         };
         assert!(changed(&|flow| flow.acted.loss_cuts = 1).is_empty());
+        // A flow that was cut and did not end was cut.
+        let mut open = outcome.clone();
+        let inter = (0..open.flows.len()).find(|&flow| info.classes[flow] == Class::Inter).unwrap();
+        (open.flows[inter].acted.cuts, open.flows[inter].completed) = (1, units::Time::NEVER);
+        assert!(said(&info, &open).is_empty());
         assert!(changed(&|flow| flow.acted.increases = 0).is_empty());
         assert!(changed(&|flow| flow.completed = flow.started + Span::from_ns(1)).is_empty());
         assert!(changed(&|flow| flow.delivered = Bytes::new(10_000)).is_empty(), "less than a BDP");

@@ -1,5 +1,5 @@
 //! Load that random arrivals offer to each link: expected payload over the link's rate, with traffic spread evenly over paths
-//! of equal cost.
+//! of equal cost, at the time when it is greatest.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -8,6 +8,7 @@ use fabric::{HostId, LinkClass, LinkId, Network, NodeId, NodeKind, Routes};
 
 use crate::class::FlowClass;
 use crate::traffic::Demand;
+use units::Span;
 
 /// Load above which queues grow for as long as arrivals last, in parts per million: headers and the variance of arrivals take
 /// the rest.
@@ -44,9 +45,17 @@ pub(super) struct Offered {
 
 /// Spreads the demands over the links. Routes are those of the run's start.
 pub(super) fn offered(network: &Network, routes: &Routes, demands: &[Demand]) -> Offered {
+    let each: Vec<Vec<u128>> = demands.iter().map(|demand| spread(network, routes, demand)).collect();
+    // The load rises only where a demand begins.
+    let begins: BTreeSet<Span> = demands.iter().map(|demand| demand.from_time).collect();
     let mut bits = vec![0u128; network.links().len()];
-    for demand in demands {
-        spread(network, routes, demand, &mut bits);
+    for &time in &begins {
+        let active = |demand: &Demand| demand.from_time <= time && time < demand.to_time;
+        let here: Vec<&Vec<u128>> =
+            demands.iter().zip(&each).filter(|(demand, _)| active(demand)).map(|(_, bits)| bits).collect();
+        for (link, most) in bits.iter_mut().enumerate() {
+            *most = (*most).max(here.iter().map(|bits| bits[link]).sum());
+        }
     }
     let ppm = |link: usize| {
         let rate = u128::from(network.port(LinkId(link as u32)).config().rate.bps()).max(1);
@@ -68,9 +77,10 @@ pub(super) fn offered(network: &Network, routes: &Routes, demands: &[Demand]) ->
     };
     let most_loaded: Vec<LinkLoad> = most.iter().map(line).collect();
     let over = (0..bits.len()).filter(|&link| bits[link] > 0 && ppm(link) > OVERLOAD_PPM).count();
-    let worst = most_loaded.iter().max_by_key(|load| load.ppm).filter(|_| over > 0);
-    let warning = worst.map(|worst| {
-        let entries: BTreeSet<String> = demands.iter().map(|it| format!("traffic.{}.load", it.traffic)).collect();
+    let worst = most.values().copied().zip(&most_loaded).max_by_key(|(_, load)| load.ppm).filter(|_| over > 0);
+    let warning = worst.map(|(link, worst)| {
+        let on_it = demands.iter().zip(&each).filter(|(_, bits)| bits[link] > 0);
+        let entries: BTreeSet<String> = on_it.map(|(it, _)| format!("traffic.{}.load", it.traffic)).collect();
         let others = match over {
             1 => String::new(),
             more => format!(", and over 95 % to {} more", more - 1),
@@ -91,7 +101,7 @@ fn percent(ppm: u64) -> String {
     format!("{}.{} %", tenths / 10, tenths % 10)
 }
 
-/// Senders that hang from one switch and draw from equally many receivers.
+/// Senders that are attached to one switch and draw from equally many receivers.
 struct Senders {
     switch: NodeId,
     datacenter: u16,
@@ -102,8 +112,9 @@ struct Senders {
     receive: bool,
 }
 
-/// Adds a demand to the links' offered bits per second, in units of 2^-20.
-fn spread(network: &Network, routes: &Routes, demand: &Demand, bits: &mut [u128]) {
+/// Offered bits per second of a demand by link, in units of 2^-20.
+fn spread(network: &Network, routes: &Routes, demand: &Demand) -> Vec<u128> {
+    let mut bits = vec![0u128; network.links().len()];
     let hosts = || (0..network.hosts().len() as u32).map(HostId);
     let switch_of = |host: HostId| network.links()[network.uplink(host).index()].to;
     let reaches = |from: u16, to: u16| match demand.class {
@@ -122,7 +133,9 @@ fn spread(network: &Network, routes: &Routes, demand: &Demand, bits: &mut [u128]
         all - u128::from(demand.to[host.index()] && reaches(home, home))
     };
     let sources: Vec<HostId> = hosts().filter(|&host| demand.from[host.index()] && choices(host) > 0).collect();
-    let Some(each) = (u128::from(demand.offered.bps()) << FRACTION).checked_div(sources.len() as u128) else { return };
+    let Some(each) = (u128::from(demand.offered.bps()) << FRACTION).checked_div(sources.len() as u128) else {
+        return bits;
+    };
 
     let mut senders: BTreeMap<(NodeId, bool), Senders> = BTreeMap::new();
     for &host in &sources {
@@ -140,7 +153,7 @@ fn spread(network: &Network, routes: &Routes, demand: &Demand, bits: &mut [u128]
         let home = network.datacenter_of(receivers[0]);
         let mut at: BTreeMap<(Reverse<usize>, NodeId), u128> = BTreeMap::new();
         for group in senders.values().filter(|group| reaches(group.datacenter, home)) {
-            // A receiver that sends is nobody's receiver of its own.
+            // A host does not send to itself.
             let to_each = |host: HostId| {
                 let itself = group.receive && group.switch == target && demand.from[host.index()];
                 group.share * (group.count - u128::from(itself))
@@ -166,6 +179,7 @@ fn spread(network: &Network, routes: &Routes, demand: &Demand, bits: &mut [u128]
             }
         }
     }
+    bits
 }
 
 /// Links between switches on a shortest path.

@@ -8,7 +8,7 @@ use fabric::{Limit, LinkClass, LinkId, Network, NodeKind, PortConfig};
 use units::{Bytes, Rate, Span};
 
 use crate::class::FlowClass;
-use crate::config::{Config, Scheme};
+use crate::config::{Config, Ecn, Scheme};
 use crate::law_plan::LawPlan;
 use crate::survey::Survey;
 
@@ -41,11 +41,14 @@ pub(super) fn marks(config: &Config, scheme_name: &str, scheme: &Scheme, network
         let Some(room) = room(network, LinkId(number), port) else { continue };
         let (name, threshold, effect) = if ecn.min > room.most {
             ("min", ecn.min, "nothing is marked")
+        // A shared buffer limits queues dynamically, and marks by chance begin below `max`.
         } else if ecn.max > port.buffer {
             ("max", ecn.max, "no queue is long enough to mark every packet")
         } else {
             continue;
         };
+        let settings = config.port.settings(link.class, scheme.port.as_ref());
+        let name = if matches!(settings.ecn, Ecn::Step(_)) { "step" } else { name };
         let key = format!("{}.{name}", ecn_key(config, scheme_name, scheme, link.class));
         let Room { most, limit } = room;
         let said = || {
@@ -56,7 +59,7 @@ pub(super) fn marks(config: &Config, scheme_name: &str, scheme: &Scheme, network
     }
     let line = |((key, _), (said, ports)): ((String, &str), (String, usize))| match ports {
         1 => format!("{key} {said}"),
-        _ => format!("{key} {said}; so at {ports} ports"),
+        _ => format!("{key} {said}; the same at {ports} ports"),
     };
     found.into_iter().map(line).collect()
 }

@@ -121,6 +121,10 @@ pub(crate) struct Demand {
     pub(crate) class: Option<FlowClass>,
     /// Payload per second, of all senders.
     pub(crate) offered: Rate,
+    /// When flows begin to arrive.
+    pub(crate) from_time: Span,
+    /// When arrivals end; for a number of flows, on average.
+    pub(crate) to_time: Span,
 }
 
 /// Makes the flows of the entry numbered `index`.

@@ -3,7 +3,7 @@
 use fabric::{HostId, LinkClass, LinkId, Network};
 use units::{Bytes, EXPONENTIAL_BITS, Rate, Span, exponential};
 
-use super::{Demand, Draft, DraftStart, Ground, Made};
+use super::{Demand, Draft, DraftStart, Ground, Made, later};
 use crate::class::FlowClass;
 use crate::config::{HostSet, Poisson, Ratio, RatioOf};
 use crate::decode::At;
@@ -56,12 +56,16 @@ pub(crate) fn make(poisson: &Poisson, index: usize, draws: Draws, ground: &Groun
     let parts = parts(poisson, &ends, &places, ground)?;
     let gap = mean_gap(poisson, &parts, &ends, ground)?;
     let mut made = Made { arrivals: arrivals(index, &parts, gap, &ends, ground), ..Made::default() };
+    let of_flows = |flows: u64| Span::from_ps(i64::try_from((gap * u128::from(flows)) >> 20).unwrap_or(i64::MAX));
+    let lasts = poisson.window.map_or_else(|| of_flows(poisson.flows.map_or(0, |it| it.get().into())), |it| it.value);
     let demand = |part: &Arrivals| Demand {
         traffic: index,
         from: ends.from.clone(),
         to: ends.to.clone(),
         class: Some(part.class),
         offered: part.offered,
+        from_time: poisson.start,
+        to_time: later(poisson.start, lasts),
     };
     made.demands = made.arrivals.iter().map(demand).collect();
     made.flows = flows(poisson, &parts, gap, draws, &places, ground)?;

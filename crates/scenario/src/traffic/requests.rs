@@ -3,7 +3,7 @@
 use fabric::HostId;
 use units::{Bytes, EXPONENTIAL_BITS, Rate, Span, exponential};
 
-use super::{Demand, Draft, DraftStart, Ground, Made};
+use super::{Demand, Draft, DraftStart, Ground, Made, later};
 use crate::config::Requests;
 use crate::error::Fault;
 use crate::random::Draws;
@@ -69,7 +69,11 @@ pub(crate) fn make(entry: &Requests, traffic: usize, draws: Draws, ground: &Grou
     let fanout = entry.fanout.get();
     let bits = u128::from(per_1000_s) * u128::from(size.get()) * u128::from(fanout) * 8 / 1_000;
     let offered = Rate::from_bps(u64::try_from(bits).unwrap_or(u64::MAX));
-    made.demands = vec![Demand { traffic, from: members.clone(), to: members, class: None, offered }];
+    let of_requests = |count: u64| Span::from_ps(i64::try_from((gap * u128::from(count)) >> 20).unwrap_or(i64::MAX));
+    let lasts = entry.window.map_or_else(|| of_requests(entry.requests.map_or(0, |it| it.get().into())), |it| it.value);
+    let (from_time, to_time) = (entry.start, later(entry.start, lasts));
+    let from = members.clone();
+    made.demands = vec![Demand { traffic, from, to: members, class: None, offered, from_time, to_time }];
     made.requested = Some(Requested { traffic, count: made.requests.len(), per_1000_s, fanout, size, offered });
     Ok(made)
 }

@@ -27,7 +27,7 @@ pub(super) fn explain(args: &ExplainArgs, runs: &[RunResults]) -> Result<(), Fai
     let groups = groups(args, runs)?;
     let plan = Plan::new(args, groups);
     if plan.groups.is_empty() {
-        return print("no flow ended");
+        return print(if args.json { "[]" } else { "no flow ended" });
     }
     let explained = plan.replay(args, runs)?;
     let shown: Vec<Shown<'_>> = plan.groups.iter().map(|group| explained.of(group, runs)).collect();
