@@ -1,11 +1,13 @@
-//! Tables as data: what a command shows in a terminal, and writes as CSV (`--csv`).
+//! Tables as data: shown in a terminal, or written as CSV (`--csv`).
+
+use results::PointValue;
 
 use crate::exit::{Failure, print};
 
 /// A table of a command.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Sheet {
-    /// What `--csv=NAME` calls it. Tables of one name have the same kind of rows, and are written as one.
+    /// Name for `--csv=NAME`. Tables of one name have the same kind of rows, and are written as one.
     pub(crate) name: &'static str,
     /// Heading above it; may be empty.
     pub(crate) title: String,
@@ -63,6 +65,15 @@ impl From<Option<f64>> for Datum {
 }
 
 impl Datum {
+    /// A value of a point as tables of results have it.
+    pub(crate) fn of_point(value: &PointValue) -> Self {
+        match value {
+            PointValue::Text(text) => Self::Text(text.clone()),
+            PointValue::Whole(number) => number.map_or(Self::Absent, |it| Self::Text(it.to_string())),
+            PointValue::Real(number) => (*number).into(),
+        }
+    }
+
     /// A value of a point.
     pub(crate) fn of_json(value: &serde_json::Value) -> Self {
         match value {
@@ -125,28 +136,39 @@ fn as_csv(sheets: &[&Sheet]) -> Result<String, Failure> {
     let titled = sheets.iter().any(|sheet| sheet.title != sheets[0].title);
     let mut heads: Vec<String> = Vec::new();
     let mut lines: Vec<Vec<(usize, String)>> = Vec::new();
-    let mut place = |head: String| {
-        heads.iter().position(|known| *known == head).unwrap_or_else(|| {
-            heads.push(head);
-            heads.len() - 1
-        })
+    // A second column of one name in a row is called after its number: NAME_2.
+    let mut place = |head: String, line: &[(usize, String)]| {
+        let mut number = 1;
+        loop {
+            let name = if number == 1 { head.clone() } else { format!("{head}_{number}") };
+            let place = heads.iter().position(|known| *known == name).unwrap_or_else(|| {
+                heads.push(name);
+                heads.len() - 1
+            });
+            if line.iter().all(|(taken, _)| *taken != place) {
+                return place;
+            }
+            number += 1;
+        }
     };
     for sheet in sheets {
         for row in &sheet.rows {
-            let mut line = Vec::new();
+            let mut line: Vec<(usize, String)> = Vec::new();
+            let mut put = |head: String, value: String| {
+                let place = place(head, &line);
+                line.push((place, value));
+            };
             if titled {
-                line.push((place("table".to_owned()), sheet.title.clone()));
+                put("table".to_owned(), sheet.title.clone());
             }
-            line.push((
-                place(if sheet.first.is_empty() { "name".to_owned() } else { sheet.first.replace(' ', "_") }),
-                row.name.clone(),
-            ));
+            let first = if sheet.first.is_empty() { "name".to_owned() } else { sheet.first.replace(' ', "_") };
+            put(first, row.name.clone());
             for (key, value) in &row.keys {
-                line.push((place(key.clone()), value.to_string()));
+                put(key.clone(), value.to_string());
             }
             for (column, cell) in sheet.columns.iter().zip(&row.cells) {
                 for (word, value) in &cell.values {
-                    line.push((place(head(column, word)), value.to_string()));
+                    put(head(column, word), value.to_string());
                 }
             }
             lines.push(line);
@@ -207,6 +229,10 @@ mod tests {
         assert_eq!(csv(&[&one]), expected);
         let other =
             Sheet { columns: vec!["drops".into(), "marks".into()], ..sheet("T", vec![row("c", 3, Cell::count(9))]) };
+        let twice = Row { cells: vec![Cell::count(1), Cell::count(2), Cell::count(3)], ..row("x", 1, Cell::count(0)) };
+        let columns = ["p99", "p99", "run"].map(str::to_owned).into();
+        let twice = Sheet { columns, ..sheet("", vec![twice]) };
+        assert_eq!(csv(&[&twice]), "run,seed,p99,p99_2,run_2\nx,1,1,2,3\n");
         let both = csv(&[&one, &other]);
         assert!(both.starts_with("table,run,seed,drops,FCT_p99_ns,FCT_p99_of_few,marks\n"), "{both}");
         assert!(both.ends_with("T,c,3,3,,,9\n"), "{both}");

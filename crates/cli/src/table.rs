@@ -65,8 +65,13 @@ pub(crate) fn runs(runs: &[RunResults]) -> Sheet {
 
 /// A run's scheme, its point and its seed.
 fn keys_of(run: &RunResults) -> Vec<(String, Datum)> {
-    let point = run.manifest.point.iter();
-    let mut keys: Vec<(String, Datum)> = point.map(|(key, value)| (key.to_owned(), Datum::of_json(value))).collect();
+    // Columns of the run's tables, in base units; results of earlier versions lack them.
+    let columns = run.manifest.columns.iter().map(|it| (it.name.clone(), Datum::of_point(&it.value)));
+    let mut keys: Vec<(String, Datum)> = columns.collect();
+    if keys.is_empty() {
+        let point = run.manifest.point.iter();
+        keys = point.map(|(key, value)| (key.to_owned(), Datum::of_json(value))).collect();
+    }
     if keys.iter().all(|(key, _)| key != "scheme") {
         keys.insert(0, ("scheme".to_owned(), Datum::Text(run.summary.run.clone())));
     }
@@ -309,9 +314,10 @@ pub(crate) fn iterations(runs: &[RunResults]) -> Option<Sheet> {
         let p99 = value(&p99, &Runs::alone(&run.summary)).ok().map(|it| it.amount);
         let count = it.iteration_ns.len() as u64;
         let times = [it.iteration_mean_ns, p99, it.compute_ns, it.exposed_ns].map(fct);
-        let shares = steps.iter().map(|step| share(it.critical.get(step).copied()));
+        let known = |of: f64| (count > 0).then_some(of);
+        let shares = steps.iter().map(|step| share(it.critical.get(step).copied().and_then(known)));
         let cells = [Cell::text(job), Cell::count(count)].into_iter().chain(times).chain(shares);
-        Row { name: name(run), keys: keys_of(run), cells: cells.chain([share(Some(it.inter))]).collect() }
+        Row { name: name(run), keys: keys_of(run), cells: cells.chain([share(known(it.inter))]).collect() }
     };
     let heads = ["job", "iterations", "mean", "p99", "compute", "exposed"].map(str::to_owned).into_iter();
     let columns = heads.chain(steps.iter().map(|&step| step.to_owned())).chain(["between datacenters".to_owned()]);

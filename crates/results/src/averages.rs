@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use crate::claims::{Expr, ParseError, Runs, expression_of_a_run, is_of_few, value};
+use crate::claims::{Expr, ParseError, Runs, class_text, expression_of_a_run, is_of_few, value};
 use crate::mean::Mean;
 use crate::stats::FEW;
 use crate::store::RunResults;
@@ -159,18 +159,18 @@ impl TableSpec {
         let mut specs = Vec::new();
         specs.extend(has_seeds.then(Self::of_completion_times));
         let of_bin = |bin: &String| {
-            let stat = |stat: &str| (format!("{bin}: {stat}"), format!("{stat}({}.slowdown)", quoted(bin)));
+            let stat = |stat: &str| (format!("{bin}: {stat}"), format!("{stat}({}.slowdown)", class_text(bin)));
             [stat("p50"), stat("p99")]
         };
         if !bins.is_empty() {
             specs.push(Self::made("Slowdown by size bin", bins.iter().flat_map(of_bin)));
         }
         let of_job = |job: &String| {
-            let column = |label: &str, key: &str| (format!("{job} {label}"), format!("{}.{key}", quoted(job)));
+            let column = |label: &str, key: &str| (format!("{job} {label}"), format!("{}.{key}", class_text(job)));
             let iterations = [column("iteration", "iteration.mean"), column("p99", "iteration.p99")];
             iterations.into_iter().chain([column("compute", "compute"), column("exposed", "exposed")])
         };
-        let of_schedule = |name: &String| (format!("{name} end to end"), format!("{}.end_to_end", quoted(name)));
+        let of_schedule = |name: &String| (format!("{name} end to end"), format!("{}.end_to_end", class_text(name)));
         if !jobs.is_empty() || !schedules.is_empty() {
             let columns = jobs.iter().flat_map(of_job).chain(schedules.iter().map(of_schedule));
             specs.push(Self::made("Iterations and schedules", columns));
@@ -255,11 +255,6 @@ impl Column {
         let alone = known.iter().filter(|(_, amount)| amount.total_cmp(&best.1).is_eq()).count() == 1;
         (alone && known.len() > 1).then_some(best.0)
     }
-}
-
-/// A name of flows as expressions have it, whatever is in it.
-fn quoted(name: &str) -> String {
-    format!("\"{}\"", name.replace('\\', "\\\\").replace('"', "\\\""))
 }
 
 /// The runs of one point of the grid, by their schemes' names.
@@ -355,7 +350,7 @@ pub const FEW_SIGN: &str = " ?";
 
 /// Explains [`FEW_SIGN`].
 pub fn explain_few() -> String {
-    format!("?: of fewer than {FEW} flows, so one of the slowest decides")
+    format!("?: fewer than {FEW} values, so p99 is the maximum")
 }
 
 impl Row {
@@ -470,7 +465,7 @@ mod tests {
         let run = testbed::results();
         let cell = |metric: &str| {
             let made = table(&json!([{ "label": "x", "value": metric }])).unwrap().of(std::slice::from_ref(&run));
-            (made.parts[0].rows[0].cells[0].unwrap().to_string(), made.markdown().contains("of fewer than 100 flows"))
+            (made.parts[0].rows[0].cells[0].unwrap().to_string(), made.markdown().contains("fewer than 100 values"))
         };
         let (p99, legend) = cell("it.small.slowdown.p99");
         assert!(p99.ends_with(FEW_SIGN) && legend, "{p99}");

@@ -4,9 +4,17 @@ use crate::conditions::{ClassConditions, LinkLoad};
 use crate::input::Class;
 use crate::store::RunResults;
 
-/// Initial windows of the schemes, those that are equal in one entry: the schemes' labels and the windows by class. Over all
-/// points and seeds of a scheme. Empty where results do not have them.
-pub fn initial_windows<'a>(runs: impl IntoIterator<Item = &'a RunResults>) -> Vec<(Vec<String>, String)> {
+/// Schemes that begin alike.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct InitialWindows {
+    /// Labels of the schemes.
+    pub schemes: Vec<String>,
+    /// Their initial windows by class, in words.
+    pub windows: String,
+}
+
+/// Initial windows of the schemes, over all points and seeds of each. Empty where results do not have them.
+pub fn initial_windows<'a>(runs: impl IntoIterator<Item = &'a RunResults>) -> Vec<InitialWindows> {
     let mut schemes: Vec<(String, Vec<(Class, ClassConditions)>)> = Vec::new();
     for run in runs {
         let label = &run.manifest.label;
@@ -27,24 +35,24 @@ pub fn initial_windows<'a>(runs: impl IntoIterator<Item = &'a RunResults>) -> Ve
             }
         }
     }
-    let mut told: Vec<(Vec<String>, String)> = Vec::new();
+    let mut entries: Vec<InitialWindows> = Vec::new();
     for (label, classes) in schemes.into_iter().filter(|(_, classes)| !classes.is_empty()) {
         let of_class = |(class, it): &(Class, ClassConditions)| format!("{class} {}", it.initial_window());
-        let text = classes.iter().map(of_class).collect::<Vec<_>>().join(", ");
-        match told.iter_mut().find(|(_, known)| *known == text) {
-            Some((labels, _)) => labels.push(label),
-            None => told.push((vec![label], text)),
+        let windows = classes.iter().map(of_class).collect::<Vec<_>>().join(", ");
+        match entries.iter_mut().find(|known| known.windows == windows) {
+            Some(known) => known.schemes.push(label),
+            None => entries.push(InitialWindows { schemes: vec![label], windows }),
         }
     }
-    told
+    entries
 }
 
-/// Links that are named as the most loaded ones.
-const MOST_LOADED: usize = 4;
+/// Number of most loaded links that are named.
+const MAX_LOADED_LINKS: usize = 4;
 
 /// Initial windows of the schemes, a line for those that begin alike.
 pub fn initial_window_lines<'a>(runs: impl IntoIterator<Item = &'a RunResults>) -> Vec<String> {
-    let line = |(labels, windows): (Vec<String>, String)| format!("initial window of {}: {windows}", labels.join("; "));
+    let line = |it: InitialWindows| format!("initial window of {}: {}", it.schemes.join("; "), it.windows);
     initial_windows(runs).into_iter().map(line).collect()
 }
 
@@ -75,7 +83,7 @@ pub fn load_lines(runs: &[RunResults]) -> Vec<String> {
     loads.sort_by(|a, b| b.load.total_cmp(&a.load));
     if !loads.is_empty() {
         let load = |it: &&LinkLoad| format!("{} {:.1} %", it.link, 100.0 * it.load);
-        let all = loads.iter().take(MOST_LOADED).map(load).collect::<Vec<_>>().join(", ");
+        let all = loads.iter().take(MAX_LOADED_LINKS).map(load).collect::<Vec<_>>().join(", ");
         lines.push(format!("most loaded by arrivals: {all}"));
     }
     lines
@@ -103,14 +111,14 @@ mod tests {
             run
         };
         let runs = [run("A", 10_000), run("B", 50_000), run("C", 10_000), run("A", 20_000)];
-        let told = initial_windows(&runs);
+        let lines = initial_window_lines(&runs);
         let expected = [
-            (vec!["A".to_owned()], "intra 10 KB to 20 KB (0.2 BDP)".to_owned()),
-            (vec!["B".to_owned()], "intra 50 KB (0.5 BDP)".to_owned()),
-            (vec!["C".to_owned()], "intra 10 KB (0.1 BDP)".to_owned()),
+            "initial window of A: intra 10 KB to 20 KB (0.2 BDP)",
+            "initial window of B: intra 50 KB (0.5 BDP)",
+            "initial window of C: intra 10 KB (0.1 BDP)",
         ];
-        assert_eq!(told, expected);
-        assert_eq!(initial_windows(&runs[..3])[0].0, ["A", "C"]);
+        assert_eq!(lines, expected);
+        assert_eq!(initial_windows(&runs[..3])[0].schemes, ["A", "C"]);
         let mut old = run("A", 1);
         old.summary.conditions = Conditions::default();
         assert_eq!(initial_windows(&[old]), []);

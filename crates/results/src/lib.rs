@@ -43,7 +43,7 @@ pub mod values;
 
 pub use chosen::{NotFound, chosen};
 pub use error::{Difference, Differing, Error};
-pub use initial_windows::{initial_window_lines, initial_windows, load_lines};
+pub use initial_windows::{InitialWindows, initial_window_lines, initial_windows, load_lines};
 pub use input::{
     Class, CodeVersions, Emulator, EngineTimes, Host, ImportedSchedule, PointColumn, PointValue, Program, RunInfo,
     SizeBin, Soundness, Stack, SweepColumns, TrainingIteration, TrainingJob,

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::averages::{by_point, place};
-use crate::claims::{Expr, ParseError, Runs, expression_of_a_run, flows_behind_p99, value};
+use crate::claims::{Expr, ParseError, Runs, class_text, expression_of_a_run, flows_behind_p99, value};
 use crate::explain::FEW;
 use crate::mean::Mean;
 use crate::store::RunResults;
@@ -246,7 +246,7 @@ pub fn usual_cells(runs: &[RunResults]) -> (Vec<String>, Vec<String>) {
         let lacks = |run: &&RunResults| run.summary.class(class).is_none_or(|cell| cell.completed == 0);
         match runs.iter().find(lacks) {
             Some(run) => without.push(format!("`{class}` is not scored: no flow of it ended in {}", run.summary.run)),
-            None => metrics.extend(["p50", "p99"].map(|stat| format!("{stat}({class}.slowdown)"))),
+            None => metrics.extend(["p50", "p99"].map(|stat| format!("{stat}({}.slowdown)", class_text(class)))),
         }
     }
     (metrics, without)

@@ -6,7 +6,7 @@ use crate::store::RunResults;
 use crate::tables::FlowRow;
 use crate::{Class, SizeBin};
 
-/// What splits the flows of a scheme at a point into groups.
+/// Criterion that splits the flows of a scheme at a point into groups.
 #[derive(Clone, PartialEq, Debug)]
 pub enum GroupBy {
     /// Their class.

@@ -5,6 +5,8 @@ use fabric::{HostId, LinkClass, Network, Routes, base_one_way};
 use sim::HostConfig;
 use units::{Bytes, Rate, Span};
 
+use crate::class::FlowClass;
+
 /// Number of link classes.
 const CLASSES: usize = LinkClass::ALL.len();
 
@@ -125,21 +127,24 @@ impl Survey {
 
     /// Base round trips between hosts of one datacenter, or of two.
     pub(crate) fn base_rtt(&self, inside: bool) -> Option<RttRange> {
-        let rtts = || self.reaches(inside).map(|reach| reach.base_rtt);
+        let class = if inside { FlowClass::Intra } else { FlowClass::Inter };
+        let rtts = || self.reaches(class).map(|reach| reach.base_rtt);
         rtts().min().zip(rtts().max()).map(|(min, max)| RttRange { min, max })
     }
 
     /// The pairs of hosts of one datacenter, or of two, with the smallest and the largest bandwidth-delay product.
-    pub(crate) fn extremes(&self, inside: bool) -> Option<[Reach; 2]> {
-        let least = self.reaches(inside).min_by_key(Reach::bdp)?;
-        Some([least, self.reaches(inside).max_by_key(Reach::bdp)?])
+    pub(crate) fn extremes(&self, class: FlowClass) -> Option<[Reach; 2]> {
+        let least = self.reaches(class).min_by_key(Reach::bdp)?;
+        Some([least, self.reaches(class).max_by_key(Reach::bdp)?])
     }
 
     /// All pairs of groups of one datacenter, or of two.
-    fn reaches(&self, inside: bool) -> impl Iterator<Item = Reach> {
+    fn reaches(&self, class: FlowClass) -> impl Iterator<Item = Reach> {
         let groups = self.groups.len();
         let pairs = (0..groups).flat_map(move |a| (0..groups).map(move |b| (a, b)));
-        let wanted = move |&(a, b): &(usize, usize)| (self.groups[a].datacenter == self.groups[b].datacenter) == inside;
+        let wanted = move |&(a, b): &(usize, usize)| {
+            (self.groups[a].datacenter == self.groups[b].datacenter) == (class == FlowClass::Intra)
+        };
         pairs.filter(wanted).filter_map(move |(a, b)| {
             let (there, back) = (self.pairs[a * groups + b]?, self.pairs[b * groups + a]?);
             Some(Reach { base_rtt: there.data + back.ack, line_rate: there.rate })

@@ -456,6 +456,16 @@ fn thresholds_that_cannot_act_are_named_by_their_keys() {
     assert!(inter.contains("port.inter.ecn.min is 200000") && inter.contains("the same at 16 ports"), "{inter}");
     let step = said("[port]\nbuffer = \"100KB\"\necn = { step = \"200KB\" }");
     assert!(step.contains("port.ecn.step is 200000") && !step.contains("port.ecn.min"), "{step}");
+    let phantom =
+        said("[port]\necn = \"off\"\n[schemes.a.port]\nphantom = { size = \"1MB\", min = \"2MB\", max = \"3MB\" }");
+    assert!(
+        phantom.contains("schemes.a.port.phantom.min is 2000000") && phantom.contains("marks nothing"),
+        "{phantom}"
+    );
+    // A packet that is accepted finds a queue that is shorter by itself.
+    let equal = said("[port]\nbuffer = \"100KB\"\necn = { step = \"98KB\" }");
+    assert!(equal.contains("port.ecn.step is 98000"), "{equal}");
+    assert_eq!(said("[port]\nbuffer = \"100KB\"\necn = { step = \"90KB\" }"), "");
     let scheme = said("[schemes.a.port]\nbuffer = \"100KB\"\necn = { min = \"200KB\", max = \"300KB\" }");
     assert!(scheme.contains("schemes.a.port.ecn.min is 200000"), "{scheme}");
     // What a shared buffer lets one port have: each cable holds an eighth of what is left.
@@ -475,6 +485,9 @@ fn targets_below_the_base_round_trip_are_named() {
     for target in ["schemes.a.params.timely.t_low, 50", "schemes.a.params.timely.t_high, 500"] {
         assert!(timely.contains(target) && timely.contains("is below the base round trip of inter flows"), "{timely}");
     }
+    let set = [("schemes.a.inter_params.t_low", "50us"), ("schemes.a.inter_params.t_high", "3ms")];
+    let own = said("timely", &set);
+    assert!(own.contains("schemes.a.inter_params.t_low, 50.000 us") && !own.contains("t_high"), "{own}");
     let set = [("schemes.a.params.timely.t_low", "3ms"), ("schemes.a.params.timely.t_high", "4ms")];
     assert!(!said("timely", &set).contains("is below the base round trip"), "{}", said("timely", &set));
 }

@@ -65,7 +65,7 @@ pub struct FlowLog {
     pub flow: u32,
     /// Arrivals of its packets at nodes.
     pub arrivals: Vec<PacketArrival>,
-    /// Packets that its hosts handed to their cards.
+    /// Packets that its hosts handed to their NICs.
     pub departures: Vec<PacketDeparture>,
     /// Packets that were lost.
     pub losses: Vec<PacketLoss>,
@@ -112,7 +112,7 @@ pub struct PacketArrival {
     pub size: u16,
 }
 
-/// A host hands a packet to its card.
+/// A host hands a packet to its NIC.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PacketDeparture {
     /// The time.
@@ -154,7 +154,7 @@ pub struct SenderEvent {
     pub time: Time,
     /// The packet that the transport received; none of timers and of sends.
     pub trigger: Option<PacketId>,
-    /// The packet that was handed to the card.
+    /// The packet that was handed to the NIC.
     pub sent: Option<PacketId>,
     /// The sender afterwards; none once its flow is complete.
     pub view: Option<SenderView>,
@@ -163,7 +163,7 @@ pub struct SenderEvent {
 /// The state of a sender.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SenderView {
-    /// What its next packet waits for.
+    /// Condition that its next packet waits for.
     pub waits: SenderWait,
     /// The window.
     pub window: Bytes,
@@ -177,12 +177,12 @@ pub struct SenderView {
     pub acted: Acted,
 }
 
-/// What a sender's next packet waits for.
+/// Condition that a sender's next packet waits for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SenderWait {
-    /// The card, or other flows of the host.
-    Card,
-    /// Its class is paused at the card.
+    /// The NIC, or other flows of the host.
+    Nic,
+    /// Its class is paused at the NIC.
     Pause,
     /// The pacer.
     Pacer {
@@ -266,7 +266,7 @@ pub(crate) struct Recorder {
     /// By FIFO: the spans of its link that have not passed.
     meters: BTreeMap<usize, Meter>,
     uses: BTreeMap<LinkUse, u64>,
-    /// Packets of recorded flows handed to the card since the last [`Recorder::take_sent`].
+    /// Packets of recorded flows handed to the NIC since the last [`Recorder::take_sent`].
     sent: Vec<(u32, PacketId)>,
     /// Packets that a host's transport received late since the last [`Recorder::take_heard`].
     heard: Vec<(u32, PacketId)>,
@@ -365,7 +365,7 @@ impl Recorder {
         }
     }
 
-    /// A host hands a packet to its card.
+    /// A host hands a packet to its NIC.
     pub(crate) fn departs(&mut self, link: u32, packet: &Packet) {
         let Some(place) = self.place(packet.flow) else { return };
         if let Some(id) = PacketId::of(packet) {
@@ -384,7 +384,7 @@ impl Recorder {
         }
     }
 
-    /// Takes the last packet of a flow that was handed to the card since the last call.
+    /// Takes the last packet of a flow that was handed to the NIC since the last call.
     pub(crate) fn take_sent(&mut self, flow: u32) -> Option<PacketId> {
         let place = self.sent.iter().rposition(|(of, _)| *of == flow)?;
         Some(self.sent.swap_remove(place).1)

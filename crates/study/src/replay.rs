@@ -40,7 +40,7 @@ pub struct Replayed {
     pub paths: Vec<CriticalPath>,
 }
 
-/// Why the simulator cannot repeat a run, if it cannot: it ran on real packets, or under laws that Python has.
+/// Returns the reason why the simulator cannot repeat a run, if any: it ran on real packets, or under laws that Python has.
 pub fn unrepeatable(results: &RunResults) -> Option<String> {
     let name = &results.summary.run;
     if results.manifest.host == RanOn::Emulator {

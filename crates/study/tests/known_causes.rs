@@ -149,7 +149,7 @@ impl Planted {
                     format!("[[failure]]\nports = [\"class:other\"]\nat = \"{at_us}us\"\nuntil = \"{until}us\"\n");
                 Known { texts: [text(&failure), text("")], flow: 0 }
             }
-            // 40 flows of one host at once, to 40 others, through a network that is faster than its card.
+            // 40 flows of one host at once, to 40 others, through a network that is faster than its NIC.
             Self::BusyHost => {
                 let delay = draw.scale(1, 10);
                 let head = head(seed, draw.one_of(&LAWS));

@@ -69,7 +69,8 @@ pub(crate) enum Command {
     Report(ReportArgs),
     /// Print what a results directory says: the table that its command printed, and means over seeds.
     Show(ShowResultsArgs),
-    /// Why the slowest flows are slow, all seeds together: what was counted of them, beside the same of typical flows of their size.
+    /// Explain why the slowest flows are slow: their runs are simulated again, and causes are ranked by their share of the time beyond
+    /// the ideal.
     Explain(ExplainArgs),
     /// Schemes in one number each: their metrics over the best of some schemes, over all points and seeds.
     Score(ScoreArgs),

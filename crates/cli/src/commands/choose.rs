@@ -1,7 +1,9 @@
 //! `narrows choose`: a law, a buffer and thresholds for a scenario. Joins the answers of `size` and `score`.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
+use results::averages::explain_few;
 use results::claims::{Dimension, Runs, expression_of_a_run, value};
 use results::score::{Reference, Score, ScoreError, usual_cells};
 use results::{RunResults, initial_window_lines, load_lines};
@@ -153,15 +155,27 @@ impl Choice<'_> {
             let setting: Vec<String> = setting.iter().map(|(key, value)| format!("{key}={value}")).collect();
             let closest =
                 at.and_then(|it| (0..it.measured.len()).min_by(|&a, &b| margin(it, a).total_cmp(&margin(it, b))));
-            let closest = closest.zip(at).map_or_else(String::new, |(place, it)| {
-                format!("{}: {}", asked.objectives[place].text, in_words(&it.measured[place]))
-            });
+            let closest = closest.zip(at).map_or_else(
+                || Cell::text(""),
+                |(place, it)| {
+                    let (objective, measured) = (&asked.objectives[place].text, &it.measured[place]);
+                    let (worst, unit) = measured.worst.map_or((None, String::new()), |worst| {
+                        let (amount, unit) = worst.as_in_tables();
+                        (Some(amount), unit)
+                    });
+                    let worst_word = if unit.is_empty() { "worst".to_owned() } else { format!("worst_{unit}") };
+                    let shown = format!("{objective}: {}", in_words(measured));
+                    let cell = Cell::new(shown, "", Datum::Text(objective.clone()));
+                    cell.with(&worst_word, worst).with("margin", measured.margin)
+                },
+            );
             let score = |scores: &[Score]| {
                 let g = g_of(scores, &sized.scheme);
                 Cell::new(g.map_or("-".into(), |g| format!("{g:.3}")), "", g)
             };
             let there = if sized.least.is_some() { score(self.at_settings) } else { Cell::new("-", "", None) };
-            let cells = vec![value, Cell::text(setting.join("\n")), Cell::text(closest), there, score(self.as_written)];
+            let other = Cell::new(setting.join("\n"), "", Datum::Text(setting.join(" ")));
+            let cells = vec![value, other, closest, there, score(self.as_written)];
             Row { name: self.answer.label(&sized.scheme), keys: Vec::new(), cells }
         };
         let heads = [&asked.key, "other settings", "tightest objective", "score there", "score as written"];
@@ -173,6 +187,10 @@ impl Choice<'_> {
     fn text(&self, request: &Request<'_>, read: &Read, cells: &[String]) -> String {
         let asked = &self.answer.asked;
         let mut text = format!("{}\n", table::wrapped(&self.sheet()));
+        let measured = self.answer.found.sized.iter().filter_map(|it| it.least.as_ref().or(it.fails.as_ref()));
+        if measured.flat_map(|it| &it.measured).any(|it| it.is_of_few) {
+            let _ = writeln!(text, "{}", explain_few());
+        }
         let _ = match self.first() {
             Some((sized, least)) => {
                 let setting = std::iter::once((&asked.key, &least.value));
@@ -186,7 +204,13 @@ impl Choice<'_> {
         let mut assume = |line: String| {
             let _ = writeln!(text, "  {line}");
         };
-        assume(format!("network, traffic and all other keys as in {}", request.file.scenario.display()));
+        let scale = request.file.scale.as_ref().map(|scale| format!(" at the scale {scale}"));
+        let set: Vec<String> = request.common.set.iter().map(|(key, value)| format!("{key}={value}")).collect();
+        let but = if set.is_empty() { String::new() } else { format!(", but {}", set.join(", ")) };
+        let file = request.file.scenario.display();
+        assume(format!("network, traffic and all other keys as in {file}{}{but}", scale.unwrap_or_default()));
+        let seeds: BTreeSet<u64> = self.answer.finished.runs.iter().map(|run| run.summary.seed).collect();
+        assume(format!("seeds: {}", seeds.iter().map(u64::to_string).collect::<Vec<_>>().join(", ")));
         let objectives: Vec<&str> = asked.objectives.iter().map(|it| it.text.as_str()).collect();
         let origin =
             if request.objectives.is_empty() { " (near the best scheme of the file as it is written)" } else { "" };

@@ -39,7 +39,7 @@ fn the_first_choice_holds_and_scores_best_of_those_that_hold() {
     assert!(said.out.contains(&format!("first choice: {}", if first == "fit" { "Fit" } else { "Narrow" })), "{said}");
     let csv = scratch.narrows(&format!("{asked} --csv")).ok();
     assert!(
-        csv.out.starts_with("scheme,port.buffer,other_settings,tightest_objective,score_there,score_as_written\n"),
+        csv.out.starts_with("scheme,port.buffer,other_settings,tightest_objective,tightest_objective_worst,"),
         "{csv}"
     );
 }

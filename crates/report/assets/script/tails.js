@@ -19,7 +19,7 @@ const namedRun = (it) => el('span', { class: 'runname' }, swatch(() => runColour
 
 // --- slowdowns over all seeds
 
-const FEW_WORDS = `of fewer than ${MANY} flows, so one of the slowest decides`;
+const FEW_WORDS = `fewer than ${MANY} values, so p99 is the maximum`;
 
 const slowdowns = { cls: '' };
 keepInAddress('slowdowns', slowdowns, { cls: 'text' });

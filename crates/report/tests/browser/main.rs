@@ -270,7 +270,7 @@ section-traces,section-links,section-scenario,section-replay'",
     page.check("a run with warnings is flagged", "document.querySelectorAll('#results tbody th .flag').length === 1")?;
     page.check("a p99 of few flows is questioned", "document.querySelectorAll('#results td .hung').length > 0")?;
     let signs = "document.querySelector('[data-testid=results-signs]').textContent";
-    page.check("and that is explained", &format!("{signs}.includes('fewer than 100 flows')"))?;
+    page.check("and that is explained", &format!("{signs}.includes('fewer than 100 values')"))?;
     page.check("runs", "document.querySelectorAll('#results [data-testid=results-table] tbody tr').length === 3")?;
     page.check("claims", "document.querySelectorAll('#claims tbody tr').length === 5")?;
     page.check("verdicts", "document.querySelectorAll('#claims tbody .chip.reproduced').length === 2")?;

@@ -32,7 +32,7 @@ pub enum RootKind {
     Queueing,
     /// Pauses.
     Pause,
-    /// Other flows at the sender's card.
+    /// Other flows at the sender's NIC.
     HostQueue,
     /// Others use the path.
     Starved,
@@ -56,7 +56,7 @@ pub enum RootKind {
     Unknown,
 }
 
-/// Why a window or a rate is small, but for losses.
+/// Reason for a small window or rate, other than a loss.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum WindowSince {
     /// It grows since the start.
@@ -132,7 +132,7 @@ impl RootKind {
             Self::Loss(Some(DropCause::Chance)) => ("losses at", " (by chance)"),
             Self::Queueing => ("queueing at", ""),
             Self::Pause => ("paused at", ""),
-            Self::HostQueue => ("host queue: card shared at", ""),
+            Self::HostQueue => ("host queue: NIC shared at", ""),
             Self::Starved => ("starved at", ""),
             Self::Window(WindowSince::Start) => return "window still growing, path idle".to_owned(),
             Self::Window(WindowSince::Congestion) => return "window cut on congestion, path idle since".to_owned(),
@@ -168,19 +168,19 @@ pub struct GroupCause {
     pub kind: RootKind,
     /// Its part of the excess of all flows.
     pub time: Span,
-    /// How many of the flows have it.
+    /// Number of flows with this cause.
     pub flows: usize,
     /// The links, and the part of each, the greatest first. Empty of kinds that have no place.
     pub links: Vec<NamedTime>,
     /// The class of the links.
     pub class: Option<LinkClass>,
-    /// Of losses: the effects, the greatest first.
+    /// Effects of losses, the largest first.
     pub effects: Vec<NamedTime>,
-    /// Who used the links: kinds of flows, the greatest part first.
+    /// Kinds of flows that used the links, the largest share first.
     pub others: Vec<NamedTime>,
-    /// How many flows these are.
+    /// Number of flows of these kinds.
     pub other_flows: usize,
-    /// How many hosts send them.
+    /// Number of hosts that send them.
     pub other_hosts: usize,
 }
 

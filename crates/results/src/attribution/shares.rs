@@ -21,16 +21,16 @@ pub enum Cause {
         /// The port's link.
         link: LinkId,
     },
-    /// The sender's card is busy with other flows of its host.
+    /// The sender's NIC is busy with other flows of its host.
     HostQueue {
-        /// The card's link.
+        /// The NIC's link.
         link: LinkId,
     },
     /// From the departure of a packet that was lost until the sender knew.
     Retransmission {
-        /// How it learned of the loss.
+        /// Means of detection.
         found: LossFound,
-        /// Where the packet was lost; none where nothing was lost.
+        /// Place of the loss; none if no packet was lost.
         lost: Option<LostAt>,
     },
     /// The window or the rate is small while others use the busiest link of the path.
@@ -40,12 +40,12 @@ pub enum Cause {
     },
     /// The window is small while the path is idle.
     Window {
-        /// Why it is small.
+        /// Reason for its size.
         since: LastCut,
     },
     /// The rate is low while the path is idle.
     Rate {
-        /// Why it is low.
+        /// Reason for its value.
         since: LastCut,
     },
     /// The sender waits for credits while the path is idle.
@@ -189,7 +189,7 @@ pub struct Logged<'a> {
     pub ideal: Span,
 }
 
-/// A flow with its critical path and the link of its sender's card.
+/// A flow with its critical path and the link of its sender's NIC.
 #[derive(Debug)]
 struct Walked<'a> {
     logged: Logged<'a>,
@@ -199,12 +199,12 @@ struct Walked<'a> {
     resent: u64,
 }
 
-/// What the time on a link was spent on.
+/// Use of the time on a link.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum Purpose {
     Queue,
-    Card,
-    /// Of rounds and of waits for the pacer: since which cut.
+    Nic,
+    /// The last cut before a round or a wait for the pacer.
     Round(LastCut),
     Rate(LastCut),
     Credit,
@@ -217,7 +217,7 @@ impl Purpose {
             Self::Round(since) => Cause::Window { since },
             Self::Rate(since) => Cause::Rate { since },
             Self::Credit => Cause::Credits,
-            Self::Queue | Self::Card => Cause::Unknown,
+            Self::Queue | Self::Nic => Cause::Unknown,
         }
     }
 }
@@ -303,8 +303,8 @@ impl<'a> Paths<'a> {
                     StepKind::Queue { link } => {
                         add(Meter { flow, purpose: Purpose::Queue, link }, step.start, step.end);
                     }
-                    StepKind::Card => {
-                        add(Meter { flow, purpose: Purpose::Card, link: uplink }, step.start, step.end);
+                    StepKind::Nic => {
+                        add(Meter { flow, purpose: Purpose::Nic, link: uplink }, step.start, step.end);
                     }
                     StepKind::Pacer => over(Purpose::Rate(cuts.before(step.end)), &mut add),
                     StepKind::Credit => over(Purpose::Credit, &mut add),
@@ -412,8 +412,8 @@ fn attribute(walked: &Walked<'_>, usages: &[Usage]) -> Attribution {
         match step.kind {
             StepKind::Flight { .. } => own += time,
             // Shared out below by what their links sent.
-            StepKind::Queue { .. } | StepKind::Card => {}
-            StepKind::CardPause => sums.add(Cause::Pause { link: *uplink }, time),
+            StepKind::Queue { .. } | StepKind::Nic => {}
+            StepKind::NicPause => sums.add(Cause::Pause { link: *uplink }, time),
             StepKind::Pacer => rate += time,
             StepKind::Credit => credit += time,
             StepKind::Hold => sums.add(Cause::Hold, time),
@@ -431,7 +431,7 @@ fn attribute(walked: &Walked<'_>, usages: &[Usage]) -> Attribution {
             Purpose::Queue if usage.pauses => (Cause::Queueing { link: usage.link }, Cause::Pause { link: usage.link }),
             // What the link lost is not in its use.
             Purpose::Queue => (Cause::Queueing { link: usage.link }, Cause::Queueing { link: usage.link }),
-            Purpose::Card => (Cause::HostQueue { link: usage.link }, Cause::Unknown),
+            Purpose::Nic => (Cause::HostQueue { link: usage.link }, Cause::Unknown),
             Purpose::Round(_) | Purpose::Rate(_) | Purpose::Credit => continue,
         };
         own += usage.own;
@@ -473,7 +473,7 @@ fn attribute(walked: &Walked<'_>, usages: &[Usage]) -> Attribution {
     Attribution { flow: FlowId(logged.log.flow), took, ideal: logged.ideal, shares }
 }
 
-/// Of each purpose the use of the link that others used most.
+/// Returns the use of the link that others used most, for each purpose.
 fn busiest(usages: &[Usage], wanted: impl Fn(Purpose) -> bool) -> Vec<&Usage> {
     let mut found = BTreeMap::<Purpose, &Usage>::new();
     let rank = |usage: &Usage| (usage.by_others, std::cmp::Reverse(usage.idle()), std::cmp::Reverse(usage.link));
@@ -494,7 +494,7 @@ fn share_out(sums: &mut Sums, time: u64, usages: &[&Usage], uplink: LinkId) {
     for usage in usages {
         let starved = part(time, usage.by_others, all);
         if starved > 0 {
-            // Others on the sender's own card are flows of its host.
+            // Others on the sender's own NIC are flows of its host.
             let link = usage.link;
             let cause = if link == uplink { Cause::HostQueue { link } } else { Cause::Starved { link } };
             sums.add(cause, starved);
@@ -603,7 +603,7 @@ mod tests {
             (window(LastCut::Congestion), 300),
         ];
         assert_eq!(found, expected.into_iter().collect());
-        // On the sender's card others are flows of its host.
+        // On the sender's NIC others are flows of its host.
         let card = [usage(start, 0, [100, 0, 100])];
         assert_eq!(shared(7, &card), [(Cause::HostQueue { link: UPLINK }, 7)].into_iter().collect());
         // A path that is full of the flow's own packets.

@@ -16,11 +16,11 @@ pub struct Step {
     pub start: Time,
     /// Its end.
     pub end: Time,
-    /// What the time was spent on.
+    /// Activity in that time.
     pub kind: StepKind,
 }
 
-/// What a stretch of a critical path is spent on.
+/// Activity during a stretch of a critical path.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum StepKind {
     /// A packet is on a link: its own serialization and the link's delay.
@@ -33,10 +33,10 @@ pub enum StepKind {
         /// The port's link.
         link: LinkId,
     },
-    /// The sender may send, and waits for its card or its turn.
-    Card,
-    /// Its class is paused at its card.
-    CardPause,
+    /// The sender may send, and waits for its NIC or its turn.
+    Nic,
+    /// Its class is paused at its NIC.
+    NicPause,
     /// It waits for the pacer.
     Pacer,
     /// It waits for the hold at the edge.
@@ -45,7 +45,7 @@ pub enum StepKind {
     Credit,
     /// From the departure of a packet that was lost until the sender knew.
     Loss {
-        /// How it learned of the loss.
+        /// Means of detection.
         found: LossFound,
         /// The loss; none where nothing was lost, or not on a link.
         loss: Option<PacketLoss>,
@@ -54,11 +54,11 @@ pub enum StepKind {
     Receiver,
     /// A packet lies in the host before the transport receives it.
     HostDelay,
-    /// What the log does not explain.
+    /// Not explained by the log.
     Unknown,
 }
 
-/// How a sender learned of a loss.
+/// Means by which a sender detects a loss.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum LossFound {
     /// By the retransmission timeout.
@@ -70,9 +70,9 @@ pub enum LossFound {
 /// A round of a critical path: a packet leaves, and its acknowledgement comes back.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Round {
-    /// When the packet left.
+    /// Departure of the packet.
     pub start: Time,
-    /// When the acknowledgement came.
+    /// Arrival of the acknowledgement.
     pub end: Time,
     /// The links of the packet's path.
     pub links: Vec<LinkId>,
@@ -87,7 +87,7 @@ pub struct CriticalPath {
     pub steps: Vec<Step>,
     /// Its rounds, in order of time.
     pub rounds: Vec<Round>,
-    /// Of steps at the sender, by their place among the steps: the links of the packet that left then.
+    /// Links of the packet sent in a step at the sender, by the step's place.
     pub sent_over: BTreeMap<usize, Vec<LinkId>>,
 }
 
@@ -162,7 +162,7 @@ struct Walk<'a> {
     /// Backwards.
     steps: Vec<Step>,
     rounds: Vec<Round>,
-    /// Of the data packet that was walked last.
+    /// Links of the data packet that was walked last.
     links: Vec<LinkId>,
     sent_over: Vec<(usize, Vec<LinkId>)>,
 }
@@ -174,8 +174,8 @@ fn is_blocked(view: &SenderView) -> bool {
 
 fn kind_of(wait: SenderWait) -> StepKind {
     match wait {
-        SenderWait::Card => StepKind::Card,
-        SenderWait::Pause => StepKind::CardPause,
+        SenderWait::Nic => StepKind::Nic,
+        SenderWait::Pause => StepKind::NicPause,
         SenderWait::Pacer { .. } => StepKind::Pacer,
         SenderWait::Hold { .. } => StepKind::Hold,
         SenderWait::Credit => StepKind::Credit,
@@ -183,11 +183,11 @@ fn kind_of(wait: SenderWait) -> StepKind {
     }
 }
 
-/// What is explained next.
+/// Continuation of the walk.
 enum Next {
-    /// What this event of the sender received.
+    /// The packet that this event of the sender received.
     Trigger(usize),
-    /// Why the packet of this event left then and not earlier.
+    /// The reason why the packet of this event left then and not earlier.
     Departure(usize),
     /// Nothing more is known.
     Nothing,
@@ -221,7 +221,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Walks a packet's way back to the host that sent it. Returns when it was handed to the card; none where the log lacks it.
+    /// Walks a packet's way back to the host that sent it. Returns when it was handed to the NIC; none where the log lacks it.
     fn flight(&mut self, packet: PacketId, by: Time, to: fabric::HostId) -> Option<Time> {
         let node = self.setup.network.hosts()[to.index()];
         let leads_to = |link: LinkId, node| self.setup.network.links()[link.index()].to == node;
@@ -299,8 +299,8 @@ impl Walk<'_> {
         let event = &events[place];
         let Some(before) = place.checked_sub(1).and_then(|before| events[before].view.map(|view| (before, view)))
         else {
-            // The flow's first event: it had started, and waited for the card at most.
-            self.explain(self.started, StepKind::Card);
+            // The flow's first event: it had started, and waited for the NIC at most.
+            self.explain(self.started, StepKind::Nic);
             return Next::Nothing;
         };
         let (mut last, mut view) = before;
@@ -312,7 +312,7 @@ impl Walk<'_> {
             let first = self.since(last);
             let waited = self.steps.len();
             if let SenderWait::Pacer { until } | SenderWait::Hold { until } = view.waits {
-                self.explain(until.max(events[first].time), StepKind::Card);
+                self.explain(until.max(events[first].time), StepKind::Nic);
             }
             self.explain(events[first].time, kind_of(view.waits));
             let links = self.links.clone();

@@ -316,7 +316,7 @@ impl fmt::Display for Metric {
             _ if self.run.is_empty() => String::new(),
             _ => format!("{}.", name_text(&self.run)),
         };
-        let class = |class: &str| if words::is_part(class) || class == IT { quoted(class) } else { name_text(class) };
+        let class = class_text;
         match &self.subject {
             Subject::Spread { class: of, key, stat } => {
                 write!(f, "{run}{}.{}.{}", class(of), key.name(), stat.name())
@@ -358,6 +358,11 @@ pub(super) fn is_name(text: &str) -> bool {
     let mut chars = text.chars();
     chars.next().is_some_and(|c| c.is_ascii_alphabetic() || c == '_')
         && chars.all(|c| c.is_ascii_alphanumeric() || c == '_')
+}
+
+/// A class of flows as expressions have it: in quotes where it is no name, or that of a part of a run.
+pub fn class_text(class: &str) -> String {
+    if words::is_part(class) || class == IT { quoted(class) } else { name_text(class) }
 }
 
 fn name_text(name: &str) -> String {

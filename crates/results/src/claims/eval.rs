@@ -187,7 +187,10 @@ fn measured(metric: &Metric, runs: &Runs<'_>) -> Result<Value, EvalError> {
             found.map(Value::ns).ok_or_else(|| missing(format!("no iteration of {job} ended")))
         }
         Subject::Critical { job, step } => {
-            let (_, training) = training_of(summary, job).map_err(missing)?;
+            let (job, training) = training_of(summary, job).map_err(missing)?;
+            if training.iteration_ns.is_empty() {
+                return Err(missing(format!("no iteration of {job} ended")));
+            }
             let known = || training.critical.iter().map(|(step, _)| step).collect::<Vec<_>>().join(", ");
             let found = training.critical.get(step).copied().map(Value::number);
             found.ok_or_else(|| missing(format!("no step `{step}` on its critical path; there are {}", known())))
@@ -213,7 +216,11 @@ fn measured(metric: &Metric, runs: &Runs<'_>) -> Result<Value, EvalError> {
                 TotalKey::EndToEnd => end_to_end(summary, class).map(Value::ns).map_err(missing),
                 TotalKey::Compute => ended(training()?.1.compute_ns),
                 TotalKey::Exposed => ended(training()?.1.exposed_ns),
-                TotalKey::InterShare => Ok(Value::number(training()?.1.inter)),
+                TotalKey::InterShare => {
+                    let (job, training) = training()?;
+                    let ended = (!training.iteration_ns.is_empty()).then_some(training.inter);
+                    ended.map(Value::number).ok_or_else(|| missing(format!("no iteration of {job} ended")))
+                }
             }
         }
         Subject::Fairness(key) => fairness(&summary.fairness, *key).ok_or_else(|| {

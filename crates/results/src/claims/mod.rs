@@ -16,7 +16,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-pub use ast::{Check, Comparison, Expr, Metric};
+pub use ast::{Check, Comparison, Expr, Metric, class_text};
 pub(crate) use eval::flows_behind_p99;
 pub use eval::{EvalError, Runs, holds, is_of_few, value};
 use magnitude::with_magnitude;

@@ -185,6 +185,15 @@ fn iterations_and_schedules_can_be_asked_for() {
     assert!(of(&summary, "llama.iteration.mean").unwrap_err().contains("there are gpt"));
     assert!(of(&summary, "tree.end_to_end").unwrap_err().contains("6 of its 7 flows ended"));
     assert!(of(&summary, "end_to_end").unwrap_err().contains("there are ring, tree"));
+    // Nothing is known of iterations that did not end.
+    let mut open = summary.clone();
+    open.jobs.0[0].1.training = Some(Training {
+        critical: crate::Ordered(vec![("compute".into(), 0.0), ("pipeline".into(), 0.0)]),
+        ..Training::default()
+    });
+    for text in ["gpt.critical.pipeline", "gpt.inter_share", "p99(gpt.iteration)", "gpt.exposed"] {
+        assert!(of(&open, text).unwrap_err().contains("ended"), "{text}");
+    }
     // Of two jobs neither is meant by none.
     summary.jobs.0.push(("llama".into(), job));
     assert!(of(&summary, "iteration.mean").unwrap_err().contains("there are gpt, llama"));

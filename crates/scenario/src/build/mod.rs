@@ -189,8 +189,14 @@ impl Run {
         warnings.extend(unused_sizes(&host, &plan));
         warnings.extend(too_shallow(&network, &host));
         warnings.extend(trims_in_vain(&network, &host));
-        warnings.extend(thresholds::marks(config, &self.scheme, scheme, &network));
-        warnings.extend(thresholds::targets(&self.scheme, &plan, &survey));
+        warnings.extend(thresholds::marks(
+            config,
+            self,
+            scheme,
+            &network,
+            Bytes::new(u64::from(host.mss + host.header)),
+        ));
+        warnings.extend(thresholds::targets(&self.scheme, scheme, &plan, &survey));
         if let Some(least) = host.rto_min.filter(|least| *least > host.rto_max) {
             warnings.push(format!(
                 "host.rto_min ({least}) is over host.rto_max ({}): timeouts grow to the former",

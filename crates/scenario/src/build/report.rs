@@ -91,7 +91,7 @@ impl ClassLine {
             let path = Path { base_rtt, intra_rtt, line_rate, mss: Bytes::new(mss.into()) };
             Beginning { bdp: reach.bdp(), permit: laws.first_permit(class, &path) }
         };
-        let [least, most] = survey.extremes(class == FlowClass::Intra)?.map(beginning);
+        let [least, most] = survey.extremes(class)?.map(beginning);
         Some(Self { class, least, most })
     }
 }

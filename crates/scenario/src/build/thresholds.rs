@@ -8,19 +8,29 @@ use fabric::{Limit, LinkClass, LinkId, Network, NodeKind, PortConfig};
 use units::{Bytes, Rate, Span};
 
 use crate::class::FlowClass;
-use crate::config::{Config, Ecn, Scheme};
+use crate::config::{Config, Ecn, PortOver, PortPatch, Scheme};
 use crate::law_plan::LawPlan;
+use crate::run::Run;
 use crate::survey::Survey;
 
-/// Parameters of a law that are compared with whole round-trip times, and their defaults; none where that is the flow's own.
-fn rtt_targets(law: Kind) -> Vec<(&'static str, Option<Span>)> {
+/// Parameter of a law that is compared with whole round-trip times.
+struct RttTarget {
+    name: &'static str,
+    /// None where that is the flow's own base round trip.
+    default: Option<Span>,
+}
+
+fn rtt_targets(law: Kind) -> Vec<RttTarget> {
     match law {
         Kind::Timely => {
             let any = Path { base_rtt: Span::ZERO, intra_rtt: Span::ZERO, line_rate: Rate::MAX, mss: Bytes::ZERO };
             let defaults = ::laws::timely::Params::for_path(&any);
-            vec![("t_low", Some(defaults.t_low)), ("t_high", Some(defaults.t_high))]
+            vec![
+                RttTarget { name: "t_low", default: Some(defaults.t_low) },
+                RttTarget { name: "t_high", default: Some(defaults.t_high) },
+            ]
         }
-        Kind::Hpcc => vec![("base_rtt", None)],
+        Kind::Hpcc => vec![RttTarget { name: "base_rtt", default: None }],
         _ => Vec::new(),
     }
 }
@@ -32,14 +42,29 @@ struct Room {
 }
 
 /// Ports whose marking thresholds exceed what they can queue, a warning for each key.
-pub(super) fn marks(config: &Config, scheme_name: &str, scheme: &Scheme, network: &Network) -> Vec<String> {
+pub(super) fn marks(config: &Config, run: &Run, scheme: &Scheme, network: &Network, packet: Bytes) -> Vec<String> {
+    let scheme_name = run.scheme.as_str();
     let mut found: BTreeMap<(String, &str), (String, usize)> = BTreeMap::new();
     for (number, link) in (0u32..).zip(network.links()) {
         let port = network.port(LinkId(number)).config();
         let is_switch = network.nodes()[link.from.index()].kind == NodeKind::Switch;
-        let Some(ecn) = port.ecn.filter(|_| is_switch) else { continue };
+        if !is_switch {
+            continue;
+        }
+        if let Some(phantom) = port.phantom.filter(|phantom| phantom.ecn.min > phantom.size) {
+            let key = format!("{}.min", key(config, scheme_name, scheme, link.class, "phantom"));
+            let said = || {
+                let (min, size, port) = (phantom.ecn.min, phantom.size, network.link_name(LinkId(number)));
+                (format!("is {min}, and the phantom queue of port {port} holds {size}: it marks nothing"), 0)
+            };
+            found.entry((key, "phantom")).or_insert_with(said).1 += 1;
+        }
+        let Some(ecn) = port.ecn else { continue };
         let Some(room) = room(network, LinkId(number), port) else { continue };
-        let (name, threshold, effect) = if ecn.min > room.most {
+        // The queue that an accepted packet finds is shorter by that packet.
+        // Of a buffer of a packet or two another warning speaks.
+        let is_deep = room.most >= packet.times(2);
+        let (name, threshold, effect) = if is_deep && ecn.min.saturating_add(packet) > room.most {
             ("min", ecn.min, "nothing is marked")
         // A shared buffer limits queues dynamically, and marks by chance begin below `max`.
         } else if ecn.max > port.buffer {
@@ -49,7 +74,7 @@ pub(super) fn marks(config: &Config, scheme_name: &str, scheme: &Scheme, network
         };
         let settings = config.port.settings(link.class, scheme.port.as_ref());
         let name = if matches!(settings.ecn, Ecn::Step(_)) { "step" } else { name };
-        let key = format!("{}.{name}", ecn_key(config, scheme_name, scheme, link.class));
+        let key = format!("{}.{name}", key(config, scheme_name, scheme, link.class, "ecn"));
         let Room { most, limit } = room;
         let said = || {
             let port = network.link_name(LinkId(number));
@@ -104,35 +129,37 @@ fn dynamic(shared: Bytes, alpha: u64) -> Bytes {
     Bytes::new((u128::from(shared.get()) * alpha / (one + alpha)) as u64)
 }
 
-/// The key that sets the marks of ports of a class.
-fn ecn_key(config: &Config, scheme_name: &str, scheme: &Scheme, class: LinkClass) -> String {
+/// The key that sets `ecn` or `phantom` of ports of a class.
+fn key(config: &Config, scheme_name: &str, scheme: &Scheme, class: LinkClass, name: &str) -> String {
     let over = scheme.port.as_ref();
     let of_scheme = format!("schemes.{scheme_name}.port");
-    if over.is_some_and(|over| over.of_class(class).is_some_and(|patch| patch.ecn.is_some())) {
-        format!("{of_scheme}.{}.ecn", class.name())
-    } else if config.port.of_class(class).is_some_and(|patch| patch.ecn.is_some()) {
-        format!("port.{}.ecn", class.name())
-    } else if over.is_some_and(|over| over.ecn.is_some()) {
-        format!("{of_scheme}.ecn")
+    let is_set = |patch: &PortPatch| if name == "ecn" { patch.ecn.is_some() } else { patch.phantom.is_some() };
+    let is_over = |over: &PortOver| if name == "ecn" { over.ecn.is_some() } else { over.phantom.is_some() };
+    if over.and_then(|over| over.of_class(class)).is_some_and(is_set) {
+        format!("{of_scheme}.{}.{name}", class.name())
+    } else if config.port.of_class(class).is_some_and(is_set) {
+        format!("port.{}.{name}", class.name())
+    } else if over.is_some_and(is_over) {
+        format!("{of_scheme}.{name}")
     } else {
-        "port.ecn".to_owned()
+        format!("port.{name}")
     }
 }
 
 /// Targets for round trips below the base RTT of a class of flows, a warning for each parameter.
-pub(super) fn targets(scheme_name: &str, plan: &LawPlan, survey: &Survey) -> Vec<String> {
+pub(super) fn targets(scheme_name: &str, scheme: &Scheme, plan: &LawPlan, survey: &Survey) -> Vec<String> {
     let mut said = Vec::new();
     for class in [FlowClass::Intra, FlowClass::Inter] {
         let Some((law, set)) = plan.law(class) else { continue };
         let Some(rtt) = survey.base_rtt(class == FlowClass::Intra) else { continue };
-        for (name, default) in rtt_targets(law) {
+        for RttTarget { name, default } in rtt_targets(law) {
             let found = set.iter().find(|(known, _)| *known == name).map(|&(_, value)| value);
             let Some(Value::Span(target)) = found.or(default.map(Value::Span)) else { continue };
             if target > Span::ZERO && target < rtt.max {
+                let key = scheme.key_of(class, law.info().name, name);
                 said.push(format!(
-                    "schemes.{scheme_name}.params.{}.{name}, {target}, is below the base round trip of {} flows, up to {}: an \
+                    "schemes.{scheme_name}.{key}, {target}, is below the base round trip of {} flows, up to {}: an \
                      empty path counts as congested",
-                    law.info().name,
                     class.name(),
                     rtt.max
                 ));

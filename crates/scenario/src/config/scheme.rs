@@ -126,6 +126,16 @@ impl Scheme {
         params
     }
 
+    /// The key of a scheme that sets a parameter of a class's law.
+    pub(crate) fn key_of(&self, class: FlowClass, law: &str, name: &str) -> String {
+        let (own, table) = match class {
+            FlowClass::Intra => (&self.intra_params, "intra_params"),
+            FlowClass::Inter => (&self.inter_params, "inter_params"),
+        };
+        let is_own = own.iter().flat_map(|own| &own.0.0).any(|(other, _)| other.value == name);
+        if is_own { format!("{table}.{name}") } else { format!("params.{law}.{name}") }
+    }
+
     /// The parameters that the file sets of a class's law.
     pub(crate) fn settings(&self, class: FlowClass, law: Kind) -> Result<Vec<(String, Setting, At<()>)>, Fault> {
         let params = self.written(class, law.info().name);

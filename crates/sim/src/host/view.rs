@@ -29,7 +29,7 @@ impl<L: ControlLaw> Active<L> {
     /// What the next packet waits for. Reads what is known and polls nothing, so a recorded run is the same.
     fn waits(&mut self, now: Time) -> SenderWait {
         match self.queued {
-            Queued::Ready | Queued::Sure => SenderWait::Card,
+            Queued::Ready | Queued::Sure => SenderWait::Nic,
             Queued::Parked => SenderWait::Pause,
             Queued::Paced => {
                 let until = self.edge.as_ref().map_or_else(|| self.sender.next_send(), |edge| edge.paced_at);

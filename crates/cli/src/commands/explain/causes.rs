@@ -97,7 +97,7 @@ fn group_of_flow(flow: u32, runs: &[RunResults]) -> Result<SlowGroup, Failure> {
     Ok(SlowGroup { name: name.clone(), part: format!("flow {flow}"), flows: 1, unfinished: 0, slowest })
 }
 
-/// What is replayed.
+/// Groups to replay.
 struct Plan {
     groups: Vec<SlowGroup>,
     /// Groups that are not explained.
@@ -218,7 +218,7 @@ struct ShownFlow<'a> {
     of: OfRun<'a>,
 }
 
-/// How much of a group is shown.
+/// Limits of a group's text.
 struct Room {
     /// Lines at most.
     lines: usize,
@@ -337,7 +337,7 @@ impl Shown<'_> {
         }
         if group.unfinished > 0 {
             text.push_str(&line(&format!(
-                "  {} did not end, and are in none of this",
+                "  not included, because they did not end: {}",
                 count(group.unfinished, "flow")
             )));
         }

@@ -79,7 +79,7 @@ fn in_words(told: &Told) -> String {
     told.classes.iter().map(of_class).collect::<Vec<_>>().join("\n")
 }
 
-/// What was counted, where there was any of it.
+/// Counters, where there was any count.
 fn traits(of: &Explained) -> String {
     let mut table = fitted();
     table.set_header(["mean of a flow", "slowest", "typical", "", ""]);
