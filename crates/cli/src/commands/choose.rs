@@ -216,14 +216,13 @@ impl Choice<'_> {
             if request.objectives.is_empty() { " (near the best scheme of the file as it is written)" } else { "" };
         assume(format!("objectives hold in every run{origin}: {}", objectives.join("; ")));
         let settings: usize = self.answer.found.sized.iter().map(|it| it.settings).sum();
-        assume(format!(
-            "{} from {} in {} values; {} in all, of {}",
-            asked.key,
-            range(asked),
-            asked.ladder.len(),
-            study::count(settings, "setting"),
-            if asked.choices.is_empty() { "no other keys".to_owned() } else { tried_beside(asked) },
-        ));
+        let tried = if asked.choices.is_empty() {
+            "no other keys were tried".to_owned()
+        } else {
+            format!("{} in all, of {}", study::count(settings, "setting"), tried_beside(asked))
+        };
+        let (key, values) = (&asked.key, asked.ladder.len());
+        assume(format!("{key} from {} in {values} values; {tried}", range(asked)));
         assume("parameters of laws as the file has them: `narrows tune` searches them".to_owned());
         assume(format!("score: the geometric mean over the best scheme of {}; 1 is the best", cells.join(", ")));
         for key in size::kept_apart(&read.plain, &asked.key, &asked.schemes) {
