@@ -251,7 +251,7 @@ enum JobColumn<'a> {
     Iteration(&'a str),
     /// Of a training job, how much of that no computing hides.
     Exposed(&'a str),
-    /// Of an imported schedule, the time from its start to its last completion.
+    /// Time of an imported schedule from its start to its last completion.
     EndToEnd(&'a str),
 }
 
@@ -299,7 +299,7 @@ fn once<'a>(names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
     known
 }
 
-/// What the iterations of training jobs wait for: a row a run and job.
+/// Table of iterations of training jobs: one row per run and job.
 pub(crate) fn iterations(runs: &[RunResults]) -> Option<Sheet> {
     let jobs = || runs.iter().flat_map(|run| run.summary.training().map(move |(job, it)| (run, job, it)));
     let steps = once(jobs().flat_map(|(.., it)| it.critical.iter().map(|(step, _)| step)));

@@ -9,7 +9,7 @@ use serde_json::Value;
 pub struct ReportData {
     /// The scenario's name, which heads the page.
     pub name: String,
-    /// What the scenario shows, in a line; stands behind the name.
+    /// One-line summary of the scenario, shown behind the name.
     pub title: String,
     /// The paper and the figure that the scenario is of, for instance `Uno (SC 2025), Fig. 8`; may be empty.
     pub paper: String,
@@ -27,7 +27,7 @@ pub struct ReportData {
     pub warnings: Vec<String>,
     /// What runs warn of, by cause.
     pub causes: Vec<Cause>,
-    /// What comparisons depend on, a line each: initial windows, bandwidth-delay products, loads.
+    /// Conditions of the comparison, one line each: initial windows, bandwidth-delay products, loads.
     pub conditions: Vec<String>,
     /// A paper's claims and what was measured.
     pub claims: Vec<Claim>,

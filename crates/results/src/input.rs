@@ -267,7 +267,7 @@ pub struct TrainingIteration {
 pub struct ImportedSchedule {
     /// Its name, which is that of its traffic.
     pub name: String,
-    /// When its ranks begin.
+    /// Time at which its ranks begin.
     pub start: Time,
     /// Its flows, from one number up to, but without, another.
     pub flows: Range<u32>,

@@ -58,8 +58,7 @@ impl LawPlan {
         }
     }
 
-    /// What a flow of a class may send before its first acknowledgement; none of an external law, and where credits schedule
-    /// packets.
+    /// Returns the send limits before the first acknowledgement; none for external laws, and where credits schedule packets.
     pub(crate) fn first_permit(&self, class: FlowClass, path: &Path) -> Option<Permit> {
         let (kind, settings) = self.law(class)?;
         let law = build(kind, path, settings).ok()?;

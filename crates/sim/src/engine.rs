@@ -184,9 +184,9 @@ where
 /// Additional work of a run.
 #[derive(Clone, Copy, Default)]
 struct Watched<'a> {
-    /// Where checks note what is wrong; none where nothing is checked.
+    /// Sink of check failures, if the run is checked.
     checks: Option<&'a Found>,
-    /// What is recorded, if anything.
+    /// Recording configuration, if the run is recorded.
     record: Option<&'a RecordConfig>,
 }
 

@@ -33,7 +33,7 @@ pub(crate) struct Partition<L> {
     pub(crate) news: Vec<News>,
     /// Of each host here; empty where ties need none.
     ties: Vec<HostTies>,
-    /// Of each host here: its flows that are recorded; empty where the run is not recorded.
+    /// Recorded flows of each host here; empty where the run is not recorded.
     recorded: Vec<Vec<u32>>,
     checks: Checks,
 }
@@ -55,11 +55,11 @@ struct Card<'a> {
     node: usize,
     link: usize,
     setup: &'a Setup,
-    /// Set where a packet that is handed over is noted: for ties, or in the log.
+    /// Notes of packets that are handed over, for ties or the log; none where neither is kept.
     noting: Option<Noting<'a>>,
 }
 
-/// Packets that a host hands to its card are noted.
+/// Notes of packets that a host hands to its NIC.
 struct Noting<'a> {
     ties: Option<&'a mut HostTies>,
 }

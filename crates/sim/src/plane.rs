@@ -57,7 +57,7 @@ pub(crate) struct Plane {
     samples: Vec<PortSample>,
     switch_samples: Vec<SwitchSample>,
     pub(crate) forwarded: u64,
-    /// Where the run is recorded.
+    /// Recorder, if the run is recorded.
     pub(crate) recorder: Option<Box<Recorder>>,
 }
 

@@ -104,7 +104,7 @@ fn catalog(laws: LawPlan) -> impl Fn(&Setup, &FlowSpec, &Path) -> Law + Sync {
     move |_, flow, path| laws.make(flow, path)
 }
 
-/// What a simulation does beside running.
+/// Checks and recording of a simulation.
 enum Mode<'a> {
     Plain,
     /// It checks itself.

@@ -20,7 +20,7 @@ const STEPS: usize = 20_000;
 pub struct Page {
     /// The scenario's name, which begins the heading.
     pub name: String,
-    /// What the scenario shows, in a line.
+    /// One-line summary of the scenario.
     pub title: String,
     /// The paper and the figure that it is of; may be empty.
     pub paper: String,
@@ -38,7 +38,7 @@ pub struct Page {
     pub averages: Vec<Averages>,
     /// Slowdowns over all seeds together, and the slowest flows.
     pub tails: Tails,
-    /// What comparisons depend on, a line each.
+    /// Conditions of the comparison, one line each.
     pub conditions: Vec<String>,
     /// Warnings about the set as a whole, shown first.
     pub warnings: Vec<String>,
@@ -96,7 +96,7 @@ pub fn of_results(runs: &[RunResults], warnings: Vec<String>) -> String {
     render(&page, runs.iter().map(|run| one(run, &[], runs.len())).collect())
 }
 
-/// What comparisons of these runs depend on, a line each.
+/// Conditions of a comparison of these runs, one line each.
 pub(crate) fn conditions(runs: &[RunResults]) -> Vec<String> {
     initial_window_lines(runs).into_iter().chain(load_lines(runs)).collect()
 }

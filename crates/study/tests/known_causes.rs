@@ -179,7 +179,7 @@ impl Planted {
         }
     }
 
-    /// Whether a root names what was planted.
+    /// Returns true if a root names the planted cause.
     fn is(self, root: &Root) -> bool {
         let lost_by = |by: DropCause| matches!(root, Root::Loss { lost: Some(LostAt { cause, .. }) } if *cause == by);
         match self {

@@ -49,7 +49,7 @@ pub(crate) struct ExplainArgs {
     /// Explain all groups and all of their slowest flows, however long that takes.
     #[arg(long, conflicts_with_all = ["traits", "flow"])]
     pub(crate) all: bool,
-    /// How many of a group of flows are the slowest, as in 5%. At least one is.
+    /// Share of a group's flows that counts as the slowest, as in 5%; at least one flow.
     #[arg(long, value_name = "SHARE", default_value = "1%", value_parser = part)]
     pub(crate) share: f64,
     /// Compare what was counted of the slowest flows with typical ones of their size. Nothing is simulated again.
@@ -58,7 +58,7 @@ pub(crate) struct ExplainArgs {
     /// The directory that has the files which the scenario names.
     #[arg(long, value_name = "DIR", default_value = ".")]
     pub(crate) inputs: PathBuf,
-    /// Use so many threads. Default: one for each processor.
+    /// Number of threads. Default: one for each processor.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) threads: Option<u16>,
     /// Print it as JSON on standard output, and nothing else there.

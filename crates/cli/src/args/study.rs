@@ -109,11 +109,11 @@ pub(crate) struct SizeArgs {
 pub(crate) struct ChooseArgs {
     #[command(flatten)]
     pub(crate) file: FileArgs,
-    /// What must hold, in the words of claims about one run, as in 'p99(intra.slowdown) <= 5'. May be repeated. Default: each
+    /// Objective: a claim about one run, as in 'p99(intra.slowdown) <= 5'. May be repeated. Default: each
     /// metric of --cell that is a p99 is within --within of the best scheme's as the file is written.
     #[arg(long = "slo", value_name = "CHECK")]
     pub(crate) objectives: Vec<String>,
-    /// How much worse than the best scheme the default objectives allow.
+    /// Allowed excess over the best scheme, for the default objectives.
     #[arg(long, value_name = "SHARE", default_value = "25%", value_parser = share, conflicts_with = "objectives")]
     pub(crate) within: f64,
     /// A metric of a run that is scored, less being better, as in `p99(inter.slowdown)`; may be repeated. Default: the median and
@@ -126,7 +126,7 @@ pub(crate) struct ChooseArgs {
     pub(crate) common: Common,
 }
 
-/// Where a search for the least value of a key looks.
+/// Search range and settings.
 #[derive(Args, Debug)]
 pub(crate) struct SearchArgs {
     /// The key whose least value is sought, and where, as in port.inter.buffer=50KB..2MB. Default: port.buffer, or switch.buffer

@@ -311,7 +311,7 @@ fn beginning(line: &ClassLine) -> String {
     format!("; bandwidth-delay product {bdp}; initial window {begins}")
 }
 
-/// What a law permits before the first acknowledgement.
+/// Returns the send limits before the first acknowledgement, in words.
 fn permit(permit: Option<Permit>) -> String {
     match permit {
         // A window of a terabyte limits nothing.

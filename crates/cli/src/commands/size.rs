@@ -66,11 +66,11 @@ pub(super) struct Request<'a> {
 pub(super) struct Read {
     /// As the file has it.
     pub(super) plain: Scenario,
-    /// What its runs override: all seeds.
+    /// Overrides of its runs: all seeds.
     pub(super) overrides: Overrides,
 }
 
-/// What came of a search.
+/// Result of a search.
 pub(super) struct Answer {
     pub(super) asked: Sizing,
     pub(super) found: Found,
@@ -133,7 +133,7 @@ impl Request<'_> {
         schemes
     }
 
-    /// What is sought.
+    /// Returns the search's definition.
     pub(super) fn asked(&self, plain: &Scenario, objectives: Vec<Objective>) -> Result<Sizing, Failure> {
         let mut schemes = self.schemes(plain);
         let (key, range) = match &self.search.least {

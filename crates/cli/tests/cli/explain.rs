@@ -61,7 +61,7 @@ fn causes_fit_a_screen() {
     scratch.narrows("sweep s.toml --seeds 2 --out r").ok();
     let all = scratch.narrows("explain r").ok().says(&["2 runs to simulate again, twice each"]);
     assert!(all.out.lines().count() <= 24 && all.out.lines().all(|line| line.chars().count() <= 100), "{all}");
-    for part in [" times the ideal time, ", " %  ", "groups not shown", "flow "] {
+    for part in [" times ideal, ", " %  ", "groups not shown", "flow "] {
         assert!(all.out.contains(part), "{part}: {all}");
     }
     let of = |words: &str| -> Vec<Value> {

@@ -73,7 +73,7 @@ pub struct BuiltRun {
 pub struct ScheduleFlows {
     /// Its traffic entry, from 0.
     pub traffic: usize,
-    /// When its ranks begin.
+    /// Time at which its ranks begin.
     pub start: Time,
     /// From one number up to, but without, another.
     pub flows: Range<u32>,

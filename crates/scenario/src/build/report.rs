@@ -68,13 +68,13 @@ pub struct Report {
 pub struct ClassLine {
     /// The class.
     pub class: FlowClass,
-    /// Of the pair of hosts with the smallest bandwidth-delay product.
+    /// Pair of hosts with the smallest bandwidth-delay product.
     pub least: Beginning,
-    /// Of the pair with the largest.
+    /// Pair with the largest.
     pub most: Beginning,
 }
 
-/// How a flow begins.
+/// Send limits of a new flow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Beginning {
     /// Bandwidth-delay product of its path.

@@ -105,7 +105,7 @@ pub(crate) struct Made {
     pub(crate) collectives: Vec<(u32, u32)>,
     /// A training job.
     pub(crate) job: Option<JobFlows>,
-    /// When the ranks of an imported schedule begin.
+    /// Time at which the ranks of an imported schedule begin.
     pub(crate) schedule: Option<Span>,
 }
 
@@ -121,9 +121,9 @@ pub(crate) struct Demand {
     pub(crate) class: Option<FlowClass>,
     /// Payload per second, of all senders.
     pub(crate) offered: Rate,
-    /// When flows begin to arrive.
+    /// Start of the arrivals.
     pub(crate) from_time: Span,
-    /// When arrivals end; for a number of flows, on average.
+    /// End of the arrivals; for a number of flows, the expected one.
     pub(crate) to_time: Span,
 }
 

@@ -26,7 +26,7 @@ impl<L: ControlLaw> Hosts<L> {
 }
 
 impl<L: ControlLaw> Active<L> {
-    /// What the next packet waits for. Reads what is known and polls nothing, so a recorded run is the same.
+    /// Returns the condition that the next packet waits for. Polls nothing, so recording does not change the run.
     fn waits(&mut self, now: Time) -> SenderWait {
         match self.queued {
             Queued::Ready | Queued::Sure => SenderWait::Nic,

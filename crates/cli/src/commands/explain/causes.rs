@@ -311,8 +311,7 @@ impl Shown<'_> {
                 group.flows
             )
         };
-        let mut text =
-            line(&format!("{what}: {slowdown:.2} times the ideal time, {} beyond it", duration(self.excess)));
+        let mut text = line(&format!("{what}: {slowdown:.2} times ideal, {} beyond it", duration(self.excess)));
         let flows = if group.flows > 1 { room.flows.min(self.flows.len()) } else { 0 };
         // The first line, other causes, flows, and those that did not end.
         let mut left = room.lines.saturating_sub(2 + flows + usize::from(group.unfinished > 0));

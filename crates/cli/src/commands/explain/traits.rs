@@ -12,7 +12,7 @@ use crate::args::ExplainArgs;
 use crate::exit::{Failure, print};
 use crate::table::{bytes, fitted, time};
 
-/// So many of the slowest are listed one by one.
+/// Number of the slowest flows that are listed one by one.
 const LISTED: usize = 5;
 
 pub(super) fn explain(args: &ExplainArgs, runs: &[RunResults]) -> Result<(), Failure> {
