@@ -216,6 +216,7 @@ fn effect_of(cause: Cause) -> Option<&'static str> {
     match cause {
         Cause::Retransmission { found: LossFound::Timeout, .. } => Some("waiting for timeouts"),
         Cause::Retransmission { found: LossFound::Fast, .. } => Some("until the loss was known"),
+        Cause::Retransmission { found: LossFound::Credit, .. } => Some("until the next credit"),
         Cause::Window { since: LastCut::Loss { .. } } => Some("small window since"),
         Cause::Rate { since: LastCut::Loss { .. } } => Some("low rate since"),
         _ => None,

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use fabric::LinkId;
 use sim::{
-    FlowLog, PacketArrival, PacketDeparture, PacketId, PacketKind, PacketLoss, SenderEvent, SenderView, SenderWait,
-    Setup,
+    DropCause, FlowLog, PacketArrival, PacketDeparture, PacketId, PacketKind, PacketLoss, SenderEvent, SenderView,
+    SenderWait, Setup,
 };
 use units::{Span, Time};
 
@@ -65,6 +65,8 @@ pub enum LossFound {
     Timeout,
     /// By an acknowledgement of a later packet, or the receiver's request.
     Fast,
+    /// By none: credits, or requests for them, were lost, and the sender sends again with the next credit.
+    Credit,
 }
 
 /// A round of a critical path: a packet leaves, and its acknowledgement comes back.
@@ -212,6 +214,18 @@ impl Walk<'_> {
         self.explain(self.started, StepKind::Unknown);
     }
 
+    /// Explains a wait for a signal: from the flow's first packet that a link lost in that time on, it is one for what was lost.
+    /// Credits that a full queue drops are the law's own way to share a link, and are no losses here.
+    fn explain_signal(&mut self, from: Time, kind: StepKind) {
+        let losses = &self.log.losses;
+        let here = &losses[losses.partition_point(|loss| loss.time < from)..];
+        let lost = here.iter().find(|loss| loss.cause != DropCause::Full).filter(|loss| loss.time < self.at);
+        if let Some(&loss) = lost {
+            self.explain(loss.time, StepKind::Loss { found: LossFound::Credit, loss: Some(loss) });
+        }
+        self.explain(from, kind);
+    }
+
     /// Explains all from `from` on that is not explained yet.
     fn explain(&mut self, from: Time, kind: StepKind) {
         let from = from.max(self.started);
@@ -289,7 +303,11 @@ impl Walk<'_> {
     fn departure_before(&mut self, place: usize, kind: StepKind) -> Next {
         let events = &self.log.sender;
         let sent = events[..place].iter().rposition(|event| event.sent.is_some() && event.time <= self.at);
-        self.explain(sent.map_or(self.started, |before| events[before].time), kind);
+        let from = sent.map_or(self.started, |before| events[before].time);
+        match kind {
+            StepKind::Credit => self.explain_signal(from, kind),
+            _ => self.explain(from, kind),
+        }
         sent.map_or(Next::Nothing, Next::Departure)
     }
 
@@ -314,7 +332,10 @@ impl Walk<'_> {
             if let SenderWait::Pacer { until } | SenderWait::Hold { until } = view.waits {
                 self.explain(until.max(events[first].time), StepKind::Nic);
             }
-            self.explain(events[first].time, kind_of(view.waits));
+            match view.waits {
+                SenderWait::Credit => self.explain_signal(events[first].time, StepKind::Credit),
+                waits => self.explain(events[first].time, kind_of(waits)),
+            }
             let links = self.links.clone();
             self.sent_over.extend((waited..self.steps.len()).map(|step| (step, links.clone())));
             if events[first].sent.is_some() {
