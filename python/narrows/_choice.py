@@ -47,8 +47,9 @@ def chosen(runs: Sequence[Run], wanted: Mapping[str, Any]) -> list[Run]:
 def values_of(runs: Sequence[Run], key: str) -> list[Any]:
     """Return each run's value of a key. Raises `ScenarioError` for a key that no run has."""
     known = [_keys(run) for run in runs]
-    if any(key in keys for keys in known):
-        return [keys.get(key, ABSENT) for keys in known]
+    named = _named(key, [name for keys in known for name in keys])
+    if named is not None:
+        return [keys.get(named, ABSENT) for keys in known]
     if key == VARIANT:
         return [""] * len(known)
     found = [_setting(run, key) for run in runs]
@@ -63,24 +64,45 @@ def column(runs: Sequence[Run], key: str) -> str:
     Raises `ScenarioError` for a key that changes in no run.
     """
     columns = list(dict.fromkeys(name for run in runs for name in run.keys))
-    if key in columns or not runs:
+    if not runs:
         return key
     names: dict[str, str] = {}
     for run in runs:
         names.update(zip(run.names, run.point, strict=False))
-    if key in names:
-        return names[key]
-    # A key of the scenario has the settings that the column shows.
-    for name, found in names.items():
-        if key.endswith(f".{name}") and all(_is(_setting(run, key), run.point.get(found)) for run in runs):
-            return found
-    raise unknown_key(runs, key, columns)
+    named = _named(key, [*names, *columns])
+    if named is None:
+        raise unknown_key(runs, key, columns)
+    return named if named in columns else names[named]
+
+
+def _named(key: str, names: Iterable[str]) -> str | None:
+    """Return the name that a key stands for: itself, or the only one that ends with it behind a dot.
+
+    Raises `ScenarioError` for the end of several names.
+    """
+    ending = [name for name in dict.fromkeys(names) if name == key or name.endswith(f".{key}")]
+    if key in ending:
+        return key
+    if len(ending) > 1:
+        what = f"`{key}` is the end of several keys: {', '.join(ending)}"
+        raise _given.wrong(what, "name one of them in full")
+    return ending[0] if ending else None
+
+
+def is_run(run: str, name: str) -> bool:
+    """Return True if a name stands for a run: the same scheme and values, each key in full or by its end."""
+    parts, names = run.split(","), name.split(",")
+    return len(parts) == len(names) and all(
+        part == it or ("=" in it and part.endswith(f".{it}")) for part, it in zip(parts, names, strict=True)
+    )
 
 
 def unknown_key(runs: Sequence[Run], key: str, known: Iterable[str] | None = None) -> _narrows.ScenarioError:
     """Return the error for a key that no run has."""
     columns = list(dict.fromkeys(name for run in runs for name in run.keys)) if known is None else list(known)
     what, near = _given.not_among(f"runs have no key `{key}`", key, columns)
+    if not near:
+        _, near = _given.not_among("", key, [name.rpartition(".")[2] for name in columns])
     if known is None and not near:
         # Keys of the scenario are too many to list.
         _, near = _given.not_among("", key, list(_paths(runs[0].manifest.get("resolved", {}))) if runs else [])

@@ -12,7 +12,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from narrows import _narrows, plotting
+from narrows import _choice, _narrows, plotting
 from narrows.panels import MARK, Panel, Spec, quantity, value_at
 from narrows.plotting import STYLES
 
@@ -34,7 +34,7 @@ def draw(results: Results, *, papers: str | Path | None = None, style: str = "sc
     root = home(papers)
     name = name_of(results, root)
     looks: dict[str, int] = {}
-    groups = [_apart(Panel(results, panel, looks)) for panel in drawing(name, root)]
+    groups = [_apart(Panel(results, _by_columns(results, spec), looks)) for spec in drawing(name, root)]
     panels = [panel for group in groups for panel in group]
     columns = COLUMNS_OF.get(len(panels), 3)
     with plotting.canvas(len(panels), columns=columns, style=style, title=title) as (figure, places):
@@ -45,6 +45,12 @@ def draw(results: Results, *, papers: str | Path | None = None, style: str = "sc
         doubts = [said for panel in panels for said in panel.doubts]
         plotting.doubt(figure, "\n".join([*dict.fromkeys(doubts), *plotting.warned(results)]), style)
     return figure
+
+
+def _by_columns(results: Results, spec: Spec) -> Spec:
+    """Return a panel's keys with the columns that they stand for: `traffic.0.load` for `load`."""
+    named = {key: spec[key] and _choice.column(results.runs, spec[key]) for key in ("x", "by", "each")}
+    return {**spec, **named, "only": {_choice.column(results.runs, key): value for key, value in spec["only"].items()}}
 
 
 def home(papers: str | Path | None) -> Path:

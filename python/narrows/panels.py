@@ -472,12 +472,8 @@ def quantity(value: float, unit: str) -> str:
 
 
 def value_at(run: Run, key: str) -> Any:
-    """Return the value of a key of a run: of its point, its scheme or its seed."""
-    keys = {"scheme": run.scheme, "seed": run.seed, **run.point}
-    if key not in keys:
-        said = f"runs have no key `{key}`; there are {', '.join(keys)}"
-        raise ValueError(said)
-    return keys[key]
+    """Return the value of a column of the points of a run."""
+    return run.keys[key]
 
 
 #: So many letters stand under an axis side by side.

@@ -224,7 +224,7 @@ class Run:
 
     @property
     def names(self) -> list[str]:
-        """The keys of its point as its name has them, in the order of `point`: `load`, where a column may be `load_bps`."""
+        """The keys of its point, in the order of `point`: `port.buffer`, where the column is `port.buffer_bytes`."""
         return [key for key in self.manifest.get("point", {}) if key not in {"scheme", "seed"}]
 
     @cached_property
@@ -325,7 +325,10 @@ class Results:
     def __getitem__(self, name: slice) -> Results: ...
 
     def __getitem__(self, name: str | int | slice) -> Run | Results:
-        """Return a run by its name, by its number, or by a label that no other run has; of a slice, the results of these runs."""
+        """Return a run by its name, by its number, or by a label that no other run has; of a slice, the results of these runs.
+
+        In a name the end of a key stands for it, as in `uno,load=0.4` for `uno,traffic.0.load=0.4`.
+        """
         if isinstance(name, slice):
             return self.of(self.runs[name])
         if not isinstance(name, str):
@@ -335,6 +338,7 @@ class Results:
                 raise IndexError(said)
             return self.runs[number]
         found = [run for run in self.runs if run.name == name] or [run for run in self.runs if run.label == name]
+        found = found or [run for run in self.runs if _choice.is_run(run.name, name)]
         if len(found) == 1:
             return found[0]
         what = f"{len(found)} runs are called {name!r}" if found else f"there is no run {name!r}"
@@ -351,9 +355,9 @@ class Results:
     def select(self, *, scheme: Any = None, seed: Any = None, **point: Any) -> Results:
         """Return the results of a scheme, a seed, and values of keys alone. Several values of a key are alternatives.
 
-        A key is a column of the tables (`load`, `point_size_bytes`), the name that the runs' names have (`size`), or any key of the
-        scenario, as in `select(**{"port.buffer": "1MB"})`. A text may have a unit. `variant=None` has the grid without its
-        variants. `of` takes any choice of runs, as in `results.of(run for run in results if run.scheme != "cubic")`.
+        A key is one of the grid, in full or by its end, as in `select(load=0.4)` and `select(**{"traffic.0.load": 0.4})`; a column
+        of the tables (`port.buffer_bytes`); or any other key of the scenario. A text may have a unit. `variant=None` has the grid
+        without its variants. `of` takes any choice of runs, as in `results.of(run for run in results if run.scheme != "cubic")`.
 
         Raises `ScenarioError`, a `ValueError`, for a key or a value that no run has. It lists those that exist.
         """

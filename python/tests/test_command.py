@@ -58,7 +58,7 @@ def test_a_figure_by_the_command(results: nw.Results, tmp_path: Path) -> None:
     for words, said in [
         (["--y", "p98(slowdown)", "-o", "a.pdf"], "no such function"),
         (["--y", "p99(slowdown)", "-o", "a.doc"], "expected a name that ends in .pdf, .svg, .png"),
-        (["--y", "p99(slowdown)", "--x", "lod", "-o", "a.pdf"], "runs have no key `lod`; there are scheme, load, seed"),
+        (["--y", "p99(slowdown)", "--x", "lod", "-o", "a.pdf"], "runs have no key `lod`; there are scheme, traffic.0.load, seed"),
     ]:
         done = narrows("plot", str(results.directory), *words, cwd=tmp_path)
         assert (done.returncode, said in done.stderr) == (2, True), done.stderr

@@ -164,19 +164,19 @@ def test_samples_are_drawn(made: nw.papers.Figure) -> None:
     assert [axes.get_title() for axes in queues] == ["DCTCP", "Cubic"]
     assert all(re.fullmatch(r'queue\("left>right"\) \((ns|µs|ms)\)', axes.get_ylabel()) for axes in queues)
     assert "threshold" in labels(queues[0])
-    run = next(run for run in made.results if run.scheme == "dctcp" and run.point["load"] == 0.4)
+    run = next(run for run in made.results if run.scheme == "dctcp" and run.point["traffic.0.load"] == 0.4)
     waiting = run.ports.to_polars()["queue_bytes"].to_list()
     unit = next(per for per, name in plotting.UNITS["ns"] if f"({name})" in queues[0].get_ylabel())
     assert max(waiting) > 0
     assert ys(queues[0].lines[0]) == pytest.approx([0.8 * value / unit for value in waiting])
-    assert [low.get_title(), high.get_title()] == ["load = 0.2", "load = 0.4"]
+    assert [low.get_title(), high.get_title()] == ["traffic.0.load = 0.2", "traffic.0.load = 0.4"]
     assert low.get_xlabel() in {"time (s)", "time (ms)"}
 
 
 def test_a_figure_is_written(made: nw.papers.Figure, papers: Path, tmp_path: Path) -> None:
     made.savefig(tmp_path / "fig.svg")
     text = html.unescape((tmp_path / "fig.svg").read_text(encoding="utf-8"))
-    assert all(f">{said}<" in text for said in ("DCTCP", "Cubic", STATED, RELATIVE, "completion time (ms)", "load = 0.4"))
+    assert all(f">{said}<" in text for said in ("DCTCP", "Cubic", STATED, RELATIVE, "completion time (ms)", "traffic.0.load = 0.4"))
     words = [sys.executable, "-m", "narrows", "plot", str(made.results.directory), "-o", "fig.pdf"]
     done = subprocess.run([*words, "--papers", str(papers)], capture_output=True, text=True, check=False, cwd=tmp_path, timeout=300)
     assert done.returncode == 0, done.stderr
@@ -196,7 +196,7 @@ def test_what_was_not_measured_is_said(made: nw.papers.Figure, tmp_path: Path) -
 def test_lines_may_be_those_of_a_key(made: nw.papers.Figure, tmp_path: Path) -> None:
     panel = 'kind = "lines"\ny = ["all.fct.mean", "all.fct.p99"]\nplaces = ["mean", "p99"]\nby = "load"\nschemes = ["cubic"]'
     (axes,) = drawn(f"[[paper.plot]]\n{panel}\n", made, tmp_path)
-    assert labels(axes) == ["load = 0.2", "load = 0.4"]
+    assert labels(axes) == ["traffic.0.load = 0.2", "traffic.0.load = 0.4"]
 
 
 def test_another_figure_is_drawn_the_same(papers: Path) -> None:

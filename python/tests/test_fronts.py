@@ -44,7 +44,7 @@ def test_a_figure_names_every_scheme(results: nw.Results) -> None:
 
 def test_some_of_the_runs_have_a_score_of_their_own(results: nw.Results) -> None:
     chosen = results.select(load=0.2)
-    assert [[point for point, _ in score["ratios"]] for score in chosen.score(cells=CELLS)] == [["load = 20%"]] * 2
+    assert [[point for point, _ in score["ratios"]] for score in chosen.score(cells=CELLS)] == [["traffic.0.load = 20%"]] * 2
 
 
 def test_the_usual_cells_are_scored_and_what_has_none_is_said(results: nw.Results) -> None:

@@ -42,7 +42,7 @@ def test_a_figure_has_its_units(results: nw.Results) -> None:
     figure = nw.plot(results, y=["p99(fct)", "p99(slowdown)"], log="y")
     left, right = figure.axes
     assert left.get_ylabel() in {"p99(fct) (ms)", "p99(fct) (µs)", "p99(fct) (s)"}
-    assert (right.get_ylabel(), right.get_xlabel(), right.get_yscale()) == ("p99(slowdown)", "load", "log")
+    assert (right.get_ylabel(), right.get_xlabel(), right.get_yscale()) == ("p99(slowdown)", "traffic.0.load", "log")
     legend, drawn = right.get_legend(), right.containers[0]
     assert legend is not None
     assert isinstance(drawn, ErrorbarContainer)
@@ -55,10 +55,10 @@ def test_a_figure_has_its_units(results: nw.Results) -> None:
 
 
 def test_runs_of_several_values_are_chosen(results: nw.Results) -> None:
-    loads = list(dict.fromkeys(run.point["load"] for run in results))
+    loads = list(dict.fromkeys(run.point["traffic.0.load"] for run in results))
     assert len(loads) > 1
     chosen = plotting._chosen(str(results.directory), [f"load={100 * loads[0]:g}%", f"load={loads[1]}", "scheme=dctcp"])
-    assert {run.point["load"] for run in chosen} == set(loads[:2])
+    assert {run.point["traffic.0.load"] for run in chosen} == set(loads[:2])
     assert {run.scheme for run in chosen} == {"dctcp"}
     with pytest.raises(ValueError, match="no run has load=1%"):
         plotting._chosen(str(results.directory), ["load=1%"])

@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 def test_runs_have_names_points_and_seeds(results: nw.Results) -> None:
     assert len(results) == 12
     assert (results[0].name, results[0].scheme, results[0].point, results[0].seed) == (
-        "dctcp,load=20%,seed=1",
+        "dctcp,traffic.0.load=20%,seed=1",
         "dctcp",
-        {"load": 0.2},
+        {"traffic.0.load": 0.2},
         1,
     )
     assert [run.seed for run in results.select(scheme="cubic", load=0.4)] == [1, 2, 3]
@@ -57,7 +57,7 @@ def test_tables_are_read_by_all(results: nw.Results) -> None:
     assert results.summaries.to_polars().height == 12
     one = results[0]
     assert one.flows.to_polars().equals(
-        frame.filter((pl.col("scheme") == "dctcp") & (pl.col("load") == 0.2) & (pl.col("seed") == 1))
+        frame.filter((pl.col("scheme") == "dctcp") & (pl.col("traffic.0.load") == 0.2) & (pl.col("seed") == 1))
     )
 
 
@@ -67,13 +67,13 @@ def test_a_selection_is_of_all_that_is_asked(results: nw.Results, tmp_path: Path
     assert len(chosen.summaries) == 3
     assert results.of(reversed(chosen.runs)).summaries.to_polars()["seed"].to_list() == [3, 2, 1]
     everything = results.summaries.to_polars()
-    assert chosen.summaries.to_polars().equals(everything.filter((pl.col("scheme") == "cubic") & (pl.col("load") == 0.4)))
+    assert chosen.summaries.to_polars().equals(everything.filter((pl.col("scheme") == "cubic") & (pl.col("traffic.0.load") == 0.4)))
     # A page of the chosen runs, and none that looks like one.
     with pytest.raises(ValueError, match="is of all 12 runs; `write_report` writes one of these 3"):
         _ = chosen.report
     page = chosen.write_report(tmp_path / "chosen.html").read_text(encoding="utf-8")
-    assert "cubic,load=40%,seed=1" in page
-    assert "dctcp,load=40%,seed=1" not in page
+    assert "cubic,traffic.0.load=40%,seed=1" in page
+    assert "dctcp,traffic.0.load=40%,seed=1" not in page
     assert html.escape(page[:1000]) in chosen._repr_html_()
     with pytest.raises(FileExistsError):
         chosen.write_report(tmp_path / "chosen.html")
@@ -115,9 +115,9 @@ def test_all_files_of_a_sweep_have_one_schema(small: nw.Scenario, tmp_path: Path
 
 def test_pooled_quantiles_are_of_all_flows(results: nw.Results) -> None:
     rows = results.pooled()
-    assert [(row["point"], row["class"]) for row in rows[:2]] == [("load = 20%", "intra")] * 2
+    assert [(row["point"], row["class"]) for row in rows[:2]] == [("traffic.0.load = 20%", "intra")] * 2
     first, second = rows[:2]
-    flows = results.flows.to_polars().filter((pl.col("scheme") == second["label"].lower()) & (pl.col("load") == 0.2))
+    flows = results.flows.to_polars().filter((pl.col("scheme") == second["label"].lower()) & (pl.col("traffic.0.load") == 0.2))
     slowdowns = flows["slowdown"].drop_nulls().sort()
     assert (second["seeds"], second["flows"]) == (3, len(slowdowns))
     assert second["p99"]["value"] == slowdowns[-(-99 * len(slowdowns) // 100) - 1]
@@ -157,7 +157,7 @@ def test_parts_are_merged_to_the_same_bytes(small: nw.Scenario, tmp_path: Path) 
             assert (one.directory / file).read_bytes() == (other.directory / file).read_bytes()
     with pytest.raises(nw.StudyError, match="missing") as caught:
         nw.sweep(small, tmp_path / "less", merge=parts[:2], progress=False)
-    assert caught.value.missing == ["dctcp,load=40%"]
+    assert caught.value.missing == ["dctcp,traffic.0.load=40%"]
     with pytest.raises(nw.ScenarioError, match="no shard"):
         nw.sweep(small, tmp_path / "bad", shard="4/3")
 
@@ -167,9 +167,9 @@ def test_runs_are_selected_by_keys_as_the_scenario_has_them(small: nw.Scenario, 
     small.traffic = [tables.Incast(intra=3, size="10KB"), tables.Incast(intra=2, size="10KB")]
     small.grid = None
     made = nw.run(small, tmp_path / "out", over=over, schemes=["dctcp"], progress=False)
-    first = [run for run in made if run.name.startswith("dctcp,buffer=1MB")]
+    first = [run for run in made if run.name.startswith("dctcp,port.buffer=1MB")]
     assert len(first) == 2
-    for key in ("port.buffer", "buffer", "point_buffer_bytes"):
+    for key in ("port.buffer", "buffer", "port.buffer_bytes"):
         for value in ("1MB", "1000kB", 1e6, ["1MB", 1e6]):
             assert made.select(**{key: value}).runs == first, (key, value)
     assert len(made.select(**{"traffic.0.size": "20KB"})) == 2
@@ -179,9 +179,9 @@ def test_runs_are_selected_by_keys_as_the_scenario_has_them(small: nw.Scenario, 
         made.select(**{"traffic.1.size": "20KB"})
     assert len(made.select(stop="2s", scheme=["dctcp"], seed=1)) == 4
     figure = nw.plot(made.select(**{"port.buffer": "1MB"}), y="fct.max", x="traffic.0.size")
-    assert figure.axes[0].get_xlabel() == "point_size (kB)"
+    assert figure.axes[0].get_xlabel() == "traffic.0.size (kB)"
     with pytest.raises(
-        nw.ScenarioError, match=r"no key `traffic\.1\.size`; there are scheme, point_buffer_bytes, point_size_bytes, seed"
+        nw.ScenarioError, match=r"no key `traffic\.1\.size`; there are scheme, port\.buffer_bytes, traffic\.0\.size_bytes, seed"
     ):
         nw.plot(made, y="fct.max", x="traffic.1.size")
 
@@ -189,7 +189,7 @@ def test_runs_are_selected_by_keys_as_the_scenario_has_them(small: nw.Scenario, 
 @pytest.mark.parametrize(
     ("wanted", "what", "accepted"),
     [
-        ({"foo": 1}, "runs have no key `foo`; there are scheme, load, seed", "such as `port.buffer`"),
+        ({"foo": 1}, "runs have no key `foo`; there are scheme, traffic.0.load, seed", "such as `port.buffer`"),
         ({"lod": 0.2}, "runs have no key `lod`", "did you mean `load`?"),
         ({"port.bufer": "1MB"}, "runs have no key `port.bufer`", "did you mean `port.buffer`?"),
         ({"scheme": "dctp"}, "no run has scheme=dctp; there are dctcp, cubic", "did you mean `dctcp`?"),
@@ -225,7 +225,11 @@ def test_tables_and_parts_of_them(results: nw.Results) -> None:
             "there is no class `itner`; there are intra, inter",
             "did you mean `inter`?",
         ),
-        (lambda: results.flows.select("fct_n"), "the table has no column `fct_n`; there are scheme, load, seed, ", "`fct_ns`"),
+        (
+            lambda: results.flows.select("fct_n"),
+            "the table has no column `fct_n`; there are scheme, traffic.0.load, seed, ",
+            "`fct_ns`",
+        ),
         (lambda: results.flows.select([]), "no column is asked for", "expected some of"),
         (lambda: results.ports.of_class("inter"), "the table is not one of flows", "expected `flows`"),
         (lambda: results.table("pauses"), "no run has a table `pauses`", "PFC"),
@@ -371,7 +375,10 @@ def test_a_lone_run_has_the_columns_of_a_sweep(small: nw.Scenario, results: nw.R
     for name in ("flows", "ports", "rates"):
         columns = list(one.table(name).columns)
         assert columns[:2] == ["scheme", "seed"]
-        assert ["load" not in columns, *columns] == [True, *(it for it in results.table(name).columns if it != "load")]
+        assert ["traffic.0.load" not in columns, *columns] == [
+            True,
+            *(it for it in results.table(name).columns if it != "traffic.0.load"),
+        ]
     flows = one.flows.to_polars()
     assert (flows["scheme"].unique().to_list(), flows["seed"].unique().to_list()) == (["dctcp"], [5])
     summaries = one.summaries.to_polars()
@@ -519,7 +526,12 @@ def test_the_grid_is_chosen_without_its_variants(small: nw.Scenario, results: nw
     variant = tables.Variant(label="other buffers", set={"port.buffer": "64KB"}, schemes=["cubic"])
     both = nw.run(small.replace(variants={"small": variant}), tmp_path / "out", seeds=1, progress=False)
     grid = [run.name for run in both.select(variant=None)]
-    assert sorted(grid) == ["cubic,load=20%", "cubic,load=40%", "dctcp,load=20%", "dctcp,load=40%"]
+    assert sorted(grid) == [
+        "cubic,traffic.0.load=20%",
+        "cubic,traffic.0.load=40%",
+        "dctcp,traffic.0.load=20%",
+        "dctcp,traffic.0.load=40%",
+    ]
     assert [run.point["variant"] for run in both.select(variant="small")] == ["small"] * (len(both) - 4)
     assert len(both) > 4
     assert both.select(variant="none") == both.select(variant=None)

@@ -42,7 +42,7 @@ def test_tables_are_typed() -> None:
 
 def test_plain_dictionaries_do(small: nw.Scenario) -> None:
     small.schemes = {"dctcp": {"law": "dctcp"}}  # type: ignore[dict-item]
-    assert small.runs() == ["dctcp,load=20%", "dctcp,load=40%"]
+    assert small.runs() == ["dctcp,traffic.0.load=20%", "dctcp,traffic.0.load=40%"]
 
 
 def test_any_sequence_is_a_list_of_the_file(small: nw.Scenario) -> None:
@@ -107,5 +107,5 @@ def test_a_file_is_not_overwritten(small: nw.Scenario, tmp_path: Path) -> None:
 
 def test_it_is_checked_without_running(small: nw.Scenario) -> None:
     assert small.check() == {}
-    assert small.read(seeds=2).runs()[:2] == ["dctcp,load=20%,seed=1", "cubic,load=20%,seed=1"]
+    assert small.read(seeds=2).runs()[:2] == ["dctcp,traffic.0.load=20%,seed=1", "cubic,traffic.0.load=20%,seed=1"]
     assert "buffer" in small.resolved()

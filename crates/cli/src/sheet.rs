@@ -2,6 +2,7 @@
 
 use results::PointValue;
 
+use crate::args::CsvArgs;
 use crate::exit::{Failure, print};
 
 /// A table of a command.
@@ -114,6 +115,25 @@ impl Cell {
     }
 }
 
+impl Sheet {
+    /// A table of records with these keys: CSV of what a command prints as JSON. A record's arrays and objects are left out.
+    pub(crate) fn of_records(name: &'static str, keys: &[&'static str], records: &[serde_json::Value]) -> Self {
+        let datum = |record: &serde_json::Value, key: &str| record.get(key).map_or(Datum::Absent, Datum::of_json);
+        let row = |record: &serde_json::Value| Row {
+            name: keys.first().map_or_else(String::new, |key| datum(record, key).to_string()),
+            keys: Vec::new(),
+            cells: keys.iter().skip(1).map(|key| Cell::new("", "", datum(record, key))).collect(),
+        };
+        Self {
+            name,
+            title: String::new(),
+            first: keys.first().copied().unwrap_or_default(),
+            columns: keys.iter().skip(1).map(|&key| key.to_owned()).collect(),
+            rows: records.iter().map(row).collect(),
+        }
+    }
+}
+
 /// Writes one of the tables as CSV: the named one, or the first.
 pub(crate) fn print_csv(sheets: &[Sheet], name: Option<&str>) -> Result<(), Failure> {
     let mut names: Vec<&str> = Vec::new();
@@ -124,10 +144,23 @@ pub(crate) fn print_csv(sheets: &[Sheet], name: Option<&str>) -> Result<(), Fail
     }
     let chosen = name.or(names.first().copied()).unwrap_or_default();
     if !names.contains(&chosen) {
-        return Err(Failure::unknown(&format!("--csv: there is no table `{chosen}` here"), chosen, &names));
+        return Err(no_table(chosen, &names));
     }
     let sheets: Vec<&Sheet> = sheets.iter().filter(|sheet| sheet.name == chosen).collect();
     print(as_csv(&sheets)?.trim_end())
+}
+
+/// Refuses the name of a table that the command never has: before it does anything.
+pub(crate) fn check_csv(csv: &CsvArgs, tables: &[&str]) -> Result<(), Failure> {
+    match csv.table() {
+        Some(name) if !tables.contains(&name) => Err(no_table(name, tables)),
+        Some(_) | None => Ok(()),
+    }
+}
+
+/// The error of a name that no table has.
+fn no_table(name: &str, known: &[&str]) -> Failure {
+    Failure::unknown(&format!("--csv: there is no table `{name}` here"), name, known)
 }
 
 /// Tables of one kind as CSV, one below the other, with all columns of all of them. A title is a
@@ -152,6 +185,13 @@ fn as_csv(sheets: &[&Sheet]) -> Result<String, Failure> {
         }
     };
     for sheet in sheets {
+        if sheet.rows.is_empty() {
+            let columns = std::iter::once(sheet.first).chain(sheet.columns.iter().map(String::as_str));
+            let mut line: Vec<(usize, String)> = Vec::new();
+            for column in columns {
+                line.push((place(column.replace(' ', "_"), &line), String::new()));
+            }
+        }
         for row in &sheet.rows {
             let mut line: Vec<(usize, String)> = Vec::new();
             let mut put = |head: String, value: String| {

@@ -182,7 +182,7 @@ fn drawn(first: &str, titles: &[String], rows: &[Row], shown: &[usize], width: O
 }
 
 /// Tables of averages over seeds, a part after the other.
-pub(crate) fn averages(tables: &[results::averages::Table]) -> Vec<Sheet> {
+pub(crate) fn averages(name: &'static str, tables: &[results::averages::Table]) -> Vec<Sheet> {
     let cell = |cell: &Option<results::averages::Cell>| match cell {
         None => Cell::new("-", "", None),
         Some(cell) => {
@@ -200,7 +200,7 @@ pub(crate) fn averages(tables: &[results::averages::Table]) -> Vec<Sheet> {
         };
         let title = if part.point.is_empty() { of.title.clone() } else { format!("{}, {}", of.title, part.point) };
         let rows = part.rows.iter().map(row).collect();
-        Sheet { name: "means", title, first: "", columns: of.columns.clone(), rows }
+        Sheet { name, title, first: "", columns: of.columns.clone(), rows }
     };
     tables.iter().flat_map(|table| table.parts.iter().map(move |it| part(table, it))).collect()
 }

@@ -4,7 +4,8 @@
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use crate::claims::{Expr, ParseError, Runs, class_text, expression_of_a_run, is_of_few, value};
+use crate::claims::possible::{Names, dimension};
+use crate::claims::{EvalError, Expr, ParseError, Runs, class_text, expression_of_a_run, is_of_few, value};
 use crate::mean::Mean;
 use crate::stats::FEW;
 use crate::store::RunResults;
@@ -25,6 +26,8 @@ pub struct TableSpec {
 #[derive(Clone, PartialEq, Debug)]
 struct Column {
     label: String,
+    /// As it was written.
+    text: String,
     value: Expr,
     better: Option<Better>,
 }
@@ -115,7 +118,7 @@ impl TableSpec {
                 column: raw.label.clone(),
                 error,
             })?;
-            Ok(Column { label: raw.label, value, better: raw.better })
+            Ok(Column { label: raw.label, value, text: raw.value, better: raw.better })
         };
         let columns = raw.columns.into_iter().map(column).collect::<Result<Vec<_>, _>>()?;
         if columns.is_empty() {
@@ -179,13 +182,23 @@ impl TableSpec {
     }
 
     fn made(title: &str, columns: impl IntoIterator<Item = (String, String)>) -> Self {
-        let column = |(label, value): (String, String)| {
-            let value = expression_of_a_run(&value);
+        let column = |(label, text): (String, String)| {
+            let value = expression_of_a_run(&text);
             debug_assert!(value.is_ok(), "{value:?}");
-            Some(Column { label, value: value.ok()?, better: None })
+            Some(Column { label, value: value.ok()?, text, better: None })
         };
         let columns = columns.into_iter().filter_map(column).collect();
         Self { title: title.to_owned(), only: None, without: Vec::new(), columns }
+    }
+
+    /// Refuses a column that no run can have. Returns its text, and why.
+    ///
+    /// # Errors
+    /// As [`dimension`].
+    pub fn possible(&self, names: &Names) -> Result<(), (&str, EvalError)> {
+        self.columns.iter().try_for_each(|column| {
+            dimension(&column.value, names).map(drop).map_err(|error| (column.text.as_str(), error))
+        })
     }
 
     /// The metric of each column.

@@ -3,6 +3,7 @@
 use serde_json::Value;
 use thiserror::Error;
 
+use crate::point_keys::{Lookup, find};
 use crate::store::RunResults;
 
 /// What a run's value is called where its point lacks the key.
@@ -14,6 +15,14 @@ pub enum NotFound {
     /// No point has the key.
     #[error("runs have no key `{key}`; there are {known}")]
     Key {
+        /// What was asked for.
+        key: String,
+        /// The keys.
+        known: String,
+    },
+    /// The end of several keys.
+    #[error("`{key}` is the end of several keys: {known}; name one of them in full")]
+    Several {
         /// What was asked for.
         key: String,
         /// The keys.
@@ -31,12 +40,15 @@ pub enum NotFound {
     },
 }
 
-/// The runs that have these values of keys of their points, such as `load` and `0.4` or `40%`; of a key given twice, either
-/// value. `none` is of runs without the key, such as a grid's runs of no `variant`.
+/// The runs that have these values of keys of their points, such as `traffic.0.load` and `0.4` or `40%`; of a key given twice,
+/// either value. The end of a key (`load`) stands for it where it is the end of one alone. `none` is of runs without the key,
+/// such as a grid's runs of no `variant`.
 ///
 /// # Errors
-/// When no run has a key or a value.
+/// When no run has a key or a value, or a key is the end of several.
 pub fn chosen(mut runs: Vec<RunResults>, wanted: &[(String, String)]) -> Result<Vec<RunResults>, NotFound> {
+    let wanted: Vec<(String, String)> =
+        wanted.iter().map(|(key, asked)| Ok((in_full(&runs, key)?, asked.clone()))).collect::<Result<_, NotFound>>()?;
     let found = |key: &str, asked: &str| runs.iter().any(|run| is(run, key, asked));
     if let Some((key, asked)) = wanted.iter().find(|(key, asked)| !found(key, asked)) {
         return Err(not_found(&runs, key, asked));
@@ -47,11 +59,23 @@ pub fn chosen(mut runs: Vec<RunResults>, wanted: &[(String, String)]) -> Result<
     Ok(runs)
 }
 
+/// Returns the key that a name stands for; the name itself where no point has such a key.
+fn in_full(runs: &[RunResults], name: &str) -> Result<String, NotFound> {
+    match find(runs.iter().flat_map(|run| run.manifest.point.iter()).map(|(key, _)| key), name) {
+        Lookup::One(key) => Ok(key.to_owned()),
+        Lookup::None => Ok(name.to_owned()),
+        Lookup::Several(keys) => Err(NotFound::Several { key: name.to_owned(), known: keys.join(", ") }),
+    }
+}
+
 /// Whether a run has this value of a key that some run has.
 fn is(run: &RunResults, key: &str, asked: &str) -> bool {
     match value_of(run, key) {
         None => asked == NONE,
-        Some(value) => shown(&value) == asked || value.as_f64().is_some_and(|value| number(asked) == Some(value)),
+        Some(value) => {
+            let text = shown(&value);
+            text == asked || number(&text).is_some_and(|value| number(asked) == Some(value))
+        }
     }
 }
 
@@ -116,9 +140,9 @@ mod tests {
             run
         };
         vec![
-            run(json!({ "scheme": "uno", "load": 0.4 })),
-            run(json!({ "scheme": "uno", "load": 0.8 })),
-            run(json!({ "scheme": "bbr", "load": 0.4, "variant": "far" })),
+            run(json!({ "scheme": "uno", "traffic.0.load": 0.4, "traffic.0.size": "1MB", "port.size": 1 })),
+            run(json!({ "scheme": "uno", "traffic.0.load": "80%" })),
+            run(json!({ "scheme": "bbr", "traffic.0.load": 0.4, "variant": "far" })),
         ]
     }
 
@@ -153,9 +177,18 @@ mod tests {
         assert_eq!(count(&[("load", "0.40"), ("scheme", "uno")]), Ok(1));
         assert_eq!([number("0.7%"), number("1.1%"), number("x%")], [Some(0.007), Some(0.011), None]);
         assert_eq!(count(&[("load", "0.4"), ("load", "0.8")]), Ok(3));
+        assert_eq!(
+            [count(&[("load", "0.8")]), count(&[("load", "80%")]), count(&[("load", "80.0%")])],
+            [Ok(1), Ok(1), Ok(1)]
+        );
         assert_eq!(count(&[("variant", "none")]), Ok(2));
         assert_eq!(count(&[("variant", "far"), ("scheme", "uno")]), Ok(0));
         assert_eq!(count(&[("variant", "near")]), Err("no run has variant=near; there are none, far".into()));
-        assert_eq!(count(&[("lode", "0.4")]), Err("runs have no key `lode`; there are scheme, load, variant".into()));
+        assert_eq!(count(&[("traffic.0.load", "0.4"), ("load", "0.8")]), Ok(3));
+        let keys = "scheme, traffic.0.load, traffic.0.size, port.size, variant";
+        assert_eq!(count(&[("lode", "0.4")]), Err(format!("runs have no key `lode`; there are {keys}")));
+        let several = "`size` is the end of several keys: traffic.0.size, port.size; name one of them in full";
+        assert_eq!(count(&[("size", "1")]), Err(several.into()));
+        assert_eq!(count(&[("port.size", "1")]), Ok(1));
     }
 }

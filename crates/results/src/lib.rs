@@ -26,6 +26,7 @@ mod mean;
 mod ordered;
 pub mod panels;
 mod parquet;
+mod point_keys;
 pub mod pooled;
 mod quantity;
 pub mod score;
@@ -50,6 +51,7 @@ pub use input::{
 };
 pub use mean::Mean;
 pub use ordered::Ordered;
+pub use point_keys::run_place;
 pub use store::{FileHash, Manifest, RunResults};
 pub use summary::Summary;
 

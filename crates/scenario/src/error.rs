@@ -159,16 +159,6 @@ impl Fault {
         self
     }
 
-    /// The same fault, at some bytes of its place if that is so long: a string with its quotes and no escapes. Else at all of it.
-    pub(crate) fn within(mut self, bytes: std::ops::Range<usize>, expected: usize) -> Self {
-        let length = (self.origin.end - self.origin.start) as usize;
-        if self.origin != Origin::NOWHERE && length == expected && bytes.end <= length {
-            let start = self.origin.start + bytes.start as u32;
-            self.origin = Origin { start, end: self.origin.start + bytes.end as u32, ..self.origin };
-        }
-        self
-    }
-
     /// The same fault, at `origin` if it had no place of its own.
     pub(crate) fn at_least(mut self, origin: Origin) -> Self {
         if self.origin == Origin::NOWHERE {
@@ -224,6 +214,18 @@ impl Sources {
         if let Some(source) = self.0.get_mut(source as usize) {
             source.is_not = (!kind.fits(&source.name, &source.text)).then_some(kind);
         }
+    }
+
+    /// Explains a fault of a string at some bytes of its text; at the whole string where escapes stand for the text.
+    pub(crate) fn explain_within(&self, mut fault: Fault, text: &str, bytes: &std::ops::Range<usize>) -> Error {
+        let origin = fault.origin;
+        let source = self.0.get(origin.source as usize);
+        let written = source.and_then(|source| source.text.get(origin.start as usize..origin.end as usize));
+        if let Some(at) = written.and_then(|written| written.find(text)) {
+            let place = |byte: usize| origin.start + (at + byte) as u32;
+            fault.origin = Origin { start: place(bytes.start), end: place(bytes.end), ..origin };
+        }
+        self.explain(fault)
     }
 
     pub(crate) fn explain(&self, fault: Fault) -> Error {

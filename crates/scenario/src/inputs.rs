@@ -169,6 +169,11 @@ impl Inputs {
         named.iter().filter_map(|name| files.get(name)).map(|(_, input)| input.clone()).collect()
     }
 
+    /// Explains a fault at some bytes of a string.
+    pub(crate) fn explain_within(&self, fault: Fault, text: &str, bytes: &std::ops::Range<usize>) -> crate::Error {
+        self.sources.lock().unwrap_or_else(PoisonError::into_inner).explain_within(fault, text, bytes)
+    }
+
     /// Explains a fault, whichever text it is in.
     pub(crate) fn explain(&self, fault: Fault) -> crate::Error {
         self.sources.lock().unwrap_or_else(PoisonError::into_inner).explain(fault)

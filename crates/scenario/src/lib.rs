@@ -57,7 +57,7 @@ pub use error::{Diagnostic, Error, Origin, Place, nearest};
 pub use inputs::{Content, FOREIGN, Input, LIST, SCENARIO};
 pub use law_plan::{Brought, LawPlan};
 pub use load::{AppliedScale, Part, Scenario, as_written, load, parse, text_of};
-pub use overrides::Overrides;
+pub use overrides::{Overrides, SET};
 pub use quantity::{Decimal, Drift, Ends, Flops, Share, amount};
 pub use run::Run;
 pub use schema::json_schema;

@@ -228,15 +228,12 @@ impl Scenario {
     /// An error in a table that is kept for others to read ([`Config::claim`], [`Config::table`]): at a part of a text in it, or at
     /// the whole table.
     pub fn wrong(&self, table: &Node, part: Option<Part<'_>>, message: impl Into<String>) -> Error {
-        let found = part.as_ref().and_then(|part| Some((table.string(part.text)?, part.bytes.clone())));
-        let fault = match found {
-            Some((node, bytes)) => {
-                let quoted = part.map_or(0, |part| part.text.len() + 2);
-                Fault::new(node.origin, message).within(bytes.start + 1..bytes.end + 1, quoted)
+        match part.and_then(|part| Some((table.string(part.text)?, part))) {
+            Some((node, Part { text, bytes })) => {
+                self.inputs.explain_within(Fault::new(node.origin, message), text, &bytes)
             }
-            None => Fault::new(table.origin, message),
-        };
-        self.inputs.explain(fault)
+            None => self.inputs.explain(Fault::new(table.origin, message)),
+        }
     }
 
     /// The files that it named and that were read so far: all of them once its runs are built.

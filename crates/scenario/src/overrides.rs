@@ -4,6 +4,9 @@
 use crate::error::{Fault, Origin, Sources};
 use crate::tree::{Entry, Node, Value, parse_argument};
 
+/// Stands for a file's name in errors of [`Overrides::set`].
+pub const SET: &str = "--set";
+
 /// What replaces values of a file.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Overrides {
@@ -216,7 +219,7 @@ pub(crate) fn apply_arguments(
     sources: &mut Sources,
 ) -> Result<(), Fault> {
     for (key, text) in &overrides.set {
-        let source = sources.add("--set", &format!("{key}={text}"));
+        let source = sources.add(SET, &format!("{key}={text}"));
         let (path, value) = argument((key, text), source)?;
         path.known(root, keys)?;
         set(root, &path, &value)?;

@@ -52,7 +52,7 @@ impl Axis {
         match &self.steps[number][..] {
             [value] => plain(value),
             values => {
-                let said = self.keys.iter().zip(values).map(|(key, value)| format!("{}={}", key.last(), plain(value)));
+                let said = self.keys.iter().zip(values).map(|(key, value)| format!("{}={}", key.full(), plain(value)));
                 said.collect::<Vec<_>>().join(",")
             }
         }
@@ -214,16 +214,11 @@ const VARIANT: &str = "variant";
 
 /// Every combination of some keys' values, the first axis changing slowest, up to `most`.
 fn combinations(base: &Base<'_>, axes: &[Axis], most: usize) -> Result<Vec<Point>, Fault> {
-    let Base { root, all, without } = *base;
+    let Base { root, without, .. } = *base;
     let count = axes.iter().try_fold(1usize, |count, axis| count.checked_mul(axis.steps.len()));
     let Some(count) = count.filter(|&count| count <= MOST_POINTS) else {
         let origin = axes.first().map_or(Origin::NOWHERE, |axis| axis.origin);
         return Err(Fault::new(origin, format!("a grid of over {MOST_POINTS} combinations")));
-    };
-    let lasts: Vec<&str> = all.iter().flat_map(|axis| axis.keys.iter().map(Path::last)).collect();
-    let name = |key: &Path| {
-        let alike = lasts.iter().filter(|last| **last == key.last()).count() > 1;
-        if alike { key.full() } else { key.last().to_owned() }
     };
     let mut points = Vec::with_capacity(count.min(most));
     // The points on the axes, by number: those at which at most one axis has another step than its first.
@@ -241,7 +236,7 @@ fn combinations(base: &Base<'_>, axes: &[Axis], most: usize) -> Result<Vec<Point
             }
             for (key, value) in axis.keys.iter().zip(&axis.steps[number / rest % axis.steps.len()]) {
                 set(&mut laid, key, value)?;
-                values.push((name(key), plain(value)));
+                values.push((key.full(), plain(value)));
             }
         }
         let lost = without.take_from(&mut laid)?;

@@ -58,6 +58,9 @@ impl PartialEq for Entry {
     }
 }
 
+/// Keys of names and descriptions in tables of claims, columns and panels.
+const PROSE: [&str; 5] = ["id", "label", "paper", "text", "title"];
+
 impl Node {
     /// A value that stands nowhere.
     pub(crate) fn made(value: Value) -> Self {
@@ -90,12 +93,15 @@ impl Node {
         }
     }
 
-    /// The first string in it that reads `text`.
+    /// The first string in it that reads `text`, but for those that name or describe it.
     pub(crate) fn string(&self, text: &str) -> Option<&Self> {
         match &self.value {
             Value::String(found) => (found == text).then_some(self),
             Value::Array(items) => items.iter().find_map(|item| item.string(text)),
-            Value::Table(entries) => entries.iter().find_map(|entry| entry.node.string(text)),
+            Value::Table(entries) => {
+                let mut expressions = entries.iter().filter(|entry| !PROSE.contains(&entry.key.as_str()));
+                expressions.find_map(|entry| entry.node.string(text))
+            }
             Value::Absent | Value::Integer(_) | Value::Float(_) | Value::Boolean(_) | Value::Datetime(_) => None,
         }
     }
@@ -189,7 +195,8 @@ fn from_table(table: DeTable<'_>, source: u32) -> Result<Value, Fault> {
     for (key, value) in table {
         let key_origin = Origin::new(source, key.span());
         let at = (key.span().start, value.span().start);
-        entries.push((at, Entry { key: key.into_inner().into_owned(), key_origin, node: from_value(value, source)? }));
+        let key = printable(key.into_inner().into_owned(), key_origin)?;
+        entries.push((at, Entry { key, key_origin, node: from_value(value, source)? }));
     }
     // The parser's table is sorted by key; the file's order reads better.
     entries.sort_by_key(|(at, _)| *at);
@@ -199,7 +206,7 @@ fn from_table(table: DeTable<'_>, source: u32) -> Result<Value, Fault> {
 fn from_value(value: Spanned<DeValue<'_>>, source: u32) -> Result<Node, Fault> {
     let origin = Origin::new(source, value.span());
     let value = match value.into_inner() {
-        DeValue::String(text) => Value::String(text.into_owned()),
+        DeValue::String(text) => Value::String(printable(text.into_owned(), origin)?),
         DeValue::Integer(number) => Value::Integer(integer(&number).ok_or_else(|| {
             Fault::new(origin, format!("the number {number} is beyond a file's whole numbers")).label(format!(
                 "expected {} to {}",
@@ -216,6 +223,17 @@ fn from_value(value: Spanned<DeValue<'_>>, source: u32) -> Result<Node, Fault> {
         DeValue::Table(table) => from_table(table, source)?,
     };
     Ok(Node { value, origin })
+}
+
+/// Refuses control characters: names and labels are written to terminals.
+fn printable(text: String, origin: Origin) -> Result<String, Fault> {
+    match text.chars().find(|c| c.is_control() && !matches!(c, '\n' | '\r' | '\t')) {
+        Some(control) => {
+            let what = format!("a text with the control character U+{:04X}", u32::from(control));
+            Err(Fault::new(origin, what).label("expected letters, digits, signs and blanks"))
+        }
+        None => Ok(text),
+    }
 }
 
 fn integer(number: &DeInteger<'_>) -> Option<i64> {

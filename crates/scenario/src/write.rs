@@ -121,7 +121,7 @@ mod tests {
 
     #[test]
     fn what_is_written_reads_back() {
-        let text = "a = \"q\\\"\\u0007\"\nb = [1, 2]\n[t]\nx = 1.5\n[t.u]\ny = true\nz = { k = [{ a = 1 }] }\n\
+        let text = "a = \"q\\\"\\t\"\nb = [1, 2]\n[t]\nx = 1.5\n[t.u]\ny = true\nz = { k = [{ a = 1 }] }\n\
                     [[r]]\nm = {}\n[[r]]\n[\"odd key\"]\n";
         let node = parse(text, 0).unwrap();
         let written = to_toml(&node.value);

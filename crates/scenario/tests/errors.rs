@@ -225,14 +225,13 @@ fn external_laws() {
         with(laws("Halve", &hash, "{}").replace("\"Python\"", &quoted))
     };
     let long = "P".repeat(33);
-    for language in ["", "Py\u{1b}[31mthon", "Pythön", &long] {
-        let said = written_in(language);
+    for language in ["", "Pythön", &long] {
         says(
-            &said,
+            &written_in(language),
             &["file.toml:10:12", "cannot be the name of a language", "expected 1 to 32 letters, digits, spaces"],
         );
-        assert!(!said.contains('\u{1b}'), "{said:?}");
     }
+    says(&written_in("Py\u{1b}[31mthon"), &["file.toml:10:12", "control character U+001B"]);
     let set = |param: &str| with(laws("Halve", &hash, "{ gain = 4, on = true, share = 0.5 }") + param);
     let set = |param: &str| set(&format!("[schemes.uno.params.Halve]\n{param}\n"));
     says(&set("gian = 4"), &["file.toml:16:1", "Halve has no parameter `gian`", "did you mean `gain`?"]);

@@ -54,7 +54,14 @@ fn the_grid_and_the_schemes_make_runs() {
     let ids: Vec<String> = scenario.runs().into_iter().map(|run| run.id).collect();
     assert_eq!(
         ids,
-        ["uno,load=0.4", "gemini,load=0.4", "mix,load=0.4", "uno,load=0.6", "gemini,load=0.6", "mix,load=0.6"]
+        [
+            "uno,traffic.1.load=0.4",
+            "gemini,traffic.1.load=0.4",
+            "mix,traffic.1.load=0.4",
+            "uno,traffic.1.load=0.6",
+            "gemini,traffic.1.load=0.6",
+            "mix,traffic.1.load=0.6"
+        ]
     );
     assert_eq!(scenario.runs()[2].label, "MPRDMA + BBR");
 }
@@ -80,8 +87,8 @@ fn lists_and_samples_are_laid_over_the_grid() {
     let runs = scenario.runs();
     assert_eq!(runs.len(), 2 * 2 * 4);
     let keys: Vec<&str> = runs[0].point.iter().map(|(key, _)| key.as_str()).collect();
-    assert_eq!(keys, ["seed", "stop", "loss", "buffer"]);
-    assert!(runs[0].id.starts_with("a,seed=1,stop=1ms,loss=0.1,buffer=1"), "{}", runs[0].id);
+    assert_eq!(keys, ["seed", "stop", "port.loss", "port.buffer"]);
+    assert!(runs[0].id.starts_with("a,seed=1,stop=1ms,port.loss=0.1,port.buffer=1"), "{}", runs[0].id);
     // The same file gives the same points, and so does what is resolved.
     let ids = |scenario: &Scenario| scenario.runs().into_iter().map(|run| run.id).collect::<Vec<_>>();
     assert_eq!(ids(&read(&text)), ids(&scenario));
@@ -100,8 +107,8 @@ fn variants_are_more_runs() {
     let scenario = read(&text);
     let runs = scenario.runs();
     let ids: Vec<&str> = runs.iter().skip(6).map(|run| run.id.as_str()).collect();
-    let shallow = ["uno", "gemini", "mix"].map(|name| format!("{name},load=0.4,variant=shallow"));
-    let far = ["0.6", "0.5"].map(|load| format!("gemini,load={load},variant=far"));
+    let shallow = ["uno", "gemini", "mix"].map(|name| format!("{name},traffic.1.load=0.4,variant=shallow"));
+    let far = ["0.6", "0.5"].map(|load| format!("gemini,traffic.1.load={load},variant=far"));
     let other = ["uno,variant=other".to_owned()];
     assert_eq!(ids, shallow.iter().chain(&far).chain(&other).map(String::as_str).collect::<Vec<_>>());
     let buffers = |run: &scenario::Run| run.config.to_toml().contains("buffer = \"100KiB\"");

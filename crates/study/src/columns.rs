@@ -121,7 +121,16 @@ mod tests {
         assert!(all.iter().all(|it| it.traces == ["alpha_ppm"] && it.laws == ["dctcp"]), "{:?}", all[0]);
         let all: Vec<_> = all.into_iter().map(|it| it.points).collect();
         let names = |columns: &[PointColumn]| columns.iter().map(|column| column.name.clone()).collect::<Vec<_>>();
-        let expected = ["scheme", "stop_ns", "intra", "loss", "buffer", "point_size_bytes", "variant", "seed"];
+        let expected = [
+            "scheme",
+            "stop_ns",
+            "traffic.0.intra",
+            "port.loss",
+            "port.buffer",
+            "traffic.0.size_bytes",
+            "variant",
+            "seed",
+        ];
         assert!(all.iter().all(|columns| names(columns) == expected), "{:?}", names(&all[0]));
         let values: Vec<PointValue> = all[7].iter().map(|column| column.value.clone()).collect();
         let text = |text: &str| PointValue::Text(text.into());

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use results::averages::{Table, TableSpec};
 use results::claims::ParseError;
+use results::claims::possible::Names;
 use results::conditions::{Beginning, ClassConditions, Conditions, LinkLoad};
 use results::{
     Class, ImportedSchedule, Ordered, RunInfo, RunResults, SizeBin, SweepColumns, TrainingIteration, TrainingJob,
@@ -43,6 +44,44 @@ pub fn tables(scenario: &Scenario) -> Result<Vec<TableSpec>, Error> {
         }
     };
     scenario.config.table.iter().map(read).collect()
+}
+
+/// Refuses a column of the scenario's tables that none of its runs can have.
+///
+/// # Errors
+/// At the column's expression.
+pub(crate) fn possible_tables(scenario: &Scenario, tables: &[TableSpec], names: &Names) -> Result<(), Error> {
+    for (node, table) in scenario.config.table.iter().zip(tables) {
+        table.possible(names).map_err(|(text, error)| {
+            let part = Part { text, bytes: 0..text.len() };
+            scenario.wrong(node, Some(part), format!("table `{}`: {error}", table.title))
+        })?;
+    }
+    Ok(())
+}
+
+/// Refuses `[[table]]` entries that are wrong, or have a column that no run can have.
+///
+/// # Errors
+/// At the entry; also when a run cannot be built.
+pub fn check_tables(scenario: &Scenario) -> Result<(), Error> {
+    let tables = tables(scenario)?;
+    if tables.is_empty() { Ok(()) } else { possible_tables(scenario, &tables, &metric_names(scenario)?) }
+}
+
+/// Names that metrics of a scenario's runs may have, from each point with the first scheme and seed.
+///
+/// # Errors
+/// When a run cannot be built.
+pub fn metric_names(scenario: &Scenario) -> Result<Names, Error> {
+    let mut names = Names::default();
+    let runs = scenario.runs();
+    let columns = SweepColumns::default();
+    let is_like = |run: &Run, first: &Run| run.scheme == first.scheme && run.config.seed == first.config.seed;
+    for run in runs.iter().filter(|run| is_like(run, &runs[0])) {
+        names.add(Names::of(&info(scenario, "", &columns, run, &run.build()?)));
+    }
+    Ok(names)
 }
 
 /// An error in a table that the scenario keeps for others to read, at the wrong part of an expression if one is.

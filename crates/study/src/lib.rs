@@ -29,7 +29,7 @@ mod words;
 mod workers;
 
 pub use clock::{Stopwatch, seconds_since_1970};
-pub use describe::{figure, known_schemes, summaries, tables, wrong_at};
+pub use describe::{check_tables, figure, known_schemes, metric_names, summaries, tables, wrong_at};
 pub use error::{Error, kept};
 pub use host::{Host, One, Simulator, flow_number, refuse};
 #[cfg(feature = "ledger")]

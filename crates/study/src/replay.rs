@@ -51,6 +51,20 @@ pub fn unrepeatable(results: &RunResults) -> Option<String> {
     Some(format!("`{name}` runs {law}, a law in Python, which this command does not have"))
 }
 
+/// The error of settings in a manifest that cannot be built again. The manifest is no scenario of the user's, so no place in it
+/// is shown.
+fn not_built(results: &RunResults, error: scenario::Error) -> Error {
+    let name = &results.summary.run;
+    Error::Scenario(match error {
+        scenario::Error::Invalid(mut diagnostic) => {
+            diagnostic.message = format!("`{name}` cannot be built again: {}", diagnostic.message);
+            (diagnostic.place, diagnostic.label) = (None, String::new());
+            scenario::Error::Invalid(diagnostic)
+        }
+        unreadable @ scenario::Error::Unreadable(_) => unreadable,
+    })
+}
+
 /// The run of a manifest.
 ///
 /// # Errors
@@ -62,7 +76,8 @@ fn run_of(results: &RunResults, directory: &Path) -> Result<Run, Error> {
         return Err(Error::asked(why, ""));
     }
     let origin = directory.join(format!("{}.toml", manifest.scenario));
-    let scenario = scenario::parse(&toml_of(&manifest.resolved), &origin.display().to_string(), &Overrides::default())?;
+    let scenario = scenario::parse(&toml_of(&manifest.resolved), &origin.display().to_string(), &Overrides::default())
+        .map_err(|error| not_built(results, error))?;
     let mut runs = scenario.runs();
     match (runs.pop(), runs.len()) {
         (Some(run), 0) => Ok(run),
@@ -89,7 +104,7 @@ impl<'a> Replay<'a> {
     pub fn new(results: &'a RunResults, directory: &Path) -> Result<Self, Error> {
         let run = run_of(results, directory)?;
         let name = &results.summary.run;
-        let built = run.build()?;
+        let built = run.build().map_err(|error| not_built(results, error))?;
         for input in &built.inputs {
             let file = input.path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
             let hash = files::sha256(input.content.bytes());

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::sync::Mutex;
 
 use results::averages::{Table, TableSpec};
+use results::claims::possible::Names;
 use results::claims::{Claim, Judgement, Runs, name_in_claims};
 use results::settings;
 use results::store::{Earlier, Fates, FileHash, Manifest, Plan, REPORT, Taken, Writer};
@@ -16,7 +17,7 @@ use scenario::{BuiltRun, Run, Scenario};
 
 use crate::clock::Stopwatch;
 use crate::columns::columns;
-use crate::describe::{figure, info, known_schemes, named, size_bins, summaries, tables};
+use crate::describe::{figure, info, known_schemes, named, possible_tables, size_bins, summaries, tables};
 use crate::error::Error;
 use crate::host::{Host, One};
 use crate::notes::{Notes, Planned};
@@ -251,8 +252,10 @@ impl Study<'_> {
             let built = run.build()?;
             self.host.check(run, &built, runs.len() > 1)?;
             let columns = columns[number].clone();
-            let RunInfo { key, code, resolved, point, inputs, label, .. } = self.info(run, &columns, &built);
-            Ok::<_, Error>(Known {
+            let info = self.info(run, &columns, &built);
+            let names = Names::of(&info);
+            let RunInfo { key, code, resolved, point, inputs, label, .. } = info;
+            let known = Known {
                 key,
                 code,
                 resolved,
@@ -261,10 +264,21 @@ impl Study<'_> {
                 columns,
                 point: results::Ordered(point),
                 seed: built.setup.seed,
-            })
+            };
+            Ok::<_, Error>((known, names))
         };
         let workers = if self.host.one_at_a_time() { 1 } else { threads(self.threads) };
-        let infos = each(workers, runs.len(), known).into_iter().collect::<Result<_, Error>>()?;
+        let mut infos = Vec::with_capacity(runs.len());
+        let mut names = Names::default();
+        for found in each(workers, runs.len(), known) {
+            let (known, of_run) = found?;
+            infos.push(known);
+            names.add(of_run);
+        }
+        // Some of the runs may lack a job that others have.
+        if self.shard.is_none() && self.only.is_empty() {
+            possible_tables(self.scenario, &tables, &names)?;
+        }
         let bins = runs.first().map(size_bins).unwrap_or_default();
         Ok(Work { runs, infos, tables, bins })
     }

@@ -268,7 +268,7 @@ fn a_run_is_known_by_the_files_that_it_names_itself() {
     let scenario = || parse(&text, &origin, &Overrides::default()).unwrap_or_else(|error| panic!("{error}"));
     let (first, second) = (scenario(), scenario());
     let whole = study(&first, &Silent, &both.0).run().unwrap_or_else(|error| panic!("{error}"));
-    let only = ["cubic,file=b.csv".to_owned()];
+    let only = ["cubic,traffic.0.file=b.csv".to_owned()];
     let alone =
         Study { only: &only, ..study(&second, &Silent, &one.0) }.run().unwrap_or_else(|error| panic!("{error}"));
     let found = whole.runs.iter().find(|run| run.summary.run == only[0]).unwrap();

@@ -2,6 +2,8 @@
 
 use clap::{Args, Subcommand};
 
+use super::CsvArgs;
+
 #[derive(Subcommand, Debug)]
 pub(crate) enum BenchCommand {
     /// Packet-hops per second on three fixed workloads, each also with acknowledgements first, with one thread and two.
@@ -28,6 +30,8 @@ pub(crate) struct BenchTransportArgs {
     /// As JSON.
     #[arg(long)]
     pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) csv: CsvArgs,
 }
 
 #[derive(Args, Debug)]
@@ -44,6 +48,8 @@ pub(crate) struct BenchCodesArgs {
     /// As JSON.
     #[arg(long)]
     pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) csv: CsvArgs,
 }
 
 #[derive(Args, Debug)]
@@ -60,6 +66,8 @@ pub(crate) struct BenchEngineArgs {
     /// As JSON.
     #[arg(long)]
     pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) csv: CsvArgs,
     /// Measure one workload in this process and print its figures: how the command measures memory.
     #[arg(long, hide = true, value_name = "NAME")]
     pub(crate) measure: Option<String>,

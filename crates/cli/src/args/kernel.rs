@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
+use super::CsvArgs;
+
 #[derive(Subcommand, Debug)]
 pub(crate) enum KernelCommand {
     /// Load a law into the kernel; it stays until it is unloaded or the machine restarts.
@@ -62,11 +64,13 @@ pub(crate) struct KernelStatusArgs {
     /// Only this law.
     pub(crate) law: Option<String>,
     /// Show it anew every second, until Ctrl-C.
-    #[arg(long, conflicts_with = "json")]
+    #[arg(long, conflicts_with_all = ["json", "csv"])]
     pub(crate) watch: bool,
     /// As JSON.
     #[arg(long)]
     pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) csv: CsvArgs,
 }
 
 #[derive(Args, Debug)]

@@ -30,7 +30,8 @@ pub(crate) struct ShowResultsArgs {
 pub(crate) struct ExplainArgs {
     /// A directory of results, whole or not.
     pub(crate) directory: PathBuf,
-    /// One of its runs alone, as in `uno,load=0.4,seed=1`. Default: each scheme at each point, all seeds together.
+    /// One of its runs alone, as in `uno,load=0.4,seed=1`; the end of a key stands for it. Default: each scheme at each point,
+    /// all seeds together.
     #[arg(long, value_name = "NAME", conflicts_with = "only")]
     pub(crate) run: Option<String>,
     /// Explain runs of this value of a key alone, as in `scheme=gemini` or `load=40%`; of a key given twice, of either value.
@@ -64,6 +65,8 @@ pub(crate) struct ExplainArgs {
     /// Print it as JSON on standard output, and nothing else there.
     #[arg(long)]
     pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) csv: CsvArgs,
     /// Show no progress.
     #[arg(long, short)]
     pub(crate) quiet: bool,

@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::{ArgGroup, Args, Subcommand};
 
+use super::CsvArgs;
+
 #[derive(Args, Debug)]
 #[command(
     after_help = "A duration is a number of seconds, or has a unit: 500ms, 10s, 5min, 2h, 1d. Bytes may have k, M, G or T (of \
@@ -52,6 +54,8 @@ pub(crate) struct PerfArgs {
     /// Print the result as JSON on standard output, and nothing else there.
     #[arg(long, short = 'J', conflicts_with = "listen")]
     pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) csv: CsvArgs,
     #[command(flatten)]
     pub(crate) call: CallArgs,
     #[command(flatten)]

@@ -18,7 +18,7 @@ use crate::args::CheckArgs;
 use crate::exit::{Failure, print, tell};
 use crate::sheet::{Cell, Datum, Row, Sheet, print_csv};
 use crate::table::bytes;
-use study::{count, known_schemes, tables};
+use study::{check_tables, count, known_schemes, tables};
 
 pub(crate) fn check(args: &CheckArgs) -> Result<(), Failure> {
     let overrides = Overrides { set: args.set.clone(), scale: args.scale.clone(), ..Overrides::default() };
@@ -28,8 +28,11 @@ pub(crate) fn check(args: &CheckArgs) -> Result<(), Failure> {
         let checked = || {
             let scenario = scenario::load(path, &overrides)?;
             known_schemes(&scenario, &args.schemes)?;
+            // A mistake in the tables is told alone, and before any other of the runs'.
             tables(&scenario)?;
-            Ok::<_, Failure>((scenario::check(&scenario)?, scenario))
+            let report = scenario::check(&scenario)?;
+            check_tables(&scenario)?;
+            Ok::<_, Failure>((report, scenario))
         };
         match checked() {
             Ok((report, scenario)) if args.resolved => {
@@ -37,8 +40,9 @@ pub(crate) fn check(args: &CheckArgs) -> Result<(), Failure> {
                 print(&scenario.resolved_toml())?;
             }
             Ok((report, _)) if args.csv => {
+                let path = path.display().to_string();
                 for run in report.runs.iter().filter(shown) {
-                    loaded.push(links(run));
+                    loaded.push(links(run, &path));
                     run.warnings.iter().for_each(|warning| tell(&format!("warning: {}: {warning}", run.id)));
                 }
             }
@@ -72,7 +76,7 @@ fn describe(path: &str, runs: &[CheckedRun], schemes: &[String]) -> String {
         text.push_str(&extent(&points));
     }
     let _ = write!(text, "\n{} ({})\n", first.id, first.label);
-    for line in facts(first).iter().flat_map(|fact| fact.text.lines()).chain(drawn(&links(first)).lines()) {
+    for line in facts(first).iter().flat_map(|fact| fact.text.lines()).chain(drawn(&links(first, path)).lines()) {
         let _ = writeln!(text, "  {line}");
     }
     if shown.len() == 1 {
@@ -326,11 +330,12 @@ fn permit(permit: Option<Permit>) -> String {
     }
 }
 
-/// Load of links by class.
-fn links(run: &CheckedRun) -> Sheet {
+/// Load of links by class of a run of the scenario in a file.
+fn links(run: &CheckedRun, path: &str) -> Sheet {
     let row = |load: &ClassLoad| {
         let most = most_loaded(&run.report, load.class);
-        let ppm = most.iter().map(|load| load.ppm).max();
+        let greatest = most.iter().max_by_key(|load| load.ppm);
+        let (ppm, link) = (greatest.map(|load| load.ppm), greatest.map_or(String::new(), |load| load.link.clone()));
         let most: Vec<String> = most.iter().map(|load| format!("{} {}", load.link, percent(load.ppm))).collect();
         let most = if most.is_empty() { "-".to_owned() } else { most.join("\n") };
         let share = |ppm: u64| Some(ppm as f64 / 1e6);
@@ -339,9 +344,11 @@ fn links(run: &CheckedRun) -> Sheet {
             Cell::new(load.capacity.to_string(), "bps", Datum::Whole(load.capacity.bps())),
             Cell::new(bytes(load.payload.get()), "bytes", Datum::Whole(load.payload.get())),
             Cell::new(by_arrivals(load), "", share(load.arrivals_ppm).filter(|load| *load > 0.0)),
-            Cell::new(most, "", ppm.and_then(share)),
+            Cell::new(most, "", ppm.and_then(share)).with("link", Datum::Text(link)),
         ];
-        Row { name: load.class.name().to_owned(), keys: vec![("run".to_owned(), Datum::Text(run.id.clone()))], cells }
+        let keys = [("scenario", path), ("run", &run.id)];
+        let keys = keys.map(|(key, value)| (key.to_owned(), Datum::Text(value.to_owned()))).into();
+        Row { name: load.class.name().to_owned(), keys, cells }
     };
     let columns = ["links", "capacity", "payload that crosses", "mean load by arrivals", "most loaded"];
     let rows = run.report.loads.iter().map(row).collect();

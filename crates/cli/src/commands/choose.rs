@@ -1,9 +1,10 @@
 //! `narrows choose`: a law, a buffer and thresholds for a scenario. Joins the answers of `size` and `score`.
 
 use std::collections::BTreeSet;
-use std::fmt::Write as _;
+use std::fmt::{Display, Write as _};
 
 use results::averages::explain_few;
+use results::claims::possible::dimension;
 use results::claims::{Dimension, Runs, expression_of_a_run, value};
 use results::score::{Reference, Score, ScoreError, usual_cells};
 use results::{RunResults, initial_window_lines, load_lines};
@@ -12,26 +13,31 @@ use study::size::{self, Objective, Sized, Tried};
 use super::size::{Answer, Read, Request, in_words, nothing_holds, objective, range};
 use crate::args::ChooseArgs;
 use crate::exit::{Failure, print, tell};
-use crate::sheet::{Cell, Datum, Row, Sheet, print_csv};
+use crate::sheet::{Cell, Datum, Row, Sheet, check_csv, print_csv};
 use crate::table;
 
 pub(crate) fn choose(args: &ChooseArgs) -> Result<(), Failure> {
     let ChooseArgs { file, objectives, within, cell, search, common } = args;
+    check_csv(&common.csv, &["choices", "answers", "tried"])?;
     let request = Request { command: "choose", file, objectives, search, common };
     let read = request.read()?;
-    let mut given = request.objectives()?;
     // Before anything is run: what is wrong with a metric.
+    let names = study::metric_names(&read.plain)?;
+    let given = request.objectives(&names)?;
     for metric in cell {
-        expression_of_a_run(metric).map_err(|error| Failure::Input(format!("error: --cell `{metric}`: {error}")))?;
+        let wrong = |error: &dyn Display| Failure::Input(format!("error: --cell `{metric}`: {error}"));
+        let expr = expression_of_a_run(metric).map_err(|error| wrong(&error))?;
+        dimension(&expr, &names).map_err(|error| wrong(&error))?;
     }
+    let mut asked = request.asked(&read, given)?;
     let written = request.as_written(&read)?;
     let cells = cells(cell, &written)?;
     let reference = Reference::of(&cells, &written, &[]).map_err(|error| wrong(&error))?;
     let as_written = reference.scores(&written).map_err(|error| wrong(&error))?;
-    if given.is_empty() {
-        given = near_the_best(&reference, &written, *within)?;
+    if asked.objectives.is_empty() {
+        asked.objectives = near_the_best(&reference, &written, *within)?;
     }
-    let answer = request.answer(&read, request.asked(&read.plain, given)?)?;
+    let answer = request.answer(&read, asked)?;
     let at_settings = at_settings(&answer, &cells);
     let choice = Choice { answer: &answer, as_written: &as_written, at_settings: &at_settings };
     if common.json {
@@ -107,7 +113,7 @@ fn at_settings(answer: &Answer, cells: &[String]) -> Vec<Score> {
         for run in answer.finished.runs.iter().filter(|run| least.runs.contains(&run.summary.run)) {
             let mut run = run.clone();
             // Settings differ from scheme to scheme, and are no points at which schemes are compared.
-            run.manifest.point.0.retain(|(key, _)| !sized_keys.iter().any(|sized| is_called(key, sized)));
+            run.manifest.point.0.retain(|(key, _)| !sized_keys.contains(&key.as_str()));
             runs.push(run);
         }
     }
@@ -118,11 +124,6 @@ fn at_settings(answer: &Answer, cells: &[String]) -> Vec<Score> {
         tell(&format!("warning: the schemes are not scored at their settings: {error}"));
         Vec::new()
     })
-}
-
-/// Returns true if a point calls a key by this name: the whole key, or its last part.
-fn is_called(name: &str, key: &str) -> bool {
-    name == key || key.strip_suffix(name).is_some_and(|before| before.ends_with('.'))
 }
 
 /// The joined answer.
@@ -141,6 +142,40 @@ impl Choice<'_> {
 
     fn there(&self, sized: &Sized) -> f64 {
         g_of(self.at_settings, &sized.scheme).unwrap_or(f64::INFINITY)
+    }
+
+    /// Other schemes that hold the objectives and whose score cannot be told from the first choice's: it is the same to three
+    /// decimals, or the 95 % intervals overlap.
+    fn close(&self) -> Vec<&Score> {
+        let Some((first, _)) = self.first() else { return Vec::new() };
+        let score = |scheme: &str| self.at_settings.iter().find(|score| score.scheme == scheme);
+        let Some(best) = score(&first.scheme) else { return Vec::new() };
+        let is_close = |other: &&Score| {
+            let overlap = best.interval.zip(other.interval).is_some_and(|(best, other)| other[0] <= best[1]);
+            overlap || (other.g - best.g).abs() < 5e-4
+        };
+        let others = self.answer.found.sized.iter().filter(|it| it.least.is_some() && it.scheme != first.scheme);
+        others.filter_map(|it| score(&it.scheme)).filter(is_close).collect()
+    }
+
+    /// Limits of the first choice: schemes as good as it, and those that were not searched.
+    fn caveats(&self, request: &Request<'_>, read: &Read) -> Vec<String> {
+        let mut lines = Vec::new();
+        let close: Vec<String> = self.close().iter().map(|it| format!("{} ({:.3})", it.label, it.g)).collect();
+        if !close.is_empty() {
+            lines.push(format!("as good within the accuracy of its seeds: {}", close.join(", ")));
+        }
+        let holding = self.answer.found.sized.iter().filter(|it| it.least.is_some()).count();
+        if holding > 1 && self.at_settings.is_empty() {
+            lines.push(format!("without scores, it is the first in the file of {holding} that hold"));
+        }
+        let sized = &self.answer.asked.schemes;
+        let left: Vec<String> = request.schemes(&read.plain).into_iter().filter(|it| !sized.contains(it)).collect();
+        if !left.is_empty() {
+            let key = &self.answer.asked.key;
+            lines.push(format!("not searched, because `{key}` is a key of one scheme: {}", left.join(", ")));
+        }
+        lines
     }
 
     fn sheet(&self) -> Sheet {
@@ -200,6 +235,9 @@ impl Choice<'_> {
             }
             None => writeln!(text, "first choice: none, no scheme holds all objectives"),
         };
+        for line in self.caveats(request, read) {
+            let _ = writeln!(text, "  {line}");
+        }
         text.push_str("\nassumed\n");
         let mut assume = |line: String| {
             let _ = writeln!(text, "  {line}");
@@ -248,6 +286,7 @@ impl Choice<'_> {
         });
         let mut json = self.answer.json();
         json["first_choice"] = first.unwrap_or_default();
+        json["close"] = self.close().iter().map(|it| it.scheme.as_str()).collect();
         json["cells"] = serde_json::json!(cells);
         json["scores_as_written"] = serde_json::json!(self.as_written);
         json["scores_at_settings"] = serde_json::json!(self.at_settings);

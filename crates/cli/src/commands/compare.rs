@@ -12,11 +12,12 @@ use results::{Host, RunResults};
 
 use crate::args::CompareArgs;
 use crate::exit::{Failure, print, tell};
-use crate::sheet::{self, Cell as Drawn, Sheet, print_csv};
+use crate::sheet::{self, Cell as Drawn, Sheet, check_csv, print_csv};
 use crate::table::{bytes, time};
 use study::{count, first_of};
 
 pub(crate) fn compare(args: &CompareArgs) -> Result<(), Failure> {
+    check_csv(&args.csv, &["metrics"])?;
     let (before, after) = both(args)?;
     let incomplete = lacking(args, &before, &after);
     let summaries = |set: &Set| set.runs.iter().map(|run| run.summary.clone()).collect::<Vec<_>>();

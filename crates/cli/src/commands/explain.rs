@@ -10,8 +10,10 @@ use super::compare::read_set;
 use super::show::{chosen, not_a_file};
 use crate::args::ExplainArgs;
 use crate::exit::{Failure, tell};
+use crate::sheet::check_csv;
 
 pub(crate) fn explain(args: &ExplainArgs) -> Result<(), Failure> {
+    check_csv(&args.csv, if args.traits { &[traits::TABLE] } else { &causes::TABLES })?;
     not_a_file(&args.directory)?;
     let runs = runs(args)?;
     if args.traits {

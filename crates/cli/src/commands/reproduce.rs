@@ -10,7 +10,7 @@ use results::claims::{Claim, Judgement, SEED, Verdict, name_in_claims, regressed
 use results::panels::Drawing;
 use results::store::REPORT;
 use results::values::TableValues;
-use results::{RunResults, Summary, initial_window_lines};
+use results::{RunResults, Summary, initial_window_lines, run_place};
 use scenario::{Overrides, Scenario};
 use serde_json::{Value, json};
 use study::{Finished, Simulator, Study, figure, program, vary};
@@ -21,7 +21,7 @@ use crate::exit::{Failure, print, tell, tell_of_lock};
 use crate::named_file::{Kind, NamedFile, outside_of_results, tell_of_leftovers};
 use crate::progress::Terminal;
 use crate::results_page::{self, ResultsPage};
-use crate::sheet::{self, Datum, Row, Sheet, print_csv};
+use crate::sheet::{self, Datum, Row, Sheet, check_csv, print_csv};
 
 /// One of a paper's files.
 struct Figure {
@@ -74,6 +74,7 @@ impl Scale {
 }
 
 pub(crate) fn reproduce(args: &ReproduceArgs) -> Result<(), Failure> {
+    check_csv(&args.common.csv, &["claims", "tables"])?;
     let changed = !args.common.set.is_empty() || args.common.seed.is_some();
     if let Some(option) = kept(args).filter(|_| changed) {
         return Err(Failure::Input(format!(
@@ -135,7 +136,7 @@ pub(crate) fn reproduce(args: &ReproduceArgs) -> Result<(), Failure> {
     if args.common.json {
         print(&format!("{:#}", as_json(&done, args.scale)))?;
     } else if args.common.csv.is_asked() {
-        let tables = done.iter().flat_map(|it| crate::table::averages(&it.tables));
+        let tables = done.iter().flat_map(|it| crate::table::averages("tables", &it.tables));
         let sheets: Vec<Sheet> = std::iter::once(verdicts(&done)).chain(tables).collect();
         print_csv(&sheets, args.common.csv.table())?;
     } else if !args.common.quiet {
@@ -275,9 +276,9 @@ fn read(name: String, path: PathBuf, args: &ReproduceArgs, seeds: u64) -> Result
         let claim = Claim::from_json(&node.to_json())
             .map_err(|error| study::wrong_at(&scenario, node, error.expression(), error.brief()))?;
         let seeds = seeds_of(&scenario);
-        if let Some(unknown) = claim.runs().into_iter().find(|run| !seeds.contains_key(*run)) {
+        let known: Vec<&str> = seeds.keys().map(String::as_str).collect();
+        if let Some(unknown) = claim.runs().into_iter().find(|run| run_place(&known, run).is_none()) {
             let what = format!("{}: claim `{}` speaks of a run `{unknown}`", path.display(), claim.id);
-            let known: Vec<&str> = seeds.keys().map(String::as_str).collect();
             return Err(Failure::unknown(&what, unknown, &known));
         }
         claims.push(claim);
@@ -322,9 +323,10 @@ fn lacks_quick(path: &Path, overrides: &Overrides) -> Option<Failure> {
 fn enough_seeds(path: &Path, scenario: &Scenario, claims: &[Claim], option: &str, scale: Scale) -> Result<(), Failure> {
     let seeds = seeds_of(scenario);
     let all: BTreeSet<u64> = seeds.values().flatten().copied().collect();
+    let known: Vec<&str> = seeds.keys().map(String::as_str).collect();
     for claim in claims {
         for run in claim.runs() {
-            let Some(own) = seeds.get(run) else { continue };
+            let Some(own) = run_place(&known, run).and_then(|place| seeds.get(known[place])) else { continue };
             let missing: Vec<String> = all.difference(own).map(u64::to_string).collect();
             let wrong = if own.len() < scale.least_seeds() as usize {
                 let own = study::count(own.len(), "seed");
@@ -456,7 +458,7 @@ fn describe(reproduced: &Reproduced, scale: Scale, wide: bool) -> String {
     for judged in reproduced.judgements.iter().filter(|judged| judged.verdict == Verdict::CannotJudge) {
         let _ = writeln!(reasons, "cannot judge {}: {}", judged.id, judged.note);
     }
-    let sheets = crate::table::averages(&reproduced.tables);
+    let sheets = crate::table::averages("tables", &reproduced.tables);
     let averages: String = sheets.iter().map(|sheet| crate::table::shown(sheet, wide)).collect();
     let windows: String = reproduced.windows.iter().flat_map(|line| [line, "\n"]).collect();
     let averages = averages + &crate::table::signs(&sheets) + &windows;

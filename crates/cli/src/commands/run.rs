@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use results::averages::Table;
+use results::averages::{Table, TableSpec};
 use results::pooled::pooled;
 use results::store::REPORT;
 use results::{RunResults, initial_window_lines, load_lines};
@@ -14,7 +14,7 @@ use study::{Finished, Host, Notes, Others, Simulator, Study};
 use crate::args::{Common, FileArgs, RunArgs, VaryArgs};
 use crate::exit::{Failure, print, tell};
 use crate::progress::Terminal;
-use crate::sheet::{Sheet, print_csv};
+use crate::sheet::{Sheet, check_csv, print_csv};
 use crate::table;
 
 pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
@@ -26,6 +26,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
 
 /// The scenario with all that the command line varies.
 pub(crate) fn varied(file: &FileArgs, varied: &VaryArgs, common: &Common) -> Result<Scenario, Failure> {
+    check_csv(&common.csv, &TABLES)?;
     let vary = Vary { over: varied.over.clone(), seeds: varied.seeds };
     let load = |overrides: &Overrides| Ok::<_, Failure>(scenario::load(&file.scenario, overrides)?);
     vary.scenario(&file.scenario.display().to_string(), overrides(common, file.scale.clone()), load)
@@ -144,10 +145,15 @@ pub(super) fn has_seeds(runs: &[RunResults]) -> bool {
     runs.iter().any(|run| run.summary.seed != runs[0].summary.seed)
 }
 
-/// All tables of some runs.
+/// Names of the tables of runs.
+pub(crate) const TABLES: [&str; 5] = ["runs", "iterations", "tables", "means", "pooled"];
+
+/// All tables of some runs. `tables` are those that the scenario asks for.
 pub(crate) fn sheets(runs: &[RunResults], tables: &[Table]) -> Vec<Sheet> {
+    let means: Vec<Table> = TableSpec::usual(runs).iter().map(|spec| spec.of(runs)).collect();
     let first = std::iter::once(table::runs(runs)).chain(table::iterations(runs));
-    first.chain(table::averages(tables)).chain(table::pooled(&pooled(runs))).collect()
+    let averages = table::averages("tables", tables).into_iter().chain(table::averages("means", &means));
+    first.chain(averages).chain(table::pooled(&pooled(runs))).collect()
 }
 
 /// The summary of runs and their tables, as a person reads it.
@@ -167,7 +173,7 @@ pub(crate) fn text(runs: &[RunResults], tables: &[Table], wide: bool) -> String 
         text.push_str(&warning);
         text.push('\n');
     }
-    let (iterations, averages, parts) = (table::iterations(listed), table::averages(tables), pooled(runs));
+    let (iterations, averages, parts) = (table::iterations(listed), table::averages("tables", tables), pooled(runs));
     let pooled = table::pooled(&parts);
     let rest: Vec<Sheet> = iterations.into_iter().chain(averages).chain(pooled).collect();
     text.extend(rest.iter().map(|sheet| table::shown(sheet, wide)));

@@ -15,13 +15,14 @@ use super::show::not_a_file;
 use crate::args::ScoreArgs;
 use crate::exit::{Failure, print, tell};
 use crate::named_file::{Kind, NamedFile};
-use crate::sheet::{Cell, Datum, Row, Sheet, print_csv};
+use crate::sheet::{Cell, Datum, Row, Sheet, check_csv, print_csv};
 use crate::table;
 
 /// A file of `--write`: a point of a thousand metrics and seeds is under a megabyte.
 const REFERENCE: Limit = Limit { what: "a reference", mib: 64 };
 
 pub(crate) fn score(args: &ScoreArgs) -> Result<(), Failure> {
+    check_csv(&args.csv, &["scores", "ratios"])?;
     not_a_file(&args.directory)?;
     let write = args.write.as_deref().map(|path| NamedFile::new(path, Kind::Reference, "--write")).transpose()?;
     let chosen = |set: Set| chosen(set.runs, &args.only).map_err(|error| Failure::Input(format!("error: {error}")));

@@ -3,17 +3,18 @@
 
 use std::path::Path;
 
-use results::RunResults;
 use results::averages::TableSpec;
 use results::store::load_set;
+use results::{RunResults, run_place};
 use study::summaries;
 
 use crate::args::{ExportPerfettoArgs, ExportQlogArgs, ShowResultsArgs};
 use crate::exit::{Failure, print};
 use crate::named_file::{Kind, NamedFile};
-use crate::sheet::print_csv;
+use crate::sheet::{check_csv, print_csv};
 
 pub(crate) fn show(args: &ShowResultsArgs) -> Result<(), Failure> {
+    check_csv(&args.csv, &super::run::TABLES)?;
     not_a_file(&args.directory)?;
     let runs = super::compare::read_set(&args.directory)?.runs;
     if args.json {
@@ -22,11 +23,11 @@ pub(crate) fn show(args: &ShowResultsArgs) -> Result<(), Failure> {
             runs => summaries(runs),
         });
     }
+    if args.csv.is_asked() {
+        return print_csv(&super::run::sheets(&runs, &[]), args.csv.table());
+    }
     let specs = TableSpec::usual(&runs);
     let tables: Vec<_> = specs.iter().map(|spec| spec.of(&runs)).collect();
-    if args.csv.is_asked() {
-        return print_csv(&super::run::sheets(&runs, &tables), args.csv.table());
-    }
     print(super::run::text(&runs, &tables, args.wide).trim_end())
 }
 
@@ -99,7 +100,7 @@ pub(super) fn chosen(directory: &Path, name: Option<&str>) -> Result<RunResults,
         (Some(name), names) => {
             let names: Vec<&str> = names.iter().map(String::as_str).collect();
             let unknown = || Failure::unknown(&format!("the results have no run `{name}`"), name, &names);
-            names.iter().position(|it| *it == name).ok_or_else(unknown)?
+            run_place(&names, name).ok_or_else(unknown)?
         }
     };
     Ok(runs.swap_remove(place))

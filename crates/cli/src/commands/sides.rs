@@ -11,10 +11,11 @@ use super::compare::nothing_in_common;
 use crate::args::{CompareArgs, SidesArgs};
 use crate::exit::{Failure, print};
 use crate::named_file::{Kind, NamedFile};
-use crate::sheet::{self, Datum, Sheet, print_csv};
+use crate::sheet::{self, Datum, Sheet, check_csv, print_csv};
 use crate::table::{bytes, time};
 
 pub(crate) fn compare(args: &CompareArgs) -> Result<(), Failure> {
+    check_csv(&args.csv, &["flows"])?;
     let file = args.sides.page.as_ref().map(|path| NamedFile::new(path, Kind::Tables, "--page")).transpose()?;
     let (asked, target) = (asked(&args.sides)?, target(&args.sides)?);
     let (a, b) = super::compare::both(args)?;

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use report::{AverageRow, Averages};
 use results::averages::{FEW_SIGN, explain_few};
 use results::claims::check_of_a_run;
+use results::claims::possible::{Names, comparable};
 use results::initial_window_lines;
 use results::store::REPORT;
 use scenario::{Overrides, Scenario};
@@ -16,14 +17,16 @@ use study::{Finished, Silent, Simulator, Study, Watch, vary};
 use crate::args::{Common, FileArgs, SearchArgs, SizeArgs};
 use crate::exit::{Failure, print, tell};
 use crate::progress::Terminal;
-use crate::sheet::{Cell, Datum, Row, Sheet, print_csv};
+use crate::sheet::{Cell, Datum, Row, Sheet, check_csv, print_csv};
 use crate::table;
 
 pub(crate) fn size(args: &SizeArgs) -> Result<(), Failure> {
     let SizeArgs { file, objectives, search, common } = args;
+    check_csv(&common.csv, &["answers", "tried"])?;
     let request = Request { command: "size", file, objectives, search, common };
     let read = request.read()?;
-    let asked = request.asked(&read.plain, request.objectives()?)?;
+    let objectives = request.objectives(&study::metric_names(&read.plain)?)?;
+    let asked = request.asked(&read, objectives)?;
     let answer = request.answer(&read, asked)?;
     let shown = answer.shown();
     if common.json {
@@ -114,9 +117,15 @@ impl Request<'_> {
         Ok(Read { plain, overrides })
     }
 
-    /// The objectives that the command line has.
-    pub(super) fn objectives(&self) -> Result<Vec<Objective>, Failure> {
-        self.objectives.iter().map(|text| objective(text)).collect()
+    /// The objectives that the command line has. Refuses those that no run of the scenario can hold or miss.
+    pub(super) fn objectives(&self, names: &Names) -> Result<Vec<Objective>, Failure> {
+        let one = |text: &String| {
+            let found = objective(text)?;
+            comparable(&found.check, names)
+                .map_err(|error| Failure::Input(format!("error: --slo `{text}`: {error}")))?;
+            Ok(found)
+        };
+        self.objectives.iter().map(one).collect()
     }
 
     /// The schemes that are sized, in the file's order.
@@ -133,11 +142,12 @@ impl Request<'_> {
         schemes
     }
 
-    /// Returns the search's definition.
-    pub(super) fn asked(&self, plain: &Scenario, objectives: Vec<Objective>) -> Result<Sizing, Failure> {
+    /// Returns the search's definition. All of its keys and values are tried on the scenario, before anything runs.
+    pub(super) fn asked(&self, read: &Read, objectives: Vec<Objective>) -> Result<Sizing, Failure> {
+        let plain = &read.plain;
         let mut schemes = self.schemes(plain);
         let (key, range) = match &self.search.least {
-            Some((key, range)) => (unquoted(key), range.clone()),
+            Some((key, range)) => (in_full(key), range.clone()),
             None => size::usual_range(plain)?,
         };
         // What is of one scheme says nothing of the others.
@@ -153,7 +163,27 @@ impl Request<'_> {
         let to_a_doubling = self.search.steps as usize;
         let asked = Sizing { schemes, objectives, key, ladder, to_a_doubling, choices };
         asked.check(plain)?;
+        let ends = asked.ladder.first().into_iter().chain(asked.ladder.last());
+        let least = ends.map(|value| ("--least", &asked.key, value));
+        let tried = asked.choices.iter().flat_map(|it| it.values.iter().map(|value| ("--try", &it.key, value)));
+        for (option, key, value) in least.chain(tried) {
+            self.probe(read, option, key, value)?;
+        }
         Ok(asked)
+    }
+
+    /// Refuses a key or value that the scenario does not take, and names the option that has it.
+    fn probe(&self, read: &Read, option: &str, key: &str, value: &str) -> Result<(), Failure> {
+        let mut overrides = read.overrides.clone();
+        overrides.set.push((key.to_owned(), value.to_owned()));
+        scenario::load(&self.file.scenario, &overrides).map(drop).map_err(|mut error| {
+            if let scenario::Error::Invalid(diagnostic) = &mut error
+                && let Some(place) = diagnostic.place.as_mut().filter(|place| place.file == scenario::SET)
+            {
+                option.clone_into(&mut place.file);
+            }
+            error.into()
+        })
     }
 
     fn place(&self, plain: &Scenario) -> Place<'_> {
@@ -196,9 +226,9 @@ fn default_out(scenario: &Scenario) -> PathBuf {
     Path::new("out").join(format!("{}-size", scenario.config.name.as_str()))
 }
 
-/// A key without the quotes that TOML allows around its parts.
-fn unquoted(key: &str) -> String {
-    key.replace('"', "")
+/// A key as points have it: without the quotes that TOML allows around its parts, and with dots for indices in brackets.
+fn in_full(key: &str) -> String {
+    key.replace(['"', ']'], "").replace('[', ".")
 }
 
 fn choice((key, values): &(String, String)) -> Result<Choice, Failure> {
@@ -210,7 +240,7 @@ fn choice((key, values): &(String, String)) -> Result<Choice, Failure> {
             values.join(",")
         )));
     }
-    Ok(Choice { key: unquoted(key), values })
+    Ok(Choice { key: in_full(key), values })
 }
 
 fn label(scenario: &Scenario, scheme: &str) -> String {

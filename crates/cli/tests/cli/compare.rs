@@ -11,13 +11,13 @@ fn a_run_a_report_a_comparison() {
     let ran = scratch.narrows("report a").ok();
     assert_eq!(ran.out, "wrote a/report.html\n");
     let page = scratch.read("a/report.html");
-    for part in ["</html>", "uno,load=0.2", "MPRDMA + BBR"] {
+    for part in ["</html>", "uno,traffic.0.load=0.2", "MPRDMA + BBR"] {
         assert!(page.contains(part), "{part}");
     }
     scratch.narrows("report a --out pages.html").ok();
     assert_eq!(scratch.read("pages.html"), page);
     // One run of the grid is results, too.
-    scratch.narrows("report a/runs/uno,load=0.2 --out one.html").ok();
+    scratch.narrows("report a/runs/uno,traffic.0.load=0.2 --out one.html").ok();
     scratch.narrows("compare a a").ok();
 }
 
@@ -60,11 +60,21 @@ fn runs_that_are_gone_or_have_nothing_in_common() {
     scratch.narrows("run grid.toml --quiet --out all").ok();
     scratch.narrows("run grid.toml --quiet --out some --scheme uno --scheme cubic").ok();
     scratch.narrows("run grid.toml --quiet --out others --scheme mixed").ok();
-    let gone = scratch.narrows("compare all some").says(&["regression: ", "mixed,load=0.2; mixed,load=0.6", "missing"]);
+    let gone = scratch.narrows("compare all some").says(&[
+        "regression: ",
+        "mixed,traffic.0.load=0.2; mixed,traffic.0.load=0.6",
+        "missing",
+    ]);
     assert_eq!(gone.code, 3);
-    assert!(gone.out.contains("only in the results before: mixed,load=0.2; mixed,load=0.6"), "{gone}");
+    assert!(
+        gone.out.contains("only in the results before: mixed,traffic.0.load=0.2; mixed,traffic.0.load=0.6"),
+        "{gone}"
+    );
     let more = scratch.narrows("compare some all").ok();
-    assert!(more.out.contains("only in the results after: mixed,load=0.2; mixed,load=0.6"), "{more}");
+    assert!(
+        more.out.contains("only in the results after: mixed,traffic.0.load=0.2; mixed,traffic.0.load=0.6"),
+        "{more}"
+    );
     scratch.narrows("compare some others").fails(2, &["error: ", "`some`", "`others`", "no run in common"]);
 }
 

@@ -46,15 +46,49 @@ fn tables_are_printed_as_csv() {
     assert!(!rows(&scratch.narrows("show r --csv=pooled").ok().out).is_empty());
     scratch.narrows("show r --csv=mean").fails(2, &["--csv: there is no table `mean` here", "did you mean `means`?"]);
     scratch.narrows("show r --csv --json").fails(2, &["cannot be used with"]);
+    // A wrong name is found before anything runs.
+    let wrong = "there is no table `mean` here";
+    for command in ["run s.toml --out new --csv=mean", "sweep s.toml --out new --csv=mean", "demo --out new --csv=mean"]
+    {
+        scratch.narrows(command).fails(2, &[wrong, "did you mean `means`?"]);
+    }
+    scratch.narrows("explain r --csv=mean").fails(2, &[wrong]);
+    scratch.narrows("bench engine --csv=mean").fails(2, &[wrong]);
+    assert!(scratch.files("new").is_empty());
     let scores = rows(&scratch.narrows("score r --csv").ok().out);
     assert!(!scores.is_empty() && scores.iter().all(|row| value(row, "G").parse::<f64>().unwrap() >= 1.0));
     let ratios = rows(&scratch.narrows("score r --csv=ratios").ok().out);
-    assert!(!ratios.is_empty() && ratios.iter().all(|row| value(row, "table").starts_with("Over the best, load = ")));
+    assert!(
+        !ratios.is_empty()
+            && ratios.iter().all(|row| value(row, "table").starts_with("Over the best, traffic.0.load = "))
+    );
+    let causes = rows(&scratch.narrows("explain r --csv --quiet").ok().out);
+    let shares: f64 = causes
+        .iter()
+        .filter(|row| {
+            value(row, "part") == value(&causes[0], "part") && value(row, "group") == value(&causes[0], "group")
+        })
+        .map(|row| value(row, "share").parse::<f64>().unwrap())
+        .sum();
+    assert!((shares - 1.0).abs() < 1e-6, "{causes:?}");
+    let flows = rows(&scratch.narrows("explain r --csv=flows --quiet").ok().out);
+    assert!(
+        !flows.is_empty()
+            && flows.iter().all(|row| !value(row, "cause").is_empty() && !value(row, "fct_ns").is_empty())
+    );
+    let traits = rows(&scratch.narrows("explain r --traits --csv").ok().out);
+    assert!(traits.iter().any(|row| value(row, "trait") == "resent_share"), "{traits:?}");
+    let codes = rows(&scratch.narrows("bench codes --runs 1 --only 8+2-1400 --engine portable --csv").ok().out);
+    assert!(codes.iter().all(|row| value(row, "encode_bytes_per_s").parse::<f64>().unwrap() > 0.0) && codes.len() == 2);
     let compared = rows(&scratch.narrows("compare r r --csv").ok().out);
     assert!(!compared.is_empty() && compared.iter().all(|row| value(row, "before") == value(row, "after")));
     let links = rows(&scratch.narrows("check s.toml --csv").ok().out);
     assert!(
-        links.iter().any(|row| value(row, "link_class") == "host" && !value(row, "capacity_bps").is_empty()),
+        links.iter().any(|row| {
+            (value(row, "scenario"), value(row, "link_class")) == ("s.toml", "host")
+                && !value(row, "capacity_bps").is_empty()
+                && value(row, "most_loaded_link").contains('>')
+        }),
         "{links:?}"
     );
     let laws = rows(&scratch.narrows("laws --csv").ok().out);

@@ -11,7 +11,7 @@ fn grid(title: &str, description: &str) -> String {
 }
 
 const LINE: &str = "run grid.toml --out out";
-const RUN: &str = "out/runs/dctcp,size=4KiB";
+const RUN: &str = "out/runs/dctcp,traffic.0.size=4KiB";
 
 /// A change that somebody makes to a text.
 type Edit = fn(&str) -> String;
@@ -47,7 +47,7 @@ fn a_file_of_a_run_is_named_and_the_run_is_done_again() {
             scratch.narrows(reads).fails(2, &[&file]);
         }
         assert_eq!(scratch.read(&file), edited);
-        let again = scratch.narrows(LINE).ok().says(&[&file, ": the run `dctcp,size=4KiB` is done again"]);
+        let again = scratch.narrows(LINE).ok().says(&[&file, ": the run `dctcp,traffic.0.size=4KiB` is done again"]);
         assert_eq!(kept(&again), Some("1 of 2 runs finished before: kept; --anew runs them again"), "{again}");
         scratch.narrows("compare out out").ok();
         assert_eq!(
@@ -62,7 +62,10 @@ fn a_file_of_a_run_is_named_and_the_run_is_done_again() {
     // What is gone is said to be gone.
     fs::remove_file(scratch.path(&table)).unwrap();
     scratch.narrows("compare out out").fails(2, &[&format!("error: `{table}` is missing\n{again}")]);
-    scratch.narrows(LINE).ok().says(&[&format!("`{table}` is missing: the run `dctcp,size=4KiB` is done again")]);
+    scratch
+        .narrows(LINE)
+        .ok()
+        .says(&[&format!("`{table}` is missing: the run `dctcp,traffic.0.size=4KiB` is done again")]);
     fs::remove_dir_all(scratch.path(RUN)).unwrap();
     scratch.narrows("report out").fails(2, &[&format!("error: `{RUN}` is missing\n{again}")]);
     scratch.narrows(LINE).ok().says(&["1 of 2 runs finished before: kept"]);
@@ -73,10 +76,10 @@ fn a_run_in_the_folder_of_another_is_named() {
     let scratch = prepared("swapped");
     for file in fs::read_dir(scratch.path(RUN)).unwrap() {
         let file = file.unwrap();
-        fs::copy(file.path(), scratch.path("out/runs/dctcp,size=16KiB").join(file.file_name())).unwrap();
+        fs::copy(file.path(), scratch.path("out/runs/dctcp,traffic.0.size=16KiB").join(file.file_name())).unwrap();
     }
-    let said = "error: `out/runs/dctcp,size=16KiB/manifest.json` is of the run `dctcp,size=4KiB`, and the run \
-                `dctcp,size=16KiB` belongs there\nhelp: give the command that made these results again";
+    let said = "error: `out/runs/dctcp,traffic.0.size=16KiB/manifest.json` is of the run `dctcp,traffic.0.size=4KiB`, and the run \
+                `dctcp,traffic.0.size=16KiB` belongs there\nhelp: give the command that made these results again";
     for reads in ["report out", "report out --out page.html", "compare out out"] {
         scratch.narrows(reads).fails(2, &[said]);
     }
@@ -101,8 +104,9 @@ fn runs_that_cannot_be_checked_are_read_and_not_kept() {
                 changes to their files cannot be seen\n";
     assert_eq!(scratch.narrows("report out").ok().err, said);
     assert_eq!(scratch.narrows("compare out out").ok().err, said.repeat(2));
-    let again =
-        format!("`{manifest}` lacks hashes, so the run's files cannot be checked: the run `dctcp,size=4KiB` is done");
+    let again = format!(
+        "`{manifest}` lacks hashes, so the run's files cannot be checked: the run `dctcp,traffic.0.size=4KiB` is done"
+    );
     scratch.narrows(LINE).ok().says(&[&again, "1 of 2 runs finished before: kept"]);
     assert_eq!(scratch.narrows("report out").ok().err, "");
 }
@@ -164,7 +168,7 @@ fn an_edited_report_is_not_replaced() {
         let manifest: serde_json::Value = serde_json::from_str(&scratch.read(manifest)).unwrap();
         serde_json::json!({ "run": manifest["run"], "key": manifest["key"] })
     };
-    let runs = [RUN, "out/runs/dctcp,size=16KiB"].map(|folder| run(&format!("{folder}/manifest.json")));
+    let runs = [RUN, "out/runs/dctcp,traffic.0.size=16KiB"].map(|folder| run(&format!("{folder}/manifest.json")));
     let plan = serde_json::json!({ "schema": 1, "program": "narrows", "scenario": "x", "command": "x", "runs": runs });
     scratch.write("out/.next/plan.json", &plan.to_string());
     fs::rename(scratch.path("out/runs"), scratch.path("out/.next/runs")).unwrap();
@@ -233,7 +237,8 @@ fn a_grid_s_own_summary_is_named_and_not_needed() {
 fn kept_runs_say_what_the_scenario_says_now() {
     let scratch = prepared("prose");
     let is = |title: &str, description: &str| {
-        for manifest in [format!("{RUN}/manifest.json"), "out/runs/dctcp,size=16KiB/manifest.json".to_owned()] {
+        for manifest in [format!("{RUN}/manifest.json"), "out/runs/dctcp,traffic.0.size=16KiB/manifest.json".to_owned()]
+        {
             let manifest: serde_json::Value = serde_json::from_str(&scratch.read(&manifest)).unwrap();
             let resolved = &manifest["resolved"];
             assert_eq!((&resolved["title"], &resolved["description"]), (&title.into(), &description.into()));

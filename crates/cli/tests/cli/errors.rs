@@ -343,6 +343,14 @@ fn a_limit_on_the_size_of_files() {
     Ran::new(&script, &output).fails(2, &["File too large", "out"]);
 }
 
+#[test]
+fn control_characters_do_not_reach_the_terminal() {
+    for text in ["name = \"a\\u001b[31m\"", "title = \"\\u009b1m\"", "\"k\\u0007\" = 1"] {
+        let said = ["control character U+00", "bad.toml:1:", "expected letters"];
+        refused_text(&format!("{text}\n{}", GOOD.replacen("name = ", "description = ", 1)), &said);
+    }
+}
+
 /// A wrong expression in a table that only results can be asked for is shown at its place in the file.
 #[test]
 fn a_wrong_metric_in_a_table() {
@@ -354,4 +362,18 @@ fn a_wrong_metric_in_a_table() {
     let table =
         "\n[[table]]\ntitle = \"T\"\nonly = [\"shallow\"]\ncolumns = [{ label = \"x\", value = \"p99(inter.fct)\" }]\n";
     refused_text(&format!("{GOOD}{table}"), &["there is no variant `shallow`", "bad.toml:17:10"]);
+    // A label that reads like the value, and a value over several lines.
+    let column = |label: &str, value: &str| {
+        format!("{GOOD}\n[[table]]\ntitle = \"T\"\ncolumns = [{{ label = \"{label}\", value = {value} }}]\n")
+    };
+    refused_text(&column("p98(fct)", "\"p98(fct)\""), &["no such function", "bad.toml:17:43", "^^^"]);
+    refused_text(&column("x", "\"\"\"\n  p98(fct)\"\"\""), &["no such function", "bad.toml:18:3", "^^^"]);
+    // What no run can have.
+    let said =
+        ["table `T`: `nope.fct.p99`", "no class of flows `nope`; it has: all, intra", "bad.toml:17:36", "^^^^^^^^^^^^"];
+    refused_text(&column("x", "\"p99(nope.fct)\""), &said);
+    refused_text(
+        &column("x", "\"p99(fct) + drops\"").replace("drops", "network.drops"),
+        &["cannot be added", "bad.toml:17:36"],
+    );
 }

@@ -10,13 +10,15 @@ fn the_slowest_flows_are_told_with_typical_ones() {
     scratch.write("s.toml", GRID);
     scratch.narrows("run s.toml --out r").ok();
     let all = scratch.narrows("explain r --traits").ok();
-    for part in ["uno,load=0.2, inter: the slowest ", "beside typical ones of their size", "fewer than 100 flows"] {
+    for part in
+        ["uno,traffic.0.load=0.2, inter: the slowest ", "beside typical ones of their size", "fewer than 100 flows"]
+    {
         assert!(all.out.contains(part), "{part}: {all}");
     }
-    let one = scratch.narrows("explain r --traits --run uno,load=0.2 --share 50% --json").ok();
+    let one = scratch.narrows("explain r --traits --run uno,traffic.0.load=0.2 --share 50% --json").ok();
     let found: Value = serde_json::from_str(&one.out).unwrap();
     let [run] = &found.as_array().unwrap()[..] else { panic!("{one}") };
-    assert_eq!((&run["name"], &run["runs"]), (&json!("uno,load=0.2"), &json!(["uno,load=0.2"])));
+    assert_eq!((&run["name"], &run["runs"]), (&json!("uno,traffic.0.load=0.2"), &json!(["uno,traffic.0.load=0.2"])));
     let classes = run["classes"].as_array().unwrap();
     assert!(!classes.is_empty());
     for class in classes {
@@ -25,7 +27,9 @@ fn the_slowest_flows_are_told_with_typical_ones() {
         let slowdown = &class["traits"]["slowdown"];
         assert!(slowdown["slowest"].as_f64().unwrap() >= 1.0, "{class}");
     }
-    scratch.narrows("explain r --run uno,load=0.9").fails(2, &["no run `uno,load=0.9`", "did you mean"]);
+    scratch
+        .narrows("explain r --run uno,traffic.0.load=0.9")
+        .fails(2, &["no run `uno,traffic.0.load=0.9`", "did you mean"]);
     scratch.narrows("explain r --share 0").fails(2, &["0 is not a part of all"]);
     scratch.narrows("explain s.toml").fails(2, &["is a file and no directory of results"]);
     scratch.narrows("explain none").fails(2, &["none"]);
@@ -38,13 +42,13 @@ fn seeds_are_told_together() {
     scratch.write("s.toml", GRID);
     scratch.narrows("sweep s.toml --seeds 2 --out r").ok();
     let all = scratch.narrows("explain r --traits").ok();
-    for part in ["uno,load=0.2, 2 seeds together, inter: the slowest ", "│ seed ┆ flow ┆"] {
+    for part in ["uno,traffic.0.load=0.2, 2 seeds together, inter: the slowest ", "│ seed ┆ flow ┆"] {
         assert!(all.out.contains(part), "{part}: {all}");
     }
     let told = |words: &str| -> Value { serde_json::from_str(&scratch.narrows(words).ok().out).unwrap() };
     let all = told("explain r --traits --json");
     let first = &all[0];
-    assert_eq!(first["name"], "uno,load=0.2");
+    assert_eq!(first["name"], "uno,traffic.0.load=0.2");
     let runs: Vec<&str> = first["runs"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
     assert_eq!(runs.len(), 2);
     let flows = |told: &Value| told["classes"][0]["flows"].as_u64().unwrap();
@@ -69,7 +73,7 @@ fn causes_fit_a_screen() {
     };
     let groups = of("--only scheme=mixed --only load=20% --class inter");
     let [group] = &groups[..] else { panic!("{groups:?}") };
-    assert!(group["name"].as_str().unwrap().starts_with("mixed,load=0.2"), "{group}");
+    assert!(group["name"].as_str().unwrap().starts_with("mixed,traffic.0.load=0.2"), "{group}");
     assert_eq!(group["part"], "inter");
     let number = |value: &Value| value.as_f64().unwrap();
     let sum: f64 = group["causes"].as_array().unwrap().iter().map(|cause| number(&cause["share"])).sum();
@@ -93,15 +97,17 @@ fn what_cannot_be_explained_is_said() {
     scratch.narrows("run s.toml --out r").ok();
     scratch.narrows("explain none").fails(2, &["none"]);
     scratch.narrows("explain s.toml").fails(2, &["is a file and no directory of results"]);
-    scratch.narrows("explain r --only schema=uno").fails(2, &["runs have no key `schema`; there are scheme, load"]);
+    scratch
+        .narrows("explain r --only schema=uno")
+        .fails(2, &["runs have no key `schema`; there are scheme, traffic.0.load"]);
     scratch.narrows("explain r --only scheme=dctcp").fails(2, &["no run has scheme=dctcp; there are uno"]);
     scratch.narrows("explain r --only uno").fails(2, &["`uno` is not KEY=VALUE"]);
     scratch.narrows("explain r --class far").fails(2, &["intra, inter"]);
     scratch.narrows("explain r --flow 3").fails(2, &["--flow 3 is one of each of", "choose a run with --run"]);
-    let unknown = "explain r --run uno,load=0.2 --flow 9999999";
-    scratch.narrows(unknown).fails(2, &["`uno,load=0.2` has no flow 9999999", "expected a number from 0 to"]);
+    let unknown = "explain r --run uno,traffic.0.load=0.2 --flow 9999999";
+    scratch.narrows(unknown).fails(2, &["`uno,traffic.0.load=0.2` has no flow 9999999", "expected a number from 0 to"]);
     scratch.narrows("explain r --bins").fails(2, &["the scenario has no size bins"]);
-    scratch.narrows("explain r --run uno,load=0.2 --only load=20%").fails(2, &["cannot be used with"]);
+    scratch.narrows("explain r --run uno,traffic.0.load=0.2 --only load=20%").fails(2, &["cannot be used with"]);
 }
 
 /// Files that the scenario names are needed again, and must be the same.

@@ -83,21 +83,21 @@ fn a_run_becomes_a_timeline() {
     scratch.narrows("run s.toml --out r").ok();
     scratch.narrows("export perfetto r").fails(2, &["`r` has 6 runs", "choose one with --run: "]);
     scratch
-        .narrows("export perfetto r --run uno,load=0.3")
-        .fails(2, &["no run `uno,load=0.3`", "did you mean `uno,load=0.2`?"]);
-    scratch.narrows("export perfetto r --run uno,load=0.2").ok();
+        .narrows("export perfetto r --run uno,traffic.0.load=0.3")
+        .fails(2, &["no run `uno,traffic.0.load=0.3`", "did you mean `uno,traffic.0.load=0.2`?"]);
+    scratch.narrows("export perfetto r --run uno,traffic.0.load=0.2").ok();
     let trace = std::fs::read(scratch.path("trace.pftrace")).unwrap();
     let has = |text: &str| trace.windows(text.len()).any(|here| here == text.as_bytes());
     assert!(has("flows, by the host that sends") && has("slowdown"));
     // An earlier trace is replaced, another file is not.
-    scratch.narrows("export perfetto r --run uno,load=0.2").ok();
+    scratch.narrows("export perfetto r --run uno,traffic.0.load=0.2").ok();
     assert_eq!(std::fs::read(scratch.path("trace.pftrace")).unwrap(), trace);
     scratch.write("mine", "mine");
     scratch
-        .narrows("export perfetto r --run uno,load=0.2 -o mine")
+        .narrows("export perfetto r --run uno,traffic.0.load=0.2 -o mine")
         .fails(2, &["will not replace `mine`", "narrows export perfetto"]);
-    scratch.narrows("export perfetto r --run uno,load=0.2 -o r/t").fails(2, &["will not write `r/t`"]);
-    scratch.narrows("export perfetto r --run uno,load=0.2 -o -").fails(2, &["--out - names no file"]);
+    scratch.narrows("export perfetto r --run uno,traffic.0.load=0.2 -o r/t").fails(2, &["will not write `r/t`"]);
+    scratch.narrows("export perfetto r --run uno,traffic.0.load=0.2 -o -").fails(2, &["--out - names no file"]);
     scratch.narrows("export perfetto none").fails(2, &["none"]);
 }
 
@@ -107,18 +107,22 @@ fn a_sampled_flow_becomes_a_log() {
     let plain = grid_of("\"1MiB\"").replace("100000s", "100ms");
     scratch.write("plain.toml", &plain);
     scratch.narrows("run plain.toml --out plain").ok();
-    scratch.narrows("export qlog plain").fails(2, &["no flow of `dctcp,size=1MiB` was sampled", "help: `series = "]);
+    scratch
+        .narrows("export qlog plain")
+        .fails(2, &["no flow of `dctcp,traffic.0.size=1MiB` was sampled", "help: `series = "]);
     scratch.write("s.toml", &format!("{plain}[series]\ninterval = \"10us\"\nflows = 2\n"));
     scratch.narrows("run s.toml --out r").ok();
     scratch
         .narrows("export qlog r")
-        .fails(2, &["2 flows of `dctcp,size=1MiB` were sampled", "choose one with --flow: "]);
-    scratch.narrows("export qlog r --flow 9").fails(2, &["flow 9 of `dctcp,size=1MiB` was not sampled", "there are "]);
+        .fails(2, &["2 flows of `dctcp,traffic.0.size=1MiB` were sampled", "choose one with --flow: "]);
+    scratch
+        .narrows("export qlog r --flow 9")
+        .fails(2, &["flow 9 of `dctcp,traffic.0.size=1MiB` was not sampled", "there are "]);
     scratch.narrows("export qlog r --flow 1").ok();
     let log = scratch.read("flow.sqlog");
     let records: Vec<serde_json::Value> =
         log.split('\u{1e}').skip(1).map(|record| serde_json::from_str(record).unwrap()).collect();
-    assert_eq!(records[0]["title"], "dctcp,size=1MiB, flow 1, simulated");
+    assert_eq!(records[0]["title"], "dctcp,traffic.0.size=1MiB, flow 1, simulated");
     let events = &records[1..];
     assert_eq!(events[0]["name"], "connectivity:connection_started");
     let last = events.last().unwrap();

@@ -83,8 +83,10 @@ fn of_a_grid() {
     runs.iter().for_each(is_summary);
     let ids: Vec<_> = runs.iter().map(|run| run["run"].as_str().unwrap()).collect();
     let schemes = ["uno", "mixed", "cubic"];
-    let expected: Vec<_> =
-        ["0.2", "0.6"].iter().flat_map(|load| schemes.map(|scheme| format!("{scheme},load={load}"))).collect();
+    let expected: Vec<_> = ["0.2", "0.6"]
+        .iter()
+        .flat_map(|load| schemes.map(|scheme| format!("{scheme},traffic.0.load={load}")))
+        .collect();
     assert_eq!(ids, expected);
     assert_eq!(keys(&runs[0]["flows"]["sizes"]), ["small", "large"]);
     assert_eq!((&runs[1]["label"], &runs[1]["law"]["name"]), (&"MPRDMA + BBR".into(), &"mprdma+bbr".into()));

@@ -26,7 +26,7 @@ fn stopped_in_the_second(scratch: &Scratch) -> Process {
 
 /// Waits until the grid's first run is whole.
 fn wait_for_the_first_run(scratch: &Scratch, child: &mut Process) {
-    let manifest = scratch.path("out/.next/runs/dctcp,size=4KiB/manifest.json");
+    let manifest = scratch.path("out/.next/runs/dctcp,traffic.0.size=4KiB/manifest.json");
     wait_for(child, "the first run is whole", || manifest.exists());
 }
 

@@ -33,7 +33,9 @@ fn a_table_a_warning_and_where_the_rest_is() {
     let scratch = Scratch::new("table");
     scratch.write("grid.toml", GRID);
     let ran = scratch.narrows("run grid.toml --set stop=1ms").ok();
-    for part in ["Uno, load=0.2", "Cubic, load=0.6", "warning: all 6 runs", "report: out/grid/report.html"] {
+    for part in
+        ["Uno, traffic.0.load=0.2", "Cubic, traffic.0.load=0.6", "warning: all 6 runs", "report: out/grid/report.html"]
+    {
         assert!(ran.out.contains(part), "no `{part}` in {ran}");
     }
     assert_eq!(ran.err, "");
@@ -108,7 +110,7 @@ fn a_narrow_terminal_gets_the_essentials() {
     let table: Vec<&str> = text.lines().filter(|line| line.contains(['┆', '─', '╪'])).collect();
     assert!(table.len() >= 9 && table.iter().all(|line| line.chars().count() <= 60), "{text}");
     assert!(text.contains("columns not shown for want of room: --wide shows all"), "{text}");
-    assert!(text.contains("done") && text.contains("Cubic, load=0.6") && !text.contains("longest"), "{text}");
+    assert!(text.contains("done") && text.contains("Cubic, traffic.0.load=0.6") && !text.contains("longest"), "{text}");
     let wide = shown("run grid.toml --wide");
     assert!(wide.contains("longest queue") && !wide.contains("--wide"), "{wide}");
 }
@@ -193,7 +195,7 @@ fn check_shows_controllers_holds_and_headrooms() {
     assert!(!text.contains("less than may arrive") && !text.contains("On-Ramp"), "{text}");
     let of = |scheme: &str| check(format!("bake-off/haul.toml --scheme {scheme}"));
     let hpcc_star = of("hpcc_star");
-    assert!(!hpcc_star.contains("\ndcqcn,load") && hpcc_star.contains(" of these schemes\n"), "{hpcc_star}");
+    assert!(!hpcc_star.contains("\ndcqcn,traffic.0.load") && hpcc_star.contains(" of these schemes\n"), "{hpcc_star}");
     assert!(hpcc_star.contains("near end, 2 ports: sources get the reports of ports"), "{hpcc_star}");
     let swing = of("swing");
     let relay = swing.split_once("of tier relay").expect("relays").1.split("of tier").next().unwrap_or_default();
@@ -208,7 +210,12 @@ fn check_of_a_grid_fits_a_screen() {
     let text = scratch.narrows("check grid.toml --set stop=1ms").ok().out;
     let network = text.lines().filter(|line| line.contains(" hosts and ")).count();
     assert_eq!(network, 1, "{text}");
-    for part in ["\n  load: 0.2, 0.6\n", "\nwhat differs\n", "values by load; uno,load=0.6", "warning: "] {
+    for part in [
+        "\n  traffic.0.load: 0.2, 0.6\n",
+        "\nwhat differs\n",
+        "values by traffic.0.load; uno,traffic.0.load=0.6",
+        "warning: ",
+    ] {
         assert!(text.contains(part), "no `{part}` in {text}");
     }
     let haul = concat!(env!("CARGO_MANIFEST_DIR"), "/../../papers/bake-off/haul.toml");

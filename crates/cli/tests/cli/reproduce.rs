@@ -268,16 +268,16 @@ fn finished_runs_are_kept() {
     let again = |with: &str| scratch.narrows(&format!("reproduce tiny --seeds 1 --threads 1 {with}")).ok();
     let kept = |said: &crate::support::Ran| said.err.lines().find(|line| line.contains("kept")).map(str::to_owned);
     let runs = "out/reproduce/quick/tiny/fig1/runs";
-    let flows = || std::fs::read(scratch.path(&format!("{runs}/dctcp,size=8KiB/flows.parquet"))).unwrap();
+    let flows = || std::fs::read(scratch.path(&format!("{runs}/dctcp,traffic.0.size=8KiB/flows.parquet"))).unwrap();
     assert_eq!(kept(&again("")), None);
     let first = flows();
     assert_eq!(kept(&again("")).as_deref(), Some("2 of 2 runs finished before: kept; --anew runs them again"));
     assert!(kept(&again("--json")).is_none());
     // One is gone, one is damaged: each is done again, and the other is not.
-    std::fs::remove_dir_all(scratch.path(&format!("{runs}/dctcp,size=8KiB"))).unwrap();
+    std::fs::remove_dir_all(scratch.path(&format!("{runs}/dctcp,traffic.0.size=8KiB"))).unwrap();
     assert_eq!(kept(&again("")).as_deref(), Some("1 of 2 runs finished before: kept; --anew runs them again"));
     assert_eq!(flows(), first);
-    std::fs::write(scratch.path(&format!("{runs}/dctcp,size=8KiB/flows.parquet")), "").unwrap();
+    std::fs::write(scratch.path(&format!("{runs}/dctcp,traffic.0.size=8KiB/flows.parquet")), "").unwrap();
     assert_eq!(kept(&again("")).as_deref(), Some("1 of 2 runs finished before: kept; --anew runs them again"));
     assert_eq!(flows(), first);
     // One of another seed does not take its place unasked.

@@ -10,7 +10,10 @@ fn schemes_are_scored_against_the_best_of_each_cell() {
     scratch.write("s.toml", GRID);
     scratch.narrows("run s.toml --seeds 2 --out r").ok();
     let told = scratch.narrows("score r --wide").ok();
-    assert!(["95 % interval", "Over the best, load = 0.2"].iter().all(|part| told.out.contains(part)), "{told}");
+    assert!(
+        ["95 % interval", "Over the best, traffic.0.load = 0.2"].iter().all(|part| told.out.contains(part)),
+        "{told}"
+    );
     let scored = scratch.narrows("score r --cell p50(all.slowdown) --write ref.toml --json").ok();
     let found: Value = serde_json::from_str(&scored.out).unwrap();
     let scores = found["scores"].as_array().unwrap();
@@ -37,7 +40,7 @@ fn schemes_are_scored_against_the_best_of_each_cell() {
     let some: Value = serde_json::from_str(&some.out).unwrap();
     assert_eq!(some["reference"]["points"].as_array().map(Vec::len), Some(1));
     assert_eq!(some["reference"]["points"][0], found["reference"]["points"][0]);
-    scratch.narrows("score r --only load=21%").fails(2, &["no run has load=21%; there are 0.2, "]);
+    scratch.narrows("score r --only load=21%").fails(2, &["no run has traffic.0.load=21%; there are 0.2, "]);
     let scored = scratch.narrows("score r --newcomer uno --cell p50(all.slowdown) --json").ok();
     let others: Value = serde_json::from_str(&scored.out).unwrap();
     let best = |of: &Value| of["reference"]["points"][0]["cells"][0]["scheme"].as_str().map(str::to_owned);
@@ -70,7 +73,10 @@ fn what_is_not_scored_is_named() {
     with("most = \"..1TB\"\nhuge = \"1TB..\"\n");
     scratch.narrows("run s.toml --out r").ok();
     let scored = scratch.narrows("score r --json").ok();
-    assert!(scored.err.contains("warning: `huge` is not scored: no flow of it ended in uno,load=0.2"), "{scored}");
+    assert!(
+        scored.err.contains("warning: `huge` is not scored: no flow of it ended in uno,traffic.0.load=0.2"),
+        "{scored}"
+    );
     let found: Value = serde_json::from_str(&scored.out).unwrap();
     assert_eq!(found["reference"]["cells"], serde_json::json!(["p50(most.slowdown)", "p99(most.slowdown)"]));
     with("huge = \"1TB..\"\n");

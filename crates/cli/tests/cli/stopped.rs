@@ -11,7 +11,7 @@ use crate::support::{Ran, Scratch, code, grid_of, wait_for};
 const ENDLESS: &str = "\"4KiB\", \"9TiB\"";
 
 /// Where the first run lies before the set is whole.
-const FIRST: &str = "out/.next/runs/dctcp,size=4KiB";
+const FIRST: &str = "out/.next/runs/dctcp,traffic.0.size=4KiB";
 
 fn start(scratch: &Scratch, line: &str) -> Process {
     scratch.command(line.split(' ')).piped()
@@ -54,7 +54,7 @@ fn an_interrupt_leaves_finished_runs_whole() {
         assert_eq!(said.err.lines().count(), 1, "{said}");
         assert_eq!(partials(&scratch), [""; 0]);
         assert!(!scratch.path("out/manifest.json").exists() && !scratch.path("out/.narrows.lock").exists());
-        let lacks = "`out` is unfinished: 1 of 2 runs; missing: dctcp,size=9TiB; `narrows run endless.toml --out out` goes on with it";
+        let lacks = "`out` is unfinished: 1 of 2 runs; missing: dctcp,traffic.0.size=9TiB; `narrows run endless.toml --out out` goes on with it";
         let report = scratch.narrows("report out").ok().says(&[lacks]);
         assert!(report.out.contains("wrote out/.next/report.html"), "{report}");
         assert!(scratch.read("out/.next/report.html").contains("is unfinished: 1 of 2 runs"));
@@ -68,7 +68,7 @@ fn an_interrupt_leaves_finished_runs_whole() {
         assert!(!scratch.path("ref.toml").exists());
         let compared = scratch.narrows("compare out out");
         assert_eq!(compared.code, 3, "{compared}");
-        compared.says(&["regression: `out` has 1 of 2 runs; missing: dctcp,size=9TiB"]);
+        compared.says(&["regression: `out` has 1 of 2 runs; missing: dctcp,traffic.0.size=9TiB"]);
         scratch.narrows(&format!("compare {FIRST} {FIRST}")).ok();
     }
 }
@@ -132,7 +132,7 @@ fn a_killed_grid_leaves_finished_runs_and_goes_on() {
         scratch.narrows(&format!("compare {FIRST} {FIRST}")).ok();
         scratch.narrows("report out").ok().says(&["is unfinished: 1 of 2 runs"]);
         // What a writer leaves that is killed while it writes.
-        scratch.write("out/.next/runs/.partial-1-dctcp,size=9TiB/flows.parquet", "half");
+        scratch.write("out/.next/runs/.partial-1-dctcp,traffic.0.size=9TiB/flows.parquet", "half");
         scratch.write("out/.next/plan.json.partial-1", "half");
 
         let ran = scratch.narrows(again).ok();
@@ -199,13 +199,16 @@ fn what_a_person_put_there_stops_the_run_and_stays() {
     scratch.write("grid.toml", &grid);
     scratch.narrows("run grid.toml --quiet --out out").ok();
     scratch.write("out/thesis/chapter.txt", "mine");
-    scratch.write("out/runs/dctcp,size=4KiB/notes.txt", "mine");
+    scratch.write("out/runs/dctcp,traffic.0.size=4KiB/notes.txt", "mine");
     let before = scratch.tree();
     for line in ["run grid.toml --out out", "run grid.toml --out out --anew", "demo --out out", "run grid.toml --out ."]
     {
         let said =
             scratch.narrows(line).fails(2, &["that Narrows did not write", "choose another directory with --out"]);
-        assert!(!line.ends_with(" out") || said.err.contains("`runs/dctcp,size=4KiB/notes.txt`, `thesis`"), "{said}");
+        assert!(
+            !line.ends_with(" out") || said.err.contains("`runs/dctcp,traffic.0.size=4KiB/notes.txt`, `thesis`"),
+            "{said}"
+        );
         assert_eq!(scratch.tree(), before);
     }
 }
@@ -227,7 +230,7 @@ fn results_are_replaced_as_a_whole() {
     // The ledger and the table of summaries are of several runs.
     assert_eq!(first.len(), 5 + 2 * 5);
     // Finished runs do not go unasked.
-    let lost = ["`out` has finished runs that this command leaves out", "dctcp,size=4KiB", "--anew"];
+    let lost = ["`out` has finished runs that this command leaves out", "dctcp,traffic.0.size=4KiB", "--anew"];
     scratch.narrows("run alone.toml --quiet --out out").fails(2, &lost);
     assert_eq!(scratch.files("out"), first);
     assert_eq!(run("alone"), alone);

@@ -28,7 +28,7 @@ fn points_come_from_the_file_and_the_command_line() {
     let listed = scratch.narrows("sweep s.toml --over traffic.0.size=4KiB,16KiB --seeds 2 --list").ok();
     let runs: Vec<&str> = listed.out.lines().collect();
     assert_eq!(runs.len(), 2 * 2 * 2 * 3, "{listed}");
-    assert!(runs[0].starts_with("dctcp,size=4KiB,seed=1,buffer=") && runs[0].ends_with('B'), "{listed}");
+    assert!(runs[0].starts_with("dctcp,traffic.0.size=4KiB,seed=1,port.buffer=") && runs[0].ends_with('B'), "{listed}");
     assert!(scratch.files("out").is_empty());
     scratch.narrows("sweep s.toml --over seed=4,5 --seeds 2").fails(2, &["varies `seed` by itself"]);
     scratch.narrows("sweep s.toml --over traffic.0.sise=1").fails(2, &["unknown key `sise`", "did you mean `size`?"]);
@@ -127,12 +127,12 @@ fn all_tables_have_the_keys_of_the_points() {
     let folder = scratch.files("out/sweep").into_iter().find(|file| file.ends_with("flows.parquet")).unwrap();
     let folder = folder.trim_end_matches("/flows.parquet");
     let (first, files) = names(folder);
-    assert_eq!(first, ["scheme", "point_buffer_bytes", "seed"]);
+    assert_eq!(first, ["scheme", "port.buffer_bytes", "seed"]);
     let variant = format!("{SWEEP}\n[variants.far]\nset = {{ stop = \"6ms\" }}\n");
     scratch.write("s.toml", &variant);
     scratch.narrows("sweep s.toml").ok().says(&["6 of 8 runs finished before: kept"]);
     let (second, changed) = names(folder);
-    assert_eq!(second, ["scheme", "point_buffer_bytes", "variant", "seed"]);
+    assert_eq!(second, ["scheme", "port.buffer_bytes", "variant", "seed"]);
     assert_ne!(files, changed);
     let summary: Value = serde_json::from_str(&scratch.read("out/sweep/summary.json")).unwrap();
     let last = &summary["runs"][7]["point"];

@@ -125,7 +125,7 @@ impl Function {
 /// What was measured in a run.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Metric {
-    /// The run's id, such as `uno` or `uno,load=0.4`; empty where there is one run alone.
+    /// The run's id, such as `uno` or `uno,traffic.0.load=0.4`, with keys in full or by their ends; empty where there is one run alone.
     pub run: String,
     /// What of it.
     pub subject: Subject,

@@ -9,6 +9,7 @@ use super::words::{
     CreditsKey, FairnessKey, FlowsKey, LawKey, NetworkKey, Predictor, SampleStat, Sampled, SpreadKey, Stat, TierKey,
     TotalKey,
 };
+use crate::point_keys::is_run;
 use crate::quantity::{Dimension, Value};
 use crate::stats::{self, Jain};
 use crate::store::RunResults;
@@ -17,7 +18,9 @@ use crate::tables::{PortRow, PortTable, RateTable, SwitchTable};
 
 /// Runs by id, with their summaries and, where they are at hand, their samples of ports, switches and flows.
 #[derive(Clone, Default, Debug)]
-pub struct Runs<'a>(BTreeMap<&'a str, (&'a Summary, Option<Samples<'a>>)>);
+pub struct Runs<'a>(BTreeMap<&'a str, Entry<'a>>);
+
+type Entry<'a> = (&'a Summary, Option<Samples<'a>>);
 
 type Samples<'a> = (&'a PortTable, &'a SwitchTable, &'a RateTable);
 
@@ -57,7 +60,28 @@ impl<'a> Runs<'a> {
 
     /// The summary of a run; none if it is not there.
     pub(super) fn summary(&self, run: &str) -> Option<&'a Summary> {
-        self.0.get(run).map(|(summary, _)| *summary)
+        self.find(run).ok().map(|(summary, _)| summary)
+    }
+
+    /// The run of that name: its id, or the only id for which the name stands with ends of keys.
+    ///
+    /// # Errors
+    /// No such run, or several.
+    fn find(&self, name: &str) -> Result<Entry<'a>, EvalError> {
+        if let Some(entry) = self.0.get(name) {
+            return Ok(*entry);
+        }
+        let found: Vec<(&str, Entry<'a>)> =
+            self.0.iter().filter(|(id, _)| is_run(id, name)).map(|(id, entry)| (*id, *entry)).collect();
+        let listed = |ids: Vec<&str>| ids.join("; ");
+        match found[..] {
+            [(_, entry)] => Ok(entry),
+            [] => Err(EvalError::NoRun { run: name.to_owned(), known: listed(self.ids().collect()) }),
+            _ => {
+                let known = listed(found.into_iter().map(|(id, _)| id).collect());
+                Err(EvalError::SeveralRuns { run: name.to_owned(), known })
+            }
+        }
     }
 
     /// The ids.
@@ -72,6 +96,8 @@ impl<'a> Runs<'a> {
 pub enum EvalError {
     #[error("there is no run `{run}`; there are: {known}")]
     NoRun { run: String, known: String },
+    #[error("`{run}` is the name of several runs: {known}; write the keys in full")]
+    SeveralRuns { run: String, known: String },
     #[error("`{metric}`: the run has no class of flows `{class}`; it has: {known}")]
     NoClass { metric: String, class: String, known: String },
     #[error("`{metric}`: {reason}")]
@@ -174,10 +200,7 @@ fn compares(comparison: &Comparison, runs: &Runs<'_>) -> Result<bool, EvalError>
 }
 
 fn measured(metric: &Metric, runs: &Runs<'_>) -> Result<Value, EvalError> {
-    let Some(&(summary, samples)) = runs.0.get(metric.run.as_str()) else {
-        let known: Vec<&str> = runs.ids().collect();
-        return Err(EvalError::NoRun { run: metric.run.clone(), known: known.join("; ") });
-    };
+    let (summary, samples) = runs.find(&metric.run)?;
     let missing = |reason: String| EvalError::NotMeasured { metric: metric.to_string(), reason };
     let at_hand = |what: &str| samples.ok_or_else(|| missing(format!("the run's samples of {what} are not at hand")));
     match &metric.subject {
@@ -522,7 +545,7 @@ pub(crate) fn flows_behind_p99(expr: &Expr, summary: &Summary) -> Option<u64> {
 /// What to know about a metric's value: that some flows of its class did not end.
 pub(super) fn caveat(metric: &Metric, runs: &Runs<'_>) -> Option<String> {
     let Subject::Spread { class, key: SpreadKey::Fct | SpreadKey::Slowdown, .. } = &metric.subject else { return None };
-    let (summary, _) = runs.0.get(metric.run.as_str())?;
+    let summary = runs.summary(&metric.run)?;
     let cell = summary.class(class)?;
     let open = cell.count - cell.completed.min(cell.count);
     (open > 0).then(|| format!("{}: {open} of {} {class} flows did not end and are left out", metric.run, cell.count))

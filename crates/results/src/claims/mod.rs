@@ -5,6 +5,7 @@ pub mod ast;
 mod eval;
 mod magnitude;
 mod parse;
+pub mod possible;
 mod seeds;
 #[cfg(test)]
 mod tests;

@@ -540,7 +540,7 @@ const ALL_FLOWS: &str = "all";
 
 /// Whether a word is what a class of flows has, and so stands for that of all flows where a class is expected.
 fn is_metric_of_flows(word: &str) -> bool {
-    named::<SpreadKey>(word).is_some() || named::<TotalKey>(word).is_some()
+    word == CRITICAL || named::<SpreadKey>(word).is_some() || named::<TotalKey>(word).is_some()
 }
 
 fn function_named(name: &str) -> Option<Function> {

@@ -4,6 +4,7 @@ use proptest::prelude::*;
 use serde_json::{Value as Json, json};
 
 use super::ast::{Function, Operator, Order, Subject, Window};
+use super::possible::{Names, comparable};
 use super::words::{TierKey, Word};
 use super::*;
 use crate::Summary;
@@ -26,9 +27,35 @@ fn runs() -> Vec<RunResults> {
     vec![one, two]
 }
 
+/// The value of a check that can be compared before anything runs, as every check can that has a value.
 fn held(text: &str) -> bool {
     let results = runs();
-    holds(&check(text).unwrap(), &Runs::of_results(&results)).unwrap()
+    let check = check(text).unwrap();
+    let (info, ..) = testbed::two_datacenters();
+    comparable(&check, &Names::of(&info)).unwrap_or_else(|error| panic!("{text}: {error}"));
+    holds(&check, &Runs::of_results(&results)).unwrap()
+}
+
+#[test]
+fn what_no_run_can_have_is_refused_before_the_runs() {
+    let (mut info, ..) = testbed::two_datacenters();
+    info.training.clear();
+    info.schedules.clear();
+    for (text, message) in [
+        ("p99(nope.fct) < 1ms", "has no class of flows `nope`; it has: all, intra, inter, requests, collectives"),
+        ("p99(all.fct) < 5", "`all.fct.p99` is a time and `5` is a number: they cannot be compared"),
+        ("all.goodput + network.max_queue > 1bps", "is an amount of data: they cannot be added"),
+        ("max(all.slowdown.p50, 3ms) > 1", "they cannot be compared"),
+        ("gpt.iteration.mean < 1s", "the run has no training job"),
+        ("gpt.end_to_end < 1s", "the run has no imported schedule"),
+        ("queue('all').p99 / 1MB < 1us", "is a number and `1us` is a time"),
+    ] {
+        let said = comparable(&check_of_a_run(text).unwrap(), &Names::of(&info)).map_err(|error| error.to_string());
+        assert!(said.as_ref().is_err_and(|said| said.contains(message)), "{text}: {said:?}");
+    }
+    for text in ["p99(all.fct) < 5us", "flows(0s, 1ms).rate >= 1bps", "fairness.converged_at <= 1s / 2"] {
+        assert_eq!(comparable(&check_of_a_run(text).unwrap(), &Names::of(&info)), Ok(()), "{text}");
+    }
 }
 
 fn refused(text: &str) -> String {

@@ -136,8 +136,15 @@ fn mean_gap(poisson: &Poisson, parts: &[Part], ends: &Ends, ground: &Ground<'_>)
     // Payload on links of the class for one arrival, in units of 2^-16 bytes, each link counted.
     let crossing: u128 = parts.iter().map(|part| part.crossing(class, ends, ground)).sum();
     if capacity == 0 || crossing == 0 {
-        let what = if capacity == 0 { "there is no link" } else { "no flow of this traffic crosses a link" };
-        return Err(Fault::new(poisson.load_of.origin, format!("{what} of class `{}`", class.name()))
+        let what = match class.name() {
+            // Others of the class may join other datacenters.
+            class if capacity == 0 && !ends.all => {
+                format!("no link of class `{class}` joins these hosts' datacenters directly")
+            }
+            class if capacity == 0 => format!("there is no link of class `{class}`"),
+            class => format!("no flow of this traffic crosses a link of class `{class}`"),
+        };
+        return Err(Fault::new(poisson.load_of.origin, what)
             .label("load of these links")
             .help("load_of = \"host\" counts the links towards hosts"));
     }

@@ -13,6 +13,7 @@ use serde_json::json;
 
 use crate::args::BenchCodesArgs;
 use crate::exit::{Failure, print};
+use crate::sheet::{Sheet, check_csv, print_csv};
 use crate::table::fitted;
 use study::Stopwatch;
 
@@ -62,7 +63,23 @@ impl Workload {
     }
 }
 
+/// The table for `--csv`, and its columns.
+const TABLE: &str = "workloads";
+const KEYS: [&str; 10] = [
+    "name",
+    "engine",
+    "cache",
+    "data",
+    "parity",
+    "packet_bytes",
+    "encode_bytes_per_s",
+    "stream_bytes_per_s",
+    "repair_one_bytes_per_s",
+    "repair_two_bytes_per_s",
+];
+
 pub(crate) fn codes(args: &BenchCodesArgs) -> Result<(), Failure> {
+    check_csv(&args.csv, &[TABLE])?;
     let engines: Vec<Engine> = match args.engine {
         Some(engine) => vec![engine],
         // The naive one is there to be right, and would take most of the time.
@@ -88,6 +105,10 @@ pub(crate) fn codes(args: &BenchCodesArgs) -> Result<(), Failure> {
     }
     if args.json {
         return print(&format!("{:#}", json!({ "schema": 1, "workloads": rows })));
+    }
+    if args.csv.is_asked() {
+        let records: Vec<_> = rows.iter().map(|row| json!(row)).collect();
+        return print_csv(&[Sheet::of_records(TABLE, &KEYS, &records)], args.csv.table());
     }
     print(&table(&rows))
 }

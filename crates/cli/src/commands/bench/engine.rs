@@ -9,6 +9,7 @@ use serde_json::json;
 
 use crate::args::BenchEngineArgs;
 use crate::exit::{Failure, print};
+use crate::sheet::{Sheet, check_csv, print_csv};
 use study::Stopwatch;
 
 /// One measured workload; the shape of `bench engine --json`.
@@ -60,10 +61,27 @@ fn workloads(scaling: bool) -> Vec<Workload> {
     all
 }
 
+/// The table for `--csv`, and its columns.
+const TABLE: &str = "workloads";
+const KEYS: [&str; 11] = [
+    "name",
+    "threads",
+    "hosts",
+    "simulated_ns",
+    "packet_hops",
+    "events",
+    "cpu_s",
+    "wall_s",
+    "packet_hops_per_s",
+    "packet_hops_per_s_per_core",
+    "peak_rss_bytes",
+];
+
 pub(crate) fn engine(args: &BenchEngineArgs) -> Result<(), Failure> {
     if let Some(name) = &args.measure {
         return measure_here(name, args.threads);
     }
+    check_csv(&args.csv, &[TABLE])?;
     let names: Vec<String> = workloads(args.scaling).into_iter().map(|workload| workload.name).collect();
     let chosen: Vec<&String> = names.iter().filter(|name| name.contains(&args.only)).collect();
     if chosen.is_empty() {
@@ -82,6 +100,10 @@ pub(crate) fn engine(args: &BenchEngineArgs) -> Result<(), Failure> {
     }
     if args.json {
         return print(&format!("{:#}", json!({ "schema": 1, "workloads": rows })));
+    }
+    if args.csv.is_asked() {
+        let records: Vec<_> = rows.iter().map(|row| json!(row)).collect();
+        return print_csv(&[Sheet::of_records(TABLE, &KEYS, &records)], args.csv.table());
     }
     print(&table(&rows))
 }

@@ -20,11 +20,13 @@ use crate::args::{Common, EmulateArgs, Stack};
 use crate::exit::{Failure, tell};
 use crate::interrupt::interrupted;
 use crate::named_file::{Kind, NamedFile, outside_of, resolved};
+use crate::sheet::check_csv;
 
 /// The option that names captures.
 const PCAP: &str = "--pcap";
 
 pub(crate) fn emulate(args: &EmulateArgs) -> Result<(), Failure> {
+    check_csv(&args.csv, &super::run::TABLES)?;
     let common = Common {
         set: args.set.clone(),
         seed: args.seed,

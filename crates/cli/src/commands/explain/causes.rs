@@ -13,6 +13,7 @@ use units::Span;
 use crate::args::ExplainArgs;
 use crate::exit::{Failure, print, tell};
 use crate::progress::Terminal;
+use crate::sheet::{Sheet, print_csv};
 use crate::table::{bytes, time};
 
 /// Columns and lines of the usual terminal: what is printed by default fits it.
@@ -27,12 +28,18 @@ pub(super) fn explain(args: &ExplainArgs, runs: &[RunResults]) -> Result<(), Fai
     let groups = groups(args, runs)?;
     let plan = Plan::new(args, groups);
     if plan.groups.is_empty() {
+        if args.csv.is_asked() {
+            return print_csv(&sheets(&[]), args.csv.table());
+        }
         return print(if args.json { "[]" } else { "no flow ended" });
     }
     let explained = plan.replay(args, runs)?;
     let shown: Vec<Shown<'_>> = plan.groups.iter().map(|group| explained.of(group, runs)).collect();
-    if args.json {
+    if args.json || args.csv.is_asked() {
         let all: Vec<Value> = shown.iter().map(|group| group.json(runs)).collect();
+        if args.csv.is_asked() {
+            return print_csv(&sheets(&all), args.csv.table());
+        }
         return print(&format!("{:#}", Value::from(all)));
     }
     let room = match shown.len() {
@@ -50,6 +57,59 @@ pub(super) fn explain(args: &ExplainArgs, runs: &[RunResults]) -> Result<(), Fai
         text.push_str(&more);
     }
     print(text.trim_end())
+}
+
+/// Names of the tables for `--csv`.
+pub(super) const TABLES: [&str; 2] = ["causes", "flows"];
+
+/// Causes of each group, and of each of its slowest flows, from the groups as JSON.
+fn sheets(groups: &[Value]) -> [Sheet; 2] {
+    // A record for each cause of a group or flow, with keys of that.
+    let of_causes = |of: &Value, keys: &[(&str, &Value)]| -> Vec<Value> {
+        let record = |cause: &Value| {
+            let mut record = cause.clone();
+            for (key, value) in keys {
+                record[*key] = (*value).clone();
+            }
+            record
+        };
+        of["causes"].as_array().into_iter().flatten().map(record).collect()
+    };
+    let causes = groups.iter().flat_map(|group| {
+        of_causes(group, &[("group", &group["name"]), ("part", &group["part"]), ("excess_ns", &group["excess_ns"])])
+    });
+    let flows = groups.iter().flat_map(|group| {
+        let slowest = group["slowest"].as_array().into_iter().flatten();
+        slowest.flat_map(move |flow| {
+            let own = ["run", "seed", "flow", "src", "dst", "size_bytes", "fct_ns", "ideal_ns", "slowdown"];
+            let keys: Vec<(&str, &Value)> =
+                own.iter().map(|&key| (key, &flow[key])).chain([("part", &group["part"])]).collect();
+            of_causes(flow, &keys)
+        })
+    });
+    let of_group =
+        ["group", "part", "cause", "text", "share", "time_ns", "excess_ns", "flows", "other_flows", "other_hosts"];
+    let of_flow = [
+        "run",
+        "part",
+        "seed",
+        "flow",
+        "src",
+        "dst",
+        "size_bytes",
+        "fct_ns",
+        "ideal_ns",
+        "slowdown",
+        "cause",
+        "text",
+        "share",
+        "time_ns",
+        "other_flows",
+    ];
+    [
+        Sheet::of_records(TABLES[0], &of_group, &causes.collect::<Vec<_>>()),
+        Sheet::of_records(TABLES[1], &of_flow, &flows.collect::<Vec<_>>()),
+    ]
 }
 
 /// All groups of the runs, those with the slowest flows first.

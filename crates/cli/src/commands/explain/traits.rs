@@ -10,6 +10,7 @@ use results::RunResults;
 
 use crate::args::ExplainArgs;
 use crate::exit::{Failure, print};
+use crate::sheet::{Sheet, print_csv};
 use crate::table::{bytes, fitted, time};
 
 /// Number of the slowest flows that are listed one by one.
@@ -22,12 +23,38 @@ pub(super) fn explain(args: &ExplainArgs, runs: &[RunResults]) -> Result<(), Fai
             scheme.classes.retain(|it| it.class == class.into());
         }
     }
+    if args.csv.is_asked() {
+        return print_csv(&[sheet(&told)], args.csv.table());
+    }
     if args.json {
         let all: Vec<Value> = told.iter().map(in_json).collect();
         return print(&format!("{:#}", Value::from(all)));
     }
     let texts: Vec<String> = told.iter().map(in_words).collect();
     print(texts.join("\n\n").trim_end())
+}
+
+/// Name of the table for `--csv`.
+pub(super) const TABLE: &str = "traits";
+
+/// Counters of all groups.
+fn sheet(told: &[Told]) -> Sheet {
+    let of_class = |told: &Told, of: &Explained| -> Vec<Value> {
+        let record = |it: &Trait| {
+            json!({
+                "group": told.name,
+                "part": of.class.name(),
+                "trait": it.what.name(),
+                "slowest": it.slowest,
+                "typical": it.typical,
+                "stands_out": it.stands_out(),
+            })
+        };
+        of.traits.iter().map(record).collect()
+    };
+    let records: Vec<Value> =
+        told.iter().flat_map(|told| told.classes.iter().flat_map(move |of| of_class(told, of))).collect();
+    Sheet::of_records(TABLE, &["group", "part", "trait", "slowest", "typical", "stands_out"], &records)
 }
 
 fn in_json(told: &Told) -> Value {

@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use crate::args::KernelStatusArgs;
 use crate::exit::{Failure, print, printed};
 use crate::interrupt::{interrupted, listen};
+use crate::sheet::{Sheet, check_csv, print_csv};
 
 /// Period of `--watch`.
 const PERIOD: Duration = Duration::from_secs(1);
@@ -20,7 +21,13 @@ pub(crate) fn status(args: &KernelStatusArgs) -> Result<(), Failure> {
     if let Some(law) = &args.law {
         super::load::row(law)?;
     }
+    check_csv(&args.csv, &TABLES)?;
     let mut machine = Machine::default();
+    if args.csv.is_asked() {
+        let laws = chosen(args)?;
+        let laws: Vec<_> = laws.iter().map(|law| as_json(law, &mut machine)).collect::<Result<_, Failure>>()?;
+        return print_csv(&sheets(&laws), args.csv.table());
+    }
     if args.json {
         let laws = chosen(args)?;
         let laws: Vec<_> = laws.iter().map(|law| as_json(law, &mut machine)).collect::<Result<_, Failure>>()?;
@@ -184,6 +191,46 @@ fn as_json(law: &Pinned, machine: &mut Machine) -> Result<Value, Failure> {
         "sockets": sockets,
         "not_listed": listed.missing,
     }))
+}
+
+/// Names of the tables for `--csv`.
+const TABLES: [&str; 2] = ["sockets", "laws"];
+
+/// Sockets, each with its law's state, and laws.
+fn sheets(laws: &[Value]) -> [Sheet; 2] {
+    let mut sockets = Vec::new();
+    for law in laws {
+        for socket in law["sockets"].as_array().into_iter().flatten() {
+            let mut record = socket["law"].as_object().cloned().unwrap_or_default();
+            record.extend(socket.as_object().cloned().unwrap_or_default());
+            record.insert("law".to_owned(), law["law"].clone());
+            sockets.push(Value::from(record));
+        }
+    }
+    let keys = [
+        "law",
+        "local",
+        "remote",
+        "state",
+        "ecn",
+        "cwnd_packets",
+        "retransmits",
+        "acked_bytes",
+        "mss_bytes",
+        "srtt_ns",
+        "base_rtt_ns",
+        "delivered_bytes",
+        "marked_bytes",
+        "acks",
+        "timeouts",
+        "pacing_bytes_per_s",
+        "increases",
+        "cuts",
+        "loss_cuts",
+        "emergencies",
+    ];
+    let of_laws = ["law", "tcp_name", "line_rate_bps", "base_rtt_ns", "intra_rtt_ns", "refused"];
+    [Sheet::of_records(TABLES[0], &keys, &sockets), Sheet::of_records(TABLES[1], &of_laws, laws)]
 }
 
 fn socket_json(socket: &Socket) -> Value {

@@ -6,7 +6,7 @@ use proto::closed::Code;
 
 use super::control::{Amount, LONGEST_TIME, MOST_BYTES, MOST_STREAMS, Request};
 use super::meter::{Meter, Watch};
-use super::show::Shown;
+use super::show::{Shown, TABLES};
 use super::test::of_caller;
 use crate::args::PerfArgs;
 use crate::exit::{Failure, print, tell};
@@ -18,6 +18,7 @@ use crate::peer::patience::{explained, wait_for};
 use crate::peer::quantity::{bytes, duration};
 use crate::peer::service::PERF;
 use crate::peer::trouble::Trouble;
+use crate::sheet::{check_csv, print_csv};
 
 const DEED: &str = "the test";
 /// How long a test sends if nothing is said.
@@ -26,6 +27,7 @@ const USUAL_TIME: &str = "10";
 const USUAL_MESSAGE: &str = "100k";
 
 pub(super) fn call(peer: &str, args: &PerfArgs) -> Result<(), Failure> {
+    check_csv(&args.csv, &TABLES)?;
     let way = Way::new(peer, &args.call)?;
     let amount = if let Some(count) = args.messages {
         let text = args.bytes.as_deref().unwrap_or(USUAL_MESSAGE);
@@ -43,8 +45,9 @@ pub(super) fn call(peer: &str, args: &PerfArgs) -> Result<(), Failure> {
     let Call { endpoint, connection, address } = connect(&way, &end, DEED)?;
     let request = Request::new(args.reverse, args.streams, amount, end.window);
     let meter = Meter::new(&connection);
-    let mut watch = Watch::new(&meter, end.idle).every(every, !args.json);
-    if !args.json {
+    let is_data = args.json || args.csv.is_asked();
+    let mut watch = Watch::new(&meter, end.idle).every(every, !is_data);
+    if !is_data {
         let (local, ways) = (endpoint.address().port(), if args.paths == 1 { "path" } else { "paths" });
         let all = if end.config.settings.one_law && args.paths > 1 { " for all" } else { "" };
         tell(&format!("connected to {address} from port {local}: {} {ways}, {}{all}", args.paths, end.law.name()));
@@ -73,7 +76,9 @@ pub(super) fn call(peer: &str, args: &PerfArgs) -> Result<(), Failure> {
         took: &took,
         paths: &paths,
     };
-    let text = if args.json { format!("{:#}", shown.as_json(&watch.intervals)) } else { shown.as_text() };
     endpoint.end(Code::NONE, "");
-    print(&text)
+    if args.csv.is_asked() {
+        return print_csv(&shown.sheets(&watch.intervals), args.csv.table());
+    }
+    print(&if args.json { format!("{:#}", shown.as_json(&watch.intervals)) } else { shown.as_text() })
 }

@@ -13,9 +13,13 @@ use super::test::Outcome;
 use crate::args::PerfArgs;
 use crate::peer::end::End;
 use crate::peer::quantity::{amount, bits_a_second, rate};
+use crate::sheet::Sheet;
 
 /// Where one packet in so many or more is lost, a law may take the path for a faster one than it is.
 const ONE_LOST_IN: u64 = 10;
+
+/// Names of the tables for `--csv`.
+pub(super) const TABLES: [&str; 3] = ["ends", "intervals", "paths"];
 
 /// The version of the JSON document.
 const SCHEMA: u32 = 1;
@@ -104,6 +108,42 @@ impl Shown<'_> {
             "messages": Times::of(self.took).map(|times| times.as_json(self.took)),
             "paths": paths,
         })
+    }
+
+    /// The tables for `--csv` ([`TABLES`]).
+    pub(super) fn sheets(&self, intervals: &[Interval]) -> [Sheet; 3] {
+        let ends: Vec<Value> = self
+            .both()
+            .into_iter()
+            .map(|(end, totals)| {
+                let mut record = totals_as_json(totals);
+                record["end"] = end.into();
+                record
+            })
+            .collect();
+        let intervals: Vec<Value> = intervals.iter().map(interval_as_json).collect();
+        let paths: Vec<Value> = self.paths.iter().map(path_as_json).collect();
+        [
+            Sheet::of_records(TABLES[0], &["end", "bytes", "time_ns", "rate_bps", "cpu_s", "packets", "lost"], &ends),
+            Sheet::of_records(TABLES[1], &["from_ns", "to_ns", "bytes", "rate_bps", "rtt_ns", "lost"], &intervals),
+            Sheet::of_records(
+                TABLES[2],
+                &[
+                    "path",
+                    "remote",
+                    "is_open",
+                    "packet_bytes",
+                    "rtt_ns",
+                    "least_rtt_ns",
+                    "packets",
+                    "acked_bytes",
+                    "marked_bytes",
+                    "ecn",
+                    "held_ns",
+                ],
+                &paths,
+            ),
+        ]
     }
 
     fn parameters(&self) -> Value {

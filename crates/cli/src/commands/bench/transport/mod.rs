@@ -17,6 +17,7 @@ use crate::args::BenchTransportArgs;
 use crate::exit::{Failure, print};
 use crate::peer::quantity::{bytes, in_words};
 use crate::peer::trouble::Trouble;
+use crate::sheet::{Sheet, check_csv, print_csv};
 use crate::table::fitted;
 
 /// A transfer that takes longer fails.
@@ -64,7 +65,23 @@ struct Measured {
     lost: Option<u64>,
 }
 
+/// The table for `--csv`, and its columns.
+const TABLE: &str = "workloads";
+const KEYS: [&str; 10] = [
+    "name",
+    "bytes",
+    "cpu_s",
+    "wall_s",
+    "gbit_per_core_s",
+    "gbit_per_s",
+    "ratio_to_tcp",
+    "packet_bytes",
+    "packets",
+    "lost",
+];
+
 pub(crate) fn transport(args: &BenchTransportArgs) -> Result<(), Failure> {
+    check_csv(&args.csv, &[TABLE])?;
     let bytes = bytes("--bytes", &args.bytes, (LEAST, MOST))?;
     let chosen: Vec<_> = WORKLOADS.into_iter().filter(|(name, _)| name.contains(&args.only)).collect();
     if chosen.is_empty() {
@@ -90,6 +107,10 @@ pub(crate) fn transport(args: &BenchTransportArgs) -> Result<(), Failure> {
     }
     if args.json {
         return print(&format!("{:#}", json!({ "schema": 1, "workloads": rows })));
+    }
+    if args.csv.is_asked() {
+        let records: Vec<_> = rows.iter().map(|row| json!(row)).collect();
+        return print_csv(&[Sheet::of_records(TABLE, &KEYS, &records)], args.csv.table());
     }
     print(&table(&rows))
 }
