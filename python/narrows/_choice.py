@@ -47,6 +47,12 @@ def chosen(runs: Sequence[Run], wanted: Mapping[str, Any]) -> list[Run]:
 def values_of(runs: Sequence[Run], key: str) -> list[Any]:
     """Return each run's value of a key. Raises `ScenarioError` for a key that no run has."""
     known = [_keys(run) for run in runs]
+    key = _with_dots(key)
+    # A key in full is itself, also where a longer one ends with it.
+    if "." in key and not any(key in keys for keys in known):
+        found = [_setting(run, key) for run in runs]
+        if any(value is not ABSENT for value in found):
+            return found
     named = _named(key, [name for keys in known for name in keys])
     if named is not None:
         return [keys.get(named, ABSENT) for keys in known]
@@ -68,8 +74,8 @@ def column(runs: Sequence[Run], key: str) -> str:
         return key
     names: dict[str, str] = {}
     for run in runs:
-        names.update(zip(run.names, run.point, strict=False))
-    named = _named(key, [*names, *columns])
+        names.update(_columns_of(run))
+    named = _named(_with_dots(key), [*names, *columns])
     if named is None:
         raise unknown_key(runs, key, columns)
     return named if named in columns else names[named]
@@ -119,7 +125,18 @@ def _unknown_value(key: str, value: Any, found: list[Any]) -> _narrows.ScenarioE
 
 def _keys(run: Run) -> dict[str, Any]:
     """Return a run's values by columns, and by the names that its own name has."""
-    return {**dict(zip(run.names, run.point.values(), strict=False)), **run.keys}
+    return {**{key: run.point[name] for key, name in _columns_of(run).items()}, **run.keys}
+
+
+def _columns_of(run: Run) -> dict[str, str]:
+    """Return the column of each key of a run's point: its name, perhaps with a unit behind it or `point_` before it."""
+    plain = {name: name.removeprefix("point_") for name in run.point}
+    return {key: name for key in run.names for name, it in plain.items() if key in (it, it.rpartition("_")[0])}
+
+
+def _with_dots(key: str) -> str:
+    """Return a key with its indices behind dots, as points have it: `traffic.0.load` for `traffic[0].load`."""
+    return key.replace("[", ".").replace("]", "")
 
 
 def _setting(run: Run, key: str) -> Any:

@@ -7,7 +7,7 @@ import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from narrows import plotting, samples
+from narrows import _choice, plotting, samples
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -472,7 +472,9 @@ def quantity(value: float, unit: str) -> str:
 
 
 def value_at(run: Run, key: str) -> Any:
-    """Return the value of a column of the points of a run."""
+    """Return the value of a column of the points of a run. Raises `ScenarioError` for one that the run lacks."""
+    if key not in run.keys:
+        raise _choice.unknown_key([run], key, list(run.keys))
     return run.keys[key]
 
 

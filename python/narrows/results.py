@@ -193,7 +193,7 @@ class Run:
 
     @property
     def name(self) -> str:
-        """What tells it from the others: `uno`, or `uno,load=0.4`."""
+        """What tells it from the others: `uno`, or `uno,traffic.0.load=0.4`."""
         return str(self.manifest["run"])
 
     @property
@@ -327,7 +327,7 @@ class Results:
     def __getitem__(self, name: str | int | slice) -> Run | Results:
         """Return a run by its name, by its number, or by a label that no other run has; of a slice, the results of these runs.
 
-        In a name the end of a key stands for it, as in `uno,load=0.4` for `uno,traffic.0.load=0.4`.
+        In a name, keys may be shortened to their last parts: `uno,load=0.4` for `uno,traffic.0.load=0.4`.
         """
         if isinstance(name, slice):
             return self.of(self.runs[name])

@@ -116,7 +116,7 @@ impl Cell {
 }
 
 impl Sheet {
-    /// A table of records with these keys: CSV of what a command prints as JSON. A record's arrays and objects are left out.
+    /// Makes a table of JSON records, with the columns `keys`. Arrays and objects are not meant as columns.
     pub(crate) fn of_records(name: &'static str, keys: &[&'static str], records: &[serde_json::Value]) -> Self {
         let datum = |record: &serde_json::Value, key: &str| record.get(key).map_or(Datum::Absent, Datum::of_json);
         let row = |record: &serde_json::Value| Row {
@@ -124,6 +124,11 @@ impl Sheet {
             keys: Vec::new(),
             cells: keys.iter().skip(1).map(|key| Cell::new("", "", datum(record, key))).collect(),
         };
+        // Others are null, or of records without rows of that kind.
+        debug_assert!(
+            records.is_empty() || keys.iter().any(|key| records[0].get(*key).is_some()),
+            "{name}: none of {keys:?}"
+        );
         Self {
             name,
             title: String::new(),
@@ -150,7 +155,7 @@ pub(crate) fn print_csv(sheets: &[Sheet], name: Option<&str>) -> Result<(), Fail
     print(as_csv(&sheets)?.trim_end())
 }
 
-/// Refuses the name of a table that the command never has: before it does anything.
+/// Refuses a table name that the command never has. Called before the command does anything.
 pub(crate) fn check_csv(csv: &CsvArgs, tables: &[&str]) -> Result<(), Failure> {
     match csv.table() {
         Some(name) if !tables.contains(&name) => Err(no_table(name, tables)),
@@ -185,7 +190,7 @@ fn as_csv(sheets: &[&Sheet]) -> Result<String, Failure> {
         }
     };
     for sheet in sheets {
-        if sheet.rows.is_empty() {
+        if sheets.iter().all(|sheet| sheet.rows.is_empty()) {
             let columns = std::iter::once(sheet.first).chain(sheet.columns.iter().map(String::as_str));
             let mut line: Vec<(usize, String)> = Vec::new();
             for column in columns {

@@ -183,8 +183,8 @@ fn drawn(first: &str, titles: &[String], rows: &[Row], shown: &[usize], width: O
 
 /// Tables of averages over seeds, a part after the other.
 pub(crate) fn averages(name: &'static str, tables: &[results::averages::Table]) -> Vec<Sheet> {
-    let cell = |cell: &Option<results::averages::Cell>| match cell {
-        None => Cell::new("-", "", None),
+    let cell = |unit: &str, cell: &Option<results::averages::Cell>| match cell {
+        None => Cell::new("-", unit, None),
         Some(cell) => {
             let (mean, unit) = cell.of.mean.as_in_tables();
             let margin = cell.of.margin.map(|margin| Value { amount: margin, ..cell.of.mean }.as_in_tables().0);
@@ -196,13 +196,19 @@ pub(crate) fn averages(name: &'static str, tables: &[results::averages::Table]) 
         let row = |row: &results::averages::Row| Row {
             name: row.name(),
             keys: vec![("point".to_owned(), Datum::Text(part.point.clone()))],
-            cells: row.cells.iter().map(cell).collect(),
+            cells: row.cells.iter().enumerate().map(|(column, it)| cell(&unit_of(of, column), it)).collect(),
         };
         let title = if part.point.is_empty() { of.title.clone() } else { format!("{}, {}", of.title, part.point) };
         let rows = part.rows.iter().map(row).collect();
         Sheet { name, title, first: "", columns: of.columns.clone(), rows }
     };
     tables.iter().flat_map(|table| table.parts.iter().map(move |it| part(table, it))).collect()
+}
+
+/// The unit of a column's values.
+fn unit_of(table: &results::averages::Table, column: usize) -> String {
+    let cells = table.parts.iter().flat_map(|part| &part.rows).map(|row| row.cells[column].as_ref());
+    cells.flatten().next().map_or_else(String::new, |cell| cell.of.mean.as_in_tables().1)
 }
 
 fn joined(unit: &str, word: &str) -> String {
@@ -313,7 +319,9 @@ pub(crate) fn iterations(runs: &[RunResults]) -> Option<Sheet> {
         let p99 = Expr::Metric(Metric { run: String::new(), subject: of_job });
         let p99 = value(&p99, &Runs::alone(&run.summary)).ok().map(|it| it.amount);
         let count = it.iteration_ns.len() as u64;
-        let times = [it.iteration_mean_ns, p99, it.compute_ns, it.exposed_ns].map(fct);
+        let p99 = of_many(fct(p99), count);
+        let [mean, compute, exposed] = [it.iteration_mean_ns, it.compute_ns, it.exposed_ns].map(fct);
+        let times = [mean, p99, compute, exposed];
         let known = |of: f64| (count > 0).then_some(of);
         let shares = steps.iter().map(|step| share(it.critical.get(step).copied().and_then(known)));
         let cells = [Cell::text(job), Cell::count(count)].into_iter().chain(times).chain(shares);
@@ -382,7 +390,7 @@ fn columns(runs: &[RunResults]) -> Vec<Column> {
         &[
             ("slowdown p99", |run| {
                 let all = &run.summary.flows.all;
-                of_many(ratio(all.slowdown.p99), all)
+                of_many(ratio(all.slowdown.p99), all.completed)
             }),
             ("drops", |run| Cell::count(run.summary.network.drops)),
             ("resent", |run| Cell::count(run.summary.network.retransmits)),
@@ -445,12 +453,12 @@ fn data_drops(summary: &summary::Summary) -> Option<u64> {
 }
 
 fn fct_p99(cell: &summary::Cell) -> Cell {
-    of_many(fct(cell.fct_ns.p99), cell)
+    of_many(fct(cell.fct_ns.p99), cell.completed)
 }
 
-/// A 99th percentile, with a sign where too few flows ended.
-fn of_many(mut p99: Cell, cell: &summary::Cell) -> Cell {
-    if p99.shown != "-" && cell.completed < FEW as u64 {
+/// A 99th percentile, with a sign where it is of too few values.
+fn of_many(mut p99: Cell, count: u64) -> Cell {
+    if p99.shown != "-" && count < FEW as u64 {
         p99.shown.push_str(FEW_SIGN);
         return p99.with("of_few", Datum::Whole(1));
     }
@@ -531,8 +539,7 @@ mod tests {
 
     #[test]
     fn a_p99_of_few_flows_is_questioned() {
-        let shown =
-            |p99, completed| of_many(ratio(p99), &summary::Cell { completed, ..summary::Cell::default() }).shown;
+        let shown = |p99, completed| of_many(ratio(p99), completed).shown;
         assert_eq!([shown(Some(1.0), 99), shown(Some(1.0), 100)], ["1.00 ?", "1.00"]);
         assert_eq!(shown(None, 0), "-");
     }

@@ -26,10 +26,19 @@ pub struct TableSpec {
 #[derive(Clone, PartialEq, Debug)]
 struct Column {
     label: String,
-    /// As it was written.
+    /// Expression as written.
     text: String,
     value: Expr,
     better: Option<Better>,
+}
+
+/// A column that no run can have.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ImpossibleColumn<'a> {
+    /// Its expression, as written.
+    pub text: &'a str,
+    /// The reason.
+    pub error: EvalError,
 }
 
 /// Which values of a column are better.
@@ -191,13 +200,14 @@ impl TableSpec {
         Self { title: title.to_owned(), only: None, without: Vec::new(), columns }
     }
 
-    /// Refuses a column that no run can have. Returns its text, and why.
+    /// Refuses a column that no run can have.
     ///
     /// # Errors
     /// As [`dimension`].
-    pub fn possible(&self, names: &Names) -> Result<(), (&str, EvalError)> {
+    pub fn check_possible(&self, names: &Names) -> Result<(), ImpossibleColumn<'_>> {
         self.columns.iter().try_for_each(|column| {
-            dimension(&column.value, names).map(drop).map_err(|error| (column.text.as_str(), error))
+            let wrong = |error| ImpossibleColumn { text: &column.text, error };
+            dimension(&column.value, names).map(drop).map_err(wrong)
         })
     }
 

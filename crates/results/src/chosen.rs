@@ -20,7 +20,7 @@ pub enum NotFound {
         /// The keys.
         known: String,
     },
-    /// The end of several keys.
+    /// The end of more than one key.
     #[error("`{key}` is the end of several keys: {known}; name one of them in full")]
     Several {
         /// What was asked for.
@@ -40,9 +40,9 @@ pub enum NotFound {
     },
 }
 
-/// The runs that have these values of keys of their points, such as `traffic.0.load` and `0.4` or `40%`; of a key given twice,
-/// either value. The end of a key (`load`) stands for it where it is the end of one alone. `none` is of runs without the key,
-/// such as a grid's runs of no `variant`.
+/// Returns the runs with these values, such as `traffic.0.load` and `0.4` or `40%`. Values of a key given twice are alternatives.
+/// A key may be shortened to its last parts if no other key ends with them. `none` selects runs without the key, such as those
+/// without a variant.
 ///
 /// # Errors
 /// When no run has a key or a value, or a key is the end of several.

@@ -51,7 +51,7 @@ pub use input::{
 };
 pub use mean::Mean;
 pub use ordered::Ordered;
-pub use point_keys::run_place;
+pub use point_keys::{Lookup, find_run};
 pub use store::{FileHash, Manifest, RunResults};
 pub use summary::Summary;
 

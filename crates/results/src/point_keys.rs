@@ -5,19 +5,21 @@ pub(crate) fn is_called(key: &str, name: &str) -> bool {
     key == name || key.strip_suffix(name).is_some_and(|before| before.ends_with('.'))
 }
 
-/// Outcome of looking for a key.
+/// Outcome of looking for a key or a run by a name that may be shortened.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) enum Lookup<'a> {
-    /// The key of that name, or else the only one that ends with it.
+pub enum Lookup<'a> {
+    /// The one of that name, or else the only one that the name abbreviates.
     One(&'a str),
-    /// No key.
+    /// None.
     None,
-    /// Several keys that end with it, in their order.
+    /// Several that the name abbreviates, in their order.
     Several(Vec<&'a str>),
 }
 
-/// Finds the key that `name` stands for.
+/// Finds the key that `name` stands for. Indices may be in brackets: `traffic[0].load`.
 pub(crate) fn find<'a>(keys: impl Iterator<Item = &'a str>, name: &str) -> Lookup<'a> {
+    let name = name.replace('[', ".").replace(']', "");
+    let name = name.as_str();
     let mut found: Vec<&str> = Vec::new();
     for key in keys.filter(|key| is_called(key, name)) {
         if key == name {
@@ -27,16 +29,28 @@ pub(crate) fn find<'a>(keys: impl Iterator<Item = &'a str>, name: &str) -> Looku
             found.push(key);
         }
     }
-    match found[..] {
-        [] => Lookup::None,
-        [key] => Lookup::One(key),
-        _ => Lookup::Several(found),
+    Lookup::of(found)
+}
+
+impl<'a> Lookup<'a> {
+    fn of(found: Vec<&'a str>) -> Self {
+        match found[..] {
+            [] => Self::None,
+            [one] => Self::One(one),
+            _ => Self::Several(found),
+        }
     }
 }
 
 /// Returns true if `name` stands for the run `id`: the same scheme and the same values of the same keys, in the same order, each
-/// key in full or by its end. `uno,load=0.4` stands for `uno,traffic.0.load=0.4`.
+/// key in full or by an end that no other key has. `uno,load=0.4` stands for `uno,traffic.0.load=0.4`.
 pub(crate) fn is_run(id: &str, name: &str) -> bool {
+    let keys = || id.split(',').filter_map(|part| Some(part.split_once('=')?.0));
+    let is_unique =
+        |part: &str| part.split_once('=').is_none_or(|(key, _)| !matches!(find(keys(), key), Lookup::Several(_)));
+    if id != name && !name.split(',').all(is_unique) {
+        return false;
+    }
     let (mut parts, mut names) = (id.split(','), name.split(','));
     loop {
         match (parts.next(), names.next()) {
@@ -47,11 +61,16 @@ pub(crate) fn is_run(id: &str, name: &str) -> bool {
     }
 }
 
-/// Returns the place of the run of that name: its id, or else the only id for which the name stands with ends of keys.
-pub fn run_place(ids: &[&str], name: &str) -> Option<usize> {
-    let mut ends = (0..ids.len()).filter(|&place| is_run(ids[place], name));
-    let exact = ids.iter().position(|id| *id == name);
-    exact.or_else(|| ends.next().filter(|_| ends.next().is_none()))
+/// Finds the run with the id `name`, else the runs whose ids `name` abbreviates.
+pub fn find_run<'a>(ids: impl Iterator<Item = &'a str>, name: &str) -> Lookup<'a> {
+    let mut found: Vec<&str> = Vec::new();
+    for id in ids.filter(|id| is_run(id, name)) {
+        if id == name {
+            return Lookup::One(id);
+        }
+        found.push(id);
+    }
+    Lookup::of(found)
 }
 
 fn is_part(part: &str, name: &str) -> bool {
@@ -70,7 +89,10 @@ mod tests {
         let of = |name: &str| find(["traffic.0.size", "traffic.1.size", "port.buffer", "size"].into_iter(), name);
         assert_eq!(of("size"), Lookup::One("size"));
         assert_eq!(of("buffer"), Lookup::One("port.buffer"));
-        assert_eq!(of("1.size"), Lookup::One("traffic.1.size"));
+        assert_eq!(
+            [of("1.size"), of("traffic[1].size")],
+            [Lookup::One("traffic.1.size"), Lookup::One("traffic.1.size")]
+        );
         assert_eq!([of("uffer"), of("t.buffer"), of("")], [Lookup::None, Lookup::None, Lookup::None]);
         let several = find(["traffic.0.size", "traffic.1.size", "traffic.0.size"].into_iter(), "size");
         assert_eq!(several, Lookup::Several(vec!["traffic.0.size", "traffic.1.size"]));
@@ -88,11 +110,14 @@ mod tests {
             assert!(!is_run(id, name), "{name}");
         }
         assert!(is_run("uno", "uno") && !is_run("uno", "") && is_run("", ""));
+        let two = "a,traffic.0.load=1,traffic.1.load=2";
+        assert!(is_run(two, two) && is_run(two, "a,0.load=1,1.load=2") && !is_run(two, "a,load=1,load=2"));
         let ids = ["a,traffic.0.size=1", "a,traffic.1.size=1", "a,traffic.1.size=2"];
-        let place = |name: &str| run_place(&ids, name);
+        let of = |name: &str| find_run(ids.into_iter(), name);
         assert_eq!(
-            [place("a,size=1"), place("a,size=2"), place("a,1.size=1"), place("a")],
-            [None, Some(2), Some(1), None]
+            [of("a,size=2"), of("a,1.size=1"), of("a")],
+            [Lookup::One(ids[2]), Lookup::One(ids[1]), Lookup::None]
         );
+        assert_eq!(of("a,size=1"), Lookup::Several(ids[..2].to_vec()));
     }
 }

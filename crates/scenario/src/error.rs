@@ -73,10 +73,14 @@ impl Diagnostic {
     pub fn render(&self, colour: bool) -> String {
         let renderer = if colour { Renderer::styled() } else { Renderer::plain() };
         let title = Level::ERROR.primary_title(self.message.as_str());
+        // The renderer leaves C1 control characters as they are. The replacement is as long, so that the range holds.
+        let text =
+            self.place.as_ref().map(|place| place.text.replace(|c| ('\u{80}'..='\u{9f}').contains(&c), "\u{b7}"));
+        let text = text.unwrap_or_default();
         let mut group = match &self.place {
             Some(place) => {
                 let caret = AnnotationKind::Primary.span(place.range.clone()).label(self.label.as_str());
-                let snippet = Snippet::source(&*place.text).path(place.file.as_str()).annotation(caret);
+                let snippet = Snippet::source(text.as_str()).path(place.file.as_str()).annotation(caret);
                 title.element(snippet)
             }
             None => Group::with_title(title),
@@ -216,7 +220,7 @@ impl Sources {
         }
     }
 
-    /// Explains a fault of a string at some bytes of its text; at the whole string where escapes stand for the text.
+    /// Explains a fault in a string, at `bytes` of its text, or at the whole string if it is written with escapes.
     pub(crate) fn explain_within(&self, mut fault: Fault, text: &str, bytes: &std::ops::Range<usize>) -> Error {
         let origin = fault.origin;
         let source = self.0.get(origin.source as usize);

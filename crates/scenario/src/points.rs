@@ -158,7 +158,7 @@ pub(crate) fn points(root: &Node, without: &Without, most: usize) -> Result<Vec<
 #[derive(Clone, Copy)]
 struct Base<'a> {
     root: &'a Node,
-    /// All axes of the file. Keys are called as they are among these.
+    /// All axes of the file.
     all: &'a [Axis],
     without: &'a Without,
 }
@@ -266,6 +266,8 @@ fn combinations(base: &Base<'_>, axes: &[Axis], most: usize) -> Result<Vec<Point
 fn plain(node: &Node) -> String {
     match &node.value {
         Value::String(text) => text.clone(),
+        // TOML would write a table of its own.
+        Value::Array(items) if items.iter().any(|item| item.entries().is_some()) => node.to_json().to_string(),
         value => to_toml(&Value::table([("v", value.clone())])).trim().trim_start_matches("v = ").to_owned(),
     }
 }

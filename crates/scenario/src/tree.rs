@@ -58,8 +58,11 @@ impl PartialEq for Entry {
     }
 }
 
+/// Keys whose text stands in tables.
+const ONE_LINE: [&str; 5] = ["label", "name", "title", "xlabel", "ylabel"];
+
 /// Keys of names and descriptions in tables of claims, columns and panels.
-const PROSE: [&str; 5] = ["id", "label", "paper", "text", "title"];
+const PROSE: [&str; 7] = ["id", "label", "paper", "text", "title", "xlabel", "ylabel"];
 
 impl Node {
     /// A value that stands nowhere.
@@ -93,14 +96,16 @@ impl Node {
         }
     }
 
-    /// The first string in it that reads `text`, but for those that name or describe it.
+    /// Returns the first string in it equal to `text`, except names and descriptions ([`PROSE`]).
     pub(crate) fn string(&self, text: &str) -> Option<&Self> {
         match &self.value {
             Value::String(found) => (found == text).then_some(self),
             Value::Array(items) => items.iter().find_map(|item| item.string(text)),
             Value::Table(entries) => {
-                let mut expressions = entries.iter().filter(|entry| !PROSE.contains(&entry.key.as_str()));
-                expressions.find_map(|entry| entry.node.string(text))
+                let is_prose = |entry: &&Entry| {
+                    matches!(entry.node.value, Value::String(_)) && PROSE.contains(&entry.key.as_str())
+                };
+                entries.iter().filter(|entry| !is_prose(entry)).find_map(|entry| entry.node.string(text))
             }
             Value::Absent | Value::Integer(_) | Value::Float(_) | Value::Boolean(_) | Value::Datetime(_) => None,
         }
@@ -179,10 +184,11 @@ pub(crate) fn parse(text: &str, source: u32) -> Result<Node, Fault> {
 
 /// Parses one value of a command line, as on the right of `=`. Text that is not a TOML value is a string.
 pub(crate) fn parse_argument(text: &str, source: u32) -> Result<Node, Fault> {
-    match DeValue::parse(text) {
-        Ok(value) => from_value(value, source),
-        Err(_) => Ok(Node { value: Value::string(text), origin: Origin::new(source, 0..text.len()) }),
+    if let Ok(value) = DeValue::parse(text) {
+        return from_value(value, source);
     }
+    let origin = Origin::new(source, 0..text.len());
+    Ok(Node { value: Value::String(printable(text.to_owned(), origin)?), origin })
 }
 
 fn syntax(error: &toml::de::Error, source: u32) -> Fault {
@@ -196,6 +202,10 @@ fn from_table(table: DeTable<'_>, source: u32) -> Result<Value, Fault> {
         let key_origin = Origin::new(source, key.span());
         let at = (key.span().start, value.span().start);
         let key = printable(key.into_inner().into_owned(), key_origin)?;
+        let (is_short, value_origin) = (ONE_LINE.contains(&key.as_str()), Origin::new(source, value.span()));
+        if is_short && matches!(value.get_ref(), DeValue::String(text) if text.contains(['\n', '\r', '\t'])) {
+            return Err(Fault::new(value_origin, format!("`{key}` over several lines")).label("expected one line"));
+        }
         entries.push((at, Entry { key, key_origin, node: from_value(value, source)? }));
     }
     // The parser's table is sorted by key; the file's order reads better.
@@ -225,9 +235,14 @@ fn from_value(value: Spanned<DeValue<'_>>, source: u32) -> Result<Node, Fault> {
     Ok(Node { value, origin })
 }
 
-/// Refuses control characters: names and labels are written to terminals.
+/// Refuses control characters, those of Unicode's bidirectional algorithm too: names and labels are written to terminals.
 fn printable(text: String, origin: Origin) -> Result<String, Fault> {
-    match text.chars().find(|c| c.is_control() && !matches!(c, '\n' | '\r' | '\t')) {
+    let is_wrong = |c: &char| match c {
+        '\n' | '\r' | '\t' => false,
+        '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => true,
+        c => c.is_control(),
+    };
+    match text.chars().find(is_wrong) {
         Some(control) => {
             let what = format!("a text with the control character U+{:04X}", u32::from(control));
             Err(Fault::new(origin, what).label("expected letters, digits, signs and blanks"))

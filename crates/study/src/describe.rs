@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use results::averages::{Table, TableSpec};
-use results::claims::ParseError;
+use results::averages::{ImpossibleColumn, Table, TableSpec};
 use results::claims::possible::Names;
+use results::claims::{ParseError, SEED};
 use results::conditions::{Beginning, ClassConditions, Conditions, LinkLoad};
 use results::{
     Class, ImportedSchedule, Ordered, RunInfo, RunResults, SizeBin, SweepColumns, TrainingIteration, TrainingJob,
@@ -52,7 +52,7 @@ pub fn tables(scenario: &Scenario) -> Result<Vec<TableSpec>, Error> {
 /// At the column's expression.
 pub(crate) fn possible_tables(scenario: &Scenario, tables: &[TableSpec], names: &Names) -> Result<(), Error> {
     for (node, table) in scenario.config.table.iter().zip(tables) {
-        table.possible(names).map_err(|(text, error)| {
+        table.check_possible(names).map_err(|ImpossibleColumn { text, error }| {
             let part = Part { text, bytes: 0..text.len() };
             scenario.wrong(node, Some(part), format!("table `{}`: {error}", table.title))
         })?;
@@ -69,17 +69,18 @@ pub fn check_tables(scenario: &Scenario) -> Result<(), Error> {
     if tables.is_empty() { Ok(()) } else { possible_tables(scenario, &tables, &metric_names(scenario)?) }
 }
 
-/// Names that metrics of a scenario's runs may have, from each point with the first scheme and seed.
+/// Names that metrics of a scenario's runs may have, from one run of each point.
 ///
 /// # Errors
 /// When a run cannot be built.
 pub fn metric_names(scenario: &Scenario) -> Result<Names, Error> {
-    let mut names = Names::default();
-    let runs = scenario.runs();
+    let (mut names, mut seen) = (Names::default(), BTreeSet::new());
     let columns = SweepColumns::default();
-    let is_like = |run: &Run, first: &Run| run.scheme == first.scheme && run.config.seed == first.config.seed;
-    for run in runs.iter().filter(|run| is_like(run, &runs[0])) {
-        names.add(Names::of(&info(scenario, "", &columns, run, &run.build()?)));
+    for run in scenario.runs() {
+        let point: Vec<(String, String)> = run.point.iter().filter(|(key, _)| key != SEED).cloned().collect();
+        if seen.insert(point) {
+            names.add(Names::of(&info(scenario, "", &columns, &run, &run.build()?)));
+        }
     }
     Ok(names)
 }

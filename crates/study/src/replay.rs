@@ -51,8 +51,7 @@ pub fn unrepeatable(results: &RunResults) -> Option<String> {
     Some(format!("`{name}` runs {law}, a law in Python, which this command does not have"))
 }
 
-/// The error of settings in a manifest that cannot be built again. The manifest is no scenario of the user's, so no place in it
-/// is shown.
+/// Wraps an error in a manifest's settings: names the run, and drops the place, which is in generated text.
 fn not_built(results: &RunResults, error: scenario::Error) -> Error {
     let name = &results.summary.run;
     Error::Scenario(match error {

@@ -275,8 +275,8 @@ impl Study<'_> {
             infos.push(known);
             names.add(of_run);
         }
-        // Some of the runs may lack a job that others have.
-        if self.shard.is_none() && self.only.is_empty() {
+        // A selection may lack a job that other runs have.
+        if self.shard.is_none() && self.only.is_empty() && self.schemes.is_empty() {
             possible_tables(self.scenario, &tables, &names)?;
         }
         let bins = runs.first().map(size_bins).unwrap_or_default();

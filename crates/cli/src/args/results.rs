@@ -30,8 +30,8 @@ pub(crate) struct ShowResultsArgs {
 pub(crate) struct ExplainArgs {
     /// A directory of results, whole or not.
     pub(crate) directory: PathBuf,
-    /// One of its runs alone, as in `uno,load=0.4,seed=1`; the end of a key stands for it. Default: each scheme at each point,
-    /// all seeds together.
+    /// One of its runs alone, as in `uno,load=0.4,seed=1`; keys may be shortened to their last parts. Default: each scheme at each
+    /// point, all seeds together.
     #[arg(long, value_name = "NAME", conflicts_with = "only")]
     pub(crate) run: Option<String>,
     /// Explain runs of this value of a key alone, as in `scheme=gemini` or `load=40%`; of a key given twice, of either value.

@@ -64,7 +64,7 @@ pub(crate) struct SweepArgs {
     #[arg(long, value_name = "I/N")]
     pub(crate) shard: Option<study::Shard>,
     /// Print the names of the runs, and run nothing; with --json, also their keys.
-    #[arg(long)]
+    #[arg(long, conflicts_with = "csv")]
     pub(crate) list: bool,
     /// Give the runs to a Ray cluster: ray://HOST:PORT, or `local` for one that is begun here. Needs the Python package.
     #[arg(long, value_name = "ADDRESS", conflicts_with_all = ["shard", "list", "anew", "json", "threads"])]

@@ -24,7 +24,7 @@ pub(crate) struct PerfArgs {
     #[arg(value_name = "TICKET|ADDR", required_unless_present = "listen", conflicts_with = "listen")]
     pub(crate) peer: Option<String>,
     /// Wait for a caller at this address, and print a ticket that lets one in. Without a port: 4700.
-    #[arg(long, value_name = "ADDR")]
+    #[arg(long, value_name = "ADDR", conflicts_with = "csv")]
     pub(crate) listen: Option<String>,
     /// Send for so long. Default: 10.
     #[arg(long, short = 't', value_name = "DURATION", conflicts_with_all = ["listen", "bytes"])]

@@ -28,7 +28,7 @@ pub(crate) fn check(args: &CheckArgs) -> Result<(), Failure> {
         let checked = || {
             let scenario = scenario::load(path, &overrides)?;
             known_schemes(&scenario, &args.schemes)?;
-            // A mistake in the tables is told alone, and before any other of the runs'.
+            // A mistake in the tables is reported alone, before mistakes in the runs.
             tables(&scenario)?;
             let report = scenario::check(&scenario)?;
             check_tables(&scenario)?;

@@ -27,6 +27,9 @@ pub(crate) fn choose(args: &ChooseArgs) -> Result<(), Failure> {
     for metric in cell {
         let wrong = |error: &dyn Display| Failure::Input(format!("error: --cell `{metric}`: {error}"));
         let expr = expression_of_a_run(metric).map_err(|error| wrong(&error))?;
+        if expr.is_constant() {
+            return Err(wrong(&"no metric"));
+        }
         dimension(&expr, &names).map_err(|error| wrong(&error))?;
     }
     let mut asked = request.asked(&read, given)?;
@@ -41,7 +44,7 @@ pub(crate) fn choose(args: &ChooseArgs) -> Result<(), Failure> {
     let at_settings = at_settings(&answer, &cells);
     let choice = Choice { answer: &answer, as_written: &as_written, at_settings: &at_settings };
     if common.json {
-        print(&format!("{:#}", choice.json(&cells)))?;
+        print(&format!("{:#}", choice.json(&request, &read, &cells)))?;
     } else if common.csv.is_asked() {
         let sheets: Vec<Sheet> = std::iter::once(choice.sheet()).chain(answer.sheets()).collect();
         print_csv(&sheets, common.csv.table())?;
@@ -144,9 +147,9 @@ impl Choice<'_> {
         g_of(self.at_settings, &sized.scheme).unwrap_or(f64::INFINITY)
     }
 
-    /// Other schemes that hold the objectives and whose score cannot be told from the first choice's: it is the same to three
-    /// decimals, or the 95 % intervals overlap.
-    fn close(&self) -> Vec<&Score> {
+    /// Other schemes that hold the objectives and cannot be distinguished from the first choice: the 95 % intervals overlap, or
+    /// the scores differ by less than 0.0005.
+    fn ties(&self) -> Vec<&Score> {
         let Some((first, _)) = self.first() else { return Vec::new() };
         let score = |scheme: &str| self.at_settings.iter().find(|score| score.scheme == scheme);
         let Some(best) = score(&first.scheme) else { return Vec::new() };
@@ -161,21 +164,26 @@ impl Choice<'_> {
     /// Limits of the first choice: schemes as good as it, and those that were not searched.
     fn caveats(&self, request: &Request<'_>, read: &Read) -> Vec<String> {
         let mut lines = Vec::new();
-        let close: Vec<String> = self.close().iter().map(|it| format!("{} ({:.3})", it.label, it.g)).collect();
-        if !close.is_empty() {
-            lines.push(format!("as good within the accuracy of its seeds: {}", close.join(", ")));
+        let ties: Vec<String> = self.ties().iter().map(|it| format!("{} ({:.3})", it.label, it.g)).collect();
+        if !ties.is_empty() {
+            lines.push(format!("not distinguishable from it: {}", ties.join(", ")));
         }
         let holding = self.answer.found.sized.iter().filter(|it| it.least.is_some()).count();
         if holding > 1 && self.at_settings.is_empty() {
-            lines.push(format!("without scores, it is the first in the file of {holding} that hold"));
+            lines.push(format!("there are no scores: it is the first of {holding} schemes that hold"));
         }
-        let sized = &self.answer.asked.schemes;
-        let left: Vec<String> = request.schemes(&read.plain).into_iter().filter(|it| !sized.contains(it)).collect();
+        let left = self.not_searched(request, read);
         if !left.is_empty() {
             let key = &self.answer.asked.key;
             lines.push(format!("not searched, because `{key}` is a key of one scheme: {}", left.join(", ")));
         }
         lines
+    }
+
+    /// Schemes without the key whose least value is sought.
+    fn not_searched(&self, request: &Request<'_>, read: &Read) -> Vec<String> {
+        let sized = &self.answer.asked.schemes;
+        request.schemes(&read.plain).into_iter().filter(|it| !sized.contains(it)).collect()
     }
 
     fn sheet(&self) -> Sheet {
@@ -278,7 +286,7 @@ impl Choice<'_> {
         text
     }
 
-    fn json(&self, cells: &[String]) -> serde_json::Value {
+    fn json(&self, request: &Request<'_>, read: &Read, cells: &[String]) -> serde_json::Value {
         let first = self.first().map(|(sized, least)| {
             let setting: serde_json::Map<_, _> =
                 least.setting.iter().map(|(key, value)| (key.clone(), value.clone().into())).collect();
@@ -286,7 +294,8 @@ impl Choice<'_> {
         });
         let mut json = self.answer.json();
         json["first_choice"] = first.unwrap_or_default();
-        json["close"] = self.close().iter().map(|it| it.scheme.as_str()).collect();
+        json["ties"] = self.ties().iter().map(|it| it.scheme.as_str()).collect();
+        json["not_searched"] = serde_json::json!(self.not_searched(request, read));
         json["cells"] = serde_json::json!(cells);
         json["scores_as_written"] = serde_json::json!(self.as_written);
         json["scores_at_settings"] = serde_json::json!(self.at_settings);

@@ -10,7 +10,7 @@ use results::claims::{Claim, Judgement, SEED, Verdict, name_in_claims, regressed
 use results::panels::Drawing;
 use results::store::REPORT;
 use results::values::TableValues;
-use results::{RunResults, Summary, initial_window_lines, run_place};
+use results::{Lookup, RunResults, Summary, find_run, initial_window_lines};
 use scenario::{Overrides, Scenario};
 use serde_json::{Value, json};
 use study::{Finished, Simulator, Study, figure, program, vary};
@@ -277,9 +277,12 @@ fn read(name: String, path: PathBuf, args: &ReproduceArgs, seeds: u64) -> Result
             .map_err(|error| study::wrong_at(&scenario, node, error.expression(), error.brief()))?;
         let seeds = seeds_of(&scenario);
         let known: Vec<&str> = seeds.keys().map(String::as_str).collect();
-        if let Some(unknown) = claim.runs().into_iter().find(|run| run_place(&known, run).is_none()) {
-            let what = format!("{}: claim `{}` speaks of a run `{unknown}`", path.display(), claim.id);
-            return Err(Failure::unknown(&what, unknown, &known));
+        for run in claim.runs() {
+            super::show::run_named(
+                &known,
+                run,
+                &format!("{}: claim `{}` speaks of a run `{run}`", path.display(), claim.id),
+            )?;
         }
         claims.push(claim);
     }
@@ -326,7 +329,8 @@ fn enough_seeds(path: &Path, scenario: &Scenario, claims: &[Claim], option: &str
     let known: Vec<&str> = seeds.keys().map(String::as_str).collect();
     for claim in claims {
         for run in claim.runs() {
-            let Some(own) = run_place(&known, run).and_then(|place| seeds.get(known[place])) else { continue };
+            let Lookup::One(found) = find_run(known.iter().copied(), run) else { continue };
+            let Some(own) = seeds.get(found) else { continue };
             let missing: Vec<String> = all.difference(own).map(u64::to_string).collect();
             let wrong = if own.len() < scale.least_seeds() as usize {
                 let own = study::count(own.len(), "seed");

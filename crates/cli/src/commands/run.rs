@@ -145,8 +145,8 @@ pub(super) fn has_seeds(runs: &[RunResults]) -> bool {
     runs.iter().any(|run| run.summary.seed != runs[0].summary.seed)
 }
 
-/// Names of the tables of runs.
-pub(crate) const TABLES: [&str; 5] = ["runs", "iterations", "tables", "means", "pooled"];
+/// Names of the tables of runs that a command has done. The flows of several are on the disk by then, so none is of all flows.
+pub(crate) const TABLES: [&str; 4] = ["runs", "iterations", "tables", "means"];
 
 /// All tables of some runs. `tables` are those that the scenario asks for.
 pub(crate) fn sheets(runs: &[RunResults], tables: &[Table]) -> Vec<Sheet> {

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use results::averages::TableSpec;
 use results::store::load_set;
-use results::{RunResults, run_place};
+use results::{Lookup, RunResults, find_run};
 use study::summaries;
 
 use crate::args::{ExportPerfettoArgs, ExportQlogArgs, ShowResultsArgs};
@@ -14,7 +14,8 @@ use crate::named_file::{Kind, NamedFile};
 use crate::sheet::{check_csv, print_csv};
 
 pub(crate) fn show(args: &ShowResultsArgs) -> Result<(), Failure> {
-    check_csv(&args.csv, &super::run::TABLES)?;
+    // `[[table]]` of the scenario is no part of results.
+    check_csv(&args.csv, &["runs", "iterations", "means", "pooled"])?;
     not_a_file(&args.directory)?;
     let runs = super::compare::read_set(&args.directory)?.runs;
     if args.json {
@@ -83,6 +84,18 @@ pub(crate) fn qlog(args: &ExportQlogArgs) -> Result<(), Failure> {
     print(&format!("wrote {}", out.display()))
 }
 
+/// Returns the run that a name stands for. `unknown` is the error's text where it stands for none.
+pub(super) fn run_named<'a>(runs: &[&'a str], name: &str, unknown: &str) -> Result<&'a str, Failure> {
+    match find_run(runs.iter().copied(), name) {
+        Lookup::One(run) => Ok(run),
+        Lookup::None => Err(Failure::unknown(unknown, name, runs)),
+        Lookup::Several(found) => Err(Failure::Input(format!(
+            "error: `{name}` stands for several runs: {}\nhelp: write its keys in full",
+            study::first_of(&found.iter().map(ToString::to_string).collect::<Vec<_>>(), "; ")
+        ))),
+    }
+}
+
 /// The run that is meant.
 pub(super) fn chosen(directory: &Path, name: Option<&str>) -> Result<RunResults, Failure> {
     let mut runs = load_set(directory)?.runs;
@@ -99,8 +112,8 @@ pub(super) fn chosen(directory: &Path, name: Option<&str>) -> Result<RunResults,
         }
         (Some(name), names) => {
             let names: Vec<&str> = names.iter().map(String::as_str).collect();
-            let unknown = || Failure::unknown(&format!("the results have no run `{name}`"), name, &names);
-            run_place(&names, name).ok_or_else(unknown)?
+            let found = run_named(&names, name, &format!("the results have no run `{name}`"))?;
+            names.iter().position(|it| *it == found).unwrap_or_default()
         }
     };
     Ok(runs.swap_remove(place))

@@ -121,6 +121,9 @@ impl Request<'_> {
     pub(super) fn objectives(&self, names: &Names) -> Result<Vec<Objective>, Failure> {
         let one = |text: &String| {
             let found = objective(text)?;
+            if found.check.all.iter().all(|it| it.left.is_constant() && it.right.is_constant()) {
+                return Err(Failure::Input(format!("error: --slo `{text}` has no metric")));
+            }
             comparable(&found.check, names)
                 .map_err(|error| Failure::Input(format!("error: --slo `{text}`: {error}")))?;
             Ok(found)
@@ -142,7 +145,7 @@ impl Request<'_> {
         schemes
     }
 
-    /// Returns the search's definition. All of its keys and values are tried on the scenario, before anything runs.
+    /// Returns the search's definition. Builds the scenario with the ends of its range and each tried value, before anything runs.
     pub(super) fn asked(&self, read: &Read, objectives: Vec<Objective>) -> Result<Sizing, Failure> {
         let plain = &read.plain;
         let mut schemes = self.schemes(plain);
@@ -163,27 +166,50 @@ impl Request<'_> {
         let to_a_doubling = self.search.steps as usize;
         let asked = Sizing { schemes, objectives, key, ladder, to_a_doubling, choices };
         asked.check(plain)?;
-        let ends = asked.ladder.first().into_iter().chain(asked.ladder.last());
-        let least = ends.map(|value| ("--least", &asked.key, value));
-        let tried = asked.choices.iter().flat_map(|it| it.values.iter().map(|value| ("--try", &it.key, value)));
-        for (option, key, value) in least.chain(tried) {
-            self.probe(read, option, key, value)?;
-        }
+        self.probe(read, &asked)?;
         Ok(asked)
     }
 
-    /// Refuses a key or value that the scenario does not take, and names the option that has it.
-    fn probe(&self, read: &Read, option: &str, key: &str, value: &str) -> Result<(), Failure> {
-        let mut overrides = read.overrides.clone();
-        overrides.set.push((key.to_owned(), value.to_owned()));
-        scenario::load(&self.file.scenario, &overrides).map(drop).map_err(|mut error| {
-            if let scenario::Error::Invalid(diagnostic) = &mut error
-                && let Some(place) = diagnostic.place.as_mut().filter(|place| place.file == scenario::SET)
-            {
-                option.clone_into(&mut place.file);
+    /// Refuses a key or value that the scenario does not take, and names the option that has it. Each value is tried with the first
+    /// ones of all other keys: they are run together, too.
+    fn probe(&self, read: &Read, asked: &Sizing) -> Result<(), Failure> {
+        let least = if self.search.least.is_some() { "--least" } else { "the default range" };
+        let choice = if self.search.choices.is_empty() { "the default settings" } else { "--try" };
+        // The search begins at the upper end. It may never come to the lower one, which is checked if somebody asked for it.
+        let low = asked.ladder.first().filter(|_| self.search.least.is_some());
+        let ends: Vec<&String> = asked.ladder.last().into_iter().chain(low).collect();
+        let all: Vec<(&str, Vec<&String>)> = std::iter::once((asked.key.as_str(), ends))
+            .chain(asked.choices.iter().map(|it| (it.key.as_str(), it.values.iter().collect())))
+            .collect();
+        let load = |varied: usize, value: &String| {
+            let mut overrides = read.overrides.clone();
+            for (place, (key, values)) in all.iter().enumerate() {
+                let value = if place == varied { value } else { values[0] };
+                overrides.set.push(((*key).to_owned(), value.clone()));
             }
-            error.into()
-        })
+            scenario::load(&self.file.scenario, &overrides).and_then(|it| built(&it, &asked.schemes)).map_err(
+                |mut error| {
+                    if let scenario::Error::Invalid(diagnostic) = &mut error
+                        && let Some(place) = diagnostic.place.as_mut().filter(|place| place.file == scenario::SET)
+                    {
+                        let is_least = place.text.starts_with(&format!("{}=", asked.key));
+                        if is_least { least } else { choice }.clone_into(&mut place.file);
+                    }
+                    error
+                },
+            )
+        };
+        for (varied, (_, values)) in all.iter().enumerate() {
+            for value in values {
+                load(varied, value).map_err(|error| {
+                    let tried = all.iter().enumerate().map(|(place, (key, values))| {
+                        format!("{key}={}", if place == varied { value } else { values[0] })
+                    });
+                    Failure::Input(format!("{error}\nnote: with {}", tried.collect::<Vec<_>>().join(", ")))
+                })?;
+            }
+        }
+        Ok(())
     }
 
     fn place(&self, plain: &Scenario) -> Place<'_> {
@@ -220,6 +246,13 @@ pub(super) fn objective(text: &str) -> Result<Objective, Failure> {
             "error: --slo `{text}`: {error}\nhelp: expected a comparison about one run, as in 'p99(intra.slowdown) <= 5'"
         ))),
     }
+}
+
+/// Builds one run of each scheme, and runs none.
+fn built(scenario: &Scenario, schemes: &[String]) -> Result<(), scenario::Error> {
+    let runs = scenario.runs();
+    let mut first = schemes.iter().filter_map(|scheme| runs.iter().find(|run| run.scheme == *scheme));
+    first.try_for_each(|run| run.build().map(drop))
 }
 
 fn default_out(scenario: &Scenario) -> PathBuf {
@@ -454,8 +487,8 @@ impl Shown<'_> {
     }
 
     fn rows(&self, sized: &Sized, tried: &Tried, value: &Datum) -> Vec<Row> {
-        let mut keys = vec![(self.asked.key.clone(), value.clone())];
-        keys.extend(tried.setting.iter().map(|(key, value)| (key.clone(), Datum::Text(value.clone()))));
+        let mut keys = vec![keyed(&self.asked.key, value)];
+        keys.extend(tried.setting.iter().map(|(key, value)| keyed(key, &Datum::Text(value.clone()))));
         let row = |(objective, it): (&Objective, &Measured)| {
             let (worst, unit) = it.worst.map_or((None, String::new()), |worst| {
                 let (amount, unit) = worst.as_in_tables();
@@ -564,6 +597,16 @@ impl Shown<'_> {
             "schema": 1, "key": self.asked.key, "directory": out,
             "schemes": self.found.sized.iter().map(scheme).collect::<Vec<_>>(),
         })
+    }
+}
+
+/// A column of a key: a quantity in base units, with the unit behind the key.
+fn keyed(key: &str, value: &Datum) -> (String, Datum) {
+    let found = if let Datum::Text(text) = value { scenario::amount(text) } else { None };
+    match found {
+        Some((amount, "")) => (key.to_owned(), Datum::Real(amount)),
+        Some((amount, unit)) => (format!("{key}_{unit}"), Datum::Real(amount)),
+        None => (key.to_owned(), value.clone()),
     }
 }
 

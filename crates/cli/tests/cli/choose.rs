@@ -44,6 +44,25 @@ fn the_first_choice_holds_and_scores_best_of_those_that_hold() {
     );
 }
 
+/// A scheme that is as good is named, and so are those that a key of one scheme leaves out.
+#[test]
+fn ties_and_schemes_left_out_are_named() {
+    let scratch = Scratch::new("choose-ties");
+    let twin = INCAST.replace("schemes.narrow", "schemes.twin").replace("Narrow", "Twin").replace("3KB", "12KB");
+    scratch.write("s.toml", &twin);
+    let asked = "choose s.toml --slo network.drops==0 --seeds 1 --as-written --cell p50(all.slowdown)";
+    let tied = scratch.narrows(&format!("{asked} --least port.buffer=16KB..64KB")).ok();
+    assert!(
+        tied.out.contains("first choice: Fit") && tied.out.contains("not distinguishable from it: Twin (1.000)"),
+        "{tied}"
+    );
+    let one = format!("{asked} --least schemes.fit.params.fixed.window=3KB..12KB");
+    let text = scratch.narrows(&one).ok();
+    assert!(text.out.contains("is a key of one scheme: twin, wide"), "{text}");
+    let json: Value = scratch.narrows(&format!("{one} --json")).ok().json();
+    assert_eq!((&json["ties"], &json["not_searched"]), (&serde_json::json!([]), &serde_json::json!(["twin", "wide"])));
+}
+
 /// Without objectives each tail is to be near the best scheme's as the file is written.
 #[test]
 fn objectives_follow_from_the_best_scheme() {
@@ -63,6 +82,9 @@ fn what_cannot_be_chosen_is_said_before_anything_runs() {
     };
     fails("--cell p9(slowdown)", &["--cell `p9(slowdown)`"]);
     fails("--slo p99(slowdown)", &["--slo `p99(slowdown)`"]);
+    fails("--cell p99(nope.fct)", &["--cell `p99(nope.fct)`", "no class of flows `nope`"]);
+    fails("--slo network.drops==0 --least port.bufer=1KB..2KB", &["unknown key `bufer`", "--> --least:1:"]);
+    fails("--csv=mean", &["there is no table `mean` here", "choices, answers, tried"]);
     fails("--scheme narow", &["no scheme `narow`", "did you mean `narrow`?"]);
     let none =
         "choose s.toml --slo network.drops==0 --scheme wide --seeds 1 --as-written --least port.buffer=16KB..64KB";

@@ -345,10 +345,19 @@ fn a_limit_on_the_size_of_files() {
 
 #[test]
 fn control_characters_do_not_reach_the_terminal() {
-    for text in ["name = \"a\\u001b[31m\"", "title = \"\\u009b1m\"", "\"k\\u0007\" = 1"] {
-        let said = ["control character U+00", "bad.toml:1:", "expected letters"];
-        refused_text(&format!("{text}\n{}", GOOD.replacen("name = ", "description = ", 1)), &said);
+    let is_printable = |text: &str| text.chars().all(|c| c == '\n' || !c.is_control());
+    for text in ["name = \"a\\u001b[31m\"", "title = \"\\u009b1m\"", "title = \"\u{9b}1m\"", "\"k\\u0007\" = 1"] {
+        let scratch = Scratch::new("control");
+        scratch.write("bad.toml", &format!("{text}\n{}", GOOD.replacen("name = ", "description = ", 1)));
+        let said = scratch.narrows("run bad.toml --out out");
+        let said = said.fails(2, &["control character U+00", "bad.toml:1:", "expected letters"]);
+        assert!(is_printable(&said.err), "{:?}", said.err);
     }
+    let scratch = Scratch::new("control-set");
+    scratch.write("good.toml", GOOD);
+    let said = scratch.command(["run", "good.toml", "--set", "title=\u{1b}[31mx"]).finish();
+    let said = Ran::new("run", &said).fails(2, &["control character U+001B"]);
+    assert!(is_printable(&said.err), "{:?}", said.err);
 }
 
 /// A wrong expression in a table that only results can be asked for is shown at its place in the file.
@@ -368,6 +377,15 @@ fn a_wrong_metric_in_a_table() {
     };
     refused_text(&column("p98(fct)", "\"p98(fct)\""), &["no such function", "bad.toml:17:43", "^^^"]);
     refused_text(&column("x", "\"\"\"\n  p98(fct)\"\"\""), &["no such function", "bad.toml:18:3", "^^^"]);
+    // An expression among a paper's marks.
+    let plot = "\n[[paper.plot]]\nkind = \"bars\"\ny = \"all.fct.mean\"\npaper = [{ value = \"9.5Gbsp\" }]\n";
+    let scratch = Scratch::new("marks");
+    std::fs::create_dir_all(scratch.path("papers/tiny")).unwrap();
+    scratch.write(
+        "papers/tiny/fig.toml",
+        &format!("{}{plot}[scale.quick]\n", GOOD.replace("name = \"t\"", "name = \"tiny-fig\"")),
+    );
+    scratch.narrows("reproduce tiny").fails(2, &["fig.toml:18:24", "^^^^"]);
     // What no run can have.
     let said =
         ["table `T`: `nope.fct.p99`", "no class of flows `nope`; it has: all, intra", "bad.toml:17:36", "^^^^^^^^^^^^"];

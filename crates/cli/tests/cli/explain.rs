@@ -15,7 +15,7 @@ fn the_slowest_flows_are_told_with_typical_ones() {
     {
         assert!(all.out.contains(part), "{part}: {all}");
     }
-    let one = scratch.narrows("explain r --traits --run uno,traffic.0.load=0.2 --share 50% --json").ok();
+    let one = scratch.narrows("explain r --traits --run uno,load=0.2 --share 50% --json").ok();
     let found: Value = serde_json::from_str(&one.out).unwrap();
     let [run] = &found.as_array().unwrap()[..] else { panic!("{one}") };
     assert_eq!((&run["name"], &run["runs"]), (&json!("uno,traffic.0.load=0.2"), &json!(["uno,traffic.0.load=0.2"])));

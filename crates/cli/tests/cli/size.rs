@@ -63,7 +63,12 @@ fn what_cannot_be_sized_is_said() {
     fails("", &["--slo"]);
     fails("--slo p99(slowdown)", &["--slo `p99(slowdown)`", "as in 'p99(intra.slowdown) <= 5'"]);
     fails("--slo drops==0", &["--slo `drops==0`"]);
-    fails("--slo network.drops==0 --least port.bufer=1KB..2KB", &["unknown key `bufer`", "did you mean `buffer`?"]);
+    let unknown = ["unknown key `bufer`", "did you mean `buffer`?", "--> --least:1:"];
+    fails("--slo network.drops==0 --least port.bufer=1KB..2KB", &unknown);
+    fails("--slo network.drops==0 --try port.bufer=1KB", &["unknown key `bufer`", "--> --try:1:"]);
+    fails("--slo network.drops==0 --least port.buffer=1us..2us", &["wrong unit", "--> --least:1:"]);
+    fails("--slo p99(nope.fct)<=1ms", &["--slo `p99(nope.fct)<=1ms`", "no class of flows `nope`"]);
+    fails("--slo p99(fct)<=5", &["is a time and `5` is a number"]);
     fails("--slo network.drops==0 --least port.buffer=2KB..1KB", &["is not above"]);
     fails("--slo network.drops==0 --least port.buffer=0B..1KB", &["begins above 0"]);
     fails("--slo network.drops==0 --try port.ecn.min=", &["has an empty value"]);

@@ -66,6 +66,8 @@ pub(crate) fn training_jobs_have_iterations(browser: &mut Browser) -> Outcome {
             "pipeline 50 % | tensor 28 %, data 12 %, compute 10 %; between datacenters 25 %",
         ),
         ("results-table", 0, "job_fct_mean_experts", "662 ms | "),
+        ("results-table", 0, "end_to_end_trace", "155 ms | "),
+        ("means-table", 0, "end_to_end_trace", "160 ms | ± 64 ms"),
     ] {
         page.check(key, &format!("{} === {}", cell(table, row, key), json!(text)))?;
     }

@@ -137,7 +137,8 @@ pub(crate) fn training() -> ReportData {
     data
 }
 
-/// [`training`] with what summaries say of its jobs: a model that trains, and experts that exchange without training. Each
+/// [`training`] with what summaries say of its jobs: a model that trains, experts that exchange without training, and an imported
+/// schedule. Each
 /// scheme has two seeds, and what an iteration takes and waits for differs between them.
 pub(crate) fn jobs() -> ReportData {
     let mut data = training();
@@ -160,6 +161,8 @@ pub(crate) fn jobs() -> ReportData {
             run.summary["seed"] = json!(seed);
             run.summary["collectives"] = experts.clone();
             run.summary["jobs"] = json!({ "gpt": gpt, "experts": experts });
+            run.summary["schedules"] =
+                json!({ "trace": { "end_to_end_ns": mean + 5e6, "flows": 10, "completed": 10 } });
             runs.push(run);
         }
     }

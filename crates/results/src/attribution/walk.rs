@@ -65,7 +65,7 @@ pub enum LossFound {
     Timeout,
     /// By an acknowledgement of a later packet, or the receiver's request.
     Fast,
-    /// By none: credits, or requests for them, were lost, and the sender sends again with the next credit.
+    /// Not detected: credits or credit requests were lost, and the sender sends again at the next credit.
     Credit,
 }
 
@@ -214,12 +214,14 @@ impl Walk<'_> {
         self.explain(self.started, StepKind::Unknown);
     }
 
-    /// Explains a wait for a signal: from the flow's first packet that a link lost in that time on, it is one for what was lost.
-    /// Credits that a full queue drops are the law's own way to share a link, and are no losses here.
+    /// Explains a wait for credits. From the first lost credit or credit request on, the wait is counted as that loss. Credits
+    /// dropped by a full queue are not: dropping them is how the law shares a link.
     fn explain_signal(&mut self, from: Time, kind: StepKind) {
         let losses = &self.log.losses;
         let here = &losses[losses.partition_point(|loss| loss.time < from)..];
-        let lost = here.iter().find(|loss| loss.cause != DropCause::Full).filter(|loss| loss.time < self.at);
+        let is_lost =
+            |loss: &&PacketLoss| loss.cause != DropCause::Full && matches!(loss.packet.kind, PacketKind::Signal(_));
+        let lost = here.iter().find(is_lost).filter(|loss| loss.time < self.at);
         if let Some(&loss) = lost {
             self.explain(loss.time, StepKind::Loss { found: LossFound::Credit, loss: Some(loss) });
         }

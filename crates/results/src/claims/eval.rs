@@ -9,7 +9,7 @@ use super::words::{
     CreditsKey, FairnessKey, FlowsKey, LawKey, NetworkKey, Predictor, SampleStat, Sampled, SpreadKey, Stat, TierKey,
     TotalKey,
 };
-use crate::point_keys::is_run;
+use crate::point_keys::{Lookup, find_run};
 use crate::quantity::{Dimension, Value};
 use crate::stats::{self, Jain};
 use crate::store::RunResults;
@@ -20,21 +20,34 @@ use crate::tables::{PortRow, PortTable, RateTable, SwitchTable};
 #[derive(Clone, Default, Debug)]
 pub struct Runs<'a>(BTreeMap<&'a str, Entry<'a>>);
 
-type Entry<'a> = (&'a Summary, Option<Samples<'a>>);
+/// A run at hand.
+#[derive(Clone, Copy, Debug)]
+struct Entry<'a> {
+    summary: &'a Summary,
+    samples: Option<Samples<'a>>,
+}
+
+impl<'a> Entry<'a> {
+    const fn of_summary(summary: &'a Summary) -> Self {
+        Self { summary, samples: None }
+    }
+
+    const fn of_run(run: &'a RunResults) -> Self {
+        Self { summary: &run.summary, samples: Some((&run.ports, &run.switches, &run.rates)) }
+    }
+}
 
 type Samples<'a> = (&'a PortTable, &'a SwitchTable, &'a RateTable);
 
 impl<'a> Runs<'a> {
     /// Runs of which only summaries are at hand.
     pub fn of_summaries(summaries: impl IntoIterator<Item = &'a Summary>) -> Self {
-        Self(summaries.into_iter().map(|summary| (summary.run.as_str(), (summary, None))).collect())
+        Self(summaries.into_iter().map(|summary| (summary.run.as_str(), Entry::of_summary(summary))).collect())
     }
 
     /// Whole runs.
     pub fn of_results(runs: impl IntoIterator<Item = &'a RunResults>) -> Self {
-        let samples = |run: &'a RunResults| (&run.ports, &run.switches, &run.rates);
-        let entry = |run: &'a RunResults| (run.summary.run.as_str(), (&run.summary, Some(samples(run))));
-        Self(runs.into_iter().map(entry).collect())
+        Self(runs.into_iter().map(|run| (run.summary.run.as_str(), Entry::of_run(run))).collect())
     }
 
     /// Whole runs, grouped by seed. A grid's runs that differ in nothing but `seed` have one name in claims, so `names`
@@ -42,28 +55,27 @@ impl<'a> Runs<'a> {
     pub fn by_seed(runs: &'a [RunResults], names: &'a [String]) -> Vec<Self> {
         let mut seeds: BTreeMap<u64, Self> = BTreeMap::new();
         for (run, name) in runs.iter().zip(names) {
-            let samples = (&run.ports, &run.switches, &run.rates);
-            seeds.entry(run.summary.seed).or_default().0.insert(name, (&run.summary, Some(samples)));
+            seeds.entry(run.summary.seed).or_default().0.insert(name, Entry::of_run(run));
         }
         seeds.into_values().collect()
     }
 
     /// One whole run, under another name.
     pub fn named(name: &'a str, run: &'a RunResults) -> Self {
-        Self([(name, (&run.summary, Some((&run.ports, &run.switches, &run.rates))))].into())
+        Self([(name, Entry::of_run(run))].into())
     }
 
     /// One run's summary, for expressions that name no run.
     pub fn alone(summary: &'a Summary) -> Self {
-        Self([("", (summary, None))].into())
+        Self([("", Entry::of_summary(summary))].into())
     }
 
     /// The summary of a run; none if it is not there.
     pub(super) fn summary(&self, run: &str) -> Option<&'a Summary> {
-        self.find(run).ok().map(|(summary, _)| summary)
+        self.find(run).ok().map(|entry| entry.summary)
     }
 
-    /// The run of that name: its id, or the only id for which the name stands with ends of keys.
+    /// Returns the run with the id `name`, else the only run whose id `name` abbreviates.
     ///
     /// # Errors
     /// No such run, or several.
@@ -71,16 +83,11 @@ impl<'a> Runs<'a> {
         if let Some(entry) = self.0.get(name) {
             return Ok(*entry);
         }
-        let found: Vec<(&str, Entry<'a>)> =
-            self.0.iter().filter(|(id, _)| is_run(id, name)).map(|(id, entry)| (*id, *entry)).collect();
-        let listed = |ids: Vec<&str>| ids.join("; ");
-        match found[..] {
-            [(_, entry)] => Ok(entry),
-            [] => Err(EvalError::NoRun { run: name.to_owned(), known: listed(self.ids().collect()) }),
-            _ => {
-                let known = listed(found.into_iter().map(|(id, _)| id).collect());
-                Err(EvalError::SeveralRuns { run: name.to_owned(), known })
-            }
+        let run = name.to_owned();
+        match find_run(self.ids(), name) {
+            Lookup::One(id) => Ok(self.0[id]),
+            Lookup::None => Err(EvalError::NoRun { run, known: self.ids().collect::<Vec<_>>().join("; ") }),
+            Lookup::Several(ids) => Err(EvalError::SeveralRuns { run, known: ids.join("; ") }),
         }
     }
 
@@ -200,7 +207,7 @@ fn compares(comparison: &Comparison, runs: &Runs<'_>) -> Result<bool, EvalError>
 }
 
 fn measured(metric: &Metric, runs: &Runs<'_>) -> Result<Value, EvalError> {
-    let (summary, samples) = runs.find(&metric.run)?;
+    let Entry { summary, samples } = runs.find(&metric.run)?;
     let missing = |reason: String| EvalError::NotMeasured { metric: metric.to_string(), reason };
     let at_hand = |what: &str| samples.ok_or_else(|| missing(format!("the run's samples of {what} are not at hand")));
     match &metric.subject {
@@ -306,11 +313,7 @@ fn measured(metric: &Metric, runs: &Runs<'_>) -> Result<Value, EvalError> {
                 Sampled::Pseudo => (of_ports(|row| row.pseudo_bytes), "ports", in_bytes),
                 Sampled::Feedback => (of_ports(|row| row.feedback_bps), "ports", in_bps),
                 Sampled::Rate => {
-                    let wanted = flows_of(chosen).ok_or_else(|| {
-                        missing(format!(
-                            "`{chosen}` is no choice of flows; it is all, a number or a range such as 0..4"
-                        ))
-                    })?;
+                    let wanted = flows_of(chosen).ok_or_else(|| missing(no_choice_of_flows(chosen)))?;
                     (rates_of(rates, wanted, *window), "flows", in_bps)
                 }
                 Sampled::Buffer => {
@@ -475,8 +478,13 @@ fn sampled(mut values: Vec<f64>, stat: SampleStat) -> Option<f64> {
     stats::nearest_rank(&values, percent)
 }
 
+/// The reason why a choice of flows has none.
+pub(super) fn no_choice_of_flows(choice: &str) -> String {
+    format!("`{choice}` is no choice of flows; it is all, a number or a range such as 0..4")
+}
+
 /// The flows that `all`, `3` or `0..4` names.
-fn flows_of(choice: &str) -> Option<std::ops::Range<u32>> {
+pub(super) fn flows_of(choice: &str) -> Option<std::ops::Range<u32>> {
     if choice == "all" {
         return Some(0..u32::MAX);
     }

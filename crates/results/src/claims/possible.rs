@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use sim::FlowId;
 
 use super::ast::{Check, Expr, Metric, Operator, Subject};
-use super::eval::{EvalError, alike};
+use super::eval::{EvalError, alike, flows_of, no_choice_of_flows};
 use super::words::{FairnessKey, FlowsKey, NetworkKey, Sampled, SpreadKey, TierKey, TotalKey};
 use crate::input::RunInfo;
 use crate::quantity::{Dimension, Value};
@@ -16,12 +16,50 @@ use crate::quantity::{Dimension, Value};
 pub struct Names {
     bins: BTreeSet<String>,
     jobs: BTreeSet<String>,
-    training: BTreeSet<String>,
-    schedules: BTreeSet<String>,
+    training: Named,
+    schedules: Named,
+    /// Kinds of steps on critical paths.
+    steps: BTreeSet<String>,
+}
+
+/// Names of training jobs, or of imported schedules.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+struct Named {
+    names: BTreeSet<String>,
+    /// Some run has one alone, which `all` stands for.
+    lone: bool,
+}
+
+impl Named {
+    fn of<'a>(names: impl Iterator<Item = &'a String>) -> Self {
+        let names: BTreeSet<String> = names.cloned().collect();
+        Self { lone: names.len() == 1, names }
+    }
+
+    fn add(&mut self, other: Self) {
+        self.names.extend(other.names);
+        self.lone |= other.lone;
+    }
+
+    /// Refuses a name that no run has.
+    fn check(&self, metric: &Metric, what: &str, name: &str) -> Result<(), EvalError> {
+        if self.names.contains(name) || (name == "all" && self.lone) {
+            return Ok(());
+        }
+        let known: Vec<&str> = self.names.iter().map(String::as_str).collect();
+        let reason = match &known[..] {
+            [] => format!("the run has no {what}"),
+            known => format!("no {what} is called `{name}`; there are {}", known.join(", ")),
+        };
+        Err(EvalError::NotMeasured { metric: metric.to_string(), reason })
+    }
 }
 
 /// Classes of flows that every run has.
 const CLASSES: [&str; 5] = ["all", "intra", "inter", "requests", "collectives"];
+
+/// Step of a critical path that is no flow.
+const COMPUTE: &str = "compute";
 
 impl Names {
     /// Names of one run.
@@ -32,8 +70,9 @@ impl Names {
         Self {
             bins: info.sizes.iter().map(|bin| bin.name.clone()).collect(),
             jobs: of_jobs.into_iter().filter_map(job).collect(),
-            training: info.training.iter().map(|job| job.name.clone()).collect(),
-            schedules: info.schedules.iter().map(|schedule| schedule.name.clone()).collect(),
+            training: Named::of(info.training.iter().map(|job| &job.name)),
+            schedules: Named::of(info.schedules.iter().map(|schedule| &schedule.name)),
+            steps: info.training.iter().flat_map(|job| job.kinds.iter().cloned()).collect(),
         }
     }
 
@@ -41,8 +80,9 @@ impl Names {
     pub fn add(&mut self, other: Self) {
         self.bins.extend(other.bins);
         self.jobs.extend(other.jobs);
-        self.training.extend(other.training);
-        self.schedules.extend(other.schedules);
+        self.training.add(other.training);
+        self.schedules.add(other.schedules);
+        self.steps.extend(other.steps);
     }
 
     /// Refuses a class of flows that no run has.
@@ -55,22 +95,10 @@ impl Names {
         Err(EvalError::NoClass { metric: metric.to_string(), class: class.to_owned(), known })
     }
 
-    /// Refuses a job or schedule that no run has; `all` is the only one.
-    fn one_of(metric: &Metric, what: &str, name: &str, known: &BTreeSet<String>) -> Result<(), EvalError> {
-        if known.contains(name) || (name == "all" && known.len() == 1) {
-            return Ok(());
-        }
-        let names = known.iter().map(String::as_str).collect::<Vec<_>>().join(", ");
-        let reason = match known.len() {
-            0 => format!("the run has no {what}"),
-            _ => format!("no {what} is called `{name}`; there are {names}"),
-        };
-        Err(EvalError::NotMeasured { metric: metric.to_string(), reason })
-    }
-
-    /// Refuses a metric whose class of flows, job or schedule no run has.
+    /// Refuses a metric whose class of flows, job, step or schedule no run has.
     fn metric(&self, metric: &Metric) -> Result<(), EvalError> {
-        let training = |job: &str| Self::one_of(metric, "training job", job, &self.training);
+        let training = |job: &str| self.training.check(metric, "training job", job);
+        let wrong = |reason: String| Err(EvalError::NotMeasured { metric: metric.to_string(), reason });
         match &metric.subject {
             Subject::Spread { class, key: SpreadKey::Fct | SpreadKey::Slowdown, .. }
             | Subject::Class { class, key: TotalKey::Goodput | TotalKey::Count | TotalKey::Completed } => {
@@ -80,9 +108,19 @@ impl Names {
             | Subject::Class { class, key: TotalKey::Compute | TotalKey::Exposed | TotalKey::InterShare } => {
                 training(class)
             }
-            Subject::Critical { job, .. } => training(job),
+            Subject::Critical { job, step } => {
+                training(job)?;
+                if step == COMPUTE || self.steps.contains(step) {
+                    return Ok(());
+                }
+                let known: Vec<&str> = [COMPUTE].into_iter().chain(self.steps.iter().map(String::as_str)).collect();
+                wrong(format!("no step `{step}` is on its critical path; there are {}", known.join(", ")))
+            }
             Subject::Class { class, key: TotalKey::EndToEnd } => {
-                Self::one_of(metric, "imported schedule", class, &self.schedules)
+                self.schedules.check(metric, "imported schedule", class)
+            }
+            Subject::Samples { of: Sampled::Rate, chosen, .. } if flows_of(chosen).is_none() => {
+                wrong(no_choice_of_flows(chosen))
             }
             Subject::Fairness(_)
             | Subject::Predicts(_)

@@ -27,7 +27,7 @@ fn runs() -> Vec<RunResults> {
     vec![one, two]
 }
 
-/// The value of a check that can be compared before anything runs, as every check can that has a value.
+/// Returns true if a check holds. Asserts that the static check accepts it: it must accept every check that has a value.
 fn held(text: &str) -> bool {
     let results = runs();
     let check = check(text).unwrap();
@@ -37,7 +37,7 @@ fn held(text: &str) -> bool {
 }
 
 #[test]
-fn what_no_run_can_have_is_refused_before_the_runs() {
+fn impossible_metrics_are_refused_before_the_runs() {
     let (mut info, ..) = testbed::two_datacenters();
     info.training.clear();
     info.schedules.clear();
@@ -49,6 +49,7 @@ fn what_no_run_can_have_is_refused_before_the_runs() {
         ("gpt.iteration.mean < 1s", "the run has no training job"),
         ("gpt.end_to_end < 1s", "the run has no imported schedule"),
         ("queue('all').p99 / 1MB < 1us", "is a number and `1us` is a time"),
+        ("rate('nope').mean > 1bps", "`nope` is no choice of flows"),
     ] {
         let said = comparable(&check_of_a_run(text).unwrap(), &Names::of(&info)).map_err(|error| error.to_string());
         assert!(said.as_ref().is_err_and(|said| said.contains(message)), "{text}: {said:?}");
@@ -56,6 +57,23 @@ fn what_no_run_can_have_is_refused_before_the_runs() {
     for text in ["p99(all.fct) < 5us", "flows(0s, 1ms).rate >= 1bps", "fairness.converged_at <= 1s / 2"] {
         assert_eq!(comparable(&check_of_a_run(text).unwrap(), &Names::of(&info)), Ok(()), "{text}");
     }
+}
+
+/// A run is named by ends of its keys where they are of one run.
+#[test]
+fn runs_may_be_abbreviated() {
+    let mut results = runs();
+    for (run, id) in results.iter_mut().zip(["a,traffic.0.size=1KB", "a,traffic.1.size=1KB"]) {
+        run.summary.run = id.into();
+    }
+    let holds =
+        |text: &str| holds(&check(text).unwrap(), &Runs::of_results(&results)).map_err(|error| error.to_string());
+    assert_eq!(holds("a[traffic.0.size=1KB].all.count == a[1.size=1KB].all.count"), Ok(true));
+    let said = holds("a[size=1KB].all.count == 1").unwrap_err();
+    assert!(
+        said.contains("`a,size=1KB` is the name of several runs: a,traffic.0.size=1KB; a,traffic.1.size=1KB"),
+        "{said}"
+    );
 }
 
 fn refused(text: &str) -> String {

@@ -38,6 +38,9 @@ pub(super) fn explain(args: &ExplainArgs, runs: &[RunResults]) -> Result<(), Fai
     if args.json || args.csv.is_asked() {
         let all: Vec<Value> = shown.iter().map(|group| group.json(runs)).collect();
         if args.csv.is_asked() {
+            if plan.left_out > 0 {
+                tell(&format!("note: {} not included: --all includes them", count(plan.left_out, "group")));
+            }
             return print_csv(&sheets(&all), args.csv.table());
         }
         return print(&format!("{:#}", Value::from(all)));
@@ -64,27 +67,30 @@ pub(super) const TABLES: [&str; 2] = ["causes", "flows"];
 
 /// Causes of each group, and of each of its slowest flows, from the groups as JSON.
 fn sheets(groups: &[Value]) -> [Sheet; 2] {
-    // A record for each cause of a group or flow, with keys of that.
-    let of_causes = |of: &Value, keys: &[(&str, &Value)]| -> Vec<Value> {
+    // One record per cause, with the keys of its group or flow.
+    let of_causes = |of: &Value, keys: serde_json::Map<String, Value>| -> Vec<Value> {
         let record = |cause: &Value| {
-            let mut record = cause.clone();
-            for (key, value) in keys {
-                record[*key] = (*value).clone();
-            }
-            record
+            let mut record = cause.as_object().cloned().unwrap_or_default();
+            record.extend(keys.clone());
+            Value::from(record)
         };
         of["causes"].as_array().into_iter().flatten().map(record).collect()
     };
+    let some_of = |of: &Value, keys: &[&str]| -> serde_json::Map<String, Value> {
+        keys.iter().map(|&key| (key.to_owned(), of[key].clone())).collect()
+    };
     let causes = groups.iter().flat_map(|group| {
-        of_causes(group, &[("group", &group["name"]), ("part", &group["part"]), ("excess_ns", &group["excess_ns"])])
+        let mut keys = some_of(group, &["part", "excess_ns"]);
+        keys.insert("group".to_owned(), group["name"].clone());
+        of_causes(group, keys)
     });
     let flows = groups.iter().flat_map(|group| {
         let slowest = group["slowest"].as_array().into_iter().flatten();
         slowest.flat_map(move |flow| {
             let own = ["run", "seed", "flow", "src", "dst", "size_bytes", "fct_ns", "ideal_ns", "slowdown"];
-            let keys: Vec<(&str, &Value)> =
-                own.iter().map(|&key| (key, &flow[key])).chain([("part", &group["part"])]).collect();
-            of_causes(flow, &keys)
+            let mut keys = some_of(flow, &own);
+            keys.insert("part".to_owned(), group["part"].clone());
+            of_causes(flow, keys)
         })
     });
     let of_group =
@@ -359,22 +365,21 @@ impl Shown<'_> {
         };
         let ideal: Span = self.flows.iter().map(|flow| flow.of.attribution.ideal).sum();
         let slowdown = (ideal + self.excess).ps() as f64 / ideal.ps().max(1) as f64;
-        let what = if group.flows == 1 {
-            format!("{}, {}", group.name, group.part)
+        let numbers = format!("{slowdown:.2} times ideal, {} beyond it", duration(self.excess));
+        let of_flows = if group.flows == 1 {
+            format!("{}: {numbers}", group.part)
         } else {
-            let slowest = self.flows.len();
-            format!(
-                "{}, {}: the {} of {} flows{of_seed}",
-                group.name,
-                group.part,
-                slowest_in_words(slowest),
-                group.flows
-            )
+            let slowest = slowest_in_words(self.flows.len());
+            format!("{}: the {slowest} of {} flows{of_seed}: {numbers}", group.part, group.flows)
         };
-        let mut text = line(&format!("{what}: {slowdown:.2} times ideal, {} beyond it", duration(self.excess)));
+        let (mut text, mut first) = (format!("{}, {of_flows}\n", group.name), 1);
+        // A long name has a line of its own, in full: it tells the group from others.
+        if text.trim_end().chars().count() > COLUMNS {
+            (text, first) = (format!("{}\n  {of_flows}\n", group.name), 2);
+        }
         let flows = if group.flows > 1 { room.flows.min(self.flows.len()) } else { 0 };
-        // The first line, other causes, flows, and those that did not end.
-        let mut left = room.lines.saturating_sub(2 + flows + usize::from(group.unfinished > 0));
+        // The first lines, other causes, flows, and those that did not end.
+        let mut left = room.lines.saturating_sub(first + 1 + flows + usize::from(group.unfinished > 0));
         let mut rest = 100.0;
         for cause in &self.causes {
             let (share, details) = (percent(cause.time, self.excess), details(cause).filter(|_| left > 1));

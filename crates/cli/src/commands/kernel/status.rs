@@ -10,7 +10,7 @@ use kernel::pins::{Pinned, pinned};
 use serde_json::{Value, json};
 
 use crate::args::KernelStatusArgs;
-use crate::exit::{Failure, print, printed};
+use crate::exit::{Failure, print, printed, tell};
 use crate::interrupt::{interrupted, listen};
 use crate::sheet::{Sheet, check_csv, print_csv};
 
@@ -26,6 +26,11 @@ pub(crate) fn status(args: &KernelStatusArgs) -> Result<(), Failure> {
     if args.csv.is_asked() {
         let laws = chosen(args)?;
         let laws: Vec<_> = laws.iter().map(|law| as_json(law, &mut machine)).collect::<Result<_, Failure>>()?;
+        for law in &laws {
+            for missing in law["not_listed"].as_array().into_iter().flatten().filter_map(Value::as_str) {
+                tell(&format!("warning: {}: not listed: {missing}", law["law"].as_str().unwrap_or_default()));
+            }
+        }
         return print_csv(&sheets(&laws), args.csv.table());
     }
     if args.json {

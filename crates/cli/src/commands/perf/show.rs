@@ -19,7 +19,7 @@ use crate::sheet::Sheet;
 const ONE_LOST_IN: u64 = 10;
 
 /// Names of the tables for `--csv`.
-pub(super) const TABLES: [&str; 3] = ["ends", "intervals", "paths"];
+pub(super) const TABLES: [&str; 4] = ["ends", "intervals", "paths", "messages"];
 
 /// The version of the JSON document.
 const SCHEMA: u32 = 1;
@@ -111,7 +111,7 @@ impl Shown<'_> {
     }
 
     /// The tables for `--csv` ([`TABLES`]).
-    pub(super) fn sheets(&self, intervals: &[Interval]) -> [Sheet; 3] {
+    pub(super) fn sheets(&self, intervals: &[Interval]) -> [Sheet; 4] {
         let ends: Vec<Value> = self
             .both()
             .into_iter()
@@ -123,6 +123,7 @@ impl Shown<'_> {
             .collect();
         let intervals: Vec<Value> = intervals.iter().map(interval_as_json).collect();
         let paths: Vec<Value> = self.paths.iter().map(path_as_json).collect();
+        let messages: Vec<Value> = Times::of(self.took).map(|it| it.as_json(self.took)).into_iter().collect();
         [
             Sheet::of_records(TABLES[0], &["end", "bytes", "time_ns", "rate_bps", "cpu_s", "packets", "lost"], &ends),
             Sheet::of_records(TABLES[1], &["from_ns", "to_ns", "bytes", "rate_bps", "rtt_ns", "lost"], &intervals),
@@ -143,6 +144,7 @@ impl Shown<'_> {
                 ],
                 &paths,
             ),
+            Sheet::of_records(TABLES[3], &["p50_ns", "p99_ns", "most_ns"], &messages),
         ]
     }
 
