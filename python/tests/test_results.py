@@ -186,6 +186,35 @@ def test_runs_are_selected_by_keys_as_the_scenario_has_them(small: nw.Scenario, 
         nw.plot(made, y="fct.max", x="traffic.1.size")
 
 
+def test_keys_may_be_shortened_to_their_last_parts(small: nw.Scenario, tmp_path: Path) -> None:
+    variant = tables.Variant(label="without a load", grid={"traffic.0.load": []})
+    small.grid = {"traffic.0.load": ["20%", "40%"], "port.buffer": ["1MB", "2MB"]}
+    small.variants = {"other": variant}
+    made = nw.run(small, tmp_path / "out", schemes=["dctcp"], progress=False)
+    by_load = [run.name for run in made if ",traffic.0.load=20%" in run.name]
+    assert len(by_load) == 2
+    for key in ("load", "0.load", "traffic.0.load", "traffic[0].load"):
+        assert [run.name for run in made.select(**{key: "20%"})] == by_load, key
+    assert made["dctcp,load=20%,buffer=2MB"].name == "dctcp,traffic.0.load=20%,port.buffer=2MB"
+    # The variant lacks the first key, and has the second one's first value under its own column.
+    shallow = made.select(**{"port.buffer": "1MB"})
+    assert [run.point["port.buffer_bytes"] for run in shallow] == [1e6] * 3
+    assert [run.point["variant"] for run in shallow] == ["", "", "other"]
+
+
+def test_a_key_in_full_is_itself_and_no_end_of_another(small: nw.Scenario, tmp_path: Path) -> None:
+    small.port = tables.Port(buffer="300KB")
+    small.grid = {"schemes.dctcp.port.buffer": ["1MB", "2MB"]}
+    made = nw.run(small, tmp_path / "one", schemes=["dctcp"], progress=False)
+    assert len(made.select(**{"port.buffer": "300KB"})) == 2
+    assert len(made.select(buffer="2MB")) == 1
+    small.grid["port.buffer"] = ["300KB", "400KB"]
+    made = nw.run(small, tmp_path / "two", schemes=["dctcp"], progress=False)
+    assert len(made.select(**{"port.buffer": "300KB"})) == 2
+    with pytest.raises(nw.ScenarioError, match=r"`buffer` is the end of several keys: schemes\.dctcp\.port\.buffer, port\.buffer"):
+        made.select(buffer="1MB")
+
+
 @pytest.mark.parametrize(
     ("wanted", "what", "accepted"),
     [
