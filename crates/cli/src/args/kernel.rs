@@ -88,4 +88,6 @@ pub(crate) struct KernelDoctorArgs {
     /// As JSON.
     #[arg(long)]
     pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) csv: CsvArgs,
 }

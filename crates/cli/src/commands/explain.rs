@@ -13,7 +13,7 @@ use crate::exit::{Failure, tell};
 use crate::sheet::check_csv;
 
 pub(crate) fn explain(args: &ExplainArgs) -> Result<(), Failure> {
-    check_csv(&args.csv, if args.traits { &[traits::TABLE] } else { &causes::TABLES })?;
+    check_csv(&args.csv, if args.traits { &traits::TABLES } else { &causes::TABLES })?;
     not_a_file(&args.directory)?;
     let runs = runs(args)?;
     if args.traits {

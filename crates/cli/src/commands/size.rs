@@ -264,9 +264,13 @@ fn in_full(key: &str) -> String {
     key.replace(['"', ']'], "").replace('[', ".")
 }
 
-fn choice((key, values): &(String, String)) -> Result<Choice, Failure> {
-    let values: Vec<String> = values.split(',').map(|it| it.trim().to_owned()).collect();
-    if values.iter().any(String::is_empty) {
+/// A choice as the command line has it: values between commas, or an array in TOML, as for `--over`.
+fn choice((key, text): &(String, String)) -> Result<Choice, Failure> {
+    let values: Vec<String> = match text.trim().parse::<toml_edit::Value>() {
+        Ok(toml_edit::Value::Array(array)) => array.iter().map(in_words_of_toml).collect(),
+        _ => text.split(',').map(|it| it.trim().to_owned()).collect(),
+    };
+    if values.is_empty() || values.iter().any(String::is_empty) {
         return Err(Failure::Input(format!(
             "error: --try {key}={} has an empty value\nhelp: expected values with commas between them, as in \
              port.ecn.min=10%,25%",
@@ -274,6 +278,11 @@ fn choice((key, values): &(String, String)) -> Result<Choice, Failure> {
         )));
     }
     Ok(Choice { key: in_full(key), values })
+}
+
+/// A value without the quotes of a string, as options have it.
+fn in_words_of_toml(value: &toml_edit::Value) -> String {
+    value.as_str().map_or_else(|| value.to_string().trim().to_owned(), str::to_owned)
 }
 
 fn label(scenario: &Scenario, scheme: &str) -> String {

@@ -78,6 +78,8 @@ fn tables_are_printed_as_csv() {
     );
     let traits = rows(&scratch.narrows("explain r --traits --csv").ok().out);
     assert!(traits.iter().any(|row| value(row, "trait") == "resent_share"), "{traits:?}");
+    let slowest = rows(&scratch.narrows("explain r --traits --csv=flows").ok().out);
+    assert!(slowest.iter().all(|row| value(row, "slowdown").parse::<f64>().unwrap() >= 1.0), "{slowest:?}");
     let codes = rows(&scratch.narrows("bench codes --runs 1 --only 8+2-1400 --engine portable --csv").ok().out);
     assert!(codes.iter().all(|row| value(row, "encode_bytes_per_s").parse::<f64>().unwrap() > 0.0) && codes.len() == 2);
     let compared = rows(&scratch.narrows("compare r r --csv").ok().out);

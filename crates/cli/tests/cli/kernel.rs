@@ -167,6 +167,9 @@ mod with_bpf {
                  cat /proc/sys/net/ipv4/tcp_congestion_control
                  $NARROWS kernel load gemini; echo again $?
                  $NARROWS kernel status --json > status.json || exit 8
+                 $NARROWS kernel status --csv=laws > laws.csv || exit 5
+                 $NARROWS kernel status --csv > sockets.csv || exit 4
+                 $NARROWS kernel doctor --csv > doctor.csv || exit 3
                  $NARROWS kernel status
                  # Earlier builds pinned a program of this name.
                  ln -s flows /sys/fs/bpf/narrows/gemini/list_sockets || exit 6
@@ -200,6 +203,10 @@ mod with_bpf {
         assert_eq!((&law["law"], &law["tcp_name"]), (&"gemini".into(), &name.as_str().into()));
         assert_eq!(law["line_rate_bps"], 1_000_000_000);
         assert_eq!(law["refused"], 0);
+        let laws = scratch.read("laws.csv");
+        assert!(laws.starts_with("law,tcp_name,") && laws.contains(&format!("gemini,{name},1000000000,")), "{laws}");
+        assert!(scratch.read("sockets.csv").starts_with("law,local,remote,"));
+        assert!(scratch.read("doctor.csv").starts_with("name,verdict,found,remedy\n"));
         assert!(!available().contains(&name));
     }
 

@@ -164,8 +164,16 @@ fn both_directions_many_streams_and_many_paths() {
     let [p50, p99, most] = ["p50_ns", "p99_ns", "most_ns"].map(|key| number(&messages["messages"][key]));
     assert!(p50 <= p99 && p99 <= most && took.iter().any(|took| number(took) == most), "{messages:#}");
     assert_eq!((&json["messages"], &messages["parameters"]["messages"]), (&Value::Null, &20.into()));
+    // The same as CSV, a table at a time.
+    let csv = perf(&scratch, "@ticket --messages 5 --bytes 30k --csv=messages").ok().out;
+    let (head, values) = csv.trim_end().split_once('\n').unwrap();
+    assert!(head == "p50_ns,p99_ns,most_ns" && values.split(',').all(|it| it.parse::<u64>().unwrap() > 0), "{csv}");
+    let csv = perf(&scratch, "@ticket --bytes 300k --csv").ok().out;
+    let ends: Vec<&str> = csv.lines().map(|line| line.split_once(',').unwrap().0).collect();
+    assert!(ends == ["end", "sender", "receiver"] && csv.matches(",300000,").count() == 2, "{csv}");
+    perf(&scratch, "@ticket --csv=end").fails(2, &["there is no table `end` here", "intervals, paths, messages"]);
     let said = listener.interrupted();
-    assert_eq!(said.matches(": received ").count(), 6, "{said}");
+    assert_eq!(said.matches(": received ").count(), 8, "{said}");
     assert_eq!(said.matches(": sent 20.0 MB").count(), 2, "{said}");
 }
 

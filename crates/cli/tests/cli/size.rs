@@ -48,6 +48,10 @@ fn settings_are_tried_beside_the_buffer() {
     let asked = "size s.toml --slo p99(slowdown)<=4 --scheme fixed --seeds 2 --steps 2 \
                  --try schemes.fixed.params.fixed.window=12KB,3KB --json";
     let json: Value = serde_json::from_str(&scratch.narrows(asked).ok().out).unwrap();
+    // An array in TOML is the same.
+    let array = "--try schemes.fixed.params.fixed.window=[\"12KB\",\"3KB\"]";
+    let again = asked.replace("--try schemes.fixed.params.fixed.window=12KB,3KB", array);
+    assert_eq!(json["schemes"], scratch.narrows(&again).ok().json()["schemes"]);
     let least = &json["schemes"][0]["least"];
     assert!(least["setting"]["schemes.fixed.params.fixed.window"].is_string(), "{json:#}");
     assert_eq!(least["runs"].as_array().map(Vec::len), Some(2));

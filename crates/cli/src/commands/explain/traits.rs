@@ -24,7 +24,7 @@ pub(super) fn explain(args: &ExplainArgs, runs: &[RunResults]) -> Result<(), Fai
         }
     }
     if args.csv.is_asked() {
-        return print_csv(&[sheet(&told)], args.csv.table());
+        return print_csv(&sheets(&told), args.csv.table());
     }
     if args.json {
         let all: Vec<Value> = told.iter().map(in_json).collect();
@@ -34,11 +34,11 @@ pub(super) fn explain(args: &ExplainArgs, runs: &[RunResults]) -> Result<(), Fai
     print(texts.join("\n\n").trim_end())
 }
 
-/// Name of the table for `--csv`.
-pub(super) const TABLE: &str = "traits";
+/// Names of the tables for `--csv`.
+pub(super) const TABLES: [&str; 2] = ["traits", "flows"];
 
-/// Counters of all groups.
-fn sheet(told: &[Told]) -> Sheet {
+/// Counters of all groups, and of their slowest flows.
+fn sheets(told: &[Told]) -> [Sheet; 2] {
     let of_class = |told: &Told, of: &Explained| -> Vec<Value> {
         let record = |it: &Trait| {
             json!({
@@ -54,7 +54,50 @@ fn sheet(told: &[Told]) -> Sheet {
     };
     let records: Vec<Value> =
         told.iter().flat_map(|told| told.classes.iter().flat_map(move |of| of_class(told, of))).collect();
-    Sheet::of_records(TABLE, &["group", "part", "trait", "slowest", "typical", "stands_out"], &records)
+    let of_flows = |told: &Told, of: &Explained| -> Vec<Value> {
+        let record = |slow: &results::explain::Slow| {
+            let row = &slow.row;
+            json!({
+                "group": told.name,
+                "part": of.class.name(),
+                "seed": slow.seed,
+                "flow": row.flow,
+                "src": row.src,
+                "dst": row.dst,
+                "size_bytes": row.size.get(),
+                "start_ns": row.started.ps() as f64 / 1e3,
+                "fct_ns": row.fct().map(|fct| fct.ps() as f64 / 1e3),
+                "slowdown": slow.slowdown,
+                "marked_share": row.marked_share(),
+                "resent_share": row.resent_share(),
+                "timeouts": row.stats.timeouts,
+                "emergencies": row.acted.emergencies,
+            })
+        };
+        of.slowest.iter().map(record).collect()
+    };
+    let flows: Vec<Value> =
+        told.iter().flat_map(|told| told.classes.iter().flat_map(move |of| of_flows(told, of))).collect();
+    let of_flow = [
+        "group",
+        "part",
+        "seed",
+        "flow",
+        "src",
+        "dst",
+        "size_bytes",
+        "start_ns",
+        "fct_ns",
+        "slowdown",
+        "marked_share",
+        "resent_share",
+        "timeouts",
+        "emergencies",
+    ];
+    [
+        Sheet::of_records(TABLES[0], &["group", "part", "trait", "slowest", "typical", "stands_out"], &records),
+        Sheet::of_records(TABLES[1], &of_flow, &flows),
+    ]
 }
 
 fn in_json(told: &Told) -> Value {
@@ -94,7 +137,7 @@ fn in_words(told: &Told) -> String {
             it.flows
         );
         let _ = writeln!(text, "{}", traits(it));
-        let _ = writeln!(text, "{}", flows(it, seeds > 1));
+        let _ = writeln!(text, "{}", flows(told, it));
         if it.unfinished > 0 {
             let _ = writeln!(text, "{} did not end and is in none of this", study::count(it.unfinished, "flow"));
         }
@@ -127,7 +170,8 @@ fn times(of: &Trait) -> String {
 }
 
 /// The slowest one by one, with their seeds where there are several.
-fn flows(of: &Explained, with_seeds: bool) -> String {
+fn flows(told: &Told, of: &Explained) -> String {
+    let with_seeds = told.runs.len() > 1;
     let heads = ["flow", "hosts", "size", "started", "took", "slowdown", "marked", "resent", "timeouts", "struck"];
     let mut table = fitted();
     table.set_header(with_seeds.then_some("seed").into_iter().chain(heads));

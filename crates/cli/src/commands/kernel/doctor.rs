@@ -5,13 +5,21 @@ use serde_json::json;
 
 use crate::args::KernelDoctorArgs;
 use crate::exit::{Failure, print};
+use crate::sheet::{Sheet, check_csv, print_csv};
+
+/// Name of the table for `--csv`.
+const TABLE: &str = "checks";
 
 pub(crate) fn doctor(args: &KernelDoctorArgs) -> Result<(), Failure> {
+    check_csv(&args.csv, &[TABLE])?;
     let checks = examine();
     let missing = checks.iter().filter(|check| check.verdict == Verdict::Missing).count();
     if args.json {
         let checks: Vec<_> = checks.iter().map(as_json).collect();
         print(&format!("{:#}", json!({ "schema": 1, "ready": missing == 0, "checks": checks })))?;
+    } else if args.csv.is_asked() {
+        let checks: Vec<_> = checks.iter().map(as_json).collect();
+        print_csv(&[Sheet::of_records(TABLE, &["name", "verdict", "found", "remedy"], &checks)], args.csv.table())?;
     } else {
         let mut table = crate::table::prose();
         table.set_header(["", "what", "found", "what to do"]);
