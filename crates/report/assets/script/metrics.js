@@ -111,12 +111,11 @@ METRICS.unshift(...jobNames.filter(trains).flatMap((job) => {
     one({ key: `iteration_waits_${job}`, label: 'waits for', kind: 'share', best: null, words: true, long: `Share of an iteration that waits for flows, job ${job}`, get: (run) => waitingOf([run], job)?.flows ?? null, of: (list) => waitingWords(list, job) }),
   ];
 }));
-const schedulesOf = (run) => run.summary?.schedules || {};
-const scheduleOf = (run, name) => (Object.hasOwn(schedulesOf(run), name) ? schedulesOf(run)[name] : null);
-METRICS.unshift(...[...new Set(runs.flatMap((run) => Object.keys(schedulesOf(run))))].map((name) => ({
-  key: `end_to_end_${name}`, group: name, label: 'end to end', kind: 'ns', best: 'low', long: `From the start of ${name} to its last completion`,
-  get: (run) => scheduleOf(run, name)?.end_to_end_ns ?? null, unfit: (run) => { const it = scheduleOf(run, name); return !!it && it.completed < it.flows; },
-})));
+METRICS.unshift(...[...new Set(runs.flatMap((run) => Object.keys(run.summary?.schedules || {})))].map((name) => {
+  const of = (run) => run.summary?.schedules?.[name];
+  return { key: `end_to_end_${name}`, group: name, label: 'end to end', kind: 'ns', best: 'low', long: `End-to-end time, ${name}`,
+    get: (run) => of(run)?.end_to_end_ns ?? null, unfit: (run) => of(run)?.completed < of(run)?.flows };
+}));
 if (runs.some((run) => net('parity_packets')(run) > 0)) {
   METRICS.push(
     { key: 'parity', group: 'Coding', label: 'parity', kind: 'count', long: 'Parity packets sent', get: net('parity_packets') },
