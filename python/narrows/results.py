@@ -193,7 +193,7 @@ class Run:
 
     @property
     def name(self) -> str:
-        """What tells it from the others: `uno`, or `uno,traffic.0.load=0.4`."""
+        """Return its identifier within the scenario: `uno`, or `uno,traffic.0.load=0.4`."""
         return str(self.manifest["run"])
 
     @property

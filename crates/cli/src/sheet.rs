@@ -1,6 +1,7 @@
 //! Tables as data: shown in a terminal, or written as CSV (`--csv`).
 
 use results::PointValue;
+use serde::Serialize;
 
 use crate::args::CsvArgs;
 use crate::exit::{Failure, print};
@@ -124,10 +125,10 @@ impl Sheet {
             keys: Vec::new(),
             cells: keys.iter().skip(1).map(|key| Cell::new("", "", datum(record, key))).collect(),
         };
-        // Others are null, or of records without rows of that kind.
+        // A value that a record does not have is null there.
         debug_assert!(
-            records.is_empty() || keys.iter().any(|key| records[0].get(*key).is_some()),
-            "{name}: none of {keys:?}"
+            records.iter().all(|record| keys.iter().all(|key| record.get(key).is_some())),
+            "{name}: a record lacks one of {keys:?}"
         );
         Self {
             name,
@@ -137,6 +138,17 @@ impl Sheet {
             rows: records.iter().map(row).collect(),
         }
     }
+}
+
+/// Writes the only table of a command, whose records have these columns, as CSV.
+pub(crate) fn print_records(
+    csv: &CsvArgs,
+    name: &'static str,
+    keys: &[&'static str],
+    records: &[impl Serialize],
+) -> Result<(), Failure> {
+    let records: Vec<_> = records.iter().map(|record| serde_json::json!(record)).collect();
+    print_csv(&[Sheet::of_records(name, keys, &records)], csv.table())
 }
 
 /// Writes one of the tables as CSV: the named one, or the first.

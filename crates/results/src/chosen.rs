@@ -15,7 +15,7 @@ pub enum NotFound {
     /// No point has the key.
     #[error("runs have no key `{key}`; there are {known}")]
     Key {
-        /// What was asked for.
+        /// Requested key.
         key: String,
         /// The keys.
         known: String,
@@ -23,7 +23,7 @@ pub enum NotFound {
     /// The end of more than one key.
     #[error("`{key}` is the end of several keys: {known}; name one of them in full")]
     Several {
-        /// What was asked for.
+        /// Requested key.
         key: String,
         /// The keys.
         known: String,
@@ -33,7 +33,7 @@ pub enum NotFound {
     Value {
         /// The key.
         key: String,
-        /// What was asked for.
+        /// Requested value.
         asked: String,
         /// The key's values.
         known: String,

@@ -278,7 +278,7 @@ pub struct ImportedSchedule {
 pub struct RunInfo {
     /// The scenario's name.
     pub scenario: String,
-    /// What tells the run from the scenario's others: `uno`, or `uno,traffic.0.load=0.4`.
+    /// Identifier of the run within its scenario: `uno`, or `uno,traffic.0.load=0.4`.
     pub run: String,
     /// What readers call it.
     pub label: String,

@@ -266,7 +266,7 @@ fn combinations(base: &Base<'_>, axes: &[Axis], most: usize) -> Result<Vec<Point
 fn plain(node: &Node) -> String {
     match &node.value {
         Value::String(text) => text.clone(),
-        // TOML would write a table of its own.
+        // TOML would write tables of their own: `[[v]]`.
         Value::Array(items) if items.iter().any(|item| item.entries().is_some()) => node.to_json().to_string(),
         value => to_toml(&Value::table([("v", value.clone())])).trim().trim_start_matches("v = ").to_owned(),
     }

@@ -9,7 +9,7 @@ use crate::tree::Node;
 /// A run to be: a scheme at a point of the grid.
 #[derive(Clone, Debug)]
 pub struct Run {
-    /// What tells it from the others: `uno`, or `uno,traffic.0.load=0.4`.
+    /// Identifier within its scenario: `uno`, or `uno,traffic.0.load=0.4`.
     pub id: String,
     /// Its scheme's name.
     pub scheme: String,

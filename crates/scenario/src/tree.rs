@@ -58,7 +58,7 @@ impl PartialEq for Entry {
     }
 }
 
-/// Keys whose text stands in tables.
+/// Keys of texts that tables show in one line.
 const ONE_LINE: [&str; 5] = ["label", "name", "title", "xlabel", "ylabel"];
 
 /// Keys of names and descriptions in tables of claims, columns and panels.

@@ -95,6 +95,27 @@ fn lists_and_samples_are_laid_over_the_grid() {
     assert_eq!(ids(&read(&scenario.resolved_toml())), ids(&scenario));
 }
 
+/// A value that is a list of tables is written in one line, as JSON.
+#[test]
+fn lists_of_tables_are_values_of_a_grid() {
+    let text = r#"
+        name = "t"
+        topology = { kind = "single-switch", hosts = 4 }
+        schemes.a = { law = "dctcp" }
+        [[traffic]]
+        kind = "incast"
+        intra = 3
+        size = "16KiB"
+        [grid]
+        traffic = [[{ kind = "incast", intra = 2, size = "1KiB" }], [{ kind = "incast", intra = 3, size = "1KiB" }]]
+        "#;
+    let runs = read(text).runs();
+    let values: Vec<&str> = runs.iter().map(|run| run.point[0].1.as_str()).collect();
+    let first: serde_json::Value = serde_json::from_str(values[0]).unwrap();
+    assert_eq!(first[0]["intra"], 2, "{first}");
+    assert!(runs[0].id != runs[1].id && !runs[0].id.contains(['[', '\n']), "{}", runs[0].id);
+}
+
 /// A variant's runs come after the grid's: its keys set, and of each of the grid's keys the first value or its own.
 #[test]
 fn variants_are_more_runs() {

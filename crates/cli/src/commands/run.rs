@@ -145,7 +145,8 @@ pub(super) fn has_seeds(runs: &[RunResults]) -> bool {
     runs.iter().any(|run| run.summary.seed != runs[0].summary.seed)
 }
 
-/// Names of the tables of runs that a command has done. The flows of several are on the disk by then, so none is of all flows.
+/// Names of the tables that a command prints of the runs that it has done. `pooled` needs the flows of all runs, which are on disk
+/// by then: `show` has it.
 pub(crate) const TABLES: [&str; 4] = ["runs", "iterations", "tables", "means"];
 
 /// All tables of some runs. `tables` are those that the scenario asks for.

@@ -52,6 +52,9 @@ fn tables_are_printed_as_csv() {
     {
         scratch.narrows(command).fails(2, &[wrong, "did you mean `means`?"]);
     }
+    // The flows of several runs are on disk when a sweep ends: this table is for `show`.
+    scratch.narrows("sweep s.toml --seeds 2 --out new --csv=pooled").fails(2, &["there is no table `pooled` here"]);
+    scratch.narrows("sweep s.toml --list --csv").fails(2, &["cannot be used with"]);
     scratch.narrows("explain r --csv=mean").fails(2, &[wrong]);
     scratch.narrows("bench engine --csv=mean").fails(2, &[wrong]);
     assert!(scratch.files("new").is_empty());

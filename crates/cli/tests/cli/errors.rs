@@ -353,6 +353,13 @@ fn control_characters_do_not_reach_the_terminal() {
         let said = said.fails(2, &["control character U+00", "bad.toml:1:", "expected letters"]);
         assert!(is_printable(&said.err), "{:?}", said.err);
     }
+    for (text, said) in
+        [("title = \"a\u{202e}b\"", "control character U+202E"), ("title = \"a\\nb\"", "`title` over several lines")]
+    {
+        let scratch = Scratch::new("control");
+        scratch.write("bad.toml", &format!("{text}\n{GOOD}"));
+        scratch.narrows("run bad.toml --out out").fails(2, &[said, "bad.toml:1:9"]);
+    }
     let scratch = Scratch::new("control-set");
     scratch.write("good.toml", GOOD);
     let said = scratch.command(["run", "good.toml", "--set", "title=\u{1b}[31mx"]).finish();

@@ -112,6 +112,21 @@ fn what_cannot_be_explained_is_said() {
 
 /// Files that the scenario names are needed again, and must be the same.
 #[test]
+fn a_long_name_has_a_line_of_its_own() {
+    let scratch = Scratch::new("explain-long");
+    scratch.write("s.toml", GRID);
+    let over = "--over port.buffer=1MB --over topology.inter_rtt=2ms";
+    scratch.narrows(&format!("run s.toml --scheme uno {over} --out r --quiet")).ok();
+    let said = scratch.narrows("explain r --only load=0.2 --quiet").ok();
+    let lines: Vec<&str> = said.out.lines().collect();
+    let name = "uno,traffic.0.load=0.2,port.buffer=1MB,topology.inter_rtt=2ms";
+    let place = lines.iter().position(|line| *line == name);
+    let numbers = place.map(|place| lines[place + 1]);
+    assert!(numbers.is_some_and(|it| it.starts_with("  int") && it.ends_with(" beyond it")), "{said}");
+    assert!(lines.len() <= 24, "{said}");
+}
+
+#[test]
 fn inputs_are_needed_again() {
     let scratch = Scratch::new("explain-inputs");
     let text = "name = \"list\"\nstop = \"10ms\"\nschemes.dctcp = { law = \"dctcp\" }\n\

@@ -36,6 +36,11 @@ fn the_least_buffer_is_found_and_runs_are_kept() {
     assert_eq!((&json["key"], &fixed["scheme"]), (&"port.buffer".into(), &"fixed".into()));
     assert_eq!((&fixed["least"]["holds"], &fixed["fails"]["holds"]), (&true.into(), &false.into()));
     assert_eq!(fixed["binds"], serde_json::json!(["network.drops==0"]));
+    // Quantities are in base units in CSV.
+    let csv = scratch.narrows(&format!("{asked} --csv")).ok().out;
+    let mut lines = csv.lines();
+    assert!(lines.next().unwrap().starts_with("scheme,port.buffer_bytes,"), "{csv}");
+    assert!(lines.all(|line| line.split(',').nth(1).unwrap().parse::<f64>().is_ok()), "{csv}");
     // Other objectives take the runs that are there.
     let marked = std::fs::metadata(scratch.path("out/incast-size/tried")).unwrap();
     let more = scratch.narrows(&asked.replace("network.drops==0", "network.drops<=0")).ok();
@@ -72,6 +77,7 @@ fn what_cannot_be_sized_is_said() {
     fails("--slo network.drops==0 --try port.bufer=1KB", &["unknown key `bufer`", "--> --try:1:"]);
     fails("--slo network.drops==0 --least port.buffer=1us..2us", &["wrong unit", "--> --least:1:"]);
     fails("--slo p99(nope.fct)<=1ms", &["--slo `p99(nope.fct)<=1ms`", "no class of flows `nope`"]);
+    fails("--slo 5<6", &["--slo `5<6` has no metric"]);
     fails("--slo p99(fct)<=5", &["is a time and `5` is a number"]);
     fails("--slo network.drops==0 --least port.buffer=2KB..1KB", &["is not above"]);
     fails("--slo network.drops==0 --least port.buffer=0B..1KB", &["begins above 0"]);

@@ -13,7 +13,7 @@ use serde_json::json;
 
 use crate::args::BenchCodesArgs;
 use crate::exit::{Failure, print};
-use crate::sheet::{Sheet, check_csv, print_csv};
+use crate::sheet::{check_csv, print_records};
 use crate::table::fitted;
 use study::Stopwatch;
 
@@ -29,7 +29,7 @@ const LINE: usize = 64;
 const RING: usize = 256 << 20;
 
 /// One code, packet size, engine and cache; the shape of `bench codes --json`.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Default, Debug, Serialize)]
 struct Measured {
     name: String,
     engine: &'static str,
@@ -63,8 +63,9 @@ impl Workload {
     }
 }
 
-/// The table for `--csv`, and its columns.
+/// Name of the table for `--csv`.
 const TABLE: &str = "workloads";
+/// Its columns.
 const KEYS: [&str; 10] = [
     "name",
     "engine",
@@ -107,8 +108,7 @@ pub(crate) fn codes(args: &BenchCodesArgs) -> Result<(), Failure> {
         return print(&format!("{:#}", json!({ "schema": 1, "workloads": rows })));
     }
     if args.csv.is_asked() {
-        let records: Vec<_> = rows.iter().map(|row| json!(row)).collect();
-        return print_csv(&[Sheet::of_records(TABLE, &KEYS, &records)], args.csv.table());
+        return print_records(&args.csv, TABLE, &KEYS, &rows);
     }
     print(&table(&rows))
 }
@@ -254,6 +254,8 @@ fn table(rows: &[Measured]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
 
     /// What is measured is what it says: parity of the data, and data from parity.
@@ -288,5 +290,12 @@ mod tests {
         let blocks = ring.blocks(|place| place == 39);
         assert!(blocks.len() * 40 * 4_096 > 240 << 20);
         assert!(blocks.iter().all(|block| block.present.len() == 39 && block.written.len() == 1));
+    }
+
+    #[test]
+    fn columns_are_the_keys_of_a_record() {
+        let record = json!(Measured::default());
+        let known: BTreeSet<&str> = record.as_object().unwrap().keys().map(String::as_str).collect();
+        assert_eq!(known, BTreeSet::from(KEYS));
     }
 }

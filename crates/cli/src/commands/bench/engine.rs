@@ -9,11 +9,11 @@ use serde_json::json;
 
 use crate::args::BenchEngineArgs;
 use crate::exit::{Failure, print};
-use crate::sheet::{Sheet, check_csv, print_csv};
+use crate::sheet::{check_csv, print_records};
 use study::Stopwatch;
 
 /// One measured workload; the shape of `bench engine --json`.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Default, Debug, Serialize, Deserialize)]
 struct Measured {
     name: String,
     threads: usize,
@@ -61,8 +61,9 @@ fn workloads(scaling: bool) -> Vec<Workload> {
     all
 }
 
-/// The table for `--csv`, and its columns.
+/// Name of the table for `--csv`.
 const TABLE: &str = "workloads";
+/// Its columns.
 const KEYS: [&str; 11] = [
     "name",
     "threads",
@@ -102,8 +103,7 @@ pub(crate) fn engine(args: &BenchEngineArgs) -> Result<(), Failure> {
         return print(&format!("{:#}", json!({ "schema": 1, "workloads": rows })));
     }
     if args.csv.is_asked() {
-        let records: Vec<_> = rows.iter().map(|row| json!(row)).collect();
-        return print_csv(&[Sheet::of_records(TABLE, &KEYS, &records)], args.csv.table());
+        return print_records(&args.csv, TABLE, &KEYS, &rows);
     }
     print(&table(&rows))
 }
@@ -205,6 +205,8 @@ fn table(rows: &[Measured]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
 
     #[test]
@@ -215,5 +217,12 @@ mod tests {
             let built = scenario.runs()[0].build().unwrap();
             assert!(!built.setup.flows.is_empty(), "{}", workload.name);
         }
+    }
+
+    #[test]
+    fn columns_are_the_keys_of_a_record() {
+        let record = json!(Measured::default());
+        let known: BTreeSet<&str> = record.as_object().unwrap().keys().map(String::as_str).collect();
+        assert_eq!(known, BTreeSet::from(KEYS));
     }
 }

@@ -375,7 +375,8 @@ impl Shown<'_> {
         let (mut text, mut first) = (format!("{}, {of_flows}\n", group.name), 1);
         // A long name has a line of its own, in full: it tells the group from others.
         if text.trim_end().chars().count() > COLUMNS {
-            (text, first) = (format!("{}\n  {of_flows}\n", group.name), 2);
+            (text, first) =
+                (format!("{}\n  {of_flows}\n", group.name), group.name.chars().count().div_ceil(COLUMNS) + 1);
         }
         let flows = if group.flows > 1 { room.flows.min(self.flows.len()) } else { 0 };
         // The first lines, other causes, flows, and those that did not end.

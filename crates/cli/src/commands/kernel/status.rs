@@ -203,15 +203,6 @@ const TABLES: [&str; 2] = ["sockets", "laws"];
 
 /// Sockets, each with its law's state, and laws.
 fn sheets(laws: &[Value]) -> [Sheet; 2] {
-    let mut sockets = Vec::new();
-    for law in laws {
-        for socket in law["sockets"].as_array().into_iter().flatten() {
-            let mut record = socket["law"].as_object().cloned().unwrap_or_default();
-            record.extend(socket.as_object().cloned().unwrap_or_default());
-            record.insert("law".to_owned(), law["law"].clone());
-            sockets.push(Value::from(record));
-        }
-    }
     let keys = [
         "law",
         "local",
@@ -234,6 +225,18 @@ fn sheets(laws: &[Value]) -> [Sheet; 2] {
         "loss_cuts",
         "emergencies",
     ];
+    let mut sockets = Vec::new();
+    for law in laws {
+        for socket in law["sockets"].as_array().into_iter().flatten() {
+            // A socket without a law's state has nulls.
+            let mut record: serde_json::Map<String, Value> =
+                keys.iter().map(|&key| (key.to_owned(), Value::Null)).collect();
+            record.extend(socket["law"].as_object().cloned().unwrap_or_default());
+            record.extend(socket.as_object().cloned().unwrap_or_default());
+            record.insert("law".to_owned(), law["law"].clone());
+            sockets.push(Value::from(record));
+        }
+    }
     let of_laws = ["law", "tcp_name", "line_rate_bps", "base_rtt_ns", "intra_rtt_ns", "refused"];
     [Sheet::of_records(TABLES[0], &keys, &sockets), Sheet::of_records(TABLES[1], &of_laws, laws)]
 }

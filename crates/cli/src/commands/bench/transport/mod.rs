@@ -17,7 +17,7 @@ use crate::args::BenchTransportArgs;
 use crate::exit::{Failure, print};
 use crate::peer::quantity::{bytes, in_words};
 use crate::peer::trouble::Trouble;
-use crate::sheet::{Sheet, check_csv, print_csv};
+use crate::sheet::{check_csv, print_records};
 use crate::table::fitted;
 
 /// A transfer that takes longer fails.
@@ -49,7 +49,7 @@ const WORKLOADS: [(&str, Carrier); 5] = [
 ];
 
 /// The best round of a workload; the shape of `bench transport --json`.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Default, Debug, Serialize)]
 struct Measured {
     name: &'static str,
     bytes: u64,
@@ -65,8 +65,9 @@ struct Measured {
     lost: Option<u64>,
 }
 
-/// The table for `--csv`, and its columns.
+/// Name of the table for `--csv`.
 const TABLE: &str = "workloads";
+/// Its columns.
 const KEYS: [&str; 10] = [
     "name",
     "bytes",
@@ -109,8 +110,7 @@ pub(crate) fn transport(args: &BenchTransportArgs) -> Result<(), Failure> {
         return print(&format!("{:#}", json!({ "schema": 1, "workloads": rows })));
     }
     if args.csv.is_asked() {
-        let records: Vec<_> = rows.iter().map(|row| json!(row)).collect();
-        return print_csv(&[Sheet::of_records(TABLE, &KEYS, &records)], args.csv.table());
+        return print_records(&args.csv, TABLE, &KEYS, &rows);
     }
     print(&table(&rows))
 }
@@ -173,6 +173,8 @@ fn table(rows: &[Measured]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
 
     /// A transfer that has no time fails with exit code 1 and says which one it was.
@@ -183,5 +185,12 @@ mod tests {
             let said = format!("error: workload {name} did not carry 65536 bytes within 0 s: give fewer by --bytes");
             assert_eq!((failure.code(), failure.to_string()), (1, said));
         }
+    }
+
+    #[test]
+    fn columns_are_the_keys_of_a_record() {
+        let record = json!(Measured::default());
+        let known: BTreeSet<&str> = record.as_object().unwrap().keys().map(String::as_str).collect();
+        assert_eq!(known, BTreeSet::from(KEYS));
     }
 }
