@@ -261,6 +261,8 @@ pub(crate) fn transfer(flow: Flow, channel: Channel) -> Result<Tally, TestCaseEr
     // Of each packet the last transmission and its size; acknowledged while in flight, in bytes.
     let mut last = vec![(0u8, 0u32); packets];
     let mut acked_in_flight = 0u64;
+    // The receiver's delayed-ACK timer, a quarter of the base RTT as in the simulator, and the attempt that it answers.
+    let (ack_delay, mut flush_at, mut held_attempt) = (channel.base_rtt.over(4), Time::NEVER, 1);
     let mut steps = 0u32;
     while !sender.is_complete() {
         steps += 1;
@@ -277,7 +279,7 @@ pub(crate) fn transfer(flow: Flow, channel: Channel) -> Result<Tally, TestCaseEr
         let timer = sender.next_timer();
         let arrival = world.events.peek().map_or(Time::NEVER, |Reverse((time, ..))| *time);
         let alarm = receiver.block_alarm();
-        let next = paced.min(timer).min(arrival).min(alarm);
+        let next = paced.min(timer).min(arrival).min(alarm).min(flush_at);
         prop_assert!(next.is_set(), "nothing will ever happen: {:?}", sender.stats());
         world.now = world.now.max(next);
         // In a head, packets may be taken as arrived though nothing acknowledged them.
@@ -286,6 +288,13 @@ pub(crate) fn transfer(flow: Flow, channel: Channel) -> Result<Tally, TestCaseEr
             prop_assert_eq!(told.get().sent, acked_in_flight + told.get().lost + in_flight, "conservation");
         }
         if arrival > next {
+            if flush_at <= world.now {
+                flush_at = Time::NEVER;
+                if let Some(reply) = receiver.flush() {
+                    let (seq, covers, cumulative, marked) = (reply.seq, reply.covers, reply.cumulative, reply.marked);
+                    world.carry(Event::Ack { seq, covers, cumulative, marked, attempt: held_attempt, nack: false });
+                }
+            }
             if alarm <= world.now {
                 while let Some(nack) = receiver.next_nack(world.now) {
                     world.carry(Event::BlockNack { block: nack.block, missing: nack.missing });
@@ -306,6 +315,11 @@ pub(crate) fn transfer(flow: Flow, channel: Channel) -> Result<Tally, TestCaseEr
                 for reply in receiver.on_data(world.now, seq, marked, ask).into_iter().flatten() {
                     let (seq, covers, cumulative, nack) = (reply.seq, reply.covers, reply.cumulative, reply.nack);
                     world.carry(Event::Ack { seq, covers, cumulative, marked: reply.marked, attempt, nack });
+                }
+                if receiver.holds_back() {
+                    (flush_at, held_attempt) = (flush_at.min(world.now + ack_delay), attempt);
+                } else {
+                    flush_at = Time::NEVER;
                 }
                 while let Some(nack) = receiver.next_nack(world.now) {
                     world.carry(Event::BlockNack { block: nack.block, missing: nack.missing });
