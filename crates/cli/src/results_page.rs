@@ -5,8 +5,10 @@ use std::io::Write as _;
 use std::path::Path;
 
 use files::{Draft, Limit, Seen};
+use results::claims::suspects::Outcome;
 use results::claims::{Judgement, Verdict};
 
+use crate::commands::reproduce::causes::{Explained, HEADING, TRIALS};
 use crate::exit::Failure;
 use study::count as count_of;
 
@@ -74,6 +76,13 @@ impl ResultsPage {
         self.sections.sort_by_key(|(name, _)| order(name));
     }
 
+    /// The table of suspected causes in a figure's section, as it is; empty where there is none.
+    pub(crate) fn trials(&self, figure: &str) -> String {
+        let section = self.sections.iter().find(|(name, _)| name == figure);
+        let place = section.and_then(|(_, text)| Some(&text[text.find(HEADING)?..]));
+        place.map_or_else(String::new, |trials| format!("\n{trials}"))
+    }
+
     /// Writes it in the place of the file that it was read from or last written to.
     ///
     /// # Errors
@@ -101,10 +110,15 @@ impl ResultsPage {
     }
 
     fn text(&self) -> String {
-        let verdicts: Vec<Verdict> = self.sections.iter().flat_map(|(_, text)| verdicts(text)).collect();
+        let verdicts: Vec<Verdict> =
+            self.sections.iter().flat_map(|(_, text)| claims_of(text)).map(|(_, verdict)| verdict).collect();
+        let explained = self.sections.iter().map(|(_, text)| Explained::of(&claims_of(text), &trials_of(text)));
+        let explained = explained.fold(Explained::default(), Explained::plus);
+        let has_causes = self.sections.iter().any(|(_, text)| text.contains(HEADING));
+        let explained = if has_causes { format!(". {}", explained.sentence()) } else { String::new() };
         let mut page = format!(
             "{TITLE}\nWritten by `narrows reproduce FIGURE --scale {} --page FILE`: a figure's section stays until that figure is run \
-             again. Verdicts are defined in [claims](../reference/claims.md).\n\n{}.\n",
+             again. Verdicts are defined in [claims](../reference/claims.md).\n\n{}{explained}.\n",
             self.scale,
             tally(self.sections.len(), &verdicts)
         );
@@ -120,7 +134,7 @@ pub(crate) fn cell(text: &str) -> String {
     text.replace('|', "\\|").replace('\n', " ")
 }
 
-/// The claims of a section, as [`verdicts`] reads them; nothing where there are none.
+/// The claims of a section, as [`claims_of`] reads them; nothing where there are none.
 pub(crate) fn claims(judgements: &[Judgement]) -> String {
     let mut text = if judgements.is_empty() { String::new() } else { CLAIMS.to_owned() };
     for judgement in judgements {
@@ -131,14 +145,31 @@ pub(crate) fn claims(judgements: &[Judgement]) -> String {
     text
 }
 
-/// The verdicts of a section's claims.
-fn verdicts(section: &str) -> Vec<Verdict> {
-    let rows = section.split_once(CLAIMS).map_or("", |(_, rows)| rows);
-    let verdict = |row: &str| {
-        let cell = row.trim_end_matches(" |").rsplit(" | ").next()?;
-        Verdict::ALL.into_iter().find(|verdict| cell.starts_with(&verdict.to_string()))
-    };
-    rows.lines().take_while(|row| row.starts_with("| ")).filter_map(verdict).collect()
+/// The claims of a section with their verdicts.
+fn claims_of(section: &str) -> Vec<(&str, Verdict)> {
+    rows(section, CLAIMS)
+        .filter_map(|(claim, last)| {
+            Some((claim, Verdict::ALL.into_iter().find(|verdict| last.starts_with(verdict.name()))?))
+        })
+        .collect()
+}
+
+/// The trials of a section: claims, with the outcome of one of their suspected causes.
+fn trials_of(section: &str) -> Vec<(&str, Outcome)> {
+    rows(section, TRIALS)
+        .filter_map(|(claim, last)| {
+            Some((claim, Outcome::ALL.into_iter().find(|outcome| last.starts_with(outcome.name()))?))
+        })
+        .collect()
+}
+
+/// The first and the last cell of each row of the table with this head.
+fn rows<'a>(section: &'a str, head: &str) -> impl Iterator<Item = (&'a str, &'a str)> {
+    let rows = section.split_once(head).map_or("", |(_, rows)| rows);
+    rows.lines().take_while(|row| row.starts_with("| ")).filter_map(|row| {
+        let row = row.trim_start_matches("| ").trim_end_matches(" |");
+        Some((row.split(" | ").next()?, row.rsplit(" | ").next()?))
+    })
 }
 
 /// So many figures, with these verdicts.

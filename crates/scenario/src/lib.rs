@@ -50,7 +50,7 @@ pub use build::{
 };
 pub use check::{CheckReport, CheckedRun, check};
 pub use class::FlowClass;
-pub use config::Config;
+pub use config::{Cause, Config};
 pub use decode::{At, Named};
 pub use distribution::Distribution;
 pub use error::{Diagnostic, Error, Origin, Place, nearest};

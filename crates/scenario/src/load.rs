@@ -3,17 +3,17 @@
 use std::path::Path as FilePath;
 use std::sync::Arc;
 
-use crate::config::Config;
-use crate::decode::Field;
+use crate::config::{Cause, Config};
+use crate::decode::{At, Field};
 use crate::error::{Error, Fault, Origin, Sources, nearest};
 use crate::extends::whole;
 use crate::inputs::{Input, Inputs, SCENARIO};
 use crate::kind::{Kind, Looks};
 use crate::overrides::{Overrides, Path, apply_arguments, set};
-use crate::points::{Point, points};
+use crate::points::{Point, points, varies};
 use crate::run::Run;
 use crate::run_keys::Without;
-use crate::tree::{Node, parse as parse_tree};
+use crate::tree::{Node, Value, parse as parse_tree};
 use crate::write::to_toml;
 
 pub(crate) const SCENARIO_FILE: Kind = Kind {
@@ -145,14 +145,16 @@ struct Read {
 fn read(text: &str, origin: &str, overrides: &Overrides, sources: &mut Sources) -> Result<Read, Fault> {
     let file = tree_of(text, origin, sources)?;
     let without = Without::new(&overrides.without, sources);
-    let lay = |scale: Option<&str>, sources: &mut Sources, most: usize| {
+    let lay = |scale: Option<&str>, cause: Option<&str>, sources: &mut Sources, most: usize| {
         let mut root = file.clone();
         let applied = apply_scale(&mut root, scale, sources)?;
+        apply_cause(&mut root, cause)?;
         apply_arguments(&mut root, overrides, Config::KEYS, sources)?;
         let points = points(&root, &without, most)?;
         Ok::<_, Fault>((applied, points, root))
     };
-    let (scale, points, root) = lay(overrides.scale.as_deref(), sources, usize::MAX)?;
+    let chosen = overrides.scale.as_deref();
+    let (scale, points, root) = lay(chosen, overrides.cause.as_deref(), sources, usize::MAX)?;
     without.check(&root, points.iter().flat_map(|point| &point.lost))?;
     let Some(first) = points.first() else { return Err(Fault::new(file.origin, "an empty grid")) };
     // A scale that is not chosen today is read all the same, so that it is not found broken when it is.
@@ -161,7 +163,12 @@ fn read(text: &str, origin: &str, overrides: &Overrides, sources: &mut Sources) 
             let fault = Fault::new(name.origin, "the scale `paper` of an experiment is the file as it stands");
             return Err(fault.label("expected another name"));
         }
-        lay(Some(name), sources, 1)?;
+        lay(Some(name), None, sources, 1)?;
+    }
+    // So is each change of a suspected cause.
+    check_causes(&first.config)?;
+    for cause in &first.config.cause {
+        lay(chosen, Some(&cause.id), sources, 1)?;
     }
     Ok(Read { config: Arc::clone(&first.config), scale, points, root: Arc::new(root) })
 }
@@ -194,6 +201,50 @@ fn apply_scale(root: &mut Node, name: Option<&str>, sources: &mut Sources) -> Re
         set(root, &Path::parse(key, key.origin)?, value)?;
     }
     Ok(Some(AppliedScale { name: name.to_owned(), note: scale.note }))
+}
+
+/// Refuses suspected causes of one name, or of no claim of the file.
+fn check_causes(config: &Config) -> Result<(), Fault> {
+    let known = || config.claim.iter().filter_map(|claim| claim.get("id")?.as_str());
+    for (number, cause) in config.cause.iter().enumerate() {
+        if config.cause[..number].iter().any(|earlier| earlier.id == cause.id) {
+            let fault = Fault::new(cause.origin, format!("two causes are called `{}`", cause.id));
+            return Err(fault.label("expected another id"));
+        }
+        if cause.claims.is_empty() {
+            return Err(Fault::new(cause.claims.origin, "a cause of no claim").label("expected ids of claims"));
+        }
+        if let Some(unknown) = cause.claims.iter().find(|claim| known().all(|id| id != claim.value)) {
+            let fault = Fault::new(unknown.origin, format!("there is no claim `{}`", unknown.value));
+            return Err(fault.label("unknown claim").suggest(unknown, known()));
+        }
+    }
+    Ok(())
+}
+
+/// Lays the change of a suspected cause over a file.
+fn apply_cause(root: &mut Node, id: Option<&str>) -> Result<(), Fault> {
+    let Some(id) = id else { return Ok(()) };
+    let causes = Vec::<At<Cause>>::decode(root.get("cause").unwrap_or(&Node::made(Value::Array(Vec::new()))))?;
+    let Some(cause) = causes.iter().find(|cause| cause.id == id) else {
+        let fault = Fault::new(root.origin, format!("the scenario has no cause `{id}`"));
+        return Err(fault.suggest(id, causes.iter().map(|cause| cause.id.as_str())));
+    };
+    if cause.set.0.is_empty() {
+        return Err(Fault::new(cause.set.origin, "a cause whose switch changes nothing").label("expected keys"));
+    }
+    for (key, value) in &cause.set.0 {
+        let path = Path::parse(key, key.origin)?;
+        if varies(root, &path)? {
+            let fault =
+                Fault::new(key.origin, format!("`{}` takes the values of [grid] or a list of points", key.value));
+            return Err(fault
+                .label("would change nothing")
+                .help("set the key of the grid, as in \"grid.seed\" = [1, 2]"));
+        }
+        set(root, &path, value)?;
+    }
+    Ok(())
 }
 
 /// A value as part of a file's name.

@@ -19,6 +19,8 @@ pub struct Overrides {
     pub seed: Option<u64>,
     /// Chooses a `[scale.*]`.
     pub scale: Option<String>,
+    /// Chooses a `[[cause]]`, whose change is laid over the file and its scale.
+    pub cause: Option<String>,
     /// Keys that runs do without, such as `host.jitter`: taken out of the file and of all schemes.
     pub without: Vec<String>,
 }

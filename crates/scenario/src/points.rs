@@ -86,6 +86,11 @@ fn axes(root: &Node) -> Result<Vec<Axis>, Fault> {
     }
 }
 
+/// Returns whether a key takes several values in turn: its value elsewhere in the file counts for nothing.
+pub(crate) fn varies(root: &Node, key: &Path) -> Result<bool, Fault> {
+    Ok(axes(root)?.iter().any(|axis| axis.has(key)))
+}
+
 /// The keys of a table of a grid.
 fn of_grid(grid: Option<&Node>) -> Result<Vec<Axis>, Fault> {
     let entries = grid.and_then(Node::entries).unwrap_or_default();
@@ -263,7 +268,7 @@ fn combinations(base: &Base<'_>, axes: &[Axis], most: usize) -> Result<Vec<Point
 }
 
 /// A value as it appears in a run's name.
-fn plain(node: &Node) -> String {
+pub(crate) fn plain(node: &Node) -> String {
     match &node.value {
         Value::String(text) => text.clone(),
         // TOML would write tables of their own: `[[v]]`.

@@ -6,8 +6,8 @@ use crate::error::{Fault, Origin, Sources};
 use crate::tree::{Node, Value};
 
 /// Tables that choose or judge runs. None of their keys is one of a run.
-pub(crate) const NO_RUN: [&str; 9] =
-    ["schema", "grid", "points", "sample", "variants", "scale", "paper", "claim", "table"];
+pub(crate) const NO_RUN: [&str; 10] =
+    ["schema", "grid", "points", "sample", "variants", "scale", "paper", "claim", "cause", "table"];
 
 /// Tables of `[port]` and `[switch]` for some places.
 const PLACES: [&str; 7] = ["host", "edge", "core", "border", "inter", "other", "aggregation"];

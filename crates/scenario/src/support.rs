@@ -91,7 +91,7 @@ const DECLARED: &[Declared] = &[
     built(
         "Config",
         "schema extends without name title description seed stop clock topology port host schemes laws traffic job failure \
-         series sizes grid points sample variants scale paper claim table",
+         series sizes grid points sample variants scale paper claim cause table",
     ),
     simulated("Config", "switch"),
     built("Clock", "tick whole"),

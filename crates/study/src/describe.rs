@@ -175,7 +175,7 @@ fn keep_only_scheme(resolved: &mut Value, scheme: &str, brought: &[&str]) {
         if brought.is_empty() {
             root.remove("laws");
         }
-        for key in ["grid", "points", "sample", "variants", "scale", "claim", "paper", "table"] {
+        for key in ["grid", "points", "sample", "variants", "scale", "claim", "cause", "paper", "table"] {
             root.remove(key);
         }
     }

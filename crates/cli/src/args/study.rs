@@ -297,6 +297,9 @@ pub(crate) struct ReproduceArgs {
     /// Write the claims and verdicts as a Markdown page, too; sections of other figures that it has stay.
     #[arg(long, value_name = "FILE")]
     pub(crate) page: Option<PathBuf>,
+    /// Also judge claims again with the change of each suspected cause ([[cause]]) of the files.
+    #[arg(long)]
+    pub(crate) causes: bool,
     /// Also write each table cell's value for every seed to PAPER/values, for `narrows score --against`.
     #[arg(long)]
     pub(crate) values: bool,

@@ -1,11 +1,14 @@
 //! `narrows reproduce`: papers' experiments, and their claims judged.
 
+pub(crate) mod causes;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use comfy_table::{Cell, Color};
 use results::averages::{Table, TableSpec};
+use results::claims::suspects::Trial;
 use results::claims::{Claim, Judgement, SEED, Verdict, name_in_claims, regressed};
 use results::panels::Drawing;
 use results::store::REPORT;
@@ -22,6 +25,7 @@ use crate::named_file::{Kind, NamedFile, outside_of_results, tell_of_leftovers};
 use crate::progress::Terminal;
 use crate::results_page::{self, ResultsPage};
 use crate::sheet::{self, Datum, Row, Sheet, check_csv, print_csv};
+use causes::Suspect;
 
 /// One of a paper's files.
 struct Figure {
@@ -32,12 +36,16 @@ struct Figure {
     text: String,
     scenario: Scenario,
     claims: Vec<Claim>,
+    /// Suspected causes, if they are asked for.
+    suspects: Vec<Suspect>,
 }
 
 /// A figure that was run.
 struct Reproduced {
     figure: Figure,
     judgements: Vec<Judgement>,
+    /// Claims judged again with the changes of suspected causes.
+    trials: Vec<Trial>,
     tables: Vec<Table>,
     /// The values of the tables by seed.
     values: TableValues,
@@ -74,7 +82,7 @@ impl Scale {
 }
 
 pub(crate) fn reproduce(args: &ReproduceArgs) -> Result<(), Failure> {
-    check_csv(&args.common.csv, &["claims", "tables"])?;
+    check_csv(&args.common.csv, &["claims", "causes", "tables"])?;
     let changed = !args.common.set.is_empty() || args.common.seed.is_some();
     if let Some(option) = kept(args).filter(|_| changed) {
         return Err(Failure::Input(format!(
@@ -105,8 +113,12 @@ pub(crate) fn reproduce(args: &ReproduceArgs) -> Result<(), Failure> {
     let lock = files::Lock::take(&root, &format!("narrows reproduce {}", args.what.join(" ")))?;
     tell_of_lock(&root, &lock);
     // That finished runs would be lost is found out before the first figure, too.
-    for figure in figures.iter().filter(|figure| root.join(&figure.name).is_dir()) {
-        checked(figure, args)?;
+    for figure in &figures {
+        for suspect in std::iter::once(None).chain(figure.suspects.iter().map(Some)) {
+            if place(figure, suspect, args).is_dir() {
+                checked(figure, suspect, args)?;
+            }
+        }
     }
     let mut done = Vec::new();
     let count = figures.len();
@@ -126,7 +138,8 @@ pub(crate) fn reproduce(args: &ReproduceArgs) -> Result<(), Failure> {
         }
         if let (Some(page), Some(path)) = (&mut page, &args.page) {
             let (title, body) = section(&reproduced);
-            page.put(&reproduced.figure.name, &title, &body, natural);
+            let kept = if args.causes { String::new() } else { page.trials(&reproduced.figure.name) };
+            page.put(&reproduced.figure.name, &title, &(body + &kept), natural);
             if page.is_file || number + 1 == count {
                 page.write(path)?;
             }
@@ -137,7 +150,8 @@ pub(crate) fn reproduce(args: &ReproduceArgs) -> Result<(), Failure> {
         print(&format!("{:#}", as_json(&done, args.scale)))?;
     } else if args.common.csv.is_asked() {
         let tables = done.iter().flat_map(|it| crate::table::averages("tables", &it.tables));
-        let sheets: Vec<Sheet> = std::iter::once(verdicts(&done)).chain(tables).collect();
+        let trials = causes::sheet(done.iter().map(|it| (&it.figure, &it.trials[..])));
+        let sheets: Vec<Sheet> = [verdicts(&done), trials].into_iter().chain(tables).collect();
         print_csv(&sheets, args.common.csv.table())?;
     } else if !args.common.quiet {
         print(&tally(&done))?;
@@ -287,11 +301,12 @@ fn read(name: String, path: PathBuf, args: &ReproduceArgs, seeds: u64) -> Result
         claims.push(claim);
     }
     check_drawing(&path, &scenario)?;
+    let suspects = if args.causes { causes::read(&path, &scenario, &claims, &overrides)? } else { Vec::new() };
     let option = kept(args);
     if let Some(option) = option {
         enough_seeds(&path, &scenario, &claims, option, args.scale)?;
     }
-    Ok(Figure { name, path, text, scenario, claims })
+    Ok(Figure { name, path, text, scenario, claims, suspects })
 }
 
 /// Refuses a drawing that is wrong, before hours of runs.
@@ -383,9 +398,18 @@ fn root(args: &ReproduceArgs) -> PathBuf {
     args.common.out.clone().unwrap_or_else(|| Path::new("out").join("reproduce").join(args.scale.name()))
 }
 
-/// Does what a figure's study offers.
+/// The directory of a figure's results, or of those with the change of a suspected cause.
+fn place(figure: &Figure, suspect: Option<&Suspect>, args: &ReproduceArgs) -> PathBuf {
+    match suspect {
+        None => root(args).join(&figure.name),
+        Some(suspect) => root(args).join("causes").join(&figure.name).join(&suspect.cause.id),
+    }
+}
+
+/// Does what a figure's study offers, or that with the change of a suspected cause.
 fn studied<T>(
     figure: &Figure,
+    suspect: Option<&Suspect>,
     args: &ReproduceArgs,
     what: impl FnOnce(&Study<'_>) -> Result<T, study::Error>,
 ) -> Result<T, study::Error> {
@@ -394,24 +418,28 @@ fn studied<T>(
     if let Some(seeds) = args.seeds {
         words.extend(["--seeds".to_owned(), seeds.to_string()]);
     }
+    words.extend(suspect.map(|_| "--causes".to_owned()));
     let watch = Terminal { quiet: args.common.is_silent() };
     let (simulator, notes) = (Simulator { checked: args.common.checked }, super::run::notes());
+    let scenario = suspect.map_or(&figure.scenario, Suspect::scenario);
     what(&Study {
-        out: root(args).join(&figure.name),
-        claims: &figure.claims,
-        ..super::run::of(&figure.scenario, &simulator, &watch, &notes, &args.common, words)
+        out: place(figure, suspect, args),
+        claims: suspect.map_or(&figure.claims, Suspect::claims),
+        schemes: suspect.map_or(&[], Suspect::schemes),
+        ..super::run::of(scenario, &simulator, &watch, &notes, &args.common, words)
     })
 }
 
 /// Refuses a figure whose finished runs would be lost.
 #[expect(clippy::redundant_closure_for_method_calls, reason = "the method is of one lifetime, the closure of any")]
-fn checked(figure: &Figure, args: &ReproduceArgs) -> Result<(), study::Error> {
-    studied(figure, args, |study| study.check())
+fn checked(figure: &Figure, suspect: Option<&Suspect>, args: &ReproduceArgs) -> Result<(), study::Error> {
+    studied(figure, suspect, args, |study| study.check())
 }
 
 #[expect(clippy::redundant_closure_for_method_calls, reason = "the method is of one lifetime, the closure of any")]
 fn run(figure: Figure, args: &ReproduceArgs) -> Result<Reproduced, Failure> {
-    let finished = studied(&figure, args, |study| study.run())?;
+    let finished = studied(&figure, None, args, |study| study.run())?;
+    let trials = causes::try_all(&figure, &finished.runs, args)?;
     let mut specs = study::tables(&figure.scenario)?;
     if specs.is_empty() && !figure.claims.is_empty() {
         specs.push(TableSpec::of_completion_times());
@@ -420,7 +448,7 @@ fn run(figure: Figure, args: &ReproduceArgs) -> Result<Reproduced, Failure> {
     let windows = initial_window_lines(&finished.runs);
     let runs = finished.runs.into_iter().map(|run: RunResults| run.summary).collect();
     let Finished { judgements, tables, out, .. } = finished;
-    Ok(Reproduced { figure, judgements, tables, values, windows, runs, out })
+    Ok(Reproduced { figure, judgements, trials, tables, values, windows, runs, out })
 }
 
 /// A row a claim.
@@ -467,7 +495,8 @@ fn describe(reproduced: &Reproduced, scale: Scale, wide: bool) -> String {
     let windows: String = reproduced.windows.iter().flat_map(|line| [line, "\n"]).collect();
     let averages = averages + &crate::table::signs(&sheets) + &windows;
     let claims = if reproduced.judgements.is_empty() { "no claims".to_owned() } else { table.to_string() };
-    format!("{claims}\n{reasons}{averages}report: {}\n", report.display())
+    let trials = causes::described(&reproduced.figure, &reproduced.trials, scale);
+    format!("{claims}\n{reasons}{trials}{averages}report: {}\n", report.display())
 }
 
 fn with_recorded(claim: &Claim, judged: &Judgement, scale: Scale) -> String {
@@ -502,7 +531,9 @@ fn tally(done: &[Reproduced]) -> String {
 fn as_json(done: &[Reproduced], scale: Scale) -> Value {
     let figure = |reproduced: &Reproduced| {
         let (paper, figure) = reproduced.figure.name.split_once('/').unwrap_or(("", &reproduced.figure.name));
-        json!({ "paper": paper, "figure": figure, "claims": reproduced.judgements, "runs": reproduced.runs })
+        json!({
+            "paper": paper, "figure": figure, "claims": reproduced.judgements, "causes": reproduced.trials, "runs": reproduced.runs
+        })
     };
     json!({ "schema": 1, "scale": scale.name(), "figures": done.iter().map(figure).collect::<Vec<_>>() })
 }
@@ -544,6 +575,7 @@ fn record(reproduced: &Reproduced, scale: Scale) -> Result<(), Failure> {
             inline.fmt();
         }
     }
+    causes::record(&mut document, &reproduced.trials, scale);
     let mut recorded = document.to_string();
     if text.contains("\r\n") {
         recorded = recorded.replace("\r\n", "\n").replace('\n', "\r\n");
@@ -596,6 +628,10 @@ fn section(reproduced: &Reproduced) -> (String, String) {
         for line in &reproduced.windows {
             let _ = writeln!(text, "* {}", results_page::cell(line));
         }
+    }
+    let trials = causes::section(&reproduced.figure, &reproduced.trials, &seeds);
+    if !trials.is_empty() {
+        let _ = write!(text, "\n{trials}");
     }
     (figure, text)
 }

@@ -7,6 +7,7 @@ mod magnitude;
 mod parse;
 pub mod possible;
 mod seeds;
+pub mod suspects;
 #[cfg(test)]
 mod tests;
 pub mod words;

@@ -34,10 +34,10 @@ pub(super) fn answer(check: &Check, seeds: &[Runs<'_>]) -> Result<Answer, EvalEr
     Ok(all)
 }
 
-fn compared(comparison: &Comparison, seeds: &[Runs<'_>]) -> Result<Answer, EvalError> {
+/// By how much a comparison holds in each seed, below zero where it does not. `==` and `!=` have no such measure.
+fn margins(comparison: &Comparison, seeds: &[Runs<'_>]) -> Result<Vec<Option<f64>>, EvalError> {
     let Comparison { left, order, right } = comparison;
-    // By how much the comparison holds in each seed. `==` and `!=` have no such measure.
-    let mut by: Vec<Option<f64>> = Vec::with_capacity(seeds.len());
+    let mut by = Vec::with_capacity(seeds.len());
     for runs in seeds {
         let (a, b) = (value(left, runs)?, value(right, runs)?);
         alike(left, a, "compared", right, b)?;
@@ -47,6 +47,21 @@ fn compared(comparison: &Comparison, seeds: &[Runs<'_>]) -> Result<Answer, EvalE
             Order::Equal | Order::Unequal => None,
         });
     }
+    Ok(by)
+}
+
+/// What a comparison lacks in each seed, below zero where it holds; none where it has no measure or a side is `never`.
+///
+/// # Errors
+/// As [`value`], of any seed.
+pub(super) fn shortfall(comparison: &Comparison, seeds: &[Runs<'_>]) -> Result<Option<Vec<f64>>, EvalError> {
+    let by = margins(comparison, seeds)?;
+    Ok(by.into_iter().map(|by| by.filter(|by| by.is_finite()).map(|by| -by)).collect())
+}
+
+fn compared(comparison: &Comparison, seeds: &[Runs<'_>]) -> Result<Answer, EvalError> {
+    let Comparison { order, .. } = comparison;
+    let by = margins(comparison, seeds)?;
     // Counts that must be equal, and times that are `never`, have no mean difference: all seeds must agree.
     if by.iter().any(|by| by.is_none_or(|by| !by.is_finite())) {
         let check = Check { all: vec![comparison.clone()] };

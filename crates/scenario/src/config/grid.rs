@@ -1,4 +1,4 @@
-//! `[grid]`, `[[points]]`, `[sample]`, `[variants.*]` and `[scale.*]`: values that replace others.
+//! `[grid]`, `[[points]]`, `[sample]`, `[variants.*]`, `[scale.*]` and `[[cause]]`: values that replace others.
 
 use std::num::NonZeroU32;
 
@@ -6,6 +6,7 @@ use serde_json::{Value as Json, json};
 
 use crate::decode::{At, Field, Named, table, unexpected, words};
 use crate::error::Fault;
+use crate::points::plain;
 use crate::tree::{Node, Value};
 
 /// The values that a key takes in turn.
@@ -130,5 +131,30 @@ table! {
         grid: Named<GridValues> = Named::default();
         /// Only these schemes. By default all.
         schemes: Option<Vec<At<String>>> = None;
+    }
+}
+
+table! {
+    /// A suspected cause of claims that are not reproduced, and the change of the set-up that removes it.
+    Cause {
+        /// Its name, unique in the file.
+        id: String;
+        /// The claims that are judged again with the change.
+        claims: At<Vec<At<String>>>;
+        /// The suspicion, in words.
+        text: String;
+        /// Keys, with dots and array indices as for `--set`, and their values.
+        set: At<Named<Node>>;
+        /// The outcomes of earlier runs: of each scale, by claim.
+        recorded: Named<Named<String>> = Named::default();
+    }
+}
+
+impl Cause {
+    /// Returns the change as text: `host.ack_every = 44`, several of them with semicolons between.
+    pub fn change(&self) -> String {
+        let value = |node: &Node| if node.entries().is_some() { node.to_json().to_string() } else { plain(node) };
+        let changes = self.set.iter().map(|(key, node)| format!("{key} = {}", value(node)));
+        changes.collect::<Vec<_>>().join("; ")
     }
 }

@@ -36,7 +36,7 @@ pub use credit::{CreditChoice, CreditQueueTable};
 pub use failure::{BurstTable, Failure};
 pub(crate) use gate::CablePorts;
 pub use gate::{Headroom, Off, Resume};
-pub use grid::{DrawWord, GridValues, Range, Sample, SampleValues, Scale, SpreadWord, Variant};
+pub use grid::{Cause, DrawWord, GridValues, Range, Sample, SampleValues, Scale, SpreadWord, Variant};
 #[cfg(feature = "import")]
 pub(crate) use host::PAYLOAD;
 pub use host::{AcksWord, Host, HostOver, OnRampTable, RecoveryWord, TcpTable};
@@ -124,6 +124,8 @@ table! {
         paper: Option<Node> = None;
         /// Claims to judge.
         claim: Vec<Node> = Vec::new();
+        /// Suspected causes of what claims do not reproduce.
+        cause: Vec<At<Cause>> = Vec::new();
         /// Tables of what runs measured, averaged over seeds.
         table: Vec<Node> = Vec::new();
     }

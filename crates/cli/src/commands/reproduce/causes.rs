@@ -1,0 +1,255 @@
+//! `narrows reproduce --causes`: claims judged again with one thing of the set-up changed.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use results::claims::suspects::{Outcome, Trial, tried};
+use results::claims::{Claim, Runs, Verdict, name_in_claims};
+use results::{Lookup, RunResults, find_run};
+use scenario::{Cause, Overrides, Scenario};
+use toml_edit::{DocumentMut, InlineTable, Item};
+
+use super::{Figure, seeds_of, studied};
+use crate::args::{ReproduceArgs, Scale};
+use crate::exit::{Failure, tell};
+use crate::results_page::cell;
+use crate::sheet::{self, Datum, Row, Sheet};
+
+/// A suspected cause of a figure's file.
+pub(super) struct Suspect {
+    pub(super) cause: Cause,
+    /// The claims that it may explain.
+    claims: Vec<Claim>,
+    /// The scenario with the change.
+    scenario: Scenario,
+    /// The schemes that the claims are about.
+    schemes: Vec<String>,
+}
+
+/// Reads the suspected causes of a figure. `overrides` are those of the figure itself.
+pub(super) fn read(
+    path: &std::path::Path,
+    scenario: &Scenario,
+    claims: &[Claim],
+    overrides: &Overrides,
+) -> Result<Vec<Suspect>, Failure> {
+    let mut suspects = Vec::new();
+    for cause in &scenario.config.cause {
+        let named = |claim: &&Claim| cause.claims.iter().any(|id| id.value == claim.id);
+        let claims: Vec<Claim> = claims.iter().filter(named).cloned().collect();
+        let overrides = Overrides { cause: Some(cause.id.clone()), ..overrides.clone() };
+        let changed = scenario::load(path, &overrides)?;
+        let seeds = seeds_of(&changed);
+        let mut schemes: Vec<String> = Vec::new();
+        for run in claims.iter().flat_map(Claim::runs) {
+            let known: Vec<&str> = seeds.keys().map(String::as_str).collect();
+            let said = format!("{}: with the change of the cause `{}` a run `{run}`", path.display(), cause.id);
+            super::super::show::run_named(&known, run, &said)?;
+            let Lookup::One(found) = find_run(known.iter().copied(), run) else { continue };
+            let scheme = found.split(',').next().unwrap_or(found).to_owned();
+            if !schemes.contains(&scheme) {
+                schemes.push(scheme);
+            }
+        }
+        suspects.push(Suspect { cause: cause.value.clone(), claims, scenario: changed, schemes });
+    }
+    Ok(suspects)
+}
+
+/// Runs the schemes of each cause's claims with its change, and judges the claims by these runs and by those of the figure.
+pub(super) fn try_all(figure: &Figure, runs: &[RunResults], args: &ReproduceArgs) -> Result<Vec<Trial>, Failure> {
+    let mut trials = Vec::new();
+    let in_claims = names(runs);
+    let before = Runs::by_seed(runs, &in_claims);
+    for (number, suspect) in figure.suspects.iter().enumerate() {
+        let id = &suspect.cause.id;
+        if !args.common.is_silent() {
+            tell(&format!("    cause {}/{}, {id}: {}", number + 1, figure.suspects.len(), suspect.cause.change()));
+        }
+        let finished = studied(figure, Some(suspect), args, |study| study.run())?;
+        let in_claims = names(&finished.runs);
+        let after = Runs::by_seed(&finished.runs, &in_claims);
+        trials.extend(suspect.claims.iter().map(|claim| tried(id, claim, &before, &after)));
+    }
+    Ok(trials)
+}
+
+impl Suspect {
+    pub(super) fn scenario(&self) -> &Scenario {
+        &self.scenario
+    }
+
+    pub(super) fn schemes(&self) -> &[String] {
+        &self.schemes
+    }
+
+    pub(super) fn claims(&self) -> &[Claim] {
+        &self.claims
+    }
+}
+
+/// The names of runs in claims.
+fn names(runs: &[RunResults]) -> Vec<String> {
+    runs.iter().map(|run| name_in_claims(&run.summary.run, run.summary.seed)).collect()
+}
+
+/// The outcome with the share of the shortfall that is gone, where that says more.
+fn said(trial: &Trial) -> String {
+    match trial.removed.filter(|_| matches!(trial.outcome, Outcome::InPart | Outcome::Undecided | Outcome::Refuted)) {
+        Some(share) if share > 0.0 => format!("{}, {:.0} % less is lacking", trial.outcome, share * 100.0),
+        _ => trial.outcome.to_string(),
+    }
+}
+
+/// A table of trials, a row for a claim and a cause.
+pub(super) fn sheet<'a>(trials: impl IntoIterator<Item = (&'a Figure, &'a [Trial])>) -> Sheet {
+    let row = |figure: &Figure, trial: &Trial| {
+        let suspect = figure.suspects.iter().find(|suspect| suspect.cause.id == trial.cause);
+        let change = suspect.map_or_else(String::new, |suspect| suspect.cause.change());
+        let (before, after) = (&trial.before, &trial.after);
+        Row {
+            name: figure.name.clone(),
+            keys: vec![("claim".to_owned(), Datum::Text(before.id.clone()))],
+            cells: vec![
+                sheet::Cell::text(&trial.cause),
+                sheet::Cell::text(change),
+                sheet::Cell::text(&before.measured),
+                sheet::Cell::text(before.verdict.name()),
+                sheet::Cell::text(&after.measured),
+                sheet::Cell::text(after.verdict.name()),
+                sheet::Cell::text(trial.outcome.name()),
+                sheet::Cell::new("", "share", trial.removed),
+            ],
+        }
+    };
+    let rows = trials.into_iter().flat_map(|(figure, trials)| trials.iter().map(move |trial| row(figure, trial)));
+    let columns =
+        ["cause", "change", "measured", "verdict", "measured with it", "verdict with it", "outcome", "removed"];
+    Sheet {
+        name: "causes",
+        title: String::new(),
+        first: "figure",
+        columns: columns.map(str::to_owned).into(),
+        rows: rows.collect(),
+    }
+}
+
+/// The table of a figure's trials in the terminal; nothing where there are none.
+pub(super) fn described(figure: &Figure, trials: &[Trial], scale: Scale) -> String {
+    if trials.is_empty() {
+        return String::new();
+    }
+    let mut table = crate::table::prose();
+    table.set_header(["claim", "suspected cause", "measured", "with the change", "outcome"]);
+    for trial in trials {
+        let Some(suspect) = figure.suspects.iter().find(|suspect| suspect.cause.id == trial.cause) else { continue };
+        let recorded = suspect.cause.recorded.get(scale.name()).and_then(|recorded| recorded.get(&trial.before.id));
+        let was = recorded.filter(|was| *was != trial.outcome.name());
+        let was = was.map_or_else(String::new, |was| format!(" (was {was})"));
+        let cause = format!("{}: {}", trial.cause, suspect.cause.change());
+        let (before, after) = (&trial.before.measured, &trial.after.measured);
+        table.add_row([&trial.before.id, &cause, before, after, &format!("{}{was}", said(trial))]);
+    }
+    format!("{table}\n")
+}
+
+/// The heading of the table of trials in a section of the page.
+pub(crate) const HEADING: &str = "### Suspected causes\n";
+/// The head of that table.
+pub(crate) const TRIALS: &str =
+    "| claim | suspected cause | change | measured | with the change | outcome |\n|---|---|---|---|---|---|\n";
+
+/// The trials in a section of the page; nothing where there are none.
+pub(super) fn section(figure: &Figure, trials: &[Trial], seeds: &str) -> String {
+    if trials.is_empty() {
+        return String::new();
+    }
+    let engine = study::program().engine;
+    let mut text = format!("{HEADING}\nOf {seeds}, by engine {engine}.\n\n{TRIALS}");
+    for trial in trials {
+        let Some(suspect) = figure.suspects.iter().find(|suspect| suspect.cause.id == trial.cause) else { continue };
+        let cells = [
+            trial.before.text.as_str(),
+            &suspect.cause.text,
+            &format!("`{}`", suspect.cause.change()),
+            &trial.before.measured,
+            &trial.after.measured,
+            &said(trial),
+        ];
+        let _ = writeln!(text, "| {} |", cells.map(cell).join(" | "));
+    }
+    text
+}
+
+/// Writes the outcomes into the `[[cause]]` tables of a file, as the recorded ones of a scale.
+pub(super) fn record(document: &mut DocumentMut, trials: &[Trial], scale: Scale) {
+    let Some(causes) = document.get_mut("cause").and_then(Item::as_array_of_tables_mut) else { return };
+    let mut of_cause: BTreeMap<&str, InlineTable> = BTreeMap::new();
+    for trial in trials {
+        of_cause.entry(&trial.cause).or_default().insert(&trial.before.id, trial.outcome.name().into());
+    }
+    for table in causes.iter_mut() {
+        let id = table.get("id").and_then(Item::as_str).unwrap_or_default().to_owned();
+        let Some(outcomes) = of_cause.remove(id.as_str()) else { continue };
+        let recorded = table.entry("recorded").or_insert_with(|| Item::Value(InlineTable::new().into()));
+        let Some(recorded) = recorded.as_table_like_mut() else { continue };
+        recorded.insert(scale.name(), toml_edit::value(outcomes));
+        if let Some(inline) = table.get_mut("recorded").and_then(Item::as_inline_table_mut) {
+            inline.fmt();
+        }
+    }
+}
+
+/// What the causes of the claims of a page's section are, for the page's head.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub(crate) struct Explained {
+    /// Claims that are reproduced in direction only or not at all.
+    pub(crate) differing: usize,
+    /// Of these, claims with a cause that is shown.
+    pub(crate) shown: usize,
+    /// Of the others, claims with a cause that is shown in part.
+    pub(crate) in_part: usize,
+    /// Of the others, claims whose suspected causes are refuted or undecided.
+    pub(crate) unexplained: usize,
+}
+
+impl Explained {
+    /// Returns the counts of one section: its claims with their verdicts, and its trials with their outcomes, by claim.
+    pub(crate) fn of(claims: &[(&str, Verdict)], trials: &[(&str, Outcome)]) -> Self {
+        let mut counts = Self::default();
+        for (claim, _) in claims.iter().filter(|(_, it)| matches!(it, Verdict::DirectionOnly | Verdict::NotReproduced))
+        {
+            counts.differing += 1;
+            let mut outcomes = trials.iter().filter(|(of, _)| of == claim).map(|(_, outcome)| *outcome);
+            let all: Vec<Outcome> = outcomes.by_ref().collect();
+            if all.contains(&Outcome::Shown) {
+                counts.shown += 1;
+            } else if all.contains(&Outcome::InPart) {
+                counts.in_part += 1;
+            } else if !all.is_empty() {
+                counts.unexplained += 1;
+            }
+        }
+        counts
+    }
+
+    /// Returns the sum of both.
+    pub(crate) fn plus(self, other: Self) -> Self {
+        Self {
+            differing: self.differing + other.differing,
+            shown: self.shown + other.shown,
+            in_part: self.in_part + other.in_part,
+            unexplained: self.unexplained + other.unexplained,
+        }
+    }
+
+    /// The counts in a sentence.
+    pub(crate) fn sentence(self) -> String {
+        let untried = self.differing - self.shown - self.in_part - self.unexplained;
+        format!(
+            "Of the {} claims in direction only or not reproduced, {} have a cause that is shown, {} one that is shown in part, {} \
+             were tried and are unexplained, and {untried} were not tried",
+            self.differing, self.shown, self.in_part, self.unexplained
+        )
+    }
+}

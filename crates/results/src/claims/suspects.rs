@@ -1,0 +1,135 @@
+//! Suspected causes: a claim that is not reproduced, judged again with one thing of the set-up changed.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use super::seeds::{Answer, answer, shortfall};
+use super::{Claim, EvalError, Judgement, Runs, Verdict};
+use crate::mean::Mean;
+
+/// The least share of a shortfall whose disappearance counts as a part of its cause.
+const LEAST_SHARE: f64 = 0.2;
+
+/// The outcome of a claim's trial: its judgement with the change, against that without.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum Outcome {
+    /// With the change the claim is reproduced.
+    #[serde(rename = "shown")]
+    Shown,
+    /// With the change the claim is not reproduced, but its direction now is, or at least a fifth of what it lacked is gone in
+    /// each comparison that failed, by the 95 % confidence interval over the seeds.
+    #[serde(rename = "in part")]
+    InPart,
+    /// With the change the seeds do not decide the claim.
+    #[serde(rename = "undecided")]
+    Undecided,
+    /// None of these: the suspected cause does not explain the claim.
+    #[serde(rename = "refuted")]
+    Refuted,
+    /// The claim is reproduced without the change.
+    #[serde(rename = "nothing to explain")]
+    Needless,
+    /// One of the two judgements has no value.
+    #[serde(rename = "cannot judge")]
+    CannotJudge,
+}
+
+impl Outcome {
+    /// All of them, the strongest first.
+    pub const ALL: [Self; 6] =
+        [Self::Shown, Self::InPart, Self::Undecided, Self::Refuted, Self::Needless, Self::CannotJudge];
+
+    /// Its name in files and tables.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Shown => "shown",
+            Self::InPart => "in part",
+            Self::Undecided => "undecided",
+            Self::Refuted => "refuted",
+            Self::Needless => "nothing to explain",
+            Self::CannotJudge => "cannot judge",
+        }
+    }
+
+    /// The outcome of that name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|outcome| outcome.name() == name)
+    }
+}
+
+impl fmt::Display for Outcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// A claim, judged with and without the change of a suspected cause.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Trial {
+    /// The name of the suspected cause.
+    pub cause: String,
+    /// The judgement of the runs as they are.
+    pub before: Judgement,
+    /// The judgement of the runs with the change.
+    pub after: Judgement,
+    /// The outcome.
+    pub outcome: Outcome,
+    /// The share that is gone of what the claim lacked, 0 to 1, in the comparison that has the least of it; none where no
+    /// comparison failed or its sides have no difference.
+    pub removed: Option<f64>,
+}
+
+/// Tries a suspected cause: judges the claim by the runs as they are and by those with the change. Both have the same seeds, in
+/// the same order.
+pub fn tried(cause: &str, claim: &Claim, before: &[Runs<'_>], after: &[Runs<'_>]) -> Trial {
+    let (judged, again) = (claim.judge(before), claim.judge(after));
+    let removed = removed(claim, before, after).ok().flatten();
+    let in_part = removed.is_some_and(|part| part.is_significant && part.share >= LEAST_SHARE);
+    let outcome = match (judged.verdict, again.verdict) {
+        (Verdict::CannotJudge | Verdict::Pending, _) | (_, Verdict::CannotJudge | Verdict::Pending) => {
+            Outcome::CannotJudge
+        }
+        (Verdict::Reproduced, _) => Outcome::Needless,
+        (_, Verdict::Reproduced) => Outcome::Shown,
+        (_, Verdict::Undecided) => Outcome::Undecided,
+        (Verdict::NotReproduced, Verdict::DirectionOnly) => Outcome::InPart,
+        _ if in_part => Outcome::InPart,
+        _ => Outcome::Refuted,
+    };
+    let removed = removed.map(|part| part.share.clamp(0.0, 1.0));
+    Trial { cause: cause.to_owned(), before: judged, after: again, outcome, removed }
+}
+
+/// The part that is gone of what a claim lacked.
+#[derive(Clone, Copy, Debug)]
+struct Removed {
+    /// Of what it lacked, in the comparison with the least.
+    share: f64,
+    /// In each comparison that failed, the confidence interval of the change lies on the side of the claim.
+    is_significant: bool,
+}
+
+/// Returns the part that is gone of what a claim lacked; none where no comparison failed or one has no difference.
+fn removed(claim: &Claim, before: &[Runs<'_>], after: &[Runs<'_>]) -> Result<Option<Removed>, EvalError> {
+    let Some(check) = &claim.check else { return Ok(None) };
+    let mut least: Option<Removed> = None;
+    for comparison in &check.all {
+        let alone = super::Check { all: vec![comparison.clone()] };
+        if answer(&alone, before)? != Answer::Fails {
+            continue;
+        }
+        let (Some(lacked), Some(lacks)) = (shortfall(comparison, before)?, shortfall(comparison, after)?) else {
+            return Ok(None);
+        };
+        let gone: Vec<f64> = lacked.iter().zip(&lacks).map(|(lacked, lacks)| lacked - lacks).collect();
+        let (Some(lacked), Some(gone)) = (Mean::of_numbers(&lacked), Mean::of_numbers(&gone)) else { return Ok(None) };
+        let share = gone.mean.amount / lacked.mean.amount;
+        let is_significant = gone.mean.amount - gone.margin.unwrap_or(0.0) > 0.0;
+        least = Some(least.map_or(Removed { share, is_significant }, |least| Removed {
+            share: share.min(least.share),
+            is_significant: is_significant && least.is_significant,
+        }));
+    }
+    Ok(least)
+}
