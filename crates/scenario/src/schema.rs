@@ -21,7 +21,7 @@ mod tests {
 
     use super::*;
     use crate::config::{
-        Allreduce, BroughtLaw, BurstTable, Cable, Clock, Clos, ClosedLoop, CodingTable, Collective, Collectives,
+        Allreduce, BroughtLaw, BurstTable, Cable, Cause, Clock, Clos, ClosedLoop, CodingTable, Collective, Collectives,
         ComputeTimes, CustomTopology, Dumbbell, Failure, FatTrees, Flow, Host, Import, Incast, InterPair, Job, List,
         Long, Lscc, Model, NodeSpec, OnRampTable, Parallel, Permutation, PfcTable, PhantomTable, PlbTable, Poisson,
         Port, Range, Red, RepsTable, Requests, Sample, Scale, Scheme, Series, SingleSwitch, Step, SwingTable, Switch,
@@ -108,6 +108,7 @@ mod tests {
         section::<Sample>(&mut out, "`[sample]`");
         section::<Range>(&mut out, "A range of a sample");
         section::<Scale>(&mut out, "`[scale.NAME]`");
+        section::<Cause>(&mut out, "`[[cause]]`");
         out
     }
 

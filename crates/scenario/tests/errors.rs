@@ -761,3 +761,32 @@ fn recycled_entropies() {
     says(&path("{ kind = \"reps\", buffer = 0 }").unwrap_err(), &["buffer"]);
     says(&path("\"rep\"").unwrap_err(), &["\"reps\""]);
 }
+
+/// Suspected causes are read with the file: one that cannot be run is found before anything runs.
+#[test]
+fn causes_are_checked_with_the_file() {
+    const CLAIM: &str = "[[claim]]\nid = \"fast\"\ntext = \"It is fast\"\npaper = 1\ncheck = \"1 < 2\"\n";
+    let cause = |set: &str| {
+        format!("{GOOD}{CLAIM}[[cause]]\nid = \"jitter\"\nclaims = [\"fast\"]\ntext = \"Hosts jitter\"\n{set}\n")
+    };
+    let read = |text: &str, cause: Option<&str>| {
+        let overrides = Overrides { cause: cause.map(str::to_owned), ..Overrides::default() };
+        parse(text, "dir/file.toml", &overrides)
+    };
+    let good = cause("set = { \"host.rto_min\" = \"1ms\", stop = \"5ms\" }");
+    let (without, with) = (read(&good, None).unwrap(), read(&good, Some("jitter")).unwrap());
+    assert_eq!(without.config.cause[0].change(), "host.rto_min = 1ms; stop = 5ms");
+    assert!(!without.resolved_toml().contains("stop = \"5.000 ms\"") && with.config.stop != without.config.stop);
+    says(&read(&good, Some("jiter")).unwrap_err().to_string(), &["no cause `jiter`", "did you mean `jitter`?"]);
+    let wrong = |text: &str, parts: &[&str]| says(&read(text, None).expect_err(text).to_string(), parts);
+    wrong(&cause("set = { \"host.jiter\" = \"1us\" }"), &["dir/file.toml:", "jiter"]);
+    wrong(&cause("set = { stop = \"5\" }"), &["dir/file.toml:", "^^^"]);
+    wrong(&cause("set = {}"), &["changes nothing", "expected keys"]);
+    wrong(&cause(""), &["`set`"]);
+    wrong(&good.replace("[\"fast\"]", "[\"fsat\"]"), &["no claim `fsat`", "did you mean `fast`?"]);
+    wrong(&good.replace("[\"fast\"]", "[]"), &["a cause of no claim"]);
+    let twice = format!("{good}[[cause]]\nid = \"jitter\"\nclaims = [\"fast\"]\ntext = \"\"\nset = {{ seed = 2 }}\n");
+    wrong(&twice, &["two causes are called `jitter`"]);
+    let grid = cause("set = { stop = \"5ms\" }\n[grid]\nstop = [\"1ms\", \"2ms\"]");
+    wrong(&grid, &["`stop` takes the values of [grid]", "would change nothing"]);
+}

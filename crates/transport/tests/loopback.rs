@@ -208,7 +208,7 @@ fn who_is_not_known_is_refused() {
 #[expect(clippy::disallowed_methods, reason = "how long it takes is what is tested")]
 fn a_listener_that_ends_says_so() {
     let mut config = config(1);
-    config.settings.idle = units::Span::from_ms(1_000);
+    config.settings.idle = units::Span::from_s(120);
     let listener = listen(&config);
     let (address, trust) = (listener.address(), Trust::Fingerprint(config.identity.fingerprint()));
     let endpoint = caller(&config);
@@ -223,7 +223,8 @@ fn a_listener_that_ends_says_so() {
     drop(listener);
     let closed = wait(connection.closed());
     assert!(matches!(closed, Closed::There { .. }), "{closed}");
-    assert!(begun.elapsed() < Duration::from_secs(5));
+    // Long before anybody gives up by himself.
+    assert!(begun.elapsed() < Duration::from_secs(60));
 }
 
 /// Each connection of one endpoint has a port and a law of its own, and all of its paths have ports that no other one has.

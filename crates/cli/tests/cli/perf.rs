@@ -348,7 +348,7 @@ fn who_dies_is_noticed() {
     listener.child.kill();
     let begun = now();
     let ran = Ran::new(&line, &caller.output());
-    assert!(ran.code == 1 && begun.elapsed() < Duration::from_secs(4), "{:?} {ran}", begun.elapsed());
+    assert!(ran.code == 1 && begun.elapsed() < Duration::from_secs(30), "{:?} {ran}", begun.elapsed());
     ran.says(&["does not answer any more (--idle 1 s)"]);
     // Nobody at all is there.
     let free = UdpSocket::bind("127.0.0.1:0").unwrap();
@@ -366,7 +366,7 @@ fn a_listener_outlives_callers_that_vanish_and_serves_two_at_once() {
     // Ctrl-C closes the connection.
     let mut stopped = started(&scratch, &line("--time 60 --interval 50ms"));
     signal(&stopped, Signal::SIGINT);
-    let ran = Ran::new("stopped", &stopped.output_within(Duration::from_secs(5)));
+    let ran = Ran::new("stopped", &stopped.output_within(Duration::from_secs(30)));
     assert_eq!(ran.code, 130, "{ran}");
     ran.says(&["interrupted: the test was not finished"]);
     let callers =

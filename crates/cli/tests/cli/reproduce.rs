@@ -435,3 +435,57 @@ fn a_scheme_is_scored_against_the_values_of_a_figure() {
     scratch.narrows("reproduce tiny/fig8 --values --quiet").fails(2, &["will not replace", "edited"]);
     scratch.narrows("reproduce tiny/fig8 --values --seeds 1").fails(2, &["--values keeps"]);
 }
+
+const CAUSES: &str = r#"
+[[cause]]
+id = "slow-links"
+claims = ["fast"]
+text = "The paper's clock | is slower"
+set = { "port.buffer" = "64KiB" }
+
+[[cause]]
+id = "no-flows" # none
+claims = ["fast", "all-end"]
+text = "Nothing is sent"
+set = { "stop" = "1ns" }
+"#;
+
+/// A cause is tried on the schemes of its claims, with the seeds of the figure; outcomes go into the file and the page.
+#[test]
+fn suspected_causes_are_tried() {
+    let scratch = Scratch::new("causes");
+    let file = "papers/tiny/fig8-one.toml";
+    scratch.write(file, &format!("{}{CLAIMS}{CAUSES}", ONE.trim_start()));
+    let before = scratch.read(file);
+    // Without --causes nothing of it is run.
+    scratch.narrows("reproduce tiny --quiet").ok();
+    assert!(!scratch.path("out/reproduce/quick/causes").exists());
+    let ran = scratch.narrows("reproduce tiny --causes --record --page page.md").ok();
+    assert!(ran.out.contains("slow-links: port.buffer = 64KiB") && ran.out.contains("refuted"), "{ran}");
+    let causes = "out/reproduce/quick/causes/tiny/fig8-one";
+    assert!(scratch.path(&format!("{causes}/slow-links/report.html")).is_file(), "{ran}");
+    let recorded = scratch.read(file);
+    let kept: Vec<&str> = recorded.lines().filter(|line| !line.starts_with("recorded = ")).collect();
+    assert_eq!(kept, before.lines().collect::<Vec<_>>());
+    assert!(recorded.contains(r#"recorded = { quick = { fast = "refuted" } }"#), "{recorded}");
+    let page = scratch.read("page.md");
+    let row = "| In a nanosecond \\| or so | The paper's clock \\| is slower | `port.buffer = 64KiB` | ";
+    assert!(page.contains(row), "{page}");
+    let head = "Of the 1 claims in direction only or not reproduced, 0 have a cause that is shown, 0 one that is shown in part, 1 were \
+                tried and are unexplained, and 0 were not tried.";
+    assert!(page.contains(head), "{page}");
+    // The table stays where the claims are judged without causes.
+    scratch.narrows("reproduce tiny --quiet --page page.md").ok();
+    assert_eq!(scratch.read("page.md"), page);
+    let ran = scratch.narrows("reproduce tiny --causes --json").ok().json();
+    let trials = ran["figures"][0]["causes"].as_array().unwrap();
+    let named: Vec<_> =
+        trials.iter().map(|it| (it["cause"].as_str().unwrap(), it["outcome"].as_str().unwrap())).collect();
+    let nothing = [("no-flows", "cannot judge"), ("no-flows", "nothing to explain")];
+    assert_eq!(named, [("slow-links", "refuted"), nothing[0], nothing[1]]);
+    scratch.narrows("reproduce tiny --causes --csv=causes").ok().says(&[]);
+    scratch.write(file, &recorded.replace("fast = \"refuted\"", "fast = \"proved\""));
+    scratch
+        .narrows("reproduce tiny --causes")
+        .fails(2, &["fig8-one.toml", "cause `slow-links`", "no outcome `proved`", "shown"]);
+}

@@ -48,17 +48,22 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
+        /// Against a set of single bytes.
         #[test]
-        fn bytes_are_those_of_the_ranges(ops in proptest::collection::vec((any::<bool>(), 0u64..100, 1u64..40), 1..50)) {
-            let mut lost = Lost::default();
+        fn it_is_a_set_of_bytes(ops in proptest::collection::vec((any::<bool>(), 0u64..100, 1u64..40), 1..50)) {
+            let (mut lost, mut bytes) = (Lost::default(), std::collections::BTreeSet::new());
             for (adds, start, len) in ops {
+                let range = start..start + len;
                 if adds {
-                    lost.add(start..start + len);
+                    lost.add(range.clone());
+                    bytes.extend(range);
                 } else {
-                    lost.remove(start..start + len);
+                    lost.remove(range.clone());
+                    bytes.retain(|byte| !range.contains(byte));
                 }
-                prop_assert_eq!(lost.bytes(), lost.ranges.iter().map(|range| range.end - range.start).sum::<u64>());
-                prop_assert_eq!(lost.first().is_some(), lost.bytes() > 0);
+                prop_assert_eq!(lost.bytes(), bytes.len() as u64);
+                let first = bytes.first().map(|&first| first..(first..).find(|byte| !bytes.contains(byte)).unwrap());
+                prop_assert_eq!(lost.first(), first.as_ref());
             }
         }
     }

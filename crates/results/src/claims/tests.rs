@@ -5,6 +5,7 @@ use serde_json::{Value as Json, json};
 
 use super::ast::{Function, Operator, Order, Subject, Window};
 use super::possible::{Names, comparable};
+use super::suspects::Outcome;
 use super::words::{TierKey, Word};
 use super::*;
 use crate::Summary;
@@ -511,24 +512,65 @@ fn verdicts() {
     assert_eq!(judged(&json!({ "check": "0.95 <= b[load=0.4].fairness.jain_final" })).measured, "0.97");
 }
 
-/// The verdict on a claim that `a` is faster than `b`, or at least less than twice as slow. `a` takes this long in each
-/// seed, `b` always 10 ms.
-fn over_seeds(a_ms: &[f64]) -> Judgement {
-    let mut seeds = Vec::new();
-    for a_ms in a_ms {
+/// The runs of each seed. `a` takes this long in each, `b` always 10 ms.
+fn of_seeds(a_ms: &[f64]) -> Vec<Vec<RunResults>> {
+    let seed = |a_ms: &f64| {
         let mut results = runs();
         for (run, ms) in results.iter_mut().zip([*a_ms, 10.0]) {
             run.summary.flows.all.fct_ns.mean = Some(ms * 1e6);
         }
-        seeds.push(results);
-    }
+        results
+    };
+    a_ms.iter().map(seed).collect()
+}
+
+/// A claim that `a` is faster than `b`, or at least less than twice as slow.
+fn faster() -> Claim {
     let claim = json!({
         "check": "a.all.fct.mean < b[load=0.4].all.fct.mean",
         "direction": "a.all.fct.mean < 2 * b[load=0.4].all.fct.mean",
         "measure": "a.all.fct.mean",
     });
+    Claim::from_json(&self::claim(&claim)).unwrap()
+}
+
+/// The verdict on [`faster`], where `a` takes this long in each seed.
+fn over_seeds(a_ms: &[f64]) -> Judgement {
+    let seeds = of_seeds(a_ms);
     let runs: Vec<Runs<'_>> = seeds.iter().map(Runs::of_results).collect();
-    Claim::from_json(&self::claim(&claim)).unwrap().judge(&runs)
+    faster().judge(&runs)
+}
+
+/// A cause is shown if the claim holds without it, and shown in part if a fifth of what it lacked is gone in all seeds alike.
+#[test]
+fn a_cause_is_shown_where_the_difference_goes_with_it() {
+    let tried = |before: &[f64], after: &[f64]| {
+        let (before, after) = (of_seeds(before), of_seeds(after));
+        let before: Vec<Runs<'_>> = before.iter().map(Runs::of_results).collect();
+        let after: Vec<Runs<'_>> = after.iter().map(Runs::of_results).collect();
+        let trial = suspects::tried("it", &faster(), &before, &after);
+        (trial.outcome, trial.removed.map(|share| (share * 1e3).round() / 1e3))
+    };
+    let slow = [30.0, 31.0, 32.0];
+    assert_eq!(tried(&slow, &[6.0, 7.0, 8.0]), (Outcome::Shown, Some(1.0)));
+    assert_eq!(tried(&slow, &[7.0, 8.0, 9.0]).0, Outcome::Undecided);
+    // The direction is right with the change.
+    assert_eq!(tried(&slow, &[14.0, 15.0, 16.0]), (Outcome::InPart, Some(0.762)));
+    // 21 ms too slow before: five less is a fifth and more, four is not.
+    assert_eq!(tried(&slow, &[25.0, 26.0, 27.0]), (Outcome::InPart, Some(0.238)));
+    assert_eq!(tried(&slow, &[26.0, 27.0, 28.0]), (Outcome::Refuted, Some(0.19)));
+    // A change in one seed alone may be chance. A change for the worse is none of the cause.
+    assert_eq!(tried(&slow, &[30.0, 31.0, 12.0]).0, Outcome::Undecided);
+    let (five, but_one) = ([200.0, 201.0, 202.0, 203.0, 204.0], [200.0, 201.0, 202.0, 203.0, 10.0]);
+    assert_eq!(tried(&five, &but_one), (Outcome::Refuted, Some(0.202)));
+    assert_eq!(tried(&slow, &[40.0, 41.0, 42.0]), (Outcome::Refuted, Some(0.0)));
+    // Nothing is to explain where the claim holds, and an undecided claim lacks nothing certain.
+    assert_eq!(tried(&[6.0, 7.0, 8.0], &[30.0, 31.0, 32.0]), (Outcome::Needless, None));
+    assert_eq!(tried(&[7.0, 8.0, 9.0], &[6.0, 7.0, 8.0]), (Outcome::Shown, None));
+    assert_eq!(tried(&[7.0, 8.0, 9.0], &[30.0, 31.0, 32.0]), (Outcome::Refuted, None));
+    for outcome in Outcome::ALL {
+        assert_eq!(Outcome::from_name(outcome.name()), Some(outcome));
+    }
 }
 
 #[test]

@@ -35,6 +35,17 @@ pub(super) fn read(
 ) -> Result<Vec<Suspect>, Failure> {
     let mut suspects = Vec::new();
     for cause in &scenario.config.cause {
+        for (scale, outcome) in cause.recorded.iter().flat_map(|(scale, of)| of.iter().map(move |(_, it)| (scale, it)))
+        {
+            if Outcome::from_name(outcome).is_none() {
+                return Err(Failure::Input(format!(
+                    "error: {}: cause `{}`, `recorded.{scale}`: no outcome `{outcome}`; there are: {}",
+                    path.display(),
+                    cause.id,
+                    Outcome::ALL.map(Outcome::name).join(", ")
+                )));
+            }
+        }
         let named = |claim: &&Claim| cause.claims.iter().any(|id| id.value == claim.id);
         let claims: Vec<Claim> = claims.iter().filter(named).cloned().collect();
         let overrides = Overrides { cause: Some(cause.id.clone()), ..overrides.clone() };
