@@ -98,6 +98,8 @@ kernels: ## check the laws on other kernels, in a virtual machine
 
 book: $(MDBOOK)
 	$(MDBOOK) build docs
+	@if python3 -c 'import tomllib' 2>/dev/null; then python3 docs/links.py && python3 docs/numbers.py; \
+	else $(call skipped,links and numbers in the documentation,needs python3 3.11 or later); fi
 
 $(MDBOOK):
 	@if command -v mdbook >/dev/null && [ "$$(mdbook --version)" = "mdbook v$(MDBOOK_VERSION)" ]; then \

@@ -68,6 +68,17 @@ fn a_papers_page_counts_what_its_files_have_recorded() {
     }
 }
 
+/// A page of a paper says what its page of results counts of suspected causes.
+#[test]
+fn a_papers_page_counts_its_causes() {
+    for paper in ["gemini", "on-ramp", "uno", "lscc", "flashpass"] {
+        let results = page(&format!("{paper}-results.md"));
+        let (_, counted) = results.split_once(". Of the ").unwrap_or_else(|| panic!("{paper}: no causes are counted"));
+        let sentence = format!("Of the {}", counted.lines().next().unwrap());
+        assert!(page(&format!("{paper}.md")).contains(&sentence), "{paper}.md: {sentence}");
+    }
+}
+
 #[test]
 fn unos_page_counts_the_papers_size_too() {
     let summary = page("uno.md");
