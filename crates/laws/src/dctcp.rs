@@ -183,7 +183,7 @@ mod tests {
     }
 
     /// SIGCOMM 2010, §3.3: one flow at C x RTT + K of W* packets swings by sqrt(W* / 2) and never empties the queue
-    /// if K is over a seventh of C x RTT.
+    /// if K is over a seventh of C x RTT. Tolerance: a packet at either end of the swing, which is of whole packets.
     #[test]
     fn the_sawtooth_has_the_analysed_amplitude() {
         let path = Path {
@@ -208,7 +208,7 @@ mod tests {
         let w_star = 400e-6 * 10e9 / 8.0 / 1_500.0 + k;
         let amplitude = (w_star / 2.0_f64).sqrt();
         assert!((k..k + 4.0).contains(&most), "the queue peaks at K + 1 a round late, at {most}");
-        assert!((most - least - amplitude).abs() < 0.35 * amplitude, "{} against {amplitude}", most - least);
+        assert!((most - least - amplitude).abs() < 2.0, "{} against {amplitude}", most - least);
         assert!(least > 0.0);
     }
 }

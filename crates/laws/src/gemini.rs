@@ -443,10 +443,12 @@ mod tests {
         assert_eq!(law.permit().pacing, Rate::of(law.permit().window, Span::from_us(14)));
     }
 
-    /// Equations 7 to 9: `n` flows swing between K + N h and K + N h - sqrt(N h F (C RTT + K)) of queue.
+    /// Equations 7 to 9: `n` flows swing between K + N h and K + N h - sqrt(N h F (C RTT + K)) of queue. The equations have the mean
+    /// of alpha; a cut has the moving average at its time, up to a quarter off. Without F the swing would be up to 1.9 times as long,
+    /// with half of the cut 0.7 times.
     #[test]
     fn the_queue_swings_as_analysed() {
-        for (flows, rtt_us) in [(1, 400), (2, 400), (2, 1_600)] {
+        for (flows, rtt_us) in [(1, 400), (1, 800), (1, 1_600), (2, 400), (2, 1_600), (4, 400), (4, 1_600)] {
             let path = Path {
                 base_rtt: Span::from_us(rtt_us),
                 intra_rtt: Span::from_us(400),
@@ -468,9 +470,9 @@ mod tests {
             let w_star = path.bdp().get() as f64 / 1_500.0 + 100.0;
             let amplitude = (n * h * f * w_star).sqrt();
             let (most, least) = (bed.backlog.0.get() as f64 / 1_500.0, bed.backlog.1.get() as f64 / 1_500.0);
-            assert!((most - (100.0 + n * h)).abs() < 4.0, "{most}");
+            assert!((most - (100.0 + n * h)).abs() < 2.0, "{most}");
             assert!(least > 0.0, "full throughput (Theorem 1)");
-            assert!((most - least - amplitude).abs() < 0.4 * amplitude + 1.0, "{} against {amplitude}", most - least);
+            assert!((most - least - amplitude).abs() < 0.25 * amplitude, "{} against {amplitude}", most - least);
         }
     }
 
