@@ -50,13 +50,22 @@ fn margins(comparison: &Comparison, seeds: &[Runs<'_>]) -> Result<Vec<Option<f64
     Ok(by)
 }
 
-/// What a comparison lacks in each seed, below zero where it holds; none where it has no measure or a side is `never`.
+/// What a comparison lacks in each seed, as a share of the side that it is compared with: the constant one, else the right one. Below
+/// zero where it holds; none where it has no measure, a side is `never`, or it is compared with zero that is no constant.
 ///
 /// # Errors
 /// As [`value`], of any seed.
 pub(super) fn shortfall(comparison: &Comparison, seeds: &[Runs<'_>]) -> Result<Option<Vec<f64>>, EvalError> {
-    let by = margins(comparison, seeds)?;
-    Ok(by.into_iter().map(|by| by.filter(|by| by.is_finite()).map(|by| -by)).collect())
+    let Comparison { left, right, .. } = comparison;
+    let with = if left.is_constant() && !right.is_constant() { left } else { right };
+    let mut lacks = Vec::with_capacity(seeds.len());
+    for (by, runs) in margins(comparison, seeds)?.into_iter().zip(seeds) {
+        let size = value(with, runs)?.amount.abs();
+        // With a constant zero there is no share, and all seeds have the same unit anyway.
+        let size = if size == 0.0 && with.is_constant() { 1.0 } else { size };
+        lacks.push(by.map(|by| -by / size).filter(|lacks| lacks.is_finite()));
+    }
+    Ok(lacks.into_iter().collect())
 }
 
 fn compared(comparison: &Comparison, seeds: &[Runs<'_>]) -> Result<Answer, EvalError> {

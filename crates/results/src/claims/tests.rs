@@ -573,6 +573,21 @@ fn a_cause_is_shown_where_the_difference_goes_with_it() {
     }
 }
 
+/// What is lacking is a share of what the claim compares with: where both sides shrink alike, nothing of it is gone.
+#[test]
+fn a_smaller_scale_is_no_cause() {
+    let (before, mut after) = (of_seeds(&[30.0, 31.0, 32.0]), of_seeds(&[15.0, 15.5, 16.0]));
+    for run in after.iter_mut().flatten() {
+        let mean = &mut run.summary.flows.all.fct_ns.mean;
+        // `b`, 10 ms, becomes 5 ms, as `a` has halved.
+        *mean = mean.map(|ns| if ns == 10e6 { 5e6 } else { ns });
+    }
+    let before: Vec<Runs<'_>> = before.iter().map(Runs::of_results).collect();
+    let after: Vec<Runs<'_>> = after.iter().map(Runs::of_results).collect();
+    let trial = suspects::tried("it", &faster(), &before, &after);
+    assert_eq!((trial.outcome, trial.removed), (Outcome::Refuted, Some(0.0)));
+}
+
 #[test]
 fn a_verdict_needs_the_whole_interval_on_its_side() {
     // By hand: the mean of 7, 8, 9 is 8, its margin 4.303 * 1 / sqrt(3) = 2.48, so 5.52 to 10.48 reaches over 10.
