@@ -127,8 +127,17 @@ fn newreno_under_random_loss_has_mathis_window() {
     }
 }
 
-// `n` long flows over one bottleneck of 1 Gb/s that start one after another, and their rates after five seconds.
-fn rivals(kind: Kind, ecn: bool, rtts: &[Span], run_time: Span) -> Vec<f64> {
+// Long flows over one bottleneck of 1 Gb/s.
+struct Rivals {
+    outcome: Outcome,
+    // Rates in the last four fifths of the time, in bits a second.
+    rates: Vec<f64>,
+    // The bottleneck's mean queue in that time, in seconds of its rate.
+    wait: f64,
+}
+
+// `n` long flows over one bottleneck of 1 Gb/s that start one after another.
+fn rivals(kind: Kind, ecn: bool, rtts: &[Span], run_time: Span) -> Rivals {
     let rate = Rate::from_gbps(1);
     let buffer = Bytes::new((60.0 * PACKET) as u64);
     let port = PortConfig { buffer, ecn: ecn.then(|| step(20)), ..PortConfig::new(rate, Span::ZERO) };
@@ -138,10 +147,14 @@ fn rivals(kind: Kind, ecn: bool, rtts: &[Span], run_time: Span) -> Vec<f64> {
     let flows = (0..n).map(|i| FlowSpec { start: start(i), ..flow(i, n + i, MANY) }).collect();
     let mut setup = setup(network, flows, Time::ZERO + run_time);
     let interval = run_time.over(100);
-    setup.series =
-        SeriesConfig { interval, ports: vec![], flows: (0..n).map(FlowId).collect(), ..SeriesConfig::default() };
+    let (link, flows) = (bottleneck(&setup.network), (0..n).map(FlowId).collect());
+    setup.series = SeriesConfig { interval, ports: vec![link], flows, ..SeriesConfig::default() };
     let outcome = run(&setup, kind, &[]);
-    (0..n).map(|f| goodput(&outcome, f, Time::ZERO + interval.times(20), Time::ZERO + interval.times(99))).collect()
+    let (from, to) = (Time::ZERO + interval.times(20), Time::ZERO + interval.times(99));
+    let rates = (0..n).map(|f| goodput(&outcome, f, from, to)).collect();
+    let queues = outcome.port_samples.iter().filter(|sample| sample.link == link && sample.time >= from);
+    let queues: Vec<f64> = queues.map(|sample| sample.queue.get() as f64 * 8.0 / 1e9).collect();
+    Rivals { outcome, rates, wait: queues.iter().sum::<f64>() / queues.len() as f64 }
 }
 
 // AIMD converges to equal shares (Chiu and Jain 1989): Jain >= 0.95, and all together fill the link to 90 % (losses)
@@ -155,7 +168,7 @@ fn equal_flows_end_with_equal_shares() {
         (Kind::Dctcp, true, 4),
         (Kind::Dctcp, true, 8),
     ] {
-        let rates = rivals(kind, ecn, &vec![Span::from_ms(2); n], Span::from_s(15));
+        let Rivals { rates, .. } = rivals(kind, ecn, &vec![Span::from_ms(2); n], Span::from_s(15));
         let used = rates.iter().sum::<f64>() / 1e9 * PACKET / PAYLOAD;
         println!("{n} {kind:?}: Jain {:.4}, utilisation {used:.4}", jain(&rates));
         assert!(jain(&rates) >= 0.95);
@@ -163,16 +176,22 @@ fn equal_flows_end_with_equal_shares() {
     }
 }
 
-// Two NewReno flows whose RTTs are as 1 : r share as r : 1 where losses are random (above) to r^2 : 1 where all
-// lose together (Lakshman and Madhow, ToN 1997, §4; drop-tail lies between). Here the longer flow, whose bursts
-// are longer, is cut more often still: up to r^2.4 is taken.
+// A NewReno flow that is cut every T seconds gains T / R packets between two cuts, half of its peak, so its rate is 1.5 T / R^2
+// packets a second, and two flows share as (R2 / R1)^2 to T2 / T1. Where all are cut together that is r^2 for round trips as
+// 1 : r (Lakshman and Madhow, ToN 1997, §4). Here they are not: the longer flow, whose bursts are longer, is cut 1.6 to 1.9
+// times as often, and up to r^2.2 is taken. The formula holds with the cuts as counted, R with the mean queue in it.
+// Tolerance 15 %: a mean of squares is no square of the mean, and two cuts may fall into a round trip's recovery.
 #[test]
-fn unequal_round_trips_share_between_r_and_r_squared() {
+fn unequal_round_trips_share_by_their_squares_and_cuts() {
     for r in [2, 4] {
-        let rates = rivals(Kind::NewReno, false, &[Span::from_ms(2), Span::from_ms(2 * r)], Span::from_s(25));
-        let exponent = (rates[0] / rates[1]).ln() / (r as f64).ln();
-        println!("RTT ratio {r}: share {:.2}, exponent {exponent:.2}", rates[0] / rates[1]);
-        assert!((1.0..2.4).contains(&exponent));
+        let Rivals { outcome, rates, wait } =
+            rivals(Kind::NewReno, false, &[Span::from_ms(2), Span::from_ms(2 * r)], Span::from_s(25));
+        let cuts = [0, 1].map(|flow: usize| outcome.flows[flow].acted.loss_cuts as f64);
+        let theory = ((0.002 * r as f64 + wait) / (0.002 + wait)).powi(2) * cuts[1] / cuts[0];
+        let share = rates[0] / rates[1];
+        println!("RTT ratio {r}: share {share:.2}, theory {theory:.2}, cuts {cuts:?}, queue {:.2} ms", wait * 1e3);
+        assert!(off(share, theory) < 0.15);
+        assert!(cuts[1] > 1.2 * cuts[0], "if all were cut together the exponent would be at most 2: {cuts:?}");
     }
 }
 

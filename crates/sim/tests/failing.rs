@@ -110,7 +110,10 @@ fn subflows_leave_a_dead_path() {
     assert!(sprayed > 700, "{sprayed} of 1,024 packets and their acknowledgements");
     for coded in [false, true] {
         let unolb = lost(PathChoice::UnoLb(UnoLb { subflows: 8, recent: None, random: false, own_laws: false }), coded);
-        assert!((1..400).contains(&unolb), "{unolb}, coded: {coded}");
+        // Of 48 packets in flight an eighth is each subflow's. Four of eight begin on the dead cable. One moves in a round trip, and
+        // half of the moves end on the live one: 2 (4 + 3 + 2 + 1) / 8 of a window are lost on average, 120 packets. Within a factor
+        // of two above; below, no less than one subflow's share of a window twice.
+        assert!((12..240).contains(&unolb), "{unolb}, coded: {coded}");
     }
 }
 
