@@ -8,7 +8,6 @@ use files::{Draft, Limit, Seen};
 use results::claims::suspects::Outcome;
 use results::claims::{Judgement, Verdict};
 
-use crate::commands::reproduce::causes::{Explained, HEADING, TRIALS};
 use crate::exit::Failure;
 use study::count as count_of;
 
@@ -16,6 +15,12 @@ const TITLE: &str = "# What was reproduced\n";
 const SECTION: &str = "\n## ";
 /// The head of a section's claims.
 const CLAIMS: &str = "| claim | paper | measured | verdict |\n|---|---|---|---|\n";
+
+/// The heading of the table of trials in a section of the page.
+pub(crate) const HEADING: &str = "### Suspected causes\n";
+/// The head of that table.
+pub(crate) const TRIALS: &str =
+    "| claim | suspected cause | change | measured | with the change | outcome |\n|---|---|---|---|---|---|\n";
 
 /// The page of one scale.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -179,6 +184,60 @@ pub(crate) fn tally(figures: usize, verdicts: &[Verdict]) -> String {
     let parts: Vec<String> = parts.map(|(count, verdict)| format!("{count} {verdict}")).collect();
     let parts = if parts.is_empty() { String::new() } else { format!(": {}", parts.join(", ")) };
     format!("{}, {}{parts}", count_of(figures, "figure"), count_of(verdicts.len(), "claim"))
+}
+
+/// What the causes of the claims of a page's section are, for the page's head.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub(crate) struct Explained {
+    /// Claims that are reproduced in direction only or not at all.
+    pub(crate) differing: usize,
+    /// Of these, claims with a cause that is shown.
+    pub(crate) shown: usize,
+    /// Of the others, claims with a cause that is shown in part.
+    pub(crate) in_part: usize,
+    /// Of the others, claims whose suspected causes are refuted or undecided.
+    pub(crate) unexplained: usize,
+}
+
+impl Explained {
+    /// Returns the counts of one section: its claims with their verdicts, and its trials with their outcomes, by claim.
+    pub(crate) fn of(claims: &[(&str, Verdict)], trials: &[(&str, Outcome)]) -> Self {
+        let mut counts = Self::default();
+        for (claim, _) in claims.iter().filter(|(_, it)| matches!(it, Verdict::DirectionOnly | Verdict::NotReproduced))
+        {
+            counts.differing += 1;
+            let mut outcomes = trials.iter().filter(|(of, _)| of == claim).map(|(_, outcome)| *outcome);
+            let all: Vec<Outcome> = outcomes.by_ref().collect();
+            if all.contains(&Outcome::Shown) {
+                counts.shown += 1;
+            } else if all.contains(&Outcome::InPart) {
+                counts.in_part += 1;
+            } else if !all.is_empty() {
+                counts.unexplained += 1;
+            }
+        }
+        counts
+    }
+
+    /// Returns the sum of both.
+    pub(crate) fn plus(self, other: Self) -> Self {
+        Self {
+            differing: self.differing + other.differing,
+            shown: self.shown + other.shown,
+            in_part: self.in_part + other.in_part,
+            unexplained: self.unexplained + other.unexplained,
+        }
+    }
+
+    /// The counts in a sentence.
+    pub(crate) fn sentence(self) -> String {
+        let untried = self.differing - self.shown - self.in_part - self.unexplained;
+        format!(
+            "Of the {} claims in direction only or not reproduced, {} have a cause that is shown, {} one that is shown in part, {} \
+             were tried and are unexplained, and {untried} were not tried",
+            self.differing, self.shown, self.in_part, self.unexplained
+        )
+    }
 }
 
 #[cfg(test)]

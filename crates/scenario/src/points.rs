@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::config::{Config, GridValues, Sample, Variant};
+use crate::config::{Cause, Config, GridValues, Sample, Variant};
 use crate::decode::{At, Field, Named};
 use crate::error::{Fault, Origin};
 use crate::overrides::{Path, set};
@@ -214,6 +214,15 @@ fn of_variant(base: &Base<'_>, variant: &Entry, most: usize) -> Result<Vec<Point
     Ok(points)
 }
 
+impl Cause {
+    /// Returns the change as text: `host.ack_every = 44`, several of them with semicolons between.
+    pub fn change(&self) -> String {
+        let value = |node: &Node| if node.entries().is_some() { node.to_json().to_string() } else { plain(node) };
+        let changes = self.set.iter().map(|(key, node)| format!("{key} = {}", value(node)));
+        changes.collect::<Vec<_>>().join("; ")
+    }
+}
+
 /// What a variant's runs have in their names beside the grid's keys.
 const VARIANT: &str = "variant";
 
@@ -268,7 +277,7 @@ fn combinations(base: &Base<'_>, axes: &[Axis], most: usize) -> Result<Vec<Point
 }
 
 /// A value as it appears in a run's name.
-pub(crate) fn plain(node: &Node) -> String {
+fn plain(node: &Node) -> String {
     match &node.value {
         Value::String(text) => text.clone(),
         // TOML would write tables of their own: `[[v]]`.

@@ -1,6 +1,6 @@
 //! `narrows reproduce`: papers' experiments, and their claims judged.
 
-pub(crate) mod causes;
+mod causes;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -436,9 +436,14 @@ fn checked(figure: &Figure, suspect: Option<&Suspect>, args: &ReproduceArgs) -> 
     studied(figure, suspect, args, |study| study.check())
 }
 
+/// Does the runs of a figure, or those with the change of a suspected cause.
 #[expect(clippy::redundant_closure_for_method_calls, reason = "the method is of one lifetime, the closure of any")]
+fn finished(figure: &Figure, suspect: Option<&Suspect>, args: &ReproduceArgs) -> Result<Finished, study::Error> {
+    studied(figure, suspect, args, |study| study.run())
+}
+
 fn run(figure: Figure, args: &ReproduceArgs) -> Result<Reproduced, Failure> {
-    let finished = studied(&figure, None, args, |study| study.run())?;
+    let finished = finished(&figure, None, args)?;
     let trials = causes::try_all(&figure, &finished.runs, args)?;
     let mut specs = study::tables(&figure.scenario)?;
     if specs.is_empty() && !figure.claims.is_empty() {

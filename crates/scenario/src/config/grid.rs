@@ -6,7 +6,6 @@ use serde_json::{Value as Json, json};
 
 use crate::decode::{At, Field, Named, table, unexpected, words};
 use crate::error::Fault;
-use crate::points::plain;
 use crate::tree::{Node, Value};
 
 /// The values that a key takes in turn.
@@ -147,14 +146,5 @@ table! {
         set: At<Named<Node>>;
         /// The outcomes of earlier runs: of each scale, by claim.
         recorded: Named<Named<String>> = Named::default();
-    }
-}
-
-impl Cause {
-    /// Returns the change as text: `host.ack_every = 44`, several of them with semicolons between.
-    pub fn change(&self) -> String {
-        let value = |node: &Node| if node.entries().is_some() { node.to_json().to_string() } else { plain(node) };
-        let changes = self.set.iter().map(|(key, node)| format!("{key} = {}", value(node)));
-        changes.collect::<Vec<_>>().join("; ")
     }
 }

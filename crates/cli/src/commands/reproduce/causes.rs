@@ -4,15 +4,15 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use results::claims::suspects::{Outcome, Trial, tried};
-use results::claims::{Claim, Runs, Verdict, name_in_claims};
+use results::claims::{Claim, Runs, name_in_claims};
 use results::{Lookup, RunResults, find_run};
 use scenario::{Cause, Overrides, Scenario};
 use toml_edit::{DocumentMut, InlineTable, Item};
 
-use super::{Figure, seeds_of, studied};
+use super::{Figure, finished, seeds_of};
 use crate::args::{ReproduceArgs, Scale};
 use crate::exit::{Failure, tell};
-use crate::results_page::cell;
+use crate::results_page::{HEADING, TRIALS, cell};
 use crate::sheet::{self, Datum, Row, Sheet};
 
 /// A suspected cause of a figure's file.
@@ -77,9 +77,9 @@ pub(super) fn try_all(figure: &Figure, runs: &[RunResults], args: &ReproduceArgs
         if !args.common.is_silent() {
             tell(&format!("    cause {}/{}, {id}: {}", number + 1, figure.suspects.len(), suspect.cause.change()));
         }
-        let finished = studied(figure, Some(suspect), args, |study| study.run())?;
-        let in_claims = names(&finished.runs);
-        let after = Runs::by_seed(&finished.runs, &in_claims);
+        let again = finished(figure, Some(suspect), args)?;
+        let in_claims = names(&again.runs);
+        let after = Runs::by_seed(&again.runs, &in_claims);
         trials.extend(suspect.claims.iter().map(|claim| tried(id, claim, &before, &after)));
     }
     Ok(trials)
@@ -164,12 +164,6 @@ pub(super) fn described(figure: &Figure, trials: &[Trial], scale: Scale) -> Stri
     format!("{table}\n")
 }
 
-/// The heading of the table of trials in a section of the page.
-pub(crate) const HEADING: &str = "### Suspected causes\n";
-/// The head of that table.
-pub(crate) const TRIALS: &str =
-    "| claim | suspected cause | change | measured | with the change | outcome |\n|---|---|---|---|---|---|\n";
-
 /// The trials in a section of the page; nothing where there are none.
 pub(super) fn section(figure: &Figure, trials: &[Trial], seeds: &str) -> String {
     if trials.is_empty() {
@@ -208,59 +202,5 @@ pub(super) fn record(document: &mut DocumentMut, trials: &[Trial], scale: Scale)
         if let Some(inline) = table.get_mut("recorded").and_then(Item::as_inline_table_mut) {
             inline.fmt();
         }
-    }
-}
-
-/// What the causes of the claims of a page's section are, for the page's head.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub(crate) struct Explained {
-    /// Claims that are reproduced in direction only or not at all.
-    pub(crate) differing: usize,
-    /// Of these, claims with a cause that is shown.
-    pub(crate) shown: usize,
-    /// Of the others, claims with a cause that is shown in part.
-    pub(crate) in_part: usize,
-    /// Of the others, claims whose suspected causes are refuted or undecided.
-    pub(crate) unexplained: usize,
-}
-
-impl Explained {
-    /// Returns the counts of one section: its claims with their verdicts, and its trials with their outcomes, by claim.
-    pub(crate) fn of(claims: &[(&str, Verdict)], trials: &[(&str, Outcome)]) -> Self {
-        let mut counts = Self::default();
-        for (claim, _) in claims.iter().filter(|(_, it)| matches!(it, Verdict::DirectionOnly | Verdict::NotReproduced))
-        {
-            counts.differing += 1;
-            let mut outcomes = trials.iter().filter(|(of, _)| of == claim).map(|(_, outcome)| *outcome);
-            let all: Vec<Outcome> = outcomes.by_ref().collect();
-            if all.contains(&Outcome::Shown) {
-                counts.shown += 1;
-            } else if all.contains(&Outcome::InPart) {
-                counts.in_part += 1;
-            } else if !all.is_empty() {
-                counts.unexplained += 1;
-            }
-        }
-        counts
-    }
-
-    /// Returns the sum of both.
-    pub(crate) fn plus(self, other: Self) -> Self {
-        Self {
-            differing: self.differing + other.differing,
-            shown: self.shown + other.shown,
-            in_part: self.in_part + other.in_part,
-            unexplained: self.unexplained + other.unexplained,
-        }
-    }
-
-    /// The counts in a sentence.
-    pub(crate) fn sentence(self) -> String {
-        let untried = self.differing - self.shown - self.in_part - self.unexplained;
-        format!(
-            "Of the {} claims in direction only or not reproduced, {} have a cause that is shown, {} one that is shown in part, {} \
-             were tried and are unexplained, and {untried} were not tried",
-            self.differing, self.shown, self.in_part, self.unexplained
-        )
     }
 }
