@@ -1692,6 +1692,23 @@ class Scale(Table):
 
 
 @dataclass(kw_only=True, repr=False)
+class Cause(Table):
+    """A suspected cause of claims that are not reproduced, and the change of the set-up that removes it."""
+
+    id: str
+    """Its name, unique in the file. Takes a string. Required."""
+    claims: Sequence[str]
+    """The claims that are judged again with the change. Takes an array. Required."""
+    text: str
+    """The suspicion, in words. Takes a string. Required."""
+    set: dict[str, Any]
+    """Keys, with dots and array indices as for `--set`, and their values. Takes a table of named entries.
+    Required."""
+    recorded: dict[str, dict[str, str]] | None = None
+    """The outcomes of earlier runs: of each scale, by claim. Takes a table of named entries."""
+
+
+@dataclass(kw_only=True, repr=False)
 class Config(Table):
     """A scenario file. Its tables:"""
 
@@ -1757,7 +1774,9 @@ class Config(Table):
     """What a paper says of this experiment. Takes any value."""
     claim: Sequence[Any] | None = None
     """Claims to judge. Takes an array."""
+    cause: Sequence[Cause] | None = None
+    """Suspected causes of what claims do not reproduce. Takes an array."""
     table: Sequence[Any] | None = None
     """Tables of what runs measured, averaged over seeds. Takes an array."""
 
-    CANDIDATES: ClassVar[Candidates] = {"topology": lambda: (FatTrees, Clos, Dumbbell, SingleSwitch, CustomTopology,), "schemes": lambda: (Scheme,), "clock": lambda: (Clock,), "port": lambda: (Port,), "switch": lambda: (Switch,), "host": lambda: (Host,), "laws": lambda: (BroughtLaw,), "traffic": lambda: (Incast, Long, Permutation, Poisson, Requests, ClosedLoop, Allreduce, Collective, List, Import,), "job": lambda: (Job,), "failure": lambda: (Failure,), "series": lambda: (Series,), "sample": lambda: (Sample,), "variants": lambda: (Variant,), "scale": lambda: (Scale,)}
+    CANDIDATES: ClassVar[Candidates] = {"topology": lambda: (FatTrees, Clos, Dumbbell, SingleSwitch, CustomTopology,), "schemes": lambda: (Scheme,), "clock": lambda: (Clock,), "port": lambda: (Port,), "switch": lambda: (Switch,), "host": lambda: (Host,), "laws": lambda: (BroughtLaw,), "traffic": lambda: (Incast, Long, Permutation, Poisson, Requests, ClosedLoop, Allreduce, Collective, List, Import,), "job": lambda: (Job,), "failure": lambda: (Failure,), "series": lambda: (Series,), "sample": lambda: (Sample,), "variants": lambda: (Variant,), "scale": lambda: (Scale,), "cause": lambda: (Cause,)}
