@@ -193,6 +193,7 @@ const DECLARED: &[Declared] = &[
     built("Sample", "points method seed keys"),
     built("Range", "from to spread"),
     built("Scale", "note set"),
+    built("Cause", "id claims text set recorded"),
     built("Variant", "label set grid schemes"),
 ];
 
