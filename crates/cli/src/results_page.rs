@@ -186,16 +186,16 @@ pub(crate) fn tally(figures: usize, verdicts: &[Verdict]) -> String {
     format!("{}, {}{parts}", count_of(figures, "figure"), count_of(verdicts.len(), "claim"))
 }
 
-/// What the causes of the claims of a page's section are, for the page's head.
+/// Counts of claims by the outcomes of their suspected causes.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(crate) struct Explained {
     /// Claims that are reproduced in direction only or not at all.
     pub(crate) differing: usize,
-    /// Of these, claims with a cause that is shown.
+    /// Those with a cause that is shown.
     pub(crate) shown: usize,
-    /// Of the others, claims with a cause that is shown in part.
+    /// Those with a cause that is shown in part, and none that is shown.
     pub(crate) in_part: usize,
-    /// Of the others, claims whose suspected causes are refuted or undecided.
+    /// Those all of whose judged causes are refuted or undecided.
     pub(crate) unexplained: usize,
 }
 
@@ -206,13 +206,12 @@ impl Explained {
         for (claim, _) in claims.iter().filter(|(_, it)| matches!(it, Verdict::DirectionOnly | Verdict::NotReproduced))
         {
             counts.differing += 1;
-            let mut outcomes = trials.iter().filter(|(of, _)| of == claim).map(|(_, outcome)| *outcome);
-            let all: Vec<Outcome> = outcomes.by_ref().collect();
+            let all: Vec<Outcome> = trials.iter().filter(|(of, _)| of == claim).map(|(_, outcome)| *outcome).collect();
             if all.contains(&Outcome::Shown) {
                 counts.shown += 1;
             } else if all.contains(&Outcome::InPart) {
                 counts.in_part += 1;
-            } else if !all.is_empty() {
+            } else if all.contains(&Outcome::Undecided) || all.contains(&Outcome::Refuted) {
                 counts.unexplained += 1;
             }
         }

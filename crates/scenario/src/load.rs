@@ -206,7 +206,13 @@ fn apply_scale(root: &mut Node, name: Option<&str>, sources: &mut Sources) -> Re
 /// Refuses suspected causes of one name, or of no claim of the file.
 fn check_causes(config: &Config) -> Result<(), Fault> {
     let known = || config.claim.iter().filter_map(|claim| claim.get("id")?.as_str());
+    // An id names a directory of results.
+    let fine = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
     for (number, cause) in config.cause.iter().enumerate() {
+        if cause.id.is_empty() || !cause.id.chars().all(fine) {
+            let fault = Fault::new(cause.origin, format!("`{}` is no id of a cause", cause.id));
+            return Err(fault.label("expected letters, digits, `-` and `_`"));
+        }
         if config.cause[..number].iter().any(|earlier| earlier.id == cause.id) {
             let fault = Fault::new(cause.origin, format!("two causes are called `{}`", cause.id));
             return Err(fault.label("expected another id"));

@@ -785,6 +785,9 @@ fn causes_are_checked_with_the_file() {
     wrong(&cause(""), &["`set`"]);
     wrong(&good.replace("[\"fast\"]", "[\"fsat\"]"), &["no claim `fsat`", "did you mean `fast`?"]);
     wrong(&good.replace("[\"fast\"]", "[]"), &["a cause of no claim"]);
+    for id in ["", "..", "../../away", "a/b", "/etc", "a b", "a\\\\b"] {
+        wrong(&good.replace("id = \"jitter\"", &format!("id = \"{id}\"")), &["is no id of a cause", "letters, digits"]);
+    }
     let twice = format!("{good}[[cause]]\nid = \"jitter\"\nclaims = [\"fast\"]\ntext = \"\"\nset = {{ seed = 2 }}\n");
     wrong(&twice, &["two causes are called `jitter`"]);
     let grid = cause("set = { stop = \"5ms\" }\n[grid]\nstop = [\"1ms\", \"2ms\"]");

@@ -136,11 +136,19 @@ struct Rivals {
     wait: f64,
 }
 
+// What the bottleneck does to a long queue.
+#[derive(Clone, Copy, PartialEq)]
+enum Signal {
+    Drops,
+    Marks,
+}
+
 // `n` long flows over one bottleneck of 1 Gb/s that start one after another.
-fn rivals(kind: Kind, ecn: bool, rtts: &[Span], run_time: Span) -> Rivals {
+fn rivals(kind: Kind, signal: Signal, rtts: &[Span], run_time: Span) -> Rivals {
     let rate = Rate::from_gbps(1);
     let buffer = Bytes::new((60.0 * PACKET) as u64);
-    let port = PortConfig { buffer, ecn: ecn.then(|| step(20)), ..PortConfig::new(rate, Span::ZERO) };
+    let port =
+        PortConfig { buffer, ecn: (signal == Signal::Marks).then(|| step(20)), ..PortConfig::new(rate, Span::ZERO) };
     let network = pipes(&port, Rate::from_gbps(4), 4_160, rtts);
     let n = rtts.len() as u32;
     let start = |i: u32| Start::At(Time::from_us(u64::from(i) * 5_137));
@@ -161,18 +169,18 @@ fn rivals(kind: Kind, ecn: bool, rtts: &[Span], run_time: Span) -> Rivals {
 // or 99.9 % (marks).
 #[test]
 fn equal_flows_end_with_equal_shares() {
-    for (kind, ecn, n) in [
-        (Kind::NewReno, false, 4),
-        (Kind::NewReno, false, 8),
-        (Kind::Cubic, false, 4),
-        (Kind::Dctcp, true, 4),
-        (Kind::Dctcp, true, 8),
+    for (kind, signal, n) in [
+        (Kind::NewReno, Signal::Drops, 4),
+        (Kind::NewReno, Signal::Drops, 8),
+        (Kind::Cubic, Signal::Drops, 4),
+        (Kind::Dctcp, Signal::Marks, 4),
+        (Kind::Dctcp, Signal::Marks, 8),
     ] {
-        let Rivals { rates, .. } = rivals(kind, ecn, &vec![Span::from_ms(2); n], Span::from_s(15));
+        let Rivals { rates, .. } = rivals(kind, signal, &vec![Span::from_ms(2); n], Span::from_s(15));
         let used = rates.iter().sum::<f64>() / 1e9 * PACKET / PAYLOAD;
         println!("{n} {kind:?}: Jain {:.4}, utilisation {used:.4}", jain(&rates));
         assert!(jain(&rates) >= 0.95);
-        assert!(used > if ecn { 0.999 } else { 0.9 });
+        assert!(used > if signal == Signal::Marks { 0.999 } else { 0.9 });
     }
 }
 
@@ -185,7 +193,7 @@ fn equal_flows_end_with_equal_shares() {
 fn unequal_round_trips_share_by_their_squares_and_cuts() {
     for r in [2, 4] {
         let Rivals { outcome, rates, wait } =
-            rivals(Kind::NewReno, false, &[Span::from_ms(2), Span::from_ms(2 * r)], Span::from_s(25));
+            rivals(Kind::NewReno, Signal::Drops, &[Span::from_ms(2), Span::from_ms(2 * r)], Span::from_s(25));
         let cuts = [0, 1].map(|flow: usize| outcome.flows[flow].acted.loss_cuts as f64);
         let theory = ((0.002 * r as f64 + wait) / (0.002 + wait)).powi(2) * cuts[1] / cuts[0];
         let share = rates[0] / rates[1];

@@ -580,7 +580,8 @@ fn record(reproduced: &Reproduced, scale: Scale) -> Result<(), Failure> {
             inline.fmt();
         }
     }
-    causes::record(&mut document, &reproduced.trials, scale);
+    causes::record(&mut document, &reproduced.trials, scale)
+        .map_err(|why| Failure::Input(format!("error: {}: {why}", path.display())))?;
     let mut recorded = document.to_string();
     if text.contains("\r\n") {
         recorded = recorded.replace("\r\n", "\n").replace('\n', "\r\n");

@@ -50,8 +50,8 @@ fn margins(comparison: &Comparison, seeds: &[Runs<'_>]) -> Result<Vec<Option<f64
     Ok(by)
 }
 
-/// What a comparison lacks in each seed, as a share of the side that it is compared with: the constant one, else the right one. Below
-/// zero where it holds; none where it has no measure, a side is `never`, or it is compared with zero that is no constant.
+/// Returns the shortfall of a comparison in each seed, relative to its constant side, else to its right side; below zero where it
+/// holds. None where the comparison has no measure, a side is `never`, or a right side that is no constant is zero.
 ///
 /// # Errors
 /// As [`value`], of any seed.

@@ -75,8 +75,8 @@ pub struct Trial {
     pub after: Judgement,
     /// The outcome.
     pub outcome: Outcome,
-    /// The share that is gone of what the claim lacked, 0 to 1, in the comparison that has the least of it; none where no
-    /// comparison failed or its sides have no difference.
+    /// Share of the shortfall that the change removes, 0 to 1: the least over the comparisons that failed. None where no comparison
+    /// failed, or one has no measure.
     pub removed: Option<f64>,
 }
 
@@ -101,16 +101,16 @@ pub fn tried(cause: &str, claim: &Claim, before: &[Runs<'_>], after: &[Runs<'_>]
     Trial { cause: cause.to_owned(), before: judged, after: again, outcome, removed }
 }
 
-/// The part that is gone of what a claim lacked.
+/// A part of a claim's shortfall.
 #[derive(Clone, Copy, Debug)]
 struct Removed {
-    /// Of what it lacked, in the comparison with the least.
+    /// Share of the shortfall, the least over the comparisons that failed.
     share: f64,
     /// In each comparison that failed, the confidence interval of the change lies on the side of the claim.
     is_significant: bool,
 }
 
-/// Returns the part that is gone of what a claim lacked; none where no comparison failed or one has no difference.
+/// Returns the removed part of a claim's shortfall; none where no comparison failed, or one has no measure.
 fn removed(claim: &Claim, before: &[Runs<'_>], after: &[Runs<'_>]) -> Result<Option<Removed>, EvalError> {
     let Some(check) = &claim.check else { return Ok(None) };
     let mut least: Option<Removed> = None;

@@ -50,13 +50,23 @@ pub(super) fn read(
         let claims: Vec<Claim> = claims.iter().filter(named).cloned().collect();
         let overrides = Overrides { cause: Some(cause.id.clone()), ..overrides.clone() };
         let changed = scenario::load(path, &overrides)?;
-        let seeds = seeds_of(&changed);
+        let (seeds, own) = (seeds_of(&changed), seeds_of(scenario));
         let mut schemes: Vec<String> = Vec::new();
         for run in claims.iter().flat_map(Claim::runs) {
             let known: Vec<&str> = seeds.keys().map(String::as_str).collect();
             let said = format!("{}: with the change of the cause `{}` a run `{run}`", path.display(), cause.id);
             super::super::show::run_named(&known, run, &said)?;
             let Lookup::One(found) = find_run(known.iter().copied(), run) else { continue };
+            // Runs are compared seed by seed.
+            if find_run(own.keys().map(String::as_str), run) != Lookup::One(found) || own.get(found) != seeds.get(found)
+            {
+                return Err(Failure::Input(format!(
+                    "error: {}: the change of the cause `{}` gives the run `{run}` another name or other seeds\nhelp: leave seeds \
+                     and points of the grid as they are",
+                    path.display(),
+                    cause.id
+                )));
+            }
             let scheme = found.split(',').next().unwrap_or(found).to_owned();
             if !schemes.contains(&scheme) {
                 schemes.push(scheme);
@@ -104,10 +114,10 @@ fn names(runs: &[RunResults]) -> Vec<String> {
     runs.iter().map(|run| name_in_claims(&run.summary.run, run.summary.seed)).collect()
 }
 
-/// The outcome with the share of the shortfall that is gone, where that says more.
+/// Returns the outcome, with the removed share of the shortfall where that says more.
 fn said(trial: &Trial) -> String {
     match trial.removed.filter(|_| matches!(trial.outcome, Outcome::InPart | Outcome::Undecided | Outcome::Refuted)) {
-        Some(share) if share > 0.0 => format!("{}, {:.0} % less is lacking", trial.outcome, share * 100.0),
+        Some(share) if share > 0.0 => format!("{}, {:.0} % of the shortfall removed", trial.outcome, share * 100.0),
         _ => trial.outcome.to_string(),
     }
 }
@@ -187,8 +197,16 @@ pub(super) fn section(figure: &Figure, trials: &[Trial], seeds: &str) -> String 
 }
 
 /// Writes the outcomes into the `[[cause]]` tables of a file, as the recorded ones of a scale.
-pub(super) fn record(document: &mut DocumentMut, trials: &[Trial], scale: Scale) {
-    let Some(causes) = document.get_mut("cause").and_then(Item::as_array_of_tables_mut) else { return };
+///
+/// # Errors
+/// When the causes are an array of inline tables.
+pub(super) fn record(document: &mut DocumentMut, trials: &[Trial], scale: Scale) -> Result<(), &'static str> {
+    if trials.is_empty() {
+        return Ok(());
+    }
+    let Some(causes) = document.get_mut("cause").and_then(Item::as_array_of_tables_mut) else {
+        return Err("--record writes into [[cause]] tables, and the causes here are an array of inline tables");
+    };
     let mut of_cause: BTreeMap<&str, InlineTable> = BTreeMap::new();
     for trial in trials {
         of_cause.entry(&trial.cause).or_default().insert(&trial.before.id, trial.outcome.name().into());
@@ -203,4 +221,5 @@ pub(super) fn record(document: &mut DocumentMut, trials: &[Trial], scale: Scale)
             inline.fmt();
         }
     }
+    Ok(())
 }
