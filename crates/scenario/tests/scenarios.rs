@@ -1,5 +1,7 @@
 //! What a scenario file becomes.
 
+use std::path::{Path, PathBuf};
+
 use proptest::prelude::*;
 use scenario::{BuiltRun, FlowClass, Overrides, Scenario, parse};
 use units::{Bytes, Rate, Span, Time};
@@ -25,27 +27,64 @@ fn small(topology: &str, traffic: &str) -> String {
 
 const PAIR: &str = "[topology]\nkind = \"fat-trees\"\nk = 4\nintra_rtt = \"14us\"\ninter_rtt = \"2ms\"\n";
 
-/// Every file in `scenarios/` is read, and every run of it builds.
-#[test]
-fn what_is_shipped_builds() {
-    let mut folders = vec![std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios")];
+/// Returns the scenario files below a folder of the repository, sorted.
+fn shipped(folder: &str) -> Vec<PathBuf> {
+    let mut folders = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(folder)];
     let mut files = Vec::new();
     while let Some(folder) = folders.pop() {
         for path in std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
-            if path.is_dir() {
+            // `values` holds measured values beside the figures.
+            if path.is_dir() && !path.ends_with("values") {
                 folders.push(path);
             } else if path.extension().is_some_and(|extension| extension == "toml") {
                 files.push(path);
             }
         }
     }
+    files.sort();
+    files
+}
+
+fn loaded(file: &Path, overrides: &Overrides) -> Scenario {
+    scenario::load(file, overrides).unwrap_or_else(|error| panic!("{}, {overrides:?}: {error}", file.display()))
+}
+
+/// Every file in `scenarios/` is read, and every run of it builds.
+#[test]
+fn what_is_shipped_builds() {
+    let files = shipped("scenarios");
     assert!(files.len() >= 6, "{files:?}");
     for file in files {
-        let scenario = scenario::load(&file, &Overrides::default()).unwrap_or_else(|error| panic!("{error}"));
-        for run in scenario.runs() {
+        for run in loaded(&file, &Overrides::default()).runs() {
             run.build().unwrap_or_else(|error| panic!("{error}"));
         }
     }
+}
+
+/// Every file in `papers/` is read at each of its scales, and at the quick one with each of its suspected causes, whose
+/// first run builds.
+#[test]
+fn papers_are_read_at_every_scale_and_with_every_cause() {
+    let files = shipped("papers");
+    assert!(files.len() >= 60, "{files:?}");
+    let mut causes = 0;
+    for file in files {
+        let text = std::fs::read_to_string(&file).unwrap();
+        let scales = text.lines().filter_map(|line| line.strip_prefix("[scale.")?.strip_suffix(']'));
+        for scale in scales.filter(|name| name.chars().all(|c| c.is_ascii_alphanumeric())) {
+            loaded(&file, &Overrides { scale: Some(scale.to_owned()), ..Overrides::default() });
+        }
+        let quick = Overrides { scale: Some("quick".to_owned()), ..Overrides::default() };
+        for cause in &loaded(&file, &Overrides::default()).config.cause {
+            causes += 1;
+            if cause.set.0.is_empty() {
+                continue;
+            }
+            let changed = loaded(&file, &Overrides { cause: Some(cause.id.clone()), ..quick.clone() });
+            changed.runs()[0].build().unwrap_or_else(|error| panic!("{}: {error}", cause.id));
+        }
+    }
+    assert!(causes >= 100, "{causes} causes");
 }
 
 #[test]
