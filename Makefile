@@ -55,7 +55,7 @@ lint:
 unit:
 	NARROWS_ALL_CASES=1 $(CARGO) test $(CRATES) --locked --no-fail-fast $(FEATURES)
 	$(CARGO) test --locked -p narrows --no-default-features --test cli a_build_without
-	$(CARGO) test --release --locked -p narrows-sim --test analytic_marks -- --ignored
+	$(CARGO) test --release --locked -p narrows-engine --test analytic_marks -- --ignored
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc $(CRATES) --no-deps --locked --quiet $(FEATURES)
 
 # Python with what the tests need, apart from the system's.

@@ -88,7 +88,7 @@ impl One<'_> {
 }
 
 impl Line for One<'_> {
-    fn update(&self, progress: &sim::Progress) {
+    fn update(&self, progress: &engine::Progress) {
         let of_flows = 1.0 - progress.open as f64 / self.flows.max(1) as f64;
         self.at(of_flows.max(self.of_time(progress.time)));
     }

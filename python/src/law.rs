@@ -200,13 +200,14 @@ impl Host for Bringing<'_> {
             self.makers_for(py, &one.built)
         });
         let makers = started.map_err(Error::host)?;
-        let make_law = |setup: &sim::Setup, spec: &sim::FlowSpec, path: &laws::Path| match plan.brought_for(spec) {
-            None => Either::Catalog(plan.make(spec, path)),
-            Some(law) => {
-                let flow = study::flow_number(setup, spec);
-                Either::Python(InPython::new(&law.name, flow, makers.get(&law.name), path, calls))
-            }
-        };
+        let make_law =
+            |setup: &experiment::Setup, spec: &experiment::FlowSpec, path: &laws::Path| match plan.brought_for(spec) {
+                None => Either::Catalog(plan.make(spec, path)),
+                Some(law) => {
+                    let flow = study::flow_number(setup, spec);
+                    Either::Python(InPython::new(&law.name, flow, makers.get(&law.name), path, calls))
+                }
+            };
         // This thread keeps its place in Python for as long as the run lasts: taking the lock is cheaper then.
         let run = || self.simulator.run_with(One { threads: 1, ..one }, make_law);
         let done = catch_unwind(AssertUnwindSafe(|| Python::attach(|py| py.detach(run))));

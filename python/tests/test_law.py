@@ -492,7 +492,7 @@ def test_a_law_goes_to_a_cluster(tmp_path: Path) -> None:
 
 def checkout(directory: Path) -> Path:
     """What laws in Rust are made of, copied."""
-    for part in ("Cargo.toml", "Cargo.lock", "rustfmt.toml", "clippy.toml", "crates/laws", "crates/units", "docs/src/laws"):
+    for part in ("Cargo.toml", "Cargo.lock", "rustfmt.toml", "clippy.toml", "crates/core/laws", "crates/core/units", "docs/src/laws"):
         to = directory / part
         to.parent.mkdir(parents=True, exist_ok=True)
         if (ROOT / part).is_dir():
@@ -540,16 +540,16 @@ def test_a_law_is_begun_in_rust(tmp_path: Path) -> None:
     root = checkout(tmp_path)
     made = mine.Dctcp.to_rust(root, name="dctcp-two", events=50)
     assert [str(path.relative_to(root)) for path in made] == [
-        "crates/laws/src/dctcp_two.rs",
+        "crates/core/laws/src/dctcp_two.rs",
         "docs/src/laws/dctcp-two.md",
-        "crates/laws/src/dctcp_two_trace.txt",
+        "crates/core/laws/src/dctcp_two_trace.txt",
     ]
     code = made[0].read_text(encoding="utf-8")
     assert '    gain: Fraction = Frac::millionths(62_500), "0.0625", Frac::ZERO, range::UNLIMITED;' in code
     assert "    //     share = self.marked / self.acked if self.acked else 0.0" in code.replace("    //         ", "    //     ")
     # Its `on_ack` calls that of the class that it builds on.
     assert "    //     # in Reno:\n    //     def on_ack(self, ack: nw.Ack) -> None:" in code
-    assert "DctcpTwo in dctcp_two;" in (root / "crates/laws/src/law.rs").read_text(encoding="utf-8")
+    assert "DctcpTwo in dctcp_two;" in (root / "crates/core/laws/src/law.rs").read_text(encoding="utf-8")
     # Nothing is said that the skeleton does not do.
     facts = "none yet | to be written | to be written | 10 packets | to be written | to be written |"
     table = (root / "docs/src/laws/README.md").read_text(encoding="utf-8").splitlines()

@@ -4,6 +4,7 @@
 mod args;
 mod commands;
 mod exit;
+mod flow_log;
 mod interrupt;
 mod named_file;
 #[cfg(all(target_os = "linux", feature = "transport"))]
@@ -11,6 +12,7 @@ mod peer;
 mod progress;
 mod results_page;
 mod sheet;
+mod sonic;
 mod table;
 
 use std::ffi::OsString;

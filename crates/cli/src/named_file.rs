@@ -118,7 +118,7 @@ impl Kind {
     fn is_of_kind(self, path: &Path) -> Result<bool, Failure> {
         let by_head: Option<fn(&[u8]) -> bool> = match self {
             Self::Timeline => Some(results::timeline::is_timeline),
-            Self::Log => Some(qlog::is_simulated),
+            Self::Log => Some(crate::flow_log::is_simulated),
             #[cfg(target_os = "linux")]
             Self::Capture => Some(emulator::is_capture),
             _ => None,

@@ -5,8 +5,8 @@ use std::io::IsTerminal;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use engine::Progress;
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
-use sim::Progress;
 use study::{Line, Stopwatch, Watch};
 use units::Time;
 

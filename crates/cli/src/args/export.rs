@@ -60,7 +60,7 @@ pub(crate) struct ExportSonicArgs {
     pub(crate) switch: Option<String>,
     /// The switch chip, which the formula asks for.
     #[arg(long, value_name = "NAME", default_value = "spectrum-3",
-        value_parser = PossibleValuesParser::new(sonic::ASICS.map(|asic| asic.name)))]
+        value_parser = PossibleValuesParser::new(crate::sonic::ASICS.map(|asic| asic.name)))]
     pub(crate) asic: String,
     /// Bytes of a cell of the chip, if not as SONiC states them.
     #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u64).range(1..=4096))]

@@ -3,7 +3,9 @@
 use std::fmt::Write as _;
 
 use comfy_table::{Table, presets};
+use experiment::Module;
 use fabric::{Limit, LinkClass};
+use flow::PathChoice;
 use laws::Permit;
 use results::causes::{Said, causes};
 use results::conditions::NO_LIMIT;
@@ -11,14 +13,13 @@ use scenario::{
     CableLine, CheckedRun, ClassLine, ClassLoad, CodingLine, FlowClass, LinkLoad, Overrides, Report, SwitchLine,
 };
 use serde_json::Value;
-use sim::{Module, PathChoice};
+use study::{check_tables, count, known_schemes, tables};
 use units::{Bytes, Rate};
 
 use crate::args::CheckArgs;
 use crate::exit::{Failure, print, tell};
 use crate::sheet::{Cell, Datum, Row, Sheet, print_csv};
 use crate::table::bytes;
-use study::{check_tables, count, known_schemes, tables};
 
 pub(crate) fn check(args: &CheckArgs) -> Result<(), Failure> {
     let overrides = Overrides { set: args.set.clone(), scale: args.scale.clone(), ..Overrides::default() };

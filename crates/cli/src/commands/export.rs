@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use crate::sonic::{Asic, Buffer, Cable, Device, Headroom, Marks, Port, Revision, Threshold, Traffic};
 use fabric::{Limit, Network, NodeId, NodeKind};
 use scenario::Overrides;
-use sonic::{Asic, Buffer, Cable, Device, Headroom, Marks, Port, Revision, Threshold, Traffic};
 use study::headroom::Trial;
 use units::{Bytes, Frac};
 
@@ -81,7 +81,7 @@ impl Exported {
         run: &str,
     ) -> Result<Self, Failure> {
         let node = &network.nodes()[switch.0 as usize];
-        let mut asic = Asic::from_name(&args.asic).unwrap_or(sonic::ASICS[0]);
+        let mut asic = Asic::from_name(&args.asic).unwrap_or(crate::sonic::ASICS[0]);
         asic.cell_bytes = args.cell.unwrap_or(asic.cell_bytes);
         let traffic = Traffic { mtu_bytes: u64::from(payload).clamp(64, 65_535), small_percent: args.small_packets };
         let mut notes = vec![format!("switch {} under {run}, ports in the order of its links:", node.name)];
@@ -91,7 +91,7 @@ impl Exported {
             let out = network.port(fabric::LinkId(link)).config();
             let link = &network.links()[link as usize];
             let speed_mbps = out.rate.bps() / 1_000_000;
-            let cable_m = sonic::metres(out.delay.unsigned_ps());
+            let cable_m = crate::sonic::metres(out.delay.unsigned_ps());
             let name = format!("Ethernet{}", 4 * number);
             let to = &network.nodes()[link.to.0 as usize].name;
             notes.push(format!("  {name}: {} to {to}, {cable_m} m", out.rate));
@@ -104,7 +104,7 @@ impl Exported {
             };
             let pauses = node.switch.is_some_and(|switch| switch.pfc.is_some_and(|pfc| !pfc.relay));
             let lossless = if pauses {
-                let Some(headroom) = sonic::headroom(&asic, &cable, &traffic, false) else {
+                let Some(headroom) = crate::sonic::headroom(&asic, &cable, &traffic, false) else {
                     return Err(Failure::Input(format!(
                         "error: the port of {} to {to} has {}, a speed of which SONiC's formula knows no response time\n\
                          help: it knows 100M, 1G, 10G, 25G, 40G, 50G, 100G, 200G, 400G and 800G",
@@ -208,7 +208,7 @@ fn too_much(
     let of = |kind: &Kind| kind.headroom.size * kind.count * classes;
     let room = total.saturating_sub(kept - of(longest));
     let each = room / (longest.count * classes).max(1);
-    let then = sonic::longest(asic, &longest.cable, traffic, each).map_or_else(
+    let then = crate::sonic::longest(asic, &longest.cable, traffic, each).map_or_else(
         || "no cable is short enough".to_owned(),
         |length_m| format!("such cables may be up to {length_m} m long"),
     );

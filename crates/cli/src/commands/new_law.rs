@@ -64,12 +64,12 @@ struct Made {
 
 fn make(name: &str, root: &Path, drafted: Option<&Drafted>) -> Result<Made, Failure> {
     let names = Names::of(name, root)?;
-    let code = format!("crates/laws/src/{}.rs", names.module);
+    let code = format!("crates/core/laws/src/{}.rs", names.module);
     let page = format!("docs/src/laws/{}.md", names.name);
-    let trace = format!("crates/laws/src/{}_trace.txt", names.module);
+    let trace = format!("crates/core/laws/src/{}_trace.txt", names.module);
     let entries = [
-        entry(root, "crates/laws/src/lib.rs", |text| names.declared(text))?,
-        entry(root, "crates/laws/src/law.rs", |text| names.listed(text))?,
+        entry(root, "crates/core/laws/src/lib.rs", |text| names.declared(text))?,
+        entry(root, "crates/core/laws/src/law.rs", |text| names.listed(text))?,
         entry(root, "docs/src/laws/README.md", |text| {
             let Names { name, law, .. } = &names;
             let facts = match drafted {
@@ -133,22 +133,22 @@ impl Names {
         if KEYWORDS.contains(&name) {
             return Err(wrong("Rust keeps that word for itself"));
         }
-        let sources = root.join("crates/laws/src");
+        let sources = root.join("crates/core/laws/src");
         if !sources.join("law.rs").is_file() {
             return Err(Failure::Input(format!(
-                "error: `{}` is no checkout of Narrows: it has no crates/laws/src/law.rs; run this in one, or name one with --source",
+                "error: `{}` is no checkout of Narrows: it has no crates/core/laws/src/law.rs; run this in one, or name one with --source",
                 root.display()
             )));
         }
         if sources.join(&module).is_dir() || sources.join(format!("{module}.rs")).exists() {
-            return Err(wrong(&format!("crates/laws/src has a module `{module}` already")));
+            return Err(wrong(&format!("crates/core/laws/src has a module `{module}` already")));
         }
         // Types of all laws, and of what they share, have one namespace.
         let used = ["lib.rs", "law.rs"].map(|file| read(&sources.join(file)));
         for text in used {
             let is_word = |word: &str| word == law;
             if text?.split(|letter: char| !letter.is_alphanumeric()).any(is_word) {
-                return Err(wrong(&format!("crates/laws has a type `{law}` already")));
+                return Err(wrong(&format!("crates/core/laws has a type `{law}` already")));
             }
         }
         Ok(Self { name: name.to_owned(), module, law })

@@ -10,6 +10,7 @@ use study::summaries;
 
 use crate::args::{ExportPerfettoArgs, ExportQlogArgs, ShowResultsArgs};
 use crate::exit::{Failure, print};
+use crate::flow_log;
 use crate::named_file::{Kind, NamedFile};
 use crate::sheet::{check_csv, print_csv};
 
@@ -55,7 +56,7 @@ pub(crate) fn qlog(args: &ExportQlogArgs) -> Result<(), Failure> {
     not_a_file(&args.directory)?;
     let file = NamedFile::new(&args.out, Kind::Log, "--out")?;
     let run = chosen(&args.directory, args.run.as_deref())?;
-    let sampled = qlog::sampled(&run);
+    let sampled = flow_log::sampled(&run);
     let names: Vec<String> = sampled.iter().map(u32::to_string).collect();
     let there_are = || format!("there are {}", study::first_of(&names, ", "));
     let flow = match (args.flow, &sampled[..]) {
@@ -73,7 +74,7 @@ pub(crate) fn qlog(args: &ExportQlogArgs) -> Result<(), Failure> {
         }
         (Some(flow), _) => flow,
     };
-    let Some(log) = qlog::simulated(&run, flow) else {
+    let Some(log) = flow_log::simulated(&run, flow) else {
         return Err(Failure::Input(format!(
             "error: flow {flow} of `{}` was not sampled\nhelp: {}",
             run.summary.run,

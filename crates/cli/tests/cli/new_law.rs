@@ -13,16 +13,8 @@ use crate::support::{Scratch, skipped};
 const BUILD: Duration = Duration::from_mins(20);
 
 /// What the command reads and what `cargo test -p narrows-laws` needs.
-const COPIED: [&str; 8] = [
-    "Cargo.toml",
-    "Cargo.lock",
-    "rustfmt.toml",
-    "clippy.toml",
-    "crates/laws",
-    "crates/units",
-    "docs/src/laws",
-    "docs/src/SUMMARY.md",
-];
+const COPIED: [&str; 7] =
+    ["Cargo.toml", "Cargo.lock", "rustfmt.toml", "clippy.toml", "crates/core", "docs/src/laws", "docs/src/SUMMARY.md"];
 
 fn checkout(name: &str) -> Scratch {
     let scratch = Scratch::new(name);
@@ -33,11 +25,15 @@ fn checkout(name: &str) -> Scratch {
         let copied = Command::new("cp").arg("-r").arg(root.join(part)).arg(&to).finish();
         assert!(copied.status.success(), "{part}");
     }
-    // The Python package would want all crates that it uses.
-    let (all, left) = (r#"["crates/*", "python"]"#, r#"["crates/*"]"#);
+    // Only the laws and what they use are there.
     let workspace = scratch.read("Cargo.toml");
-    assert!(workspace.contains(all), "{workspace}");
-    scratch.write("Cargo.toml", &workspace.replace(all, left));
+    let absent = |line: &&str| {
+        let member = line.trim();
+        member == "\"python\"," || (member.starts_with("\"crates/") && member != "\"crates/core/*\",")
+    };
+    assert_eq!(workspace.lines().filter(absent).count(), 15, "{workspace}");
+    let left: Vec<&str> = workspace.lines().filter(|line| !absent(line)).collect();
+    scratch.write("Cargo.toml", &(left.join("\n") + "\n"));
     scratch
 }
 
@@ -47,12 +43,12 @@ fn checkout(name: &str) -> Scratch {
 fn a_new_law_builds_and_passes() {
     let scratch = checkout("new-law");
     let ran = scratch.narrows("new-law swift-two").ok();
-    assert!(ran.out.starts_with("new: crates/laws/src/swift_two.rs, docs/src/laws/swift-two.md\n"), "{}", ran.out);
-    assert!(scratch.read("crates/laws/src/law.rs").contains("            SwiftTwo in swift_two;\n"));
+    assert!(ran.out.starts_with("new: crates/core/laws/src/swift_two.rs, docs/src/laws/swift-two.md\n"), "{}", ran.out);
+    assert!(scratch.read("crates/core/laws/src/law.rs").contains("            SwiftTwo in swift_two;\n"));
     assert!(scratch.read("docs/src/laws/README.md").contains("[`swift-two`](swift-two.md)"));
     assert!(scratch.read("docs/src/SUMMARY.md").contains("  - [SwiftTwo](laws/swift-two.md)\n"));
     let again = scratch.narrows("new-law swift-two");
-    again.fails(2, &["crates/laws/src has a module `swift_two` already"]);
+    again.fails(2, &["crates/core/laws/src has a module `swift_two` already"]);
     if std::env::var_os("NARROWS_ALL_CASES").is_none() {
         return skipped("a_new_law_builds_and_passes", "compiling it takes a while: set NARROWS_ALL_CASES");
     }
@@ -75,7 +71,7 @@ fn a_new_law_builds_and_passes() {
 #[test]
 fn what_cannot_be_a_law_changes_nothing() {
     let scratch = checkout("no-law");
-    let before = scratch.read("crates/laws/src/law.rs");
+    let before = scratch.read("crates/core/laws/src/law.rs");
     for (args, parts) in [
         ("My-Law", &["lower-case letters"][..]),
         ("9law", &["a letter first"]),
@@ -94,11 +90,11 @@ fn what_cannot_be_a_law_changes_nothing() {
     scratch.write("docs/src/laws/mine.md", "my notes");
     scratch.narrows("new-law mine").fails(2, &["cannot make", "docs/src/laws/mine.md"]);
     assert_eq!(scratch.read("docs/src/laws/mine.md"), "my notes");
-    assert_eq!(scratch.read("crates/laws/src/law.rs"), before);
+    assert_eq!(scratch.read("crates/core/laws/src/law.rs"), before);
     std::fs::remove_file(scratch.path("docs/src/laws/mine.md")).unwrap();
     // A table that looks otherwise: nothing is made.
     scratch.write("docs/src/SUMMARY.md", "# Summary\n");
     scratch.narrows("new-law mine").fails(2, &["SUMMARY.md` is not as this version", "nothing was written"]);
-    assert!(!scratch.path("crates/laws/src/mine.rs").exists() && !scratch.path("docs/src/laws/mine.md").exists());
-    assert_eq!(scratch.read("crates/laws/src/law.rs"), before);
+    assert!(!scratch.path("crates/core/laws/src/mine.rs").exists() && !scratch.path("docs/src/laws/mine.md").exists());
+    assert_eq!(scratch.read("crates/core/laws/src/law.rs"), before);
 }

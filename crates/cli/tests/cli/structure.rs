@@ -1,4 +1,4 @@
-//! The structure that ARCHITECTURE.md states is the one that the sources have: which crate uses which, in what order
+//! The structure that ARCHITECTURE.md states is the one that the sources have: which group and which crate uses which, in what order
 //! the modules of a crate stand, and that none of them go in circles. Two ways to name a module are not seen: through a name
 //! that the root exports by a glob, and by a path that a macro puts together.
 
@@ -25,11 +25,19 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
+/// Returns the folders of all crates by their names. A crate lies in the folder of its group, `cli` in none.
+fn folders() -> BTreeMap<String, PathBuf> {
+    let inside = |folder: &Path| -> Vec<PathBuf> {
+        fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).filter(|path| path.is_dir()).collect()
+    };
+    let crates = inside(&root().join("crates"))
+        .into_iter()
+        .flat_map(|folder| if folder.join("Cargo.toml").is_file() { vec![folder] } else { inside(&folder) });
+    crates.map(|folder| (folder.file_name().unwrap().to_str().unwrap().to_owned(), folder)).collect()
+}
+
 fn crates() -> Vec<String> {
-    let entries = fs::read_dir(root().join("crates")).unwrap();
-    let mut names: Vec<String> = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
-    names.sort();
-    names
+    folders().into_keys().collect()
 }
 
 /// The rows of the table in ARCHITECTURE.md whose heading has this line.
@@ -52,7 +60,7 @@ fn quoted(cell: &str) -> Vec<String> {
 
 impl Sources {
     fn of(name: &str) -> Self {
-        let source = root().join("crates").join(name).join("src");
+        let source = folders()[name].join("src");
         let (mut files, mut todo) = (BTreeMap::new(), vec![source.clone()]);
         while let Some(folder) = todo.pop() {
             for path in fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()) {
@@ -316,13 +324,43 @@ fn parts_of_modules_go_in_no_circles() {
     assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
 }
 
+/// Returns the name of the folder that a crate's folder lies in.
+fn group(folder: &Path) -> String {
+    folder.parent().unwrap().file_name().unwrap().to_str().unwrap().to_owned()
+}
+
+/// Crates, those for tests and builds left out, use crates of their own group and of those that it may use.
+#[test]
+fn groups_use_what_is_stated() {
+    let stated: BTreeMap<String, Vec<String>> = table("| group | uses groups |")
+        .into_iter()
+        .map(|[name, used]| (quoted(&name)[0].clone(), quoted(&used)))
+        .collect();
+    let groups: BTreeMap<String, String> = folders()
+        .iter()
+        .map(|(name, folder)| (name.clone(), group(folder)))
+        .filter(|(name, _)| name != "cli")
+        .collect();
+    assert_eq!(groups.values().collect::<BTreeSet<_>>(), stated.keys().collect());
+    for [name, used] in table("| crate | uses |") {
+        let Some(own) = groups.get(&quoted(&name)[0]) else { continue };
+        for other in quoted(&used) {
+            let of_other = &groups[&other];
+            assert!(
+                of_other == own || stated[own].contains(of_other),
+                "{name} of `{own}` uses `{other}` of `{of_other}`"
+            );
+        }
+    }
+}
+
 #[test]
 fn crates_use_what_is_stated() {
     let stated = table("| crate | uses |");
     let names: Vec<String> = stated.iter().map(|[name, _]| quoted(name)[0].clone()).collect();
     assert_eq!(names.iter().collect::<BTreeSet<_>>(), crates().iter().collect());
     for (place, [name, used]) in stated.iter().enumerate() {
-        let manifest = root().join("crates").join(&quoted(name)[0]).join("Cargo.toml");
+        let manifest = folders()[&quoted(name)[0]].join("Cargo.toml");
         let text = fs::read_to_string(&manifest).unwrap();
         let mut counts = false;
         let uses = text.lines().filter(|line| {

@@ -1,7 +1,7 @@
 //! Loops of tests end. A loop that waits for something that never happens would hang the whole of `make test` without a word.
 //!
 //! Looked at are shell scripts (`*.sh`, programs under `tests/` and `.ci/`, the Makefile), shell text in string literals of
-//! `crates/*/tests`, Python tests, and the Rust of `crates/*/tests` itself. A shell loop (`while` or `until`) is bounded if
+//! the `tests` folders of crates, Python tests, and the Rust in the former. A shell loop (`while` or `until`) is bounded if
 //!
 //! - it reads its input (`while read -r line`) or uses up its arguments (`shift`),
 //! - it counts: a variable that it changes in `((...))` is compared there,
@@ -231,7 +231,7 @@ fn reader(path: &Path, text: &str) -> Option<fn(&str) -> Vec<usize>> {
         "" if path == "Makefile" || matches!(parts[0], "tests" | ".ci") && text.starts_with("#!") => {
             Some(endless_in_shell)
         }
-        "rs" if parts[0] == "crates" && parts.get(2) == Some(&"tests") => Some(endless_in_rust),
+        "rs" if parts[0] == "crates" && parts[..parts.len() - 1].contains(&"tests") => Some(endless_in_rust),
         "py" if path.starts_with("python/tests") || parts.len() == 2 && parts[0] == "docs" => Some(endless_in_python),
         _ => None,
     }

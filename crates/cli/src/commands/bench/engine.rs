@@ -148,7 +148,7 @@ fn measure_here(name: &str, threads: usize) -> Result<(), Failure> {
     };
     let built = run.build()?;
     let clock = Stopwatch::start();
-    let outcome = sim::run(&built.setup, threads, |flow, path| built.laws.make(flow, path), &mut |_| true);
+    let outcome = engine::run(&built.setup, threads, |flow, path| built.laws.make(flow, path), &mut |_| true);
     let times = clock.times();
     let measured = Measured {
         name: name.to_owned(),

@@ -1,10 +1,10 @@
 //! Which scenarios real packets can do, and what is odd about those that they can.
 
 use emulator::RouterOutcome;
+use experiment::Setup;
 use fabric::LinkId;
 use laws::catalog::Marks;
 use scenario::{BuiltRun, FlowClass};
-use sim::Setup;
 use units::{Bytes, Rate, Span};
 
 use crate::args::EmulateArgs;

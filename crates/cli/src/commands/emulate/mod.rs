@@ -233,7 +233,7 @@ impl Emulation<'_> {
         if !self.args.command.is_empty() {
             let network = &emulated.setup.network;
             let datacenter = |host| network.datacenter_of(host);
-            let class = |flow: &sim::FlowSpec| {
+            let class = |flow: &experiment::FlowSpec| {
                 if datacenter(flow.src) == datacenter(flow.dst) { Class::Intra } else { Class::Inter }
             };
             info.classes = emulated.setup.flows.iter().map(class).collect();

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use experiment::FlowId;
 use results::RunResults;
 use results::attribution::{Attribution, GroupCause, NamedTime, OfRun, RootKind, group_causes, root_words};
 use results::slowest::{GroupBy, SlowGroup, SlowestFlow, slowest};
 use serde_json::{Value, json};
-use sim::FlowId;
 use study::{Replay, Watch, bins_of, count};
 use units::Span;
 

@@ -1,6 +1,6 @@
 //! `narrows proxy`: programs' TCP connections over a long link, as streams of the transport. `docs/src/proxy.md`.
 //!
-//! `crates/proxy` does the work. `far.rs` and `near.rs` read their command lines, say who may call whom, and run until Ctrl-C;
+//! `crates/wire/proxy` does the work. `far.rs` and `near.rs` read their command lines, say who may call whom, and run until Ctrl-C;
 //! `told.rs` has what is said of it.
 
 mod far;

@@ -15,13 +15,13 @@ use std::time::Duration;
 use emulator::traffic::carried::{Carrier, Event, Happened, Seen};
 use emulator::traffic::{Ground, flow_of, port};
 use emulator::{Clock, Emulated, Error, Options, Progress};
+use experiment::Setup;
 use fabric::HostId;
 use proto::closed::Code;
 use proto::identity::Trust;
 use proto::settings::{LawMaker, Settings};
 use proto::streams::StreamId;
 use scenario::BuiltRun;
-use sim::Setup;
 use transport::{Config, Connection, Endpoint, Port};
 use units::{Bytes, Span};
 
@@ -102,7 +102,8 @@ impl<'a> Transport<'a> {
     /// It must be used by the thread that makes it.
     fn new(built: &'a BuiltRun, ipv6: bool, burst: Option<u32>) -> Self {
         let announces_size = built.setup.host.known_sizes;
-        let flow = |spec: &sim::FlowSpec| Rc::new(Flow { size: spec.size.get(), announces_size, ..Flow::default() });
+        let flow =
+            |spec: &experiment::FlowSpec| Rc::new(Flow { size: spec.size.get(), announces_size, ..Flow::default() });
         let flows = built.setup.flows.iter().map(flow).collect();
         let (endpoints, tasks, events) = (BTreeMap::new(), Tasks::new(), Events::default());
         Self { built, ipv6, burst, endpoints, flows, tasks, events }

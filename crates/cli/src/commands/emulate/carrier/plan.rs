@@ -3,13 +3,13 @@
 use std::fmt;
 use std::sync::Arc;
 
+use flow::PathChoice;
 use laws::Path;
 use proto::blocks::Coding;
 use proto::frame::{MOST_PARITY, Shape};
 use proto::service::Service;
 use proto::settings::{LawMaker, Settings};
 use scenario::{BuiltRun, FlowClass, Run};
-use sim::PathChoice;
 use units::{Bytes, Span};
 
 use crate::args::EmulateArgs;

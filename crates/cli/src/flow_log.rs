@@ -1,0 +1,112 @@
+//! The log of a simulated flow, made of what a run's results say of it: its beginning and end, and its samples.
+
+use results::RunResults;
+use results::tables::FlowRow;
+use serde::Serialize;
+use units::{Span, Time};
+
+use qlog::sequence::{Header, LawData, MetricsData, Record, ms, put};
+
+#[derive(Serialize)]
+struct Started {
+    src_host: u32,
+    dst_host: u32,
+    class: &'static str,
+    bytes: u64,
+}
+
+#[derive(Serialize)]
+struct Delivered {
+    sent_bytes: u64,
+    delivered_bytes: u64,
+}
+
+#[derive(Serialize)]
+struct Ended {
+    trigger: &'static str,
+    retransmits: u64,
+    timeouts: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    slowdown: Option<f64>,
+}
+
+/// The records so far.
+struct Log(Vec<u8>);
+
+impl Log {
+    fn put(&mut self, after: Span, name: &'static str, data: impl Serialize) {
+        put(&mut self.0, &Record { time: ms(after), path_id: None, name, data });
+    }
+}
+
+/// The title of every such log ends so.
+const TITLE: &str = ", simulated";
+
+/// Whether a file begins as such a log does.
+pub(crate) fn is_simulated(head: &[u8]) -> bool {
+    let wanted = format!("{TITLE}\",\"trace\":");
+    head.starts_with(b"\x1e{\"qlog_version\"") && head.windows(wanted.len()).any(|here| here == wanted.as_bytes())
+}
+
+/// The flows of which a run has samples, in order.
+pub(crate) fn sampled(run: &RunResults) -> Vec<u32> {
+    let mut flows: Vec<u32> = run.rates.rows.iter().map(|row| row.flow).collect();
+    flows.sort_unstable();
+    flows.dedup();
+    flows
+}
+
+/// The log of a flow that was sampled; none of one that was not, or never started.
+pub(crate) fn simulated(run: &RunResults, flow: u32) -> Option<Vec<u8>> {
+    let row = run.flows.row(flow)?;
+    if !row.started.is_set() || !run.rates.rows.iter().any(|sample| sample.flow == flow) {
+        return None;
+    }
+    let mut log = Log(Vec::new());
+    put(&mut log.0, &Header::new(format!("{}, flow {flow}{TITLE}", run.summary.run), "client", None, 0.0));
+    let (src_host, dst_host) = (row.src, row.dst);
+    let started = Started { src_host, dst_host, class: row.class.name(), bytes: row.size.get() };
+    log.put(Span::ZERO, "connectivity:connection_started", started);
+    samples(run, row, &mut log);
+    if row.completed.is_set() {
+        let ended = Ended {
+            trigger: "clean",
+            retransmits: row.stats.retransmits,
+            timeouts: row.stats.timeouts.into(),
+            slowdown: row.slowdown(),
+        };
+        log.put(row.completed.since(row.started), "connectivity:connection_closed", ended);
+    }
+    Some(log.0)
+}
+
+/// What was sampled: only changes are told.
+fn samples(run: &RunResults, flow: &FlowRow, log: &mut Log) {
+    let law = run.flows.laws.get(flow.law as usize).map_or("", String::as_str);
+    let (mut known, mut counted, mut told) = (MetricsData::default(), (0, 0), Vec::new());
+    for (place, sample) in run.rates.rows.iter().enumerate().filter(|(_, sample)| sample.flow == flow.flow) {
+        let after = Time::from_ns(sample.time_ns).saturating_since(flow.started);
+        let metrics = MetricsData {
+            smoothed_rtt: Some(ms(Time::from_ns(sample.srtt_ns).since(Time::ZERO))),
+            congestion_window: sample.window_bytes,
+            ..MetricsData::default()
+        };
+        let changed = metrics.since(&known);
+        if changed != MetricsData::default() {
+            log.put(after, "recovery:metrics_updated", &changed);
+        }
+        known = metrics;
+        let counts = (sample.sent_bytes, sample.delivered_bytes);
+        if counts != counted {
+            log.put(after, "narrows:flow_sampled", Delivered { sent_bytes: counts.0, delivered_bytes: counts.1 });
+        }
+        counted = counts;
+        let value = |(name, values): &'_ (String, Vec<Option<i64>>)| Some((name.clone(), (*values.get(place)?)?));
+        let values: Vec<(String, i64)> = run.rates.traces.iter().filter_map(value).collect();
+        if values != told {
+            let values = values.iter().map(|(name, value)| (name.as_str(), *value)).collect();
+            log.put(after, "narrows:law_updated", LawData { law, values });
+        }
+        told = values;
+    }
+}

@@ -1,0 +1,10 @@
+//! Whatever happens between two ends, and whatever one of them says: `cargo +nightly fuzz run pair` in `crates/core/flow`.
+
+#![no_main]
+
+#[path = "../bodies.rs"]
+mod bodies;
+#[path = "../stream.rs"]
+mod stream;
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| bodies::pair(bytes));

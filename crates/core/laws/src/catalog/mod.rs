@@ -1,0 +1,385 @@
+//! Every law with its parameters: what scenario files, validation and documentation are made from.
+
+mod settings;
+
+pub use crate::info::{LawInfo, Marks};
+use crate::{Law, Path};
+
+pub use self::settings::{SettingError, check, check_pairs};
+pub use crate::params::{MOST as MOST_PARAMS, ParamInfo, Parameters, Quantity, Value};
+
+macro_rules! kinds {
+    ($(#[doc = $doc:literal] $law:ident in $module:ident $(for $kernel:ident)?;)*) => {
+        /// A law by name.
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+        pub enum Kind {
+            $(#[doc = $doc] $law,)*
+        }
+
+        impl Kind {
+            /// All of them.
+            pub const ALL: [Self; [$(Self::$law),*].len()] = [$(Self::$law),*];
+
+            /// Which law this is.
+            pub const fn of(law: &Law) -> Self {
+                match law {
+                    $(Law::$law(_) => Self::$law,)*
+                }
+            }
+
+            /// Its names, signals and parameters, as lists of laws show them.
+            pub const fn info(self) -> &'static LawInfo {
+                match self {
+                    $(Self::$law => &crate::$module::INFO,)*
+                }
+            }
+        }
+    };
+}
+crate::laws!(kinds);
+
+impl Kind {
+    /// The law of that name, as in files.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.info().name == name)
+    }
+}
+
+/// Makes the law `kind` for a flow on `path`, with defaults for all that `settings` do not name. Of two settings of
+/// one name the later holds.
+///
+/// # Errors
+/// If a setting names no parameter of the law, is of another kind, or is out of range.
+pub fn build<'a>(kind: Kind, path: &Path, settings: &[(&'a str, Value)]) -> Result<Law, SettingError<'a>> {
+    macro_rules! made {
+        ($(#[doc = $doc:literal] $law:ident in $module:ident $(for $kernel:ident)?;)*) => {
+            match kind {
+                $(Kind::$law => {
+                    let mut params = crate::$module::Params::for_path(path);
+                    for (name, value) in settings {
+                        check(kind.info(), name, *value)?;
+                        params.set(name, *value);
+                    }
+                    Law::$law(crate::$law::new(path, params))
+                })*
+            }
+        };
+    }
+    Ok(crate::laws!(made))
+}
+
+/// The parameters of the law `kind` as words by their places in its table: defaults for a flow on `path`, and over
+/// them `settings`, which [`check`] has passed. For hosts that lay them over another path's defaults
+/// ([`Parameters::overridden`]).
+pub fn words<'a>(kind: Kind, path: &Path, settings: impl Iterator<Item = (&'a str, Value)>) -> [u64; MOST_PARAMS] {
+    macro_rules! worded {
+        ($(#[doc = $doc:literal] $law:ident in $module:ident $(for $kernel:ident)?;)*) => {
+            match kind {
+                $(Kind::$law => {
+                    let mut params = crate::$module::Params::for_path(path);
+                    settings.for_each(|(name, value)| params.set(name, value));
+                    params.words()
+                })*
+            }
+        };
+    }
+    crate::laws!(worded)
+}
+
+#[cfg(test)]
+mod tests {
+    extern crate std;
+
+    use super::*;
+    use crate::testbed::{LONG_PATH, PATH, ack, history, loss, marked};
+    use crate::{Ack, ControlLaw, LossCause, Notification, Permit};
+    use proptest::prelude::*;
+    use std::format;
+    use std::string::{String, ToString};
+    use units::{Bytes, Frac, Rate, Span};
+
+    /// The longest and fastest path that the project promises: 5 GB of window.
+    const LONGEST: Path = Path {
+        base_rtt: Span::from_ms(100),
+        intra_rtt: Span::from_us(14),
+        line_rate: Rate::from_gbps(400),
+        mss: Bytes::new(4_096),
+    };
+
+    fn made(kind: Kind, path: &Path, settings: &[(&str, Value)]) -> Law {
+        build(kind, path, settings).unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    /// What a law permits in the end where each packet of 500 is acknowledged as given, with a notification beside it or not.
+    fn permitted(kind: Kind, settings: &[(&str, Value)], marks: bool, notifies: bool) -> Permit {
+        permitted_with(kind, settings, (marks, notifies), Bytes::MAX)
+    }
+
+    /// The same where so much is left.
+    fn permitted_with(kind: Kind, settings: &[(&str, Value)], (marks, notifies): (bool, bool), left: Bytes) -> Permit {
+        let mut law = made(kind, &LONG_PATH, settings);
+        for now_us in (10..5_010).step_by(10) {
+            let ack = if marks { marked(&LONG_PATH, now_us) } else { ack(&LONG_PATH, now_us) };
+            if law.next_timer() <= ack.now {
+                law.on_timer(ack.now);
+            }
+            if notifies {
+                law.on_notification(&Notification::DirectCnp { now: ack.now });
+            }
+            law.on_ack(&Ack { left, ..ack });
+        }
+        law.permit()
+    }
+
+    #[test]
+    fn laws_hear_what_is_said_of_them() {
+        for kind in Kind::ALL {
+            let info = kind.info();
+            let heard = |settings: &[(&str, Value)], marks: bool, notifies: bool| {
+                permitted(kind, settings, false, false) != permitted(kind, settings, marks, notifies)
+            };
+            assert_eq!(heard(&[], true, false), info.marks == Marks::Heard, "{}", info.name);
+            if let Marks::If(switch) = info.marks {
+                assert!(heard(&[(switch, Value::Switch(true))], true, false), "{}", info.name);
+            }
+            assert_eq!(heard(&[], false, true), info.notified, "{}", info.name);
+            let marked_with = |left| permitted_with(kind, &[], (true, false), left);
+            assert_eq!(marked_with(Bytes::ZERO) != marked_with(Bytes::new(1 << 40)), info.reads_left, "{}", info.name);
+            assert_eq!(made(kind, &PATH, &[]).reads_direct_cnps(), info.notified, "{}", info.name);
+        }
+    }
+
+    fn page(kind: Kind) -> String {
+        let path = format!("{}/../../../docs/src/laws/{}.md", env!("CARGO_MANIFEST_DIR"), kind.info().name);
+        std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"))
+    }
+
+    #[test]
+    fn names_lead_back_to_laws() {
+        for kind in Kind::ALL {
+            assert_eq!(Kind::from_name(kind.info().name), Some(kind), "two laws have one name");
+        }
+        assert_eq!(Kind::from_name("UnoCC"), None);
+    }
+
+    #[test]
+    fn every_parameter_changes_its_law_and_bears_its_range() {
+        for kind in Kind::ALL {
+            let default = format!("{:?}", made(kind, &PATH, &[]));
+            for param in kind.info().params {
+                let changed = [param.lowest, param.highest].map(|value| {
+                    assert_eq!(value.quantity(), param.quantity);
+                    format!("{:?}", made(kind, &PATH, &[(param.name, value)])) != default
+                });
+                assert!(changed.contains(&true), "{} {} does nothing", kind.info().name, param.name);
+            }
+        }
+    }
+
+    #[test]
+    fn the_book_has_every_parameter_as_it_is() {
+        for kind in Kind::ALL {
+            for param in kind.info().params {
+                let quantity = format!("{:?}", param.quantity).to_lowercase();
+                let range = match param.quantity {
+                    Quantity::Switch => "true or false".to_string(),
+                    _ => format!("{} to {}", param.lowest, param.highest),
+                };
+                let row = format!("| `{}` | {quantity} | {} | {range} | {} |", param.name, param.default, param.doc);
+                assert!(page(kind).contains(&row), "{}.md needs this row:\n{row}", kind.info().name);
+            }
+        }
+    }
+
+    /// Every parameter of every law at both ends of its range, as words over another path's defaults.
+    #[test]
+    fn parameters_can_be_laid_over_defaults() {
+        fn check<P: Parameters + PartialEq + core::fmt::Debug>() {
+            for (place, param) in P::TABLE.iter().enumerate() {
+                for value in [param.lowest, param.highest] {
+                    let mut there = P::for_path(&LONG_PATH);
+                    there.set(param.name, value);
+                    let mut here = P::for_path(&PATH);
+                    here.set(param.name, value);
+                    assert_eq!(P::for_path(&PATH).overridden(&there.words(), 1 << place), here, "{}", param.name);
+                }
+            }
+            assert_eq!(P::for_path(&PATH).overridden(&P::for_path(&LONG_PATH).words(), 0), P::for_path(&PATH));
+        }
+        macro_rules! all {
+            ($(#[doc = $doc:literal] $law:ident in $module:ident $(for $kernel:ident)?;)*) => {
+                $(check::<crate::$module::Params>();)*
+            };
+        }
+        crate::laws!(all);
+    }
+
+    #[test]
+    fn the_later_of_two_settings_holds() {
+        let window = |bytes| ("window", Value::Bytes(Bytes::new(bytes)));
+        let law = made(Kind::Fixed, &PATH, &[window(10_000), window(20_000)]);
+        assert_eq!(law.permit(), Permit::window(Bytes::new(20_000)));
+    }
+
+    /// NSCC takes what is lost off its window, whatever found it.
+    #[test]
+    fn timeouts_collapse_all_but_uno_nscc_strait_fixed_and_the_laws_of_lossless_networks_and_of_credits() {
+        for kind in Kind::ALL {
+            let mut law = made(kind, &PATH, &[]);
+            let before = law.permit().window;
+            law.on_loss(&loss(0, 100, LossCause::Timeout));
+            let credited = [Kind::ExpressPass, Kind::FlashPass].contains(&kind);
+            let lossless =
+                [Kind::Dcqcn, Kind::Timely, Kind::Hpcc, Kind::DctcpRate, Kind::LineRate].contains(&kind) || credited;
+            let kept = lossless || matches!(kind, Kind::UnoCc | Kind::Strait | Kind::Fixed);
+            let less = if kind == Kind::Nscc { before - PATH.mss } else { PATH.mss };
+            assert_eq!(law.permit().window, if kept { before } else { less }, "{}", kind.info().name);
+        }
+    }
+
+    #[test]
+    fn an_unused_window_does_not_grow() {
+        for kind in [Kind::Gemini, Kind::Dctcp, Kind::MpRdma, Kind::Cubic, Kind::NewReno, Kind::Vegas, Kind::Copa] {
+            for app_limited in [false, true] {
+                let mut law = made(kind, &PATH, &[]);
+                let before = law.permit().window;
+                law.on_ack(&Ack { app_limited, ..ack(&PATH, 0) });
+                assert_eq!(law.permit().window > before, !app_limited, "{}", kind.info().name);
+            }
+        }
+    }
+
+    /// Laws with slow start, and no others, give up what a sender does not use.
+    #[test]
+    fn an_unused_window_is_given_up() {
+        for kind in Kind::ALL {
+            let mut law = made(kind, &PATH, &[]);
+            law.on_loss(&loss(0, 20, LossCause::Reordered));
+            let (before, unheard) = (law.permit().window, law.clone());
+            let threshold = PATH.mss.times(100);
+            law.on_notification(&Notification::Unused { window: before + PATH.mss, ssthresh: Bytes::ZERO });
+            assert_eq!(law, unheard, "{}", kind.info().name);
+            law.on_notification(&Notification::Unused { window: PATH.mss.times(3), ssthresh: threshold });
+            if [Kind::Gemini, Kind::Dctcp, Kind::Cubic, Kind::NewReno, Kind::Vegas].contains(&kind) {
+                assert_eq!((law.permit().window, law.ssthresh()), (PATH.mss.times(3), Some(threshold)));
+                law.on_notification(&Notification::Unused { window: Bytes::ZERO, ssthresh: PATH.mss });
+                assert_eq!((law.permit().window, law.ssthresh()), (PATH.mss, Some(threshold)));
+            } else {
+                assert_eq!(law, unheard, "{}", kind.info().name);
+            }
+        }
+    }
+
+    #[test]
+    fn a_path_of_nothing_is_survived() {
+        for kind in Kind::ALL {
+            assert!(!made(kind, &Path::NONE, &[]).permit().window.is_zero());
+        }
+    }
+
+    proptest! {
+        /// Whatever a host reports, on any path and with any one parameter at either end of its range.
+        #[test]
+        fn permits_are_sane_after_any_history(
+            events in history(), which in 0..Kind::ALL.len(), path in 0..3usize, param in 0..20usize, high: bool,
+        ) {
+            let (kind, path) = (Kind::ALL[which], [PATH, LONG_PATH, LONGEST][path]);
+            let info = kind.info();
+            let param = &info.params[param % info.params.len()];
+            let value = if high { param.highest } else { param.lowest };
+            let mut law = made(kind, &path, &[(param.name, value)]);
+            let bounded = info.param("max_bdp").is_some() && param.name != "max_bdp";
+            let mut bounded_law = bounded.then(|| {
+                made(kind, &path, &[(param.name, value), ("max_bdp", Value::Fraction(Frac::ONE))])
+            });
+            for event in &events {
+                let before = law.acted();
+                event.tell(&mut law);
+                let (permit, after) = (law.permit(), law.acted());
+                prop_assert!(permit.window >= path.mss && permit.window <= crate::Window::LIMIT);
+                prop_assert!(!permit.pacing.is_zero());
+                prop_assert!(after.increases >= before.increases && after.loss_cuts >= before.loss_cuts);
+                if let Some(law) = &mut bounded_law {
+                    event.tell(law);
+                    prop_assert!(law.permit().window <= path.bdp());
+                }
+            }
+            law.trace(&mut |name, value| assert!(!name.is_empty() && value >= 0, "{name} {value}"));
+        }
+
+        /// Packets of another size, at any time: a window stays where it is not under one of them, and is never under one.
+        #[test]
+        fn laws_follow_the_size_of_packets(
+            events in history(), sizes in proptest::collection::vec(proptest::option::of(1..70_000u64), 300),
+            which in 0..Kind::ALL.len(), path in 0..3usize,
+        ) {
+            let path = [PATH, LONG_PATH, LONGEST][path];
+            let mut law = made(Kind::ALL[which], &path, &[]);
+            let mut mss = path.mss;
+            for (event, size) in events.iter().zip(sizes) {
+                if let Some(size) = size {
+                    let (before, old) = (law.permit().window, mss);
+                    mss = Bytes::new(size);
+                    law.on_notification(&Notification::Mss(mss));
+                    let window = law.permit().window;
+                    prop_assert!(window >= mss && window <= before.max(mss));
+                    prop_assert!(before == old || window == before.max(mss));
+                }
+                event.tell(&mut law);
+                prop_assert!(law.permit().window >= mss && law.permit().window <= crate::Window::LIMIT);
+                prop_assert!(!law.permit().pacing.is_zero());
+            }
+        }
+
+        /// Packets of the same size are no news.
+        #[test]
+        fn the_same_size_of_packets_changes_nothing(events in history(), which in 0..Kind::ALL.len()) {
+            let mut law = made(Kind::ALL[which], &PATH, &[]);
+            for event in &events {
+                event.tell(&mut law);
+                let before = law.clone();
+                law.on_notification(&Notification::Mss(PATH.mss));
+                prop_assert_eq!(&law, &before);
+            }
+        }
+
+        /// An acknowledgement with a mark leaves no larger window than the same one without.
+        #[test]
+        fn a_mark_never_helps(events in history(), which in 0..Kind::ALL.len()) {
+            // Quick Adapt compares with a window that a mark has just cut, so a mark may spare a flow its strike.
+            let off = [("quick_adapt", Value::Switch(false))];
+            // NSCC's strikes at acknowledgements that it would have ignored with a mark.
+            let adapts = [Kind::UnoCc, Kind::Nscc, Kind::Strait].contains(&Kind::ALL[which]);
+            let settings: &[_] = if adapts { &off } else { &[] };
+            let mut law = made(Kind::ALL[which], &PATH, settings);
+            for event in &events {
+                if let crate::testbed::Event::Ack(ack) = event {
+                    let (mut with, mut without) = (law.clone(), law.clone());
+                    with.on_ack(&Ack { marked: ack.acked, ..*ack });
+                    without.on_ack(&Ack { marked: Bytes::ZERO, ..*ack });
+                    prop_assert!(with.permit().window <= without.permit().window);
+                }
+                event.tell(&mut law);
+            }
+        }
+
+        /// A loss never raises a window, and the same loss reported twice counts once. But not for BBR and NSCC, which take
+        /// what is lost off their windows: a host reports no loss twice.
+        #[test]
+        fn losses_never_raise_a_window(events in history(), which in 0..Kind::ALL.len()) {
+            let mut law = made(Kind::ALL[which], &PATH, &[]);
+            for event in &events {
+                let before = law.permit().window;
+                event.tell(&mut law);
+                if let crate::testbed::Event::Loss(loss) = event {
+                    let once = law.permit().window;
+                    prop_assert!(once <= before);
+                    event.tell(&mut law);
+                    if loss.sent_at < loss.now && ![Kind::Bbr, Kind::Nscc].contains(&Kind::ALL[which]) {
+                        prop_assert_eq!(law.permit().window, once);
+                    }
+                }
+            }
+        }
+    }
+}

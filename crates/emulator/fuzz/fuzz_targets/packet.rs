@@ -1,9 +1,0 @@
-//! Whatever a device gives is a packet or a fault: `cargo +nightly fuzz run packet` in `crates/emulator`.
-
-#![no_main]
-
-#[path = "../bodies.rs"]
-#[allow(dead_code)]
-mod bodies;
-
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| bodies::packet(bytes));

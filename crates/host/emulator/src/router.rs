@@ -1,0 +1,140 @@
+//! The router: reads what hosts send, passes it through the ports of its path, and writes it where it is for.
+
+mod alarm;
+mod delivery;
+mod frames;
+mod outcome;
+mod plane;
+mod port;
+mod samples;
+#[cfg(test)]
+mod tests;
+mod worker;
+
+use std::fs::File;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::thread::JoinHandle;
+
+use experiment::SeriesConfig;
+use fabric::{LinkId, Network, Routes};
+use units::{Span, Time};
+
+use crate::clock::Clock;
+use crate::namespace::{Addresses, Host, Hosts, inside};
+use crate::pcapng::Captures;
+use crate::pressure::ROUTER;
+use crate::{Error, tun};
+pub use outcome::{Refused, RouterOutcome};
+use plane::{Parts, Plane};
+use worker::{Output, Stalls, Worker};
+
+/// How long segments of one packet are held to be delivered together, unless stated otherwise: as a card's
+/// receive coalescing does.
+pub const COALESCE: Span = Span::from_us(100);
+
+/// What a router is told.
+#[derive(Clone, Debug)]
+pub struct RouterConfig<'a> {
+    /// The network whose hosts were created.
+    pub network: &'a Network,
+    /// Its routes.
+    pub routes: &'a Routes,
+    /// Marks, losses and the choice among equal paths depend on this.
+    pub seed: u64,
+    /// How long segments of one packet are held to be delivered together; [`COALESCE`] is usual.
+    pub coalesce: Span,
+    /// Whether packets that a host sent one by one are delivered together, too, where they continue each other.
+    pub join: bool,
+    /// Ports whose queues to sample, in times of the run; flows are not the router's matter.
+    pub series: SeriesConfig,
+    /// What leaves these ports is written to these files, as pcapng.
+    pub pcap: Vec<(LinkId, PathBuf)>,
+    /// Whether to ask for real-time scheduling and locked memory. That it was refused is no error.
+    pub real_time: bool,
+}
+
+/// A router at work. Stopped when dropped.
+#[derive(Debug)]
+pub struct Running {
+    clock: Clock,
+    zero: RunStart,
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<Result<RouterOutcome, Error>>>,
+    namespaces: Vec<File>,
+    drops_before: u64,
+}
+
+impl Running {
+    /// Starts the run. Returns its clock, by which failures, samples and flows have their times. Before, the network is without
+    /// failures and nothing is sampled. A second call returns the same clock.
+    pub fn begin(&self) -> Clock {
+        let zero = *self.zero.get_or_init(|| self.clock.now());
+        self.clock.starting_at(zero)
+    }
+
+    /// Stops it. What is still on its way is lost.
+    ///
+    /// # Errors
+    /// When its thread has ended before, or a capture could not be written.
+    pub fn stop(mut self) -> Result<RouterOutcome, Error> {
+        self.stop.store(true, Ordering::Relaxed);
+        let thread = self.thread.take().ok_or(Error::RouterDied)?;
+        let mut outcome = thread.join().map_err(|_| Error::RouterDied)??;
+        outcome.device_drops = device_drops(&self.namespaces)?.saturating_sub(self.drops_before);
+        outcome.bottleneck = outcome::bottleneck(&outcome);
+        Ok(outcome)
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Time zero of the run on the router's clock, once the run has started. Flows have connections before that.
+type RunStart = Arc<OnceLock<Time>>;
+
+/// Starts a router between hosts.
+///
+/// # Errors
+/// When a device or a file cannot be opened, or no thread started.
+pub fn start(hosts: &Hosts, config: &RouterConfig) -> Result<Running, Error> {
+    let tuns = hosts.all().map(|it| it.tun.try_clone()).collect::<Result<_, _>>()?;
+    let namespaces = hosts.all().map(Host::namespace_file).collect::<Result<Vec<_>, _>>()?;
+    let drops_before = device_drops(&namespaces)?;
+    let captures = Captures::start(config.network, &config.pcap)?;
+    let clock = Clock::start();
+    let stop = Arc::new(AtomicBool::new(false));
+    let zero = RunStart::default();
+    let plane = Plane::new(&Parts {
+        network: config.network,
+        routes: config.routes,
+        addresses: &Addresses::new(hosts.plan()),
+        seed: config.seed,
+        coalesce: config.coalesce,
+        join: config.join,
+        series: &config.series,
+        watched: captures.as_ref().map_or(&[], Captures::links),
+        mtu: hosts.mtu(),
+        zero: &zero,
+    });
+    let output = Output::new(clock, clock.realtime_ns, tuns, captures);
+    let worker =
+        Worker { clock, stop: stop.clone(), plane, output, real_time: config.real_time, stalls: Stalls::default() };
+    let thread = std::thread::Builder::new()
+        .name(ROUTER.into())
+        .spawn(|| worker.run())
+        .map_err(Error::system("start the router's thread"))?;
+    Ok(Running { clock, zero, stop, thread: Some(thread), namespaces, drops_before })
+}
+
+/// Packets that the hosts' devices have dropped on their way to the router.
+fn device_drops(namespaces: &[File]) -> Result<u64, Error> {
+    namespaces.iter().map(|it| inside(it, tun::packets_dropped)).sum()
+}

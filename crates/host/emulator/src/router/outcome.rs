@@ -1,0 +1,112 @@
+//! What a router tells of its work.
+
+use experiment::{LinkOutcome, PortSample};
+use units::Span;
+
+use crate::lateness::Lateness;
+
+/// Packets that the router did not pass on, by reason.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Refused {
+    /// Neither IPv4 nor IPv6, or headers that contradict themselves.
+    pub malformed: u64,
+    /// Shorter than their headers say.
+    pub truncated: u64,
+    /// Larger on the wire than the MTU.
+    pub too_long: u64,
+    /// For an address of no host (multicast among them), or for the sender itself.
+    pub unroutable: u64,
+    /// Found no memory: the queues together held more than the router's limit.
+    pub no_memory: u64,
+    /// Not taken by the kernel of the host that they were for.
+    pub unwritable: u64,
+}
+
+/// What a router gives when it is stopped.
+#[derive(Clone, PartialEq, Default, Debug)]
+pub struct RouterOutcome {
+    /// By [`fabric::LinkId`].
+    pub links: Vec<LinkOutcome>,
+    /// In order of time, then link.
+    pub port_samples: Vec<PortSample>,
+    /// How late packets were written, against when they were due.
+    pub lateness: Lateness,
+    /// How long the router was busy before it could read again: how late a packet may have been read.
+    pub reading: Lateness,
+    /// Time of the run in which the router stood still, in stretches of over 1 ms.
+    pub stalled: Span,
+    /// Processor time of the router's thread.
+    pub cpu: Span,
+    /// The most processor time that it took in any second.
+    pub busiest_second: Span,
+    /// How long it ran.
+    pub wall: Span,
+    /// Whether it got real-time scheduling.
+    pub real_time: bool,
+    /// Packets read from hosts.
+    pub packets_read: u64,
+    /// Packets written to hosts; several segments of one packet may be one.
+    pub packets_written: u64,
+    /// Packets not passed on.
+    pub refused: Refused,
+    /// Packets that hosts' devices dropped because the router did not read them in time.
+    pub device_drops: u64,
+    /// How many packets captures lack because the disk was too slow or full.
+    pub capture_missed: u64,
+    /// Captures that ended before the run did, and why.
+    pub captures_ended: Vec<String>,
+    /// Captures that do not have their name, why, and where they are.
+    pub captures_unnamed: Vec<String>,
+    /// Why the router and not the network was the bottleneck, if it was.
+    pub bottleneck: Option<String>,
+}
+
+/// Lateness above which the router and not the network is what is measured.
+pub(super) const TOO_LATE: Span = Span::from_ms(1);
+/// Of a second.
+const TOO_BUSY: Span = Span::from_ms(900);
+
+/// Whether the router was the bottleneck, and by what that shows: it wrote or could read late (over 1 ms, once in a
+/// hundred times or more), it was busy for over 90 % of some second, or devices dropped what it did not read.
+pub(super) fn bottleneck(outcome: &RouterOutcome) -> Option<String> {
+    let mut signs = Vec::new();
+    if outcome.lateness.p99 > TOO_LATE {
+        signs.push(format!("1 % of packets were written over {} late", outcome.lateness.p99));
+    }
+    if outcome.reading.p99 > TOO_LATE {
+        signs.push(format!("1 % of the time it could read only after {}", outcome.reading.p99));
+    }
+    if outcome.busiest_second > TOO_BUSY {
+        signs.push(format!("its thread was busy for {} of a second", outcome.busiest_second));
+    }
+    if outcome.device_drops > 0 {
+        signs.push(format!("hosts' devices dropped {} packets that it did not read in time", outcome.device_drops));
+    }
+    (!signs.is_empty()).then(|| format!("the emulator was the bottleneck: {}", signs.join("; ")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_idle_router_is_no_bottleneck() {
+        assert_eq!(bottleneck(&RouterOutcome::default()), None);
+    }
+
+    #[test]
+    fn each_sign_is_named() {
+        let late = Lateness { p99: Span::from_ms(2), ..Lateness::default() };
+        let outcome = RouterOutcome {
+            lateness: late,
+            reading: late,
+            busiest_second: Span::from_ms(950),
+            device_drops: 7,
+            ..RouterOutcome::default()
+        };
+        let said = bottleneck(&outcome).unwrap();
+        for sign in ["written over 2.000 ms", "read only after 2.000 ms", "950.000 ms of a second", "7 packets"] {
+            assert!(said.contains(sign), "{said}");
+        }
+    }
+}

@@ -1,0 +1,396 @@
+//! The network in virtual time: what was read from a host passes the ports of its path and is delivered. It knows
+//! no clock and no device; the caller says what time it is, and gets what is due.
+//!
+//! Everything happens in the order (time, link), as in the simulator: arrivals at the far end of links, then ports
+//! that begin to serve what waits, then what hosts hold. Each is computed for the time at which it is due, so it
+//! makes no difference how late the caller comes.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+use std::sync::Arc;
+
+use experiment::{LinkOutcome, PortSample, SeriesConfig};
+use fabric::{HostId, LinkId, Network, NodeId, NodeKind, Routes, path_hash, switch_salt};
+use units::{Span, Time, mix64};
+
+use super::RunStart;
+use super::alarm::Alarm;
+use super::delivery::{Delivery, Hold};
+use super::frames::Frames;
+use super::outcome::Refused;
+use super::port::{Left, Port, Segment};
+use super::samples::Samples;
+use crate::namespace::Addresses;
+use crate::packet::{Destination, Fault, Headers};
+
+/// Buffers that all queues together may hold.
+const MEMORY: usize = 2 << 30;
+
+/// A host's card is given no more while this much waits in it, which is never so little that the card falls idle
+/// before the router looks again.
+pub(super) const CARD: Span = Span::from_us(100);
+
+/// What takes part in what happens in the network.
+pub(crate) trait Observer {
+    /// A packet is due at a host.
+    fn deliver(&mut self, delivery: Delivery);
+
+    /// A segment's last bit leaves the port of a watched link.
+    fn depart(&mut self, departure: Departure) {
+        let _ = departure;
+    }
+}
+
+/// A segment that leaves a watched port.
+#[derive(Debug)]
+pub(crate) struct Departure<'a> {
+    pub(crate) link: LinkId,
+    pub(crate) time: Time,
+    /// The packet as it was sent, behind its virtio header.
+    pub(crate) frame: &'a [u8],
+    pub(crate) headers: &'a Headers,
+    pub(crate) segment: u16,
+    pub(crate) marked: bool,
+}
+
+/// Where a link leads.
+#[derive(Clone, Copy, Debug)]
+enum Next {
+    Host(HostId),
+    Switch(NodeId),
+}
+
+/// What is due, in the order in which things of one time happen.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+enum Event {
+    /// The first segment on a link arrives.
+    Arrival(u32),
+    /// A port begins to serve what waits.
+    Service(u32),
+    /// What a host holds is due.
+    Flush(u32),
+}
+
+/// What the network is made of, for [`Plane::new`].
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Parts<'a> {
+    pub(crate) network: &'a Network,
+    pub(crate) routes: &'a Routes,
+    pub(crate) addresses: &'a Addresses,
+    pub(crate) seed: u64,
+    pub(crate) coalesce: Span,
+    pub(crate) join: bool,
+    pub(crate) series: &'a SeriesConfig,
+    /// Links whose departures are told.
+    pub(crate) watched: &'a [LinkId],
+    pub(crate) mtu: u16,
+    pub(crate) zero: &'a RunStart,
+}
+
+#[derive(Debug)]
+pub(crate) struct Plane {
+    /// Time zero of outages, routes and samples.
+    zero: RunStart,
+    network: Network,
+    routes: Routes,
+    addresses: Addresses,
+    mtu: u16,
+    next: Vec<Next>,
+    watched: Vec<bool>,
+    /// Of each node.
+    switch_salt: Vec<u64>,
+    ports: Vec<Port>,
+    /// What is on each link, with the time of its arrival, in that order.
+    links: Vec<VecDeque<Segment>>,
+    /// Whether a port's service is among the events.
+    served: Vec<bool>,
+    holds: Vec<Hold>,
+    frames: Frames,
+    /// One arrival a link, that of the first segment on it.
+    events: BinaryHeap<Reverse<(Time, Event)>>,
+    alarm: Alarm,
+    /// All that is due by then has been done.
+    done: Time,
+    samples: Samples,
+    refused: Refused,
+    accepted: u64,
+    /// Whether packets that continue each other are kept as one: they may be delivered together.
+    joins: bool,
+    /// For [`Port::enqueue`], empty between calls.
+    left: Vec<Left>,
+}
+
+impl Plane {
+    pub(crate) fn new(parts: &Parts) -> Self {
+        let network = parts.network;
+        let links = network.links();
+        let to = |link: &fabric::Link| match network.nodes()[link.to.index()].kind {
+            NodeKind::Host(host) => Next::Host(host),
+            NodeKind::Switch => Next::Switch(link.to),
+        };
+        // A host hands its card few packets at a time, so its port is plain whatever is configured.
+        let is_plain = |link: usize| {
+            let from_host = matches!(network.nodes()[links[link].from.index()].kind, NodeKind::Host(_));
+            from_host || network.port(LinkId(link as u32)).config().is_plain()
+        };
+        let seed = mix64(parts.seed);
+        let hosts = 0..network.hosts().len() as u32;
+        let nodes = (0..network.nodes().len() as u32).map(NodeId);
+        Self {
+            mtu: parts.mtu,
+            next: links.iter().map(to).collect(),
+            watched: (0..links.len()).map(|link| parts.watched.contains(&LinkId(link as u32))).collect(),
+            switch_salt: nodes.map(|node| switch_salt(parts.seed, node)).collect(),
+            ports: (0..links.len()).map(|link| Port::new(is_plain(link), seed ^ (link as u64) << 20)).collect(),
+            links: vec![VecDeque::new(); links.len()],
+            served: vec![false; links.len()],
+            holds: hosts.map(|host| Hold::new(HostId(host), parts.coalesce)).collect(),
+            frames: Frames::new(MEMORY),
+            events: BinaryHeap::new(),
+            alarm: Alarm::new(network, parts.coalesce),
+            done: Time::ZERO,
+            samples: Samples::new(parts.series, links.len()),
+            refused: Refused::default(),
+            accepted: 0,
+            zero: Arc::clone(parts.zero),
+            joins: parts.join && !parts.coalesce.is_zero(),
+            left: Vec::new(),
+            network: network.clone(),
+            routes: parts.routes.clone(),
+            addresses: parts.addresses.clone(),
+        }
+    }
+
+    /// A host's kernel hands over a packet: the first `length` bytes of `buffer`, which may come back with other
+    /// contents. All that is due by `now` has been done.
+    pub(crate) fn accept(
+        &mut self,
+        host: HostId,
+        now: Time,
+        buffer: &mut Vec<u8>,
+        length: usize,
+        observer: &mut impl Observer,
+    ) {
+        let headers = match Headers::parse(&buffer[..length]) {
+            Ok(headers) => headers,
+            Err(Fault::Malformed) => return self.refused.malformed += 1,
+            Err(Fault::Truncated) => return self.refused.truncated += 1,
+        };
+        if headers.wire_length(0) > self.mtu {
+            return self.refused.too_long += 1;
+        }
+        let to = match headers.destination {
+            Destination::V4(address) => self.addresses.host_v4(address),
+            Destination::V6(address) => self.addresses.host_v6(address),
+        };
+        let Some(to) = to.filter(|&to| to != host) else { return self.refused.unroutable += 1 };
+        let continued = if self.joins { self.frames.join(&buffer[..length], &headers) } else { None };
+        let (frame, first) = if let Some(behind) = continued {
+            behind
+        } else {
+            let Some(frame) = self.frames.keep(buffer, length, headers, to) else { return self.refused.no_memory += 1 };
+            if self.joins {
+                self.frames.open(frame);
+            }
+            (frame, 0)
+        };
+        let card = self.network.uplink(host).index();
+        for index in 0..headers.segments() {
+            self.accepted += 1;
+            let segment = Segment {
+                frame,
+                index: first + index,
+                arrived: now,
+                identity: mix64(headers.flow ^ mix64(self.accepted)),
+                size: headers.wire_length(index),
+                ecn_capable: headers.is_ecn_capable(),
+                control: headers.is_control(),
+                marked: false,
+            };
+            self.enqueue(card, segment, observer);
+        }
+    }
+
+    /// Does all that is due by `now`.
+    pub(crate) fn advance(&mut self, now: Time, observer: &mut impl Observer) {
+        while let Some(&Reverse((due, event))) = self.events.peek()
+            && due <= now
+        {
+            self.sample(due);
+            self.events.pop();
+            match event {
+                Event::Arrival(link) => self.arrive(link, observer),
+                Event::Service(link) => self.serve(link as usize, due, observer),
+                Event::Flush(host) => {
+                    self.holds[host as usize].flush(due, &mut self.frames, &mut |it| observer.deliver(it));
+                }
+            }
+        }
+        self.sample(now);
+        self.done = now;
+    }
+
+    /// By when to come again so that nothing is late.
+    pub(crate) fn next_at(&mut self) -> Option<Time> {
+        self.alarm.next_at(self.done)
+    }
+
+    /// From when on a host's card takes packets.
+    pub(crate) fn card_takes_at(&self, host: HostId) -> Time {
+        self.ports[self.network.uplink(host).index()].idle_at().saturating_sub(CARD)
+    }
+
+    /// How many packets are on their way.
+    #[cfg(test)]
+    pub(crate) fn frames_held(&self) -> usize {
+        self.frames.count()
+    }
+
+    pub(crate) fn refused(&mut self) -> &mut Refused {
+        &mut self.refused
+    }
+
+    /// What became of the links, the samples, and what was refused.
+    pub(crate) fn finish(self) -> (Vec<LinkOutcome>, Vec<PortSample>, Refused) {
+        let params = |link: usize| self.network.port(LinkId(link as u32));
+        let links = self.ports.iter().enumerate().map(|(link, port)| port.outcome(params(link))).collect();
+        (links, self.samples.taken, self.refused)
+    }
+
+    /// The first segment on a link is at its far end.
+    fn arrive(&mut self, link: u32, observer: &mut impl Observer) {
+        let on_link = &mut self.links[link as usize];
+        let Some(segment) = on_link.pop_front() else { return };
+        if let Some(next) = on_link.front() {
+            self.events.push(Reverse((next.arrived, Event::Arrival(link))));
+        }
+        match self.next[link as usize] {
+            Next::Switch(switch) => {
+                let port = self.choose(switch, segment.frame, segment.arrived);
+                self.enqueue(port.index(), segment, observer);
+            }
+            Next::Host(host) => {
+                let hold = &mut self.holds[host.index()];
+                if let Some(due) = hold.arrive(&segment, &mut self.frames, &mut |it| observer.deliver(it)) {
+                    self.events.push(Reverse((due, Event::Flush(host.0))));
+                    self.alarm.flush(due);
+                }
+            }
+        }
+    }
+
+    /// A switch's port for a packet: of the equal ones, the same for all packets of a flow.
+    fn choose(&self, switch: NodeId, frame: u32, now: Time) -> LinkId {
+        let frame = self.frames.get(frame);
+        let (flow, entropy) = (frame.headers.flow as u32, (frame.headers.flow >> 32) as u16);
+        self.routes
+            .at(self.of_run(now).unwrap_or(Time::ZERO))
+            .from(switch)
+            .port(frame.to, path_hash(self.switch_salt[switch.index()], flow, entropy))
+    }
+
+    /// Returns whether the run has started.
+    pub(crate) fn has_begun(&self) -> bool {
+        self.zero.get().is_some()
+    }
+
+    /// A time of the run, if it is one: not before the run has started.
+    fn of_run(&self, time: Time) -> Option<Time> {
+        let &zero = self.zero.get()?;
+        (time >= zero).then(|| Time::ZERO + time.since(zero))
+    }
+
+    /// Returns whether a link is down at any time between these, both included.
+    fn is_cut(&self, link: LinkId, from: Time, until: Time) -> bool {
+        let Some(outages) = self.network.outages(link) else { return false };
+        let Some(until) = self.of_run(until) else { return false };
+        outages.cut(self.of_run(from).unwrap_or(Time::ZERO), until)
+    }
+
+    fn enqueue(&mut self, link: usize, segment: Segment, observer: &mut impl Observer) {
+        let params = self.network.port(LinkId(link as u32));
+        let mut left = std::mem::take(&mut self.left);
+        if !self.ports[link].enqueue(params, segment, &mut left) {
+            self.frames.release(segment.frame, 1);
+        }
+        self.depart(link, &mut left, observer);
+        self.left = left;
+        self.plan_service(link);
+    }
+
+    fn serve(&mut self, link: usize, now: Time, observer: &mut impl Observer) {
+        self.served[link] = false;
+        let params = self.network.port(LinkId(link as u32));
+        let mut left = std::mem::take(&mut self.left);
+        self.ports[link].advance(params, now, &mut left);
+        self.depart(link, &mut left, observer);
+        self.left = left;
+        self.plan_service(link);
+    }
+
+    fn plan_service(&mut self, link: usize) {
+        if self.served[link] {
+            return;
+        }
+        if let Some(at) = self.ports[link].serves_at() {
+            self.served[link] = true;
+            self.events.push(Reverse((at, Event::Service(link as u32))));
+            self.alarm.service(link, at, self.network.port(LinkId(link as u32)).delay());
+        }
+    }
+
+    /// Segments leave a port.
+    fn depart(&mut self, link: usize, left: &mut Vec<Left>, observer: &mut impl Observer) {
+        let delay = self.network.port(LinkId(link as u32)).delay();
+        for Left { mut segment, passage, lost } in left.drain(..) {
+            if self.watched[link] {
+                let frame = self.frames.get(segment.frame);
+                observer.depart(Departure {
+                    link: LinkId(link as u32),
+                    time: passage.arrives - delay,
+                    frame: frame.bytes(),
+                    headers: &frame.headers,
+                    segment: segment.index,
+                    marked: segment.marked,
+                });
+            }
+            let cut = !lost && self.is_cut(LinkId(link as u32), passage.arrives - delay, passage.arrives);
+            if cut {
+                self.ports[link].lose(&segment);
+            }
+            if lost || cut {
+                self.frames.release(segment.frame, 1);
+                continue;
+            }
+            segment.arrived = passage.arrives;
+            let last = segment.index + 1 == self.frames.get(segment.frame).headers.segments();
+            self.alarm.arrival(link, segment.arrived, segment.size, last);
+            let on_link = &mut self.links[link];
+            if on_link.is_empty() {
+                self.events.push(Reverse((segment.arrived, Event::Arrival(link as u32))));
+            }
+            on_link.push_back(segment);
+        }
+    }
+
+    /// Takes the samples whose time is before `now`.
+    fn sample(&mut self, now: Time) {
+        let Some(&zero) = self.zero.get() else { return };
+        let Some(now) = self.of_run(now) else { return };
+        while let Some(due) = self.samples.due(now) {
+            let at = zero + due.since(Time::ZERO);
+            for &link in &self.samples.ports {
+                let (queue, phantom) = self.ports[link.index()].queues(self.network.port(link), at);
+                self.samples.taken.push(PortSample {
+                    time: due,
+                    link,
+                    queue,
+                    phantom,
+                    ingress: units::Bytes::ZERO,
+                    pseudo: units::Bytes::ZERO,
+                    feedback: units::Rate::MAX,
+                });
+            }
+        }
+    }
+}

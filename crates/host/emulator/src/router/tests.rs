@@ -1,0 +1,549 @@
+//! The plane against `fabric`'s ports fed directly, in virtual time: no root, no clock.
+
+use std::sync::{Arc, OnceLock};
+
+use experiment::SeriesConfig;
+use fabric::{
+    Arrival, Builder, Ecn, HostId, InService, Item, LinkClass, LinkId, Losses, MarkAt, Network, Passage, Phantom,
+    PlainPort, PortConfig, QueuedPort, Routes,
+};
+use proptest::prelude::*;
+use units::{Bytes, Frac, Rate, Span, Time, mix64};
+
+use super::RunStart;
+use super::delivery::Delivery;
+use super::plane::{Departure, Observer, Parts, Plane};
+use crate::namespace::{Addresses, plan};
+use crate::packet::sample::Sample;
+use crate::packet::{Headers, render, whole_segment};
+
+const SEED: u64 = 11;
+const MTU: u16 = 1520;
+const SENDERS: u8 = 3;
+
+/// Three hosts on one switch, a fourth behind another: every packet passes its card, `middle` and the last port.
+fn network(middle: &PortConfig) -> Network {
+    let edge = PortConfig::new(Rate::from_gbps(4), Span::from_us(1));
+    let mut builder = Builder::default();
+    let (left, right) = (builder.switch(0, "left"), builder.switch(1, "right"));
+    for (name, switch, datacenter) in [("a", left, 0), ("b", left, 0), ("c", left, 0), ("d", right, 1)] {
+        let host = builder.host(datacenter, name);
+        builder.connect(host, switch, LinkClass::Host, edge, edge);
+    }
+    builder.connect(left, right, LinkClass::Inter, *middle, *middle);
+    builder.finish().unwrap()
+}
+
+fn link(network: &Network, from: &str, to: &str) -> LinkId {
+    let name = format!("{from}>{to}");
+    (0..network.links().len() as u32).map(LinkId).find(|&it| network.link_name(it) == name).unwrap()
+}
+
+/// The kinds of port that a packet may meet.
+fn middles() -> impl Strategy<Value = PortConfig> {
+    let plain = PortConfig { buffer: Bytes::new(60_000), ..PortConfig::new(Rate::from_gbps(1), Span::from_us(50)) };
+    let red = Ecn { min: Bytes::new(3_000), max: Bytes::new(30_000), max_probability: Frac::HALF };
+    let step = Ecn { min: Bytes::new(15_000), max: Bytes::new(15_000), max_probability: Frac::ONE };
+    let phantom = Phantom { size: Bytes::new(50_000), drain: Frac::ratio(9, 10), ecn: red };
+    prop::sample::select(vec![
+        plain,
+        PortConfig { ecn: Some(red), ..plain },
+        PortConfig { ecn: Some(step), loss: Frac::ratio(1, 20), ..plain },
+        PortConfig { phantom: Some(phantom), ..plain },
+        PortConfig { control_priority: true, ecn: Some(red), ..plain },
+        PortConfig { mark_at: MarkAt::Dequeue, ecn: Some(step), loss: Frac::ratio(1, 10), ..plain },
+        PortConfig { mark_at: MarkAt::Dequeue, phantom: Some(phantom), control_priority: true, ..plain },
+        PortConfig { in_service: InService::Whole, ecn: Some(step), ..plain },
+    ])
+}
+
+/// Less than so long.
+fn wait(most: Span) -> impl Strategy<Value = Span> {
+    (0..most.ps()).prop_map(Span::from_ps)
+}
+
+/// Who sends what, when: packets for the fourth host, in order of time.
+fn loads() -> impl Strategy<Value = Vec<(Time, u8, Sample)>> {
+    let one = (
+        wait(Span::from_us(60)),
+        0..SENDERS,
+        any::<bool>(),
+        any::<bool>(),
+        0u8..3,
+        0u16..3,
+        0usize..40_000,
+        any::<u32>(),
+    );
+    prop::collection::vec(one, 1..25).prop_map(|packets| {
+        let mut now = Time::ZERO;
+        let sample = |(wait, sender, v6, tcp, ecn, port, length, sequence)| {
+            now += wait;
+            let payload = (0..length).map(|at| (at * 7 + usize::from(sender)) as u8).collect();
+            let ports = (1000 + port, 5201);
+            (now, sender, Sample { v6, tcp, ecn, source: sender + 1, sequence, ports, payload, ..Sample::default() })
+        };
+        packets.into_iter().map(sample).collect()
+    })
+}
+
+/// When one looks.
+fn looks() -> impl Strategy<Value = Vec<Time>> {
+    prop::collection::vec((0..2_000_000_000u64).prop_map(Time::from_ps), 0..20)
+}
+
+/// What an observer saw.
+#[derive(Default)]
+struct Seen {
+    /// When, and a digest of the packet on the wire, for each segment delivered.
+    delivered: Vec<(Time, u64)>,
+    /// When a delivery was due, how many segments it was, and which flow's.
+    deliveries: Vec<(Time, u16, u64)>,
+    departed: Vec<(Time, u64)>,
+    now: Time,
+    /// How late the latest delivery was.
+    late: Span,
+}
+
+/// A run whose time zero is this time of the router.
+fn begun_at(zero: Time) -> RunStart {
+    Arc::new(OnceLock::from(zero))
+}
+
+fn digest(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(bytes.len() as u64, |hash, &byte| mix64(hash ^ u64::from(byte)))
+}
+
+impl Observer for Seen {
+    fn deliver(&mut self, delivery: Delivery) {
+        assert_eq!(delivery.host, HostId(3));
+        self.late = self.late.max(self.now.saturating_since(delivery.due));
+        self.deliveries.push((delivery.due, delivery.segments.len() as u16, delivery.headers.flow));
+        let mut out = Vec::new();
+        render(delivery.frame, delivery.headers, delivery.segments.clone(), delivery.marked, &mut out);
+        for segment in delivery.segments {
+            let mut bytes = Vec::new();
+            whole_segment(delivery.frame, delivery.headers, segment, delivery.marked, &mut bytes);
+            self.delivered.push((delivery.due, digest(&bytes)));
+        }
+    }
+
+    fn depart(&mut self, departure: Departure) {
+        let mut bytes = Vec::new();
+        whole_segment(departure.frame, departure.headers, departure.segment, departure.marked, &mut bytes);
+        self.departed.push((departure.time, digest(&bytes)));
+    }
+}
+
+struct Ran {
+    seen: Seen,
+    links: Vec<experiment::LinkOutcome>,
+    held: usize,
+}
+
+/// Runs a load through the plane, which is told the time when it asks to be, and at `looks`.
+fn run(network: &Network, load: &[(Time, u8, Sample)], coalesce: Span, looks: &[Time]) -> Ran {
+    let routes = Routes::new(network).unwrap();
+    let mut plane = Plane::new(&Parts {
+        network,
+        routes: &routes,
+        addresses: &Addresses::new(&plan(network).unwrap()),
+        seed: SEED,
+        coalesce,
+        join: true,
+        series: &SeriesConfig::default(),
+        watched: &[link(network, "left", "right")],
+        mtu: MTU,
+        zero: &begun_at(Time::ZERO),
+    });
+    let mut seen = Seen::default();
+    let mut looks = looks.to_vec();
+    looks.sort_unstable();
+    let mut looks = looks.into_iter().peekable();
+    for (now, sender, sample) in load {
+        loop {
+            let at = looks.peek().copied().unwrap_or(Time::NEVER).min(plane.next_at().unwrap_or(Time::NEVER));
+            if at >= *now {
+                break;
+            }
+            looks.next_if_eq(&at);
+            look(&mut plane, at, &mut seen);
+        }
+        look(&mut plane, *now, &mut seen);
+        let mut frame = sample.frame();
+        let length = frame.len();
+        plane.accept(HostId((*sender).into()), *now, &mut frame, length, &mut seen);
+    }
+    while let Some(next) = plane.next_at() {
+        look(&mut plane, next, &mut seen);
+    }
+    let held = plane.frames_held();
+    assert_eq!(*plane.refused(), super::Refused::default());
+    Ran { seen, links: plane.finish().0, held }
+}
+
+fn look(plane: &mut Plane, now: Time, seen: &mut Seen) {
+    seen.now = now;
+    plane.advance(now, seen);
+}
+
+#[derive(Clone)]
+struct Packet {
+    now: Time,
+    identity: u64,
+    size: u32,
+    control: bool,
+    ecn_capable: bool,
+    marked: bool,
+    /// Which packet of the load, and which segment.
+    place: (usize, usize),
+}
+
+impl Item for Packet {
+    fn arrival(&self) -> Arrival {
+        let Self { now, identity, size, control, ecn_capable, .. } = *self;
+        Arrival { now, size, ecn_capable, control, credit: false, expendable: false, identity }
+    }
+}
+
+/// Feeds a port all that arrives at it, in order. Returns what arrives at the link's far end, and how many were
+/// dropped and lost.
+fn feed(network: &Network, link: LinkId, arriving: Vec<Packet>, card: bool) -> (Vec<Packet>, u64, u64) {
+    let params = network.port(link);
+    let salt = mix64(SEED) ^ u64::from(link.0) << 20;
+    let (mut out, mut drops) = (Vec::new(), 0);
+    let mut leave = |packet: Packet, passage: Passage| out.push((packet, passage));
+    if card || params.config().is_plain() {
+        let mut port = PlainPort::default();
+        for packet in arriving {
+            match port.enqueue(params, salt, &packet.arrival()) {
+                Some(passage) => leave(packet, passage),
+                None => drops += 1,
+            }
+        }
+    } else {
+        let mut port = QueuedPort::default();
+        for packet in arriving {
+            let refused = port.enqueue(params, salt, &packet.arrival(), packet.clone(), &mut leave);
+            drops += u64::from(refused.is_some());
+        }
+        port.advance(params, salt, Time::NEVER, &mut leave);
+    }
+    let sent = out.len();
+    let mut losses = Losses::default();
+    let kept: Vec<Packet> = out
+        .into_iter()
+        .filter(|(packet, _)| !losses.loses(params, salt, &packet.arrival()))
+        .map(|(packet, passage)| Packet { now: passage.arrives, marked: packet.marked | passage.marked, ..packet })
+        .collect();
+    let lost = (sent - kept.len()) as u64;
+    (kept, drops, lost)
+}
+
+/// The same by feeding the ports one after another, each with all that ever arrives at it.
+fn reference(network: &Network, load: &[(Time, u8, Sample)]) -> (Vec<(Time, u64)>, u64, u64) {
+    let mut sent = vec![Vec::new(); usize::from(SENDERS)];
+    let mut count = 0;
+    for (place, (now, sender, sample)) in load.iter().enumerate() {
+        let headers = Headers::parse(&sample.frame()).unwrap();
+        for (index, bytes) in sample.wire(|_| false).iter().enumerate() {
+            count += 1;
+            sent[usize::from(*sender)].push(Packet {
+                now: *now,
+                identity: mix64(headers.flow ^ mix64(count)),
+                size: bytes.len() as u32,
+                control: sample.tcp && sample.payload.is_empty(),
+                ecn_capable: sample.ecn != 0,
+                marked: false,
+                place: (place, index),
+            });
+        }
+    }
+    let mut at_switch = Vec::new();
+    for (name, packets) in ["a", "b", "c"].iter().zip(sent) {
+        let card = link(network, name, "left");
+        at_switch.extend(feed(network, card, packets, true).0.into_iter().map(|packet| (packet.now, card.0, packet)));
+    }
+    at_switch.sort_by_key(|it| (it.0, it.1));
+    let at_switch = at_switch.into_iter().map(|it| it.2).collect();
+    let (far, drops, lost) = feed(network, link(network, "left", "right"), at_switch, false);
+    let (delivered, ..) = feed(network, link(network, "right", "d"), far, false);
+    let bytes = |packet: Packet| {
+        let (place, index) = packet.place;
+        (packet.now, digest(&load[place].2.wire(|_| packet.marked)[index]))
+    };
+    (delivered.into_iter().map(bytes).collect(), drops, lost)
+}
+
+proptest! {
+    /// Marks, drops, losses and times are those of the ports, for every segment, whenever one looks.
+    #[test]
+    fn the_plane_is_its_ports(
+        middle in middles(),
+        load in loads(),
+        looks in looks(),
+    ) {
+        let network = network(&middle);
+        let (expected, drops, lost) = reference(&network, &load);
+        let ran = run(&network, &load, Span::ZERO, &looks);
+        let link = ran.links[link(&network, "left", "right").index()];
+        prop_assert_eq!((link.drops, link.losses), (drops, lost));
+        prop_assert_eq!(ran.held, 0, "buffers are given back");
+        // What departs from the watched port, but for what is lost, departs a link's delay before it arrives; the
+        // last port adds its own service and delay.
+        prop_assert_eq!(ran.seen.departed.len() as u64, link.packets);
+        prop_assert!(ran.seen.departed.is_sorted_by_key(|it| it.0));
+        prop_assert_eq!(ran.seen.delivered, expected);
+    }
+
+    /// The same of packets that continue each other, with gaps, in any order of time.
+    #[test]
+    fn joining_only_delays(
+        middle in middles(),
+        flows in prop::collection::vec((any::<bool>(), 0u8..3, 1usize..40_000, any::<u32>(), any::<u16>()), 1..4),
+        waits in prop::collection::vec((wait(Span::from_us(30)), 0usize..4, 0u8..20), 1..80),
+        looks in looks(),
+    ) {
+        let network = network(&middle);
+        let mut trains: Vec<_> = flows.into_iter().zip(0..).map(|((v6, ecn, length, sequence, id), number)| {
+            let payload = (0..length).map(|at| (at * 7) as u8).collect();
+            let whole = Sample { v6, ecn, sequence, id, payload, source: 1, flags: 0x18, ports: (1000 + number, 5201), ..Sample::default() };
+            train(&whole).into_iter()
+        }).collect();
+        let mut now = Time::ZERO;
+        let mut load = Vec::new();
+        for (wait, flow, skips) in waits {
+            now += wait;
+            let count = trains.len();
+            // Now and then a packet is left out.
+            let packet = trains[flow % count].nth(usize::from(skips == 0));
+            load.extend(packet.map(|packet| (now, 0, packet)));
+        }
+        let (alone, together) = (run(&network, &load, Span::ZERO, &looks), run(&network, &load, Span::from_us(100), &looks));
+        prop_assert_eq!(&together.links, &alone.links);
+        prop_assert_eq!(&together.seen.departed, &alone.seen.departed);
+        prop_assert_eq!(together.held, 0);
+        prop_assert!(together.seen.late < Span::from_ns(20), "{} late", together.seen.late);
+        let sorted = |seen: &Seen| {
+            let mut digests: Vec<u64> = seen.delivered.iter().map(|segment| segment.1).collect();
+            digests.sort_unstable();
+            digests
+        };
+        prop_assert_eq!(sorted(&together.seen), sorted(&alone.seen));
+    }
+
+    /// Coalescing changes when segments are handed over, by no more than it may, and nothing else.
+    #[test]
+    fn coalescing_only_delays(middle in middles(), load in loads(), looks in looks()) {
+        let network = network(&middle);
+        let coalesce = Span::from_us(100);
+        let alone = run(&network, &load, Span::ZERO, &looks);
+        let together = run(&network, &load, coalesce, &looks);
+        prop_assert_eq!(&together.links, &alone.links);
+        prop_assert_eq!(&together.seen.departed, &alone.seen.departed);
+        prop_assert_eq!(together.held, 0);
+        // Awake whenever it asks to be, it is never late, but for what its estimate rounds up.
+        prop_assert!(together.seen.late.max(alone.seen.late) < Span::from_ns(20));
+        let mut arrived = alone.seen.delivered.clone();
+        for (due, bytes) in &together.seen.delivered {
+            let Some(at) = arrived.iter().position(|it| it.1 == *bytes) else { panic!("a segment from nowhere") };
+            let (arrived, _) = arrived.remove(at);
+            prop_assert!(arrived <= *due && *due <= arrived + coalesce);
+        }
+        prop_assert!(arrived.is_empty());
+        // Each flow's segments come in the order in which they would have come alone.
+        let order = |seen: &Seen| {
+            let flows = seen.deliveries.iter().flat_map(|it| std::iter::repeat_n(it.2, it.1.into()));
+            let mut order: Vec<_> = flows.zip(seen.delivered.iter().map(|it| it.1)).collect();
+            order.sort_by_key(|it| it.0);
+            order
+        };
+        prop_assert_eq!(order(&together.seen), order(&alone.seen));
+    }
+}
+
+#[test]
+fn a_packet_whose_segments_share_their_fate_is_delivered_whole() {
+    let network = network(&PortConfig::new(Rate::from_gbps(4), Span::from_ms(1)));
+    let sample = Sample { payload: vec![5; 14_480], ..Sample::default() };
+    let ran = run(&network, &[(Time::ZERO, 0, sample)], Span::from_us(100), &[]);
+    assert_eq!(ran.seen.deliveries.iter().map(|it| it.1).collect::<Vec<_>>(), [10]);
+}
+
+/// A flow's packets, one by one: those that a card would cut the sample into, each left to a card of its own.
+fn train(whole: &Sample) -> Vec<Sample> {
+    let chunks: Vec<&[u8]> = whole.payload.chunks(whole.size.into()).collect();
+    let last = chunks.len() - 1;
+    let one = |(index, chunk): (usize, &&[u8])| Sample {
+        id: whole.id.wrapping_add(index as u16),
+        sequence: whole.sequence.wrapping_add((index * usize::from(whole.size)) as u32),
+        flags: if index == last { whole.flags } else { whole.flags & !0x09 },
+        payload: chunk.to_vec(),
+        ..whole.clone()
+    };
+    chunks.iter().enumerate().map(one).collect()
+}
+
+#[test]
+fn packets_that_continue_each_other_are_delivered_together() {
+    let network = network(&PortConfig::new(Rate::from_gbps(1), Span::from_ms(1)));
+    for (v6, flags, sequence) in [(false, 0x18, 7), (true, 0x18, u32::MAX - 9_000), (false, 0x11, 0), (true, 0x10, 5)] {
+        let whole = Sample { v6, flags, sequence, payload: vec![5; 100_000], ..Sample::default() };
+        let load: Vec<(Time, u8, Sample)> =
+            (0..).step_by(12).zip(train(&whole)).map(|(us, it)| (Time::from_us(us), 0, it)).collect();
+        let (alone, together) = (run(&network, &load, Span::ZERO, &[]), run(&network, &load, Span::from_us(100), &[]));
+        assert_eq!(alone.seen.deliveries.len(), 70);
+        // 100 us are eight packets of 12 us; 64 KB begin a new one.
+        let sizes: Vec<u16> = together.seen.deliveries.iter().map(|delivery| delivery.1).collect();
+        assert!(sizes.len() <= 10 && sizes.iter().max() == Some(&9), "{sizes:?}");
+        let bytes = |ran: &Ran| ran.seen.delivered.iter().map(|segment| segment.1).collect::<Vec<_>>();
+        assert_eq!(bytes(&together), bytes(&alone), "the segments are what they were");
+        assert_eq!((together.held, together.links, together.seen.departed), (0, alone.links, alone.seen.departed));
+    }
+}
+
+type Change = fn(&mut Sample);
+
+/// A packet that differs in anything that a card could not restore stays apart.
+#[test]
+fn packets_that_do_not_continue_each_other_stay_apart() {
+    let network = network(&PortConfig::new(Rate::from_gbps(1), Span::from_ms(1)));
+    let whole = Sample { payload: vec![5; 2 * 1448], ..Sample::default() };
+    let changes: [(&str, Change); 9] = [
+        ("a gap", |next| next.sequence += 1),
+        ("an identification", |next| next.id += 1),
+        ("other options", |next| next.tcp_options = 4),
+        ("a mark", |next| next.ecn = 3),
+        ("CWR", |next| next.flags |= 0x80),
+        ("SYN", |next| next.flags |= 2),
+        ("another port", |next| next.ports.0 += 1),
+        ("no payload", |next| next.payload.clear()),
+        ("a longer one", |next| (next.size, next.payload) = (1_449, vec![5; 1_449])),
+    ];
+    for (what, change) in changes {
+        let mut pair = train(&whole);
+        change(&mut pair[1]);
+        let load: Vec<_> = pair.into_iter().map(|sample| (Time::ZERO, 0, sample)).collect();
+        let ran = run(&network, &load, Span::from_us(100), &[]);
+        assert_eq!(ran.seen.deliveries.iter().map(|delivery| delivery.1).collect::<Vec<_>>(), [1, 1], "{what}");
+    }
+    for flags in [0x18, 0x11, 0x14, 0x30] {
+        let mut pair = train(&whole);
+        pair[0].flags = flags;
+        let load: Vec<_> = pair.into_iter().map(|sample| (Time::ZERO, 0, sample)).collect();
+        assert_eq!(run(&network, &load, Span::from_us(100), &[]).seen.deliveries.len(), 2, "{flags:#x}");
+    }
+}
+
+#[test]
+fn what_cannot_be_passed_on_is_counted() {
+    let network = network(&PortConfig::new(Rate::from_gbps(1), Span::from_ms(1)));
+    let routes = Routes::new(&network).unwrap();
+    let mut plane = Plane::new(&Parts {
+        network: &network,
+        routes: &routes,
+        addresses: &Addresses::new(&plan(&network).unwrap()),
+        seed: SEED,
+        coalesce: Span::ZERO,
+        join: true,
+        series: &SeriesConfig::default(),
+        watched: &[],
+        mtu: MTU,
+        zero: &begun_at(Time::ZERO),
+    });
+    let mut seen = Seen::default();
+    let mut send = |mut frame: Vec<u8>| {
+        let length = frame.len();
+        plane.accept(HostId(0), Time::ZERO, &mut frame, length, &mut seen);
+        *plane.refused()
+    };
+    assert_eq!(send(vec![0; 200]).malformed, 1);
+    assert_eq!(send(Vec::new()).truncated, 1);
+    assert_eq!(send(Sample { payload: vec![0; 9000], size: 8000, ..Sample::default() }.frame()).too_long, 1);
+    assert_eq!(send(Sample { destination: (0, 1), ..Sample::default() }.frame()).unroutable, 1, "to itself");
+    assert_eq!(send(Sample { destination: (7, 1), v6: true, ..Sample::default() }.frame()).unroutable, 2);
+    assert_eq!(plane.next_at(), None);
+}
+
+/// Times of failures and of samples count from the start of the run, not from that of the router, which passes handshakes
+/// before.
+#[test]
+fn failures_and_samples_have_the_times_of_the_run() {
+    let middle = PortConfig::new(Rate::from_gbps(1), Span::from_us(50));
+    let network = network(&middle);
+    let port = link(&network, "left", "right");
+    let (from, until) = (Time::from_ms(1), Time::from_ms(2));
+    let network = network.with_outages(port, fabric::Outages::new([(Time::ZERO, Time::from_us(100)), (from, until)]));
+    let routes = Routes::new(&network).unwrap();
+    let zero = RunStart::default();
+    let series = SeriesConfig { interval: Span::from_us(500), ports: vec![port], ..SeriesConfig::default() };
+    let mut plane = Plane::new(&Parts {
+        network: &network,
+        routes: &routes,
+        addresses: &Addresses::new(&plan(&network).unwrap()),
+        seed: SEED,
+        coalesce: Span::ZERO,
+        join: true,
+        series: &series,
+        watched: &[],
+        mtu: MTU,
+        zero: &zero,
+    });
+    let mut seen = Seen::default();
+    let mut arrives = |plane: &mut Plane, now: Time| {
+        let before = seen.deliveries.len();
+        look(plane, now, &mut seen);
+        let mut frame = Sample { payload: vec![0; 100], ..Sample::default() }.frame();
+        let length = frame.len();
+        plane.accept(HostId(0), now, &mut frame, length, &mut seen);
+        look(plane, now + Span::from_us(400), &mut seen);
+        seen.deliveries.len() > before
+    };
+    // Before the run there are no failures.
+    assert!(arrives(&mut plane, Time::ZERO) && arrives(&mut plane, Time::from_us(1_500)));
+    let start = Time::from_ms(10);
+    zero.set(start).unwrap();
+    let of_run = |us: i64| start + Span::from_us(us);
+    assert!(!arrives(&mut plane, of_run(0)), "the link is down from the start");
+    assert!(arrives(&mut plane, of_run(500)));
+    assert!(!arrives(&mut plane, of_run(1_200)) && !arrives(&mut plane, of_run(1_940)));
+    assert!(arrives(&mut plane, of_run(2_500)));
+    let times: Vec<Time> = plane.finish().1.iter().map(|sample| sample.time).collect();
+    assert_eq!(times, (0..6).map(|step| Time::from_us(500 * step)).collect::<Vec<_>>());
+}
+
+#[test]
+fn queues_are_sampled_at_their_times() {
+    let middle = PortConfig::new(Rate::from_gbps(1), Span::from_us(50));
+    let network = network(&middle);
+    let routes = Routes::new(&network).unwrap();
+    let port = link(&network, "left", "right");
+    let mut plane = Plane::new(&Parts {
+        network: &network,
+        routes: &routes,
+        addresses: &Addresses::new(&plan(&network).unwrap()),
+        seed: SEED,
+        coalesce: Span::ZERO,
+        join: true,
+        series: &SeriesConfig {
+            interval: Span::from_us(10),
+            ports: vec![port],
+            flows: Vec::new(),
+            ..SeriesConfig::default()
+        },
+        watched: &[],
+        mtu: MTU,
+        zero: &begun_at(Time::ZERO),
+    });
+    let mut frame = Sample { payload: vec![0; 14_480], ..Sample::default() }.frame();
+    let length = frame.len();
+    plane.accept(HostId(0), Time::ZERO, &mut frame, length, &mut Seen::default());
+    plane.advance(Time::from_us(105), &mut Seen::default());
+    let samples = plane.finish().1;
+    assert_eq!(samples.len(), 11);
+    assert!(samples.iter().enumerate().all(|(at, it)| it.time == Time::from_us(at as u64 * 10) && it.link == port));
+    // Ten segments come at 4 Gb/s from 4 us on, one each 3 us, and leave at 1 Gb/s: at 30 us nine are in, and 26 us
+    // have been served.
+    let in_queue = samples[3].queue.get();
+    assert!((9 * 1500 - 26 * 125..=9 * 1500 - 25 * 125).contains(&in_queue), "{in_queue}");
+    assert_eq!(samples[0].queue, Bytes::ZERO);
+}

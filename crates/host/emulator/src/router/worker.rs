@@ -1,0 +1,459 @@
+//! The router's thread: reads, waits and writes in real time around the [`Plane`], and measures itself.
+
+use std::os::fd::AsFd;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use fabric::HostId;
+use units::{Span, Time};
+
+use super::delivery::Delivery;
+use super::frames::LONGEST;
+use super::outcome::{RouterOutcome, TOO_LATE, bottleneck};
+use super::plane::{Departure, Observer, Plane};
+use crate::Error;
+use crate::clock::{Now, late_ns};
+use crate::lateness::Recorder;
+use crate::packet::{render, whole_segment};
+use crate::pcapng::Captures;
+use crate::processors::keep_router;
+use crate::sys::{self, Waited};
+use crate::tun::Tun;
+
+/// The thread looks whether it is to stop at least so often.
+const LOOK_UP: Span = Span::from_ms(20);
+/// It sleeps at least so long between two looks at what is due, unless a host sends something: under load one look
+/// does the work of many.
+const BREATH: Span = Span::from_us(20);
+/// A router that reads so many packets between two sleeps is under load. Hosts then wait for its next look, as for a
+/// card that coalesces interrupts, so that the router takes in several packets each time it wakes.
+const MANY: u64 = 3;
+/// How long hosts wait at most, counted from the last look.
+const PAUSE: Duration = Duration::from_micros(30);
+/// How long after a card takes packets again it is looked whether there are any: well before it falls idle.
+const CARD_SLACK: Span = Span::from_us(50);
+/// Packets read from one host before it is another's turn.
+const TURN: usize = 16;
+/// Above the kernel's own threads of no urgency, below those that keep the machine alive.
+const PRIORITY: i32 = 50;
+
+/// What the thread works with.
+pub(super) struct Worker<C> {
+    pub(super) clock: C,
+    pub(super) stop: Arc<AtomicBool>,
+    pub(super) plane: Plane,
+    pub(super) output: Output<C>,
+    pub(super) real_time: bool,
+    pub(super) stalls: Stalls,
+}
+
+/// Time in which the thread did not run although it had not meant to sleep: it was stopped, or its machine was. Packets and
+/// rounds do not show it, since a single one of them is late by all of that time.
+#[derive(Default)]
+pub(super) struct Stalls {
+    /// Latest time of the next look.
+    due: Time,
+    total: Span,
+}
+
+impl Stalls {
+    /// The thread looks at the clock.
+    fn look(&mut self, now: Time) {
+        let late = now.saturating_since(self.due);
+        if late > TOO_LATE {
+            self.total += late;
+        }
+        self.due = now;
+    }
+
+    /// The thread sleeps until then, unless it is woken before.
+    fn sleep_until(&mut self, time: Time) {
+        self.due = time;
+    }
+}
+
+/// One host's device.
+struct Device {
+    tun: Tun,
+    /// Whether there may be something to read.
+    ready: bool,
+    /// Whether it is gone, with its namespace.
+    gone: bool,
+}
+
+/// Where packets go.
+pub(super) struct Output<C> {
+    devices: Vec<Device>,
+    clock: C,
+    captures: Option<Captures>,
+    /// Nanoseconds between 1970 and time zero.
+    zero_ns: u64,
+    /// For headers, and for whole segments.
+    scratch: Vec<u8>,
+    lateness: Recorder,
+    written: u64,
+    unwritable: u64,
+}
+
+impl<C> Output<C> {
+    pub(super) fn new(clock: C, zero_ns: u64, tuns: Vec<Tun>, captures: Option<Captures>) -> Self {
+        Self {
+            devices: tuns.into_iter().map(|tun| Device { tun, ready: true, gone: false }).collect(),
+            clock,
+            captures,
+            zero_ns,
+            scratch: Vec::new(),
+            lateness: Recorder::new(),
+            written: 0,
+            unwritable: 0,
+        }
+    }
+}
+
+impl<C: Now> Observer for Output<C> {
+    fn deliver(&mut self, delivery: Delivery) {
+        let Delivery { host, due, frame, headers, segments, marked } = delivery;
+        let payload = render(frame, headers, segments, marked, &mut self.scratch);
+        self.lateness.record(late_ns(self.clock.now(), due));
+        let device = &mut self.devices[host.index()];
+        match device.tun.send(&self.scratch, payload) {
+            Ok(()) => self.written += 1,
+            Err(_) => self.unwritable += 1,
+        }
+        // What it was given may make it send at once.
+        device.ready = true;
+    }
+
+    fn depart(&mut self, departure: Departure) {
+        let Departure { link, time, frame, headers, segment, marked } = departure;
+        let Some(captures) = &mut self.captures else { return };
+        whole_segment(frame, headers, segment, marked, &mut self.scratch);
+        captures.record(link, self.zero_ns + time.ns(), &self.scratch);
+    }
+}
+
+impl<C: Now + Copy> Worker<C> {
+    /// Routes until it is told to stop.
+    pub(super) fn run(mut self) -> Result<RouterOutcome, Error> {
+        // Without, timers are up to 50 us late; that is measured, like all lateness.
+        let _ = sys::sharpen_timers();
+        // Where it cannot be kept there, hosts' kernels share its processor.
+        let _ = keep_router();
+        let real_time = self.real_time && sys::schedule_real_time(PRIORITY).is_ok();
+        let locked = real_time && sys::lock_memory().is_ok();
+        let mut busy = Busy::new(self.clock);
+        let mut reading = Recorder::new();
+        let mut buffer = vec![0; LONGEST];
+        let mut read = 0;
+        let mut waited = Vec::new();
+        let began = self.clock.now();
+        self.stalls.sleep_until(began);
+        while !self.stop.load(Ordering::Relaxed) {
+            let woken = self.clock.now();
+            busy.look(woken);
+            self.stalls.look(woken);
+            if !self.plane.has_begun() {
+                self.stalls.total = Span::ZERO;
+            }
+            let read_before = read;
+            // Rounds until neither network nor hosts have anything for now.
+            loop {
+                let now = self.clock.now();
+                self.stalls.look(now);
+                self.plane.advance(now, &mut self.output);
+                let (packets, more) = self.read_hosts(now, &mut buffer);
+                read += packets;
+                if !more || self.stop.load(Ordering::Relaxed) {
+                    break;
+                }
+            }
+            reading.record(late_ns(self.clock.now(), woken));
+            if read - read_before >= MANY {
+                let past = Duration::from_nanos(late_ns(self.clock.now(), woken));
+                let rest = PAUSE.saturating_sub(past);
+                if !rest.is_zero() {
+                    let now = self.clock.now();
+                    self.stalls.look(now);
+                    self.stalls.sleep_until(now + Span::from_ns(rest.as_nanos() as i64));
+                    sys::wait(&mut [], Some(rest)).map_err(Error::system("wait"))?;
+                }
+            }
+            self.sleep(woken, &mut waited)?;
+        }
+        if locked {
+            sys::unlock_memory();
+        }
+        let ended = self.clock.now();
+        self.plane.advance(ended, &mut Silent);
+        let captures = self.output.captures.take().map(Captures::finish).transpose()?.unwrap_or_default();
+        self.plane.refused().unwritable = self.output.unwritable;
+        let (links, port_samples, refused) = self.plane.finish();
+        let mut outcome = RouterOutcome {
+            links,
+            port_samples,
+            lateness: self.output.lateness.lateness(),
+            reading: reading.lateness(),
+            stalled: self.stalls.total,
+            cpu: busy.total(),
+            busiest_second: busy.busiest,
+            wall: ended.since(began),
+            real_time,
+            packets_read: read,
+            packets_written: self.output.written,
+            refused,
+            device_drops: 0,
+            capture_missed: captures.packets,
+            captures_ended: captures.ended,
+            captures_unnamed: captures.unnamed,
+            bottleneck: None,
+        };
+        outcome.bottleneck = bottleneck(&outcome);
+        Ok(outcome)
+    }
+
+    /// Reads what hosts send whose cards take it. Returns how many packets, and whether there may be more.
+    fn read_hosts(&mut self, mut now: Time, buffer: &mut Vec<u8>) -> (u64, bool) {
+        let (mut packets, mut more) = (0, false);
+        for host in 0..self.output.devices.len() {
+            let id = HostId(host as u32);
+            for turn in 0..=TURN {
+                let device = &mut self.output.devices[host];
+                if !device.ready || device.gone || self.plane.card_takes_at(id) > now {
+                    break;
+                }
+                if turn == TURN {
+                    more = true;
+                    break;
+                }
+                match device.tun.receive(buffer) {
+                    Ok(Some(length)) => {
+                        // Not the time of before the read: what was delivered since, or a moment in which this
+                        // thread did not run, may have made the host send only now, and a packet that leaves before
+                        // it was sent shortens a round trip below what the path takes.
+                        now = self.clock.now();
+                        self.stalls.look(now);
+                        self.plane.advance(now, &mut self.output);
+                        self.plane.accept(id, now, buffer, length, &mut self.output);
+                        packets += 1;
+                    }
+                    // Nothing now, or an error: the wait tells whether the device is gone.
+                    Ok(None) | Err(_) => device.ready = false,
+                }
+            }
+        }
+        (packets, more)
+    }
+
+    /// Sleeps until something is due or a host whose card takes it has something to send.
+    fn sleep(&mut self, woken: Time, waited: &mut Vec<(usize, Waited)>) -> Result<(), Error> {
+        let now = self.clock.now();
+        let mut next = self.plane.next_at().unwrap_or(now + LOOK_UP);
+        waited.clear();
+        for (host, device) in self.output.devices.iter().enumerate().filter(|it| !it.1.gone) {
+            let takes_at = self.plane.card_takes_at(HostId(host as u32));
+            if takes_at <= now {
+                waited.push((host, Waited::for_read(device.tun.as_fd())));
+            } else {
+                next = next.min(takes_at + CARD_SLACK);
+            }
+        }
+        let rest = next.max(woken + BREATH).saturating_since(now).min(LOOK_UP);
+        let timeout = Duration::from_nanos(rest.ns() as u64);
+        self.stalls.look(now);
+        self.stalls.sleep_until(now + rest);
+        let mut descriptors: Vec<Waited> = waited.iter().map(|it| it.1).collect();
+        sys::wait(&mut descriptors, Some(timeout)).map_err(Error::system("wait for packets"))?;
+        for (&(host, _), result) in waited.iter().zip(&descriptors) {
+            let device = &mut self.output.devices[host];
+            device.ready |= result.readable() || result.failed();
+            device.gone |= result.failed();
+        }
+        Ok(())
+    }
+}
+
+/// Lets the last events happen without delivering anything: nobody reads any more.
+struct Silent;
+
+impl Observer for Silent {
+    fn deliver(&mut self, _: Delivery) {}
+}
+
+/// How much processor time the thread takes.
+struct Busy<C> {
+    clock: C,
+    began_ns: u64,
+    second: (Time, u64),
+    /// The most in any second.
+    busiest: Span,
+}
+
+impl<C: Now> Busy<C> {
+    fn new(clock: C) -> Self {
+        let began_ns = sys::thread_cpu_ns();
+        let second = (clock.now(), began_ns);
+        Self { clock, began_ns, second, busiest: Span::ZERO }
+    }
+
+    fn look(&mut self, now: Time) {
+        if now.since(self.second.0) < Span::from_s(1) {
+            return;
+        }
+        let used_ns = sys::thread_cpu_ns();
+        let part = Span::from_ns((used_ns - self.second.1) as i64);
+        // The look may come late: by what a second of that time had.
+        let per_second = u128::from(part.unsigned_ps()) * 1_000_000_000_000
+            / u128::from(now.since(self.second.0).unsigned_ps().max(1));
+        self.busiest = self.busiest.max(Span::from_ps(per_second as i64));
+        self.second = (self.clock.now(), used_ns);
+    }
+
+    fn total(&self) -> Span {
+        Span::from_ns((sys::thread_cpu_ns() - self.began_ns) as i64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::plane::{CARD, Parts};
+    use super::*;
+    use crate::namespace::{Addresses, plan};
+    use crate::packet::sample::Sample;
+    use experiment::SeriesConfig;
+    use fabric::topology::{SingleSwitch, single_switch};
+    use fabric::{PortConfig, Routes};
+    use std::cell::Cell;
+    use std::fs::File;
+    use std::os::fd::OwnedFd;
+    use std::os::unix::net::UnixDatagram;
+    use units::Rate;
+
+    /// A clock of which each look takes a while, as if the thread did not run in between.
+    #[derive(Clone, Copy)]
+    struct Slow<'a> {
+        looks: &'a Cell<u32>,
+        look: Span,
+    }
+
+    impl Now for Slow<'_> {
+        fn now(&self) -> Time {
+            self.looks.set(self.looks.get() + 1);
+            Time::ZERO + self.look.times(self.looks.get())
+        }
+    }
+
+    const RATE: Rate = Rate::from_gbps(1);
+    const DELAY: Span = Span::from_us(10);
+
+    /// A worker between three hosts on a switch, and the hosts' ends of their devices.
+    fn worker(clock: Slow<'_>) -> (Worker<Slow<'_>>, Vec<UnixDatagram>) {
+        let port = PortConfig::new(RATE, DELAY);
+        let network = single_switch(&SingleSwitch { hosts: vec![(port, port); 3] }).unwrap();
+        let plane = Plane::new(&Parts {
+            network: &network,
+            routes: &Routes::new(&network).unwrap(),
+            addresses: &Addresses::new(&plan(&network).unwrap()),
+            seed: 1,
+            coalesce: Span::ZERO,
+            join: true,
+            series: &SeriesConfig::default(),
+            watched: &[],
+            mtu: 1500,
+            zero: &Arc::default(),
+        });
+        let (ends, tuns) = (0..3)
+            .map(|_| {
+                let (host, device) = UnixDatagram::pair().unwrap();
+                for end in [&host, &device] {
+                    end.set_nonblocking(true).unwrap();
+                }
+                (host, Tun::of(File::from(OwnedFd::from(device))))
+            })
+            .unzip();
+        let output = Output::new(clock, 0, tuns, None);
+        (Worker { clock, stop: Arc::default(), plane, output, real_time: false, stalls: Stalls::default() }, ends)
+    }
+
+    /// A packet of 100 bytes for the host of that number, counted from 1.
+    fn packet(to: u8) -> Vec<u8> {
+        let sample = Sample { source: 9, destination: (0, to), ..Sample::default() };
+        let payload = vec![0; 100 - sample.payload_at()];
+        Sample { payload, ..sample }.frame()
+    }
+
+    /// When a host's card falls idle.
+    fn idle_at(worker: &Worker<Slow>, host: u32) -> Time {
+        worker.plane.card_takes_at(HostId(host)) + CARD
+    }
+
+    /// A single long stop counts in full, a planned sleep and short delays do not.
+    #[test]
+    fn time_in_which_the_thread_stood_still_adds_up() {
+        let mut stalls = Stalls::default();
+        for ms in [0, 1, 2] {
+            stalls.look(Time::from_ms(ms));
+        }
+        stalls.sleep_until(Time::from_ms(22));
+        stalls.look(Time::from_ms(22));
+        assert_eq!(stalls.total, Span::ZERO);
+        // Woken before its time.
+        stalls.sleep_until(Time::from_ms(42));
+        stalls.look(Time::from_ms(30));
+        stalls.look(Time::from_ms(630));
+        stalls.sleep_until(Time::from_ms(650));
+        stalls.look(Time::from_ms(850));
+        assert_eq!(stalls.total, Span::from_ms(800));
+    }
+
+    /// What a host sends because of what it was just given cannot leave before that.
+    #[test]
+    fn a_packet_leaves_when_it_was_read() {
+        let looks = Cell::new(0);
+        let look = Span::from_us(300);
+        let (mut worker, ends) = worker(Slow { looks: &looks, look });
+        ends[0].send(&packet(2)).unwrap();
+        let before = worker.clock.now();
+        let (packets, more) = worker.read_hosts(before, &mut vec![0; LONGEST]);
+        assert_eq!((packets, more), (1, false));
+        // 100 bytes take 800 ns.
+        assert_eq!(idle_at(&worker, 0), before + look + Span::from_ns(800));
+    }
+
+    /// What is due by the time of a packet is done before the packet is taken in, though it was not when the round
+    /// began: the order is that of the times.
+    #[test]
+    fn what_is_due_goes_before_what_is_read() {
+        let looks = Cell::new(0);
+        let (mut worker, ends) = worker(Slow { looks: &looks, look: Span::from_us(300) });
+        ends[0].send(&packet(3)).unwrap();
+        worker.read_hosts(worker.clock.now(), &mut vec![0; LONGEST]);
+        assert!(ends[2].recv(&mut [0; 200]).is_err(), "it is on its way");
+        ends[1].send(&packet(3)).unwrap();
+        worker.sleep(worker.clock.now(), &mut Vec::new()).unwrap();
+        worker.read_hosts(worker.clock.now(), &mut vec![0; LONGEST]);
+        assert!(ends[2].recv(&mut [0; 200]).is_ok(), "the first one has arrived before the second one left");
+        assert_eq!(worker.output.written, 1);
+    }
+
+    #[test]
+    fn one_host_does_not_keep_others_waiting() {
+        let looks = Cell::new(0);
+        let (mut worker, ends) = worker(Slow { looks: &looks, look: Span::from_us(10) });
+        for _ in 0..50 {
+            ends[0].send(&packet(3)).unwrap();
+        }
+        ends[1].send(&packet(3)).unwrap();
+        let mut buffer = vec![0; LONGEST];
+        let (packets, more) = worker.read_hosts(worker.clock.now(), &mut buffer);
+        assert_eq!((packets, more), (TURN as u64 + 1, true));
+        // Later than a card holds, whose times are all that is asked for.
+        assert!(idle_at(&worker, 1) > Time::ZERO + CARD, "the other host had its turn");
+        let mut read = packets;
+        while read < 51 {
+            let (packets, _) = worker.read_hosts(worker.clock.now(), &mut buffer);
+            assert!(packets > 0, "{read} of 51 read, and no more come");
+            read += packets;
+        }
+    }
+}

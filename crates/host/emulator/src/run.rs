@@ -1,0 +1,306 @@
+//! A whole run: hosts, router, sampler, and what is sent.
+
+use std::net::IpAddr;
+use std::path::PathBuf;
+
+use experiment::{Outcome, Setup};
+use fabric::{HostId, LinkId};
+use units::{Bytes, Span, Time};
+
+use crate::diag::{Sampler, Samples};
+use crate::error::Error;
+use crate::law_state::LawStateReader;
+use crate::namespace::{Hosts, NamespaceOptions};
+use crate::outcome::{Seen, of_carried, of_programs, of_traffic};
+use crate::pressure::{Pressure, Watch};
+use crate::router::{COALESCE, RouterConfig, RouterOutcome, Running, start};
+use crate::sys::Urgent;
+use crate::traffic::carried::{self, Carrier};
+use crate::traffic::{Connected, Ground, Progress, Traffic, flow_of};
+
+/// How a run is done.
+pub struct Options {
+    /// The kernel's names of congestion controls: for a scenario's flows by their kind; of programs, the first one is
+    /// the default of their sockets.
+    pub congestion: Vec<String>,
+    /// Whether TCP asks for ECN where its congestion control does not insist on it.
+    pub ecn: bool,
+    /// A scenario's flows over IPv6.
+    pub ipv6: bool,
+    /// The most that TCP hands a device at a time; none leaves the kernel its own, 64 KiB.
+    pub burst: Option<u32>,
+    /// Whether the router asks for real-time scheduling.
+    pub real_time: bool,
+    /// Ports whose packets are written to files.
+    pub pcap: Vec<(LinkId, PathBuf)>,
+    /// Decoder of the laws' state, if the laws are ours.
+    pub law_state: Option<Box<dyn LawStateReader>>,
+}
+
+/// What a run gave.
+#[derive(Clone, Debug)]
+pub struct Emulated {
+    /// What was run: of programs, with the flows that were seen.
+    pub setup: Setup,
+    /// What came of it.
+    pub outcome: Outcome,
+    /// The router's own account, without links and samples, which are in the outcome.
+    pub router: RouterOutcome,
+    /// By kind of flow: the kernel's name of its congestion control.
+    pub congestion: Vec<String>,
+    /// What the run's threads waited for.
+    pub pressure: Pressure,
+    /// What a reader must know before believing the numbers.
+    pub notes: Vec<String>,
+}
+
+/// Socket buffers grow at least so far.
+const LEAST_BUFFER: Bytes = Bytes::new(64 << 20);
+
+/// The real-time priority of threads that are hosts: below the router's, so that what they send can never make it late.
+const HOSTS_PRIORITY: i32 = 1;
+
+/// Between samples of programs' connections, if nothing else is asked for.
+const PROGRAM_INTERVAL: Span = Span::from_ms(10);
+
+impl Ground for Hosts {
+    fn address(&self, host: HostId, ipv6: bool) -> IpAddr {
+        let plan = &self.plan()[host.index()];
+        if ipv6 { plan.v6.into() } else { plan.v4.into() }
+    }
+
+    fn within(&self, host: HostId, work: &mut (dyn FnMut() -> Result<(), Error> + Send)) -> Result<(), Error> {
+        self.enter(host, work)?
+    }
+}
+
+/// Finds out whether hosts can be made here, by making two, and removes what dead processes left. Returns the names of
+/// the namespaces removed.
+///
+/// # Errors
+/// When they cannot be made: without root, `ip` or `/dev/net/tun`.
+pub fn preflight() -> Result<Vec<String>, Error> {
+    let removed = Hosts::clean_stale()?;
+    let port = fabric::PortConfig::new(units::Rate::from_gbps(1), Span::from_us(1));
+    let two = fabric::topology::SingleSwitch { hosts: vec![(port, port); 2] };
+    // Two hosts on a switch are a network.
+    if let Ok(network) = fabric::topology::single_switch(&two) {
+        let options = NamespaceOptions {
+            mtu: 1_500,
+            gso_max_size: None,
+            quick_ack: false,
+            socket_buffer: LEAST_BUFFER,
+            congestion: None,
+            ecn: false,
+        };
+        Hosts::create(&network, &options)?;
+    }
+    Ok(removed)
+}
+
+/// Runs a scenario's flows as real TCP, until all have ended, the stop, or `watch` says no.
+///
+/// # Errors
+/// When hosts, router or connections cannot be made. Nothing is left behind.
+pub fn run_traffic(
+    setup: &Setup,
+    mut options: Options,
+    watch: &mut dyn FnMut(Progress) -> bool,
+) -> Result<Emulated, Error> {
+    let hosts = Hosts::create(&setup.network, &namespaces(setup, &options, None)?)?;
+    let router = start(&hosts, &router_config(setup, &options))?;
+    let traffic = Traffic { setup, congestion: &options.congestion, ipv6: options.ipv6 };
+    let waiting = Progress { now: Time::ZERO, completed: 0 };
+    let made = Connected::new(traffic, &hosts, &mut || watch(waiting))?;
+    let clock = router.begin();
+    let sampled = !setup.series.interval.is_zero() && !setup.series.flows.is_empty();
+    let sampler = sampled.then(|| {
+        let keep = |socket: &inet_diag::Socket| flow_of(socket.local.port()).is_some();
+        Sampler::start(&hosts, clock, setup.series.interval, keep, options.law_state.take())
+    });
+    let sampler = sampler.transpose()?;
+    let pressure = Watch::start();
+    let end = made.run(clock, watch);
+    let pressure = pressure.end();
+    let samples = sampler.map(Sampler::stop).unwrap_or_default();
+    let router = router.stop()?;
+    let pressure = Pressure { stalled: router.stalled, ..pressure };
+    let outcome = of_traffic(setup, &end, &samples, &router);
+    let mut notes = broken(end.flows.iter().map(|ended| &ended.failure));
+    of_samples(&samples, &mut notes);
+    let (setup, congestion) = (setup.clone(), options.congestion);
+    Ok(Emulated { setup, outcome, router: lean(router), congestion, pressure, notes })
+}
+
+/// Runs a scenario's flows over a transport of user space, until all have ended, the stop, or `watch` says no. Of `options`, what
+/// is TCP's alone has no effect; `congestion` names the laws for the results.
+///
+/// # Errors
+/// When hosts, router or connections cannot be made. Nothing is left behind.
+pub fn run_carried(
+    setup: &Setup,
+    options: Options,
+    carrier: &mut dyn Carrier,
+    watch: &mut dyn FnMut(Progress) -> bool,
+) -> Result<Emulated, Error> {
+    let hosts = Hosts::create(&setup.network, &namespaces(setup, &options, None)?)?;
+    let router = start(&hosts, &router_config(setup, &options))?;
+    // Their threads are the hosts, and begin here.
+    let urgent = options.real_time.then(|| Urgent::ask(HOSTS_PRIORITY));
+    let waiting = Progress { now: Time::ZERO, completed: 0 };
+    let connected = carrier.connect(setup, &hosts, &mut || watch(waiting));
+    if let Err(error) = connected {
+        carrier.close();
+        return Err(error);
+    }
+    let clock = router.begin();
+    let pressure = Watch::start();
+    let end = carried::run(setup, carrier, clock, watch);
+    drop(urgent);
+    let pressure = pressure.end();
+    let router = router.stop()?;
+    let pressure = Pressure { stalled: router.stalled, ..pressure };
+    let outcome = of_carried(&end, &router);
+    let mut notes = broken(end.failures.iter());
+    cut_short(end.cut_short, &mut notes);
+    let (setup, congestion) = (setup.clone(), options.congestion);
+    Ok(Emulated { setup, outcome, router: lean(router), congestion, pressure, notes })
+}
+
+/// Of each flow: why its connection broke, if it did.
+fn broken<'a>(failures: impl Iterator<Item = &'a Option<String>>) -> Vec<String> {
+    let said = |(flow, failure): (usize, &Option<String>)| {
+        Some(format!("flow {flow}: its connection broke: {}", failure.as_ref()?))
+    };
+    failures.enumerate().filter_map(said).collect()
+}
+
+/// Programs in the hosts' namespaces.
+pub trait Programs {
+    /// An error of theirs, or of the emulator.
+    type Error: From<Error>;
+    /// Programs in the background. They are ended when this is dropped.
+    type Background;
+
+    /// Starts what must be there before the run.
+    ///
+    /// # Errors
+    /// When a program cannot be started.
+    fn prepare(&self, hosts: &Hosts) -> Result<Self::Background, Self::Error>;
+
+    /// Does what is measured. Time zero of the run is its start.
+    ///
+    /// # Errors
+    /// When it fails.
+    fn work(&self, hosts: &Hosts) -> Result<(), Self::Error>;
+}
+
+/// Runs programs in the hosts' namespaces and measures what they do.
+///
+/// # Errors
+/// When hosts or router cannot be made, or the programs fail. Nothing is left behind.
+pub fn run_programs<P: Programs>(setup: &Setup, mut options: Options, programs: &P) -> Result<Emulated, P::Error> {
+    let default = options.congestion.first().cloned();
+    let hosts = Hosts::create(&setup.network, &namespaces(setup, &options, default)?)?;
+    let router: Running = start(&hosts, &router_config(setup, &options))?;
+    let background = programs.prepare(&hosts)?;
+    let clock = router.begin();
+    let interval = if setup.series.interval.is_zero() { PROGRAM_INTERVAL } else { setup.series.interval };
+    let sampler = Sampler::start(&hosts, clock, interval, |_| true, options.law_state.take())?;
+    let pressure = Watch::start();
+    let worked = programs.work(&hosts);
+    drop(background);
+    // Connections that the programs have closed end when the last of their packets has been answered.
+    if worked.is_ok() {
+        std::thread::sleep(std::time::Duration::from_nanos(lingering(setup).unsigned_ps() / 1_000));
+    }
+    let ended = clock.now();
+    let pressure = pressure.end();
+    let samples = sampler.stop();
+    let router = router.stop()?;
+    let pressure = Pressure { stalled: router.stalled, ..pressure };
+    worked?;
+    let seen = of_programs(setup, hosts.plan(), &samples, &router, ended);
+    let mut notes = Vec::new();
+    if seen.small > 0 {
+        notes.push(format!(
+            "{} of TCP connections sent no more than an initial window (10 packets) and are not listed as flows",
+            match seen.small {
+                1 => "1 direction".to_owned(),
+                many => format!("{many} directions"),
+            }
+        ));
+    }
+    if seen.setup.flows.is_empty() {
+        notes.push("no TCP connection between hosts sent more than an initial window".to_owned());
+    }
+    of_samples(&samples, &mut notes);
+    let Seen { setup, outcome, congestion, .. } = seen;
+    Ok(Emulated { setup, outcome, router: lean(router), congestion, pressure, notes })
+}
+
+fn of_samples(samples: &Samples, notes: &mut Vec<String>) {
+    cut_short(samples.cut_short, notes);
+    if let Some(reason) = &samples.law_state_refused {
+        notes.push(format!("the laws' own state and their counts of actions are missing: {reason}"));
+    }
+}
+
+fn cut_short(samples: bool, notes: &mut Vec<String>) {
+    if samples {
+        notes.push("there were more samples of flows than are kept: lengthen [series] interval".to_owned());
+    }
+}
+
+fn lean(router: RouterOutcome) -> RouterOutcome {
+    RouterOutcome { links: Vec::new(), port_samples: Vec::new(), ..router }
+}
+
+fn router_config<'a>(setup: &'a Setup, options: &Options) -> RouterConfig<'a> {
+    let mut series = setup.series.clone();
+    series.flows.clear();
+    RouterConfig {
+        network: &setup.network,
+        routes: &setup.routes,
+        seed: setup.seed,
+        coalesce: COALESCE,
+        // Packets that came together are acknowledged together.
+        join: setup.host.ack_every != 1,
+        series,
+        pcap: options.pcap.clone(),
+        real_time: options.real_time,
+    }
+}
+
+fn namespaces(setup: &Setup, options: &Options, congestion: Option<String>) -> Result<NamespaceOptions, Error> {
+    let wire = setup.host.mss.saturating_add(setup.host.header);
+    let mtu = u16::try_from(wire).map_err(|_| Error::Mtu { mtu: u16::MAX })?;
+    Ok(NamespaceOptions {
+        mtu,
+        gso_max_size: options.burst,
+        quick_ack: setup.host.ack_every == 1,
+        socket_buffer: socket_buffer(setup),
+        congestion,
+        ecn: options.ecn,
+    })
+}
+
+/// How long connections are given to end: two round trips through full queues, a tenth of a second to two.
+fn lingering(setup: &Setup) -> Span {
+    let round_trips = setup.flows.iter().map(|flow| {
+        let path = setup.paths(flow.src, flow.dst, setup.host.mss);
+        path.base_rtt + path.longest_wait.unwrap_or(Span::ZERO)
+    });
+    let longest = round_trips.max().unwrap_or(Span::ZERO);
+    (longest + longest).clamp(Span::from_ms(100), Span::from_s(2))
+}
+
+/// Four times what the fullest path holds: the kernel counts a packet's memory at up to twice its payload, and gives
+/// half of a receiver's buffer to the window.
+fn socket_buffer(setup: &Setup) -> Bytes {
+    let held = setup.flows.iter().map(|flow| {
+        let path = setup.paths(flow.src, flow.dst, setup.host.mss);
+        path.line_rate.bytes_in(path.base_rtt + path.longest_wait.unwrap_or(Span::ZERO))
+    });
+    held.max().unwrap_or(Bytes::ZERO).times(4).max(LEAST_BUFFER)
+}

@@ -1,0 +1,50 @@
+//! When flows start: at times, or when what they wait for has happened.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use experiment::{Cause, Pending, Setup, Start, Waits};
+use units::Time;
+
+/// The flows that have not started yet.
+pub(super) struct Agenda<'a> {
+    setup: &'a Setup,
+    starts: BinaryHeap<Reverse<(Time, usize)>>,
+    waits: Waits,
+    pending: Pending,
+}
+
+impl<'a> Agenda<'a> {
+    pub(super) fn new(setup: &'a Setup) -> Self {
+        let at = |(flow, spec): (usize, &experiment::FlowSpec)| match spec.start {
+            Start::At(time) => Some(Reverse((time, flow))),
+            Start::Waits { .. } => None,
+        };
+        let starts = setup.flows.iter().enumerate().filter_map(at).collect();
+        Self { setup, starts, waits: Waits::new(setup), pending: Pending::default() }
+    }
+
+    /// When the next flow starts, as far as is known; [`Time::NEVER`] if none does.
+    pub(super) fn next(&self) -> Time {
+        self.starts.peek().map_or(Time::NEVER, |&Reverse((time, _))| time)
+    }
+
+    /// A flow that is to have started by now.
+    pub(super) fn pop_due(&mut self, now: Time) -> Option<usize> {
+        let &Reverse((time, flow)) = self.starts.peek()?;
+        if time > now {
+            return None;
+        }
+        self.starts.pop();
+        Some(flow)
+    }
+
+    /// A cause has happened: flows start that waited for it alone, or for it as the last.
+    pub(super) fn happened(&mut self, cause: Cause, now: Time) {
+        for flow in self.waits.followers(cause) {
+            let heard = now + self.setup.news_takes(cause, &self.setup.flows[flow.0 as usize]);
+            let start = self.pending.happened(flow, heard, self.setup);
+            self.starts.extend(start.map(|time| Reverse((time, flow.0 as usize))));
+        }
+    }
+}

@@ -1,0 +1,367 @@
+//! The flows over a transport of user space: somebody else's [`Carrier`] moves their bytes, this decides when they start and
+//! end, and samples them. As for TCP, all are connected before time zero.
+
+use std::time::Duration;
+
+use experiment::{Cause, FlowId, FlowOutcome, FlowSample, Setup};
+use flow::FlowStats;
+use laws::Acted;
+use units::{Bytes, Span, Time};
+
+use super::agenda::Agenda;
+use super::{Ground, LEAST_INTERVAL, MOST_SAMPLES, Progress, TELL};
+use crate::clock::Clock;
+use crate::error::Error;
+
+/// What has happened to a flow.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Event {
+    /// Its receiver has read every byte.
+    Received,
+    /// Its sender knows that the receiver's end has everything.
+    Delivered,
+    /// Its connection broke, and why. Nothing more comes of it.
+    Broken(String),
+}
+
+/// An event of a flow.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Happened {
+    /// When, by the clock that the carrier was given.
+    pub time: Time,
+    /// Which flow's, by number.
+    pub flow: usize,
+    /// What.
+    pub event: Event,
+}
+
+/// What is known of a flow at its sender.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Seen {
+    /// Bytes sent since it began, those sent again and all that the transport puts beside payload included.
+    pub sent: Bytes,
+    /// Payload acknowledged.
+    pub delivered: Bytes,
+    /// The window that its law permits; of several laws, the sum.
+    pub window: Bytes,
+    /// The smoothed round trip.
+    pub rtt: Span,
+    /// What left and what was lost.
+    pub stats: FlowStats,
+    /// How often its law has acted.
+    pub acted: Acted,
+    /// The law's own state by name; units are the last word.
+    pub trace: Vec<(&'static str, i64)>,
+}
+
+/// Who moves the bytes of a setup's flows. Flows are numbered as in the setup.
+pub trait Carrier {
+    /// Makes an end in every host that needs one, and connects all flows; none sends. `watch` is asked now and then whether to go
+    /// on.
+    ///
+    /// # Errors
+    /// When an end or a connection cannot be made, or `watch` says no.
+    fn connect(&mut self, setup: &Setup, ground: &dyn Ground, watch: &mut dyn FnMut() -> bool) -> Result<(), Error>;
+
+    /// A flow begins to send all of its bytes.
+    fn start(&mut self, flow: usize);
+
+    /// Moves bytes until something happens, or for so long. What happened is added to `events`.
+    fn carry(&mut self, most: Duration, clock: Clock, events: &mut Vec<Happened>);
+
+    /// What is known of a flow. Also of one that has not started, or has ended.
+    fn look(&mut self, flow: usize) -> Seen;
+
+    /// Ends everything, whatever is under way.
+    fn close(&mut self);
+}
+
+/// What became of all flows.
+#[derive(Clone, PartialEq, Debug)]
+pub struct CarriedEnd {
+    /// By flow.
+    pub flows: Vec<FlowOutcome>,
+    /// By flow: why its connection broke, if it did.
+    pub failures: Vec<Option<String>>,
+    /// By time, then by flow.
+    pub samples: Vec<FlowSample>,
+    /// Whether there would have been more samples than are kept.
+    pub cut_short: bool,
+    /// The last completion, or the stop.
+    pub ended: Time,
+    /// Whether the caller ended it before its time.
+    pub interrupted: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Phase {
+    Waiting,
+    Sending,
+    Ended,
+}
+
+struct Loop<'a> {
+    setup: &'a Setup,
+    carrier: &'a mut dyn Carrier,
+    clock: Clock,
+    agenda: Agenda<'a>,
+    phases: Vec<Phase>,
+    ended: usize,
+    end: CarriedEnd,
+}
+
+/// Runs all flows, which are connected, until they have ended, the stop, or `watch` says no. Times are the `clock`'s.
+pub fn run(
+    setup: &Setup,
+    carrier: &mut dyn Carrier,
+    clock: Clock,
+    watch: &mut dyn FnMut(Progress) -> bool,
+) -> CarriedEnd {
+    let nothing = FlowOutcome::never_started();
+    let count = setup.flows.len();
+    let end = CarriedEnd {
+        flows: vec![nothing; count],
+        failures: vec![None; count],
+        samples: Vec::new(),
+        cut_short: false,
+        ended: setup.stop,
+        interrupted: false,
+    };
+    let (agenda, phases) = (Agenda::new(setup), vec![Phase::Waiting; count]);
+    Loop { setup, carrier, clock, agenda, phases, ended: 0, end }.run(watch)
+}
+
+impl Loop<'_> {
+    fn run(mut self, watch: &mut dyn FnMut(Progress) -> bool) -> CarriedEnd {
+        let stop = self.setup.stop;
+        let series = &self.setup.series;
+        let is_sampled = !series.interval.is_zero() && !series.flows.is_empty();
+        let interval = series.interval.max(LEAST_INTERVAL);
+        let mut sample_at = if is_sampled { Time::ZERO } else { Time::NEVER };
+        let (mut told, mut events) = (Time::ZERO, Vec::new());
+        loop {
+            let now = self.clock.now();
+            if now >= stop || self.ended == self.phases.len() {
+                break;
+            }
+            if now >= told + TELL {
+                told = now;
+                if !watch(Progress { now, completed: self.ended }) {
+                    self.end.interrupted = true;
+                    break;
+                }
+            }
+            while let Some(flow) = self.agenda.pop_due(now) {
+                self.start(flow, now);
+            }
+            if now >= sample_at {
+                self.sample(now);
+                // Times that were missed are left out.
+                while sample_at <= now {
+                    sample_at += interval;
+                }
+            }
+            let until = self.agenda.next().min(sample_at).min(told + TELL).min(stop);
+            let most = Duration::from_nanos(until.saturating_since(self.clock.now()).unsigned_ps() / 1_000);
+            self.carrier.carry(most, self.clock, &mut events);
+            events.drain(..).for_each(|happened| self.happened(happened));
+        }
+        self.finish()
+    }
+
+    fn start(&mut self, flow: usize, now: Time) {
+        if self.phases[flow] == Phase::Waiting {
+            self.phases[flow] = Phase::Sending;
+            self.end.flows[flow].started = now;
+            self.carrier.start(flow);
+            self.agenda.happened(Cause::Begun(FlowId(flow as u32)), now);
+        }
+    }
+
+    fn sample(&mut self, time: Time) {
+        for &id in &self.setup.series.flows {
+            let flow = id.0 as usize;
+            if self.phases.get(flow) != Some(&Phase::Sending) {
+                continue;
+            }
+            if self.end.samples.len() >= MOST_SAMPLES {
+                self.end.cut_short = true;
+                return;
+            }
+            let Seen { sent, delivered, window, rtt, trace, .. } = self.carrier.look(flow);
+            self.end.samples.push(FlowSample { time, flow: id, sent, delivered, window, rtt, trace });
+        }
+    }
+
+    fn happened(&mut self, Happened { time, flow, event }: Happened) {
+        let id = FlowId(flow as u32);
+        match event {
+            Event::Received => self.agenda.happened(Cause::Received(id), time),
+            Event::Delivered if self.phases[flow] == Phase::Sending => {
+                self.end(flow);
+                let completed = time.max(self.end.flows[flow].started);
+                self.end.flows[flow].completed = completed;
+                self.agenda.happened(Cause::Complete(id), completed);
+            }
+            Event::Broken(why) if self.phases[flow] != Phase::Ended => {
+                self.end.failures[flow] = Some(why);
+                self.end(flow);
+            }
+            Event::Delivered | Event::Broken(_) => {}
+        }
+    }
+
+    fn end(&mut self, flow: usize) {
+        self.keep(flow);
+        self.phases[flow] = Phase::Ended;
+        self.ended += 1;
+    }
+
+    /// The last word on a flow.
+    fn keep(&mut self, flow: usize) {
+        let Seen { delivered, stats, acted, .. } = self.carrier.look(flow);
+        let end = &mut self.end.flows[flow];
+        end.delivered = delivered.min(self.setup.flows[flow].size);
+        (end.stats, end.acted) = (stats, acted);
+    }
+
+    fn finish(mut self) -> CarriedEnd {
+        let ended_at = self.clock.now();
+        for flow in 0..self.phases.len() {
+            if self.phases[flow] != Phase::Ended {
+                self.keep(flow);
+            }
+        }
+        self.carrier.close();
+        let last = self.end.flows.iter().map(|flow| flow.completed).filter(|time| time.is_set()).max();
+        self.end.ended = match (self.end.interrupted, self.ended < self.phases.len()) {
+            (true, _) => ended_at,
+            (false, true) => self.setup.stop,
+            (false, false) => last.unwrap_or(self.setup.stop),
+        };
+        self.end
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::traffic::run::tests::{flow, setup};
+    use experiment::{Causes, FlowSpec, Start};
+
+    /// Carries a megabyte in 10 ms, each flow by itself.
+    #[derive(Default)]
+    struct Steady {
+        now: Time,
+        begun: Vec<(usize, Time)>,
+        sizes: Vec<u64>,
+        done: Vec<usize>,
+        breaks: Option<usize>,
+        closed: bool,
+    }
+
+    const BYTES_A_MS: u64 = 100_000;
+
+    impl Steady {
+        fn of(setup: &Setup) -> Self {
+            Self { sizes: setup.flows.iter().map(|flow| flow.size.get()).collect(), ..Self::default() }
+        }
+
+        fn carried(&self, flow: usize) -> u64 {
+            let begun = self.begun.iter().find(|(begun, _)| *begun == flow);
+            begun.map_or(0, |&(_, at)| {
+                (self.now.saturating_since(at).ns() as u64 * BYTES_A_MS / 1_000_000).min(self.sizes[flow])
+            })
+        }
+    }
+
+    impl Carrier for Steady {
+        fn connect(&mut self, _: &Setup, _: &dyn Ground, _: &mut dyn FnMut() -> bool) -> Result<(), Error> {
+            Ok(())
+        }
+
+        fn start(&mut self, flow: usize) {
+            self.begun.push((flow, self.now));
+        }
+
+        fn carry(&mut self, most: Duration, clock: Clock, events: &mut Vec<Happened>) {
+            std::thread::sleep(most.min(Duration::from_millis(1)));
+            self.now = clock.now();
+            let ready = |flow: usize| self.carried(flow) == self.sizes[flow] && !self.done.contains(&flow);
+            let ready: Vec<usize> = self.begun.iter().map(|&(flow, _)| flow).filter(|&flow| ready(flow)).collect();
+            for flow in ready {
+                self.done.push(flow);
+                let happened = |event| Happened { time: self.now, flow, event };
+                if self.breaks == Some(flow) {
+                    events.push(happened(Event::Broken("cut".to_owned())));
+                } else {
+                    events.extend([Event::Received, Event::Delivered].map(happened));
+                }
+            }
+        }
+
+        fn look(&mut self, flow: usize) -> Seen {
+            Seen { delivered: Bytes::new(self.carried(flow)), ..Seen::default() }
+        }
+
+        fn close(&mut self) {
+            self.closed = true;
+        }
+    }
+
+    fn carried(setup: &Setup, breaks: Option<usize>) -> CarriedEnd {
+        let mut steady = Steady { breaks, ..Steady::of(setup) };
+        let end = run(setup, &mut steady, Clock::start(), &mut |_| true);
+        assert!(steady.closed);
+        end
+    }
+
+    fn three(causes: &mut Causes) -> Vec<FlowSpec> {
+        vec![
+            flow(0, 5_000_000, Start::At(Time::from_ms(30))),
+            flow(1, 1, causes.start([Cause::Complete(FlowId(0))], Span::ZERO)),
+            flow(0, 700_000, Start::At(Time::ZERO)),
+        ]
+    }
+
+    #[test]
+    fn flows_start_when_they_should_are_sampled_while_they_send_and_end_when_all_is_delivered() {
+        let mut causes = Causes::default();
+        let flows = three(&mut causes);
+        let mut setup = Setup { causes, ..setup(flows, Time::from_ms(5_000)) };
+        (setup.series.interval, setup.series.flows) = (Span::from_ms(2), vec![FlowId(0)]);
+        let end = carried(&setup, None);
+        let of = |flow: usize| (end.flows[flow].started, end.flows[flow].completed, end.flows[flow].delivered.get());
+        assert_eq!([0, 1, 2].map(|flow| of(flow).2), [5_000_000, 1, 700_000]);
+        // 50 ms of the line, of which the time between its first byte and the clock's next look may be missing.
+        assert!(of(0).0 >= Time::from_ms(30) && of(0).1 >= of(0).0 + Span::from_ms(49), "{end:?}");
+        // It hears of the other one's end a one-way delay, 3 ms of links, later.
+        assert!(of(1).0 >= of(0).1 + Span::from_ms(3), "{end:?}");
+        assert_eq!(end.ended, end.flows.iter().map(|it| it.completed).max().unwrap());
+        let times: Vec<Time> = end.samples.iter().map(|sample| sample.time).collect();
+        assert!(end.samples.len() > 5 && times.is_sorted_by(|a, b| a < b), "{times:?}");
+        assert!(times[0] >= of(0).0 && times[times.len() - 1] <= of(0).1, "{times:?}");
+        assert!(end.samples.iter().map(|sample| sample.delivered).is_sorted());
+    }
+
+    #[test]
+    fn a_flow_that_breaks_is_not_complete_and_nothing_follows_it() {
+        let mut causes = Causes::default();
+        let flows = three(&mut causes);
+        let end = carried(&Setup { causes, ..setup(flows, Time::from_ms(200)) }, Some(0));
+        assert_eq!(end.failures, [Some("cut".to_owned()), None, None]);
+        assert!(!end.flows[0].completed.is_set() && !end.flows[1].started.is_set(), "{end:?}");
+        assert_eq!((end.ended, end.interrupted), (Time::from_ms(200), false));
+    }
+
+    #[test]
+    fn a_flow_without_end_is_closed_at_the_stop_and_whoever_watches_can_end_it_before() {
+        let endless = setup(vec![flow(0, 1 << 40, Start::At(Time::ZERO))], Time::from_ms(150));
+        let end = carried(&endless, None);
+        assert!(!end.flows[0].completed.is_set() && end.flows[0].delivered > Bytes::new(1_000_000), "{end:?}");
+        assert_eq!(end.ended, Time::from_ms(150));
+        let mut steady = Steady::of(&endless);
+        let end = run(&endless, &mut steady, Clock::start(), &mut |progress| progress.now < Time::from_ms(60));
+        assert!(end.interrupted && end.ended >= Time::from_ms(60) && end.ended < Time::from_ms(150), "{end:?}");
+    }
+}

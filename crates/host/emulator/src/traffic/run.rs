@@ -1,0 +1,416 @@
+//! All flows in one loop: they start, write, read, and end.
+
+use std::io::{ErrorKind, Write};
+use std::net::Shutdown;
+use std::os::fd::AsFd;
+
+use experiment::{Cause, FlowId};
+use inet_diag::TcpInfo;
+use nix::poll::{PollFd, PollFlags, ppoll};
+use nix::sys::epoll::{EpollEvent, EpollFlags, EpollTimeout};
+use nix::sys::time::TimeSpec;
+use units::{Bytes, Span, Time};
+
+use super::agenda::Agenda;
+use super::connect::{Connected, Token};
+use super::{FlowEnd, Progress, TELL, TrafficEnd, socket};
+use crate::clock::Clock;
+use crate::socket_calls::{discard, tcp_info};
+
+/// What is written at a time; also the most that is zero and never looked at.
+static ZEROS: [u8; 256 << 10] = [0; 256 << 10];
+
+/// What one flow writes or reads before the others get their turn.
+const TURN: usize = 1 << 20;
+
+/// How often flows that have written all are looked at, should a time stamp not come.
+const LOOK: Span = Span::from_ms(10);
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Phase {
+    Waiting,
+    Sending,
+    /// All is written, not all acknowledged.
+    Draining,
+    Ended,
+}
+
+struct Flow {
+    phase: Phase,
+    /// Payload to be written.
+    left: u64,
+    /// Payload to be read by the receiver.
+    unread: u64,
+    stamped: bool,
+    end: FlowEnd,
+}
+
+struct Loop<'a> {
+    made: Connected<'a>,
+    clock: Clock,
+    flows: Vec<Flow>,
+    agenda: Agenda<'a>,
+    ended: usize,
+    draining: usize,
+}
+
+impl Connected<'_> {
+    /// Runs all flows until they have ended, the stop, or `watch` says no. Times are the `clock`'s.
+    pub fn run(self, clock: Clock, watch: &mut dyn FnMut(Progress) -> bool) -> TrafficEnd {
+        let setup = self.traffic.setup;
+        let flows = setup.flows.iter().map(|spec| Flow::new(spec.size.get())).collect();
+        let looped = Loop { made: self, clock, flows, agenda: Agenda::new(setup), ended: 0, draining: 0 };
+        looped.run(setup.stop, watch)
+    }
+}
+
+impl Flow {
+    fn new(size: u64) -> Self {
+        let end = FlowEnd {
+            started: Time::NEVER,
+            completed: Time::NEVER,
+            delivered: Bytes::ZERO,
+            info: TcpInfo::default(),
+            failure: None,
+        };
+        Self { phase: Phase::Waiting, left: size, unread: size, stamped: false, end }
+    }
+}
+
+impl Loop<'_> {
+    fn run(mut self, stop: Time, watch: &mut dyn FnMut(Progress) -> bool) -> TrafficEnd {
+        let mut events = [EpollEvent::empty(); 256];
+        let (mut told, mut looked) = (Time::ZERO, Time::ZERO);
+        let mut interrupted = false;
+        loop {
+            let now = self.clock.now();
+            if now >= stop || self.ended == self.flows.len() {
+                break;
+            }
+            if now >= told + TELL {
+                told = now;
+                if !watch(Progress { now, completed: self.ended }) {
+                    interrupted = true;
+                    break;
+                }
+            }
+            while let Some(flow) = self.agenda.pop_due(now) {
+                self.start(flow, now);
+            }
+            if self.draining > 0 && now >= looked + LOOK {
+                looked = now;
+                (0..self.flows.len()).for_each(|flow| self.drain(flow));
+            }
+            let look = if self.draining > 0 { looked + LOOK } else { Time::NEVER };
+            self.wait(self.agenda.next().min(look).min(told + TELL).min(stop));
+            let count = self.made.epoll.wait(&mut events, EpollTimeout::ZERO).unwrap_or(0);
+            for event in &events[..count] {
+                match Token::of(event.data()) {
+                    Token::Sender(flow) => match self.flows[flow].phase {
+                        Phase::Sending => self.feed(flow),
+                        Phase::Draining => self.drain(flow),
+                        Phase::Waiting => self.broken(flow),
+                        Phase::Ended => {}
+                    },
+                    Token::Receiver(flow) => self.read(flow),
+                    Token::Listener(_) => {}
+                }
+            }
+        }
+        self.finish(stop, interrupted)
+    }
+
+    /// Until a socket wants something, or `until`.
+    fn wait(&self, until: Time) {
+        let left = until.since(self.clock.now()).unsigned_ps() / 1_000;
+        let timeout = TimeSpec::new((left / 1_000_000_000) as i64, (left % 1_000_000_000) as i64);
+        let mut polled = [PollFd::new(self.made.epoll.0.as_fd(), PollFlags::POLLIN)];
+        // A signal ends the wait early, which does no harm.
+        let _ = ppoll(&mut polled, Some(timeout), None);
+    }
+
+    fn start(&mut self, flow: usize, now: Time) {
+        self.flows[flow].phase = Phase::Sending;
+        self.flows[flow].end.started = now;
+        self.agenda.happened(Cause::Begun(FlowId(flow as u32)), now);
+        self.interest(flow, EpollFlags::EPOLLOUT);
+        self.feed(flow);
+    }
+
+    fn interest(&self, flow: usize, events: EpollFlags) {
+        if let Some(sender) = &self.made.flows[flow].sender {
+            let mut event = EpollEvent::new(events, Token::Sender(flow).number());
+            // What is polled cannot fail to be polled for something else.
+            let _ = self.made.epoll.modify(sender, &mut event);
+        }
+    }
+
+    /// Writes until the socket has enough, or it is the others' turn.
+    fn feed(&mut self, flow: usize) {
+        let state = &mut self.flows[flow];
+        let Some(sender) = &mut self.made.flows[flow].sender else { return };
+        if state.stamped {
+            // Stamps of a write that was only begun would wake the poll for ever.
+            socket::acknowledged_ns(sender.as_fd());
+        }
+        let mut written = 0;
+        while state.left > 0 && written < TURN {
+            let size = state.left.min(ZEROS.len() as u64) as usize;
+            if size as u64 == state.left && !state.stamped {
+                // Without stamps the end is seen when it is looked for, up to 10 ms late.
+                state.stamped = socket::stamp_acknowledgements(sender.as_fd()).is_ok();
+            }
+            match sender.write(&ZEROS[..size]) {
+                Ok(count) => {
+                    state.left -= count as u64;
+                    written += count;
+                }
+                Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => return,
+                Err(error) => {
+                    state.end.failure = Some(error.to_string());
+                    return self.end(flow, Time::NEVER);
+                }
+            }
+        }
+        if state.left == 0 {
+            let _ = sender.shutdown(Shutdown::Write);
+            state.phase = Phase::Draining;
+            self.draining += 1;
+            self.interest(flow, EpollFlags::empty());
+        }
+    }
+
+    /// Whether all that was written has been acknowledged, and when.
+    fn drain(&mut self, flow: usize) {
+        if self.flows[flow].phase != Phase::Draining {
+            return;
+        }
+        let ends = &self.made.flows[flow];
+        let Some(sender) = &ends.sender else { return };
+        let stamp = socket::acknowledged_ns(sender.as_fd());
+        let acked = tcp_info(sender.as_fd()).bytes_acked.get().saturating_sub(ends.acked_before);
+        if acked >= self.made.traffic.setup.flows[flow].size.get() {
+            let completed = stamp.map_or_else(|| self.clock.now(), |ns| self.clock.at_realtime(ns));
+            self.end(flow, completed.max(self.flows[flow].end.started));
+        } else if let Some(error) = socket::failure(sender.as_fd()) {
+            self.flows[flow].end.failure = Some(error.to_string());
+            self.end(flow, Time::NEVER);
+        }
+    }
+
+    /// A connection that is reset before its flow starts.
+    fn broken(&mut self, flow: usize) {
+        let sender = self.made.flows[flow].sender.as_ref();
+        let error = sender.and_then(|sender| socket::failure(sender.as_fd()));
+        self.flows[flow].end.failure = Some(error.map_or("the connection was closed".into(), |it| it.to_string()));
+        self.end(flow, Time::NEVER);
+    }
+
+    fn read(&mut self, flow: usize) {
+        let Some(receiver) = &self.made.flows[flow].receiver else { return };
+        match discard(receiver.as_fd(), TURN) {
+            Ok(count @ 1..) => {
+                let state = &mut self.flows[flow];
+                state.unread = state.unread.saturating_sub(count as u64);
+                if state.unread == 0 {
+                    self.agenda.happened(Cause::Received(FlowId(flow as u32)), self.clock.now());
+                }
+            }
+            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {}
+            // The end, or a reset: nothing more comes.
+            Ok(_) | Err(_) => self.made.flows[flow].receiver = None,
+        }
+    }
+
+    /// A flow is over: its last word is kept. A flow that broke is never complete, so what waits for that never starts.
+    fn end(&mut self, flow: usize, completed: Time) {
+        self.keep(flow);
+        let state = &mut self.flows[flow];
+        self.draining -= usize::from(state.phase == Phase::Draining);
+        state.phase = Phase::Ended;
+        state.end.completed = completed;
+        self.ended += 1;
+        self.made.flows[flow].sender = None;
+        if completed.is_set() {
+            self.agenda.happened(Cause::Complete(FlowId(flow as u32)), completed);
+        }
+    }
+
+    fn keep(&mut self, flow: usize) {
+        let ends = &self.made.flows[flow];
+        let Some(sender) = &ends.sender else { return };
+        let end = &mut self.flows[flow].end;
+        end.info = tcp_info(sender.as_fd());
+        let acked = end.info.bytes_acked.get().saturating_sub(ends.acked_before);
+        end.delivered = Bytes::new(acked).min(self.made.traffic.setup.flows[flow].size);
+    }
+
+    fn finish(mut self, stop: Time, interrupted: bool) -> TrafficEnd {
+        let open = self.ended < self.flows.len();
+        for flow in 0..self.flows.len() {
+            self.keep(flow);
+            if let Some(sender) = self.made.flows[flow].sender.take() {
+                socket::abort(sender);
+            }
+        }
+        let last = self.flows.iter().map(|flow| flow.end.completed).filter(|time| time.is_set()).max();
+        let ended = match (interrupted, open) {
+            (true, _) => self.clock.now(),
+            (false, true) => stop,
+            (false, false) => last.unwrap_or(stop),
+        };
+        TrafficEnd { flows: self.flows.into_iter().map(|flow| flow.end).collect(), ended, interrupted }
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+    use crate::error::Error;
+    use crate::traffic::{Ground, Traffic};
+    use experiment::{Causes, FlowSpec, HostConfig, SeriesConfig, Setup, Start};
+    use fabric::{Builder, HostId, LinkClass, PortConfig, Routes};
+    use std::net::{IpAddr, Ipv4Addr};
+    use units::Rate;
+
+    /// Hosts that are addresses of this machine's loopback: no rights are needed. Each test has a range of its own.
+    struct Loopback(u8);
+
+    impl Ground for Loopback {
+        fn address(&self, host: HostId, _: bool) -> IpAddr {
+            Ipv4Addr::new(127, 77, self.0, 1 + host.0 as u8).into()
+        }
+
+        fn within(&self, _: HostId, work: &mut (dyn FnMut() -> Result<(), Error> + Send)) -> Result<(), Error> {
+            work()
+        }
+    }
+
+    pub(in crate::traffic) fn setup(flows: Vec<FlowSpec>, stop: Time) -> Setup {
+        let mut builder = Builder::default();
+        let switches = [builder.switch(0, "a"), builder.switch(1, "b")];
+        let port = PortConfig::new(Rate::from_gbps(1), Span::from_ms(1));
+        for (dc, switch) in switches.into_iter().enumerate() {
+            let host = builder.host(dc as u16, format!("dc{dc}.host0"));
+            builder.connect(host, switch, LinkClass::Host, port, port);
+        }
+        builder.connect(switches[0], switches[1], LinkClass::Inter, port, port);
+        let network = builder.finish().unwrap();
+        let routes = Routes::new(&network).unwrap();
+        let host = HostConfig::default();
+        let series = SeriesConfig::default();
+        Setup {
+            network,
+            routes,
+            symmetric: false,
+            flows,
+            host,
+            series,
+            seed: 1,
+            stop,
+            intra_rtt: Span::ZERO,
+            causes: Causes::default(),
+            modules: Vec::new(),
+            ties: experiment::Ties::default(),
+        }
+    }
+
+    pub(in crate::traffic) fn flow(src: u32, size: u64, start: Start) -> FlowSpec {
+        FlowSpec {
+            src: HostId(src),
+            dst: HostId(1 - src),
+            size: Bytes::new(size),
+            start,
+            kind: 0,
+            class: 1,
+            on_ramp: false,
+            coded: false,
+            kept: false,
+        }
+    }
+
+    fn run(range: u8, setup: &Setup) -> TrafficEnd {
+        let traffic = Traffic { setup, congestion: &["reno".to_owned()], ipv6: false };
+        let made = Connected::new(traffic, &Loopback(range), &mut || true).unwrap();
+        made.run(Clock::start(), &mut |_| true)
+    }
+
+    #[test]
+    fn flows_start_when_they_should_and_end_when_their_last_byte_is_acknowledged() {
+        let mut causes = Causes::default();
+        let flows = vec![
+            flow(0, 5_000_000, Start::At(Time::from_ms(30))),
+            flow(1, 1, causes.start([Cause::Complete(FlowId(0))], Span::ZERO)),
+            flow(0, 700_000, Start::At(Time::ZERO)),
+        ];
+        let end = run(1, &Setup { causes, ..setup(flows, Time::from_ms(20_000)) });
+        assert!(!end.interrupted && end.ended < Time::from_ms(20_000));
+        for ended in &end.flows {
+            assert!(ended.completed > ended.started && ended.failure.is_none(), "{ended:?}");
+        }
+        assert_eq!(end.flows.iter().map(|it| it.delivered.get()).collect::<Vec<_>>(), [5_000_000, 1, 700_000]);
+        assert!(end.flows[0].started >= Time::from_ms(30));
+        // It hears of the other one's end a one-way delay, 3 ms of links, later.
+        assert!(end.flows[1].started >= end.flows[0].completed + Span::from_ms(3), "{:?}", end.flows);
+        assert_eq!(end.ended, end.flows.iter().map(|it| it.completed).max().unwrap());
+        assert!(end.flows[0].info.bytes_sent >= Bytes::new(5_000_000) && end.flows[0].info.data_segs_out > 0);
+    }
+
+    /// A flow that waits for a receipt at its own host, its turn and another's end starts after all three and its computing
+    /// time. One whose cause breaks off or never comes does not start.
+    #[test]
+    fn a_flow_waits_for_all_of_its_causes() {
+        let mut causes = Causes::default();
+        let all = [Cause::Received(FlowId(0)), Cause::Begun(FlowId(1)), Cause::Complete(FlowId(2))];
+        let never = [Cause::Received(FlowId(0)), Cause::Received(FlowId(5))];
+        let flows = vec![
+            flow(0, 3_000_000, Start::At(Time::from_ms(20))),
+            flow(1, 1_000, Start::At(Time::from_ms(10))),
+            flow(0, 1_000, Start::At(Time::from_ms(60))),
+            flow(1, 1_000, causes.start([all[0]], Span::from_ms(5))),
+            flow(1, 1_000, causes.start(all, Span::from_ms(40))),
+            flow(0, 1_000, Start::At(Time::from_ms(900))),
+            flow(1, 1_000, causes.start(never, Span::ZERO)),
+        ];
+        let end = run(7, &Setup { causes, ..setup(flows, Time::from_ms(800)) });
+        let started = |flow: usize| end.flows[flow].started;
+        assert!(started(3) > started(0) + Span::from_ms(5) && started(3) < started(4), "{:?}", end.flows);
+        assert!(started(4) >= end.flows[2].completed + Span::from_ms(43), "{:?}", end.flows);
+        assert!(end.flows[4].completed.is_set() && !started(6).is_set(), "{:?}", end.flows);
+    }
+
+    #[test]
+    fn a_flow_without_end_is_closed_at_the_stop() {
+        let flows = vec![flow(0, 1 << 40, Start::At(Time::ZERO)), flow(1, 10, Start::At(Time::from_ms(900)))];
+        let end = run(2, &setup(flows, Time::from_ms(200)));
+        assert_eq!((end.ended, end.interrupted), (Time::from_ms(200), false));
+        assert!(!end.flows[0].completed.is_set() && end.flows[0].delivered > Bytes::new(1_000_000), "{end:?}");
+        assert!(!end.flows[1].started.is_set() && end.flows[1].delivered == Bytes::ZERO);
+    }
+
+    #[test]
+    fn whoever_watches_can_end_it() {
+        let setup = setup(vec![flow(0, 1 << 40, Start::At(Time::ZERO))], Time::from_ms(60_000));
+        let traffic = Traffic { setup: &setup, congestion: &["reno".to_owned()], ipv6: false };
+        let made = Connected::new(traffic, &Loopback(3), &mut || true).unwrap();
+        let end = made.run(Clock::start(), &mut |progress| progress.now < Time::from_ms(100));
+        assert!(end.interrupted && end.ended >= Time::from_ms(100) && end.ended < Time::from_ms(10_000));
+        let refused = Connected::new(traffic, &Loopback(4), &mut || false).unwrap_err();
+        assert!(matches!(refused, Error::Interrupted));
+    }
+
+    #[test]
+    fn many_flows_are_connected_and_a_law_that_is_not_there_is_refused() {
+        let flows: Vec<_> = (0..1_500).map(|_| flow(0, 3_000, Start::At(Time::ZERO))).collect();
+        let setup = setup(flows, Time::from_ms(20_000));
+        let end = run(5, &setup);
+        assert!(
+            end.flows.iter().all(|it| it.completed.is_set()),
+            "{:?}",
+            end.flows.iter().find(|it| !it.completed.is_set())
+        );
+        let traffic = Traffic { setup: &setup, congestion: &["nosuchlaw".to_owned()], ipv6: false };
+        let said = Connected::new(traffic, &Loopback(6), &mut || true).unwrap_err().to_string();
+        assert!(said.contains("nosuchlaw"), "{said}");
+    }
+}

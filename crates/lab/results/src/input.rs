@@ -1,0 +1,395 @@
+//! What the caller says about a run that the simulator does not know.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::ops::Range;
+
+use experiment::{Cause, FlowId};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use units::{Bytes, Span, Time};
+
+use crate::conditions::Conditions;
+
+/// Whether a flow stays inside a datacenter.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Class {
+    /// Both ends in one datacenter.
+    Intra,
+    /// Between datacenters.
+    Inter,
+}
+
+impl Class {
+    /// Its name in files.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Intra => "intra",
+            Self::Inter => "inter",
+        }
+    }
+
+    /// The class of that name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        [Self::Intra, Self::Inter].into_iter().find(|class| class.name() == name)
+    }
+}
+
+impl fmt::Display for Class {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// Flows of a range of sizes, of all traffic and classes or of one, reported together.
+#[derive(Clone, PartialEq, Eq, Default, Hash, Debug)]
+pub struct SizeBin {
+    /// Its name in the summary.
+    pub name: String,
+    /// Only flows of the traffic of this name.
+    pub traffic: Option<String>,
+    /// Only flows of this class.
+    pub class: Option<Class>,
+    /// The smallest size in it.
+    pub low: Bytes,
+    /// The smallest size above it, if it has an end.
+    pub high: Option<Bytes>,
+}
+
+impl SizeBin {
+    /// Whether a flow of this traffic, size and class is in it.
+    pub fn contains(&self, traffic: &str, size: Bytes, class: Class) -> bool {
+        self.low <= size
+            && self.high.is_none_or(|high| size < high)
+            && self.class.is_none_or(|only| only == class)
+            && self.traffic.as_ref().is_none_or(|only| only == traffic)
+    }
+}
+
+/// What ran the flows.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Host {
+    /// The simulator.
+    #[default]
+    Simulator,
+    /// Real packets through an emulated network.
+    Emulator,
+}
+
+impl Host {
+    /// Its name in files.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Simulator => "simulator",
+            Self::Emulator => "emulator",
+        }
+    }
+}
+
+impl fmt::Display for Host {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// What carries flows as real packets.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Stack {
+    /// The kernel's TCP.
+    #[default]
+    Kernel,
+    /// The transport in user space.
+    Narrows,
+}
+
+/// What an emulator measured of itself.
+#[derive(Clone, PartialEq, Default, Debug, Serialize, Deserialize)]
+pub struct Emulator {
+    /// How late packets left against when they were due: half of them no later.
+    pub lateness_p50_ns: u64,
+    /// 99 % of them no later.
+    pub lateness_p99_ns: u64,
+    /// The latest.
+    pub lateness_max_ns: u64,
+    /// The share of the run in which the router's thread used a processor.
+    pub cpu_share: f64,
+    /// Whether it had real-time scheduling.
+    pub real_time: bool,
+    /// What carried the flows.
+    #[serde(default)]
+    pub stack: Stack,
+    /// The kernel's congestion controls, in the order in which they were met; of the transport, its laws.
+    pub congestion: Vec<String>,
+    /// What was run instead of the scenario's traffic, if anything.
+    pub command: Option<String>,
+    /// Whether the run is to be believed.
+    #[serde(default)]
+    pub soundness: Soundness,
+    /// Why it, and not the network, was the bottleneck, if it was.
+    pub bottleneck: Option<String>,
+    /// Why the run is hardly to be believed, a line each, such as hosts that waited for processors; empty if nothing says so.
+    #[serde(default)]
+    pub doubts: Vec<String>,
+    /// The share of the run, 0 to 1, in which somebody on the machine waited for a processor; null where the kernel
+    /// does not say.
+    #[serde(default)]
+    pub machine_pressure: Option<f64>,
+    /// The same for the run's own control group.
+    #[serde(default)]
+    pub group_pressure: Option<f64>,
+    /// The share of the run, 0 to 1, that one thread of the hosts waited for a processor: of the thread that waited
+    /// longest.
+    #[serde(default)]
+    pub thread_wait: f64,
+    /// The mean of that thread's waits, in nanoseconds.
+    #[serde(default)]
+    pub thread_wait_mean_ns: u64,
+    /// The same for the router's thread.
+    #[serde(default)]
+    pub router_wait: f64,
+    /// The share of the run, 0 to 1, that a hypervisor took from a processor on average.
+    #[serde(default)]
+    pub stolen: f64,
+    /// The share of the run, 0 to 1, in which the router stood still, in stretches of over 1 ms.
+    #[serde(default)]
+    pub stalled: f64,
+}
+
+/// Whether a run on real packets is to be believed.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Soundness {
+    /// Nothing speaks against it.
+    #[default]
+    Sound,
+    /// Something speaks against it, such as hosts that waited for processors.
+    Doubtful,
+    /// The emulator was slower than the network.
+    Bottleneck,
+}
+
+impl fmt::Display for Soundness {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Sound => "sound",
+            Self::Doubtful => "doubtful",
+            Self::Bottleneck => "bottleneck",
+        })
+    }
+}
+
+impl Soundness {
+    /// The worse verdict of two runs, unless that is `sound`. A simulated run has no verdict.
+    pub fn worse(one: Option<&Emulator>, other: Option<&Emulator>) -> Option<Self> {
+        one.into_iter().chain(other).map(|run| run.soundness).max().filter(|worst| *worst != Self::Sound)
+    }
+}
+
+impl Emulator {
+    /// The same figures with the verdict that follows from them.
+    #[must_use]
+    pub fn judged(mut self) -> Self {
+        self.soundness = match (&self.bottleneck, self.doubts.is_empty()) {
+            (Some(_), _) => Soundness::Bottleneck,
+            (None, false) => Soundness::Doubtful,
+            (None, true) => Soundness::Sound,
+        };
+        self
+    }
+}
+
+/// A first column of all tables of a run: the scheme, a key of the point, or the seed. It has one value a run.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct PointColumn {
+    /// Its name. The unit is its last word.
+    pub name: String,
+    /// The run's value.
+    #[serde(flatten)]
+    pub value: PointValue,
+}
+
+/// Columns that the tables of all of a sweep's runs have in common, whichever runs a command does. So all files of a table have
+/// one schema.
+#[derive(Clone, PartialEq, Default, Debug)]
+pub struct SweepColumns {
+    /// First columns of tables. Values are the run's own.
+    pub points: Vec<PointColumn>,
+    /// Names of state that laws of any of its schemes trace, in order.
+    pub traces: Vec<String>,
+    /// Names of laws of any of its schemes, in order.
+    pub laws: Vec<String>,
+}
+
+/// A run's value in a [`PointColumn`]. All runs of a grid have the same type in a column.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(tag = "type", content = "value", rename_all = "lowercase")]
+pub enum PointValue {
+    /// Text; empty if the run's point lacks the key.
+    Text(String),
+    /// A whole number, if the point has the key.
+    Whole(Option<i64>),
+    /// A number in the column's unit, if the point has the key.
+    Real(Option<f64>),
+}
+
+/// A training job: its flows stand one behind the other, iteration after iteration.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct TrainingJob {
+    /// Its name, which is that of its traffic.
+    pub name: String,
+    /// When it begins to compute.
+    pub start: Time,
+    /// Its first flow.
+    pub first: FlowId,
+    /// What its flows may be for.
+    pub kinds: Vec<String>,
+    /// By flow, from the first on: what it is for, an index into `kinds`.
+    pub kind_of: Vec<u8>,
+    /// Its iterations.
+    pub iterations: Vec<TrainingIteration>,
+}
+
+/// An iteration of a training job.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct TrainingIteration {
+    /// It is over when all of these have happened, and so long after each.
+    pub ends: Vec<(Cause, Span)>,
+    /// How long it would take if no flow took any time.
+    pub compute: Span,
+}
+
+/// A schedule that was imported from another program.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct ImportedSchedule {
+    /// Its name, which is that of its traffic.
+    pub name: String,
+    /// Time at which its ranks begin.
+    pub start: Time,
+    /// Its flows, from one number up to, but without, another.
+    pub flows: Range<u32>,
+}
+
+/// What the caller knows of a run.
+#[derive(Clone, PartialEq, Debug)]
+pub struct RunInfo {
+    /// The scenario's name.
+    pub scenario: String,
+    /// Identifier of the run within its scenario: `uno`, or `uno,traffic.0.load=0.4`.
+    pub run: String,
+    /// What readers call it.
+    pub label: String,
+    /// Keys of its scheme that it did without.
+    pub without: Vec<String>,
+    /// Where it lies in a grid: keys and values.
+    pub point: Vec<(String, Value)>,
+    /// Columns of its tables that are the same in all runs of a sweep.
+    pub columns: SweepColumns,
+    /// By [`FlowId`].
+    pub classes: Vec<Class>,
+    /// By [`FlowId`]: what it is part of, an index into `traffic_names`.
+    pub traffic: Vec<u16>,
+    /// What the scenario calls its traffic. Several may have one name.
+    pub traffic_names: Vec<String>,
+    /// Size bins, in the order in which they are shown. They may overlap.
+    pub sizes: Vec<SizeBin>,
+    /// The names of laws by [`experiment::FlowSpec::kind`].
+    pub laws: Vec<String>,
+    /// Groups of flows that are complete when their last one is: incast requests.
+    pub requests: Vec<Vec<FlowId>>,
+    /// Groups of flows that are one collective operation each: iterations.
+    pub collectives: Vec<Vec<FlowId>>,
+    /// Training jobs. Their iterations are among `collectives`, too.
+    pub training: Vec<TrainingJob>,
+    /// Schedules that were imported.
+    pub schedules: Vec<ImportedSchedule>,
+    /// Flows of which more are listed than can start, from one number up to, but without, another. Those of them that never
+    /// start are no part of results.
+    pub open_ended: Vec<Range<u32>>,
+    /// Jain's index compares what flows got in spans of this length, rounded up to whole sampling intervals; zero is
+    /// one interval.
+    pub fairness_window: Span,
+    /// Whether the scenario sets it; if not, it is the longest base round trip.
+    pub sets_fairness_window: bool,
+    /// Every setting, defaults included.
+    pub resolved: Value,
+    /// Versions of the code that decides its results.
+    pub code: CodeVersions,
+    /// A hash of all that its results depend on, by which a finished run is recognised.
+    pub key: String,
+    /// Files that the run was made from: name and SHA-256 in hexadecimal (see [`files::sha256`]).
+    pub inputs: Vec<(String, String)>,
+    /// What the caller found odd.
+    pub warnings: Vec<String>,
+    /// What there is to know of its scenario, and is not odd.
+    pub notes: Vec<String>,
+    /// Conditions that the scenario and the scheme set.
+    pub conditions: Conditions,
+    /// What an emulator measured of itself; none if the run was simulated.
+    pub emulator: Option<Emulator>,
+}
+
+impl RunInfo {
+    /// Hashes the results' inputs that are not in the run's set-up: classes, groups and bins of flows, and warnings.
+    pub fn hash_content(&self, state: &mut impl Hasher) {
+        self.classes.hash(state);
+        self.traffic.hash(state);
+        self.traffic_names.hash(state);
+        self.sizes.hash(state);
+        self.laws.hash(state);
+        self.requests.hash(state);
+        self.collectives.hash(state);
+        self.training.hash(state);
+        self.open_ended.hash(state);
+        self.fairness_window.hash(state);
+        self.sets_fairness_window.hash(state);
+        self.warnings.hash(state);
+        // Runs without schedules keep the keys that they had before there were any.
+        if !self.schedules.is_empty() {
+            self.schedules.hash(state);
+        }
+    }
+
+    /// What ran the flows.
+    pub fn host(&self) -> Host {
+        if self.emulator.is_some() { Host::Emulator } else { Host::Simulator }
+    }
+}
+
+/// The program that ran it.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct Program {
+    /// Its version.
+    pub version: String,
+    /// The commit that it was built from; empty if that is unknown.
+    pub commit: String,
+    /// Version of the simulator's engine: see [`CodeVersions::engine`].
+    pub engine: String,
+    /// Version of the code that turns a finished run into files. No part of a run's key.
+    pub record: String,
+}
+
+/// Versions of the code that decides a run's results: hashes of its token streams, in hexadecimal.
+#[derive(Clone, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
+pub struct CodeVersions {
+    /// Code that every run uses.
+    pub engine: String,
+    /// Laws that the run uses, by name.
+    pub laws: BTreeMap<String, String>,
+    /// Optional features that the run uses, by name.
+    pub features: BTreeMap<String, String>,
+}
+
+/// What the run cost, measured by the caller.
+#[derive(Clone, Copy, PartialEq, Default, Debug)]
+pub struct EngineTimes {
+    /// Seconds by the clock on the wall.
+    pub wall_s: f64,
+    /// Seconds of all processors together.
+    pub cpu_s: f64,
+    /// Most memory that the process held.
+    pub peak_rss_bytes: u64,
+}

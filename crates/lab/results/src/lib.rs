@@ -1,0 +1,59 @@
+//! What a run measured, as numbers: the summary, tables and series of a run, their files on disk, the claims of
+//! papers judged against them, and comparisons.
+//!
+//! [`RunResults::new`] makes everything from what was run ([`RunInfo`], [`experiment::Setup`]) and what came of it
+//! ([`experiment::Outcome`]); [`store`] writes and reads it. Nothing here reads a clock, and of a simulated run everything but
+//! [`summary::Engine`] is the same at any number of threads.
+
+#![forbid(unsafe_code)]
+
+pub mod attribution;
+pub mod averages;
+pub mod causes;
+mod chosen;
+pub mod claims;
+pub mod compare;
+pub mod conditions;
+mod error;
+pub mod explain;
+mod frame;
+#[doc(hidden)]
+pub mod fuzzing;
+mod initial_windows;
+mod input;
+mod json;
+mod mean;
+mod ordered;
+pub mod panels;
+mod parquet;
+mod point_keys;
+pub mod pooled;
+mod quantity;
+pub mod score;
+pub mod series;
+pub mod settings;
+pub mod sides;
+pub mod slowest;
+mod stats;
+pub mod store;
+pub mod summary;
+pub mod tables;
+mod thrift;
+pub mod timeline;
+pub mod values;
+
+pub use chosen::{NotFound, chosen};
+pub use error::{Difference, Differing, Error};
+pub use initial_windows::{InitialWindows, initial_window_lines, initial_windows, load_lines};
+pub use input::{
+    Class, CodeVersions, Emulator, EngineTimes, Host, ImportedSchedule, PointColumn, PointValue, Program, RunInfo,
+    SizeBin, Soundness, Stack, SweepColumns, TrainingIteration, TrainingJob,
+};
+pub use mean::Mean;
+pub use ordered::Ordered;
+pub use point_keys::{Lookup, find_run};
+pub use store::{FileHash, Manifest, RunResults};
+pub use summary::Summary;
+
+#[cfg(test)]
+mod testbed;

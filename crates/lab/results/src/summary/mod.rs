@@ -1,0 +1,519 @@
+//! `summary.json`: a run in numbers. Its shape is a contract; `docs/src/reference/results.md` says what each key is.
+
+mod cells;
+mod fairness;
+mod identities;
+mod make;
+mod network;
+mod training;
+mod warnings;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+pub(crate) use cells::{Task, collectives, jobs, requests};
+pub use cells::{bin_cells, cell};
+pub(crate) use fairness::jain_points;
+pub use fairness::{CONVERGED, fairness};
+pub use make::summarise;
+pub use training::{Training, Waited};
+
+use crate::conditions::Conditions;
+use crate::input::{Emulator, Host};
+use crate::ordered::Ordered;
+
+/// The version of this shape.
+pub const SCHEMA: u64 = 1;
+/// Most links that a summary lists.
+pub const LINKS_LISTED: usize = 64;
+/// Most switches that a summary lists.
+pub const SWITCHES_LISTED: usize = 64;
+/// Most times that a failure lists.
+pub const FAILURES_LISTED: usize = 256;
+
+/// A run in numbers.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Summary {
+    /// [`SCHEMA`].
+    pub schema: u64,
+    /// The scenario's name.
+    pub scenario: String,
+    /// What tells the run from the scenario's others.
+    pub run: String,
+    /// What readers call it.
+    pub label: String,
+    /// Where it lies in a grid: the scheme, and keys and values of its point. Empty outside of one, and in results of earlier
+    /// versions.
+    #[serde(default)]
+    pub point: Ordered<Value>,
+    /// What ran it; results from before there was a choice do not say.
+    #[serde(default)]
+    pub host: Host,
+    /// The seed, on which everything random depended.
+    pub seed: u64,
+    /// The run's own time at the end: the last completion, or the stop.
+    pub ended_ns: f64,
+    /// Conditions that the scenario and the scheme set; empty in results of earlier versions.
+    #[serde(default)]
+    pub conditions: Conditions,
+    /// Flows by class and size.
+    pub flows: Flows,
+    /// Groups of flows: incast requests.
+    pub requests: Cell,
+    /// Iterations of collective operations.
+    pub collectives: Cell,
+    /// The same by the name of their traffic. No bin and no class of flows has a job's name.
+    #[serde(default)]
+    pub jobs: Ordered<JobCell>,
+    /// Schedules that were imported from other programs, by the name of their traffic.
+    #[serde(default)]
+    pub schedules: Ordered<Schedule>,
+    /// Links and packets.
+    pub network: NetworkTotals,
+    /// Credits of credit-based laws.
+    pub credits: Credits,
+    /// How evenly sampled flows shared.
+    pub fairness: Fairness,
+    /// How well senders could predict delays, where the scenario asks.
+    #[serde(default)]
+    pub predicts: Predicts,
+    /// What laws did.
+    pub law: LawTotals,
+    /// What the run cost: of a simulated run, the one part that differs between machines, threads and repetitions.
+    pub engine: Engine,
+    /// What an emulator measured of itself; null if the run was simulated.
+    #[serde(default)]
+    pub emulator: Option<Emulator>,
+    /// What a reader must know before believing the numbers.
+    pub warnings: Vec<String>,
+    /// What is worth a word and is nothing to doubt the numbers for.
+    #[serde(default)]
+    pub notes: Vec<String>,
+}
+
+/// Flows by class and by size.
+#[derive(Clone, PartialEq, Default, Debug, Serialize, Deserialize)]
+pub struct Flows {
+    /// All of them.
+    pub all: Cell,
+    /// Inside a datacenter.
+    pub intra: Cell,
+    /// Between datacenters.
+    pub inter: Cell,
+    /// By the scenario's size bins.
+    pub sizes: Ordered<Cell>,
+}
+
+/// Flows of one class.
+#[derive(Clone, PartialEq, Default, Debug, Serialize, Deserialize)]
+pub struct Cell {
+    /// Flows, those that never started included.
+    pub count: u64,
+    /// Flows that ended.
+    pub completed: u64,
+    /// Completion times in nanoseconds, of those that ended.
+    pub fct_ns: Spread,
+    /// Completion time over the ideal one, of those that ended.
+    pub slowdown: Spread,
+    /// What they got together, in bits per second.
+    pub goodput_bps: u64,
+}
+
+/// Iterations of one job.
+#[derive(Clone, PartialEq, Default, Debug, Serialize, Deserialize)]
+pub struct JobCell {
+    /// As of any flows.
+    #[serde(flatten)]
+    pub cell: Cell,
+    /// Of a training job: its iterations, and what they wait for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub training: Option<Training>,
+}
+
+/// An imported schedule: flows that wait for each other, as another program lists them.
+#[derive(Clone, Copy, PartialEq, Default, Debug, Serialize, Deserialize)]
+pub struct Schedule {
+    /// Its flows.
+    pub flows: u64,
+    /// Flows that ended.
+    pub completed: u64,
+    /// From the schedule's start to its last completion, in nanoseconds; null if a flow did not end. Computing after the last
+    /// flow is not in it.
+    #[serde(deserialize_with = "Option::deserialize")]
+    pub end_to_end_ns: Option<f64>,
+}
+
+/// Mean, percentiles by nearest rank and maximum; null where nothing was measured.
+//
+// Read by `deserialize_with`, because else a missing key would pass for null.
+#[derive(Clone, Copy, PartialEq, Default, Debug, Serialize, Deserialize)]
+#[allow(missing_docs)]
+pub struct Spread {
+    #[serde(deserialize_with = "Option::deserialize")]
+    pub mean: Option<f64>,
+    #[serde(deserialize_with = "Option::deserialize")]
+    pub p50: Option<f64>,
+    #[serde(deserialize_with = "Option::deserialize")]
+    pub p90: Option<f64>,
+    #[serde(deserialize_with = "Option::deserialize")]
+    pub p95: Option<f64>,
+    #[serde(deserialize_with = "Option::deserialize")]
+    pub p99: Option<f64>,
+    #[serde(deserialize_with = "Option::deserialize")]
+    pub max: Option<f64>,
+}
+
+/// Links and packets.
+#[derive(Clone, PartialEq, Default, Debug, Serialize, Deserialize)]
+pub struct NetworkTotals {
+    /// Data packets sent, retransmissions included.
+    pub data_packets: u64,
+    /// Packets over links, each link counted, acknowledgements included.
+    pub packet_hops: u64,
+    /// Packets that were lost: no room in a queue, or chance. The sum of `drops_by_tier`.
+    pub drops: u64,
+    /// Packets that found no room, by class of link, and, as `random`, those lost by chance.
+    pub drops_by_tier: Ordered<u64>,
+    /// The same packets by what they were: `data`, `acks`, `credits` and `other`.
+    #[serde(default)]
+    pub drops_by_kind: Ordered<u64>,
+    /// The data packets among them, by the class of the link that lost them, for want of room or by chance.
+    #[serde(default)]
+    pub data_drops_by_tier: Ordered<u64>,
+    /// Data packets that ports trimmed: no room for them, and their headers went on. Not among `drops`; absent if none was.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub trims: u64,
+    /// Packets marked; one packet may be marked at several ports.
+    pub ecn_marks: u64,
+    /// OR-ACKs that receivers sent (On-Ramp).
+    #[serde(default)]
+    pub or_acks: u64,
+    /// The OR-ACKs' bytes on the wire.
+    #[serde(default)]
+    pub or_ack_bytes: u64,
+    /// Packets sent again.
+    pub retransmits: u64,
+    /// Retransmission timeouts.
+    pub timeouts: u64,
+    /// Pauses by priority flow control.
+    pub pfc_pauses: u64,
+    /// Their length together.
+    pub pfc_pause_ns: u64,
+    /// Pauses by class of link.
+    #[serde(default)]
+    pub pfc_pauses_by_tier: Ordered<u64>,
+    /// Their length by class of link.
+    #[serde(default)]
+    pub pfc_pause_ns_by_tier: Ordered<u64>,
+    /// For how long hosts were paused, on average over all hosts.
+    #[serde(default)]
+    pub host_pause_ns: f64,
+    /// Times that receivers asked for packets again.
+    #[serde(default)]
+    pub nacks: u64,
+    /// Notifications of congestion that sources got, from receivers or from switches.
+    #[serde(default)]
+    pub cnps: u64,
+    /// Parity packets of erasure-coded flows, retransmissions included.
+    #[serde(default)]
+    pub parity_packets: u64,
+    /// Blocks that were complete by their parity before all of their data was acknowledged.
+    #[serde(default)]
+    pub recovered_blocks: u64,
+    /// For how long flows were held at the edge, all together.
+    #[serde(default)]
+    pub held_ns: u64,
+    /// The longest queue of any port.
+    pub max_queue_bytes: u64,
+    /// The most that a shared buffer held.
+    #[serde(default)]
+    pub max_buffer_bytes: u64,
+    /// Packets dropped that pauses should have saved.
+    #[serde(default)]
+    pub headroom_drops: u64,
+    /// Messages of controllers in switches.
+    #[serde(default)]
+    pub messages: u64,
+    /// Ports that waited for each other in a circle at the end; empty if none did.
+    #[serde(default)]
+    pub deadlock: Vec<String>,
+    /// Links that were down; absent if none was.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub failures: Vec<Failure>,
+    /// The lossiest, the longest paused and the busiest links, the busiest first.
+    pub links: Vec<LinkTotals>,
+    /// Switches that share their buffers, the fullest first.
+    #[serde(default)]
+    pub switches: Vec<SwitchTotals>,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde asks by reference")]
+fn is_zero(count: &u64) -> bool {
+    *count == 0
+}
+
+/// A switch that shares its buffer.
+#[derive(Clone, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
+pub struct SwitchTotals {
+    /// Its name.
+    pub name: String,
+    /// The most that its buffer held.
+    pub max_buffer_bytes: u64,
+    /// Packets dropped that pauses should have saved.
+    pub headroom_drops: u64,
+    /// Messages of its controllers.
+    pub messages: u64,
+}
+
+/// One link in one direction.
+#[derive(Clone, PartialEq, Default, Debug, Serialize, Deserialize)]
+pub struct LinkTotals {
+    /// Its name.
+    pub name: String,
+    /// Where it lies.
+    pub class: String,
+    /// The share of the run in which it was sending, 0 to 1.
+    pub utilisation: f64,
+    /// Packets, acknowledgements included.
+    pub packets: u64,
+    /// Bytes on the wire.
+    pub bytes: u64,
+    /// Packets that found no room.
+    pub drops: u64,
+    /// Data packets that it trimmed; absent if none was.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub trims: u64,
+    /// Packets lost by chance.
+    pub losses: u64,
+    /// Data packets among `drops` and `losses`.
+    #[serde(default)]
+    pub lost_data: u64,
+    /// Acknowledgements among `drops` and `losses`.
+    #[serde(default)]
+    pub lost_acks: u64,
+    /// Credits among `drops` and `losses`. Credits that found no room in a queue of their own are not among them.
+    #[serde(default)]
+    pub lost_credits: u64,
+    /// Packets marked.
+    pub marks: u64,
+    /// The longest queue.
+    pub max_queue_bytes: u64,
+    /// Times that the other end paused it.
+    #[serde(default)]
+    pub pauses: u64,
+    /// For how long.
+    #[serde(default)]
+    pub pause_ns: u64,
+}
+
+/// Links that were down at the same times, each direction for itself.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Failure {
+    /// Their names: up to [`LINKS_LISTED`] of them.
+    pub links: Vec<String>,
+    /// How many they were.
+    pub count: u64,
+    /// When they went down and came up again, null if not before the run's end: up to [`FAILURES_LISTED`] times.
+    pub down_ns: Vec<(u64, Option<u64>)>,
+}
+
+/// Credits of credit-based laws; zeros where there are none.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
+pub struct Credits {
+    /// Credits, or emulation packets, that their sources offered to their own credit queues.
+    pub sent: u64,
+    /// Credits that came to senders and let a packet go.
+    pub used: u64,
+    /// Credits that found no room in a credit queue, hosts' own included.
+    pub dropped: u64,
+    /// Credits that came to senders and were not used, because there was nothing to send.
+    pub wasted: u64,
+    /// Credits that came to senders: those used, those wasted, and those still in hand at the end.
+    #[serde(default)]
+    pub received: u64,
+    /// Of those sent, emulation packets that might be spared.
+    #[serde(default)]
+    pub over_provisioned: u64,
+    /// Of those received, credits that came after the time for which they were meant.
+    #[serde(default)]
+    pub late: u64,
+    /// Data packets sent without a credit.
+    #[serde(default)]
+    pub unscheduled: u64,
+    /// Of those, packets that ports dropped to keep room for others, or for want of room; among the network's drops.
+    #[serde(default)]
+    pub unscheduled_drops: u64,
+}
+
+/// How evenly sampled flows shared; see [`fairness`].
+#[derive(Clone, Copy, PartialEq, Default, Debug, Serialize, Deserialize)]
+pub struct Fairness {
+    /// The mean of Jain's index over all intervals in which at least two flows were active.
+    #[serde(deserialize_with = "Option::deserialize")]
+    pub jain_mean: Option<f64>,
+    /// Jain's index in the last interval in which all sampled flows were active.
+    #[serde(deserialize_with = "Option::deserialize")]
+    pub jain_final: Option<f64>,
+    /// From when on it was at least [`CONVERGED`] as long as all sampled flows were active.
+    #[serde(deserialize_with = "Option::deserialize")]
+    pub converged_at_ns: Option<u64>,
+    /// When Jain's index first was at least [`CONVERGED`] with all sampled flows active. A later dip does not move it.
+    #[serde(default)]
+    pub reached_at_ns: Option<u64>,
+    /// The mean of Jain's index from `reached_at_ns` on, over the intervals in which all sampled flows were active.
+    #[serde(default)]
+    pub jain_since: Option<f64>,
+}
+
+/// How the one-way delays of packets go with what their senders had heard when they left.
+#[derive(Clone, Copy, PartialEq, Default, Debug, Serialize, Deserialize)]
+pub struct Predicts {
+    /// With the one-way delay that the last OR-ACK brought, by the hosts' clocks.
+    pub owd: Correlation,
+    /// With the last round trip that was measured.
+    pub rtt: Correlation,
+}
+
+/// Pearson's correlation.
+#[derive(Clone, Copy, PartialEq, Default, Debug, Serialize, Deserialize)]
+pub struct Correlation {
+    /// Packets compared.
+    pub packets: u64,
+    /// Its coefficient, -1 to 1; null where nothing varies, or nothing was compared.
+    #[serde(deserialize_with = "Option::deserialize")]
+    pub r: Option<f64>,
+}
+
+impl Correlation {
+    fn of(pairs: &experiment::Pairs) -> Self {
+        let [xx, xy, yy] = pairs.about_means().map(|sum| sum as f64);
+        let r = (xx > 0.0 && yy > 0.0).then(|| xy / (xx.sqrt() * yy.sqrt()));
+        Self { packets: pairs.count, r }
+    }
+}
+
+/// What laws did.
+#[derive(Clone, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
+pub struct LawTotals {
+    /// The laws' names, joined by `+`.
+    pub name: String,
+    /// What all did together.
+    pub acted: Actions,
+    /// What each did.
+    pub by_law: Ordered<Actions>,
+}
+
+/// How often laws acted.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
+pub struct Actions {
+    /// Windows or rates grew.
+    pub increases: u64,
+    /// They were cut on congestion.
+    pub cuts: u64,
+    /// They were cut on loss or timeout.
+    pub loss_cuts: u64,
+    /// An emergency rule struck.
+    pub emergencies: u64,
+    /// Packets were held back.
+    pub holds: u64,
+    /// Credits were used.
+    pub credits: u64,
+}
+
+impl Actions {
+    /// Whether nothing was done at all.
+    pub fn none(&self) -> bool {
+        *self == Self::default()
+    }
+
+    fn add(&mut self, other: &laws::Acted) {
+        let laws::Acted { increases, cuts, loss_cuts, emergencies } = other;
+        self.increases += increases;
+        self.cuts += cuts;
+        self.loss_cuts += loss_cuts;
+        self.emergencies += emergencies;
+    }
+}
+
+/// What the run cost.
+#[derive(Clone, Copy, PartialEq, Default, Debug, Serialize, Deserialize)]
+pub struct Engine {
+    /// Arrivals, starts, sends and timers.
+    pub events: u64,
+    /// Seconds by the clock on the wall.
+    pub wall_s: f64,
+    /// Seconds of all processors together.
+    pub cpu_s: f64,
+    /// Threads that ran it.
+    pub threads: u32,
+    /// Packet-hops by second on the wall.
+    pub packet_hops_per_s: f64,
+    /// Most memory held.
+    pub peak_rss_bytes: u64,
+}
+
+/// Returns whether seeds change nothing of a run: it has several, and all left the same numbers. One seed decides nothing.
+pub fn is_deterministic<'a>(seeds: impl IntoIterator<Item = &'a Summary>) -> bool {
+    let mut seeds = seeds.into_iter();
+    let Some(first) = seeds.next() else { return false };
+    let mut others = 0;
+    let all_same = seeds.all(|other| {
+        others += usize::from(other.seed != first.seed);
+        first.has_numbers_of(other)
+    });
+    all_same && others > 0
+}
+
+impl Summary {
+    /// Returns whether another run left the same numbers, whatever it cost.
+    fn has_numbers_of(&self, other: &Self) -> bool {
+        let numbers = |summary: &Self| Self {
+            run: String::new(),
+            point: Ordered::default(),
+            seed: 0,
+            engine: Engine::default(),
+            ..summary.clone()
+        };
+        numbers(self) == numbers(other)
+    }
+
+    /// The flows of a class: `all`, `intra`, `inter`, `requests`, `collectives`, a size bin, or a job.
+    pub fn class(&self, name: &str) -> Option<&Cell> {
+        match name {
+            "all" => Some(&self.flows.all),
+            "intra" => Some(&self.flows.intra),
+            "inter" => Some(&self.flows.inter),
+            "requests" => Some(&self.requests),
+            "collectives" => Some(&self.collectives),
+            _ => self.flows.sizes.get(name).or_else(|| self.jobs.get(name).map(|job| &job.cell)),
+        }
+    }
+
+    /// All classes by name; a job alone is all that `collectives` has, and is left out.
+    pub fn classes(&self) -> impl Iterator<Item = (&str, &Cell)> {
+        let fixed = [("all", &self.flows.all), ("intra", &self.flows.intra), ("inter", &self.flows.inter)];
+        let last = [("requests", &self.requests), ("collectives", &self.collectives)];
+        fixed.into_iter().chain(self.flows.sizes.iter()).chain(last).chain(self.several_jobs())
+    }
+
+    /// The jobs, where there are several.
+    pub fn several_jobs(&self) -> impl Iterator<Item = (&str, &Cell)> {
+        self.jobs.iter().filter(|_| self.jobs.0.len() > 1).map(|(name, job)| (name, &job.cell))
+    }
+
+    /// The training jobs.
+    pub fn training(&self) -> impl Iterator<Item = (&str, &Training)> {
+        self.jobs.iter().filter_map(|(name, job)| Some((name, job.training.as_ref()?)))
+    }
+
+    /// The warnings of identities that the run breaks. The run's numbers are wrong then. They are the first of all
+    /// warnings.
+    pub fn broken_identities(&self) -> impl Iterator<Item = &String> {
+        self.warnings.iter().filter(|warning| identities::is_broken(warning))
+    }
+
+    /// As JSON with a final newline, as on disk and on standard output.
+    pub fn to_json(&self) -> String {
+        crate::json::text(self)
+    }
+}

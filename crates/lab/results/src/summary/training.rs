@@ -1,0 +1,295 @@
+//! Training jobs: how long iterations take, and what they wait for.
+//!
+//! An iteration lasts from the end of the one before, or from the job's start, to its own end: when every rank is done. Its
+//! critical path is followed backwards. What ended it last, a flow or computing, waited in turn for what came last to it, and
+//! so on to where the iteration began. So each moment of an iteration belongs to one step. A share says how much faster an
+//! iteration could be at best if that step took no time.
+//!
+//! When a flow's last byte came is not recorded. It is the time of its completion less an acknowledgement's way back, or, if
+//! that is earlier, the latest time at which it must have come for those that waited for it. Both are exact where the last
+//! acknowledgement met no queue, and the second one wherever a flow began because this one had come.
+
+use std::collections::BTreeMap;
+
+use experiment::{Cause, FlowId, Ideals, Outcome, Setup, Start};
+use serde::{Deserialize, Serialize};
+use units::{Span, Time};
+
+use crate::input::{Class, TrainingJob};
+use crate::ordered::Ordered;
+use crate::stats;
+
+/// Most pairs of hosts that are listed.
+const LISTED: usize = 8;
+/// What computing is called among steps.
+const COMPUTE: &str = "compute";
+
+/// The iterations of a training job.
+#[derive(Clone, PartialEq, Default, Debug, Serialize, Deserialize)]
+pub struct Training {
+    /// How long each iteration took that is over, in nanoseconds.
+    pub iteration_ns: Vec<f64>,
+    /// Their mean.
+    pub iteration_mean_ns: Option<f64>,
+    /// How long they would take on average if no flow took any time: computing on the critical path.
+    pub compute_ns: Option<f64>,
+    /// Exposed communication: the rest of the mean.
+    pub exposed_ns: Option<f64>,
+    /// Shares of these iterations by what their critical path waits for: `compute`, and kinds of flows. Their sum is 1.
+    pub critical: Ordered<f64>,
+    /// The share of flows between datacenters on it.
+    pub inter: f64,
+    /// The flows on it by kind and hosts, those that take most of it first.
+    pub waits: Vec<Waited>,
+}
+
+/// What critical paths wait for between two hosts.
+#[derive(Clone, PartialEq, Default, Debug, Serialize, Deserialize)]
+pub struct Waited {
+    /// The kind of the flows.
+    pub step: String,
+    /// Who sends.
+    pub from: String,
+    /// Who receives.
+    pub to: String,
+    /// Inside a datacenter or between two.
+    pub class: String,
+    /// Their share of all iterations.
+    pub share: f64,
+}
+
+/// The numbers of a job.
+pub(super) fn training(job: &TrainingJob, setup: &Setup, outcome: &Outcome) -> Training {
+    let mut path = Path::new(job, setup, outcome);
+    let (mut begins, mut took, mut compute) = (job.start, Vec::new(), Vec::new());
+    for iteration in &job.iterations {
+        let Some(ends) = path.follow(&iteration.ends, begins) else { break };
+        took.push(ends.since(begins).unsigned_ps());
+        compute.push(iteration.compute.unsigned_ps());
+        begins = ends;
+    }
+    let whole = took.iter().sum::<u64>().max(1) as f64;
+    let mean = |list: &[u64]| stats::mean(list).map(|mean| mean.round() / 1_000.0);
+    let (mean_ns, compute_ns) = (mean(&took), mean(&compute));
+    let share = |ps: u64| ps as f64 / whole;
+    let mut critical = vec![(COMPUTE.to_owned(), if took.is_empty() { 0.0 } else { share(path.computing) })];
+    for (kind, name) in (0u8..).zip(&job.kinds) {
+        let ps = path.waits.iter().filter(|((of, ..), _)| *of == kind).map(|(_, ps)| ps).sum();
+        if job.kind_of.contains(&kind) {
+            critical.push((name.clone(), share(ps)));
+        }
+    }
+    let host = |host: u32| setup.network.nodes()[setup.network.hosts()[host as usize].index()].name.clone();
+    let is_inter = |(_, src, dst): &(u8, u32, u32)| {
+        setup.network.datacenter_of(fabric::HostId(*src)) != setup.network.datacenter_of(fabric::HostId(*dst))
+    };
+    let inter: u64 = path.waits.iter().filter(|(pair, _)| is_inter(pair)).map(|(_, ps)| ps).sum();
+    let mut pairs: Vec<(&(u8, u32, u32), &u64)> = path.waits.iter().collect();
+    pairs.sort_by_key(|&(pair, ps)| (std::cmp::Reverse(*ps), *pair));
+    let waits = pairs.into_iter().take(LISTED).map(|(pair, &ps)| Waited {
+        step: job.kinds.get(usize::from(pair.0)).cloned().unwrap_or_default(),
+        from: host(pair.1),
+        to: host(pair.2),
+        class: if is_inter(pair) { Class::Inter } else { Class::Intra }.name().to_owned(),
+        share: share(ps),
+    });
+    Training {
+        iteration_ns: took.iter().map(|&ps| stats::ns(ps)).collect(),
+        iteration_mean_ns: mean_ns,
+        compute_ns,
+        exposed_ns: mean_ns.zip(compute_ns).map(|(mean, compute)| mean - compute),
+        critical: Ordered(critical),
+        inter: share(inter),
+        waits: waits.collect(),
+    }
+}
+
+/// Critical paths, followed backwards.
+struct Path<'a> {
+    job: &'a TrainingJob,
+    setup: &'a Setup,
+    outcome: &'a Outcome,
+    /// By flow of the job: when its receiver had everything.
+    received: Vec<Time>,
+    computing: u64,
+    /// By kind, sender and receiver.
+    waits: BTreeMap<(u8, u32, u32), u64>,
+}
+
+impl<'a> Path<'a> {
+    fn new(job: &'a TrainingJob, setup: &'a Setup, outcome: &'a Outcome) -> Self {
+        let mut ideals = Ideals::new(setup);
+        let first = job.first.0 as usize;
+        let flows = first..first + job.kind_of.len();
+        let came = |flow: usize| {
+            let (started, completed) = (outcome.flows[flow].started, outcome.flows[flow].completed);
+            if completed.is_set() {
+                completed.saturating_sub(ideals.back(&setup.flows[flow])).max(started)
+            } else {
+                completed
+            }
+        };
+        let mut received: Vec<Time> = flows.clone().map(came).collect();
+        for flow in flows {
+            let (spec, started) = (&setup.flows[flow], outcome.flows[flow].started);
+            let Start::Waits { after, .. } = spec.start else { continue };
+            for &cause in setup.causes_of(spec).iter().filter(|_| started.is_set()) {
+                if let (Cause::Received(FlowId(of)), Some(place)) = (cause, local(job, cause)) {
+                    let latest = started.saturating_sub(after + setup.news_takes(cause, spec));
+                    received[place] = received[place].min(latest.max(outcome.flows[of as usize].started));
+                }
+            }
+        }
+        Self { job, setup, outcome, received, computing: 0, waits: BTreeMap::new() }
+    }
+
+    /// When a cause has happened; [`Time::NEVER`] if it has not.
+    fn happened(&self, cause: Cause) -> Time {
+        let flow = &self.outcome.flows[cause.flow().0 as usize];
+        match cause {
+            Cause::Begun(_) => flow.started,
+            Cause::Complete(_) => flow.completed,
+            Cause::Received(_) => local(self.job, cause).map_or(flow.completed, |place| self.received[place]),
+        }
+    }
+
+    /// Follows the path from what ends an iteration to where it begins. Gives when it ends, if it does.
+    fn follow(&mut self, ends: &[(Cause, Span)], begins: Time) -> Option<Time> {
+        let heard = |&(cause, lag): &(Cause, Span)| {
+            let happened = self.happened(cause);
+            (if happened.is_set() { happened + lag } else { Time::NEVER }, cause)
+        };
+        let (end, mut cause) = ends.iter().map(heard).max()?;
+        if !end.is_set() {
+            return None;
+        }
+        let mut at = end;
+        while at > begins {
+            let happened = self.happened(cause);
+            self.computing += part(happened, at, begins);
+            let FlowId(flow) = cause.flow();
+            let spec = &self.setup.flows[flow as usize];
+            let started = self.outcome.flows[flow as usize].started;
+            if !matches!(cause, Cause::Begun(_))
+                && let Some(kind) = local(self.job, cause).and_then(|place| self.job.kind_of.get(place))
+            {
+                *self.waits.entry((*kind, spec.src.0, spec.dst.0)).or_default() += part(started, happened, begins);
+            }
+            at = started.min(at);
+            let last = self
+                .setup
+                .causes_of(spec)
+                .iter()
+                .map(|&cause| (self.happened(cause).saturating_add(self.setup.news_takes(cause, spec)), cause));
+            let Some((_, last)) = last.max() else {
+                self.computing += part(begins, at, begins);
+                break;
+            };
+            cause = last;
+        }
+        Some(end)
+    }
+}
+
+/// The picoseconds from one time to another that lie behind `begins`.
+fn part(from: Time, to: Time, begins: Time) -> u64 {
+    to.ps().saturating_sub(from.max(begins).ps())
+}
+
+/// The place of a cause's flow among those of its job.
+fn local(job: &TrainingJob, cause: Cause) -> Option<usize> {
+    let place = cause.flow().0.checked_sub(job.first.0)? as usize;
+    (place < job.kind_of.len()).then_some(place)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::input::TrainingIteration;
+    use crate::testbed;
+    use experiment::FlowSpec;
+    use units::Bytes;
+
+    /// Two iterations of a chain over four flows of a run: out, computing, and back, where the first host computes twice on
+    /// what came.
+    fn chain() -> (TrainingJob, Setup) {
+        let (_, mut setup, _) = testbed::two_datacenters();
+        setup.series = experiment::SeriesConfig::default();
+        let (mut there, size) = (setup.flows[0], Bytes::new(1_000));
+        there.dst = setup.flows.iter().find(|flow| flow.kind != there.kind).map_or(there.dst, |flow| flow.dst);
+        let back = FlowSpec { src: there.dst, dst: there.src, size, ..there };
+        let us = Span::from_us;
+        let there = FlowSpec { size, start: Start::At(Time::from_us(12)), ..there };
+        setup.flows = vec![there, back, there, back];
+        let received = |flow| Cause::Received(FlowId(flow));
+        setup.flows[1].start = setup.causes.start([received(0)], us(5));
+        let both = [(Cause::Begun(FlowId(0)), us(3)), (received(1), us(8))];
+        let causes = setup.causes.add_each(both);
+        setup.flows[2].start = Start::Waits { causes, after: us(2) };
+        setup.flows[3].start = setup.causes.start([received(2)], us(5));
+        let iteration = |ends| TrainingIteration { ends, compute: us(15) };
+        let iterations = vec![iteration(vec![(received(1), us(8))]), iteration(vec![(received(3), us(8))])];
+        let (name, kinds) = ("gpt".to_owned(), vec!["there".to_owned(), "back".to_owned(), "never".to_owned()]);
+        let job = TrainingJob {
+            name,
+            start: Time::from_us(10),
+            first: FlowId(0),
+            kinds,
+            kind_of: vec![0, 1, 0, 1],
+            iterations,
+        };
+        (job, setup)
+    }
+
+    #[test]
+    fn iterations_and_their_critical_path_add_up() {
+        let (job, setup) = chain();
+        let outcome = testbed::run(&setup, 1);
+        let numbers = training(&job, &setup, &outcome);
+        // Computing of 2, 5 and 8 us, and two flows, alone in the network.
+        let mut ideals = Ideals::new(&setup);
+        let [there, back] = [0, 1].map(|flow| ideals.arrival(&setup.flows[flow]));
+        assert_eq!(outcome.flows[1].started, Time::from_us(12 + 5) + there);
+        let each = stats::ns((Span::from_us(15) + there + back).unsigned_ps());
+        assert_eq!(numbers.iteration_ns, [each, each]);
+        assert_eq!((numbers.iteration_mean_ns, numbers.compute_ns), (Some(each), Some(15_000.0)));
+        assert!((numbers.exposed_ns.unwrap() - (each - 15_000.0)).abs() < 1e-6);
+        let names: Vec<&str> = numbers.critical.iter().map(|(name, _)| name).collect();
+        assert_eq!(names, ["compute", "there", "back"]);
+        let shares: f64 = numbers.critical.iter().map(|(_, share)| share).sum();
+        assert!((shares - 1.0).abs() < 1e-12, "{shares}");
+        assert!((numbers.critical.get("compute").unwrap() - 15_000.0 / each).abs() < 1e-12);
+        assert_eq!(numbers.waits.len(), 2);
+        let waited: f64 = numbers.waits.iter().map(|wait| wait.share).sum();
+        assert!((waited + 15_000.0 / each - 1.0).abs() < 1e-12 && (numbers.inter - waited).abs() < 1e-12);
+        assert!(numbers.waits.iter().all(|wait| wait.class == "inter" && wait.from != wait.to));
+    }
+
+    #[test]
+    fn an_iteration_that_is_not_over_does_not_count() {
+        let (job, setup) = chain();
+        let mut outcome = testbed::run(&setup, 1);
+        outcome.flows[3].completed = Time::NEVER;
+        assert_eq!(training(&job, &setup, &outcome).iteration_ns.len(), 1);
+        outcome.flows[2].started = Time::NEVER;
+        outcome.flows[1].completed = Time::NEVER;
+        let none = training(&job, &setup, &outcome);
+        assert_eq!((none.iteration_ns.len(), none.iteration_mean_ns, none.exposed_ns), (0, None, None));
+        assert_eq!(none.critical.get("compute"), Some(&0.0));
+    }
+
+    /// Readers of jobs find the keys of any flows where they were, and results without training have no key for it.
+    #[test]
+    fn a_job_has_its_keys_beside_each_other() {
+        let mut cell = crate::summary::JobCell::default();
+        let json = serde_json::to_value(&cell).unwrap();
+        let keys = |json: &serde_json::Value| json.as_object().unwrap().keys().cloned().collect::<Vec<_>>();
+        assert_eq!(keys(&json), ["count", "completed", "fct_ns", "slowdown", "goodput_bps"]);
+        assert_eq!(serde_json::from_value::<crate::summary::JobCell>(json).unwrap(), cell);
+        let (job, setup) = chain();
+        cell.training = Some(training(&job, &setup, &testbed::run(&setup, 1)));
+        let json = serde_json::to_value(&cell).unwrap();
+        assert_eq!(keys(&json)[5], "training");
+        assert_eq!(serde_json::from_value::<crate::summary::JobCell>(json).unwrap(), cell);
+    }
+}

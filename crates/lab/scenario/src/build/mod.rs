@@ -1,0 +1,560 @@
+//! From a run's settings to what the simulator takes.
+
+mod credits;
+mod failures;
+mod law_columns;
+mod laws;
+mod network;
+mod offered;
+mod report;
+mod series;
+mod switches;
+mod thresholds;
+
+use std::ops::Range;
+
+use ::laws::catalog::{Marks, Value as LawValue};
+use experiment::{Causes, FlowId, FlowSpec, HostConfig, InitialQuantum, Module, ModuleSpec, Setup, Start, Ties};
+use fabric::{HostId, LinkClass, LinkId, Network, NodeKind, PortConfig, PortParams, Routes};
+use flow::PathChoice;
+use flow::{Blocks, Recovery};
+use units::{Bytes, Span, Time};
+
+pub use law_columns::LawColumns;
+pub use offered::LinkLoad;
+pub use report::{Beginning, ClassLine, ClassLoad, CodingLine, JobLine, Report};
+pub use switches::{CableLine, SwitchLine};
+
+use crate::Error;
+use crate::class::FlowClass;
+use crate::config::{CodingTable, Config, FlowChoice, Host, OffOr, Scheme, Treatment};
+use crate::decode::At;
+use crate::error::Fault;
+use crate::law_plan::LawPlan;
+use crate::run::Run;
+use crate::survey::Survey;
+use crate::traffic::{Arrivals, Demand, DraftStart, Ground, JobFlows, Loop, Made, Requested, make, make_job};
+use network::Parts;
+use switches::Sharing;
+
+/// A run, ready for the simulator.
+#[derive(Clone, Debug)]
+pub struct BuiltRun {
+    /// The network, the flows, how hosts behave, what is sampled.
+    pub setup: Setup,
+    /// Makes each flow's law.
+    pub laws: LawPlan,
+    /// By flow: inside a datacenter or between two.
+    pub classes: Vec<FlowClass>,
+    /// By flow: the entry that it came from, of `[[traffic]]` or, counted behind those, of `[[job]]`.
+    pub traffic: Vec<u16>,
+    /// Flows that are complete together: one request.
+    pub requests: Vec<Vec<FlowId>>,
+    /// Flows of one collective operation, or of one iteration of a job.
+    pub collectives: Vec<Vec<FlowId>>,
+    /// Training jobs.
+    pub jobs: Vec<JobFlows>,
+    /// Imported schedules.
+    pub schedules: Vec<ScheduleFlows>,
+    /// Flows of which more are listed than can start, from one number up to, but without, another: those that never start
+    /// are nobody's loss.
+    pub open_ended: Vec<Range<u32>>,
+    /// The files that this run was made from, by their names. Those of the scenario's other runs are not among them.
+    pub inputs: Vec<crate::Input>,
+    /// What is odd but not wrong.
+    pub warnings: Vec<String>,
+    /// What there is to know and is not odd: how other programs' files were read.
+    pub notes: Vec<String>,
+    /// What there is to say about the run before it runs.
+    pub report: Report,
+}
+
+/// The flows of an imported schedule.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ScheduleFlows {
+    /// Its traffic entry, from 0.
+    pub traffic: usize,
+    /// Time at which its ranks begin.
+    pub start: Time,
+    /// From one number up to, but without, another.
+    pub flows: Range<u32>,
+}
+
+impl Run {
+    /// Builds the network, the flows and the laws.
+    ///
+    /// # Errors
+    /// When parts of the scenario do not fit each other: a host that is not there, a load that links cannot carry.
+    pub fn build(&self) -> Result<BuiltRun, Error> {
+        self.built().map_err(|fault| self.inputs.explain(fault))
+    }
+
+    fn built(&self) -> Result<BuiltRun, Fault> {
+        let config = &*self.config;
+        let inputs = self.inputs.of_a_run();
+        let nobody = || Fault::new(config.schemes.origin, format!("no scheme `{}`", self.scheme));
+        let scheme: &Scheme = config.schemes.get(&self.scheme).ok_or_else(nobody)?;
+        let int = scheme.reads_reports();
+        let host: Host = config.host.with(scheme.host.as_ref());
+        host.check(int)?;
+        let coding = host.coding.clone();
+        let coding_scope = coding.as_ref().map_or("", |it| it.scope.name());
+        let sharing = Sharing::new(config, scheme)?;
+        let ties = config.clock.ties(sharing.is_some())?;
+        if ties == Ties::Scheduled && host.jitter.as_ref().is_some() {
+            return Err(Fault::new(host.jitter.origin, "the order of what was scheduled knows no delays in hosts")
+                .label("not with ties = \"scheduled\" of [clock]"));
+        }
+        credits::check(scheme, &host, sharing.is_some())?;
+        credits::check_acks(config, scheme, &host)?;
+        let mut host = HostConfig { tick: config.clock.tick(), ..host.config(int) };
+        let sends_credits = scheme.credit_law().is_some();
+        let queue = config.port.credit_queue(scheme.port.as_ref()).config(host.mss + host.header, sends_credits)?;
+        let topology = |error: fabric::NetworkError| Fault::new(config.topology.origin, error.to_string());
+        let network = |rtt| {
+            Parts { config, scheme, sharing: sharing.as_ref(), packet: host.mss + host.header, rtt, credits: queue }
+                .network()
+        };
+        // Round trips do not depend on buffers, but buffers may depend on round trips.
+        let bare = network(Span::ZERO)?;
+        ticks_fit(config, &bare, host.mss + host.header)?;
+        let routes = Routes::new(&bare).map_err(topology)?;
+        let survey = Survey::new(&bare, &routes, &host);
+        let longest =
+            [true, false].into_iter().filter_map(|inside| survey.base_rtt(inside)).map(|range| range.max).max();
+        let network = match longest {
+            Some(rtt) if config.port.asks_for_bdp(scheme.port.as_ref()) => network(rtt)?,
+            _ => bare,
+        };
+        let network = match &sharing {
+            Some(sharing) => sharing.lay(network).map_err(topology)?,
+            None => network,
+        };
+        if scheme.swing.as_ref().is_some() && network.links().iter().all(|link| link.class != LinkClass::Inter) {
+            return Err(Fault::new(
+                scheme.swing.origin,
+                "SWING's relays stand in links between datacenters, and there is none",
+            )
+            .label("needs a topology with two datacenters"));
+        }
+        trims_alone(config, scheme, &network, sharing.is_some())?;
+        let (network, routes) = failures::failing(&config.failure, network, routes, *config.stop, config.seed)?;
+        host.longest_echo = sends_credits.then(|| credits::longest_echo(&network, &routes, &host, queue)).flatten();
+        let longest_inter = survey.base_rtt(false).map(|range| range.max);
+        let modules = match &scheme.lscc {
+            Some(lscc) => switches::modules(lscc, &network, longest_inter)?,
+            None => Vec::new(),
+        };
+        let (intra_law, inter_law) = scheme.laws()?;
+        let keeps = [intra_law, inter_law]
+            .map(|law| law.info().is_none_or(|info| !info.credits))
+            .map(|keeps| keeps && !host.receiver_credits);
+        let ground = Ground {
+            network: &network,
+            routes: &routes,
+            survey: &survey,
+            host: &host,
+            inputs: &inputs,
+            stop: *config.stop,
+            seed: config.seed,
+        };
+
+        let Drafted {
+            flows,
+            causes,
+            classes,
+            traffic,
+            requests,
+            collectives,
+            jobs,
+            schedules,
+            open_ended,
+            receivers,
+            arrivals,
+            demands,
+            requested,
+            loops,
+            mut warnings,
+            notes,
+            late: _,
+        } = self.flows(&ground, &coding, keeps)?;
+        let series =
+            series::series(&config.series, &network, &receivers, &host, flows.len(), *config.stop, &mut warnings)?;
+        let plan = laws::plan(config, scheme, &network)?;
+        credits::check_retries(scheme, &flows, &classes, &survey)?;
+        let lines = switches::lines(config, scheme, &network, host.mss + host.header)?;
+        warnings.extend(laws::warnings(&plan));
+        warnings.extend(deaf(&network, &host, &plan, &modules));
+        warnings.extend(always_held(&flows, &host, &survey));
+        warnings.extend(asked_early(&network, &flows, &host, &survey));
+        warnings.extend(unused_sizes(&host, &plan));
+        warnings.extend(too_shallow(&network, &host));
+        warnings.extend(trims_in_vain(&network, &host));
+        warnings.extend(thresholds::marks(
+            config,
+            self,
+            scheme,
+            &network,
+            Bytes::new(u64::from(host.mss + host.header)),
+        ));
+        warnings.extend(thresholds::targets(&self.scheme, scheme, &plan, &survey));
+        if let Some(least) = host.rto_min.filter(|least| *least > host.rto_max) {
+            warnings.push(format!(
+                "host.rto_min ({least}) is over host.rto_max ({}): timeouts grow to the former",
+                host.rto_max
+            ));
+        }
+        warnings.extend(switches::looped_relays(&network));
+        warnings.extend(failures::too_late(&config.failure, *config.stop));
+        if sends_credits && queue.is_none() {
+            warnings.push("a law sends credits, but ports have no queue for them: [port] credit_queue is off".into());
+        }
+        if sharing.is_none() && config.switch.is_none() && config.port.says_gate() {
+            warnings.push(
+                "[port] says how cables share the buffer of a switch, but no switch shares: there is no [switch]"
+                    .into(),
+            );
+        }
+        let offered = offered::offered(&network, &routes, &demands);
+        warnings.extend(offered.warning);
+        let listed = (0..).zip(&flows).filter(|(flow, _)| open_ended.iter().all(|range| !range.contains(flow)));
+        let listed: Vec<&FlowSpec> = listed.map(|(_, flow)| flow).collect();
+        let asked = (arrivals, requested, loops);
+        let mut report = Report::new(&network, &survey, &listed, asked, lines, Time::ZERO + *config.stop);
+        let intra_rtt = [report.intra_rtt.map(|range| range.max), report.inter_rtt.map(|range| range.min)];
+        let intra_rtt = intra_rtt.into_iter().flatten().next().unwrap_or(Span::ZERO);
+        let setup = Setup {
+            network,
+            routes,
+            symmetric: credits::need_symmetry(&plan),
+            flows,
+            causes,
+            host,
+            modules,
+            series,
+            seed: config.seed,
+            stop: Time::from_ps(config.stop.unsigned_ps()),
+            intra_rtt,
+            ties,
+        };
+        (report.path, report.coding) = (setup.host.path, CodingLine::new(&setup));
+        report.most_loaded = offered.most_loaded;
+        let class_line = |class| ClassLine::new(class, &survey, &plan, intra_rtt, setup.host.mss);
+        report.classes = [FlowClass::Intra, FlowClass::Inter].into_iter().filter_map(class_line).collect();
+        report.jobs = jobs.iter().map(JobLine::new).collect();
+        report.data_waits = credits::data_waits(&plan, &setup.host);
+        report.on_ramp = setup.host.on_ramp.filter(|_| setup.flows.iter().any(|flow| flow.on_ramp));
+        report.modules = report::counted(&setup.modules);
+        if setup.host.coding.is_some() && report.coding.is_none() {
+            warnings.push(format!("[host] coding is for {coding_scope} flows, and there are none"));
+        }
+        let inputs = inputs.named();
+        Ok(BuiltRun {
+            setup,
+            laws: plan,
+            classes,
+            traffic,
+            requests,
+            collectives,
+            jobs,
+            schedules,
+            open_ended,
+            inputs,
+            warnings,
+            notes,
+            report,
+        })
+    }
+
+    /// The flows of all entries of traffic; `keeps` says whether connections can be kept inside datacenters and between them.
+    fn flows(&self, ground: &Ground, coding: &At<OffOr<CodingTable>>, keeps: [bool; 2]) -> Result<Drafted, Fault> {
+        let mut all = Drafted::default();
+        let traffic = self.config.traffic.len();
+        let limit = |index: usize, origin| {
+            u16::try_from(index).map_err(|_| Fault::new(origin, "over 65,536 entries of traffic and jobs"))
+        };
+        for (index, entry) in self.config.traffic.iter().enumerate() {
+            let made = make(entry, index, ground)?;
+            all.add(made, limit(index, entry.origin)?, entry.treatment(), ground, coding, keeps)?;
+        }
+        for (index, job) in (traffic..).zip(&self.config.job) {
+            let made = make_job(job, index, ground).map_err(|fault| fault.at_least(job.origin))?;
+            all.add(made, limit(index, job.origin)?, job.treatment(), ground, coding, keeps)?;
+        }
+        if all.flows.is_empty() {
+            return Err(Fault::new(self.config.traffic.origin, "no traffic: zero flows").label("zero flows"));
+        }
+        if all.late > 0 {
+            let (late, stop, count) = (all.late, ground.stop, all.flows.len());
+            all.warnings.push(format!("{late} of {count} flows would start only at the stop, {stop}, or later"));
+        }
+        Ok(all)
+    }
+}
+
+/// What entries of traffic make.
+#[derive(Default)]
+struct Drafted {
+    flows: Vec<FlowSpec>,
+    causes: Causes,
+    classes: Vec<FlowClass>,
+    traffic: Vec<u16>,
+    requests: Vec<Vec<FlowId>>,
+    collectives: Vec<Vec<FlowId>>,
+    jobs: Vec<JobFlows>,
+    schedules: Vec<ScheduleFlows>,
+    open_ended: Vec<Range<u32>>,
+    receivers: Vec<HostId>,
+    arrivals: Vec<Arrivals>,
+    demands: Vec<Demand>,
+    requested: Vec<Requested>,
+    loops: Vec<Loop>,
+    warnings: Vec<String>,
+    notes: Vec<String>,
+    /// Flows that would start only at the stop, or later.
+    late: u64,
+}
+
+impl Drafted {
+    /// Takes in what the entry of that number makes.
+    fn add(
+        &mut self,
+        made: Made,
+        entry: u16,
+        treatment: Treatment,
+        ground: &Ground,
+        coding: &At<OffOr<CodingTable>>,
+        keeps: [bool; 2],
+    ) -> Result<(), Fault> {
+        let (network, host) = (ground.network, ground.host);
+        let first = self.flows.len() as u32;
+        let set_here = self.causes.join(&made.causes, FlowId(first));
+        for draft in made.flows {
+            let same = network.datacenter_of(draft.src) == network.datacenter_of(draft.dst);
+            let class = if same { FlowClass::Intra } else { FlowClass::Inter };
+            let start = match draft.start {
+                DraftStart::At(span) => {
+                    self.late += u64::from(span >= ground.stop);
+                    Start::At(Time::from_ps(span.unsigned_ps()))
+                }
+                DraftStart::Waits { causes, after } => Start::Waits { causes: set_here(causes), after },
+            };
+            let coded = coding.as_ref().is_some_and(|coding| coding.scope.has(same));
+            if let Some(chosen) = host.coding.filter(|_| coded)
+                && Blocks::checked(draft.size, host.mss, &chosen.code).is_none()
+            {
+                let what = format!("a flow of {} has over 4294967295 packets with its parity", draft.size);
+                return Err(Fault::new(coding.origin, what).label("expected less parity, or larger packets"));
+            }
+            self.flows.push(FlowSpec {
+                src: draft.src,
+                dst: draft.dst,
+                size: draft.size,
+                start,
+                kind: class as u16,
+                class: treatment.class,
+                on_ramp: treatment.on_ramp && host.on_ramp.is_some(),
+                coded,
+                kept: treatment.kept && keeps[usize::from(!same)],
+            });
+            self.classes.push(class);
+            self.traffic.push(entry);
+        }
+        let together = |(low, high): (u32, u32)| (first + low..first + high).map(FlowId).collect();
+        self.requests.extend(made.requests.into_iter().map(together));
+        self.collectives.extend(made.collectives.into_iter().map(together));
+        self.jobs.extend(made.job.map(|job| job.numbered_from(FlowId(first))));
+        let flows = first..self.flows.len() as u32;
+        let schedule = |start: Span| {
+            let start = Time::from_ps(start.unsigned_ps());
+            ScheduleFlows { traffic: usize::from(entry), start, flows: flows.clone() }
+        };
+        self.schedules.extend(made.schedule.map(schedule));
+        self.receivers.extend(made.receivers);
+        if made.open_ended {
+            self.open_ended.push(flows);
+        }
+        self.arrivals.extend(made.arrivals);
+        self.demands.extend(made.demands);
+        self.requested.extend(made.requested);
+        self.loops.extend(made.closed_loop);
+        self.warnings.extend(made.warnings);
+        self.notes.extend(made.notes);
+        Ok(())
+    }
+}
+
+/// Refuses trimming where ports decide together: switches that share a buffer, report themselves or have controllers.
+fn trims_alone(config: &Config, scheme: &Scheme, network: &Network, shares: bool) -> Result<(), Fault> {
+    let trims = network.params().iter().any(|port| port.config().trim.is_some());
+    let together =
+        shares || scheme.reads_reports() || scheme.lscc.is_some() || *config.series.predictors != FlowChoice::None;
+    if !trims || !together {
+        return Ok(());
+    }
+    let of_scheme = scheme.port.as_ref().and_then(|port| port.trim.as_ref());
+    let at = of_scheme.filter(|trim| trim.as_ref().is_some()).unwrap_or(&config.port.trim).origin;
+    Err(Fault::new(at, "a port trims by its own queue, and here the ports of a switch decide together")
+        .label("trims")
+        .help("give the scheme switch = \"off\", no `lscc` and no law that reads reports, and [series] no predictors; or port.trim = false"))
+}
+
+/// Refuses a clock whose ticks are longer than a packet: a port would send for ever at one time.
+fn ticks_fit(config: &Config, network: &Network, packet: u32) -> Result<(), Fault> {
+    let rates = network.params().iter().map(|port| port.config().rate);
+    let Some(fastest) = rates.max() else { return Ok(()) };
+    let service = fastest.time_for(Bytes::new(packet.into()));
+    let tick = config.clock.tick();
+    if tick.is_none() || !tick.time_for(fastest, Bytes::new(packet.into())).is_zero() {
+        return Ok(());
+    }
+    let what = format!("a packet of {packet} B lasts {service} at {fastest}, not over a tick of {}", tick.span());
+    Err(Fault::new(config.clock.tick.origin, what).label(format!("expected under {service}")))
+}
+
+/// On-Ramp's threshold under the delay of an empty path.
+fn always_held(flows: &[FlowSpec], host: &HostConfig, survey: &Survey) -> Option<String> {
+    let on_ramp = host.on_ramp.filter(|on_ramp| !on_ramp.over_base)?;
+    let threshold = on_ramp.params.threshold;
+    let held: Vec<&FlowSpec> = flows.iter().filter(|flow| flow.on_ramp).collect();
+    let over = |flow: &&FlowSpec| survey.one_way(flow.src, flow.dst).filter(|&delay| delay > threshold);
+    let delays: Vec<Span> = held.iter().filter_map(over).collect();
+    let longest = delays.iter().max()?;
+    Some(format!(
+        "On-Ramp's threshold, {threshold}, is below the base one-way delay of {} of {} flows, up to {longest}: each of their \
+         packets holds them, with empty queues, too",
+        delays.len(),
+        held.len()
+    ))
+}
+
+/// Receivers that ask for a packet again before it can have come, where one may be missing.
+fn asked_early(network: &Network, flows: &[FlowSpec], host: &HostConfig, survey: &Survey) -> Option<String> {
+    let Recovery::GoBackN { nack_interval, .. } = host.recovery else { return None };
+    if !may_miss(network, host.path) {
+        return None;
+    }
+    let longer = |flow: &FlowSpec| survey.round_trip(flow.src, flow.dst).filter(|&rtt| rtt > nack_interval);
+    let round_trips: Vec<Span> = flows.iter().filter_map(longer).collect();
+    let longest = round_trips.iter().max()?;
+    Some(format!(
+        "[host] nack_interval, {nack_interval}, is below the base round trip of {} of {} flows, up to {longest}: a receiver asks \
+         again for a packet that is on its way, and everything from it on is sent again each time",
+        round_trips.len(),
+        flows.len()
+    ))
+}
+
+/// Whether a receiver may find a packet missing: not where every switch pauses, no link loses, and flows keep their path.
+fn may_miss(network: &Network, path: PathChoice) -> bool {
+    let mut switches = network.nodes().iter().filter(|node| node.kind == NodeKind::Switch);
+    let mut ports = network.params().iter().map(PortParams::config);
+    switches.any(|node| node.switch.is_none_or(|switch| switch.pfc.is_none()))
+        || ports.any(|port| !port.loss.is_zero() || port.bursts.is_some())
+        || network.failing().next().is_some()
+        || path != PathChoice::PerFlow
+}
+
+/// Ports of switches whose buffers no full packet fits in.
+fn too_shallow(network: &Network, host: &HostConfig) -> Option<String> {
+    let packet = Bytes::new(u64::from(host.mss + host.header));
+    let small = |&link: &LinkId| {
+        let from = network.links()[link.index()].from;
+        let is_switch = network.nodes()[from.index()].kind == NodeKind::Switch;
+        is_switch && network.port(link).config().buffer < packet
+    };
+    let mut ports = (0..network.links().len() as u32).map(LinkId).filter(small);
+    let first = ports.next()?;
+    let (buffer, name) = (network.port(first).config().buffer, network.link_name(first));
+    Some(format!(
+        "port {name} and {} others have buffers smaller than a full packet of {packet}, which they drop: {buffer}",
+        ports.count()
+    ))
+}
+
+/// Ports that trim packets to no fewer bytes, or have no room for what is left of one.
+fn trims_in_vain(network: &Network, host: &HostConfig) -> Option<String> {
+    let packet = host.mss + host.header;
+    let of_port = |config: &PortConfig| {
+        let trim = config.trim?;
+        let longest = host.ack_size.max(trim.header.into());
+        if u32::from(trim.header) >= packet {
+            Some(format!("trims packets of {packet} B to {} B, which is no less", trim.header))
+        } else if trim.control < Bytes::new(longest.into()) {
+            Some(format!("has {} for control packets, and drops all of {longest} B", trim.control))
+        } else {
+            None
+        }
+    };
+    let mut found = (0..network.links().len() as u32)
+        .map(LinkId)
+        .filter_map(|link| of_port(network.port(link).config()).map(|said| (link, said)));
+    let (first, said) = found.next()?;
+    Some(format!("port {} {said} (port.trim; so with {} others)", network.link_name(first), found.count()))
+}
+
+/// Known sizes of which neither the hosts nor the laws make anything. What an external law reads is not known.
+fn unused_sizes(host: &HostConfig, laws: &LawPlan) -> Option<String> {
+    if !host.known_sizes || host.initial_quantum != InitialQuantum::NONE {
+        return None;
+    }
+    let mut names = Vec::new();
+    for class in [FlowClass::Intra, FlowClass::Inter] {
+        let info = laws.law(class)?.0.info();
+        if info.reads_left {
+            return None;
+        }
+        names.push(info.name);
+    }
+    names.dedup();
+    let do_not = match &names[..] {
+        [one] => format!("law {one} does not"),
+        both => format!("laws {} do not", both.join(" and ")),
+    };
+    Some(format!(
+        "hosts know how long flows are (host.known_sizes), and nothing uses it: the {do_not} (strait does), and \
+         host.initial_quantum is 0"
+    ))
+}
+
+/// Laws that listen for what nothing here says, and those that do not listen where something is said.
+fn deaf(network: &Network, host: &HostConfig, laws: &LawPlan, modules: &[ModuleSpec]) -> Vec<String> {
+    let notified =
+        modules.iter().any(|spec| matches!(spec.module, Module::RateLimiting(limiting) if !limiting.telemetry));
+    let marks =
+        network.params().iter().map(PortParams::config).any(|port| port.ecn.is_some() || port.phantom.is_some());
+    let mut said = Vec::new();
+    for class in [FlowClass::Intra, FlowClass::Inter] {
+        // What an external law listens to is not known.
+        let Some((law, params)) = laws.law(class) else { continue };
+        let info = law.info();
+        let name = info.name;
+        let hears_marks = match info.marks {
+            Marks::Deaf => false,
+            Marks::Heard => true,
+            Marks::If(switch) => params.contains(&(switch, LawValue::Switch(true))),
+        };
+        let notified = notified && class == FlowClass::Inter;
+        if notified && !info.notified && !hears_marks {
+            said.push(format!(
+                "LSCC's near end notifies sources of congestion, and the law {name} hears of neither notifications nor marks: \
+                 DCQCN and laws that read ECN do, and hpcc with near_loop and lscc.telemetry = true"
+            ));
+        }
+        // Where a switch notifies a source, receivers need not.
+        let by_receivers = info.notified && !notified && !hears_marks;
+        if by_receivers && host.cnp.is_none() {
+            said.push(format!(
+                "the law {name} listens to notifications of congestion, but receivers send none: give [host] \
+                 cnp = \"50us\""
+            ));
+        }
+        let told = hears_marks || by_receivers;
+        if told && !marks {
+            said.push(format!("the law {name} listens to marks, but no port marks: give [port] ecn"));
+        }
+    }
+    said.sort();
+    said.dedup();
+    said
+}

@@ -1,0 +1,183 @@
+//! Which ports and flows are sampled.
+
+use std::collections::BTreeSet;
+
+use experiment::{FlowId, HostConfig, SeriesConfig};
+use fabric::{HostId, LinkClass, LinkId, Network, NodeId, NodeKind};
+use units::Span;
+
+use crate::config::{FlowChoice, Series, Tier};
+use crate::decode::At;
+use crate::error::Fault;
+
+/// Resolves the names of `[series]`.
+pub(crate) fn series(
+    series: &Series,
+    network: &Network,
+    receivers: &[HostId],
+    host: &HostConfig,
+    flows: usize,
+    stop: Span,
+    warnings: &mut Vec<String>,
+) -> Result<SeriesConfig, Fault> {
+    let mut ports = Vec::new();
+    for name in &series.ports {
+        let found = ports_named(name, network, Some(receivers))?;
+        if found.is_empty() {
+            let why = match name.value.as_str() {
+                "receiver" => {
+                    "no traffic of this scenario has one receiver; \"class:host\" names the ports to hosts".into()
+                }
+                _ => format!("this network's classes are {}", classes(network)),
+            };
+            warnings.push(format!("series: no port answers to \"{}\": {why}", name.value));
+        }
+        ports.extend(found);
+    }
+    ports.sort_unstable();
+    ports.dedup();
+    let mut switches = Vec::new();
+    for name in &series.switches {
+        let found = switches_named(name, network)?;
+        // Relays are one scheme's: the others lack them by design.
+        if found.is_empty() && name.value != "tier:relay" {
+            warnings.push(format!("series: no switch that shares its buffer answers to \"{}\"", name.value));
+        }
+        switches.extend(found);
+    }
+    switches.sort_unstable();
+    switches.dedup();
+    let chosen = flows_chosen(&series.flows, flows)?;
+    let predictors = flows_chosen(&series.predictors, flows)?;
+    if !predictors.is_empty() && host.int {
+        return Err(Fault::new(series.predictors.origin, "packets carry the reports of ports already (INT)")
+            .label("predictors cannot be compared under this scheme's laws"));
+    }
+    if !predictors.is_empty()
+        && network.nodes().iter().any(|series| series.kind == NodeKind::Switch && series.switch.is_none())
+    {
+        return Err(Fault::new(
+            series.predictors.origin,
+            "only switches that share a buffer pass on what lies beside packets",
+        )
+        .label("needs [switch]"));
+    }
+    if series.interval.is_zero() && !(ports.is_empty() && switches.is_empty() && chosen.is_empty()) {
+        warnings
+            .push("series: ports, switches or flows are chosen, but `interval` is zero, so nothing is sampled".into());
+    }
+    let samples = (ports.len() + switches.len() + chosen.len()) as u64;
+    let samples = samples.saturating_mul(stop.unsigned_ps().checked_div(series.interval.unsigned_ps()).unwrap_or(0));
+    if samples > MOST_SAMPLES {
+        return Err(Fault::new(
+            series.flows.origin,
+            format!("[series] would take up to {samples} samples by the stop"),
+        )
+        .label(format!("at most {MOST_SAMPLES}: choose fewer flows or ports"))
+        .help(format!("or lengthen `interval`, now {}, or shorten `stop`, now {stop}", series.interval)));
+    }
+    Ok(SeriesConfig { interval: series.interval, ports, flows: chosen, switches, predictors })
+}
+
+/// The classes of a network's links, in words.
+pub(crate) fn classes(network: &Network) -> String {
+    let classes: BTreeSet<&str> = network.links().iter().map(|link| link.class.name()).collect();
+    classes.into_iter().collect::<Vec<_>>().join(", ")
+}
+
+/// More would not fit the memory of an ordinary machine.
+const MOST_SAMPLES: u64 = 200_000_000;
+
+fn flows_chosen(choice: &At<FlowChoice>, flows: usize) -> Result<Vec<FlowId>, Fault> {
+    Ok(match &choice.value {
+        FlowChoice::All => (0..flows as u32).map(FlowId).collect(),
+        FlowChoice::None => Vec::new(),
+        FlowChoice::First(count) => (0..(*count).min(flows as u32)).map(FlowId).collect(),
+        FlowChoice::Listed(ids) => {
+            if let Some(id) = ids.iter().find(|&&id| id as usize >= flows) {
+                return Err(Fault::new(choice.origin, format!("there is no flow {id}: the run has {flows}"))
+                    .label(format!("expected 0 to {}", flows - 1)));
+            }
+            ids.iter().map(|&id| FlowId(id)).collect()
+        }
+    })
+}
+
+/// The ports that a name stands for; none if a class has none. `receiver` is a name where `receivers` are given.
+pub(crate) fn ports_named(
+    name: &At<String>,
+    network: &Network,
+    receivers: Option<&[HostId]>,
+) -> Result<Vec<LinkId>, Fault> {
+    if let (Some(receivers), "receiver") = (receivers, name.as_str()) {
+        return Ok(receivers.iter().map(|&host| network.links()[network.uplink(host).index()].reverse).collect());
+    }
+    let all = (0..network.links().len() as u32).map(LinkId);
+    if let Some(class) = name.strip_prefix("class:") {
+        let class = LinkClass::from_name(class).ok_or_else(|| {
+            Fault::new(name.origin, format!("unknown link class `{class}`"))
+                .label("unknown link class")
+                .suggest(class, LinkClass::ALL.map(LinkClass::name))
+        })?;
+        return Ok(all.filter(|link| network.links()[link.index()].class == class).collect());
+    }
+    let found = links_named(name, network);
+    if found.is_empty() {
+        // A name costs as much as its switch has ports: in a large network none is suggested.
+        let few = all.take(if network.links().len() <= MOST_SUGGESTED { MOST_SUGGESTED } else { 0 });
+        let names: Vec<String> = few.map(|link| network.link_name(link)).collect();
+        return Err(Fault::new(name.origin, format!("unknown port `{}`", name.value))
+            .label("unknown port")
+            .suggest(name, names.iter().map(String::as_str))
+            .help(match receivers {
+                Some(_) => "a port is named `from>to`, `class:inter` or `receiver`",
+                None => "links are named by the ports before them, `from>to` or `class:inter`",
+            }));
+    }
+    Ok(found)
+}
+
+/// Switches by name, by tier, or all, as far as they share their buffers.
+fn switches_named(name: &At<String>, network: &Network) -> Result<Vec<NodeId>, Fault> {
+    let nodes = network.nodes();
+    let sharing = || (0..nodes.len() as u32).map(NodeId).filter(|node| nodes[node.index()].switch.is_some());
+    if name.value == "all" {
+        return Ok(sharing().collect());
+    }
+    if let Some(word) = name.strip_prefix("tier:") {
+        let tier = Tier::ALL.into_iter().find(|tier| tier.name() == word).ok_or_else(|| {
+            Fault::new(name.origin, format!("unknown tier `{word}`"))
+                .label("unknown tier")
+                .suggest(word, Tier::ALL.map(Tier::name))
+        })?;
+        return Ok(sharing().filter(|&node| super::switches::tier(network, node) == tier).collect());
+    }
+    let switches = || nodes.iter().enumerate().filter(|(_, node)| node.kind == NodeKind::Switch);
+    match switches().find(|(_, node)| node.name == name.value) {
+        Some((index, node)) => Ok(node.switch.iter().map(|_| NodeId(index as u32)).collect()),
+        None => Err(Fault::new(name.origin, format!("unknown switch `{}`", name.value))
+            .label("unknown switch")
+            .suggest(name, switches().map(|(_, node)| node.name.as_str()).take(MOST_SUGGESTED))
+            .help("a switch is named as in results, or `tier:border`, or `all`")),
+    }
+}
+
+/// Networks of more links suggest no names.
+const MOST_SUGGESTED: usize = 4_000;
+
+/// The links named `from>to`, or the one of them named `from>to#place`, as [`Network::link_name`] names them.
+fn links_named(name: &str, network: &Network) -> Vec<LinkId> {
+    let (ends, place) = match name.split_once('#') {
+        Some((ends, place)) => (ends, Some(place)),
+        None => (name, None),
+    };
+    let node = |name: &str| network.nodes().iter().position(|node| node.name == name).map(|at| NodeId(at as u32));
+    let Some((from, to)) = ends.split_once('>').and_then(|(from, to)| Some((node(from)?, node(to)?))) else {
+        return Vec::new();
+    };
+    let parallel = network.links_out(from).map(LinkId).filter(|link| network.links()[link.index()].to == to);
+    match place {
+        None => parallel.collect(),
+        Some(place) => place.parse().ok().and_then(|place| parallel.clone().nth(place)).into_iter().collect(),
+    }
+}

@@ -1,0 +1,434 @@
+//! `[host]`: how all hosts behave.
+
+use std::num::{NonZeroU8, NonZeroU16, NonZeroU32};
+
+use experiment::{Clocks, Cnp, HostConfig, InitialQuantum, Jitter, JitterShape, OnRampConfig};
+use fabric::PortConfig;
+use flow::{LossTimer, Recovery, TcpConfig, UsageRules, Validation};
+use units::{Bytes, Span, Tick};
+
+use super::layered::layered;
+use super::{Auto, CodingTable, OffOr, Paths, WindowOr};
+use crate::decode::{At, table, words};
+use crate::error::Fault;
+use crate::quantity::{Decimal, Drift, Share};
+
+/// The payload of a full packet where a scenario does not say, in bytes.
+pub(crate) const PAYLOAD: NonZeroU16 = match NonZeroU16::new(4096) {
+    Some(payload) => payload,
+    None => NonZeroU16::MIN,
+};
+const ACK_SIZE: NonZeroU16 = match NonZeroU16::new(64) {
+    Some(size) => size,
+    None => NonZeroU16::MIN,
+};
+/// More than any network takes; 44 times as long still is a time.
+const LONGEST_JITTER: Span = Span::from_s(1);
+const ENTROPIES: NonZeroU16 = match NonZeroU16::new(256) {
+    Some(entropies) => entropies,
+    None => NonZeroU16::MIN,
+};
+
+words! {
+    /// How losses are mended.
+    RecoveryWord, "\"selective\" or \"go-back-n\"" {
+        /// What is missing is sent again.
+        Selective = "selective",
+        /// All from the first missing packet on is sent again.
+        GoBackN = "go-back-n",
+    }
+}
+
+words! {
+    /// What receivers acknowledge.
+    AcksWord, "\"all\" or \"nack-only\"" {
+        /// Every packet.
+        All = "all",
+        /// Nothing: they say what they miss, and once that all has come.
+        NackOnly = "nack-only",
+    }
+}
+
+words! {
+    /// What a retransmission timeout counts from.
+    LossTimerWord, "\"flow\" or \"packet\"" {
+        /// The flow's last acknowledgement.
+        Flow = "flow",
+        /// Each packet's departure.
+        Packet = "packet",
+    }
+}
+
+words! {
+    /// What happens to a window that is not used.
+    ValidationWord, "\"off\", \"linux\" or \"rfc7661\"" {
+        /// Nothing.
+        Off = "off",
+        /// As RFC 2861 and Linux have it.
+        Linux = "linux",
+        /// As RFC 7661 has it.
+        Rfc7661 = "rfc7661",
+    }
+}
+
+words! {
+    /// When a window is full.
+    WindowWord, "\"strict\" or \"overshoot\"" {
+        /// When the next packet does not fit.
+        Strict = "strict",
+        /// When no byte fits.
+        Overshoot = "overshoot",
+    }
+}
+
+words! {
+    /// What a pacing rate counts.
+    PaceWord, "\"payload\" or \"wire\"" {
+        /// Payload alone.
+        Payload = "payload",
+        /// Headers too.
+        Wire = "wire",
+    }
+}
+
+const OR_ACK: NonZeroU16 = match NonZeroU16::new(78) {
+    Some(size) => size,
+    None => NonZeroU16::MIN,
+};
+
+table! {
+    /// On-Ramp: a flow waits at its host while its packets' one-way delay is over a threshold, under any law.
+    OnRampTable {
+        /// One-way delays over this pause the flow (T). `auto`: twice `clock_sigma` over the base one-way delay of a flow's own path.
+        threshold: At<Auto<Span>>;
+        /// Whether `threshold` is of the queueing delay: over the base one-way delay of a flow's own path, over the routes
+        /// that hold when a packet leaves. For paths as unlike as those inside and between datacenters.
+        over_base: bool = false;
+        /// Weight of the newest measurement in the correction for the lag of feedback (g), over 0.
+        gain: At<Share> = At::default_of(Share(Decimal::new(625, 4)));
+        /// Whether pauses are not corrected for the lag of feedback (the paper's equation 2).
+        strawman: bool = false;
+        /// Packets that one OR-ACK answers.
+        ack_every: NonZeroU32 = NonZeroU32::MIN;
+        /// Size of an OR-ACK on the wire, in bytes.
+        ack_size: NonZeroU16 = OR_ACK;
+        /// Whether a flow starts with what the last OR-ACK from its receiver said to its host.
+        memory: bool = false;
+    }
+}
+
+words! {
+    /// A distribution of processing delays.
+    JitterWord, "\"exponential\" or \"uniform\"" {
+        /// Exponential.
+        Exponential = "exponential",
+        /// From nothing to twice the mean.
+        Uniform = "uniform",
+    }
+}
+
+table! {
+    /// How long packets that came lie in a host before its transport hears of them, those of one flow in order.
+    JitterTable {
+        /// The mean, over 0 and at most 1 s.
+        mean: At<Span>;
+        /// `exponential`, or `uniform`: evenly from 0 to twice the mean.
+        distribution: JitterWord = JitterWord::Exponential;
+    }
+}
+
+impl JitterTable {
+    fn config(&self) -> Jitter {
+        let shape = match self.distribution {
+            JitterWord::Exponential => JitterShape::Exponential,
+            JitterWord::Uniform => JitterShape::Uniform,
+        };
+        Jitter { mean: *self.mean, shape }
+    }
+}
+
+table! {
+    /// What Linux's TCP does beside its law: `"linux"` is a table of defaults.
+    TcpTable {
+        /// Linux's `HyStart`: `hystart_train` and `hystart_delay` of Cubic are on where the scheme does not set them.
+        hystart: bool = true;
+        /// A cut, for a loss or marks, is spread over the round trip (PRR).
+        prr: bool = true;
+        /// The window shrinks when a flow was idle: `tcp_slow_start_after_idle`. TCP's laws do it: `cubic`, `newreno`, `dctcp`, `vegas`, `gemini`.
+        idle_restart: bool = true;
+        /// What happens to a window that a flow does not use, beyond that it does not grow. `linux`: it falls half of the way to what was used after a retransmission timeout in which it was never full. `rfc7661`: a loss or mark cuts what was in use, and it is halved after five minutes. The same laws do it.
+        validation: ValidationWord = ValidationWord::Off;
+        /// A host remembers of a destination at which window slow start ended, and new connections there start with that: `tcp_no_metrics_save` is off, and since Linux 5.6 `tcp_no_ssthresh_metrics_save` too.
+        remember_ssthresh: bool = false;
+    }
+}
+
+layered! {
+    /// How all hosts behave.
+    Host {
+        /// Payload of a full packet, in bytes; with the header at most 65535.
+        payload: At<NonZeroU16> = At::default_of(PAYLOAD);
+        /// Header of a data packet, in bytes.
+        header: At<u16> = At::default_of(64);
+        /// Size of an acknowledgement on the wire, in bytes, 1 to 65535.
+        ack_size: At<NonZeroU16> = At::default_of(ACK_SIZE);
+        /// Packets that one acknowledgement answers.
+        ack_every: NonZeroU8 = NonZeroU8::MIN;
+        /// How long an acknowledgement may be held back where `ack_every` is over 1. `auto`: a quarter of the base RTT.
+        ack_delay: Auto<Span> = Auto::Auto;
+        /// `ecmp`: one path a flow. `repath`: one path a flow, another one after each of its timeouts. `spray`: each packet draws its own (RPS). `unolb`: subflows in turn, each with a path that it leaves when it is bad. `plb`: one path a flow, another one when it is congested. `reps`: each packet takes the entropy of one that was acknowledged without a mark, or draws one. The last three also as tables with a `kind`.
+        path: Paths = Paths::Ecmp;
+        /// How many paths `spray` and `reps` draw from.
+        entropies: NonZeroU16 = ENTROPIES;
+        /// Erasure coding of flows: `true` for 8 data and 2 parity packets a block between datacenters, `false`, or a table.
+        coding: At<OffOr<CodingTable>> = At::default_of(OffOr::Off), "Replaces it whole.";
+        /// Reordering tolerance before a packet counts as lost. `auto`: a quarter of the base RTT, and with `spray`, and with `unolb` under one law, at least the longest wait in all queues of the path.
+        reordering: Auto<Span> = Auto::Auto;
+        /// Least retransmission timeout. `auto`: the base RTT with every queue full, over the slowest of the equal paths, or 5/4 of the base RTT if that is more; with `go-back-n` at least the base RTT and 4 ms.
+        rto_min: Auto<Span> = Auto::Auto;
+        /// Largest retransmission timeout.
+        rto_max: Span = Span::from_s(4);
+        /// Whether laws are told of timeouts.
+        timeouts_cut: bool = true;
+        /// `flow`: one timer a flow. It starts again with each acknowledgement, follows the round trips and backs off. `packet`: one timer a packet. It strikes `rto_min` after the packet left (at least 5/4 of the base RTT), takes that packet alone and does not back off. Its automatic length counts queues of the way back only where acknowledgements wait in them (no `control_priority`).
+        loss_timer: At<LossTimerWord> = At::default_of(LossTimerWord::Flow);
+        /// `selective`: what is missing is sent again. `go-back-n`: receivers take packets in order only and ask for the rest again.
+        recovery: RecoveryWord = RecoveryWord::Selective;
+        /// With `go-back-n`: a receiver asks for the same packet once in this time. Under a round trip it asks again before the packet can have come, and everything from it on is sent again each time: `narrows check` warns of that.
+        nack_interval: Span = Span::from_us(500);
+        /// `all`: receivers acknowledge every packet, `ack_every` at a time. `nack-only`: receivers only say what they miss and, at the end, that all has come, as in ExpressPass's simulator. Only for laws whose credits let flows send. Needs `recovery = "go-back-n"`, and refuses `ack_every` over 1. Where a scheme sets `acks` and not `ack_every`, the `ack_every` of `[host]` is for the other schemes.
+        acks: At<AcksWord> = At::default_of(AcksWord::All);
+        /// What a law's pacing rate counts. `payload`: payload alone. `wire`: headers too, as network cards that pace do.
+        pace: PaceWord = PaceWord::Payload;
+        /// Whether pacing makes up for packets that a full window or a busy card held back.
+        catch_up: bool = true;
+        /// `strict`: a packet leaves if it fits the window. `overshoot`: as long as the window is not full, as in HPCC's simulator.
+        window_check: WindowWord = WindowWord::Strict;
+        /// Least time between two notifications (CNP) of a flow, which receivers send on marks, or `off`.
+        cnp: At<OffOr<Span>> = At::default_of(OffOr::Off);
+        /// Size of such a notification on the wire, in bytes.
+        cnp_size: NonZeroU16 = ACK_SIZE;
+        /// Payload that a flow hands to the card at once and that is held as one (GSO); a packet if less.
+        segment: At<Bytes> = At::default_of(Bytes::ZERO);
+        /// Payload of one flow that may lie between law and card (TCP small queues). `off`: the card asks flows in turn.
+        small_queue: OffOr<Bytes> = OffOr::Off;
+        /// Whether the small queue paces, as Linux's FQ does. The law's round trips then count the wait there, and On-Ramp's hold with it. Needs `small_queue`.
+        fq: At<bool> = At::default_of(false);
+        /// Flows that have sent less payload than this have their turns at the card before the others, as new flows have in Linux's FQ (`initial_quantum` in tc-fq(8)). `window`: less than the window that their law begins with, or a BDP of their own if that is less. Zero: all have turns alike.
+        initial_quantum: WindowOr<Bytes> = WindowOr::Set(Bytes::ZERO);
+        /// Whether hosts know how long flows are, as where applications say how long their messages are. Laws that use it hear how much is left (Strait does). `initial_quantum` then lets flows go first that have less than that left to send, in full packets, however much they have sent.
+        known_sizes: bool = false;
+        /// Whether hosts give credits for what they are to receive, at their link's rate, in turn to all flows that ask (RCCC, the receiver's credits of Ultra Ethernet). Not with laws that have credits of their own, nor coding.
+        receiver_credits: At<bool> = At::default_of(false);
+        /// Standard deviation of hosts' clocks right after a synchronisation.
+        clock_sigma: Span = Span::ZERO;
+        /// Standard deviation of the clocks' drift.
+        clock_drift: Drift = Drift(0);
+        /// Time between synchronisations; `off`: never after the first, at time zero.
+        clock_resync: At<OffOr<Span>> = At::default_of(OffOr::Off);
+        /// Holding flows at the edge, or `off`.
+        on_ramp: OffOr<OnRampTable> = OffOr::Off, "Replaces it whole.";
+        /// Bytes that reports of ports (INT) add to each data packet and each acknowledgement where a law reads them.
+        int_header: At<u16> = At::default_of(42);
+        /// Reports of ports in HPCC's simulator's units, this many times 128 bytes sent and 80 bytes that wait, and in whole nanoseconds; 0: exact.
+        int_multi: u32 = 0;
+        /// Up to so much is added, evenly distributed, to each round trip that a law hears of: an error of measurement.
+        rtt_noise: Span = Span::ZERO;
+        /// Processing delay of hosts: how long a packet that came lies between the card and the transport, such as `{ mean = "1us" }`, or `off`. Packets of one flow stay in order. Not with `ties = "scheduled"`.
+        jitter: At<OffOr<JitterTable>> = At::default_of(OffOr::Off), "Replaces it whole.";
+        /// What Linux's TCP does beside its law. `linux`: all of it. A table switches parts off, such as `{ hystart = false }`. `off`: nothing. Not for laws that set their own windows in Linux, such as BBR. Needs `recovery = "selective"`.
+        tcp: At<OffOr<TcpTable>> = At::default_of(OffOr::Off), "Replaces it whole.";
+    }    as "As in `[host]`.";
+    /// What a scheme changes of `[host]`: the same keys, without defaults.
+    over HostOver;
+}
+
+impl OnRampTable {
+    /// As the simulator takes it.
+    fn config(&self, clock_sigma: Span) -> OnRampConfig {
+        let (threshold, over_base) = match *self.threshold {
+            Auto::Auto => (laws::on_ramp::threshold(clock_sigma, Span::ZERO), true),
+            Auto::Set(span) => (span, self.over_base),
+        };
+        OnRampConfig {
+            params: laws::on_ramp::Params { threshold, gain: self.gain.0.frac(), strawman: self.strawman },
+            over_base,
+            ack_every: self.ack_every.get(),
+            ack_size: self.ack_size.get().into(),
+            memory: self.memory,
+        }
+    }
+}
+
+impl TcpTable {
+    fn config(&self) -> TcpConfig {
+        let validation = match self.validation {
+            ValidationWord::Off => Validation::Off,
+            ValidationWord::Linux => Validation::Linux,
+            ValidationWord::Rfc7661 => Validation::Rfc7661,
+        };
+        let usage = UsageRules { restart: self.idle_restart, validation };
+        TcpConfig { prr: self.prr, usage, remembers: self.remember_ssthresh }
+    }
+}
+
+impl Host {
+    /// Refuses what single values cannot show; `int` is whether packets carry reports of ports.
+    pub(crate) fn check(&self, int: bool) -> Result<(), Fault> {
+        let reports = if int { *self.int_header } else { 0 };
+        let wire = u64::from(self.payload.get()) + u64::from(*self.header) + u64::from(reports);
+        if wire > 65_535 {
+            let fault = Fault::new(self.payload.origin, format!("a packet of {wire} B on the wire is over 65535 B"));
+            let keys = if int { "payload, header and int_header" } else { "payload and header" };
+            let fault = fault.label(format!("{keys} are at most 65535 together"));
+            return Err(fault.at_least(self.header.origin).at_least(self.int_header.origin));
+        }
+        if u64::from(self.ack_size.get()) + u64::from(reports) > 65_535 {
+            return Err(Fault::new(self.ack_size.origin, "an acknowledgement with its reports is over 65535 B")
+                .label("ack_size and int_header are at most 65535 together")
+                .at_least(self.int_header.origin));
+        }
+        if u32::try_from(self.segment.get()).is_err() {
+            return Err(Fault::new(self.segment.origin, format!("a segment of {}", *self.segment))
+                .label("expected at most 4294967295 bytes"));
+        }
+        if let Some(on_ramp) = self.on_ramp.as_ref()
+            && on_ramp.gain.0.is_zero()
+        {
+            return Err(Fault::new(on_ramp.gain.origin, "a gain of 0 never learns").label("expected over 0, up to 1"));
+        }
+        if *self.loss_timer == LossTimerWord::Packet && self.recovery != RecoveryWord::Selective {
+            return Err(Fault::new(
+                self.loss_timer.origin,
+                "go-back-n sends everything again, so no packet has a timer alone",
+            )
+            .label("needs recovery = \"selective\""));
+        }
+        if *self.acks == AcksWord::NackOnly && self.recovery == RecoveryWord::Selective {
+            let what = "a receiver that says only what it misses first takes packets in order only";
+            return Err(Fault::new(self.acks.origin, what).label("needs recovery = \"go-back-n\""));
+        }
+        self.path.check(self.unfit_for_own_laws())?;
+        if let Some(coding) = self.coding.as_ref() {
+            let path = self.path.choice(self.entropies);
+            coding.check(self.coding.origin, self.recovery(), path, self.ack_every.get())?;
+        }
+        if *self.fq && self.small_queue.value().is_none() {
+            return Err(Fault::new(self.fq.origin, "FQ holds packets back in the small queue, and there is none")
+                .label("needs small_queue, such as \"256KB\""));
+        }
+        if self.tcp.as_ref().is_some() {
+            let fault = |needed: String| {
+                Fault::new(self.tcp.origin, "Linux's TCP knows which packets came, and has one law a flow")
+                    .label(format!("needs {needed}"))
+            };
+            if self.recovery != RecoveryWord::Selective {
+                return Err(fault("recovery = \"selective\"".to_owned()));
+            }
+            if self.path.choice(self.entropies).laws() > 1 {
+                return Err(fault("laws = \"flow\" in path".to_owned()));
+            }
+        }
+        if let Some(jitter) = self.jitter.as_ref()
+            && !(Span::from_ps(1)..=LONGEST_JITTER).contains(&*jitter.mean)
+        {
+            let message = if *jitter.mean <= Span::ZERO {
+                "delays with a mean of nothing are none"
+            } else {
+                "hosts that take longer than any network are not simulated"
+            };
+            return Err(Fault::new(jitter.mean.origin, message)
+                .label("expected a time over zero and at most 1s, or jitter = \"off\""));
+        }
+        for time in [self.cnp, self.clock_resync] {
+            if time.value().is_some_and(Span::is_zero) {
+                return Err(Fault::new(time.origin, "once in no time at all is endlessly often")
+                    .label("expected a time over zero, or \"off\""));
+            }
+        }
+        Ok(())
+    }
+
+    /// With a scheme's changes.
+    pub(crate) fn with(&self, patch: Option<&HostOver>) -> Self {
+        let mut host = self.clone();
+        if let Some(patch) = patch {
+            host.take(patch);
+        }
+        host
+    }
+
+    /// As the simulator takes it; `int` is whether packets carry reports of ports.
+    pub(crate) fn config(&self, int: bool) -> HostConfig {
+        let reports = if int { u32::from(*self.int_header) } else { 0 };
+        HostConfig {
+            mss: self.payload.get().into(),
+            header: u32::from(*self.header) + reports,
+            ack_size: u32::from(self.ack_size.get()) + reports,
+            ack_every: self.ack_every.get(),
+            ack_delay: self.ack_delay.value(),
+            path: self.path.choice(self.entropies),
+            coding: self.coding.as_ref().map(CodingTable::config),
+            reordering: self.reordering.value(),
+            rto_min: self.rto_min.value(),
+            rto_max: self.rto_max,
+            tick: Tick::NONE,
+            timeouts_cut: self.timeouts_cut,
+            loss_timer: match *self.loss_timer {
+                LossTimerWord::Flow => LossTimer::Flow,
+                LossTimerWord::Packet => LossTimer::Packet,
+            },
+            recovery: self.recovery(),
+            pace_headers: self.pace == PaceWord::Wire,
+            catches_up: self.catch_up,
+            overshoots: self.window_check == WindowWord::Overshoot,
+            int_multi: self.int_multi,
+            initial_quantum: match self.initial_quantum {
+                WindowOr::Window => InitialQuantum::Window,
+                WindowOr::Set(bytes) => InitialQuantum::Bytes(bytes),
+            },
+            known_sizes: self.known_sizes,
+            receiver_credits: *self.receiver_credits,
+            cnp: self.cnp.value().map(|interval| Cnp { interval, size: self.cnp_size.get().into() }),
+            on_ramp: self.on_ramp.as_ref().map(|table| table.config(self.clock_sigma)),
+            clocks: Clocks {
+                sigma: self.clock_sigma,
+                drift_ppb: self.clock_drift.0,
+                resync: self.clock_resync.value(),
+            },
+            segment: self.segment.get() as u32,
+            small_queue: self.small_queue.value(),
+            fq: *self.fq,
+            int,
+            rtt_noise: self.rtt_noise,
+            jitter: self.jitter.as_ref().map(JitterTable::config),
+            tcp: self.tcp.as_ref().map(TcpTable::config).unwrap_or_default(),
+            longest_echo: None,
+        }
+    }
+
+    /// What a setting would have to be where each subflow has a law.
+    fn unfit_for_own_laws(&self) -> Option<&'static str> {
+        let unfit = [
+            (self.ack_every.get() > 1, "ack_every = 1"),
+            (self.recovery != RecoveryWord::Selective, "recovery = \"selective\""),
+            (self.segment.get() > self.payload.get().into(), "segment = \"0B\""),
+            (*self.receiver_credits, "receiver_credits = false"),
+        ];
+        unfit.into_iter().find_map(|(is_unfit, needed)| is_unfit.then_some(needed))
+    }
+
+    fn recovery(&self) -> Recovery {
+        match self.recovery {
+            RecoveryWord::Selective => Recovery::Selective,
+            RecoveryWord::GoBackN => {
+                Recovery::GoBackN { nack_interval: self.nack_interval, acks: *self.acks == AcksWord::All }
+            }
+        }
+    }
+
+    /// A host's own port: no limit, no marks.
+    pub(crate) fn nic(rate: units::Rate, delay: Span) -> PortConfig {
+        PortConfig::new(rate, delay)
+    }
+}

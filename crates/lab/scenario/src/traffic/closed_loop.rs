@@ -1,0 +1,218 @@
+//! Clients that read from servers and ask for the next read when they have one: a closed loop.
+//!
+//! Each connection of a client is a chain of flows, of which each waits for the one before. Where the client reads until the
+//! stop, a chain has as many reads as fit if nothing is in their way but the two hosts' links, so it never ends before the
+//! stop. Those that do not start are no part of results.
+
+use experiment::{Cause, FlowId};
+use fabric::HostId;
+use units::{Bytes, Rate, Span};
+
+use super::{Draft, DraftStart, Ground, Made, later};
+use crate::config::{ClosedLoop, Connections};
+use crate::decode::At;
+use crate::distribution::Distribution;
+use crate::error::Fault;
+use crate::random::Draws;
+
+/// More reads than this are a mistake.
+const MOST_FLOWS: usize = 10_000_000;
+
+/// What keeps reading.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Loop {
+    /// The traffic entry, from 0.
+    pub traffic: usize,
+    /// How many clients read.
+    pub clients: usize,
+    /// Reads that each keeps under way.
+    pub outstanding: u32,
+    /// Mean size of a read.
+    pub mean_size: Bytes,
+    /// Reads of each client; none if it reads until the stop.
+    pub reads: Option<u32>,
+    /// The links of these clients together: the most that they can get.
+    pub at_most: Rate,
+}
+
+/// How large reads are.
+enum Sizes {
+    Same(Bytes),
+    Drawn(Distribution),
+}
+
+/// A connection: each read on it follows the one before.
+struct Chain {
+    number: u64,
+    server: HostId,
+    client: HostId,
+    /// The slower one of the two hosts' links.
+    rate: Rate,
+    /// How long a request takes.
+    request: Span,
+    /// Reads still to be made; none if they go on until the stop.
+    left: Option<u32>,
+    /// When the next read starts if nothing is in the way of those before: not later than in any run.
+    earliest: Span,
+    /// The last read so far.
+    last: Option<FlowId>,
+}
+
+pub(crate) fn make(entry: &ClosedLoop, traffic: usize, draws: Draws, ground: &Ground<'_>) -> Result<Made, Fault> {
+    let sizes = Sizes::of(entry, ground)?;
+    let pairs = pairs(entry, ground)?;
+    let reads = entry.reads.map(|reads| reads.get());
+    check_count(entry, pairs.len())?;
+    let mut chains = chains(entry, &pairs, ground)?;
+    let mut made = Made { open_ended: reads.is_none(), ..Made::default() };
+    // The first reads of all connections, then the second ones, and so on.
+    for turn in 0u64.. {
+        chains.retain(|chain| chain.goes_on(ground.stop));
+        if chains.is_empty() {
+            break;
+        }
+        check_fits(entry, made.flows.len() + chains.len())?;
+        for chain in &mut chains {
+            // By connection and turn, under 2^32 each: whoever else reads, and for how long, a read has its size.
+            let size = sizes.size(draws.at((chain.number << 32) + turn), ground)?;
+            chain.read(size, entry, &mut made);
+        }
+    }
+    made.closed_loop = Some(Loop {
+        traffic,
+        clients: pairs.len(),
+        outstanding: entry.outstanding.get(),
+        mean_size: sizes.mean(),
+        reads,
+        at_most: Rate::from_bps(pairs.iter().map(|&(client, _)| ground.down(client).bps()).sum()),
+    });
+    Ok(made)
+}
+
+/// The connections of all clients, those of a client one after the other.
+fn chains(entry: &ClosedLoop, pairs: &[(HostId, HostId)], ground: &Ground<'_>) -> Result<Vec<Chain>, Fault> {
+    let outstanding = entry.outstanding.get();
+    check_fits(entry, pairs.len().saturating_mul(outstanding as usize))?;
+    let mut chains = Vec::new();
+    let mut start = entry.start;
+    for &(client, server) in pairs {
+        for place in 0..outstanding {
+            chains.push(Chain {
+                number: chains.len() as u64,
+                server,
+                client,
+                rate: ground.up(server).min(ground.down(client)),
+                request: ground.survey.news(client, server).unwrap_or(Span::ZERO),
+                left: entry.reads.map(|reads| reads.get() / outstanding + u32::from(place < reads.get() % outstanding)),
+                earliest: start,
+                last: None,
+            });
+            start = later(start, entry.stagger);
+        }
+    }
+    Ok(chains)
+}
+
+impl Chain {
+    /// Whether one more read is made.
+    fn goes_on(&self, stop: Span) -> bool {
+        match self.left {
+            Some(left) => left > 0,
+            None => self.last.is_none() || self.earliest < stop,
+        }
+    }
+
+    /// Makes the next read.
+    fn read(&mut self, size: Bytes, entry: &ClosedLoop, made: &mut Made) {
+        let start = match self.last {
+            None => DraftStart::At(self.earliest),
+            Some(last) => {
+                // A request carries the last acknowledgement of its connection. It is not sent as a packet here, and so may
+                // not be the earlier one.
+                let acknowledged = (entry.connections == Connections::Kept).then_some(Cause::Complete(last));
+                let causes = made.causes.add([Cause::Received(last)].into_iter().chain(acknowledged));
+                DraftStart::Waits { causes, after: entry.compute }
+            }
+        };
+        self.last = Some(FlowId(made.flows.len() as u32));
+        made.flows.push(Draft { src: self.server, dst: self.client, size, start });
+        self.left = self.left.map(|left| left - 1);
+        let least = [self.rate.time_for(size), self.request, entry.compute];
+        self.earliest = least.into_iter().fold(self.earliest, later);
+    }
+}
+
+/// Each client that reads, and its server: clients in order, evenly spread over the servers in order.
+fn pairs(entry: &ClosedLoop, ground: &Ground<'_>) -> Result<Vec<(HostId, HostId)>, Fault> {
+    let hosts = |set| -> Result<Vec<HostId>, Fault> {
+        let members = ground.members(set)?;
+        Ok((0..members.len() as u32).map(HostId).filter(|host| members[host.index()]).collect())
+    };
+    let (clients, servers) = (hosts(&entry.clients)?, hosts(&entry.servers)?);
+    let active = match entry.active {
+        Some(active) if active.value as usize > clients.len() => {
+            return Err(Fault::new(active.origin, format!("{} of {} clients", active.value, clients.len()))
+                .label(format!("expected 0 to {}", clients.len())));
+        }
+        Some(active) => active.value as usize,
+        None => clients.len(),
+    };
+    let server = |place: usize| servers[place * servers.len() / clients.len()];
+    let pairs: Vec<(HostId, HostId)> =
+        clients.iter().take(active).enumerate().map(|(place, &client)| (client, server(place))).collect();
+    match pairs.iter().find(|(client, server)| client == server) {
+        Some((HostId(host), _)) => Err(Fault::new(entry.clients.origin, format!("host {host} would read from itself"))
+            .label("also among `servers`")),
+        None => Ok(pairs),
+    }
+}
+
+/// Refuses more reads than anybody means, where their number is known.
+fn check_count(entry: &ClosedLoop, clients: usize) -> Result<(), Fault> {
+    match entry.reads {
+        Some(reads) if (reads.get() as usize).saturating_mul(clients) > MOST_FLOWS => {
+            Err(Fault::new(reads.origin, format!("{} reads of each of {clients} clients", reads.get()))
+                .label(format!("expected at most {MOST_FLOWS} in all")))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The same where it is not.
+fn check_fits(entry: &ClosedLoop, flows: usize) -> Result<(), Fault> {
+    if flows <= MOST_FLOWS {
+        return Ok(());
+    }
+    Err(Fault::new(entry.outstanding.origin, format!("over {MOST_FLOWS} reads could start by the stop"))
+        .label("expected fewer")
+        .help("say how many reads there are (`reads`), or let the run stop earlier"))
+}
+
+impl Sizes {
+    fn of(entry: &ClosedLoop, ground: &Ground<'_>) -> Result<Self, Fault> {
+        match (entry.size, &entry.sizes) {
+            (Some(size), None) => ground.size(size).map(Self::Same),
+            (None, Some(name)) => Distribution::named(name, ground.inputs).map(Self::Drawn),
+            (Some(_), Some(name)) => {
+                Err(Fault::new(name.origin, "`size` and `sizes` both say how large reads are: give one"))
+            }
+            (None, None) => Err(Fault::new(entry.clients.origin, "these clients read nothing: reads have no size")
+                .help("give size = \"64KB\" or sizes = \"websearch\"")),
+        }
+    }
+
+    /// The size of a read, for which `bits` were drawn.
+    fn size(&self, bits: u64, ground: &Ground<'_>) -> Result<Bytes, Fault> {
+        match self {
+            Self::Same(size) => Ok(*size),
+            Self::Drawn(sizes) => ground.size(At::default_of(Bytes::new(sizes.sample(bits)))),
+        }
+    }
+
+    fn mean(&self) -> Bytes {
+        match self {
+            Self::Same(size) => *size,
+            Self::Drawn(sizes) => Bytes::new(sizes.mean_bits() >> 16),
+        }
+    }
+}

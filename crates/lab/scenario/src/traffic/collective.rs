@@ -1,0 +1,427 @@
+//! Collective operations as steps of sends.
+//!
+//! Thakur, Rabenseifner, Gropp, "Optimization of Collective Communication Operations in MPICH", 2005, has the algorithms;
+//! Huang et al. (`GPipe`, 2019) have the pipeline. Of n ranks and `size` bytes, with c = ⌈size / n⌉:
+//!
+//! | operation | steps | bytes that a rank sends |
+//! |---|---|---|
+//! | all-reduce, ring: reduce-scatter, then all-gather | 2 (n - 1) | 2 (n - 1) c |
+//! | all-reduce, halving-doubling: by halves, then by doubles | 2 log₂ n | 2 (n - 1) c |
+//! | all-reduce, tree: to the first rank, then from there | 2 ⌈log₂ n⌉ | all together 2 (n - 1) size |
+//! | all-gather, reduce-scatter, ring | n - 1 | (n - 1) c |
+//! | all-gather, reduce-scatter, halving-doubling | log₂ n | (n - 1) c |
+//! | all-to-all, by rotation: in step d to the d-th rank after it | n - 1 | (n - 1) c |
+//! | broadcast, tree | ⌈log₂ n⌉ | all together (n - 1) size |
+//! | broadcast, ring: scatter down a tree, then all-gather | ⌈log₂ n⌉ + n - 1 | the first rank 2 (n - 1) c |
+//! | pipeline of m micro-batches | m + n - 2 | m ⌈size / m⌉, the last one nothing |
+//!
+//! A rank's send in a ring, or by halving and doubling, waits until the last step has come and has begun here. In trees
+//! and rotations a rank's sends need nothing in between, so each waits until the one before is complete. A rank begins
+//! an iteration `compute` after its part of the last one is done, if it needs nothing of the new one first. The first
+//! stage of a pipeline begins an iteration when it hears that the last stage has all of the one before.
+//!
+//! Left out: the gradients that go back through a pipeline, and reductions' computing time.
+
+use units::Bytes;
+
+use super::groups::{check_count, groups, unfit};
+use super::steps::{Group, Send, Turn};
+use super::{Ground, Made};
+use crate::config::{Algorithm, Collective, Operation};
+use crate::decode::At;
+use crate::error::Fault;
+
+/// What a group does in an iteration.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Plan {
+    RingAllReduce,
+    RingHalf,
+    HalvingAllReduce,
+    Halving,
+    Doubling,
+    TreeAllReduce,
+    Rotation,
+    TreeBroadcast,
+    RingBroadcast,
+    Pipeline { microbatches: u32 },
+}
+
+pub(crate) fn make(collective: &Collective, ground: &Ground<'_>) -> Result<Made, Fault> {
+    let Collective { count, ranks, iterations, start, compute, .. } = *collective;
+    let plan = plan(collective)?;
+    let (groups, origin) = groups("collective", collective.groups.as_ref(), count, ranks, ground)?;
+    let odd = groups.iter().enumerate().find(|(_, ranks)| plan.by_halves() && !ranks.len().is_power_of_two());
+    if let Some((index, ranks)) = odd {
+        return Err(unfit(index, ranks, "a power of two, for halving-doubling", origin));
+    }
+    let size = ground.size(collective.size)?;
+    check_count(iterations, groups.iter().map(|ranks| plan.flows(ranks.len() as u64)).sum())?;
+    let mut made = Made::default();
+    for ranks in &groups {
+        let mut group = Group::new(ranks, start, compute);
+        for iteration in 0..iterations.get() {
+            let first = made.flows.len() as u32;
+            group.begin(&made);
+            if let (Plan::Pipeline { .. }, 1..) = (plan, iteration) {
+                group.hear(0, &made);
+            }
+            plan.iterate(&mut group, size, &mut made);
+            made.collectives.push((first, made.flows.len() as u32));
+        }
+    }
+    Ok(made)
+}
+
+/// What a table asks for.
+fn plan(collective: &Collective) -> Result<Plan, Fault> {
+    let operation = collective.operation;
+    let algorithm = |known: &[Algorithm]| choose(operation, collective.algorithm, known);
+    if let Some(microbatches) = collective.microbatches
+        && *operation != Operation::Pipeline
+    {
+        let message = format!("{} has no micro-batches", named(*operation));
+        return Err(Fault::new(microbatches.origin, message).label("only with operation = \"pipeline\""));
+    }
+    Ok(match *operation {
+        Operation::AllReduce => {
+            Plan::all_reduce(algorithm(&[Algorithm::Ring, Algorithm::Tree, Algorithm::HalvingDoubling])?)
+        }
+        Operation::AllGather => match algorithm(&[Algorithm::Ring, Algorithm::HalvingDoubling])? {
+            Algorithm::HalvingDoubling => Plan::Doubling,
+            Algorithm::Ring | Algorithm::Tree => Plan::RingHalf,
+        },
+        Operation::ReduceScatter => match algorithm(&[Algorithm::Ring, Algorithm::HalvingDoubling])? {
+            Algorithm::HalvingDoubling => Plan::Halving,
+            Algorithm::Ring | Algorithm::Tree => Plan::RingHalf,
+        },
+        Operation::Broadcast => match algorithm(&[Algorithm::Tree, Algorithm::Ring])? {
+            Algorithm::Ring => Plan::RingBroadcast,
+            Algorithm::Tree | Algorithm::HalvingDoubling => Plan::TreeBroadcast,
+        },
+        Operation::AllToAll => {
+            none(operation, collective.algorithm)?;
+            Plan::Rotation
+        }
+        Operation::Pipeline => {
+            none(operation, collective.algorithm)?;
+            let Some(microbatches) = collective.microbatches else {
+                return Err(Fault::new(operation.origin, "a pipeline has micro-batches")
+                    .label("needs `microbatches`")
+                    .help("give microbatches = 8"));
+            };
+            Plan::Pipeline { microbatches: microbatches.get() }
+        }
+    })
+}
+
+fn named(operation: Operation) -> String {
+    let article = if operation.name().starts_with('a') { "an" } else { "a" };
+    format!("{article} {}", operation.name())
+}
+
+/// The algorithm that was asked for, one of those that the operation has; its first if none was.
+fn choose(operation: At<Operation>, asked: Option<At<Algorithm>>, known: &[Algorithm]) -> Result<Algorithm, Fault> {
+    let Some(asked) = asked else { return Ok(known[0]) };
+    if known.contains(&asked) {
+        return Ok(*asked);
+    }
+    let names: Vec<String> = known.iter().map(|known| format!("\"{}\"", known.name())).collect();
+    Err(Fault::new(asked.origin, format!("{} is not done by `{}`", named(*operation), asked.name()))
+        .label(format!("expected {}", names.join(" or "))))
+}
+
+/// Refuses an algorithm for an operation that has one way.
+fn none(operation: At<Operation>, asked: Option<At<Algorithm>>) -> Result<(), Fault> {
+    asked.map_or(Ok(()), |asked| {
+        Err(Fault::new(asked.origin, format!("{} is done in one way", named(*operation))).label("remove `algorithm`"))
+    })
+}
+
+impl Plan {
+    /// An all-reduce.
+    pub(super) fn all_reduce(algorithm: Algorithm) -> Self {
+        match algorithm {
+            Algorithm::Ring => Self::RingAllReduce,
+            Algorithm::Tree => Self::TreeAllReduce,
+            Algorithm::HalvingDoubling => Self::HalvingAllReduce,
+        }
+    }
+
+    /// Whether it is done by halves, among a power of two of ranks.
+    pub(super) fn by_halves(self) -> bool {
+        matches!(self, Self::HalvingAllReduce | Self::Halving | Self::Doubling)
+    }
+
+    /// How a rank's sends follow each other.
+    pub(super) fn turn(self) -> Turn {
+        match self {
+            Self::TreeAllReduce | Self::Rotation | Self::TreeBroadcast => Turn::Complete,
+            Self::RingAllReduce
+            | Self::RingHalf
+            | Self::HalvingAllReduce
+            | Self::Halving
+            | Self::Doubling
+            | Self::RingBroadcast
+            | Self::Pipeline { .. } => Turn::Begun,
+        }
+    }
+
+    /// How many flows an iteration of so many ranks has.
+    pub(super) fn flows(self, ranks: u64) -> u64 {
+        let steps = u64::from(ranks.ilog2());
+        match self {
+            Self::RingAllReduce => 2 * ranks * (ranks - 1),
+            Self::RingHalf | Self::Rotation => ranks * (ranks - 1),
+            Self::HalvingAllReduce => 2 * ranks * steps,
+            Self::Halving | Self::Doubling => ranks * steps,
+            Self::TreeAllReduce => 2 * (ranks - 1),
+            Self::TreeBroadcast => ranks - 1,
+            Self::RingBroadcast => (ranks - 1) + ranks * (ranks - 1),
+            Self::Pipeline { microbatches } => (ranks - 1) * u64::from(microbatches),
+        }
+    }
+
+    /// Makes the flows of an iteration.
+    pub(super) fn iterate(self, group: &mut Group<'_>, size: Bytes, made: &mut Made) {
+        let ranks = group.len();
+        let chunk = Bytes::new(size.get().div_ceil(ranks.into()));
+        match self {
+            Self::RingAllReduce => ring(group, chunk, 2 * (ranks - 1), made),
+            Self::RingHalf => ring(group, chunk, ranks - 1, made),
+            Self::HalvingAllReduce => {
+                halving(group, chunk, made);
+                doubling(group, chunk, made);
+            }
+            Self::Halving => halving(group, chunk, made),
+            Self::Doubling => doubling(group, chunk, made),
+            Self::TreeAllReduce => {
+                up_tree(group, size, made);
+                down_tree(group, |_| size, made);
+            }
+            Self::Rotation => rotation(group, chunk, made),
+            Self::TreeBroadcast => down_tree(group, |_| size, made),
+            Self::RingBroadcast => {
+                down_tree(group, |below| Bytes::new(chunk.get() * u64::from(below)), made);
+                ring(group, chunk, ranks - 1, made);
+            }
+            Self::Pipeline { microbatches } => {
+                let part = Bytes::new(size.get().div_ceil(microbatches.into()));
+                pipeline(group, part, microbatches, made);
+            }
+        }
+    }
+}
+
+/// In each step every rank sends the next one the part that it got in the step before.
+pub(super) fn ring(group: &mut Group<'_>, chunk: Bytes, steps: u32, made: &mut Made) {
+    let ranks = group.len();
+    for _ in 0..steps {
+        let sends = (0..ranks).map(|from| Send { from, to: (from + 1) % ranks, size: chunk });
+        group.step(sends, Turn::Begun, made);
+    }
+}
+
+/// Ranks exchange halves over half of the group, then quarters over a quarter of it, and so on.
+fn halving(group: &mut Group<'_>, chunk: Bytes, made: &mut Made) {
+    for step in (0..group.len().ilog2()).rev() {
+        exchange(group, chunk, 1 << step, made);
+    }
+}
+
+/// Ranks exchange a part with their neighbour, then two parts over two ranks, and so on.
+fn doubling(group: &mut Group<'_>, chunk: Bytes, made: &mut Made) {
+    for step in 0..group.len().ilog2() {
+        exchange(group, chunk, 1 << step, made);
+    }
+}
+
+/// A step in which ranks so far apart exchange as many parts.
+fn exchange(group: &mut Group<'_>, chunk: Bytes, apart: u32, made: &mut Made) {
+    let size = Bytes::new(chunk.get() * u64::from(apart));
+    let sends = (0..group.len()).map(|from| Send { from, to: from ^ apart, size });
+    group.step(sends, Turn::Begun, made);
+}
+
+/// Up a binomial tree: in each step half of the ranks that are left send to the other half, and are done.
+fn up_tree(group: &mut Group<'_>, size: Bytes, made: &mut Made) {
+    let ranks = group.len();
+    for apart in powers(ranks) {
+        let senders = (apart..ranks).step_by(2 * apart as usize);
+        group.step(senders.map(|from| Send { from, to: from - apart, size }), Turn::Complete, made);
+    }
+}
+
+/// Down a binomial tree: in each step every rank that has something sends to another one. `size` is for how many ranks a
+/// send is, those behind the receiver included.
+fn down_tree(group: &mut Group<'_>, size: impl Fn(u32) -> Bytes, made: &mut Made) {
+    let ranks = group.len();
+    for apart in powers(ranks).rev() {
+        let receivers = (apart..ranks).step_by(2 * apart as usize);
+        let sends = receivers.map(|to| Send { from: to - apart, to, size: size(apart.min(ranks - to)) });
+        group.step(sends, Turn::Complete, made);
+    }
+}
+
+/// 1, 2, 4, ..., all under `ranks`.
+fn powers(ranks: u32) -> impl DoubleEndedIterator<Item = u32> {
+    (0..ranks.next_power_of_two().ilog2()).map(|power| 1 << power)
+}
+
+/// In step d every rank sends to the d-th rank after it.
+fn rotation(group: &mut Group<'_>, chunk: Bytes, made: &mut Made) {
+    let ranks = group.len();
+    for apart in 1..ranks {
+        let sends = (0..ranks).map(|from| Send { from, to: (from + apart) % ranks, size: chunk });
+        group.step(sends, Turn::Complete, made);
+    }
+}
+
+/// Each stage takes micro-batches in turn: it computes on one that came, and sends it on.
+fn pipeline(group: &mut Group<'_>, part: Bytes, microbatches: u32, made: &mut Made) {
+    for _ in 0..microbatches {
+        for from in 0..group.len() - 1 {
+            group.stage(Send { from, to: from + 1, size: part }, made);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::traffic::DraftStart;
+    use experiment::{Cause, FlowId};
+    use fabric::HostId;
+    use units::Span;
+
+    const ALL: [Plan; 9] = [
+        Plan::RingAllReduce,
+        Plan::RingHalf,
+        Plan::HalvingAllReduce,
+        Plan::Halving,
+        Plan::Doubling,
+        Plan::TreeAllReduce,
+        Plan::Rotation,
+        Plan::TreeBroadcast,
+        Plan::RingBroadcast,
+    ];
+
+    fn hosts(ranks: u32) -> Vec<HostId> {
+        (0..ranks).map(HostId).collect()
+    }
+
+    fn once(plan: Plan, ranks: u32, size: u64) -> Made {
+        let (hosts, mut made) = (hosts(ranks), Made::default());
+        let mut group = Group::new(&hosts, Span::ZERO, Span::ZERO);
+        group.begin(&made);
+        plan.iterate(&mut group, Bytes::new(size), &mut made);
+        assert_eq!(made.flows.len() as u64, plan.flows(ranks.into()), "{plan:?} of {ranks}");
+        made
+    }
+
+    fn sent(made: &Made, rank: u32) -> u64 {
+        made.flows.iter().filter(|flow| flow.src == HostId(rank)).map(|flow| flow.size.get()).sum()
+    }
+
+    #[test]
+    fn each_rank_sends_what_the_formula_says() {
+        for ranks in [2u32, 3, 4, 5, 7, 8, 16] {
+            for size in [1, 1_000, 1 << 20] {
+                let (n, chunk) = (u64::from(ranks), u64::div_ceil(size, ranks.into()));
+                for plan in ALL {
+                    let power = ranks.is_power_of_two();
+                    if !power && matches!(plan, Plan::HalvingAllReduce | Plan::Halving | Plan::Doubling) {
+                        continue;
+                    }
+                    let made = once(plan, ranks, size);
+                    let all: u64 = (0..ranks).map(|rank| sent(&made, rank)).sum();
+                    let each = match plan {
+                        Plan::RingAllReduce | Plan::HalvingAllReduce => 2 * (n - 1) * chunk,
+                        Plan::RingHalf | Plan::Halving | Plan::Doubling | Plan::Rotation => (n - 1) * chunk,
+                        Plan::TreeAllReduce => {
+                            assert_eq!(all, 2 * (n - 1) * size);
+                            continue;
+                        }
+                        Plan::TreeBroadcast => {
+                            assert_eq!(all, (n - 1) * size);
+                            continue;
+                        }
+                        Plan::RingBroadcast => {
+                            assert_eq!(sent(&made, 0), 2 * (n - 1) * chunk);
+                            continue;
+                        }
+                        Plan::Pipeline { .. } => unreachable!(),
+                    };
+                    assert!((0..ranks).all(|rank| sent(&made, rank) == each), "{plan:?} of {ranks}");
+                }
+                let made = once(Plan::Pipeline { microbatches: 6 }, ranks, size);
+                let each = 6 * size.div_ceil(6);
+                assert!((0..ranks).all(|rank| sent(&made, rank) == if rank < ranks - 1 { each } else { 0 }));
+            }
+        }
+    }
+
+    /// Data goes round: who has which part after all receipts is what the operation promises.
+    #[test]
+    fn everyone_ends_with_what_the_operation_promises() {
+        for ranks in [2u32, 3, 6, 8] {
+            for plan in [Plan::TreeAllReduce, Plan::RingAllReduce, Plan::RingBroadcast, Plan::TreeBroadcast] {
+                let made = once(plan, ranks, 1 << 10);
+                // By rank: from whom something has come, at first or second hand, in the order of the flows.
+                let mut knows: Vec<u32> = (0..ranks).map(|rank| 1 << rank).collect();
+                for flow in &made.flows {
+                    knows[flow.dst.index()] |= knows[flow.src.index()];
+                }
+                let wanted = if matches!(plan, Plan::TreeBroadcast) { 1 } else { (1 << ranks) - 1 };
+                assert!(knows.iter().all(|knows| knows & wanted == wanted), "{plan:?} of {ranks}");
+            }
+            let made = once(Plan::Rotation, ranks, 1 << 10);
+            let mut pairs: Vec<_> = made.flows.iter().map(|flow| (flow.src, flow.dst)).collect();
+            pairs.sort_unstable();
+            pairs.dedup();
+            assert_eq!(pairs.len() as u32, ranks * (ranks - 1));
+        }
+    }
+
+    fn causes(made: &Made, flow: usize) -> Vec<Cause> {
+        match made.flows[flow].start {
+            DraftStart::At(_) => Vec::new(),
+            DraftStart::Waits { causes, .. } => made.causes.of(causes).to_vec(),
+        }
+    }
+
+    #[test]
+    fn sends_wait_for_what_they_need() {
+        use Cause::{Begun, Complete, Received};
+        let [f0, f1, f2, f3] = [0, 1, 2, 3].map(FlowId);
+        let tree = once(Plan::TreeAllReduce, 4, 1_000);
+        // 1 to 0 and 3 to 2, then 2 to 0; 0 to 2, then 0 to 1 and 2 to 3.
+        let pairs: Vec<_> = tree.flows.iter().map(|flow| (flow.src.0, flow.dst.0)).collect();
+        assert_eq!(pairs, [(1, 0), (3, 2), (2, 0), (0, 2), (0, 1), (2, 3)]);
+        let waits: Vec<_> = (0..6).map(|flow| causes(&tree, flow)).collect();
+        let second = vec![Received(f3), Complete(f2)];
+        assert_eq!(
+            waits,
+            [vec![], vec![], vec![Received(f1)], vec![Received(f0), Received(f2)], vec![Complete(f3)], second]
+        );
+        let pipe = once(Plan::Pipeline { microbatches: 2 }, 3, 1_000);
+        let waits: Vec<_> = (0..4).map(|flow| causes(&pipe, flow)).collect();
+        assert_eq!(waits, [vec![], vec![Received(f0)], vec![Begun(f0)], vec![Received(f2), Begun(f1)]]);
+    }
+
+    #[test]
+    fn iterations_follow_each_other() {
+        let (hosts, mut made) = (hosts(3), Made::default());
+        let compute = Span::from_us(9);
+        let mut group = Group::new(&hosts, Span::from_us(4), compute);
+        for iteration in 0..2 {
+            group.begin(&made);
+            if iteration > 0 {
+                group.hear(0, &made);
+            }
+            pipeline(&mut group, Bytes::new(10), 1, &mut made);
+        }
+        assert_eq!(made.flows[0].start, DraftStart::At(Span::from_us(13)));
+        assert_eq!(causes(&made, 2), [Cause::Received(FlowId(1)), Cause::Begun(FlowId(0))]);
+        assert!(matches!(made.flows[2].start, DraftStart::Waits { after, .. } if after == compute));
+    }
+}

@@ -1,0 +1,344 @@
+//! `[[job]]`: the flows of training, iteration after iteration.
+//!
+//! Parallelism as in Megatron-LM (Narayanan et al., SC 2021, §2 and §3). A layer has two all-reduces of its activations among
+//! the ranks that share it forward, and two backward (§2.3). A stage sends its activations to the next one, and the gradients
+//! of its input back (§2.2), each rank to the rank at its place. After the last micro-batch the copies of the model sum up
+//! their gradients (§2.1); then the first and the last stage those of the embedding, if they share one. With experts, ranks
+//! exchange tokens before the second half of a layer and after it, forward and backward (`GShard`, Lepikhin et al., ICLR 2021,
+//! §3.2).
+//!
+//! A rank takes up an all-reduce when it has computed what goes into it, and computes on when its part of it is over. Sends of
+//! the pipeline go while ranks compute. A rank begins the next iteration when its own part of this one is over.
+//!
+//! Left out: all-reduces that overlap with computing, reductions' and the optimizer's computing, interleaved stages, sharded
+//! optimizers, the scatter and gather of activations between stages (§4.1: here each rank of a tensor group sends them whole).
+
+mod schedule;
+mod shape;
+
+use std::collections::BTreeMap;
+
+use experiment::{Cause, FlowId};
+use fabric::HostId;
+use schedule::{Turn, Way, order};
+use shape::{Place, Shape};
+use units::{Bytes, Span};
+
+use super::collective::Plan;
+use super::ready::Ready;
+use super::steps::Group;
+use super::{Draft, Ground, Made};
+use crate::config::Job;
+use crate::error::Fault;
+use crate::random::Draws;
+
+/// What a flow of a job is for.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum StepKind {
+    /// Ranks that share a layer sum up activations.
+    Tensor,
+    /// A stage hands on a micro-batch.
+    Pipeline,
+    /// Copies of the model sum up gradients.
+    Data,
+    /// Tokens go to experts and come back.
+    Expert,
+    /// The first and the last stage sum up gradients of the embedding.
+    Embedding,
+}
+
+impl StepKind {
+    /// All of them.
+    pub const ALL: [Self; 5] = [Self::Tensor, Self::Pipeline, Self::Data, Self::Expert, Self::Embedding];
+
+    /// Its name in results.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Tensor => "tensor",
+            Self::Pipeline => "pipeline",
+            Self::Data => "data",
+            Self::Expert => "expert",
+            Self::Embedding => "embedding",
+        }
+    }
+}
+
+/// The flows of a job.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct JobFlows {
+    /// Its name.
+    pub name: String,
+    /// When it begins to compute.
+    pub start: Span,
+    /// Its ranks.
+    pub ranks: u32,
+    /// Its hosts.
+    pub hosts: usize,
+    /// What each flow is for, from the first on.
+    pub kinds: Vec<StepKind>,
+    /// Its first flow.
+    pub first: FlowId,
+    /// Its iterations, in order: their flows stand one behind the other.
+    pub iterations: Vec<JobIteration>,
+    /// Of each kind, the payload of an iteration.
+    pub payload: Vec<(StepKind, Bytes)>,
+}
+
+/// An iteration of a job.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct JobIteration {
+    /// How many flows it has.
+    pub flows: u32,
+    /// The iteration is over when all of these have happened, and so long after each.
+    pub ends: Vec<(Cause, Span)>,
+    /// How long it would take if no flow took any time.
+    pub compute: Span,
+}
+
+impl JobFlows {
+    /// The same, with a first flow of that number.
+    pub(crate) fn numbered_from(mut self, first: FlowId) -> Self {
+        let number = |flow: FlowId| FlowId(first.0 + flow.0);
+        for (cause, _) in self.iterations.iter_mut().flat_map(|iteration| &mut iteration.ends) {
+            *cause = match *cause {
+                Cause::Complete(flow) => Cause::Complete(number(flow)),
+                Cause::Received(flow) => Cause::Received(number(flow)),
+                Cause::Begun(flow) => Cause::Begun(number(flow)),
+            };
+        }
+        self.first = number(self.first);
+        self
+    }
+}
+
+/// Makes the flows of the job numbered `index`, counted behind all traffic.
+pub(crate) fn make(job: &Job, index: usize, ground: &Ground<'_>) -> Result<Made, Fault> {
+    let draws = Draws::new(job.seed.unwrap_or(ground.seed), if job.seed.is_some() { 0 } else { index as u64 });
+    let shape = Shape::new(job, draws, ground)?;
+    let orders = (0..shape.stages).map(|stage| order(job.schedule, stage, shape.stages, shape.micro_batches));
+    let orders: Vec<Vec<Turn>> = orders.collect();
+    let mut maker = Maker::new(&shape, job.start);
+    let mut iterations = Vec::new();
+    let (mut first, mut begins) = (0, job.start);
+    for _ in 0..job.iterations.get() {
+        maker.iterate(&orders);
+        let ended = maker.made.flows.len() as u32;
+        let ends = maker.ranks.iter().map(Ready::ideal).max().unwrap_or(begins);
+        iterations.push(JobIteration { flows: ended - first, ends: maker.ends(), compute: ends - begins });
+        maker.made.collectives.push((first, ended));
+        (first, begins) = (ended, ends);
+    }
+    let Maker { mut made, kinds, .. } = maker;
+    if shape.micro_batches < shape.stages {
+        made.warnings.push(format!(
+            "job `{}` has {} micro-batches and {} stages: at no time do all stages compute",
+            *job.name, shape.micro_batches, shape.stages
+        ));
+    }
+    let of_first = made.collectives.first().map_or(0, |&(_, end)| end as usize);
+    let payload = |kind: StepKind| {
+        let flows = made.flows.iter().zip(&kinds).take(of_first).filter(|&(_, known)| *known == kind);
+        (kind, flows.map(|(flow, _)| flow.size).fold(Bytes::ZERO, Bytes::saturating_add))
+    };
+    made.job = Some(JobFlows {
+        name: job.name.value.clone(),
+        start: job.start,
+        ranks: shape.ranks(),
+        hosts: shape.hosts.len(),
+        payload: StepKind::ALL.map(payload).into_iter().filter(|(_, bytes)| !bytes.is_zero()).collect(),
+        kinds,
+        first: FlowId(0),
+        iterations,
+    });
+    Ok(made)
+}
+
+/// Makes flows.
+struct Maker<'a> {
+    shape: &'a Shape,
+    made: Made,
+    kinds: Vec<StepKind>,
+    /// By rank: when it is ready for what comes next.
+    ranks: Vec<Ready>,
+    /// What is on its way to a stage: when it has come, by the ranks of the stage in the order of [`Maker::members`].
+    coming: BTreeMap<(u32, Turn), Vec<Ready>>,
+}
+
+impl<'a> Maker<'a> {
+    fn new(shape: &'a Shape, start: Span) -> Self {
+        let ranks = vec![Ready::at(start); shape.ranks() as usize];
+        Self { shape, made: Made::default(), kinds: Vec::new(), ranks, coming: BTreeMap::new() }
+    }
+
+    /// When the iteration is over that was made last.
+    fn ends(&self) -> Vec<(Cause, Span)> {
+        let mut all = Ready::at(Span::ZERO);
+        self.ranks.iter().for_each(|ready| all.join(ready));
+        all.waits()
+    }
+
+    /// All stages take their micro-batches, each in its order as what it needs is made.
+    fn iterate(&mut self, orders: &[Vec<Turn>]) {
+        let mut done = vec![0; orders.len()];
+        loop {
+            let before = done.clone();
+            for (stage, order) in (0u32..).zip(orders) {
+                let done = &mut done[stage as usize];
+                while let Some(&turn) = order.get(*done).filter(|&&turn| self.may(stage, turn)) {
+                    self.take(stage, turn);
+                    *done += 1;
+                }
+            }
+            if done == before {
+                break;
+            }
+        }
+        debug_assert!(done.iter().zip(orders).all(|(&done, order)| done == order.len()), "stages wait for each other");
+        debug_assert!(self.coming.is_empty(), "what comes is taken");
+        self.sum_up_gradients();
+    }
+
+    /// Whether what a stage needs for that is made.
+    fn may(&self, stage: u32, turn: Turn) -> bool {
+        let is_first = match turn.way {
+            Way::Forward => stage == 0,
+            Way::Backward => stage + 1 == self.shape.stages,
+        };
+        is_first || self.coming.contains_key(&(stage, turn))
+    }
+
+    /// A stage computes on a micro-batch, and hands it on.
+    fn take(&mut self, stage: u32, turn: Turn) {
+        let members = self.members(stage);
+        for (&rank, came) in members.iter().zip(self.coming.remove(&(stage, turn)).unwrap_or_default()) {
+            self.ranks[rank].join(&came);
+        }
+        self.compute(stage, &members, turn.way);
+        let next = match turn.way {
+            Way::Forward => Some(stage + 1).filter(|&next| next < self.shape.stages),
+            Way::Backward => stage.checked_sub(1),
+        };
+        if let Some(next) = next {
+            let receivers = self.members(next);
+            let sends = members.iter().zip(&receivers).map(|(&from, &to)| self.send(from, to)).collect();
+            self.coming.insert((next, turn), sends);
+        }
+    }
+
+    /// The ranks of a stage compute on a micro-batch, with all that they exchange for it.
+    fn compute(&mut self, stage: u32, members: &[usize], way: Way) {
+        let shape = self.shape;
+        let (all, halves) = (shape.compute(stage, way), shape.layers.saturating_mul(2));
+        if !shape.sums_over_network() && !shape.exchanges {
+            let local = Span::from_ps(shape.local.ps().saturating_mul(halves.into()));
+            for &rank in members {
+                self.ranks[rank].compute(all);
+                self.ranks[rank].compute(local);
+            }
+            return;
+        }
+        let until = |half: u32| Span::from_ps((i128::from(all.ps()) * i128::from(half) / i128::from(halves)) as i64);
+        for half in 0..halves {
+            // Experts are the second half of a layer, so the first one on the way back.
+            let is_of_experts = shape.exchanges && (half % 2 == 1) == (way == Way::Forward);
+            if is_of_experts {
+                self.exchange(stage);
+            }
+            for &rank in members {
+                self.ranks[rank].compute(until(half + 1) - until(half));
+                self.ranks[rank].compute(shape.local);
+            }
+            if shape.sums_over_network() {
+                self.sum_up_activations(stage);
+            }
+            if is_of_experts {
+                self.exchange(stage);
+            }
+        }
+    }
+
+    /// The ranks that share layers sum up activations.
+    fn sum_up_activations(&mut self, stage: u32) {
+        for copy in 0..self.shape.copies {
+            let group = self.group(0..self.shape.tensor, |tensor| Place { tensor, copy, stage });
+            self.together(&group, self.shape.tensor_plan, self.shape.activations, StepKind::Tensor);
+        }
+    }
+
+    /// The ranks that share experts exchange tokens.
+    fn exchange(&mut self, stage: u32) {
+        let expert = self.shape.expert;
+        for first in (0..self.shape.copies).step_by(expert as usize) {
+            for tensor in 0..self.shape.tensor {
+                let group = self.group(first..first + expert, |copy| Place { tensor, copy, stage });
+                self.together(&group, Plan::Rotation, self.shape.tokens, StepKind::Expert);
+            }
+        }
+    }
+
+    /// The copies of the model sum up gradients: of what all have, of experts that some have, of the embedding at both ends.
+    fn sum_up_gradients(&mut self) {
+        let shape = self.shape;
+        for stage in 0..shape.stages {
+            for tensor in 0..shape.tensor {
+                let at = |copy| Place { tensor, copy, stage };
+                let group = self.group(0..shape.copies, at);
+                self.together(&group, shape.data_plan, shape.gradients(stage), StepKind::Data);
+                for first in (0..shape.expert).filter(|_| shape.expert_gradients.is_some()) {
+                    let group = self.group((first..shape.copies).step_by(shape.expert as usize), at);
+                    self.together(
+                        &group,
+                        shape.data_plan,
+                        shape.expert_gradients.unwrap_or(Bytes::ZERO),
+                        StepKind::Data,
+                    );
+                }
+            }
+        }
+        let Some(embedding) = shape.embedding else { return };
+        for copy in 0..shape.copies {
+            for tensor in 0..shape.tensor {
+                let ends = [0, shape.stages - 1];
+                let group = self.group(ends, |stage| Place { tensor, copy, stage });
+                self.together(&group, Plan::RingAllReduce, embedding, StepKind::Embedding);
+            }
+        }
+    }
+
+    /// The ranks of a stage: copy by copy, those that share layers next to each other.
+    fn members(&self, stage: u32) -> Vec<usize> {
+        let copies = 0..self.shape.copies;
+        let of = |copy| (0..self.shape.tensor).map(move |tensor| Place { tensor, copy, stage });
+        copies.flat_map(of).map(|place| self.shape.rank(place)).collect()
+    }
+
+    fn group(&self, of: impl IntoIterator<Item = u32>, place: impl Fn(u32) -> Place) -> Vec<usize> {
+        of.into_iter().map(|nth| self.shape.rank(place(nth))).collect()
+    }
+
+    /// Ranks do a collective operation; one alone has nothing to do.
+    fn together(&mut self, ranks: &[usize], plan: Plan, size: Bytes, kind: StepKind) {
+        if ranks.len() < 2 {
+            return;
+        }
+        let hosts: Vec<HostId> = ranks.iter().map(|&rank| self.shape.host(rank)).collect();
+        let mut group = Group::joined(&hosts, ranks.iter().map(|&rank| self.ranks[rank].clone()));
+        plan.iterate(&mut group, size, &mut self.made);
+        for (&rank, ready) in ranks.iter().zip(group.leave(plan.turn())) {
+            self.ranks[rank] = ready;
+        }
+        self.kinds.resize(self.made.flows.len(), kind);
+    }
+
+    /// A rank hands its activations to another one, and goes on. Gives when they have come.
+    fn send(&mut self, from: usize, to: usize) -> Ready {
+        let flow = FlowId(self.made.flows.len() as u32);
+        let ready = &self.ranks[from];
+        let (start, ideal) = (ready.start(&mut self.made.causes), ready.ideal());
+        let [src, dst] = [from, to].map(|rank| self.shape.host(rank));
+        self.made.flows.push(Draft { src, dst, size: self.shape.activations, start });
+        self.kinds.push(StepKind::Pipeline);
+        self.ranks[from] = Ready::after(Cause::Begun(flow), ideal);
+        Ready::after(Cause::Received(flow), ideal)
+    }
+}

@@ -1,0 +1,427 @@
+//! Flows one by one, from the scenario or from a CSV file.
+
+use std::borrow::Cow;
+
+use experiment::{Cause, FlowId};
+use files::BYTE_ORDER_MARK;
+use units::{Bytes, Span, Time};
+
+use super::{Draft, DraftStart, Ground, Made, later};
+use crate::circle::circle;
+use crate::config::{Flow, FlowEvent, FlowState, List};
+use crate::decode::{At, Field};
+use crate::error::{Fault, Origin};
+use crate::kind::{Kind, Looks};
+use crate::quantity::{SIZES, TIMES, Units};
+use crate::tree::{Node, Value};
+
+/// A list of flows in a file.
+pub(crate) const FLOWS: Kind = Kind {
+    name: "a list of flows",
+    expected: "expected the header start,src,dst,bytes or start,src,dst,bytes,after,compute",
+    fits: is_list,
+};
+
+fn is_list(file: &Looks<'_>) -> bool {
+    let known = ["start", "src", "dst", "bytes", "size", "after", "compute", "source", "destination"];
+    let column = |word: &str| {
+        let word = word.trim().trim_matches('"').to_ascii_lowercase();
+        known.iter().any(|known| word.starts_with(known))
+    };
+    file.first().split([',', ';', '\t', ' ']).filter(|word| column(word)).count() >= 2
+}
+
+pub(crate) fn make(list: &List, ground: &Ground<'_>) -> Result<Made, Fault> {
+    let listed;
+    let (flows, origin) = match (&list.flows, &list.file) {
+        (Some(flows), None) => (&flows.value, flows.origin),
+        (None, Some(file)) => {
+            let (source, text) = ground.inputs.read(file, FLOWS)?;
+            listed = read(&text, source)?;
+            (&listed, file.origin)
+        }
+        (Some(_), Some(file)) => return Err(Fault::new(file.origin, "`file` and `flows` both list flows: give one")),
+        (None, None) => {
+            return Err(Fault::new(Origin::NOWHERE, "this list has neither `file` nor `flows`")
+                .help("give file = \"flows.csv\" with the header start,src,dst,bytes"));
+        }
+    };
+    let mut made = drafts(flows, origin, list.start, ground)?;
+    // As `narrows import` writes schedules of other programs.
+    made.schedule = flows.iter().any(|flow| flow.after.is_some()).then_some(list.start);
+    Ok(made)
+}
+
+/// The flows of a list that stands at `origin`, all of them later by `start`.
+pub(super) fn drafts(flows: &[Flow], origin: Origin, start: Span, ground: &Ground<'_>) -> Result<Made, Fault> {
+    if flows.is_empty() {
+        return Err(Fault::new(origin, "this list has zero flows").label("zero flows"));
+    }
+    let waits_for = |index: usize| {
+        let after = flows[index].after.iter().flat_map(|after| &after.0);
+        after.map(|event| event.flow as usize).collect::<Vec<usize>>()
+    };
+    if let Some(circle) = circle(flows.len(), waits_for) {
+        let origin = flows[circle[0]].after.as_ref().map_or(origin, |after| after.origin);
+        return Err(Fault::new(origin, round(&circle)).label("a circle"));
+    }
+    let mut made = Made::default();
+    let mut begun = Vec::new();
+    for flow in flows {
+        let (src, dst) = ground.two_hosts(&flow.src, &flow.dst)?;
+        let compute = flow.compute.unwrap_or(Span::ZERO);
+        let given = flow.start.map(|at| later(start, at.value));
+        let begin = match &flow.after {
+            Some(after) => {
+                let events = checked(&after.0, flows)?;
+                let causes = made.causes.add_each(events.iter().map(|event| (cause(event), event.compute)));
+                made.causes.not_before(causes, Time::ZERO + given.unwrap_or(Span::ZERO));
+                begun.extend(after.0.iter().filter(|event| event.state == FlowState::Begun).map(|event| (src, *event)));
+                DraftStart::Waits { causes, after: compute }
+            }
+            None => DraftStart::At(later(given.unwrap_or(start), compute)),
+        };
+        let size = match flow.size {
+            Some(size) => ground.size(size)?,
+            None => ground.endless(src, dst, given.unwrap_or(start)),
+        };
+        made.flows.push(Draft { src, dst, size, start: begin });
+    }
+    // Only its own sender knows that a flow has begun.
+    for (src, event) in begun {
+        if made.flows[event.flow as usize].src != src {
+            let message = format!("flow {} has another sender, and only its own knows when it begins", event.flow);
+            return Err(Fault::new(event.origin, message).label("expected a flow of the same sender"));
+        }
+    }
+    Ok(made)
+}
+
+fn cause(event: &FlowEvent) -> Cause {
+    let flow = FlowId(event.flow);
+    match event.state {
+        FlowState::Complete => Cause::Complete(flow),
+        FlowState::Received => Cause::Received(flow),
+        FlowState::Begun => Cause::Begun(flow),
+    }
+}
+
+/// The events that a flow waits for, whose flows exist, each once.
+fn checked(after: &[At<FlowEvent>], flows: &[Flow]) -> Result<Vec<FlowEvent>, Fault> {
+    for event in after {
+        if event.flow as usize >= flows.len() {
+            return Err(Fault::new(
+                event.origin,
+                format!("there is no flow {} in a list of {}", event.flow, flows.len()),
+            )
+            .label(format!("expected 0 to {}", flows.len() - 1)));
+        }
+        if event.state != FlowState::Begun && flows[event.flow as usize].size.is_none() {
+            let message =
+                format!("flow {} has no size: it lasts to the stop, and this flow would never start", event.flow);
+            return Err(Fault::new(event.origin, message).label("expected a flow with a size"));
+        }
+    }
+    let known: Vec<FlowEvent> = after.iter().map(|event| event.value).collect();
+    let mut sorted: Vec<(u32, FlowState)> = known.iter().map(|event| (event.flow, event.state)).collect();
+    sorted.sort_unstable();
+    if let Some(twice) = sorted.windows(2).find(|pair| pair[0] == pair[1]) {
+        let last = after.iter().rfind(|event| (event.flow, event.state) == twice[0]);
+        let origin = last.map_or(Origin::NOWHERE, |event| event.origin);
+        return Err(Fault::new(origin, format!("flow {} stands twice", twice[0].0)).label("once is enough"));
+    }
+    Ok(known)
+}
+
+/// Says which flows wait for each other; of many the first eight.
+fn round(circle: &[usize]) -> String {
+    let names: Vec<String> = circle[1..].iter().take(7).map(usize::to_string).collect();
+    let more = if circle.len() > 8 { format!(" and {} more", circle.len() - 8) } else { String::new() };
+    match names.as_slice() {
+        [] => format!("flow {} waits for itself", circle[0]),
+        names => format!("flow {} waits for itself, through {}{more}", circle[0], names.join(", ")),
+    }
+}
+
+const HEADER: &str = "start,src,dst,bytes";
+
+/// What a column of a list holds. A column of times or sizes with its unit in the header has bare numbers.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Column {
+    Start(Option<&'static str>),
+    Src,
+    Dst,
+    Size(Option<&'static str>),
+    After,
+    Compute(Option<&'static str>),
+}
+
+impl Column {
+    /// The column of that heading: `start`, `start_us`, `bytes`, `size_bytes`, `size_KB`, ...
+    fn named(heading: &str) -> Option<Self> {
+        let unit = |units: Units, name: &str| units.iter().find(|(known, _)| *known == name).map(|(known, _)| *known);
+        match heading {
+            "start" => Some(Self::Start(None)),
+            "src" => Some(Self::Src),
+            "dst" => Some(Self::Dst),
+            "bytes" | "size" => Some(Self::Size(None)),
+            "size_bytes" => Some(Self::Size(Some("B"))),
+            "after" => Some(Self::After),
+            "compute" => Some(Self::Compute(None)),
+            _ => match heading.split_once('_')? {
+                ("start", name) => unit(TIMES, name).map(|unit| Self::Start(Some(unit))),
+                ("compute", name) => unit(TIMES, name).map(|unit| Self::Compute(Some(unit))),
+                ("size", name) => unit(SIZES, name).map(|unit| Self::Size(Some(unit))),
+                _ => None,
+            },
+        }
+    }
+
+    /// Whether both columns hold the same, whatever their units.
+    fn is_like(self, other: Self) -> bool {
+        std::mem::discriminant(&self) == std::mem::discriminant(&other)
+    }
+}
+
+/// The columns that the header names, in any order. All but `after` and `compute` are needed.
+fn columns(cells: &[(Cow<'_, str>, Origin)], line: Origin) -> Result<Vec<Column>, Fault> {
+    let mut columns: Vec<Column> = Vec::with_capacity(cells.len());
+    let help = "a unit may stand in it: start_us, start_s, size_bytes, size_KB";
+    for (heading, origin) in cells {
+        let refused =
+            |what: &str| Fault::new(*origin, what).label(format!("expected {HEADER} or {HEADER},after,compute"));
+        let column =
+            Column::named(heading).ok_or_else(|| refused("this is not the header of a list of flows").help(help))?;
+        if columns.iter().any(|known| known.is_like(column)) {
+            return Err(refused("two columns say the same"));
+        }
+        columns.push(column);
+    }
+    let needed = [Column::Start(None), Column::Src, Column::Dst, Column::Size(None)];
+    if needed.iter().all(|needed| columns.iter().any(|column| column.is_like(*needed))) {
+        return Ok(columns);
+    }
+    Err(Fault::new(line, "this is not the header of a list of flows")
+        .label(format!("expected {HEADER} or {HEADER},after,compute"))
+        .help(help))
+}
+
+/// Reads `start,src,dst,bytes[,after][,compute]`: a header, then a flow a line. Several events in a cell of `after` have
+/// blanks between them.
+pub(crate) fn read(text: &str, source: u32) -> Result<Vec<Flow>, Fault> {
+    let mut flows = Vec::new();
+    let mut header: Option<Vec<Column>> = None;
+    let mut start = 0;
+    for line in text.split_inclusive('\n') {
+        let marked = line.len() - line.trim_start_matches(BYTE_ORDER_MARK).len();
+        let (content, line_start) = (line[marked..].trim_end(), start + marked);
+        let origin = Origin::new(source, line_start..line_start + content.len());
+        start += line.len();
+        if content.is_empty() || content.starts_with('#') {
+            continue;
+        }
+        let cells = cells(content, source, line_start)?;
+        let Some(columns) = &header else {
+            header = Some(columns(&cells, origin)?);
+            continue;
+        };
+        if cells.len() != columns.len() {
+            return Err(Fault::new(origin, format!("{} columns where the header has {}", cells.len(), columns.len()))
+                .label("expected one value a column"));
+        }
+        flows.push(flow(columns, &cells)?);
+    }
+    if header.is_none() {
+        return Err(Fault::new(Origin::new(source, 0..0), "an empty list of flows").label(format!("expected {HEADER}")));
+    }
+    Ok(flows)
+}
+
+/// The cells of a line, without the blanks and quotes around them. Two quotes in a quoted cell are one.
+fn cells(line: &str, source: u32, line_start: usize) -> Result<Vec<(Cow<'_, str>, Origin)>, Fault> {
+    let mut cells = Vec::with_capacity(5);
+    let mut at = 0;
+    loop {
+        at += line[at..].len() - line[at..].trim_start().len();
+        let rest = &line[at..];
+        let place = |end: usize| Origin::new(source, line_start + at..line_start + end);
+        let (cell, end) = match rest.strip_prefix('"') {
+            None => {
+                let end = at + rest.find(',').unwrap_or(rest.len());
+                (Cow::from(line[at..end].trim_end()), end)
+            }
+            Some(quoted) => {
+                // A pair of quotes is skipped; a single quote closes the cell.
+                let mut quotes = quoted.match_indices('"').map(|(place, _)| place).peekable();
+                let mut closing = None;
+                while let Some(place) = quotes.next() {
+                    if quotes.peek() != Some(&(place + 1)) {
+                        closing = Some(place);
+                        break;
+                    }
+                    quotes.next();
+                }
+                let Some(closing) = closing else {
+                    return Err(
+                        Fault::new(place(line.len()), "this quote is not closed").label("expected another `\"`")
+                    );
+                };
+                let after = at + 1 + closing + 1;
+                let end = after + line[after..].find(',').unwrap_or(line[after..].len());
+                if !line[after..end].trim().is_empty() {
+                    return Err(Fault::new(place(end), "a quoted cell goes on behind its quotes")
+                        .label("expected `,` after the second quote"));
+                }
+                (Cow::from(quoted[..closing].trim().replace("\"\"", "\"")), end)
+            }
+        };
+        let shown = if rest.starts_with('"') { end } else { at + cell.len() };
+        cells.push((cell, place(shown)));
+        if end == line.len() {
+            return Ok(cells);
+        }
+        at = end + 1;
+    }
+}
+
+/// The flow that a line gives.
+fn flow(columns: &[Column], cells: &[(Cow<'_, str>, Origin)]) -> Result<Flow, Fault> {
+    let cell = |wanted: Column| {
+        let place = columns.iter().position(|column| column.is_like(wanted))?;
+        Some((columns[place], (cells[place].0.as_ref(), cells[place].1)))
+    };
+    let needed = |wanted: Column| cell(wanted).ok_or_else(|| Fault::new(Origin::NOWHERE, "a column is missing"));
+    let start = time(needed(Column::Start(None))?, "start")?;
+    let compute = cell(Column::Compute(None)).map_or(Ok(None), |cell| time(cell, "compute"))?;
+    let size = match needed(Column::Size(None))? {
+        (Column::Size(Some(unit)), text) => optional(text, |text| in_unit(text, unit))?,
+        (_, text) => optional::<At<Bytes>>(text, number)?,
+    };
+    Ok(Flow {
+        start,
+        src: required(needed(Column::Src)?.1, number)?,
+        dst: required(needed(Column::Dst)?.1, number)?,
+        size,
+        after: cell(Column::After).map_or(Ok(None), |(_, text)| optional(text, events))?,
+        compute: compute.map(|compute| compute.value),
+    })
+}
+
+/// The time in a cell of a column called `heading`, if there is one.
+fn time((column, text): (Column, (&str, Origin)), heading: &str) -> Result<Option<At<Span>>, Fault> {
+    match column {
+        Column::Start(Some(unit)) | Column::Compute(Some(unit)) => optional(text, |text| in_unit(text, unit)),
+        _ => optional(text, |text| Value::string(text)).map_err(|fault| match text.0.parse::<f64>() {
+            Ok(_) => fault.help(format!("give a unit, as in 100us, or name the column {heading}_us, {heading}_s, ...")),
+            Err(_) => fault,
+        }),
+    }
+}
+
+/// A bare number gets the header's unit. Any other cell, such as a number with its own unit, stays as it is, and is
+/// read or refused as that.
+fn in_unit(cell: &str, unit: &str) -> Value {
+    let bare = !cell.contains(char::is_alphabetic) || cell.parse::<f64>().is_ok();
+    Value::string(if bare { format!("{cell}{unit}") } else { cell.to_owned() })
+}
+
+/// A whole number if it is one, else text.
+fn number(cell: &str) -> Value {
+    cell.parse().map_or_else(|_| Value::string(cell), Value::Integer)
+}
+
+/// Numbers of flows and events, with blanks between them if there are several.
+fn events(cell: &str) -> Value {
+    let mut words = cell.split_whitespace();
+    match (words.next(), words.next()) {
+        (Some(_), Some(_)) => Value::Array(cell.split_whitespace().map(|word| Node::made(number(word))).collect()),
+        _ => number(cell),
+    }
+}
+
+fn required<T: Field>(cell: (&str, Origin), value: impl Fn(&str) -> Value) -> Result<T, Fault> {
+    T::decode(&Node { value: value(cell.0), origin: cell.1 })
+}
+
+fn optional<T: Field>(cell: (&str, Origin), value: impl Fn(&str) -> Value) -> Result<Option<T>, Fault> {
+    if cell.0.is_empty() { Ok(None) } else { required(cell, value).map(Some) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::HostRef;
+
+    #[test]
+    fn a_list_reads_times_hosts_and_triggers() {
+        let flows = read("start,src,dst,bytes,after\n1.5us, 0, dc0.host3, 1MB,\n,1,2,1000,0\n", 0).unwrap();
+        assert_eq!(flows.len(), 2);
+        assert_eq!(flows[0].start.unwrap().value, Span::from_ns(1_500));
+        assert_eq!(flows[0].dst.value, HostRef::Name("dc0.host3".into()));
+        let after =
+            |flow: &Flow| flow.after.clone().unwrap().value.0.iter().map(|event| event.flow).collect::<Vec<u32>>();
+        assert_eq!((after(&flows[1]), flows[1].size.unwrap().value), (vec![0], Bytes::new(1_000)));
+        let text =
+            "start,src,dst,bytes,after,compute_us\n0s,0,1,10,,\n0s,0,1,10,,7\n,1,2,10, 0  1 ,2.5\n,1,2,10,2,3ms\n";
+        let flows = read(text, 0).unwrap();
+        assert_eq!((after(&flows[2]), after(&flows[3])), (vec![0, 1], vec![2]));
+        let computes: Vec<Option<Span>> = flows.iter().map(|flow| flow.compute).collect();
+        assert_eq!(computes, [None, Some(Span::from_us(7)), Some(Span::from_ns(2_500)), Some(Span::from_ms(3))]);
+    }
+
+    #[test]
+    fn a_flow_without_a_size_has_an_empty_cell() {
+        for text in ["start,src,dst,bytes\n0s,0,1,\n", "start,src,dst,size_KB,after\n0s,0,1, ,\n"] {
+            assert_eq!(read(text, 0).unwrap()[0].size, None, "{text}");
+        }
+    }
+
+    #[test]
+    fn circles_are_shown_with_their_first_flows() {
+        let long: Vec<usize> = (0..12).collect();
+        assert_eq!(round(&[4]), "flow 4 waits for itself");
+        assert_eq!(round(&long[..3]), "flow 0 waits for itself, through 1, 2");
+        assert!(round(&long).ends_with("1, 2, 3, 4, 5, 6, 7 and 4 more"));
+    }
+
+    #[test]
+    fn lists_are_read_as_other_programs_write_them() {
+        let plain = "start,src,dst,bytes,after\n1.5us,0,dc0.host3,1000,\n,1,2,2000,0\n";
+        let same = [
+            format!("\u{feff}{plain}"),
+            plain.replace('\n', "\r\n"),
+            "\"start\",\"src\",\"dst\",\"bytes\",\"after\"\n\"1.5us\", \"0\" ,\"dc0.host3\",\"1000\",\"\"\n\"\",1,2,2000,0\n".into(),
+            "start_us,src,dst,size_bytes,after\n1.5,0,dc0.host3,1000,\n,1,2,2e3,0\n".into(),
+            "start_s,src,dst,size_KB,after\n1.5e-6,0,dc0.host3,1,\n,1,2,2,0\n".into(),
+            "after,size,dst,src,start_\u{3bc}s\n,1000,dc0.host3,0,1.5\n0,2KB,2,1,\n".into(),
+            "start_ms,src,dst,bytes,after\n1500ns,0,dc0.host3,1000,\n,1,2,2000,0\n".into(),
+        ];
+        let expected = read(plain, 0).unwrap();
+        for text in same {
+            assert_eq!(read(&text, 0).unwrap_or_else(|fault| panic!("{text}: {fault:?}")), expected, "{text}");
+        }
+        let quoted = cells("\"a, \"\"b\"\"\" ,c", 0, 0).unwrap();
+        assert_eq!((quoted[0].0.as_ref(), quoted[1].0.as_ref(), quoted.len()), ("a, \"b\"", "c", 2));
+    }
+
+    #[test]
+    fn broken_lists_are_refused() {
+        for text in [
+            "",
+            "a,b\n",
+            "start,src,dst,bytes\n1,0,1,10\n",
+            "start,src,dst,bytes\n1us,0,1\n",
+            "start,src,dst,bytes\n1us,0,1,x\n",
+            "start,src,dst,bytes\n\"1us,0,1,10\n",
+            "start,src,dst,bytes\n\"1us\"x,0,1,10\n",
+            "start_h,src,dst,bytes\n1,0,1,10\n",
+            "start,src,dst,after\n1us,0,1,10\n",
+            "start,start_us,src,dst,bytes\n1us,1,0,1,10\n",
+            "start_us,src,dst,bytes\n0..1,0,1,10\n",
+            "start,src,dst,bytes,after\n,0,1,10,1 x\n",
+            "start,src,dst,bytes,compute\n0s,0,1,10,5\n",
+        ] {
+            assert!(read(text, 0).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,273 @@
+//! From `[[traffic]]` and `[[job]]` to flows.
+
+mod allreduce;
+mod closed_loop;
+mod collective;
+mod groups;
+#[cfg(feature = "import")]
+mod import;
+#[cfg(not(feature = "import"))]
+mod import {
+    //! `kind = "import"`, which needs the parsers of other programs' files.
+
+    use super::{Ground, Made};
+    use crate::WITHOUT_IMPORT;
+    use crate::config::Import;
+    use crate::error::Fault;
+
+    pub(super) fn make(entry: &Import, _: &Ground<'_>) -> Result<Made, Fault> {
+        Err(Fault::new(entry.format.origin, WITHOUT_IMPORT))
+    }
+}
+mod incast;
+mod job;
+mod list;
+mod permutation;
+mod places;
+mod poisson;
+mod ready;
+mod requests;
+mod steps;
+
+pub(crate) use list::{FLOWS, read as read_list};
+
+use experiment::{CauseSet, Causes, HostConfig};
+use fabric::{HostId, Network, Routes};
+use units::{Bytes, Rate, Span};
+
+pub use closed_loop::Loop;
+pub(crate) use job::make as make_job;
+pub use job::{JobFlows, JobIteration, StepKind};
+pub use poisson::Arrivals;
+pub use requests::Requested;
+
+use crate::class::FlowClass;
+use crate::config::{HostRef, HostSet, Long, Traffic};
+use crate::decode::At;
+use crate::error::{Fault, Origin};
+use crate::inputs::Inputs;
+use crate::random::Draws;
+use crate::survey::Survey;
+
+/// A flow before it has a number.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Draft {
+    pub(crate) src: HostId,
+    pub(crate) dst: HostId,
+    pub(crate) size: Bytes,
+    pub(crate) start: DraftStart,
+}
+
+/// When it starts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum DraftStart {
+    /// At this time since the run began.
+    At(Span),
+    /// After all of its causes, and so long after the last of them. Flows have their places among those of its entry.
+    Waits {
+        /// A set of [`Made::causes`].
+        causes: CauseSet,
+        /// How long its sender computes.
+        after: Span,
+    },
+}
+
+/// What traffic is made for.
+pub(crate) struct Ground<'a> {
+    pub(crate) network: &'a Network,
+    pub(crate) routes: &'a Routes,
+    pub(crate) survey: &'a Survey,
+    pub(crate) host: &'a HostConfig,
+    pub(crate) inputs: &'a Inputs,
+    pub(crate) stop: Span,
+    pub(crate) seed: u64,
+}
+
+/// What an entry gives.
+#[derive(Default)]
+pub(crate) struct Made {
+    pub(crate) flows: Vec<Draft>,
+    /// What flows wait for, by their places among those of the entry.
+    pub(crate) causes: Causes,
+    pub(crate) receivers: Vec<HostId>,
+    pub(crate) arrivals: Vec<Arrivals>,
+    pub(crate) demands: Vec<Demand>,
+    pub(crate) requested: Option<Requested>,
+    pub(crate) closed_loop: Option<Loop>,
+    /// There are more flows than can start: they are to last until the stop, however fast they are.
+    pub(crate) open_ended: bool,
+    pub(crate) warnings: Vec<String>,
+    /// What there is to know, and is not odd.
+    pub(crate) notes: Vec<String>,
+    /// Flows that are complete together: from one place among those of the entry up to, but without, another.
+    pub(crate) requests: Vec<(u32, u32)>,
+    /// Flows of one collective operation: likewise.
+    pub(crate) collectives: Vec<(u32, u32)>,
+    /// A training job.
+    pub(crate) job: Option<JobFlows>,
+    /// Time at which the ranks of an imported schedule begin.
+    pub(crate) schedule: Option<Span>,
+}
+
+/// Random flows as a rate: any sender to any of its receivers, all alike.
+pub(crate) struct Demand {
+    /// The traffic entry, from 0.
+    pub(crate) traffic: usize,
+    /// Senders, by host. One without a receiver sends nothing.
+    pub(crate) from: Vec<bool>,
+    /// Receivers, by host. None receives from itself.
+    pub(crate) to: Vec<bool>,
+    /// Flows inside a datacenter, or between two; none for either.
+    pub(crate) class: Option<FlowClass>,
+    /// Payload per second, of all senders.
+    pub(crate) offered: Rate,
+    /// Start of the arrivals.
+    pub(crate) from_time: Span,
+    /// End of the arrivals; for a number of flows, the expected one.
+    pub(crate) to_time: Span,
+}
+
+/// Makes the flows of the entry numbered `index`.
+pub(crate) fn make(traffic: &At<Traffic>, index: usize, ground: &Ground<'_>) -> Result<Made, Fault> {
+    let draws = Draws::new(ground.seed, index as u64);
+    let made = match &traffic.value {
+        Traffic::Incast(entry) => incast::make(entry, ground),
+        Traffic::Long(entry) => long(entry, ground),
+        Traffic::Permutation(entry) => permutation::make(entry, draws, ground),
+        Traffic::Poisson(entry) => poisson::make(entry, index, draws, ground),
+        Traffic::Requests(entry) => requests::make(entry, index, draws, ground),
+        Traffic::ClosedLoop(entry) => closed_loop::make(entry, index, draws, ground),
+        Traffic::Allreduce(entry) => allreduce::make(entry, draws, ground),
+        Traffic::Collective(entry) => collective::make(entry, ground),
+        Traffic::List(entry) => list::make(entry, ground),
+        Traffic::Import(entry) => import::make(entry, ground),
+    };
+    let made = made.map_err(|fault| fault.at_least(traffic.origin))?;
+    if made.flows.is_empty() {
+        let help = match &traffic.value {
+            // Said so: a point of a grid may have no client.
+            Traffic::ClosedLoop(_) => return Ok(made),
+            Traffic::Incast(_) => "set `intra`, `inter` or both to a number of senders",
+            Traffic::Long(_) | Traffic::List(_) | Traffic::Import(_) => "list at least one flow, or remove the entry",
+            Traffic::Permutation(_) => "with this `scope`, no host has another one to send to",
+            Traffic::Allreduce(_) | Traffic::Collective(_) => "give `groups`, or `count`",
+            Traffic::Requests(_) => "let requests arrive for longer, or set `requests` to their number",
+            Traffic::Poisson(_) => "let flows arrive for longer, or set `flows` to their number",
+        };
+        return Err(Fault::new(traffic.origin, "this traffic has zero flows").label("zero flows").help(help));
+    }
+    Ok(made)
+}
+
+fn long(long: &Long, ground: &Ground<'_>) -> Result<Made, Fault> {
+    let mut made = Made::default();
+    let mut start = long.start;
+    for pair in long.flows.iter() {
+        let [src, dst] = pair.as_slice() else {
+            return Err(Fault::new(pair.origin, "a flow is a pair of hosts").label("expected [sender, receiver]"));
+        };
+        let (src, dst) = ground.two_hosts(src, dst)?;
+        let size = match long.size {
+            Some(size) => ground.size(size)?,
+            None => ground.endless(src, dst, start),
+        };
+        made.flows.push(Draft { src, dst, size, start: DraftStart::At(start) });
+        start = later(start, long.stagger);
+    }
+    Ok(made)
+}
+
+/// `span` after `start`; files hold at most a tenth of what a span does, so the sum of two fits, and more saturate.
+pub(crate) fn later(start: Span, span: Span) -> Span {
+    Span::from_ps(start.ps().saturating_add(span.ps()))
+}
+
+impl Ground<'_> {
+    /// The host that a file names.
+    pub(crate) fn host_of(&self, at: &At<HostRef>) -> Result<HostId, Fault> {
+        let hosts = self.network.hosts();
+        match &at.value {
+            HostRef::Index(index) => self.host_at(*index, at.origin),
+            HostRef::Name(name) => {
+                let name_of = |node: &fabric::NodeId| self.network.nodes()[node.index()].name.as_str();
+                match hosts.iter().position(|node| name_of(node) == name) {
+                    Some(index) => Ok(HostId(index as u32)),
+                    None => Err(Fault::new(at.origin, format!("unknown host `{name}`"))
+                        .label("unknown host")
+                        .suggest(name, hosts.iter().map(name_of))),
+                }
+            }
+        }
+    }
+
+    fn host_at(&self, index: u32, origin: Origin) -> Result<HostId, Fault> {
+        let count = self.network.hosts().len();
+        if (index as usize) < count {
+            return Ok(HostId(index));
+        }
+        Err(Fault::new(origin, format!("there is no host {index}: the network has {count}"))
+            .label(format!("expected 0 to {}", count - 1)))
+    }
+
+    /// By host: whether it is in the set.
+    pub(crate) fn members(&self, at: &At<HostSet>) -> Result<Vec<bool>, Fault> {
+        let count = self.network.hosts().len();
+        let members: Vec<bool> = match &at.value {
+            HostSet::All => vec![true; count],
+            HostSet::Even => (0..count).map(|host| host.is_multiple_of(2)).collect(),
+            HostSet::Odd => (0..count).map(|host| !host.is_multiple_of(2)).collect(),
+            &HostSet::Range(low, high) => {
+                self.host_at(high - 1, at.origin)?;
+                (0..count).map(|host| (low as usize..high as usize).contains(&host)).collect()
+            }
+            HostSet::Listed(hosts) => {
+                let mut members = vec![false; count];
+                for host in hosts {
+                    members[self.host_of(host)?.index()] = true;
+                }
+                members
+            }
+        };
+        if members.contains(&true) { Ok(members) } else { Err(Fault::new(at.origin, "no host").label("nobody")) }
+    }
+
+    fn two_hosts(&self, src: &At<HostRef>, dst: &At<HostRef>) -> Result<(HostId, HostId), Fault> {
+        let (from, to) = (self.host_of(src)?, self.host_of(dst)?);
+        if from == to {
+            return Err(Fault::new(dst.origin, "a flow goes to another host").label("the sender itself"));
+        }
+        Ok((from, to))
+    }
+
+    /// A flow's size: at least a byte, at most 2^32 packets.
+    pub(crate) fn size(&self, size: At<Bytes>) -> Result<Bytes, Fault> {
+        if size.is_zero() {
+            return Err(Fault::new(size.origin, "a flow has at least 1 byte").label("expected a size over 0"));
+        }
+        if size.get().div_ceil(u64::from(self.host.mss)) > u64::from(u32::MAX) {
+            return Err(Fault::new(size.origin, "a flow has at most 4294967295 packets").label("too large"));
+        }
+        Ok(*size)
+    }
+
+    /// The rate of a host's own link.
+    pub(crate) fn up(&self, host: HostId) -> Rate {
+        self.network.port(self.network.uplink(host)).config().rate
+    }
+
+    /// The rate of the link to a host.
+    pub(crate) fn down(&self, host: HostId) -> Rate {
+        let reverse = self.network.links()[self.network.uplink(host).index()].reverse;
+        self.network.port(reverse).config().rate
+    }
+
+    /// More than a flow's narrowest link carries from `start` to the stop.
+    fn endless(&self, src: HostId, dst: HostId, start: Span) -> Bytes {
+        let path = self.routes.path(self.network, src, dst, |_, _| 0);
+        let rates = path.iter().map(|&link| self.network.port(link).config().rate);
+        let most = Bytes::new(u64::from(self.host.mss) * u64::from(u32::MAX));
+        let time = Span::from_ps(self.stop.ps().saturating_sub(start.ps()).max(1));
+        let carried = rates.fold(Rate::MAX, Rate::min).bytes_in(time);
+        carried.saturating_add(Bytes::new(u64::from(self.host.mss))).min(most)
+    }
+}

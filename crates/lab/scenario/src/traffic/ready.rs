@@ -1,0 +1,123 @@
+//! When a rank is ready to send: at a time, or when causes have happened and it has computed since.
+//!
+//! A rank computes on one thing at a time. Where no flow tells that a computation is over, the next one still waits for it.
+//! So readiness is a maximum of sums: of each cause, plus what was computed since the rank took it up.
+
+use std::cmp::Reverse;
+
+use experiment::{Cause, Causes};
+use units::Span;
+
+use super::{DraftStart, later};
+
+/// Longer than any run lasts. Computing that adds up to more counts as this.
+const LONGEST: Span = Span::from_s(1_000_000);
+
+/// When a rank is ready.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Ready {
+    /// The time, if it waits for nothing.
+    at: Span,
+    /// Causes, and of each what stood in `computed_here` when the rank took it up.
+    waits: Vec<(Cause, Span)>,
+    /// What was computed since this began.
+    computed_here: Span,
+    /// When it would be ready if no flow took any time.
+    ideal: Span,
+}
+
+impl Ready {
+    /// At a time.
+    pub(super) fn at(at: Span) -> Self {
+        Self { at, waits: Vec::new(), computed_here: Span::ZERO, ideal: at }
+    }
+
+    /// After a cause. `ideal` is when that would be if no flow took any time.
+    pub(super) fn after(cause: Cause, ideal: Span) -> Self {
+        Self { at: Span::ZERO, waits: vec![(cause, Span::ZERO)], computed_here: Span::ZERO, ideal }
+    }
+
+    /// When it would be ready if no flow took any time.
+    pub(super) fn ideal(&self) -> Span {
+        self.ideal
+    }
+
+    /// Only after this cause, too, which happens at `ideal` if no flow takes any time.
+    ///
+    /// The time falls away. Ranks of a job begin together and those of a stage compute alike, so nothing that comes to a rank
+    /// left earlier than the rank is ready by itself.
+    pub(super) fn hear(&mut self, cause: Cause, ideal: Span) {
+        self.waits.push((cause, self.computed_here));
+        self.ideal = self.ideal.max(ideal);
+    }
+
+    /// Only when another is ready, too.
+    pub(super) fn join(&mut self, other: &Self) {
+        self.at = self.at.max(other.at);
+        let taken_up = |since: Span| self.computed_here - (other.computed_here - since);
+        self.waits.extend(other.waits.iter().map(|&(cause, since)| (cause, taken_up(since))));
+        self.ideal = self.ideal.max(other.ideal);
+    }
+
+    /// So much later.
+    pub(super) fn compute(&mut self, span: Span) {
+        self.at = later(self.at, span).min(LONGEST);
+        self.computed_here = later(self.computed_here, span).min(LONGEST);
+        self.ideal = later(self.ideal, span).min(LONGEST);
+    }
+
+    /// The causes, each once, and how long after each it is ready at the earliest.
+    pub(super) fn waits(&self) -> Vec<(Cause, Span)> {
+        let lag = |since: Span| (self.computed_here - since).min(LONGEST);
+        let mut waits: Vec<(Cause, Span)> = self.waits.iter().map(|&(cause, since)| (cause, lag(since))).collect();
+        waits.sort_unstable_by_key(|&(cause, lag)| (cause, Reverse(lag)));
+        waits.dedup_by_key(|(cause, _)| *cause);
+        waits
+    }
+
+    /// The start of a flow that leaves now. What is computed after every cause is the flow's own computing.
+    pub(super) fn start(&self, causes: &mut Causes) -> DraftStart {
+        let waits = self.waits();
+        let Some(after) = waits.iter().map(|&(_, lag)| lag).min() else { return DraftStart::At(self.at) };
+        let causes = causes.add_each(waits.into_iter().map(|(cause, lag)| (cause, lag - after)));
+        DraftStart::Waits { causes, after }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use experiment::FlowId;
+
+    #[test]
+    fn computing_counts_from_when_a_cause_was_taken_up() {
+        let [a, b] = [Cause::Received(FlowId(0)), Cause::Received(FlowId(1))];
+        let us = Span::from_us;
+        let mut ready = Ready::at(us(5));
+        ready.compute(us(1));
+        let mut causes = Causes::default();
+        assert_eq!((ready.start(&mut causes), ready.ideal()), (DraftStart::At(us(6)), us(6)));
+        ready.hear(a, us(2));
+        ready.compute(us(3));
+        ready.hear(b, us(20));
+        ready.compute(us(4));
+        assert_eq!((ready.waits(), ready.ideal()), (vec![(a, us(7)), (b, us(4))], us(24)));
+        // The same cause by another way, which takes longer.
+        let mut other = Ready::after(a, us(2));
+        other.compute(us(9));
+        ready.join(&other);
+        assert_eq!(ready.waits(), [(a, us(9)), (b, us(4))]);
+        let DraftStart::Waits { causes: set, after } = ready.start(&mut causes) else { panic!("it waits") };
+        assert_eq!((after, causes.of(set)), (us(4), &[a, b][..]));
+        assert_eq!((causes.lag(set, a), causes.lag(set, b)), (us(5), Span::ZERO));
+    }
+
+    #[test]
+    fn long_computing_saturates() {
+        let mut ready = Ready::after(Cause::Complete(FlowId(0)), Span::ZERO);
+        for _ in 0..40 {
+            ready.compute(LONGEST);
+        }
+        assert_eq!(ready.waits(), [(Cause::Complete(FlowId(0)), LONGEST)]);
+    }
+}

@@ -1,0 +1,163 @@
+//! The ranks of a group take steps: sends that wait for what came, for what was sent before, and for computing.
+//!
+//! What comes to a rank in a step is what its next send waits for, so a collective operation is only a list of who sends
+//! how much to whom in each step.
+
+use experiment::{Cause, FlowId};
+use fabric::HostId;
+use units::{Bytes, Span};
+
+use super::ready::Ready;
+use super::{Draft, DraftStart, Made, later};
+
+/// What a rank's send waits for of the send before it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Turn {
+    /// That has begun: where a send needs data that came, which paces it.
+    Begun,
+    /// That is complete: where sends of a rank follow each other without data in between.
+    Complete,
+}
+
+/// One send of a step, by the ranks' places in their group.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Send {
+    pub(super) from: u32,
+    pub(super) to: u32,
+    pub(super) size: Bytes,
+}
+
+/// A group of ranks on its way through the steps.
+pub(super) struct Group<'a> {
+    ranks: &'a [HostId],
+    /// When ranks begin that wait for nothing.
+    start: Span,
+    /// How long ranks compute: between two iterations, or before each send of a stage.
+    compute: Span,
+    parties: Vec<Party>,
+    /// The first flow of this iteration.
+    first: u32,
+    /// (rank, flow) of what is sent in the step that is being made.
+    under_way: Vec<(u32, u32)>,
+    /// When all ranks would be ready if no flow took any time, where they say when they are.
+    ideal: Span,
+}
+
+/// Where a rank stands.
+#[derive(Clone, Default)]
+struct Party {
+    /// When it is ready for its first send, if that is known from elsewhere.
+    ready: Option<Ready>,
+    /// What came to it since it last sent something.
+    came: Vec<u32>,
+    /// What it sent last.
+    sent: Option<u32>,
+}
+
+impl<'a> Group<'a> {
+    pub(super) fn new(ranks: &'a [HostId], start: Span, compute: Span) -> Self {
+        let parties = vec![Party::default(); ranks.len()];
+        Self { ranks, start, compute, parties, first: 0, under_way: Vec::new(), ideal: Span::ZERO }
+    }
+
+    /// Ranks that come from other work, each when it is ready, and go on to other work: see [`Group::leave`].
+    pub(super) fn joined(ranks: &'a [HostId], ready: impl IntoIterator<Item = Ready>) -> Self {
+        let ready: Vec<Ready> = ready.into_iter().collect();
+        debug_assert_eq!(ready.len(), ranks.len(), "each rank says when it is ready");
+        let ideal = ready.iter().map(Ready::ideal).max().unwrap_or(Span::ZERO);
+        let parties = ready.into_iter().map(|ready| Party { ready: Some(ready), ..Party::default() }).collect();
+        Self { parties, ideal, ..Self::new(ranks, Span::ZERO, Span::ZERO) }
+    }
+
+    /// When each rank is ready for other work: when everything has come, and it has sent everything as far as `turn` asks.
+    pub(super) fn leave(mut self, turn: Turn) -> Vec<Ready> {
+        let mut left = Vec::with_capacity(self.parties.len());
+        for rank in 0..self.len() {
+            let kept = self.parties[rank as usize].ready.take();
+            let causes = self.causes(rank, turn);
+            debug_assert!(kept.is_some() || !causes.is_empty(), "a rank that has sent waits for that");
+            let mut ready = kept.unwrap_or(Ready::at(Span::ZERO));
+            for cause in causes {
+                ready.hear(cause, self.ideal);
+            }
+            left.push(ready);
+        }
+        left
+    }
+
+    /// How many ranks there are.
+    pub(super) fn len(&self) -> u32 {
+        self.ranks.len() as u32
+    }
+
+    /// From here on a new iteration is made.
+    pub(super) fn begin(&mut self, made: &Made) {
+        self.first = made.flows.len() as u32;
+    }
+
+    /// The sends of one step. A rank that needs nothing of this iteration first has computed since the last one.
+    pub(super) fn step(&mut self, sends: impl IntoIterator<Item = Send>, turn: Turn, made: &mut Made) {
+        for send in sends {
+            let causes = self.causes(send.from, turn);
+            let start = if let Some(mut ready) = self.parties[send.from as usize].ready.take() {
+                for cause in causes {
+                    ready.hear(cause, self.ideal);
+                }
+                ready.start(&mut made.causes)
+            } else {
+                let needs_none = causes.iter().all(|cause| cause.flow().0 < self.first);
+                let after = if needs_none { self.compute } else { Span::ZERO };
+                if causes.is_empty() { DraftStart::At(self.start) } else { waits(causes, after, made) }
+            };
+            self.send(send, start, made);
+        }
+        self.arrive();
+    }
+
+    /// A send of a stage, which has computed on what came.
+    pub(super) fn stage(&mut self, send: Send, made: &mut Made) {
+        let causes = self.causes(send.from, Turn::Begun);
+        let start = if causes.is_empty() {
+            DraftStart::At(later(self.start, self.compute))
+        } else {
+            waits(causes, self.compute, made)
+        };
+        self.send(send, start, made);
+        self.arrive();
+    }
+
+    /// What a rank sends next waits, too, until the last flow so far has come to whom it goes.
+    pub(super) fn hear(&mut self, rank: u32, made: &Made) {
+        let last = made.flows.len() as u32 - 1;
+        self.parties[rank as usize].came.push(last);
+    }
+
+    /// What the next send of a rank waits for.
+    fn causes(&mut self, rank: u32, turn: Turn) -> Vec<Cause> {
+        let party = &mut self.parties[rank as usize];
+        let sent = party.sent.map(|flow| match turn {
+            Turn::Begun => Cause::Begun(FlowId(flow)),
+            Turn::Complete => Cause::Complete(FlowId(flow)),
+        });
+        party.came.drain(..).map(|flow| Cause::Received(FlowId(flow))).chain(sent).collect()
+    }
+
+    fn send(&mut self, send: Send, start: DraftStart, made: &mut Made) {
+        let flow = made.flows.len() as u32;
+        let [src, dst] = [send.from, send.to].map(|rank| self.ranks[rank as usize]);
+        made.flows.push(Draft { src, dst, size: send.size, start });
+        self.parties[send.from as usize].sent = Some(flow);
+        self.under_way.push((send.to, flow));
+    }
+
+    /// What the step sent has come, as far as the next step is concerned.
+    fn arrive(&mut self) {
+        for (rank, flow) in self.under_way.drain(..) {
+            self.parties[rank as usize].came.push(flow);
+        }
+    }
+}
+
+fn waits(causes: Vec<Cause>, after: Span, made: &mut Made) -> DraftStart {
+    DraftStart::Waits { causes: made.causes.add(causes), after }
+}

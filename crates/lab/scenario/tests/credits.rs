@@ -1,0 +1,345 @@
+//! Schemes whose laws send credits: one word gives ports, hosts and the wait; what cannot work is refused.
+
+use fabric::{CreditQueue, LinkClass, LinkId, NodeKind};
+use scenario::{BuiltRun, Overrides, parse};
+use units::{Bytes, Span};
+
+const DUMBBELL: &str = r#"
+name = "t"
+stop = "10ms"
+[topology]
+kind = "dumbbell"
+left = 2
+right = 1
+rate = "10Gbps"
+delay = "10ms"
+[host]
+payload = 1460
+header = 78
+ack_size = 84
+[schemes.one]
+law = "flashpass"
+[[traffic]]
+kind = "incast"
+receiver = 2
+intra = 2
+size = "1MB"
+"#;
+
+/// Half of the hosts send to two each of the other half, and share uplinks by chance.
+const TREES: &str = r#"
+name = "t"
+stop = "50ms"
+[topology]
+kind = "fat-trees"
+k = 4
+rate = "10Gbps"
+inter_rtt = "200us"
+inter_links = 4
+border_links_per_core = 2
+[port]
+buffer = "100KB"
+[host]
+payload = 1460
+header = 78
+ack_size = 84
+ack_every = 8
+[schemes.one]
+law = "expresspass"
+[[traffic]]
+kind = "long"
+flows = [
+    [0, 8], [1, 9], [2, 10], [3, 11], [4, 12], [5, 13], [6, 14], [7, 15],
+    [0, 12], [1, 13], [2, 14], [3, 15], [4, 8], [5, 9], [6, 10], [7, 11],
+]
+size = "1MB"
+"#;
+
+/// The same on four racks and four spines.
+const LEAVES: &str = r#"{ kind = "clos", tors = 4, aggs = 4, hosts_per_tor = 4, rate = "10Gbps" }"#;
+
+fn run(text: &str, set: &[(&str, &str)]) -> Result<BuiltRun, String> {
+    let set = set.iter().map(|&(key, value)| (key.to_owned(), value.to_owned())).collect();
+    let scenario = parse(text, "test.toml", &Overrides { set, ..Overrides::default() });
+    scenario.and_then(|scenario| scenario.runs()[0].build()).map_err(|error| error.to_string())
+}
+
+fn queues(built: &BuiltRun) -> Vec<Option<CreditQueue>> {
+    let network = &built.setup.network;
+    (0..network.links().len()).map(|link| network.port(LinkId(link as u32)).config().credits).collect()
+}
+
+#[test]
+fn a_law_of_credits_brings_queues_and_its_wait() {
+    let built = run(DUMBBELL, &[]).unwrap();
+    assert!(queues(&built).iter().all(|queue| *queue == Some(CreditQueue::usual())), "{:?}", queues(&built));
+    // 20 ms and 8 us of propagation, the packet and its acknowledgement over three links; then eight credits in each of
+    // three queues, each the time of 1622 bytes.
+    let sending = 3 * (1_230_400 + 67_200);
+    let expected = Span::from_us(20_008) - Span::from_us(4) + Span::from_ps(sending + 3 * 8 * 1_297_600);
+    let longest = built.setup.host.longest_echo.unwrap();
+    assert!((longest - expected).ps().abs() < 1_000, "{longest}, not {expected}");
+    assert_eq!(built.report.data_waits, Some(longest));
+    let waits = |params| run(DUMBBELL, &[("schemes.one.params", params)]).unwrap().report.data_waits;
+    assert_eq!(waits("{ flashpass = { wait = \"90ms\" } }"), Some(Span::from_ms(90)));
+    assert_eq!(waits("{ flashpass = { timed = false } }"), None);
+    // Other laws have neither.
+    let built = run(DUMBBELL, &[("schemes.one.law", "cubic")]).unwrap();
+    assert!(queues(&built).iter().all(Option::is_none) && built.setup.host.longest_echo.is_none());
+}
+
+#[test]
+fn a_buffer_that_no_packet_fits_in_is_said() {
+    let warnings = |buffer| run(DUMBBELL, &[("schemes.one.law", "cubic"), ("port.buffer", buffer)]).unwrap().warnings;
+    let said = warnings("1KB");
+    assert!(
+        said.iter().any(|it| it.contains("4 others have buffers smaller than a full packet of 1538 B")),
+        "{said:?}"
+    );
+    assert!(warnings("1538B").is_empty());
+}
+
+#[test]
+fn queues_are_as_the_file_says() {
+    let set = [("port.credit_queue", r#"{ limit = 4, threshold = 1, burst = "840B", unscheduled = "off" }"#)];
+    let built = run(DUMBBELL, &set).unwrap();
+    let expected =
+        CreditQueue { limit: 4, threshold: 1, burst: Bytes::new(840), unscheduled: None, ..CreditQueue::usual() };
+    assert!(queues(&built).iter().all(|queue| *queue == Some(expected)));
+    let built = run(DUMBBELL, &[("port.credit_queue", "off")]).unwrap();
+    assert!(queues(&built).iter().all(Option::is_none));
+    assert!(built.warnings.iter().any(|warning| warning.contains("no queue for them")), "{:?}", built.warnings);
+    // A packet of another size is another share of the link.
+    let built = run(DUMBBELL, &[("host.payload", "4096")]).unwrap();
+    assert_eq!(queues(&built)[0].map(|queue| (queue.data, queue.unscheduled)), Some((4_174, Some(Bytes::new(8_348)))));
+}
+
+#[test]
+fn what_cannot_work_is_refused() {
+    let cases = [
+        (DUMBBELL, ("host.path", "spray"), "FlashPass needs its credits and its data on one path"),
+        (DUMBBELL, ("switch.buffer", "1MiB"), "ports with queues of their own"),
+        (DUMBBELL, ("port.credit_queue", r#"{ burst = "83B" }"#), "never lets a credit of 84 B out"),
+        (DUMBBELL, ("port.credit_queue", "{ limit = 0 }"), "out of range"),
+        (DUMBBELL, ("port.credit_queue", "on"), "expected \"auto\", \"off\""),
+    ];
+    for (text, set, expected) in cases {
+        let said = run(text, &[set]).expect_err(expected);
+        assert!(said.contains(expected), "{said}");
+    }
+    let built = run(DUMBBELL, &[("schemes.one.law", "expresspass")]).unwrap();
+    let hosts = built.setup.network.nodes().iter().filter(|node| matches!(node.kind, NodeKind::Host(_))).count();
+    let cards = built.setup.network.links().iter().filter(|link| link.class == LinkClass::Nic).count();
+    assert_eq!((hosts, cards), (3, 3));
+}
+
+/// A request that is repeated before a credit can answer it is refused: each of them waits in its host's queue.
+#[test]
+fn requests_are_not_repeated_in_vain() {
+    let with = |retry: &str| {
+        run(DUMBBELL, &[("schemes.one.law", "expresspass"), ("schemes.one.params.expresspass.retry", retry)])
+    };
+    let rtt = with("100ms").unwrap();
+    let flow = &rtt.setup.flows[0];
+    let rtt = rtt.setup.paths(flow.src, flow.dst, rtt.setup.host.mss).base_rtt;
+    for short in ["1ns", "1us", &format!("{}ps", rtt.unsigned_ps() / 2)] {
+        let error = with(short).map(drop).unwrap_err();
+        for part in ["`retry` is", "base round trip", "expected at least", "repeated in vain"] {
+            assert!(error.contains(part), "{short}: {error}");
+        }
+    }
+    with(&format!("{}ps", rtt.unsigned_ps() * 2)).unwrap();
+}
+
+/// Credits of receivers' hosts go with any law that has none, without a queue in ports, and not with codes or laws of subflows.
+#[test]
+fn receivers_may_give_credits_under_other_laws() {
+    let on = ("host.receiver_credits", "true");
+    let said = run(DUMBBELL, &[on]).unwrap_err();
+    assert!(said.contains("FlashPass has credits of its own"), "{said}");
+    let dctcp = ("schemes.one.law", "dctcp");
+    let built = run(DUMBBELL, &[on, dctcp]).unwrap();
+    assert!(built.setup.host.receiver_credits && queues(&built).iter().all(Option::is_none));
+    for (set, expected) in [
+        (("host.coding", "true"), "none for parity"),
+        (("host.path", r#"{ kind = "unolb", laws = "subflow" }"#), "deals with each packet alone"),
+    ] {
+        let said = run(DUMBBELL, &[on, dctcp, set]).expect_err(expected);
+        assert!(said.contains(expected), "{said}");
+    }
+}
+
+/// Receivers may say only what they miss if credits let flows send and nothing else needs acknowledgements.
+#[test]
+fn only_credits_do_without_acknowledgements() {
+    let silent = [("host.acks", "nack-only"), ("host.recovery", "go-back-n"), ("host.nack_interval", "200ms")];
+    let with = |set: &[(&'static str, &'static str)]| run(DUMBBELL, &[&silent, set].concat());
+    for law in ["flashpass", "expresspass"] {
+        let built = with(&[("schemes.one.law", law)]).unwrap();
+        let expected = flow::Recovery::GoBackN { nack_interval: Span::from_ms(200), acks: false };
+        assert_eq!(built.setup.host.recovery, expected);
+    }
+    // A scheme may say so itself.
+    let built = run(DUMBBELL, &[("schemes.one.host", r#"{ acks = "nack-only", recovery = "go-back-n" }"#)]).unwrap();
+    assert!(matches!(built.setup.host.recovery, flow::Recovery::GoBackN { acks: false, .. }));
+    // What [host] says of acknowledgements is then for the other schemes.
+    let own = ("schemes.one.host", r#"{ acks = "nack-only", recovery = "go-back-n" }"#);
+    assert!(run(DUMBBELL, &[("host.ack_every", "8"), own]).is_ok());
+    let both = ("schemes.one.host", r#"{ acks = "nack-only", recovery = "go-back-n", ack_every = 8 }"#);
+    assert!(run(DUMBBELL, &[both]).is_err_and(|said| said.contains("ack_every = 1")));
+    let selective = run(DUMBBELL, &[silent[0]]).expect_err("selective");
+    assert!(selective.contains("takes packets in order only") && selective.contains("needs recovery = \"go-back-n\""));
+    for (set, expected) in [
+        (("schemes.one.law", "cubic"), "Cubic sends by what is acknowledged"),
+        (("schemes.one.params", "{ flashpass = { send_buffer = \"20MB\" } }"), "would never empty"),
+        (("series", "{ interval = \"1ms\", flows = \"all\" }"), "series of flows are of what is acknowledged"),
+        (("host.acks", "nacks"), "expected \"all\" or \"nack-only\""),
+        (("host.ack_every", "8"), "acknowledge nothing, and `ack_every` answers 8 packets at a time"),
+        (("schemes.one.host", "{ ack_every = 2 }"), "expected \"all\", or ack_every = 1"),
+    ] {
+        let said = with(&[set]).expect_err(expected);
+        assert!(said.contains(expected), "{said}");
+    }
+}
+
+/// A receiver that asks again within a round trip, here of 20 ms, asks for what is on its way: `check` says so, whatever else
+/// the receiver answers.
+#[test]
+fn requests_within_a_round_trip_are_said() {
+    let said = |set: &[(&str, &str)]| {
+        let warnings = run(DUMBBELL, &[&[("host.recovery", "go-back-n")], set].concat()).unwrap().warnings;
+        warnings.into_iter().filter(|warning| warning.contains("nack_interval")).collect::<Vec<_>>()
+    };
+    let default = said(&[]);
+    let parts = ["nack_interval, 500.000 us, is below the base round trip of 2 of 2 flows, up to 20."];
+    assert!(default.len() == 1 && parts.iter().all(|part| default[0].contains(part)), "{default:?}");
+    assert_eq!(said(&[("host.acks", "nack-only")]), default);
+    assert_eq!(said(&[("schemes.one.law", "dctcp")]), default);
+    assert_eq!(said(&[("host.nack_interval", "19ms")]).len(), 1);
+    assert_eq!(said(&[("host.nack_interval", "21ms")]), [""; 0]);
+    assert_eq!(said(&[("host.recovery", "selective")]), [""; 0]);
+}
+
+/// Three datacenters in a ring; the short side fails, and at once routes lead over the third.
+const RING: &str = r#"
+name = "t"
+stop = "1s"
+[topology]
+kind = "custom"
+nodes = [
+    { name = "a", kind = "switch", datacenter = 0, hosts = 2, host_rate = "1Gbps", host_delay = "10us" },
+    { name = "b", kind = "switch", datacenter = 1, hosts = 2, host_rate = "1Gbps", host_delay = "10us" },
+    { name = "c", kind = "switch", datacenter = 2, hosts = 2, host_rate = "1Gbps", host_delay = "10us" },
+]
+links = [
+    { between = ["a", "b"], rate = "10Gbps", delay = "2ms" },
+    { between = ["b", "c"], rate = "10Gbps", delay = "6ms" },
+    { between = ["a", "c"], rate = "10Gbps", delay = "8ms" },
+]
+[host]
+payload = 1460
+header = 78
+ack_size = 84
+[schemes.one]
+law = "flashpass"
+[[traffic]]
+kind = "long"
+flows = [[0, 2]]
+size = "20MB"
+[[failure]]
+ports = ["a>b"]
+at = "10ms"
+reroute = "100us"
+"#;
+
+/// The wait follows from the longest way that routes ever take: 14 ms, where the longest of the first ones has 8. So echoes
+/// come in time over the detour, too. With the wait of the first routes they do not.
+#[test]
+fn a_detour_makes_no_credit_late() {
+    let mut built = run(RING, &[]).unwrap();
+    let longest = built.setup.host.longest_echo.unwrap();
+    assert!(longest > Span::from_us(28_040), "{longest}");
+    let flow = |built: &BuiltRun| {
+        engine::run(&built.setup, 1, |flow, path| built.laws.make(flow, path), &mut |_| true).flows[0]
+    };
+    let timely = flow(&built);
+    assert!(timely.completed.is_set() && timely.credits.late == 0, "{timely:?}");
+    // 13,699 packets, of which the early start sends 300 or so.
+    assert!(timely.credits.used > 13_000, "{timely:?}");
+    // Where routes never learn of it nothing is longer than 16 ms and the queues.
+    let blind = run(&RING.replace("reroute = \"100us\"", ""), &[]).unwrap();
+    built.setup.host.longest_echo = blind.setup.host.longest_echo;
+    assert!(built.setup.host.longest_echo.unwrap() < longest - Span::from_ms(11));
+    let late = flow(&built);
+    assert!(!late.completed.is_set() && late.credits.late * 2 > late.credits.received, "{late:?}");
+}
+
+/// What goes back takes the reverse of the way there where the receivers of a scheme send credits, and nowhere else.
+#[test]
+fn a_receivers_credits_make_the_network_symmetric() {
+    let symmetric = |set: &[(&str, &str)]| run(TREES, set).unwrap().setup.symmetric;
+    assert!(symmetric(&[]));
+    for law in ["flashpass", "dctcp"] {
+        assert!(!symmetric(&[("schemes.one.law", law)]), "{law}");
+    }
+    let mixed = |intra, inter| {
+        let scheme = format!(r#"{{ intra = "{intra}", inter = "{inter}" }}"#);
+        symmetric(&[("schemes.one", &scheme)])
+    };
+    assert!(mixed("expresspass", "cubic") && mixed("dctcp", "expresspass") && !mixed("dctcp", "cubic"));
+}
+
+/// Over several equal paths ExpressPass loses no data and leaves short queues, of at most what three credit queues hold; with
+/// credits that go by hashes of their own the same flows fill the buffers.
+#[test]
+fn expresspass_runs_over_equal_paths() {
+    for topology in [&[][..], &[("topology", LEAVES)]] {
+        let outcome = |symmetric: bool| {
+            let mut built = run(TREES, topology).unwrap();
+            built.setup.symmetric = symmetric;
+            let outcome = engine::run(&built.setup, 1, |flow, path| built.laws.make(flow, path), &mut |_| true);
+            assert!(outcome.flows.iter().all(|flow| flow.completed.is_set()));
+            let ports = built.setup.network.links().iter().zip(&outcome.links);
+            let switches = ports.filter(|(link, _)| link.class != LinkClass::Nic);
+            let longest = switches.map(|(_, it)| it.max_queue.get()).max().unwrap();
+            (outcome.links.iter().map(|link| link.drops).sum::<u64>(), longest)
+        };
+        let (drops, longest) = outcome(true);
+        assert!(drops == 0 && longest <= 3 * 8 * 1_538, "{topology:?}: {drops} drops, {longest} bytes");
+        let (drops, longest) = outcome(false);
+        assert!(drops > 0 && longest > 98_000, "{topology:?}: {drops} drops, {longest} bytes");
+    }
+}
+
+/// Where sizes are not known a flow has no more on its way than its send buffer holds, until that is acknowledged: 1 MB in a
+/// round trip of 20 ms. Where they are, 20 MB take 16 ms at 10 Gb/s and a few round trips.
+#[test]
+fn a_send_buffer_stands_for_a_size() {
+    let one = [("stop", "10s"), ("traffic.0.intra", "1"), ("traffic.0.size", "20MB"), ("port.ecn", "off")];
+    for law in ["flashpass", "expresspass"] {
+        let took = |buffer: &str| {
+            let key = format!("schemes.one.params.{law}.send_buffer");
+            let set = [&one[..], &[("schemes.one.law", law), (&key, buffer)]].concat();
+            let built = run(DUMBBELL, &set).unwrap();
+            let outcome = engine::run(&built.setup, 1, |flow, path| built.laws.make(flow, path), &mut |_| true);
+            let flow = &outcome.flows[0];
+            assert!(flow.completed.is_set(), "{law}, {buffer}");
+            flow.completed.since(flow.started)
+        };
+        let (known, unknown) = (took("0B"), took("1MB"));
+        assert!(known < Span::from_ms(150), "{law}: {known}");
+        assert!(unknown > Span::from_ms(400), "{law}: {unknown}");
+    }
+}
+
+#[test]
+fn schemes_of_one_law_have_their_names() {
+    let labels = |more: &str| {
+        let text = format!("{DUMBBELL}\n{more}");
+        let scenario = parse(&text, "test.toml", &Overrides::default()).unwrap();
+        scenario.runs().into_iter().map(|run| run.label).collect::<Vec<_>>()
+    };
+    assert_eq!(labels("[schemes.two]\nlaw = \"cubic\""), ["FlashPass", "Cubic"]);
+    assert_eq!(labels("[schemes.two]\nlaw = \"flashpass\""), ["one", "two"]);
+    assert_eq!(labels("[schemes.two]\nlaw = \"flashpass\"\nlabel = \"other\""), ["FlashPass", "other"]);
+}

@@ -1,0 +1,99 @@
+//! How much headroom a cable needs in simulation: its switch pauses a sender at full rate while nothing drains.
+
+use scenario::{Overrides, parse};
+use units::{Bytes, Rate, Span};
+
+use crate::error::Error;
+
+/// A cable into a switch that pauses.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Trial {
+    /// The cable's rate.
+    pub rate: Rate,
+    /// Its propagation delay.
+    pub delay: Span,
+    /// Payload of a packet, 1 to 65,000 bytes.
+    pub payload: u16,
+}
+
+/// The step in which headroom is searched.
+const STEP: u64 = 1_024;
+
+impl Trial {
+    /// The scenario. A sender fills the cable. The port that its packets leave by is four thousand times slower, so nearly all
+    /// of them stay. The pause begins at 64 packets. The run ends when everything has come that was on its way by then.
+    fn text(&self, headroom: Bytes) -> String {
+        let packet = u64::from(self.payload) + 64;
+        let xoff = 64 * packet;
+        let total = headroom.get().saturating_mul(4).saturating_add(64 * xoff).saturating_add(1 << 20);
+        // What the sender has until the pause holds: what fills the threshold, twice the cable, and some.
+        let needed = xoff + self.rate.bytes_in(self.delay).get().saturating_mul(2) + headroom.get() + 256 * packet;
+        let fills = self.rate.time_for(Bytes::new(needed));
+        let stop = fills.ps().saturating_add(self.delay.ps().saturating_mul(4)).saturating_add(1_000_000_000);
+        format!(
+            r#"
+            schema = 1
+            name = "headroom"
+            stop = "{stop}ps"
+            topology = {{ kind = "custom", nodes = [
+                {{ name = "sender", kind = "host" }}, {{ name = "receiver", kind = "host" }}, {{ name = "switch", kind = "switch" }},
+            ], links = [
+                {{ between = ["sender", "switch"], rate = "{rate}bps", delay = "{delay}ps" }},
+                {{ between = ["receiver", "switch"], rate = "{slow}bps", delay = "1us" }},
+            ] }}
+            switch = {{ buffer = "{total}B", reserve = "0B", pfc = true }}
+            port = {{ ecn = "off", xoff = "{xoff}B", xon = "0B", headroom = "{headroom}B" }}
+            host = {{ payload = {payload}, header = 64, recovery = "go-back-n" }}
+            schemes.all = {{ law = "fixed", params.fixed = {{ window = "{size}B" }} }}
+            traffic = [{{ kind = "list", flows = [{{ src = 0, dst = 1, size = "{size}B", start = "0s" }}] }}]
+            "#,
+            rate = self.rate.bps(),
+            delay = self.delay.ps(),
+            slow = (self.rate.bps() / 4_000).max(1_000_000),
+            headroom = headroom.get(),
+            payload = self.payload,
+            size = needed.saturating_mul(2),
+        )
+    }
+
+    /// How many packets find no room with so much headroom.
+    ///
+    /// # Errors
+    /// When the cable cannot be simulated.
+    pub fn drops(&self, headroom: Bytes) -> Result<u64, Error> {
+        let scenario = parse(&self.text(headroom), "headroom", &Overrides::default())?;
+        let Some(run) = scenario.runs().into_iter().next() else { return Ok(0) };
+        let built = run.build()?;
+        let outcome = engine::run(&built.setup, 1, |flow, path| built.laws.make(flow, path), &mut |_| true);
+        Ok(outcome.switches.iter().map(|switch| switch.headroom_drops).sum())
+    }
+
+    /// The least headroom, in whole KiB, with which none is dropped; at most `most`, which must do.
+    ///
+    /// # Errors
+    /// As [`Trial::drops`].
+    pub fn least(&self, most: Bytes) -> Result<Bytes, Error> {
+        let (mut fails, mut holds) = (0, most.get().div_ceil(STEP));
+        while fails + 1 < holds {
+            let middle = fails.midpoint(holds);
+            if self.drops(Bytes::new(middle * STEP))? == 0 { holds = middle } else { fails = middle }
+        }
+        Ok(Bytes::new(holds * STEP))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_least_headroom_is_twice_the_cable_and_some_packets() {
+        let trial = Trial { rate: Rate::from_gbps(100), delay: Span::from_us(50), payload: 1_000 };
+        let twice = 2 * trial.rate.bytes_in(trial.delay).get();
+        let most = Bytes::new(twice + (64 << 10));
+        assert_eq!(trial.drops(most).unwrap(), 0);
+        let least = trial.least(most).unwrap().get();
+        assert!((twice..twice + 6 * 1_064 + STEP).contains(&least), "{least} for {twice} on the cable");
+        assert!(trial.drops(Bytes::new(least - STEP)).unwrap() > 0);
+    }
+}

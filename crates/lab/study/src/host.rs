@@ -1,0 +1,217 @@
+//! What runs run on.
+
+use engine::Recorded;
+use experiment::{FlowSpec, RecordConfig, Recording, Setup};
+use laws::{ControlLaw, Law, Path};
+use results::{RunInfo, RunResults};
+use scenario::{Brought, BuiltRun, LawPlan, Run};
+
+use crate::clock::Stopwatch;
+use crate::error::Error;
+use crate::program::program;
+use crate::watch::{Board, Watch};
+
+/// What runs run on.
+pub trait Host: Sync {
+    /// Whether runs would disturb each other.
+    fn one_at_a_time(&self) -> bool;
+
+    /// Whether the same run always leaves the same results, so that an earlier run's may be kept.
+    fn repeats(&self) -> bool;
+
+    /// What was asked of this host beside the scenario.
+    fn asked(&self) -> String;
+
+    /// Refuses a run that it cannot do, before the first one begins. `of_many` says whether the study has other runs.
+    ///
+    /// # Errors
+    /// When it cannot.
+    fn check(&self, run: &Run, built: &BuiltRun, of_many: bool) -> Result<(), Error>;
+
+    /// Does a run.
+    ///
+    /// # Errors
+    /// When the run fails or is interrupted.
+    fn run(&self, one: One<'_>) -> Result<RunResults, Error>;
+}
+
+/// A run to be done.
+pub struct One<'a> {
+    /// The run.
+    pub run: &'a Run,
+    /// What it is made of.
+    pub built: BuiltRun,
+    /// What is known of it beforehand.
+    pub info: RunInfo,
+    /// Threads for this run.
+    pub threads: usize,
+    /// Whether others are done at the same time.
+    pub others: bool,
+    /// Whether the study has other runs.
+    pub of_many: bool,
+    /// Who looks on.
+    pub watch: &'a dyn Watch,
+    /// Where it shows how far it is.
+    pub board: &'a dyn Board,
+}
+
+/// Why a host refuses a run: it does not have an external law of it.
+pub fn refuse(run: &Run, law: &Brought) -> Error {
+    let Brought { name, language, .. } = law;
+    let what = format!(
+        "the scheme `{}` runs {name}, a law in {language}; only narrows.run(..., laws=[{name}]) can run it",
+        run.scheme
+    );
+    Error::asked(what, "")
+}
+
+/// A flow's number: its place among the run's flows; none if it is not one of them. Takes constant time.
+pub fn flow_number(setup: &Setup, flow: &FlowSpec) -> Option<usize> {
+    setup.flows.element_offset(flow)
+}
+
+/// The simulator.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Simulator {
+    /// Whether it checks itself while it runs.
+    pub checked: bool,
+}
+
+impl Host for Simulator {
+    fn one_at_a_time(&self) -> bool {
+        false
+    }
+
+    fn repeats(&self) -> bool {
+        true
+    }
+
+    fn asked(&self) -> String {
+        String::new()
+    }
+
+    fn check(&self, run: &Run, built: &BuiltRun, _: bool) -> Result<(), Error> {
+        built.laws.brought().next().map_or(Ok(()), |law| Err(refuse(run, law)))
+    }
+
+    fn run(&self, one: One<'_>) -> Result<RunResults, Error> {
+        let laws = one.built.laws.clone();
+        self.run_with(one, catalog(laws))
+    }
+}
+
+/// Makes laws of the catalog.
+fn catalog(laws: LawPlan) -> impl Fn(&Setup, &FlowSpec, &Path) -> Law + Sync {
+    move |_, flow, path| laws.make(flow, path)
+}
+
+/// Checks and recording of a simulation.
+enum Mode<'a> {
+    Plain,
+    /// It checks itself.
+    Checked,
+    /// It logs some flows and links.
+    Recorded(&'a RecordConfig),
+}
+
+/// Simulates a run. One function for all modes, so that the engine is compiled once.
+fn simulate<L: ControlLaw + Send>(
+    setup: &Setup,
+    threads: usize,
+    make_law: impl Fn(&Setup, &FlowSpec, &Path) -> L + Sync,
+    progress: &mut dyn FnMut(engine::Progress) -> bool,
+    mode: &Mode<'_>,
+) -> Result<Recorded, Error> {
+    let make_law = |flow: &FlowSpec, path: &Path| make_law(setup, flow, path);
+    let outcome = match mode {
+        Mode::Recorded(record) => return Ok(engine::run_recorded(setup, threads, make_law, progress, record)),
+        Mode::Checked => engine::run_checked(setup, threads, make_law, progress)?,
+        Mode::Plain => engine::run(setup, threads, make_law, progress),
+    };
+    Ok(Recorded { outcome, recording: Recording::default() })
+}
+
+/// Simulates a run of laws of the catalog again, with a log, until `progress` ends it.
+pub(crate) fn record(
+    built: &BuiltRun,
+    threads: usize,
+    progress: &mut dyn FnMut(engine::Progress) -> bool,
+    record: &RecordConfig,
+) -> Result<Recorded, Error> {
+    simulate(&built.setup, threads, catalog(built.laws.clone()), progress, &Mode::Recorded(record))
+}
+
+impl Simulator {
+    /// Does a run whose laws `make_law` makes: for hosts that have external laws.
+    ///
+    /// # Errors
+    /// When the run is interrupted, or finds itself wrong.
+    ///
+    /// # Panics
+    /// If a law or `make_law` panics.
+    pub fn run_with<L: ControlLaw + Send>(
+        &self,
+        One { run, built, info, threads, others, watch, board, .. }: One<'_>,
+        make_law: impl Fn(&Setup, &FlowSpec, &Path) -> L + Sync,
+    ) -> Result<RunResults, Error> {
+        let line = board.run(&run.id, built.setup.stop, built.setup.flows.len() as u64);
+        let clock = if others { Stopwatch::of_this_thread() } else { Stopwatch::start() };
+        let mut progress = |now: engine::Progress| {
+            line.update(&now);
+            !watch.interrupted()
+        };
+        let mode = if self.checked { Mode::Checked } else { Mode::Plain };
+        let outcome = simulate(&built.setup, threads, make_law, &mut progress, &mode)?.outcome;
+        let times = clock.times();
+        if outcome.interrupted {
+            return Err(Error::Interrupted);
+        }
+        Ok(RunResults::new(&info, &program(), &built.setup, &outcome, times)?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use scenario::Overrides;
+
+    const TEXT: &str = r#"
+name = "two"
+topology = { kind = "dumbbell", left = 2, right = 2, rate = "10Gbps", delay = "20us" }
+traffic = [{ kind = "long", flows = [[0, 2], [1, 3], [0, 3]], size = "1MB" }]
+schemes = { mixed = { intra = "Halve", inter = "Third" } }
+"#;
+
+    fn built() -> (Run, BuiltRun) {
+        let hash = "0".repeat(64);
+        let law = |name: &str| format!("[laws.{name}]\nlanguage = \"Python\"\nsha256 = \"{hash}\"\n");
+        let text = format!("{TEXT}{}{}", law("Halve"), law("Third"));
+        let run = scenario::parse(&text, "two.toml", &Overrides::default()).unwrap().runs().remove(0);
+        let built = run.build().unwrap();
+        (run, built)
+    }
+
+    #[test]
+    fn a_flow_has_the_number_of_its_place() {
+        let (_, built) = built();
+        let setup = &built.setup;
+        let numbers: Vec<_> = setup.flows.iter().map(|flow| flow_number(setup, flow)).collect();
+        assert_eq!(numbers, [Some(0), Some(1), Some(2)]);
+        // Equal, and not one of them.
+        assert_eq!(flow_number(setup, &setup.flows[1].clone()), None);
+    }
+
+    #[test]
+    fn the_law_that_is_missing_is_named() {
+        let (run, built) = built();
+        let said = |law| refuse(&run, law).to_string();
+        let all: Vec<String> = built.laws.brought().map(said).collect();
+        assert_eq!(
+            all,
+            ["Halve", "Third"].map(|name| format!(
+                "the scheme `mixed` runs {name}, a law in Python; only narrows.run(..., laws=[{name}]) can run it"
+            ))
+        );
+        assert_eq!(Simulator::default().check(&run, &built, false).unwrap_err().to_string(), all[0]);
+    }
+}

@@ -1,0 +1,196 @@
+//! Runs of a directory of results again, with a log of some flows: for `narrows explain`.
+//!
+//! A run's manifest has every setting, so the run can be built again; files that its scenario names are looked for in a
+//! directory, and must be the same. Results that are repeated must be the same, too: a flow that completes at another time than
+//! the kept one is an error. The run is simulated twice: the first log has the flows' packets, and says which links' use the
+//! second one counts.
+
+use std::path::Path;
+
+use engine::Recorded;
+use experiment::{FlowId, FlowOutcome, RecordConfig};
+use results::attribution::{Attribution, CriticalPath, Logged, Paths};
+use results::tables::FlowRow;
+use results::{Host as RanOn, RunResults, SizeBin};
+use scenario::{BuiltRun, Overrides, Run, toml_of};
+use units::Time;
+
+use crate::describe::size_bins;
+use crate::error::Error;
+use crate::host::record;
+use crate::watch::{Board, Watch};
+use crate::words::count;
+
+/// Hops of data packets that are logged at most: some 2 GiB.
+pub const MAX_HOPS: u64 = 40_000_000;
+
+/// A run of results, built again.
+#[derive(Debug)]
+pub struct Replay<'a> {
+    results: &'a RunResults,
+    /// The run.
+    pub built: BuiltRun,
+}
+
+/// A replayed run.
+#[derive(Debug)]
+pub struct Replayed {
+    /// The causes of each flow's excess, in the order asked for.
+    pub flows: Vec<Attribution>,
+    /// Their critical paths.
+    pub paths: Vec<CriticalPath>,
+}
+
+/// Returns the reason why the simulator cannot repeat a run, if any: it ran on real packets, or under laws that Python has.
+pub fn unrepeatable(results: &RunResults) -> Option<String> {
+    let name = &results.summary.run;
+    if results.manifest.host == RanOn::Emulator {
+        return Some(format!("`{name}` ran on real packets, which cannot be repeated"));
+    }
+    let laws = results.manifest.resolved.get("laws")?.as_object()?;
+    let (law, _) = laws.iter().next()?;
+    Some(format!("`{name}` runs {law}, a law in Python, which this command does not have"))
+}
+
+/// Wraps an error in a manifest's settings: names the run, and drops the place, which is in generated text.
+fn not_built(results: &RunResults, error: scenario::Error) -> Error {
+    let name = &results.summary.run;
+    Error::Scenario(match error {
+        scenario::Error::Invalid(mut diagnostic) => {
+            diagnostic.message = format!("`{name}` cannot be built again: {}", diagnostic.message);
+            (diagnostic.place, diagnostic.label) = (None, String::new());
+            scenario::Error::Invalid(diagnostic)
+        }
+        unreadable @ scenario::Error::Unreadable(_) => unreadable,
+    })
+}
+
+/// The run of a manifest.
+///
+/// # Errors
+/// When it cannot be repeated by the simulator.
+fn run_of(results: &RunResults, directory: &Path) -> Result<Run, Error> {
+    let manifest = &results.manifest;
+    let name = &results.summary.run;
+    if let Some(why) = unrepeatable(results) {
+        return Err(Error::asked(why, ""));
+    }
+    let origin = directory.join(format!("{}.toml", manifest.scenario));
+    let scenario = scenario::parse(&toml_of(&manifest.resolved), &origin.display().to_string(), &Overrides::default())
+        .map_err(|error| not_built(results, error))?;
+    let mut runs = scenario.runs();
+    match (runs.pop(), runs.len()) {
+        (Some(run), 0) => Ok(run),
+        (_, more) => {
+            let what = format!("the settings of `{name}` are those of {}", count(more + 1, "run"));
+            Err(Error::asked(what, "expected one: give the command that made these results again"))
+        }
+    }
+}
+
+/// The size bins of a run's scenario.
+///
+/// # Errors
+/// When the manifest's settings cannot be read.
+pub fn bins_of(results: &RunResults, directory: &Path) -> Result<Vec<SizeBin>, Error> {
+    Ok(size_bins(&run_of(results, directory)?))
+}
+
+impl<'a> Replay<'a> {
+    /// Builds a run again. Files that its scenario names are looked for in `directory`.
+    ///
+    /// # Errors
+    /// When it cannot be repeated ([`unrepeatable`]), or a file that its scenario names is missing or is another.
+    pub fn new(results: &'a RunResults, directory: &Path) -> Result<Self, Error> {
+        let run = run_of(results, directory)?;
+        let name = &results.summary.run;
+        let built = run.build().map_err(|error| not_built(results, error))?;
+        for input in &built.inputs {
+            let file = input.path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
+            let hash = files::sha256(input.content.bytes());
+            let kept = |of: &&results::FileHash| of.name == file;
+            // Files in different directories may have one name.
+            let mut kept = results.manifest.inputs.iter().filter(kept).peekable();
+            if kept.peek().is_some() && kept.all(|kept| kept.sha256 != hash) {
+                let what = format!("`{}` is not the file that `{name}` was made from", input.path.display());
+                return Err(Error::asked(what, "give the directory that has it with --inputs"));
+            }
+        }
+        Ok(Self { results, built })
+    }
+
+    /// The flows that can be logged: from the first on, as many as memory allows; at least one.
+    pub fn affordable(&self, flows: &[FlowId]) -> usize {
+        let setup = &self.built.setup;
+        let mut hops = 0;
+        let fits = |&&flow: &&FlowId| {
+            let spec = &setup.flows[flow.0 as usize];
+            // Data, acknowledgements, and as much again for what is sent twice.
+            hops +=
+                3 * u64::from(setup.packets(spec)) * u64::from(setup.paths(spec.src, spec.dst, setup.host.mss).hops);
+            hops <= MAX_HOPS
+        };
+        flows.iter().take_while(fits).count().max(1)
+    }
+
+    /// Simulates the run twice, up to the completion of these flows, and attributes their excess.
+    ///
+    /// # Errors
+    /// When `watch` interrupts, or flows complete at other times than in the kept results.
+    pub fn run(
+        &self,
+        flows: &[FlowId],
+        threads: usize,
+        watch: &dyn Watch,
+        board: &dyn Board,
+    ) -> Result<Replayed, Error> {
+        let name = &self.results.summary.run;
+        let rows: Vec<_> = flows.iter().filter_map(|flow| self.results.flows.row(flow.0)).collect();
+        let last = rows.iter().map(|row| row.completed).filter(|time| time.is_set()).max().unwrap_or(Time::ZERO);
+        let simulate = |config: &RecordConfig, pass: u8| -> Result<Recorded, Error> {
+            let line = board.run(&format!("{name}, replay {pass}/2"), last, 0);
+            let mut progress = |now: engine::Progress| {
+                line.update(&now);
+                now.time <= last && !watch.interrupted()
+            };
+            let recorded = record(&self.built, threads, &mut progress, config)?;
+            if watch.interrupted() { Err(Error::Interrupted) } else { Ok(recorded) }
+        };
+        let flows = rows.iter().map(|row| FlowId(row.flow)).collect();
+        let first = simulate(&RecordConfig { flows, spans: Vec::new() }, 1)?;
+        for row in &rows {
+            let again = first.outcome.flows.get(row.flow as usize);
+            if again.is_none_or(|again| {
+                (again.started, again.completed, again.stats) != (row.started, row.completed, row.stats)
+            }) {
+                return Err(self.differs(row, again));
+            }
+        }
+        let logged = rows.iter().zip(&first.recording.flows).map(|(row, log)| Logged {
+            log,
+            started: row.started,
+            completed: row.completed,
+            ideal: row.ideal,
+        });
+        let paths = Paths::new(&self.built.setup, logged.collect());
+        let second = simulate(&RecordConfig { flows: Vec::new(), spans: paths.spans().to_vec() }, 2)?;
+        Ok(Replayed { flows: paths.attribute(&second.recording), paths: paths.paths().cloned().collect() })
+    }
+
+    /// The error that a flow is another one now.
+    fn differs(&self, row: &FlowRow, again: Option<&FlowOutcome>) -> Error {
+        let shown =
+            |time: Time| if time.is_set() { format!("completes at {time}") } else { "does not complete".to_owned() };
+        let manifest = &self.results.manifest;
+        let by = if manifest.commit.is_empty() { &manifest.version } else { &manifest.commit };
+        let completes = again.map_or(Time::NEVER, |again| again.completed);
+        let difference = if completes == row.completed {
+            "has other counters here than".to_owned()
+        } else {
+            format!("{} here, and {} in", shown(completes), shown(row.completed))
+        };
+        let name = &self.results.summary.run;
+        let what = format!("flow {} of `{name}` {difference} the results, which are of another build ({by})", row.flow);
+        Error::asked(what, "give the command that made these results again, with --anew; --traits needs no replay")
+    }
+}

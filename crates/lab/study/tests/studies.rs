@@ -1,0 +1,277 @@
+//! Studies without a command line: what they leave, what they keep, and what they say to whoever looks on.
+
+mod common;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use common::Scratch;
+use scenario::{Overrides, Scenario, parse};
+use study::{Board, Error, Line, NoNotes, Others, Silent, Simulator, Study, Watch};
+use units::Time;
+
+const SMALL: &str = r#"
+schema = 1
+name = "small"
+stop = "100ms"
+topology = { kind = "dumbbell", left = 2, right = 2, rate = "10Gbps", delay = "1us", host_rate = "10Gbps", host_delay = "1us" }
+port = { buffer = "100kB", ecn = { step = "30kB" } }
+schemes.dctcp = { law = "dctcp" }
+schemes.cubic = { law = "cubic" }
+traffic = [{ kind = "permutation", size = "64KiB" }]
+grid.seed = [1, 2, 3]
+"#;
+
+fn scenario() -> Scenario {
+    parse(SMALL, "small.toml", &Overrides::default()).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn study<'a>(scenario: &'a Scenario, watch: &'a dyn Watch, out: &Path) -> Study<'a> {
+    Study {
+        scenario,
+        host: &Simulator { checked: true },
+        watch,
+        notes: &NoNotes,
+        schemes: &[],
+        shard: None,
+        only: &[],
+        from: &[],
+        runs_missing: true,
+        threads: Some(2),
+        out: out.to_path_buf(),
+        replay: vec!["narrows run small.toml".into()],
+        claims: &[],
+        tables: &[],
+        anew: false,
+        others: Others::Keep,
+    }
+}
+
+/// Ends the work when so many runs have begun.
+struct Impatient {
+    most: usize,
+    begun: AtomicUsize,
+    said: Mutex<Vec<String>>,
+    kept: AtomicUsize,
+}
+
+impl Impatient {
+    fn new(most: usize) -> Self {
+        Self { most, begun: AtomicUsize::new(0), said: Mutex::default(), kept: AtomicUsize::new(0) }
+    }
+}
+
+impl Watch for Impatient {
+    fn tell(&self, text: &str) {
+        self.said.lock().unwrap().push(text.to_owned());
+    }
+
+    fn interrupted(&self) -> bool {
+        self.begun.load(Ordering::Relaxed) >= self.most
+    }
+
+    fn board<'a>(&'a self, _: &[String], kept: usize) -> Box<dyn Board + 'a> {
+        self.kept.store(kept, Ordering::Relaxed);
+        Box::new(Counting(self))
+    }
+}
+
+struct Counting<'a>(&'a Impatient);
+
+impl Board for Counting<'_> {
+    fn run<'a>(&'a self, _: &str, _: Time, _: u64) -> Box<dyn Line + 'a> {
+        self.0.begun.fetch_add(1, Ordering::Relaxed);
+        Box::new(Silent)
+    }
+}
+
+/// What the page is made of has the links that failed and the steps of collectives.
+#[test]
+fn the_page_has_failures_and_collectives() {
+    let scratch = Scratch::new("page");
+    let text = r#"
+        schema = 1
+        name = "failing"
+        stop = "50ms"
+        topology = { kind = "dumbbell", left = 2, right = 2, rate = "10Gbps", delay = "1us", host_rate = "10Gbps", host_delay = "1us" }
+        schemes.dctcp = { law = "dctcp" }
+        traffic = [{ kind = "collective", operation = "all-reduce", algorithm = "ring", groups = [["left.host0", "right.host0"]], iterations = 2, size = "64KiB" }]
+        failure = [{ ports = ["left>right"], at = "20us", until = "90us" }]
+    "#;
+    let scenario = parse(text, "failing.toml", &Overrides::default()).unwrap_or_else(|error| panic!("{error}"));
+    study(&scenario, &Silent, &scratch.0).run().unwrap_or_else(|error| panic!("{error}"));
+    let page = fs::read_to_string(scratch.0.join("report.html")).unwrap();
+    for part in [
+        r#""failures":[{"links":["left>right","right>left"],"count":2,"down_ns":[[20000,90000]]}]"#,
+        r#""collective_count":2"#,
+        r#""number":1,"src":["#,
+        r#"data-testid="section-collectives""#,
+        r#"data-testid="section-network""#,
+    ] {
+        assert!(page.contains(part), "{part}");
+    }
+}
+
+/// What the page says of all seeds together and of the slowest flows is what the results on the disk say, though a study of
+/// several runs has no flows in memory any more.
+#[test]
+fn the_page_tells_tails_as_the_disk_does() {
+    let scratch = Scratch::new("tails");
+    let scenario = scenario();
+    let finished = study(&scenario, &Silent, &scratch.0).run().unwrap_or_else(|error| panic!("{error}"));
+    assert!(finished.runs.iter().all(|run| run.flows.rows.is_empty()));
+    let tails = study::tails(&results::store::load_set(&scratch.0).unwrap().runs);
+    // Two schemes over three seeds, the first runs of which are the set's first two; few flows, all inside the datacenter.
+    let rows: Vec<_> = tails.pooled.iter().map(|row| (row.run, row.seeds, row.flows, row.few)).collect();
+    assert_eq!(rows, [(0, 3, 12, true), (1, 3, 12, true)]);
+    assert!(tails.pooled[0].ratios.is_none() && tails.pooled[1].ratios.is_some());
+    assert_eq!(
+        tails.slowest.iter().map(|it| (it.run, it.seeds, it.classes[0].flows)).collect::<Vec<_>>(),
+        [(0, 3, 12), (1, 3, 12)]
+    );
+    let page = fs::read_to_string(scratch.0.join("report.html")).unwrap();
+    for (name, json) in
+        [("pooled", serde_json::to_string(&tails.pooled)), ("slowest", serde_json::to_string(&tails.slowest))]
+    {
+        assert!(page.contains(&format!("\"{name}\":{}", json.unwrap())), "{name}");
+    }
+    // Nobody's seeds are together where there is one.
+    let only = ["cubic,seed=2".to_owned()];
+    let alone = Scratch::new("tails-alone");
+    Study { only: &only, ..study(&scenario, &Silent, &alone.0) }.run().unwrap_or_else(|error| panic!("{error}"));
+    let page = fs::read_to_string(alone.0.join("report.html")).unwrap();
+    assert!(page.contains("\"pooled\":[]") && page.contains("data-testid=\"section-slowest\""));
+}
+
+#[test]
+fn a_study_that_is_stopped_keeps_what_is_finished_and_ends_with_the_same_bytes() {
+    let (whole, stopped) = (Scratch::new("whole"), Scratch::new("stopped"));
+    let scenario = scenario();
+    let finished = study(&scenario, &Silent, &whole.0).run().unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!((finished.runs.len(), finished.out.as_path()), (6, whole.0.as_path()));
+    let impatient = Impatient::new(4);
+    let error = study(&scenario, &impatient, &stopped.0).run().unwrap_err();
+    let Error::Stopped { cause, finished, of: 6 } = error else { panic!("{error}") };
+    assert!(matches!(*cause, Error::Interrupted) && (1..6).contains(&finished), "{finished}");
+    // One that is stopped while it looks for these says the same of them.
+    let error = study(&scenario, &Impatient::new(0), &stopped.0).run().unwrap_err();
+    assert!(matches!(error, Error::Stopped { finished: again, of: 6, .. } if again == finished), "{error}");
+    let patient = Impatient::new(usize::MAX);
+    study(&scenario, &patient, &stopped.0).run().unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(patient.kept.load(Ordering::Relaxed), finished);
+    assert_eq!(patient.begun.load(Ordering::Relaxed), 6 - finished);
+    assert_eq!(*patient.said.lock().unwrap(), [""; 0]);
+    for run in scenario.runs() {
+        for name in ["flows.parquet", "ports.parquet", "rates.parquet", "manifest.json"] {
+            let file = PathBuf::from(results::store::run_folder(&run.id)).join(name);
+            assert_eq!(fs::read(whole.0.join(&file)).unwrap(), fs::read(stopped.0.join(&file)).unwrap(), "{}", run.id);
+        }
+    }
+}
+
+/// Ends the work when so many runs have ended.
+struct Done {
+    most: usize,
+    ended: AtomicUsize,
+}
+
+impl Watch for Done {
+    fn tell(&self, _: &str) {}
+
+    fn interrupted(&self) -> bool {
+        self.ended.load(Ordering::Relaxed) >= self.most
+    }
+
+    fn board<'a>(&'a self, _: &[String], _: usize) -> Box<dyn Board + 'a> {
+        Box::new(Ends(self))
+    }
+}
+
+struct Ends<'a>(&'a Done);
+
+impl Board for Ends<'_> {
+    fn run<'a>(&'a self, _: &str, _: Time, _: u64) -> Box<dyn Line + 'a> {
+        Box::new(Ends(self.0))
+    }
+}
+
+impl Line for Ends<'_> {
+    fn update(&self, _: &engine::Progress) {}
+
+    fn update_real(&self, _: Time, _: usize) {}
+}
+
+impl Drop for Ends<'_> {
+    fn drop(&mut self) {
+        self.0.ended.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// Who interrupts what is told of all runs keeps all runs; a lone run, which is not on the disk by then, is written.
+#[test]
+fn what_is_told_of_all_runs_can_be_interrupted() {
+    let (all, one) = (Scratch::new("told"), Scratch::new("told-alone"));
+    let scenario = scenario();
+    let done = || Done { most: 6, ended: AtomicUsize::new(0) };
+    let error = study(&scenario, &done(), &all.0).run().unwrap_err();
+    assert!(matches!(error, Error::Stopped { finished: 6, of: 6, .. }), "{error}");
+    let idle = Impatient::new(usize::MAX);
+    study(&scenario, &idle, &all.0).run().unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!((idle.kept.load(Ordering::Relaxed), idle.begun.load(Ordering::Relaxed)), (6, 0));
+    let only = ["cubic,seed=2".to_owned()];
+    let at_once = Done { most: 1, ended: AtomicUsize::new(0) };
+    Study { only: &only, ..study(&scenario, &at_once, &one.0) }.run().unwrap_or_else(|error| panic!("{error}"));
+    assert!(one.0.join("flows.parquet").exists());
+}
+
+#[test]
+fn what_cannot_be_is_said_before_anything_is_written() {
+    let scratch = Scratch::new("unknown");
+    let scenario = scenario();
+    let schemes = ["dctpc".to_owned()];
+    let error = Study { schemes: &schemes, ..study(&scenario, &Silent, &scratch.0) }.run().unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "the scenario has no scheme `dctpc`; there are cubic, dctcp\nhelp: did you mean `dctcp`?"
+    );
+    assert!(!scratch.0.exists());
+}
+
+#[test]
+fn runs_are_chosen_by_name() {
+    let (some, wrong) = (Scratch::new("only"), Scratch::new("only-wrong"));
+    let scenario = scenario();
+    let only = ["cubic,seed=2".to_owned(), "dctcp,seed=3".to_owned()];
+    let finished = Study { only: &only, ..study(&scenario, &Silent, &some.0) }.run().unwrap();
+    let names: Vec<&str> = finished.runs.iter().map(|run| run.summary.run.as_str()).collect();
+    assert_eq!(names, only);
+    let only = ["cubic,seed=4".to_owned()];
+    let error = Study { only: &only, ..study(&scenario, &Silent, &wrong.0) }.run().unwrap_err();
+    assert_eq!(error.to_string(), "the scenario has no run `cubic,seed=4`");
+    assert!(!wrong.0.exists());
+}
+
+/// Which files other runs name, and in what order, is not part of a run.
+#[test]
+fn a_run_is_known_by_the_files_that_it_names_itself() {
+    let (both, one) = (Scratch::new("files-both"), Scratch::new("files-one"));
+    let beside = Scratch::new("files");
+    fs::create_dir_all(&beside.0).unwrap();
+    for (name, bytes) in [("a.csv", 1_000), ("b.csv", 2_000)] {
+        fs::write(beside.0.join(name), format!("start,src,dst,bytes\n0s,0,2,{bytes}\n")).unwrap();
+    }
+    let text = SMALL.replace(r#"{ kind = "permutation", size = "64KiB" }"#, r#"{ kind = "list", file = "a.csv" }"#);
+    let text = text.replace("grid.seed = [1, 2, 3]", r#"grid."traffic.0.file" = ["a.csv", "b.csv"]"#);
+    let origin = beside.0.join("small.toml").display().to_string();
+    let scenario = || parse(&text, &origin, &Overrides::default()).unwrap_or_else(|error| panic!("{error}"));
+    let (first, second) = (scenario(), scenario());
+    let whole = study(&first, &Silent, &both.0).run().unwrap_or_else(|error| panic!("{error}"));
+    let only = ["cubic,traffic.0.file=b.csv".to_owned()];
+    let alone =
+        Study { only: &only, ..study(&second, &Silent, &one.0) }.run().unwrap_or_else(|error| panic!("{error}"));
+    let found = whole.runs.iter().find(|run| run.summary.run == only[0]).unwrap();
+    assert_eq!(found.manifest.key, alone.runs[0].manifest.key);
+    assert_eq!(found.manifest.inputs.iter().map(|it| it.name.as_str()).collect::<Vec<_>>(), ["b.csv"]);
+}

@@ -1,9 +1,0 @@
-//! Any bytes are a table or an error: `cargo +nightly fuzz run table` in `crates/results`.
-
-#![no_main]
-
-#[path = "../bodies.rs"]
-#[allow(dead_code)]
-mod bodies;
-
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| bodies::table(bytes));

@@ -1,0 +1,696 @@
+//! The run: partitions in epochs, on one thread or several.
+//!
+//! An epoch is as long as the shortest link between partitions, so that nothing sent in it arrives in it: the
+//! partitions run apart and exchange packets at its end. Which thread runs a partition changes nothing.
+//!
+//! Threads that run an epoch together meet twice, and a meeting costs the same however short the epoch is. So the calling
+//! thread leads, and runs an epoch alone unless the one before had enough work for others ([`Threads::least`]). Other threads
+//! are made for the first epoch that they share, and sleep between those.
+
+use std::any::Any;
+use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Barrier, Mutex, MutexGuard, PoisonError};
+use std::thread::Scope;
+
+use experiment::{
+    EngineStats, FlowOutcome, FlowSpec, LinkOutcome, Outcome, PauseSample, Predictions, RecordConfig, Recording, Setup,
+};
+use fabric::{LinkId, NodeId};
+use laws::{ControlLaw, Path};
+use thiserror::Error;
+use units::{Span, Time};
+
+use crate::host::{Context, Elsewhere, News};
+use crate::layout::{Layout, lookaheads};
+use crate::links::Mail;
+use crate::partition::Partition;
+
+/// Windows of an epoch where no other partition limits it: often enough to see that all flows are done.
+const WINDOWS_ALONE: u64 = 256;
+
+/// The threads that may run partitions.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Threads {
+    /// The most threads at once; at least 1 counts, and at most one a partition.
+    pub most: usize,
+    /// Several threads run an epoch if those beside the busiest one would have processed at least so many events of the
+    /// epoch before. With 0 they run every epoch.
+    pub least: u64,
+}
+
+impl Threads {
+    /// Least number of events that is worth a barrier. An estimate, not a measurement: at 50 ns an event or more that is 200 µs of
+    /// work, and the two barriers of an epoch are taken to cost 15 µs, under a tenth of it.
+    const WORTH_A_MEETING: u64 = 4_000;
+
+    /// Up to so many, where the work of an epoch is worth a meeting.
+    pub fn up_to(most: usize) -> Self {
+        Self { most, least: Self::WORTH_A_MEETING }
+    }
+
+    /// So many in every epoch, however little work it has: for tests.
+    pub fn always(most: usize) -> Self {
+        Self { most, least: 0 }
+    }
+}
+
+/// How far a run has come.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Progress {
+    /// Simulated time.
+    pub time: Time,
+    /// Packets that switches forwarded and hosts received so far.
+    pub packet_hops: u64,
+    /// Flows that are not complete.
+    pub open: u64,
+}
+
+/// What a partition has for another at the end of an epoch.
+#[derive(Default)]
+struct Mailbox {
+    mail: Vec<Mail>,
+    news: Vec<News>,
+}
+
+/// An internal error of the engine, found by [`run_checked`].
+#[derive(Clone, PartialEq, Eq, Error, Debug)]
+#[error("{place} is broken after {time} of simulated time, seed {seed}: {what}; please report this with the scenario")]
+pub struct Broken {
+    /// The name of the node where it is; `the run` where no node is to blame.
+    pub place: String,
+    /// The time up to which the place had run.
+    pub time: Time,
+    /// The run's seed.
+    pub seed: u64,
+    /// What is wrong.
+    pub what: String,
+}
+
+/// Runs a simulation on up to `threads` threads, where an epoch has enough work for several. `make_law` gives each flow its law
+/// when it starts; `progress` is called now and then, on the calling thread, and ends the run by answering `false`.
+///
+/// # Panics
+/// If a law or `make_law` panics.
+pub fn run<L, F>(setup: &Setup, threads: usize, make_law: F, progress: &mut dyn FnMut(Progress) -> bool) -> Outcome
+where
+    L: ControlLaw + Send,
+    F: Fn(&FlowSpec, &Path) -> L + Sync,
+{
+    run_on(setup, Threads::up_to(threads), make_law, progress)
+}
+
+/// The same on these threads.
+///
+/// # Panics
+/// As [`run`].
+pub fn run_on<L, F>(setup: &Setup, threads: Threads, make_law: F, progress: &mut dyn FnMut(Progress) -> bool) -> Outcome
+where
+    L: ControlLaw + Send,
+    F: Fn(&FlowSpec, &Path) -> L + Sync,
+{
+    gather(setup, run_partitions(setup, threads, &make_law, progress, Watched::default()))
+}
+
+/// The same as [`run`]. At the end of epochs what links, ports, pools, records and calendars hold is checked against what is
+/// said of them, as often as that takes no longer than the run itself. The end of the run is always checked, and so are the
+/// [identities](experiment::broken_identities) of its outcome. The outcome is the same.
+///
+/// # Errors
+/// [`Broken`] at the first check that finds something wrong, of several the one in the node of the lowest number.
+///
+/// # Panics
+/// As [`run`].
+pub fn run_checked<L, F>(
+    setup: &Setup,
+    threads: usize,
+    make_law: F,
+    progress: &mut dyn FnMut(Progress) -> bool,
+) -> Result<Outcome, Broken>
+where
+    L: ControlLaw + Send,
+    F: Fn(&FlowSpec, &Path) -> L + Sync,
+{
+    let found = Mutex::new(None);
+    let watched = Watched { checks: Some(&found), record: None };
+    let ran = run_partitions(setup, Threads::up_to(threads), &make_law, progress, watched);
+    let broken = |place: &str, time, what| Err(Broken { place: place.to_owned(), time, seed: setup.seed, what });
+    if let Some((node, time, what)) = found.into_inner().unwrap_or_else(PoisonError::into_inner) {
+        return broken(&setup.network.nodes()[node.index()].name, time, what);
+    }
+    let outcome = gather(setup, ran);
+    match experiment::broken_identities(setup, &outcome).into_iter().next() {
+        Some(what) => broken("the run", outcome.until, what),
+        None => Ok(outcome),
+    }
+}
+
+/// A recorded run.
+#[derive(Clone, Debug)]
+pub struct Recorded {
+    /// Its outcome, as that of [`run`].
+    pub outcome: Outcome,
+    /// The log.
+    pub recording: Recording,
+}
+
+/// The same as [`run`], with a log of some flows and links. The outcome is the same.
+///
+/// # Panics
+/// As [`run`].
+pub fn run_recorded<L, F>(
+    setup: &Setup,
+    threads: usize,
+    make_law: F,
+    progress: &mut dyn FnMut(Progress) -> bool,
+    record: &RecordConfig,
+) -> Recorded
+where
+    L: ControlLaw + Send,
+    F: Fn(&FlowSpec, &Path) -> L + Sync,
+{
+    let watched = Watched { checks: None, record: Some(record) };
+    let mut ran = run_partitions(setup, Threads::up_to(threads), &make_law, progress, watched);
+    let mut recording = Recording::default();
+    ran.partitions.iter_mut().filter_map(Partition::take_recording).for_each(|log| recording.merge(log));
+    recording.sort();
+    Recorded { outcome: gather(setup, ran), recording }
+}
+
+/// Additional work of a run.
+#[derive(Clone, Copy, Default)]
+struct Watched<'a> {
+    /// Sink of check failures, if the run is checked.
+    checks: Option<&'a Found>,
+    /// Recording configuration, if the run is recorded.
+    record: Option<&'a RecordConfig>,
+}
+
+/// What was found to be wrong: in which node, up to when that had run, and what.
+type Found = Mutex<Option<(NodeId, Time, String)>>;
+
+/// The partitions after a run.
+struct Ran<L> {
+    partitions: Vec<Partition<L>>,
+    ended: Time,
+    /// Set if the caller ended the run before its time.
+    interrupted: bool,
+    /// The most threads that ran an epoch.
+    threads: usize,
+}
+
+/// Runs the partitions to the end, and looks for what is wrong where that is asked for.
+fn run_partitions<L, F>(
+    setup: &Setup,
+    threads: Threads,
+    make_law: &F,
+    progress: &mut dyn FnMut(Progress) -> bool,
+    Watched { checks, record }: Watched<'_>,
+) -> Ran<L>
+where
+    L: ControlLaw + Send,
+    F: Fn(&FlowSpec, &Path) -> L + Sync,
+{
+    let layout = Layout::new(&setup.network);
+    let (window, between) = lookaheads(&setup.network);
+    let epoch_windows = between.map_or(WINDOWS_ALONE, |between| between.unsigned_ps() / window.unsigned_ps());
+    let length = Span::from_unsigned_ps(epoch_windows * window.unsigned_ps());
+    let context = Context::new(setup, make_law);
+    let count = layout.partitions();
+    let part = |index| Part {
+        partition: Partition::new(index, setup, &layout, window, record),
+        said: Said { next: Time::NEVER, open: 0, hops: 0, events: 0 },
+    };
+    let parts = (0..count).map(|index| Mutex::new(part(index))).collect();
+    let boxes = [(); 2].map(|()| (0..count).map(|_| Mutex::default()).collect());
+    let work = Work { setup, context: &context, layout: &layout, parts, boxes, checks };
+
+    let meeting = Meeting::new(threads.most.clamp(1, count));
+    let (ended, interrupted, used) = std::thread::scope(|scope| {
+        let mut crew = Crew { meeting: &meeting, is_there: false };
+        let mut epoch = Epoch { until: (Time::ZERO + length).min(setup.stop), turn: 0 };
+        let mut spare = 0;
+        loop {
+            if meeting.threads > 1 && spare >= threads.least {
+                crew.run(scope, &work, epoch);
+            } else {
+                (0..count).for_each(|index| work.step(index, epoch));
+            }
+            let said = work.said(meeting.threads);
+            spare = said.spare;
+            let until = epoch.until;
+            let goes_on = progress(Progress { time: until, packet_hops: said.hops, open: said.open });
+            let broken = checks.is_some_and(|found| lock(found).is_some());
+            let is_over = until >= setup.stop || said.open == 0 || !said.next.is_set() || !goes_on || broken;
+            let begins = until.max(Time::from_ps(said.next.ps() / window.unsigned_ps() * window.unsigned_ps()));
+            if is_over || begins >= setup.stop {
+                (0..count).for_each(|index| work.end(index, epoch));
+                let ended = if is_over { until } else { setup.stop };
+                return (ended, !goes_on, if crew.is_there { meeting.threads } else { 1 });
+            }
+            epoch = Epoch { until: (begins + length).min(setup.stop), turn: epoch.turn ^ 1 };
+        }
+    });
+    let inner = |part: Mutex<Part<L>>| part.into_inner().unwrap_or_else(PoisonError::into_inner).partition;
+    Ran { partitions: work.parts.into_iter().map(inner).collect(), ended, interrupted, threads: used }
+}
+
+/// A stretch of simulated time in which partitions do not affect each other.
+#[derive(Clone, Copy)]
+struct Epoch {
+    until: Time,
+    /// The mailboxes that its mail goes to; its partitions read the other ones.
+    turn: usize,
+}
+
+/// A partition, and its state after the last epoch.
+struct Part<L> {
+    partition: Partition<L>,
+    said: Said,
+}
+
+/// The state of a partition after an epoch.
+#[derive(Clone, Copy)]
+struct Said {
+    /// When it, or one that it sent something to, is next active.
+    next: Time,
+    /// Flows that have not ended.
+    open: u64,
+    /// Packets over links so far.
+    hops: u64,
+    /// Events of the epoch.
+    events: u64,
+}
+
+/// The state of all partitions after an epoch.
+struct AllSaid {
+    next: Time,
+    open: u64,
+    hops: u64,
+    /// Events of the epoch that others than the busiest thread processed, or would have.
+    spare: u64,
+}
+
+/// The partitions, and all that it takes to run them. Within an epoch one thread has a partition, so a lock never waits.
+struct Work<'a, L, F> {
+    setup: &'a Setup,
+    context: &'a Context<'a, F>,
+    layout: &'a Layout,
+    parts: Vec<Mutex<Part<L>>>,
+    /// Two of each, used in turn, so that mail of an epoch stays apart from that of the one before.
+    boxes: [Vec<Mutex<Mailbox>>; 2],
+    /// What checks have found; none where nothing is checked.
+    checks: Option<&'a Found>,
+}
+
+impl<L: ControlLaw, F: Fn(&FlowSpec, &Path) -> L> Work<'_, L, F> {
+    /// Runs a partition through an epoch.
+    fn step(&self, index: usize, epoch: Epoch) {
+        let mut part = lock(&self.parts[index]);
+        let Part { partition, said } = &mut *part;
+        let before = partition.events();
+        self.collect(index, partition, epoch.turn ^ 1);
+        partition.run(epoch.until, self.context);
+        if let Some(found) = self.checks
+            && let Err((node, what)) = partition.check_if_due(epoch.until, self.setup)
+        {
+            note(found, node, epoch.until, what);
+        }
+        *said = Said {
+            next: self.post(partition, epoch.turn),
+            open: partition.hosts.open,
+            hops: partition.plane.forwarded + partition.received,
+            events: partition.events() - before,
+        };
+    }
+
+    /// Takes what the last epoch left for a partition, and checks the partition a last time.
+    fn end(&self, index: usize, epoch: Epoch) {
+        let mut part = lock(&self.parts[index]);
+        let partition = &mut part.partition;
+        self.collect(index, partition, epoch.turn);
+        if let Some(found) = self.checks
+            && let Err((node, what)) = partition.check_at_end(epoch.until, self.setup)
+        {
+            note(found, node, epoch.until, what);
+        }
+    }
+
+    /// The state of all partitions after an epoch; so many threads have every so many-th partition.
+    fn said(&self, threads: usize) -> AllSaid {
+        let mut all = AllSaid { next: Time::NEVER, open: 0, hops: 0, spare: 0 };
+        let mut busiest = 0;
+        for thread in 0..threads {
+            let mut events = 0;
+            for part in self.parts.iter().skip(thread).step_by(threads) {
+                let said = lock(part).said;
+                all.next = all.next.min(said.next);
+                all.open += said.open;
+                all.hops += said.hops;
+                events += said.events;
+            }
+            all.spare += events;
+            busiest = busiest.max(events);
+        }
+        all.spare -= busiest;
+        all
+    }
+
+    /// Leaves what a partition has for the others. Returns when it, or one that it sent something to, is next active.
+    fn post(&self, partition: &mut Partition<L>, turn: usize) -> Time {
+        let boxes = &self.boxes[turn];
+        let mut next = partition.plane.schedule().next_active_at();
+        for mail in partition.plane.take_mail() {
+            next = next.min(mail.packets[0].time);
+            lock(&boxes[mail.to]).mail.push(mail);
+        }
+        for news in std::mem::take(&mut partition.news) {
+            next = next.min(news.heard);
+            let host = self.setup.flows[news.flow.0 as usize].src;
+            let to = self.layout.partition_of(self.setup.network.hosts()[host.index()]);
+            lock(&boxes[to]).news.push(news);
+        }
+        next
+    }
+
+    /// Takes what the others left for a partition. Each link's packets come from one partition, in order.
+    fn collect(&self, index: usize, partition: &mut Partition<L>, turn: usize) {
+        let mut mailbox = lock(&self.boxes[turn][index]);
+        for mail in mailbox.mail.drain(..) {
+            partition.plane.deliver(mail);
+        }
+        for news in mailbox.news.drain(..) {
+            partition.deliver_news(news, self.setup);
+        }
+    }
+}
+
+/// Keeps what is wrong in the node of the lowest number.
+fn note(found: &Found, node: NodeId, until: Time, what: String) {
+    let mut found = lock(found);
+    if found.as_ref().is_none_or(|&(other, ..)| node < other) {
+        *found = Some((node, until, what));
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Barrier at the beginning and at the end of an epoch that threads run together.
+struct Meeting {
+    threads: usize,
+    barrier: Barrier,
+    /// End of the epoch that begins.
+    until: AtomicU64,
+    turn: AtomicUsize,
+    /// There are no more epochs.
+    is_over: AtomicBool,
+    /// A panic of a thread other than the leading one.
+    panic: Mutex<Option<Box<dyn Any + Send>>>,
+}
+
+impl Meeting {
+    fn new(threads: usize) -> Self {
+        Self {
+            threads,
+            barrier: Barrier::new(threads),
+            until: AtomicU64::new(0),
+            turn: AtomicUsize::new(0),
+            is_over: AtomicBool::new(false),
+            panic: Mutex::new(None),
+        }
+    }
+
+    /// The part of an epoch's work that the thread of this number has.
+    fn share<L: ControlLaw, F: Fn(&FlowSpec, &Path) -> L>(&self, thread: usize, work: &Work<L, F>, epoch: Epoch) {
+        (thread..work.parts.len()).step_by(self.threads).for_each(|index| work.step(index, epoch));
+    }
+
+    /// Runs the share of a thread that does not lead, epoch by epoch.
+    fn follow<L: ControlLaw, F: Fn(&FlowSpec, &Path) -> L>(&self, thread: usize, work: &Work<L, F>) {
+        loop {
+            self.barrier.wait();
+            if self.is_over.load(Ordering::Relaxed) {
+                return;
+            }
+            let until = Time::from_ps(self.until.load(Ordering::Relaxed));
+            let epoch = Epoch { until, turn: self.turn.load(Ordering::Relaxed) };
+            // A panic waits for the end of the epoch: the others would wait for this thread forever.
+            if let Err(panic) = catch_unwind(AssertUnwindSafe(|| self.share(thread, work, epoch))) {
+                *lock(&self.panic) = Some(panic);
+            }
+            self.barrier.wait();
+        }
+    }
+}
+
+/// The threads that follow the leading one. They end when this is dropped.
+struct Crew<'a> {
+    meeting: &'a Meeting,
+    is_there: bool,
+}
+
+impl<'env> Crew<'env> {
+    /// Runs an epoch on all threads; those that are not there yet are made.
+    fn run<'scope, L, F>(&mut self, scope: &'scope Scope<'scope, 'env>, work: &'env Work<'env, L, F>, epoch: Epoch)
+    where
+        L: ControlLaw + Send,
+        F: Fn(&FlowSpec, &Path) -> L + Sync,
+    {
+        let meeting = self.meeting;
+        if !self.is_there {
+            for thread in 1..meeting.threads {
+                scope.spawn(move || meeting.follow(thread, work));
+            }
+            self.is_there = true;
+        }
+        meeting.until.store(epoch.until.ps(), Ordering::Relaxed);
+        meeting.turn.store(epoch.turn, Ordering::Relaxed);
+        meeting.barrier.wait();
+        let own = catch_unwind(AssertUnwindSafe(|| meeting.share(0, work, epoch)));
+        meeting.barrier.wait();
+        if let Some(panic) = own.err().or_else(|| lock(&meeting.panic).take()) {
+            resume_unwind(panic);
+        }
+    }
+}
+
+impl Drop for Crew<'_> {
+    fn drop(&mut self) {
+        if self.is_there {
+            self.meeting.is_over.store(true, Ordering::Relaxed);
+            self.meeting.barrier.wait();
+        }
+    }
+}
+
+fn gather<L: ControlLaw>(setup: &Setup, ran: Ran<L>) -> Outcome {
+    let Ran { mut partitions, ended, interrupted, threads } = ran;
+    let mut flows = vec![FlowOutcome::never_started(); setup.flows.len()];
+    let mut links: Vec<LinkOutcome> = Vec::with_capacity(setup.network.links().len());
+    let (mut port_samples, mut switch_samples, mut flow_samples) = (Vec::new(), Vec::new(), Vec::new());
+    let mut elsewhere: Vec<(u32, Elsewhere)> = Vec::new();
+    let (mut switches, mut held_back, mut pauses) = (Vec::new(), Vec::new(), Vec::new());
+    let mut predictions = Predictions::default();
+    let mut lost_of = vec![0; setup.flows.len()];
+    let until = ended;
+    let mut engine =
+        EngineStats { partitions: partitions.len() as u32, threads: threads as u32, ..EngineStats::default() };
+    for partition in &mut partitions {
+        partition.hosts.finish(ended, setup);
+        for (flow, outcome) in std::mem::take(&mut partition.hosts.outcomes) {
+            flows[flow as usize] = outcome;
+        }
+        elsewhere.extend(std::mem::take(&mut partition.hosts.elsewhere));
+        flow_samples.append(&mut partition.hosts.samples);
+        predictions.merge(&partition.hosts.predictions);
+        let (mut of_ports, mut of_switches) = partition.plane.finish(ended, setup);
+        port_samples.append(&mut of_ports);
+        switch_samples.append(&mut of_switches);
+        links.extend(partition.links(ended, setup));
+        switches.extend(partition.plane.switches());
+        held_back.append(&mut partition.plane.held_back(setup));
+        pauses.extend(partition.plane.kept_pauses(ended, setup).chain(partition.hosts.kept_pauses(ended)));
+        engine.events += partition.events();
+        engine.data_packets += partition.hosts.data_packets;
+        engine.data_received += partition.hosts.data_received;
+        engine.or_acks += partition.hosts.or_acks();
+        engine.data_in_flight += partition.plane.data_in_flight() + partition.hosts.data_delayed();
+        for (all, &lost) in lost_of.iter_mut().zip(partition.plane.lost_of()) {
+            *all = u32::saturating_add(*all, lost);
+        }
+    }
+    for (flow, counts) in elsewhere {
+        counts.add_to(&mut flows[flow as usize]);
+    }
+    engine.packet_hops = links.iter().map(|link| link.packets).sum();
+    port_samples.sort_by_key(|sample| (sample.time, sample.link));
+    switch_samples.sort_by_key(|sample| (sample.time, sample.node));
+    flow_samples.sort_by_key(|sample| (sample.time, sample.flow));
+    pauses.sort_by_key(|pause: &PauseSample| (pause.from, pause.link));
+    let all_done = flows.iter().all(|flow| flow.completed.is_set());
+    let last = flows.iter().map(|flow| flow.completed).filter(|time| time.is_set()).max();
+    let ended = if all_done { last.unwrap_or(ended) } else { ended };
+    Outcome {
+        flows,
+        links,
+        lost_of,
+        switches,
+        deadlock: deadlock(setup, &held_back),
+        port_samples,
+        switch_samples,
+        pauses,
+        flow_samples,
+        predictions,
+        ended,
+        until,
+        interrupted,
+        engine,
+    }
+}
+
+/// Ports that wait for each other in a circle of one class. `held_back` has (a port that the other end pauses, a port of
+/// the same switch whose other end it pauses in turn, the class): the port at that other end waits for the first.
+fn deadlock(setup: &Setup, held_back: &[(LinkId, LinkId, u8)]) -> Vec<LinkId> {
+    // The packets that `port` holds back came in over the other direction of `cable`.
+    let waits_for = |(link, class): (LinkId, u8)| -> Vec<(LinkId, u8)> {
+        let reverse = |cable: LinkId| setup.network.links()[cable.index()].reverse;
+        let of = held_back.iter().filter(|&&(_, cable, of)| (reverse(cable), of) == (link, class));
+        of.map(|&(port, ..)| (port, class)).collect()
+    };
+    // A walk that comes back to where it was: depth first, each port once.
+    let mut state: BTreeMap<(LinkId, u8), bool> = BTreeMap::new();
+    for &(start, _, class) in held_back {
+        let start = (start, class);
+        if state.contains_key(&start) {
+            continue;
+        }
+        let mut path = vec![(start, waits_for(start))];
+        state.insert(start, true);
+        while let Some((at, left)) = path.last_mut() {
+            let Some(next) = left.pop() else {
+                state.insert(*at, false);
+                path.pop();
+                continue;
+            };
+            match state.get(&next) {
+                Some(true) => {
+                    let from = path.iter().position(|(at, _)| *at == next).unwrap_or(0);
+                    return path[from..].iter().map(|((link, _), _)| *link).collect();
+                }
+                Some(false) => {}
+                None => {
+                    state.insert(next, true);
+                    path.push((next, waits_for(next)));
+                }
+            }
+        }
+    }
+    Vec::new()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use experiment::{HostConfig, Start};
+    use fabric::{HostId, Network, PortConfig, Routes, topology};
+    use laws::fixed::{Fixed, Params};
+    use units::{Bytes, Rate};
+
+    fn setup(network: Network, flows: Vec<FlowSpec>) -> Setup {
+        Setup {
+            routes: Routes::new(&network).unwrap(),
+            network,
+            symmetric: false,
+            flows,
+            host: HostConfig::default(),
+            causes: experiment::Causes::default(),
+            modules: Vec::new(),
+            ties: experiment::Ties::default(),
+            series: experiment::SeriesConfig::default(),
+            seed: 0,
+            stop: Time::from_ms(100),
+            intra_rtt: Span::from_us(4),
+        }
+    }
+
+    /// Two datacenters of two hosts so far apart, and flows of so many bytes between them, both ways, one each 10 us.
+    fn apart(between: Span, flows: u32, size: u64) -> Setup {
+        let port = PortConfig::new(Rate::from_gbps(100), Span::from_us(1));
+        let side = vec![(port, port); 2];
+        let bottleneck = PortConfig { delay: between, ..port };
+        let shape = topology::Dumbbell { left: side.clone(), right: side, bottleneck, two_datacenters: true };
+        let flow = |number: u32| FlowSpec {
+            src: HostId(number % 4),
+            dst: HostId((number + 2) % 4),
+            size: Bytes::new(size),
+            start: Start::At(Time::from_us(10 * u64::from(number))),
+            kind: 0,
+            class: 1,
+            on_ramp: false,
+            coded: false,
+            kept: false,
+        };
+        setup(topology::dumbbell(&shape).unwrap(), (0..flows).map(flow).collect())
+    }
+
+    fn law(_: &FlowSpec, path: &Path) -> Fixed {
+        Fixed::new(path, Params { window: Bytes::new(1 << 26), paced: false })
+    }
+
+    /// Datacenters that are 64 ns apart have no epoch that is worth a meeting; those that are 1 ms apart have.
+    #[test]
+    fn threads_meet_where_an_epoch_has_work_for_them() {
+        for (between, size, meet) in [(Span::from_ns(64), 100_000, 1), (Span::from_ms(1), 40_000_000, 2)] {
+            let setup = apart(between, 4, size);
+            let ran = |threads| run_on(&setup, threads, law, &mut |_| true);
+            let outcomes = [Threads::up_to(1), Threads::up_to(2), Threads::always(2)].map(ran);
+            assert_eq!(outcomes.each_ref().map(|outcome| outcome.engine.threads), [1, meet, 2], "{between:?}");
+            assert!(outcomes[0].flows.iter().all(|flow| flow.completed.is_set()));
+            let same = |outcome: &Outcome| {
+                let engine = EngineStats { threads: 1, ..outcome.engine };
+                Outcome { engine, ..outcome.clone() } == outcomes[0]
+            };
+            assert!(outcomes.iter().all(same), "{between:?}");
+        }
+    }
+
+    /// Panics of the caller's code come out, and the other threads end.
+    #[test]
+    fn a_panic_of_the_caller_ends_all_threads() {
+        let setup = apart(Span::from_us(1), 4, 100_000);
+        let run = || run_on(&setup, Threads::always(2), law, &mut |_| panic!("enough"));
+        let panic = catch_unwind(AssertUnwindSafe(run)).map(drop).unwrap_err();
+        assert_eq!(panic.downcast_ref(), Some(&"enough"));
+    }
+
+    /// However short epochs are, and however much is held, checks examine about as many entries as events are processed.
+    #[test]
+    fn checks_take_as_long_as_the_run() {
+        let setup = apart(Span::from_ns(64), 400, 100_000);
+        let found = Mutex::new(None);
+        let watched = Watched { checks: Some(&found), record: None };
+        let ran = run_partitions(&setup, Threads::up_to(1), &law, &mut |_| true, watched);
+        assert_eq!(*lock(&found), None);
+        for partition in &ran.partitions {
+            let (events, examined) = (partition.events(), partition.examined());
+            assert!(examined <= 2 * events && 2 * examined >= events, "{examined} entries, {events} events");
+        }
+    }
+
+    /// Two ports that wait for each other: a circle where they hold back one class, none where each holds back another.
+    #[test]
+    fn a_circle_is_of_one_class() {
+        let port = PortConfig::new(Rate::from_gbps(8), Span::from_us(1));
+        let network = topology::single_switch(&topology::SingleSwitch { hosts: vec![(port, port); 2] }).unwrap();
+        let setup = setup(network, Vec::new());
+        let [a, b] = [LinkId(0), LinkId(1)];
+        let back = |link: LinkId| setup.network.links()[link.index()].reverse;
+        let found = |classes: [u8; 2]| deadlock(&setup, &[(a, back(b), classes[0]), (b, back(a), classes[1])]);
+        assert_eq!(found([1, 1]).len(), 2);
+        assert_eq!((found([1, 2]), found([2, 1])), (Vec::new(), Vec::new()));
+        assert_eq!(deadlock(&setup, &[(a, back(b), 1), (b, back(a), 2), (b, back(a), 1)]).len(), 2);
+    }
+}

@@ -1,0 +1,232 @@
+//! Whether a partition's hosts agree with themselves: what waits is where it says that it waits, and what a calendar is
+//! to bring back lies in it.
+
+use std::cmp::Reverse;
+
+use experiment::Setup;
+use fabric::HostId;
+use flow::Edge;
+use laws::ControlLaw;
+use units::Time;
+
+use super::calendar::{Due, End};
+use super::receiving::{DONE, Receiving};
+use super::sending::{Active, Queued};
+use super::turns::Turn;
+use super::{HostState, Hosts, NO_SLOT};
+
+/// Where the flows of one host wait, and what its calendar is to bring back: sorted, so that each of its flows is looked up in
+/// logarithmic time.
+struct Waiting {
+    ready: Vec<Turn>,
+    paced: Vec<Turn>,
+    parked: Vec<Turn>,
+    calendar: Vec<(Time, Due)>,
+}
+
+impl Waiting {
+    fn of(state: &HostState) -> Self {
+        let sorted = |turns: &mut dyn Iterator<Item = Turn>| {
+            let mut turns: Vec<Turn> = turns.collect();
+            turns.sort_unstable();
+            turns
+        };
+        let parked = state.pauses.iter().flat_map(|pauses| pauses.parked());
+        Self {
+            ready: sorted(&mut state.ready.iter().copied()),
+            paced: sorted(&mut state.paced.iter().map(|Reverse((_, flow, slot))| (*slot, *flow))),
+            parked: sorted(&mut parked.copied()),
+            calendar: state.calendar.remembered(),
+        }
+    }
+
+    fn calls(&self, time: Time, due: Due) -> bool {
+        self.calendar.binary_search(&(time, due)).is_ok()
+    }
+}
+
+impl<L: ControlLaw> Hosts<L> {
+    /// Checks what all hosts hold once they have run up to `now`; `local` gives the number here of a host of the network.
+    /// Returns how many entries it examined.
+    ///
+    /// # Errors
+    /// The number of the host where something is wrong, and what.
+    pub(crate) fn check(
+        &self,
+        now: Time,
+        local: impl Fn(HostId) -> usize,
+        setup: &Setup,
+    ) -> Result<usize, (usize, String)> {
+        let mut examined = self.senders.len() + self.receivers.len();
+        for (host, state) in self.states.iter().enumerate() {
+            examined += state.calendar.check(now).map_err(|what| (host, what))?;
+        }
+        let waiting: Vec<Waiting> = self.states.iter().map(Waiting::of).collect();
+        examined += waiting.iter().map(|it| it.ready.len() + it.paced.len() + it.parked.len()).sum::<usize>();
+        for (slot, active) in (0..).zip(&self.senders) {
+            let Some(active) = active else { continue };
+            let host = local(setup.flows[active.flow as usize].src);
+            let checked = self.check_sender(&waiting[host], slot, active);
+            examined += checked.map_err(|what| (host, format!("flow {}: {what}", active.flow)))?;
+        }
+        for (slot, receiving) in (0..).zip(&self.receivers) {
+            let Some(receiving) = receiving else { continue };
+            let flow = receiving.flow();
+            let host = local(setup.flows[flow as usize].dst);
+            let checked = self.check_receiver(&waiting[host], slot, receiving);
+            checked.map_err(|what| (host, format!("flow {flow}: {what}")))?;
+        }
+        for (active, free, places, what) in [
+            (self.senders.iter().flatten().count(), self.free_senders.len(), self.senders.len(), "senders"),
+            (self.receivers.iter().flatten().count(), self.free_receivers.len(), self.receivers.len(), "receivers"),
+        ] {
+            if active + free != places {
+                return Err((0, format!("{active} {what} and {free} free places of {places}")));
+            }
+        }
+        let active = self.senders.iter().flatten().count() as u64;
+        if active > self.open {
+            return Err((0, format!("{active} senders, {} open", self.open)));
+        }
+        Ok(examined)
+    }
+
+    /// Checks that each flow's ends are where they are looked for. Takes time for every flow of the run, so it is for the end.
+    ///
+    /// # Errors
+    /// As [`Hosts::check`].
+    pub(crate) fn check_ends(&self, local: impl Fn(HostId) -> usize, setup: &Setup) -> Result<(), (usize, String)> {
+        for (flow, (&sender, &receiver)) in (0u32..).zip(self.sender_of.iter().zip(&self.receiver_of)) {
+            let spec = &setup.flows[flow as usize];
+            let sends = self.senders.get(sender as usize).and_then(Option::as_ref);
+            if sender != NO_SLOT && sends.is_none_or(|active| active.flow != flow) {
+                return Err((local(spec.src), format!("flow {flow}: there is no sender at {sender}")));
+            }
+            let receives = self.receivers.get(receiver as usize).and_then(Option::as_ref);
+            if receiver != NO_SLOT && receiver != DONE && receives.is_none_or(|it| it.flow() != flow) {
+                return Err((local(spec.dst), format!("flow {flow}: there is no receiver at {receiver}")));
+            }
+        }
+        Ok(())
+    }
+
+    fn check_sender(&self, waiting: &Waiting, slot: u32, active: &Active<L>) -> Result<usize, String> {
+        if self.sender_of[active.flow as usize] != slot {
+            return Err(format!("its sender lies at {slot} and is looked for elsewhere"));
+        }
+        let mut examined = active.sender.check()?;
+        let turn = (slot, active.flow);
+        let waits = match active.queued {
+            Queued::Nowhere => true,
+            Queued::Ready | Queued::Sure => waiting.ready.binary_search(&turn).is_ok(),
+            Queued::Paced => waiting.paced.binary_search(&turn).is_ok(),
+            Queued::Parked => waiting.parked.binary_search(&turn).is_ok(),
+        };
+        if !waits {
+            return Err(format!("it is {:?} and does not wait there", active.queued));
+        }
+        if !waiting.calls(active.armed, Due::Timer(active.flow)) {
+            return Err(format!("its timer of {:?} is not in the calendar", active.armed));
+        }
+        if let Some(at) = &active.edge {
+            examined += at.edge.as_ref().map_or(Ok(0), Edge::check)?;
+            if at.called_at.is_set() && !waiting.calls(at.called_at, Due::Credits(active.flow, End::Sender)) {
+                return Err(format!("its credits' time of {:?} is not in the calendar", at.called_at));
+            }
+        }
+        Ok(examined)
+    }
+
+    fn check_receiver(&self, waiting: &Waiting, slot: u32, receiving: &Receiving) -> Result<(), String> {
+        if self.receiver_of[receiving.flow() as usize] != slot {
+            return Err(format!("its receiver lies at {slot} and is looked for elsewhere"));
+        }
+        let missing = receiving.calls().into_iter().find(|&(time, due)| time.is_set() && !waiting.calls(time, due));
+        match missing {
+            Some((time, due)) => Err(format!("{due:?} at {time:?} is not in the calendar")),
+            None => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Context, Wire};
+    use super::*;
+    use crate::packet::Packet;
+    use experiment::{FlowSpec, HostConfig, Start};
+    use fabric::{PortConfig, Routes, topology};
+    use laws::Path;
+    use laws::fixed::{Fixed, Params};
+    use units::{Bytes, Rate, Span};
+
+    /// A card that is never busy.
+    struct Idle;
+
+    impl Wire for Idle {
+        fn idle_at(&self) -> Time {
+            Time::ZERO
+        }
+
+        fn transmit(&mut self, _: Packet) {}
+    }
+
+    fn setup() -> Setup {
+        let port = PortConfig::new(Rate::from_gbps(8), Span::from_us(1));
+        let network = topology::single_switch(&topology::SingleSwitch { hosts: vec![(port, port); 2] }).unwrap();
+        let flow = FlowSpec {
+            src: HostId(0),
+            dst: HostId(1),
+            size: Bytes::new(100_000),
+            start: Start::At(Time::ZERO),
+            kind: 0,
+            class: 1,
+            on_ramp: false,
+            coded: false,
+            kept: false,
+        };
+        Setup {
+            routes: Routes::new(&network).unwrap(),
+            network,
+            symmetric: false,
+            flows: vec![flow],
+            host: HostConfig { small_queue: Some(Bytes::new(8_192)), ..HostConfig::default() },
+            causes: experiment::Causes::default(),
+            modules: Vec::new(),
+            ties: experiment::Ties::default(),
+            series: experiment::SeriesConfig::default(),
+            seed: 0,
+            stop: Time::from_ms(1),
+            intra_rtt: Span::from_us(4),
+        }
+    }
+
+    /// Whatever is broken is found: what says so, in a host whose flow has sent one packet.
+    #[test]
+    fn what_is_broken_is_found() {
+        type Break = fn(&mut Hosts<Fixed>);
+        let breaks: [(Break, &str); 7] = [
+            (|_| {}, ""),
+            (|hosts| _ = hosts.states[0].ready.pop_front(), "it is Ready and does not wait there"),
+            (|hosts| _ = hosts.states[0].calendar.take(Time::NEVER), "is not in the calendar"),
+            (|hosts| hosts.sender_of[0] = 7, "is looked for elsewhere"),
+            (|hosts| hosts.senders.push(None), "1 senders and 0 free places of 2"),
+            (|hosts| hosts.receivers.push(None), "0 receivers and 0 free places of 1"),
+            (|hosts| hosts.receiver_of[0] = 3, "there is no receiver at 3"),
+        ];
+        let setup = setup();
+        let window = Params { window: Bytes::new(20_480), paced: false };
+        let make_law = |_: &FlowSpec, path: &Path| Fixed::new(path, window);
+        let context = Context::new(&setup, &make_law);
+        for (breaks, says) in breaks {
+            let mut hosts = Hosts::new(&[HostId(0), HostId(1)], &setup);
+            hosts.on_local(0, Time::ZERO, &context, &mut Idle);
+            breaks(&mut hosts);
+            let checked = hosts.check(Time::ZERO, HostId::index, &setup);
+            match checked.and_then(|_| hosts.check_ends(HostId::index, &setup)) {
+                Ok(()) => assert_eq!(says, ""),
+                Err((_, what)) => assert!(!says.is_empty() && what.contains(says), "{what} and not {says}"),
+            }
+        }
+    }
+}

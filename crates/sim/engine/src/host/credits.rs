@@ -1,0 +1,524 @@
+//! Credits at hosts: a host's own credit queue, who acts when, and the packets of both ends ([`flow::credits`]).
+//!
+//! A host's card is pulled and holds no queue, so the credit queue of its port lies here: credits and emulation packets pass
+//! it, and then go to the card at once, like acknowledgements. An emulation packet is stamped when it passes: its data
+//! leaves `T_wait` after that. All else that credits need, requests, stops, echoes and probes, goes to the card directly.
+
+use std::collections::VecDeque;
+
+use experiment::{FlowOutcome, FlowSpec, Setup};
+use fabric::{CreditGate, CreditParams, Offered};
+use flow::Recovery;
+use flow::credits::{CreditStats, Crediting, Echo, Echoing, Signal, Spacing};
+use laws::credits::{CREDIT_SIZE, Driver};
+use laws::{Acted, ControlLaw, Path};
+use units::{Bytes, Span, Time};
+
+use super::calendar::{Due, End};
+use super::policy::{credit_config, credits_of};
+use super::receiving::{DONE, Receiving, last_acknowledgement};
+use super::sending::Active;
+use super::{Context, HostState, Hosts, NO_SLOT, Wire};
+use crate::body::Body;
+use crate::packet::{Header, Packet, Report};
+
+/// Bytes that each further time stamp adds to an echo.
+const STAMP: u32 = 4;
+
+/// What a host keeps for credits.
+#[derive(Default)]
+pub(super) struct HostCredits {
+    queue: CreditGate<Packet>,
+    drops: u64,
+    /// When the queue lets the first of it out, as far as that is in the host's calendar.
+    called_at: Option<Time>,
+    giving: Giving,
+}
+
+/// What a host keeps for the credits that it gives for its own link.
+#[derive(Default)]
+struct Giving {
+    /// Flows whose credits are due, in turn.
+    turns: VecDeque<u32>,
+    /// When the link has room for what the next credit brings.
+    next: Time,
+    /// When the next one is given, as far as that is in the host's calendar.
+    called_at: Option<Time>,
+}
+
+/// A flow to which its receiver's host gives credits.
+#[derive(Default)]
+struct Given {
+    /// Credits that it has asked for and that it has got, from its start.
+    asked: u32,
+    got: u32,
+    /// Credits that went to it again.
+    repeated: u32,
+}
+
+/// The receiving end.
+pub(super) struct Answering<L> {
+    part: Part<L>,
+    called_at: Time,
+    /// Of the packets that it sends, but for their times and sizes.
+    back: Header,
+}
+
+enum Part<L> {
+    Credits(Crediting<L>),
+    Echoes(Echoing),
+    /// The host gives them.
+    Given(Given),
+}
+
+/// What was counted of a flow elsewhere than at its sender.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct Elsewhere {
+    credits: CreditStats,
+    acted: Acted,
+    /// Payload that came, where the sender hears of it only at the end.
+    came: Bytes,
+}
+
+impl Elsewhere {
+    /// Adds it to the flow's outcome.
+    pub fn add_to(&self, flow: &mut FlowOutcome) {
+        flow.credits.add(&self.credits);
+        flow.acted.add(&self.acted);
+        flow.delivered = flow.delivered.max(self.came);
+    }
+}
+
+impl<L: ControlLaw> Active<L> {
+    pub(super) fn credit_stats(&self, complete: bool) -> CreditStats {
+        self.scheduled().map_or(CreditStats::default(), |scheduled| {
+            if complete { scheduled.final_stats() } else { *scheduled.stats() }
+        })
+    }
+
+    /// A packet to the receiver that is no data.
+    fn signal(&self, body: Body, now: Time, setup: &Setup) -> Packet {
+        let size = if matches!(body, Body::Emulation { .. }) { CREDIT_SIZE } else { setup.host.ack_size };
+        let header = Header {
+            time: now,
+            flow: self.flow,
+            dst: self.dst,
+            entropy: self.sender.signal_entropy(),
+            size: size as u16,
+            class: self.class,
+            pinned: false,
+        };
+        Packet::new(header, body)
+    }
+}
+
+impl HostState {
+    /// A sending end may want to act at another time.
+    #[inline]
+    pub(super) fn call<L: ControlLaw>(&mut self, active: &mut Active<L>, now: Time) {
+        let Some(at) = &mut active.edge else { return };
+        let Some(scheduled) = at.scheduled() else { return };
+        let next = scheduled.next_action(&mut active.sender, now);
+        if next < at.called_at {
+            at.called_at = next;
+            self.calendar.put(next, Due::Credits(active.flow, End::Sender));
+        }
+    }
+
+    /// A credit or an emulation packet comes to the host's queue at `now`. Returned if it leaves at once.
+    fn offer(&mut self, packet: Packet, setup: &Setup) -> Option<Packet> {
+        let Some(params) = setup.network.port(self.uplink).credits() else { return Some(packet) };
+        let credits = self.credits.get_or_insert_default();
+        match credits.queue.offer(params, self.now, packet, packet.size.into(), packet.is_expendable()) {
+            Offered::Leaves(packet) => return Some(packet),
+            Offered::Waits => self.call_queue(params),
+            Offered::Refused(_) => credits.drops += 1,
+        }
+        None
+    }
+
+    /// Puts down when the host gives the next credit, if one is due and that is not put down already.
+    fn call_giving(&mut self) {
+        let Some(credits) = &mut self.credits else { return };
+        let giving = &mut credits.giving;
+        if giving.called_at.is_none() && !giving.turns.is_empty() {
+            let time = giving.next.max(self.now);
+            giving.called_at = Some(time);
+            self.calendar.put(time, Due::Give);
+        }
+    }
+
+    /// Puts down when the host's queue lets the next one out, if one waits and that is not put down already.
+    fn call_queue(&mut self, params: &CreditParams) {
+        let Some(credits) = &mut self.credits else { return };
+        let Some(next) = credits.queue.eligible_at(params) else { return };
+        if credits.called_at.is_none_or(|at| next < at) {
+            credits.called_at = Some(next);
+            self.calendar.put(next, Due::CreditQueue);
+        }
+    }
+
+    /// The first that waits in the host's queue, if it may leave now.
+    fn release(&mut self, params: &CreditParams) -> Option<Packet> {
+        let queue = &mut self.credits.as_mut()?.queue;
+        queue.eligible_at(params).filter(|&time| time <= self.now)?;
+        queue.pop(params, self.now).map(|(packet, _)| packet)
+    }
+
+    /// A credit or an emulation packet leaves the host's queue.
+    fn depart(&mut self, mut packet: Packet, setup: &Setup, wire: &mut impl Wire) {
+        packet.time = self.now;
+        if let Body::Emulation { number, .. } = packet.body() {
+            let src = setup.flows[packet.flow as usize].src;
+            packet = packet.saying(Body::Emulation { number, clock_ns: setup.clock_ns(src, self.now) });
+        }
+        self.answer(packet, Report::NONE, wire);
+    }
+}
+
+impl<L> Hosts<L> {
+    /// Credits that a host's own queue had no room for.
+    pub fn credit_drops(&self, host: usize) -> u64 {
+        self.states[host].credits.as_ref().map_or(0, |credits| credits.drops)
+    }
+}
+
+impl<L: ControlLaw> Hosts<L> {
+    /// The host's queue lets out what it may, if this is the time that was put down last.
+    pub(super) fn release_credits(&mut self, host: usize, time: Time, setup: &Setup, wire: &mut impl Wire) {
+        match &mut self.states[host].credits {
+            Some(credits) if credits.called_at == Some(time) => credits.called_at = None,
+            _ => return,
+        }
+        let Some(params) = setup.network.port(self.states[host].uplink).credits() else { return };
+        while let Some(packet) = self.states[host].release(params) {
+            self.left(host, &packet);
+            self.states[host].depart(packet, setup, wire);
+        }
+        self.states[host].call_queue(params);
+    }
+
+    /// An emulation packet leaves its host.
+    fn left(&mut self, host: usize, packet: &Packet) {
+        let Body::Emulation { number, .. } = packet.body() else { return };
+        let now = self.states[host].now;
+        if let Some(active) = self.sender(packet.flow)
+            && let Some(scheduled) = active.edge.as_mut().and_then(|at| at.scheduled_mut())
+        {
+            scheduled.on_left(number, now);
+        }
+    }
+
+    fn sender(&mut self, flow: u32) -> Option<&mut Active<L>> {
+        let slot = self.sender_of[flow as usize];
+        if slot == NO_SLOT { None } else { self.senders[slot as usize].as_mut() }
+    }
+
+    pub(super) fn act_as_sender(
+        &mut self,
+        host: usize,
+        flow: u32,
+        time: Time,
+        now: Time,
+        setup: &Setup,
+        wire: &mut impl Wire,
+    ) {
+        let slot = self.sender_of[flow as usize];
+        let Some(active) = self.senders.get_mut(slot as usize).and_then(Option::as_mut) else { return };
+        let state = &mut self.states[host];
+        match &mut active.edge {
+            Some(at) if at.called_at == time => at.called_at = Time::NEVER,
+            _ => return,
+        }
+        active.sample(now, &mut self.samples);
+        while let Some(scheduled) = active.edge.as_mut().and_then(|at| at.scheduled_mut())
+            && let Some(signal) = scheduled.act(&mut active.sender, now)
+        {
+            let body = match signal {
+                Signal::Request { packets } => Body::Request { packets },
+                Signal::Stop => Body::Stop,
+                Signal::Probe => Body::Probe,
+                // It is stamped when it leaves the host's queue.
+                Signal::Emulation { number, .. } => Body::Emulation { number, clock_ns: 0 },
+            };
+            let mut packet = active.signal(body, now, setup);
+            let Signal::Emulation { expendable, .. } = signal else {
+                state.answer(packet, Report::NONE, wire);
+                continue;
+            };
+            packet.set_expendable(expendable);
+            if let Some(packet) = state.offer(packet, setup) {
+                state.depart(packet, setup, wire);
+            }
+        }
+        state.call(active, now);
+    }
+
+    pub(super) fn act_as_receiver(
+        &mut self,
+        host: usize,
+        flow: u32,
+        time: Time,
+        now: Time,
+        setup: &Setup,
+        wire: &mut impl Wire,
+    ) {
+        let Some(answering) = self.answering.get_mut(&flow).filter(|it| it.called_at == time) else { return };
+        answering.called_at = Time::NEVER;
+        let state = &mut self.states[host];
+        match &mut answering.part {
+            Part::Credits(crediting) => {
+                while let Some(number) = crediting.act(now) {
+                    if let Some(packet) = state.offer(answering.back.credit(number, now), setup) {
+                        state.depart(packet, setup, wire);
+                    }
+                }
+            }
+            Part::Given(_) => {}
+            Part::Echoes(echoing) => {
+                if echoing.next_action() <= now
+                    && let Some(echo) = echoing.flush()
+                {
+                    state.answer(answering.back.echo(echo, now), Report::NONE, wire);
+                }
+            }
+        }
+        state.call_back(flow, answering);
+    }
+
+    /// A request, a stop or an emulation packet arrives.
+    pub(super) fn on_credit_signal<F: Fn(&FlowSpec, &Path) -> L>(
+        &mut self,
+        host: usize,
+        packet: &Packet,
+        context: &Context<F>,
+        wire: &mut impl Wire,
+    ) {
+        let (setup, now) = (context.setup, packet.time);
+        let spec = &setup.flows[packet.flow as usize];
+        let complete = self.receiver_of[packet.flow as usize] == DONE;
+        if complete {
+            let answer = match packet.body() {
+                // The way of the data was kept free: its sender is told, whatever it does with that.
+                Body::Emulation { number, .. } => Header::back(packet, spec).echo(Echo { newest: number, map: 1 }, now),
+                // Who still asks has missed the last acknowledgements.
+                Body::Request { .. } => last_acknowledgement(packet, spec, setup),
+                _ => return,
+            };
+            self.states[host].answer(answer, Report::NONE, wire);
+            return;
+        }
+        let answering = self.answering.entry(packet.flow).or_insert_with(|| {
+            let part = answering_part(packet.flow, spec, context);
+            Answering { part, called_at: Time::NEVER, back: Header::back(packet, spec) }
+        });
+        match (&mut answering.part, packet.body()) {
+            (Part::Credits(crediting), Body::Request { packets }) => crediting.on_request(now, packets),
+            (Part::Credits(crediting), Body::Stop) => crediting.stop(),
+            (Part::Given(given), Body::Request { packets }) => {
+                let state = &mut self.states[host];
+                let waits = given.got < given.asked;
+                given.asked = given.asked.max(packets);
+                if given.got < given.asked {
+                    if !waits {
+                        state.credits.get_or_insert_default().giving.turns.push_back(packet.flow);
+                        state.call_giving();
+                    }
+                } else if let Some(last) = given.got.checked_sub(1) {
+                    // Who asks for what it has got has missed the last of it.
+                    given.repeated += 1;
+                    state.answer(answering.back.credit(last, now), Report::NONE, wire);
+                }
+            }
+            (Part::Echoes(echoing), Body::Emulation { number, clock_ns }) => {
+                let here_ns = setup.clock_ns(spec.dst, now);
+                let delay = Span::from_ns(here_ns.wrapping_sub(clock_ns).cast_signed().into());
+                for echo in echoing.on_emulation(now, number, delay).into_iter().flatten() {
+                    self.states[host].answer(answering.back.echo(echo, now), Report::NONE, wire);
+                }
+            }
+            _ => {}
+        }
+        self.states[host].call_back(packet.flow, answering);
+    }
+
+    /// The host gives the next credit for its link, if this is the time that was put down last.
+    pub(super) fn give(&mut self, host: usize, time: Time, setup: &Setup, wire: &mut impl Wire) {
+        let state = &mut self.states[host];
+        let Some(credits) = &mut state.credits else { return };
+        let giving = &mut credits.giving;
+        if giving.called_at != Some(time) {
+            return;
+        }
+        giving.called_at = None;
+        while let Some(flow) = giving.turns.pop_front() {
+            // Flows that have everything wait no more.
+            let Some(Answering { part: Part::Given(given), back, .. }) = self.answering.get_mut(&flow) else {
+                continue;
+            };
+            let credit = back.credit(given.got, state.now);
+            given.got += 1;
+            if given.got < given.asked {
+                giving.turns.push_back(flow);
+            }
+            let packet = Bytes::new(u64::from(setup.host.mss + setup.host.header));
+            let downlink = setup.network.links()[state.uplink.index()].reverse;
+            giving.next = state.now + setup.network.port(downlink).config().rate.time_for(packet);
+            state.answer(credit, Report::NONE, wire);
+            break;
+        }
+        state.call_giving();
+    }
+
+    /// Data of a flow arrives that answers a credit.
+    pub(super) fn on_scheduled(&mut self, flow: u32, now: Time, credit: u32) {
+        if let Some(answering) = self.answering.get_mut(&flow)
+            && let Part::Credits(crediting) = &mut answering.part
+        {
+            crediting.on_data(now, credit);
+        }
+    }
+
+    /// A flow's receiver has everything.
+    pub(super) fn end_answering(&mut self, host: usize, flow: u32, wire: &mut impl Wire) {
+        let Some(mut answering) = self.answering.remove(&flow) else { return };
+        if let Part::Echoes(echoing) = &mut answering.part
+            && let Some(echo) = echoing.flush()
+        {
+            let now = self.states[host].now;
+            self.states[host].answer(answering.back.echo(echo, now), Report::NONE, wire);
+        }
+        self.count(flow, &answering);
+    }
+
+    /// Counts what a receiving end did.
+    fn count(&mut self, flow: u32, answering: &Answering<L>) {
+        let (sent, acted) = match &answering.part {
+            Part::Credits(crediting) => crediting.stats(),
+            Part::Given(given) => (u64::from(given.got) + u64::from(given.repeated), Acted::default()),
+            Part::Echoes(_) => return,
+        };
+        let elsewhere = self.elsewhere.entry(flow).or_default();
+        elsewhere.credits.add(&CreditStats { sent, ..CreditStats::default() });
+        elsewhere.acted = acted;
+    }
+
+    /// The run ends.
+    pub(super) fn finish_answering(&mut self) {
+        for (flow, answering) in std::mem::take(&mut self.answering) {
+            self.count(flow, &answering);
+        }
+    }
+
+    /// The run ends: counts the payload that came of flows whose receivers do not acknowledge.
+    pub(super) fn count_unacknowledged(&mut self, setup: &Setup) {
+        if !matches!(setup.host.recovery, Recovery::GoBackN { acks: false, .. }) {
+            return;
+        }
+        for (flow, (&slot, spec)) in (0..).zip(self.receiver_of.iter().zip(&setup.flows)) {
+            let packets = match slot {
+                NO_SLOT => continue,
+                DONE => setup.packets(spec),
+                slot => self.receivers[slot as usize].as_ref().map_or(0, Receiving::cumulative),
+            };
+            let payload = Bytes::new(u64::from(packets) * u64::from(setup.host.mss));
+            self.elsewhere.entry(flow).or_default().came = payload.min(spec.size);
+        }
+    }
+
+    /// Answers a probe, after all that was held back before it.
+    pub(super) fn answer_probe(&mut self, host: usize, packet: &Packet, setup: &Setup, wire: &mut impl Wire) {
+        let spec = &setup.flows[packet.flow as usize];
+        let cumulative = self.flush_now(host, packet.flow, setup, wire);
+        let size = setup.host.ack_size as u16;
+        let header = Header { time: packet.time, size, ..Header::back(packet, spec) };
+        self.states[host].answer(Packet::new(header, Body::ProbeAnswer { cumulative }), Report::NONE, wire);
+    }
+
+    /// Credits come to their sender, or the answer to a probe.
+    pub(super) fn on_credits<F>(&mut self, host: usize, packet: &Packet, context: &Context<F>) {
+        let now = packet.time;
+        let slot = self.sender_of[packet.flow as usize];
+        let Some(active) = self.senders.get_mut(slot as usize).and_then(Option::as_mut) else {
+            // They come too late to be of use.
+            let wasted = match packet.body() {
+                Body::Credit { .. } => 1,
+                Body::Echo(echo) => echo.count().into(),
+                _ => 0,
+            };
+            let credits = CreditStats { received: wasted, wasted, ..CreditStats::default() };
+            self.elsewhere.entry(packet.flow).or_default().credits.add(&credits);
+            return;
+        };
+        active.sample(now, &mut self.samples);
+        let Some(scheduled) = active.edge.as_mut().and_then(|at| at.scheduled_mut()) else { return };
+        let sender = &mut active.sender;
+        match packet.body() {
+            Body::Credit { number } => scheduled.on_credit(sender, now, number),
+            Body::Echo(echo) => scheduled.on_echo(sender, now, echo),
+            Body::ProbeAnswer { cumulative } => scheduled.on_probe_answer(sender, now, cumulative),
+            _ => {}
+        }
+        if active.sender.is_complete() {
+            self.complete(host, slot, now, context);
+        } else {
+            self.states[host].heard(slot, active, now);
+        }
+    }
+}
+
+impl HostState {
+    /// A receiving end may want to act at another time.
+    fn call_back<L: ControlLaw>(&mut self, flow: u32, answering: &mut Answering<L>) {
+        let next = match &answering.part {
+            Part::Credits(crediting) => crediting.next_action(),
+            Part::Echoes(echoing) => echoing.next_action(),
+            Part::Given(_) => Time::NEVER,
+        };
+        if next.is_set() && next < answering.called_at {
+            answering.called_at = next;
+            self.calendar.put(next, Due::Credits(flow, End::Receiver));
+        }
+    }
+}
+
+/// The receiving end of a flow, as its law says.
+fn answering_part<L: ControlLaw, F: Fn(&FlowSpec, &Path) -> L>(
+    flow: u32,
+    spec: &FlowSpec,
+    context: &Context<F>,
+) -> Part<L> {
+    let setup = context.setup;
+    let path = setup.law_path(spec);
+    let law = (context.make_law)(spec, &path);
+    let Some(config) = credits_of(setup, &law).map(|credits| credit_config(setup, flow, &path, credits)) else {
+        return Part::Echoes(Echoing::new(None));
+    };
+    match config.credits.driver {
+        Driver::Receiver { jitter, stops_at_demand, .. } => {
+            let spacing = Spacing { jitter, tick: config.tick, salt: config.salt };
+            Part::Credits(Crediting::new(law, spacing, stops_at_demand, path.base_rtt, config.longest))
+        }
+        Driver::Host => Part::Given(Given::default()),
+        Driver::Sender { batches, .. } => Part::Echoes(Echoing::new(config.wait().filter(|_| batches))),
+    }
+}
+
+impl Header {
+    /// Of a packet back to where another came from, on its path as far as that depends on entropy.
+    fn back(packet: &Packet, spec: &FlowSpec) -> Self {
+        let (flow, entropy, class) = (packet.flow, packet.entropy, packet.class());
+        Self { flow, dst: spec.src.0, entropy, class, ..Self::default() }
+    }
+
+    /// A credit with this header.
+    fn credit(self, number: u32, now: Time) -> Packet {
+        Packet::new(Self { time: now, size: CREDIT_SIZE as u16, ..self }, Body::Credit { number })
+    }
+
+    /// An echo with this header.
+    fn echo(self, echo: Echo, now: Time) -> Packet {
+        let size = CREDIT_SIZE + STAMP * (echo.count() - 1);
+        Packet::new(Self { time: now, size: size as u16, ..self }, Body::Echo(echo))
+    }
+}

@@ -1,0 +1,144 @@
+//! Processing delay of hosts: how long a packet lies between the card, where it came in, and the transport.
+//!
+//! The delay is drawn for each packet. Packets of one flow stay in order: a packet whose own delay ends earlier waits
+//! for the one before it. Packets of different flows may pass each other, as on several cores. A pause frame is the
+//! card's own and is not delayed. Everything else that comes is delayed, so round trips and one-way delays include the
+//! delay. What a host sends is not delayed.
+
+use std::collections::BTreeMap;
+
+use experiment::{FlowSpec, Jitter};
+use laws::{ControlLaw, Path};
+use units::{Time, mix64};
+
+use super::calendar::Due;
+use super::{Context, Hosts, Wire};
+use crate::packet::{Packet, Report};
+
+/// Packets that a host's transport has not heard of yet.
+#[derive(Default)]
+pub(super) struct Delayed {
+    /// By the time at which the transport hears of them, then by the order in which they came.
+    packets: BTreeMap<(Time, u64), (Packet, Report)>,
+    /// By flow: when the transport hears of its last such packet.
+    last: BTreeMap<u32, Time>,
+    came: u64,
+    /// When the first of them is heard, as far as that is in the host's calendar.
+    called_at: Option<Time>,
+}
+
+impl Delayed {
+    /// A packet comes; `bits` are its chance. Gives when the transport hears of it.
+    fn push(&mut self, packet: Packet, report: Report, jitter: &Jitter, bits: u64) -> Time {
+        let own = packet.time + jitter.of(bits);
+        let last = self.last.entry(packet.flow).or_default();
+        *last = own.max(*last);
+        self.came += 1;
+        self.packets.insert((*last, self.came), (packet, report));
+        *last
+    }
+
+    /// The first packet that the transport hears of by `now`.
+    fn pop(&mut self, now: Time) -> Option<(Packet, Report)> {
+        let (&(time, _), _) = self.packets.first_key_value().filter(|((time, _), _)| *time <= now)?;
+        let (_, (packet, report)) = self.packets.pop_first()?;
+        if self.last.get(&packet.flow) == Some(&time) {
+            self.last.remove(&packet.flow); // a later packet of the flow has nothing to wait for
+        }
+        Some((packet.at(time), report))
+    }
+
+    /// When the transport hears of the first of them.
+    fn next_at(&self) -> Option<Time> {
+        self.packets.first_key_value().map(|((time, _), _)| *time)
+    }
+}
+
+impl<L: ControlLaw> Hosts<L> {
+    /// A packet has come to a host's card, and its delay is drawn.
+    #[inline(never)]
+    pub(super) fn delay<F>(
+        &mut self,
+        host: usize,
+        packet: &Packet,
+        report: Report,
+        jitter: &Jitter,
+        context: &Context<F>,
+    ) {
+        let (own, kind) = packet.identity();
+        let salt = mix64(context.setup.seed ^ 0x4a49_5454_4552) ^ u64::from(packet.dst);
+        let bits = mix64(mix64(mix64(salt ^ mix64(own)) ^ packet.time.ps()) ^ kind);
+        let state = &mut self.states[host];
+        let delayed = state.delayed.get_or_insert_default();
+        let heard_at = delayed.push(*packet, report, jitter, bits);
+        if delayed.called_at.is_none_or(|at| heard_at < at) {
+            delayed.called_at = Some(heard_at);
+            state.calendar.put(heard_at, Due::Delayed);
+        }
+    }
+
+    /// The transport hears of what is due, if this is the time that was put down last.
+    pub(super) fn hear_delayed<F: Fn(&FlowSpec, &Path) -> L>(
+        &mut self,
+        host: usize,
+        time: Time,
+        now: Time,
+        context: &Context<F>,
+        wire: &mut impl Wire,
+    ) {
+        match &mut self.states[host].delayed {
+            Some(delayed) if delayed.called_at == Some(time) => delayed.called_at = None,
+            _ => return,
+        }
+        while let Some(delayed) = &mut self.states[host].delayed
+            && let Some((packet, report)) = delayed.pop(now)
+        {
+            wire.received_late(&packet);
+            self.hear(host, &packet, report, context, wire);
+        }
+        let state = &mut self.states[host];
+        if let Some(delayed) = &mut state.delayed
+            && let Some(next) = delayed.next_at()
+        {
+            delayed.called_at = Some(next);
+            state.calendar.put(next, Due::Delayed);
+        }
+    }
+
+    /// Data packets that transports have not heard of.
+    pub(crate) fn data_delayed(&self) -> u64 {
+        let delayed = self.states.iter().filter_map(|state| state.delayed.as_ref());
+        delayed.flat_map(|it| it.packets.values()).filter(|(packet, _)| packet.is_data()).count() as u64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::body::Body;
+    use crate::packet::Header;
+    use experiment::JitterShape;
+    use units::Span;
+
+    /// The second packet of a flow waits for the first; another flow's does not. A packet that comes after all have
+    /// been heard waits for none.
+    #[test]
+    fn packets_of_a_flow_stay_in_order() {
+        let jitter = Jitter { mean: Span::from_us(1), shape: JitterShape::Uniform };
+        let ns = Time::from_ns;
+        let packet = |flow, seq, time| {
+            let header = Header { time, flow, ..Header::default() };
+            Packet::new(header, Body::Data { seq, attempt: 1, credit: None })
+        };
+        let mut delayed = Delayed::default();
+        assert_eq!(delayed.push(packet(0, 0, ns(0)), Report::NONE, &jitter, u64::MAX), ns(2_000));
+        assert_eq!(delayed.push(packet(0, 1, ns(10)), Report::NONE, &jitter, 0), ns(2_000));
+        assert_eq!(delayed.push(packet(1, 0, ns(20)), Report::NONE, &jitter, 0), ns(20));
+        assert!(delayed.pop(ns(19)).is_none());
+        let mut heard = |now| delayed.pop(now).map(|(packet, _)| (packet.flow, packet.transmission().0, packet.time));
+        assert_eq!([heard(ns(20)), heard(ns(20))], [Some((1, 0, ns(20))), None]);
+        assert_eq!([heard(ns(2_000)), heard(ns(2_000))], [Some((0, 0, ns(2_000))), Some((0, 1, ns(2_000)))]);
+        let later = ns(2_000).just_after();
+        assert_eq!(delayed.push(packet(0, 2, later), Report::NONE, &jitter, 0), later);
+    }
+}

@@ -1,0 +1,161 @@
+//! Priority flow control at a host: the switch at the other end of its cable pauses classes of its card.
+//!
+//! A flow of a paused class is not asked to send: it waits apart, and comes back in turn. Acknowledgements and
+//! notifications of a paused class wait in the host and leave when it resumes, before data, each when the card is idle.
+//! What the card was given before is not called back; that is at most one packet and the acknowledgements behind it.
+
+use std::collections::VecDeque;
+
+use experiment::PauseSample;
+use laws::ControlLaw;
+use units::{Span, Time};
+
+use super::turns::Turn;
+use super::{Active, HostState, Hosts, NO_SLOT, Queued, Wire};
+use crate::packet::{Packet, Report};
+
+/// The turn of answers that waited: no flow's.
+pub(super) const ANSWERS: (u32, u32) = (NO_SLOT, NO_SLOT);
+
+/// What pauses have done to a host; made at the first.
+#[derive(Default)]
+pub(super) struct Pauses {
+    /// Those of its card.
+    of_card: fabric::Pauses,
+    /// (slot, flow) of flows that wait for their class, in the order in which their turns came.
+    flows: VecDeque<(u32, u32)>,
+    /// Acknowledgements and notifications that wait, in order.
+    answers: VecDeque<(Packet, Report)>,
+}
+
+impl Pauses {
+    /// What is to be known of the pauses of a card.
+    pub(super) fn new(of_card: fabric::Pauses) -> Self {
+        Self { of_card, ..Self::default() }
+    }
+
+    /// The turns of flows that wait for their class.
+    pub(super) fn parked(&self) -> impl Iterator<Item = &Turn> {
+        self.flows.iter()
+    }
+}
+
+impl<L> Hosts<L> {
+    /// How often a host's card was paused up to now, each class counted, and the time in which at least one class was.
+    pub fn pauses(&self, host: usize, now: Time) -> (u64, Span) {
+        let state = &self.states[host];
+        let Some(pauses) = &state.pauses else { return (0, Span::ZERO) };
+        pauses.of_card.until(now)
+    }
+
+    /// Of hosts whose cards are sampled: the card, and from when until when at least one of its classes was paused, up to
+    /// `now`.
+    pub fn kept_pauses(&self, now: Time) -> impl Iterator<Item = PauseSample> + '_ {
+        self.states.iter().flat_map(move |state| {
+            let spans = state.pauses.iter().flat_map(move |pauses| pauses.of_card.spans(now));
+            spans.map(|(from, until)| PauseSample { link: state.uplink, from, until })
+        })
+    }
+}
+
+impl HostState {
+    #[inline(always)]
+    pub(super) fn is_paused(&self, class: u8) -> bool {
+        self.paused >> class & 1 != 0
+    }
+
+    pub(super) fn pause(&mut self, class: u8) {
+        if self.is_paused(class) {
+            return;
+        }
+        self.change(self.paused | 1 << class);
+    }
+
+    /// Other classes are paused from now on.
+    fn change(&mut self, paused: u8) {
+        self.pauses.get_or_insert_default().of_card.change(self.paused, paused, self.now);
+        self.paused = paused;
+    }
+
+    pub(super) fn resume<L: ControlLaw>(&mut self, class: u8, senders: &mut [Option<Active<L>>]) {
+        if !self.is_paused(class) {
+            return;
+        }
+        self.change(self.paused & !(1 << class));
+        let Some(pauses) = &mut self.pauses else { return };
+        let flows = std::mem::take(&mut pauses.flows);
+        self.call_answers();
+        for (slot, flow) in flows {
+            let Some(active) = &mut senders[slot as usize] else { continue };
+            if (active.flow, active.queued) != (flow, Queued::Parked) {
+                continue;
+            }
+            if self.is_paused(active.class) {
+                self.park(slot, active);
+            } else {
+                active.queued = Queued::Ready;
+                self.take_turn(slot, active);
+            }
+        }
+    }
+
+    /// A flow's turn has come, and its class is paused.
+    pub(super) fn park<L>(&mut self, slot: u32, active: &mut Active<L>) {
+        active.queued = Queued::Parked;
+        self.pauses.get_or_insert_default().flows.push_back((slot, active.flow));
+    }
+
+    /// Sends an acknowledgement or a notification, unless its class is paused or others of its class wait.
+    #[inline(always)]
+    pub(super) fn answer(&mut self, packet: Packet, report: Report, wire: &mut impl Wire) {
+        let waits = self.paused | self.answering;
+        if waits != 0 && waits >> self.class_of(&packet) & 1 != 0 {
+            self.keep_answer(packet, report);
+        } else {
+            hand_over(packet, report, wire);
+        }
+    }
+
+    /// The class of an answer at this host.
+    #[inline(always)]
+    fn class_of(&self, packet: &Packet) -> u8 {
+        if self.control_first { 0 } else { packet.class() }
+    }
+
+    #[cold]
+    fn keep_answer(&mut self, packet: Packet, report: Report) {
+        self.answering |= 1 << self.class_of(&packet);
+        self.pauses.get_or_insert_default().answers.push_back((packet, report));
+    }
+
+    /// Gives answers the next turn, if one may leave. They take turns like packets of flows: what the card has could not
+    /// be called back at the next pause.
+    fn call_answers(&mut self) {
+        if self.answering & !self.paused != 0 && self.ready.first() != Some(ANSWERS) {
+            self.ready.push_front(ANSWERS);
+        }
+    }
+
+    /// The answers' turn has come: sends the first that may leave. Gives whether there was one.
+    #[cold]
+    pub(super) fn send_answer(&mut self, wire: &mut impl Wire) -> bool {
+        let Some(pauses) = &mut self.pauses else { return false };
+        let (paused, control_first) = (self.paused, self.control_first);
+        let class_of = |packet: &Packet| if control_first { 0 } else { packet.class() };
+        let place = pauses.answers.iter().position(|(packet, _)| paused >> class_of(packet) & 1 == 0);
+        let Some((packet, report)) = place.and_then(|place| pauses.answers.remove(place)) else { return false };
+        self.answering = pauses.answers.iter().fold(0, |classes, (packet, _)| classes | 1 << class_of(packet));
+        hand_over(packet.at(self.now), report, wire);
+        self.call_answers();
+        true
+    }
+}
+
+#[inline(always)]
+fn hand_over(packet: Packet, report: Report, wire: &mut impl Wire) {
+    if report == Report::NONE {
+        wire.transmit(packet);
+    } else {
+        wire.transmit_with(packet, report);
+    }
+}

@@ -1,0 +1,104 @@
+//! What a host decides about a flow before it starts: the bounds that follow from its path.
+
+use experiment::{FlowSpec, Setup};
+use flow::credits::CreditConfig;
+use flow::{FlowConfig, LossTimer, Noise, Pacing, PathChoice, Recovery, SenderCoding};
+use laws::credits::Credits;
+use laws::{ControlLaw, Path};
+use units::{Bytes, Span, mix64};
+
+/// The least that a flow under go-back-N waits beyond its base round trip before it sends everything again: what the
+/// RDMA simulators that have such a timeout wait (conweave's `L2Timeout`). Where ports are paused a packet can be as late
+/// as it likes, and a needless timeout sends a whole window again.
+const GO_BACK_N_MARGIN: Span = Span::from_ms(4);
+
+/// Keeps the chance of noise apart from all other chances of a flow.
+const NOISE: u64 = 0x4e4f_4953;
+
+/// What the host decides about a flow: the bounds that follow from its path (see [`experiment::HostConfig`]).
+/// Credits may leave a sender silent at any time, so a flow that they schedule allows for acknowledgements that are held back.
+pub(super) fn flow_config(setup: &Setup, spec: &FlowSpec, number: u32, credited: bool) -> FlowConfig {
+    let host = &setup.host;
+    // A flow of less than a packet has a shorter round trip; its estimator starts from that.
+    let payload = spec.size.get().min(host.mss.into()) as u32;
+    let paths = setup.paths(spec.src, spec.dst, payload);
+    let quarter = paths.base_rtt.over(4);
+    let reordering = host.reordering.unwrap_or(match (host.path, paths.longest_wait) {
+        (PathChoice::PerFlow | PathChoice::AfterTimeout | PathChoice::Plb(_), _) => quarter,
+        // Each subflow has a path, and finds its own losses.
+        (PathChoice::UnoLb(unolb), _) if unolb.own_laws => quarter,
+        (PathChoice::PerPacket(_) | PathChoice::Reps(_) | PathChoice::UnoLb(_), Some(wait)) => quarter.max(wait),
+        (PathChoice::PerPacket(_) | PathChoice::Reps(_) | PathChoice::UnoLb(_), None) => host.rto_max,
+    });
+    let margin = paths.longest_wait.unwrap_or(Span::ZERO).max(quarter + paths.spread);
+    let held_back = host.ack_delay.unwrap_or(quarter);
+    // What hosts add to the way: their own time, and acknowledgements that wait for more packets.
+    let hosts = host.jitter.map_or(Span::ZERO, |jitter| jitter.longest().times(2));
+    let hosts = if credited && host.ack_every > 1 { hosts + held_back } else { hosts };
+    let margin = margin + hosts;
+    let margin = if host.recovery == Recovery::Selective { margin } else { margin.max(GO_BACK_N_MARGIN) };
+    let rto_min = host.rto_min.unwrap_or(paths.base_rtt + margin);
+    let rto_min = match host.loss_timer {
+        LossTimer::Flow | LossTimer::Probe => rto_min,
+        // It grows with nothing, so it must be long enough for an answer from the start.
+        LossTimer::Packet => {
+            let none_waits_back = host.rto_min.is_none() && setup.answers_go_first(spec.src, spec.dst);
+            let there = paths.longest_wait_there.filter(|_| none_waits_back);
+            there.map_or(rto_min, |there| paths.base_rtt + there + hosts).max(paths.base_rtt + quarter + paths.spread)
+        }
+    };
+    FlowConfig {
+        size: spec.size,
+        mss: host.mss,
+        base_rtt: paths.base_rtt,
+        reordering,
+        rto_min,
+        // A timeout before any answer can come would resend for ever.
+        rto_max: host.rto_max.max(rto_min).max(paths.base_rtt + margin),
+        timeouts_cut: host.timeouts_cut,
+        loss_timer: host.loss_timer,
+        tells_size: host.known_sizes,
+        recovery: host.recovery,
+        overshoots: host.overshoots,
+        pacing: Pacing {
+            header: if host.pace_headers { host.header } else { 0 },
+            catches_up: host.catches_up,
+            burst: Bytes::ZERO,
+            below: host.fq,
+            tick: host.tick,
+        },
+        coding: host.coding.filter(|_| spec.coded).map(|coding| SenderCoding {
+            code: coding.code,
+            eager: coding.eager,
+            longest_wait: if coding.gaps { Span::ZERO } else { paths.wait_there() },
+            history: setup.history(),
+        }),
+        paths: host.path,
+        seed: setup.seed,
+        number,
+        tcp: host.tcp,
+        noise: Noise { most: host.rtt_noise, seed: mix64(setup.seed ^ mix64(u64::from(number) ^ NOISE)) },
+    }
+}
+
+/// What a host knows of a flow that credits schedule.
+pub(super) fn credit_config(setup: &Setup, flow: u32, path: &Path, credits: Credits) -> CreditConfig {
+    // A probe finds losses only on the path that the data took.
+    let one_path = !matches!(setup.host.path, PathChoice::PerPacket(_) | PathChoice::Reps(_) | PathChoice::UnoLb(_));
+    let early_start = credits.early_start && one_path;
+    CreditConfig {
+        credits: Credits { early_start, ..credits },
+        longest: setup.host.longest_echo.unwrap_or(path.base_rtt.times(2)),
+        base_rtt: path.base_rtt,
+        line_rate: path.line_rate,
+        mss: setup.host.mss,
+        header: setup.host.header,
+        tick: setup.host.tick,
+        salt: mix64(setup.seed ^ mix64(u64::from(flow) ^ 0x4352_4544_4954)),
+    }
+}
+
+/// Returns the credits that schedule a flow of this law, if any do.
+pub(super) fn credits_of(setup: &Setup, law: &impl ControlLaw) -> Option<Credits> {
+    law.credits().or_else(|| setup.host.receiver_credits.then_some(Credits::OF_THE_HOST))
+}

@@ -1,0 +1,75 @@
+//! What a sender knew when a packet left, beside the packet on its way, and compared with the packet's own delay where it
+//! arrives ([`Predictions`](experiment::Predictions)). A note takes the place of a port's report, so nothing of it is on the
+//! wire; where ports report themselves (INT), no notes are taken.
+
+use laws::{ControlLaw, Hop};
+use units::{Bytes, Rate, Span, Time};
+
+use super::sending::Active;
+use super::{Hosts, Wire};
+use crate::packet::{Packet, Report};
+
+/// What a sender knew when a packet left.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Note {
+    left: Time,
+    delay: Option<Span>,
+    rtt: Option<Span>,
+}
+
+/// No time is that long.
+const NONE: u64 = i64::MIN.cast_unsigned();
+
+impl Note {
+    /// As a report of a port: its numbers lie in those of another meaning.
+    fn to_hop(self) -> Hop {
+        let bits = |span: Option<Span>| Bytes::new(span.map_or(NONE, |span| span.ps().cast_unsigned()));
+        Hop { time: self.left, sent: bits(self.delay), queue: bits(self.rtt), rate: Rate::MAX }
+    }
+
+    fn from_hop(hop: &Hop) -> Self {
+        let span = |bits: Bytes| (bits.get() != NONE).then(|| Span::from_ps(bits.get().cast_signed()));
+        Self { left: hop.time, delay: span(hop.sent), rtt: span(hop.queue) }
+    }
+}
+
+impl<L: ControlLaw> Active<L> {
+    /// Sends a packet, with what is known now beside it.
+    #[inline(never)]
+    pub(super) fn transmit_noted(&self, now: Time, packet: Packet, wire: &mut impl Wire) {
+        let delay = self.hold().and_then(flow::Hold::delay);
+        let rtt = self.edge.as_ref().and_then(|at| at.last_rtt);
+        let report = wire.note(Note { left: now, delay, rtt }.to_hop());
+        wire.transmit_with(packet, report);
+    }
+}
+
+impl<L> Hosts<L> {
+    /// Compares what a packet's sender knew with the packet's own delay.
+    #[inline(never)]
+    pub(super) fn compare(&mut self, packet: &Packet, report: Report, wire: &mut impl Wire) {
+        if let Some(note) = wire.hops(report).first().map(Note::from_hop) {
+            let came = packet.time.since(note.left);
+            if let Some(delay) = note.delay {
+                self.predictions.owd.add(delay, came);
+            }
+            if let Some(rtt) = note.rtt {
+                self.predictions.rtt.add(rtt, came);
+            }
+        }
+        wire.forget(report);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_note_comes_back_as_it_went() {
+        for delay in [None, Some(Span::from_ps(-1)), Some(Span::ZERO), Some(Span::from_s(3))] {
+            let note = Note { left: Time::from_us(7), delay, rtt: Some(Span::from_us(30)) };
+            assert_eq!(Note::from_hop(&note.to_hop()), note);
+        }
+    }
+}

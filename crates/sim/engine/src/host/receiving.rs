@@ -1,0 +1,367 @@
+//! The receiving side: what answers a packet, now or after a while.
+
+use experiment::{Cause, FlowId, FlowSpec, Setup};
+use flow::{AckHeader, PathChoice, Receiver, Reply};
+use laws::ControlLaw;
+use laws::cnp::Generator;
+use units::{Span, Time};
+
+use super::calendar::Due;
+use super::{Context, HostState, Hosts, NO_SLOT, Wire};
+use crate::body::Body;
+use crate::packet::{Header, Packet, Report};
+
+/// The receiver has everything and is gone.
+pub(super) const DONE: u32 = u32::MAX - 1;
+
+/// The receiving end of a flow, and what it takes to answer later.
+pub(super) struct Receiving {
+    receiver: Receiver,
+    flow: u32,
+    /// The newest packet whose acknowledgement was held back. A duplicate is answered at once and is not it.
+    held_back: Packet,
+    /// When what is held back is sent; [`Time::NEVER`] if nothing is.
+    flush_at: Time,
+    ack_delay: Span,
+    notes: Option<Box<Notes>>,
+}
+
+/// What a receiver keeps for answers that are no acknowledgements, and for reports.
+struct Notes {
+    /// Of a coded flow: the newest packet, whose way back requests for blocks take.
+    newest: Option<Packet>,
+    /// When the first block's timer ends, as far as it is in the host's calendar; [`Time::NEVER`] if it is not.
+    blocks_at: Time,
+    /// When marks are worth a notification.
+    notifier: Option<Generator>,
+    /// Data packets since the last OR-ACK.
+    unanswered: u32,
+    /// What the ports reported that the packet held back passed.
+    report: Report,
+}
+
+impl<L: ControlLaw> Hosts<L> {
+    #[inline(never)]
+    pub(super) fn on_data<F>(
+        &mut self,
+        host: usize,
+        packet: &Packet,
+        report: Report,
+        context: &Context<F>,
+        wire: &mut impl Wire,
+    ) {
+        let setup = context.setup;
+        let spec = &setup.flows[packet.flow as usize];
+        let mut slot = self.receiver_of[packet.flow as usize];
+        if slot == NO_SLOT {
+            slot = self.new_receiver(packet, spec, setup);
+        }
+        let (seq, _) = packet.transmission();
+        if let Some(credit) = packet.answered_credit() {
+            self.on_scheduled(packet.flow, packet.time, credit);
+        }
+        let state = &mut self.states[host];
+        if slot == DONE {
+            let (cumulative, marked) = (setup.packets(spec), packet.is_marked());
+            let reply = Reply { seq, covers: 1, cumulative, marked, nack: false };
+            state.answer(acknowledgement(packet, spec, reply, packet.time, setup), report, wire);
+            return;
+        }
+        let Some(receiving) = &mut self.receivers[slot as usize] else { return };
+        if let Some(notes) = &mut receiving.notes {
+            notes.answer_apart(packet, spec, setup, state, wire);
+        }
+        let now = packet.time;
+        let replies = receiving.receiver.on_data(now, seq, packet.is_marked(), packet.asks());
+        if let Some(flushed) = replies[0] {
+            let report = receiving.take_report();
+            state.answer(acknowledgement(&receiving.held_back, spec, flushed, packet.time, setup), report, wire);
+        }
+        if let Some(reply) = replies[1] {
+            // A request to send again is about another packet than the one that came.
+            let goes = if reply.nack { Report::NONE } else { report };
+            forget(if reply.nack { report } else { Report::NONE }, wire);
+            state.answer(acknowledgement(packet, spec, reply, packet.time, setup), goes, wire);
+        }
+        if spec.coded {
+            receiving.ask_for_blocks(Some(packet), state, setup, wire);
+        }
+        let is_answered = replies[1].is_some();
+        if setup.host.ack_every == 1 && !receiving.receiver.is_complete() {
+            if !is_answered {
+                forget(report, wire);
+            }
+            return;
+        }
+        let holds_back = receiving.hold_back(packet, report, is_answered, wire);
+        if receiving.receiver.is_complete() {
+            self.finish_receiver(host, slot, packet, context, wire);
+        } else if !holds_back {
+            receiving.flush_at = Time::NEVER;
+        } else if !receiving.flush_at.is_set() || replies[0].is_some() {
+            receiving.flush_at = packet.time + receiving.ack_delay;
+            state.calendar.put(receiving.flush_at, Due::Flush(packet.flow));
+        }
+    }
+
+    /// The header of a packet comes whose payload a switch cut.
+    pub(super) fn on_trimmed(&mut self, host: usize, header: &Packet, setup: &Setup, wire: &mut impl Wire) {
+        let spec = &setup.flows[header.flow as usize];
+        let mut slot = self.receiver_of[header.flow as usize];
+        if slot == DONE {
+            let answer = last_acknowledgement(header, spec, setup);
+            return self.states[host].answer(answer, Report::NONE, wire);
+        }
+        if slot == NO_SLOT {
+            slot = self.new_receiver(header, spec, setup);
+        }
+        let Some(receiving) = &mut self.receivers[slot as usize] else { return };
+        let state = &mut self.states[host];
+        let (seq, _) = header.transmission();
+        let [flushed, reply] = receiving.receiver.on_trimmed(header.time, seq);
+        if let Some(flushed) = flushed {
+            receiving.flush_at = Time::NEVER;
+            let report = receiving.take_report();
+            state.answer(acknowledgement(&receiving.held_back, spec, flushed, header.time, setup), report, wire);
+        }
+        if let Some(reply) = reply {
+            state.answer(acknowledgement(header, spec, reply, header.time, setup), Report::NONE, wire);
+        }
+    }
+
+    /// A flow's receiver has everything.
+    #[inline]
+    fn finish_receiver<F>(
+        &mut self,
+        host: usize,
+        slot: u32,
+        packet: &Packet,
+        context: &Context<F>,
+        wire: &mut impl Wire,
+    ) {
+        self.receivers[slot as usize] = None;
+        self.free_receivers.push(slot);
+        self.receiver_of[packet.flow as usize] = DONE;
+        self.happened(host, Cause::Received(FlowId(packet.flow)), packet.time, context);
+        if !self.answering.is_empty() {
+            self.end_answering(host, packet.flow, wire);
+        }
+    }
+
+    fn new_receiver(&mut self, packet: &Packet, spec: &FlowSpec, setup: &Setup) -> u32 {
+        let host = &setup.host;
+        let ack_delay = if host.ack_every > 1 {
+            let quarter = || setup.paths(spec.src, spec.dst, host.mss).base_rtt.over(4);
+            host.ack_delay.unwrap_or_else(quarter)
+        } else {
+            Span::ZERO
+        };
+        let slot = self.free_receivers.pop().unwrap_or_else(|| {
+            self.receivers.push(None);
+            self.receivers.len() as u32 - 1
+        });
+        let on_ramp = host.on_ramp.is_some() && spec.on_ramp;
+        let takes_notes = host.cnp.is_some() || host.int || on_ramp || spec.coded;
+        let receiver = match (setup.blocks(spec), setup.block_timer(spec)) {
+            (Some(blocks), Some(timer)) => {
+                let subflows = match host.path {
+                    _ if host.coding.is_none_or(|coding| !coding.gaps) => 0,
+                    PathChoice::PerPacket(_) | PathChoice::Reps(_) => 0,
+                    PathChoice::UnoLb(unolb) => unolb.subflows,
+                    PathChoice::PerFlow | PathChoice::AfterTimeout | PathChoice::Plb(_) => 1,
+                };
+                Receiver::coded(blocks, host.ack_every, timer, subflows, setup.history())
+            }
+            _ => Receiver::new(setup.packets(spec), host.ack_every, host.recovery),
+        };
+        self.receivers[slot as usize] = Some(Receiving {
+            receiver,
+            flow: packet.flow,
+            held_back: *packet,
+            flush_at: Time::NEVER,
+            ack_delay,
+            notes: takes_notes.then(|| {
+                let notifier = host.cnp.map(|cnp| Generator::new(cnp.interval));
+                Box::new(Notes { newest: None, blocks_at: Time::NEVER, notifier, unanswered: 0, report: Report::NONE })
+            }),
+        });
+        self.receiver_of[packet.flow as usize] = slot;
+        slot
+    }
+
+    /// Sends what is held back of a flow's acknowledgements now. Gives the number below which every packet has come.
+    pub(super) fn flush_now(&mut self, host: usize, flow: u32, setup: &Setup, wire: &mut impl Wire) -> u32 {
+        match self.receiver_of[flow as usize] {
+            NO_SLOT => 0,
+            DONE => setup.packets(&setup.flows[flow as usize]),
+            slot => {
+                let Some(receiving) = &mut self.receivers[slot as usize] else { return 0 };
+                let cumulative = receiving.receiver.cumulative();
+                if receiving.receiver.holds_back() {
+                    receiving.flush(&mut self.states[host], setup, wire);
+                }
+                cumulative
+            }
+        }
+    }
+
+    /// The time has come until which an acknowledgement was held back, if it still is.
+    pub(super) fn flush(&mut self, host: usize, flow: u32, time: Time, setup: &Setup, wire: &mut impl Wire) {
+        let slot = self.receiver_of[flow as usize];
+        let receiving = self.receivers.get_mut(slot as usize).and_then(Option::as_mut);
+        let Some(receiving) = receiving.filter(|it| it.flush_at == time) else { return };
+        receiving.flush(&mut self.states[host], setup, wire);
+    }
+
+    /// The timer of a block ends, if it is the one that was set last.
+    pub(super) fn on_block_timer(&mut self, host: usize, flow: u32, time: Time, setup: &Setup, wire: &mut impl Wire) {
+        let slot = self.receiver_of[flow as usize];
+        let Some(receiving) = self.receivers.get_mut(slot as usize).and_then(Option::as_mut) else { return };
+        let Some(notes) = receiving.notes.as_mut().filter(|notes| notes.blocks_at == time) else { return };
+        notes.blocks_at = Time::NEVER;
+        receiving.ask_for_blocks(None, &mut self.states[host], setup, wire);
+    }
+}
+
+impl Receiving {
+    pub(super) fn flow(&self) -> u32 {
+        self.flow
+    }
+
+    /// What it has in its host's calendar, by the times that it remembers; [`Time::NEVER`] where it has nothing.
+    pub(super) fn calls(&self) -> [(Time, Due); 2] {
+        let blocks_at = self.notes.as_ref().map_or(Time::NEVER, |notes| notes.blocks_at);
+        [(self.flush_at, Due::Flush(self.flow)), (blocks_at, Due::Block(self.flow))]
+    }
+
+    /// Every packet below this has come.
+    pub(super) fn cumulative(&self) -> u32 {
+        self.receiver.cumulative()
+    }
+
+    /// Sends what is held back.
+    fn flush(&mut self, state: &mut HostState, setup: &Setup, wire: &mut impl Wire) {
+        self.flush_at = Time::NEVER;
+        if let Some(reply) = self.receiver.flush() {
+            let report = self.take_report();
+            state.answer(
+                acknowledgement(&self.held_back, &setup.flows[self.flow as usize], reply, state.now, setup),
+                report,
+                wire,
+            );
+        }
+    }
+
+    /// Asks for the blocks that are to be asked for now, `packet` having come, and sets the timer of the next one.
+    #[inline(never)]
+    fn ask_for_blocks(&mut self, packet: Option<&Packet>, state: &mut HostState, setup: &Setup, wire: &mut impl Wire) {
+        let Some(notes) = &mut self.notes else { return };
+        notes.newest = packet.copied().or(notes.newest);
+        let Some(newest) = notes.newest else { return };
+        let now = state.now;
+        let spec = &setup.flows[self.flow as usize];
+        while let Some(nack) = self.receiver.next_nack(now) {
+            let request = answer_to(&newest, spec, Body::BlockNack(nack), setup.host.ack_size, now);
+            state.answer(request, Report::NONE, wire);
+        }
+        let alarm = self.receiver.block_alarm();
+        if alarm < notes.blocks_at {
+            notes.blocks_at = alarm;
+            state.calendar.put(alarm, Due::Block(self.flow));
+        }
+    }
+
+    /// Keeps a packet whose acknowledgement is held back, as the newest of those, with its report, and drops the reports that
+    /// no acknowledgement will carry. Gives whether something is held back.
+    #[inline]
+    fn hold_back(&mut self, packet: &Packet, report: Report, is_answered: bool, wire: &mut impl Wire) -> bool {
+        let holds_back = self.receiver.holds_back();
+        if !is_answered {
+            let mut unused = report;
+            if holds_back {
+                self.held_back = *packet;
+                if let Some(notes) = &mut self.notes {
+                    unused = std::mem::replace(&mut notes.report, report);
+                }
+            }
+            forget(unused, wire);
+        }
+        if !holds_back {
+            forget(self.take_report(), wire);
+        }
+        holds_back
+    }
+
+    fn take_report(&mut self) -> Report {
+        self.notes.as_mut().map_or(Report::NONE, |notes| std::mem::replace(&mut notes.report, Report::NONE))
+    }
+}
+
+impl Notes {
+    /// Answers a packet by others than acknowledgements, before it is acknowledged: the network card does that (On-Ramp's
+    /// §4.1, DCQCN's notification point), and the flow's last acknowledgement ends what could use the answer.
+    fn answer_apart(
+        &mut self,
+        packet: &Packet,
+        spec: &FlowSpec,
+        setup: &Setup,
+        state: &mut HostState,
+        wire: &mut impl Wire,
+    ) {
+        let now = packet.time;
+        let (seq, attempt) = packet.transmission();
+        let tells = self.notifier.as_mut().is_some_and(|notifier| notifier.on_data(now, packet.is_marked()));
+        if let (Some(cnp), true) = (setup.host.cnp, tells) {
+            state.answer(answer_to(packet, spec, Body::Cnp { seq, attempt }, cnp.size, now), Report::NONE, wire);
+        }
+        if let Some(on_ramp) = setup.host.on_ramp
+            && spec.on_ramp
+        {
+            self.unanswered += 1;
+            if self.unanswered >= on_ramp.ack_every || seq + 1 == setup.packets(spec) {
+                self.unanswered = 0;
+                let or_ack = Body::OrAck { seq, attempt, clock_ns: setup.clock_ns(spec.dst, now) };
+                state.or_acks += 1;
+                state.answer(answer_to(packet, spec, or_ack, on_ramp.ack_size, now), Report::NONE, wire);
+            }
+        }
+    }
+}
+
+fn forget(report: Report, wire: &mut impl Wire) {
+    if report != Report::NONE {
+        wire.forget(report);
+    }
+}
+
+/// The acknowledgement of a data packet, on the path that the packet's entropy gives.
+#[inline]
+fn acknowledgement(packet: &Packet, spec: &FlowSpec, reply: Reply, now: Time, setup: &Setup) -> Packet {
+    let Reply { seq, covers, cumulative, marked, nack } = reply;
+    let (_, attempt) = packet.transmission();
+    let header = AckHeader { seq, covers, cumulative, marked, attempt };
+    let body = if nack { Body::Nack(header) } else { Body::Ack(header) };
+    answer_to(packet, spec, body, setup.host.ack_size, now)
+}
+
+/// The acknowledgement of all of a flow's packets, in answer to a packet that is no data.
+pub(super) fn last_acknowledgement(packet: &Packet, spec: &FlowSpec, setup: &Setup) -> Packet {
+    let cumulative = setup.packets(spec);
+    let header = AckHeader { seq: cumulative - 1, covers: 1, cumulative, marked: false, attempt: 0 };
+    answer_to(packet, spec, Body::Ack(header), setup.host.ack_size, packet.time)
+}
+
+/// A receiver's answer to a packet, on the path that the packet's entropy gives.
+#[inline(always)]
+fn answer_to(packet: &Packet, spec: &FlowSpec, body: Body, size: u32, now: Time) -> Packet {
+    let header = Header {
+        time: now,
+        flow: packet.flow,
+        dst: spec.src.0,
+        entropy: packet.entropy,
+        size: size as u16,
+        class: packet.class(),
+        pinned: packet.is_pinned(),
+    };
+    Packet::new(header, body)
+}

@@ -1,0 +1,280 @@
+//! The sending side: where a flow waits until it may send, whose turn it is, and the packet that leaves.
+
+use std::cmp::Reverse;
+
+use experiment::{FlowId, FlowOutcome, FlowSample, Setup};
+use flow::credits::Scheduling;
+use flow::{Edge, FlowStats, SendState, Sender};
+use laws::ControlLaw;
+use units::{Bytes, Span, Time};
+
+use super::calendar::Due;
+use super::edge::AtEdge;
+use super::pauses::ANSWERS;
+use super::{Context, HostState, Hosts, Wire};
+use crate::body::Body;
+use crate::packet::{Header, Packet};
+use crate::ticks::Ticks;
+
+/// Where a sending flow waits.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Queued {
+    Nowhere,
+    /// It may send once its turn comes, if it may then.
+    Ready,
+    /// The same, and nothing can have changed since it was asked.
+    Sure,
+    Paced,
+    /// Its class is paused.
+    Parked,
+}
+
+pub(super) struct Active<L> {
+    pub(super) sender: Sender<L>,
+    pub(super) flow: u32,
+    /// The flow that its connection was opened for.
+    pub(super) connection: u32,
+    /// Whether its packets' entropies alone choose their paths: it shares them with other flows of the connection.
+    pub(super) pinned: bool,
+    pub(super) dst: u32,
+    pub(super) queued: Queued,
+    pub(super) class: u8,
+    /// When the flow's timer fires that is not outdated.
+    pub(super) armed: Time,
+    /// What few flows have.
+    pub(super) edge: Option<Box<AtEdge>>,
+    pub(super) started: Time,
+    pub(super) ticks: Ticks,
+    pub(super) sent: Bytes,
+    /// It goes before others while it has sent less than this; where its size is known, while it has less to send.
+    pub(super) early: Bytes,
+    /// Whether its size is known: [`HostConfig::known_sizes`](experiment::HostConfig::known_sizes).
+    pub(super) by_size: bool,
+}
+
+impl<L: ControlLaw> Hosts<L> {
+    #[inline]
+    pub(super) fn send_one<F>(&mut self, host: usize, now: Time, context: &Context<F>, wire: &mut impl Wire) {
+        let state = &mut self.states[host];
+        while let Some(&Reverse((time, flow, slot))) = state.paced.peek() {
+            if time > now {
+                break;
+            }
+            state.paced.pop();
+            if let Some(active) = &mut self.senders[slot as usize]
+                && (active.flow, active.queued) == (flow, Queued::Paced)
+                && active.edge.as_ref().is_none_or(|edge| edge.paced_at == time)
+            {
+                state.make_ready(slot, active);
+            }
+        }
+        while let Some((slot, flow)) = state.ready.pop_front() {
+            let Some(active) = self.senders.get_mut(slot as usize).and_then(Option::as_mut) else {
+                if (slot, flow) == ANSWERS && state.send_answer(wire) {
+                    return;
+                }
+                continue;
+            };
+            if active.flow != flow || !matches!(active.queued, Queued::Ready | Queued::Sure) {
+                continue;
+            }
+            if state.paused != 0 && state.is_paused(active.class) {
+                state.park(slot, active);
+                continue;
+            }
+            let is_sure = active.queued == Queued::Sure;
+            active.queued = Queued::Nowhere;
+            debug_assert!(!is_sure || active.poll(now) == SendState::Now, "flow {flow} was sure to send");
+            match if is_sure { SendState::Now } else { active.poll(now) } {
+                SendState::Now => {
+                    active.sample(now, &mut self.samples);
+                    let (packet, then) = active.next_packet(now, context.setup);
+                    let size = packet.size;
+                    self.data_packets += 1;
+                    match &active.edge {
+                        Some(edge) if edge.notes => active.transmit_noted(now, packet, wire),
+                        _ => wire.transmit(packet),
+                    }
+                    if active.edge.is_some() {
+                        state.call(active, now);
+                    }
+                    if active.keeps_turn(size, context.setup) {
+                        active.queued = Queued::Ready;
+                        state.ready.push_front((slot, flow));
+                    } else if active.edge.is_none() {
+                        state.queue_as(slot, active, then);
+                    } else {
+                        state.queue(slot, active, now);
+                    }
+                    return;
+                }
+                SendState::At(time) => state.pace(slot, active, time),
+                SendState::Blocked => {}
+            }
+        }
+    }
+}
+
+impl HostState {
+    /// Puts a flow where it waits to send, if it may send at all.
+    #[inline]
+    pub(super) fn queue<L: ControlLaw>(&mut self, slot: u32, active: &mut Active<L>, now: Time) {
+        let polled = active.poll(now);
+        self.queue_as(slot, active, polled);
+    }
+
+    /// The same, as it was polled.
+    #[inline(always)]
+    fn queue_as<L: ControlLaw>(&mut self, slot: u32, active: &mut Active<L>, polled: SendState) {
+        match polled {
+            SendState::Now => {
+                self.make_ready(slot, active);
+                // An edge has times of its own.
+                if active.edge.is_none() {
+                    active.queued = Queued::Sure;
+                }
+            }
+            SendState::At(time) => self.pace(slot, active, time),
+            SendState::Blocked => active.queued = Queued::Nowhere,
+        }
+    }
+
+    #[inline(always)]
+    pub(super) fn make_ready<L: ControlLaw>(&mut self, slot: u32, active: &mut Active<L>) {
+        active.queued = Queued::Ready;
+        self.take_turn(slot, active);
+    }
+
+    /// A flow's turn will come, before those of others where it has sent little, or is known to have little to send.
+    #[inline(always)]
+    pub(super) fn take_turn<L: ControlLaw>(&mut self, slot: u32, active: &mut Active<L>) {
+        if !active.early.is_zero() && active.counts_as() < active.early {
+            self.ready.push_early((slot, active.flow));
+        } else {
+            self.ready.push_back((slot, active.flow));
+        }
+    }
+
+    #[inline(always)]
+    fn pace<L>(&mut self, slot: u32, active: &mut Active<L>, time: Time) {
+        active.queued = Queued::Paced;
+        self.paced.push(Reverse((time, active.flow, slot)));
+        if let Some(edge) = &mut active.edge {
+            edge.paced_at = time;
+        }
+    }
+
+    /// A flow's sender has heard something: it may be able to send, or at another time, and its law may want to be woken
+    /// earlier.
+    #[inline(always)]
+    pub(super) fn heard<L: ControlLaw>(&mut self, slot: u32, active: &mut Active<L>, now: Time) {
+        let timer = active.sender.law_timer();
+        if timer < active.armed {
+            self.arm(active, timer);
+        }
+        if active.queued == Queued::Nowhere {
+            self.queue(slot, active, now);
+        } else if active.queued == Queued::Sure {
+            active.queued = Queued::Ready;
+        } else if active.edge.is_some() {
+            self.requeue(slot, active, now);
+        }
+        if active.edge.is_some() {
+            self.call(active, now);
+        }
+    }
+
+    /// Sets a flow's timer; the one that was set before is outdated.
+    pub(super) fn arm<L>(&mut self, active: &mut Active<L>, time: Time) {
+        active.armed = time.max(self.now);
+        self.calendar.put(active.armed, Due::Timer(active.flow));
+    }
+
+    /// Moves a flow that waits already, where its time can change.
+    #[inline(never)]
+    fn requeue<L: ControlLaw>(&mut self, slot: u32, active: &mut Active<L>, now: Time) {
+        active.release(now);
+        if active.queued != Queued::Paced {
+            return;
+        }
+        match active.poll(now) {
+            SendState::Now => self.make_ready(slot, active),
+            SendState::At(time) if active.edge.as_ref().is_some_and(|edge| edge.paced_at != time) => {
+                self.pace(slot, active, time);
+            }
+            SendState::At(_) | SendState::Blocked => {}
+        }
+    }
+}
+
+impl<L: ControlLaw> Active<L> {
+    /// What is held against the quantum of flows that go first.
+    fn counts_as(&mut self) -> Bytes {
+        if !self.by_size {
+            return self.sent;
+        }
+        let at_edge = self.edge.as_ref().and_then(|at| at.edge.as_ref()).map_or(Bytes::ZERO, Edge::waits);
+        self.sender.unsent() + at_edge
+    }
+
+    /// The packet that [`Active::poll`] allowed, and what its sender says of the next.
+    #[inline]
+    fn next_packet(&mut self, now: Time, setup: &Setup) -> (Packet, SendState) {
+        let Scheduling { segment, credit } = self.take(now, setup);
+        self.sent += Bytes::new(segment.bytes.into());
+        let header = Header {
+            time: now,
+            flow: self.flow,
+            dst: self.dst,
+            entropy: self.sender.entropy(&segment),
+            size: (segment.bytes + setup.host.header) as u16,
+            class: self.class,
+            pinned: self.pinned,
+        };
+        let (credit, expendable) = self.edge.as_ref().map_or((None, false), |at| at.told(credit));
+        let mut packet = Packet::new(header, Body::Data { seq: segment.seq, attempt: segment.attempt, credit });
+        packet.set_ask(segment.asks());
+        packet.set_expendable(expendable);
+        (packet, segment.then)
+    }
+
+    #[inline(always)]
+    pub(super) fn sample(&mut self, now: Time, samples: &mut Vec<FlowSample>) {
+        if self.ticks.are_due(now) {
+            self.take_samples(now, samples);
+        }
+    }
+
+    #[cold]
+    fn take_samples(&mut self, now: Time, samples: &mut Vec<FlowSample>) {
+        while let Some(due) = self.ticks.due(now) {
+            let mut trace = Vec::new();
+            self.sender.law().trace(&mut |name, value| trace.push((name, value)));
+            if let Some(hold) = self.hold() {
+                hold.trace(due, &mut |name, value| trace.push((name, value)));
+            }
+            samples.push(FlowSample {
+                time: due,
+                flow: FlowId(self.flow),
+                sent: self.sent,
+                delivered: self.sender.delivered(),
+                window: self.sender.permit().window,
+                rtt: self.sender.smoothed_rtt(),
+                trace,
+            });
+        }
+    }
+
+    /// What became of it up to `now`.
+    pub(super) fn outcome(&self, completed: Time, now: Time) -> FlowOutcome {
+        let held = self.hold().map_or(Span::ZERO, |hold| hold.held(now));
+        FlowOutcome {
+            started: self.started,
+            completed,
+            delivered: self.sender.delivered(),
+            stats: FlowStats { held, ..*self.sender.stats() },
+            acted: self.sender.acted(),
+            credits: self.credit_stats(completed.is_set()),
+        }
+    }
+}

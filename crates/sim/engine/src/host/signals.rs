@@ -1,0 +1,76 @@
+//! Packets that are neither data nor acknowledgements: requests to send again, notifications, OR-ACKs, pauses.
+
+use experiment::FlowSpec;
+use laws::{ControlLaw, Hop, Notification, Path};
+
+use super::{Context, Hosts, NO_SLOT, Wire};
+use crate::body::Body;
+use crate::packet::{Packet, Report};
+
+impl<L: ControlLaw> Hosts<L> {
+    #[inline(never)]
+    pub(super) fn on_signal<F: Fn(&FlowSpec, &Path) -> L>(
+        &mut self,
+        host: usize,
+        packet: &Packet,
+        report: Report,
+        context: &Context<F>,
+        wire: &mut impl Wire,
+    ) {
+        let state = &mut self.states[host];
+        match packet.body() {
+            Body::Pause => state.pause(packet.class()),
+            Body::Resume => state.resume(packet.class(), &mut self.senders),
+            // The hosts of these are others, and elsewhere.
+            Body::Data { .. } | Body::Ack(_) | Body::Feedback(_) => {}
+            Body::Request { .. } | Body::Stop | Body::Emulation { .. } => {
+                self.on_credit_signal(host, packet, context, wire);
+            }
+            Body::Trimmed { .. } => self.on_trimmed(host, packet, context.setup, wire),
+            Body::Probe => self.answer_probe(host, packet, context.setup, wire),
+            Body::Credit { .. } | Body::Echo(_) | Body::ProbeAnswer { .. } => self.on_credits(host, packet, context),
+            Body::Nack(_)
+            | Body::BlockNack(_)
+            | Body::Cnp { .. }
+            | Body::DirectCnp
+            | Body::DirectInt { .. }
+            | Body::OrAck { .. } => {
+                let hops = if report == Report::NONE { &[] } else { wire.hops(report) };
+                self.tell_sender(host, packet, hops, context);
+            }
+        }
+        if report != Report::NONE {
+            wire.forget(report);
+        }
+    }
+
+    fn tell_sender<F>(&mut self, host: usize, packet: &Packet, hops: &[Hop], context: &Context<F>) {
+        let slot = self.sender_of[packet.flow as usize];
+        if slot == NO_SLOT {
+            return;
+        }
+        let now = packet.time;
+        let Some(active) = &mut self.senders[slot as usize] else { return };
+        active.sample(now, &mut self.samples);
+        match packet.body() {
+            Body::Nack(header) => active.sender.on_nack(now, &header),
+            Body::BlockNack(nack) => active.sender.on_block_nack(now, &nack),
+            Body::Cnp { seq, attempt } => active.sender.on_cnp(now, seq, attempt),
+            Body::DirectCnp => active.sender.on_notification(&Notification::DirectCnp { now }),
+            Body::DirectInt { seq, attempt } => active.sender.on_direct_int(now, seq, attempt, hops),
+            Body::OrAck { seq, attempt, clock_ns } => {
+                let Some(hold) = active.edge.as_mut().and_then(|at| at.hold_mut()) else { return };
+                hold.on_or_ack(now, seq, attempt, clock_ns);
+                if context.setup.host.on_ramp.is_some_and(|on_ramp| on_ramp.memory) {
+                    self.states[host].memories.insert(active.dst, hold.memory());
+                }
+            }
+            _ => {}
+        }
+        if active.sender.is_complete() {
+            self.complete(host, slot, now, context);
+        } else {
+            self.states[host].heard(slot, active, now);
+        }
+    }
+}

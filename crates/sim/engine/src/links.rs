@@ -1,0 +1,484 @@
+//! Ports and the links behind them: what happens to a packet once its port is chosen, and the hot loop that chooses
+//! ports and moves packets as long as nothing special is met.
+
+use std::collections::BTreeMap;
+
+use experiment::{ByKind, DropCause, Setup};
+use fabric::{
+    Arrival, HostId, LinkId, Losses, NodeId, Outages, Passage, PlainPort, PortParams, RoutesFrom, switch_salt,
+};
+use units::{Span, Time};
+
+use crate::fifo::Fifos;
+use crate::merge::{DONE, Merge, follow};
+use crate::packet::{Packet, Report};
+use crate::recorder::LossLog;
+use crate::reports::{Record, Reports};
+use crate::schedule::Schedule;
+use crate::ties::Since;
+
+/// The port that feeds a link, where the link leads, and its counters: one cache line.
+#[repr(align(64))]
+pub(crate) struct Egress {
+    pub(crate) port: PlainPort,
+    pub(crate) bytes: u64,
+    pub(crate) packets: u64,
+    /// Longest backlog, as time of service.
+    pub(crate) max_backlog: Span,
+    pub(crate) marks: u64,
+    pub(crate) drops: u32,
+    /// Where packets go: the receiving node's FIFO here, or an outbox if the link leaves the partition.
+    pub(crate) target: u32,
+    /// The receiving node here.
+    pub(crate) node: u32,
+    pub(crate) params: u16,
+    pub(crate) away: bool,
+    pub(crate) mode: Mode,
+}
+
+/// Who may take the plain way through a port.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Mode {
+    /// Everyone.
+    Plain,
+    /// Everyone now, but data that finds the port busy must wait, because control may still come and go first.
+    Ordered,
+    /// Data waits. More data waits behind it; control goes before it.
+    Waiting,
+    /// No one: the plane keeps more about the port, and serves it.
+    Special,
+}
+
+/// Data that waits at a port where control goes first: a FIFO beside those of the links. The port itself counts all
+/// that it has taken, so marks and drops need no replay.
+#[derive(Clone, Copy)]
+pub(crate) struct Overtaken {
+    /// When the port has served all but what waits.
+    pub(crate) served_at: Time,
+    pub(crate) fifo: u32,
+    /// Whether the node has it among its backlogged ports.
+    pub(crate) listed: bool,
+}
+
+pub(crate) const NO_FIFO: u32 = u32::MAX;
+
+/// Packets on the way to another partition over one link.
+pub(crate) struct Mail {
+    pub(crate) to: usize,
+    /// The receiving partition's FIFO and node.
+    pub(crate) fifo: u32,
+    pub(crate) node: u32,
+    pub(crate) packets: Vec<Packet>,
+    /// What each carries, where packets carry reports.
+    pub(crate) records: Vec<Option<Box<Record>>>,
+    /// What is known of what each follows from, where that matters.
+    pub(crate) since: Vec<Since>,
+}
+
+/// Ports and links, apart from what decides where packets go.
+pub(crate) struct Links {
+    pub(crate) egress: Vec<Egress>,
+    /// Of each link; without a FIFO where the port is not of that kind.
+    pub(crate) overtaken: Vec<Overtaken>,
+    pub(crate) fifos: Fifos,
+    pub(crate) outboxes: Vec<Mail>,
+    pub(crate) schedule: Schedule,
+    /// Where packets carry reports.
+    pub(crate) reports: Option<Reports>,
+    /// Where it matters what packets follow from: of the packet that leaves now.
+    pub(crate) since: Option<Since>,
+    pub(crate) toll: Toll,
+    /// Links that are down at times. Their ports are of [`Mode::Special`], but for those of switches that share a buffer.
+    pub(crate) failing: BTreeMap<u32, Failing>,
+}
+
+/// Packets that were lost. Only a loss touches these counts: ports stay within their cache line, and the hot loop pays
+/// nothing.
+pub(crate) struct Toll {
+    /// By link.
+    pub(crate) links: Vec<ByKind>,
+    /// By flow: data packets, those included whose payload was cut.
+    pub(crate) flows: Vec<u32>,
+    /// The number in the network of the first link.
+    first_link: u32,
+    /// Losses of recorded flows, where a run is recorded.
+    pub(crate) log: Option<Box<LossLog>>,
+}
+
+impl Toll {
+    pub(crate) fn new(links: std::ops::Range<u32>, flows: usize, log: Option<Box<LossLog>>) -> Self {
+        Self { links: vec![ByKind::default(); links.len()], flows: vec![0; flows], first_link: links.start, log }
+    }
+
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn count(&mut self, link: usize, packet: &Packet, cause: DropCause) {
+        packet.count_in(&mut self.links[link]);
+        if let Some(log) = &mut self.log {
+            log.note(self.first_link + link as u32, packet, cause);
+        }
+        if packet.is_data() {
+            self.count_data(packet);
+        }
+    }
+
+    /// A data packet is lost as far as its flow goes.
+    pub(crate) fn count_data(&mut self, packet: &Packet) {
+        let flow = &mut self.flows[packet.flow as usize];
+        *flow = flow.saturating_add(1);
+    }
+}
+
+/// A link that is down at times.
+pub(crate) struct Failing {
+    pub(crate) outages: Outages,
+    pub(crate) delay: Span,
+    /// Packets that were on the way then, or sent.
+    pub(crate) lost: u64,
+}
+
+/// The fields of an [`Egress`] that say where its link leads.
+#[derive(Clone, Copy)]
+pub(crate) struct Way {
+    target: u32,
+    node: u32,
+    away: bool,
+}
+
+impl Egress {
+    #[inline(always)]
+    pub(crate) fn way(&self) -> Way {
+        Way { target: self.target, node: self.node, away: self.away }
+    }
+
+    /// Queues a packet at a plain port, and counts it. `None` if it found no room.
+    #[inline(always)]
+    pub(crate) fn admit(&mut self, params: &PortParams, salt: u64, arrival: &Arrival) -> Option<Passage> {
+        let passage = self.port.enqueue(params, salt, arrival);
+        self.counted(arrival, passage)
+    }
+
+    /// The same at a switch.
+    #[inline(always)]
+    fn admit_exact(&mut self, params: &PortParams, salt: u64, arrival: &Arrival) -> Option<Passage> {
+        let passage = self.port.enqueue_exact(params, salt, arrival);
+        self.counted(arrival, passage)
+    }
+
+    #[inline(always)]
+    fn counted(&mut self, arrival: &Arrival, passage: Option<Passage>) -> Option<Passage> {
+        let Some(passage) = passage else {
+            self.drops = self.drops.saturating_add(1);
+            return None;
+        };
+        self.max_backlog = self.max_backlog.max(self.port.idle_at().since(arrival.now));
+        self.count(arrival.size, passage);
+        Some(passage)
+    }
+
+    #[inline(always)]
+    pub(crate) fn count(&mut self, size: u32, passage: Passage) {
+        self.bytes += u64::from(size);
+        self.packets += 1;
+        self.marks += u64::from(passage.marked);
+    }
+}
+
+impl Overtaken {
+    /// Data begins to wait at a port that will have served the rest at `served_at`.
+    #[inline(always)]
+    pub(crate) fn begin(&mut self, link: usize, served_at: Time, backlogged: &mut Vec<u32>) {
+        self.served_at = served_at;
+        if !self.listed {
+            self.listed = true;
+            backlogged.push(link as u32);
+        }
+    }
+}
+
+/// What the chances at a port depend on, besides the packet.
+#[derive(Clone, Copy)]
+pub(crate) struct Salts {
+    pub(crate) seed: u64,
+    pub(crate) first_link: u32,
+}
+
+impl Salts {
+    #[inline(always)]
+    pub(crate) fn of(self, link: usize) -> u64 {
+        self.seed ^ (u64::from(self.first_link) + link as u64) << 20
+    }
+}
+
+/// Chooses a switch's port for a packet.
+#[derive(Clone, Copy)]
+pub(crate) struct Chooser<'a> {
+    pub(crate) routes: RoutesFrom<'a>,
+    pub(crate) switch_salt: u64,
+    pub(crate) first_link: u32,
+    pub(crate) switch: NodeId,
+}
+
+impl Chooser<'_> {
+    /// By a hash, or, of a packet back where [`Setup::symmetric`], the reverse of the way there.
+    #[inline(always)]
+    pub(crate) fn link(&self, packet: &Packet, setup: &Setup) -> usize {
+        if setup.symmetric
+            && let Some(port) = way_back(self.switch, packet, setup)
+        {
+            return (port.0 - self.first_link) as usize;
+        }
+        self.by_hash(packet)
+    }
+
+    #[inline(always)]
+    pub(crate) fn by_hash(&self, packet: &Packet) -> usize {
+        let hash = packet.path_hash(self.switch_salt);
+        (self.routes.port(HostId(packet.dst), hash).0 - self.first_link) as usize
+    }
+}
+
+/// The port by which a packet that comes to a switch now and goes to its flow's source takes the reverse of the way there, if
+/// it goes there and there is one. Found anew for each packet: nothing is kept, whatever becomes of routes and entropies.
+#[inline(never)]
+fn way_back(switch: NodeId, packet: &Packet, setup: &Setup) -> Option<LinkId> {
+    let flow = &setup.flows[packet.flow as usize];
+    if packet.dst != flow.src.0 {
+        return None;
+    }
+    let hash = |switch| packet.path_hash(switch_salt(setup.seed, switch));
+    setup.routes.at(packet.time).back(&setup.network, (flow.src, flow.dst), switch, hash)
+}
+
+/// Why the hot loop ended.
+pub(crate) enum Stopped {
+    /// Nothing more arrives in the window.
+    Done,
+    /// The FIFO that a packet is to go to must grow; the packet is still first in line.
+    Full { turn: u64, fifo: usize },
+    /// The first packet in line goes to a special port.
+    Special { turn: u64, link: usize },
+}
+
+impl Links {
+    /// The hot loop: forwards packets while their ports are plain, each by its hash. Also gives how many it forwarded.
+    #[expect(clippy::too_many_arguments, reason = "what the borrow of the plane is split into")]
+    #[inline(always)]
+    pub(crate) fn forward_while_plain(
+        &mut self,
+        tree: &mut impl Merge,
+        mut turn: u64,
+        (start, end): (Time, Time),
+        chooser: Chooser,
+        salts: Salts,
+        params: &[PortParams],
+        backlogged: &mut Vec<u32>,
+    ) -> (Stopped, u64) {
+        let Self { egress, overtaken, fifos, outboxes, schedule, toll, .. } = self;
+        let egress = &mut egress[..];
+        let mut fifos = fifos.parts();
+        let mut forwarded = 0;
+        while turn != DONE {
+            let input = tree.input(turn);
+            let (place, packet) = fifos.first(input);
+            let link = chooser.by_hash(packet);
+            let port = &mut egress[link];
+            let arrival = packet.arrival();
+            if port.mode != Mode::Plain {
+                let goes = match port.mode {
+                    Mode::Plain => true,
+                    Mode::Ordered => arrival.control || port.port.idle_at() < arrival.now,
+                    Mode::Waiting if !arrival.control => false,
+                    Mode::Waiting | Mode::Special => return (Stopped::Special { turn, link }, forwarded),
+                };
+                if !goes {
+                    let waits = &mut overtaken[link];
+                    let target = waits.fifo as usize;
+                    if fifos.is_full(target) {
+                        return (Stopped::Full { turn, fifo: target }, forwarded);
+                    }
+                    let head = fifos.drop_first(input);
+                    turn = tree.replace(turn, if head < end { follow(turn, head.since(start)) } else { DONE });
+                    forwarded += 1;
+                    let idle_at = port.port.idle_at();
+                    let passage = port.admit_exact(&params[port.params as usize], salts.of(link), &arrival);
+                    let Some(passage) = passage else {
+                        toll.count(link, &fifos.at(place), DropCause::Full);
+                        continue;
+                    };
+                    if port.mode == Mode::Ordered {
+                        port.mode = Mode::Waiting;
+                        waits.begin(link, idle_at, backlogged);
+                    }
+                    fifos.pass_on(place, target, arrival.now, passage.marked);
+                    continue;
+                }
+            }
+            let target = port.target as usize;
+            if !port.away && fifos.is_full(target) {
+                return (Stopped::Full { turn, fifo: target }, forwarded);
+            }
+            // Whose turn is next does not depend on what becomes of this packet: found out first, it is known sooner.
+            let head = fifos.drop_first(input);
+            turn = tree.replace(turn, if head < end { follow(turn, head.since(start)) } else { DONE });
+            forwarded += 1;
+            let Some(passage) = port.admit_exact(&params[port.params as usize], salts.of(link), &arrival) else {
+                toll.count(link, &fifos.at(place), DropCause::Full);
+                continue;
+            };
+            if port.away {
+                outboxes[target].packets.push(fifos.at(place).passed(passage));
+            } else if fifos.pass_on(place, target, passage.arrives, passage.marked) {
+                schedule.activate(port.node as usize, passage.arrives);
+            }
+        }
+        (Stopped::Done, forwarded)
+    }
+
+    /// Queues a packet at a port where control goes before data.
+    #[expect(clippy::too_many_arguments, reason = "what the borrow of the plane is split into")]
+    pub(crate) fn enqueue_ordered(
+        &mut self,
+        link: usize,
+        mut packet: Packet,
+        arrival: &Arrival,
+        params: &PortParams,
+        salt: u64,
+        losses: Option<&mut Losses>,
+        backlogged: &mut Vec<u32>,
+    ) {
+        let egress = &mut self.egress[link];
+        let idle_at = egress.port.idle_at();
+        let Some(passage) = egress.admit_exact(params, salt, arrival) else {
+            return self.toll.count(link, &packet, DropCause::Full);
+        };
+        if losses.is_some_and(|losses| losses.loses(params, salt, arrival)) {
+            self.toll.count(link, &packet, DropCause::Chance);
+            packet.set_lost();
+        }
+        let fifo = self.overtaken[link].fifo as usize;
+        let waits = !self.fifos.is_empty(fifo) && {
+            self.replay(link, params, arrival.now);
+            !self.fifos.is_empty(fifo)
+        };
+        let mut arrives = passage.arrives;
+        if waits && arrival.control {
+            let served_at = &mut self.overtaken[link].served_at;
+            *served_at += params.service(arrival.size);
+            arrives = *served_at + params.delay();
+        } else if waits || !arrival.control && idle_at >= arrival.now {
+            if !waits {
+                if self.egress[link].mode == Mode::Ordered {
+                    self.egress[link].mode = Mode::Waiting;
+                }
+                self.overtaken[link].begin(link, idle_at, backlogged);
+            }
+            packet.mark(passage.marked);
+            self.fifos.push(fifo, packet);
+            return;
+        }
+        if !packet.is_lost() {
+            self.depart(link, &packet, Passage { arrives, ..passage });
+        }
+    }
+
+    /// Sends what waits and whose service begins before `until`.
+    #[inline(always)]
+    pub(crate) fn replay(&mut self, link: usize, params: &PortParams, until: Time) {
+        let Overtaken { fifo, mut served_at, .. } = self.overtaken[link];
+        let fifo = fifo as usize;
+        while served_at < until && !self.fifos.is_empty(fifo) {
+            let packet = self.fifos.pop(fifo);
+            served_at = served_at.max(packet.time) + params.service(packet.size.into());
+            if !packet.is_lost() {
+                self.depart(link, &packet, Passage { arrives: served_at + params.delay(), marked: false });
+            }
+        }
+        self.overtaken[link].served_at = served_at;
+        if self.fifos.is_empty(fifo) && self.egress[link].mode == Mode::Waiting {
+            self.egress[link].mode = Mode::Ordered;
+        }
+    }
+
+    /// Replays a port's service to the end of a window. Returns whether data still waits.
+    pub(crate) fn serve_ordered(&mut self, link: usize, params: &PortParams, end: Time) -> bool {
+        self.replay(link, params, end);
+        let overtaken = &mut self.overtaken[link];
+        overtaken.listed = !self.fifos.is_empty(overtaken.fifo as usize);
+        overtaken.listed
+    }
+
+    /// A packet is on its way, as a port let it pass.
+    #[inline(always)]
+    pub(crate) fn depart(&mut self, link: usize, packet: &Packet, passage: Passage) {
+        self.depart_with(link, packet, passage, Report::NONE);
+    }
+
+    /// A packet is on its way, with what it carries.
+    #[inline(always)]
+    pub(crate) fn depart_with(&mut self, link: usize, packet: &Packet, passage: Passage, report: Report) {
+        if !self.failing.is_empty() && self.is_cut(link, packet, passage) {
+            self.forget(report);
+            return;
+        }
+        self.depart_by(self.egress[link].way(), packet, passage, report);
+    }
+
+    /// The same over a link that is never down: see [`Links::failing`].
+    #[inline(always)]
+    pub(crate) fn depart_by(&mut self, way: Way, packet: &Packet, passage: Passage, report: Report) {
+        if way.away {
+            let mail = &mut self.outboxes[way.target as usize];
+            mail.packets.push(packet.passed(passage));
+            if let Some(reports) = &mut self.reports {
+                mail.records.push(reports.take(report));
+            }
+            mail.since.extend(self.since);
+            return;
+        }
+        let since = self.since.unwrap_or_default();
+        if self.fifos.push_passed(way.target as usize, packet, passage, report, since) {
+            self.schedule.activate(way.node as usize, passage.arrives);
+        }
+    }
+
+    /// Whether the link is down while a packet's last bit is on it. A pause frame is repeated until it comes through, so
+    /// none is lost; see [`crate::shared`].
+    #[cold]
+    fn is_cut(&mut self, link: usize, packet: &Packet, passage: Passage) -> bool {
+        let Some(failing) = self.failing.get_mut(&(link as u32)) else { return false };
+        let arrives = passage.arrives;
+        let cut = !packet.is_frame() && failing.outages.cut(arrives - failing.delay, arrives);
+        failing.lost += u64::from(cut);
+        if cut {
+            self.toll.count(link, packet, DropCause::Down);
+        }
+        cut
+    }
+
+    /// What a packet carried is lost with it.
+    #[inline]
+    pub(crate) fn forget(&mut self, report: Report) {
+        if let Some(reports) = &mut self.reports {
+            reports.forget(report);
+        }
+    }
+
+    /// A packet's service has begun: it is on its way, unless the link loses it.
+    #[inline(always)]
+    pub(crate) fn depart_or_lose(
+        &mut self,
+        link: usize,
+        packet: &Packet,
+        passage: Passage,
+        params: &PortParams,
+        salt: u64,
+        losses: &mut Losses,
+    ) {
+        if losses.loses(params, salt, &packet.arrival()) {
+            self.toll.count(link, packet, DropCause::Chance);
+        } else {
+            self.depart(link, packet, passage);
+        }
+    }
+}

@@ -1,0 +1,386 @@
+//! A packet on its way: 32 bytes, moved by value.
+
+use experiment::ByKind;
+use fabric::{Arrival, Item, Passage, path_hash};
+use flow::AckHeader;
+use units::Time;
+
+use crate::body::{ANSWER, Body, Kind, Label, MARKED, Words};
+
+/// Where the reports of the ports that a packet has passed lie, if it has any (INT).
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Report(pub(crate) u32);
+
+impl Report {
+    /// None.
+    pub const NONE: Self = Self(0);
+
+    /// The one that a [`Wire`](crate::host::Wire) knows by this number, over 0.
+    pub const fn numbered(number: u32) -> Self {
+        Self(number)
+    }
+
+    /// How many reports it has where it has had too many to count any.
+    pub(crate) const TOO_MANY: u32 = 15;
+
+    /// The one at this place, under 2^28, with so many reports.
+    #[inline(always)]
+    pub(crate) fn new(place: u32, len: u32) -> Self {
+        Self(place << 4 | len)
+    }
+
+    #[inline(always)]
+    pub(crate) fn place(self) -> usize {
+        (self.0 >> 4) as usize
+    }
+
+    #[inline(always)]
+    pub(crate) fn len(self) -> usize {
+        (self.0 & 15) as usize
+    }
+
+    /// One report more.
+    #[inline(always)]
+    pub(crate) fn lengthen(&mut self) {
+        self.0 += u32::from(self.0 & 15 < Self::TOO_MANY);
+    }
+}
+
+/// What every packet has: where it is on the way to, and how.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Header {
+    /// When its last bit reaches the node that it is on the way to.
+    pub time: Time,
+    /// Its flow.
+    pub flow: u32,
+    /// The host that it is for.
+    pub dst: u32,
+    /// What chooses among equal paths: with the flow, or alone ([`Header::pinned`]).
+    pub entropy: u16,
+    /// Bytes on the wire.
+    pub size: u16,
+    /// Its class at ports that have several, under 8: 0 is control.
+    pub class: u8,
+    /// Whether its entropy alone chooses among equal paths: on a connection that outlives its flows.
+    pub pinned: bool,
+}
+
+/// A packet: what every packet has, and a [`Body`], packed.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Packet {
+    /// When its last bit reaches the node that it is on the way to.
+    pub time: Time,
+    /// Its flow.
+    pub flow: u32,
+    /// The host that it is for.
+    pub dst: u32,
+    /// The body's [`Words`].
+    number: u32,
+    word: u32,
+    /// What chooses among equal paths.
+    pub entropy: u16,
+    /// Bytes on the wire.
+    pub size: u16,
+    bytes: [u8; 2],
+    /// From the lowest bit: its class (3), its [`Kind`] (5), flags (8). One word, so that one test says whether it is data.
+    pub(crate) label: u16,
+}
+
+/// Where flags begin in a label.
+const FLAGS: u32 = 8;
+/// The kind in a label.
+const KIND: u16 = 0xf8;
+
+const fn flag(flag: u8) -> u16 {
+    (flag as u16) << FLAGS
+}
+
+const ASK: u8 = 4;
+const LOST: u8 = 8;
+const EXPENDABLE: u8 = 16;
+const PINNED: u8 = 32;
+
+impl Packet {
+    /// Adds the packet to counts by kind.
+    pub fn count_in(&self, counts: &mut ByKind) {
+        let count = if self.is_data() {
+            &mut counts.data
+        } else if self.is_credit() {
+            &mut counts.credits
+        } else if self.kind() == Kind::Transfer {
+            &mut counts.acks
+        } else {
+            &mut counts.signals
+        };
+        *count += 1;
+    }
+
+    /// A packet that says this.
+    #[inline(always)]
+    pub fn new(header: Header, body: Body) -> Self {
+        let Header { time, flow, dst, entropy, size, class, pinned } = header;
+        let (label, Words { number, word, bytes }) = body.pack();
+        debug_assert!(class < 8, "there is no class {class}");
+        let flags = label.flags | if pinned { PINNED } else { 0 };
+        let label = flag(flags) | (label.kind as u16) << 3 | u16::from(class);
+        Self { time, flow, dst, number, word, entropy, size, bytes, label }
+    }
+
+    /// What it says.
+    #[inline]
+    pub fn body(&self) -> Body {
+        Body::unpack(&Label { kind: self.kind(), flags: self.flags() }, self.words())
+    }
+
+    #[inline(always)]
+    fn flags(&self) -> u8 {
+        (self.label >> FLAGS) as u8
+    }
+
+    #[inline(always)]
+    fn has(&self, a_flag: u8) -> bool {
+        self.label & flag(a_flag) != 0
+    }
+
+    #[inline(always)]
+    fn set(&mut self, a_flag: u8, on: bool) {
+        self.label |= if on { flag(a_flag) } else { 0 };
+    }
+
+    #[inline(always)]
+    fn words(&self) -> Words {
+        Words { number: self.number, word: self.word, bytes: self.bytes }
+    }
+
+    /// Of an acknowledgement that is no signal, what it says: [`Packet::body`] where that is known already.
+    #[inline(always)]
+    pub(crate) fn acknowledged(&self) -> AckHeader {
+        debug_assert!(matches!(self.body(), Body::Ack(_)), "{:?} acknowledges nothing", self.body());
+        self.words().header(self.flags())
+    }
+
+    /// Of data, trimmed or not, its number in the flow and which transmission of that it is.
+    #[inline(always)]
+    pub(crate) fn transmission(&self) -> (u32, u8) {
+        debug_assert!(self.is_data() || self.is_of(Kind::Trimmed), "{:?} is no data", self.body());
+        (self.number, self.bytes[0])
+    }
+
+    /// Of data, the credit that it answers.
+    #[inline(always)]
+    pub(crate) fn answered_credit(&self) -> Option<u32> {
+        debug_assert!(self.is_data(), "{:?} is no data", self.body());
+        self.words().credit()
+    }
+
+    /// The same packet with another body of the same kind.
+    pub(crate) fn saying(self, body: Body) -> Self {
+        let (label, Words { number, word, bytes }) = body.pack();
+        debug_assert!(label.kind == self.kind() && label.flags == self.flags() & ANSWER, "{body:?} is of another kind");
+        Self { number, word, bytes, ..self }
+    }
+
+    /// What a switch leaves of data whose payload it cuts: `header` bytes, a control packet.
+    #[must_use]
+    pub fn trimmed(&self, header: u16) -> Self {
+        debug_assert!(self.is_data(), "{:?} has no payload", self.body());
+        let (seq, attempt) = self.transmission();
+        let &Self { time, flow, dst, entropy, .. } = self;
+        let (size, class, pinned) = (header.min(self.size), self.class(), self.is_pinned());
+        Self::new(Header { time, flow, dst, entropy, size, class, pinned }, Body::Trimmed { seq, attempt })
+    }
+
+    /// The same packet at another time.
+    #[inline(always)]
+    pub(crate) fn at(self, time: Time) -> Self {
+        Self { time, ..self }
+    }
+
+    /// What tells this packet from others, for chances that are drawn for it: 64 bits and 40.
+    pub(crate) fn identity(&self) -> (u64, u64) {
+        let kind_and_class = u64::from(self.label & (flag(1) - 1));
+        let kind = kind_and_class << 16 | u64::from(self.bytes[0]) << 8 | u64::from(self.flags());
+        (u64::from(self.flow) << 32 | u64::from(self.number), kind)
+    }
+
+    /// Whether it is an acknowledgement, or another answer of a receiver to a packet.
+    #[inline]
+    pub fn is_ack(&self) -> bool {
+        self.has(ANSWER)
+    }
+
+    /// Whether a queue marked it, or, of an acknowledgement, the packets that it acknowledges.
+    #[inline]
+    pub fn is_marked(&self) -> bool {
+        self.has(MARKED)
+    }
+
+    /// Whether the sender wants an acknowledgement at once.
+    #[inline]
+    pub fn asks(&self) -> bool {
+        self.has(ASK)
+    }
+
+    /// What it is.
+    #[inline]
+    pub fn kind(&self) -> Kind {
+        Kind::ALL[usize::from((self.label & KIND) >> 3)]
+    }
+
+    #[inline(always)]
+    fn is_of(&self, kind: Kind) -> bool {
+        self.label & KIND == (kind as u16) << 3
+    }
+
+    /// Whether it is neither data nor an acknowledgement.
+    #[inline(always)]
+    pub(crate) fn is_signal(&self) -> bool {
+        self.label & KIND != 0
+    }
+
+    /// Its class at ports that have several: 0 is control.
+    #[inline(always)]
+    pub fn class(&self) -> u8 {
+        (self.label & 7) as u8
+    }
+
+    /// Whether it pauses a class, or lets it go on.
+    #[inline]
+    pub fn is_frame(&self) -> bool {
+        matches!(self.kind(), Kind::Pause | Kind::Resume)
+    }
+
+    /// Whether it is one that ports may have a credit queue for.
+    #[inline(always)]
+    pub fn is_credit(&self) -> bool {
+        self.is_of(Kind::Credit) || self.is_of(Kind::Emulation)
+    }
+
+    /// Whether it is dropped before others.
+    #[inline(always)]
+    pub fn is_expendable(&self) -> bool {
+        self.has(EXPENDABLE)
+    }
+
+    /// Says whether it is dropped before others.
+    #[inline]
+    pub fn set_expendable(&mut self, expendable: bool) {
+        self.set(EXPENDABLE, expendable);
+    }
+
+    /// Whether it is data of a flow. Without a branch: what comes next is data or not as it happens.
+    #[inline(always)]
+    pub fn is_data(&self) -> bool {
+        self.label & (KIND | flag(ANSWER)) == 0
+    }
+
+    /// The hash by which a switch with this salt chooses among equal ports ([`fabric::switch_salt`]).
+    #[inline(always)]
+    pub fn path_hash(&self, switch_salt: u64) -> u64 {
+        if self.is_pinned() {
+            return self.pinned_path_hash(switch_salt);
+        }
+        path_hash(switch_salt, self.flow, self.entropy)
+    }
+
+    #[cold]
+    fn pinned_path_hash(&self, switch_salt: u64) -> u64 {
+        path_hash(switch_salt, 0, self.entropy)
+    }
+
+    /// Marks it.
+    #[inline]
+    pub fn mark(&mut self, marked: bool) {
+        self.set(MARKED, marked);
+    }
+
+    /// Takes its mark off.
+    pub(crate) fn unmark(&mut self) {
+        self.label &= !flag(MARKED);
+    }
+
+    /// Whether its entropy alone chooses among equal paths.
+    #[inline(always)]
+    pub(crate) fn is_pinned(&self) -> bool {
+        self.has(PINNED)
+    }
+
+    /// Its label once it is marked, or not.
+    #[inline(always)]
+    pub(crate) fn label_if(&self, marked: bool) -> u16 {
+        self.label | if marked { flag(MARKED) } else { 0 }
+    }
+
+    /// Whether the link behind the port where it waits will lose it.
+    #[inline(always)]
+    pub(crate) fn is_lost(&self) -> bool {
+        self.has(LOST)
+    }
+
+    pub(crate) fn set_lost(&mut self) {
+        self.set(LOST, true);
+    }
+
+    pub(crate) fn set_ask(&mut self, ask: bool) {
+        self.set(ASK, ask);
+    }
+
+    /// The packet on the link behind a port.
+    #[inline(always)]
+    pub(crate) fn passed(mut self, passage: Passage) -> Self {
+        self.time = passage.arrives;
+        self.mark(passage.marked);
+        self
+    }
+
+    /// Whether it goes in line with data though it is none: a probe finds out what became of the data before it.
+    #[inline(always)]
+    fn is_probe(&self) -> bool {
+        self.is_of(Kind::Probe) & !self.is_ack()
+    }
+
+    /// The packet as a port sees it, arriving now. Only data is ECN-capable; all else but a probe is control.
+    #[inline(always)]
+    pub fn arrival(&self) -> Arrival {
+        let data = self.is_data();
+        Arrival {
+            now: self.time,
+            size: self.size.into(),
+            ecn_capable: data,
+            control: !data & !self.is_probe(),
+            credit: self.is_credit(),
+            expendable: self.is_expendable(),
+            // Another transmission comes at another time, an acknowledgement at another port.
+            identity: u64::from(self.flow) << 32 | u64::from(self.number),
+        }
+    }
+}
+
+impl Item for Packet {
+    #[inline(always)]
+    fn arrival(&self) -> Arrival {
+        self.arrival()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_packet_in_flight_costs_32_bytes_here() {
+        assert_eq!(size_of::<Packet>(), 32);
+    }
+
+    #[test]
+    fn a_trimmed_packet_goes_where_it_went_as_control() {
+        let header = Header { flow: 3, dst: 4, entropy: 5, size: 4_160, class: 2, pinned: true, ..Header::default() };
+        let mut data = Packet::new(header, Body::Data { seq: 7, attempt: 2, credit: Some(9) });
+        data.mark(true);
+        let trimmed = data.trimmed(64);
+        assert_eq!(trimmed, Packet::new(Header { size: 64, ..header }, Body::Trimmed { seq: 7, attempt: 2 }));
+        assert!(trimmed.arrival().control && !trimmed.arrival().ecn_capable && trimmed.is_signal());
+        assert_eq!((trimmed.transmission(), trimmed.path_hash(1)), ((7, 2), data.path_hash(1)));
+        assert_eq!(Packet { size: 50, ..data }.trimmed(64).size, 50);
+    }
+}

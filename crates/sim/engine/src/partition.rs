@@ -1,0 +1,463 @@
+//! One partition: the switches and hosts of one datacenter, run window by window.
+
+use experiment::{FlowSpec, LinkOutcome, RecordConfig, Recording, SenderEvent, Setup, Ties};
+use fabric::{HostId, NodeId, NodeKind};
+use laws::{ControlLaw, Hop, Path};
+use units::{Span, Time};
+
+use crate::host::{Context, Hosts, News, Wire};
+use crate::layout::Layout;
+use crate::packet::{Packet, Report};
+use crate::plane::Plane;
+use crate::prefetch::AHEAD;
+use crate::recorder::identify;
+use crate::ties::HostTies;
+
+const NO_HOST: u32 = u32::MAX;
+
+pub(crate) struct Partition<L> {
+    pub(crate) plane: Plane,
+    pub(crate) hosts: Hosts<L>,
+    /// Of each node: its host's number here, or `NO_HOST`.
+    host_of: Vec<u32>,
+    /// Of each host here: its node.
+    node_of: Vec<u32>,
+    /// Of every host of the network: its number here, or `NO_HOST`.
+    local_of: Vec<u32>,
+    /// How often something arrived at a host.
+    pub(crate) received: u64,
+    /// How often a host did something at a time of its own.
+    pub(crate) acts: u64,
+    /// News for hosts of other partitions.
+    pub(crate) news: Vec<News>,
+    /// Of each host here; empty where ties need none.
+    ties: Vec<HostTies>,
+    /// Recorded flows of each host here; empty where the run is not recorded.
+    recorded: Vec<Vec<u32>>,
+    checks: Checks,
+}
+
+/// The pace of a partition's checks. A check takes time for all that is held, however little has happened since the last one,
+/// and epochs may be as short as a link. So it waits until nodes have processed as many events as it examines entries: all
+/// checks together take at most a constant factor of the run's own time.
+#[derive(Clone, Copy, Default)]
+struct Checks {
+    /// The number of events from which on the next check is due.
+    due: u64,
+    /// Entries that all checks have examined.
+    examined: u64,
+}
+
+/// A host's card: its port in the plane.
+struct Card<'a> {
+    plane: &'a mut Plane,
+    node: usize,
+    link: usize,
+    setup: &'a Setup,
+    /// Notes of packets that are handed over, for ties or the log; none where neither is kept.
+    noting: Option<Noting<'a>>,
+}
+
+/// Notes of packets that a host hands to its NIC.
+struct Noting<'a> {
+    ties: Option<&'a mut HostTies>,
+}
+
+impl Card<'_> {
+    /// Takes note of a packet that is about to be put on the card.
+    #[cold]
+    fn note_packet(&mut self, packet: &Packet) {
+        self.plane.record_departure(self.link, packet);
+        let Some(Noting { ties: Some(ties) }) = &mut self.noting else { return };
+        let begins = self.plane.idle_at(self.link).max(packet.time);
+        let since = ties.leaves(begins, begins + self.plane.service(self.link, packet));
+        if packet.is_data() {
+            ties.sent = Some(packet.flow);
+        }
+        self.plane.follows(since);
+    }
+}
+
+impl Wire for Card<'_> {
+    #[inline]
+    fn idle_at(&self) -> Time {
+        self.plane.idle_at(self.link)
+    }
+
+    #[inline]
+    fn transmit(&mut self, packet: Packet) {
+        if self.noting.is_some() {
+            self.note_packet(&packet);
+        }
+        self.plane.enqueue(self.node, self.link, packet, self.setup);
+    }
+
+    #[inline]
+    fn transmit_with(&mut self, packet: Packet, report: Report) {
+        if self.noting.is_some() {
+            self.note_packet(&packet);
+        }
+        self.plane.enqueue_with(self.link, packet, report, self.setup);
+    }
+
+    fn received_late(&mut self, packet: &Packet) {
+        if let Some(recorder) = &mut self.plane.recorder {
+            recorder.hears(packet);
+        }
+    }
+
+    #[inline]
+    fn note(&mut self, note: Hop) -> Report {
+        self.plane.note(note)
+    }
+    #[inline]
+    fn hops(&self, report: Report) -> &[Hop] {
+        self.plane.hops(report)
+    }
+
+    #[inline]
+    fn forget(&mut self, report: Report) {
+        self.plane.forget(report);
+    }
+}
+
+impl<L: ControlLaw> Partition<L> {
+    pub(crate) fn new(
+        index: usize,
+        setup: &Setup,
+        layout: &Layout,
+        window: Span,
+        record: Option<&RecordConfig>,
+    ) -> Self {
+        let nodes = layout.node_start[index] as usize..layout.node_start[index + 1] as usize;
+        let (mut ids, mut node_of, mut host_of) = (Vec::<HostId>::new(), Vec::new(), Vec::new());
+        let mut local_of = vec![NO_HOST; setup.network.hosts().len()];
+        for (local, node) in setup.network.nodes()[nodes].iter().enumerate() {
+            if let NodeKind::Host(id) = node.kind {
+                host_of.push(ids.len() as u32);
+                local_of[id.index()] = ids.len() as u32;
+                ids.push(id);
+                node_of.push(local as u32);
+            } else {
+                host_of.push(NO_HOST);
+            }
+        }
+        let mut partition = Self {
+            plane: Plane::new(index, setup, layout, window, record),
+            hosts: Hosts::new(&ids, setup),
+            host_of,
+            node_of,
+            local_of,
+            received: 0,
+            acts: 0,
+            news: Vec::new(),
+            ties: Vec::new(),
+            recorded: Vec::new(),
+            checks: Checks::default(),
+        };
+        if setup.ties == Ties::Scheduled {
+            let input = |id: &HostId| setup.network.links()[setup.network.uplink(*id).index()].reverse;
+            partition.ties = ids.iter().map(|id| HostTies::new(input(id), setup)).collect();
+        }
+        if let Some(record) = record {
+            partition.recorded = vec![Vec::new(); ids.len()];
+            for flow in &record.flows {
+                let host = partition.local_of[setup.flows[flow.0 as usize].src.index()];
+                if let Some(flows) = partition.recorded.get_mut(host as usize) {
+                    flows.push(flow.0);
+                }
+            }
+        }
+        for host in 0..ids.len() {
+            partition.wake(host);
+        }
+        partition
+    }
+
+    /// Makes a host active when it next acts by itself; between epochs only.
+    fn wake(&mut self, host: usize) {
+        let next = self.hosts.next_at(host, Time::ZERO);
+        if next.is_set() {
+            self.plane.schedule().activate_between(self.node_of[host] as usize, next);
+        }
+    }
+
+    /// Takes news to a host of this partition; between epochs only.
+    pub(crate) fn deliver_news(&mut self, news: News, setup: &Setup) {
+        let host = self.local_of[setup.flows[news.flow.0 as usize].src.index()] as usize;
+        if self.hosts.hear_of(host, news, setup).is_some() {
+            self.wake(host);
+        }
+    }
+
+    /// Runs every window that begins before `until`; what arrives from `until` on stays.
+    pub(crate) fn run<F: Fn(&FlowSpec, &Path) -> L>(&mut self, until: Time, context: &Context<F>) {
+        while let Some(start) = self.plane.schedule().next_window(until) {
+            let end = (start + self.plane.window()).min(until);
+            for word in 0..self.plane.schedule().words() {
+                let mut bits = self.plane.schedule().take_word(word);
+                while bits != 0 {
+                    let node = word * 64 + bits.trailing_zeros() as usize;
+                    bits &= bits - 1;
+                    if self.host_of[node] == NO_HOST {
+                        self.plane.run_switch(node, start, end, context.setup);
+                    } else {
+                        self.run_host(node, end, context);
+                    }
+                }
+            }
+            self.plane.schedule().finish_window();
+        }
+    }
+
+    /// Returns how many entries its checks have examined.
+    #[cfg(test)]
+    pub(crate) fn examined(&self) -> u64 {
+        self.checks.examined
+    }
+
+    /// Returns how many events nodes have processed.
+    pub(crate) fn events(&self) -> u64 {
+        self.plane.forwarded + self.received + self.acts
+    }
+
+    /// Checks what the nodes here hold, once they have run up to `now`, if enough has happened since the last check.
+    ///
+    /// # Errors
+    /// The node of the network where something is wrong, and what.
+    pub(crate) fn check_if_due(&mut self, now: Time, setup: &Setup) -> Result<(), (NodeId, String)> {
+        let events = self.events();
+        if events < self.checks.due {
+            return Ok(());
+        }
+        let examined = self.check(now, setup)? as u64;
+        self.checks = Checks { due: events + examined, examined: self.checks.examined + examined };
+        Ok(())
+    }
+
+    /// Checks all that the nodes here hold, at the end of the run, and where the ends of all flows are.
+    ///
+    /// # Errors
+    /// As [`Partition::check_if_due`].
+    pub(crate) fn check_at_end(&mut self, now: Time, setup: &Setup) -> Result<(), (NodeId, String)> {
+        self.check(now, setup)?;
+        let local = |host: HostId| self.local_of[host.index()] as usize;
+        self.hosts.check_ends(local, setup).map_err(|(host, what)| (self.name_of(host), what))
+    }
+
+    /// The node of the network that a host here is.
+    fn name_of(&self, host: usize) -> NodeId {
+        NodeId(self.plane.first_node() + self.node_of[host])
+    }
+
+    /// Returns how many entries it examined.
+    fn check(&mut self, now: Time, setup: &Setup) -> Result<usize, (NodeId, String)> {
+        let first = self.plane.first_node();
+        let name = |node: usize| NodeId(first + node as u32);
+        let (mut examined, mut acting) = (0, Vec::new());
+        for node in 0..self.host_of.len() {
+            examined += self.plane.check(node, now, setup).map_err(|what| (name(node), what))?;
+            let host = self.host_of[node];
+            if host == NO_HOST {
+                continue;
+            }
+            let (link, _) = self.plane.host_ports(node, setup);
+            let next = self.hosts.next_at(host as usize, self.plane.idle_at(link));
+            if next.is_set() {
+                acting.push((node, next));
+            }
+        }
+        let runs = self.plane.schedule().next_runs();
+        examined += runs.examined();
+        if let Some((node, next)) = acting.into_iter().find(|&(node, next)| !runs.runs_by(node, next)) {
+            return Err((name(node), format!("it has something to do at {next:?} and does not run then")));
+        }
+        let local = |host: HostId| self.local_of[host.index()] as usize;
+        let checked = self.hosts.check(now, local, setup);
+        Ok(examined + checked.map_err(|(host, what)| (self.name_of(host), what))?)
+    }
+
+    /// The links' outcomes, in order, with the pauses of hosts' cards.
+    pub(crate) fn links(&self, ended: Time, setup: &Setup) -> Vec<LinkOutcome> {
+        let mut links: Vec<LinkOutcome> = self.plane.outcomes(ended, setup).collect();
+        for (host, &node) in self.node_of.iter().enumerate() {
+            let (card, _) = self.plane.host_ports(node as usize, setup);
+            (links[card].pauses, links[card].paused) = self.hosts.pauses(host, ended);
+            links[card].credit_drops = self.hosts.credit_drops(host);
+        }
+        links
+    }
+
+    /// Runs a host to `end`: an arrival goes before the host's own starts, timers and sends of the same time.
+    fn run_host<F: Fn(&FlowSpec, &Path) -> L>(&mut self, node: usize, end: Time, context: &Context<F>) {
+        let host = self.host_of[node] as usize;
+        let (link, fifo) = self.plane.host_ports(node, context.setup);
+        if !self.ties.is_empty() {
+            return self.run_host_by_schedule(node, (link, fifo), end, context);
+        }
+        if !self.recorded.is_empty() {
+            return self.run_host_recorded(node, (link, fifo), end, context);
+        }
+        (0..AHEAD).for_each(|behind| self.plane.prefetch_report(fifo, behind));
+        loop {
+            let mut card = Card { plane: &mut self.plane, node, link, setup: context.setup, noting: None };
+            while self.hosts.news.is_empty() {
+                let Some((arrival, local)) = due(card.plane, &self.hosts, node, host, (link, fifo), end) else {
+                    return;
+                };
+                if arrival <= local {
+                    let (packet, report) = card.plane.pop(fifo);
+                    card.plane.prefetch_report(fifo, AHEAD - 1);
+                    self.received += 1;
+                    self.hosts.on_packet(host, &packet, report, context, &mut card);
+                } else {
+                    self.acts += 1;
+                    self.hosts.on_local(host, local, context, &mut card);
+                }
+            }
+            self.keep_own_news(host, context.setup);
+        }
+    }
+
+    /// The same where the run is recorded.
+    #[cold]
+    fn run_host_recorded<F: Fn(&FlowSpec, &Path) -> L>(
+        &mut self,
+        node: usize,
+        (link, fifo): (usize, usize),
+        end: Time,
+        context: &Context<F>,
+    ) {
+        let (host, setup) = (self.host_of[node] as usize, context.setup);
+        while let Some((arrival, local)) = due(&mut self.plane, &self.hosts, node, host, (link, fifo), end) {
+            let noting = Some(Noting { ties: None });
+            if arrival <= local {
+                let (packet, report) = self.plane.pop(fifo);
+                self.plane.record_arrival(fifo, &packet, setup);
+                self.received += 1;
+                let mut card = Card { plane: &mut self.plane, node, link, setup, noting };
+                self.hosts.on_packet(host, &packet, report, context, &mut card);
+                self.record_senders(host, arrival, Some(&packet), setup);
+            } else {
+                self.acts += 1;
+                let mut card = Card { plane: &mut self.plane, node, link, setup, noting };
+                self.hosts.on_local(host, local, context, &mut card);
+                self.record_senders(host, local, None, setup);
+            }
+            if !self.hosts.news.is_empty() {
+                self.keep_own_news(host, setup);
+            }
+        }
+    }
+
+    /// Logs a host's senders after a packet, or after the host acted by itself. Nothing where the run is not recorded.
+    fn record_senders(&mut self, host: usize, now: Time, packet: Option<&Packet>, setup: &Setup) {
+        let Some(flows) = self.recorded.get(host).filter(|flows| !flows.is_empty()) else { return };
+        let Some(recorder) = &mut self.plane.recorder else { return };
+        // A packet that is delayed in the host is logged once its transport receives it.
+        let received = packet.filter(|_| setup.host.jitter.is_none());
+        for &flow in flows {
+            let of_packet = received.filter(|packet| packet.flow == flow).and_then(identify);
+            let event = SenderEvent {
+                time: now,
+                trigger: of_packet.or_else(|| recorder.take_heard(flow)),
+                sent: recorder.take_sent(flow),
+                view: self.hosts.view(flow, now),
+            };
+            recorder.sender(flow, event);
+        }
+    }
+
+    /// Takes the log of what was recorded here.
+    pub(crate) fn take_recording(&mut self) -> Option<Recording> {
+        let recorder = self.plane.recorder.take()?;
+        Some(recorder.finish(self.plane.take_loss_log()))
+    }
+
+    /// The same where what happens at one time does so in the order in which it was scheduled.
+    #[cold]
+    fn run_host_by_schedule<F: Fn(&FlowSpec, &Path) -> L>(
+        &mut self,
+        node: usize,
+        (link, fifo): (usize, usize),
+        end: Time,
+        context: &Context<F>,
+    ) {
+        let host = self.host_of[node] as usize;
+        while let Some((arrival, local)) = due(&mut self.plane, &self.hosts, node, host, (link, fifo), end) {
+            let now = arrival.min(local);
+            let ties = &mut self.ties[host];
+            ties.advance(now);
+            let first = (arrival == now).then(|| self.plane.first(fifo));
+            let first = first.filter(|(packet, since)| {
+                arrival < local || !ties.goes_first(packet, *since, self.hosts.alarm(host) == now)
+            });
+            if let Some((_, since)) = first {
+                let (packet, report) = self.plane.pop(fifo);
+                self.received += 1;
+                ties.arrives(&packet, since);
+                let noting = Some(Noting { ties: Some(ties) });
+                self.plane.record_arrival(fifo, &packet, context.setup);
+                let mut card = Card { plane: &mut self.plane, node, link, setup: context.setup, noting };
+                self.hosts.on_packet(host, &packet, report, context, &mut card);
+                self.record_senders(host, now, Some(&packet), context.setup);
+                if packet.is_ack() {
+                    self.ties[host].repace(packet.flow, self.hosts.paced_at(packet.flow), now);
+                }
+            } else {
+                self.acts += 1;
+                ties.acts(now);
+                let noting = Some(Noting { ties: Some(ties) });
+                let mut card = Card { plane: &mut self.plane, node, link, setup: context.setup, noting };
+                self.hosts.on_local(host, local, context, &mut card);
+                self.record_senders(host, now, None, context.setup);
+            }
+            let ties = &mut self.ties[host];
+            if let Some(flow) = ties.sent.take() {
+                ties.pace(flow, self.hosts.paced_at(flow));
+            }
+            let idle_at = self.plane.idle_at(link);
+            ties.ends(now, idle_at <= now && self.hosts.next_at(host, idle_at) > now);
+            if !self.hosts.news.is_empty() {
+                self.keep_own_news(host, context.setup);
+            }
+        }
+    }
+
+    /// Takes news to this partition's hosts; the rest waits for the end of the epoch. A host other than the one that
+    /// runs is at least two links away, so what it starts lies in a later window.
+    fn keep_own_news(&mut self, running: usize, setup: &Setup) {
+        for news in std::mem::take(&mut self.hosts.news) {
+            let host = self.local_of[setup.flows[news.flow.0 as usize].src.index()];
+            if host == NO_HOST {
+                self.news.push(news);
+                continue;
+            }
+            let start = self.hosts.hear_of(host as usize, news, setup);
+            if let Some(time) = start.filter(|_| host as usize != running) {
+                self.plane.schedule().activate(self.node_of[host as usize] as usize, time);
+            }
+        }
+    }
+}
+
+/// When the next packet arrives at a host and when the host acts by itself, if either is before `end`; else its node rests until
+/// then.
+#[inline(always)]
+fn due<L: ControlLaw>(
+    plane: &mut Plane,
+    hosts: &Hosts<L>,
+    node: usize,
+    host: usize,
+    (link, fifo): (usize, usize),
+    end: Time,
+) -> Option<(Time, Time)> {
+    let arrival = plane.head(fifo);
+    let local = hosts.next_at(host, plane.idle_at(link));
+    let now = arrival.min(local);
+    if now >= end {
+        plane.schedule().activate(node, now);
+        return None;
+    }
+    Some((arrival, local))
+}

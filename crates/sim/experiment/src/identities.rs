@@ -1,0 +1,138 @@
+//! Identities that the outcome of every simulated run satisfies. Where one is broken the engine or a counter is wrong, and
+//! every number may be.
+//!
+//! Coded flows are not held to the identity of losses, because parity makes up for some. Ports with whole ticks are not held
+//! to their rate: times are rounded down, so packets leave faster. Ports of switches that share their buffer are not held to
+//! a buffer of their own: pause frames wait in them, however full they are.
+
+use fabric::LinkId;
+use units::{Tick, Time};
+
+use crate::outcome::Outcome;
+use crate::setup::Setup;
+
+/// The longest packet on the wire, in bytes.
+const LONGEST: u64 = 65_535;
+
+/// Returns the identities that a simulated run breaks, a line each.
+pub fn broken_identities(setup: &Setup, outcome: &Outcome) -> Vec<String> {
+    let all = [
+        packets(outcome),
+        senders(outcome),
+        credits(outcome),
+        losses(setup, outcome),
+        mended(setup, outcome),
+        counters(setup, outcome),
+        queues(setup, outcome),
+        utilisation(setup, outcome),
+    ];
+    all.into_iter().flatten().collect()
+}
+
+/// Each data packet that was sent came, was lost or trimmed, or is on the way.
+fn packets(outcome: &Outcome) -> Option<String> {
+    let engine = &outcome.engine;
+    let lost: u64 = outcome.links.iter().map(|link| link.lost.data).sum();
+    let (sent, came, on_the_way) = (engine.data_packets, engine.data_received, engine.data_in_flight);
+    let trimmed: u64 = outcome.links.iter().map(|link| link.trims).sum();
+    let all = [came, lost, trimmed, on_the_way].into_iter().map(u128::from).sum::<u128>();
+    (u128::from(sent) != all).then(|| {
+        let trimmed = if trimmed > 0 { format!(", {trimmed} were trimmed") } else { String::new() };
+        format!(
+            "of {sent} data packets sent {came} came, {lost} were lost{trimmed} and {on_the_way} were on the way at the end"
+        )
+    })
+}
+
+/// Flows count the packets that hosts sent.
+fn senders(outcome: &Outcome) -> Option<String> {
+    let (flows, hosts) =
+        (outcome.flows.iter().map(|flow| flow.stats.packets_sent).sum::<u64>(), outcome.engine.data_packets);
+    (flows != hosts).then(|| format!("flows sent {flows} data packets, and their hosts {hosts}"))
+}
+
+/// A credit comes once, or is dropped; one that came was used, was wasted, or is in hand.
+fn credits(outcome: &Outcome) -> Option<String> {
+    let flows = || outcome.flows.iter().map(|flow| &flow.credits);
+    let (sent, received) = (flows().map(|it| it.sent).sum::<u64>(), flows().map(|it| it.received).sum::<u64>());
+    let dropped: u64 = outcome.links.iter().map(|link| link.credit_drops + link.lost.credits).sum();
+    if received + dropped > sent {
+        return Some(format!("of {sent} credits sent {received} came and {dropped} were lost, which is more"));
+    }
+    let (flow, it) = flows().enumerate().find(|(_, it)| it.used + it.wasted > it.received)?;
+    let (came, used, wasted) = (it.received, it.used, it.wasted);
+    Some(format!("of {came} credits that flow {flow} received it used {used} and wasted {wasted}, which is more"))
+}
+
+/// Losses add up: of each link by what was lost, and of all links by flow.
+fn losses(setup: &Setup, outcome: &Outcome) -> Option<String> {
+    let mut links = (0..).map(LinkId).zip(&outcome.links);
+    if let Some((link, it)) = links.find(|(_, it)| it.lost.total() != it.drops + it.losses) {
+        let name = setup.network.link_name(link);
+        return Some(format!("{name} lost {} packets by kind, {} by cause", it.lost.total(), it.drops + it.losses));
+    }
+    let on_links: u64 = outcome.links.iter().map(|link| link.lost.data + link.trims).sum();
+    let of_flows: u64 = outcome.lost_of.iter().map(|&lost| u64::from(lost)).sum();
+    (on_links != of_flows).then(|| format!("links lost or trimmed {on_links} data packets, and flows lost {of_flows}"))
+}
+
+/// Each lost packet of a flow that ended was sent again. Not of coded flows.
+fn mended(setup: &Setup, outcome: &Outcome) -> Option<String> {
+    let flows = setup.flows.iter().zip(&outcome.flows).zip(&outcome.lost_of).enumerate();
+    let mut broken = flows.filter(|(_, ((spec, end), lost))| {
+        end.completed.is_set() && !spec.coded && u64::from(**lost) > end.stats.retransmits
+    });
+    let (flow, ((_, end), lost)) = broken.next()?;
+    let more = others(broken.count());
+    let again = end.stats.retransmits;
+    Some(format!("flow {flow} lost {lost} data packets, sent {again} again and ended all the same{more}"))
+}
+
+/// A flow's counters agree with each other. It ends when its size is delivered, and no more ever is.
+fn counters(setup: &Setup, outcome: &Outcome) -> Option<String> {
+    let flows = setup.flows.iter().zip(&outcome.flows).enumerate();
+    let mut broken = flows.filter_map(|(flow, (spec, end))| {
+        if end.delivered > spec.size || (end.completed.is_set() && end.delivered != spec.size) {
+            return Some((flow, format!("{} of {} are delivered", end.delivered, spec.size)));
+        }
+        end.stats.check(end.delivered).err().map(|what| (flow, what))
+    });
+    let (flow, what) = broken.next()?;
+    Some(format!("flow {flow}: {what}{}", others(broken.count())))
+}
+
+/// No queue outgrows its buffer.
+fn queues(setup: &Setup, outcome: &Outcome) -> Option<String> {
+    let network = &setup.network;
+    let mut broken = (0..).map(LinkId).zip(&outcome.links).filter_map(|(link, it)| {
+        let from = network.links()[link.index()].from;
+        let room = network.port(link).config().room();
+        let shares = network.nodes()[from.index()].switch.is_some();
+        (!shares && it.max_queue > room).then_some((link, it.max_queue, room))
+    });
+    let (link, held, room) = broken.next()?;
+    let name = network.link_name(link);
+    Some(format!("{name} held {held}, and its buffer has {room}{}", others(broken.count())))
+}
+
+/// No link carries more than its rate. Bytes count when they enter the port, so the longest queue and a packet come on
+/// top.
+fn utilisation(setup: &Setup, outcome: &Outcome) -> Option<String> {
+    if !outcome.until.is_set() {
+        return None;
+    }
+    let lasted = outcome.until.since(Time::ZERO);
+    let mut broken = (0..).map(LinkId).zip(&outcome.links).filter_map(|(link, link_outcome)| {
+        let port = setup.network.port(link).config();
+        let most =
+            port.rate.bytes_in(lasted).get().saturating_add(link_outcome.max_queue.get()).saturating_add(LONGEST);
+        (port.tick == Tick::NONE && link_outcome.bytes.get() > most).then_some((link, link_outcome.bytes, most))
+    });
+    let (link, bytes, most) = broken.next()?;
+    let name = setup.network.link_name(link);
+    Some(format!("{name} carried {} bytes, and its rate allows {most}{}", bytes.get(), others(broken.count())))
+}
+
+fn others(more: usize) -> String {
+    if more == 0 { String::new() } else { format!(", and {more} more such") }
+}

@@ -1,0 +1,35 @@
+//! One run, whichever host runs it: its set-up ([`Setup`]: network, hosts, flows, series) and its outcome ([`Outcome`]).
+//!
+//! The engine simulates a set-up, the emulator runs it over real packets, and both give an outcome. Here, too, is what is
+//! derived from a set-up alone: when flows start ([`Waits`]), ideal completion times ([`Ideals`]), and the
+//! [identities](broken_identities) that every simulated outcome satisfies.
+#![forbid(unsafe_code)]
+
+mod clocks;
+mod ideals;
+mod identities;
+mod jitter;
+mod outcome;
+mod predictions;
+mod recording;
+mod series;
+mod setup;
+mod start;
+mod waits;
+
+pub use ideals::Ideals;
+pub use identities::broken_identities;
+pub use jitter::{Jitter, JitterShape};
+pub use outcome::{ByKind, EngineStats, FlowOutcome, LinkOutcome, Outcome, SwitchOutcome};
+pub use predictions::{Pairs, Predictions};
+pub use recording::{
+    DropCause, FlowLog, LinkSpan, LinkUse, PacketArrival, PacketDeparture, PacketId, PacketKind, PacketLoss,
+    RecordConfig, Recording, SenderEvent, SenderView, SenderWait,
+};
+pub use series::{FlowSample, PauseSample, PortSample, SwitchSample};
+pub use setup::{
+    Clocks, Cnp, Coding, FlowSpec, HostConfig, InitialQuantum, Module, ModuleSpec, OnRampConfig, Paths, SeriesConfig,
+    Setup, Ties,
+};
+pub use start::{Cause, CauseSet, Causes, FlowId, Start};
+pub use waits::{Pending, Waits};

@@ -1,0 +1,170 @@
+//! What a run gives.
+
+use fabric::{LinkId, NodeId};
+use flow::FlowStats;
+use flow::credits::CreditStats;
+use laws::Acted;
+use units::{Bytes, Span, Time};
+
+use crate::predictions::Predictions;
+use crate::series::{FlowSample, PauseSample, PortSample, SwitchSample};
+
+/// What became of one flow.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct FlowOutcome {
+    /// When it started; [`Time::NEVER`] if it never did.
+    pub started: Time,
+    /// When its last byte was acknowledged; [`Time::NEVER`] if that did not happen.
+    pub completed: Time,
+    /// Payload acknowledged; where receivers do not acknowledge ([`flow::Recovery::GoBackN`]), payload that came.
+    pub delivered: Bytes,
+    /// The sender's counters.
+    pub stats: FlowStats,
+    /// How often its law acted.
+    pub acted: Acted,
+    /// What became of its credits, where they schedule it. Those still in hand when a run ends are neither used nor wasted,
+    /// and those on the way not received.
+    pub credits: CreditStats,
+}
+
+impl FlowOutcome {
+    /// Of a flow that never started.
+    pub fn never_started() -> Self {
+        Self {
+            started: Time::NEVER,
+            completed: Time::NEVER,
+            delivered: Bytes::ZERO,
+            stats: FlowStats::default(),
+            acted: Acted::default(),
+            credits: CreditStats::default(),
+        }
+    }
+}
+
+/// Counts of packets by what they are.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct ByKind {
+    /// Data.
+    pub data: u64,
+    /// Acknowledgements of data.
+    pub acks: u64,
+    /// Credits and emulation packets.
+    pub credits: u64,
+    /// All else: requests to send again, notifications, echoes, OR-ACKs, headers of trimmed data, messages of controllers.
+    pub signals: u64,
+}
+
+impl ByKind {
+    /// Adds the counts of `other`.
+    pub fn add(&mut self, other: &Self) {
+        self.data += other.data;
+        self.acks += other.acks;
+        self.credits += other.credits;
+        self.signals += other.signals;
+    }
+
+    /// The sum of all kinds.
+    pub fn total(&self) -> u64 {
+        self.data + self.acks + self.credits + self.signals
+    }
+}
+
+/// What became of one link.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct LinkOutcome {
+    /// Packets, acknowledgements included.
+    pub packets: u64,
+    /// Bytes on the wire.
+    pub bytes: Bytes,
+    /// Packets that found no room.
+    pub drops: u64,
+    /// Of those, packets sent without a credit that made room for others.
+    pub unscheduled_drops: u64,
+    /// Credits and emulation packets that found no room in the credit queue, or only on the far side of its threshold; the
+    /// host's own queue counts at its card. Not among `drops`.
+    pub credit_drops: u64,
+    /// Data packets for which there was no room and whose payload was cut. Their headers count on as packets, and as `drops`
+    /// where they found no room either.
+    pub trims: u64,
+    /// Packets that the link lost by chance, or because it was down.
+    pub losses: u64,
+    /// All of `drops` and `losses`, by what they were.
+    pub lost: ByKind,
+    /// Packets marked.
+    pub marks: u64,
+    /// The longest queue.
+    pub max_queue: Bytes,
+    /// Times that the other end paused a class of the port that was not paused.
+    pub pauses: u64,
+    /// For how long at least one class was paused.
+    pub paused: Span,
+}
+
+/// What became of a switch that shares its buffer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct SwitchOutcome {
+    /// Which.
+    pub node: NodeId,
+    /// The most that its buffer held.
+    pub max_buffer: Bytes,
+    /// Packets dropped though they came in over a link that could be paused: its headroom was too small.
+    pub headroom_drops: u64,
+    /// Reports, notifications and messages that its controllers sent.
+    pub messages: u64,
+    /// Those of them that went to sources.
+    pub notifications: u64,
+}
+
+/// How much work the engine did.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct EngineStats {
+    /// Arrivals, starts, sends and timers that nodes processed.
+    pub events: u64,
+    /// Packets over links, each link counted.
+    pub packet_hops: u64,
+    /// Data packets sent, retransmissions included.
+    pub data_packets: u64,
+    /// Data packets that came to their hosts; 0 for a run on real packets.
+    pub data_received: u64,
+    /// Data packets that were on the way when the run ended; 0 for a run on real packets.
+    pub data_in_flight: u64,
+    /// OR-ACKs sent.
+    pub or_acks: u64,
+    /// Partitions that ran apart.
+    pub partitions: u32,
+    /// Threads that ran them.
+    pub threads: u32,
+}
+
+/// What a run gives. Everything but `engine.threads` is the same at any number of threads.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Outcome {
+    /// By [`crate::FlowId`].
+    pub flows: Vec<FlowOutcome>,
+    /// By [`fabric::LinkId`].
+    pub links: Vec<LinkOutcome>,
+    /// By [`crate::FlowId`]: data packets of the flow that were lost, or lost their payload. Empty for a run on real packets.
+    pub lost_of: Vec<u32>,
+    /// Of switches that share their buffer, in order.
+    pub switches: Vec<SwitchOutcome>,
+    /// Ports that waited for each other in a circle when the run ended: a deadlock. Empty if none did.
+    pub deadlock: Vec<LinkId>,
+    /// In order of time, then link.
+    pub port_samples: Vec<PortSample>,
+    /// In order of time, then switch.
+    pub switch_samples: Vec<SwitchSample>,
+    /// Of sampled ports: each time that they were paused, in order of its beginning, then link.
+    pub pauses: Vec<PauseSample>,
+    /// In order of time, then flow.
+    pub flow_samples: Vec<FlowSample>,
+    /// How well senders could predict delays, where asked for.
+    pub predictions: Predictions,
+    /// The simulated time at the end: the last completion, or the stop.
+    pub ended: Time,
+    /// Until when links were counted: `ended`, or somewhat later. [`Time::NEVER`] for a run on real packets.
+    pub until: Time,
+    /// Whether the caller ended the run before its time.
+    pub interrupted: bool,
+    /// The engine's own counts.
+    pub engine: EngineStats,
+}

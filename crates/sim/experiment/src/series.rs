@@ -1,0 +1,66 @@
+//! Sampled series. Sampling costs nothing where it is off.
+
+use fabric::{LinkId, NodeId};
+use units::{Bytes, Rate, Span, Time};
+
+use crate::start::FlowId;
+
+/// A switch's shared buffer at one time.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct SwitchSample {
+    /// When.
+    pub time: Time,
+    /// Which switch.
+    pub node: NodeId,
+    /// Bytes that wait in it.
+    pub buffer: Bytes,
+}
+
+/// A port's queues at one time.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PortSample {
+    /// When.
+    pub time: Time,
+    /// Which port.
+    pub link: LinkId,
+    /// Bytes in the real queue.
+    pub queue: Bytes,
+    /// Bytes in the phantom queue; 0 where there is none.
+    pub phantom: Bytes,
+    /// Bytes that came in over this port's cable and wait in the switch; 0 where it does not share its buffer.
+    pub ingress: Bytes,
+    /// LSCC's pseudo queue; 0 where there is none.
+    pub pseudo: Bytes,
+    /// The rate that LSCC's far end last fed back; [`Rate::MAX`] where there is none.
+    pub feedback: Rate,
+}
+
+/// A time in which the other end of a port paused at least one of its classes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PauseSample {
+    /// Which port.
+    pub link: LinkId,
+    /// When it began.
+    pub from: Time,
+    /// When all classes ran again, or the end of the run.
+    pub until: Time,
+}
+
+/// A flow at one time.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct FlowSample {
+    /// When.
+    pub time: Time,
+    /// Which flow.
+    pub flow: FlowId,
+    /// Payload sent since the flow began, retransmissions included.
+    pub sent: Bytes,
+    /// Payload acknowledged since the flow began.
+    pub delivered: Bytes,
+    /// The window that its law permits; where each subflow has a law, their sum.
+    pub window: Bytes,
+    /// The smoothed round trip.
+    pub rtt: Span,
+    /// The law's own state by name; where each subflow has a law, that of the first.
+    pub trace: Vec<(&'static str, i64)>,
+}

@@ -1,0 +1,9 @@
+//! The headers of a datagram's packets, from a stranger: `cargo +nightly fuzz run datagram` in `crates/wire/proto`.
+
+#![no_main]
+
+#[path = "../bodies.rs"]
+#[allow(dead_code)]
+mod bodies;
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| bodies::datagram(bytes));

@@ -1,0 +1,341 @@
+//! Transport parameters: what an endpoint says of itself during the handshake. RFC 9000 §18, with numbers of our own.
+
+use alloc::vec::Vec;
+use thiserror::Error;
+
+use crate::header::LONGEST_ID;
+use crate::varint::{self, Cut, Reader};
+use crate::{ID_LEN, Id, TOKEN_LEN};
+
+/// Why a peer's parameters cannot be used.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
+pub enum ParameterError {
+    /// They end within a parameter.
+    #[error("the transport parameters end within one")]
+    Cut,
+    /// A number stands there twice.
+    #[error("transport parameter `{name}` appears twice")]
+    Twice {
+        /// Its name.
+        name: &'static str,
+    },
+    /// A value is no varint, or bytes follow it.
+    #[error("transport parameter `{name}` is not one integer")]
+    NoInteger {
+        /// Its name.
+        name: &'static str,
+    },
+    /// A value has an impossible number of bytes.
+    #[error("transport parameter `{name}` has {len} bytes; from {least} to {most} are possible")]
+    Len {
+        /// Its name.
+        name: &'static str,
+        /// How many it has.
+        len: usize,
+        /// The fewest that it may have.
+        least: usize,
+        /// The most that it may have.
+        most: usize,
+    },
+    /// A value is out of range.
+    #[error("transport parameter `{name}` is {value}; from {least} to {most} are possible")]
+    Range {
+        /// Its name.
+        name: &'static str,
+        /// What it is.
+        value: u64,
+        /// The least that it may be.
+        least: u64,
+        /// The most that it may be.
+        most: u64,
+    },
+}
+
+impl From<Cut> for ParameterError {
+    fn from(_: Cut) -> Self {
+        Self::Cut
+    }
+}
+
+/// An ID as a caller chooses it for its first packet: 8 to 20 bytes.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct FirstId {
+    len: u8,
+    bytes: [u8; LONGEST_ID],
+}
+
+impl FirstId {
+    /// Of these bytes; none if there are too few or too many.
+    pub fn new(id: &[u8]) -> Option<Self> {
+        let mut bytes = [0; LONGEST_ID];
+        bytes.get_mut(..id.len()).filter(|bytes| bytes.len() >= ID_LEN)?.copy_from_slice(id);
+        Some(Self { len: id.len() as u8, bytes })
+    }
+
+    /// Its bytes.
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.bytes[..self.len.into()]
+    }
+}
+
+impl From<Id> for FirstId {
+    fn from(id: Id) -> Self {
+        let mut bytes = [0; LONGEST_ID];
+        bytes[..ID_LEN].copy_from_slice(&id);
+        Self { len: ID_LEN as u8, bytes }
+    }
+}
+
+/// A parameter that is bytes.
+trait Bytes: Sized {
+    /// The fewest and the most.
+    const LEN: (usize, usize);
+
+    fn of(bytes: &[u8]) -> Option<Self>;
+    fn bytes(&self) -> &[u8];
+}
+
+impl<const N: usize> Bytes for [u8; N] {
+    const LEN: (usize, usize) = (N, N);
+
+    fn of(bytes: &[u8]) -> Option<Self> {
+        bytes.try_into().ok()
+    }
+
+    fn bytes(&self) -> &[u8] {
+        self
+    }
+}
+
+impl Bytes for FirstId {
+    const LEN: (usize, usize) = (ID_LEN, LONGEST_ID);
+
+    fn of(bytes: &[u8]) -> Option<Self> {
+        Self::new(bytes)
+    }
+
+    fn bytes(&self) -> &[u8] {
+        self.as_bytes()
+    }
+}
+
+macro_rules! parameters {
+    (
+        $($number:literal $name:ident $least:literal to $most:expr, else $absent:literal: $doc:literal;)*
+        bytes: $($place:literal $word:ident $kind:ty: $note:literal;)*
+    ) => {
+        /// What an endpoint allows and wants.
+        #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+        pub struct Parameters {
+            $(
+                #[doc = $doc]
+                pub $name: u64,
+            )*
+            $(
+                #[doc = $note]
+                pub $word: Option<$kind>,
+            )*
+        }
+
+        impl Default for Parameters {
+            /// What holds for an endpoint that says nothing.
+            fn default() -> Self {
+                Self { $($name: $absent,)* $($word: None,)* }
+            }
+        }
+
+        impl Parameters {
+            /// Reads what a peer sent.
+            ///
+            /// # Errors
+            /// If something cannot be read, is there twice, or is out of range. Unknown parameters are passed over.
+            pub fn read(bytes: &[u8]) -> Result<Self, ParameterError> {
+                let (mut reader, mut read, mut seen) = (Reader::new(bytes), Self::default(), 0u64);
+                while !reader.is_empty() {
+                    let number = reader.varint()?;
+                    let value = reader.counted()?;
+                    match number {
+                        $($number => {
+                            let name = stringify!($name);
+                            if seen >> $number & 1 != 0 {
+                                return Err(ParameterError::Twice { name });
+                            }
+                            seen |= 1 << $number;
+                            read.$name = integer(value, name, $least, $most)?;
+                        })*
+                        $($place => {
+                            let name = stringify!($word);
+                            if read.$word.is_some() {
+                                return Err(ParameterError::Twice { name });
+                            }
+                            let (least, most) = <$kind as Bytes>::LEN;
+                            let found = <$kind as Bytes>::of(value);
+                            let len = value.len();
+                            read.$word = Some(found.ok_or(ParameterError::Len { name, len, least, most })?);
+                        })*
+                        _ => {}
+                    }
+                }
+                Ok(read)
+            }
+
+            /// Appends them, but for those that have the value of what is not said.
+            ///
+            /// # Panics
+            /// In debug builds, if one is out of range.
+            pub fn put(&self, out: &mut Vec<u8>) {
+                $(
+                    debug_assert!(($least..=$most).contains(&self.$name), "{} is {}", stringify!($name), self.$name);
+                    if self.$name != $absent {
+                        varint::put(out, $number);
+                        varint::put(out, varint::len(self.$name) as u64);
+                        varint::put(out, self.$name);
+                    }
+                )*
+                $(
+                    if let Some(value) = &self.$word {
+                        let bytes = Bytes::bytes(value);
+                        varint::put(out, $place);
+                        varint::put(out, bytes.len() as u64);
+                        out.extend(bytes);
+                    }
+                )*
+            }
+
+            /// Number, name, least, most and what holds if it is absent, of each.
+            #[cfg(test)]
+            const ALL: &[(u64, &str, u64, u64, u64)] = &[$(($number, stringify!($name), $least, $most, $absent),)*];
+
+            /// Number, name, fewest and most bytes, of each that is bytes.
+            #[cfg(test)]
+            const ALL_BYTES: &[(u64, &str, (usize, usize))] = &[$(($place, stringify!($word), <$kind as Bytes>::LEN),)*];
+
+            #[cfg(test)]
+            fn field(&mut self, name: &str) -> &mut u64 {
+                match name {
+                    $(stringify!($name) => &mut self.$name,)*
+                    _ => unreachable!(),
+                }
+            }
+        }
+    };
+}
+
+parameters! {
+    1 idle 1_000 to 600_000, else 30_000: "The connection ends after so many ms of silence, 1,000 to 600,000; the shorter of both endpoints' counts.";
+    2 max_data 0 to varint::MOST, else 0: "Bytes that the peer may send on all streams; below 2^62.";
+    3 max_stream_data 0 to varint::MOST, else 0: "Bytes that it may send on each stream; below 2^62.";
+    4 max_streams_bidi 0 to 1 << 32, else 0: "Bidirectional streams that it may open; at most 2^32.";
+    5 max_streams_uni 0 to 1 << 32, else 0: "One-way streams that it may open; at most 2^32.";
+    6 max_datagram 0 to 65_535, else 0: "The largest DATAGRAM in bytes; 0 if none is taken.";
+    7 max_packet 1_200 to 65_527, else 65_527: "The largest UDP payload that is taken, 1,200 to 65,527 bytes.";
+    8 ack_delay 0 to 25_000, else 1_000: "Acknowledgements wait at most so many us; at most 25,000.";
+    9 paths 1 to 64, else 1: "Paths at a time, 1 to 64.";
+    10 coding_window 0 to 1 << 30, else 0: "Bytes of symbols that are kept, at most 2^30; 0 if no blocks are taken.";
+    11 times 0 to 1, else 0: "1 if receive times are wanted in acknowledgements.";
+    bytes:
+    12 own_id Id: "The source ID of the endpoint's first packet.";
+    13 first_id FirstId: "The ID to which the caller sent its first packet, as the listener saw it.";
+    14 retry_id Id: "The source ID of the listener's Retry, if it sent one.";
+    15 reset [u8; TOKEN_LEN]: "The reset token of the endpoint's ID on path 0.";
+}
+
+fn integer(value: &[u8], name: &'static str, least: u64, most: u64) -> Result<u64, ParameterError> {
+    let mut reader = Reader::new(value);
+    match reader.varint() {
+        Ok(_) if !reader.is_empty() => Err(ParameterError::NoInteger { name }),
+        Ok(value) if (least..=most).contains(&value) => Ok(value),
+        Ok(value) => Err(ParameterError::Range { name, value, least, most }),
+        Err(Cut) => Err(ParameterError::NoInteger { name }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    extern crate std;
+
+    use super::*;
+    use alloc::string::ToString;
+    use proptest::prelude::*;
+    use std::{format, fs};
+
+    #[test]
+    fn what_is_wrong_is_said() {
+        let read = |bytes: &[u8]| Parameters::read(bytes).unwrap_err().to_string();
+        assert_eq!(read(&[9, 1]), "the transport parameters end within one");
+        assert_eq!(read(&[9, 1, 0]), "transport parameter `paths` is 0; from 1 to 64 are possible");
+        assert_eq!(read(&[9, 1, 2, 9, 1, 2]), "transport parameter `paths` appears twice");
+        assert_eq!(read(&[9, 2, 2, 2]), "transport parameter `paths` is not one integer");
+        assert_eq!(read(&[9, 1, 0x42]), "transport parameter `paths` is not one integer");
+        assert_eq!(read(&[12, 1, 0]), "transport parameter `own_id` has 1 bytes; from 8 to 8 are possible");
+        let twice = [&[12, 8][..], &[1; 8], &[12, 8], &[1; 8]].concat();
+        assert_eq!(read(&twice), "transport parameter `own_id` appears twice");
+        // Unknown.
+        assert_eq!(Parameters::read(&[0x3f, 2, 1, 1]), Ok(Parameters::default()));
+    }
+
+    /// The specification's table says what the code does.
+    #[test]
+    fn the_page_has_the_same_table() {
+        let page = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../docs/src/transport.md")).unwrap();
+        let commas = |value: u64| {
+            let digits = value.to_string();
+            let groups = digits.as_bytes().rchunks(3).rev().map(|group| std::str::from_utf8(group).unwrap());
+            groups.collect::<Vec<_>>().join(",")
+        };
+        let bound = |value: u64| match value {
+            varint::MOST => "2^62".to_string(),
+            value if value >= 1 << 30 => format!("2^{}", value.ilog2()),
+            value => commas(value),
+        };
+        for &(number, name, least, most, absent) in Parameters::ALL {
+            let begins = format!("| {number} | `{name}` |");
+            let row = page.lines().find(|line| line.starts_with(&begins)).unwrap_or_else(|| panic!("no row {begins}"));
+            let cells: Vec<&str> = row.split('|').map(str::trim).collect();
+            let range = match (least, most) {
+                (0, 1) => "0, 1".to_string(),
+                (0, varint::MOST) => format!("below {}", bound(most)),
+                (0, most) => format!("at most {}", bound(most)),
+                _ => format!("{} to {}", bound(least), bound(most)),
+            };
+            assert_eq!((cells[4], cells[5]), (&*range, &*commas(absent)), "{name}");
+        }
+        let rows = page.split("## Transport parameters").nth(1).unwrap().split("\n## ").next().unwrap();
+        for &(number, name, (least, most)) in Parameters::ALL_BYTES {
+            let begins = format!("| {number} | `{name}` |");
+            let row = rows.lines().find(|line| line.starts_with(&begins)).unwrap_or_else(|| panic!("no row {begins}"));
+            let range = if least == most { least.to_string() } else { format!("{least} to {most}") };
+            assert_eq!(row.split('|').nth(4).map(str::trim), Some(&*range), "{name}");
+        }
+        let all = Parameters::ALL.len() + Parameters::ALL_BYTES.len();
+        assert_eq!(rows.lines().filter(|line| line.starts_with("| ")).count(), all + 2);
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_written_is_read(
+            shares in proptest::collection::vec(any::<u64>(), 11),
+            (own_id, retry_id, reset) in any::<(Option<Id>, Option<Id>, Option<[u8; TOKEN_LEN]>)>(),
+            first in proptest::collection::vec(any::<u8>(), 0..24),
+        ) {
+            let first_id = FirstId::new(&first);
+            prop_assert_eq!(first_id.is_some(), (8..=20).contains(&first.len()));
+            let mut parameters = Parameters { own_id, first_id, retry_id, reset, ..Parameters::default() };
+            for (&(_, name, least, most, _), share) in Parameters::ALL.iter().zip(shares) {
+                *parameters.field(name) = least + share % (most - least + 1);
+            }
+            let mut out = Vec::new();
+            parameters.put(&mut out);
+            prop_assert_eq!(Parameters::read(&out), Ok(parameters));
+        }
+
+        #[test]
+        fn nothing_panics(bytes in proptest::collection::vec(0u8..16, 0..40)) {
+            if let Ok(read) = Parameters::read(&bytes) {
+                let mut out = Vec::new();
+                read.put(&mut out);
+                prop_assert_eq!(Parameters::read(&out), Ok(read));
+            }
+        }
+    }
+}

@@ -1,0 +1,37 @@
+//! Logs of the transport's connections, one file a connection and end, in the format of qlog 0.3 as JSON text sequences
+//! (RFC 7464). `docs/src/qlog.md` lists the events.
+//!
+//! [`sequence`] has the format's records, for logs of other sources, too. The rest has the feature `connections`. A [`Directory`]
+//! makes files and has one thread that writes them. Connections are given to it by [`proto::settings::Settings::observe`]:
+//!
+//! ```no_run
+//! # fn settings() -> proto::settings::Settings {
+//! #     let law = |path: &laws::Path| laws::catalog::build(laws::catalog::Kind::Bbr, path, &[]).expect("a law");
+//! #     proto::settings::Settings::new(proto::service::Service::named("example"), std::sync::Arc::new(law))
+//! # }
+//! let directory = qlog::Directory::open("logs".as_ref(), |trouble| eprintln!("{trouble}"))?;
+//! let mut settings = settings();
+//! settings.observe = Some(directory.observer());
+//! // When `directory` is dropped, all is written.
+//! # Ok::<(), std::io::Error>(())
+//! ```
+//!
+//! What happens is put into words where it happens, in memory, and written by the other thread at most a tenth of a second later.
+//! So a process that is killed leaves files whose records are whole but for the last one.
+
+#![forbid(unsafe_code)]
+
+#[cfg(feature = "connections")]
+mod bell;
+#[cfg(feature = "connections")]
+mod directory;
+#[cfg(feature = "connections")]
+mod frames;
+#[cfg(feature = "connections")]
+mod log;
+#[cfg(feature = "connections")]
+mod record;
+pub mod sequence;
+
+#[cfg(feature = "connections")]
+pub use self::directory::Directory;
