@@ -3,6 +3,7 @@
 use alloc::sync::Arc;
 use core::fmt;
 
+use laws::catalog::Kind;
 use laws::{Law, Path, on_ramp};
 use units::{Bytes, Rate, Span};
 
@@ -18,6 +19,11 @@ pub(crate) const LONGEST_ACK_DELAY: Span = Span::from_ms(25);
 
 /// Makes the law of a path from what is known of it.
 pub type LawMaker = Arc<dyn Fn(&Path) -> Law + Send + Sync>;
+
+/// Returns a maker of laws of this kind, with the defaults of all parameters.
+pub fn defaults_of(kind: Kind) -> LawMaker {
+    Arc::new(move |path| kind.with_defaults(path))
+}
 
 /// Settings of an endpoint, for all of its connections.
 #[derive(Clone)]

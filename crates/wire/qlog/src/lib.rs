@@ -5,12 +5,9 @@
 //! makes files and has one thread that writes them. Connections are given to it by [`proto::settings::Settings::observe`]:
 //!
 //! ```no_run
-//! # fn settings() -> proto::settings::Settings {
-//! #     let law = |path: &laws::Path| laws::catalog::build(laws::catalog::Kind::Bbr, path, &[]).expect("a law");
-//! #     proto::settings::Settings::new(proto::service::Service::named("example"), std::sync::Arc::new(law))
-//! # }
+//! # use proto::{service::Service, settings::{Settings, defaults_of}};
+//! # let mut settings = Settings::new(Service::named("example"), defaults_of(laws::catalog::Kind::Bbr));
 //! let directory = qlog::Directory::open("logs".as_ref(), |trouble| eprintln!("{trouble}"))?;
-//! let mut settings = settings();
 //! settings.observe = Some(directory.observer());
 //! // When `directory` is dropped, all is written.
 //! # Ok::<(), std::io::Error>(())

@@ -7,12 +7,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use laws::Path;
 use nix::time::{ClockId, clock_gettime};
 use proto::identity::Trust;
 use proto::service::Service;
-use proto::settings::Settings;
-use transport::{Config, Endpoint, wait};
+use proto::settings::{Settings, defaults_of};
+use transport::{Config, Endpoint, Error, wait};
 
 /// What the transfer offers, in bytes a millisecond: 200 Mb/s.
 const OFFERED: usize = 25_000;
@@ -48,21 +47,21 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let lasts: u64 = args.get(1).map_or(Ok(5), |text| text.parse())?;
     let rate: u64 = args.get(2).map_or(Ok(20_000), |text| text.parse())?;
     let kind = laws::catalog::Kind::from_name("bbr").ok_or("no such law")?;
-    let law = move |path: &Path| laws::catalog::build(kind, path, &[]).expect("a law");
-    let config = Config::new(Settings::new(Service::named("scan"), Arc::new(law)))?;
+    let config = Config::new(Settings::new(Service::named("scan"), defaults_of(kind)))?;
     let listener = Endpoint::listen("127.0.0.1:0".parse()?, &config)?;
     let (address, trust) = (listener.address(), Trust::Fingerprint(config.identity.fingerprint()));
     let came = Arc::new(AtomicU64::new(0));
     let counted = came.clone();
     std::thread::spawn(move || {
         wait(async {
-            let connection = listener.accept().await.expect("a caller").admit().expect("a connection");
-            let mut stream = connection.accept_stream().await.expect("a stream").receive;
+            let connection = listener.accept().await.ok_or(Error::Endpoint)?.admit()?;
+            let mut stream = connection.accept_stream().await?.receive;
             let mut buffer = vec![0; 1 << 20];
-            while let Ok(count @ 1..) = stream.read(&mut buffer).await {
+            while let count @ 1.. = stream.read(&mut buffer).await? {
                 counted.fetch_add(count as u64, Ordering::Relaxed);
             }
-        });
+            Ok::<_, Error>(())
+        })
     });
     let endpoint = Endpoint::call_from("127.0.0.1:0".parse()?, &config)?;
     let stop = AtomicBool::new(false);
@@ -79,7 +78,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
                     }
                     std::thread::sleep(Duration::from_micros(500));
                 }
-                Ok::<_, transport::Error>(())
+                Ok::<_, Error>(())
             })
         });
         let measure = |what: &str| {
@@ -87,7 +86,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             std::thread::sleep(Duration::from_secs(lasts));
             let mbps = (came.load(Ordering::Relaxed) - before) as f64 * 8e-6 / lasts as f64;
             let cpu = seconds(ClockId::CLOCK_PROCESS_CPUTIME_ID) - cpu;
-            println!("{what}: {mbps:.1} Mb/s, {:.2} s of processor time a second", cpu / lasts as f64);
+            println!(
+                "{what}: {mbps:.1} Mb/s, {:.2?} of processor time a second",
+                Duration::from_secs_f64(cpu / lasts as f64)
+            );
             cpu
         };
         std::thread::sleep(Duration::from_secs(1));
@@ -97,13 +99,16 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             let scanner = inner.spawn(|| scan(address, rate, &ends));
             let beside = measure("beside the scan");
             ends.store(true, Ordering::Relaxed);
-            (beside, scanner.join().expect("the scanner's thread"))
+            (beside, scanner.join())
         });
-        let (sent, own) = scanned?;
+        let (sent, own) = scanned.map_err(|_| "the scanner panicked")??;
         let each = (beside - alone - own) / sent as f64;
-        println!("{sent} datagrams, {:.2} us of processor time each beside what sending them took", each * 1e6);
+        println!(
+            "{sent} datagrams, {:.2?} of processor time each beside what sending them took",
+            Duration::from_secs_f64(each.max(0.0))
+        );
         stop.store(true, Ordering::Relaxed);
-        sender.join().expect("the sender's thread")?;
+        sender.join().map_err(|_| "the sender panicked")??;
         Ok(())
     })
 }

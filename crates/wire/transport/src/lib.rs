@@ -1,28 +1,28 @@
 //! The Narrows transport over UDP sockets of this machine: what `proto` decides, carried out.
 //!
-//! An [`Endpoint`] is one UDP port, or several, and a thread; a listener may have several threads ([`Config::threads`]). A [`Connection`] carries streams, messages and datagrams. All
-//! waiting functions are `async` and need no particular runtime; [`wait`] runs one to its end on the calling thread, and
-//! [`SendStream`] and [`RecvStream`] are [`std::io::Write`] and [`std::io::Read`], too.
+//! An [`Endpoint`] is one UDP port, or several, and a thread; a listener may have several threads ([`Config::threads`]). A
+//! [`Connection`] carries streams, messages and datagrams. All waiting functions are `async` and need no particular runtime; [`wait`] runs one to its end on the calling thread, and
+//! [`SendStream`] and [`RecvStream`] are [`std::io::Write`] and [`std::io::Read`], too, and with the feature `tokio` tokio's
+//! `AsyncWrite` and `AsyncRead`.
 //!
 //! ```
-//! use std::sync::Arc;
-//!
+//! use laws::catalog::Kind;
 //! use proto::identity::Trust;
-//! use transport::{Config, Endpoint, wait};
+//! use proto::service::Service;
+//! use proto::settings::{Settings, defaults_of};
+//! use transport::{Config, Endpoint, Error, wait};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! let law = |path: &laws::Path| laws::Law::NewReno(laws::NewReno::new(path, laws::newreno::Params::for_path(path)));
-//! let service = proto::service::Service::named("example");
-//! let config = Config::new(proto::settings::Settings::new(service, Arc::new(law)))?;
+//! let config = Config::new(Settings::new(Service::named("example"), defaults_of(Kind::Bbr)))?;
 //! let listener = Endpoint::listen("127.0.0.1:0".parse()?, &config)?;
 //! let address = listener.address();
 //! let trust = Trust::Fingerprint(config.identity.fingerprint());
 //!
 //! let listening = std::thread::spawn(move || {
 //!     wait(async {
-//!         let connection = listener.accept().await.unwrap().admit().unwrap();
-//!         let mut stream = connection.accept_stream().await.unwrap().receive;
-//!         stream.read_to_end(1000).await.unwrap()
+//!         let connection = listener.accept().await.ok_or(Error::Endpoint)?.admit()?;
+//!         let mut stream = connection.accept_stream().await?.receive;
+//!         stream.read_to_end(1000).await
 //!     })
 //! });
 //!
@@ -33,7 +33,7 @@
 //!     stream.write_all(b"hello").await?;
 //!     stream.delivered().await
 //! })?;
-//! assert_eq!(listening.join().unwrap(), b"hello");
+//! assert_eq!(listening.join().map_err(|_| "the listener panicked")??, b"hello");
 //! # Ok(())
 //! # }
 //! ```
@@ -51,6 +51,8 @@ mod ports;
 mod shared;
 mod socket;
 mod stream;
+#[cfg(feature = "tokio")]
+mod tokio_io;
 mod wait;
 
 pub use self::connection::{BothStreams, Connection, Incoming};

@@ -65,20 +65,19 @@ impl SendStream {
         self.stream
     }
 
-    /// Writes as much as there is room for, at least a byte unless there is none to write. Gives how many bytes.
+    /// Writes as much as there is room for, at least a byte unless there is none to write. Returns the number of bytes.
     ///
     /// # Errors
     /// If the stream has ended, or the peer wants no more, or the connection is over.
     pub async fn write(&mut self, data: &[u8]) -> Result<usize, Error> {
-        poll_fn(|context| {
-            poll_stream(&self.held, (self.stream, Wish::Write), context, |streams| {
-                match streams.write(self.stream, data) {
-                    Ok(0) if !data.is_empty() => Poll::Pending,
-                    written => Poll::Ready(written.map_err(Error::from)),
-                }
-            })
+        poll_fn(|context| self.poll_write(context, data)).await
+    }
+
+    pub(crate) fn poll_write(&mut self, context: &Context, data: &[u8]) -> Poll<Result<usize, Error>> {
+        poll_stream(&self.held, (self.stream, Wish::Write), context, |streams| match streams.write(self.stream, data) {
+            Ok(0) if !data.is_empty() => Poll::Pending,
+            written => Poll::Ready(written.map_err(Error::from)),
         })
-        .await
     }
 
     /// Writes all of it.
@@ -225,19 +224,22 @@ impl RecvStream {
     /// # Errors
     /// If the peer has reset the stream, or the connection is over.
     pub async fn read(&mut self, out: &mut [u8]) -> Result<usize, Error> {
+        poll_fn(|context| self.poll_read(context, out)).await
+    }
+
+    pub(crate) fn poll_read(&mut self, context: &Context, out: &mut [u8]) -> Poll<Result<usize, Error>> {
         if self.has_ended || out.is_empty() {
-            return Ok(0);
+            return Poll::Ready(Ok(0));
         }
         let stream = self.stream;
-        let read = poll_fn(|context| {
-            poll_stream(&self.held, (stream, Wish::Read), context, |streams| match streams.read(stream, out) {
-                Err(ReadError::Blocked) | Ok(Read { bytes: 0, ends: false }) => Poll::Pending,
-                read => Poll::Ready(read.map_err(Error::from)),
-            })
+        let read = poll_stream(&self.held, (stream, Wish::Read), context, |streams| match streams.read(stream, out) {
+            Err(ReadError::Blocked) | Ok(Read { bytes: 0, ends: false }) => Poll::Pending,
+            read => Poll::Ready(read.map_err(Error::from)),
+        });
+        read.map_ok(|read| {
+            self.has_ended = read.ends;
+            read.bytes
         })
-        .await?;
-        self.has_ended = read.ends;
-        Ok(read.bytes)
     }
 
     /// Reads all until the stream's end, at most so many bytes.

@@ -43,6 +43,18 @@ impl Kind {
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.info().name == name)
     }
+
+    /// Returns the law for a flow on `path`, with the defaults of all parameters.
+    pub fn with_defaults(self, path: &Path) -> Law {
+        macro_rules! made {
+            ($(#[doc = $doc:literal] $law:ident in $module:ident $(for $kernel:ident)?;)*) => {
+                match self {
+                    $(Self::$law => Law::$law(crate::$law::new(path, crate::$module::Params::for_path(path))),)*
+                }
+            };
+        }
+        crate::laws!(made)
+    }
 }
 
 /// Makes the law `kind` for a flow on `path`, with defaults for all that `settings` do not name. Of two settings of

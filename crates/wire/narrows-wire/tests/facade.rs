@@ -1,0 +1,106 @@
+//! A program that depends on this crate alone transfers data: by the example, and by tokio's traits.
+
+use std::fs;
+use std::path::PathBuf;
+use std::thread;
+
+use narrows_wire::{Code, Connection, Endpoint, Law, RecvStream, SendStream, Service, Trust, config};
+use testing::{PATIENCE, block_on};
+use tokio::io::{AsyncReadExt, AsyncWriteExt, copy};
+
+#[allow(dead_code)] // Its `main` is of the program.
+#[path = "../examples/copy.rs"]
+mod example;
+
+fn place(name: &str) -> PathBuf {
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("wire-{name}-{}", std::process::id()));
+    fs::create_dir_all(&folder).unwrap();
+    folder
+}
+
+#[test]
+fn the_example_copies_a_file() {
+    let folder = place("copy");
+    let (from, to) = (folder.join("from"), folder.join("to"));
+    let content: Vec<u8> = (0..3_000_000u32).flat_map(u32::to_le_bytes).collect();
+    fs::write(&from, &content).unwrap();
+    let config = config(Service::named("copy"), Law::Bbr).unwrap();
+    let listener = Endpoint::listen("127.0.0.1:0".parse().unwrap(), &config).unwrap();
+    let address = listener.address();
+    let fingerprint = config.identity.fingerprint();
+    thread::scope(|scope| {
+        let serving = scope.spawn(|| example::serve(&listener, from.to_str().unwrap()));
+        let fetched = example::fetch(address, fingerprint, to.to_str().unwrap());
+        assert_eq!(fetched.map_err(|error| error.to_string()), Ok(content.len() as u64));
+        // A file that is there is kept, and the server goes on.
+        assert!(example::fetch(address, fingerprint, to.to_str().unwrap()).is_err());
+        assert!(example::fetch(address, fingerprint, folder.join("other").to_str().unwrap()).is_ok());
+        listener.close(Code::NONE, "");
+        serving.join().unwrap();
+    });
+    assert!(fs::read(&to).unwrap() == content);
+    fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
+fn the_example_is_short_and_uses_one_crate() {
+    let text = include_str!("../examples/copy.rs");
+    assert!(text.lines().count() <= 60, "{} lines", text.lines().count());
+    let used: Vec<&str> = text.lines().filter_map(|line| line.strip_prefix("use ")).collect();
+    assert!(used.iter().all(|used| used.starts_with("std::") || used.starts_with("narrows_wire::")), "{used:?}");
+    for panics in ["unwrap", "expect(", "panic!"] {
+        assert!(!text.contains(panics) && !include_str!("../../README.md").contains(panics), "{panics}");
+    }
+}
+
+/// Two ends of a connection in this process.
+fn pair() -> (Endpoint, Endpoint, Connection, Connection) {
+    let config = config(Service::named("pair"), Law::NewReno).unwrap();
+    let listener = Endpoint::listen("127.0.0.1:0".parse().unwrap(), &config).unwrap();
+    let caller = Endpoint::call_from("127.0.0.1:0".parse().unwrap(), &config).unwrap();
+    let trust = Trust::Fingerprint(config.identity.fingerprint());
+    let address = listener.address();
+    let (near, far) = thread::scope(|scope| {
+        let far = scope.spawn(|| block_on(PATIENCE, "a caller", listener.accept()).unwrap().admit().unwrap());
+        (block_on(PATIENCE, "a connection", caller.connect(address, trust, None)).unwrap(), far.join().unwrap())
+    });
+    (listener, caller, near, far)
+}
+
+/// Bytes go through `tokio::io::copy` in both directions; shutting down ends a stream.
+#[test]
+fn streams_are_async_readers_and_writers() {
+    let (_listener, _caller, near, far) = pair();
+    let data: Vec<u8> = (0..500_000u32).flat_map(u32::to_le_bytes).collect();
+    thread::scope(|scope| {
+        let echo = scope.spawn(|| {
+            block_on(PATIENCE, "the echo", async {
+                let both = far.accept_stream().await.unwrap();
+                let (mut send, mut receive): (SendStream, RecvStream) = (both.send.unwrap(), both.receive);
+                let copied = copy(&mut receive, &mut send).await.unwrap();
+                send.shutdown().await.unwrap();
+                send.delivered().await.unwrap();
+                copied
+            })
+        });
+        let back = block_on(PATIENCE, "all bytes back", async {
+            let (mut send, mut receive) = near.open().await.unwrap();
+            let reading = async {
+                let mut back = Vec::new();
+                AsyncReadExt::read_to_end(&mut receive, &mut back).await.map(|_| back)
+            };
+            let writing = async {
+                AsyncWriteExt::write_all(&mut send, &data).await?;
+                send.flush().await?;
+                send.shutdown().await
+            };
+            let (back, written) = tokio::join!(reading, writing);
+            written.unwrap();
+            // Nothing can be written behind the end.
+            assert!(AsyncWriteExt::write_all(&mut send, b"more").await.is_err());
+            back.unwrap()
+        });
+        assert_eq!(echo.join().unwrap(), data.len() as u64);
+        assert!(back == data);
+    });
+}
