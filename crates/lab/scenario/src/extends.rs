@@ -9,8 +9,8 @@ use crate::decode::{At, Field};
 use crate::error::{Fault, Sources};
 use crate::inputs::SCENARIO;
 use crate::kind::Kind;
-use crate::overrides::{Path, drop_rivals};
-use crate::tree::{Entry, Node, Value, parse};
+use crate::overlay::{Path, merge};
+use crate::tree::{Node, Value, parse};
 
 /// A file may extend one that extends another, so often.
 const MOST: usize = 8;
@@ -65,7 +65,7 @@ pub(crate) fn whole(root: Node, directory: &FilePath, kind: Kind, sources: &mut 
         for key in &without {
             take_away(&mut whole, key, &extends)?;
         }
-        lay(&mut whole, over);
+        merge(&mut whole, over);
     }
     Ok(whole)
 }
@@ -93,25 +93,4 @@ fn take_away(root: &mut Node, key: &At<String>, file: &str) -> Result<(), Fault>
     let place = entries.iter().position(|entry| entry.key == path.last()).ok_or_else(missing)?;
     entries.remove(place);
     Ok(())
-}
-
-/// Lays a value over another.
-fn lay(under: &mut Node, over: Node) {
-    let other_kind = |under: &Node| over.get("kind").is_some_and(|kind| under.get("kind") != Some(kind));
-    if other_kind(under) || !matches!((&under.value, &over.value), (Value::Table(_), Value::Table(_))) {
-        *under = over;
-        return;
-    }
-    let Value::Table(entries) = over.value else { return };
-    for Entry { key, key_origin, node } in entries {
-        let Value::Table(there) = &mut under.value else { return };
-        drop_rivals(there, &key);
-        match there.iter_mut().find(|entry| entry.key == key) {
-            Some(entry) => {
-                entry.key_origin = key_origin;
-                lay(&mut entry.node, node);
-            }
-            None => there.push(Entry { key, key_origin, node }),
-        }
-    }
 }

@@ -26,6 +26,7 @@ mod inputs;
 mod kind;
 mod law_plan;
 mod load;
+mod overlay;
 mod overrides;
 mod points;
 mod quantity;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::config::{Cause, Config, GridValues, Sample, Variant};
 use crate::decode::{At, Field, Named};
 use crate::error::{Fault, Origin};
-use crate::overrides::{Path, set};
+use crate::overlay::{Path, set};
 use crate::run_keys::{Lost, NO_RUN, Without};
 use crate::samples;
 use crate::tree::{Entry, Node, Value};

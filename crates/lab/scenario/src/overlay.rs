@@ -1,0 +1,207 @@
+//! Values laid over a tree: `set` replaces one value by its path (a scale, a cause, an argument, a point of the grid), `merge`
+//! merges a whole tree (`extends`). Both drop the keys that say the same as a new one.
+
+use crate::error::{Fault, Origin};
+use crate::tree::{Entry, Node, Value};
+
+/// Keys of one table that say the same thing: setting the first takes the others away.
+const RIVALS: &[(&str, &[&str])] = &[
+    ("link_delay", &["intra_rtt"]),
+    ("intra_rtt", &["link_delay"]),
+    ("inter_delay", &["inter_rtt"]),
+    ("inter_rtt", &["inter_delay"]),
+    ("edge_rate", &["oversubscription"]),
+    ("oversubscription", &["edge_rate"]),
+    ("delay", &["rtt"]),
+    ("rtt", &["delay"]),
+    ("window", &["flows", "requests"]),
+    ("requests", &["window"]),
+    ("flows", &["window", "file"]),
+    ("file", &["flows"]),
+    ("size", &["sizes"]),
+    ("sizes", &["size"]),
+    ("law", &["intra", "inter"]),
+    ("intra", &["law"]),
+    ("inter", &["law"]),
+    ("start", &["after"]),
+    ("after", &["start"]),
+    ("alpha", &["xoff"]),
+    ("xoff", &["alpha"]),
+    ("hysteresis", &["xon"]),
+    ("xon", &["hysteresis"]),
+];
+
+/// A dotted path and where it stands.
+#[derive(Clone, Debug)]
+pub(crate) struct Path {
+    keys: Vec<(String, Origin)>,
+}
+
+impl Path {
+    /// Splits at dots; a part in double quotes may hold dots. `traffic[0].size` is `traffic.0.size`.
+    pub(crate) fn parse(text: &str, origin: Origin) -> Result<Self, Fault> {
+        let mut keys = vec![(String::new(), origin)];
+        let no_key =
+            || Fault::new(origin, format!("`{text}` is no key")).label("expected a key such as traffic.0.size");
+        let (mut quoted, mut in_index, mut closed) = (false, false, false);
+        for c in text.trim().chars() {
+            match c {
+                '.' | '[' if !quoted && !in_index => {
+                    (in_index, closed) = (c == '[', false);
+                    keys.push((String::new(), origin));
+                }
+                // An index ends its part.
+                _ if closed => return Err(no_key()),
+                ']' if in_index => (in_index, closed) = (false, true),
+                '"' if !in_index => quoted = !quoted,
+                c => {
+                    if let Some((key, _)) = keys.last_mut() {
+                        key.push(c);
+                    }
+                }
+            }
+        }
+        if quoted || in_index || keys.iter().any(|(key, _)| key.is_empty()) {
+            return Err(no_key());
+        }
+        Ok(Self { keys })
+    }
+
+    /// All keys with dots.
+    pub(crate) fn full(&self) -> String {
+        self.keys.iter().map(|(key, _)| key.as_str()).collect::<Vec<_>>().join(".")
+    }
+
+    /// A key of `[grid]`.
+    pub(crate) fn of_grid(key: &str, origin: Origin) -> Self {
+        Self { keys: vec![("grid".into(), origin), (key.to_owned(), origin)] }
+    }
+
+    /// Refuses a key alone that is none of `keys`, where tables below have it: `load` for `traffic.0.load`.
+    pub(crate) fn known(&self, root: &Node, keys: &[&str]) -> Result<(), Fault> {
+        let [(key, origin)] = &self.keys[..] else { return Ok(()) };
+        if keys.contains(&key.as_str()) {
+            return Ok(());
+        }
+        let mut places = Vec::new();
+        find(root, key, "", &mut places);
+        if places.is_empty() {
+            return Ok(());
+        }
+        let places: Vec<String> = places.iter().take(3).map(|place| format!("`{place}`")).collect();
+        Err(Fault::new(*origin, format!("unknown key `{key}`"))
+            .label("unknown key")
+            .help(format!("did you mean {}?", places.join(" or "))))
+    }
+
+    /// All keys but the last.
+    pub(crate) fn parents(&self) -> impl Iterator<Item = &str> {
+        self.keys.iter().take(self.keys.len().saturating_sub(1)).map(|(key, _)| key.as_str())
+    }
+
+    /// The last key.
+    pub(crate) fn last(&self) -> &str {
+        self.keys.last().map_or("", |(key, _)| key)
+    }
+}
+
+/// Removes the keys that say the same as a key that is set now.
+fn drop_rivals(entries: &mut Vec<Entry>, key: &str) {
+    let rivals = RIVALS.iter().find(|(first, _)| *first == key).map_or(&[][..], |(_, rivals)| rivals);
+    entries.retain(|entry| !rivals.contains(&entry.key.as_str()));
+}
+
+/// Where tables below a node have a key, `at` being the node's own place.
+fn find(node: &Node, key: &str, at: &str, places: &mut Vec<String>) {
+    let below = |name: &str| if at.is_empty() { name.to_owned() } else { format!("{at}.{name}") };
+    match &node.value {
+        Value::Table(entries) => {
+            for entry in entries {
+                let place = below(&entry.key);
+                if entry.key == key {
+                    places.push(place.clone());
+                }
+                find(&entry.node, key, &place, places);
+            }
+        }
+        Value::Array(items) => {
+            for (number, item) in items.iter().enumerate() {
+                find(item, key, &below(&number.to_string()), places);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Replaces the value of a key. Tables above it that are not there are made.
+pub(crate) fn set(root: &mut Node, path: &Path, value: &Node) -> Result<(), Fault> {
+    let Some(((last, last_origin), parents)) = path.keys.split_last() else { return Ok(()) };
+    let mut at = root;
+    for (key, origin) in parents {
+        at = child(at, key, *origin)?;
+    }
+    if !matches!(at.value, Value::Table(_) | Value::Array(_)) {
+        return Err(not_a_table(at, last, *last_origin));
+    }
+    if let Value::Table(entries) = &mut at.value {
+        drop_rivals(entries, last);
+    }
+    *child(at, last, *last_origin)? = value.clone();
+    Ok(())
+}
+
+/// Merges a value into another: tables key by key. Everything else is replaced, and so is a table of another `kind`.
+pub(crate) fn merge(under: &mut Node, over: Node) {
+    let other_kind = |under: &Node| over.get("kind").is_some_and(|kind| under.get("kind") != Some(kind));
+    if other_kind(under) || !matches!((&under.value, &over.value), (Value::Table(_), Value::Table(_))) {
+        *under = over;
+        return;
+    }
+    let Value::Table(entries) = over.value else { return };
+    for Entry { key, key_origin, node } in entries {
+        let Value::Table(there) = &mut under.value else { return };
+        drop_rivals(there, &key);
+        match there.iter_mut().find(|entry| entry.key == key) {
+            Some(entry) => {
+                entry.key_origin = key_origin;
+                merge(&mut entry.node, node);
+            }
+            None => there.push(Entry { key, key_origin, node }),
+        }
+    }
+}
+
+/// The value of a key or index; a key that is not there becomes an empty table.
+fn child<'a>(node: &'a mut Node, key: &str, origin: Origin) -> Result<&'a mut Node, Fault> {
+    if !matches!(node.value, Value::Table(_) | Value::Array(_)) {
+        return Err(not_a_table(node, key, origin));
+    }
+    match &mut node.value {
+        Value::Array(items) => {
+            let len = items.len();
+            // Written in one way only: `0`, and not `00` or `+0`.
+            let number = key.parse::<usize>().ok().filter(|index| index.to_string() == key);
+            let item = number.and_then(|index| items.get_mut(index));
+            item.ok_or_else(|| {
+                let fault = Fault::new(origin, format!("there is no entry `{key}` in an array of {len}"));
+                let is_name = key.starts_with(|first: char| first.is_ascii_alphabetic());
+                let example = if is_name { format!(", as in 0.{key}") } else { String::new() };
+                let range = |last| format!("expected 0 to {last}{example}");
+                fault.label(len.checked_sub(1).map_or_else(|| "the array is empty".into(), range))
+            })
+        }
+        Value::Table(entries) => {
+            let index = entries.iter().position(|entry| entry.key == key).unwrap_or_else(|| {
+                let node = Node { value: Value::Table(Vec::new()), origin };
+                entries.push(Entry { key: key.to_owned(), key_origin: origin, node });
+                entries.len() - 1
+            });
+            Ok(&mut entries[index].node)
+        }
+        _ => Err(Fault::new(origin, "not a table")),
+    }
+}
+
+fn not_a_table(node: &Node, key: &str, origin: Origin) -> Fault {
+    Fault::new(origin, format!("`{key}` cannot be set inside {}", node.described())).label("its parent is no table")
+}
