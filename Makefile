@@ -5,6 +5,9 @@ CARGO ?= cargo
 MDBOOK_VERSION := 0.5.4
 TOOLS := $(CURDIR)/.tools
 MDBOOK := $(TOOLS)/bin/mdbook
+# So with cargo-deny.
+DENY_VERSION := 0.20.2
+DENY := $(TOOLS)/bin/cargo-deny
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 NARROWS := $(TARGET)/release/narrows
 # The laws are built for the kernel where that can be done: with clang and the compiler's own sources, or with objects
@@ -20,7 +23,7 @@ FEATURES = $(shell if $(CAN_BUILD_BPF); then echo --features bpf; fi)
 
 RELEASE = narrows-$(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml)-$(shell uname -m)-linux
 
-.PHONY: demo test check-format toolchain lint unit python arm kernels book licences browser bench build install dist wheel clean help
+.PHONY: demo test check-format toolchain tools lint unit python arm kernels book licences browser bench build install dist wheel clean help
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -32,10 +35,12 @@ demo: ## build the simulator alone, run the demo, say where its report is
 build: ## build the whole command: target/release/narrows
 	@$(CARGO) build --release --locked -p narrows $(FEATURES)
 
-CHECKS := toolchain check-format lint browser unit python arm kernels book licences
+CHECKS := toolchain tools check-format lint browser unit python arm kernels book licences
 # What is skipped goes into this file, a line each: by tests (`testing::skipped`), pytest, scripts and the recipes below.
 SKIPPED := $(abspath $(TARGET))/skipped
 skipped = { echo "skipped: $(1): $(2)"; [ -z "$$NARROWS_SKIPPED" ] || echo "$(1): $(2)" >>"$$NARROWS_SKIPPED"; }
+# Something that can be installed is not here: a skip on a developer's machine, a failure in CI.
+missing = if [ "$$CI" = true ]; then echo "error: $(1): $(2); CI has every tool" >&2; exit 1; else $(call skipped,$(1),$(2)); fi
 
 test: ## every check; what was skipped is counted last
 	@mkdir -p $(TARGET) && : >$(SKIPPED)
@@ -69,7 +74,7 @@ python: ## check the Python package, as it is built for tests: without the trans
 	  ruff format --check -q && ruff check -q && \
 	  PYO3_PYTHON=$(VENV)/bin/python3 $(CARGO) clippy -p narrows-python --no-default-features --locked -- -D warnings && \
 	  maturin develop -q --no-default-features && mypy && pytest -q; \
-	else $(call skipped,the Python package,needs python3 3.10 or later with venv); fi
+	else $(call missing,the Python package,needs python3 3.10 or later with venv); fi
 
 ARM = aarch64-unknown-linux-musl
 CAN_RUN_ARM := { command -v qemu-aarch64 && rustc --print target-libdir --target $(ARM) | xargs test -d; } >/dev/null 2>&1
@@ -79,7 +84,7 @@ arm: ## check lints, the erasure codes and results on Arm, under QEMU
 	  [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && apt-get update -qq && \
 	  DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends qemu-user >/dev/null; } || true
 	@if $(CAN_RUN_ARM); then $(CARGO) build --locked -p narrows $(FEATURES) && tests/arm/run $(TARGET)/debug/narrows; \
-	else $(call skipped,Arm,needs qemu-aarch64 and rustup's target $(ARM); not all are here); fi
+	else $(call missing,Arm,needs qemu-aarch64 and rustup's target $(ARM); not all are here); fi
 
 # Without these the laws are not built for the kernel, and all the rest is.
 toolchain:
@@ -87,7 +92,16 @@ toolchain:
 	@$(CAN_BUILD_BPF) || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && apt-get update -qq && \
 	  DEBIAN_FRONTEND=noninteractive apt-get install -y -qq clang libelf-dev zlib1g-dev pkg-config >/dev/null; } || true
 	@$(CAN_BUILD_BPF) || \
-	$(call skipped,laws in the kernel,$(BPF_NEEDS); not all are here)
+	{ $(call missing,laws in the kernel,$(BPF_NEEDS); not all are here); }
+
+# Programs that tests run. Where they cannot be installed, the tests that need them are skipped.
+NEEDED := ping iperf3 rsync mpicc.mpich mpiexec.hydra nft perl cc setpriv
+tools:
+	@( PATH=$$PATH:/usr/sbin; for it in $(NEEDED); do command -v $$it >/dev/null || exit 1; done; \
+	  echo '#include <mpi.h>' | mpicc.mpich -E - >/dev/null 2>&1 ) || \
+	{ [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && apt-get update -qq && \
+	  DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
+	  iputils-ping iperf3 rsync mpich libmpich-dev nftables perl gcc libc6-dev util-linux >/dev/null; } || true
 
 kernels: ## check the laws on other kernels, in a virtual machine
 	@{ command -v qemu-system-x86_64 && command -v busybox && command -v cpio; } >/dev/null || \
@@ -99,7 +113,7 @@ kernels: ## check the laws on other kernels, in a virtual machine
 book: $(MDBOOK)
 	$(MDBOOK) build docs
 	@if python3 -c 'import tomllib' 2>/dev/null; then python3 docs/links.py && python3 docs/numbers.py; \
-	else $(call skipped,links and numbers in the documentation,needs python3 3.11 or later); fi
+	else $(call missing,links and numbers in the documentation,needs python3 3.11 or later); fi
 
 $(MDBOOK):
 	@if command -v mdbook >/dev/null && [ "$$(mdbook --version)" = "mdbook v$(MDBOOK_VERSION)" ]; then \
@@ -115,9 +129,12 @@ browser:
 	  apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq chromium >/dev/null; } || \
 	echo "no chromium here and no right to install it: the report's tests will be skipped"
 
-licences:
-	@if command -v cargo-deny >/dev/null; then $(CARGO) deny --locked check licenses bans sources; \
-	else $(call skipped,the check of licences,needs cargo-deny); fi
+licences: $(DENY)
+	@$(DENY) --version >/dev/null && PATH=$(TOOLS)/bin:$$PATH $(CARGO) deny --locked check licenses bans sources
+
+$(DENY):
+	@if command -v cargo-deny >/dev/null; then mkdir -p $(TOOLS)/bin && ln -sf "$$(command -v cargo-deny)" $@; \
+	else $(CARGO) install cargo-deny --version $(DENY_VERSION) --locked --no-default-features --root $(TOOLS); fi
 
 dist: build wheel ## a tarball of the command and the laws' BPF objects, and a wheel
 	@$(CAN_BUILD_BPF) || { echo "error: \`make toolchain\` first: a release has the laws in it"; exit 1; }

@@ -13,5 +13,5 @@ mod skips;
 mod waits;
 
 pub use process::{Bounded, COMMAND, Process};
-pub use skips::{skipped, skipped_here};
+pub use skips::{skipped, skipped_here, skipped_without};
 pub use waits::{PATIENCE, block_on, eventually, joined};

@@ -1,5 +1,6 @@
 //! Tests that cannot do their work on this machine.
 
+use std::ffi::OsStr;
 use std::fs::OpenOptions;
 use std::io::{self, Write};
 use std::path::Path;
@@ -20,6 +21,19 @@ pub fn skipped(test: &str, why: &str) {
     }
 }
 
+/// Reports that a test is skipped because a program is not installed.
+///
+/// # Panics
+/// With `CI=true` in the environment: CI installs every program that a test needs. And as [`skipped`] does.
+pub fn skipped_without(test: &str, program: &str) {
+    assert!(!is_ci(std::env::var_os("CI").as_deref()), "{test}: there is no {program}, and CI has every program");
+    skipped(test, &format!("there is no {program}"));
+}
+
+fn is_ci(value: Option<&OsStr>) -> bool {
+    value.is_some_and(|value| value == "true")
+}
+
 /// Reports that the running test is skipped. The harness names a test's thread after it, unless it runs tests one at a time.
 pub fn skipped_here(why: &str) {
     skipped(thread::current().name().unwrap_or("a test"), why);
@@ -34,7 +48,13 @@ fn append(file: &Path, test: &str, why: &str) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use super::append;
+    use super::{append, is_ci};
+
+    #[test]
+    fn ci_says_true() {
+        assert!(is_ci(Some("true".as_ref())));
+        assert!(!is_ci(Some("".as_ref())) && !is_ci(Some("1".as_ref())) && !is_ci(None));
+    }
 
     #[test]
     fn each_skip_is_a_line() {

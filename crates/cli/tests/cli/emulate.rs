@@ -3,7 +3,7 @@
 use std::process::{Command, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use testing::{Bounded, PATIENCE, Process, eventually, skipped_here};
+use testing::{Bounded, PATIENCE, Process, eventually, skipped_here, skipped_without};
 
 use crate::json::is_summary;
 use crate::support::{Ran, Scratch, wait_for};
@@ -137,7 +137,7 @@ fn without_root_it_says_so_in_a_line() {
         command.args(["--reuid=65534", "--clear-groups", env!("CARGO_BIN_EXE_narrows"), "emulate"]);
         let path = scratch.path("pair.toml");
         let ran = command.arg(path).args(["--scheme", "cubic", "--out", "/nowhere/out"]).try_finish();
-        let Ok(ran) = ran else { return skipped_here("there is no setpriv") };
+        let Ok(ran) = ran else { return skipped_without("without_root_it_says_so_in_a_line", "setpriv") };
         let said = String::from_utf8(ran.stderr).unwrap();
         if said.contains("Permission denied") {
             return skipped_here("nobody may not read the test's directory");
@@ -432,7 +432,7 @@ fn a_program_runs_between_the_hosts() {
         let mean: f64 = times.split('/').nth(1).unwrap().parse().unwrap();
         assert!((10.4..14.0).contains(&mean), "{said}");
     } else {
-        skipped_here("there is no ping");
+        skipped_without("a_program_runs_between_the_hosts", "ping");
     }
     assert!(scratch.read("out/summary.json").contains("\"command\": \"sh -c getent hosts"));
     assert_eq!(left_behind(), [""; 0]);
@@ -452,7 +452,7 @@ fn iperf3_has_its_flows_in_the_results() {
         return;
     }
     if Command::new("iperf3").arg("--version").try_finish().is_err() {
-        return skipped_here("there is no iperf3");
+        return skipped_without("iperf3_has_its_flows_in_the_results", "iperf3");
     }
     let args = ["emulate", "pair.toml", "--scheme", "reno", "--json", "--out", "out", "--with"];
     let client = ["right.host0=iperf3 -s -1", "--", "iperf3", "-c", "right.host0", "-t", "2", "-P", "2"];

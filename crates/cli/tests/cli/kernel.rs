@@ -39,6 +39,8 @@ mod with_bpf {
     use std::thread;
     use std::time::Duration;
 
+    use testing::skipped_without;
+
     use crate::support::{Ran, Scratch, skipped};
 
     #[test]
@@ -285,7 +287,7 @@ mod with_bpf {
             return;
         }
         if !Command::new("perl").arg("-v").output().is_ok_and(|it| it.status.success()) {
-            return skipped("sockets_without_the_law_are_counted", "the connection is perl's");
+            return skipped_without("sockets_without_the_law_are_counted", "perl");
         }
         let scratch = Scratch::new("kernel-refused");
         let name = name('r');
@@ -333,7 +335,7 @@ mod with_bpf {
             return skipped(TEST, reason);
         }
         if !Command::new("perl").arg("-v").output().is_ok_and(|it| it.status.success()) {
-            return skipped(TEST, "the connection is perl's");
+            return skipped_without(TEST, "perl");
         }
         let scratch = Scratch::new("kernel-sockets");
         let name = name('s');

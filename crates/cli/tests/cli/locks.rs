@@ -7,7 +7,9 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use testing::{Bounded, Process};
 
-use crate::support::{Ran, Scratch, grid_of, skipped, wait_for};
+use testing::skipped_without;
+
+use crate::support::{Ran, Scratch, grid_of, wait_for};
 
 /// Three runs, of which the second is long enough to be stopped in.
 const SIZES: &str = "\"4KiB\", \"256MiB\", \"8KiB\"";
@@ -123,7 +125,7 @@ fn a_file_system_without_locks() {
     let library = scratch.path("no_locks.so");
     let made = Command::new("cc").args(["-shared", "-fPIC", "-o"]).arg(&library).arg(&source).try_finish();
     if !made.is_ok_and(|made| made.status.success()) {
-        return skipped("a file system without locks", "there is no C compiler");
+        return skipped_without("a_file_system_without_locks", "C compiler");
     }
     let without = |line: &str| {
         let output = scratch.command(line.split(' ')).env("LD_PRELOAD", &library).finish();

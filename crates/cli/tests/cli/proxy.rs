@@ -14,6 +14,8 @@ use nix::unistd::Pid;
 use serde_json::Value;
 use testing::{Bounded, PATIENCE, Process, eventually};
 
+use testing::skipped_without;
+
 use crate::support::{Ran, Scratch, code, skipped, wait_for};
 
 /// An end that runs, and what it says.
@@ -201,7 +203,7 @@ fn is_installed(program: &str) -> bool {
 fn are_installed(test: &str, programs: &[&str]) -> bool {
     let missing: Vec<&str> = programs.iter().copied().filter(|program| !is_installed(program)).collect();
     if !missing.is_empty() {
-        skipped(test, &format!("it needs {}", missing.join(", ")));
+        skipped_without(test, &missing.join(", "));
     }
     missing.is_empty()
 }

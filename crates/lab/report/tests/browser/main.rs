@@ -83,7 +83,7 @@ fn main() -> ExitCode {
     let Some(program) = chromium::find() else {
         for (name, _) in &wanted {
             println!("test {name} ... ignored, no chromium");
-            testing::skipped(name, "no chromium");
+            testing::skipped_without(name, "chromium");
         }
         println!(
             "\ntest result: ok. 0 passed; 0 failed; {} ignored; 0 measured; {filtered} filtered out\n",
