@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from narrows import _given, _narrows
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
-
-    from narrows.results import Run
 
 #: The key that names a variant; runs of the grid have the value "", or no such key.
 VARIANT = "variant"
@@ -27,7 +25,30 @@ class _Absent:
 ABSENT = _Absent()
 
 
-def chosen(runs: Sequence[Run], wanted: Mapping[str, Any]) -> list[Run]:
+class Keyed(Protocol):
+    """A run as its keys choose it: `results.Run`."""
+
+    @property
+    def keys(self) -> dict[str, Any]:
+        """The scheme, the seed and the values of the point, by columns."""
+
+    @property
+    def point(self) -> dict[str, Any]:
+        """The values of the point, by columns."""
+
+    @property
+    def names(self) -> list[str]:
+        """The keys of the point, as the run's name has them."""
+
+    @property
+    def manifest(self) -> dict[str, Any]:
+        """The manifest, with the whole scenario in `resolved`."""
+
+
+R = TypeVar("R", bound=Keyed)
+
+
+def chosen(runs: Sequence[R], wanted: Mapping[str, Any]) -> list[R]:
     """Return the runs that have these values of keys. Several values of a key are alternatives.
 
     Raises `ScenarioError` for a key, or a value of one, that no run has; it lists what exists.
@@ -44,7 +65,7 @@ def chosen(runs: Sequence[Run], wanted: Mapping[str, Any]) -> list[Run]:
     return left
 
 
-def values_of(runs: Sequence[Run], key: str) -> list[Any]:
+def values_of(runs: Sequence[Keyed], key: str) -> list[Any]:
     """Return each run's value of a key. Raises `ScenarioError` for a key that no run has."""
     known = [_keys(run) for run in runs]
     key = _with_dots(key)
@@ -64,7 +85,7 @@ def values_of(runs: Sequence[Run], key: str) -> list[Any]:
     return found
 
 
-def column(runs: Sequence[Run], key: str) -> str:
+def column(runs: Sequence[Keyed], key: str) -> str:
     """Return the name that the tables have for a key of the runs' points, their scheme or seed.
 
     Raises `ScenarioError` for a key that changes in no run.
@@ -103,7 +124,7 @@ def is_run(run: str, name: str) -> bool:
     )
 
 
-def unknown_key(runs: Sequence[Run], key: str, known: Iterable[str] | None = None) -> _narrows.ScenarioError:
+def unknown_key(runs: Sequence[Keyed], key: str, known: Iterable[str] | None = None) -> _narrows.ScenarioError:
     """Return the error for a key that no run has."""
     columns = list(dict.fromkeys(name for run in runs for name in run.keys)) if known is None else list(known)
     what, near = _given.not_among(f"runs have no key `{key}`", key, columns)
@@ -123,12 +144,12 @@ def _unknown_value(key: str, value: Any, found: list[Any]) -> _narrows.ScenarioE
     return _given.wrong(what, near if _amount(value) is None else "")
 
 
-def _keys(run: Run) -> dict[str, Any]:
+def _keys(run: Keyed) -> dict[str, Any]:
     """Return a run's values by columns, and by the names that its own name has."""
     return {**{key: run.point[name] for key, name in _columns_of(run).items()}, **run.keys}
 
 
-def _columns_of(run: Run) -> dict[str, str]:
+def _columns_of(run: Keyed) -> dict[str, str]:
     """Return the column of each key of a run's point: its name, perhaps with a unit behind it or `point_` before it."""
     plain = {name: name.removeprefix("point_") for name in run.point}
     return {key: name for key in run.names for name, it in plain.items() if key in (it, it.rpartition("_")[0])}
@@ -139,7 +160,7 @@ def _with_dots(key: str) -> str:
     return key.replace("[", ".").replace("]", "")
 
 
-def _setting(run: Run, key: str) -> Any:
+def _setting(run: Keyed, key: str) -> Any:
     """Return the value of a key of the scenario, as the run's manifest has it with every default."""
     at: Any = run.manifest.get("resolved", {})
     for part in key.replace("[", ".").replace("]", "").split("."):

@@ -18,21 +18,19 @@ import tarfile
 import tempfile
 import traceback
 import uuid
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from narrows import _given, _narrows
+from narrows import _given, _narrows, _runs
 from narrows import progress as watching
-from narrows import study as here
+from narrows._runs import Asked
 from narrows._words import ended, pair, value_of
 from narrows.results import Results
+from narrows.scenario import Scenario
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    from narrows.law import Law
-    from narrows.scenario import Scenario
 
 #: The most tasks: of more runs each does several.
 _MOST_TASKS = 5000
@@ -40,24 +38,6 @@ _MOST_TASKS = 5000
 _MARK = ".narrows-parts"
 #: How often a task is given out again whose worker died.
 _RETRIES = 5
-
-
-@dataclass(frozen=True)
-class Asked:
-    """What a sweep is asked for beside its scenario."""
-
-    schemes: tuple[str, ...] = ()
-    set: dict[str, Any] = field(default_factory=dict)
-    seed: int | None = None
-    seeds: int | None = None
-    scale: str | None = None
-    over: dict[str, Any] = field(default_factory=dict)
-    checked: bool = False
-    laws: tuple[type[Law], ...] = ()
-
-    def words(self) -> dict[str, Any]:
-        """Return it as arguments of `sweep`."""
-        return {name: getattr(self, name) for name in self.__dataclass_fields__}
 
 
 def sweep(
@@ -88,7 +68,7 @@ def sweep(
 
         def merged() -> Results:
             """Put together what is there."""
-            return here.sweep(scenario, out, merge=_whole(parts), progress=False, **asked.words())
+            return _runs.sweep(scenario, out, asked, merge=_whole(parts), progress=False)
 
         try:
             results = merged()
@@ -205,8 +185,6 @@ def _some(
     toml: str, name: str, inputs: tuple[int, dict[str, bytes]], asked: Asked, runs: list[str]
 ) -> tuple[bytes, _Failure | None]:
     """Do some runs in a directory of their own. Return the directory packed, and what failed. A task."""
-    from narrows.scenario import Scenario
-
     depth, files = inputs
     with tempfile.TemporaryDirectory(prefix="narrows-") as directory:
         # So deep that no name of a file leaves the directory.
@@ -218,7 +196,7 @@ def _some(
         scenario = Scenario.from_toml(toml, source=root / f"{name}.toml")
         out, error = Path(directory) / "results", None
         try:
-            here.sweep(scenario, out, only=runs, threads=1, progress=False, **asked.words())
+            _runs.sweep(scenario, out, asked, only=runs, threads=1, progress=False)
         except _narrows.StudyError as failure:
             error = _Failure.of(failure)
         packed = io.BytesIO()
@@ -238,7 +216,7 @@ def _unpack(packed: bytes, place: Path) -> None:
 
 def _inputs(scenario: Scenario, asked: Asked) -> tuple[int, dict[str, bytes]]:
     """Return the files that a scenario names, by their names beside it, and how far out of its directory they lie."""
-    read = scenario.read(set=asked.set, seed=asked.seed, scale=asked.scale, over=asked.over, seeds=asked.seeds)
+    read = asked.read(scenario)
     read.check()
     beside = Path(scenario.source or ".").parent
     files = {os.path.relpath(path, beside): content for path, content in read.inputs()}
@@ -268,8 +246,6 @@ def main(words: list[str]) -> int:
 
 
 def _swept(args: argparse.Namespace) -> int:
-    from narrows.scenario import Scenario
-
     asked = Asked(
         schemes=tuple(args.scheme),
         set={key: value_of(value) for key, value in map(pair, args.set)},
@@ -280,7 +256,7 @@ def _swept(args: argparse.Namespace) -> int:
         checked=args.checked,
     )
     scenario = Scenario.load(args.scenario)
-    out = Path(args.out) if args.out else Path("out") / scenario.name
+    out = Path(args.out) if args.out else _runs.default_out(scenario.name)
     address = "ray" if args.ray == "local" else args.ray
     try:
         results = sweep(scenario, out, asked, address=address, anew=False, progress=True, tasks=args.tasks)

@@ -1,7 +1,7 @@
 """Figures of papers: results of `reproduce`, drawn as the paper draws them, with the values that it states.
 
-How a figure is drawn stands in its file, in `[[paper.plot]]`; the book's page on claims has the keys. Style and saving are
-`plotting`'s.
+`[[paper.plot]]` of a figure's file says how it is drawn; the book's page on claims has the keys. `_canvas` has the styles, and
+`plotting` saves figures.
 """
 
 from __future__ import annotations
@@ -12,9 +12,8 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from narrows import _choice, _narrows, plotting
+from narrows import _canvas, _choice, _narrows
 from narrows.panels import MARK, Panel, Spec, quantity, value_at
-from narrows.plotting import STYLES
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -37,13 +36,13 @@ def draw(results: Results, *, papers: str | Path | None = None, style: str = "sc
     groups = [_apart(Panel(results, _by_columns(results, spec), looks)) for spec in drawing(name, root)]
     panels = [panel for group in groups for panel in group]
     columns = COLUMNS_OF.get(len(panels), 3)
-    with plotting.canvas(len(panels), columns=columns, style=style, title=title) as (figure, places):
+    with _canvas.canvas(len(panels), columns=columns, style=style, title=title) as (figure, places):
         for axes, panel in zip(places, panels, strict=True):
             panel.draw(axes)
         _share(groups, dict(zip(map(id, panels), places, strict=True)))
         _legends(figure, panels, places, style)
         doubts = [said for panel in panels for said in panel.doubts]
-        plotting.doubt(figure, "\n".join([*dict.fromkeys(doubts), *plotting.warned(results)]), style)
+        _canvas.doubt(figure, "\n".join([*dict.fromkeys(doubts), *_canvas.warned(results)]), style)
     return figure
 
 
@@ -130,7 +129,7 @@ def _apart(panel: Panel) -> list[Panel]:
         return [panel.of({"schemes": [scheme]}, panel.labels[scheme]) for scheme in panel.schemes]
     values = list(dict.fromkeys(value_at(run, each) for run in panel.runs))
     key, _, unit = each.rpartition("_")
-    known = unit in plotting.UNITS
+    known = unit in _canvas.UNITS
     names = panel.spec["places"] or [f"{key} = {quantity(value, unit)}" if known else f"{each} = {value}" for value in values]
     made = zip(values, names, strict=False)
     return [panel.of({"only": {**panel.spec["only"], each: value}, "places": []}, str(name)) for value, name in made]
@@ -161,7 +160,7 @@ def _legends(figure: Figure, panels: list[Panel], places: list[Axes], style: str
     if all(labels == ours[0] for labels in ours):
         of = _marks_last({label: handle for of in told for label, handle in of.items()})
         # An entry's letters, its sign and the space between two, in inches.
-        wide = STYLES[style][2] * (0.008 * max(map(len, of), default=0) + 0.075)
+        wide = _canvas.STYLES[style][2] * (0.008 * max(map(len, of), default=0) + 0.075)
         if _needed(of):
             columns = max(1, min(len(of), int(figure.get_figwidth() / wide)))
             figure.legend(of.values(), of.keys(), loc="outside upper center", ncols=columns, frameon=False)

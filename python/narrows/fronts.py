@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from narrows.plotting import COLOURS, STYLES, canvas, doubt, matplotlib, warned
+from narrows._canvas import COLOURS, STYLES, canvas, doubt, matplotlib, warned
 from narrows.results import Results
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from narrows import _choice, plotting, samples
+from narrows import _canvas, _choice, _means, samples
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -63,7 +63,7 @@ class Panel:
         """What schemes are called; of `by`, what its values are."""
         if self.spec["by"] is not None:
             return {name: name for name in map(self.key_of, self.results.runs)}
-        labels = plotting.labels_of(self.results, "scheme")
+        labels = _canvas.labels_of(self.results, "scheme")
         return {run.scheme: labels.get(run.scheme, run.scheme) for run in self.results.runs}
 
     def key_of(self, run: Run) -> str:
@@ -73,7 +73,7 @@ class Panel:
             return run.scheme
         key, _, unit = by.rpartition("_")
         value = value_at(run, by)
-        return f"{key} = {quantity(value, unit)}" if unit in plotting.UNITS else f"{by} = {value}"
+        return f"{key} = {quantity(value, unit)}" if unit in _canvas.UNITS else f"{by} = {value}"
 
     @property
     def schemes(self) -> list[str]:
@@ -146,9 +146,9 @@ class Panel:
             made[at] = value
         return made, unit
 
-    def means(self, of: str | None = None) -> tuple[dict[str, list[plotting.Dot]], str]:
+    def means(self, of: str | None = None) -> tuple[dict[str, list[_means.Dot]], str]:
         """The means over seeds by what has a colour, at places; and their unit."""
-        made: dict[str, list[plotting.Dot]] = {label: [] for label in self.rows}
+        made: dict[str, list[_means.Dot]] = {label: [] for label in self.rows}
         unit = ""
         over = self.spec["over"]
         missing: dict[str, tuple[int, int]] = {}
@@ -168,7 +168,7 @@ class Panel:
                 found = [_over(values[scheme, x, seed], 1.0 if over is None else values.get((over, x, seed))) for seed in seeds]
                 if not found:
                     continue
-                dot = plotting.means({at: found})[0]
+                dot = _means.means({at: found})[0]
                 made[label].append(dot)
                 lacks, all_of_it = missing.get(expression, (0, 0))
                 missing[expression] = (lacks + dot.missing, all_of_it + len(found))
@@ -182,15 +182,15 @@ class Panel:
         """How many of a unit one of the axis is, and what that is called."""
         asked = self.spec["unit"]
         if asked is None:
-            return plotting.scale(unit, largest)
+            return _canvas.scale(unit, largest)
         if asked == "%" and not unit:
             return 0.01, "%"
         if not unit and not largest:
             # Nothing was measured, and the doubts say so.
             return 1.0, str(asked)
-        found = [per for per, name in plotting.UNITS.get(unit, ()) if name == asked]
+        found = [per for per, name in _canvas.UNITS.get(unit, ()) if name == asked]
         if not found:
-            known = [name for _, name in plotting.UNITS.get(unit, ((1.0, "%"),))]
+            known = [name for _, name in _canvas.UNITS.get(unit, ((1.0, "%"),))]
             said = f"[[paper.plot]]: the unit `{asked}` is none of {', '.join(known)}"
             raise ValueError(said)
         return found[0], str(asked)
@@ -200,7 +200,7 @@ class Panel:
         name = self.spec["ylabel"] or otherwise
         axes.set_ylabel(f"{name} ({suffix})" if suffix else name)
 
-    def scaled(self, axes: Axes, groups: dict[str, list[plotting.Dot]], unit: str) -> float:
+    def scaled(self, axes: Axes, groups: dict[str, list[_means.Dot]], unit: str) -> float:
         """Name the y axis after means, and return how many of their unit one of the axis is."""
         shown = [abs(dot.mean) for of in groups.values() for dot in of if math.isfinite(dot.mean)]
         per, suffix = self.unit(unit, max(shown, default=0.0))
@@ -218,7 +218,7 @@ class Panel:
         present = {at: [label for label, of in groups.items() if any(dot.x == at for dot in of)] for at in self.places}
         spots: dict[tuple[str, Any], float] = {}
         for label, of in groups.items():
-            colour = plotting.COLOURS[self.look(label) % len(plotting.COLOURS)]
+            colour = _canvas.COLOURS[self.look(label) % len(_canvas.COLOURS)]
             for dot in of:
                 there = present[dot.x]
                 spots[label, dot.x] = self.places.index(dot.x) + (there.index(label) - (len(there) - 1) / 2) * wide
@@ -252,11 +252,11 @@ class Panel:
             return
         names = self.spec["places"] or self.places
         key, _, unit = (x or "").rpartition("_")
-        if unit in plotting.UNITS and not self.spec["places"]:
+        if unit in _canvas.UNITS and not self.spec["places"]:
             names = [quantity(value, unit) for value in self.places]
         _write_under(axes, range(len(names)), [str(name) for name in names])
         if x is not None:
-            axes.set_xlabel(key if unit in plotting.UNITS else x)
+            axes.set_xlabel(key if unit in _canvas.UNITS else x)
 
     def name_bars(self, axes: Axes) -> None:
         """Write under each bar what it is, instead of in a legend."""
@@ -274,12 +274,12 @@ class Panel:
             shown = {label: [_renamed(dot, names[dot.x]) for dot in of] for label, of in groups.items()}
         else:
             shown = groups
-        across = plotting.lines(axes, shown, per, self.spec["x"] or "", {label: self.look(label) for label in shown})
+        across = _canvas.lines(axes, shown, per, self.spec["x"] or "", {label: self.look(label) for label in shown})
         numbers = not named and all(isinstance(place, (int, float)) for place in self.places)
         spot = (lambda _, at: at / across) if numbers else (lambda _, at: self.places.index(at))
         self.marks(axes, groups, unit, per, spot)
 
-    def marks(self, axes: Axes, groups: dict[str, list[plotting.Dot]], unit: str, per: float, spot: Any) -> None:
+    def marks(self, axes: Axes, groups: dict[str, list[_means.Dot]], unit: str, per: float, spot: Any) -> None:
         """Draw what the paper states, if anything was measured."""
         if not any(math.isfinite(dot.mean) for of in groups.values() for dot in of):
             return
@@ -306,7 +306,7 @@ class Panel:
                 }
                 # Beside lines the colour says of which one a value is stated; the legend has it in ink.
                 is_lines = self.spec["kind"] == "lines"
-                ink = plotting.COLOURS[self.look(label) % len(plotting.COLOURS)] if is_lines else INK
+                ink = _canvas.COLOURS[self.look(label) % len(_canvas.COLOURS)] if is_lines else INK
                 drawn: dict[str, Any] = {**sign, "gid": MARK, "markersize": 5, "markeredgewidth": 1.1, "zorder": 5}
                 axes.plot(across, value / per, markeredgecolor=ink, label="_" if is_lines else stated, **drawn)
                 if is_lines:
@@ -352,7 +352,7 @@ class Panel:
             raise ValueError(said)
         return spots[0]
 
-    def mean_of(self, groups: dict[str, list[plotting.Dot]], scheme: str, at: Any) -> float | None:
+    def mean_of(self, groups: dict[str, list[_means.Dot]], scheme: str, at: Any) -> float | None:
         """Return the mean of a scheme at a place or, where series have it at another one, there."""
         rows = [
             (label, place)
@@ -389,8 +389,8 @@ class Panel:
         per, suffix = self.unit(unit, max((values[-1] for values in drawn.values() if values), default=0.0))
         for label, values in drawn.items():
             shares = [(place + 1) / len(values) for place in range(len(values))]
-            style = plotting.STROKES[self.look(label) % len(plotting.STROKES)]
-            colour = plotting.COLOURS[self.look(label) % len(plotting.COLOURS)]
+            style = _canvas.STROKES[self.look(label) % len(_canvas.STROKES)]
+            colour = _canvas.COLOURS[self.look(label) % len(_canvas.COLOURS)]
             axes.step(
                 [value / per for value in values], shares, where="post", label=label, color=colour, linestyle=style, linewidth=1.2
             )
@@ -423,7 +423,7 @@ class Panel:
             self.doubts.append(f"runs have no samples of {self.spec['y']}")
         largest = max((value for _, _, values in drawn for value in values), default=0.0)
         per, suffix = self.unit(unit, largest)
-        across, seconds = plotting.scale("ns", max((times[-1] for _, times, _ in drawn if len(times)), default=0.0))
+        across, seconds = _canvas.scale("ns", max((times[-1] for _, times, _ in drawn if len(times)), default=0.0))
         rows = list(dict.fromkeys(label for label, *_ in drawn))
         # The title of a panel says what its only line is.
         named = set(rows) if len(rows) == 1 and self.spec["title"] else set()
@@ -431,7 +431,7 @@ class Panel:
             axes.plot(
                 [time / across for time in times],
                 [value / per for value in values],
-                color=plotting.COLOURS[rows.index(label) % len(plotting.COLOURS)],
+                color=_canvas.COLOURS[rows.index(label) % len(_canvas.COLOURS)],
                 linewidth=0.9,
                 label=f"_{label}" if label in named or len(rows) > samples.NAMED_FLOWS else label,
             )
@@ -461,13 +461,13 @@ def _over(value: float | None, other: float | None) -> float | None:
     return None if value is None or not other else value / other
 
 
-def _renamed(dot: plotting.Dot, name: str) -> plotting.Dot:
-    return plotting.Dot(name, dot.mean, dot.margin, dot.count, dot.missing)
+def _renamed(dot: _means.Dot, name: str) -> _means.Dot:
+    return _means.Dot(name, dot.mean, dot.margin, dot.count, dot.missing)
 
 
 def quantity(value: float, unit: str) -> str:
     """Write a value with the unit that fits."""
-    per, suffix = plotting.scale(unit, abs(value))
+    per, suffix = _canvas.scale(unit, abs(value))
     return f"{value / per:g} {suffix}"
 
 
@@ -496,7 +496,7 @@ def _plainly(axis: Axis, places: list[Any]) -> None:
     """Number a logarithmic axis as 1, 10, 100, or at few places as these are."""
     from matplotlib import ticker
 
-    if places and len(places) <= plotting.FEW:
+    if places and len(places) <= _canvas.FEW:
         axis.set_major_locator(ticker.FixedLocator(places))
         axis.set_major_formatter(ticker.FormatStrFormatter("%g"))
         axis.set_minor_formatter(ticker.NullFormatter())

@@ -1,4 +1,4 @@
-"""Figures of results, drawn by Matplotlib."""
+"""Figures of results, drawn by Matplotlib: `plot`, `save` and `narrows plot`."""
 
 from __future__ import annotations
 
@@ -7,107 +7,29 @@ import math
 import os
 import sys
 import warnings
-from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from types import ModuleType, SimpleNamespace
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-from narrows import _choice, _given, _narrows
+from narrows import _choice, _given, figures, fronts
+from narrows._canvas import COLOURS, UNITS, canvas, doubt, labels_of, lines, matplotlib, scale, warned
+from narrows._means import Dot, dots
 from narrows._words import ended, pair
 from narrows.results import Results
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-#: Colours that can be told apart by people who do not see all of them (Okabe and Ito), and markers and strokes beside them.
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#F0E442")
-MARKERS = "osD^vP*X"
-STROKES: tuple[Any, ...] = ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1)), (0, (1, 1)), (0, (5, 5)))
-
-#: Width of a panel and its height in inches, and the size of letters in points: a column of a paper, a screen.
-STYLES = {"paper": (3.3, 2.3, 8.0), "screen": (5.5, 3.8, 10.0)}
-
-#: Units of a table's columns, the largest first, with how many of the column's unit they are.
-UNITS = {
-    "ns": ((1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1.0, "ns")),
-    "bytes": ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "B")),
-    "bps": ((1e9, "Gb/s"), (1e6, "Mb/s"), (1e3, "kb/s"), (1.0, "b/s")),
-}
-
+__all__ = ["UNITS", "Dot", "canvas", "dots", "main", "plot", "save"]
 
 #: Endings of figures, and what stands around a comment at the end of one. Readers of PNG ignore what follows the picture.
 SEALS = {".pdf": ("% ", ""), ".svg": ("<!-- ", " -->"), ".png": ("", "")}
 
 #: Axes that may be logarithmic.
 LOG = ("", "x", "y", "xy")
-
-#: How far apart, in points, lie those of different lines that have the same place on the x axis.
-SHIFT = 2.5
-#: And all of them together, at most.
-WIDEST = 10.0
-
-#: With so many places or fewer on the x axis each has its mark.
-FEW = 8
-
-
-@dataclass(frozen=True)
-class Dot:
-    """A mean over seeds."""
-
-    x: Any
-    mean: float
-    #: Half of the 95 % confidence interval by Student's t; none of a single value.
-    margin: float | None
-    count: int
-    #: Runs that have no value.
-    missing: int
-
-
-def dots(results: Results, y: str, x: str | None, by: str) -> tuple[dict[Any, list[Dot]], str]:
-    """Return the means of a metric over the seeds, by the value of `by` and then of `x`, and their unit.
-
-    Raises `ValueError` for a key that no point has, or a metric of which no run has a value.
-    """
-    values, reasons, unit = results.measured(y)
-    if all(value is None for value in values):
-        said = f"no run has a value of `{y}`: {next((reason for reason in reasons if reason), 'there are no runs')}"
-        raise ValueError(said)
-    by = _choice.column(results.runs, by)
-    x = None if x is None else _choice.column(results.runs, x)
-    groups: dict[Any, dict[Any, list[float | None]]] = {}
-    others: dict[tuple[Any, Any], set[tuple[Any, ...]]] = {}
-    for run, value in zip(results.runs, values, strict=True):
-        keys = run.keys
-        at = (keys[by], None if x is None else keys[x])
-        groups.setdefault(at[0], {}).setdefault(at[1], []).append(value)
-        # A mean is over seeds, and over nothing else.
-        rest = tuple(item for key, item in sorted(keys.items()) if key not in {by, x, "seed"})
-        others.setdefault(at, set()).add(rest)
-    if any(len(rest) > 1 for rest in others.values()):
-        varied = [key for key in results.runs[0].point if key not in {by, x}]
-        said = (
-            f"the runs differ in {', '.join(varied) or 'their scheme'}, too: name it as x or by, or choose some of them "
-            "(Results.select, or --only KEY=VALUE)"
-        )
-        raise ValueError(said)
-    return {name: means(of) for name, of in groups.items()}, unit
-
-
-def means(of: dict[Any, list[float | None]]) -> list[Dot]:
-    """Return the means of values by their places, in the order of these."""
-    made = []
-    for x, values in of.items():
-        known = [value for value in values if value is not None]
-        mean = _narrows.mean(known)
-        if mean is None:
-            made.append(Dot(x, math.nan, None, 0, len(values)))
-        else:
-            made.append(Dot(x, mean[0], mean[1], len(known), len(values) - len(known)))
-    return sorted(made, key=lambda dot: (isinstance(dot.x, str), dot.x if dot.x is not None else 0))
 
 
 def plot(
@@ -138,8 +60,6 @@ def plot(
     matplotlib()
     results = results if isinstance(results, Results) else Results(results)
     if y is None:
-        from narrows import figures
-
         if x is not None or by != "scheme" or log or xlabel or ylabel:
             said = "`x`, `by`, `log`, `xlabel` and `ylabel` go with `y`; without it, the paper's own drawing is taken"
             raise ValueError(said)
@@ -161,42 +81,6 @@ def plot(
             _panel(axes, results, metric, x, by, log, name, xlabel)
         doubt(figure, _doubts(results, metrics), style)
     return figure
-
-
-def matplotlib() -> ModuleType:
-    """Return Matplotlib. Raises `ModuleNotFoundError` where it is not installed."""
-    try:
-        import matplotlib as found
-    except ModuleNotFoundError:
-        raise _given.needs("Matplotlib", "a figure") from None
-    return found
-
-
-@contextmanager
-def canvas(count: int, *, columns: int, style: str, title: str | None) -> Iterator[tuple[Figure, list[Axes]]]:
-    """Give a figure of so many panels in a style, in which they are drawn.
-
-    Raises `ValueError` for a style that there is not.
-    """
-    if style not in STYLES:
-        raise _given.unknown(f"there is no style `{style}`", style, STYLES)
-    mpl = matplotlib()
-    from narrows._figure import Shown
-
-    width, height, size = STYLES[style]
-    rows = math.ceil(count / columns)
-    with mpl.rc_context({"font.size": size, "axes.grid": True, "grid.alpha": 0.3}):
-        figure = Shown(figsize=(width * columns, height * rows), layout="constrained")
-        panels = [figure.add_subplot(rows, columns, place + 1) for place in range(count)]
-        if title is not None:
-            figure.suptitle(title)
-        yield figure, panels
-
-
-def doubt(figure: Figure, said: str, style: str) -> None:
-    """Write under a figure what is said against its numbers."""
-    if said:
-        figure.supxlabel(said, fontsize=0.8 * STYLES[style][2], color="#B00020", wrap=True)
 
 
 def _varied(results: Results, by: str) -> str | None:
@@ -236,66 +120,12 @@ def _panel(axes: Axes, results: Results, metric: str, x: str | None, by: str, lo
         axes.set_ylim(bottom=0.0 if least >= 0 else axes.get_ylim()[0])
 
 
-def scale(unit: str, largest: float) -> tuple[float, str]:
-    """The largest unit that is not over the largest value."""
-    units = UNITS.get(unit, ((1.0, unit),))
-    return next(((per, name) for per, name in units if largest >= per), units[-1])
-
-
 def _bars(axes: Axes, groups: dict[Any, list[Dot]], per: float) -> None:
     for place, (_, (dot, *_rest)) in enumerate(groups.items()):
         margin = None if dot.margin is None else dot.margin / per
         axes.bar(place, dot.mean / per, yerr=margin, color=COLOURS[place % len(COLOURS)], capsize=3)
     axes.set_xticks(range(len(groups)), [str(name) for name in groups], rotation=20 if len(groups) > 3 else 0)  # noqa: PLR2004
     axes.grid(visible=False, axis="x")
-
-
-def lines(
-    axes: Axes,
-    groups: dict[Any, list[Dot]],
-    per: float,
-    x: str,
-    looks: dict[str, int] | None = None,
-    xlabel: str | None = None,
-) -> float:
-    """Draw a line a group over a key of the points, and return how many of the key's units the axis has as one.
-
-    `looks` has the number of each group's colour, marker and stroke; by default they are those of its place.
-    """
-    from matplotlib.transforms import ScaledTranslation
-
-    values = [dot.x for of in groups.values() for dot in of]
-    numbers = all(isinstance(value, (int, float)) for value in values)
-    name, _, unit = x.rpartition("_")
-    places = {value: place for place, value in enumerate(dict.fromkeys(values))}
-    across, suffix = (1.0, "")
-    if numbers and unit in UNITS:
-        across, suffix = scale(unit, max(values))
-    for order, (label, of) in enumerate(groups.items()):
-        place = order if looks is None else looks[label]
-        drawn = axes.errorbar(
-            [dot.x / across if numbers else places[dot.x] for dot in of],
-            [dot.mean / per for dot in of],
-            yerr=[0.0 if dot.margin is None else dot.margin / per for dot in of],
-            label=str(label),
-            color=COLOURS[place % len(COLOURS)],
-            marker=MARKERS[place % len(MARKERS)],
-            linestyle=STROKES[place % len(STROKES)],
-            markersize=4,
-            capsize=2,
-            linewidth=1.2,
-        )
-        # Side by side, so that intervals do not hide each other. The values are what they were.
-        points = min(SHIFT, WIDEST / len(groups)) * (order - (len(groups) - 1) / 2)
-        aside = ScaledTranslation(points / 72, 0.0, axes.figure.dpi_scale_trans)
-        for artist in drawn.get_children():
-            artist.set_transform(axes.transData + aside)
-    if not numbers:
-        axes.set_xticks(list(places.values()), [str(value) for value in places])
-    elif len(places) <= FEW:
-        axes.set_xticks([value / across for value in places], [f"{value / across:g}" for value in places])
-    axes.set_xlabel(f"{xlabel or name} ({suffix})" if suffix else xlabel or x)
-    return across
 
 
 def _doubts(results: Results, metrics: list[str]) -> str:
@@ -306,20 +136,6 @@ def _doubts(results: Results, metrics: list[str]) -> str:
         if missing:
             said.append(f"{missing} of {len(results.runs)} runs have no {metric}: means are of the others")
     return "\n".join([*said, *warned(results)])
-
-
-def warned(results: Results) -> list[str]:
-    """Say how many runs have warnings, and the first one."""
-    runs = [run for run in results.runs if run.summary["warnings"]]
-    return [f"{len(runs)} of {len(results.runs)} runs have warnings: {runs[0].summary['warnings'][0]}"] if runs else []
-
-
-def labels_of(results: Results, by: str) -> dict[Any, str]:
-    """What lines are called: schemes by their labels, where these differ."""
-    if by != "scheme":
-        return {}
-    labels = {run.scheme: run.label for run in results.runs}
-    return labels if len(set(labels.values())) == len(labels) else {}
 
 
 def main(options: dict[str, Any]) -> int:
@@ -347,8 +163,6 @@ def _drawn(args: SimpleNamespace) -> int:
 
 
 def _front(args: SimpleNamespace, chosen: Results, shared: dict[str, Any]) -> Figure:
-    from narrows import fronts
-
     if args.y or args.x or args.by != "scheme" or args.log or args.papers:
         said = "--y, --x, --by, --log and --papers do not go with --front"
         raise ValueError(said)

@@ -12,14 +12,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from narrows import _narrows, law, tables
+from narrows import _laws, _narrows, tables
 from narrows._table import plain
-from narrows.scenario import Scenario
+from narrows.scenario import Scenario, with_laws
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from narrows.law import Law, Value
+    from narrows._laws import LawBase, Value
 
 #: Names that parameters in Rust can have.
 _PARAM = re.compile(r"[a-z][a-z0-9_]*")
@@ -28,7 +28,7 @@ _UNITS = {"ns": "span", "bytes": "bytes", "bps": "rate"}
 
 
 def law_to_rust(
-    cls: type[Law],
+    cls: type[LawBase],
     checkout: str | Path,
     *,
     name: str | None = None,
@@ -61,12 +61,12 @@ def law_to_rust(
     return [Path(checkout) / file for file in files]
 
 
-def recorded(cls: type[Law], scenario: Scenario | None = None, events: int = 2000) -> str:
+def recorded(cls: type[LawBase], scenario: Scenario | None = None, events: int = 2000) -> str:
     """Return what a law was told in a run, and what it permitted, as the replay in Rust reads it."""
     logs: list[_Log] = []
 
     def maker(params: str) -> Callable[[_narrows.LawPath], Any]:
-        of_flow = law.makers([cls])[cls.__name__](params)
+        of_flow = _laws.makers([cls])[cls.__name__](params)
 
         def of_path(path: _narrows.LawPath) -> _Recorder:
             log = _Log(path, events)
@@ -75,7 +75,7 @@ def recorded(cls: type[Law], scenario: Scenario | None = None, events: int = 200
 
         return of_path
 
-    traced = law.with_laws(_traced(cls, scenario), [cls])
+    traced = with_laws(_traced(cls, scenario), [cls])
     read = traced.read()
     with tempfile.TemporaryDirectory(prefix="narrows-") as directory:
         _narrows.run_study(
@@ -108,7 +108,7 @@ class _Log:
     most: int
     lines: list[str] = field(default_factory=list)
 
-    def note(self, of: Law, *told: object) -> None:
+    def note(self, of: LawBase, *told: object) -> None:
         """Add an event, if there is room for it."""
         if len(self.lines) <= self.most:
             pace = "-" if of.pacing_rate is None else math.floor(of.pacing_rate)
@@ -118,7 +118,7 @@ class _Log:
 class _Recorder:
     """A law, and somebody who writes down what it is told."""
 
-    def __init__(self, of: Law, log: _Log) -> None:
+    def __init__(self, of: LawBase, log: _Log) -> None:
         self.law = of
         self.log = log
         path = log.path
@@ -149,7 +149,7 @@ class _Recorder:
         self.log.note(self.law, "timeout", timeout.now, timeout.sent_at, timeout.lost, timeout.in_flight)
 
 
-def _traced(cls: type[Law], scenario: Scenario | None) -> Scenario:
+def _traced(cls: type[LawBase], scenario: Scenario | None) -> Scenario:
     """Return the scenario with one scheme, of this law with its own parameters."""
     if scenario is None:
         return Scenario(
@@ -166,7 +166,7 @@ def _traced(cls: type[Law], scenario: Scenario | None) -> Scenario:
     return scenario.replace(schemes={"traced": scheme.replace(law=cls.__name__, intra=None, inter=None, params=None)})
 
 
-def _param(cls: type[Law], name: str, value: Value) -> dict[str, Any]:
+def _param(cls: type[LawBase], name: str, value: Value) -> dict[str, Any]:
     """Return a parameter as the generator takes it."""
     if not _PARAM.fullmatch(name) or value < 0 or (isinstance(value, float) and value > 2**20):
         said = f"{cls.__name__}.{name} = {value!r} can be no parameter in Rust: small letters, 0 or more, and a float at most 2^20"
@@ -180,7 +180,7 @@ def _param(cls: type[Law], name: str, value: Value) -> dict[str, Any]:
     return {"name": name, "kind": kind, "default": value}
 
 
-def _methods(cls: type[Law]) -> dict[str, str]:
+def _methods(cls: type[LawBase]) -> dict[str, str]:
     """Return the texts of the class's functions by their names, and of the rest of it by the empty one."""
     text = cls.source()
     lines = text.splitlines()

@@ -7,13 +7,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from narrows import _given, _narrows, law
+from narrows import _given, _laws, _narrows
+from narrows._table import plain
 from narrows.tables import Config
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from narrows.law import Law
+    from narrows._laws import LawBase
 
     #: Values that a key takes in turn: several, or a text with commas between them.
     Values = Sequence[Any] | str
@@ -33,13 +34,13 @@ class Scenario(Config):
     BESIDE: ClassVar[frozenset[str]] = frozenset({"source"})
 
     @classmethod
-    def load(cls, path: str | Path, *, laws: Iterable[type[Law]] = ()) -> Scenario:
+    def load(cls, path: str | Path, *, laws: Iterable[type[LawBase]] = ()) -> Scenario:
         """Read a file. Raises `ScenarioError` when there is none, or it is wrong."""
         path = _given.path_of_scenario(path)
         return cls.from_toml(_narrows.text_of(path), source=path, laws=laws)
 
     @classmethod
-    def from_toml(cls, text: str, *, source: str | Path = "scenario.toml", laws: Iterable[type[Law]] = ()) -> Scenario:
+    def from_toml(cls, text: str, *, source: str | Path = "scenario.toml", laws: Iterable[type[LawBase]] = ()) -> Scenario:
         """Read a text. `source` is the file that it came from: errors name it.
 
         A law in Python that the text names and does not declare is looked at when the scenario runs with it; one of `laws` is
@@ -47,12 +48,12 @@ class Scenario(Config):
         """
         laws = _given.laws(laws)
         written = json.loads(_narrows.as_written(text, str(source)))
-        known = {**law.undeclared(written), **law.declared(laws)}
+        known = {**_laws.undeclared(written), **_laws.declared(laws)}
         # First by the reader that says best what is wrong.
         _parsed(text, str(source), {f"laws.{name}": table for name, table in known.items()})
         made = cls.from_dict(written)
         made.source = Path(source)
-        return law.with_laws(made, laws)
+        return with_laws(made, laws)
 
     def to_toml(self) -> str:
         """Return the text of the scenario file."""
@@ -92,6 +93,12 @@ class Scenario(Config):
         return f"```toml\n{self.to_toml()}```"
 
 
+def with_laws(scenario: Scenario, laws: Iterable[type[LawBase]]) -> Scenario:
+    """Returns the scenario with these laws, which its schemes name by their classes: `law = "Halve"`."""
+    laws = list(laws)
+    return scenario.replace(laws={**(scenario.laws or {}), **_laws.declared(laws)}) if laws else scenario
+
+
 def _parsed(
     text: str,
     origin: str,
@@ -111,8 +118,6 @@ def _parsed(
 
 def inline(value: Any) -> str:
     """Return a value as TOML has it on one line."""
-    from narrows._table import plain
-
     value = plain(value)
     if isinstance(value, dict):
         return "{ " + ", ".join(f"{json.dumps(key)} = {inline(inner)}" for key, inner in value.items()) + " }"

@@ -1,19 +1,19 @@
-"""Runs: of a scenario, and of many points."""
+"""Calls that do runs, of a scenario and of many points: here, or on a cluster."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from narrows import _given, _narrows, law
-from narrows import progress as watching
-from narrows.results import Results
-from narrows.scenario import Scenario
+from narrows import _given, _runs
+from narrows.scenario import Scenario, with_laws
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from narrows.law import Law
+    from narrows import progress as watching
+    from narrows._laws import LawBase
+    from narrows.results import Results
     from narrows.scenario import Values
 
 
@@ -31,7 +31,7 @@ def run(
     anew: bool = False,
     checked: bool = False,
     progress: bool | watching.Progress = True,
-    laws: Iterable[type[Law]] = (),
+    laws: Iterable[type[LawBase]] = (),
 ) -> Results:
     """Do the runs of a scenario, and return their results, which lie in `out` (`out/NAME` by default).
 
@@ -81,7 +81,7 @@ def sweep(
     anew: bool = False,
     checked: bool = False,
     progress: bool | watching.Progress = True,
-    laws: Iterable[type[Law]] = (),
+    laws: Iterable[type[LawBase]] = (),
 ) -> Results:
     """Do the runs of a scenario at many points: as `run`, and in parts.
 
@@ -98,79 +98,45 @@ def sweep(
     )
     set, over = _given.keyed("set", set), _given.keyed("over", over)  # noqa: A001
     schemes, only = _given.names("schemes", schemes), _given.names("only", only)
-    take = [] if merge is None else _given.paths("merge", merge)
+    parts = None if merge is None else _given.paths("merge", merge)
     if not isinstance(scenario, Scenario):
         scenario = Scenario.load(scenario, laws=laws)
-    scenario = law.with_laws(scenario, laws)
-    read = scenario.read(set=set, seed=seed, scale=scale, over=over, seeds=seeds)
-    target = Path("out") / _folder(read.name, shard) if out is None else Path(out)
-    if on is not None:
-        from narrows import cluster
-
-        given = {"shard": shard, "only": only, "merge": merge, "threads": threads}
-        for option, value in given.items():
-            if value:
-                said = f"`{option}` does not go with `on`: the cluster has its own"
-                raise ValueError(said)
-        return cluster.sweep(
+    asked = _runs.Asked(
+        schemes=tuple(schemes),
+        set=dict(set or {}),
+        seed=seed,
+        seeds=seeds,
+        scale=scale,
+        over=dict(over or {}),
+        checked=checked,
+        laws=tuple(laws),
+    )
+    target = None if out is None else Path(out)
+    if on is None:
+        return _runs.sweep(
             scenario,
             target,
-            cluster.Asked(
-                schemes=tuple(schemes),
-                set=dict(set or {}),
-                seed=seed,
-                seeds=seeds,
-                scale=scale,
-                over=dict(over or {}),
-                checked=checked,
-                laws=tuple(laws),
-            ),
-            address=on,
+            asked,
+            shard=shard,
+            only=only,
+            merge=parts,
+            threads=threads,
             anew=anew,
             progress=progress,
         )
-    watch = watching.of_here(progress)
-    if laws and merge is None:
-        watch.tell(law.slow(laws))
-    try:
-        warnings, broken = _narrows.run_study(
-            read,
-            target,
-            schemes=schemes,
-            shard=shard,
-            only=only,
-            take=take,
-            runs_missing=merge is None,
-            threads=threads,
-            anew=anew,
-            checked=checked,
-            replay=_replay(
-                scenario,
-                {"out": str(target), "schemes": schemes, "set": set, "seed": seed, "seeds": seeds, "scale": scale, "over": over},
-                laws,
-            ),
-            tell=watch.tell,
-            show=watch.show,
-            laws=law.makers(laws),
-        )
-    finally:
-        watch.end()
-    for warning in warnings:
-        watch.tell(warning)
-    if broken:
-        said = "\n".join(broken)
-        raise _narrows.StudyError(said)
-    return Results(target)
+    from narrows import cluster
 
-
-def _folder(name: str, shard: str | None) -> str:
-    return name if shard is None else f"{name}-{shard.replace('/', '-of-')}"
-
-
-def _replay(scenario: Scenario, given: Mapping[str, Any], laws: Iterable[type[Law]]) -> str:
-    """What gives the results again. The report shows the whole scenario beside it."""
-    file = str(scenario.source or f"{scenario.name}.toml")
-    words = [repr(file)] + [f"{name}={value!r}" for name, value in given.items() if value]
-    brought = ", ".join(law.__name__ for law in laws)
-    words += [f"laws=[{brought}]"] if brought else []
-    return f"narrows.run({', '.join(words)})"
+    scenario = with_laws(scenario, laws)
+    read = asked.read(scenario)
+    for option, value in {"shard": shard, "only": only, "merge": parts, "threads": threads}.items():
+        if value:
+            said = f"`{option}` does not go with `on`: the cluster has its own"
+            raise ValueError(said)
+    return cluster.sweep(
+        scenario,
+        _runs.default_out(read.name) if target is None else target,
+        asked,
+        address=on,
+        anew=anew,
+        progress=progress,
+    )

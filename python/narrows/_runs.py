@@ -1,0 +1,109 @@
+"""Runs on this machine: those of a scenario, of a part of it, or none where results are merged.
+
+`study` has the calls that users make, and `cluster` gives such work to other machines.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from narrows import _laws, _narrows
+from narrows import progress as watching
+from narrows.results import Results
+from narrows.scenario import with_laws
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from narrows._laws import LawBase
+    from narrows.scenario import Scenario
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Settings of a sweep beside its scenario, the same on every machine."""
+
+    schemes: tuple[str, ...] = ()
+    set: dict[str, Any] = field(default_factory=dict)
+    seed: int | None = None
+    seeds: int | None = None
+    scale: str | None = None
+    over: dict[str, Any] = field(default_factory=dict)
+    checked: bool = False
+    laws: tuple[type[LawBase], ...] = ()
+
+    def read(self, scenario: Scenario) -> _narrows.Scenario:
+        """Returns the scenario with these settings, as the native part reads it. Raises `ScenarioError` when it is wrong."""
+        return scenario.read(set=self.set, seed=self.seed, scale=self.scale, over=self.over, seeds=self.seeds)
+
+
+def sweep(
+    scenario: Scenario,
+    out: Path | None,
+    asked: Asked,
+    *,
+    shard: str | None = None,
+    only: Sequence[str] = (),
+    merge: Iterable[str | Path] | None = None,
+    threads: int | None = None,
+    anew: bool = False,
+    progress: bool | watching.Progress = True,
+) -> Results:
+    """Does the runs of a sweep, or puts the results of its parts together; the arguments are those of `study.sweep`."""
+    scenario = with_laws(scenario, asked.laws)
+    read = asked.read(scenario)
+    target = default_out(read.name, shard) if out is None else out
+    watch = watching.of_here(progress)
+    if asked.laws and merge is None:
+        watch.tell(_laws.slow(asked.laws))
+    try:
+        warnings, broken = _narrows.run_study(
+            read,
+            target,
+            schemes=list(asked.schemes),
+            shard=shard,
+            only=list(only),
+            take=[os.fspath(part) for part in merge or ()],
+            runs_missing=merge is None,
+            threads=threads,
+            anew=anew,
+            checked=asked.checked,
+            replay=_replay(scenario, target, asked),
+            tell=watch.tell,
+            show=watch.show,
+            laws=_laws.makers(asked.laws),
+        )
+    finally:
+        watch.end()
+    for warning in warnings:
+        watch.tell(warning)
+    if broken:
+        said = "\n".join(broken)
+        raise _narrows.StudyError(said)
+    return Results(target)
+
+
+def default_out(name: str, shard: str | None = None) -> Path:
+    """Returns the directory for the results of a scenario, or of a part of it, where the caller names none."""
+    return Path("out") / (name if shard is None else f"{name}-{shard.replace('/', '-of-')}")
+
+
+def _replay(scenario: Scenario, target: Path, asked: Asked) -> str:
+    """Returns the call that gives the results again. The report shows the whole scenario beside it."""
+    given: Mapping[str, Any] = {
+        "out": str(target),
+        "schemes": list(asked.schemes),
+        "set": asked.set,
+        "seed": asked.seed,
+        "seeds": asked.seeds,
+        "scale": asked.scale,
+        "over": asked.over,
+    }
+    file = str(scenario.source or f"{scenario.name}.toml")
+    words = [repr(file)] + [f"{name}={value!r}" for name, value in given.items() if value]
+    brought = ", ".join(law.__name__ for law in asked.laws)
+    words += [f"laws=[{brought}]"] if brought else []
+    return f"narrows.run({', '.join(words)})"
