@@ -1,4 +1,4 @@
-//! How commands end.
+//! Exit codes, errors and output of commands.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -28,7 +28,7 @@ impl Failure {
         }
     }
 
-    /// A name that is not among those that there are, with the one that was perhaps meant.
+    /// An unknown name, with the known one that was perhaps meant.
     pub(crate) fn unknown(what: &str, name: &str, known: &[&str]) -> Self {
         study::Error::unknown(what, name, known).into()
     }
@@ -79,7 +79,7 @@ impl From<results::Error> for Failure {
     }
 }
 
-/// What a study says. What a host of the command's own says comes through it as it is.
+/// Converts the error of a study. An error of the command's own backend is returned unchanged.
 impl From<study::Error> for Failure {
     fn from(error: study::Error) -> Self {
         use study::Error as E;
@@ -99,7 +99,7 @@ impl From<study::Error> for Failure {
     }
 }
 
-/// A failure of which a study says something: it comes back as it was.
+/// Wraps a failure for a study, which returns it unchanged.
 impl From<Failure> for study::Error {
     fn from(failure: Failure) -> Self {
         match failure {
@@ -109,7 +109,7 @@ impl From<Failure> for study::Error {
     }
 }
 
-/// The failure of a command whose runs were not all finished: says how many are kept.
+/// Returns the failure of a command whose runs were not all finished, with the number of runs that are kept.
 fn stopped(failure: Failure, finished: usize, of: usize) -> Failure {
     match failure {
         failure if finished == 0 => failure,
@@ -132,7 +132,7 @@ impl From<files::Error> for Failure {
     }
 }
 
-/// What the machine does not let the emulator do is the user's to mend.
+/// Converts the error of an emulator. Restrictions of the machine are for the user to lift.
 #[cfg(target_os = "linux")]
 impl From<emulator::Error> for Failure {
     fn from(error: emulator::Error) -> Self {
@@ -146,7 +146,7 @@ impl From<emulator::Error> for Failure {
 }
 
 /// Fails with exit code 1 if a run breaks an identity. Called once everything is written and shown, because the run's
-/// warnings say the same.
+/// warnings include the broken identity.
 pub(crate) fn sound<'a>(runs: impl IntoIterator<Item = &'a results::Summary>) -> Result<(), Failure> {
     let broken: Vec<String> = runs
         .into_iter()
@@ -166,12 +166,12 @@ pub(crate) fn print(text: &str) -> Result<(), Failure> {
     printed(text).map(drop)
 }
 
-/// Prints a text on standard output, and says whether anyone still reads there: for what would go on for ever.
+/// Prints a text on standard output. Returns whether standard output is still read: for output without an end.
 pub(crate) fn printed(text: &str) -> Result<bool, Failure> {
     is_read(write_text(&mut io::stdout().lock(), text))
 }
 
-/// Whether somebody reads standard output, from what a write there gave.
+/// Returns whether standard output is read, by the result of a write.
 fn is_read(written: io::Result<()>) -> Result<bool, Failure> {
     match written {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(false),
@@ -187,12 +187,12 @@ pub(crate) fn print_usage(said: &clap::Error) -> Result<(), Failure> {
     if said.use_stderr() { Ok(()) } else { is_read(printed).map(drop) }
 }
 
-/// Says something on standard error. Where that cannot be written, nobody is left to be told.
+/// Prints a message on standard error. A failure to write is ignored.
 pub(crate) fn tell(text: &str) {
     let _ = write_text(&mut io::stderr().lock(), text);
 }
 
-/// Says what the user must know of a lock.
+/// Prints notes about a lock.
 pub(crate) fn tell_of_lock(directory: &Path, lock: &files::Lock) {
     lock.notes(directory).iter().for_each(|note| tell(note));
 }

@@ -1,4 +1,4 @@
-//! The log of a simulated flow, made of what a run's results say of it: its beginning and end, and its samples.
+//! The log of a simulated flow, made from a run's results: its beginning and end, and its samples.
 
 use results::RunResults;
 use results::tables::FlowRow;
@@ -42,13 +42,13 @@ impl Log {
 /// The title of every such log ends so.
 const TITLE: &str = ", simulated";
 
-/// Whether a file begins as such a log does.
+/// Returns whether a file begins as such a log does.
 pub(crate) fn is_simulated(head: &[u8]) -> bool {
     let wanted = format!("{TITLE}\",\"trace\":");
     head.starts_with(b"\x1e{\"qlog_version\"") && head.windows(wanted.len()).any(|here| here == wanted.as_bytes())
 }
 
-/// The flows of which a run has samples, in order.
+/// The sampled flows of a run, in order.
 pub(crate) fn sampled(run: &RunResults) -> Vec<u32> {
     let mut flows: Vec<u32> = run.rates.rows.iter().map(|row| row.flow).collect();
     flows.sort_unstable();
@@ -80,7 +80,7 @@ pub(crate) fn simulated(run: &RunResults, flow: u32) -> Option<Vec<u8>> {
     Some(log.0)
 }
 
-/// What was sampled: only changes are told.
+/// Writes the samples: changes only.
 fn samples(run: &RunResults, flow: &FlowRow, log: &mut Log) {
     let law = run.flows.laws.get(flow.law as usize).map_or("", String::as_str);
     let (mut known, mut counted, mut told) = (MetricsData::default(), (0, 0), Vec::new());

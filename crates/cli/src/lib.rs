@@ -26,8 +26,8 @@ use exit::Failure;
 /// The words that start this command again, without arguments.
 static AGAIN: OnceLock<Vec<OsString>> = OnceLock::new();
 
-/// Does what the words of a command line say, and answers the exit code. The first of them is the command's name. `again` are
-/// the words that start this command again in a process of its own.
+/// Runs a command line, and returns the exit code. Its first word is the command's name. `again` are the words that
+/// start this command again in a process of its own.
 pub fn run(words: impl IntoIterator<Item = OsString>, again: Vec<OsString>) -> u8 {
     let _ = AGAIN.set(again);
     interrupt::report_full_files();
@@ -99,7 +99,7 @@ pub fn new_law(name: &str, root: &std::path::Path, draft: &str) -> Result<Vec<St
     commands::new_law::drafted(name, root, draft).map_err(|failure| failure.to_string())
 }
 
-/// This command again, in a process of its own.
+/// Returns this command again, in a process of its own.
 fn again() -> std::process::Command {
     let words = AGAIN.get().map_or(&[][..], Vec::as_slice);
     let mut command = std::process::Command::new(words.first().map_or("narrows".as_ref(), OsString::as_os_str));

@@ -1,9 +1,9 @@
 //! Files that a command line names for Narrows to write: a report, a page of tables, an imported scenario, a capture, and
 //! those in a directory that it names: manual pages, laws' objects.
 //!
-//! One rule for all. A missing or empty file is made. A file of the same kind that Narrows wrote, and nobody edited
-//! since, is replaced as a whole. A pipe, a terminal and `/dev/null` get the text. Anything else is refused and stays as
-//! it is. A path inside a results directory is refused, too: only the files of Narrows lie there.
+//! One rule for all. A missing or empty file is made. A file of the same kind that Narrows wrote, and that was not
+//! edited since, is replaced as a whole. A pipe, a terminal and `/dev/null` get the text. Anything else is refused and
+//! stays as it is. A path inside a results directory is refused, too: only the files of Narrows lie there.
 //!
 //! Text is known again by its last line, a comment with a hash of all above. A capture is known by the program that it
 //! names, a trace by its first track, a law's object by the law's name in the kernel.
@@ -26,14 +26,14 @@ pub(crate) enum Kind {
     /// A scenario of `narrows import`.
     #[cfg_attr(not(feature = "import"), allow(dead_code))]
     Scenario,
-    /// The flows beside it.
+    /// The flows next to it.
     #[cfg_attr(not(feature = "import"), allow(dead_code))]
     Flows,
     /// A trace of `narrows export perfetto`.
     Timeline,
     /// A log of `narrows export qlog`.
     Log,
-    /// What left a port.
+    /// A capture of the packets that left a port.
     #[cfg(target_os = "linux")]
     Capture,
     /// A reference of `narrows score`.
@@ -45,14 +45,14 @@ pub(crate) enum Kind {
     /// A law for the kernel.
     #[cfg(feature = "bpf")]
     Object,
-    /// What such laws were built from.
+    /// The sources of such laws.
     #[cfg(feature = "bpf")]
     Sources,
 }
 
 /// The largest file that is read to find out who wrote it.
 const LOOKED_AT: Limit = Limit { what: "a file to be replaced", mib: 1 << 10 };
-/// How many bytes of a capture or a trace are read to find out who wrote it.
+/// Bytes of a capture or a trace that are read to find out its kind.
 const HEAD: u64 = 4 << 10;
 
 impl Kind {
@@ -106,7 +106,7 @@ impl Kind {
         }
     }
 
-    /// Why an existing file may not be replaced; none if it may: it is as Narrows wrote it.
+    /// Returns the reason why an existing file may not be replaced; none if it may: it is as Narrows wrote it.
     pub(crate) fn refusal(self, path: &Path) -> Result<Option<String>, Failure> {
         match self.seal() {
             Some(seal) => Ok(seal.refusal(path)?),
@@ -114,7 +114,7 @@ impl Kind {
         }
     }
 
-    /// Whether an existing file without lines is empty or of the kind.
+    /// Returns whether an existing file without lines is empty or of the kind.
     fn is_of_kind(self, path: &Path) -> Result<bool, Failure> {
         let by_head: Option<fn(&[u8]) -> bool> = match self {
             Self::Timeline => Some(results::timeline::is_timeline),
@@ -161,13 +161,13 @@ impl NamedFile {
         Ok(file)
     }
 
-    /// Writes the text with its last line, if the file may still be written. Gives the path.
+    /// Writes the text with its last line, if the file may still be written. Returns the path.
     pub(crate) fn write(self, text: String) -> Result<PathBuf, Failure> {
         let text = self.kind.sealed(text);
         self.put(text.as_bytes())
     }
 
-    /// Writes the whole file, if it may still be written. Gives the path.
+    /// Writes the whole file, if it may still be written. Returns the path.
     pub(crate) fn put(self, bytes: &[u8]) -> Result<PathBuf, Failure> {
         self.check()?;
         let write = || {
@@ -207,7 +207,8 @@ pub(crate) fn write_into(directory: &Path, files: &[(String, Kind, Vec<u8>)]) ->
     Ok(())
 }
 
-/// Says which half-written files of this name stopped commands left beside it. A live process's are not among them.
+/// Prints the half-written files of this name that stopped commands left next to it. A live process's are not among
+/// them.
 pub(crate) fn tell_of_leftovers(path: &Path) {
     for left in files::leftovers(path) {
         tell(&files::left_by_a_stopped_command(&left));

@@ -1,4 +1,4 @@
-//! How far the runs have come: a line that renews itself on a terminal, a plain line now and then elsewhere.
+//! The progress of runs: a line that renews itself on a terminal, a plain line now and then elsewhere.
 
 use std::collections::BTreeMap;
 use std::io::IsTerminal;
@@ -14,7 +14,7 @@ use crate::interrupt::{interrupted, listen};
 
 /// Standard error, where the user of a command looks on.
 pub(crate) struct Terminal {
-    /// Whether progress is not shown.
+    /// Set if progress is not shown.
     pub(crate) quiet: bool,
 }
 
@@ -40,7 +40,7 @@ impl Watch for Terminal {
     }
 }
 
-/// Where the runs of a command show how far they are.
+/// The progress display of a command's runs.
 struct Board {
     terminal: Option<MultiProgress>,
     /// The bar of all runs together, where there are several.
@@ -51,21 +51,21 @@ struct Board {
     clock: Stopwatch,
 }
 
-/// How far all runs are.
+/// The progress of all runs.
 struct State {
-    /// How many runs there are, and how many of them an earlier command had finished.
+    /// The number of runs, and of those among them that an earlier command had finished.
     runs: usize,
     kept: usize,
     started: usize,
     finished: usize,
     /// The part, 0 to 1, that is done of each current run, by the run's number.
     going: BTreeMap<usize, f64>,
-    /// When a plain line was last written.
+    /// The time of the last plain line.
     spoke: Duration,
 }
 
 impl State {
-    /// How much time is left, if the other runs take as long as those so far. None until a fiftieth of a run is done.
+    /// Returns the time left, if the other runs take as long as those so far. None until a fiftieth of a run is done.
     fn left(&self, elapsed: Duration) -> Option<Duration> {
         let done = self.finished as f64 + self.going.values().sum::<f64>();
         let all = self.runs.saturating_sub(self.kept) as f64;
@@ -91,7 +91,7 @@ pub(crate) fn words(time: Duration) -> String {
 pub(crate) const PLAIN_EVERY: Duration = Duration::from_secs(10);
 
 impl Board {
-    /// For runs of these names, of which so many were finished before.
+    /// Returns a display for runs of these names. `kept` is the number of runs that were finished before.
     fn new(quiet: bool, names: &[String], kept: usize) -> Self {
         let terminal = (!quiet && std::io::stderr().is_terminal()).then(MultiProgress::new);
         let width = names.iter().map(|name| name.chars().count()).max().unwrap_or(0);
@@ -185,7 +185,7 @@ impl Line for RunLine<'_> {
 }
 
 impl RunLine<'_> {
-    /// How much time is left of this run; none until a thousandth is done.
+    /// Returns the time left of this run; none until a thousandth is done.
     fn left(&self, done: f64) -> Option<Duration> {
         (done > 0.001).then(|| self.clock.elapsed().mul_f64((1.0 / done - 1.0).max(0.0)))
     }

@@ -26,7 +26,7 @@ pub(crate) const TRIALS: &str =
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct ResultsPage {
     scale: &'static str,
-    /// Whether it goes to a file, and not to a pipe or a terminal: that is not read, and gets the page once.
+    /// Set if it goes to a file. A pipe or a terminal is not read, and gets the page once.
     pub(crate) is_file: bool,
     /// Figures' names and their sections' text, in order.
     sections: Vec<(String, String)>,
@@ -45,7 +45,7 @@ fn name_of(section: &str) -> &str {
 }
 
 impl ResultsPage {
-    /// What a file has, if it is there.
+    /// Reads the contents of a file, if it exists.
     ///
     /// # Errors
     /// When the file is something else, or of another scale.
@@ -91,7 +91,7 @@ impl ResultsPage {
     /// Writes it in the place of the file that it was read from or last written to.
     ///
     /// # Errors
-    /// When somebody made or changed the file meanwhile. What was to be written is then in a file beside it.
+    /// When the file was made or changed by others meanwhile. The new contents are then in a file next to it.
     pub(crate) fn write(&mut self, path: &Path) -> Result<(), Failure> {
         let text = self.text();
         let write = || {
@@ -177,7 +177,7 @@ fn rows<'a>(section: &'a str, head: &str) -> impl Iterator<Item = (&'a str, &'a 
     })
 }
 
-/// So many figures, with these verdicts.
+/// Returns the number of figures, and of claims by verdict, in words.
 pub(crate) fn tally(figures: usize, verdicts: &[Verdict]) -> String {
     let count = |verdict: Verdict| verdicts.iter().filter(|&&it| it == verdict).count();
     let parts = Verdict::ALL.map(|verdict| (count(verdict), verdict)).into_iter().filter(|(count, _)| *count > 0);

@@ -25,7 +25,7 @@ pub(crate) struct Sheet {
 pub(crate) struct Row {
     /// Its name, as shown.
     pub(crate) name: String,
-    /// Columns of CSV beside the name, by their headings: the point, the seed.
+    /// Columns of CSV in addition to the name, by their headings: the point, the seed.
     pub(crate) keys: Vec<(String, Datum)>,
     pub(crate) cells: Vec<Cell>,
 }

@@ -39,7 +39,7 @@ pub(crate) fn prose() -> Table {
     table
 }
 
-/// A serial console knows no width and says 0.
+/// A serial console has no known width and reports 0.
 fn no_columns(table: &Table) -> bool {
     table.width() == Some(0)
 }
@@ -116,7 +116,7 @@ const ESSENTIAL: [&str; 8] =
     ["done", "FCT p99", "FCT mean", "goodput", "collective mean", "request p99", "slowdown p99", "drops"];
 
 /// A table of numbers with a name for each row, at most `width` characters wide. Headings stay whole: first they go
-/// over several lines, a word each; then columns are left out, and a line says so.
+/// over several lines, a word each; then columns are left out, and a line states their number.
 fn numbers(sheet: &Sheet, width: Option<u16>) -> String {
     let Sheet { first, columns: titles, rows, .. } = sheet;
     let all: Vec<usize> = (0..titles.len()).collect();
@@ -253,9 +253,9 @@ fn interval(of: &Interval, sign: &str) -> Cell {
 enum JobColumn<'a> {
     /// The mean of its collective operations.
     Mean(&'a str),
-    /// Of a training job, the mean of its iterations.
+    /// The mean of a training job's iterations.
     Iteration(&'a str),
-    /// Of a training job, how much of that no computing hides.
+    /// The part of that mean that no computing of the training job hides.
     Exposed(&'a str),
     /// Time of an imported schedule from its start to its last completion.
     EndToEnd(&'a str),
@@ -333,10 +333,10 @@ pub(crate) fn iterations(runs: &[RunResults]) -> Option<Sheet> {
     Some(Sheet { name: "iterations", title, first: "run", columns: columns.collect(), rows: jobs().map(row).collect() })
 }
 
-/// A title, and what it says of a run.
+/// A title, and its value for a run.
 type Column = (&'static str, fn(&RunResults) -> Cell);
 
-/// What there is to say of these runs: what none of them has is left out.
+/// Returns the columns of these runs: a column that none of them has is left out.
 fn columns(runs: &[RunResults]) -> Vec<Column> {
     let any = |has: fn(&summary::Summary) -> bool| runs.iter().any(|run| has(&run.summary));
     let mut columns: Vec<Column> = vec![
@@ -447,7 +447,7 @@ fn columns(runs: &[RunResults]) -> Vec<Column> {
     columns
 }
 
-/// The lost data packets; none in results of earlier versions, which do not tell kinds of packets apart.
+/// The lost data packets; none in results of earlier versions, which do not distinguish kinds of packets.
 fn data_drops(summary: &summary::Summary) -> Option<u64> {
     summary.network.drops_by_kind.get("data").copied()
 }
@@ -485,7 +485,7 @@ fn mean_rtt(run: &RunResults) -> Option<f64> {
     (!rows.is_empty()).then(|| sum as f64 / rows.len() as f64)
 }
 
-/// What the emulator measured of itself, a line a run; nothing for runs that were simulated.
+/// Returns the emulator's measurements of itself, a line a run; nothing for simulated runs.
 pub(crate) fn emulators(runs: &[RunResults]) -> String {
     let line = |run: &RunResults| {
         let emulator = run.summary.emulator.as_ref()?;
@@ -544,7 +544,8 @@ mod tests {
         assert_eq!(shown(None, 0), "-");
     }
 
-    /// The table is at most as wide as the terminal, headings have whole words, and a line says what is left out.
+    /// The table is at most as wide as the terminal, headings have whole words, and a line states the columns that are
+    /// left out.
     #[test]
     fn narrow_terminals_get_the_essentials() {
         let titles = ["done", "FCT mean", "FCT p99", "intra mean", "slowdown p99", "drops", "longest queue"];

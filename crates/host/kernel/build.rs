@@ -25,7 +25,7 @@ fn main() {
     bpf::build(sources);
 }
 
-/// What decides how a flow lies in the kernel's memory and what its bytes mean.
+/// Sources that determine the memory layout of a flow in the kernel and the meaning of its bytes.
 const SOURCES: [&str; 6] =
     ["src/host.rs", "bpf/src", "bpf/Cargo.toml", "bpf/shell.bpf.c", "../../core/laws/src", "../../core/units/src"];
 
@@ -129,7 +129,7 @@ mod bpf {
             "-Cllvm-args=-inline-threshold=1000000",
         ]);
         cargo.arg(format!("--cfg={}", row.name));
-        // Assembly of an earlier law lies beside this one's under another hash.
+        // Assembly of an earlier law is next to this one's under another hash.
         let deps = work.join(TARGET).join("release/deps");
         for stale in assemblies(&deps) {
             fs::remove_file(&stale).unwrap_or_else(|error| fail(&format!("{}: {error}", stale.display())));
@@ -148,7 +148,8 @@ mod bpf {
         object
     }
 
-    /// Cargo does not run the compiler again for a law that it has compiled before; the assembly is wanted anew.
+    /// Removes fingerprints: cargo does not run the compiler again for a law that it has compiled before, but the
+    /// assembly is needed again.
     fn forget(work: &Path) {
         let fingerprints = work.join(TARGET).join("release/.fingerprint");
         let Ok(entries) = fs::read_dir(fingerprints) else { return };

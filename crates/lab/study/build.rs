@@ -41,7 +41,7 @@ fn main() {
     }
 }
 
-/// The versions as constants: `ENGINE`, `LAWS`, `FEATURES` and `RECORD`.
+/// Returns the versions as constants: `ENGINE`, `LAWS`, `FEATURES` and `RECORD`.
 fn constants(parts: &Parts) -> String {
     let mut text = String::new();
     let one = |part: &Part| format!("{:016x}", part.version);

@@ -14,7 +14,7 @@ pub(crate) const ROOTS: Roots<'static> = Roots {
     silent: &["thiserror", "serde_json"],
 };
 
-/// Optional code. The function `features_of` in `src/key.rs` says which of it a run uses.
+/// Optional code. The function `features_of` in `src/key.rs` determines which of it a run uses.
 ///
 /// A module belongs here if no run without the feature enters one of its functions or uses one of its constants:
 /// `tests/keys/prove trace` checks the former.

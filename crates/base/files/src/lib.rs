@@ -1,8 +1,9 @@
 //! Bounded reads of users' files, atomic writes, and one writer a directory.
 //!
 //! [`read()`] takes regular files of bounded size and nothing else. [`replace`] and [`Draft`] write a file that readers
-//! see whole or not at all, and to no device that keeps what is written. A [`Seal`] tells text that nobody edited from other text. [`Lock`] keeps a directory to one
-//! writer. [`process`] runs helper programs within a deadline. This crate knows no format.
+//! see complete or not at all, and to no device that keeps what is written. A [`Seal`] distinguishes text that nobody
+//! edited from other text. [`Lock`] restricts a directory to one writer. [`process`] runs helper programs within a
+//! deadline. This crate knows no format.
 #![forbid(unsafe_code)]
 
 mod lock;
@@ -28,17 +29,17 @@ pub use write::{
     sync_directory, writable,
 };
 
-/// Why a file cannot be used.
+/// Reason why a file cannot be used.
 #[derive(Debug, Error)]
 pub enum Error {
-    /// The system refused.
+    /// An I/O operation failed.
     #[error("cannot {action} `{}`: {source}", path.display())]
     Io {
-        /// What was tried: `read`, `write`, ...
+        /// The attempted action: `read`, `write`, ...
         action: &'static str,
-        /// On what.
+        /// The path.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
     /// A directory, a pipe or a device, which cannot be read to an end.
@@ -46,7 +47,7 @@ pub enum Error {
     NotRegular {
         /// The path.
         path: PathBuf,
-        /// What it is, with its article.
+        /// Its type, with its article.
         kind: &'static str,
     },
     /// Larger than its kind may be.
@@ -66,10 +67,10 @@ pub enum Error {
     NotText {
         /// The path.
         path: PathBuf,
-        /// Where, and what the file seems to be.
+        /// Position of the error, and the probable format of the file.
         why: String,
     },
-    /// A file that lies where the lock would.
+    /// A file at the path of the lock.
     #[error("`{}` is not a lock that Narrows made; move it away", path.display())]
     NotOurs {
         /// The file.
@@ -102,7 +103,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// Whether the file does not exist.
+    /// Returns whether the file does not exist.
     pub fn is_missing(&self) -> bool {
         matches!(self, Self::Io { source, .. } if source.kind() == io::ErrorKind::NotFound)
     }

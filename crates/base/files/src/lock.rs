@@ -3,9 +3,9 @@
 //! The lock is the kernel's (`flock`), on a file in the directory. The kernel releases it when its holder ends, however
 //! that happens. The file's text is for people: who holds the directory, or who held it and died.
 //!
-//! Where the file system has no locks (`ENOLCK`, `ENOTSUP`, `ENOSYS`), making the file is taking the directory. Such a
-//! file stays when its holder is killed, and nobody takes it over: two processes that tried at once could both succeed.
-//! A person removes it. The file's text says so, and a machine on which the same file system has locks respects it,
+//! On a file system without locks (`ENOLCK`, `ENOTSUP`, `ENOSYS`), creating the file takes the directory. Such a file
+//! stays when its holder is killed, and no process takes it over: two processes that tried at once could both succeed.
+//! A person removes it. The file's text states this, and a machine on which the same file system has locks respects it,
 //! too.
 
 use std::fs::{self, File, TryLockError};
@@ -19,16 +19,16 @@ use crate::Error;
 /// The name of the file in the directory.
 pub const LOCK: &str = ".narrows.lock";
 
-/// What every lock begins with.
+/// Prefix of every lock.
 const SAID: &str = "process ";
 
-/// What the text of a lock says after its host if the kernel does not hold it.
+/// Suffix after the host in the text of a lock that the kernel does not hold.
 const FILE_ALONE: &str = " (this file alone)";
 
-/// How many times to look again, every 5 ms, at a lock whose holder has not yet written its name.
+/// Number of retries, every 5 ms, for a lock whose holder has not yet written its name.
 const TRIES: u32 = 40;
 
-/// A directory that is this process's to write; given back when dropped.
+/// A directory locked for writing by this process; released when dropped.
 #[derive(Debug)]
 pub struct Lock {
     directory: PathBuf,
@@ -39,7 +39,7 @@ pub struct Lock {
 }
 
 impl Lock {
-    /// Takes a directory, which must exist. `command` is the command line that others are told.
+    /// Takes a directory, which must exist. `command` is the command line that is shown to other processes.
     ///
     /// # Errors
     /// When another process holds the directory, when its lock is not one of ours, or when the file cannot be made.
@@ -108,13 +108,13 @@ impl Lock {
         if is_named(&self.file, &self.path) { Ok(()) } else { Err(Error::Lost { path: self.directory.clone() }) }
     }
 
-    /// Whether the kernel keeps others out. If not, the file alone does, and it stays after a kill.
+    /// Returns whether the kernel enforces the lock. If not, only the file does, and it stays after a kill.
     pub fn is_by_kernel(&self) -> bool {
         self.by_kernel
     }
 
-    /// What the user must know of it, a line each: whose it was, and whether the kernel holds it. The directory is called
-    /// `shown`.
+    /// Returns notes for the user, one per line: the former holder, and whether the kernel holds the lock. The
+    /// directory is called `shown`.
     pub fn notes(&self, shown: &Path) -> Vec<String> {
         let unheld = || {
             format!(
@@ -166,12 +166,12 @@ fn open(path: &Path) -> io::Result<Option<(File, bool)>> {
     }
 }
 
-/// Whether the error says that the file system has no locks.
+/// Returns whether the error means that the file system has no locks.
 fn has_no_locks(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::Unsupported || error.raw_os_error() == Some(nix::errno::Errno::ENOLCK as i32)
 }
 
-/// Whether this is the file of that name.
+/// Returns whether `file` is the file at `path`.
 fn is_named(file: &File, path: &Path) -> bool {
     let (Ok(held), Ok(named)) = (file.metadata(), fs::symlink_metadata(path)) else { return false };
     held.ino() == named.ino() && held.dev() == named.dev()
@@ -188,18 +188,18 @@ fn host() -> String {
     nix::unistd::gethostname().map_or_else(|_| "this machine".to_owned(), |name| name.to_string_lossy().into_owned())
 }
 
-/// The process, the host and what else a lock says.
+/// Returns the process and the host in the text of a lock.
 fn parts(said: &str) -> Option<(&str, &str)> {
     let (pid, rest) = said.strip_prefix(SAID)?.split_once(" on ")?;
     Some((pid, rest.split_once(": ")?.0))
 }
 
-/// Whether a lock's text says that the kernel does not hold it.
+/// Returns whether a lock's text states that the kernel does not hold it.
 fn is_file_alone(said: &str) -> bool {
     parts(said).is_some_and(|(_, host)| host.ends_with(FILE_ALONE))
 }
 
-/// Whether the process that a lock names is alive on this machine.
+/// Returns whether the process named in a lock is alive on this machine.
 fn is_alive_here(said: &str) -> bool {
     parts(said).is_some_and(|(pid, on)| {
         on.strip_suffix(FILE_ALONE).unwrap_or(on) == host()
@@ -273,7 +273,7 @@ mod tests {
         assert!(theirs.check().is_err());
     }
 
-    /// What `flock` answers on file systems without locks.
+    /// Returns the error of `flock` on file systems without locks.
     fn unsupported(_: &File) -> Result<(), TryLockError> {
         Err(TryLockError::Error(io::Error::from_raw_os_error(nix::errno::Errno::ENOLCK as i32)))
     }
@@ -283,7 +283,7 @@ mod tests {
         let scratch = Scratch::new("no-locks");
         let lock = Lock::take_by(scratch.path(), "narrows run", unsupported).unwrap();
         assert!(!lock.is_by_kernel() && lock.stale().is_none());
-        // A second one, with locks of the kernel or without, is told of the first, which lives.
+        // A second one, with locks of the kernel or without, reports the first, which is alive.
         for second in [Lock::take_by(scratch.path(), "x", unsupported), Lock::take(scratch.path(), "x")] {
             let said = second.unwrap_err().to_string();
             assert!(said.contains(&format!("is in use by process {} on ", std::process::id())), "{said}");

@@ -20,9 +20,9 @@ pub(crate) enum Output {
     Stream,
 }
 
-/// Devices that keep nothing that is written to them.
+/// Devices that discard everything that is written to them.
 const KEEP_NOTHING: [&str; 2] = ["/dev/null", "/dev/full"];
-/// This process's terminal, and the machine's console.
+/// Terminal of this process, and console of the machine.
 const OWN_TERMINALS: [&str; 2] = ["/dev/tty", "/dev/console"];
 
 /// Returns whether a device has a number of Linux's consoles, serial lines or pseudo-terminals (Documentation/admin-guide/devices.txt).
@@ -47,7 +47,7 @@ fn is_one_of(metadata: &Metadata, paths: &[&str]) -> bool {
 }
 
 impl Output {
-    /// From what the system says of a file.
+    /// Classifies a file by its metadata.
     ///
     /// # Errors
     /// `InvalidInput`, with what it is, if it is no output.

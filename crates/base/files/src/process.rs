@@ -43,7 +43,7 @@ fn collect(child: &mut Child, input: &[u8], deadline: Duration) -> io::Result<Ou
     let (sender, pipes) = channel();
     if let Some(mut stdin) = child.stdin.take() {
         let input = input.to_vec();
-        // A program that ends early does not read all; its status says why.
+        // A program that ends early does not read all; its status has the reason.
         thread::spawn(move || stdin.write_all(&input));
     }
     if let Some(stdout) = child.stdout.take() {

@@ -34,7 +34,7 @@ pub fn read(path: &Path, limit: Limit) -> Result<Vec<u8>, Error> {
     if size > most {
         return Err(too_large(size));
     }
-    // The size is only what the system says now: files grow, and those of /proc have none.
+    // The size is only the current one: files grow, and those of /proc have none.
     let mut bytes = Vec::new();
     take(&file, most + 1, &mut bytes).map_err(Error::io("read", path))?;
     if bytes.len() as u64 > most {
@@ -43,7 +43,7 @@ pub fn read(path: &Path, limit: Limit) -> Result<Vec<u8>, Error> {
     Ok(bytes)
 }
 
-/// The first bytes of a regular file, at most `most`. They may tell what kind of file it is.
+/// Returns the first bytes of a regular file, at most `most`. They may reveal the file's type.
 ///
 /// # Errors
 /// As [`read()`], but a file of any size is accepted.

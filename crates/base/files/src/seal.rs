@@ -15,9 +15,9 @@ const LOOKED_AT: Limit = Limit { what: "a file to be replaced", mib: 1 << 10 };
 pub struct Seal {
     /// The kind, with its article and who writes it: ``a report that `narrows report` wrote``.
     pub what: &'static str,
-    /// What stands before the hash.
+    /// Text before the hash.
     pub before: &'static str,
-    /// What stands behind it, with the line's end.
+    /// Text after the hash, with the line's end.
     pub after: &'static str,
 }
 
@@ -31,7 +31,7 @@ impl Seal {
         text + self.before + &hash + self.after
     }
 
-    /// Why an existing file may not be replaced; none if it may: it is empty, or as it was sealed.
+    /// Returns the reason why an existing file may not be replaced; none if it may: it is empty, or as it was sealed.
     ///
     /// # Errors
     /// When it cannot be read.

@@ -1,6 +1,6 @@
 //! From the bytes of a file to text.
 
-/// What some editors put before the text. Readers skip it.
+/// Mark that some editors put before the text. Readers skip it.
 pub const BYTE_ORDER_MARK: char = '\u{feff}';
 
 /// The text that these bytes are in UTF-8.

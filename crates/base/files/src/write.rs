@@ -67,13 +67,13 @@ pub fn create_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
 /// Waits until the names in a directory are on the disk.
 ///
 /// # Errors
-/// When the system says so.
+/// When the system reports an error.
 pub fn sync_directory(directory: &Path) -> io::Result<()> {
     File::open(directory)?.sync_all()
 }
 
-/// What tells whether a file is still the one that was looked at: device, inode, length, and when it was changed; none
-/// where there was no file.
+/// Identity of a file at a given moment, to detect later changes: device, inode, length, and time of change; none if no
+/// file existed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Seen(Option<(u64, u64, u64, i64, i64)>);
 
@@ -88,9 +88,9 @@ impl Seen {
     }
 }
 
-/// A file in the making. It is written under another name, `NAME.partial-NUMBER`, and put in place whole. Dropping it
-/// removes it; a kill leaves it beside the file, and [`leftovers`] finds it. A pipe, a terminal and a device that keeps
-/// nothing, such as `/dev/null`, are written to directly.
+/// A file under construction. It is written under another name, `NAME.partial-NUMBER`, and put in place when complete.
+/// Dropping it removes it; a kill leaves it next to the file, and [`leftovers`] finds it. A pipe, a terminal and a
+/// device that keeps nothing, such as `/dev/null`, are written to directly.
 #[derive(Debug)]
 pub struct Draft {
     /// Locked as long as it is written.
@@ -102,8 +102,8 @@ pub struct Draft {
 }
 
 impl Draft {
-    /// Begins a file, which may replace the file that is there now. A link is followed. The new file has the
-    /// permissions of the file that it replaces.
+    /// Begins a file, which may replace the current file. A link is followed. The new file has the permissions of the
+    /// file that it replaces.
     ///
     /// # Errors
     /// When it cannot be written there. A pipe that nobody reads is refused at once, and so are a link to nothing, a directory,
@@ -139,7 +139,7 @@ impl Draft {
             return Ok(Self { file, names: None, replaces });
         }
         let (file, partial) = beside(&target)?;
-        // The lock tells others that the draft is no leftover. Where the file system has no locks, no draft counts as one.
+        // The lock marks the draft as no leftover. Where the file system has no locks, no draft counts as one.
         let _ = file.try_lock();
         // Dropped from here on, it is removed.
         let draft = Self { file, names: Some((partial, target)), replaces };
@@ -154,7 +154,7 @@ impl Draft {
         &self.file
     }
 
-    /// What will be seen of the file once it is in place, if nothing more is written.
+    /// Returns the identity that the file will have once it is in place, if nothing more is written.
     ///
     /// # Errors
     /// When it cannot be put on the disk.
@@ -166,8 +166,8 @@ impl Draft {
     /// Puts the file in place when it is on the disk. It replaces only the file that it may replace.
     ///
     /// # Errors
-    /// When that fails, or somebody made or changed a file of that name meanwhile. The draft then keeps its own name, and
-    /// the error says which.
+    /// When that fails, or another process made or changed a file of that name meanwhile. The draft then keeps its own
+    /// name, and the error states it.
     pub fn put(self) -> io::Result<()> {
         let now = self.names.as_ref().map_or(Seen(None), |names| Seen::of(&names.1));
         let is_the_same = now.0.is_some() && now == self.replaces;
@@ -232,7 +232,7 @@ impl Drop for Draft {
     }
 }
 
-/// What marks the name of a draft, before a number.
+/// Infix in the name of a draft, before a number.
 const PARTIAL: &str = ".partial-";
 
 /// The line for a half-written file that is of no use any more.
@@ -243,8 +243,8 @@ pub fn left_by_a_stopped_command(left: &Path) -> String {
     )
 }
 
-/// The drafts beside a file that no process writes any more: a kill left them, or they could not be put in place. In
-/// order of their names.
+/// Returns the drafts next to a file that no process writes any more: a kill left them, or they could not be put in
+/// place. In order of their names.
 pub fn leftovers(path: &Path) -> Vec<PathBuf> {
     let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
     let Some(name) = target.file_name().map(|name| name.to_string_lossy().into_owned() + PARTIAL) else {
@@ -260,8 +260,8 @@ pub fn leftovers(path: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// Whether this is a draft that no process writes any more, by its name, `NAME.partial-NUMBER`, and its lock. Where the
-/// file system has no locks, none is known to be.
+/// Returns whether this is a draft that no process writes any more, by its name, `NAME.partial-NUMBER`, and its lock.
+/// On a file system without locks no draft is recognised.
 pub fn is_leftover(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let number = name.rsplit_once(PARTIAL).map_or("", |(_, number)| number);
@@ -271,7 +271,8 @@ pub fn is_leftover(path: &Path) -> bool {
     is_draft && is_file() && File::open(path).is_ok_and(|file| file.try_lock_shared().is_ok())
 }
 
-/// A new file beside another one. It skips numbers that a killed process used: somebody may want what that one wrote.
+/// Creates a new file next to another one. It skips numbers that a killed process used: a user may want the file of
+/// that process.
 fn beside(target: &Path) -> io::Result<(File, PathBuf)> {
     beside_as(target, 0o666)
 }
@@ -464,7 +465,7 @@ mod tests {
         assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o600);
         assert_eq!(create_private(&path, b"two").unwrap_err().kind(), io::ErrorKind::AlreadyExists);
         assert_eq!(fs::read(&path).unwrap(), b"one");
-        // Nothing is left beside it.
+        // Nothing is left next to it.
         assert_eq!(fs::read_dir(scratch.path()).unwrap().count(), 1);
     }
 }

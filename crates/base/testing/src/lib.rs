@@ -1,10 +1,10 @@
 //! Shared by the tests of all crates, and used by nothing else: skips that `make test` counts, and waits that end.
 //!
-//! A test that hangs says nothing. So each wait of a test has a deadline, and a message that names what was awaited:
+//! A hanging test reports nothing. So each wait of a test has a deadline, and a message that names the awaited event:
 //!
 //! - [`eventually`] polls a condition, [`block_on`] runs a future, [`joined`] joins a thread.
 //! - [`Process`] is a child process. Its methods wait within a deadline, and dropped it is killed.
-//! - [`Bounded`] gives [`std::process::Command`] the same.
+//! - [`Bounded`] adds the same to [`std::process::Command`].
 
 #![forbid(unsafe_code)]
 

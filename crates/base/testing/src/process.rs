@@ -115,7 +115,7 @@ impl Process {
         self.status_within(COMMAND)
     }
 
-    /// Waits until it ends. Gives its output, without lines that were taken before.
+    /// Waits until it ends. Returns its output, without lines that were taken before.
     ///
     /// # Panics
     /// If it runs longer than `within`, or its pipes are open for longer.
@@ -146,7 +146,7 @@ impl Process {
         String::from_utf8_lossy(&line).trim_end_matches('\n').to_owned()
     }
 
-    /// Takes lines of standard error up to the first that has these words. Gives that one, without its end.
+    /// Takes lines of standard error up to the first that has these words. Returns that one, without its end.
     ///
     /// # Panics
     /// If none has them within [`PATIENCE`], or if standard error is not piped.
@@ -194,7 +194,7 @@ pub trait Bounded {
     #[track_caller]
     fn piped(&mut self) -> Process;
 
-    /// Runs it to its end within [`COMMAND`], and gives what it wrote.
+    /// Runs it to its end within [`COMMAND`], and returns its output.
     #[track_caller]
     fn finish(&mut self) -> Output {
         self.piped().output()

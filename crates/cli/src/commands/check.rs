@@ -60,7 +60,8 @@ pub(crate) fn check(args: &CheckArgs) -> Result<(), Failure> {
     if failures.is_empty() { Ok(()) } else { Err(Failure::Input(failures.join("\n\n"))) }
 }
 
-/// At most so many lines of what differs between runs, and of warnings. With one run in full that is about a screen.
+/// The maximum number of lines of differences between runs, and of warnings. With one run in full that is about a
+/// screen.
 const MOST_DIFFERENT: usize = 14;
 const MOST_WARNINGS: usize = 6;
 
@@ -135,7 +136,8 @@ fn by_topic(all: &[Vec<Fact>]) -> Vec<Groups> {
     topics.into_iter().map(|(_, groups)| groups).collect()
 }
 
-/// What differs in a topic: the keys of the grid that it depends on, and an example from another run than the first.
+/// Returns the differences in a topic: the keys of the grid that it depends on, and an example from another run than
+/// the first.
 fn different(groups: &Groups, shown: &[&CheckedRun], points: &[Vec<(String, Value)>]) -> [String; 2] {
     let mut keys: Vec<&str> = Vec::new();
     for (key, _) in points.iter().flatten() {
@@ -150,7 +152,7 @@ fn different(groups: &Groups, shown: &[&CheckedRun], points: &[Vec<(String, Valu
     [format!("{values}{by}; {}:", shown[runs[0]].id), format!("  {first_line}")]
 }
 
-/// Whether some two runs that differ in this key alone have different texts.
+/// Returns whether any two runs that differ in this key alone have different texts.
 fn depends(groups: &Groups, points: &[Vec<(String, Value)>], key: &str) -> bool {
     let said_by = |run: usize| groups.iter().position(|(_, runs)| runs.contains(&run));
     let mut seen = Vec::new();
@@ -393,7 +395,7 @@ fn percent(ppm: u64) -> String {
     format!("{:.1} %", ppm as f64 / 1e4)
 }
 
-/// How flows choose paths, where they do more than keep or spray.
+/// Returns the flows' load balancing, where it does more than keep or spray.
 fn paths(path: PathChoice) -> Option<String> {
     match path {
         PathChoice::PerFlow | PathChoice::AfterTimeout | PathChoice::PerPacket(_) => None,
@@ -423,7 +425,7 @@ fn paths(path: PathChoice) -> Option<String> {
     }
 }
 
-/// How flows are coded.
+/// Returns the coding of the flows.
 fn coding(line: &CodingLine) -> String {
     let code = line.coding.code;
     let tail = code.tail.map_or(String::new(), |tail| format!(", of the last {} of a flow", bytes(tail.get())));
@@ -438,7 +440,7 @@ fn coding(line: &CodingLine) -> String {
     )
 }
 
-/// How a kind of switch shares its buffer.
+/// Returns the buffer sharing of a kind of switch.
 fn sharing(line: &SwitchLine) -> String {
     let pauses = match line.switch.pfc {
         Some(pfc) if pfc.relay => "relays pauses",
@@ -459,7 +461,7 @@ fn sharing(line: &SwitchLine) -> String {
     )
 }
 
-/// A controller of LSCC's, at so many ports.
+/// A controller of LSCC's, at `ports` ports.
 fn controller(module: &Module, ports: usize) -> String {
     let at = count(ports, "port");
     match module {
@@ -488,7 +490,7 @@ fn controller(module: &Module, ports: usize) -> String {
     }
 }
 
-/// What a cable may hold.
+/// Returns the ingress limits of a class of cables.
 fn gate_line(CableLine { class, gate, may_arrive }: &CableLine, pauses: bool) -> String {
     let class = class.name();
     let off = match gate.off {

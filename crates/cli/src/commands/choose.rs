@@ -75,8 +75,8 @@ fn cells(given: &[String], runs: &[RunResults]) -> Result<Vec<String>, Failure> 
     Ok(cells)
 }
 
-/// The objectives that nobody gave: each 99th percentile, or each metric where there is none, within a share of the best scheme's
-/// mean at the worst point.
+/// The default objectives: each 99th percentile, or each metric where there is none, within a share of the best
+/// scheme's mean at the worst point.
 fn near_the_best(reference: &Reference, runs: &[RunResults], within: f64) -> Result<Vec<Objective>, Failure> {
     let is_tail = |cell: &String| cell.contains("p99");
     let all = !reference.cells.iter().any(is_tail);
@@ -303,7 +303,7 @@ impl Choice<'_> {
     }
 }
 
-/// Keys that are tried beside the one whose least value is sought, and their values.
+/// The other keys that are tried with the one whose least value is sought, and their values.
 fn tried_beside(asked: &size::Sizing) -> String {
     asked.choices.iter().map(|it| format!("{}={}", it.key, it.values.join(","))).collect::<Vec<_>>().join(" ")
 }

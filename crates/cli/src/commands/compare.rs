@@ -45,7 +45,7 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<(), Failure> {
     if worse.is_empty() { Ok(()) } else { Err(Failure::Regression(worse.join("\n"))) }
 }
 
-/// Reads both sets, and says what they lack and in which settings they differ.
+/// Reads both sets, and prints their defects and the settings in which they differ.
 pub(super) fn both(args: &CompareArgs) -> Result<(Set, Set), Failure> {
     let (before, after) = (read_set(&args.before)?, read_set(&args.after)?);
     if let Some(said) = other_settings(&before, &after) {
@@ -54,7 +54,7 @@ pub(super) fn both(args: &CompareArgs) -> Result<(Set, Set), Failure> {
     Ok((before, after))
 }
 
-/// Reads a set, and says what it lacks.
+/// Reads a set, and prints its defects.
 pub(super) fn read_set(directory: &Path) -> Result<Set, Failure> {
     let set = load_set(directory)?;
     for said in what_it_lacks(directory, &set) {
@@ -79,7 +79,7 @@ pub(super) fn other_flows(ours: &[RunResults], theirs: &[RunResults]) -> Option<
     (!found.is_empty()).then(|| first_of(&found, "; "))
 }
 
-/// What differs between the settings of runs of one name; nothing if they are the same.
+/// Returns the differences between the settings of runs of one name; nothing if they are the same.
 fn other_settings(before: &Set, after: &Set) -> Option<String> {
     let mut found = Vec::new();
     for run in &before.runs {
@@ -107,7 +107,7 @@ pub(super) fn lacking(args: &CompareArgs, before: &Set, after: &Set) -> Vec<Stri
     sides.into_iter().filter_map(lacks).collect()
 }
 
-/// What a user must know of a set: whether it is unfinished, who was taken over, and which files were edited or cannot be
+/// Returns warnings about a set: it is unfinished, its writer was taken over, or files were edited or cannot be
 /// checked.
 pub(super) fn what_it_lacks(directory: &Path, set: &Set) -> Vec<String> {
     let path = directory.display();
@@ -147,7 +147,7 @@ pub(super) fn nothing_in_common(args: &CompareArgs, only_before: &[String], only
     ))
 }
 
-/// What is worse, in a line.
+/// Returns the regressions, in a line.
 fn what_is_worse(comparison: &Comparison) -> String {
     let worse = |pair: &Pair| pair.rows.iter().filter(|row| row.change == Change::Regressed).count();
     let pairs = || comparison.pairs.iter().filter(|pair| pair.regressed());

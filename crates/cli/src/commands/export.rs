@@ -12,7 +12,7 @@ use crate::args::ExportSonicArgs;
 use crate::exit::{Failure, print, tell};
 use crate::table::bytes;
 
-/// What the search may cost: cables that hold more are not tried.
+/// The maximum size of a trial: cables that hold more are not tried.
 const TRIED: Bytes = Bytes::new(512 << 20);
 
 pub(crate) fn sonic(args: &ExportSonicArgs) -> Result<(), Failure> {
@@ -57,13 +57,13 @@ fn chosen(network: &Network, name: Option<&str>) -> Result<NodeId, Failure> {
     Err(Failure::Input(format!("error: the network has no switch `{name}`\nhelp: {help}")))
 }
 
-/// A switch's tables, and what there is to say of them.
+/// A switch's tables, and notes about them.
 struct Exported {
     device: Device,
     notes: Vec<String>,
 }
 
-/// A cable of which there are some, and what is said of its headroom.
+/// A kind of cable and the notes about its headroom.
 struct Kind {
     trial: Trial,
     cable: Cable,
@@ -167,7 +167,7 @@ fn of_power(power: i32) -> u64 {
 }
 
 impl Kind {
-    /// What the formula gives, and what simulation says of it.
+    /// Returns the result of the formula, and of its trial in simulation.
     fn told(&self) -> Result<String, Failure> {
         let Cable { speed_mbps, length_m, .. } = self.cable;
         let xoff = self.headroom.xoff;
@@ -192,7 +192,7 @@ impl Kind {
     }
 }
 
-/// What is said where headroom does not fit: how long the cables may be, and what else there is.
+/// Returns the error for headroom that does not fit: the maximum length of the cables, and the alternatives.
 fn too_much(
     name: &str,
     asic: &Asic,

@@ -15,7 +15,7 @@ use crate::args::{
 use crate::exit::{Failure, print, tell};
 use crate::named_file::{Kind, NamedFile, outside_of_results};
 
-/// The option that names the scenario, and with it the list of flows beside it.
+/// The option that names the scenario, and with it the list of flows next to it.
 const OPTION: &str = "-o";
 
 pub(crate) fn import(command: &ImportCommand) -> Result<(), Failure> {
@@ -37,7 +37,7 @@ pub(crate) fn import(command: &ImportCommand) -> Result<(), Failure> {
 pub enum ImportTo {
     /// In memory.
     Memory,
-    /// Also in the file of the option `-o`, and a long list of flows beside it.
+    /// Also in the file of the option `-o`, and a long list of flows next to it.
     File,
 }
 
@@ -265,7 +265,7 @@ fn named(output: &Path) -> String {
     output.file_stem().map_or("imported".into(), |stem| scenario_name(&stem.to_string_lossy()))
 }
 
-/// Writes the scenario and what belongs beside it. Returns the paths as they are shown.
+/// Writes the scenario and the files that belong next to it. Returns the paths as displayed.
 fn write(output: &Path, imported: &Imported) -> Result<Vec<String>, Failure> {
     // Neither is written unless both may be.
     let scenario = NamedFile::new(output, Kind::Scenario, OPTION)?;

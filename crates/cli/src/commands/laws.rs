@@ -7,7 +7,7 @@ use crate::args::LawsArgs;
 use crate::exit::{Failure, print};
 use crate::sheet::{Cell, Row, Sheet, print_csv};
 
-/// What works around laws and is none, with the table or key that sets it.
+/// Mechanisms that work around laws and are no laws, with the table or key that sets them.
 const AROUND: [(&str, &str); 6] = [
     ("on-ramp", "[host.on_ramp]"),
     ("lscc", "`lscc` of a scheme"),

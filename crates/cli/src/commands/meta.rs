@@ -1,4 +1,4 @@
-//! What the command says of itself: schema, completions, man pages.
+//! Commands about the program itself: schema, completions, man pages.
 
 use std::path::Path;
 

@@ -27,9 +27,9 @@ const KEYWORDS: [&str; 12] =
 struct Names {
     /// In files: `my-law`.
     name: String,
-    /// Of its module: `my_law`.
+    /// Name of its module: `my_law`.
     module: String,
-    /// Of its type, and its title until somebody changes that: `MyLaw`.
+    /// Name of its type, and its title until the author changes that: `MyLaw`.
     law: String,
 }
 
@@ -54,7 +54,7 @@ pub(crate) fn drafted(name: &str, root: &Path, json: &str) -> Result<Vec<String>
     Ok(make(name, root, Some(&Drafted::read(json)?))?.new)
 }
 
-/// What was made.
+/// The result of the command.
 struct Made {
     /// Files that are new, the code first.
     new: Vec<String>,

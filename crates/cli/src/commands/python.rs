@@ -7,8 +7,8 @@ use std::process::Command;
 
 use crate::exit::Failure;
 
-/// What Python runs; its first argument is what to say where it lacks the package. Files of the working directory do not count
-/// as modules.
+/// The Python program; its first argument is the message for a missing package. Files of the working directory do not
+/// count as modules.
 const MAIN: &str = "import sys
 absent = sys.argv.pop(1)
 sys.path = [place for place in sys.path if place]
@@ -25,7 +25,7 @@ try:
 except KeyboardInterrupt:
     sys.exit(130)";
 
-/// Becomes Python, which does the command. Comes back only to say why it cannot.
+/// Becomes Python, which runs the command. Returns only an error.
 pub(crate) fn exec(words: &[OsString]) -> Failure {
     let absent = |why: &str| {
         let name = words.first().map(|word| word.to_string_lossy().into_owned()).unwrap_or_default();

@@ -1,8 +1,8 @@
 //! `narrows report`: the page of results that are already there.
 //!
-//! Reading takes no lock: a set is whole, or the command says that it is unfinished. Writing the page into a whole set
-//! locks the directory meanwhile. The page of an unfinished set goes beside its runs without a lock, because the set's
-//! writer may be at work.
+//! Reading takes no lock: a set is complete, or the command reports that it is unfinished. Writing the page into a
+//! complete set locks the directory meanwhile. The page of an unfinished set goes next to its runs without a lock,
+//! because the set's writer may be at work.
 
 use std::path::Path;
 
@@ -52,7 +52,7 @@ pub(crate) fn report(args: &ReportArgs) -> Result<(), Failure> {
     print(&format!("wrote {}", out.display()))
 }
 
-/// Whether two paths name one file, whether or not it exists.
+/// Returns whether two paths name one file, which need not exist.
 fn is_same(one: &Path, other: &Path) -> bool {
     let directory = |path: &Path| std::fs::canonicalize(files::parent_of(path)).ok();
     one.file_name() == other.file_name() && directory(one).is_some_and(|one| Some(one) == directory(other))

@@ -56,7 +56,7 @@ struct Reproduced {
 }
 
 impl Scale {
-    /// Over how many seeds a verdict is, if nothing else is said.
+    /// Returns the default number of seeds of a verdict.
     const fn seeds(self) -> u64 {
         match self {
             Self::Paper => 3,
@@ -64,8 +64,8 @@ impl Scale {
         }
     }
 
-    /// How many seeds a verdict needs to be kept. At the paper's size one seed may take hours, so one will do; the page
-    /// says of how many seeds it is.
+    /// Returns the minimum number of seeds of a verdict that is kept. At the paper's size one seed may take hours, so
+    /// one is enough; the page states the number of seeds.
     const fn least_seeds(self) -> u64 {
         match self {
             Self::Paper => 1,
@@ -223,7 +223,7 @@ fn chosen(papers: &Path, what: &[String]) -> Result<Vec<(String, PathBuf)>, Fail
     Ok(picked)
 }
 
-/// The papers with how many figures each has: what is said where none is named.
+/// The papers with their numbers of figures: the output if no paper is named.
 fn listed(papers: &Path, all: &[(String, PathBuf)]) -> String {
     let mut counts: Vec<(&str, usize, usize)> = Vec::new();
     for (name, _) in all {
@@ -252,7 +252,8 @@ fn listed(papers: &Path, all: &[(String, PathBuf)]) -> String {
     text
 }
 
-/// Whether a figure's name begins with a word, whole numbers taken as such: `uno/fig1` is no beginning of `uno/fig10`.
+/// Returns whether a figure's name begins with a word, where numbers match as a whole: `uno/fig1` is no beginning of
+/// `uno/fig10`.
 fn begins(name: &str, word: &str) -> bool {
     let digit = |c: Option<char>| c.is_some_and(|c| c.is_ascii_digit());
     let rest = name.strip_prefix(word).filter(|_| word.contains('/'));
@@ -269,7 +270,7 @@ fn natural(name: &str) -> (String, u32, String) {
     (name[..start].to_owned(), rest[..end].parse().unwrap_or(0), rest[end..].to_owned())
 }
 
-/// Reads a file and plans its runs over so many seeds: the file's seed and those after it. A file whose grid has seeds
+/// Reads a file and plans its runs over `seeds` seeds: the file's seed and those after it. A file whose grid has seeds
 /// keeps those.
 fn read(name: String, path: PathBuf, args: &ReproduceArgs, seeds: u64) -> Result<Figure, Failure> {
     let scale = (args.scale == Scale::Quick).then(|| "quick".to_owned());
@@ -324,7 +325,7 @@ fn check_drawing(path: &Path, scenario: &Scenario) -> Result<(), Failure> {
     }
 }
 
-/// That a file has no quick scale, if that is what is wrong: nobody may have asked for the scale.
+/// Returns an error if a file has no quick scale, and this is the only error: the scale may be the default.
 fn lacks_quick(path: &Path, overrides: &Overrides) -> Option<Failure> {
     let quick = overrides.scale.as_deref()?;
     let whole = scenario::load(path, &Overrides { scale: None, ..overrides.clone() }).ok()?;
@@ -393,7 +394,7 @@ fn kept(args: &ReproduceArgs) -> Option<&'static str> {
         .map(|kept| kept.1)
 }
 
-/// Where the figures' results go.
+/// Returns the directory of the figures' results.
 fn root(args: &ReproduceArgs) -> PathBuf {
     args.common.out.clone().unwrap_or_else(|| Path::new("out").join("reproduce").join(args.scale.name()))
 }
@@ -589,7 +590,7 @@ fn record(reproduced: &Reproduced, scale: Scale) -> Result<(), Failure> {
     Ok(files::replace(path, &recorded)?)
 }
 
-/// The file of a figure's values: `values/FIGURE-SCALE.toml` beside its own.
+/// The file of a figure's values: `values/FIGURE-SCALE.toml` next to its own.
 fn values_file(figure: &Path, scale: Scale) -> PathBuf {
     let stem = figure.file_stem().unwrap_or_default().to_string_lossy();
     figure.with_file_name("values").join(format!("{stem}-{}.toml", scale.name()))
@@ -603,7 +604,8 @@ fn values_target(figure: &Path, scale: Scale) -> Result<NamedFile, Failure> {
     NamedFile::new(&path, Kind::Values, "--values")
 }
 
-/// Writes the values of a figure's tables beside the figure, so that a new scheme is scored without running the others.
+/// Writes the values of a figure's tables next to the figure, so that a new scheme is scored without running the
+/// others.
 fn write_values(reproduced: &Reproduced, scale: Scale) -> Result<(), Failure> {
     if !reproduced.values.table.is_empty() {
         values_target(&reproduced.figure.path, scale)?.write(reproduced.values.text())?;

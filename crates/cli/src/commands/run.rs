@@ -42,7 +42,7 @@ pub(crate) fn words(command: &str, file: &FileArgs, varied: &VaryArgs) -> Vec<St
     words
 }
 
-/// What the common options override.
+/// Returns the overrides of the common options.
 pub(crate) fn overrides(common: &Common, scale: Option<String>) -> Overrides {
     Overrides { set: common.set.clone(), seed: common.seed, scale, ..Overrides::default() }
 }
@@ -66,7 +66,7 @@ pub(crate) fn shown(finished: &Finished, common: &Common) -> Result<(), Failure>
     crate::exit::sound(finished.runs.iter().map(|run| &run.summary))
 }
 
-/// What the common options make of a scenario: all of its runs, each done if it is not there.
+/// Returns a study of all of a scenario's runs, by the common options: those not finished yet are run.
 pub(crate) fn of<'a>(
     scenario: &'a Scenario,
     host: &'a dyn Host,
@@ -140,7 +140,7 @@ fn show(finished: &Finished, common: &Common) -> Result<(), Failure> {
     print(&format!("{text}{seeds}report: {}", report.display()))
 }
 
-/// Whether runs differ in their seeds.
+/// Returns whether runs differ in their seeds.
 pub(super) fn has_seeds(runs: &[RunResults]) -> bool {
     runs.iter().any(|run| run.summary.seed != runs[0].summary.seed)
 }
@@ -185,7 +185,7 @@ pub(crate) fn text(runs: &[RunResults], tables: &[Table], wide: bool) -> String 
     text
 }
 
-/// The command line that gives these results again, quoted for a shell where it must be.
+/// The command line that repeats these results, quoted for a shell where it must be.
 pub(crate) fn replay_line(mut words: Vec<String>, common: &Common) -> String {
     // A program and its arguments stay last.
     let program = words.iter().position(|word| word == "--").map_or_else(Vec::new, |at| words.split_off(at));

@@ -75,7 +75,7 @@ pub(crate) fn score(args: &ScoreArgs) -> Result<(), Failure> {
     print(text.trim_end())
 }
 
-/// Refuses results that are not whole, of which a reference was to be kept.
+/// Refuses incomplete results for a new reference.
 fn whole(directory: &Path, set: &Set) -> Result<(), Failure> {
     let Some(unfinished) = &set.unfinished else { return Ok(()) };
     Err(Failure::Input(format!(
@@ -89,7 +89,7 @@ fn best(cells: &[String], runs: &[RunResults], newcomers: &[String]) -> Result<R
     Reference::of(cells, runs, newcomers).map_err(|error| wrong(&error))
 }
 
-/// Given metrics, or the usual ones. What has no cells is said.
+/// Returns the given metrics, or the usual ones. Prints a warning for each class that has no cells.
 fn cells(given: &[String], runs: &[RunResults]) -> Result<Vec<String>, Failure> {
     if !given.is_empty() {
         return Ok(given.to_vec());
@@ -112,7 +112,7 @@ fn is_values(path: &Path) -> Result<bool, Failure> {
     Ok(text.lines().any(|line| line == "[[table]]"))
 }
 
-/// Returns the best of the schemes in a file that `reproduce --values` left beside a figure.
+/// Returns the best of the schemes in a file that `reproduce --values` left next to a figure.
 fn of_values(path: &Path, cells: &[String], newcomers: &[String]) -> Result<Reference, Failure> {
     let values: TableValues = kept(path, Kind::Values, "narrows reproduce FIGURE --values")?;
     values.reference(cells, newcomers).map_err(|error| wrong(&error))

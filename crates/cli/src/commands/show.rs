@@ -1,4 +1,4 @@
-//! `narrows show`: what a directory of results says, in the terminal. `narrows export perfetto` and `qlog`: a run
+//! `narrows show`: the contents of a directory of results, in the terminal. `narrows export perfetto` and `qlog`: a run
 //! of it as a timeline, a flow as a log.
 
 use std::path::Path;

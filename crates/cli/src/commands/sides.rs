@@ -61,7 +61,7 @@ fn target(args: &SidesArgs) -> Result<Target, Failure> {
     })
 }
 
-/// What a row is counted in.
+/// The unit of a row.
 #[derive(Clone, Copy)]
 enum Unit {
     Rate,
@@ -119,7 +119,7 @@ impl Row {
         [&self.what, &self.base_rtt, self.measure, &self.a, &self.b, &self.difference, target]
     }
 
-    /// Whether the target holds, and the verdict on the run if it is not sound.
+    /// Returns whether the target holds, and the verdict on the run if it is not sound.
     fn target(&self, unsound: Option<Soundness>) -> String {
         let words = [self.holds.to_owned(), unsound.map_or_else(String::new, |unsound| unsound.to_string())];
         words.into_iter().filter(|word| !word.is_empty()).collect::<Vec<_>>().join(", ")
@@ -204,7 +204,7 @@ fn title(run: &RunSides) -> String {
     format!("{}, {} to {}", run.label, time(run.from_ns), time(run.to_ns))
 }
 
-/// What the columns are called: what ran them, and if that is the same, which is which.
+/// Returns the names of the columns: the backends, with letters if both are the same.
 fn hosts(run: &RunSides) -> [String; 2] {
     let (a, b): (Host, Host) = (run.a_host, run.b_host);
     if a == b { [format!("A ({a})"), format!("B ({b})")] } else { [a.to_string(), b.to_string()] }
@@ -279,7 +279,7 @@ fn describe(sides: &SideBySide) -> String {
     text
 }
 
-/// The tables as Markdown: the corner of each says which run it is.
+/// The tables as Markdown: the corner of each names the run.
 fn page(sides: &SideBySide) -> String {
     let mut text = String::new();
     for run in &sides.runs {

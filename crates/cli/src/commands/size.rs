@@ -67,7 +67,7 @@ pub(super) struct Request<'a> {
 
 /// The scenario of a search.
 pub(super) struct Read {
-    /// As the file has it.
+    /// The scenario as in the file.
     pub(super) plain: Scenario,
     /// Overrides of its runs: all seeds.
     pub(super) overrides: Overrides,
@@ -78,7 +78,7 @@ pub(super) struct Answer {
     pub(super) asked: Sizing,
     pub(super) found: Found,
     pub(super) finished: Finished,
-    /// Schemes and what readers call them.
+    /// Display names of the schemes.
     labels: BTreeMap<String, String>,
 }
 
@@ -96,7 +96,7 @@ impl Answer {
         [self.shown().answers(), self.shown().tried()]
     }
 
-    /// As JSON.
+    /// Returns the result as JSON.
     pub(super) fn json(&self) -> serde_json::Value {
         self.shown().json(&self.finished.out)
     }
@@ -290,8 +290,8 @@ fn label(scenario: &Scenario, scheme: &str) -> String {
     of.map_or_else(|| scheme.to_owned(), |run| run.label)
 }
 
-/// Where runs lie. `tried` has those of each round, in directories that nothing else is written to, so that other objectives
-/// find them again; what was asked for has one that is called after it.
+/// The directories of the runs. `tried` has those of each round, in directories that nothing else is written to, so
+/// that other objectives find them again; the requested result has a directory named after it.
 struct Place<'a> {
     request: &'a Request<'a>,
     out: PathBuf,
@@ -299,10 +299,10 @@ struct Place<'a> {
     of: String,
 }
 
-/// From so many runs on it takes a while to put them together.
+/// The number of runs from which putting them together takes a while.
 const MANY: usize = 200;
 
-/// A round's progress. That runs are in several rounds' directories need not be said.
+/// A round's progress. Runs in directories of several rounds are not reported.
 struct Round(Terminal);
 
 impl Watch for Round {
@@ -395,7 +395,7 @@ impl Place<'_> {
     }
 }
 
-/// What came out, for people and programs.
+/// The result, for people and programs.
 struct Shown<'a> {
     asked: &'a Sizing,
     labels: &'a BTreeMap<String, String>,
@@ -407,7 +407,7 @@ impl Shown<'_> {
         self.labels.get(scheme).cloned().unwrap_or_else(|| scheme.to_owned())
     }
 
-    /// The keys that are tried beside.
+    /// Returns the other keys that are tried.
     fn keys(&self) -> Vec<String> {
         self.asked.choices.iter().map(|it| it.key.clone()).collect()
     }
@@ -418,7 +418,7 @@ impl Shown<'_> {
         sized.least.as_ref().map_or_else(none, |it| it.value.clone())
     }
 
-    /// What holds, or what comes closest.
+    /// Returns the smallest value that holds, or else the one that comes closest.
     fn at(sized: &Sized) -> Option<&Tried> {
         sized.least.as_ref().or(sized.fails.as_ref())
     }
@@ -432,7 +432,7 @@ impl Shown<'_> {
         Self::at(sized).and_then(|it| it.measured.get(objective)).map_or_else(String::new, in_words)
     }
 
-    /// What fails just below, in words.
+    /// Returns the objectives that fail just below, in words.
     fn binds(&self, sized: &Sized) -> String {
         let Some(fails) = &sized.fails else {
             return format!("nothing: {} holds, the least that was tried", self.value(sized));
@@ -455,7 +455,7 @@ impl Shown<'_> {
         std::iter::once(self.value(sized)).chain(keys).chain(objectives).chain([self.binds(sized)]).collect()
     }
 
-    /// What the cells are sorted by.
+    /// Returns the sort keys of the cells.
     fn amounts(&self, sized: &Sized) -> Vec<f64> {
         let at = sized.least.as_ref().and_then(|it| self.asked.ladder.iter().position(|value| *value == it.value));
         let value = at.map_or(f64::MAX, |at| at as f64);
@@ -624,7 +624,7 @@ fn empty_sheet() -> Sheet {
     Sheet { name: "", title: String::new(), first: "scheme", columns, rows: Vec::new() }
 }
 
-/// What an objective comes to in the worst run, and how far that is from its bound.
+/// Returns an objective's value in the worst run, and its distance from the bound.
 pub(super) fn in_words(measured: &Measured) -> String {
     let few = if measured.is_of_few { FEW_SIGN } else { "" };
     match (measured.worst, measured.margin) {

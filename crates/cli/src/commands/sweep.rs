@@ -21,7 +21,7 @@ pub(crate) fn sweep(args: &SweepArgs) -> Result<(), Failure> {
     }
 }
 
-/// Where results go if nothing is said.
+/// Returns the default directory of results.
 fn default_out(scenario: &Scenario, shard: Option<Shard>) -> PathBuf {
     let name = scenario.config.name.as_str();
     let name = shard.map_or_else(|| name.to_owned(), |shard| format!("{name}-{}-of-{}", shard.number(), shard.of()));
@@ -103,7 +103,7 @@ fn merge(args: &MergeArgs) -> Result<(), Failure> {
     }
 }
 
-/// What the ledger of a directory says.
+/// Prints the contents of a directory's ledger.
 #[cfg(feature = "ledger")]
 fn status(args: &StatusArgs) -> Result<(), Failure> {
     use std::fmt::Write as _;

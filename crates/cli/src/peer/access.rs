@@ -1,4 +1,4 @@
-//! Addresses and tickets as a command line gives them.
+//! Addresses and tickets on a command line.
 
 use std::io::{BufRead, Read};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs, UdpSocket};
@@ -18,7 +18,7 @@ use study::seconds_since_1970;
 const PORT: u16 = 4_700;
 const TICKET: Limit = Limit { what: "a file with a ticket", mib: 1 };
 
-/// Whom to call, and how.
+/// The peer to call, and the way to trust it.
 #[derive(Clone, Debug)]
 pub(crate) enum Way {
     Ticket(Ticket),

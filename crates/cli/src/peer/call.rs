@@ -1,4 +1,4 @@
-//! Callers: they try a listener's addresses until one answers, and say what went wrong in words that help.
+//! Callers: they try a listener's addresses until one answers, and explain failures with a remedy.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
@@ -17,14 +17,14 @@ use crate::exit::{Failure, tell};
 use crate::interrupt::interrupted;
 use study::Stopwatch;
 
-/// An address that does not answer is given up after so long, where there is another one.
+/// The time after which an address that does not answer is given up, where there is another one.
 const NEXT_ADDRESS: Duration = Duration::from_secs(3);
 
 /// A call that was answered.
 pub(crate) struct Call {
     pub(crate) endpoint: Endpoint,
     pub(crate) connection: Connection,
-    /// Who answered.
+    /// The address that answered.
     pub(crate) address: SocketAddr,
 }
 
@@ -46,7 +46,7 @@ impl ConnectError {
     }
 }
 
-/// As [`try_connect`]. `deed` is what both ends do, such as `the test`.
+/// Connects as [`try_connect`] does. `deed` is the common task of both ends, such as `the test`.
 ///
 /// # Errors
 /// If none answers, or who answers is not who was expected.
@@ -101,7 +101,7 @@ fn silence(addresses: &[SocketAddr], end: &End) -> Failure {
     ))
 }
 
-/// What a caller is told of trouble with this listener, and what it can do.
+/// Returns the message to a caller about trouble with this listener, and a remedy.
 pub(crate) fn failure(trouble: &Trouble, (way, address): (&Way, SocketAddr), end: &End, deed: &str) -> Failure {
     let text = match trouble {
         Trouble::Interrupted => return Failure::Interrupted(format!("{deed} was not finished")),
@@ -134,7 +134,7 @@ pub(crate) fn failure(trouble: &Trouble, (way, address): (&Way, SocketAddr), end
     Failure::Run(anyhow::anyhow!(text))
 }
 
-/// Whether TLS has ended the connection.
+/// Returns whether TLS has ended the connection.
 fn is_tls(code: Code) -> bool {
     (Code::TLS.0..Code::TLS.0 + 0x100).contains(&code.0)
 }

@@ -23,22 +23,22 @@ use study::seconds_since_1970;
 const TICKET: Limit = Limit { what: "a file with a ticket", mib: 1 };
 const LONGEST_VALID: Duration = Duration::from_hours(24 * 365);
 
-/// What a command line says of a listener.
+/// A listener's options on the command line.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Asked<'a> {
-    /// Where it listens.
+    /// The address on which it listens.
     pub(crate) listen: &'a str,
     /// Threads over which connections are spread.
     pub(crate) threads: u8,
-    /// Whether any number of callers are let in, one after the other or together.
+    /// Set if any number of callers are admitted, one after the other or together.
     pub(crate) keep: bool,
-    /// How long a new ticket is valid; none if for ever.
+    /// The lifetime of a new ticket; none if it has no end.
     pub(crate) valid: Option<&'a str>,
     /// Addresses for the ticket; none for those that the listener has.
     pub(crate) addresses: &'a [String],
     /// Callers' keys, and the option that names them.
     pub(crate) allow: (&'static str, &'a [String]),
-    /// Whether no caller is asked for a proof.
+    /// Set if callers need no proof.
     pub(crate) insecure: bool,
     /// The file in which the ticket is kept from one run to the next. Where there is none it is made.
     pub(crate) file: Option<&'a Path>,
@@ -89,7 +89,7 @@ impl<'a> Terms<'a> {
         Ok(Self { asked, at, valid, allowed, named })
     }
 
-    /// Listens. Nobody is let in before there is a [`Desk`].
+    /// Listens. Callers are admitted once there is a [`Desk`].
     ///
     /// # Errors
     /// If the address cannot be used.
@@ -127,7 +127,7 @@ fn too_many(addresses: usize) -> Failure {
     Failure::Input(format!("error: --address: {addresses} addresses; a ticket has 1 to {MOST_ADDRESSES}"))
 }
 
-/// Why a listener has no more callers.
+/// Returns the reason why a listener has no more callers.
 pub(crate) fn ended(endpoint: &Endpoint) -> Failure {
     Failure::Run(if endpoint.is_old() {
         anyhow::anyhow!("the listener has run for 100 days, which is the most: start it again")
@@ -136,7 +136,7 @@ pub(crate) fn ended(endpoint: &Endpoint) -> Failure {
     })
 }
 
-/// Who is let in.
+/// Admission of callers.
 pub(crate) struct Desk {
     id: TicketId,
     secret: Secret,
@@ -147,7 +147,7 @@ pub(crate) struct Desk {
     lets_anyone_in: bool,
     keeps: bool,
     pair: Pair,
-    /// Whether somebody was let in.
+    /// Set if a caller was admitted.
     is_used: bool,
     /// The caller that is served, if it may connect again.
     served: Option<ServedCaller>,
@@ -155,7 +155,8 @@ pub(crate) struct Desk {
 
 /// Proofs by which the caller that is served may connect again.
 struct ServedCaller {
-    /// Resumption secret of its first connection. It stays the same each time it is used, so a kill at any moment locks nobody out.
+    /// Resumption secret of its first connection. It stays the same each time it is used, so a kill at any moment does
+    /// not prevent a new connection.
     secret: Secret,
     /// Its key.
     key: Option<Fingerprint>,
@@ -165,7 +166,7 @@ impl Desk {
     /// Prints a ticket for an endpoint that listens ([`Terms::listen`]) on standard output.
     ///
     /// # Errors
-    /// If the ticket's file cannot be used, or nobody reads the ticket.
+    /// If the ticket's file cannot be used, or standard output is not read.
     pub(crate) fn open(endpoint: &Endpoint, terms: Terms, end: &End) -> Result<Self, Failure> {
         let file = terms.asked.file;
         let kept = file.map_or(Ok(None), |path| kept(path, end))?;
@@ -194,17 +195,17 @@ impl Desk {
         Ok(desk)
     }
 
-    /// Whether nobody else is let in.
+    /// Returns whether no other caller is admitted.
     pub(crate) fn is_done(&self) -> bool {
         self.is_used && !self.keeps
     }
 
-    /// Whether it lets in any number of callers.
+    /// Returns whether it admits any number of callers.
     pub(crate) fn keeps(&self) -> bool {
         self.keeps
     }
 
-    /// Says which callers asked for what this listener does not do. The transport has told them.
+    /// Prints the callers that requested another service. The transport has notified them.
     pub(crate) fn tell_of_strays(&self, endpoint: &Endpoint) {
         while let Some(stray) = endpoint.next_stray() {
             tell(&format!("refused a caller: {}", self.pair.not_asked_for(stray.asked)));
@@ -218,7 +219,7 @@ impl Desk {
         self.served = secret.map(|secret| ServedCaller { secret, key: connection.peer() });
     }
 
-    /// Lets a caller in who may come in, and says of another one why not.
+    /// Admits a caller that is allowed, and prints the reason for refusing another one.
     pub(crate) fn admit(&mut self, incoming: Incoming) -> Option<Connection> {
         if let Err(why) = self.judge(&incoming, seconds_since_1970()) {
             tell(&format!("refused a caller: {why}"));
@@ -231,7 +232,7 @@ impl Desk {
         Some(connection)
     }
 
-    /// Whether a caller is let in. If not, why.
+    /// Checks whether a caller is admitted. Returns the reason if not.
     fn judge(&self, incoming: &Incoming, now: u64) -> Result<(), &'static str> {
         let Some(claim) = incoming.claim() else { return Err("it did not say who it is") };
         // Asked whatever the ticket, so that the time tells nothing.

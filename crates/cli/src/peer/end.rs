@@ -1,4 +1,4 @@
-//! What an end of a connection is made of, as a command line asks for it.
+//! The parts of an end of a connection, by the command line.
 
 use std::time::Duration;
 
@@ -29,12 +29,12 @@ pub(crate) const LARGEST_WINDOW: u64 = 4 << 30;
 /// Streams' windows that may be full at a time, for the memory of a connection.
 const FULL_WINDOWS: u64 = 8;
 
-/// How much of what a peer may want an end has room for.
+/// The limits of an end for its peer.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Room {
     /// Paths at a time.
     pub(crate) paths: u8,
-    /// The longest UDP payload, in bytes, if `--packet` does not say.
+    /// The longest UDP payload, in bytes, by default.
     pub(crate) packet: u16,
     /// Streams of two directions that the peer may have open.
     pub(crate) both_ways: u64,
@@ -42,7 +42,7 @@ pub(crate) struct Room {
     pub(crate) one_way: u64,
 }
 
-/// What an end is made of.
+/// The parts of an end.
 pub(crate) struct End {
     pub(crate) config: Config,
     pub(crate) law: Chosen,

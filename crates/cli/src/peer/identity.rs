@@ -39,7 +39,7 @@ pub(super) fn state() -> Option<PathBuf> {
     Some(state.join("narrows"))
 }
 
-/// Where it usually is.
+/// Returns its usual path.
 fn usual() -> Result<PathBuf, Failure> {
     state().map(|state| state.join("identity")).ok_or_else(|| {
         Failure::Input(
@@ -50,7 +50,7 @@ fn usual() -> Result<PathBuf, Failure> {
     })
 }
 
-/// What the file has; none if there is no such file.
+/// Returns the contents of the file; none if there is no such file.
 fn read(path: &Path) -> Result<Option<[u8; SEED_LEN]>, Failure> {
     let Some(bytes) = secret(path, LIMIT, "pose as you")? else { return Ok(None) };
     let seed = <[u8; SEED_LEN]>::try_from(&*bytes).map_err(|_| {
@@ -63,12 +63,13 @@ fn read(path: &Path) -> Result<Option<[u8; SEED_LEN]>, Failure> {
     Ok(Some(seed))
 }
 
-/// Makes a directory that nobody else may look into, unless it is there.
+/// Makes a directory that is closed to other users, unless it exists.
 pub(super) fn make_directory(path: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(path)
 }
 
-/// What a file has that nobody else may read; none if there is no such file. `could` is what others could do with it.
+/// Returns the contents of a file that other users may not read; none if there is no such file. `could` is what others
+/// could do with it.
 pub(super) fn secret(path: &Path, limit: Limit, could: &str) -> Result<Option<Vec<u8>>, Failure> {
     let bytes = match files::read(path, limit) {
         Err(error) if error.is_missing() => return Ok(None),

@@ -13,7 +13,7 @@ use crate::exit::{Failure, tell};
 
 const VARIABLE: &str = "SSLKEYLOGFILE";
 
-/// Writes secrets to the file that the environment names, if it names one, and says so.
+/// Writes secrets to the file that the environment names, if it names one, and prints a note about it.
 ///
 /// # Errors
 /// If nothing can be written there.

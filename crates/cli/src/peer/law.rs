@@ -29,7 +29,8 @@ pub(crate) struct Chosen {
     params: Vec<(String, Value)>,
 }
 
-/// What a law needs that the transport does not have; none if packets that a transport sends tell it all that it needs.
+/// Returns a requirement of a law that the transport does not meet; none if the transport's packets carry all signals
+/// that it needs.
 pub(crate) fn needs(kind: Kind) -> Option<&'static str> {
     match kind.info() {
         info if info.credits => Some("credits from the receiver"),

@@ -1,5 +1,5 @@
-//! What the commands share that speak to another machine over the transport: whom they call or let in, who they are, and how
-//! they send.
+//! Shared parts of the commands that communicate with another machine over the transport: the peers that they call or
+//! admit, their identities, and their settings for sending.
 //!
 //! A listener is a [`desk`], which prints a ticket and judges callers. A caller finds it by a [`access::Way`] and calls with
 //! [`call`].

@@ -12,9 +12,9 @@ use transport::{Connection, Error};
 use super::trouble::Trouble;
 use study::Stopwatch;
 
-/// There is a look at least this often.
+/// The maximum interval between two checks.
 const LOOK: Duration = Duration::from_millis(20);
-/// The end of a connection follows that of its streams within so long.
+/// The maximum time between the end of a connection's streams and its own end.
 const EXPLANATION: Duration = Duration::from_secs(1);
 
 struct Parked(Thread);
@@ -42,7 +42,7 @@ pub(crate) fn wait_for<T>(
     }
 }
 
-/// A stream fails when its peer gives the test up. Then the end of the connection says why, and follows soon.
+/// A stream fails when its peer gives the test up. Then the end of the connection carries the reason, and follows soon.
 pub(crate) fn explained(connection: &Connection, trouble: Trouble) -> Trouble {
     if !matches!(trouble, Trouble::Transport(Error::Read(_) | Error::Write(_))) {
         return trouble;
@@ -71,7 +71,7 @@ pub(crate) async fn all(mut parts: Vec<Part<'_>>) -> Result<(), Trouble> {
     .await
 }
 
-/// What a future gives; none once `is_over` says so, which is asked at each look.
+/// Returns a future's result; none once `is_over`, which is called at each poll, returns true.
 pub(crate) async fn unless<T>(is_over: impl Fn() -> bool, future: impl Future<Output = T>) -> Option<T> {
     let mut future = pin!(future);
     poll_fn(|context| if is_over() { Poll::Ready(None) } else { future.as_mut().poll(context).map(Some) }).await

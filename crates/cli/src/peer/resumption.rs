@@ -1,8 +1,9 @@
 //! Tickets by which a sender that was killed calls again, while the receiver still waits for it. `docs/src/send.md`, "When it is cut
 //! off".
 //!
-//! A ticket that lets in one caller is used with the first connection. That connection gives both ends another secret, and the sender
-//! keeps it on its disk until it is done, in a ticket for its own use. The secret stays the same each time it is used.
+//! A ticket for one caller is used with the first connection. Both ends derive another secret from that connection, and
+//! the sender keeps it on its disk until it is done, in a ticket for its own use. The secret stays the same each time
+//! it is used.
 
 use std::fs::{self, OpenOptions};
 use std::io::Write;
@@ -134,7 +135,8 @@ fn sweep(directory: &Path, now_s: u64) {
     }
 }
 
-/// Returns whether a file's name is a ticket's identifier and a random number, both of 8 bytes, as [`Resumption::store`] gives it.
+/// Returns whether a file's name is a ticket's identifier and a random number, both of 8 bytes, as
+/// [`Resumption::store`] makes it.
 fn is_name(name: &str) -> bool {
     let is_hexadecimal = |part: &str| part.len() == 16 && part.bytes().all(|byte| byte.is_ascii_hexdigit());
     name.split_once('-').is_some_and(|(id, number)| is_hexadecimal(id) && is_hexadecimal(number))

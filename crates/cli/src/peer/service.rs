@@ -1,11 +1,12 @@
-//! Which service each pair of commands has in the handshake, and what people are told when two do not belong together.
+//! The service of each pair of commands in the handshake, and the messages for two commands that do not belong
+//! together.
 
 use proto::service::Service;
 
 /// One end's command, as it is known to the other end.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Pair {
-    /// What both name in the handshake.
+    /// The service that both name in the handshake.
     pub(crate) service: Service,
     /// The command that listens.
     pub(crate) listener: &'static str,
@@ -31,7 +32,7 @@ fn named(service: Option<Service>) -> String {
 }
 
 impl Pair {
-    /// What this command's caller is told of a listener that offers another service.
+    /// Returns the message to this command's caller about a listener that offers another service.
     pub(crate) fn not_here(self, here: Option<Service>) -> String {
         if let Some(other) = here.and_then(pair_of) {
             return format!("is `{}`, not `{}`: call it with `{}`", other.listener, self.listener, other.caller);
@@ -39,7 +40,7 @@ impl Pair {
         format!("offers {}, not `{}`: another program has that address", named(here), self.listener)
     }
 
-    /// Why this command's listener turns a caller away that asks for another service.
+    /// Returns the reason why this command's listener refuses a caller that requests another service.
     pub(crate) fn not_asked_for(self, asked: Option<Service>) -> String {
         let asked = match asked.and_then(pair_of) {
             Some(other) => format!("it is `{}` and asks for `{}`", other.caller, other.listener),

@@ -1,4 +1,4 @@
-//! Why a test does not end well.
+//! Failures of a test.
 
 use std::fmt;
 use std::time::Duration;
@@ -8,20 +8,20 @@ use transport::Error;
 
 use super::quantity::in_words;
 
-/// Why a test does not end well.
+/// A failure of a test.
 #[derive(Debug)]
 pub(crate) enum Trouble {
     /// The connection.
     Transport(Error),
-    /// The peer says or does what cannot be.
+    /// A violation of the protocol by the peer.
     Peer(String),
-    /// Nothing has moved for so long.
+    /// No progress for this long.
     Stalled {
-        /// What was waited for.
+        /// The step that was waited for.
         what: &'static str,
         time: Duration,
     },
-    /// Not ended within so long.
+    /// Not ended within this time.
     Late(Duration),
     /// Ctrl-C.
     Interrupted,
@@ -39,7 +39,7 @@ impl Trouble {
         if matches!(self, Self::Interrupted) { Code::NONE } else { Code::APPLICATION }
     }
 
-    /// What the peer is told.
+    /// Returns the reason that is sent to the peer.
     pub(crate) fn to_peer(&self) -> String {
         match self {
             // What the peer did is told to the peer.

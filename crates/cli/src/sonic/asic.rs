@@ -1,4 +1,4 @@
-//! What the formula asks of a switch chip.
+//! Parameters of switch chips in the formula.
 
 /// A switch chip, as SONiC's `ASIC_TABLE` describes it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -7,13 +7,13 @@ pub(crate) struct Asic {
     pub(crate) name: &'static str,
     /// Bytes of a cell: a packet takes whole ones.
     pub(crate) cell_bytes: u64,
-    /// What the pipeline holds when the switch resumes, in KiB.
+    /// Capacity of the pipeline when the switch resumes, in KiB.
     pub(crate) pipeline_kib: u64,
-    /// What egress pipeline and PHY hold when a pause is made, in thousandths of a KiB.
+    /// Capacity of the egress pipeline and the PHY when a pause is made, in thousandths of a KiB.
     pub(crate) mac_phy_milli_kib: u64,
-    /// Whether the formula counts what tiles hold (Spectrum-4 and -5).
+    /// Set if the formula counts the capacity of tiles (Spectrum-4 and -5).
     pub(crate) has_tiles: bool,
-    /// What the formula adds at the end, in bytes (Spectrum-6).
+    /// Bytes that the formula adds at the end (Spectrum-6).
     pub(crate) extra_bytes: u64,
 }
 
@@ -21,8 +21,8 @@ const fn asic(name: &'static str, cell_bytes: u64, has_tiles: bool, extra_bytes:
     Asic { name, cell_bytes, pipeline_kib: 18, mac_phy_milli_kib: 800, has_tiles, extra_bytes }
 }
 
-/// The chips of which SONiC's design documents state the numbers (cells of 96 bytes on Spectrum, 144 on -2 and -3; a pipeline of
-/// 18 KiB; 0.8 KiB of egress and PHY). The later ones have -3's cells and their own terms of the formula: state
+/// The chips whose numbers SONiC's design documents state (cells of 96 bytes on Spectrum, 144 on -2 and -3; a pipeline
+/// of 18 KiB; 0.8 KiB of egress and PHY). The later ones have -3's cells and their own terms of the formula: state
 /// `--cell` where yours differ.
 pub(crate) const ASICS: [Asic; 6] = [
     asic("spectrum", 96, false, 0),

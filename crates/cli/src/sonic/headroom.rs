@@ -4,7 +4,7 @@
 
 use super::asic::Asic;
 
-/// What the formula takes for the speed of light in a cable, in metres a second.
+/// The formula's speed of light in a cable, in metres a second.
 pub(crate) const METRES_A_SECOND: u64 = 198_000_000;
 
 /// A cable and the port at its end.
@@ -16,9 +16,9 @@ pub(crate) struct Cable {
     pub(crate) length_m: u64,
     /// The port's MTU in bytes, at most 65,535.
     pub(crate) mtu_bytes: u64,
-    /// What a gearbox delays, in the formula's own unit: `speed * delay / 8 KiB`; at most 65,535.
+    /// The delay of a gearbox, in the formula's own unit: `speed * delay / 8 KiB`; at most 65,535.
     pub(crate) gearbox_delay: u64,
-    /// Whether the port has eight lanes.
+    /// Set if the port has eight lanes.
     pub(crate) has_eight_lanes: bool,
 }
 
@@ -31,19 +31,19 @@ pub(crate) struct Traffic {
     pub(crate) small_percent: u64,
 }
 
-/// What a priority group of a cable gets, in bytes.
+/// The buffer profile of a priority group of a cable, in bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Headroom {
-    /// What may still arrive after a pause was decided.
+    /// Bytes that may still arrive after the decision to pause.
     pub(crate) xoff: u64,
-    /// What may be left when the pause ends.
+    /// Bytes that may be left when the pause ends.
     pub(crate) xon: u64,
-    /// What is reserved.
+    /// Reserved bytes.
     pub(crate) size: u64,
 }
 
-/// Bytes that a peer sends between a pause's arrival and its effect: the quanta of 64 bytes that IEEE 802.3 (31B.3.7) allows at
-/// this speed. None for a speed of which SONiC states none.
+/// Bytes that a peer sends between a pause's arrival and its effect: the quanta of 64 bytes that IEEE 802.3 (31B.3.7)
+/// allows at this speed. None for a speed without a value from SONiC.
 pub(crate) fn peer_response_bytes(speed_mbps: u64) -> Option<u64> {
     let quanta = match speed_mbps {
         400_000 | 800_000 => 905,
@@ -62,7 +62,7 @@ pub(crate) fn peer_response_bytes(speed_mbps: u64) -> Option<u64> {
 
 /// The headroom of a cable. `has_pool`: whether headroom is a pool of all ports, so that a group reserves none of it.
 ///
-/// None for a speed of which no response time is known.
+/// None for a speed without a known response time.
 pub(crate) fn headroom(asic: &Asic, cable: &Cable, traffic: &Traffic, has_pool: bool) -> Option<Headroom> {
     // Fractions have this denominator: 792 of the cable, 4,096 of the gearbox, 1,000 of thousandths.
     const PARTS: u128 = 792 * 4_096 * 1_000;
@@ -101,7 +101,8 @@ pub(crate) fn metres(delay_ps: u64) -> u64 {
     (u128::from(delay_ps) * u128::from(METRES_A_SECOND)).div_ceil(1_000_000_000_000) as u64
 }
 
-/// The longest cable, no longer than this one, whose headroom takes less than so many bytes; none if no cable is short enough.
+/// The longest cable, no longer than this one, whose headroom takes less than `under_bytes`; none if no cable is short
+/// enough.
 pub(crate) fn longest(asic: &Asic, cable: &Cable, traffic: &Traffic, under_bytes: u64) -> Option<u64> {
     let fits = |length_m| {
         headroom(asic, &Cable { length_m, ..*cable }, traffic, false).is_some_and(|it| it.size < under_bytes)

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::headroom::{Headroom, Traffic};
 
-/// Which keys a `WRED_PROFILE` has.
+/// The keys of a `WRED_PROFILE`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Revision {
     /// Thresholds of drops and of marks are one: `green_min_threshold` and the like, with `ecn`.
@@ -15,7 +15,7 @@ pub(crate) enum Revision {
     Apart,
 }
 
-/// Where marking begins and from where on everything is marked.
+/// The queue lengths from which marking begins, and from which everything is marked.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct Marks {
     /// Bytes of queue at which it begins.
@@ -26,12 +26,12 @@ pub(crate) struct Marks {
     pub(crate) percent: u64,
 }
 
-/// How much of the shared part a priority group may hold.
+/// The limit of a priority group in the shared part of the buffer.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum Threshold {
     /// 2^n times what is left of it, n from -8 to 8.
     Dynamic(i32),
-    /// So many bytes.
+    /// A number of bytes.
     Static(u64),
 }
 
@@ -44,7 +44,7 @@ pub(crate) struct Port {
     pub(crate) speed_mbps: u64,
     /// In metres.
     pub(crate) cable_m: u64,
-    /// How it marks, if it does.
+    /// Its marking, if it marks.
     pub(crate) marks: Option<Marks>,
     /// Headroom and threshold of a lossless priority, where the switch pauses.
     pub(crate) lossless: Option<(Headroom, Threshold)>,
@@ -55,7 +55,7 @@ pub(crate) struct Port {
 pub(crate) struct Buffer {
     /// All of it.
     pub(crate) total: u64,
-    /// What is left of it when every port's reserves are taken.
+    /// The part that is left after every port's reserves.
     pub(crate) shared: u64,
 }
 
@@ -68,9 +68,9 @@ pub(crate) struct Device {
     pub(crate) buffer: Option<Buffer>,
     /// The priorities of the traffic, 0 to 7.
     pub(crate) priorities: Vec<u8>,
-    /// What lossless packets are like.
+    /// The lossless traffic.
     pub(crate) traffic: Traffic,
-    /// Which keys marks have.
+    /// The keys of marking.
     pub(crate) revision: Revision,
 }
 

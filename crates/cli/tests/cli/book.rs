@@ -1,4 +1,4 @@
-//! The book's pages of verdicts say what the papers' files have recorded.
+//! The book's pages of verdicts agree with the papers' files.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -39,7 +39,7 @@ fn claims(file: &Path) -> Vec<Recorded> {
     claims.into_iter().flatten().map(recorded).collect()
 }
 
-/// How many claims have each verdict at a scale.
+/// Returns the number of claims with each verdict at a scale.
 fn counts(figures: &BTreeMap<String, Vec<Recorded>>, scale: &str) -> [usize; 4] {
     ["reproduced", "direction only", "undecided", "not reproduced"].map(|verdict| {
         let claims = figures.values().flatten();
@@ -47,7 +47,7 @@ fn counts(figures: &BTreeMap<String, Vec<Recorded>>, scale: &str) -> [usize; 4] 
     })
 }
 
-/// As the pages' summaries say it.
+/// Returns the sentence of the pages' summaries.
 fn sentence([reproduced, direction, undecided, not]: [usize; 4]) -> String {
     format!(
         "{reproduced} are reproduced, {direction} in direction only, {undecided} are undecided, {not} are not reproduced"
@@ -68,7 +68,7 @@ fn a_papers_page_counts_what_its_files_have_recorded() {
     }
 }
 
-/// A paper's page says what its page of results counts of suspected causes, once outcomes are recorded.
+/// A paper's page agrees with its page of results on the counts of suspected causes, once outcomes are recorded.
 #[test]
 fn a_papers_page_counts_its_causes() {
     let mut counted = 0;

@@ -1,4 +1,4 @@
-//! The same scenario gives the same files, bit for bit, at any number of threads and twice in a row.
+//! The same scenario produces the same files, bit for bit, at any number of threads and twice in a row.
 
 use std::collections::BTreeMap;
 
@@ -41,7 +41,7 @@ fn a_run_in_parallel() {
     always_the_same(&flat, "--scheme mixed --set host.path=spray", 5);
 }
 
-/// Where the file and the results lie is not in the results.
+/// The paths of the file and of the results are not in the results.
 #[test]
 fn wherever_it_runs() {
     let (here, there) = (Scratch::new("here"), Scratch::new("there"));

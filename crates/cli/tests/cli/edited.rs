@@ -1,5 +1,4 @@
-//! Results that somebody edited, or that were cut off. Commands that read them notice it, and a run that goes on does
-//! them again.
+//! Results that were edited or truncated. Commands that read them notice it, and a run that goes on does them again.
 
 use std::fs;
 
@@ -13,7 +12,7 @@ fn grid(title: &str, description: &str) -> String {
 const LINE: &str = "run grid.toml --out out";
 const RUN: &str = "out/runs/dctcp,traffic.0.size=4KiB";
 
-/// A change that somebody makes to a text.
+/// A change to a text.
 type Edit = fn(&str) -> String;
 
 fn prepared(name: &str) -> Scratch {
@@ -87,7 +86,7 @@ fn a_run_in_the_folder_of_another_is_named() {
     scratch.narrows("compare out out").ok();
 }
 
-/// As versions before there were hashes wrote them.
+/// Runs by versions without hashes are read and not kept.
 #[test]
 fn runs_that_cannot_be_checked_are_read_and_not_kept() {
     let scratch = prepared("unchecked");
@@ -261,7 +260,7 @@ fn kept_runs_say_what_the_scenario_says_now() {
     assert_eq!(scratch.narrows("compare out out").ok().err, "");
 }
 
-/// A run that somebody put into a grid stays, whatever became of the grid's own manifest.
+/// A run that was put into a grid by hand stays, whatever became of the grid's own manifest.
 #[test]
 fn a_run_of_ones_own_in_a_grid_stays() {
     let scratch = prepared("mine");

@@ -58,7 +58,7 @@ fn pair(name: &str) -> Scratch {
     scratch
 }
 
-/// Whether this machine lets us: as root, with TUN devices.
+/// Returns whether this machine allows emulation: as root, with TUN devices.
 fn can() -> bool {
     let tried = emulator::preflight();
     if let Err(error) = &tried {
@@ -67,7 +67,7 @@ fn can() -> bool {
     tried.is_ok()
 }
 
-/// The emulated hosts' namespaces that there are.
+/// The namespaces of emulated hosts that exist.
 fn namespaces() -> Vec<String> {
     let listed = Command::new("ip").args(["netns", "list"]).stdin(Stdio::null()).finish();
     let listed = String::from_utf8(listed.stdout).unwrap();
@@ -75,7 +75,7 @@ fn namespaces() -> Vec<String> {
     names.filter(|name| name.starts_with("narrows-")).map(str::to_owned).collect()
 }
 
-/// Those of processes that are no more. Others may emulate something beside these tests.
+/// Namespaces of processes that have ended. Others may emulate at the same time as these tests.
 fn left_behind() -> Vec<String> {
     let dead = |name: &String| {
         let process = name.split('-').nth(1).unwrap_or_default();
@@ -150,7 +150,7 @@ fn without_root_it_says_so_in_a_line() {
     }
 }
 
-/// A busy machine starves the hosts, and the run, its table and a comparison with it say so.
+/// A busy machine starves the hosts, and the run, its table and a comparison with it report that.
 #[test]
 fn starved_hosts_are_doubtful() {
     let scratch = pair("starved");
@@ -265,7 +265,7 @@ fn a_scenario_runs_both_ways_and_the_results_are_compared() {
     assert!(compared.out.contains("cubic (emulator) against cubic (simulator)"), "{compared}");
 }
 
-/// The results stay. That the capture does not have its name is said also under `--quiet`, and the command fails.
+/// The results stay. A capture without its name is reported also under `--quiet`, and the command fails.
 #[test]
 fn a_capture_that_lost_its_name_fails_the_command() {
     let scratch = pair("unnamed");
@@ -315,8 +315,8 @@ fn simulated_and_real_packets_flow_by_flow() {
     assert!(scratch.read("page.md").contains("| simulator | emulator |"));
 }
 
-/// A scheme without a part that its host does not have says so in its name and its manifest, and what real hosts have
-/// by themselves is named.
+/// A scheme without a part that its host does not have states this in its name and its manifest, and the mechanisms
+/// that real hosts have by themselves are named.
 #[test]
 fn what_a_run_does_without_is_in_its_name() {
     let scratch = pair("without");
@@ -481,7 +481,7 @@ fn an_interrupt_removes_everything() {
     }
 }
 
-/// Whether a program with this argument runs.
+/// Returns whether a program with this argument runs.
 fn runs(argument: &str) -> bool {
     let processes = std::fs::read_dir("/proc").unwrap().flatten();
     let mut lines = processes.filter_map(|it| std::fs::read(it.path().join("cmdline")).ok());
@@ -552,7 +552,7 @@ fn interrupted(line: &str) {
     assert!(!scratch.path("out").exists());
 }
 
-/// What the transport cannot do is said before anything starts, root or not.
+/// Unsupported settings of the transport are reported before anything starts, root or not.
 #[cfg(feature = "transport")]
 #[test]
 fn what_the_transport_cannot_do_is_refused_and_leaves_nothing() {

@@ -1,4 +1,4 @@
-//! What is wrong is shown at its place, with what would be right, before anything is written.
+//! Errors are shown at their place, with the accepted values, before anything is written.
 
 use std::fs;
 use std::path::Path;
@@ -23,7 +23,7 @@ intra = 2
 size = "4KiB"
 "#;
 
-/// The good file with a line replaced: `check` and `run` say the same, and nothing is written.
+/// The good file with a line replaced: `check` and `run` print the same, and nothing is written.
 #[track_caller]
 fn refused(line: &str, replacement: &str, parts: &[&str]) {
     assert!(GOOD.contains(line), "{line}");

@@ -1,4 +1,4 @@
-//! `narrows explain`: what it says of the slowest flows, to people and to programs.
+//! `narrows explain`: its report on the slowest flows, for people and for programs.
 
 use serde_json::{Value, json};
 
@@ -35,7 +35,8 @@ fn the_slowest_flows_are_told_with_typical_ones() {
     scratch.narrows("explain none").fails(2, &["none"]);
 }
 
-/// Of several seeds a scheme at a point is told once, its flows with their seeds; a run of them can be told alone.
+/// With several seeds a scheme at a point is explained once, its flows with their seeds; a run of them can be explained
+/// alone.
 #[test]
 fn seeds_are_told_together() {
     let scratch = Scratch::new("explain-seeds");

@@ -390,7 +390,8 @@ fn a_workload_of_simai_is_imported_checked_and_run() {
     assert_eq!(scratch.tree(), before);
 }
 
-/// A scenario that names another program's file: its notes are told once, and a run is known by what is in the file.
+/// A scenario that names another program's file: its notes are printed once, and a run is identified by the contents of
+/// the file.
 #[test]
 fn a_scenario_names_another_programs_file() {
     let scratch = Scratch::new("import-kind");

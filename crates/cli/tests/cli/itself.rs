@@ -1,4 +1,4 @@
-//! What the command says of itself: help, completions, man pages, the schema.
+//! Commands about the program itself: help, completions, man pages, the schema.
 
 use testing::Bounded;
 

@@ -45,7 +45,7 @@ fn start(scratch: &Scratch, line: &str) -> Process {
     scratch.command(line.split(' ')).stdout(Stdio::null()).stderr(Stdio::piped()).start()
 }
 
-/// Kills a process. Gives its exit code and what it said.
+/// Kills a process. Returns its exit code and its output.
 fn kill(mut child: Process) -> (i32, String) {
     child.kill();
     let output = child.output();

@@ -11,7 +11,7 @@ use testing::skipped_without;
 
 use crate::support::{Ran, Scratch, grid_of, wait_for};
 
-/// Three runs, of which the second is long enough to be stopped in.
+/// Three runs; the second is long enough to be stopped in.
 const SIZES: &str = "\"4KiB\", \"256MiB\", \"8KiB\"";
 
 const LINE: &str = "run grid.toml --out out --threads 1";

@@ -19,7 +19,7 @@ mod export;
 mod import;
 #[cfg(not(feature = "import"))]
 mod import {
-    //! A build without importers says so.
+    //! A build without importers reports that.
 
     use crate::support::Scratch;
 
@@ -46,6 +46,7 @@ mod not_lost;
 mod output;
 #[cfg(all(target_os = "linux", feature = "transport"))]
 mod perf;
+mod prose;
 #[cfg(all(target_os = "linux", feature = "transport"))]
 mod proxy;
 mod python;

@@ -1,4 +1,4 @@
-//! Files that a command line names to be written. They never replace somebody's file, and never lie in a results
+//! Output files that a command line names. They never replace files of other programs, and never lie in a results
 //! directory.
 
 use std::fs;
@@ -160,7 +160,7 @@ fn an_import_of_two_files_writes_both_or_none() {
     scratch.narrows(line).fails(2, &["will not replace `made.flows.csv`: it was edited after Narrows wrote it"]);
 }
 
-/// An option of which the value is a file.
+/// An option whose value is a file.
 #[cfg(all(target_os = "linux", feature = "import", feature = "transport"))]
 #[derive(Clone, Copy)]
 enum Use {

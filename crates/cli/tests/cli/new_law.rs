@@ -12,7 +12,7 @@ use crate::support::{Scratch, skipped};
 /// Deadline of a call of Cargo, which may build all that the laws use.
 const BUILD: Duration = Duration::from_mins(20);
 
-/// What the command reads and what `cargo test -p narrows-laws` needs.
+/// The files that the command reads and that `cargo test -p narrows-laws` needs.
 const COPIED: [&str; 7] =
     ["Cargo.toml", "Cargo.lock", "rustfmt.toml", "clippy.toml", "crates/core", "docs/src/laws", "docs/src/SUMMARY.md"];
 

@@ -1,4 +1,4 @@
-//! What a command could take away without a word, and what it must say.
+//! Data that commands could remove silently, and the messages that they must print.
 
 use crate::support::{GRID, ONE, Scratch};
 
@@ -38,8 +38,8 @@ fn schemes_that_were_run_do_not_go_without_a_word() {
     scratch.narrows("run grid.toml --quiet --out g --scheme uno").ok();
 }
 
-/// Finished runs of other settings, inputs or scenarios stay, whatever command would write there, and the message says what
-/// differs.
+/// Finished runs of other settings, inputs or scenarios stay, whatever command would write there, and the message names
+/// the differences.
 #[test]
 fn runs_of_other_settings_do_not_go_without_a_word() {
     let scratch = Scratch::new("others");

@@ -1,4 +1,4 @@
-//! What is printed to whom: quiet, without a terminal, with one, and to a reader that has gone.
+//! The output of commands: quiet, without a terminal, with one, and with a closed reader.
 
 use std::fs::File;
 use std::io::Read;
@@ -41,8 +41,8 @@ fn a_table_a_warning_and_where_the_rest_is() {
     assert_eq!(ran.err, "");
 }
 
-/// What comparisons depend on stands under the table of schemes: the initial windows, the bandwidth-delay products, the most
-/// loaded links. A link that is offered more than it carries is named before and after the run.
+/// The conditions of comparisons are printed under the table of schemes: the initial windows, the bandwidth-delay
+/// products, the most loaded links. A link that is offered more than it carries is named before and after the run.
 #[test]
 fn conditions_stand_under_the_table() {
     let scratch = Scratch::new("conditions");
@@ -70,12 +70,12 @@ fn conditions_stand_under_the_table() {
     assert!(over.out.contains("% of its rate") && over.out.contains("traffic.0.load"), "{over}");
 }
 
-/// What a command writes to a terminal.
+/// Returns the output of a command on a terminal.
 fn on_a_terminal(scratch: &Scratch, line: &str, no_colour: bool) -> String {
     on_columns(scratch, line, no_colour, None)
 }
 
-/// The same, on a terminal of so many columns.
+/// Returns the same, on a terminal of `columns` columns.
 fn on_columns(scratch: &Scratch, line: &str, no_colour: bool, columns: Option<u16>) -> String {
     let size = columns.map(|ws_col| Winsize { ws_row: 24, ws_col, ws_xpixel: 0, ws_ypixel: 0 });
     let pty = openpty(&size, None).unwrap();

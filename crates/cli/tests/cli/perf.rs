@@ -51,7 +51,7 @@ impl Listener {
         self.read().addresses[0].to_string()
     }
 
-    /// Waits until it ends. Gives its exit code and what it said.
+    /// Waits until it ends. Returns its exit code and its output.
     fn ended(mut self) -> (i32, String) {
         let output = self.child.output();
         let said = String::from_utf8(output.stderr).unwrap();
@@ -59,7 +59,7 @@ impl Listener {
         (code(output.status), said)
     }
 
-    /// Ends it as Ctrl-C does. Gives what it said.
+    /// Ends it as Ctrl-C does. Returns its output.
     fn interrupted(self) -> String {
         signal(&self.child, Signal::SIGINT);
         let (code, said) = self.ended();
@@ -237,7 +237,7 @@ fn a_ticket_without_keep_is_good_once() {
     assert!(code == 0 && said.contains("refused a caller: one caller was let in already"), "{said}");
 }
 
-/// Callers at once, of whom some come to either thread: all are served, and a ticket lets in one of them.
+/// Callers at once, some on either thread: all are served, and a ticket admits one of them.
 #[test]
 fn a_listener_may_have_threads() {
     let scratch = Scratch::new("perf-threads");

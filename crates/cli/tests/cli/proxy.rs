@@ -18,7 +18,7 @@ use testing::skipped_without;
 
 use crate::support::{Ran, Scratch, code, skipped, wait_for};
 
-/// An end that runs, and what it says.
+/// An end that runs, and its output.
 struct End {
     child: Process,
     /// The ticket of a far end.
@@ -54,7 +54,7 @@ impl End {
         self.child.says(words)
     }
 
-    /// Where its next door is.
+    /// Returns the address of its next door.
     fn door(&self, words: &str) -> SocketAddr {
         let line = self.says(words);
         line.split_whitespace().find_map(|word| word.parse().ok()).unwrap_or_else(|| panic!("{line}"))
@@ -67,7 +67,7 @@ impl End {
         (code(output.status), said)
     }
 
-    /// Ends it with a signal. Gives what it said.
+    /// Ends it with a signal. Returns its output.
     fn stopped(mut self, signal: Signal) -> String {
         kill(Pid::from_raw(self.child.id() as i32), signal).unwrap();
         let (code, said) = self.ended();
@@ -76,7 +76,7 @@ impl End {
     }
 }
 
-/// Both ends, of which the near one has these doors.
+/// Both ends. The near one has these doors.
 fn both(scratch: &Scratch, rules: &str, doors: &str) -> (End, End) {
     let far = End::far(scratch, &format!("--listen 127.0.0.1:0 --verbose {rules}"));
     scratch.write("ticket", &far.ticket);
@@ -107,7 +107,7 @@ fn says_back(mut tcp: TcpStream, what: &[u8]) {
     assert!(back == what);
 }
 
-/// Asks for a connection. Gives it, and SOCKS's reply.
+/// Asks for a connection. Returns it, and SOCKS's reply.
 fn socks(door: SocketAddr, to: SocketAddr) -> (TcpStream, u8) {
     let mut tcp = TcpStream::connect(door).unwrap();
     tcp.set_read_timeout(Some(PATIENCE)).unwrap();
@@ -199,7 +199,7 @@ fn is_installed(program: &str) -> bool {
     std::env::split_paths(&paths).chain(["/usr/sbin".into()]).any(|path| path.join(program).is_file())
 }
 
-/// Whether these programs are here. If not, says so.
+/// Returns whether these programs are installed. If not, prints so.
 fn are_installed(test: &str, programs: &[&str]) -> bool {
     let missing: Vec<&str> = programs.iter().copied().filter(|program| !is_installed(program)).collect();
     if !missing.is_empty() {
@@ -213,7 +213,7 @@ fn free_port() -> u16 {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }
 
-/// Starts a program that runs beside, and waits until it listens at this port.
+/// Starts a program in the background, and waits until it listens on this port.
 fn listening(mut command: Command, port: u16) -> Process {
     let mut beside = command.stdout(Stdio::null()).stderr(Stdio::null()).start();
     wait_for(&mut beside, "the server listens", || TcpStream::connect(("127.0.0.1", port)).is_ok());
@@ -290,7 +290,7 @@ fn rsync_copies_through_a_forward() {
     }
 }
 
-/// Two hosts, of which nothing but UDP reaches the other: their TCP is redirected to a near end.
+/// Two hosts with UDP alone between them: their TCP is redirected to a near end.
 struct Hosts {
     names: [String; 2],
 }
@@ -381,7 +381,7 @@ int main(int argc, char **argv) {
 }
 "#;
 
-/// What hydra calls instead of ssh: the host's address ends in the number of its namespace.
+/// The program that hydra calls instead of ssh: the host's address ends in the number of its namespace.
 const LAUNCH: &str = r#"#!/bin/sh
 while [ "${1#-}" != "$1" ]; do shift; done
 host=$1

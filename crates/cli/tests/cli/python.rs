@@ -1,4 +1,4 @@
-//! Commands that are in the Python package: Python is started with what was given, and what it lacks is said.
+//! Commands in the Python package: Python is started with the arguments, and a missing part of it is reported.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -7,7 +7,7 @@ use testing::Bounded;
 
 use crate::support::{Ran, Scratch};
 
-/// A `python3` that does what the script says.
+/// A `python3` that runs this script.
 fn with_python(scratch: &Scratch, script: &str) -> String {
     let folder = scratch.path("bin");
     fs::create_dir_all(&folder).unwrap();

@@ -225,7 +225,7 @@ fn a_file_stands_for_its_figure() {
     }
 }
 
-/// What a claim compares has the same seeds everywhere, in variants, too.
+/// The runs that a claim compares have the same seeds everywhere, in variants, too.
 #[test]
 fn variants_have_all_seeds() {
     let scratch = Scratch::new("variants");
@@ -287,7 +287,7 @@ fn finished_runs_are_kept() {
     assert_eq!(flows(), first);
 }
 
-/// Recorded verdicts have as many seeds as they say, the same for each run.
+/// Recorded verdicts have as many seeds as they state, the same for each run.
 #[test]
 fn a_figure_with_seeds_of_its_own() {
     let scratch = Scratch::new("own-seeds");
@@ -347,8 +347,8 @@ fn a_file_that_changed_meanwhile_gets_no_verdict() {
     assert_eq!(scratch.read(file), edited);
 }
 
-/// Somebody edits the page while the runs go: that text stays, the new one is beside it, and giving the command again
-/// puts the section in.
+/// A page that is edited while the runs go keeps its text, the new one is next to it, and giving the command again puts
+/// the section in.
 #[test]
 fn a_page_that_changed_meanwhile_is_not_replaced() {
     let scratch = Scratch::new("page-meanwhile");

@@ -1,4 +1,4 @@
-//! `narrows score`: what it says, what it keeps, what it refuses.
+//! `narrows score`: its output, the files that it keeps, the inputs that it refuses.
 
 use serde_json::Value;
 
@@ -65,7 +65,8 @@ fn schemes_are_scored_against_the_best_of_each_cell() {
     scratch.narrows("score s.toml").fails(2, &["is a file and no directory of results"]);
 }
 
-/// A size bin without flows has no cells, and the command says so; where no bin has any, it says what to give.
+/// A size bin without flows has no cells, and the command reports that; where no bin has any, it names the option to
+/// use.
 #[test]
 fn what_is_not_scored_is_named() {
     let scratch = Scratch::new("score-bins");

@@ -29,7 +29,7 @@ impl Listener {
         Self { child, ticket }
     }
 
-    /// Ends it as Ctrl-C does. Gives its exit code and what it said.
+    /// Ends it as Ctrl-C does. Returns its exit code and its output.
     fn interrupted(mut self) -> (i32, String) {
         let _ = kill(Pid::from_raw(self.child.id() as i32), Signal::SIGINT);
         let output = self.child.output();
@@ -53,7 +53,8 @@ const CALLERS: [(&str, &str); 3] = [
     ("proxy near @ticket --socks 0 --idle 2", "narrows proxy far"),
 ];
 
-/// Each of the six wrong pairs: both ends say what was asked for and what is there, nothing is sent, and the ticket stays good.
+/// Each of the six wrong pairs: both ends report the requested service and the one that is offered, nothing is sent,
+/// and the ticket stays good.
 #[test]
 fn the_wrong_command_is_refused_at_both_ends() {
     for (listening, listener, caller) in LISTENERS {
@@ -87,7 +88,7 @@ fn secrets(scratch: &Scratch, name: &str) -> BTreeSet<Vec<String>> {
     scratch.read(name).lines().map(|line| line.split(' ').map(str::to_owned).collect()).collect()
 }
 
-/// Both ends write the same secrets, where the environment asks for them, and say so.
+/// Both ends write the same secrets, where the environment asks for them, and print a note.
 #[test]
 fn secrets_are_written_where_the_environment_says() {
     for (at, (listening, ..)) in LISTENERS.iter().enumerate() {

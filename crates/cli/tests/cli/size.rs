@@ -1,4 +1,4 @@
-//! `narrows size`: what it finds, says and keeps.
+//! `narrows size`: its results, its output and the files that it keeps.
 
 use serde_json::Value;
 

@@ -10,7 +10,7 @@ use crate::support::{Ran, Scratch, code, grid_of, wait_for};
 /// The first run of the grid ends at once, the second one never, for what a test can wait.
 const ENDLESS: &str = "\"4KiB\", \"9TiB\"";
 
-/// Where the first run lies before the set is whole.
+/// The first run's directory before the set is complete.
 const FIRST: &str = "out/.next/runs/dctcp,traffic.0.size=4KiB";
 
 fn start(scratch: &Scratch, line: &str) -> Process {
@@ -92,7 +92,7 @@ fn an_interrupted_reproduction_goes_on() {
     }
 }
 
-/// Whether the program catches SIGINT by now.
+/// Returns whether the program catches SIGINT by now.
 #[cfg(target_os = "linux")]
 fn listens(process: u32) -> bool {
     let Ok(status) = fs::read_to_string(format!("/proc/{process}/status")) else { return false };

@@ -53,7 +53,7 @@ fn table(heading: &str) -> Vec<[String; 2]> {
     rows
 }
 
-/// What stands in backquotes.
+/// Returns the texts in backquotes.
 fn quoted(cell: &str) -> Vec<String> {
     cell.split('`').skip(1).step_by(2).map(str::to_owned).collect()
 }
@@ -130,7 +130,7 @@ impl Sources {
         }
     }
 
-    /// Of each module without those of tests, the others that it names.
+    /// Returns the other modules that each module names, without modules of tests.
     fn uses(&self) -> BTreeMap<Module, BTreeSet<Module>> {
         let modules = self.files.iter().filter(|(module, _)| !self.is_of_tests(module));
         let named = |(module, path): (&Module, &PathBuf)| {
@@ -142,7 +142,7 @@ impl Sources {
         modules.map(named).collect()
     }
 
-    /// What the parts of a module use of each other, the parts named by their last names.
+    /// Returns the uses among the parts of a module, the parts named by their last names.
     fn among(uses: &BTreeMap<Module, BTreeSet<Module>>, parent: &[String]) -> BTreeMap<String, BTreeSet<String>> {
         let part = |module: &Module| {
             let inside = module.starts_with(parent) && module.len() > parent.len();
@@ -169,7 +169,7 @@ fn tokens(path: &Path) -> TokenStream {
     text.parse().unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// What a file names outside of its tests.
+/// The names in a file, outside of its tests.
 #[derive(Default)]
 struct Found {
     /// Paths by their names; those that begin with neither `crate`, `self` nor `super` come from `use` alone.

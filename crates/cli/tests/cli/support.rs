@@ -56,15 +56,15 @@ impl Scratch {
         found
     }
 
-    /// What is under `name`, without the directories.
+    /// Returns the files under `name`, without the directories.
     pub(crate) fn files(&self, name: &str) -> Vec<String> {
         let prefix = format!("{name}/");
         let under = self.tree().into_iter().filter(|path| !self.path(path).is_dir());
         under.filter_map(|path| path.strip_prefix(&prefix).map(str::to_owned)).collect()
     }
 
-    /// The files under `out` and what is in them, without what differs between repetitions by design: how long runs took, and
-    /// the page and the ledger, which say so, too.
+    /// The files under `out` and their contents, without the parts that differ between repetitions by design: durations
+    /// of runs, and the page and the ledger, which include these, too.
     pub(crate) fn comparable(&self, out: &str) -> BTreeMap<String, Vec<u8>> {
         let bytes = |name: String| {
             let mut bytes = fs::read(self.path(out).join(&name)).unwrap();
@@ -79,7 +79,7 @@ impl Scratch {
         self.files(out).into_iter().filter(|name| !differs(name)).map(bytes).collect()
     }
 
-    /// The program, to be run here: no terminal, no colour settings of whoever runs the tests.
+    /// The program, to be run here: no terminal, no colour settings of the tests' environment.
     pub(crate) fn command<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_narrows"));
         command.args(args).current_dir(&self.0).stdin(Stdio::null());
@@ -111,7 +111,7 @@ impl Drop for Scratch {
     }
 }
 
-/// How a run of the program ended.
+/// The result of a run of the program.
 pub(crate) struct Ran {
     pub(crate) line: String,
     pub(crate) code: i32,
@@ -140,7 +140,7 @@ impl Ran {
         self
     }
 
-    /// Asserts a failure that says all these parts and prints nothing on standard output.
+    /// Asserts a failure whose message has all these parts, and that prints nothing on standard output.
     #[track_caller]
     pub(crate) fn fails(self, code: i32, parts: &[&str]) -> Self {
         assert_eq!(self.code, code, "{self}");
@@ -262,4 +262,27 @@ pub(crate) fn wait_for(process: &mut Process, what: &str, mut happened: impl FnM
         assert!(has_happened || status.is_none(), "the program ended with {status:?} before this: {what}");
         has_happened
     });
+}
+
+/// The root of the repository.
+pub(crate) fn repository() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// Returns all files below a folder, sorted, except those that are built.
+pub(crate) fn sources(folder: &Path) -> Vec<PathBuf> {
+    let (mut found, mut open) = (Vec::new(), vec![folder.to_path_buf()]);
+    while let Some(folder) = open.pop() {
+        for entry in fs::read_dir(&folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display())) {
+            let (path, kind) = entry.map(|entry| (entry.path(), entry.file_type().unwrap())).unwrap();
+            let is_built = ["target", ".git", ".tools", "book", "out"].iter().any(|name| path.ends_with(name));
+            if kind.is_dir() && !is_built {
+                open.push(path);
+            } else if kind.is_file() {
+                found.push(path);
+            }
+        }
+    }
+    found.sort();
+    found
 }

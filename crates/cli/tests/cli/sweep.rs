@@ -144,7 +144,7 @@ fn all_tables_have_the_keys_of_the_points() {
     scratch.narrows("report out/sweep").ok();
 }
 
-/// A run is known by what its file says with what that extends.
+/// A run is identified by the contents of its file and of the files that it extends.
 #[test]
 fn a_change_of_an_extended_file_makes_its_runs_again() {
     let scratch = Scratch::new("extends");

@@ -13,9 +13,11 @@
 
 use std::fs;
 use std::ops::Range;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use proc_macro2::{Delimiter, TokenStream, TokenTree};
+
+use crate::support::{repository, sources};
 
 /// A word of shell text.
 struct Word {
@@ -200,28 +202,6 @@ fn without_texts(line: &str) -> String {
     line.split('"').step_by(2).collect::<Vec<_>>().join("\"\"")
 }
 
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
-}
-
-/// Every file below, but for what is built.
-fn files(folder: &Path) -> Vec<PathBuf> {
-    let (mut found, mut open) = (Vec::new(), vec![folder.to_path_buf()]);
-    while let Some(folder) = open.pop() {
-        for entry in fs::read_dir(&folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display())) {
-            let (path, kind) = entry.map(|entry| (entry.path(), entry.file_type().unwrap())).unwrap();
-            let is_built = ["target", ".git", ".tools", "book", "out"].iter().any(|name| path.ends_with(name));
-            if kind.is_dir() && !is_built {
-                open.push(path);
-            } else if kind.is_file() {
-                found.push(path);
-            }
-        }
-    }
-    found.sort();
-    found
-}
-
 /// The reader of a file's loops, by its name and place; none for what is no test.
 fn reader(path: &Path, text: &str) -> Option<fn(&str) -> Vec<usize>> {
     let extension = path.extension().and_then(|it| it.to_str()).unwrap_or_default();
@@ -241,8 +221,8 @@ fn reader(path: &Path, text: &str) -> Option<fn(&str) -> Vec<usize>> {
 fn loops_of_tests_have_a_bound() {
     let (mut read, mut wrong) = (Vec::new(), Vec::new());
     // What these tests themselves are tried on is below.
-    for path in files(&root()).iter().filter(|path| !path.ends_with("cli/tests/cli/tidy.rs")) {
-        let name = path.strip_prefix(root()).unwrap();
+    for path in sources(&repository()).iter().filter(|path| !path.ends_with("cli/tests/cli/tidy.rs")) {
+        let name = path.strip_prefix(repository()).unwrap();
         let Ok(text) = fs::read_to_string(path) else { continue };
         let Some(reader) = reader(name, &text) else { continue };
         wrong.extend(reader(&text).iter().map(|line| format!("{}:{line}", name.display())));

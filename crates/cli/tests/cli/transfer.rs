@@ -45,7 +45,7 @@ impl Receiver {
         Self { child, ticket }
     }
 
-    /// Waits until it ends. Gives its exit code and what it said.
+    /// Waits until it ends. Returns its exit code and its output.
     fn ended(mut self) -> (i32, String) {
         let output = self.child.output();
         let said = String::from_utf8(output.stderr).unwrap();
@@ -234,7 +234,7 @@ fn a_file_that_differs_stays_and_fails_both_ends() {
 /// Enough for a kill to come in the midst of it.
 const LONG: u64 = 400 * CHUNK + 3;
 
-/// A transfer of one large file that is under way: so much has come that a part of it is verified.
+/// A transfer of one large file that is under way: a part of the file is already verified.
 fn under_way(scratch: &Scratch) -> (Receiver, Process) {
     under_way_with(scratch, 1, "")
 }
@@ -245,7 +245,7 @@ fn under_way_with(scratch: &Scratch, idle_s: u32, options: &str) -> (Receiver, P
     (receiver, sender)
 }
 
-/// A sender of one large file, of which so much has come that a part of it is verified.
+/// A sender of one large file, of which a part is already verified.
 fn sends(scratch: &Scratch, receiver: &mut Receiver, idle_s: u32) -> Process {
     write(scratch, "file", &data(LONG));
     let line = format!("send file {} --idle {idle_s}", receiver.ticket);
@@ -300,7 +300,7 @@ fn kept(scratch: &Scratch, state: &str) -> Vec<u32> {
     entries.map(|entry| entry.metadata().unwrap().mode() & 0o7777).collect()
 }
 
-/// Somebody else sends who has the ticket, but not what its first sender keeps.
+/// Sends as another user who has the ticket, but not the secret that its first sender keeps.
 fn stranger_sends(scratch: &Scratch, what: &str, receiver: &Receiver) -> Ran {
     let line = format!("send {what} {} --idle 1", receiver.ticket);
     let mut stranger = command(scratch, &line);
@@ -314,8 +314,8 @@ fn stranger_is_refused(scratch: &Scratch, receiver: &Receiver) {
     assert_eq!(kept(scratch, "stranger"), [0; 0]);
 }
 
-/// A receiver that would wait for half a minute serves a sender that comes again at once when the first one is silent: killed, or
-/// stopped, in which case it learns of it. The used ticket alone lets nobody in.
+/// A receiver that would wait for half a minute serves a sender that comes again at once when the first one is silent:
+/// killed, or stopped, in which case it is notified. The used ticket alone admits no other sender.
 #[test]
 #[expect(clippy::disallowed_methods, reason = "how long the program takes is tested here")]
 fn a_sender_that_was_killed_comes_again_with_its_used_ticket() {
@@ -345,8 +345,8 @@ fn a_sender_that_was_killed_comes_again_with_its_used_ticket() {
     }
 }
 
-/// Whoever has a ticket that is kept takes the place of a silent sender. When that one comes again, and what it kept is good for
-/// nothing any more, the ticket lets it in.
+/// A sender with a reusable ticket takes the place of a silent sender. When that one comes again, and its kept secret
+/// is invalid by then, the ticket admits it.
 #[test]
 fn a_silent_sender_stops_nobody_who_has_a_kept_ticket() {
     let scratch = Scratch::new("send-again-keep");
@@ -414,7 +414,7 @@ fn what_is_no_resumption_ticket_is_passed_over() {
     assert_eq!((receiver.ended().0, kept(&scratch, "state").len()), (0, 4));
 }
 
-/// Whoever sends is not replaced, also by its own user's second call.
+/// An active sender is not replaced, not even by its own user's second call.
 #[test]
 fn a_sender_that_answers_is_not_replaced() {
     let scratch = Scratch::new("send-twice");
@@ -473,7 +473,8 @@ fn a_file_for_which_there_is_no_room_fails_alone() {
     assert!(receiver.ended().0 == 0 && fs::read(scratch.path("in/out/large")).unwrap() == data(5 * CHUNK));
 }
 
-/// A file system that is too small for all says so before it is full. It is mounted in a mount namespace of the receiver's own.
+/// A file system that is too small for all files is reported before it is full. It is mounted in a mount namespace of
+/// the receiver's own.
 #[test]
 fn a_small_disk_takes_what_fits() {
     let scratch = Scratch::new("send-small");
@@ -499,7 +500,7 @@ fn a_small_disk_takes_what_fits() {
     assert_eq!(String::from_utf8(out).unwrap(), "1\nin/out/a\nin/out/c\n");
 }
 
-/// While one sender is served, another one is told so; a ticket that is kept serves them one after the other.
+/// While one sender is served, another one is notified of that; a reusable ticket serves them one after the other.
 #[test]
 fn one_sender_at_a_time() {
     let scratch = Scratch::new("send-busy");

@@ -1,9 +1,10 @@
-//! Where parity packets in the making lie.
+//! Memory of parity packets under construction.
 
 use alloc::vec::Vec;
 use core::ops::{Deref, DerefMut};
 
-/// A parity packet in the making: it begins at a cache line, because vectors that cross one are written at half speed.
+/// A parity packet under construction: it begins at a cache line, because vectors that cross one are written at half
+/// speed.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct Buffer {
     bytes: Vec<u8>,
@@ -17,7 +18,7 @@ impl Buffer {
     /// Makes it this long; what is in it is of no use.
     pub(crate) fn resize(&mut self, length: usize) {
         self.bytes.resize(length + Self::LINE, 0);
-        // An address may not tell how far it is from a line; then any place will do.
+        // The distance of an address from a line may be unknown; then any place will do.
         self.start = self.bytes.as_ptr().align_offset(Self::LINE).min(Self::LINE);
         self.length = length;
     }

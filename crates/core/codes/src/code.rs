@@ -41,7 +41,7 @@ impl Code {
 
     /// The code of a block that has only `data` packets, such as a message's last, and as many parity packets.
     ///
-    /// Its parity is what this code gives for a block filled up with packets of zeros, which need not be sent.
+    /// Its parity is that of this code for a block filled up with packets of zeros, which need not be sent.
     ///
     /// # Errors
     /// [`Error::Shape`] unless `data` is from 1 to this code's.
@@ -67,7 +67,7 @@ impl Code {
         self.data + self.parity
     }
 
-    /// What does the arithmetic.
+    /// Returns the engine that does the arithmetic.
     pub fn engine(&self) -> Engine {
         self.engine
     }

@@ -13,15 +13,15 @@ use crate::plan::Plan;
 pub struct Decoder {
     code: Code,
     plans: Vec<(Losses, Plan)>,
-    /// Which plan gives way when all places are taken: they do in turn.
+    /// Index of the plan to replace when all places are taken; plans are replaced in turn.
     oldest: usize,
 }
 
-/// A bit a packet of the block.
+/// A bit per packet of the block.
 type Losses = [u64; MAX_PACKETS.div_ceil(64)];
 
 impl Decoder {
-    /// Plans that it keeps, at most: enough for every loss of one or two of ten packets.
+    /// Maximum number of plans kept: enough for every loss of one or two of ten packets.
     pub const PLANS: usize = 64;
 
     /// A decoder of blocks of `code`.

@@ -50,7 +50,7 @@ impl Encoder {
         &self.code
     }
 
-    /// Adds the data packet `index` of the block. The first one says how long all are.
+    /// Adds the data packet `index` of the block. The first one sets the length of all.
     ///
     /// # Errors
     /// [`Error::Index`] if the block has no such packet; [`Error::Twice`] if it was given; [`Error::Length`] if it is
@@ -92,7 +92,7 @@ impl Encoder {
         Ok(())
     }
 
-    /// Whether all data of the block was given.
+    /// Returns whether all data of the block was given.
     pub fn is_finished(&self) -> bool {
         self.count == self.data
     }

@@ -1,4 +1,4 @@
-//! What can be wrong with what a caller gives.
+//! Errors in the arguments of a caller.
 
 use core::str::FromStr;
 
@@ -6,16 +6,16 @@ use thiserror::Error;
 
 use crate::kind::Engine;
 
-/// Which packets of a block an error speaks of.
+/// Packets of a block that an error refers to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Role {
-    /// What is protected.
+    /// The protected packets.
     Data,
-    /// What is sent besides.
+    /// The redundant packets.
     Parity,
     /// All of a block: first data, then parity.
     Block,
-    /// The places that lost data is written to.
+    /// The destinations of repaired data.
     Repaired,
 }
 
@@ -30,7 +30,7 @@ impl core::fmt::Display for Role {
     }
 }
 
-/// Why nothing was coded. Outputs are not written when there is an error.
+/// Reason why nothing was coded. Outputs are not written on an error.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -48,11 +48,11 @@ pub enum Error {
     /// Too many or too few packets in an argument.
     #[error("{given} {role} packets given where this block has {expected}")]
     Count {
-        /// Which argument.
+        /// The argument.
         role: Role,
-        /// How many there were.
+        /// The number given.
         given: usize,
-        /// How many there must be.
+        /// The number required.
         expected: usize,
     },
     /// A packet that is not as long as the others.
@@ -60,9 +60,9 @@ pub enum Error {
         "{role} packet {index} has {given} bytes where the block's first has {expected}; pad packets to one length"
     )]
     Length {
-        /// Which argument.
+        /// The argument.
         role: Role,
-        /// Its place there, from 0.
+        /// Its index there, from 0.
         index: usize,
         /// Its length in bytes.
         given: usize,
@@ -72,11 +72,11 @@ pub enum Error {
     /// A block has no packet of this number.
     #[error("no {role} packet {index}: they are numbered from 0 to {}", .count.saturating_sub(1))]
     Index {
-        /// Which packets.
+        /// The packets.
         role: Role,
-        /// What was asked for.
+        /// The requested index.
         index: usize,
-        /// How many there are.
+        /// The number of packets.
         count: usize,
     },
     /// A packet was given to an encoder for the second time.
@@ -88,32 +88,32 @@ pub enum Error {
     /// An encoder has not seen all data of its block.
     #[error("{given} of the block's {expected} data packets were given; parity needs them all")]
     Unfinished {
-        /// How many were given.
+        /// The number given.
         given: usize,
-        /// How many there must be.
+        /// The number required.
         expected: usize,
     },
     /// More is lost than the code can repair.
     #[error("{present} packets of the block are present and {needed} are needed")]
     Lost {
-        /// How many are there.
+        /// The number of packets present.
         present: usize,
-        /// How many data packets a block has.
+        /// The number of data packets of a block.
         needed: usize,
     },
-    /// A repair was planned with a packet that is not there.
+    /// A repair was planned with a packet that is missing.
     #[error("packet {index} is missing, and this repair was planned with it")]
     Missing {
         /// Its number in the block.
         index: usize,
     },
-    /// This processor, or this build, does not have the engine's instructions.
+    /// The engine's instructions are missing on this processor or in this build.
     #[error("the engine {engine} does not run on this processor")]
     Engine {
-        /// Which.
+        /// The engine.
         engine: Engine,
     },
-    /// There is no engine of this name.
+    /// No engine has this name.
     #[error("no such engine; there are {}", Engine::NAMES)]
     EngineName,
 }

@@ -2,14 +2,14 @@
 //!
 //! Addition is XOR. Products here are looked up; the naive engine shifts and reduces, and tests hold the two together.
 
-/// What is left of x^8: the polynomial without its highest term.
+/// Remainder of x^8: the polynomial without its highest term.
 pub(crate) const REDUCTION: u8 = 0x1d;
 
 /// Powers of 2, twice over, so that the sum of two logarithms needs no reduction.
 const POWERS: [u8; 510] = powers();
 const LOGARITHMS: [u8; 256] = logarithms();
 
-/// For each c the 8 x 8 bit matrix of x -> c x, as `GF2P8AFFINEQB` takes it: byte 7 - i gives bit i.
+/// For each c the 8 x 8 bit matrix of x -> c x, as `GF2P8AFFINEQB` takes it: byte 7 - i computes bit i.
 #[cfg(any(target_arch = "x86_64", test))]
 pub(crate) static AFFINE: [u64; 256] = affine();
 /// For each c the products of 0 to 15, then those of 0, 16, ... 240.

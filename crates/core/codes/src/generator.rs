@@ -29,7 +29,7 @@ use alloc::vec::Vec;
 
 use crate::field::{inverse, multiply, power_of_two};
 
-/// Packets of a block, data and parity together, at most. The field has 256 points and 2^255 = 1 gives none.
+/// Maximum number of packets of a block, data and parity together. The field has 256 points, and 2^255 = 1 adds none.
 pub const MAX_PACKETS: usize = 255;
 
 /// a(`parity`, `data`): packets of some block, so that `parity + data` is at most [`MAX_PACKETS`] - 2.

@@ -1,8 +1,9 @@
-//! Which engines there are, and which of them run here.
+//! Engines and their availability on this processor.
 
 use core::fmt;
 
-/// Has this processor the features? Without `std` nobody can be asked: only what the build was told of counts.
+/// Tests for processor features. Without `std` they cannot be detected at run time: only the features of the build
+/// count.
 macro_rules! has {
     ($($feature:tt),+) => {{
         #[cfg(all(feature = "std", target_arch = "x86_64"))]

@@ -1,13 +1,13 @@
 //! Systematic MDS erasure codes for small blocks of packets: k data packets, m parity packets, any k of the k + m
-//! give the data.
+//! determine the data.
 //!
 //! A block's data is sent as it is, and its parity after it. [`Code::encode`] makes all parity of a block at once,
-//! [`Encoder`] as its packets come by. [`Decoder`] repairs a block of which at least k packets arrived; it keeps what
-//! it worked out for a pattern of losses, so that a repair costs what an encoding does. [`Plan`] is that, for whoever
-//! keeps it himself.
+//! [`Encoder`] as its packets arrive. [`Decoder`] repairs a block if at least k packets arrived; it keeps the plan that
+//! it computed for a pattern of losses, so that a repair costs as much as an encoding. [`Plan`] is such a plan, for
+//! callers that keep it themselves.
 //!
-//! Packets of a block have one length; who sends packets of several pads them with zeros to the longest and says in
-//! them how long they are. A last block with fewer data packets has the [shortened](Code::shortened) code.
+//! Packets of a block have one length; a sender of packets of several lengths pads them with zeros to the longest and
+//! states their lengths inside them. A last block with fewer data packets has the [shortened](Code::shortened) code.
 //!
 //! ```
 //! use codes::{Code, Decoder};
@@ -27,10 +27,10 @@
 //! # }
 //! ```
 //!
-//! The arithmetic is GF(2^8)'s. Which [`Engine`] does it is chosen at run time, from what the processor has, if the
-//! feature `std` (on by default) is; else when it is compiled. The crate needs an allocator and nothing else.
-//! Nothing here panics on what it is given, and every error says what was wrong. There are no checksums: a packet that
-//! was changed on its way is taken for what was sent.
+//! The arithmetic is GF(2^8)'s. Its [`Engine`] is chosen at run time, by the processor's features, if the feature `std`
+//! (on by default) is enabled; otherwise at compile time. The crate needs an allocator and nothing else. Nothing here
+//! panics on its input, and every error states the invalid argument. There are no checksums: a packet that was changed
+//! on its way is taken as sent.
 
 #![no_std]
 

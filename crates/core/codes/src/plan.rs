@@ -7,7 +7,7 @@ use crate::engine::Matrix;
 use crate::error::{Error, Role};
 use crate::generator::solve;
 
-/// How the lost data packets of a block follow from packets that arrived. Made by [`Code::plan`], for any number of
+/// Computation of the lost data packets of a block from packets that arrived. Made by [`Code::plan`], for any number of
 /// blocks with the same losses.
 #[derive(Clone, Debug)]
 pub struct Plan {
@@ -18,7 +18,7 @@ pub struct Plan {
 }
 
 impl Code {
-    /// How to repair a block of which `present` says which packets arrived: first data, then parity.
+    /// Plans the repair of a block. `present` has a flag for each packet, true if it arrived: first data, then parity.
     ///
     /// # Errors
     /// [`Error::Count`] if `present` does not have a value for every packet; [`Error::Lost`] if too few are there.
@@ -99,7 +99,7 @@ impl Plan {
     }
 }
 
-/// Where `flags` are `wanted`.
+/// Returns the indices at which `flags` are `wanted`.
 fn places(flags: &[bool], wanted: bool) -> impl Iterator<Item = usize> {
     flags.iter().enumerate().filter(move |&(_, &flag)| flag == wanted).map(|(place, _)| place)
 }

@@ -25,7 +25,7 @@ fn a_thousand(mut steady: Steady) -> Steady {
 
 library_benchmark_group!(name = instructions, benchmarks = a_thousand);
 
-/// Whether a tool can be started.
+/// Returns whether a tool can be started.
 fn is_there(program: &str) -> bool {
     Command::new(program).arg("--version").output().is_ok_and(|output| output.status.success())
 }

@@ -310,14 +310,14 @@ impl World {
         }
     }
 
-    /// What must hold after each step.
+    /// Asserts the invariants that hold after each step.
     fn check(&self) {
         assert!(self.channel.remembered() <= self.most * u64::from(self.channel.subflows()));
         assert!(self.misled || self.read_new >= self.read.below());
         assert!(self.read_new <= self.channel.work().written, "a byte is read twice");
     }
 
-    /// From now on every packet and every answer arrives, after half a round trip each. Everything must end.
+    /// From now on every packet and every acknowledgement arrives, after half a round trip each. Everything must end.
     fn end_honestly(&mut self) {
         let began = self.now;
         for rounds in 0.. {

@@ -45,9 +45,9 @@ impl Covered {
 pub(crate) struct Stream {
     /// Bytes that were written so far.
     pub(crate) written: u64,
-    /// Whether its writer has more, for which there is no room.
+    /// Its writer has more data than there is room for.
     pub(crate) holds_back: bool,
-    /// How many bytes it will be, where its writer has said so.
+    /// Total number of bytes, where its writer has announced it.
     pub(crate) known: Option<u64>,
     next: u64,
     lost: VecDeque<Part>,
@@ -60,7 +60,7 @@ impl Stream {
         Self { written, ..Self::default() }
     }
 
-    /// Whether everything that was written is acknowledged.
+    /// Returns whether everything that was written is acknowledged.
     pub(crate) fn is_done(&self) -> bool {
         self.acked.below() == self.written
     }

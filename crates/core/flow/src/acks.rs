@@ -1,7 +1,8 @@
-//! What a peer says of the packets that came, and whether that can be true. RFC 9000 §13 and §19.3.
+//! Acknowledgements from a peer, and their validation. RFC 9000 §13 and §19.3.
 //!
-//! A peer may be broken or hostile. What it says is checked whole before anything changes. A false word costs no more work
-//! than a true one: numbers are compared, and ranges are cut to what is outstanding before they are walked.
+//! A peer may be broken or hostile. Its acknowledgement is checked completely before any state changes. A false one
+//! costs no more work than a true one: numbers are compared, and ranges are cut to what is outstanding before they are
+//! walked.
 
 use core::fmt;
 
@@ -12,14 +13,14 @@ use crate::ranges::Range;
 /// Packet numbers are below 2^62 (RFC 9000 §12.3).
 pub const MOST_PACKET_NUMBERS: u64 = 1 << 62;
 
-/// The most ranges in one answer. A sender looks at each once; a receiver of an honest path has few. With a twentieth of
-/// the packets lost, 64 ranges go back over more than a thousand packets.
+/// Maximum number of ranges in one acknowledgement. A sender looks at each once; a receiver on an honest path has few.
+/// With a twentieth of the packets lost, 64 ranges cover more than a thousand packets.
 pub const MOST_RANGES: usize = 64;
 
-/// The most time stamps in one answer.
+/// Maximum number of time stamps in one acknowledgement.
 pub const MOST_TIMES: usize = 16;
 
-/// How many packets came with which ECN codepoint, since the beginning (RFC 9000 §19.3.2).
+/// Number of packets received with each ECN codepoint, since the beginning (RFC 9000 §19.3.2).
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct EcnCounts {
     /// ECT(0).
@@ -31,7 +32,7 @@ pub struct EcnCounts {
 }
 
 impl EcnCounts {
-    /// All of them; `None` if that is no number of packets.
+    /// Returns the sum of all counts; `None` if it overflows.
     fn total(&self) -> Option<u64> {
         self.ect0.checked_add(self.ect1)?.checked_add(self.ce)
     }
@@ -41,47 +42,47 @@ impl EcnCounts {
     }
 }
 
-/// What a receiver says came on one subflow.
+/// An acknowledgement of packets of one subflow.
 #[derive(Clone, Copy, Debug)]
 pub struct Acks<'a> {
     /// The packets, the newest range first; at least one and at most [`MOST_RANGES`], with a number missing between two.
     pub ranges: &'a [Range],
     /// Codepoints of all packets so far, where the receiver can see them.
     pub ecn: Option<EcnCounts>,
-    /// How long the receiver had the newest packet before it answered; not negative.
+    /// Time between the receiver's arrival of the newest packet and its acknowledgement; not negative.
     pub delay: Span,
-    /// When packets came, by the receiver's clock, where that was asked for: number and time, at most [`MOST_TIMES`].
+    /// Receive times by the receiver's clock, where they were requested: number and time, at most [`MOST_TIMES`].
     pub received: &'a [(u64, Time)],
 }
 
-/// Why an answer cannot be true.
+/// Reasons to reject an acknowledgement.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum AckError {
-    /// It is for a subflow that was never opened.
+    /// The acknowledgement is for a subflow that was never opened.
     NoSubflow {
-        /// Which.
+        /// The subflow.
         subflow: u8,
-        /// How many there are.
+        /// Number of subflows.
         subflows: u8,
     },
-    /// It names no packet.
+    /// No packet is acknowledged.
     Empty,
-    /// It has more ranges than [`MOST_RANGES`].
+    /// The acknowledgement has more ranges than [`MOST_RANGES`].
     TooManyRanges {
-        /// How many.
+        /// Number of ranges.
         ranges: usize,
     },
-    /// It has more time stamps than [`MOST_TIMES`].
+    /// The acknowledgement has more time stamps than [`MOST_TIMES`].
     TooManyTimes {
-        /// How many.
+        /// Number of time stamps.
         times: usize,
     },
     /// A range ends before it begins.
     UpsideDown(Range),
     /// A range touches the one before it, or is newer.
     OutOfOrder(Range),
-    /// A packet is acknowledged that never left.
+    /// A packet is acknowledged that was never sent.
     NeverSent {
         /// Its number.
         number: u64,
@@ -90,24 +91,24 @@ pub enum AckError {
     },
     /// A number is acknowledged that was left out on purpose: the peer acknowledges what did not come.
     Skipped {
-        /// That number.
+        /// The skipped number.
         number: u64,
     },
     /// The counts of codepoints are lower than they were.
     EcnRunsBack {
-        /// What the peer says now.
+        /// Counts in this acknowledgement.
         counts: EcnCounts,
-        /// What it said before.
+        /// Counts in an earlier acknowledgement.
         before: EcnCounts,
     },
     /// More packets came with a codepoint than left.
     EcnTooMany {
-        /// What the peer says.
+        /// Counts in the acknowledgement.
         counts: EcnCounts,
-        /// How many packets left.
+        /// Number of packets sent.
         sent: u64,
     },
-    /// The receiver says that it answered before the packet came.
+    /// The acknowledgement delay is negative: the receiver acknowledged the packet before it arrived.
     NegativeDelay(Span),
 }
 
@@ -149,7 +150,7 @@ impl fmt::Display for AckError {
 
 impl core::error::Error for AckError {}
 
-/// What one peer has said of one subflow so far.
+/// Validator of the acknowledgements from one peer for one subflow.
 #[derive(Debug)]
 pub(crate) struct Heard {
     /// The highest number that was acknowledged.
@@ -185,17 +186,17 @@ impl Heard {
         }
     }
 
-    /// This number is left out on purpose.
+    /// Marks a number as skipped on purpose.
     pub(crate) fn skip(&mut self, number: u64) {
         self.skipped = Some(number);
     }
 
-    /// Whether the counts of codepoints can be believed.
+    /// Returns whether the ECN counts can be trusted.
     pub(crate) fn ecn_works(&self) -> bool {
         !self.ecn_fails
     }
 
-    /// Whether an answer can be true, the next packet to leave having number `next`. Changes nothing.
+    /// Checks an acknowledgement; `next` is the number of the next packet to be sent. Changes nothing.
     pub(crate) fn check(&self, acks: &Acks, next: u64) -> Result<(), AckError> {
         let Some(&newest) = acks.ranges.first() else { return Err(AckError::Empty) };
         if acks.ranges.len() > MOST_RANGES {
@@ -227,7 +228,7 @@ impl Heard {
         self.check_ecn(acks, newest.last, next)
     }
 
-    /// An answer that was overtaken has counts that are lower, and says nothing of the peer.
+    /// Checks the ECN counts. An acknowledgement that arrives out of order has lower counts, and is not checked.
     fn check_ecn(&self, acks: &Acks, newest: u64, next: u64) -> Result<(), AckError> {
         let Some(counts) = acks.ecn.filter(|_| self.is_news(newest)) else { return Ok(()) };
         if counts.runs_back(&self.ecn) {
@@ -239,12 +240,13 @@ impl Heard {
         Ok(())
     }
 
-    /// Whether this number is higher than all that were acknowledged.
+    /// Returns whether this number is higher than all acknowledged numbers.
     fn is_news(&self, number: u64) -> bool {
         self.highest.is_none_or(|highest| highest < number)
     }
 
-    /// Takes over a checked answer that newly acknowledges so many packets. Gives how many marks they count for.
+    /// Applies a checked acknowledgement that newly acknowledges `packets` packets. Returns the number of marks for
+    /// them.
     pub(crate) fn take(&mut self, acks: &Acks, packets: u64) -> u64 {
         self.packets += packets;
         if let Some(newest) = acks.ranges.first().map(|range| range.last).filter(|&newest| self.is_news(newest)) {
@@ -265,8 +267,8 @@ impl Heard {
         self.marks = if self.ecn_fails { 0 } else { self.marks + (counts.ce - before.ce) };
     }
 
-    /// The round trip as the law is to hear it, less than measured by this much: the receiver's delay, unless that would make
-    /// the round trip shorter than the shortest one (RFC 9002 §5.3).
+    /// Returns the amount by which the RTT reported to the law is below the measured one: the receiver's delay, unless
+    /// that would make the RTT lower than the minimum (RFC 9002 §5.3).
     pub(crate) fn receivers_part(&mut self, rtt: Span, delay: Span) -> Span {
         self.least_rtt = self.least_rtt.min(rtt);
         if rtt - self.least_rtt >= delay { delay } else { Span::ZERO }
@@ -343,7 +345,8 @@ mod tests {
         }
     }
 
-    /// Packet 3 was left out of an answer that counts it, and a mark came with an answer that acknowledges nothing new.
+    /// Packet 3 was left out of an acknowledgement that counts it, and a mark came with one that acknowledges nothing
+    /// new.
     #[test]
     fn marks_wait_for_a_packet() {
         let mut heard = Heard::new();

@@ -1,4 +1,4 @@
-//! The receiving side of one subflow: which packet numbers came, and when to say so. RFC 9000 §13.2.
+//! The receiving side of one subflow: packet numbers received, and the schedule of acknowledgements. RFC 9000 §13.2.
 
 use alloc::vec::Vec;
 
@@ -20,17 +20,17 @@ pub enum Codepoint {
     Ce,
 }
 
-/// When a receiver answers.
+/// Acknowledgement policy of a receiver.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Answering {
-    /// Every so many packets that want an answer, at least 1.
+    /// Number of ack-eliciting packets per acknowledgement, at least 1.
     pub every: u32,
-    /// At the latest so long after the first packet that wants one.
+    /// Maximum delay after the first unacknowledged ack-eliciting packet.
     pub delay: Span,
-    /// An answer with a gap leaves once more so long after it, unless another leaves before: the network loses packets, and
-    /// if the last answer of a burst is lost, its sender waits for a timeout. Zero for never.
+    /// An acknowledgement with a gap is repeated after this time, unless another is sent before: the network loses
+    /// packets, and if the last acknowledgement of a burst is lost, its sender waits for a timeout. Zero for never.
     pub echo: Span,
-    /// Whether answers say when packets came.
+    /// Acknowledgements carry receive times.
     pub timestamps: bool,
 }
 
@@ -42,21 +42,21 @@ pub struct Arrivals {
     ecn: EcnCounts,
     /// The packet with the highest number, and when it came.
     newest: Option<(u64, Time)>,
-    /// Whether that was marked.
+    /// The packet with the highest number was marked.
     marked: bool,
-    /// Packets that want an answer and have none.
+    /// Ack-eliciting packets that are not acknowledged yet.
     unanswered: u32,
-    /// When an answer is due.
+    /// Time at which an acknowledgement is due.
     answer_at: Time,
-    /// Numbers and times since the last answer, at most [`MOST_TIMES`] of them, the newest.
+    /// Numbers and times of the newest packets since the last acknowledgement, at most [`MOST_TIMES`].
     times: Vec<(u64, Time)>,
 }
 
-/// Ranges that are kept: four answers' worth. Each takes 16 bytes.
+/// Maximum number of ranges kept: those of four acknowledgements. Each takes 16 bytes.
 const MOST_KEPT: usize = 4 * MOST_RANGES;
 
 impl Arrivals {
-    /// Nothing has come.
+    /// Creates the state of a subflow on which no packet has arrived.
     pub fn new(answering: Answering) -> Self {
         Self {
             answering,
@@ -70,7 +70,7 @@ impl Arrivals {
         }
     }
 
-    /// Whether [`Arrivals::on_packet`] would say that this number is to be read.
+    /// Returns whether [`Arrivals::on_packet`] would accept this number.
     pub fn is_new(&self, number: u64) -> bool {
         !self.numbers.contains(number)
     }
@@ -80,11 +80,12 @@ impl Arrivals {
         self.newest.map(|(number, _)| number)
     }
 
-    /// Packet `number` came, authentic, and `wants` an answer or not. Gives whether it is to be read: not if it came before,
-    /// or so long ago that nobody knows; then its sender has taken it for lost, and sends its content under another number.
+    /// Records the arrival of authentic packet `number`; `wants` is whether it elicits an acknowledgement. Returns
+    /// whether it must be processed: not if it is a duplicate, or so old that this is unknown; then its sender has
+    /// declared it lost and sends its content under another number.
     ///
-    /// An answer is due at once where a number is missing, where a late one comes, and where marking changes (RFC 9000
-    /// §13.2.1; RFC 8257 §3.2).
+    /// An acknowledgement is due at once where a number is missing, where a late packet arrives, and where marking
+    /// changes (RFC 9000 §13.2.1; RFC 8257 §3.2).
     pub fn on_packet(&mut self, now: Time, number: u64, codepoint: Codepoint, wants: bool) -> bool {
         let highest = self.numbers.highest();
         if !self.numbers.insert(number) {
@@ -117,17 +118,18 @@ impl Arrivals {
         true
     }
 
-    /// When an answer is due; [`Time::NEVER`] if nobody waits for one.
+    /// Returns the time at which an acknowledgement is due; [`Time::NEVER`] if none is.
     pub fn answer_at(&self) -> Time {
         self.answer_at
     }
 
-    /// Whether the answer that is due says nothing new.
+    /// Returns whether the acknowledgement that is due repeats the last one.
     pub fn is_echo(&self) -> bool {
         self.unanswered == 0
     }
 
-    /// The answer, as of now; none if nothing came. At any time: packets that leave anyway may carry it.
+    /// Returns the acknowledgement as of now; none if nothing arrived. It may be called at any time: packets that are
+    /// sent anyway may carry an acknowledgement.
     pub fn answer(&mut self, now: Time) -> Option<Acks<'_>> {
         let (_, came) = self.newest?;
         let is_echo = self.unanswered == 0;
@@ -143,12 +145,13 @@ impl Arrivals {
         Some(Acks { ranges, ecn: Some(self.ecn), delay: now.since(came), received: &self.times })
     }
 
-    /// The answer has been read off. Its time stamps are not given again.
+    /// Records that the acknowledgement was read. Its time stamps are not repeated.
     pub fn answered(&mut self) {
         self.times.clear();
     }
 
-    /// The peer has an answer that names this number and what came before: that need not be said again (RFC 9000 §13.2.4).
+    /// Forgets numbers below `number`: the peer has received an acknowledgement of them, which need not be repeated
+    /// (RFC 9000 §13.2.4).
     pub fn forget_below(&mut self, number: u64) {
         let keep = self.newest.map_or(0, |(newest, _)| newest);
         self.numbers.forget_below(number.min(keep));
@@ -219,7 +222,7 @@ mod tests {
         assert_eq!(answer(160, Some(1)), (false, 1, Time::NEVER));
     }
 
-    /// Whatever numbers come, memory is bounded, and none is read twice.
+    /// Memory is bounded and no number is accepted twice, for any sequence of numbers.
     #[test]
     fn memory_is_bounded() {
         let mut arrivals = arrivals(2);

@@ -1,7 +1,8 @@
-//! What a block of an erasure-coded flow is: pure arithmetic. Bonato et al., "Uno" (SC 2025), §4.2, "Erasure Coding".
+//! Block layout of an erasure-coded flow: pure arithmetic. Bonato et al., "Uno" (SC 2025), §4.2, "Erasure Coding".
 //!
-//! Data and parity share one sequence space. A flow may begin with packets that are in no block (`head`); then block `b` is
-//! the `data + parity` packets from `head + b * (data + parity)` on, its data first. Any `data` of them give it back.
+//! Data and parity share one sequence space. A flow may begin with packets that are in no block (`head`); then block
+//! `b` is the `data + parity` packets from `head + b * (data + parity)` on, its data first. Any `data` of them recover
+//! it.
 //!
 //! The last block is short: it has what data is left, and as many parity packets as the others. A loss in it is the
 //! costliest of a flow, because nothing comes after it that could prove it, and so it is not protected less.
@@ -13,10 +14,10 @@ use core::ops::Range;
 
 use units::Bytes;
 
-/// The most packets of a block: as many bits a request for its packets has.
+/// Maximum number of packets of a block: a request for its packets has this many bits.
 pub const MOST_PACKETS: u8 = 48;
 
-/// Which part of a flow is coded, and how.
+/// Code parameters, and the coded part of a flow.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Code {
     /// Data packets of a full block (k), at least 1.
@@ -80,7 +81,7 @@ impl Blocks {
         self.head
     }
 
-    /// How many blocks there are.
+    /// Returns the number of blocks.
     pub fn count(&self) -> u32 {
         self.coded.div_ceil(self.data.into())
     }
@@ -106,12 +107,12 @@ impl Blocks {
         first..(first + self.full()).min(self.total)
     }
 
-    /// How many packets of a block are data: as many as give it back.
+    /// Returns the number of data packets of a block: any set of this size recovers it.
     pub fn data(&self, block: u32) -> u8 {
         u32::from(self.data).min(self.coded - block * u32::from(self.data)) as u8
     }
 
-    /// Whether a packet is parity.
+    /// Returns whether a packet is parity.
     pub fn is_parity(&self, seq: u32) -> bool {
         self.block_of(seq).is_some_and(|block| seq - self.packets(block).start >= self.data(block).into())
     }

@@ -6,14 +6,14 @@ use units::{Bytes, Span, Time};
 
 use crate::pacer::{Pacer, Pacing};
 
-/// Whether a flow can send.
+/// Permission of a flow to send.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SendState {
-    /// A packet may go now.
+    /// A packet may be sent now.
     Now,
-    /// A packet may go at this time (pacing).
+    /// A packet may be sent at this time (pacing).
     At(Time),
-    /// Nothing until an acknowledgement or a timer.
+    /// No packet may be sent until an acknowledgement arrives or a timer expires.
     Blocked,
 }
 
@@ -29,7 +29,8 @@ struct Limit {
 pub(crate) enum Lack {
     /// The application has no more data. Packets that leave then measure no bandwidth.
     Data,
-    /// There is more, and the peer's flow control or a full buffer keeps it. Such packets measure the path as well as any.
+    /// More data exist, but the peer's flow control or a full buffer holds them back. Such packets measure the path as
+    /// well as any.
     Room,
 }
 
@@ -37,17 +38,18 @@ pub(crate) enum Lack {
 #[derive(Debug)]
 pub(crate) struct Control<L> {
     pub(crate) law: L,
-    /// What the law last permitted.
+    /// Last permit of the law.
     pub(crate) permit: Permit,
     pub(crate) pacer: Pacer,
     pub(crate) in_flight: Bytes,
     /// Acknowledged, or known to have come.
     pub(crate) delivered: Bytes,
-    /// When something was last acknowledged, or when the first packet of a flight left.
+    /// Last time at which something was acknowledged, or the first packet of a flight was sent.
     pub(crate) delivered_time: Time,
-    /// When the packet left that was acknowledged last, or the first packet of a flight.
+    /// Send time of the last acknowledged packet, or of the first packet of a flight.
     pub(crate) flight_began: Time,
-    /// Until then what is acknowledged counts as marked: a switch asked for less, and the law hears of marks only.
+    /// Until this time acknowledged payload counts as marked: a switch asked for a lower rate, and the law only reads
+    /// marks.
     pub(crate) asked_until: Time,
     /// Limit of what leaves now (`C.app_limited` of draft-ietf-ccwg-bbr, §4.1.2.4; `tp->app_limited` in Linux's `tcp_rate.c`); none if
     /// there was enough to send.
@@ -55,7 +57,7 @@ pub(crate) struct Control<L> {
 }
 
 impl<L: ControlLaw> Control<L> {
-    /// Nothing has left, and the first packet may at `now`.
+    /// Creates the state before the first packet, which may be sent at `now`.
     pub(crate) fn new(law: L, now: Time) -> Self {
         Self {
             permit: law.permit(),
@@ -70,14 +72,15 @@ impl<L: ControlLaw> Control<L> {
         }
     }
 
-    /// Nothing is in flight, and all begins anew, with this law, but for what late acknowledgements refer to.
+    /// Resets all state, with this law, except for what late acknowledgements refer to. Nothing may be in flight.
     pub(crate) fn begin_anew(&mut self, law: L, now: Time) {
         debug_assert!(self.in_flight.is_zero());
         let Self { delivered, delivered_time, .. } = *self;
         *self = Self { delivered, delivered_time, ..Self::new(law, now) };
     }
 
-    /// What the law permits may have changed; the law `retimes` packets that wait ([`ControlLaw::retimes`]), or not.
+    /// Updates the permit from the law. `retimes` is whether a new rate moves packets that already wait
+    /// ([`ControlLaw::retimes`]).
     #[inline(always)]
     pub(crate) fn read_permit(&mut self, retimes: bool, pacing: &Pacing) {
         let permit = self.law.permit();
@@ -87,8 +90,8 @@ impl<L: ControlLaw> Control<L> {
         self.permit = permit;
     }
 
-    /// Whether a packet of so many bytes may leave at `now`. One may always be in flight, or a window under a packet would
-    /// stop the flow.
+    /// Returns whether a packet of `bytes` may be sent at `now`. One may always be in flight, or a window under a
+    /// packet would stop the flow.
     #[inline(always)]
     pub(crate) fn poll(&self, now: Time, bytes: u32) -> SendState {
         if self.is_full(bytes) && !self.in_flight.is_zero() {
@@ -97,8 +100,8 @@ impl<L: ControlLaw> Control<L> {
         if self.pacer.next() > now { SendState::At(self.pacer.next()) } else { SendState::Now }
     }
 
-    /// A signal arrives for the law. A direct CNP for a law that does not read it is told as marks: all that is acknowledged
-    /// within a round trip, `rtt`, counts as marked.
+    /// Notifies the law of a signal. A direct CNP for a law that does not read it is reported as marks: all that is
+    /// acknowledged within a round trip, `rtt`, counts as marked.
     pub(crate) fn notify(&mut self, notification: &Notification, rtt: Span) {
         if let Notification::DirectCnp { now } = *notification
             && !self.law.reads_direct_cnps()
@@ -143,13 +146,13 @@ impl<L> Control<L> {
         self.run_out(Lack::Data);
     }
 
-    /// Whether the window has no room for a packet of so many bytes.
+    /// Returns whether the window has no room for a packet of `bytes`.
     #[inline(always)]
     pub(crate) fn is_full(&self, bytes: u32) -> bool {
         self.is_full_with(Bytes::ZERO, bytes)
     }
 
-    /// The same, with so much more in flight.
+    /// Returns whether the window has no room for a packet of `bytes`, with `more` in flight.
     #[inline(always)]
     pub(crate) fn is_full_with(&self, more: Bytes, bytes: u32) -> bool {
         self.in_flight + more + Bytes::new(bytes.into()) > self.permit.window

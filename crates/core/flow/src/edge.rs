@@ -1,22 +1,24 @@
-//! What few flows have between their law and the card: a hold on one-way delay, a small queue, segments, and credits
+//! Optional stages of a flow between its law and the NIC: a hold on one-way delay, a small queue, segments, and credits
 //! ([`crate::credits`]).
 //!
-//! - **Hold** ([`Hold`], On-Ramp): nothing leaves before it ends. Where the law paces, the next packet leaves at
+//! - **Hold** ([`Hold`], On-Ramp): nothing is sent before it ends. Where the law paces, the next packet is sent at
 //!   `max(t_NextTx, t_NextPkt)` (Liu et al., §4.1, "Behavior after a pause ends", (2)).
-//! - **Small queue** (TCP small queues; the same place, (1)): a law that only has a window releases packets up to a limit
-//!   into a queue of the flow, as soon as the window lets it; they are in flight for the law from then on, and its round
-//!   trips count the wait. Holds and turns act on what waits. A law that paces has its pacer under the queue, so for it
-//!   nothing waits: its packets are released as they leave. What waits and is held for lost meanwhile is not sent.
-//!   With FQ ([`EdgeConfig::fq`]) the pacer is in the queue for a law that paces, too. The window releases packets, at
-//!   most a millisecond's worth at the law's pace (at least two segments; `tcp_small_queue_check`). The queue lets them go
-//!   at that pace. So the law's round trips count that wait and On-Ramp's hold. A late packet makes up for at most half of
-//!   its own time (`fq_dequeue`). Linux's first burst of ten packets without a pace, FQ's credit, is left out.
-//! - **Segment** (GSO): a flow whose turn has come keeps it for several packets, as many as its window, or what waits,
-//!   lets go at its beginning; neither its pacing nor a hold cuts in. On-Ramp's time stamp is the segment's. The card
-//!   still gets packet by packet, so a paused class stops in mid-segment, and acknowledgements go in between.
+//! - **Small queue** (TCP small queues; the same place, (1)): a law that only has a window releases packets up to a
+//!   limit into a queue of the flow, as soon as the window permits; they are in flight for the law from then on, and
+//!   its round trips include the wait. Holds and turns apply to packets in the queue. A law that paces has its pacer
+//!   below the queue, so none of its packets wait there: they are released as they are sent. Packets that are declared
+//!   lost while they wait are not sent. With FQ ([`EdgeConfig::fq`]) the pacer is in the queue for a law that paces,
+//!   too. The window releases packets, at most a millisecond's worth at the law's pacing rate (at least two segments;
+//!   `tcp_small_queue_check`). The queue sends them at that rate. So the law's round trips include that wait and
+//!   On-Ramp's hold. A late packet makes up for at most half of its own time (`fq_dequeue`). Linux's first burst of ten
+//!   packets without pacing, FQ's credit, is left out.
+//! - **Segment** (GSO): a flow whose turn has come keeps it for several packets, as many as its window, or the queue,
+//!   permits at the beginning of the segment; neither its pacing nor a hold interrupts it. On-Ramp's time stamp is that
+//!   of the segment. The NIC still gets one packet at a time, so a paused class stops in mid-segment, and
+//!   acknowledgements go in between.
 //!
-//! A host asks the edge where it would ask the [`Sender`]: [`Edge::poll`], then [`Edge::take`]. Before it takes, it reads
-//! its clock where the hold wants that ([`Edge::reads_clock`]).
+//! A host calls the edge where it would call the [`Sender`]: [`Edge::poll`], then [`Edge::take`]. Before the latter it
+//! reads its clock where the hold needs that ([`Edge::reads_clock`]).
 
 use alloc::collections::VecDeque;
 use alloc::format;
@@ -28,38 +30,38 @@ use units::{Bytes, Rate, Span, Time};
 use crate::credits::{Scheduled, Scheduling};
 use crate::{Handover, Hold, Segment, SendState, Sender};
 
-/// How a host's flows go to the card.
+/// Configuration of the path from a host's flows to the NIC.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct EdgeConfig {
-    /// Payload of a segment. Packets go alone where a segment is no longer than one.
+    /// Payload of a segment. Packets are sent one by one where a segment is no longer than one.
     pub segment: u32,
-    /// Payload that may wait between law and card; none where nothing waits there.
+    /// Maximum payload that may wait between law and NIC; none where nothing waits there.
     pub small_queue: Option<Bytes>,
-    /// Whether that queue paces.
+    /// The small queue paces.
     pub fq: bool,
 }
 
 impl EdgeConfig {
-    /// Whether it changes nothing about a flow of packets with a payload of `mss`.
+    /// Returns whether the configuration changes nothing for a flow of packets with a payload of `mss`.
     pub fn is_plain(&self, mss: u32) -> bool {
         self.segment <= mss && self.small_queue.is_none_or(Bytes::is_zero) && !self.fq
     }
 }
 
-/// What a hold must know of the moment at which something is handed to the card.
+/// State that a hold needs when a segment is handed to the NIC.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Reading {
     /// The sender's clock, which wraps.
     pub clock_ns: u32,
-    /// What counts as no delay from now on, where that has changed with the routes.
+    /// New base delay, which counts as no queueing, where it has changed with the routes.
     pub base: Option<Span>,
 }
 
-/// What one flow has between its law and the card.
+/// Stages of one flow between its law and the NIC.
 #[derive(Debug)]
 pub struct Edge {
     hold: Option<Holding>,
-    /// What credits let go, where they do; then nothing else does.
+    /// Credit scheduler, where credits permit packets; then nothing else does.
     scheduled: Option<Scheduled>,
     segment: Segmenting,
     queue: SmallQueue,
@@ -68,7 +70,7 @@ pub struct Edge {
 #[derive(Debug)]
 struct Holding {
     hold: Hold,
-    /// Of the segment on its way to the card.
+    /// Hand-over record of the segment that is being sent to the NIC.
     handover: Handover,
 }
 
@@ -76,15 +78,15 @@ struct Holding {
 struct Segmenting {
     /// Payload of a segment; 0 where packets go alone.
     payload: u32,
-    /// Payload that may still follow in the segment on its way to the card.
+    /// Payload that may still follow in the current segment.
     left: u32,
 }
 
 #[derive(Debug)]
 struct SmallQueue {
-    /// The limit of what may wait; 0 if nothing does.
+    /// Maximum payload that may wait; 0 if nothing does.
     limit: u64,
-    /// When the queue lets the next packet go; none where the queue does not pace.
+    /// Time at which the queue releases the next packet; none where the queue does not pace.
     next: Option<Time>,
     /// Packets that the law has released.
     waiting: VecDeque<Segment>,
@@ -108,17 +110,17 @@ impl Edge {
         }
     }
 
-    /// What the law has released and the card has not taken.
+    /// Returns the payload that the law has released and the NIC has not taken.
     pub fn waits(&self) -> Bytes {
         Bytes::new(self.queue.waiting_bytes)
     }
 
-    /// The flow's hold, if it has one.
+    /// Returns the flow's hold, if it has one.
     pub fn hold(&self) -> Option<&Hold> {
         self.hold.as_ref().map(|holding| &holding.hold)
     }
 
-    /// The same, to be told of OR-ACKs.
+    /// Returns the flow's hold, to be notified of OR-ACKs.
     pub fn hold_mut(&mut self) -> Option<&mut Hold> {
         self.hold.as_mut().map(|holding| &mut holding.hold)
     }
@@ -128,12 +130,12 @@ impl Edge {
         self.scheduled.as_ref()
     }
 
-    /// The same, to hear of credits and to act.
+    /// Returns the credit scheduler, to process credits and to act.
     pub fn scheduled_mut(&mut self) -> Option<&mut Scheduled> {
         self.scheduled.as_mut()
     }
 
-    /// Lets the law release what there is room for.
+    /// Lets the law release packets while the queue has room.
     pub fn release<L: ControlLaw>(&mut self, sender: &mut Sender<L>, now: Time) {
         self.queue.drop_settled(sender);
         if self.scheduled.is_none() {
@@ -141,7 +143,7 @@ impl Edge {
         }
     }
 
-    /// Whether a packet may go to the card at `now`.
+    /// Returns whether a packet may go to the NIC at `now`.
     #[inline(never)]
     pub fn poll<L: ControlLaw>(&mut self, sender: &mut Sender<L>, now: Time) -> SendState {
         if self.segment.left > 0 && self.goes_on(sender) {
@@ -163,7 +165,7 @@ impl Edge {
         }
     }
 
-    /// Whether [`Edge::take`] needs a reading of the host's clock: the packet begins what the hold is to remember.
+    /// Returns whether [`Edge::take`] needs a reading of the host's clock: the packet begins a new record of the hold.
     pub fn reads_clock(&self) -> bool {
         self.hold.is_some() && self.segment.left == 0
     }
@@ -190,7 +192,7 @@ impl Edge {
         taken
     }
 
-    /// Whether the flow keeps its turn after a packet of `bytes` payload, for more of the same segment.
+    /// Returns whether the flow keeps its turn after a packet of `bytes` payload, for more of the same segment.
     #[inline(never)]
     pub fn keeps_turn<L: ControlLaw>(&mut self, sender: &mut Sender<L>, bytes: u32) -> bool {
         if self.scheduled.is_some() {
@@ -207,7 +209,7 @@ impl Edge {
         self.goes_on(sender)
     }
 
-    /// Checks that the small queue's count says what lies in it. Returns how many entries it examined.
+    /// Checks that the small queue's count matches its content. Returns the number of entries examined.
     ///
     /// # Errors
     /// When it does not: what is wrong.
@@ -219,7 +221,7 @@ impl Edge {
         Err(format!("{waits} B wait at the edge, and the count says {} B", self.queue.waiting_bytes))
     }
 
-    /// Whether there is a next packet for the segment; if not, it ends.
+    /// Returns whether there is a next packet for the segment; if not, ends the segment.
     fn goes_on<L: ControlLaw>(&mut self, sender: &mut Sender<L>) -> bool {
         let next = self.queue.waiting.front().map(|segment| segment.bytes).or_else(|| sender.next_bytes());
         if next.is_none_or(|bytes| bytes > self.segment.left) {
@@ -230,7 +232,7 @@ impl Edge {
 }
 
 impl SmallQueue {
-    /// Drops what was held for lost while it waited.
+    /// Drops packets that were declared lost while they waited.
     fn drop_settled<L: ControlLaw>(&mut self, sender: &Sender<L>) {
         while let Some(waits) = self.waiting.front() {
             if sender.is_outstanding(waits.seq, waits.attempt) {
@@ -273,7 +275,7 @@ impl SmallQueue {
         segment
     }
 
-    /// A packet of `bytes` payload goes now. Sets when the next one may go.
+    /// Sets the time of the next packet, after one of `bytes` payload sent now.
     fn pace_next<L: ControlLaw>(&mut self, sender: &Sender<L>, now: Time, bytes: u32) {
         let Some(next) = &mut self.next else { return };
         let gap = sender.gap_after(bytes);
@@ -304,7 +306,7 @@ mod tests {
 
     const MSS: u32 = 1_000;
 
-    /// A flow of 1,000 packets under a window of so many.
+    /// Creates a flow of 1,000 packets under a window of `window` packets.
     fn sender(window: u64, paced: bool) -> Sender<Fixed> {
         let base_rtt = Span::from_us(10);
         let path =
@@ -344,7 +346,7 @@ mod tests {
         assert_eq!(edge.poll(&mut sender, us(10)), SendState::Now);
     }
 
-    /// A packet that is declared lost while it waits never leaves: only what the card takes counts as sent.
+    /// A packet that is declared lost while it waits is never sent: only what the NIC takes counts as sent.
     #[test]
     fn what_never_leaves_does_not_count_as_sent() {
         let config = EdgeConfig { small_queue: Some(Bytes::new(4_000)), ..EdgeConfig::default() };
@@ -390,7 +392,8 @@ mod tests {
         }
     }
 
-    /// A packet took 15 us where 10 are allowed. Nothing leaves before the hold ends; FQ and the law's pace hold as well.
+    /// A packet took 15 us where 10 are allowed. Nothing is sent before the hold ends; FQ and the law's pace hold as
+    /// well.
     #[test]
     fn nothing_leaves_before_its_hold_ends() {
         let params = on_ramp::Params { threshold: Span::from_us(10), gain: Frac::ratio(1, 16), strawman: true };

@@ -1,4 +1,4 @@
-//! What an acknowledgement of a coded flow says of the packets before its own, where it does. This is ours.
+//! Acknowledgement history of coded flows: bits for the packets before the acknowledged one. This is ours.
 //!
 //! Packets of blocks have no cumulative acknowledgement of their own: the receiver's cumulative number passes what blocks gave
 //! back. So a packet whose acknowledgement is lost looks lost, and the law cuts for it. With a history each acknowledgement
@@ -8,10 +8,10 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
-/// How many packets back an acknowledgement says something of.
+/// Number of earlier packets that an acknowledgement covers.
 pub(crate) const DEPTH: u32 = 8;
 
-/// What came on the subflows of one flow, as its receiver knows it. A packet's subflow is `seq` modulo their number.
+/// Packets received on the subflows of one flow. A packet's subflow is `seq` modulo their number.
 #[derive(Debug)]
 pub(crate) struct History {
     /// By subflow: the packet after the newest that came, counted within the subflow, and a bit for each of those before
@@ -20,13 +20,13 @@ pub(crate) struct History {
 }
 
 impl History {
-    /// Nothing has come on so many subflows, at least 1.
+    /// Creates the history of `subflows` subflows, at least 1, on which nothing has arrived.
     pub(crate) fn new(subflows: u32) -> Self {
         Self { subflows: vec![(0, 0); subflows as usize] }
     }
 
-    /// A packet comes. Gives a bit for each packet before it on its subflow that came, the nearest lowest; nothing for one
-    /// that comes after later ones.
+    /// Records an arrival. Returns a bit for each packet before it on its subflow that arrived, the nearest lowest; 0
+    /// for a packet that arrives after later ones.
     pub(crate) fn on_packet(&mut self, seq: u32) -> u8 {
         let count = self.subflows.len() as u32;
         let Some((next, bits)) = self.subflows.get_mut((seq % count) as usize) else { return 0 };
@@ -46,7 +46,7 @@ impl History {
     }
 }
 
-/// The packets that the history of an acknowledgement of `seq` says have come, the newest first.
+/// Returns the packets that the history of an acknowledgement of `seq` reports as received, the newest first.
 pub(crate) fn came(seq: u32, bits: u8, subflows: u32) -> impl Iterator<Item = u32> {
     let before = (1..=DEPTH).filter(move |back| bits >> (back - 1) & 1 != 0);
     before.filter_map(move |back| seq.checked_sub(back * subflows))
@@ -70,7 +70,8 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever comes in whatever order, an acknowledgement names what came, and of what is newest all of it.
+        /// An acknowledgement only covers received packets, in any order of arrival, and that of a newest packet covers
+        /// all of them.
         #[test]
         fn says_what_came(subflows in 1..5u32, seqs in proptest::collection::vec(0..60u32, 1..80)) {
             let mut history = History::new(subflows);

@@ -1,21 +1,21 @@
-//! The shim between a flow and its card that holds packets at the edge: On-Ramp, under any law.
-//! Liu et al., "Breaking the Transience-Equilibrium Nexus" (NSDI 2021), §3, §4.1. When to hold is `laws::on_ramp`'s; here
-//! is what a sender must remember for it: of each transmission the time at which it was handed over, by its own clock,
-//! until its OR-ACK brings the time at which it came, by the receiver's.
+//! Shim between a flow and its NIC that holds packets at the edge: On-Ramp, under any law. Liu et al., "Breaking the
+//! Transience-Equilibrium Nexus" (NSDI 2021), §3, §4.1. `laws::on_ramp` decides when to hold; this module keeps the
+//! sender's state for it: the hand-over time of each transmission, by the sender's clock, until its OR-ACK reports the
+//! arrival time, by the receiver's.
 //!
-//! A lost OR-ACK is harmless: a later one takes its place, and what is remembered of all before it is dropped. Where none
-//! comes, what is acknowledged is forgotten.
+//! A lost OR-ACK is harmless: a later one takes its place, and the records of all earlier transmissions are dropped.
+//! Where none arrives, the records of acknowledged packets are dropped.
 
 use alloc::collections::VecDeque;
 
 use laws::on_ramp::{Mark, Memory, OnRamp};
 use units::{Span, Time};
 
-/// The state of things when something was handed to the card: a packet, or several at once.
+/// State at a hand-over to the NIC: of a packet, or several at once.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Handover {
     clock_ns: u32,
-    /// What counts as no delay at all.
+    /// Base delay, which counts as no queueing.
     base: Span,
     mark: Mark,
 }
@@ -31,36 +31,36 @@ struct Sent {
 #[derive(Debug)]
 pub struct Hold {
     on_ramp: OnRamp,
-    /// Transmissions of which nothing was heard, in the order they left.
+    /// Transmissions without an OR-ACK so far, in sending order.
     sent: VecDeque<Sent>,
     delay: Option<Span>,
     base: Span,
 }
 
 impl Hold {
-    /// The hold of a flow that has sent nothing. The rule hears of one-way delays as far as they are over `base`.
+    /// Creates the hold of a flow that has sent nothing. The rule receives one-way delays in excess of `base`.
     pub fn new(on_ramp: OnRamp, base: Span) -> Self {
         Self { on_ramp, sent: VecDeque::new(), delay: None, base }
     }
 
-    /// Another base for what is handed over from now on: routes have changed.
+    /// Sets another base for later hand-overs: routes have changed.
     pub fn rebase(&mut self, base: Span) {
         self.base = base;
     }
 
-    /// Until when nothing of the flow may leave (`t_NextPkt`).
+    /// Returns the time until which nothing of the flow may be sent (`t_NextPkt`).
     #[inline]
     pub fn until(&self) -> Time {
         self.on_ramp.hold_until()
     }
 
-    /// What is to be remembered of all that is handed to the card at `now`, `clock_ns` by the sender's clock, which wraps.
+    /// Returns the record of a hand-over to the NIC at `now`; `clock_ns` is the sender's clock, which wraps.
     pub fn hand_over(&self, now: Time, clock_ns: u32) -> Handover {
         Handover { clock_ns, base: self.base, mark: self.on_ramp.mark(now) }
     }
 
-    /// A packet leaves, where all below `unsettled` are acknowledged. Of those nothing is remembered any more: an OR-ACK
-    /// leaves before the acknowledgement, so theirs are lost. That bounds what is remembered by what is in flight.
+    /// Records a transmission, where all packets below `unsettled` are acknowledged. Records of those are dropped: an
+    /// OR-ACK is sent before the acknowledgement, so theirs are lost. This bounds the records by what is in flight.
     pub fn on_sent(&mut self, seq: u32, attempt: u8, handover: Handover, unsettled: u32) {
         while self.sent.front().is_some_and(|sent| sent.seq < unsettled) {
             self.sent.pop_front();
@@ -68,9 +68,9 @@ impl Hold {
         self.sent.push_back(Sent { seq, attempt, handover });
     }
 
-    /// An OR-ACK arrives: this transmission came at `clock_ns` by the receiver's clock, which wraps. The one-way delay is
-    /// what the two clocks say (within 2.1 s, and negative where they are off by more than it). Says nothing where the
-    /// transmission is not known any more.
+    /// Processes an OR-ACK: this transmission arrived at `clock_ns` by the receiver's clock, which wraps. The one-way
+    /// delay is the difference of the two clocks (within 2.1 s, and negative where they are off by more than the
+    /// delay). Does nothing where the transmission is no longer known.
     pub fn on_or_ack(&mut self, now: Time, seq: u32, attempt: u8, clock_ns: u32) {
         let Some(place) = self.sent.iter().position(|sent| (sent.seq, sent.attempt) == (seq, attempt)) else { return };
         let handover = self.sent[place].handover;
@@ -85,12 +85,12 @@ impl Hold {
         self.delay
     }
 
-    /// What to leave to the next flow to the same destination.
+    /// Returns the state to pass on to the next flow to the same destination.
     pub fn memory(&self) -> Memory {
         self.on_ramp.memory()
     }
 
-    /// For how long the flow has been held up to `now`, whether it had something to send or not.
+    /// Returns the total time that the flow has been held up to `now`, whether it had something to send or not.
     pub fn held(&self, now: Time) -> Span {
         self.on_ramp.paused(now)
     }

@@ -1,10 +1,10 @@
-//! One flow between two hosts, without input, output or bytes: which packet goes next and when
-//! ([`Sender`]), which path it takes ([`PathChoice`]), and what is answered to a packet ([`Receiver`]). And a connection
-//! without an end, whose peer may lie ([`Channel`], [`Arrivals`]).
+//! One flow between two hosts, without input, output or bytes: the next packet and its send time ([`Sender`]), its path
+//! ([`PathChoice`]), and the acknowledgements ([`Receiver`]). Also a connection without an end, whose peer may be
+//! hostile ([`Channel`], [`Arrivals`]).
 //!
-//! A flow is a number of equal packets, the last one shorter; a sequence number counts packets. A channel carries what a
-//! [`Work`] gives it. The host gives the time and carries the packets; the law ([`laws::ControlLaw`]) says how much may
-//! leave.
+//! A flow is a number of equal packets, the last one shorter; a sequence number counts packets. A channel carries the
+//! data of a [`Work`]. The host provides the time and carries the packets; the law ([`laws::ControlLaw`]) limits how
+//! much may be sent.
 
 #![no_std]
 #![forbid(unsafe_code)]

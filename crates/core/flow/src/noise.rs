@@ -2,13 +2,13 @@
 
 use units::{Span, mix64, mul_div};
 
-/// An error of measurement: up to so much is added to each round trip that the law hears of, evenly distributed. Losses
-/// and timeouts are found by the truth.
+/// A measurement error: up to `most` is added to each round trip that the law receives, evenly distributed. Loss
+/// detection and timeouts use the true round trip.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Noise {
-    /// The most; zero for none.
+    /// Maximum noise; zero for none.
     pub most: Span,
-    /// What the chances of this flow depend on.
+    /// Seed of this flow's noise.
     pub seed: u64,
 }
 
@@ -16,7 +16,7 @@ impl Noise {
     /// The truth.
     pub const NONE: Self = Self { most: Span::ZERO, seed: 0 };
 
-    /// What is added for the acknowledgement of a transmission.
+    /// Returns the noise added to the RTT of a transmission.
     pub(crate) fn of(self, seq: u32, attempt: u8) -> Span {
         let hash = mix64(self.seed ^ mix64(u64::from(seq) << 8 | u64::from(attempt)));
         Span::from_ps(mul_div(hash, self.most.unsigned_ps(), u64::MAX) as i64)

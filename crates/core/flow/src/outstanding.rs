@@ -1,11 +1,11 @@
-//! What is in flight on a path: what left and when, what of it is lost, and what its law ([`Control`]) hears of that.
+//! Packets in flight on a path: their send times, loss detection, and the events for the law ([`Control`]).
 //!
-//! A packet is lost once one that left `reordering` later has been acknowledged (RACK, RFC 8985, without its probe), or, once
-//! a timer looks, one that left later at all. Packets lie in the order in which they left, so the oldest one in flight is
-//! found by walking on. With [`LossTimer::Packet`] each packet has a timer of its own instead, of a fixed length from when it
-//! left.
+//! A packet is lost once one sent `reordering` later has been acknowledged (RACK, RFC 8985, without its probe), or,
+//! when a timer expires, one sent later at all. Packets are kept in the order in which they were sent, so the oldest
+//! one in flight is found by walking on. With [`LossTimer::Packet`] each packet has a timer of its own instead, of a
+//! fixed length from its send time.
 //!
-//! What a packet carries is its content. It is kept and given back, and means nothing here.
+//! Each packet carries a content. It is kept and returned, and has no meaning here.
 
 use alloc::format;
 use alloc::string::String;
@@ -18,23 +18,23 @@ use crate::control::{Control, Lack};
 use crate::records::{Departure, Record, Records, State};
 use crate::rtt::RttEstimator;
 
-/// What a retransmission timeout counts from.
+/// Start of a retransmission timeout.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum LossTimer {
     /// One timer for the flow. It starts again with each acknowledgement, follows the round trips and backs off
     /// (RFC 6298).
     Flow,
-    /// One timer for each packet. It strikes [`crate::FlowConfig::rto_min`] after the packet left, and takes that packet
-    /// alone. It follows no estimate and does not back off (as in htsim).
+    /// One timer for each packet. It expires [`crate::FlowConfig::rto_min`] after the packet was sent, and declares
+    /// only that packet lost. It follows no estimate and does not back off (as in htsim).
     Packet,
-    /// As [`LossTimer::Flow`], with probes (RFC 8985 §7, RFC 9002 §6.2): the first two times in a row that it strikes, nothing
-    /// is lost, and a packet more may leave. Its acknowledgement shows what is missing, without a timeout's cut. And packets
-    /// that a later one has overtaken are lost once they are a round trip and the tolerance old, though no acknowledgement
-    /// comes then (RFC 8985 §6.2, step 5). Only a [`crate::Channel`] has it.
+    /// [`LossTimer::Flow`] with probes (RFC 8985 §7, RFC 9002 §6.2): at the first two consecutive expirations nothing
+    /// is lost, and one more packet may be sent. Its acknowledgement shows what is missing, without a timeout's cut. In
+    /// addition, packets sent before an acknowledged one are lost once they are a round trip and the reordering window
+    /// old, though no acknowledgement arrives then (RFC 8985 §6.2, step 5). Only a [`crate::Channel`] has it.
     Probe,
 }
 
-/// Whom an acknowledgement answers, of what it newly acknowledges.
+/// The transmission that an acknowledgement acknowledges, relative to the newest packet that it newly acknowledges.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Answers {
     /// The newest packet's last transmission.
@@ -45,63 +45,66 @@ pub(crate) enum Answers {
     Others,
 }
 
-/// What one acknowledgement, or several at once, newly acknowledge.
+/// Packets newly acknowledged by one acknowledgement, or several at once.
 #[derive(Clone, Copy)]
 pub(crate) struct Batch<'a, C> {
-    /// The number and record of the newest packet of it.
+    /// Number and record of the newest packet among them.
     pub(crate) number: u64,
     pub(crate) record: Record<C>,
     pub(crate) answers: Answers,
-    /// Payload of all.
+    /// Payload of all packets.
     pub(crate) acked: Bytes,
-    /// Of that, what was marked.
+    /// ECN-marked part of `acked`.
     pub(crate) marked: Bytes,
-    /// What the law hears of what the flow has left once that is taken ([`Ack::left`]).
+    /// Bytes of the flow that remain after this batch, as reported to the law ([`Ack::left`]).
     pub(crate) left: Bytes,
-    /// What the law hears of the round trip beyond the truth; less than the truth, where the receiver's delay is taken off.
+    /// Difference between the RTT reported to the law and the true RTT; negative where the receiver's delay is
+    /// subtracted.
     pub(crate) noise: Span,
-    /// Whether the law's window was not what limited the flow.
+    /// The flow was limited by something other than the law's window.
     pub(crate) limited: bool,
-    /// Whether the window was never full since that packet left, nor the pace what held packets, although there was always something
-    /// to send: the host was slower, or the end came first.
+    /// The window never filled since the newest packet was sent, nor did the pacer delay packets, although there was
+    /// always something to send: the host was slower, or the end came first.
     pub(crate) unfilled: bool,
-    /// What the ports reported that the newest packet passed.
+    /// In-band telemetry of the ports that the newest packet passed.
     pub(crate) hops: &'a [Hop],
 }
 
-/// How losses show.
+/// Loss detection parameters.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Timing {
     /// Round trip with empty queues: the estimator's start.
     pub base_rtt: Span,
-    /// How much later a packet must have left than a missing one to prove it lost.
+    /// Reordering window: how much later than a missing packet an acknowledged one must have been sent to prove it
+    /// lost.
     pub reordering: Span,
     /// Lower bound of the retransmission timeout; with [`LossTimer::Packet`] the timeout itself.
     pub rto_min: Span,
     /// Upper bound of the retransmission timeout.
     pub rto_max: Span,
-    /// What a retransmission timeout counts from.
+    /// Start of a retransmission timeout.
     pub loss_timer: LossTimer,
 }
 
-/// What is in flight, each packet with a content `C`.
+/// Packets in flight, each with a content `C`.
 #[derive(Debug)]
 pub(crate) struct Outstanding<C> {
-    /// When something was last acknowledged.
+    /// Last time at which something was acknowledged.
     heard: Time,
     pub(crate) records: Records<C>,
     /// No packet below is in flight.
     oldest: u64,
-    /// Nothing is in flight that left before this.
+    /// Lower bound of the send times in flight.
     left_from: Time,
-    /// When the newest packet left that is known to have arrived.
+    /// Send time of the newest packet that is known to have arrived.
     newest_arrived: Time,
     rtt: RttEstimator,
-    /// How much later a packet must have left than a missing one to prove it lost.
+    /// Reordering window: how much later than a missing packet an acknowledged one must have been sent to prove it
+    /// lost.
     reordering: Span,
-    /// Held for lost, and the law has not been told.
+    /// Payload declared lost and not yet reported to the law.
     lost: Bytes,
-    /// When the newest of that left.
+    /// Send time of the newest packet in `lost`.
     lost_sent_at: Time,
 }
 
@@ -120,7 +123,7 @@ impl<C: Copy> Outstanding<C> {
         }
     }
 
-    /// Nothing is in flight, and all begins anew but for packet numbers and what late acknowledgements refer to.
+    /// Resets all state except packet numbers and what late acknowledgements refer to. Nothing may be in flight.
     pub(crate) fn begin_anew(&mut self, timing: &Timing) {
         debug_assert_eq!(self.oldest(), None);
         let records = mem::replace(&mut self.records, Records::new());
@@ -128,7 +131,7 @@ impl<C: Copy> Outstanding<C> {
         *self = Self { heard, records, oldest, ..Self::new(timing) };
     }
 
-    /// A packet leaves under `control`. Gives its number.
+    /// Records a transmission under `control`. Returns its packet number.
     #[inline(always)]
     pub(crate) fn sent<L: ControlLaw>(&mut self, control: &mut Control<L>, departure: Departure<C>) -> u64 {
         let now = departure.now;
@@ -150,7 +153,7 @@ impl<C: Copy> Outstanding<C> {
         number
     }
 
-    /// A number is used for a packet that no window counts, and that nobody waits for. Gives it. `content` is never given back.
+    /// Uses a number for a packet that no window counts and no timer covers. Returns it. `content` is never returned.
     pub(crate) fn sent_apart(&mut self, now: Time, content: C) -> u64 {
         let nothing = Departure { now, bytes: 0, content, attempt: 0, path: 0 };
         let mut record = Record::new(nothing, Bytes::ZERO, now, Span::ZERO);
@@ -169,7 +172,8 @@ impl<C: Copy> Outstanding<C> {
         record.set_sample_limited(control.lack() == Some(Lack::Data));
     }
 
-    /// A packet's content has come, by whatever word: it is in flight no more. Gives what its record was, if that is not over.
+    /// Removes a packet from flight, because its content is known to have arrived. Returns its previous record, unless
+    /// that is done already.
     #[inline(always)]
     pub(crate) fn take<L>(&mut self, control: &mut Control<L>, number: u64) -> Option<Record<C>> {
         let record = self.records.get_mut(number);
@@ -184,7 +188,7 @@ impl<C: Copy> Outstanding<C> {
         Some(was)
     }
 
-    /// Tells the law of what was taken.
+    /// Reports newly acknowledged packets to the law.
     #[inline(always)]
     pub(crate) fn acked<'a, L: ControlLaw>(
         &mut self,
@@ -225,7 +229,8 @@ impl<C: Copy> Outstanding<C> {
         ack
     }
 
-    /// Checks that packets left in order and that none is in flight where none is looked for. Gives the payload in flight.
+    /// Checks that packets are in sending order and that none is in flight below the oldest one. Returns the payload in
+    /// flight.
     ///
     /// # Errors
     /// When something is wrong: what.
@@ -277,13 +282,13 @@ impl<C: Copy> Outstanding<C> {
         (sent_at + reordering < newest_arrived).then_some(number)
     }
 
-    /// The oldest packet in flight, if `gone` says so of the time at which it left.
+    /// Returns the oldest packet in flight, if `gone` returns true for its send time.
     #[inline(always)]
     pub(crate) fn oldest_if(&mut self, gone: impl Fn(Time) -> bool) -> Option<u64> {
         self.oldest().filter(|&(_, sent_at)| gone(sent_at)).map(|(number, _)| number)
     }
 
-    /// Holds a packet in flight for lost. The law is told by [`Outstanding::tell_of_losses`].
+    /// Declares a packet in flight lost. [`Outstanding::tell_of_losses`] notifies the law.
     pub(crate) fn lose<L>(&mut self, control: &mut Control<L>, number: u64) -> Record<C> {
         let record = self.records.get_mut(number);
         debug_assert!(record.is_in_flight(), "packet {number} is lost twice");
@@ -295,12 +300,12 @@ impl<C: Copy> Outstanding<C> {
         record
     }
 
-    /// What was held for lost and the law has not been told of, and when the newest of that left.
+    /// Returns the payload declared lost and not yet reported to the law, and the send time of its newest packet.
     pub(crate) fn held_for_lost(&self) -> (Bytes, Time) {
         (self.lost, self.lost_sent_at)
     }
 
-    /// Tells the law of what was held for lost and it has not heard of, unless it is not to hear. Gives how much that is.
+    /// Reports the losses that the law has not received yet, if `hears` is set. Returns their payload.
     pub(crate) fn tell_of_losses<L: ControlLaw>(
         &mut self,
         control: &mut Control<L>,
@@ -315,18 +320,18 @@ impl<C: Copy> Outstanding<C> {
         lost
     }
 
-    /// Nothing more is to be known of what left. Its memory is given back: a connection may be idle for long.
+    /// Drops all records of sent packets and frees their memory: a connection may be idle for long.
     pub(crate) fn abandon(&mut self) {
         self.records.abandon();
         (self.lost, self.lost_sent_at) = (Bytes::ZERO, Time::ZERO);
     }
 
-    /// Something that left at this time is known to have arrived.
+    /// Records that a packet sent at `sent_at` is known to have arrived.
     pub(crate) fn arrived(&mut self, sent_at: Time) {
         self.newest_arrived = self.newest_arrived.max(sent_at);
     }
 
-    /// A packet was held for lost that came after all.
+    /// Doubles the reordering window after a spurious loss.
     pub(crate) fn tolerate_more(&mut self, timing: &Timing) {
         self.reordering = self.reordering.times(2).min(self.rtt.smoothed().max(timing.reordering));
     }
@@ -336,8 +341,8 @@ impl<C: Copy> Outstanding<C> {
         self.rtt.smoothed()
     }
 
-    /// The retransmission timeout. With one timer for the flow it is never shorter than later packets take to prove one
-    /// lost.
+    /// Returns the retransmission timeout. With one timer for the flow it is never shorter than later packets take to
+    /// prove one lost.
     #[inline(always)]
     pub(crate) fn timeout(&self, timing: &Timing) -> Span {
         match timing.loss_timer {
@@ -346,12 +351,12 @@ impl<C: Copy> Outstanding<C> {
         }
     }
 
-    /// A timeout struck.
+    /// Backs off after a timeout.
     pub(crate) fn back_off(&mut self) {
         self.rtt.back_off();
     }
 
-    /// When the timeout of a packet ends that left at `sent_at`.
+    /// Returns the expiry of the timeout of a packet sent at `sent_at`.
     #[inline(always)]
     pub(crate) fn times_out(&self, sent_at: Time, timing: &Timing) -> Time {
         let from = match timing.loss_timer {
@@ -361,7 +366,7 @@ impl<C: Copy> Outstanding<C> {
         from + self.timeout(timing)
     }
 
-    /// How long, at least, passes between a packet's departure and the timeout that strikes it.
+    /// Returns the minimum time between sending a packet and its retransmission timeout.
     pub(crate) fn least_wait(&self, timing: &Timing) -> Span {
         match timing.loss_timer {
             LossTimer::Flow | LossTimer::Probe => self.rtt.smoothed(),
@@ -369,7 +374,8 @@ impl<C: Copy> Outstanding<C> {
         }
     }
 
-    /// When the oldest packet is lost, or its timeout strikes, if nothing is heard until then.
+    /// Returns the next loss deadline of the oldest packet, if nothing is acknowledged until then: reordering timer or
+    /// retransmission timeout.
     #[inline(always)]
     pub(crate) fn deadline(&mut self, timing: &Timing) -> Time {
         let newest_arrived = self.newest_arrived;
@@ -382,12 +388,13 @@ impl<C: Copy> Outstanding<C> {
         }
     }
 
-    /// Whether the oldest packet's timeout has ended.
+    /// Returns whether the oldest packet's timeout has expired.
     pub(crate) fn is_overdue(&mut self, now: Time, timing: &Timing) -> bool {
         self.oldest().is_some_and(|(_, sent_at)| self.times_out(sent_at, timing) <= now)
     }
 
-    /// What [`Outstanding::is_overdue`] takes, one at a time, the oldest first.
+    /// Returns the next packet to declare lost once [`Outstanding::is_overdue`] returns true, one per call, the oldest
+    /// first.
     ///
     /// Where a packet that left later has arrived, time has proved the older one lost (RFC 8985 §6.2, step 5): the path
     /// works, and this is no timeout. Acknowledgements alone cannot prove it when no packet left long enough after it, as in

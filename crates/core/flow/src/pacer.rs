@@ -1,20 +1,20 @@
-//! When the next packet may leave by a law's rate.
+//! Pacing: the earliest send time of the next packet at a law's rate.
 
 use units::{Bytes, Rate, Span, Tick, Time};
 
-/// How a flow is paced.
+/// Pacing parameters.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Pacing {
-    /// Bytes that each packet counts for beside its payload: its header, or none.
+    /// Bytes that each packet counts for in addition to its payload: its header, or none.
     pub header: u32,
-    /// Whether packets that left late, held back by window or card, are made up for: time counts from when they could
-    /// have left. If not, it counts from when they left.
+    /// Packets sent late, held back by window or NIC, are made up for: time counts from when they could have been sent.
+    /// If not, it counts from when they were sent.
     pub catches_up: bool,
-    /// What may be made up for at once, where packets catch up: so many bytes more than one packet. A host whose timers
-    /// are coarse keeps its rate where this is what leaves between two of them.
+    /// Maximum backlog to be made up for at once, where packets catch up, in addition to one packet. A host whose
+    /// timers are coarse keeps its rate where this is the amount sent between two of them.
     pub burst: Bytes,
-    /// Whether something below holds packets back by the law's rate ([`crate::Sender::gap_after`]). If so, packets leave
-    /// here as soon as the window lets them.
+    /// A lower layer paces by the law's rate ([`crate::Sender::gap_after`]). If so, packets are sent here as soon as
+    /// the window permits them.
     pub below: bool,
     /// The time between two paced packets is a whole multiple of this.
     pub tick: Tick,
@@ -24,7 +24,7 @@ impl Pacing {
     /// Payload alone counts, late packets are made up for one at a time, nothing paces below, and there are no ticks.
     pub const PLAIN: Self = Self { header: 0, catches_up: true, burst: Bytes::ZERO, below: false, tick: Tick::NONE };
 
-    /// From a packet of so much payload to the next one; zero if the rate is none.
+    /// Returns the time from a packet of `bytes` payload to the next one; zero if the rate is none.
     #[inline(always)]
     pub(crate) fn gap(&self, rate: Rate, bytes: u32) -> Span {
         if rate == Rate::MAX {
@@ -33,14 +33,14 @@ impl Pacing {
         self.tick.time_for(rate, Bytes::new(u64::from(bytes + self.header)))
     }
 
-    /// How far back what was not used still counts.
+    /// Returns the earliest time from which unused rate still counts.
     #[inline(always)]
     fn earliest(&self, now: Time, rate: Rate) -> Time {
         if self.burst.is_zero() || !self.catches_up { now } else { now.saturating_sub(rate.time_for(self.burst)) }
     }
 }
 
-/// When the next packet of a law may leave.
+/// Send time of a law's next packet.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Pacer {
     next: Time,
@@ -49,18 +49,18 @@ pub(crate) struct Pacer {
 }
 
 impl Pacer {
-    /// The first packet may leave at `now`.
+    /// Creates a pacer whose first packet may be sent at `now`.
     pub(crate) fn new(now: Time) -> Self {
         Self { next: now, last: 0 }
     }
 
-    /// When the next packet may leave.
+    /// Returns the earliest send time of the next packet.
     #[inline(always)]
     pub(crate) fn next(&self) -> Time {
         self.next
     }
 
-    /// A packet of so much payload leaves while the law permits this rate.
+    /// Records a packet with `bytes` of payload, sent while the law permits `rate`.
     #[inline(always)]
     pub(crate) fn on_sent(&mut self, now: Time, rate: Rate, bytes: u32, pacing: &Pacing) {
         self.last = bytes;

@@ -1,5 +1,5 @@
-//! Which of the equal paths each packet of a flow takes. Switches choose by a hash of a packet's flow and entropy, so an
-//! entropy is a path's name.
+//! Path selection among equal paths. Switches choose by a hash of a packet's flow and entropy, so an entropy identifies
+//! a path.
 //!
 //! - **ECMP**: one entropy a flow; `AfterTimeout` draws another one after each retransmission timeout.
 //! - **RPS**, random packet spraying (Dixit et al., "On the Impact of Packet Spraying in Data Center Networks", INFOCOM 2013):
@@ -9,21 +9,23 @@
 //!   what was acknowledged in it was marked. After `N` such rounds in a row the path is changed at the next time that nothing
 //!   is in flight, where that reorders nothing; after `M` it is changed at once, and so it is after a timeout. The pause of
 //!   changes after a timeout is not modelled.
-//! - **`UnoLB`** (Bonato et al., "Uno", SC 2025, §4.2, Algorithm 2): packets go round robin over subflows, each with an entropy;
-//!   on a request for a block or on a timeout (of a flow that is not coded: when a packet is held for lost, because the
-//!   paper's simulator finds every loss by a timeout), at most once a base round trip, a subflow that lost a packet takes the
-//!   entropy of a random one that had acknowledgements lately. Of several that did, the one that was silent longest (the paper has
-//!   a single packet there). If none had, it draws a new one: the paper is silent, and a path that nobody tried is worth no
-//!   less than one that is dead.
-//! - **REPS**, recycled entropy packet spraying (Bonato et al., arXiv 2407.21625; Le et al., arXiv 2508.08906): the entropy of
-//!   each unmarked acknowledgement goes into a small ring. A packet takes the oldest one there that was not taken yet, and draws
-//!   one if there is none; so a mark's entropy is not taken again. A timeout freezes the ring for a while: when all are taken,
-//!   the ring is gone round again, because what worked may be all that works. With the first acknowledgement after that time
-//!   some packets draw, to find paths again. Acknowledgements bring the entropy of the newest packet that they answer.
+//! - **`UnoLB`** (Bonato et al., "Uno", SC 2025, §4.2, Algorithm 2): packets go round robin over subflows, each with an
+//!   entropy; on a request for a block or on a timeout (of a flow that is not coded: when a packet is declared lost,
+//!   because the paper's simulator finds every loss by a timeout), at most once a base round trip, a subflow that lost
+//!   a packet takes the entropy of a random one that had acknowledgements recently. Of several subflows that lost
+//!   packets, the one that was silent longest does so (the paper has a single packet there). If none had
+//!   acknowledgements, it draws a new one: the paper is silent, and a path that was never tried is worth no less than
+//!   one that is dead.
+//! - **REPS**, recycled entropy packet spraying (Bonato et al., arXiv 2407.21625; Le et al., arXiv 2508.08906): the
+//!   entropy of each unmarked acknowledgement goes into a small ring. A packet takes the oldest one there that was not
+//!   taken yet, and draws one if there is none; so a marked packet's entropy is not taken again. A timeout freezes the
+//!   ring for a while: when all are taken, the ring is traversed again, because the paths that worked may be the only
+//!   ones that work. With the first acknowledgement after that time some packets draw, to find paths again.
+//!   Acknowledgements carry the entropy of the newest packet that they acknowledge.
 //!
-//! Under one law the subflow of a transmission is `seq + attempt - 1` modulo their number, so what is sent for the first time
-//! goes round robin, what is sent again takes the subflow after the one that lost it, and nothing needs to carry it. Where each
-//! subflow has a law, the sender chooses by what they permit.
+//! Under one law the subflow of a transmission is `seq + attempt - 1` modulo their number, so first transmissions go
+//! round robin, a retransmission takes the subflow after the one that lost it, and no packet needs to carry the
+//! subflow. Where each subflow has a law, the sender chooses by what they permit.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -31,7 +33,7 @@ use alloc::vec::Vec;
 use laws::{Ack, Round};
 use units::{Frac, Span, Time, below, mix64};
 
-/// How a flow's packets choose among equal paths.
+/// Path selection algorithm of a flow.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum PathChoice {
     /// One entropy a flow: ECMP.
@@ -51,11 +53,11 @@ pub enum PathChoice {
 /// Parameters of REPS.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Reps {
-    /// How many entropies there are to draw from, at least 1.
+    /// Number of entropies to draw from, at least 1.
     pub entropies: u16,
     /// Entropies that the ring holds, at least 1.
     pub buffer: u8,
-    /// How long a timeout freezes the ring.
+    /// Time for which a timeout freezes the ring.
     pub freeze: Span,
     /// Packets that draw after that.
     pub explore: u16,
@@ -68,10 +70,10 @@ pub struct UnoLb {
     pub subflows: u8,
     /// An acknowledgement within this time is recent; none: one base round trip.
     pub recent: Option<Span>,
-    /// As the published simulator does: every subflow that was silent for half a base round trip draws an entropy,
-    /// instead of one taking that of another subflow.
+    /// Behaves as the published simulator does: every subflow that was silent for half a base round trip draws an
+    /// entropy, instead of one taking that of another subflow.
     pub random: bool,
-    /// Whether each subflow has a law of its own ([`crate::Sender::with_laws`]), instead of one for the flow.
+    /// Each subflow has a law of its own ([`crate::Sender::with_laws`]), instead of one for the flow.
     pub own_laws: bool,
 }
 
@@ -80,19 +82,19 @@ pub struct UnoLb {
 pub struct Plb {
     /// A round trip in which more than this share was marked is congested (K).
     pub threshold: Frac,
-    /// After so many congested rounds in a row the path is changed when nothing is in flight (N), at least 1.
+    /// Consecutive congested rounds after which the path is changed when nothing is in flight (N), at least 1.
     pub idle_rounds: u32,
-    /// After so many it is changed at once (M), at least 1.
+    /// Consecutive congested rounds after which it is changed at once (M), at least 1.
     pub rounds: u32,
 }
 
 impl UnoLb {
-    /// The most subflows: as many as there are bits in a word.
+    /// Maximum number of subflows: the number of bits in a word.
     pub const MOST_SUBFLOWS: u8 = 64;
 }
 
 impl PathChoice {
-    /// How many laws decide for a flow.
+    /// Returns the number of laws of a flow.
     pub fn laws(&self) -> u8 {
         match self {
             Self::UnoLb(unolb) if unolb.own_laws => unolb.subflows.clamp(1, UnoLb::MOST_SUBFLOWS),
@@ -106,7 +108,7 @@ const SUBFLOW: u64 = 0x5355_4246;
 const CHANGE: u64 = 0x4348_414e;
 const REPS: u64 = 0x5245_5053;
 
-/// What the choices of a flow depend on.
+/// Returns the seed of a flow's path choices.
 fn salt(seed: u64, flow: u32) -> u64 {
     mix64(seed ^ mix64(u64::from(flow)))
 }
@@ -114,11 +116,11 @@ fn salt(seed: u64, flow: u32) -> u64 {
 /// The paths of one flow.
 #[derive(Debug)]
 pub(crate) struct Paths {
-    /// What the choices depend on.
+    /// Seed of the path choices.
     salt: u64,
     /// The flow's, where it has one at a time.
     entropy: u16,
-    /// How often that was changed.
+    /// Number of changes of `entropy`.
     changes: u64,
     rule: Rule,
 }
@@ -137,15 +139,15 @@ enum Rule {
 #[derive(Debug)]
 struct Ring {
     reps: Reps,
-    /// Of the last unmarked acknowledgements, once round.
+    /// Entropies of the last unmarked acknowledgements, as a ring.
     entropies: Vec<u16>,
-    /// Where the next one goes.
+    /// Slot of the next entropy.
     head: usize,
-    /// How many of the last ones are not taken yet.
+    /// Number of the most recent entropies that are not taken yet.
     valid: usize,
-    /// Where a frozen ring is gone round.
+    /// Position while a frozen ring is traversed again.
     round: usize,
-    /// Until when it is frozen, and the first acknowledgement after that.
+    /// End of the freeze, which lasts until the first acknowledgement after it.
     frozen: Option<Time>,
     /// Packets that still draw.
     exploring: u16,
@@ -167,9 +169,9 @@ struct Subflows {
 #[derive(Clone, Copy, Debug)]
 struct Subflow {
     entropy: u16,
-    /// Since when it has this entropy.
+    /// Time since which it has this entropy.
     since: Time,
-    /// When the last packet was acknowledged that it sent with this entropy; none yet if there is none.
+    /// Last acknowledgement of a packet that was sent on this subflow with this entropy; none if there was none yet.
     heard: Option<Time>,
 }
 
@@ -210,14 +212,15 @@ impl Paths {
         Self { salt, changes: 0, entropy: mix64(seed ^ mix64(u64::from(flow) ^ ECMP)) as u16, rule }
     }
 
-    /// Flow number `flow` begins on them, which may be another one than before: sprayed packets draw for it anew, all else stays.
+    /// Begins flow number `flow`, which may be another one than before: sprayed packets draw for it again, all else
+    /// stays.
     pub(crate) fn begin(&mut self, seed: u64, flow: u32) {
         if let Rule::PerPacket(_) = self.rule {
             self.salt = salt(seed, flow);
         }
     }
 
-    /// The entropy of a transmission that leaves now: to be asked once.
+    /// Returns the entropy of a transmission that is sent now. Call it once for each.
     #[inline]
     pub(crate) fn entropy(&mut self, seq: u32, attempt: u8, subflow: u8) -> u16 {
         match &mut self.rule {
@@ -244,7 +247,7 @@ impl Paths {
         self.untaken(0, 1, 0)
     }
 
-    /// Whether entropies of acknowledgements matter.
+    /// Returns whether entropies of acknowledgements are used.
     #[inline(always)]
     pub(crate) fn recycles(&self) -> bool {
         matches!(self.rule, Rule::Reps(_))
@@ -257,7 +260,7 @@ impl Paths {
         }
     }
 
-    /// Whether acknowledgements matter.
+    /// Returns whether acknowledgements are used.
     #[inline(always)]
     pub(crate) fn listens(&self) -> bool {
         matches!(self.rule, Rule::UnoLb(_) | Rule::Plb(_))
@@ -269,7 +272,7 @@ impl Paths {
         if let Rule::UnoLb(unolb) = &self.rule { unolb.of(seq, attempt) } else { 0 }
     }
 
-    /// A transmission on this subflow is acknowledged, as the law is told.
+    /// Records the acknowledgement of a transmission on this subflow, as passed to the law.
     #[inline(never)]
     pub(crate) fn on_ack(&mut self, ack: &Ack, subflow: u8) {
         match &mut self.rule {
@@ -314,7 +317,7 @@ impl Paths {
         }
     }
 
-    /// Packets of these subflows, one bit each, were lost and are to be sent again, or their block cannot be given back.
+    /// Records losses on these subflows, one bit each: packets must be sent again, or their block cannot be recovered.
     pub(crate) fn leave_bad(&mut self, now: Time, subflows: u64) {
         if let Rule::UnoLb(unolb) = &mut self.rule {
             unolb.reroute(now, subflows, self.salt);
@@ -588,7 +591,7 @@ mod tests {
         (0..count).map(|seq| paths.entropy(seq, 1, 0)).collect()
     }
 
-    /// What a ring that hears nothing draws.
+    /// Returns the entropies that a ring draws without acknowledgements.
     fn drawn(count: u32) -> Vec<u16> {
         take(&mut ring(), count)
     }

@@ -1,30 +1,31 @@
-//! On-Ramp on a path between two clocks that nobody has set: the one-way delay counts from the least of late.
-//! Liu et al., "Breaking the Transience-Equilibrium Nexus" (NSDI 2021), §3. When to hold is `laws::on_ramp`'s; a host of the simulator,
-//! whose clocks are set, has a [`Hold`](crate::Hold).
+//! On-Ramp with unsynchronised clocks: delay above its recent minimum. Liu et al., "Breaking the Transience-Equilibrium
+//! Nexus" (NSDI 2021), §3. `laws::on_ramp` decides when to hold; a host of the simulator, whose clocks are
+//! synchronised, has a [`Hold`](crate::Hold).
 //!
-//! The difference between two clocks is constant but for drift, so it cancels when delays are compared. Clocks that differ by 20 ppm
-//! drift apart by 20 us a second. So the base is the least delay of the last 10 to 20 s; a queue that stands for longer is not seen.
+//! The difference between two clocks is constant but for drift, so it cancels when delays are compared. Clocks that
+//! differ by 20 ppm drift apart by 20 us a second. So the base is the minimum delay of the last 10 to 20 s; a queue
+//! that persists for longer is not detected.
 
 use alloc::collections::VecDeque;
 
 use laws::on_ramp::{Mark, OnRamp, Params};
 use units::{Span, Time};
 
-/// The least delay of this period and the one before counts as none.
+/// Period of the minimum: the minimum delay of this period and the one before is the base.
 const PERIOD: Span = Span::from_s(10);
 
-/// The longest hold: a peer may say anything of when packets came.
+/// Maximum hold: a peer may report any receive times.
 const LONGEST: Span = Span::from_s(1);
 
 /// The hold of one path.
 #[derive(Debug)]
 pub(crate) struct Ramp {
     rule: OnRamp,
-    /// A delay counts for so much at most.
+    /// Maximum delay that counts.
     most: Span,
-    /// Packets of which no time was heard, in the order in which they left.
+    /// Packets whose delay is not known yet, in the order in which they were sent.
     sent: VecDeque<(u64, Mark)>,
-    /// The least delay of this period and of the one before, by the two clocks.
+    /// Minimum delay of this period and of the one before, by the two clocks.
     least: [Span; 2],
     began: Time,
 }
@@ -35,12 +36,12 @@ impl Ramp {
         Self { rule: OnRamp::new(params), most, sent: VecDeque::new(), least: [Span::MAX; 2], began: now }
     }
 
-    /// Until when nothing may leave (`t_NextPkt`).
+    /// Returns the time until which nothing may be sent (`t_NextPkt`).
     pub(crate) fn until(&self) -> Time {
         self.rule.hold_until()
     }
 
-    /// A packet leaves; nothing is remembered any more of those below `first`.
+    /// Records a transmission, and drops the records of packets below `first`.
     pub(crate) fn sent(&mut self, now: Time, number: u64, first: u64) {
         while self.sent.front().is_some_and(|&(number, _)| number < first) {
             self.sent.pop_front();
@@ -48,7 +49,8 @@ impl Ramp {
         self.sent.push_back((number, self.rule.mark(now)));
     }
 
-    /// A packet came so long after it left, by the two clocks. Says nothing if a later one was heard of before.
+    /// Processes a packet's one-way delay by the two clocks. Does nothing if a later packet's delay was processed
+    /// before.
     pub(crate) fn heard(&mut self, now: Time, number: u64, delay: Span) {
         let Ok(place) = self.sent.binary_search_by_key(&number, |&(number, _)| number) else { return };
         let (_, mark) = self.sent[place];
@@ -66,7 +68,7 @@ impl Ramp {
         self.rule.on_or_ack(now, over.min(self.most), mark);
     }
 
-    /// For how long it has held, whether there was something to send or not, a hold that has not ended included.
+    /// Returns the total time of holds, whether there was something to send or not, the current hold included.
     pub(crate) fn held(&self) -> Span {
         self.rule.paused(Time::NEVER)
     }
@@ -102,7 +104,7 @@ mod tests {
         }
     }
 
-    /// Neither what was least before a long silence nor a wild word of the peer's holds for long.
+    /// No hold is long, neither after a long silence nor for an implausible receive time of the peer.
     #[test]
     fn no_hold_is_long() {
         let mut ramp = ramp();

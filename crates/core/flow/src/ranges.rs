@@ -17,14 +17,14 @@ impl Range {
         Self { first: number, last: number }
     }
 
-    /// Whether it has this number.
+    /// Returns whether the range contains this number.
     pub const fn contains(&self, number: u64) -> bool {
         self.first <= number && number <= self.last
     }
 }
 
-/// A set of numbers as ranges that do not touch, the newest first. It keeps the newest ones up to a bound. All numbers below
-/// what it keeps count as members: whoever asks cannot be told apart from one that asks twice.
+/// A set of numbers as ranges that do not touch, the newest first. It keeps the newest ones up to a bound. All numbers
+/// below what it keeps count as members: a new number there cannot be distinguished from a duplicate.
 #[derive(Debug)]
 pub(crate) struct Ranges {
     kept: Vec<Range>,
@@ -49,13 +49,13 @@ impl Ranges {
         self.kept.first().map(|range| range.last)
     }
 
-    /// Whether a number is a member. Looks at as many ranges as are newer.
+    /// Returns whether a number is a member. Looks at as many ranges as are newer.
     pub(crate) fn contains(&self, number: u64) -> bool {
         number < self.floor
             || self.kept.iter().find(|range| range.first <= number).is_some_and(|range| range.contains(number))
     }
 
-    /// Inserts a number. Gives whether it was no member. Looks at as many ranges as are newer than the number.
+    /// Inserts a number. Returns whether it was no member. Looks at as many ranges as are newer than the number.
     pub(crate) fn insert(&mut self, number: u64) -> bool {
         if number < self.floor {
             return false;
@@ -153,8 +153,8 @@ mod tests {
     }
 
     proptest! {
-        /// As a set of numbers does, as long as there is room; with less room, whatever it calls new is new, and its ranges
-        /// are in order and do not touch.
+        /// Equivalence with a set of numbers, while there is room; with less room, every number reported as new is new,
+        /// and the ranges are in order and do not touch.
         #[test]
         fn as_a_set(numbers in proptest::collection::vec(0..200u64, 0..300), most in 1..40usize) {
             let (mut all, mut roomy, mut bounded) = (BTreeSet::new(), Ranges::new(1_000), Ranges::new(most));

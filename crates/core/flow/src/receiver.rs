@@ -1,4 +1,4 @@
-//! The receiving end of a flow: which packets have come, and which acknowledgement answers each.
+//! The receiving end of a flow: the packets that have arrived, and their acknowledgements.
 
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
@@ -14,15 +14,16 @@ use crate::{BlockNack, Blocks, Recovery};
 pub struct Reply {
     /// The newest packet acknowledged.
     pub seq: u32,
-    /// How many consecutive packets, ending with `seq`, it acknowledges; their marks are alike. With a history
-    /// ([`Receiver::coded`]) it is one, and this has a bit for each of the eight packets before it on its subflow that came.
+    /// Number of consecutive packets acknowledged, ending with `seq`; their marks are alike. With a history
+    /// ([`Receiver::coded`]) that number is one, and this field has a bit for each of the eight packets before `seq` on
+    /// its subflow that arrived.
     pub covers: u8,
-    /// Every packet below this has come, or was given back by its block.
+    /// Every packet below this has arrived, or was recovered by its block.
     pub cumulative: u32,
-    /// Whether the packets covered were marked (ECN).
+    /// The packets covered were marked (ECN).
     pub marked: bool,
-    /// Whether it asks for everything from `cumulative` on again, or, where recovery is selective, for `seq`. Then it covers
-    /// nothing. In the first case `seq` is what came instead.
+    /// Requests retransmission of everything from `cumulative` on, or, where recovery is selective, of `seq`. Then it
+    /// covers nothing. In the first case `seq` is the packet that arrived instead.
     pub nack: bool,
 }
 
@@ -32,18 +33,19 @@ pub struct Reply {
 /// RFC 8257 §3.2, without which the sender would miscount marks), when the sender asks, on duplicates, and at
 /// the end of the flow.
 ///
-/// Under [`Recovery::GoBackN`] the receiver refuses what comes out of order. It asks for the missing packet, for the
-/// same one at most once in an interval. It acknowledges duplicates, so that a lost acknowledgement does not hang the
-/// flow; the ns-3 RDMA simulators answer nothing there. With `acks = false` it only asks, and says that all has come:
-/// at the end, and again to each duplicate after that, because that word may be lost.
+/// Under [`Recovery::GoBackN`] the receiver refuses packets that arrive out of order. It requests the missing packet,
+/// the same one at most once in an interval. It acknowledges duplicates, so that a lost acknowledgement does not hang
+/// the flow; the ns-3 RDMA simulators do not. With `acks = false` it only sends requests, and reports that all has
+/// arrived: at the end, and again for each duplicate after that, because that report may be lost.
 ///
-/// Of a coded flow every packet of a block counts as come once enough of them have ([`Receiver::coded`]).
+/// In a coded flow every packet of a block counts as received once enough of them have arrived ([`Receiver::coded`]).
 #[derive(Debug)]
 pub struct Receiver {
     total: u32,
     /// Every packet below has come.
     next: u32,
-    /// One bit a packet from `next & !63` on; those of packets below `next` say nothing. Empty while all came in order.
+    /// One bit per packet from `next & !63` on; those of packets below `next` are meaningless. Empty while all arrived
+    /// in order.
     bits: VecDeque<u64>,
     early: u32,
     ack_every: u8,
@@ -53,15 +55,15 @@ pub struct Receiver {
     asking: Option<Box<Asking>>,
     /// Set where the flow is coded.
     tracker: Option<Box<Tracker>>,
-    /// Set where acknowledgements say what came before.
+    /// History, where acknowledgements have one.
     history: Option<Box<History>>,
 }
 
-/// When a receiver asks for a missing packet again.
+/// State of the requests for a missing packet.
 #[derive(Debug)]
 struct Asking {
     interval: Span,
-    /// Whether the receiver answers what comes in order, too.
+    /// The receiver also acknowledges packets that arrive in order.
     acks: bool,
     missing: u32,
     again: Time,
@@ -89,9 +91,10 @@ impl Receiver {
         }
     }
 
-    /// A receiver of a coded flow. A block is asked for `block_timer` after its first packet, and, if `subflows` is over 0,
-    /// as soon as gaps in that many subflows show that it cannot be given back: only where each keeps its order. If
-    /// `history` is over 0, acknowledgements say what came before on that many subflows; then every packet has its own.
+    /// Creates the receiver of a coded flow. A block is requested `block_timer` after its first packet, and, if
+    /// `subflows` is over 0, as soon as gaps in that many subflows show that it cannot be recovered: only where each
+    /// keeps its order. If `history` is over 0, acknowledgements have a history over that many subflows; then every
+    /// packet has its own.
     pub fn coded(blocks: Blocks, ack_every: u8, block_timer: Span, subflows: u8, history: u8) -> Self {
         debug_assert!(history == 0 || ack_every == 1);
         let tracker = Some(Box::new(Tracker::new(blocks, block_timer, subflows)));
@@ -99,24 +102,24 @@ impl Receiver {
         Self { tracker, history, ..Self::new(blocks.total(), ack_every, Recovery::Selective) }
     }
 
-    /// What the acknowledgement of one packet covers.
+    /// Returns the `covers` field of the acknowledgement of one packet.
     #[inline(always)]
     fn covers(&mut self, seq: u32) -> u8 {
         self.history.as_mut().map_or(1, |history| history.on_packet(seq))
     }
 
-    /// When the first timer of a block ends; [`Time::NEVER`] if none runs.
+    /// Returns the expiry of the first block timer; [`Time::NEVER`] if none runs.
     pub fn block_alarm(&mut self) -> Time {
         self.tracker.as_mut().map_or(Time::NEVER, |tracker| tracker.alarm())
     }
 
-    /// The next request for a block that is due at `now`: to be asked until there is none, when [`Receiver::block_alarm`]
-    /// says so and after each packet of a coded flow.
+    /// Returns the next request for a block that is due at `now`. Call it until it returns none, at
+    /// [`Receiver::block_alarm`] and after each packet of a coded flow.
     pub fn next_nack(&mut self, now: Time) -> Option<BlockNack> {
         self.tracker.as_mut()?.next_nack(now)
     }
 
-    /// Of a coded flow: packet `seq` came, for the first time or not.
+    /// Records packet `seq` of a coded flow, whether it is new or not.
     #[inline(never)]
     fn track(&mut self, now: Time, seq: u32, is_new: bool) {
         let Some(tracker) = &mut self.tracker else { return };
@@ -130,7 +133,7 @@ impl Receiver {
         }
     }
 
-    /// How many packets have come, each counted once.
+    /// Returns the number of packets that have arrived, each counted once.
     pub fn received(&self) -> u32 {
         self.next + self.early
     }
@@ -140,7 +143,7 @@ impl Receiver {
         self.next
     }
 
-    /// Whether every packet has come.
+    /// Returns whether every packet has arrived.
     pub fn is_complete(&self) -> bool {
         self.next == self.total
     }
@@ -206,20 +209,20 @@ impl Receiver {
         [None, Some(Reply { seq, covers, cumulative: self.next, marked: false, nack })]
     }
 
-    /// Whether a packet has come.
+    /// Returns whether a packet has arrived.
     fn has(&self, seq: u32) -> bool {
         let word = || (seq - (self.next & !63)) / 64;
         seq < self.next || self.bits.get(word() as usize).is_some_and(|word| word >> (seq % 64) & 1 == 1)
     }
 
-    /// Whether an acknowledgement is held back. A host sends it by [`Receiver::flush`] after a while, because the
-    /// sender's window may have shrunk since its last packet.
+    /// Returns whether an acknowledgement is held back. A host sends it by [`Receiver::flush`] after a while, because
+    /// the sender's window may have shrunk since its last packet.
     #[inline]
     pub fn holds_back(&self) -> bool {
         self.pending > 0
     }
 
-    /// The acknowledgement that is held back, now.
+    /// Returns the acknowledgement that is held back, to be sent now.
     pub fn flush(&mut self) -> Option<Reply> {
         let covers = core::mem::take(&mut self.pending);
         // What is pending came in order, so it ends just below `next`.
@@ -227,12 +230,12 @@ impl Receiver {
         (covers > 0).then(|| Reply { seq: cumulative - 1, covers, cumulative, marked, nack: false })
     }
 
-    /// Whether the receiver says only what it misses, and that all has come.
+    /// Returns whether the receiver only reports missing packets and completion.
     fn is_silent(&self) -> bool {
         self.asking.as_ref().is_some_and(|asking| !asking.acks)
     }
 
-    /// Answers a packet that is not the next one where no other is taken.
+    /// Acknowledges a packet that is not the next one where no other is accepted.
     #[inline(never)]
     fn refuse(&mut self, now: Time, seq: u32, marked: bool) -> [Option<Reply>; 2] {
         // The answer's cumulative number settles what is pending, so its marks go first.
@@ -351,8 +354,8 @@ mod tests {
         assert_eq!(receiver.received(), 4);
     }
 
-    /// Without acknowledgements the receiver asks for each missing packet once in an interval. It says nothing to what
-    /// comes in order or twice. It says its last word at the end, and again to whatever comes after that.
+    /// Without acknowledgements the receiver requests each missing packet once in an interval. It sends nothing for
+    /// packets in order or duplicates. It reports completion at the end, and again for each packet after that.
     #[test]
     fn what_is_not_acknowledged_is_asked_for_and_ended() {
         let recovery = Recovery::GoBackN { nack_interval: Span::from_us(5), acks: false };

@@ -1,5 +1,5 @@
-//! What is remembered of each packet between its departure and the day when nothing can be said of it any more: a ring of
-//! records by packet number. With a content of four bytes a record has 32 bytes.
+//! Per-packet records, kept until no acknowledgement can refer to the packet: a ring of records by packet number. With
+//! a content of four bytes a record has 32 bytes.
 
 use alloc::boxed::Box;
 
@@ -8,16 +8,16 @@ use units::{Bytes, Span, Time};
 
 use crate::ring::Ring;
 
-/// What became of a departure.
+/// State of a transmission.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum State {
-    /// Not yet heard of.
+    /// Not yet acknowledged.
     InFlight,
-    /// Held for lost, and its content waits to be sent again.
+    /// Declared lost; its content waits to be sent again.
     Lost,
-    /// Held for lost, and its content is sent again only if its block needs it.
+    /// Declared lost; its content is sent again only if its block needs it.
     Missing,
-    /// Its content came, is needed no more, or has been sent again.
+    /// Its content arrived, is no longer needed, or has been sent again.
     Done,
 }
 
@@ -25,7 +25,7 @@ impl State {
     const ALL: [Self; 4] = [Self::InFlight, Self::Lost, Self::Missing, Self::Done];
 }
 
-/// What is remembered of one departure.
+/// Record of one transmission.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Record<C> {
     pub(crate) sent_at: Time,
@@ -39,7 +39,7 @@ pub(crate) struct Record<C> {
     /// From the beginning of the flight that this packet left in to its departure, in units of 1,024 ps: 4.4 s at most,
     /// saturating.
     send_elapsed: u32,
-    /// What it carries.
+    /// Content of the packet.
     pub(crate) content: C,
 }
 
@@ -48,7 +48,7 @@ const LIMITED: u64 = 1;
 const SAMPLE_LIMITED: u64 = 1 << 7;
 const MOST_AGE: u64 = (1 << 48) - 1;
 
-/// What a packet is that leaves.
+/// A packet to be sent.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Departure<C> {
     pub(crate) now: Time,
@@ -62,7 +62,8 @@ pub(crate) struct Departure<C> {
 }
 
 impl<C> Record<C> {
-    /// Of a packet that leaves when so much was delivered, the last of it at `delivered_time`.
+    /// Creates the record of a packet that is sent when `delivered` is the delivered payload, which last grew at
+    /// `delivered_time`.
     #[inline(always)]
     pub(crate) fn new(departure: Departure<C>, delivered: Bytes, delivered_time: Time, send_elapsed: Span) -> Self {
         let Departure { now, bytes, content, attempt, path } = departure;
@@ -97,14 +98,14 @@ impl<C> Record<C> {
         Bytes::new(self.load >> 2 & 0xffff)
     }
 
-    /// Payload delivered, as known when this packet left, now that so much is.
+    /// Returns the payload delivered, as known when this packet was sent; `now` is that delivered by now.
     #[inline(always)]
     pub(crate) fn delivered(&self, now: Bytes) -> Bytes {
         let since = now.get().wrapping_sub(self.load >> 18) & (u64::MAX >> 18);
         Bytes::new(now.get() - since)
     }
 
-    /// When that last grew.
+    /// Returns the time at which the delivered payload last grew.
     #[inline(always)]
     pub(crate) fn delivered_time(&self) -> Time {
         Time::from_ps(self.sent_at.ps() - (self.past >> 16))
@@ -151,7 +152,7 @@ pub(crate) struct Records<C> {
     ring: Ring<Record<C>>,
     /// Once a law keeps something with its packets.
     cookies: Option<Box<Ring<Cookie>>>,
-    /// How often a record was looked at: what work a test counts.
+    /// Number of record accesses, for tests of the work done.
     #[cfg(test)]
     looks: core::cell::Cell<u64>,
 }
@@ -177,7 +178,7 @@ impl<C: Copy> Records<C> {
         self.ring.end()
     }
 
-    /// How many are remembered.
+    /// Returns the number of records.
     pub(crate) fn len(&self) -> u64 {
         self.ring.end() - self.ring.first()
     }
@@ -201,37 +202,37 @@ impl<C: Copy> Records<C> {
         self.ring.get_mut(number)
     }
 
-    /// Appends the record of the next packet, and gives its number.
+    /// Appends the record of the next packet, and returns its number.
     #[inline(always)]
     pub(crate) fn push(&mut self, record: Record<C>) -> u64 {
         self.ring.push(record)
     }
 
-    /// Forgets records at the front of which nothing is to be known any more.
+    /// Forgets records at the front that are done.
     #[inline(always)]
     pub(crate) fn trim(&mut self) {
         self.ring.forget_while(|record| record.state() == State::Done);
     }
 
-    /// Forgets the same, and at the front what left before this time and is not in flight.
+    /// Forgets the same, and records at the front of packets sent before `time` that are not in flight.
     pub(crate) fn forget_left_before(&mut self, time: Time) {
         self.ring
             .forget_while(|record| record.state() == State::Done || !record.is_in_flight() && record.sent_at < time);
     }
 
-    /// Forgets all records, and gives their memory back.
+    /// Forgets all records, and frees their memory.
     pub(crate) fn abandon(&mut self) {
         self.ring = Ring::starting_at(self.ring.end());
         self.cookies = None;
     }
 
-    /// What the law kept with a packet.
+    /// Returns the value that the law stored with a packet.
     #[inline(always)]
     pub(crate) fn cookie(&self, number: u64) -> Cookie {
         self.cookies.as_ref().map_or(Cookie::NONE, |cookies| *cookies.get(number))
     }
 
-    /// Keeps what the law says with the packet that left last.
+    /// Keeps the law's value for the packet that was sent last.
     #[inline(always)]
     pub(crate) fn keep(&mut self, cookie: Cookie) {
         if cookie != Cookie::NONE || self.cookies.is_some() {

@@ -1,4 +1,4 @@
-//! Values by number, of which the oldest are forgotten and new ones appended.
+//! Values by number: the oldest are forgotten and new ones appended.
 
 use alloc::vec::Vec;
 
@@ -17,7 +17,7 @@ const DOUBLES: usize = 4_096;
 const PART: usize = 16;
 
 impl<T: Copy> Ring<T> {
-    /// Nothing yet, the next number being `next`.
+    /// Creates an empty ring whose next number is `next`.
     pub(crate) const fn starting_at(next: u64) -> Self {
         Self { slots: Vec::new(), base: next, first: next, end: next }
     }
@@ -56,7 +56,7 @@ impl<T: Copy> Ring<T> {
         &mut self.slots[slot]
     }
 
-    /// Appends a value, and gives its number.
+    /// Appends a value, and returns its number.
     #[inline(always)]
     pub(crate) fn push(&mut self, value: T) -> u64 {
         let number = self.end;
@@ -68,7 +68,7 @@ impl<T: Copy> Ring<T> {
         number
     }
 
-    /// Forgets the oldest values of which `is_over` says so.
+    /// Forgets the oldest values while `is_over` returns true for them.
     #[inline(always)]
     pub(crate) fn forget_while(&mut self, is_over: impl Fn(&T) -> bool) {
         while self.first < self.end && is_over(self.get(self.first)) {
@@ -76,7 +76,7 @@ impl<T: Copy> Ring<T> {
         }
     }
 
-    /// Forgets what is older than this number.
+    /// Forgets values below this number.
     pub(crate) fn forget_below(&mut self, number: u64) {
         while self.first < number.min(self.end) {
             self.forget_first();
@@ -91,7 +91,7 @@ impl<T: Copy> Ring<T> {
         }
     }
 
-    /// More slots, the first of which is that of the oldest value.
+    /// Adds slots, the first of which is that of the oldest value.
     #[inline(never)]
     fn grow(&mut self, filler: T) {
         let len = self.slots.len();
@@ -129,7 +129,7 @@ mod tests {
     }
 
     proptest! {
-        /// It does as a queue does.
+        /// Equivalence with a queue.
         #[test]
         fn as_a_queue(steps in proptest::collection::vec((0..70u64, 0..90u64), 1..60), next in 0..100u64) {
             let mut ring: Ring<u64> = Ring::starting_at(next);

@@ -1,5 +1,5 @@
-//! Round-trip estimation and the retransmission timeout (RFC 6298), right at 14 us and at 100 ms because
-//! nothing in it is a fixed time but the two bounds that the host gives.
+//! Round-trip estimation and the retransmission timeout (RFC 6298), valid at 14 us and at 100 ms because nothing in it
+//! is a fixed time but the two bounds that the host sets.
 
 use units::Span;
 

@@ -1,8 +1,9 @@
 //! A subflow that has a law of its own, and the choice among several.
 //!
-//! Most senders have one. Where each subflow has a law, there are several. Each hears of its own packets alone, as if that
-//! were a flow, and decides for it alone: n subflows may send what n flows may. Each has its own packet numbers, round trip,
-//! tolerance of reordering and timeout. What is lost shows by what left later on the same subflow.
+//! Most senders have one. Where each subflow has a law, there are several. Each law receives the events of its own
+//! packets alone, as if that were a flow, and decides for it alone: n subflows may send what n flows may. Each has its
+//! own packet numbers, round trip, reordering window and timeout. Losses are detected by later packets of the same
+//! subflow.
 
 use alloc::boxed::Box;
 use alloc::format;
@@ -55,13 +56,13 @@ impl<L: ControlLaw, C: Copy> Subflow<L, C> {
         self.control.notify(notification, self.out.smoothed_rtt());
     }
 
-    /// Nothing more is to be known of what left, and nothing is left to send.
+    /// Drops the records of all sent packets. Nothing is left to send.
     pub(crate) fn abandon(&mut self) {
         self.out.abandon();
         self.control.fall_idle();
     }
 
-    /// Checks that the counts say what the records do. Returns how many records it examined.
+    /// Checks that the counts match the records. Returns the number of records examined.
     pub(crate) fn check(&self) -> Result<usize, String> {
         let (in_flight, count) = (self.out.check()?, self.control.in_flight);
         if in_flight == count {
@@ -90,14 +91,14 @@ impl<L: ControlLaw, C: Copy> Subflows<L, C> {
         Self { first: only, others: None }
     }
 
-    /// As many more, behind those that are there; 255 in all at most.
+    /// Adds subflows behind the existing ones; 255 in all at most.
     pub(crate) fn extend(&mut self, more: impl IntoIterator<Item = Subflow<L, C>>) {
         let others = self.others.get_or_insert_with(|| Box::new(Others { turn: 0, subflows: Vec::new() }));
         others.subflows.extend(more);
         debug_assert!(others.subflows.len() < 255, "{} subflows", others.subflows.len() + 1);
     }
 
-    /// Whether there are several.
+    /// Returns whether there are several subflows.
     #[inline(always)]
     pub(crate) fn are_several(&self) -> bool {
         self.others.is_some()
@@ -143,7 +144,7 @@ impl<L: ControlLaw, C: Copy> Subflows<L, C> {
         0..self.count()
     }
 
-    /// How often their laws have acted, all together.
+    /// Returns the action counts of their laws together.
     pub(crate) fn acted(&self) -> Acted {
         let mut acted = Acted::default();
         self.iter().for_each(|subflow| acted.add(&subflow.control.law.acted()));
@@ -178,7 +179,7 @@ impl<L: ControlLaw, C: Copy> Subflows<L, C> {
         in_turn(self.count(), others.turn, last, |subflow| poll(subflow, self.get(subflow)))
     }
 
-    /// A packet leaves on this subflow.
+    /// Records that a packet is sent on this subflow: the next one has its turn.
     #[inline(always)]
     pub(crate) fn end_turn(&mut self, subflow: u8) {
         let count = self.count();
@@ -187,7 +188,7 @@ impl<L: ControlLaw, C: Copy> Subflows<L, C> {
         }
     }
 
-    /// What the law last permitted, or all of them together.
+    /// Returns the last permit of the law, or of all laws together.
     #[inline]
     pub(crate) fn permit(&self) -> Permit {
         if !self.are_several() {
@@ -197,7 +198,8 @@ impl<L: ControlLaw, C: Copy> Subflows<L, C> {
     }
 }
 
-/// The next of `count` subflows, from `turn` on, that `poll` lets send now, or when the first may; `last` only if no other may.
+/// Returns the next of `count` subflows, from `turn` on, that `poll` lets send now, or when the first may; `last` only
+/// if no other may.
 pub(crate) fn in_turn(
     count: u8,
     turn: u8,
@@ -217,7 +219,7 @@ pub(crate) fn in_turn(
     Err(soonest)
 }
 
-/// What several laws permit together: they pace if one of them does.
+/// Returns the combined permit of several laws: they pace if one of them does.
 pub(crate) fn together(permits: impl Iterator<Item = Permit>) -> Permit {
     let nothing = Permit { window: Bytes::ZERO, pacing: Rate::MAX };
     permits.fold(nothing, |sum, permit| Permit {

@@ -1,14 +1,14 @@
-//! What a receiver knows of the blocks of a coded flow: what came of each, which it has whole, and when to ask for one.
+//! Block state of the receiver of a coded flow: the packets received of each block, complete blocks, and requests.
 //! Bonato et al., "Uno" (SC 2025), §4.2.
 //!
-//! A block's timer runs from its first packet. If it ends before enough packets have come, the block is asked for, with
-//! the packets that are missing; the next packet of it that comes sets the timer again (the paper is silent on what
-//! follows a request; its published simulator does this).
+//! A block's timer runs from its first packet. If it expires before enough packets have arrived, the block is
+//! requested, with the packets that are missing; the next packet of it that arrives sets the timer again (the paper is
+//! silent on what follows a request; its published simulator does this).
 //!
-//! Beside timers, gaps can ask, which is ours: each subflow keeps its order, so a packet of which a later one has come on
-//! the same subflow is missing, and a block that misses more packets than it has parity is asked for at once. A
-//! packet's subflow is `seq` modulo their number ([`crate::paths`]). One that was sent again may come on another, which only
-//! proves more: whatever was before it left long ago.
+//! In addition to timers, gaps can trigger requests, which is ours: each subflow keeps its order, so a packet is
+//! missing once a later one has arrived on the same subflow, and a block that misses more packets than it has parity is
+//! requested at once. A packet's subflow is `seq` modulo their number ([`crate::paths`]). One that was sent again may
+//! arrive on another, which only proves more: whatever was before it was sent long ago.
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -17,7 +17,7 @@ use units::{Span, Time};
 
 use crate::Blocks;
 
-/// A receiver's request for packets of a block that it cannot give back.
+/// A receiver's request for packets of a block that it cannot recover.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct BlockNack {
     /// The block's number.
@@ -30,9 +30,9 @@ pub struct BlockNack {
 struct Open {
     /// One bit a packet.
     came: u64,
-    /// By gaps.
+    /// Packets that gaps show as missing.
     gone: u64,
-    /// Of those, what was asked for.
+    /// Those of `gone` that were requested.
     named: u64,
     timed: bool,
     whole: bool,
@@ -50,12 +50,13 @@ pub(crate) struct Tracker {
     timers: VecDeque<(Time, u32)>,
     /// By subflow: the first packet after the last that came. Empty where gaps do not ask.
     after_last: Vec<u32>,
-    /// What gaps ask for.
+    /// Requests triggered by gaps.
     asked: VecDeque<BlockNack>,
 }
 
 impl Tracker {
-    /// Blocks of which nothing came; `subflows` whose gaps ask, or 0.
+    /// Creates the state of blocks of which nothing arrived; `subflows` is the number of those whose gaps trigger
+    /// requests, or 0.
     pub(crate) fn new(blocks: Blocks, timer: Span, subflows: u8) -> Self {
         let after_last = (0..u32::from(subflows)).collect();
         Self {
@@ -77,8 +78,8 @@ impl Tracker {
         self.open.get_mut(place)
     }
 
-    /// A packet comes for the first time. Gives the packets that its block does not need any more, one bit each from the
-    /// block's first on, if this one makes it whole.
+    /// Records the first arrival of a packet. Returns the packets that its block no longer needs, one bit each from the
+    /// block's first on, if this one completes it.
     pub(crate) fn on_new(&mut self, now: Time, seq: u32) -> Option<(u32, u64)> {
         let block = self.blocks.block_of(seq)?;
         let needed = u32::from(self.blocks.data(block));
@@ -102,7 +103,7 @@ impl Tracker {
         None
     }
 
-    /// What a packet, new or not, says of those before it on its subflow.
+    /// Records gaps: a packet, new or not, shows which ones before it on its subflow are missing.
     pub(crate) fn find_gaps(&mut self, seq: u32) {
         let Some(subflows) = u32::try_from(self.after_last.len()).ok().filter(|&subflows| subflows > 0) else { return };
         let place = (seq % subflows) as usize;
@@ -114,7 +115,7 @@ impl Tracker {
         self.after_last[place] = self.after_last[place].max(seq + subflows);
     }
 
-    /// Something later came on the subflow of packet `seq`, and that was not known before.
+    /// Records a gap at packet `seq`: a later packet of its subflow arrived, which was not known before.
     fn miss(&mut self, seq: u32) {
         let Some(block) = self.blocks.block_of(seq) else { return };
         let (first, parity) = (self.blocks.packets(block).start, u32::from(self.blocks.parity()));
@@ -127,7 +128,7 @@ impl Tracker {
         }
     }
 
-    /// The next request that is due at `now`.
+    /// Returns the next request that is due at `now`.
     pub(crate) fn next_nack(&mut self, now: Time) -> Option<BlockNack> {
         while let Some(asked) = self.asked.pop_front() {
             let missing = self.open(asked.block).filter(|it| !it.whole).map(|it| asked.missing & !it.came);
@@ -145,7 +146,7 @@ impl Tracker {
         Some(BlockNack { block, missing: !open.came & all })
     }
 
-    /// When the first timer ends.
+    /// Returns the expiry of the first timer.
     pub(crate) fn alarm(&mut self) -> Time {
         while let Some(&(end, block)) = self.timers.front() {
             if self.open(block).is_some_and(|it| !it.whole) {

@@ -1,7 +1,8 @@
-//! Whether a sender uses its window, for the law: how long it was idle, and what a window is worth that was long not full.
+//! Use of the window by a sender, for the law: idle periods, and the validation of a window that was not full for long.
 //!
-//! - **Restart** (RFC 2861 §3.1, RFC 5681 §4.1; Linux's `tcp_slow_start_after_idle_check`). Nothing was in flight, and nothing left
-//!   for longer than a retransmission timeout: the law hears how long, before the next packet leaves.
+//! - **Restart** (RFC 2861 §3.1, RFC 5681 §4.1; Linux's `tcp_slow_start_after_idle_check`). Nothing was in flight, and
+//!   nothing was sent for longer than a retransmission timeout: the law is notified of the idle period, before the next
+//!   packet is sent.
 //! - **Validation** ([`Validation`]): packets were in flight, but less than the window allows. The rules are in
 //!   [`laws::validation`]; when they apply is decided here.
 //!
@@ -17,42 +18,42 @@ use units::{Bytes, Span, Time};
 
 use crate::control::Control;
 
-/// What happens to a window that the sender does not use.
+/// Rules for a window that the sender does not use.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
 pub enum Validation {
-    /// Nothing, but that it does not grow.
+    /// No rule, except that the window does not grow.
     #[default]
     Off,
-    /// As Linux does (RFC 2861 §3.2; `tcp_cwnd_validate`): after a retransmission timeout in which it was never full, it
-    /// falls half of the way to what was used.
+    /// Linux's rule (RFC 2861 §3.2; `tcp_cwnd_validate`): after a retransmission timeout in which the window was never
+    /// full, it falls half of the way to what was used.
     Linux,
     /// RFC 7661: a loss or mark cuts what was in use, and five minutes without use halve the window.
     Rfc7661,
 }
 
-/// What of this is on.
+/// Rules that are enabled.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
 pub struct UsageRules {
     /// The window shrinks when the sender was idle.
     pub restart: bool,
-    /// What happens to a window that it does not use.
+    /// Rule for a window that is not used.
     pub validation: Validation,
 }
 
-/// The least time over which pipeACK is the most of its samples (RFC 7661 §4.2: one second, or three round trips).
+/// Minimum time over which pipeACK is the maximum of its samples (RFC 7661 §4.2: one second, or three round trips).
 const SAMPLING: Span = Span::from_s(1);
 
 /// The measuring periods in that time (RFC 7661 §4.2 suggests a small number).
 const PERIODS: usize = 5;
 
-/// How long a window may be kept that is not used (RFC 7661 §4.4.3).
+/// Maximum time for which an unused window may be kept (RFC 7661 §4.4.3).
 const NON_VALIDATED_PERIOD: Span = Span::from_s(300);
 
-/// How a subflow uses its window.
+/// Use of the window by a subflow.
 #[derive(Debug)]
 pub(crate) struct Usage {
     restart: bool,
-    /// When a packet last left.
+    /// Last time at which a packet was sent.
     last_sent: Option<Time>,
     validation: Option<Box<Unused>>,
 }
@@ -61,17 +62,17 @@ pub(crate) struct Usage {
 #[derive(Debug)]
 struct Unused {
     rule: Validation,
-    /// What the law permitted at first.
+    /// Initial window of the law.
     initial: Bytes,
     /// Linux: when the window was last full, or was lowered.
     full_at: Time,
     /// Linux: the most in flight since then.
     used: Bytes,
     pipe: PipeAck,
-    /// Since when the window has not been used; none while it is.
+    /// Time since which the window has not been used; none while it is.
     since: Option<Time>,
     episode: Option<Episode>,
-    /// When the last episode began.
+    /// Start of the last episode.
     episode_at: Option<Time>,
 }
 
@@ -100,13 +101,14 @@ impl Usage {
         Self { restart: rules.restart, last_sent: None, validation }
     }
 
-    /// What the law is to hear before a packet leaves, if everything that left is acknowledged and the timeout is this long.
+    /// Returns the notification for the law before a packet is sent, if everything sent before is acknowledged;
+    /// `timeout` is the retransmission timeout.
     pub(crate) fn before_sending(&self, now: Time, timeout: Span) -> Option<Notification<'static>> {
         let idle = now.since(self.last_sent.filter(|_| self.restart)?);
         timeouts_in(idle, timeout).map(|timeouts| Notification::Idle { now, idle, timeouts })
     }
 
-    /// A packet has left, of which so much was sent `again`.
+    /// Records that a packet was sent, with `again` bytes of retransmission.
     #[inline]
     pub(crate) fn sent(&mut self, now: Time, again: Bytes) {
         self.last_sent = Some(now);
@@ -115,8 +117,8 @@ impl Usage {
         }
     }
 
-    /// No more packets leave for now, because the window is `full` or for another reason; the path's `timeout` is this long. Gives
-    /// what the law is to hear.
+    /// Records that no more packets are sent for now, because the window is `full` or for another reason; `timeout` is
+    /// that of the path. Returns the notification for the law.
     pub(crate) fn after_burst<L>(
         &mut self,
         now: Time,
@@ -138,14 +140,14 @@ impl Usage {
         validation::after_timeout(control.permit.window, used, unused.initial)
     }
 
-    /// Whether a window is in use, so that it may grow. Asked before an acknowledgement is told to the law.
+    /// Returns whether a window is in use, so that it may grow. Call it before an acknowledgement is passed to the law.
     pub(crate) fn is_valid(&self, window: Bytes) -> bool {
         let unused = self.validation.as_ref().filter(|unused| unused.rule == Validation::Rfc7661);
         unused.is_none_or(|unused| validation::is_valid(window, unused.pipe.most()))
     }
 
-    /// A packet that left at `sent_at` is acknowledged, and this much was delivered in its round trip. Gives what the law is to
-    /// hear after that.
+    /// Records the acknowledgement of a packet sent at `sent_at`; `delivered` is the payload delivered in its round
+    /// trip. Returns the notification for the law after that.
     pub(crate) fn acked(
         &mut self,
         now: Time,
@@ -173,8 +175,8 @@ impl Usage {
         validation::after_period(window, unused.initial)
     }
 
-    /// Packets are lost or marked, the newest of which left at `sent_at`, with `flight` in flight, they included. Gives what the
-    /// law is to hear before it hears of that.
+    /// Records losses or marks, before they are reported to the law: the newest of these packets was sent at `sent_at`,
+    /// with `flight` in flight, they included. Returns a notification for the law to be sent first.
     pub(crate) fn before_cut(
         &mut self,
         now: Time,
@@ -193,14 +195,14 @@ impl Usage {
     }
 }
 
-/// How many timeouts shrink the window of a flow that was idle for so long; none if that is at most one timeout. The
-/// quotient is rounded up, less one, because `tcp_cwnd_restart` takes one timeout off before it looks.
+/// Returns the number of timeouts that shrink the window of a flow idle for `idle`; none if that is at most one
+/// timeout. The quotient is rounded up, less one, because `tcp_cwnd_restart` subtracts one timeout before it looks.
 fn timeouts_in(idle: Span, timeout: Span) -> Option<u32> {
     let timeouts = || (idle.unsigned_ps() - 1) / timeout.unsigned_ps().max(1);
     (idle > timeout).then(|| u32::try_from(timeouts()).unwrap_or(u32::MAX))
 }
 
-/// The most that was acknowledged in a round trip of late.
+/// Maximum payload acknowledged in a round trip, over the recent past.
 #[derive(Debug)]
 struct PipeAck {
     /// The most in each measuring period, the current one first; none where there was no sample.

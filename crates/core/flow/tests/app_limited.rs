@@ -106,7 +106,7 @@ fn on_a_sender(messages: &[u64]) -> Vec<bool> {
     law.0.take()
 }
 
-/// So many acknowledgements in a row whose samples are limited, or are not.
+/// A run of acknowledgements whose samples are limited, or are not.
 struct Run {
     limited: bool,
     count: usize,

@@ -119,8 +119,8 @@ fn the_law_goes_on() {
     assert_eq!((sender.law().acked, sender.acted().increases), (32, 12));
 }
 
-/// What Linux 4.9 does (`tcp_update_metrics`), in packets: window and threshold at the end, and what was remembered before
-/// and is after.
+/// Behaviour of Linux 4.9 (`tcp_update_metrics`), in packets: window and threshold at the end, and the remembered value
+/// before and after.
 #[test]
 fn thresholds_are_remembered_as_linux_does() {
     let cases = [

@@ -1,4 +1,4 @@
-//! What a law hears of how much is left, and what a sender says waits to be sent.
+//! Remaining size reported to a law, and data that a sender reports as waiting to be sent.
 
 use std::cell::RefCell;
 use std::rc::Rc;

@@ -20,7 +20,7 @@ use stream::{Part, Stream};
 const MSS: u32 = 1_000;
 const RTT: Span = Span::from_us(400);
 
-/// What a law heard.
+/// Event received by a law.
 #[derive(Clone, PartialEq, Debug)]
 enum Heard {
     Ack { acked: u64, marked: u64, rtt: Span },
@@ -28,7 +28,7 @@ enum Heard {
     Idle { timeouts: u32 },
 }
 
-/// A window that never changes, and what it heard.
+/// A window that never changes, and the events that it received.
 #[derive(Clone)]
 struct Still {
     window: Bytes,
@@ -158,8 +158,8 @@ fn a_probe_finds_a_lost_tail() {
     assert_eq!((channel.stats().timeouts, channel.stats().lost), (0, 2));
 }
 
-/// Nothing comes back: two probes, then a timeout takes everything, ever more slowly, and a packet leaves each time. The law hears of
-/// it when something comes back and shows that nothing of it has come.
+/// A dead path is probed twice: after two probes a timeout declares everything lost, ever more slowly, and a packet is
+/// sent each time. The law is notified when an acknowledgement arrives and shows that none of it has arrived.
 #[test]
 fn a_dead_path_is_probed_twice() {
     let (mut channel, heard) = channel(8, 1 << 20);
@@ -275,7 +275,7 @@ fn time_alone_proves_a_loss() {
     assert_eq!((send(&mut channel, proved).len(), channel.stats().probes), (3, 0));
 }
 
-/// What was held for lost and comes after all is counted, and more reordering is tolerated from then on.
+/// A packet that was declared lost and arrives after all is counted, and more reordering is tolerated from then on.
 #[test]
 fn what_comes_late_is_known() {
     let (mut channel, _) = channel(4, 6_000);
@@ -337,7 +337,8 @@ fn a_subflow_begins_anew() {
     }
 }
 
-/// What was held for lost before a subflow began anew is over: a late answer for it says nothing of the path that comes then.
+/// Losses declared before a subflow was reset are settled: a late acknowledgement of such a packet does not apply to
+/// the new path.
 #[test]
 fn a_late_answer_says_nothing_of_another_path() {
     let (mut channel, heard) = channel(4, 8_000);
@@ -495,7 +496,7 @@ fn a_hold_is_for_what_a_delay_is_over_the_least() {
     assert_eq!(channel.poll(us(1_230)), SendState::Now);
 }
 
-/// There are as many subflows as a byte names, less one.
+/// The maximum number of subflows is that of the values of a byte, less one.
 #[test]
 fn subflows_are_counted() {
     let (mut channel, _) = channel(4, 0);
@@ -504,7 +505,7 @@ fn subflows_are_counted() {
     assert_eq!((added, channel.subflows()), (Some(254), 255));
 }
 
-/// Time stamps are differences of two clocks; those of packets that are unknown say nothing.
+/// Time stamps are differences of two clocks; those of unknown packets are ignored.
 #[test]
 fn one_way_delays_are_of_known_packets() {
     let (mut channel, _) = channel(4, 4_000);
@@ -565,8 +566,9 @@ impl ControlLaw for Grown {
     }
 }
 
-/// Of 40 packets 12 are used, every 100 ms. By RFC 7661 a loss cuts what was in use, and five minutes without use halve the window.
-/// As Linux does, it falls half of the way to what was used after each timeout in which it was never full.
+/// A window of which 12 of 40 packets are used, every 100 ms. By RFC 7661 a loss cuts what was in use, and five minutes
+/// without use halve the window. As in Linux, it falls half of the way to what was used after each timeout in which it
+/// was never full.
 #[test]
 fn a_window_that_is_not_used_is_given_up() {
     let windows = |validation, minutes: u64, losing: bool| {
@@ -615,7 +617,7 @@ fn a_window_that_is_not_used_is_given_up() {
     assert_eq!(windows(Validation::Linux, 1, false), [40, 26, 19, 15, 13, 12]);
 }
 
-/// Who only answers remembers nothing, and may say a number that nobody has to acknowledge.
+/// An endpoint that only acknowledges keeps no records, and may skip a number that the peer never has to acknowledge.
 #[test]
 fn answers_alone_are_not_remembered() {
     let (mut channel, _) = channel(4, 0);
@@ -631,13 +633,13 @@ fn answers_alone_are_not_remembered() {
     assert_eq!(channel.send(Time::from_ms(200)).map(|it| it.number), Some(100_001));
 }
 
-/// What a law hears of data that ran out: which packets measure bandwidth, and when new data finds nothing in flight.
+/// Events of a law when data run out: which packets measure bandwidth, and when new data finds nothing in flight.
 #[derive(Default)]
 struct Lacking {
     pacing: Option<Rate>,
-    /// Whether the window was not used.
+    /// The window was not used, per acknowledgement.
     unused: Vec<bool>,
-    /// Whether data were lacking.
+    /// Data were lacking, per acknowledgement.
     no_data: Vec<bool>,
     resumed: Vec<Time>,
 }
@@ -701,7 +703,8 @@ fn a_sender_without_data_measures_no_bandwidth() {
     assert_eq!(*resumed, [1, 2, 3].map(|round| Time::ZERO + RTT.times(round)));
 }
 
-/// What is held back measures bandwidth, though the window is not used; but not while it is known that data lacked before it.
+/// Data that is held back measures bandwidth, though the window is not used; but not while it is known that data lacked
+/// before it.
 #[test]
 fn what_is_held_back_measures_bandwidth_unless_data_lacked_before() {
     let config = ChannelConfig {

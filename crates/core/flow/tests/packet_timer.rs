@@ -88,7 +88,8 @@ fn it_is_kept_from_the_law() {
     assert_eq!((sender.stats().timeouts, sender.stats().heard), (10, 0));
 }
 
-/// A packet that is sent again has a timer as long as the first, however often it goes and whatever the round trips.
+/// A packet that is sent again has a timer as long as the first, regardless of the number of transmissions and of the
+/// round trips.
 #[test]
 fn it_neither_backs_off_nor_follows_round_trips() {
     let mut sender = ten(LossTimer::Packet);

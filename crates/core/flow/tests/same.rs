@@ -112,7 +112,7 @@ impl Work for Message {
     }
 }
 
-/// What both hosts can do.
+/// Operations of both hosts.
 trait Host {
     fn poll(&mut self, now: Time) -> SendState;
     fn send(&mut self, now: Time) -> (u32, u32);

@@ -1,4 +1,4 @@
-//! Where each subflow has a law, it decides for its own packets and hears of them alone.
+//! Each subflow with a law of its own: the law decides for its own packets and receives their events only.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -10,7 +10,7 @@ use units::{Bytes, Rate, Span, Time};
 const MSS: u32 = 1_000;
 const RTT: Span = Span::from_us(100);
 
-/// What one law was told.
+/// Events received by one law.
 #[derive(Clone, Default)]
 struct Told {
     sent: Vec<u64>,
@@ -19,7 +19,7 @@ struct Told {
     losses: u32,
     marked: u64,
     notifications: u32,
-    /// When its timer struck.
+    /// Times at which its timer expired.
     struck: Vec<Time>,
 }
 
@@ -201,7 +201,8 @@ fn a_signal_is_heard_by_the_law_of_its_packet_and_by_all_if_it_names_none() {
     assert_eq!(told_of(&told, |told| told.marked), [1_000; 3]);
 }
 
-/// A packet was sent again on another subflow, and then its first transmission comes after all: its mark is not the other's.
+/// A packet was sent again on another subflow, and then its first transmission arrives after all: its mark is not the
+/// other's.
 #[test]
 fn a_late_packets_mark_is_nobodys() {
     let (mut sender, told) = flow(&[2, 2], Rate::MAX);
@@ -232,7 +233,7 @@ fn each_laws_timer_is_its_own() {
     assert_eq!((told_of(&told, |told| told.struck.clone()), sender.law_timer()), (struck.to_vec(), Time::NEVER));
 }
 
-/// What other subflows send and hear does not put off the timeout of what one has lost.
+/// Packets and acknowledgements of other subflows do not postpone the timeout of a subflow that has lost one.
 #[test]
 fn a_timeout_runs_from_what_the_subflow_heard() {
     let (mut sender, told) = flow(&[1, 1, 1], Rate::MAX);

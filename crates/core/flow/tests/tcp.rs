@@ -1,4 +1,4 @@
-//! What Linux's TCP does between a flow and its law: PRR and the restart after idleness.
+//! Linux's TCP features between a flow and its law: PRR and the restart after idleness.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -11,7 +11,7 @@ const MSS: u32 = 1_000;
 const RTT: Span = Span::from_us(100);
 const RESTART: UsageRules = UsageRules { restart: true, validation: Validation::Off };
 
-/// What the law was told.
+/// Events received by the law.
 #[derive(Default)]
 struct Told {
     limited_elsewhere: Vec<bool>,
@@ -74,7 +74,7 @@ impl Flow {
         flow
     }
 
-    /// A packet is acknowledged, a microsecond after the last. Gives how many leave then.
+    /// Acknowledges a packet, a microsecond after the last. Returns the number of packets sent then.
     fn ack(&mut self, seq: u32, cumulative: u32, marked: bool) -> u32 {
         self.now += Span::from_us(1);
         self.sender.on_ack(self.now, &AckHeader { seq, covers: 1, cumulative, marked, attempt: 1 }, &[]);

@@ -36,7 +36,7 @@ impl ControlLaw for Ears {
     }
 }
 
-/// What a law hears of a direct CNP after 150 us, where a packet is acknowledged each 10 us from 100 us on.
+/// Returns what a law receives of a direct CNP after 150 us, where a packet is acknowledged each 10 us from 100 us on.
 fn heard(reads: bool) -> (u64, u32, Bytes) {
     let rtt = Span::from_us(100);
     let config = FlowConfig::new(Bytes::new(100_000), 1_000, rtt);

@@ -1,4 +1,4 @@
-//! What a sender does when a receiver asks for a packet that came without its payload.
+//! Reaction of a sender to a request for a packet that arrived without its payload.
 
 mod open;
 
@@ -47,7 +47,7 @@ fn an_old_request_changes_nothing() {
     assert_eq!((send(&mut sender, Time::from_us(211)), sender.stats().retransmits), (vec![], 2));
 }
 
-/// What the request says of the packets before counts, too: it may be the only word of the flow's end.
+/// The cumulative number of a request counts, too: it may be the only report of the flow's end.
 #[test]
 fn a_request_may_say_that_all_came() {
     let mut sender = four();

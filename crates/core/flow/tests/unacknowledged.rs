@@ -29,14 +29,14 @@ fn hear(sender: &mut Sender<Open>, now: Time, reply: Reply) {
     if nack { sender.on_nack(now, &header) } else { sender.on_ack(now, &header, &[]) }
 }
 
-/// Strikes the sender's timer. Gives when that was, and what leaves then.
+/// Fires the sender's timer. Returns the time, and the packets sent then.
 fn strike(sender: &mut Sender<Open>) -> (Time, Vec<u32>) {
     let now = sender.next_timer();
     sender.on_timer(now);
     (now, send(sender, now))
 }
 
-/// Packet 1 is lost: one request, which says that packet 0 came, and all from 1 on goes again.
+/// Packet 1 is lost: one request, which acknowledges packet 0, and all from 1 on are sent again.
 #[test]
 fn a_request_goes_back() {
     let (mut sender, mut receiver) = four();

@@ -30,7 +30,7 @@ fn steps(law: Law, acks: Vec<Ack>) -> Permit {
 
 library_benchmark_group!(name = instructions, benchmarks = steps);
 
-/// Whether a tool can be started.
+/// Returns whether `program` can be started.
 fn is_there(program: &str) -> bool {
     Command::new(program).arg("--version").output().is_ok_and(|output| output.status.success())
 }

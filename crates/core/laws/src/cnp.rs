@@ -1,5 +1,5 @@
-//! DCQCN's notification point: when a receiver tells the sender of marks.
-//! Zhu et al., "Congestion Control for Large-Scale RDMA Deployments" (SIGCOMM 2015), §3.1.
+//! DCQCN's notification point: the receiver's rules for notifying the sender of marks. Zhu et al., "Congestion Control
+//! for Large-Scale RDMA Deployments" (SIGCOMM 2015), §3.1.
 
 use units::{Span, Time};
 
@@ -14,13 +14,13 @@ impl Generator {
     /// The paper's interval (N).
     pub const INTERVAL: Span = Span::from_us(50);
 
-    /// A flow of which no packet has arrived yet. An `interval` of 0 answers each marked packet.
+    /// A flow before its first packet arrives. With an `interval` of 0, every marked packet triggers a notification.
     pub const fn new(interval: Span) -> Self {
         Self { interval, next: Time::ZERO }
     }
 
-    /// A data packet arrives. Says whether a notification goes out now: for the first marked packet at once, for a
-    /// later one if none went out for an interval. Marks in between are not remembered.
+    /// Handles a data packet. Returns whether to send a notification now: for the first marked packet at once, for a
+    /// later one if none was sent for an interval. Marks in between are not remembered.
     pub fn on_data(&mut self, now: Time, marked: bool) -> bool {
         let tells = marked && now >= self.next;
         if tells {

@@ -2,9 +2,9 @@
 //! Arun and Balakrishnan, "Copa: Practical Delay-Based Congestion Control for the Internet", NSDI 2018, §2.
 //!
 //! A single loss changes nothing in the default mode (§2: the target knows delay only); the competitive mode (§2.2),
-//! off by default, halves 1/delta. A timeout, of which the paper says nothing, leaves one packet and slow start.
-//! The paper bounds no velocity; here the window at most doubles or halves a round trip.
-//! State is over 104 bytes, so a kernel needs socket storage for it.
+//! off by default, halves 1/delta. A timeout, which the paper does not cover, leaves one packet and slow start. The
+//! paper bounds no velocity; here the window at most doubles or halves a round trip. State is over 104 bytes, so a
+//! kernel needs socket storage for it.
 
 use units::{Bytes, Frac, Rate, Span, Time, mul_div, mul_saturating};
 
@@ -138,8 +138,8 @@ impl Copa {
         self.competing = competing;
     }
 
-    /// Whether the rate is under the target: `cwnd / RTTstanding <= 1 / (delta * d_q)`, in packets, which is to
-    /// say that no more than 1/delta packets of the flow's own wait in the queue.
+    /// Returns whether the rate is below the target: `cwnd / RTTstanding <= 1 / (delta * d_q)`, in packets; in other
+    /// words, at most 1/delta packets of the flow wait in the queue.
     fn is_below_target(&self) -> bool {
         let standing = self.standing.get().unsigned_ps().max(1);
         // The queue is no longer than RTTstanding, so this is under the window.

@@ -1,4 +1,5 @@
-//! What a credit-scheduled transport is told beside a rate: who sends credits, and which parts of the mechanism are on.
+//! Configuration of a credit-scheduled transport, in addition to a rate: the sender of credits and the enabled parts of
+//! the mechanism.
 
 use units::{Bytes, Frac, Rate, Span, mul_div};
 
@@ -7,7 +8,7 @@ use crate::{Path, Permit, Window};
 /// Bytes of a credit, and of an emulation packet, on the wire: the smallest Ethernet frame with preamble and gap.
 pub const CREDIT_SIZE: u32 = 84;
 
-/// Bytes on the wire beside the payload of the packet that a credit stands for: 1538 with 1460 of payload.
+/// Bytes on the wire in addition to the payload of the packet that a credit stands for: 1538 with 1460 of payload.
 pub const DATA_HEADER: u32 = 78;
 
 /// The largest rate of credits on a path: 84/(84+1538) of its narrowest link with 1460 bytes of payload.
@@ -21,28 +22,28 @@ pub(crate) fn least_rate(rtt: Span, max_rate: Rate) -> Rate {
     Rate::of(Bytes::new(CREDIT_SIZE.into()), rtt).min(max_rate).max(Rate::from_bps(1))
 }
 
-/// What a law permits whose credits hold data back: all.
+/// Returns the limits of a law whose credits schedule the data: no limit.
 pub(crate) const fn permit() -> Permit {
     Permit::window(Window::LIMIT)
 }
 
-/// How credits schedule a flow.
+/// Credit scheduling of a flow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Credits {
-    /// Whose packets emulate data.
+    /// Origin of the packets that emulate data.
     pub driver: Driver,
-    /// Whether data leaves at line rate, without credits, for the first round trip (Aeolus).
+    /// True if data leaves at line rate, without credits, for the first round trip (Aeolus).
     pub early_start: bool,
-    /// Whether a probe follows an early start, to find out what of it was lost.
+    /// True if a probe follows an early start, to find its losses.
     pub probe: bool,
-    /// The size of the buffer that the application writes into, where the demand is what lies there; none: the flow's
-    /// size is known.
+    /// Size of the application's send buffer, where the demand is the data in that buffer; none: the flow's size is
+    /// known.
     pub send_buffer: Option<u64>,
 }
 
 impl Credits {
-    /// Those that a receiver's host shares out among the flows that ask, whatever their laws are (RCCC, the receiver's credits of
-    /// Ultra Ethernet).
+    /// Credits that a receiver's host shares out among the flows that request them, for any laws (RCCC, the receiver's
+    /// credits of Ultra Ethernet).
     pub const OF_THE_HOST: Self = Self { driver: Driver::Host, early_start: false, probe: false, send_buffer: None };
 
     /// A law's parameter for [`Credits::send_buffer`], where 0 is none.
@@ -51,53 +52,54 @@ impl Credits {
     }
 }
 
-/// Whose packets emulate data.
+/// Origin of the packets that emulate data.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Driver {
-    /// The receiver's credits on the reverse path, each answered by a packet (`ExpressPass`).
+    /// The receiver's credits on the reverse path; the sender sends a packet for each (`ExpressPass`).
     Receiver {
         /// Each gap between credits is drawn from the even one times 1 minus this to 1 plus this; at most 1.
         jitter: Frac,
         /// A request that no credit follows is repeated after this time.
         retry: Span,
-        /// Whether no more credits are sent than packets were asked for.
+        /// True if the receiver sends at most as many credits as packets were requested.
         stops_at_demand: bool,
-        /// Whether the sender asks for no more credits as soon as those of a round trip cover what is left, or only when
-        /// nothing is.
+        /// True if the sender stops requesting credits as soon as the credits of a round trip cover the remaining data;
+        /// false if only once no data remains.
         stops_ahead: bool,
     },
     /// The sender's emulation packets on the data's own path, echoed by the receiver (`FlashPass`).
     Sender {
-        /// As of a receiver's credits.
+        /// Jitter of the gaps, as for a receiver's credits.
         jitter: Frac,
-        /// How data is timed.
+        /// Timing of data.
         wait: Wait,
-        /// Which emulation packets are over-provisioned; none: all are ordinary.
+        /// Over-provisioned emulation packets; none: all are ordinary.
         over_provisioning: Option<OverProvisioning>,
-        /// Whether the receiver answers several emulation packets at once where there is time.
+        /// True if the receiver echoes several emulation packets at once where time allows.
         batches: bool,
     },
-    /// The receiver's host, which gives credits at its link's rate, in turn to all flows that ask. The first BDP of a flow needs
-    /// none. A packet needs a credit and what its law permits.
+    /// The receiver's host, which sends credits at its link's rate, round-robin to all flows that request them. The
+    /// first BDP of a flow needs none. A packet needs a credit and its law's permission.
     Host,
 }
 
-/// When emulation packets on their way cover the demand, so that more of them may be spared: `FlashPass`'s equation 2.
+/// Over-provisioning: once emulation packets in flight cover the demand, further ones may be dropped first
+/// (`FlashPass`'s equation 2).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct OverProvisioning {
     /// The share of them that may be lost (`max_target_loss`).
     pub loss: Frac,
-    /// Whether over-provisioned ones count among them (`E_out`), or only ordinary ones.
+    /// True if over-provisioned packets count among them (`E_out`), false if only ordinary ones do.
     pub counts_spared: bool,
 }
 
-/// When data leaves for which a credit has come.
+/// Departure time of data whose credit has arrived.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Wait {
-    /// When the credit comes.
+    /// Leaves when the credit arrives.
     Nothing,
-    /// As long after the emulation packet as the network's slowest credit may take.
+    /// Leaves after the longest credit delay of the network, counted from the emulation packet.
     Longest,
-    /// This long after the emulation packet (`T_wait`).
+    /// Leaves this long after the emulation packet (`T_wait`).
     For(Span),
 }

@@ -77,7 +77,7 @@ pub struct Cubic {
     acted: Acted,
 }
 
-/// The curve of one stage of congestion avoidance, and the AIMD estimate beside it.
+/// The curve of one stage of congestion avoidance, and the AIMD estimate.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[repr(C)]
 struct Curve {
@@ -132,7 +132,7 @@ impl Cubic {
         rate.max(Rate::from_bps(1))
     }
 
-    /// Slow start (§4.10). Gives what is left over for congestion avoidance.
+    /// Performs slow start (§4.10). Returns the bytes left over for congestion avoidance.
     fn double(&mut self, ack: &Ack) -> Bytes {
         if !self.params.hystart || !self.slow_start.is_first() {
             return self.slow_start.grow(&mut self.window, ack.acked);
@@ -174,7 +174,7 @@ impl Cubic {
         }
     }
 
-    /// What the maximum becomes at a cut (§4.6 and §4.7).
+    /// Sets the maximum at a cut (§4.6 and §4.7).
     fn remember(&mut self) {
         let cwnd = self.window.bytes();
         self.w_max = if self.params.fast_convergence && cwnd < self.w_max {
@@ -504,7 +504,8 @@ mod tests {
         assert_eq!(law.acted().cuts, 1);
     }
 
-    /// Round trips of 20 ms instead of 10: seven packets to tell, then a quarter for five rounds, then the curve, flat.
+    /// Round trips of 20 ms instead of 10: seven packets to detect it, then a quarter for five rounds, then the curve,
+    /// flat.
     #[test]
     fn the_first_slow_start_ends_early_where_switched_on() {
         let rounds = |hystart: bool| {
@@ -600,8 +601,8 @@ mod tests {
         assert_eq!(law.curve.as_ref().map(|curve| curve.began), began.map(|began| began + Span::from_ms(3)));
     }
 
-    /// Idle time is told twice: before the first packet leaves again, and with its acknowledgement, which was limited by what there
-    /// was to send. The last packet before it left at 26 us and was acknowledged at 40 us.
+    /// Idle time is reported twice: before the first packet leaves again, and with its acknowledgement, which was
+    /// application-limited. The last packet before it left at 26 us and was acknowledged at 40 us.
     #[test]
     fn idle_time_stops_the_curve_s_clock_once() {
         let mut law = law(&PATH, |_| {});

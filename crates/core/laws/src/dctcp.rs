@@ -84,7 +84,7 @@ impl ControlLaw for Dctcp {
         }
     }
 
-    /// A loss halves the window once an episode, whatever `alpha` says (RFC 8257 §3.5); a timeout collapses it.
+    /// A loss halves the window once an episode, for any `alpha` (RFC 8257 §3.5); a timeout collapses it.
     fn on_loss(&mut self, loss: &Loss) {
         let response = self.episode.respond(loss);
         if response.apply(&mut self.window, &mut self.slow_start, Frac::HALF) {

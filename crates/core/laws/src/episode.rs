@@ -4,8 +4,9 @@ use units::{Frac, Time};
 
 use crate::{Loss, LossCause, SlowStart, Window};
 
-/// Which losses a law has already answered. A packet that left before the last response says nothing of the
-/// state after it (RFC 6582 §3.2 keeps a sequence number for this; a send time also holds under reordering).
+/// Tracks the losses to which a law has already responded. A packet that left before the last response carries no
+/// information about the state after it (RFC 6582 §3.2 keeps a sequence number for this; a send time also holds under
+/// reordering).
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 #[repr(C)]
 pub struct Episode {
@@ -13,10 +14,10 @@ pub struct Episode {
     collapsed: Time,
 }
 
-/// What a loss asks of a law.
+/// Response of a law to a loss.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Response {
-    /// Nothing: this loss belongs to an episode already answered.
+    /// No response: this loss belongs to an episode that already had one.
     Ignore,
     /// A cut: the first loss of an episode.
     Cut,
@@ -32,7 +33,7 @@ impl Episode {
         Self { answered: Time::ZERO, collapsed: Time::ZERO }
     }
 
-    /// What `loss` asks for; the law is taken to do it.
+    /// Returns the response to `loss`, and records it as done.
     pub fn respond(&mut self, loss: &Loss) -> Response {
         let first = self.begins(loss.sent_at, loss.now);
         if loss.cause != LossCause::Timeout {
@@ -45,7 +46,8 @@ impl Episode {
         if first { Response::Collapse } else { Response::CollapseAgain }
     }
 
-    /// Whether a packet that left at `sent_at` met congestion after the last response; if so, this is one.
+    /// Returns whether a packet that left at `sent_at` met congestion after the last response; if so, records a
+    /// response at `now`.
     pub fn begins(&mut self, sent_at: Time, now: Time) -> bool {
         let first = sent_at >= self.answered;
         if first {

@@ -1,12 +1,12 @@
-//! Epochs: what was heard between two looks at marks, which come at one pace for flows of all round trips. Uno, SC 2025,
-//! §4.1.1 and Algorithm 1.
+//! Epochs: feedback between two evaluations of marks, which come at one pace for flows of all round trips. Uno, SC
+//! 2025, §4.1.1 and Algorithm 1.
 
 use units::{Bytes, Frac, Span, Time};
 
 use crate::Ack;
 use crate::round::marked_fraction;
 
-/// What was heard since the last epoch ended.
+/// Bytes acknowledged and marked since the last epoch ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(C)]
 pub(crate) struct Epoch {
@@ -16,38 +16,38 @@ pub(crate) struct Epoch {
 }
 
 impl Epoch {
-    /// It ends with a packet that left at `ends` or later; never, if that is [`Time::NEVER`].
+    /// Begins an epoch that ends with a packet that left at `ends` or later; never, if that is [`Time::NEVER`].
     pub(crate) const fn begin(ends: Time) -> Self {
         Self { ends, heard: Bytes::ZERO, marked: Bytes::ZERO }
     }
 
-    /// When it ends.
+    /// Returns the end of the epoch.
     pub(crate) const fn ends(&self) -> Time {
         self.ends
     }
 
-    /// It ends with a packet that left at `ends` or later; what was heard before stays.
+    /// Moves the end to a packet that left at `ends` or later; the counts stay.
     pub(crate) const fn set_end(&mut self, ends: Time) {
         self.ends = ends;
     }
 
-    /// Counts payload of which something was heard, and how much of it was marked.
+    /// Counts payload with feedback (`heard`), and the marked part of it.
     pub(crate) const fn count(&mut self, heard: Bytes, marked: Bytes) {
         self.heard = self.heard.saturating_add(heard);
         self.marked = self.marked.saturating_add(marked);
     }
 
-    /// Whether the acknowledged packet ends it.
+    /// Returns whether the acknowledged packet ends the epoch.
     pub(crate) fn is_over(&self, ack: &Ack) -> bool {
         ack.sent_at >= self.ends
     }
 
-    /// Whether anything was marked.
+    /// Returns whether any payload was marked.
     pub(crate) const fn saw_marks(&self) -> bool {
         !self.marked.is_zero()
     }
 
-    /// The fraction of what was heard that was marked, 0 to 1.
+    /// Returns the marked fraction of the payload with feedback, 0 to 1.
     pub(crate) fn marked_fraction(&self) -> Frac {
         marked_fraction(self.marked, self.heard)
     }

@@ -2,8 +2,8 @@
 //! Cho et al., "Credit-Scheduled Delay-Bounded Congestion Control for Datacenters" (SIGCOMM 2017), §3.2, as the authors'
 //! simulator has it (kaist-ina/ns2-xpass), which `FlashPass` compares with.
 //!
-//! Here is the rate of credits, which the receiver asks for: the law runs at both ends of a flow, and the sender's only
-//! says that credits hold data back.
+//! This is the rate of credits, which the receiver uses: the law runs at both ends of a flow, and the sender's only
+//! states that credits hold data back.
 
 use units::{Bytes, Frac, Rate, Span};
 
@@ -64,7 +64,7 @@ pub struct ExpressPass {
     params: Params,
     rate: Rate,
     weight: Frac,
-    /// Whether the last update did not cut: then the weight may grow.
+    /// True if the last update did not cut: then the weight may grow.
     grew: bool,
     floor: Rate,
     acted: Acted,
@@ -86,7 +86,7 @@ impl ExpressPass {
         }
     }
 
-    /// A sender asks for credits for so many packets: the rate begins anew.
+    /// Restarts the rate for a sender's request of credits for `packets` packets.
     fn on_request(&mut self, packets: u32) {
         let start = self.params.max_rate.scaled(self.params.initial);
         let share = Frac::ratio(u64::from(packets).min(self.params.small_flow), self.params.small_flow);
@@ -95,7 +95,8 @@ impl ExpressPass {
         self.grew = true;
     }
 
-    /// A round trip is over in which `sent` credits were heard of, `returned` of them with data.
+    /// Updates the rate after a round trip in which the fate of `sent` credits became known; `returned` of them came
+    /// back with data.
     fn on_round(&mut self, sent: u64, returned: u64, elapsed: Span, rtt: Span) {
         if sent == 0 {
             return;

@@ -2,8 +2,8 @@
 //! packet whose credit came back. Zeng et al., "FlashPass: Proactive Congestion Control for Shallow-buffered WAN"
 //! (ICNP 2021), §III-B, Algorithm 1.
 //!
-//! Here is the rate of emulation packets; what is done with them is in the flow, as [`FlashPass::credits`] says. A loss of
-//! data says nothing to it: credits have scheduled what is sent.
+//! This is the rate of emulation packets; the flow handles the packets, as described by [`FlashPass::credits`]. A loss
+//! of data does not affect the law: credits have scheduled the data.
 
 use units::{Bytes, Frac, Rate, Span};
 
@@ -162,7 +162,7 @@ mod tests {
         mss: Bytes::new(1_460),
     };
 
-    /// A round in which so many were sent at the law's rate.
+    /// Returns a round in which `sent` packets were sent at the law's rate.
     fn credits(law: &FlashPass, sent: u64, returned: u64) -> Notification<'static> {
         let elapsed = law.rate.time_for(Bytes::new(84 * sent));
         Notification::Credits { sent, returned, elapsed, rtt: Span::from_ms(40) }

@@ -121,7 +121,7 @@ impl Gemini {
 
     fn end_round(&mut self, ack: &Ack) {
         self.alpha = self.alpha.ewma(self.round.marked_fraction(), self.params.ewma_gain);
-        // RTT_min > RTT_base + T, over the round that ends; a round without a sample since the last cut says no.
+        // RTT_min > RTT_base + T, over the round that ends. Without a sample since the last cut it is not congested.
         let queueing = self.round_min_rtt - self.base_rtt;
         self.congested_wan = self.round_min_rtt != Span::MAX && queueing > self.params.delay_threshold;
         self.round_min_rtt = Span::MAX;
@@ -140,7 +140,7 @@ impl Gemini {
         self.responded(now);
     }
 
-    /// What was sent before `now` says nothing of the window that holds from now on.
+    /// Starts a new period: packets sent before `now` carry no information about the new window.
     fn responded(&mut self, now: Time) {
         self.last_cut = now;
         self.round_min_rtt = Span::MAX;

@@ -78,7 +78,7 @@ struct Settings {
 }
 
 /// Ports that are remembered, of both loops together: a path over two fat trees has four on either side of the long
-/// haul, and one pseudo queue. Reports that would need more are not heard.
+/// haul, and one pseudo queue. Reports that would need more are ignored.
 const REPORTS: usize = 9;
 const _: () = assert!(MOST_HOPS <= REPORTS);
 
@@ -134,7 +134,7 @@ fn fine_share(settings: &Settings) -> u64 {
     mul_div(millionths, 1 << 48, 1_000_000)
 }
 
-/// What a port said last, in 16 bytes: time (picoseconds) and bytes sent modulo 2^44, and a queue of 40 bits in two
+/// Last report of a port, in 16 bytes: time (picoseconds) and bytes sent modulo 2^44, and a queue of 40 bits in two
 /// halves. Differences hold for 17.6 s and 17.6 TB.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 #[repr(C)]
@@ -174,8 +174,8 @@ struct Measured {
     over: Span,
 }
 
-/// Algorithm 1, `MeasureInflight`, lines 2 to 7. Nothing if some port's counters ran backwards: another path, or
-/// reports out of order. A port that says the same thing again counts for nothing; where all do, nothing is measured.
+/// Algorithm 1, `MeasureInflight`, lines 2 to 7. None if some port's counters ran backwards: another path, or reports
+/// out of order. A port that repeats a report is skipped; if all do, nothing is measured.
 fn measure<'a>(ports: impl Iterator<Item = (&'a Report, &'a Hop)>, rtt: Span, fine: bool) -> Option<Measured> {
     let mut fullest = Measured { in_flight: Frac::ZERO, over: Span::ZERO };
     for (last, hop) in ports {
@@ -554,7 +554,7 @@ mod tests {
             prop_assert_eq!(report.until(&of(time.wrapping_sub(gap + 1), sent)), None);
         }
 
-        /// Whatever ports say: rates between least and line, windows between a packet and a BDP.
+        /// Rates stay between the least and the line rate, windows between a packet and a BDP, for any port reports.
         #[test]
         fn permits_are_sane_after_any_reports(
             reports in proptest::collection::vec(

@@ -14,7 +14,7 @@ const N_RTT_SAMPLE: u32 = 8;
 const CSS_GROWTH_DIVISOR: u64 = 4;
 const CSS_ROUNDS: u32 = 5;
 
-/// What it knows of round trips. [`Span::MAX`] stands for none.
+/// RTT samples of `HyStart++`. [`Span::MAX`] stands for none.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(C)]
 pub(crate) struct HyStart {
@@ -36,8 +36,8 @@ impl HyStart {
         self.baseline.ps() != Span::MAX.ps()
     }
 
-    /// An acknowledgement arrives in the first slow start (§4.2). Gives what the window grows by; none when slow start is
-    /// over.
+    /// Handles an acknowledgement in the first slow start (§4.2). Returns the growth of the window; none when slow
+    /// start is over.
     pub(crate) fn on_ack(&mut self, ack: &Ack) -> Option<Bytes> {
         if self.round.is_over(ack) {
             self.round.restart(ack);
@@ -58,7 +58,7 @@ impl HyStart {
         Some(if self.is_conservative() { ack.acked.ratio(1, CSS_GROWTH_DIVISOR) } else { ack.acked })
     }
 
-    /// There are enough round trips of this round to tell.
+    /// Evaluates a round that has enough RTT samples.
     fn judge(&mut self) {
         if self.is_conservative() {
             if self.current < self.baseline {
@@ -81,8 +81,8 @@ mod tests {
 
     const MSS: Bytes = LONG_PATH.mss;
 
-    /// A round of so many acknowledgements, each with this round trip. Gives by how much the window grew in all; none as
-    /// soon as slow start is over.
+    /// Runs a round of `acks` acknowledgements, each with this round trip. Returns the total growth of the window; none
+    /// as soon as slow start is over.
     fn round(hystart: &mut HyStart, number: u64, acks: u64, rtt: Span) -> Option<Bytes> {
         let mut grown = Bytes::ZERO;
         for nth in 0..acks {
@@ -94,7 +94,7 @@ mod tests {
         Some(grown)
     }
 
-    /// Whether a second round with this minimum ends slow start's doubling.
+    /// Returns whether a second round with minimum RTT `then` ends slow start's doubling.
     fn slows(base: Span, then: Span) -> bool {
         let mut hystart = HyStart::new();
         round(&mut hystart, 1, 8, base);

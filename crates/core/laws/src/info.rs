@@ -1,51 +1,51 @@
-//! What there is to say about a law: each says it in its own file.
+//! Descriptions of laws: each is defined in the file of its law.
 
 use crate::params::ParamInfo;
 
-/// What there is to say about a law.
+/// Name, source and input signals of a law.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LawInfo {
     /// Its name in files.
     pub name: &'static str,
     /// Its name in prose.
     pub title: &'static str,
-    /// What it does, in a sentence.
+    /// Its behaviour, in a sentence.
     pub summary: &'static str,
     /// The paper or standard, and where in it.
     pub source: &'static str,
-    /// What it listens to, in words.
+    /// Its input signals, in words.
     pub signals: &'static str,
-    /// Whether it listens to marks.
+    /// Use of ECN marks.
     pub marks: Marks,
-    /// Whether it listens to notifications of congestion, direct ones too.
+    /// True if it reacts to congestion notifications, direct ones included.
     pub notified: bool,
-    /// Whether it reads how much of a flow is left ([`Ack::left`](crate::Ack::left)).
+    /// True if it reads the remaining bytes of a flow ([`Ack::left`](crate::Ack::left)).
     pub reads_left: bool,
-    /// Whether it reads the reports of ports (INT), so that packets must carry them.
+    /// True if it reads the reports of ports (INT), so that packets must carry them.
     pub reads_reports: bool,
-    /// Whether credits schedule its flows ([`ControlLaw::credits`](crate::ControlLaw::credits)).
+    /// True if credits schedule its flows ([`ControlLaw::credits`](crate::ControlLaw::credits)).
     pub credits: bool,
     /// Its name in Linux, where Linux has a law of its own that stands for it.
     pub linux: Option<&'static str>,
-    /// What can be set.
+    /// Its parameters.
     pub params: &'static [ParamInfo],
-    /// Pairs of parameters, of which the first must not be over the second. Their defaults depend on no path.
+    /// Pairs of parameters: the first must not exceed the second. Their defaults depend on no path.
     pub pairs: &'static [(&'static str, &'static str)],
 }
 
-/// Whether a law listens to marks in acknowledgements (ECN).
+/// Use of ECN marks in acknowledgements by a law.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Marks {
-    /// It does not.
+    /// Marks are ignored.
     Deaf,
-    /// It does.
+    /// Marks are used.
     Heard,
-    /// Where this parameter of it, a switch, is on.
+    /// Marks are used if this switch parameter is on.
     If(&'static str),
 }
 
 impl LawInfo {
-    /// A law without a name that takes these parameters and hears of acknowledgements and losses alone.
+    /// A law without a name that takes these parameters and reacts to acknowledgements and losses only.
     pub(crate) const fn of(params: &'static [ParamInfo]) -> Self {
         Self {
             name: "",

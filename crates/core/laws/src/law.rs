@@ -155,7 +155,7 @@ impl ControlLaw for Law {
 
 /// A law that is made from a path and its parameters, for hosts that know it by its type.
 pub trait Configured: ControlLaw + Clone + PartialEq + Sized {
-    /// What can be set.
+    /// The parameters of the law.
     type Params: Parameters;
 
     /// The law for a flow on `path`.

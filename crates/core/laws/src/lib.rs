@@ -1,8 +1,8 @@
-//! Control laws: what decides how much a flow may send. Each is a pure integer state machine that knows no
-//! packet, clock, socket or allocator, so the code that decides in the simulator also decides in the kernel's TCP,
-//! and can in a transport.
+//! Control laws: algorithms that decide the sending window and rate of a flow. Each is a pure integer state machine
+//! that knows no packet, clock, socket or allocator, so the code that decides in the simulator also decides in the
+//! kernel's TCP, and can in a transport.
 //!
-//! A host tells a law what happened ([`Ack`], [`Loss`], [`Sent`], a timer) and reads what is permitted
+//! A host reports events to a law ([`Ack`], [`Loss`], [`Sent`], a timer) and reads the limits that it sets
 //! ([`Permit`]). [`Law`] is the closed set of laws that hosts run by default.
 
 #![no_std]
@@ -65,7 +65,7 @@ use units::{Bytes, Rate, Time};
 
 use credits::Credits;
 
-/// How much a flow may send, decided from what its host reports.
+/// A congestion control algorithm: window and rate from sender events.
 ///
 /// A law cannot fail. It never sees the host's fields, and a host never sees the law's.
 pub trait ControlLaw {
@@ -92,22 +92,22 @@ pub trait ControlLaw {
         let _ = now;
     }
 
-    /// When this law wants to be woken; [`Time::NEVER`] for most.
+    /// Returns the time of the next timer; [`Time::NEVER`] for most.
     fn next_timer(&self) -> Time {
         Time::NEVER
     }
 
-    /// What may be sent now.
+    /// Returns the current limits.
     fn permit(&self) -> Permit;
 
-    /// Whether a new rate moves a packet that waits for its time already (HPCC in ns-3); else it counts from the next
-    /// packet on. Must not change while the flow lasts.
+    /// Returns whether a new rate applies at once, also to a packet that already waits for its departure (HPCC in
+    /// ns-3); otherwise it applies from the next packet on. Must not change while the flow lasts.
     fn retimes(&self) -> bool {
         false
     }
 
-    /// Whether it acts on [`Notification::DirectCnp`]; one that does not is told the same as marks. Must not change while the
-    /// flow lasts.
+    /// Returns whether the law reacts to [`Notification::DirectCnp`]; otherwise it receives the same information as
+    /// marks. Must not change while the flow lasts.
     fn reads_direct_cnps(&self) -> bool {
         false
     }
@@ -118,17 +118,17 @@ pub trait ControlLaw {
         None
     }
 
-    /// How credits schedule the flow; none for most. Must not change while the flow lasts.
+    /// Returns the credit scheduling of the flow; none for most laws. Must not change while the flow lasts.
     fn credits(&self) -> Option<Credits> {
         None
     }
 
-    /// The rate of credits, or of emulation packets, on the wire, where there are any.
+    /// Returns the rate of credits, or of emulation packets, on the wire; zero without them.
     fn credit_rate(&self) -> Rate {
         Rate::ZERO
     }
 
-    /// How often the law has acted.
+    /// Returns the counts of the law's actions.
     fn acted(&self) -> Acted;
 
     /// The law's own state by name, for plots: `alpha_ppm`, `min_rtt_ns`, ... Units are the last word.
@@ -137,7 +137,7 @@ pub trait ControlLaw {
     }
 }
 
-/// How often a law has acted since its flow began. A law that never acts is worth a warning.
+/// Counts of a law's actions since its flow began. A law that never acts is worth a warning.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 #[repr(C)]
 pub struct Acted {
@@ -147,12 +147,12 @@ pub struct Acted {
     pub cuts: u64,
     /// Times it was cut on loss or timeout.
     pub loss_cuts: u64,
-    /// Times an emergency rule struck (Uno's Quick Adapt, BBR's probe of the RTT).
+    /// Times an emergency rule acted (Uno's Quick Adapt, BBR's probe of the RTT).
     pub emergencies: u64,
 }
 
 impl Acted {
-    /// What was done after `before` was counted.
+    /// Returns the actions after `before` was counted.
     #[must_use]
     pub fn since(&self, before: &Self) -> Self {
         Self {
@@ -163,7 +163,7 @@ impl Acted {
         }
     }
 
-    /// What another law did for the same flow, added.
+    /// Adds the actions of another law for the same flow.
     pub fn add(&mut self, other: &Self) {
         let Self { increases, cuts, loss_cuts, emergencies } = other;
         self.increases += increases;

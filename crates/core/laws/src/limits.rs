@@ -1,4 +1,4 @@
-//! What holds for every law that sets a rate: the line, the least rate, and the window that may go with it.
+//! Bounds common to all laws that set a rate: the line rate, the least rate, and an optional window.
 
 use units::{Bytes, Rate};
 

@@ -10,21 +10,21 @@ use units::{Bytes, Rate, Span, Time};
 
 use crate::{Ack, Window};
 
-/// With a window under so many packets nothing ends slow start (`hystart_low_window`).
+/// Window in packets below which nothing ends slow start (`hystart_low_window`).
 const LOW_WINDOW: u64 = 16;
-/// Acknowledgements at most so far apart are one train (`hystart_ack_delta_us`).
+/// Maximum gap between the acknowledgements of one train (`hystart_ack_delta_us`).
 const ACK_DELTA: Span = Span::from_us(2_000);
-/// How many round trips of a round are seen before one is judged (`HYSTART_MIN_SAMPLES`).
+/// RTT samples of a round before it is evaluated (`HYSTART_MIN_SAMPLES`).
 const MIN_SAMPLES: u32 = 8;
 /// Bounds of the growth that ends slow start, which is an eighth of the least round trip (`HYSTART_DELAY_MIN`, `_MAX`).
 const DELAY_MIN: Span = Span::from_ms(4);
 const DELAY_MAX: Span = Span::from_ms(16);
-/// How much longer than the path a train may be, because senders and receivers gather packets: four segments of the
+/// Allowance by which a train may exceed the path, because senders and receivers batch packets: four segments of the
 /// largest size (`sk_gso_max_size`) at the pace of slow start, at most a millisecond.
 const LARGEST_SEGMENTS: Bytes = Bytes::new(4 * 65_536);
 const MOST_ALLOWED: Span = Span::from_ms(1);
 
-/// Which of the two detectors are on (`hystart_detect`), and whether the flow is paced.
+/// Enabled detectors (`hystart_detect`), and whether the flow is paced.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Detect {
     pub(crate) train: bool,
@@ -32,7 +32,7 @@ pub(crate) struct Detect {
     pub(crate) paced: bool,
 }
 
-/// What the detectors know of round trips and of the train. [`Span::MAX`] stands for none.
+/// Detector state: RTT samples and the ACK train. [`Span::MAX`] stands for none.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(C)]
 pub(crate) struct LinuxHyStart {
@@ -71,7 +71,7 @@ impl LinuxHyStart {
         train || delay
     }
 
-    /// Whether a train has lasted longer than half the least round trip and the allowance. A sender that paces spreads
+    /// Returns whether a train has lasted longer than half the smallest RTT plus the allowance. A paced sender spreads
     /// its packets over half a round trip itself, so then the whole round trip counts.
     fn train_is_long(&mut self, now: Time, pace: Rate, paced: bool) -> bool {
         if now.since(self.last_ack) > ACK_DELTA {
@@ -82,8 +82,8 @@ impl LinuxHyStart {
         now.since(self.round_began) > if paced { allowed } else { allowed.over(2) }
     }
 
-    /// Whether the least of more than eight round trips is over the least of all by an eighth, at least 4 and at most
-    /// 16 ms.
+    /// Returns whether the smallest RTT of more than eight samples exceeds the smallest of all by an eighth, at least 4
+    /// and at most 16 ms.
     fn delay_grew(&mut self, rtt: Span) -> bool {
         self.current = self.current.min(rtt);
         if self.samples < MIN_SAMPLES {
@@ -127,8 +127,8 @@ mod tests {
             self.hystart.ends(&ack, &self.window, self.pace, self.detect)
         }
 
-        /// How many microseconds after the round's beginning a train of acknowledgements every `gap_us` ends slow
-        /// start, if it does within 100 ms.
+        /// Returns the time in microseconds, from the start of the round, at which a train of acknowledgements every
+        /// `gap_us` ends slow start, if it does within 100 ms.
         fn train(&mut self, gap_us: u64, rtt: Span) -> Option<u64> {
             (0..=100_000 / gap_us)
                 .map(|nth| (nth, nth * gap_us))
@@ -163,8 +163,8 @@ mod tests {
         assert_eq!(Flow::new(16, BOTH).train(2_001, Span::from_ms(10)), None);
     }
 
-    /// Whether a second round with the round trip `then` ends slow start at its `count`-th acknowledgement. The
-    /// acknowledgements come all at once.
+    /// Returns whether a second round with the round trip `then` ends slow start at its `count`-th acknowledgement. The
+    /// acknowledgements arrive all at once.
     fn grew(base: Span, then: Span, count: u64) -> bool {
         let mut flow = Flow::new(16, BOTH);
         assert!(!flow.ack(1, 0, 0, base));

@@ -1,9 +1,9 @@
-//! LSCC's two controllers in border switches: what the far one feeds back, and whom the near one tells.
-//! Long et al., "LSCC: Link-Segmented Congestion Control for RDMA in Cross-Datacenter Networks", §III.
+//! LSCC's two controllers in border switches: the far one feeds rates back, and the near one notifies sources. Long et
+//! al., "LSCC: Link-Segmented Congestion Control for RDMA in Cross-Datacenter Networks", §III.
 
 use units::{Bytes, Rate, Span, Time};
 
-/// What can be set at the far end (Algorithm 1).
+/// Parameters of the far end (Algorithm 1).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct CalculationParams {
     /// Time between two rates (T).
@@ -21,7 +21,7 @@ pub struct CalculationParams {
 }
 
 impl CalculationParams {
-    /// How many rates are on their way and not yet in effect (N = 2D / T, rounded up; at least 1).
+    /// Returns the number of rates sent that are not yet in effect (N = 2D / T, rounded up; at least 1).
     pub const fn entries(&self) -> usize {
         let period = self.period.unsigned_ps();
         let entries = if period == 0 { 1 } else { self.lag.unsigned_ps().div_ceil(period) };
@@ -29,20 +29,20 @@ impl CalculationParams {
     }
 }
 
-/// What can be set at the near end (Algorithm 2).
+/// Parameters of the near end (Algorithm 2).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct LimitingParams {
-    /// The pseudo queue over which sources are told (`Q*_ref`).
+    /// Length of the pseudo queue from which on sources are notified (`Q*_ref`).
     pub reference: Bytes,
-    /// The least time between two notifications of one flow: sources are told this often, all chosen flows at once.
+    /// Minimum time between two notifications of one flow: sources are notified this often, all chosen flows at once.
     pub interval: Span,
-    /// Flows that have sent less than this are told whether marked or not (the threshold of Algorithm 2).
+    /// Flows that have sent less than this are notified whether marked or not (the threshold of Algorithm 2).
     pub long_flow: Bytes,
     /// Time after which the flow table forgets marks.
     pub reset: Span,
     /// Size of a notification on the wire, in bytes.
     pub size: u32,
-    /// Whether sources get the reports of ports instead of notifications (HPCC*).
+    /// True if sources receive the reports of ports instead of notifications (HPCC*).
     pub telemetry: bool,
 }
 
@@ -149,12 +149,12 @@ impl RateLimiting {
         self.backlog.saturating_sub(self.drained(now))
     }
 
-    /// Whether sources are to be told (Algorithm 2, line 2: not while Q* is under its reference).
+    /// Returns whether sources are to be notified (Algorithm 2, line 2: not while Q* is below its reference).
     pub fn over(&self, now: Time) -> bool {
         self.occupancy(now) >= self.reference
     }
 
-    /// What could have drained since `at`, in whole bytes.
+    /// Returns the bytes that could have drained since `at`, in whole bytes.
     fn drained(&self, now: Time) -> Bytes {
         if now <= self.at { Bytes::ZERO } else { self.rate.bytes_in(now.since(self.at)) }
     }
@@ -175,7 +175,7 @@ impl RateLimiting {
     }
 }
 
-/// What the near end's flow table knows of a flow (Table I).
+/// Entry of the near end's flow table (Table I).
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct FlowEntry {
     sent: Bytes,             // TxBytes
@@ -202,12 +202,13 @@ impl FlowEntry {
         self.marked_at = Some(now);
     }
 
-    /// What the flow has sent (`TxBytes`).
+    /// Returns the bytes sent by the flow (`TxBytes`).
     pub const fn sent(&self) -> Bytes {
         self.sent
     }
 
-    /// Whether the flow is marked or still short, so that it is told (line 5). A mark holds for the table's `reset`.
+    /// Returns whether the flow is marked or still short, so that it is notified (line 5). A mark holds for the table's
+    /// `reset`.
     pub fn is_chosen(&self, now: Time, params: &LimitingParams) -> bool {
         let marked = self.marked_at.is_some_and(|at| now < at.saturating_add(params.reset));
         marked || self.sent < params.long_flow
@@ -375,7 +376,7 @@ mod tests {
     fn short_and_marked_flows_are_told() {
         let (us, data) = (Time::from_us, Bytes::new(400_000));
         let mut flow = FlowEntry::new();
-        // Short: told whether marked or not.
+        // Short: notified whether marked or not.
         flow.on_data(us(0), data, false);
         flow.on_data(us(1), data, false);
         assert!(flow.is_chosen(us(1), &NEAR) && flow.is_chosen(us(900), &NEAR));
@@ -383,7 +384,7 @@ mod tests {
         flow.on_data(us(60), data, false);
         assert_eq!(flow.sent(), Bytes::new(1_200_000));
         assert!(!flow.is_chosen(us(200), &NEAR));
-        // Marked by a switch of this datacenter, or notified from the other: told until the table forgets.
+        // Marked by a switch of this datacenter, or notified from the other: notified until the table's entry expires.
         flow.on_data(us(300), data, true);
         assert!(flow.is_chosen(us(300), &NEAR) && flow.is_chosen(us(499), &NEAR));
         assert!(!flow.is_chosen(us(500), &NEAR));

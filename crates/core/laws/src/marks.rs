@@ -2,9 +2,9 @@
 
 use units::Bytes;
 
-/// The payload that counts as marked when a host learns of `packets` acknowledged packets, with `acked` payload in all, and of
-/// `marks` marks: so many packets of their mean size, and at most all of it. A host that counts codepoints (QUIC, RFC 9000
-/// §19.3.2) knows how many packets were marked, and not which.
+/// Returns the payload that counts as marked when a host learns of `packets` acknowledged packets, with `acked` payload
+/// in all, and of `marks` marks: `marks` packets of their mean size, and at most all of it. A host that counts
+/// codepoints (QUIC, RFC 9000 §19.3.2) knows how many packets were marked, and not which.
 ///
 /// No overflow: 2^40 bytes and 2^24 packets at a time are more than is ever acknowledged at once; more marks than packets
 /// count as all.

@@ -93,18 +93,18 @@ pub struct Nscc {
     acted: Acted,
 }
 
-/// What was acknowledged in the current period of Quick Adapt.
+/// State of the current Quick Adapt period.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[repr(C)]
 struct QuickAdapt {
-    /// When the period ends; never before the first news.
+    /// End of the period; never before the first feedback.
     ends: Time,
     achieved: Bytes,
-    /// After a strike: what was in flight then and is still to be heard of.
+    /// After a Quick Adapt: the bytes in flight at that time that are not yet acknowledged or lost.
     ignores: Bytes,
-    /// Whether something was lost.
+    /// True if a packet was lost.
     triggered: bool,
-    /// Whether the fast increase has begun.
+    /// True once the fast increase has begun.
     fast: bool,
 }
 
@@ -147,12 +147,13 @@ impl Nscc {
         self.scale = Frac::ratio(self.line_rate.bytes_in(base_rtt).get(), self.params.reference_bdp.get());
     }
 
-    /// So many packets times a.
+    /// Returns `gain` packets, scaled by a.
     fn packets(&self, gain: Frac) -> Bytes {
         self.window.floor().scaled(gain).scaled(self.scale)
     }
 
-    /// cwnd <- cwnd + inc / cwnd, every so many packets or a round trip; cwnd <- cwnd + eta, a round trip.
+    /// Grants increases: cwnd <- cwnd + inc / cwnd, every `adjust_packets` packets or a round trip; cwnd <- cwnd + eta,
+    /// a round trip.
     fn grant(&mut self, now: Time) {
         if !self.granted_at.is_set() {
             (self.granted_at, self.eta_at) = (now, now);
@@ -206,15 +207,15 @@ impl Nscc {
         self.average_delay = self.average_delay.scaled(gain.complement()) + sample.scaled(gain);
     }
 
-    /// Whether so many bytes that left before the last strike are not to be heard of.
+    /// Returns whether `bytes`, sent before the last Quick Adapt, are ignored.
     fn ignores(&mut self, bytes: Bytes, marked: bool) -> bool {
         let ignores = !self.adapt.ignores.is_zero();
         self.adapt.ignores = self.adapt.ignores.saturating_sub(bytes);
         ignores && (marked || self.params.qa_ignores_unmarked)
     }
 
-    /// At the end of a period with a loss, or where the delay is extreme: the window is what came in it, if that was little.
-    /// Says whether it struck.
+    /// Ends a period after a loss or at extreme delay: the window becomes the bytes acknowledged in the period, if
+    /// these are few. Returns whether Quick Adapt acted.
     fn quick_adapt(&mut self, now: Time, delayed: bool, in_flight: Bytes) -> bool {
         if self.adapt.ends.is_set() && now <= self.adapt.ends {
             return false;
@@ -263,7 +264,7 @@ impl ControlLaw for Nscc {
         }
     }
 
-    /// The same for what was trimmed, what later packets overtook and what a timer struck.
+    /// Handles every loss alike: trimmed packets, packets overtaken by later ones and retransmission timeouts.
     fn on_loss(&mut self, loss: &Loss) {
         self.adapt.triggered = true;
         if self.ignores(loss.lost, true) || self.quick_adapt(loss.now, false, loss.in_flight) || !self.params.loss_cut {
@@ -314,7 +315,7 @@ mod tests {
         Nscc::new(&PATH, params)
     }
 
-    /// Nothing grows by itself, and increases are granted at once.
+    /// Turns off growth without feedback and Quick Adapt, and grants increases at once.
     fn bare(params: &mut Params) {
         params.eta = Frac::ZERO;
         params.quick_adapt = false;
@@ -430,7 +431,7 @@ mod tests {
         law.on_ack(&queued(42, Span::from_us(200), true));
         assert!(window(&law).abs_diff(28_350) <= 1);
         assert_eq!(law.acted().cuts, 4);
-        // Under the target a mark says nothing but to leave the path.
+        // Under the target a mark only means to leave the path.
         law.on_ack(&queued(60, Span::from_us(10), true));
         assert_eq!(law.acted().cuts, 4);
     }
@@ -463,7 +464,7 @@ mod tests {
         }
     }
 
-    /// A delay over four targets asks as a loss does; without either nothing strikes.
+    /// A delay over four targets triggers Quick Adapt as a loss does; without either it does not act.
     #[test]
     fn an_extreme_delay_asks_too() {
         for (delay_us, strikes) in [(42, 0), (43, 1)] {
@@ -474,7 +475,8 @@ mod tests {
         }
     }
 
-    /// After a strike what was in flight is not heard of: neither marks nor losses cut, and nothing grows.
+    /// After Quick Adapt, feedback on the packets then in flight is ignored: neither marks nor losses cut, and nothing
+    /// grows.
     #[test]
     fn what_was_in_flight_is_ignored() {
         for unmarked_too in [true, false] {
@@ -490,7 +492,7 @@ mod tests {
             let before = window(&law);
             law.on_loss(&loss(10, 36, LossCause::Nack));
             assert_eq!(window(&law), before);
-            // All is heard of: the next packet counts again.
+            // All feedback has arrived: the next packet counts again.
             for us in 40..60 {
                 law.on_ack(&ack(&PATH, us));
             }

@@ -6,14 +6,14 @@
 
 use units::{Frac, Span, Time};
 
-/// What can be set.
+/// Parameters of On-Ramp.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Params {
     /// One-way delays over this pause the flow (T).
     pub threshold: Span,
     /// Weight of the newest measurement of the gain (g).
     pub gain: Frac,
-    /// Whether pauses are not corrected for the lag of the feedback (the strawman, eq. 2).
+    /// True if pauses are not corrected for the feedback delay (the strawman, eq. 2).
     pub strawman: bool,
 }
 
@@ -28,18 +28,18 @@ pub const fn threshold(sigma: Span, min_delay: Span) -> Span {
     Span::from_ps(sigma.times(2).ps().saturating_add(min_delay.ps()))
 }
 
-/// What a sender remembers of a packet until its OR-ACK comes.
+/// Per-packet state that a sender keeps until the packet's OR-ACK arrives.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Mark {
-    /// How long the flow had been paused in all when the packet left ([`OnRamp::paused`]).
+    /// Total pause of the flow when the packet left ([`OnRamp::paused`]).
     pub paused: Span,
 }
 
-/// What a flow leaves to the next one to the same receiver: the paper lets a new flow use the delays that earlier ones
-/// measured (§5.2.1).
+/// State that a flow passes on to the next one to the same receiver: the paper lets a new flow use the delays measured
+/// by earlier ones (§5.2.1).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Memory {
-    /// Until when nothing should leave.
+    /// Time before which no packet should leave.
     pub hold_until: Time,
     /// The gain found (beta).
     pub beta: Frac,
@@ -58,8 +58,8 @@ pub struct OnRamp {
 }
 
 impl OnRamp {
-    /// Where the gain starts. The paper does not say. With 1 a flow trusts its own pauses in full, as is right where it
-    /// is alone or all pause together; with 0 it would begin as the strawman.
+    /// Initial gain. The paper does not specify it. With 1 a flow trusts its own pauses in full, as is right if it is
+    /// alone or all pause together; with 0 it would begin as the strawman.
     pub const INITIAL_BETA: Frac = Frac::ONE;
 
     /// A flow that is not held.
@@ -93,7 +93,7 @@ impl OnRamp {
         Self { beta: beta.min(Frac::ONE), ..self }
     }
 
-    /// What to leave to the next flow.
+    /// Returns the state for the next flow.
     pub fn memory(&self) -> Memory {
         Memory { hold_until: self.hold_until, beta: self.beta }
     }
@@ -127,12 +127,12 @@ impl OnRamp {
         }
     }
 
-    /// What to remember of a packet that leaves at `now`.
+    /// Returns the state to keep for a packet that leaves at `now`.
     pub fn mark(&self, now: Time) -> Mark {
         Mark { paused: self.paused(now) }
     }
 
-    /// How long pause has been asserted in all by `now`.
+    /// Returns the total time of pauses up to `now`.
     pub fn paused(&self, now: Time) -> Span {
         let until = now.min(self.hold_until);
         if until <= self.counted_until {
@@ -151,7 +151,7 @@ impl OnRamp {
         self.beta
     }
 
-    /// How often an OR-ACK, or the memory of one, has set a hold. 0 where On-Ramp never acted.
+    /// Returns the number of holds set by an OR-ACK or by remembered state. 0 if On-Ramp never acted.
     pub fn holds(&self) -> u64 {
         self.holds
     }

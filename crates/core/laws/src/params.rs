@@ -7,7 +7,7 @@ use units::{Bytes, Frac, Rate, Span};
 
 use crate::Path;
 
-/// What kind of quantity a parameter is.
+/// Kind of quantity of a parameter.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Quantity {
     /// A number without unit: a gain, a share, a multiple.
@@ -50,7 +50,7 @@ pub struct ParamInfo {
     pub quantity: Quantity,
     /// Its default in words, because many depend on the flow's path.
     pub default: &'static str,
-    /// What it does, with the paper's symbol.
+    /// Its effect, with the paper's symbol.
     pub doc: &'static str,
     /// The smallest value allowed.
     pub lowest: Value,
@@ -59,7 +59,7 @@ pub struct ParamInfo {
 }
 
 impl ParamInfo {
-    /// Whether `value` is of this parameter's kind and within its range.
+    /// Returns whether `value` is of this parameter's kind and within its range.
     pub fn allows(&self, value: Value) -> bool {
         value.quantity() == self.quantity && !self.lowest.is_over(value) && !value.is_over(self.highest)
     }
@@ -78,7 +78,8 @@ impl Value {
         }
     }
 
-    /// Whether this value is larger than another of its kind; values of two kinds, and switches, are not in order.
+    /// Returns whether this value is larger than another of its kind; values of two kinds, and switches, are not
+    /// ordered.
     pub fn is_over(self, other: Self) -> bool {
         match (self, other) {
             (Self::Fraction(one), Self::Fraction(two)) => one > two,
@@ -149,7 +150,7 @@ pub const MOST: usize = 64;
 
 /// A law's parameters, for hosts that know the law by its type. Each law's `Params` has it.
 pub trait Parameters: Copy {
-    /// What can be set.
+    /// The law's parameters.
     const TABLE: &'static [ParamInfo];
 
     /// The defaults for a flow on `path`.
@@ -224,7 +225,7 @@ macro_rules! quantity_type {
 /// `Params::set` by name. A row reads `name: Quantity = default, "default in words", lowest, highest;`.
 macro_rules! parameters {
     ($path:ident; $(#[doc = $doc:literal] $name:ident: $quantity:ident = $default:expr, $text:literal, $low:expr, $high:expr;)*) => {
-        /// What can be set. The ranges are in the catalog.
+        /// Parameters of the law. The ranges are in the catalog.
         #[derive(Clone, Copy, PartialEq, Eq, Debug)]
         #[repr(C)]
         pub struct Params {

@@ -1,11 +1,11 @@
-//! Quick Adapt's count: what was acknowledged in a period, and the pause after a strike. Uno, SC 2025, §4.1 and Algorithm 1,
-//! `onQA`.
+//! Quick Adapt's count: the bytes acknowledged in a period, and the pause after Quick Adapt acts. Uno, SC 2025, §4.1
+//! and Algorithm 1, `onQA`.
 
 use units::{Bytes, Span, Time};
 
 use crate::Ack;
 
-/// What was acknowledged in the current period.
+/// Bytes acknowledged and congestion seen in the current period.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(C)]
 pub(crate) struct QuickAdapt {
@@ -19,9 +19,9 @@ pub(crate) struct QuickAdapt {
 /// A period that has ended, in which no window was left unused.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Ended {
-    /// What was acknowledged in it.
+    /// Bytes acknowledged in it.
     pub(crate) acked: Bytes,
-    /// Whether anything was marked or lost in it.
+    /// True if a packet was marked or lost in it.
     pub(crate) congested: bool,
 }
 
@@ -41,22 +41,22 @@ impl QuickAdapt {
         self.from = from;
     }
 
-    /// Whether it is a pause.
+    /// Returns whether it is a pause.
     pub(crate) fn pauses(&self, now: Time) -> bool {
         self.awaits_packet || now < self.from
     }
 
-    /// What has been acknowledged so far.
+    /// Returns the bytes acknowledged so far.
     pub(crate) const fn acked(&self) -> Bytes {
         self.acked
     }
 
-    /// Something was lost.
+    /// Records a loss.
     pub(crate) const fn lost(&mut self) {
         self.congested = true;
     }
 
-    /// Begins a period, if `ack` ends a pause. Says whether it did.
+    /// Begins a period, if `ack` ends a pause. Returns whether it did.
     pub(crate) fn end_pause(&mut self, ack: &Ack) -> bool {
         let ends = self.awaits_packet && ack.sent_at >= self.from;
         if ends {

@@ -5,7 +5,7 @@ use units::{Span, Time};
 const PARTS: usize = 4;
 
 /// An extreme over a window that slides by quarters: over the last three quarters of the window at least, over all of
-/// it at most. The window's length may change as it goes. `LARGEST` says which extreme.
+/// it at most. The window's length may change as it goes. `LARGEST` selects the extreme.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[repr(C)]
 pub(crate) struct Recent<const LARGEST: bool> {

@@ -27,7 +27,7 @@ impl Round {
         self.marked = self.marked.saturating_add(ack.marked);
     }
 
-    /// Whether the packet that `ack` acknowledges left after this round began.
+    /// Returns whether the packet that `ack` acknowledges left after this round began.
     #[inline]
     pub fn is_over(&self, ack: &Ack) -> bool {
         ack.delivered_at_send >= self.began
@@ -44,12 +44,12 @@ impl Round {
         self.acked
     }
 
-    /// Whether any of it was marked.
+    /// Returns whether any payload of the round was marked.
     pub const fn saw_marks(&self) -> bool {
         !self.marked.is_zero()
     }
 
-    /// The fraction of it that was marked: 0 to 1, also where marks came late.
+    /// Returns the marked fraction of the round: 0 to 1, also if marks came late.
     pub fn marked_fraction(&self) -> Frac {
         marked_fraction(self.marked, self.acked)
     }

@@ -1,4 +1,4 @@
-//! What a host tells a law, and what a law answers.
+//! Signals from a host to a law, and the limits that a law returns.
 
 use units::{Bytes, Rate, Span, Time};
 
@@ -15,21 +15,21 @@ impl Cookie {
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct Sent {
-    /// When its first bit left.
+    /// Departure time of its first bit.
     pub now: Time,
     /// Its payload.
     pub bytes: Bytes,
     /// Payload in flight, this packet included.
     pub in_flight: Bytes,
-    /// Whether it was sent before.
+    /// True if it was sent before.
     pub retransmission: bool,
 }
 
-/// What one port on the way reported of itself when the packet left it (in-band network telemetry).
+/// Report of one port on the path, taken when the packet left it (in-band network telemetry).
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 #[repr(C)]
 pub struct Hop {
-    /// When, by the port's clock.
+    /// Time by the port's clock.
     pub time: Time,
     /// All bytes that the port had sent before this packet; only differences mean something.
     pub sent: Bytes,
@@ -39,7 +39,7 @@ pub struct Hop {
     pub rate: Rate,
 }
 
-/// The most hops that a packet reports. A law hears of no hop at all of a packet that passed more.
+/// Maximum number of hops in the report of a packet. A law receives no hop at all for a packet that passed more.
 pub const MOST_HOPS: usize = 8;
 
 /// An acknowledgement of one packet, or of several consecutive ones whose marks are alike.
@@ -49,40 +49,41 @@ pub const MOST_HOPS: usize = 8;
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct Ack<'a> {
-    /// When the acknowledgement arrived.
+    /// Arrival time of the acknowledgement.
     pub now: Time,
-    /// When the (newest) acked packet last left.
+    /// Last departure time of the (newest) acked packet.
     pub sent_at: Time,
     /// `now - sent_at`, the host's own queue left out.
     pub rtt: Span,
     /// Payload newly acknowledged. 0 where an acknowledgement only brings a late mark or repeats.
     pub acked: Bytes,
-    /// Of that payload, how much met congestion (ECN). At most `acked` unless the mark came late.
+    /// Part of that payload that met congestion (ECN). At most `acked` unless the mark came late.
     pub marked: Bytes,
     /// Payload still in flight, the acked packet taken off.
     pub in_flight: Bytes,
     /// All payload acknowledged since the flow began, this included.
     pub delivered: Bytes,
-    /// Payload that is still to be acknowledged, of the flow or of what the application has announced on its connection, over all
-    /// subflows together; [`Bytes::MAX`] where the host does not know how much that is.
+    /// Payload still to be acknowledged, of the flow or of the data announced by the application on its connection,
+    /// over all subflows together; [`Bytes::MAX`] where the host does not know the amount.
     pub left: Bytes,
     /// [`Ack::delivered`] as it was when the acked packet left: the round trip that ends here began there.
     pub delivered_at_send: Bytes,
-    /// When that count was last raised before the packet left.
+    /// Time of the last increase of that count before the packet left.
     pub delivered_time_at_send: Time,
-    /// How long before the acked packet the first packet of its flight left (BBR's send interval).
+    /// Time from the departure of the first packet of its flight to that of the acked packet (BBR's send interval).
     pub send_elapsed: Span,
-    /// Whether the window was not filled, neither when the packet left nor since, and no pace held it: a window that is not used
-    /// does not grow (RFC 9002, section 7.8).
+    /// True if the window was not filled, neither when the packet left nor since, and pacing did not hold it: an
+    /// underused window does not grow (RFC 9002, section 7.8).
     pub app_limited: bool,
-    /// True if the rate that this packet measures may be less than the path's, because the application had no data. That is said of
-    /// each packet that left before what was then in flight was delivered, whether it filled the window or not (`RS.is_app_limited` of
-    /// draft-ietf-ccwg-bbr, §4.1.2; `rs->is_app_limited` in Linux's `tcp_rate.c`). Such a sample does not lower an estimate of
-    /// bandwidth. It is not said of what the peer's flow control, a full buffer or a slow host held back.
+    /// True if the rate measured by this packet may be less than the path's, because the application had no data. Set
+    /// for each packet that left before the data then in flight was delivered, whether it filled the window or not
+    /// (`RS.is_app_limited` of draft-ietf-ccwg-bbr, §4.1.2; `rs->is_app_limited` in Linux's `tcp_rate.c`). Such a
+    /// sample does not lower an estimate of bandwidth. Not set where the peer's flow control, a full buffer or a slow
+    /// host was the limit.
     pub sample_limited: bool,
-    /// What [`ControlLaw::on_sent`](crate::ControlLaw::on_sent) answered for this packet.
+    /// Cookie that [`ControlLaw::on_sent`](crate::ControlLaw::on_sent) returned for this packet.
     pub cookie: Cookie,
-    /// What the ports that the acked packet passed reported, in order; empty without telemetry.
+    /// Reports of the ports on the acked packet's path, in order; empty without telemetry.
     pub hops: &'a [Hop],
 }
 
@@ -94,13 +95,13 @@ impl Ack<'_> {
     }
 }
 
-/// Why the host holds a packet for lost.
+/// Reason for which the host declares a packet lost.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub enum LossCause {
     /// Packets sent later were acknowledged (RACK or duplicate acknowledgements).
     Reordered,
-    /// Nothing was heard of it for a retransmission timeout.
+    /// No acknowledgement arrived within a retransmission timeout.
     Timeout,
     /// The receiver asked for it again.
     Nack,
@@ -110,15 +111,15 @@ pub enum LossCause {
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct Loss {
-    /// When the host decided so.
+    /// Time at which the host declared the loss.
     pub now: Time,
-    /// When the (newest) lost packet left.
+    /// Departure time of the (newest) lost packet.
     pub sent_at: Time,
     /// The payload lost.
     pub lost: Bytes,
     /// Payload in flight after the lost bytes are taken off.
     pub in_flight: Bytes,
-    /// Why.
+    /// Reason for the loss.
     pub cause: LossCause,
 }
 
@@ -134,82 +135,83 @@ pub enum Notification<'a> {
     Mss(Bytes),
     /// The sender sends again, after a time in which nothing was in flight and nothing was sent.
     Idle {
-        /// When it does.
+        /// Time of the next transmission.
         now: Time,
-        /// How long that time was.
+        /// Length of the idle time.
         idle: Span,
-        /// How many retransmission timeouts went by in it, at least 1.
+        /// Number of retransmission timeouts that elapsed in it, at least 1.
         timeouts: u32,
     },
-    /// The sender sends something new with nothing in flight: it had nothing more to send, and all that it sent is
+    /// The sender sends new data with nothing in flight: it had no more data to send, and all data sent is
     /// acknowledged, or needs no repair because a code replaced it. A recovery that would last until later packets are
-    /// acknowledged is over (RFC 6675 §5), and a pipe that is to be drained is drained. A host that tells of
-    /// [`Notification::Idle`], too, does so after this.
+    /// acknowledged is over (RFC 6675 §5), and a pipe that is to be drained is drained. A host that also reports
+    /// [`Notification::Idle`] does so after this.
     Resumed {
-        /// When it does.
+        /// Time of the transmission.
         now: Time,
     },
-    /// The sender has used less than its window: the window becomes `window` if that is less, and the threshold of slow start
-    /// (ssthresh) becomes `ssthresh` if that is more. [`validation`](crate::validation) computes both and says when.
+    /// The sender has used less than its window: the window becomes `window` if that is less, and the threshold of slow
+    /// start (ssthresh) becomes `ssthresh` if that is more. [`validation`](crate::validation) computes both and defines
+    /// when.
     ///
-    /// A law without slow start does not hear of it, as of [`Notification::Idle`]. A host tells of the two for different times:
-    /// of idleness when nothing was in flight, of this when something was.
+    /// A law without slow start ignores it, as it ignores [`Notification::Idle`]. A host reports the two for different
+    /// times: idleness when nothing was in flight, this when something was.
     Unused {
         /// The most that the window is to be, within its floor.
         window: Bytes,
         /// The least that the threshold is to be; zero leaves it.
         ssthresh: Bytes,
     },
-    /// Before the first packet: what the host remembers of an earlier flow to the same destination, the window at which
-    /// slow start ended (ssthresh).
+    /// Before the first packet: the window at which slow start ended (ssthresh), which the host remembers from an
+    /// earlier flow to the same destination.
     Remembered {
-        /// That window.
+        /// The remembered threshold.
         ssthresh: Bytes,
     },
     /// The receiver met marks (DCQCN's congestion notification packet).
     Cnp {
-        /// When it arrived.
+        /// Arrival time.
         now: Time,
     },
     /// A switch near the source asks for less (LSCC's direct CNP).
     DirectCnp {
-        /// When it arrived.
+        /// Arrival time.
         now: Time,
     },
     /// A switch near the source reports the ports up to itself (HPCC*'s direct INT).
     DirectInt {
-        /// When it arrived.
+        /// Arrival time.
         now: Time,
-        /// When the packet that it answers left.
+        /// Departure time of the packet that triggered it.
         sent_at: Time,
         /// The ports, the last of them the pseudo queue with the rate that was fed back.
         hops: &'a [Hop],
     },
     /// A sender asks the receiver, whose law this is, for credits.
     Request {
-        /// How many packets it has to send.
+        /// Number of packets that the sender has to send.
         packets: u32,
     },
     /// A round trip of credits, or of emulation packets, is over.
     Credits {
-        /// Those of which it is now known what became of them.
+        /// Credits or emulation packets whose fate is now known.
         sent: u64,
-        /// Those of them that came back: as credits at the sender, as data at the receiver. At most `sent`.
+        /// Number of them that came back: as credits at the sender, as data at the receiver. At most `sent`.
         returned: u64,
-        /// How long it took.
+        /// Duration of that round trip.
         elapsed: Span,
         /// The round trip of credit and data, smoothed.
         rtt: Span,
     },
 }
 
-/// What the law permits. All limits hold at once.
+/// Sending limits set by the law. All apply at once.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(C)]
 pub struct Permit {
     /// Payload that may be in flight.
     pub window: Bytes,
-    /// How fast it may leave; [`Rate::MAX`] if the law does not pace.
+    /// Pacing rate; [`Rate::MAX`] if the law does not pace.
     pub pacing: Rate,
 }
 
@@ -226,7 +228,7 @@ impl Permit {
     }
 }
 
-/// What a law may know of its flow before the first packet leaves.
+/// Path properties that a law may use before the first packet leaves.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(C)]
 pub struct Path {
@@ -250,7 +252,7 @@ impl Path {
         self.line_rate.bytes_in(self.base_rtt)
     }
 
-    /// Whether the base RTT is over twice that inside a datacenter: the flow goes to another one.
+    /// Returns whether the base RTT exceeds twice the one inside a datacenter: the flow goes to another datacenter.
     pub(crate) const fn is_long(&self) -> bool {
         self.base_rtt.ps() / 2 > self.intra_rtt.ps()
     }

@@ -18,12 +18,12 @@ impl SlowStart {
         Self { threshold: Bytes::MAX }
     }
 
-    /// Whether nothing has ended the first slow start.
+    /// Returns whether the first slow start has not ended yet.
     pub const fn is_first(&self) -> bool {
         self.threshold.get() == Bytes::MAX.get()
     }
 
-    /// Whether `window` is still to double.
+    /// Returns whether `window` is still below the threshold, so that it doubles.
     pub fn is_on(&self, window: &Window) -> bool {
         window.bytes() < self.threshold
     }
@@ -57,9 +57,9 @@ impl SlowStart {
         self.threshold = window.bytes().scaled(kept).max(window.floor().times(2));
     }
 
-    /// What slow start and its window make of another signal: it restarts after idleness, a window that was not used is
-    /// lowered, a new flow starts with a threshold that the host remembers, and the window's floor follows the size of a full
-    /// packet. `initial` is the initial window.
+    /// Handles another signal for slow start and its window: slow start restarts after idleness, an underused window is
+    /// lowered, a new flow starts with a threshold that the host remembers, and the window's floor follows the size of
+    /// a full packet. `initial` is the initial window.
     pub fn hear(&mut self, notification: &Notification, window: &mut Window, initial: Bytes) {
         match *notification {
             Notification::Idle { timeouts, .. } => self.restart(window, initial, timeouts),
@@ -75,9 +75,9 @@ impl SlowStart {
         }
     }
 
-    /// The sender was idle for so many retransmission timeouts. Each halves the window, down to `initial` bytes. Slow
-    /// start then brings the window back to three quarters of what it was (RFC 2861 §3.1, Linux's `tcp_cwnd_restart`).
-    /// RFC 5681 §4.1 goes down to the initial window at once.
+    /// Restarts after the sender was idle for `timeouts` retransmission timeouts. Each halves the window, down to
+    /// `initial` bytes. Slow start then brings the window back to three quarters of its previous size (RFC 2861 §3.1,
+    /// Linux's `tcp_cwnd_restart`). RFC 5681 §4.1 goes down to the initial window at once.
     pub fn restart(&mut self, window: &mut Window, initial: Bytes, timeouts: u32) {
         let cwnd = window.bytes();
         let halved = Bytes::new(cwnd.get() >> timeouts.min(63));

@@ -46,7 +46,7 @@ parameters! { path;
     qa_floor_bdp: Fraction = Frac::millionths(100_000), "0.1", Frac::ZERO, Frac::ONE;
 }
 
-/// How many times the base RTT a round trip may be and still earn as much a second as without a queue.
+/// Maximum stretch of a round trip, in base RTTs, up to which the increase per second is the same as without a queue.
 const MOST_STRETCH: Frac = Frac::from_bits(2 << 32);
 
 /// Its names, signals and parameters, as lists of laws show them.
@@ -95,7 +95,8 @@ impl Strait {
         }
     }
 
-    /// What a flow weighs: S BDPs over what it has left, where its host tells that, else over what it has delivered; from 1 to Y.
+    /// Returns the weight of a flow: S BDPs over its remaining bytes, if its host knows them, else over the bytes
+    /// delivered; from 1 to Y.
     fn weight(&self, ack: &Ack) -> Frac {
         let (bdps, bytes) = match ack.known_left() {
             Some(left) => (self.params.left_bdp, left),
@@ -104,7 +105,7 @@ impl Strait {
         Frac::ratio(self.bdp.scaled(bdps).get(), bytes.get().max(1)).min(self.params.young_weight).max(Frac::ONE)
     }
 
-    /// Whether so much of the window was in flight that it may grow.
+    /// Returns whether enough of the window was in flight for the window to grow.
     fn is_validated(&self, ack: &Ack) -> bool {
         ack.in_flight.saturating_add(ack.acked) >= self.window.bytes().scaled(self.params.validated)
     }
@@ -168,7 +169,7 @@ impl ControlLaw for Strait {
         }
     }
 
-    /// What is lost counts as marked, whatever found it.
+    /// Counts lost bytes as marked, for any cause of the loss.
     fn on_loss(&mut self, loss: &Loss) {
         self.epoch.count(loss.lost, loss.lost);
         self.adapt.lost();
@@ -267,7 +268,8 @@ mod tests {
         }
     }
 
-    /// With twice the base RTT half of the pace, half of a period's cut, and Quick Adapt strikes after 29.4 us instead of 14.7.
+    /// With twice the base RTT the pace is halved, a period's cut is halved, and Quick Adapt acts after 29.4 us instead
+    /// of 14.7.
     #[test]
     fn a_new_base_rtt_moves_the_pace_the_cut_and_quick_adapt() {
         let told = |change: fn(&mut Params)| {
@@ -307,8 +309,8 @@ mod tests {
         }
     }
 
-    /// Once nothing was marked or lost for so many periods, and for a base RTT at least, a quarter of what is acknowledged is
-    /// added, too.
+    /// After `fast_periods` periods, and a base RTT at least, without marks or losses, a quarter of the acknowledged
+    /// bytes is added, too.
     #[test]
     fn a_clean_time_grows_fast() {
         for (path, fast_periods, clean) in
@@ -335,8 +337,8 @@ mod tests {
         }
     }
 
-    /// What a queue adds to the round trip does not slow the increase down: twice the RTT, and a round trip earns twice as much.
-    /// No more than that, or late acknowledgements would earn without a limit.
+    /// Queueing delay does not slow the increase down: at twice the RTT, a round trip earns twice as much. No more than
+    /// that, or late acknowledgements would earn without a limit.
     #[test]
     fn an_increase_is_of_time_and_not_of_round_trips() {
         let grown = |rtt: Span| {
@@ -368,7 +370,7 @@ mod tests {
         assert_eq!(weight(&LONG_PATH, 100_000_000), Frac::ONE);
     }
 
-    /// What is told of its length counts, and not what it has delivered.
+    /// The reported remaining length counts, not the bytes delivered.
     #[test]
     fn a_flow_of_known_length_weighs_more_as_it_ends() {
         let weight = |path, left| {
@@ -448,8 +450,8 @@ mod tests {
             assert_eq!(law.permit().window, Bytes::new(left), "{is_marked} {is_lost}");
             let struck = u64::from(is_marked || is_lost);
             assert_eq!(law.acted().emergencies, struck);
-            // In the pause that follows nothing strikes: what is acknowledged left before it. Where there is none, the same is a
-            // second and third period of starvation, which marks are evidence of.
+            // In the pause that follows Quick Adapt does not act: packets acknowledged left before it. Where there is
+            // none, the same is a second and third period of starvation, which marks are evidence of.
             law.on_ack(&marked(&PATH, 28));
             law.on_ack(&Ack { sent_at: ack(&PATH, 28).sent_at, ..marked(&PATH, 60) });
             assert_eq!(law.acted().emergencies, 1, "{is_marked} {is_lost}");
@@ -497,10 +499,10 @@ mod tests {
         }
     }
 
-    /// What the page derives: in balance a flow adds a BDP where it hears no mark, and cuts g E of its window, in a base RTT each,
-    /// so that all have one rate, whatever their round trip: `a BDP = g E cwnd`. Half of the flows are inside and half across,
-    /// and they start at a tenth of their BDP or at all or half of it. Within 50 long round trips their index is over 0.95, and
-    /// stays there.
+    /// The page's derivation: in balance a flow adds a BDP per base RTT without a mark, and cuts g E of its window per
+    /// base RTT, so that all have one rate for any round trip: `a BDP = g E cwnd`. Half of the flows are inside and
+    /// half across, and they start at a tenth of their BDP, at half of it or at all of it. Within 50 long round trips
+    /// their index exceeds 0.95, and stays there.
     #[test]
     fn round_trips_of_14_us_and_2_ms_share_alike_within_50_of_the_longer() {
         for kinds in [1, 2, 4] {

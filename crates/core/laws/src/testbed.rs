@@ -1,8 +1,8 @@
 //! For tests only: hand-made signals, and one bottleneck shared by a few endless flows.
 //!
-//! The bottleneck is a FIFO at a fixed rate beside the senders. A packet joins it the moment it leaves, and its
-//! acknowledgement is back one base round trip after its service ends. So every queueing delay, mark and loss
-//! is exact, and theory about a single bottleneck can be checked against it.
+//! The bottleneck is a FIFO at a fixed rate next to the senders. A packet joins it the moment it leaves, and its
+//! acknowledgement is back one base round trip after its service ends. So every queueing delay, mark and loss is exact,
+//! and theory about a single bottleneck can be checked against it.
 
 extern crate std;
 
@@ -63,11 +63,12 @@ pub(crate) fn loss(sent_us: u64, now_us: u64, cause: LossCause) -> Loss {
     }
 }
 
-/// Tells a law again what another one was told, and compares what the two permit after each event.
+/// Replays the recorded events of one law to another, and compares the limits of the two after each event.
 ///
-/// A line is an event, a bar, and the window and the pace that were permitted then (`-`: no pace). The first one is the path; an
-/// acknowledgement is `ack`, a loss its cause, each with its fields in the order of the type, but for what is left: it comes
-/// last, if it is told. Times are in ps, data is in bytes, rates are in bits a second. `#` begins a comment.
+/// A line is an event, a bar, and the window and the pace that were permitted then (`-`: no pace). The first one is the
+/// path; an acknowledgement is `ack`, a loss its cause, each with its fields in the order of the type, except for the
+/// remaining bytes: they come last, if reported. Times are in ps, data is in bytes, rates are in bits a second. `#`
+/// begins a comment.
 pub(crate) fn replay<L: ControlLaw>(trace: &str, make: impl Fn(&Path) -> L) {
     let mut law = None;
     for (number, line) in (1..).zip(trace.lines()).filter(|(_, line)| !line.starts_with('#')) {
@@ -136,7 +137,7 @@ pub(crate) fn replay<L: ControlLaw>(trace: &str, make: impl Fn(&Path) -> L) {
     assert!(law.is_some(), "nothing to replay");
 }
 
-/// Something that a host may report.
+/// An event that a host may report.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Event {
     Sent(Sent),
@@ -249,7 +250,7 @@ pub(crate) struct Bed<L> {
     phantom_until: Time,
     pub(crate) now: Time,
     pub(crate) lost: u64,
-    /// So many packets in a million are lost, by a hash of how many there were.
+    /// Lost packets per million, chosen by a hash of the packet count.
     pub(crate) lost_in_a_million: u32,
     /// Acknowledgements arrive at whole multiples of this only; zero for each at its own time.
     pub(crate) bunches: Span,
@@ -449,7 +450,7 @@ timeout 90000000 20000000 4096 0 | 50000 -
         assert!(said.contains("line 3"), "{said}");
     }
 
-    /// What is left is told where the line has it.
+    /// A replay reports the remaining bytes where the line has them.
     #[test]
     fn a_replay_tells_what_is_left() {
         struct Left(std::rc::Rc<std::cell::RefCell<Vec<Bytes>>>);

@@ -93,7 +93,7 @@ impl Timely {
         }
     }
 
-    /// Whether `ack` completes what one step waits for.
+    /// Returns whether `ack` completes the payload or round of one step.
     fn is_due(&mut self, ack: &Ack) -> bool {
         if self.params.per_round {
             let over = self.round.is_over(ack);
@@ -133,7 +133,7 @@ impl Timely {
         }
     }
 
-    /// rate <- rate + delta, or + N * delta after enough of these in a row; `counts` says whether this is one.
+    /// rate <- rate + delta, or + N * delta after enough of these in a row; `counts` is true if this is one.
     fn increase(&mut self, counts: bool) {
         let hyper = counts && self.increases >= self.params.hyper_after;
         let before = self.rate;

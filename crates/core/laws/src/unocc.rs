@@ -1,8 +1,8 @@
-//! `UnoCC`: one AIMD loop for flows inside and between datacenters, driven by marks, with delay to tell a phantom
-//! queue from a real one and Quick Adapt for extreme congestion.
-//! Uno, SC 2025, §4.1 and Algorithm 1. Losses and timeouts cut nothing: the paper has no rule for them, and
-//! Quick Adapt answers what they mean. The published simulator's increase on falling marks is left out.
-//! State and parameters are over 104 bytes, so a kernel needs socket storage for them.
+//! `UnoCC`: one AIMD loop for flows inside and between datacenters, driven by marks, with delay to distinguish a
+//! phantom queue from a real one and Quick Adapt for extreme congestion. Uno, SC 2025, §4.1 and Algorithm 1. Losses and
+//! timeouts cut nothing: the paper has no rule for them, and Quick Adapt handles the congestion behind them. The
+//! published simulator's increase on falling marks is left out. State and parameters are over 104 bytes, so a kernel
+//! needs socket storage for them.
 
 use units::{Bytes, Frac, Span, Time};
 
@@ -68,7 +68,7 @@ pub(crate) const INFO: LawInfo = LawInfo {
 pub struct UnoCc {
     params: Params,
     base_rtt: Span,
-    /// How long Quick Adapt counts: `qa_period` base RTTs.
+    /// Length of a Quick Adapt period: `qa_period` base RTTs.
     qa_period: Span,
     step: Bytes,     // alpha in bytes
     md_factor: Frac, // 4K / (K + own BDP), at most 1
@@ -133,8 +133,8 @@ impl UnoCc {
         self.begin_epoch(self.epoch.next(ack, self.params.epoch_period));
     }
 
-    /// The round trip that is skipped after a strike ends once a packet is acknowledged that left after the strike.
-    /// Before that, acknowledgements tell of the flow before the strike, and then of the silence that the strike made.
+    /// Ends the round trip that is skipped after Quick Adapt once a packet is acknowledged that left after it. Before
+    /// that, acknowledgements reflect the flow before Quick Adapt, and then the silence that it caused.
     fn end_pause(&mut self, ack: &Ack) {
         if self.adapt.end_pause(ack) && self.params.qa_restarts_epochs {
             self.begin_epoch(Epoch::begin(ack.now));
@@ -178,11 +178,11 @@ impl ControlLaw for UnoCc {
         }
     }
 
-    /// Nothing: see the module's header.
+    /// Does nothing: see the module's header.
     fn on_loss(&mut self, _: &Loss) {}
 
-    /// A new base RTT moves the reading of delay, the pace and the period of Quick Adapt. Everything that was set
-    /// in BDPs keeps its bytes.
+    /// Updates delay thresholds, pacing and the period of Quick Adapt for a new base RTT. Values that were set in BDPs
+    /// keep their bytes.
     fn on_notification(&mut self, notification: &Notification) {
         match *notification {
             Notification::BaseRtt(base_rtt) => {
@@ -417,7 +417,8 @@ mod tests {
             law.on_ack(&marked(&PATH, 15));
             assert_eq!(law.permit().window, Bytes::new(6 * 4_096));
             assert_eq!(law.acted().emergencies, 1);
-            // Neither QA nor MD until 29 us: a base RTT later, and what arrives then left at the strike, 15 us.
+            // Neither QA nor MD until 29 us: a base RTT later, and the packet acknowledged then left at 15 us, when
+            // Quick Adapt acted.
             for us in 16..29 {
                 law.on_ack(&marked(&PATH, us));
             }
@@ -435,8 +436,9 @@ mod tests {
         Ack { sent_at, rtt: ack.now.since(sent_at), ..ack }
     }
 
-    /// A flow that Quick Adapt struck at 15 us, as above. Since then it heard, with marks, of packets that left before
-    /// the strike, the last one at 69 us. More was in flight than the window, so the flow was silent until 36 us.
+    /// A flow in which Quick Adapt acted at 15 us, as above. Since then it received acknowledgements, with marks, of
+    /// packets that left before that, the last one at 69 us. More was in flight than the window, so the flow was silent
+    /// until 36 us.
     fn struck(change: impl Fn(&mut Params)) -> UnoCc {
         let mut law = law(change);
         for us in [0, 1, 2, 3, 4, 5, 15] {
@@ -455,7 +457,7 @@ mod tests {
         let mut law = struck(|_| {});
         // 54 us with five packets, and an epoch with marks that ended at 34 us.
         assert_eq!((law.acted().emergencies, law.acted().cuts), (1, 0));
-        // The first packet that left after the strike is acknowledged at 70 us. From then on a full period of 14.7 us
+        // The first packet that left after Quick Adapt is acknowledged at 70 us. From then on a full period of 14.7 us
         // counts. At 84 us it is not over; at 85 us it is, with four packets, more than half of a window of six.
         for us in [70, 75, 80, 84] {
             law.on_ack(&late(us - 34, us));
@@ -465,13 +467,13 @@ mod tests {
         let mut next = QuickAdapt::begin(Time::from_us(1_000_085));
         assert_eq!(next.count(&late(51, 85), law.qa_period), None);
         assert_eq!((law.adapt, next.acked()), (next, PATH.mss));
-        // The next one has one packet: struck again.
+        // The next one has one packet: Quick Adapt acts again.
         law.on_ack(&late(66, 100));
         assert_eq!((law.acted().emergencies, law.permit().window), (2, Bytes::new(4_096)));
     }
 
     /// By the clock the pause is over at 29 us. The epoch that ends at 34 us cuts by a quarter (E = 0.5). The period of
-    /// 14.7 us hears of two packets of six: that is the silence that the strike made.
+    /// 14.7 us counts two packets of six: the effect of the silence that Quick Adapt caused.
     #[test]
     fn a_pause_by_the_clock_hears_its_own_silence() {
         let law = struck(|params| params.qa_pause_by_packet = false);
@@ -527,7 +529,8 @@ mod tests {
         assert_eq!(law.permit().window, Bytes::new(175_000));
     }
 
-    /// And the period of Quick Adapt: with twice the base RTT the acknowledgements that made it strike at 15 us do not yet.
+    /// A new base RTT also changes the period of Quick Adapt: with twice the base RTT the acknowledgements that made it
+    /// act at 15 us do not yet.
     #[test]
     fn a_new_base_rtt_moves_the_pace() {
         let mut law = law(|_| {});
@@ -599,7 +602,7 @@ mod tests {
         assert!(jain(&shares[..2]) > 0.99, "{shares:?}");
     }
 
-    /// What the compounding reading does: after a few epochs a cut is nothing, and the phantom queue has no grip.
+    /// The effect of compounding: after a few epochs a cut is nothing, and the phantom queue has no effect.
     #[test]
     fn compounding_loses_the_phantom_queue_s_grip() {
         let phantom = Some(Frac::millionths(900_000));

@@ -1,19 +1,19 @@
-//! Congestion window validation: what a host tells a law of a window that the sender has not used.
+//! Congestion window validation: a host's reports to a law on a window that the sender has not used.
 //!
 //! RFC 7661, which obsoletes RFC 2861, and the slow part of RFC 2861 as Linux has it (`tcp_cwnd_application_limited` in
-//! `net/ipv4/tcp_output.c`). The arithmetic is here; when to tell is the host's affair, and so is pipeACK, the most that
-//! was acknowledged in a round trip of late (§4.2). Both rules also ask that an unused window does not grow: a host
-//! says so with each acknowledgement ([`Ack::app_limited`](crate::Ack::app_limited)).
+//! `net/ipv4/tcp_output.c`). This module does the arithmetic; the host decides when to report, and measures pipeACK,
+//! the maximum acknowledged in a recent round trip (§4.2). Both rules also require that an unused window does not grow:
+//! a host states this with each acknowledgement ([`Ack::app_limited`](crate::Ack::app_limited)).
 //!
-//! Each function gives the [`Notification::Unused`] for a law whose window is `window` now, or nothing where nothing is to
-//! change. The initial window is what the law permitted when the flow began.
+//! Each function returns the [`Notification::Unused`] for a law whose window is `window` now, or none if nothing is to
+//! change. The initial window is the one permitted by the law when the flow began.
 
 use units::Bytes;
 
 use crate::Notification;
 
-/// Whether the sender uses its window well enough for that to grow (RFC 7661 §4.3): `pipeACK >= cwnd / 2`. Before the first
-/// sample of pipeACK a window is valid.
+/// Returns whether the sender uses enough of its window for the window to grow (RFC 7661 §4.3): `pipeACK >= cwnd / 2`.
+/// Before the first sample of pipeACK a window is valid.
 pub const fn is_valid(window: Bytes, pipe_ack: Option<Bytes>) -> bool {
     match pipe_ack {
         Some(pipe_ack) => pipe_ack.get() >= window.get() / 2,
@@ -21,9 +21,9 @@ pub const fn is_valid(window: Bytes, pipe_ack: Option<Bytes>) -> bool {
     }
 }
 
-/// In the non-validated phase, before the first loss of an episode (or the first mark, for a law that cuts for it) is told:
-/// the law's cut is to be of what was in use, `max(pipeACK, LossFlightSize)` (RFC 7661 §4.4.1, which then halves it).
-/// `flight` is what was in flight with the lost. Not before a timeout, which collapses a window whatever it was.
+/// Before the first loss of an episode (or the first mark, for a law that cuts on marks) in the non-validated phase:
+/// the law is to cut the used window, `max(pipeACK, LossFlightSize)` (RFC 7661 §4.4.1, which then halves it). `flight`
+/// is the number of bytes in flight, including the lost. Not called before a timeout, which collapses any window.
 pub fn before_loss(window: Bytes, pipe_ack: Bytes, flight: Bytes) -> Option<Notification<'static>> {
     smaller(window, pipe_ack.max(flight), Bytes::ZERO)
 }
@@ -40,8 +40,9 @@ pub fn after_period(window: Bytes, initial: Bytes) -> Option<Notification<'stati
     smaller(window, window.ratio(1, 2).max(initial), window.ratio(3, 4))
 }
 
-/// As Linux does, after a retransmission timeout in which the window was never full, and `used` was the most in flight, where
-/// nothing is being recovered: `ssthresh = max(ssthresh, 3 cwnd / 4)`, `cwnd = (cwnd + max(used, IW)) / 2`.
+/// Reduces an underused window after a retransmission timeout as Linux does, if the window was never full, `used` was
+/// the maximum in flight, and no recovery is in progress: `ssthresh = max(ssthresh, 3 cwnd / 4)`,
+/// `cwnd = (cwnd + max(used, IW)) / 2`.
 pub fn after_timeout(window: Bytes, used: Bytes, initial: Bytes) -> Option<Notification<'static>> {
     smaller(window, window.saturating_add(used.max(initial)).ratio(1, 2), window.ratio(3, 4))
 }
@@ -109,7 +110,7 @@ mod tests {
         assert_eq!(told(&mut first, after_timeout(MSS.times(40), MSS.times(16), INITIAL)), (28, 0));
     }
 
-    /// Of 40 packets 12 are used, and 14 were in flight when one was lost.
+    /// A loss with 12 of 40 packets used and 14 in flight.
     #[test]
     fn a_loss_in_an_unused_window_cuts_what_was_used() {
         let (pipe_ack, flight) = (MSS.times(12), MSS.times(14));

@@ -1,4 +1,4 @@
-//! Vegas: keep a few packets of the flow's own in the bottleneck's queue, as the round trip tells.
+//! Vegas: keep a few packets of the flow's own in the bottleneck's queue, as estimated from the RTT.
 //! Brakmo, O'Malley and Peterson, "TCP Vegas", SIGCOMM 1994, §3.2 and §3.3, in the form of Linux's `tcp_vegas`, which
 //! the papers that compare with Vegas run: one decision a round trip, from the smallest RTT of that round trip; slow
 //! start doubles every round trip and not every other one; a round trip with two samples or fewer grows as `NewReno`.
@@ -12,7 +12,8 @@ use crate::info::LawInfo;
 use crate::params::{parameters, range};
 use crate::{Ack, Acted, ControlLaw, Episode, Loss, Notification, Path, Permit, Round, SlowStart, Window};
 
-/// With so few samples in a round trip, or fewer, their smallest says little: one delayed answer would be all of it.
+/// Number of samples in a round trip up to which their minimum is unreliable: one delayed acknowledgement would
+/// determine it.
 const FEW: u32 = 2;
 
 /// The largest setting of a threshold, in packets.
@@ -139,7 +140,7 @@ impl ControlLaw for Vegas {
         let response = self.episode.respond(loss);
         if response.apply(&mut self.window, &mut self.slow_start, Frac::HALF) {
             self.acted.loss_cuts += 1;
-            // What left before says nothing of the window that holds from now on.
+            // Packets sent before carry no information about the new window.
             self.last_loss = loss.now;
             self.round_min_rtt = Span::MAX;
             self.samples = 0;
@@ -318,7 +319,8 @@ mod tests {
         }
     }
 
-    /// Where all know the path's base RTT, rates are as the packets queued: within beta / alpha of each other.
+    /// Rates are proportional to queued packets if all flows know the path's base RTT: within beta / alpha of each
+    /// other.
     #[test]
     fn equal_flows_share_within_alpha_and_beta() {
         let mut bed = bed(4, 1);

@@ -2,7 +2,7 @@
 
 use units::{Bytes, Frac};
 
-/// How much payload may be in flight.
+/// Limit on the payload in flight, in bytes.
 ///
 /// At 400 Gb/s x 100 ms a window is 5 GB, and one acknowledged packet is then worth a ten-thousandth of a byte
 /// of additive increase. So the remainder of each division is carried to the next one.
@@ -19,8 +19,8 @@ impl Window {
     /// No window is larger, whatever cap is asked for: 2^40 bytes, the range for which products are stated.
     pub const LIMIT: Bytes = Bytes::new(1 << 40);
 
-    /// The largest step of additive increase a round trip, and the most bytes that one acknowledgement counts
-    /// for: their product stays under 2^63, so that a carry under 2^40 fits beside it.
+    /// The largest step of additive increase a round trip, and the most bytes that one acknowledgement counts for:
+    /// their product stays under 2^63, so that a carry under 2^40 can be added to it.
     const LARGEST_STEP: u64 = (1 << 32) - 1;
     const LARGEST_ACK: u64 = 1 << 31;
 

@@ -16,7 +16,7 @@ impl Bytes {
     /// More than any network holds: a limit that is not set.
     pub const MAX: Self = Self(u64::MAX);
 
-    /// That many bytes.
+    /// An amount of `bytes` bytes.
     pub const fn new(bytes: u64) -> Self {
         Self(bytes)
     }
@@ -26,17 +26,17 @@ impl Bytes {
         self.0
     }
 
-    /// Whether there are none.
+    /// Returns whether the amount is zero.
     pub const fn is_zero(self) -> bool {
         self.0 == 0
     }
 
-    /// This less `other`, not below zero.
+    /// Subtracts `other`; the result is not below zero.
     pub const fn saturating_sub(self, other: Self) -> Self {
         Self(self.0.saturating_sub(other.0))
     }
 
-    /// This and `other`, not above [`Bytes::MAX`].
+    /// Adds `other`; the result is not above [`Bytes::MAX`].
     pub const fn saturating_add(self, other: Self) -> Self {
         Self(self.0.saturating_add(other.0))
     }
@@ -46,8 +46,8 @@ impl Bytes {
         Self(mul_saturating(self.0, n))
     }
 
-    /// This scaled by `f`, rounded down. Exact for up to 2^32 bytes; above, exact in the whole part and
-    /// rounded once in the fraction. Saturates.
+    /// Scales by `f`, rounded down. Exact for up to 2^32 bytes; above, exact in the whole part and rounded once in the
+    /// fraction. Saturates.
     #[inline]
     pub const fn scaled(self, f: Frac) -> Self {
         Self(f.of(self.0))

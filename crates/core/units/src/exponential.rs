@@ -1,4 +1,4 @@
-//! The logarithm that exponential times need, in integers, so that every machine gives the same bits.
+//! The logarithm that exponential times need, in integers, so that every machine computes the same bits.
 
 /// Fraction bits of [`exponential`].
 pub const EXPONENTIAL_BITS: u32 = 40;

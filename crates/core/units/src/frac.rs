@@ -52,7 +52,7 @@ impl Frac {
         Self::ratio(parts, 1_000_000)
     }
 
-    /// This times the whole number `n`, rounded down. Exact for `n` under 2^32 with a fraction up to 1.
+    /// Multiplies by the whole number `n`, rounded down. Exact for `n` under 2^32 with a fraction up to 1.
     #[inline]
     pub const fn of(self, n: u64) -> u64 {
         let (whole, part) = (self.0 >> 32, self.0 & 0xffff_ffff);
@@ -87,7 +87,7 @@ impl Frac {
         Self(gain.complement().of(self.0) + gain.of(sample.0))
     }
 
-    /// Whether this is exactly 0.
+    /// Returns whether the fraction is exactly 0.
     pub const fn is_zero(self) -> bool {
         self.0 == 0
     }

@@ -58,7 +58,7 @@ const fn mul_div_by_halves(a: u64, b: u64, c: u64) -> u64 {
 /// The 128 bits of `a * b`, high and low.
 const fn wide_mul(a: u64, b: u64) -> (u64, u64) {
     let (a1, a0, b1, b0) = (a >> 32, a & LOW, b >> 32, b & LOW);
-    // Each partial product is under 2^64 - 2^33 + 2, so one carry of 32 bits fits beside it.
+    // Each partial product is under 2^64 - 2^33 + 2, so one carry of 32 bits can be added.
     let low = a0 * b0;
     let middle = a1 * b0 + (low >> 32);
     let cross = a0 * b1 + (middle & LOW);
@@ -114,7 +114,7 @@ pub const fn cube_root(n: u64) -> u64 {
     while bit > 0 {
         bit -= 1;
         let candidate = root | (1 << bit);
-        // Both are under 2^63: the difference's sign says whether the cube is too large.
+        // Both are under 2^63: the difference's sign shows whether the cube is too large.
         let too_large = n.wrapping_sub(candidate * candidate * candidate) >> 63;
         root |= (too_large ^ 1) << bit;
     }

@@ -12,7 +12,7 @@ pub const fn mix64(mut x: u64) -> u64 {
     x ^ (x >> 31)
 }
 
-/// Maps a 64-bit hash to `0..n` without a division (the high 32 bits, scaled). `n` of 0 gives 0.
+/// Maps a 64-bit hash to `0..n` without a division (the high 32 bits, scaled). Returns 0 for an `n` of 0.
 #[inline]
 pub const fn below(hash: u64, n: u32) -> u32 {
     (((hash >> 32) * n as u64) >> 32) as u32

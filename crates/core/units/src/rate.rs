@@ -12,7 +12,7 @@ const PS_PER_S: u64 = 1_000_000_000_000;
 pub struct Rate(u64);
 
 impl Rate {
-    /// Nothing moves.
+    /// No transmission.
     pub const ZERO: Self = Self(0);
     /// A limit that is not set.
     pub const MAX: Self = Self(u64::MAX);
@@ -37,13 +37,13 @@ impl Rate {
         self.0
     }
 
-    /// Whether nothing moves.
+    /// Returns whether the rate is zero.
     pub const fn is_zero(self) -> bool {
         self.0 == 0
     }
 
-    /// The rate that moves `bytes` in `span`: exact (rounded down) for spans up to 18 s and 2 TB.
-    /// A span of zero or less gives [`Rate::MAX`].
+    /// Returns the rate that moves `bytes` in `span`: exact (rounded down) for spans up to 18 s and 2 TB. Returns
+    /// [`Rate::MAX`] for a span of zero or less.
     #[inline]
     pub const fn of(bytes: Bytes, span: Span) -> Self {
         let ps = span.unsigned_ps();
@@ -63,8 +63,8 @@ impl Rate {
         }
     }
 
-    /// How long `bytes` take at this rate, rounded down; [`Span::MAX`] if the rate is 0.
-    /// One division for up to 2.3 MB.
+    /// Returns the transmission time of `bytes` at this rate, rounded down; [`Span::MAX`] if the rate is 0. One
+    /// division for up to 2.3 MB.
     #[inline]
     pub const fn time_for(self, bytes: Bytes) -> Span {
         if self.0 == 0 {
@@ -74,13 +74,13 @@ impl Rate {
         Span::from_ps(if ps > i64::MAX as u64 { i64::MAX } else { ps as i64 })
     }
 
-    /// How many bytes move in `span` at this rate, rounded down.
+    /// Returns the bytes transmitted in `span` at this rate, rounded down.
     #[inline]
     pub const fn bytes_in(self, span: Span) -> Bytes {
         Bytes::new(mul_div(span.unsigned_ps(), self.0, 8 * PS_PER_S))
     }
 
-    /// This rate scaled by `f`.
+    /// Scales the rate by `f`.
     pub const fn scaled(self, f: Frac) -> Self {
         Self(f.of(self.0))
     }
@@ -138,7 +138,7 @@ impl Serializer {
         mul_div(bytes.get(), self.ps_per_byte, 1 << Self::BITS)
     }
 
-    /// How many bytes last `ps` picoseconds, rounded down: for reading a queue, not for deciding.
+    /// Returns the bytes transmitted in `ps` picoseconds, rounded down: for reading a queue, not for decisions.
     pub const fn bytes_in(self, ps: u64) -> Bytes {
         Bytes::new(mul_div(ps, 1 << Self::BITS, self.ps_per_byte))
     }

@@ -20,23 +20,23 @@ impl Tick {
         Self { span, short }
     }
 
-    /// Whether times are exact.
+    /// Returns whether times are exact.
     #[inline(always)]
     pub const fn is_none(self) -> bool {
         self.span.ps() <= 0
     }
 
-    /// How long a tick lasts; zero where times are exact.
+    /// Returns the length of a tick; zero if times are exact.
     pub const fn span(self) -> Span {
         self.span
     }
 
-    /// Whether a time that is a whole number of ticks loses one.
+    /// Returns whether a time that is a whole number of ticks loses one.
     pub const fn is_short(self) -> bool {
         self.short
     }
 
-    /// How long `bytes` take at `rate`; [`Span::MAX`] if the rate is 0.
+    /// Returns the transmission time of `bytes` at `rate`; [`Span::MAX`] if the rate is 0.
     #[inline]
     pub const fn time_for(self, rate: Rate, bytes: Bytes) -> Span {
         let exact = rate.time_for(bytes);
@@ -55,8 +55,9 @@ impl Tick {
         if left == 0 { Span::from_ps(down.ps() - self.span.ps()) } else { down }
     }
 
-    /// How long `size` bytes last at a rate for which there is a serializer, in picoseconds. Where there is no tick this is the
-    /// serializer's time; else it is divided exactly, so that a time of a whole number of ticks loses none to rounding.
+    /// Returns the transmission time of `size` bytes, in picoseconds, at a rate that has a serializer. Without a tick
+    /// this is the serializer's time; otherwise it is divided exactly, so that a time of a whole number of ticks loses
+    /// none to rounding.
     #[inline(always)]
     pub const fn service_ps(self, rate: Rate, serializer: Serializer, size: u32) -> u64 {
         if self.is_none() { serializer.time_for(size) } else { self.whole_service_ps(rate, size) }

@@ -67,19 +67,19 @@ impl Time {
         Span(self.0.saturating_sub(earlier.0) as i64)
     }
 
-    /// This time less `span`, or [`Time::ZERO`] where that would be before the start.
+    /// Subtracts `span`; returns [`Time::ZERO`] if the result would be before the start.
     #[inline]
     pub const fn saturating_sub(self, span: Span) -> Self {
         Self(self.0.saturating_sub_signed(span.0))
     }
 
-    /// The next picosecond: what is before it is at this time or earlier.
+    /// Returns the next picosecond: events before it are at this time or earlier.
     #[inline]
     pub const fn just_after(self) -> Self {
         Self(self.0.wrapping_add(1))
     }
 
-    /// This time plus `span`, or [`Time::NEVER`] where that overflows.
+    /// Adds `span`; returns [`Time::NEVER`] on overflow.
     pub const fn saturating_add(self, span: Span) -> Self {
         match self.0.checked_add_signed(span.0) {
             Some(ps) => Self(ps),
@@ -88,7 +88,7 @@ impl Time {
         }
     }
 
-    /// Whether this is a real time and not [`Time::NEVER`].
+    /// Returns whether this is a real time and not [`Time::NEVER`].
     pub const fn is_set(self) -> bool {
         self.0 != u64::MAX
     }
@@ -145,7 +145,7 @@ impl Span {
         self.0 / PS_PER_NS as i64
     }
 
-    /// Whether the span is exactly zero.
+    /// Returns whether the span is exactly zero.
     pub const fn is_zero(self) -> bool {
         self.0 == 0
     }
@@ -156,14 +156,14 @@ impl Span {
         Self(if self.0 < 0 { -ps } else { ps })
     }
 
-    /// This span scaled by `f`, with its sign, rounded towards zero; saturates.
+    /// Scales the span by `f`, with its sign, rounded towards zero; saturates.
     pub const fn scaled(self, f: Frac) -> Self {
         let Self(ps) = Self::from_unsigned_ps(f.of(self.0.unsigned_abs()));
         Self(if self.0 < 0 { -ps } else { ps })
     }
 
-    /// This span divided by `n`, rounded down; a negative span counts as 0 (BPF has no signed division), and so does
-    /// any span over 0.
+    /// Divides the span by `n`, rounded down; a negative span counts as 0 (BPF has no signed division), and any span
+    /// divided by 0 is 0.
     pub const fn over(self, n: u32) -> Self {
         Self(if n == 0 { 0 } else { (self.unsigned_ps() / n as u64) as i64 })
     }

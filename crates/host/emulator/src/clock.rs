@@ -1,12 +1,12 @@
-//! The router's time: what the monotonic clock says since it was started.
+//! The router's time: the monotonic clock since the router's start.
 
 use units::Time;
 
 use crate::sys;
 
-/// What says what time it is.
+/// A clock.
 pub(crate) trait Now {
-    /// The time now.
+    /// Returns the current time.
     fn now(&self) -> Time;
 }
 

@@ -59,9 +59,9 @@ struct HostSockets {
 }
 
 impl Sampler {
-    /// Starts the thread. Sockets that `keep` rejects are left out. `interval` is at least [`LEAST_INTERVAL`]. Where
-    /// the kernel refuses to list the state that `laws` decodes, sampling goes on without it and
-    /// [`Samples::law_state_refused`] says why.
+    /// Starts the thread. Sockets that `keep` rejects are left out. `interval` is at least [`LEAST_INTERVAL`]. If the
+    /// kernel refuses to list the state that `laws` decodes, sampling goes on without it and
+    /// [`Samples::law_state_refused`] returns the reason.
     ///
     /// # Errors
     /// If the kernel has no `inet_diag`, refuses to list sockets, or no thread can be started.

@@ -1,10 +1,10 @@
-//! What can go wrong, and what to do about it.
+//! Errors, with advice on how to resolve them.
 
 use std::io;
 
 use thiserror::Error;
 
-/// Why hosts or a router could not be made.
+/// Reason why hosts or a router could not be made.
 #[derive(Debug, Error)]
 #[allow(missing_docs)]
 pub enum Error {
@@ -55,7 +55,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// An error of the system while `doing` something; one of permission says that root is needed.
+    /// Returns an error of the system while `doing` something; the one for missing permission advises root.
     pub(crate) fn system(doing: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
         let doing = doing.into();
         move |source| match source.raw_os_error() {

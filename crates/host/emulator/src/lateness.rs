@@ -1,4 +1,4 @@
-//! How late things happened against when they were due.
+//! Lateness of events relative to their due times.
 
 use hdrhistogram::Histogram;
 use units::Span;
@@ -12,11 +12,11 @@ pub struct Lateness {
     pub p99: Span,
     /// The latest.
     pub max: Span,
-    /// How many were counted.
+    /// Number of events counted.
     pub count: u64,
 }
 
-/// Collects lateness in nanoseconds: two significant digits, up to a minute; what is later counts as a minute.
+/// Collects lateness in nanoseconds: two significant digits, up to a minute; higher values count as a minute.
 #[derive(Debug)]
 pub(crate) struct Recorder(Option<Histogram<u64>>);
 

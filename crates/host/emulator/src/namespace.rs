@@ -26,21 +26,21 @@ const NAMESPACES: &str = "/run/netns";
 /// Files here replace those of `/etc` for programs that `ip netns exec` starts.
 const OVERLAYS: &str = "/etc/netns";
 
-/// How the hosts' kernels are set.
+/// Kernel settings of the hosts.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct NamespaceOptions {
     /// The largest packet on the wire, IP header included: 1,280 to 65,535 bytes.
     pub mtu: u16,
-    /// The largest packet that the kernel hands over for segmentation; none leaves the kernel's own limit, 64 KiB,
-    /// and one of `mtu` or less makes the kernel send every packet alone.
+    /// The largest packet that the kernel hands over for segmentation; none keeps the kernel's own limit, 64 KiB, and a
+    /// value of `mtu` or less makes the kernel send every packet alone.
     pub gso_max_size: Option<u32>,
-    /// Whether receivers acknowledge every packet, as the kernel gives them one; else every second one.
+    /// True if receivers acknowledge every packet, as the kernel delivers them; false for every second one.
     pub quick_ack: bool,
-    /// How far a TCP socket's buffers may grow, in each direction. Should be several times what the path holds.
+    /// Maximum size of a TCP socket's buffers, in each direction. Should be several times the capacity of the path.
     pub socket_buffer: Bytes,
-    /// The congestion control of sockets that choose none; none leaves the kernel's own.
+    /// The congestion control of sockets that choose none; none keeps the kernel's own.
     pub congestion: Option<String>,
-    /// Whether TCP asks for ECN. Else it only answers those that ask, unless its congestion control needs it.
+    /// True if TCP requests ECN. Otherwise it only accepts requests, unless its congestion control needs ECN.
     pub ecn: bool,
 }
 

@@ -30,7 +30,7 @@ const INITIAL_WINDOW: u64 = 10;
 /// The SYN that the kernel counts as a byte acknowledged.
 const SYN: u64 = 1;
 
-/// What came of the network.
+/// Outcome of the network.
 struct Network {
     links: Vec<LinkOutcome>,
     port_samples: Vec<PortSample>,
@@ -139,7 +139,7 @@ pub(crate) fn of_carried(end: &CarriedEnd, router: &RouterOutcome) -> Outcome {
     Outcome { interrupted: end.interrupted, ..joined }
 }
 
-/// What came of the network and of flows, as the outcome of a run that was not interrupted.
+/// Returns the outcomes of the network and of flows, as the outcome of a run that was not interrupted.
 fn joined(network: Network, flows: Vec<FlowOutcome>, flow_samples: Vec<FlowSample>, ended: Time) -> Outcome {
     let Network { links, port_samples } = network;
     let engine = engine(&links, &flows);
@@ -166,7 +166,7 @@ fn joined(network: Network, flows: Vec<FlowOutcome>, flow_samples: Vec<FlowSampl
 pub(crate) struct Seen {
     /// The setup with these flows instead of its own, each of its kind.
     pub(crate) setup: Setup,
-    /// What became of them.
+    /// Their outcome.
     pub(crate) outcome: Outcome,
     /// By kind: the congestion control's name.
     pub(crate) congestion: Vec<String>,
@@ -251,7 +251,8 @@ pub(crate) fn of_programs(
     Seen { setup, outcome, congestion, small }
 }
 
-/// When a socket began to send: the kernel says how long it was busy until the first sample that saw it do so.
+/// Returns the time at which a socket began to send: the kernel reports its busy time up to the first sample with sent
+/// bytes.
 fn started(rows: &[&Sample]) -> Time {
     let first = rows.iter().position(|row| row.socket.info.bytes_sent > Bytes::ZERO).unwrap_or(0);
     let row = rows[first];

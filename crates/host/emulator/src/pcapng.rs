@@ -29,13 +29,13 @@ const BACKLOG: usize = 1 << 16;
 /// Timestamps count units of 10^-9 s.
 const NANOSECONDS: u8 = 9;
 
-/// About how many bytes a capture that fails gives back.
+/// Approximate number of bytes freed by a capture that fails.
 const GIVEN_BACK: u64 = 8 << 20;
 
 /// The program, as captures name it.
 const PROGRAM: &str = concat!("narrows ", env!("CARGO_PKG_VERSION"));
 
-/// Whether these are the first bytes of a capture that any version of this program wrote. 4 KiB are enough.
+/// Returns whether these are the first bytes of a capture written by any version of this program. 4 KiB are enough.
 pub fn is_capture(head: &[u8]) -> bool {
     const SECTION_HEADER: [u8; 4] = [0x0a, 0x0d, 0x0d, 0x0a];
     /// The options begin after the type, the length, the order of bytes, the version and the section's length.
@@ -74,10 +74,10 @@ pub(crate) struct Captures {
     missed: u64,
 }
 
-/// What captures lack.
+/// Packets and captures that are missing.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub(crate) struct Missing {
-    /// How many packets, because the disk was too slow or full.
+    /// Number of packets missed because the disk was too slow or full.
     pub(crate) packets: u64,
     /// Captures that ended early: file and reason.
     pub(crate) ended: Vec<String>,
@@ -219,7 +219,7 @@ impl Captures {
         }
     }
 
-    /// Writes what is left, closes the files and says what is missing in them.
+    /// Writes the remaining packets, closes the files and returns what is missing in them.
     ///
     /// # Errors
     /// When the thread is gone.
@@ -366,7 +366,7 @@ mod tests {
         EnhancedPacketBlock { interface_id: 0, timestamp, original_len: 1_400, data, options: Vec::new() }
     }
 
-    /// How many packets a file holds.
+    /// Returns the number of packets in a file.
     fn packets_in(path: &Path) -> u64 {
         let mut reader = pcap_file::pcapng::PcapNgReader::new(std::fs::File::open(path).unwrap()).unwrap();
         let mut packets = 0;

@@ -1,16 +1,15 @@
-//! How long the run waited for processors. Its hosts are the kernel's TCP on this machine, and TCP that gets no
-//! processor sends as if the network were slower. The router watches itself (`bottleneck`); this module watches the
-//! rest.
+//! Processor pressure of the run. Its hosts are the kernel's TCP on this machine, and TCP without a processor sends as
+//! if the network were slower. The router monitors itself (`bottleneck`); this module monitors the rest.
 //!
-//! Four things are read before and after the run:
+//! Four counters are read before and after the run:
 //!
-//! - the machine's pressure (`/proc/pressure/cpu`: the time in which somebody could run and did not);
-//! - the same of the run's own control group (`cpu.pressure`);
-//! - the time that each of the run's threads, the router among them, spent in run queues, and how often it was given a
-//!   processor (`schedstat`);
+//! - the machine's pressure (`/proc/pressure/cpu`: the time in which a task was runnable but not running);
+//! - the same for the run's own control group (`cpu.pressure`);
+//! - the run-queue time of each of the run's threads, the router included, and the number of times that it was
+//!   scheduled (`schedstat`);
 //! - the time that a hypervisor took away (`/proc/stat`).
 //!
-//! The router adds the time in which it stood still.
+//! The router adds the time in which it was stopped.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -25,24 +24,24 @@ const MACHINE: &str = "/proc/pressure/cpu";
 /// The name of the router's thread.
 pub(crate) const ROUTER: &str = "router";
 
-/// How long the run waited for processors.
+/// Time that the run waited for processors.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Pressure {
-    /// How long the run was watched.
+    /// Time for which the run was monitored.
     pub wall: Span,
-    /// For how long somebody on the machine waited for a processor; none where the kernel does not say.
+    /// Time in which any task on the machine waited for a processor; none if the kernel does not report it.
     pub machine: Option<Span>,
-    /// The same of the run's own control group.
+    /// The same for the run's own control group.
     pub group: Option<Span>,
-    /// How long one thread of the run waited for a processor: the one that waited longest, the router left out.
+    /// Time that one thread of the run waited for a processor: the maximum over its threads, the router excluded.
     pub thread: Span,
-    /// The mean of that thread's waits: what the hosts add to the delay of what they send.
+    /// The mean of that thread's waits: the delay that hosts add to the packets they send.
     pub thread_mean: Span,
-    /// How long the router's thread waited.
+    /// Time that the router's thread waited.
     pub router: Span,
-    /// How long a hypervisor took a processor away, on average over all processors.
+    /// Time that a hypervisor took a processor away, on average over all processors.
     pub stolen: Span,
-    /// Time for which the router stood still, in stretches of over 1 ms: it, its process or its machine was stopped.
+    /// Time for which the router was stopped, in periods of over 1 ms: it, its process or its machine.
     pub stalled: Span,
 }
 
@@ -61,7 +60,7 @@ struct Reading {
 struct Waits {
     /// All of them together.
     ns: u64,
-    /// How often the thread was given a processor.
+    /// Number of times that the thread was scheduled.
     turns: u64,
 }
 
@@ -127,7 +126,7 @@ fn between(before: &Reading, after: &Reading) -> Pressure {
         thread_mean: span_of_ns(thread.ns / thread.turns.max(1)),
         router: span_of_ns(longest(true).ns),
         stolen: span_of_ns(after.stolen_ns.saturating_sub(before.stolen_ns)),
-        // The router measures it, and says so when it ends.
+        // The router measures it, and reports it when it ends.
         stalled: Span::ZERO,
     }
 }
@@ -167,22 +166,22 @@ fn group_file() -> Option<PathBuf> {
 
 /// A thread of the hosts may wait for a processor for 1/50 of the run, and for longer if its waits are short.
 const THREAD_SHARE: u64 = 50;
-/// What is short. On a quiet machine of two cores waits were 2 to 56 us on average; with one busy process beside the run,
-/// 68 to 116 us.
+/// Limit for short waits. On a quiet machine of two cores waits were 2 to 56 us on average; with one busy process in
+/// addition to the run, 68 to 116 us.
 const THREAD_MEAN: Span = Span::from_us(60);
-/// The router, which has real-time scheduling and should wait for nobody, for 1/200.
+/// The router, which has real-time scheduling and should wait for no other task, may wait for 1/200.
 const ROUTER_SHARE: u64 = 200;
-/// The router may stand still for 1/200. A process or machine that is stopped once is late for a few packets only, so limits on
-/// shares of packets do not see it.
+/// The router may be stopped for 1/200. A process or machine that is stopped once is late for a few packets only, so
+/// limits on shares of packets do not detect it.
 const STALLED_SHARE: u64 = 200;
 /// A hypervisor may take 1/50 of a processor.
 const STOLEN_SHARE: u64 = 50;
-/// Somebody in the run's group, or else on the machine, may wait for a processor for half of the run.
+/// A task in the run's group, or else on the machine, may wait for a processor for half of the run.
 const MACHINE_SHARE: u64 = 2;
 
 impl Pressure {
-    /// Why the hosts may have been starved of processors, a line each; empty within all limits. The shares of the run are
-    /// chosen and not measured.
+    /// Returns signs that the hosts lacked processor time, one per line; empty within all limits. The shares of the run
+    /// are chosen and not measured.
     pub fn doubts(&self) -> Vec<String> {
         let wall = self.wall.unsigned_ps().max(1);
         let share = |span: Span| format!("{:.1} %", span.unsigned_ps() as f64 / wall as f64 * 100.0);

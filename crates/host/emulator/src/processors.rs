@@ -1,6 +1,6 @@
-//! Which processor does what. What the router writes to a device is handled by the kernel's TCP at once, on the
-//! router's own thread, unless the device is told to hand it to another processor: then a receiver that mends
-//! thousands of holes keeps no other packet waiting.
+//! Assignment of work to processors. Packets that the router writes to a device are processed by the kernel's TCP at
+//! once, on the router's own thread, unless the device is configured to hand them to another processor: then a receiver
+//! that repairs thousands of holes delays no other packet.
 
 use std::fs;
 use std::io;

@@ -30,11 +30,10 @@ pub use outcome::{Refused, RouterOutcome};
 use plane::{Parts, Plane};
 use worker::{Output, Stalls, Worker};
 
-/// How long segments of one packet are held to be delivered together, unless stated otherwise: as a card's
-/// receive coalescing does.
+/// Default time for which segments of one packet are held to be delivered together, as a NIC's receive coalescing does.
 pub const COALESCE: Span = Span::from_us(100);
 
-/// What a router is told.
+/// Configuration of a router.
 #[derive(Clone, Debug)]
 pub struct RouterConfig<'a> {
     /// The network whose hosts were created.
@@ -43,15 +42,15 @@ pub struct RouterConfig<'a> {
     pub routes: &'a Routes,
     /// Marks, losses and the choice among equal paths depend on this.
     pub seed: u64,
-    /// How long segments of one packet are held to be delivered together; [`COALESCE`] is usual.
+    /// Time for which segments of one packet are held to be delivered together; usually [`COALESCE`].
     pub coalesce: Span,
-    /// Whether packets that a host sent one by one are delivered together, too, where they continue each other.
+    /// True if consecutive packets that a host sent one by one are also delivered together.
     pub join: bool,
-    /// Ports whose queues to sample, in times of the run; flows are not the router's matter.
+    /// Ports whose queues to sample, in times of the run; the router does not sample flows.
     pub series: SeriesConfig,
-    /// What leaves these ports is written to these files, as pcapng.
+    /// Ports whose departing packets are written to these files, as pcapng.
     pub pcap: Vec<(LinkId, PathBuf)>,
-    /// Whether to ask for real-time scheduling and locked memory. That it was refused is no error.
+    /// True to request real-time scheduling and locked memory. A refusal is no error.
     pub real_time: bool,
 }
 

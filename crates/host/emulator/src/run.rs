@@ -18,18 +18,18 @@ use crate::sys::Urgent;
 use crate::traffic::carried::{self, Carrier};
 use crate::traffic::{Connected, Ground, Progress, Traffic, flow_of};
 
-/// How a run is done.
+/// Options of a run.
 pub struct Options {
     /// The kernel's names of congestion controls: for a scenario's flows by their kind; of programs, the first one is
     /// the default of their sockets.
     pub congestion: Vec<String>,
-    /// Whether TCP asks for ECN where its congestion control does not insist on it.
+    /// True if TCP requests ECN even if its congestion control does not need it.
     pub ecn: bool,
     /// A scenario's flows over IPv6.
     pub ipv6: bool,
-    /// The most that TCP hands a device at a time; none leaves the kernel its own, 64 KiB.
+    /// The largest burst that TCP hands a device at a time; none keeps the kernel's own limit, 64 KiB.
     pub burst: Option<u32>,
-    /// Whether the router asks for real-time scheduling.
+    /// True if the router requests real-time scheduling.
     pub real_time: bool,
     /// Ports whose packets are written to files.
     pub pcap: Vec<(LinkId, PathBuf)>,
@@ -37,24 +37,24 @@ pub struct Options {
     pub law_state: Option<Box<dyn LawStateReader>>,
 }
 
-/// What a run gave.
+/// Result of a run.
 #[derive(Clone, Debug)]
 pub struct Emulated {
-    /// What was run: of programs, with the flows that were seen.
+    /// The setup of the run; for programs, with the flows that were observed.
     pub setup: Setup,
-    /// What came of it.
+    /// The outcome.
     pub outcome: Outcome,
-    /// The router's own account, without links and samples, which are in the outcome.
+    /// The router's own report, without links and samples, which are in the outcome.
     pub router: RouterOutcome,
     /// By kind of flow: the kernel's name of its congestion control.
     pub congestion: Vec<String>,
-    /// What the run's threads waited for.
+    /// Waits of the run's threads.
     pub pressure: Pressure,
-    /// What a reader must know before believing the numbers.
+    /// Notes to read before the numbers are used.
     pub notes: Vec<String>,
 }
 
-/// Socket buffers grow at least so far.
+/// Minimum size to which socket buffers can grow.
 const LEAST_BUFFER: Bytes = Bytes::new(64 << 20);
 
 /// The real-time priority of threads that are hosts: below the router's, so that what they send can never make it late.
@@ -98,7 +98,7 @@ pub fn preflight() -> Result<Vec<String>, Error> {
     Ok(removed)
 }
 
-/// Runs a scenario's flows as real TCP, until all have ended, the stop, or `watch` says no.
+/// Runs a scenario's flows as real TCP, until all have ended, the stop, or `watch` returns false.
 ///
 /// # Errors
 /// When hosts, router or connections cannot be made. Nothing is left behind.
@@ -132,8 +132,8 @@ pub fn run_traffic(
     Ok(Emulated { setup, outcome, router: lean(router), congestion, pressure, notes })
 }
 
-/// Runs a scenario's flows over a transport of user space, until all have ended, the stop, or `watch` says no. Of `options`, what
-/// is TCP's alone has no effect; `congestion` names the laws for the results.
+/// Runs a scenario's flows over a transport in user space, until all have ended, the stop, or `watch` returns false.
+/// The TCP-only parts of `options` have no effect; `congestion` names the laws for the results.
 ///
 /// # Errors
 /// When hosts, router or connections cannot be made. Nothing is left behind.
@@ -167,7 +167,7 @@ pub fn run_carried(
     Ok(Emulated { setup, outcome, router: lean(router), congestion, pressure, notes })
 }
 
-/// Of each flow: why its connection broke, if it did.
+/// Returns a line for each flow whose connection broke, with the reason.
 fn broken<'a>(failures: impl Iterator<Item = &'a Option<String>>) -> Vec<String> {
     let said = |(flow, failure): (usize, &Option<String>)| {
         Some(format!("flow {flow}: its connection broke: {}", failure.as_ref()?))
@@ -285,7 +285,7 @@ fn namespaces(setup: &Setup, options: &Options, congestion: Option<String>) -> R
     })
 }
 
-/// How long connections are given to end: two round trips through full queues, a tenth of a second to two.
+/// Returns the time that connections have to end: two round trips through full queues, 0.1 to 2 s.
 fn lingering(setup: &Setup) -> Span {
     let round_trips = setup.flows.iter().map(|flow| {
         let path = setup.paths(flow.src, flow.dst, setup.host.mss);
@@ -295,8 +295,8 @@ fn lingering(setup: &Setup) -> Span {
     (longest + longest).clamp(Span::from_ms(100), Span::from_s(2))
 }
 
-/// Four times what the fullest path holds: the kernel counts a packet's memory at up to twice its payload, and gives
-/// half of a receiver's buffer to the window.
+/// Returns four times the capacity of the path with the largest one: the kernel counts a packet's memory at up to twice
+/// its payload, and assigns half of a receiver's buffer to the window.
 fn socket_buffer(setup: &Setup) -> Bytes {
     let held = setup.flows.iter().map(|flow| {
         let path = setup.paths(flow.src, flow.dst, setup.host.mss);

@@ -1,4 +1,4 @@
-//! What sockets are asked that neither the standard library nor `nix` has, each behind a safe function.
+//! Socket queries that neither the standard library nor `nix` has, each behind a safe function.
 
 #![expect(unsafe_code, reason = "these calls have no safe form")]
 

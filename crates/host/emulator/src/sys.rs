@@ -62,12 +62,12 @@ impl Waited {
         Self(libc::pollfd { fd: descriptor.as_raw_fd(), events: libc::POLLIN, revents: 0 })
     }
 
-    /// Whether it can be read.
+    /// Returns whether the descriptor can be read.
     pub(crate) fn readable(self) -> bool {
         self.0.revents & libc::POLLIN != 0
     }
 
-    /// Whether it is closed, or in error.
+    /// Returns whether the descriptor is closed, or in error.
     pub(crate) fn failed(self) -> bool {
         self.0.revents & (libc::POLLERR | libc::POLLHUP | libc::POLLNVAL) != 0
     }
@@ -148,7 +148,7 @@ pub(crate) fn unlock_memory() {
     unsafe { libc::munlockall() };
 }
 
-/// What the kernel asks of a TUN device's name and flags (`struct ifreq`).
+/// Request to the kernel with a TUN device's name and flags (`struct ifreq`).
 #[repr(C)]
 struct InterfaceRequest {
     name: [u8; libc::IFNAMSIZ],

@@ -1,5 +1,5 @@
-//! A TUN device of a host's namespace: whole IP packets, each behind the virtio header that says what the sender
-//! left to the card (checksum, segmentation).
+//! A TUN device of a host's namespace: complete IP packets, each behind the virtio header with the offloads that the
+//! sender left to the NIC (checksum, segmentation).
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, IoSlice, Read, Write};
@@ -51,12 +51,12 @@ impl Tun {
         Self { file, udp_segmentation: true }
     }
 
-    /// Whether the kernel leaves the segmentation of UDP to the device.
+    /// Returns whether the kernel leaves the segmentation of UDP to the device.
     pub fn has_udp_segmentation(&self) -> bool {
         self.udp_segmentation
     }
 
-    /// The same device once more.
+    /// Duplicates the device's descriptor.
     ///
     /// # Errors
     /// When the process has no descriptors left.

@@ -244,7 +244,7 @@ mod tests {
         assert_eq!(mounted(""), None);
     }
 
-    /// As root: a namespace without a name and without a process, which only a socket keeps.
+    /// A namespace without a name and without a process, which only a socket keeps; needs root.
     #[test]
     fn namespace_of_a_socket_alone_is_found() {
         let own = inode(Path::new(OWN)).unwrap();

@@ -12,7 +12,7 @@ const OLDEST: (u32, u32) = (6, 10);
 /// Result of a check.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Verdict {
-    /// As needed.
+    /// Meets the requirements.
     Good,
     /// Works, but worth knowing.
     Note,
@@ -174,7 +174,7 @@ fn kernel_config() -> Option<String> {
     output.status.success().then(|| String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// What the kernel must be built with, and what for.
+/// Required options of the kernel's build, and their purposes.
 const OPTIONS: [(&str, &str); 5] = [
     ("CONFIG_BPF_SYSCALL", "loads programs"),
     ("CONFIG_BPF_JIT", "struct_ops need the compiler in the kernel"),

@@ -5,54 +5,54 @@
 //! and applies [`Verdict`], and natively, where tests hold the two against each other. It must need nothing that
 //! BPF lacks: no allocation, no panic, no product of 128 bits.
 //!
-//! What differs from the simulator's host:
+//! Differences from the simulator's host:
 //! - the kernel counts packets, not bytes: a count times the MSS of the moment stands for payload;
 //! - it reports an acknowledgement at a time, which may cover many packets, and all of them share one round trip;
-//! - it reports losses by episode: when it enters recovery or strikes a timeout;
-//! - the base round trip is what the handshake took, then the least seen, unless it is configured;
-//! - a window is never under two packets: a receiver that delays acknowledgements would hold the answer to one.
+//! - it reports losses by episode: when it enters recovery or a retransmission timer expires;
+//! - the base RTT is that of the handshake, then the minimum seen, unless it is configured;
+//! - a window is never under two packets: a receiver that delays ACKs would delay the ACK of one.
 
 use laws::catalog::{MOST_PARAMS, Parameters};
 use laws::{Ack, Configured, Cookie, Loss, LossCause, Notification, Path, Permit, marked_share};
 use units::{Bytes, Rate, Span, Time};
 
-/// How many words a law's [`Flow`] may take in socket storage.
+/// Maximum words of a law's [`Flow`] in socket storage.
 pub const FLOW_WORDS: usize = 64;
 /// The smallest window, in packets.
 pub const FEWEST_PACKETS: u64 = 2;
 
-/// What the shell reads from a socket. Times are the kernel's monotonic clock.
+/// Socket state that the shell reads. Times are the kernel's monotonic clock.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 #[repr(C)]
 pub struct Report {
     /// Now, in microseconds (`tcp_mstamp`).
     pub now_us: u64,
-    /// When the newest delivered packet last left (`first_tx_mstamp`).
+    /// Last departure time of the newest delivered packet (`first_tx_mstamp`).
     pub sent_us: u64,
-    /// When the count of delivered packets was last raised before that packet left (`rs->prior_mstamp`).
+    /// Time of the last increase of the count of delivered packets before that packet left (`rs->prior_mstamp`).
     pub delivered_us: u64,
-    /// When the newest packet left that is known to have arrived (`rack.mstamp`).
+    /// Departure time of the newest packet known to have arrived (`rack.mstamp`).
     pub newest_us: u64,
     /// The round trip of the newest packet (`rs->rtt_us`), from time stamps where it was sent twice; zero or less is
     /// none.
     pub rtt_us: i64,
     /// The smoothed round trip (`srtt_us`, in eighths of a microsecond).
     pub srtt_eighths_us: u64,
-    /// How long before that packet the first of its flight left (`rs->snd_interval_us`).
+    /// Time from the departure of the first packet of its flight to that of the packet (`rs->snd_interval_us`).
     pub send_interval_us: u64,
     /// Payload of a full packet (`mss_cache`).
     pub mss: u64,
     /// Packets delivered since the flow began (`delivered`), modulo 2^32.
     pub delivered: u64,
-    /// Of these, packets whose acknowledgement carried a mark (`delivered_ce`), modulo 2^32.
+    /// Part of these whose acknowledgement carried a mark (`delivered_ce`), modulo 2^32.
     pub delivered_ce: u64,
     /// `delivered` when the newest delivered packet left (`rs->prior_delivered`).
     pub prior_delivered: u64,
     /// Packets in flight.
     pub in_flight: u64,
-    /// Packets held for lost (`lost_out`).
+    /// Packets declared lost (`lost_out`).
     pub lost: u64,
-    /// The window that held until now (`snd_cwnd`).
+    /// The window until now (`snd_cwnd`).
     pub window: u64,
     /// The most packets that were out at once in the last round trip (`max_packets_out`).
     pub most_out: u64,
@@ -64,7 +64,7 @@ pub struct Report {
     pub in_recovery: u64,
 }
 
-/// What the shell applies to a socket.
+/// Values that the shell applies to a socket.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 #[repr(C)]
 pub struct Verdict {
@@ -74,41 +74,41 @@ pub struct Verdict {
     pub pacing_bytes_per_s: u64,
 }
 
-/// What flows of one law are told when they begin.
+/// Configuration of the flows of one law when they begin.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(C)]
 pub struct Config {
     /// Rate of the narrowest link that flows are expected to cross.
     pub line_rate: Rate,
-    /// The base round trip; zero takes what the handshake took, then the least seen.
+    /// The base round trip; zero stands for the handshake's RTT, then the minimum seen.
     pub base_rtt: Span,
     /// The base round trip inside a datacenter.
     pub intra_rtt: Span,
-    /// Which parameters are set, by their places in the law's table.
+    /// Set of parameters that are given, by their indices in the law's table.
     pub which: u64,
     /// Their values, by the same places.
     pub params: [u64; MOST_PARAMS],
-    /// What was built: the loader refuses to read flows of another build. The kernel's side ignores it.
+    /// Build number: the loader refuses to read flows of another build. The kernel's side ignores it.
     pub build: u64,
 }
 
-/// A law and what its host remembers of a flow.
+/// A law and its host's state of a flow.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[repr(C)]
 pub struct Flow<L> {
     /// The law.
     pub law: L,
-    /// When the flow began, on the kernel's clock.
+    /// Start time of the flow, on the kernel's clock.
     pub start_us: u64,
     /// Payload delivered.
     pub delivered: Bytes,
-    /// Of that, payload whose acknowledgement carried a mark.
+    /// Part of that payload whose acknowledgement carried a mark.
     pub marked: Bytes,
-    /// The least round trip seen, or the one configured.
+    /// The minimum RTT seen, or the one configured.
     pub base_rtt: Span,
-    /// When the law was last told of an episode of loss.
+    /// Time of the last episode of loss reported to the law.
     pub episode_us: u64,
-    /// Acknowledgements that brought something new.
+    /// Acknowledgements of new data.
     pub acks: u64,
     /// Episodes of loss, timeouts included.
     pub episodes: u64,
@@ -234,15 +234,15 @@ impl<L: Configured> Flow<L> {
         });
     }
 
-    /// The kernel entered recovery, or a timeout struck.
+    /// Handles the start of the kernel's recovery, or a retransmission timeout.
     #[inline(always)]
     pub fn lost(&mut self, report: &Report) {
         let timeout = report.timeout != 0;
         self.episodes += 1;
         self.timeouts += u64::from(timeout);
         // The kernel keeps no departure time of the newest lost packet. Where recovery begins, it left before the
-        // newest packet that arrived; where a timeout strikes, after it, and that time stands in. A timeout inside an
-        // episode belongs to it: its packets left before the law was told.
+        // newest packet that arrived; at a timeout, after it, and that time stands in. A timeout inside an
+        // episode belongs to it: its packets left before the law was notified.
         let sent_us = if report.in_recovery != 0 { self.episode_us.saturating_sub(1) } else { report.newest_us };
         self.episode_us = report.now_us;
         self.law.on_loss(&Loss {
@@ -254,7 +254,7 @@ impl<L: Configured> Flow<L> {
         });
     }
 
-    /// What holds for the socket now.
+    /// Returns the current values for the socket.
     #[inline(always)]
     pub fn verdict(&self) -> Verdict {
         verdict(&self.law.permit(), self.mss)
@@ -283,7 +283,7 @@ fn packets(count: u64, mss: u64) -> Bytes {
     Bytes::new(mss).times(count)
 }
 
-/// What the handshake took; a millisecond where it left no sample.
+/// Returns the handshake's RTT; a millisecond if it left no sample.
 #[inline(always)]
 fn handshake_rtt(report: &Report) -> Span {
     let us = report.srtt_eighths_us >> 3;

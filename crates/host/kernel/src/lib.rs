@@ -36,7 +36,7 @@ pub use settings::Settings;
 #[cfg(feature = "bpf")]
 pub use sockets::{LawSockets, LawState, Socket, SocketWatcher};
 
-/// What was built, as a number: flows of another build are not read, because they may lie otherwise in memory.
+/// Build number: flows of another build are not read, because their memory layout may differ.
 pub const BUILD: u64 = build_number(env!("NARROWS_KERNEL_BUILD"));
 
 const fn build_number(text: &str) -> u64 {

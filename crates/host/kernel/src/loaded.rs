@@ -83,7 +83,8 @@ impl Loaded {
         self.watch()?.sockets(&mut Machine::default())
     }
 
-    /// How many sockets found no memory for a flow, and run without the law: the initial window, for ever.
+    /// Returns the number of sockets that found no memory for a flow, and run without the law: they keep the initial
+    /// window.
     ///
     /// # Errors
     /// When the kernel does not say.

@@ -29,20 +29,20 @@ fn bytes(row: &Row) -> &'static [u8] {
     OBJECTS.iter().find(|(name, _)| *name == row.name).map_or(&[], |(_, bytes)| bytes)
 }
 
-/// The object of each law as a file, `LAW.bpf.o`. With a file `sources` beside them, whose first line is [`crate::BUILD`], they
-/// are what a build on a machine without clang takes (`NARROWS_BPF_OBJECTS`).
+/// Returns the object of each law as a file, `LAW.bpf.o`. With a file `sources` next to them, whose first line is
+/// [`crate::BUILD`], a build on a machine without clang can use them (`NARROWS_BPF_OBJECTS`).
 pub fn objects() -> impl Iterator<Item = (String, &'static [u8])> {
     OBJECTS.iter().map(|&(name, bytes)| (format!("{name}.bpf.o"), bytes))
 }
 
-/// Whether a file is the object of a law, of this build or another: it holds the law's name in the kernel.
+/// Returns whether a file is the object of a law, of this build or another: it contains the law's name in the kernel.
 pub fn is_object(file: &[u8]) -> bool {
     const NAME: &[u8] = b"narrows_";
     file.starts_with(b"\x7fELF") && file.windows(NAME.len()).any(|bytes| bytes == NAME)
 }
 
-/// The programs of a law's object to load. A kernel may refuse one type of program and take the others, so only those
-/// that are needed are loaded.
+/// The programs of a law's object to load. A kernel may refuse one type of program and accept the others, so only the
+/// required ones are loaded.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Programs {
     /// The law's hooks (type `struct_ops`).
@@ -239,7 +239,7 @@ mod tests {
         );
         let map = "libbpf: map 'flows': failed to create: -EINVAL";
         assert_eq!(refused(&[map]), "the map `flows` of type sk_storage: EINVAL");
-        // A libbpf that says it in other words.
+        // A libbpf with other messages.
         assert_eq!(refused(&["libbpf: no"]), "the object: EPERM");
         assert_eq!(refused(&[]), "the object: EPERM");
     }

@@ -20,11 +20,11 @@ use crate::places::{Place, Taken};
 use crate::sockets::{COUNT, LawSockets, SocketWatcher, refused};
 use crate::{BUILD, Error, Loaded, Row, Settings, rows};
 
-/// Where the kernel's BPF file system belongs.
+/// Mount point of the kernel's BPF file system.
 const BPFFS: &str = "/sys/fs/bpf";
 /// Its magic number.
 const BPFFS_MAGIC: i64 = 0xcafe_4a11;
-/// Where the names and places of pinned laws are noted; gone with a restart, as the pins are.
+/// Directory with the names and places of pinned laws; gone with a restart, as the pins are.
 const NOTES: &str = "/run/narrows/kernel";
 
 fn root() -> PathBuf {
@@ -34,13 +34,13 @@ fn root() -> PathBuf {
 /// A law that is pinned.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Pinned {
-    /// Which.
+    /// The law.
     pub row: &'static Row,
     /// Its name in the kernel.
     pub tcp_name: String,
-    /// Who uses it.
+    /// Places that use it.
     pub places: Vec<Taken>,
-    /// What cannot be read of its note, in words.
+    /// Unreadable parts of its note, in words.
     unread: Vec<String>,
     folder: PathBuf,
 }
@@ -50,7 +50,7 @@ pub struct Pinned {
 pub struct Kept {
     /// Its name in the kernel.
     pub tcp_name: String,
-    /// Whether the BPF file system had to be mounted.
+    /// True if the BPF file system had to be mounted.
     pub mounted: bool,
 }
 
@@ -217,7 +217,7 @@ impl Pinned {
         Ok(Self { row, tcp_name, places, unread, folder: root().join(row.name) })
     }
 
-    /// What its flows are told.
+    /// Returns the configuration of its flows.
     ///
     /// # Errors
     /// When the pinned map cannot be read.
@@ -260,7 +260,8 @@ impl Pinned {
         SocketWatcher::new(self.row, flows.as_fd())?.sockets(machine)
     }
 
-    /// How many sockets found no memory for a flow, and run without the law: the initial window, for ever.
+    /// Returns the number of sockets that found no memory for a flow, and run without the law: they keep the initial
+    /// window.
     ///
     /// # Errors
     /// When the pinned map cannot be read.
@@ -329,7 +330,7 @@ fn remove_folder(folder: &Path) -> Result<(), Error> {
     Ok(())
 }
 
-/// Whether the BPF file system is mounted here.
+/// Returns whether the BPF file system is mounted here.
 fn is_mounted() -> bool {
     let Ok(path) = CString::new(BPFFS) else { return false };
     // SAFETY: zero is a valid value of this struct of numbers, and the path ends with a zero.
@@ -339,8 +340,8 @@ fn is_mounted() -> bool {
     }
 }
 
-/// An error where the machine may have pins that are not seen from here: under `ip netns exec`, for one, which gives its
-/// command mounts of its own without the BPF file system. What is pinned in there would end with the command.
+/// Returns an error if the machine may have pins that are not visible from here: under `ip netns exec`, for one, whose
+/// command has mounts of its own without the BPF file system. Pins made in there would end with the command.
 fn seen_from_here() -> Result<(), Error> {
     let mounts = |process: &str| fs::read_link(format!("/proc/{process}/ns/mnt")).ok();
     let parent = |process: &String| {
@@ -348,7 +349,7 @@ fn seen_from_here() -> Result<(), Error> {
         Some(status.lines().find_map(|line| line.strip_prefix("PPid:"))?.trim().to_owned())
     };
     let own = mounts("self");
-    // One whose mounts may not be looked at tells nothing.
+    // A process whose mounts are unreadable is no evidence.
     let differs = |process: String| mounts(&process).is_some_and(|mounts| Some(mounts) != own);
     let has_own_mounts = || std::iter::successors(parent(&"self".to_owned()), parent).any(differs);
     if !is_mounted() && has_own_mounts() { Err(Error::OwnMounts) } else { Ok(()) }

@@ -1,5 +1,5 @@
-//! Which sockets use a law: by default, in a namespace, on a route, in a cgroup. Each place remembers what was there
-//! before, so that it can be put back.
+//! Scopes in which sockets use a law: by default, in a namespace, on a route, in a cgroup. Each place keeps the
+//! previous setting, so that it can be restored.
 
 use std::fmt;
 use std::fs::{self, File};
@@ -13,7 +13,7 @@ use crate::Error;
 
 /// The sysctl of a namespace's default.
 const DEFAULT: &str = "/proc/sys/net/ipv4/tcp_congestion_control";
-/// Where `ip netns` keeps the namespaces that it made.
+/// Directory in which `ip netns` keeps its namespaces.
 const NAMED_NETNS: &str = "/run/netns";
 
 /// Sockets that are to use a law.
@@ -52,7 +52,7 @@ pub struct Taken {
 }
 
 impl Taken {
-    /// What a place uses now. Nothing is changed yet, so that it can be noted first.
+    /// Returns the current law of a place. Changes nothing yet, so that it can be noted first.
     ///
     /// # Errors
     /// When the place does not exist.
@@ -85,7 +85,7 @@ impl Taken {
         })
     }
 
-    /// Puts back what was there before, if the place still uses `tcp_name`; says what could not be put back.
+    /// Restores the previous setting, if the place still uses `tcp_name`; returns what could not be restored.
     pub fn give_back(&self, tcp_name: &str) -> Option<String> {
         let restored = match &self.place {
             Place::Default | Place::Netns(_) => self.where_found(|| swap_back(tcp_name, &self.before)),
@@ -108,7 +108,7 @@ impl Taken {
         true
     }
 
-    /// Whether two are one and the same place, whatever they are called.
+    /// Returns whether two are the same place under any names.
     fn is_where(&self, other: &Self) -> bool {
         let what = |place: &Place| match place {
             Place::Default | Place::Netns(_) => Some(String::new()),
@@ -132,7 +132,7 @@ impl Taken {
         inside(&file, act)?
     }
 
-    /// As a line of a file.
+    /// Returns the place as a line of a file.
     pub(crate) fn line(&self) -> String {
         let (kind, what) = match &self.place {
             Place::Default => ("default", String::new()),
@@ -217,7 +217,7 @@ fn replaceable(shown: &str) -> String {
     words.join(" ")
 }
 
-/// Whether a route uses that law.
+/// Returns whether a route uses that law.
 fn has_congctl(route: &str, tcp_name: &str) -> bool {
     let words: Vec<&str> = route.split_whitespace().collect();
     words.windows(2).any(|pair| pair == ["congctl", tcp_name])
@@ -236,7 +236,7 @@ fn without_congctl(route: &str) -> String {
     words.join(" ")
 }
 
-/// `ip route` for a route of the main table; its prefix says of which family.
+/// Runs `ip route` for a route of the main table; its prefix determines the family.
 fn ip_route(verb: &str, prefix: &str, route: &str) -> Result<String, Error> {
     let failed = |reason: String| Error::NoPlace { place: format!("route {route}"), reason };
     let family = if prefix.contains(':') { "-6" } else { "-4" };

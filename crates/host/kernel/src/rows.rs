@@ -1,17 +1,17 @@
-//! The laws that the kernel can run: those that `laws::laws!` says are built for it.
+//! The laws that the kernel can run: those that `laws::laws!` declares as built for it.
 
 use laws::catalog::{Kind, Marks};
 
 /// A law that the kernel can run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Row {
-    /// Which.
+    /// The law.
     pub kind: Kind,
     /// Its name in files.
     pub name: &'static str,
-    /// Its name in the kernel, where nothing else is chosen: at most 15 bytes.
+    /// Its default name in the kernel: at most 15 bytes.
     pub tcp_name: &'static str,
-    /// Whether it listens to marks: its sockets ask for ECN.
+    /// True if it uses marks: its sockets request ECN.
     pub ecn: bool,
 }
 

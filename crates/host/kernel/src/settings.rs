@@ -1,4 +1,4 @@
-//! What flows of a law are told, and its form in the kernel's map.
+//! Configuration of a law's flows, and its form in the kernel's map.
 
 use laws::Path;
 use laws::catalog::{self, Kind, Value};
@@ -7,12 +7,12 @@ use units::{Rate, Span};
 use crate::host::Config;
 use crate::{BUILD, Error, Row};
 
-/// What flows of a law are told when they begin. A kernel does not know the path as a simulator does.
+/// Configuration of a law's flows when they begin. A kernel does not know the path as a simulator does.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Settings {
     /// Rate of the narrowest link that flows are expected to cross.
     pub line_rate: Rate,
-    /// The base round trip of all flows; none takes what a flow's handshake took, then the least that it sees.
+    /// The base round trip of all flows; none stands for the RTT of a flow's handshake, then the minimum that it sees.
     pub base_rtt: Option<Span>,
     /// The base round trip inside a datacenter.
     pub intra_rtt: Span,
@@ -28,7 +28,7 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// As flows read it.
+    /// Returns the configuration in the form that flows read.
     ///
     /// # Errors
     /// When a parameter is unknown, of another kind, out of range, or over the one that bounds it.
@@ -54,7 +54,7 @@ impl Settings {
         })
     }
 
-    /// What is set depends on no path.
+    /// Returns the parameters as words. They depend on no path.
     fn words(&self, kind: Kind) -> [u64; catalog::MOST_PARAMS] {
         catalog::words(kind, &Path::NONE, self.values())
     }
@@ -65,10 +65,10 @@ impl Settings {
 }
 
 impl Config {
-    /// How many words it has in the kernel's map.
+    /// Number of words in the kernel's map.
     pub const WORDS: usize = size_of::<Self>() / 8;
 
-    /// As words, in order.
+    /// Returns its words, in order.
     pub fn words(&self) -> [u64; Self::WORDS] {
         let mut words = [0; Self::WORDS];
         words[0] = self.line_rate.bps();

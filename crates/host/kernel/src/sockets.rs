@@ -88,7 +88,7 @@ impl FlowStorage {
     }
 }
 
-/// What [`refused`] does, for errors.
+/// Action of [`refused`], for errors.
 pub(crate) const COUNT: &str = "count the sockets without the law";
 
 /// Reads the shell's count of sockets that run without the law.

@@ -54,7 +54,7 @@ impl Trial {
         Ok(Self { object, config, bytes: vec![0; SLOT + CALL_WORDS * 8] })
     }
 
-    /// What the law was told.
+    /// Returns the law's configuration.
     pub fn config(&self) -> &Config {
         &self.config
     }
@@ -108,7 +108,7 @@ impl Trial {
         flow(&words)
     }
 
-    /// What the kernel would apply to a socket.
+    /// Returns the values that the kernel would apply to a socket.
     pub fn verdict(&self) -> Verdict {
         let word = |at: usize| self.bytes[at..at + 8].try_into().map_or(0, u64::from_ne_bytes);
         Verdict { window_packets: word(REPORT), pacing_bytes_per_s: word(REPORT + 8) }

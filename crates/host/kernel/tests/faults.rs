@@ -76,7 +76,7 @@ fn programs() -> BTreeSet<u32> {
     libbpf_rs::query::ProgInfoIter::default().filter(of_law).map(|program| program.id).collect()
 }
 
-/// Loads a law and says which programs came with it: numbers are not used again.
+/// Loads a law and returns it with its programs: numbers are not used again.
 fn load_and_note(law: &str) -> (Loaded, BTreeSet<u32>) {
     let before = programs();
     let law = load(law);
@@ -164,7 +164,7 @@ fn accepted(listener: &TcpListener) -> TcpStream {
     patient(connection)
 }
 
-/// Gives every read and write of a connection a deadline, at which it fails.
+/// Sets a deadline for every read and write of a connection, at which it fails.
 fn patient(connection: TcpStream) -> TcpStream {
     connection.set_read_timeout(Some(PATIENCE)).expect("over zero");
     connection.set_write_timeout(Some(PATIENCE)).expect("over zero");
@@ -216,7 +216,7 @@ fn carry(to: &mut TcpStream, from: &mut TcpStream, length: usize) {
     });
 }
 
-/// A connection over a namespace's loopback that sends until told to stop, under a law of that name.
+/// A connection over a namespace's loopback that sends until it is stopped, under a law of that name.
 struct Transfer {
     stop: Arc<AtomicBool>,
     threads: Vec<JoinHandle<u64>>,
@@ -245,7 +245,7 @@ impl Transfer {
         Self { stop, threads: vec![sender, receiver] }
     }
 
-    /// Ends it and says how much arrived.
+    /// Ends it and returns the number of bytes that arrived.
     fn finish(self) -> u64 {
         self.stop.store(true, Ordering::Relaxed);
         self.threads.into_iter().map(|thread| thread.join().expect("the flow ends well")).sum()

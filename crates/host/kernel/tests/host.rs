@@ -1,4 +1,4 @@
-//! What a law is told of a socket, where the kernel's own numbers need to be understood. No kernel is needed.
+//! Reports of a socket to a law, for cases in which the kernel's own numbers need interpretation. No kernel is needed.
 
 use kernel::host::{Flow, Report};
 use kernel::{Row, Settings};
@@ -15,7 +15,8 @@ fn flow() -> Flow<Gemini> {
     Flow::new(&config, &report(10_000, 1, RTT_US as i64))
 }
 
-/// What is read of a socket at `now_us`, `delivered` packets after it was made, whose newest left a round trip ago.
+/// Returns the socket state at `now_us`, `delivered` packets after the socket was made; the newest left a round trip
+/// ago.
 fn report(now_us: u64, delivered: u64, rtt_us: i64) -> Report {
     Report {
         now_us,
@@ -44,7 +45,7 @@ fn base_rtt_ns(law: &impl ControlLaw) -> i64 {
     base
 }
 
-/// Where packets were sent twice, the kernel takes the round trip from time stamps, which count milliseconds.
+/// The kernel measures the RTT of retransmitted packets by time stamps, which count milliseconds.
 #[test]
 fn a_round_trip_is_no_shorter_than_since_its_packet_left() {
     let mut flow = flow();

@@ -1,4 +1,4 @@
-//! What a law was told in the simulator, told again to the law in the kernel: at each call both hold the same state.
+//! Replay of a law's calls in the simulator to the law in the kernel: after each call both have the same state.
 #![cfg(feature = "bpf")]
 
 use std::sync::{Arc, Mutex};
@@ -13,10 +13,10 @@ use laws::catalog::Parameters;
 use laws::{Ack, Acted, Configured, ControlLaw, Loss, Notification, Path, Permit};
 use units::{Bytes, Frac, Rate, Span, Time};
 
-/// What each flow was told, and its path.
+/// Calls of each flow, and its path.
 type Notes = Arc<Mutex<Vec<(Path, Vec<Call>)>>>;
 
-/// A law and a note of all that it is told.
+/// A law that records all its calls.
 struct Noted<L> {
     law: L,
     calls: Vec<Call>,

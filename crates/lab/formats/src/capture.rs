@@ -1,12 +1,13 @@
-//! Captures of packets, pcap or pcapng, as transfers: one for each direction of a TCP or UDP flow (5-tuple), from its first
+//! Packet captures, pcap or pcapng, as transfers: one for each direction of a TCP or UDP flow (5-tuple), from its first
 //! payload byte on.
 //!
-//! A pcap's magic number says its byte order, what a fraction of a second counts, and how long a packet's header is
-//! (draft-ietf-opsawg-pcap, section 4; the longer headers are Kuznetsov's). A pcapng says the byte order of each section.
+//! A pcap's magic number determines its byte order, the unit of fractional seconds, and the length of packet headers
+//! (draft-ietf-opsawg-pcap, section 4; the longer headers are Kuznetsov's). A pcapng states the byte order of each
+//! section.
 //!
-//! A TCP flow's bytes are counted by its sequence numbers, so what was sent twice counts once, and what the capture missed
-//! counts, too. A SYN after data begins another flow. UDP payloads are added up. Packets may be cut off: their headers say how
-//! long they were.
+//! The bytes of a TCP flow are counted by sequence numbers, so retransmissions count once, and bytes missing in the
+//! capture count, too. A SYN after data begins another flow. UDP payloads are added up. Packets may be truncated: their
+//! headers contain the original length.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -21,11 +22,11 @@ use crate::{Error, GZIP, Place, counted};
 /// A direction of a flow: source, destination, protocol (IANA's number), and the two ports.
 type Tuple = (IpAddr, IpAddr, u8, u16, u16);
 
-/// What is known of it so far.
+/// State of a flow while the capture is read.
 struct Flow {
     start_ns: i128,
     bytes: u64,
-    /// Behind the last byte of TCP.
+    /// Sequence number after the last TCP byte.
     next: Option<u32>,
 }
 
@@ -44,13 +45,13 @@ struct Reading {
 const OLD_PACKET: u32 = 2;
 const OLD_PACKET_SWAPPED: u32 = OLD_PACKET.swap_bytes();
 
-/// How far a sequence number may jump: the largest window of TCP.
+/// The largest accepted jump of a sequence number: the maximum TCP window.
 const JUMP: u32 = 1 << 30;
 
 /// Reads a capture.
 ///
 /// # Errors
-/// When the file is neither pcap nor pcapng, or is broken. A last packet that is cut off is left out.
+/// If the file is neither pcap nor pcapng, or is malformed. A truncated last packet is omitted.
 pub fn read(file: &[u8]) -> Result<Transfers, Error> {
     let mut reading = Reading::default();
     let mut cut = false;
@@ -130,7 +131,7 @@ impl Pcap {
     /// The length of the file's header.
     const HEADER: usize = 24;
 
-    /// The header of a file that begins like a pcap.
+    /// Reads the header of a file that begins like a pcap.
     fn new(file: &[u8]) -> Option<Self> {
         let header = file.first_chunk::<{ Self::HEADER }>()?;
         let magic = *header.first_chunk()?;
@@ -149,7 +150,7 @@ impl Pcap {
         Some(Self { word, ticks, header: length, link })
     }
 
-    /// Reads the packets. Whether the last one is cut off.
+    /// Reads the packets. Returns whether the last one is truncated.
     fn packets(&self, file: &[u8], reading: &mut Reading) -> Result<bool, Error> {
         let mut at = Self::HEADER;
         while at < file.len() {
@@ -179,7 +180,7 @@ impl Pcap {
 }
 
 impl Reading {
-    /// A packet that came at a time, of which `data` was kept of `length` bytes.
+    /// Counts a packet captured at a time, of which `data` was kept of `length` bytes.
     fn packet(&mut self, link: i32, time: i128, data: &[u8], length: u32) {
         let sliced = match link {
             1 => LaxSlicedPacket::from_ethernet(data).ok(),
@@ -199,7 +200,7 @@ impl Reading {
         }
     }
 
-    /// Counts a packet of TCP or UDP; none if it is of neither.
+    /// Counts a TCP or UDP packet. Returns none if it is neither.
     fn sliced(&mut self, packet: &LaxSlicedPacket<'_>, time: i128, data: &[u8], length: u32) -> Option<()> {
         // Where a part of the packet begins in it.
         let offset = |part: &[u8]| (part.as_ptr() as usize).checked_sub(data.as_ptr() as usize);
@@ -303,7 +304,7 @@ mod tests {
 
     use super::*;
 
-    /// A packet of TCP from one address of a network to another, its payload, and whether it is a SYN.
+    /// Creates a TCP packet from one address of a network to another, with a payload, and as a SYN if `syn` is set.
     fn tcp(from: u8, to: u8, number: u32, payload: usize, syn: bool) -> Vec<u8> {
         let ip = PacketBuilder::ethernet2([1; 6], [2; 6]).ipv4([10, 0, 0, from], [10, 0, 0, to], 64);
         let packet = ip.tcp(5_000, 443, number, 1_000);
@@ -320,7 +321,7 @@ mod tests {
         bytes
     }
 
-    /// The packets as pcap of a magic number, in an order of bytes, of which `kept` bytes are kept.
+    /// Writes the packets as pcap with a magic number and byte order, truncated to `kept` bytes.
     fn pcap_of(packets: &[(u32, Vec<u8>)], kept: usize, magic: u32, bytes: fn(u32) -> [u8; 4]) -> Vec<u8> {
         let fine = if magic == 0xa1b2_3c4d { 1_000 } else { 1 };
         let more = if magic == 0xa1b2_cd34 { 8 } else { 0 };
@@ -358,12 +359,12 @@ mod tests {
 
     const NANOSECONDS: Section = Section { big_endian: false, if_tsresol: 9, if_tsoffset: 0, time: |us| us * 1_000 };
 
-    /// The packets as pcapng, with nanoseconds.
+    /// Writes the packets as pcapng, with nanoseconds.
     fn pcapng(packets: &[(u32, Vec<u8>)]) -> Vec<u8> {
         section(packets, NANOSECONDS)
     }
 
-    /// The packets as a section of pcapng.
+    /// Writes the packets as a section of pcapng.
     fn section(packets: &[(u32, Vec<u8>)], section: Section) -> Vec<u8> {
         let word = |word: u32| if section.big_endian { word.to_be_bytes() } else { word.to_le_bytes() };
         let words = |all: &[u32]| all.iter().flat_map(|it| word(*it)).collect::<Vec<u8>>();
@@ -429,7 +430,7 @@ mod tests {
         }
     }
 
-    /// The magic number says the byte order, what fractions of a second count and how long headers are.
+    /// The magic number determines the byte order, the unit of fractional seconds and the length of headers.
     #[test]
     fn captures_of_all_magic_numbers_are_the_same() {
         let expected = read(&pcap(&packets(), 65_535)).unwrap();

@@ -1,12 +1,12 @@
-//! Chakra execution traces of MLCommons (`et_def.proto`, version 0.0.4), a file a rank, as GOAL schedules. Sridharan et al.,
-//! "Chakra", arXiv:2305.14516.
+//! Chakra execution traces of MLCommons (`et_def.proto`, version 0.0.4), one file per rank, as GOAL schedules.
+//! Sridharan et al., "Chakra", arXiv:2305.14516.
 //!
-//! A file is a sequence of protobuf messages, each behind its length: the metadata, then nodes. Read of a node: its id, type,
-//! dependencies (control and data alike) and duration, and the attributes `comm_type`, `comm_size`, `comm_src`, `comm_dst`,
-//! `comm_tag` and `pg_name`. Everything else is left out.
+//! A file is a sequence of length-prefixed protobuf messages: the metadata, then nodes. These fields of a node are
+//! read: its id, type, dependencies (control and data alike) and duration, and the attributes `comm_type`, `comm_size`,
+//! `comm_src`, `comm_dst`, `comm_tag` and `pg_name`. Everything else is omitted.
 //!
-//! A collective becomes sends and receives of its group (`rings`); a barrier is an all-reduce of n bytes. The first one of a
-//! group on each of its ranks is the same, the second, and so on.
+//! A collective becomes sends and receives of its group (`rings`); a barrier is an all-reduce of n bytes. The first one
+//! of a group on each of its ranks is the same collective, so is the second, and so on.
 //!
 //! `comm_size` is one rank's input: Chakra's converter adds up a node's input tensors (`PyTorchNode.comm_size`). So an
 //! all-gather of n ranks gathers n times as much, and a step of its ring carries all of `comm_size` (astra-sim, `Ring.cc`); of the
@@ -82,10 +82,10 @@ struct NodeProto {
     attr: Vec<AttributeProto>,
 }
 
-/// Messages of collectives have tags from here on.
+/// The smallest tag of messages of collectives.
 const OF_COLLECTIVES: u32 = 1 << 31;
 
-/// What was read beside the schedule.
+/// Statistics of the traces, in addition to the schedule.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Found {
     /// Collectives with something to send, each counted once.
@@ -101,7 +101,7 @@ pub struct Found {
 /// Groups of ranks by their names (`pg_name`).
 pub type Groups = BTreeMap<String, Vec<u32>>;
 
-/// A collective of a group: what each of its ranks says.
+/// A collective of a group, as each of its ranks states it.
 struct Said {
     tag: u32,
     kind: i64,
@@ -120,8 +120,8 @@ struct Reading<'a> {
 /// Reads the traces of all ranks, in their order, and joins them to a schedule.
 ///
 /// # Errors
-/// The number of the file and what is wrong with it: no trace, a node that waits for one that is not there, a collective
-/// that ranks of its group do not agree on or that is not known, a message to a rank without a file.
+/// The number of the file and its error: not a trace, a node that waits for a missing one, a collective that is unknown
+/// or on which the ranks of its group disagree, a message to a rank without a file.
 pub fn read(files: &[impl AsRef<[u8]>], groups: &Groups) -> Result<(Goal, Found), (usize, Error)> {
     let all = (0..files.len() as u32).collect();
     let mut reading = Reading { groups, all, collectives: BTreeMap::new(), ops: 0, found: Found::default() };
@@ -138,7 +138,7 @@ pub fn read(files: &[impl AsRef<[u8]>], groups: &Groups) -> Result<(Goal, Found)
 struct Messages<'a> {
     /// The version of the schema that the metadata state.
     version: String,
-    /// The nodes behind them, and their places.
+    /// The nodes after the metadata, and their positions.
     nodes: Vec<(&'a [u8], Place)>,
 }
 
@@ -255,7 +255,8 @@ impl Reading<'_> {
         Ok(made)
     }
 
-    /// The operations of a collective at a rank: those up to a place wait for what it waits for; the last one ends it.
+    /// Appends the operations of a collective at a rank. Returns the end of those that wait for the dependencies of the
+    /// collective, and the last one, which ends it.
     fn collective(
         &mut self,
         node: &NodeProto,

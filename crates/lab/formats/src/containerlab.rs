@@ -1,8 +1,8 @@
 //! containerlab's topologies: YAML with `topology.nodes` and `topology.links`.
 //!
-//! Of nodes only the names are read. A link is `endpoints: ["a:eth1", "b:eth2"]`, or the longer form with `type: veth` and
-//! endpoints with `node`. Links to the host, to bridges by name and to dummies are left out. YAML's aliases are not followed where
-//! names of nodes or links should stand; so a file cannot grow when it is read.
+//! Only the names of nodes are read. A link is `endpoints: ["a:eth1", "b:eth2"]`, or the longer form with `type: veth`
+//! and endpoints with `node`. Links to the host, to bridges by name and to dummies are omitted. YAML aliases are not
+//! resolved in names of nodes or links; so a file cannot grow when it is read.
 
 use std::borrow::Cow;
 
@@ -12,7 +12,7 @@ use crate::graph::{Direction, Graph, Link, Names, Node};
 use crate::lines::Lines;
 use crate::{Error, Place, counted};
 
-/// Values may lie so deep in each other.
+/// Maximum nesting depth of values.
 const DEPTH: usize = 64;
 
 /// A value of a file.
@@ -113,7 +113,7 @@ fn tree<'a>(text: &'a str) -> Result<Option<Value<'a>>, Error> {
 /// Reads a topology.
 ///
 /// # Errors
-/// When the text is no YAML or has no `topology.nodes`, or a link has an end that is not there.
+/// If the text is not YAML or has no `topology.nodes`, or a link has an unknown end.
 pub fn read(text: &str) -> Result<Graph, Error> {
     let Some(root) = tree(text)? else {
         return Err(Error::text(Place::new(0..0), "the file is empty", "expected a containerlab topology"));
@@ -162,7 +162,7 @@ pub fn read(text: &str) -> Result<Graph, Error> {
     Ok(graph)
 }
 
-/// The ends of a link; none if it leads out of the lab.
+/// Returns the ends of a link; none if it leads out of the lab.
 fn ends(link: &Value<'_>, names: &Names) -> Result<Option<[u32; 2]>, Error> {
     const EXPECTED: &str = "expected endpoints: [\"a:eth1\", \"b:eth1\"]";
     if link.get("type").and_then(Value::text).is_some_and(|kind| kind != "veth") {

@@ -1,4 +1,4 @@
-//! What can be wrong with a file, and where.
+//! Errors in a file, and their positions.
 
 use std::ops::Range;
 
@@ -12,60 +12,60 @@ pub struct Place {
 }
 
 impl Place {
-    /// These bytes of a file.
+    /// Creates a range from these bytes of a file.
     pub fn new(range: Range<usize>) -> Self {
         let saturated = |at| u32::try_from(at).unwrap_or(u32::MAX);
         Self { start: saturated(range.start), end: saturated(range.end) }
     }
 
-    /// The bytes.
+    /// Returns the byte range.
     pub fn range(self) -> Range<usize> {
         self.start as usize..self.end as usize
     }
 
-    /// From its first byte to the last one of another place.
+    /// Returns the range from its first byte to the last one of another range.
     pub(crate) fn to(self, other: Self) -> Self {
         Self { start: self.start, end: other.end.max(self.start) }
     }
 }
 
-/// Why a file cannot be read.
+/// Error of a file that cannot be read.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 pub enum Error {
-    /// A text says something wrong.
+    /// An invalid text file.
     #[error("{what}: {expected}")]
     Text {
-        /// Where.
+        /// Position in the file.
         at: Place,
-        /// What is wrong, in a sentence.
+        /// Description of the error, as a sentence.
         what: String,
-        /// What would be accepted.
+        /// Description of the accepted input.
         expected: String,
     },
-    /// A file of bytes says something wrong.
+    /// An invalid binary file.
     #[error("byte {}: {what}: {expected}", at.range().start)]
     Bytes {
-        /// Where.
+        /// Position in the file.
         at: Place,
-        /// What is wrong, in a sentence.
+        /// Description of the error, as a sentence.
         what: String,
-        /// What would be accepted.
+        /// Description of the accepted input.
         expected: String,
     },
 }
 
 impl Error {
-    /// A text says something wrong.
+    /// Returns an error in a text file.
     pub(crate) fn text(at: Place, what: impl Into<String>, expected: impl Into<String>) -> Self {
         Self::Text { at, what: what.into(), expected: expected.into() }
     }
 
-    /// A file of bytes says something wrong.
+    /// Returns an error in a binary file.
     pub(crate) fn bytes(at: Place, what: impl Into<String>, expected: impl Into<String>) -> Self {
         Self::Bytes { at, what: what.into(), expected: expected.into() }
     }
 
-    /// Where.
+    /// Returns its position in the file.
     pub fn at(&self) -> Place {
         match self {
             Self::Text { at, .. } | Self::Bytes { at, .. } => *at,

@@ -1,28 +1,28 @@
-//! Flows as plain CSV: `start,from,to,bytes`. Values have their units, or the header has them: `start_s`, `size_KB`.
+//! Flows as plain CSV: `start,from,to,bytes`. Units are in the values or in the header: `start_s`, `size_KB`.
 
 use crate::graph::Quoted;
 use crate::table::{Heading, Table, with_unit};
 use crate::{Error, Place};
 
-/// A flow, its values as the file has them.
+/// A flow, with values as written in the file.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Flow {
-    /// When it starts, with the unit.
+    /// Start time, with the unit.
     pub start: Quoted,
-    /// Who sends.
+    /// Sender.
     pub from: String,
-    /// Who receives.
+    /// Receiver.
     pub to: String,
     /// Amount, with the unit.
     pub bytes: Quoted,
-    /// Where it stands.
+    /// Position in the file.
     pub at: Place,
 }
 
 /// Reads flows.
 ///
 /// # Errors
-/// When a column is missing or unknown, or a cell is empty.
+/// If a column is missing or unknown, or a cell is empty.
 pub fn read(text: &str) -> Result<Vec<Flow>, Error> {
     const EXPECTED: &str = "expected start,from,to,bytes; a unit may stand in it, as in start_s and size_KB";
     let mut table = Table::new(text)?;

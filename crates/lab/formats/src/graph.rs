@@ -1,4 +1,4 @@
-//! A network as other programs' files say it: nodes and links, with what the file knows of them.
+//! Networks read from files of other programs: nodes and links, with their known properties.
 
 use std::collections::BTreeMap;
 
@@ -7,11 +7,11 @@ use crate::{Error, Place};
 /// A graph.
 #[derive(Clone, PartialEq, Default, Debug)]
 pub struct Graph {
-    /// In the order of the file. Names differ.
+    /// Nodes in the order of the file. Their names are unique.
     pub nodes: Vec<Node>,
-    /// In the order of the file.
+    /// Links in the order of the file.
     pub links: Vec<Link>,
-    /// What the file says and this does not, in words.
+    /// Descriptions of omitted contents.
     pub left_out: Vec<String>,
 }
 
@@ -20,23 +20,23 @@ pub struct Graph {
 pub struct Node {
     /// Its name.
     pub name: String,
-    /// Where it is on the earth.
+    /// Geographic position.
     pub position: Option<Position>,
-    /// Where it stands in the file.
+    /// Position in the file.
     pub at: Place,
 }
 
-/// A place on the earth, in degrees.
+/// A geographic position, in degrees.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Position {
-    /// -90 to 90, north over zero.
+    /// Latitude, -90 to 90, positive north.
     pub latitude: f64,
-    /// -180 to 180, east over zero.
+    /// Longitude, -180 to 180, positive east.
     pub longitude: f64,
 }
 
 impl Position {
-    /// A position, if the numbers are degrees.
+    /// Returns a position, if the numbers are valid degrees.
     pub(crate) fn of(latitude: f64, longitude: f64) -> Option<Self> {
         (latitude.abs() <= 90.0 && longitude.abs() <= 180.0).then_some(Self { latitude, longitude })
     }
@@ -45,22 +45,22 @@ impl Position {
 /// A link.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Link {
-    /// Its nodes, by their places among [`Graph::nodes`].
+    /// Its nodes, as indices into [`Graph::nodes`].
     pub ends: [u32; 2],
-    /// Direction in which it carries.
+    /// Direction in which it transmits.
     pub direction: Direction,
     /// Its rate, if the file has it.
     pub rate: Option<Capacity>,
     /// Its delay, if the file has it.
     pub delay: Option<Delay>,
-    /// Where it stands in the file.
+    /// Position in the file.
     pub at: Place,
 }
 
-/// Direction in which a link carries.
+/// Direction in which a link transmits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Direction {
-    /// Both ways, each at its rate.
+    /// Both directions, each at its rate.
     Both,
     /// From its first end to its second.
     Forward,
@@ -69,29 +69,29 @@ pub enum Direction {
 /// Delay of a link.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Delay {
-    /// With its unit, such as `10ms`.
+    /// A time with its unit, such as `10ms`.
     Time(Quoted),
-    /// In units that the file does not name.
+    /// A delay in units that the file does not state.
     Units(f64),
 }
 
-/// How much a link carries.
+/// Capacity of a link.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Capacity {
-    /// With its unit, such as `10Gbps`.
+    /// A rate with its unit, such as `10Gbps`.
     Rate(Quoted),
-    /// In bits per second.
+    /// A rate in bits per second.
     Bps(u64),
-    /// In units that the file does not name.
+    /// A rate in units that the file does not state.
     Units(f64),
 }
 
-/// A value as the file writes it.
+/// A value as written in the file.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Quoted {
     /// The value.
     pub text: String,
-    /// Where it stands.
+    /// Position in the file.
     pub at: Place,
 }
 
@@ -100,7 +100,7 @@ pub struct Quoted {
 pub(crate) struct Names(BTreeMap<String, u32>);
 
 impl Names {
-    /// Adds a node; a second one of a name is refused.
+    /// Adds a node; refuses a second node with the same name.
     pub(crate) fn add(&mut self, graph: &mut Graph, node: Node) -> Result<u32, Error> {
         let number = graph.nodes.len() as u32;
         if self.0.insert(node.name.clone(), number).is_some() {
@@ -111,7 +111,7 @@ impl Names {
         Ok(number)
     }
 
-    /// The node of a name, added if it is new.
+    /// Returns the node with this name, added if it is new.
     pub(crate) fn of(&mut self, graph: &mut Graph, name: &str, at: Place) -> u32 {
         let known = self.0.get(name).copied();
         known.unwrap_or_else(|| {
@@ -122,7 +122,7 @@ impl Names {
         })
     }
 
-    /// The node of a name that must be there.
+    /// Returns the node with this name, which must exist.
     pub(crate) fn known(&self, name: &str, at: Place) -> Result<u32, Error> {
         let found = self.0.get(name).copied();
         found.ok_or_else(|| Error::text(at, format!("there is no node `{name}`"), "expected the name of a node"))

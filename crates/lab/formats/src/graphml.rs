@@ -1,10 +1,11 @@
-//! GraphML, as the Internet Topology Zoo, networkx and yEd write it. Brandes et al., "GraphML Progress Report", GD 2001.
+//! GraphML, as written by the Internet Topology Zoo, networkx and yEd. Brandes et al., "GraphML Progress Report",
+//! GD 2001.
 //!
-//! Read of a node: `label` (or `name`), `Latitude` and `Longitude`. Read of an edge: `LinkSpeedRaw` in bits per second, else
-//! `LinkSpeed` with `LinkSpeedUnits`, else a `rate`, `bandwidth` or `capacity`; a `delay` or `latency`. The last five have their
-//! units, or are in units that the file does not name. A value that is not there is its key's `<default>`. An edge is directed if
-//! it says so, or if it says nothing and the graph's `edgedefault` is. Everything else is left out. Graphs in graphs and edges of
-//! many ends are refused.
+//! Attributes of a node: `label` (or `name`), `Latitude` and `Longitude`. Attributes of an edge: `LinkSpeedRaw` in bits
+//! per second, else `LinkSpeed` with `LinkSpeedUnits`, else a `rate`, `bandwidth` or `capacity`; a `delay` or
+//! `latency`. The last five contain their units, or are in units that the file does not state. A missing value is its
+//! key's `<default>`. An edge is directed if it states so, or if it states nothing and the graph's `edgedefault` is
+//! `directed`. Everything else is omitted. Nested graphs and edges with many ends are refused.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +18,7 @@ use crate::{Error, Place, counted};
 /// Reads a graph.
 ///
 /// # Errors
-/// When the text is no GraphML, or an edge has an end that is not there.
+/// If the text is not GraphML, or an edge has an unknown end.
 pub fn read(text: &str) -> Result<Graph, Error> {
     let document = Document::parse(text.trim_start_matches('\u{feff}')).map_err(|error| {
         let pos = error.pos();
@@ -110,17 +111,17 @@ pub fn read(text: &str) -> Result<Graph, Error> {
     Ok(graph)
 }
 
-/// A `<key>`: what `<data>` of its id says.
+/// A `<key>`: describes the `<data>` with its id.
 struct Key<'a> {
-    /// Its name, in small letters.
+    /// Its name, in lower case.
     name: String,
     /// Elements that it is for: `node`, `edge`, `all` or others.
     domain: &'a str,
-    /// Value where an element has no `<data>` of it.
+    /// Value for elements without `<data>` of this key.
     default: Option<(&'a str, Element<'a, 'a>)>,
 }
 
-/// The keys, by their ids.
+/// Returns the keys by their ids.
 fn keys<'a>(root: Element<'a, 'a>) -> BTreeMap<&'a str, Key<'a>> {
     let keys = root.children().filter(|child| child.tag_name().name() == "key");
     let named = |key: Element<'a, 'a>| {
@@ -153,7 +154,7 @@ fn label<'a>(values: &Values<'a, '_>) -> Option<&'a str> {
     (!["None", "?"].contains(&label)).then_some(label)
 }
 
-/// How many nodes have each label.
+/// Returns the number of nodes with each label.
 fn labels<'a>(
     nodes: impl Iterator<Item = Element<'a, 'a>>,
     keys: &BTreeMap<&'a str, Key<'a>>,
@@ -171,7 +172,7 @@ fn number(text: &str) -> Option<f64> {
     text.parse().ok().filter(|number: &f64| number.is_finite())
 }
 
-/// What the Topology Zoo knows of a link's speed.
+/// Returns a link's speed from the Topology Zoo's attributes.
 fn speed(values: &Values<'_, '_>) -> Option<Capacity> {
     let bps = |bps: f64| (1.0..1e15).contains(&bps).then(|| Capacity::Bps(bps.round() as u64));
     if let Some(raw) = values.get("linkspeedraw").and_then(|(text, _)| number(text)) {

@@ -1,8 +1,9 @@
 //! Parsers of other programs' files: text or bytes in, typed structures out.
 //!
-//! What is read says only what its file says, in the file's own words and units. It knows no scenario, no network and no
-//! simulator. Whatever is wrong is an [`Error`] with the bytes that it is about and what would be accepted. No input makes a
-//! parser panic, and none takes much more memory than a multiple of the input's length: counts are checked against what is there.
+//! A parsed structure contains only what its file states, in the file's own terms and units. This crate knows no
+//! scenario, no network and no simulator. Each problem is an [`Error`] with its bytes and the accepted input. No input
+//! makes a parser panic, and none takes much more memory than a multiple of its length: counts are checked against the
+//! input's size.
 
 #![forbid(unsafe_code)]
 
@@ -26,10 +27,10 @@ pub mod transfers;
 
 pub use error::{Error, Place};
 
-/// How a file that gzip compressed begins.
+/// Magic number of gzip files.
 const GZIP: [u8; 2] = [0x1f, 0x8b];
 
-/// So many of things, of which the first word is one: "1 link of a kind", "2 links of a kind".
+/// Returns a count with a singular or plural noun, the first word of `one`: "1 link of a kind", "2 links of a kind".
 #[must_use]
 pub fn counted(count: usize, one: &str) -> String {
     let (word, rest) = one.split_once(' ').map_or((one, String::new()), |(word, rest)| (word, format!(" {rest}")));

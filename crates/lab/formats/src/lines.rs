@@ -1,8 +1,8 @@
-//! Places by line and column, as parsers of others state them.
+//! Positions by line and column, as reported by other parsers.
 
 use crate::Place;
 
-/// Where the lines of a text begin.
+/// Index of the line starts of a text.
 pub(crate) struct Lines<'a> {
     text: &'a str,
     starts: Vec<usize>,
@@ -14,14 +14,14 @@ impl<'a> Lines<'a> {
         Self { text, starts }
     }
 
-    /// The byte at a line, from 0, and a column in characters, from 0.
+    /// Returns the byte offset of a line, from 0, and a column in characters, from 0.
     pub(crate) fn byte(&self, line: usize, column: usize) -> usize {
         let Some(&start) = self.starts.get(line) else { return self.text.len() };
         let rest = &self.text[start..];
         start + rest.char_indices().nth(column).map_or(rest.len(), |(at, _)| at)
     }
 
-    /// From a place to the end of its line.
+    /// Returns the range from a position to the end of its line.
     pub(crate) fn from(&self, line: usize, column: usize) -> Place {
         let start = self.byte(line, column);
         let rest = &self.text[start..];

@@ -1,4 +1,4 @@
-//! A network as CSV: a link a row, `from,to,rate,delay`. Values have their units, or the header has them: `delay_ms`,
+//! A network as CSV: one link per row, `from,to,rate,delay`. Units are in the values or in the header: `delay_ms`,
 //! `rate_Gbps`. `rate` and `delay` may be missing, as columns or in rows.
 
 use crate::graph::{Capacity, Delay, Direction, Graph, Link, Names, Quoted};
@@ -8,7 +8,7 @@ use crate::{Error, Place};
 /// Reads a network.
 ///
 /// # Errors
-/// When the header lacks `from` or `to`, a column is unknown, or a cell of a name is empty.
+/// If the header lacks `from` or `to`, a column is unknown, or a name is empty.
 pub fn read(text: &str) -> Result<Graph, Error> {
     let mut table = Table::new(text)?;
     let (mut from, mut to, mut rate, mut delay) = (None, None, None, None);
@@ -74,7 +74,7 @@ mod tests {
         assert_eq!(&text[graph.links[1].at.range()], "a,d,,");
     }
 
-    /// `MBps` is bytes, `Mbps` bits: small letters alone say nothing of it.
+    /// `MBps` is bytes, `Mbps` bits: lower case does not distinguish them.
     #[test]
     fn units_keep_their_capitals() {
         for (heading, cell, text) in [

@@ -1,8 +1,9 @@
-//! Algorithms of MSCCL in XML, as GOAL schedules. Cowan et al., "MSCCLang", ASPLOS 2023.
+//! MSCCL algorithms in XML, as GOAL schedules. Cowan et al., "MSCCLang", ASPLOS 2023.
 //!
-//! A GPU is a rank. The steps of a thread block run in turn, and after the step of another block that they name (`depid`, `deps`).
-//! A step that receives ends when its data has come. One that sends lets the next one run once it has begun: a block's messages
-//! lie in a queue to its peer. Copies and reductions take no time. Messages of one channel between two GPUs match in order.
+//! A GPU is a rank. The steps of a thread block run in order, and after the step of another block that they name
+//! (`depid`, `deps`). A receive step ends when its data has arrived. A send step lets the next one run once it has
+//! begun: a block's messages are queued to its peer. Copies and reductions take no time. Messages of one channel
+//! between two GPUs match in order.
 
 use std::collections::BTreeMap;
 
@@ -13,11 +14,11 @@ use crate::lines::Lines;
 use crate::{Error, Place};
 
 /// Reads an algorithm that works on `size` bytes: its `nchunksperloop` chunks, one loop. As in the runtime
-/// (`count * sizeMultiplier / nChunksPerLoop`) that is the larger buffer of a rank: of an all-gather its output, of a
-/// reduce-scatter its input, of an all-to-all either.
+/// (`count * sizeMultiplier / nChunksPerLoop`), that is the larger buffer of a rank: the output of an all-gather, the
+/// input of a reduce-scatter, either one of an all-to-all.
 ///
 /// # Errors
-/// When the text is no such algorithm, a step needs a peer that its block has not, or names a step that is not there.
+/// If the text is not such an algorithm, a step needs a peer that its block lacks, or names a missing step.
 pub fn read(text: &str, size: u64) -> Result<Goal, Error> {
     let document = Document::parse(text).map_err(|error| {
         let pos = error.pos();
@@ -46,7 +47,7 @@ pub fn read(text: &str, size: u64) -> Result<Goal, Error> {
     Ok(Goal { ranks: ranks.collect::<Result<_, _>>()? })
 }
 
-/// The first and the last operation of a step.
+/// First and last operation of a step.
 type Ends = (u32, u32);
 
 fn rank(gpu: Node<'_, '_>, id: u32, gpus: u32, chunk: u64) -> Result<Rank, Error> {
@@ -128,7 +129,7 @@ fn rank(gpu: Node<'_, '_>, id: u32, gpus: u32, chunk: u64) -> Result<Rank, Error
     Ok(made)
 }
 
-/// That an operation waits for a step's last one.
+/// Returns the dependency of an operation on a step's last one.
 fn after(op: u32, last: u32, rank: &Rank) -> Edge {
     Edge { op, on: last, begun: matches!(rank.ops[last as usize].kind, OpKind::Send { .. }) }
 }
@@ -137,7 +138,7 @@ fn place(element: Node<'_, '_>) -> Place {
     Place::new(element.range())
 }
 
-/// A number among an element's attributes.
+/// Reads an integer attribute of an element.
 fn number<T: std::str::FromStr>(
     element: Node<'_, '_>,
     name: &str,

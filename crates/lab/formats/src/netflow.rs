@@ -1,7 +1,8 @@
-//! Flow records as CSV, as nfdump writes them (`nfdump -o csv`), of NetFlow or IPFIX.
+//! NetFlow or IPFIX records as CSV, as written by nfdump (`nfdump -o csv`).
 //!
-//! Columns by their names, those of nfdump 1.6 (`ts`, `sa`, `da`, `ibyt`, `obyt`) and 1.7 (`firstSeen`, `srcAddr`, `dstAddr`,
-//! `bytes`), in any case. Times are dates, or seconds since 1970. A record with bytes back is two transfers. What follows a line `Summary` is left out.
+//! Columns are found by name, those of nfdump 1.6 (`ts`, `sa`, `da`, `ibyt`, `obyt`) and 1.7 (`firstSeen`, `srcAddr`,
+//! `dstAddr`, `bytes`), in any case. Times are dates, or seconds since 1970. A record with bytes in both directions is
+//! two transfers. Lines after `Summary` are omitted.
 
 use crate::table::{Row, Table};
 use crate::transfers::{Transfer, Transfers};
@@ -10,7 +11,7 @@ use crate::{Error, counted};
 /// Reads flow records.
 ///
 /// # Errors
-/// When a column is missing, or a time or a number of bytes cannot be read.
+/// If a column is missing, or a time or a number of bytes cannot be read.
 pub fn read(text: &str) -> Result<Transfers, Error> {
     let mut table = Table::new(text)?;
     let (back, packets) = (table.column(&["obyt", "outbytes", "out_bytes"]), table.header_at);
@@ -72,7 +73,7 @@ fn number(row: &Row, column: usize) -> Result<u64, Error> {
 /// Digits of seconds since 1970, up to the year 5138. Milliseconds, as IPFIX counts them, have more since 1973.
 const DIGITS_OF_SECONDS: usize = 11;
 
-/// Nanoseconds since 1970: of a date and time, or of seconds.
+/// Returns nanoseconds since 1970, from a date and time or from seconds.
 fn time(text: &str) -> Option<i128> {
     let (whole, part) = text.split_once('.').unwrap_or((text, ""));
     let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());

@@ -1,19 +1,19 @@
 //! Collective operations as sends and receives of their ranks.
 //!
-//! Rings: an all-reduce takes 2(n - 1) steps, each of an nth of the bytes; an all-gather or a reduce-scatter takes n - 1 of them.
-//! A rank sends a step once it has sent the step before and has received the neighbour's. An all-to-all is n - 1 sends of an nth,
-//! all at once. A broadcast goes along the ring once, whole.
+//! Rings: an all-reduce takes 2(n - 1) steps, each of 1/n of the bytes; an all-gather or a reduce-scatter takes n - 1
+//! of them. A rank sends a step once it has sent the step before and has received the neighbour's. An all-to-all is n -
+//! 1 concurrent sends of 1/n. A broadcast passes along the ring once, undivided.
 //!
-//! Formats count a collective's bytes differently. Here `total` is the buffer that is divided among the ranks: what a rank has to
-//! reduce or to send, and of an all-gather what all ranks have in the end, n inputs.
+//! Formats count a collective's bytes differently. Here `total` is the buffer that is divided among the ranks: the data
+//! that a rank reduces or sends, and for an all-gather the data that all ranks have in the end, n inputs.
 
 use crate::Place;
 use crate::goal::{Edge, Op, OpKind, Rank};
 
-/// More operations are a mistake: collectives of many ranks have many.
+/// Maximum number of operations. More are a mistake: collectives of many ranks have many.
 pub(crate) const MOST: usize = 20_000_000;
 
-/// What ranks do together.
+/// Type of a collective operation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Collective {
     AllReduce,
@@ -23,7 +23,7 @@ pub(crate) enum Collective {
     Broadcast,
 }
 
-/// A rank that is being made, and the place in the file from which its next operations are.
+/// A rank that is being built, and the position in the file of its next operations.
 pub(crate) struct Maker<'a> {
     pub(crate) made: &'a mut Rank,
     pub(crate) at: Place,
@@ -41,8 +41,9 @@ impl Maker<'_> {
         self.made.edges.push(Edge { op, on, begun });
     }
 
-    /// The part of the rank at `place` of `members` in a collective of `total` bytes: its first operation, for which all the
-    /// others wait, and its last one, which waits for all of them. `tag` is the collective's own.
+    /// Appends the operations of the rank at `place` of `members` in a collective of `total` bytes. Returns the first
+    /// one, for which all the others wait, and the last one, which waits for all of them. `tag` is the collective's
+    /// own.
     pub(crate) fn collective(
         &mut self,
         what: Collective,
@@ -90,7 +91,7 @@ impl Maker<'_> {
         (first, end)
     }
 
-    /// Steps along a ring: the last send and the last receive.
+    /// Appends the steps along a ring. Returns the last send and the last receive.
     fn ring(&mut self, steps: usize, part: u64, (to, from): (u32, u32), first: u32, tag: u32) -> Vec<u32> {
         let (mut send_after, mut recv_after) = (first, first);
         for _ in 0..steps {

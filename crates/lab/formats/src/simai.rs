@@ -1,20 +1,22 @@
-//! Workloads of SimAI, as its generator AICB writes them and its simulator, a fork of astra-sim, reads them, as GOAL schedules.
-//! Wang et al., "SimAI", NSDI 2025; read here: `Workload::initialize_workload` and
+//! SimAI workloads, as written by its generator AICB and read by its simulator, a fork of astra-sim, as GOAL schedules.
+//! Wang et al., "SimAI", NSDI 2025; implemented from `Workload::initialize_workload` and
 //! `iterate_hybrid_parallel_Transformer_fwd_in_bckwd` of aliyun/SimAI.
 //!
-//! The first line has the parallelism and pairs such as `ep: 2`, the second the number of layers, then each layer has a line of
-//! 12 columns: name, dependency (not used there either), then time, collective and bytes of the forward pass, of the input's
-//! gradient and of the weights' gradient, and the time of the update. Times are in nanoseconds. Bytes are those of the buffer that
-//! a group divides, also of an all-gather: its output (`MockNcclGroup::genAllGatherFlowModels`).
+//! The first line has the parallelism and pairs such as `ep: 2`, the second the number of layers, then each layer has a
+//! line of 12 columns: name, dependency (not used there either), then time, collective and bytes of the forward pass,
+//! of the input's gradient and of the weights' gradient, and the time of the update. Times are in nanoseconds. Bytes
+//! are those of the buffer that a group divides, also for an all-gather: its output
+//! (`MockNcclGroup::genAllGatherFlowModels`).
 //!
-//! Every rank does the same: forward from the first layer to the last, then back. A layer computes, then does its collective,
-//! for which what follows waits; in the backward pass first of the input's gradient, then of the weights'. The collective of a
-//! weight gradient alone runs beside what follows. Those of one group run one after the other, as on a communicator of NCCL.
-//! A further pass of a layer begins when its update is over.
+//! Every rank does the same: forward from the first layer to the last, then back. A layer computes, then executes its
+//! collective, and the following operations wait for it; in the backward pass first that of the input's gradient, then
+//! that of the weights'. Only the collective of a weight gradient runs concurrently with the following operations.
+//! Those of one group run one after the other, as on a NCCL communicator. A further pass of a layer begins when its
+//! update is complete.
 //!
-//! Rank r is place `r % tp` of its tensor-parallel group, whose ranks lie side by side; with d = r / tp, an expert-parallel
-//! group is the ep ranks of one place from a multiple of ep on, the data-parallel group all ranks of one place, and the groups
-//! `_DP_EP` those of one place with the same d % ep.
+//! Rank r is place `r % tp` of its tensor-parallel group, whose ranks are consecutive; with d = r / tp, an
+//! expert-parallel group is the ep ranks of one place from a multiple of ep on, the data-parallel group all ranks of
+//! one place, and the groups `_DP_EP` those of one place with the same d % ep.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -24,35 +26,35 @@ use crate::{Error, Place};
 
 /// The parallelisms that are read, as the first word of a workload. They differ in recomputation alone.
 pub const POLICIES: [&str; 2] = ["HYBRID_TRANSFORMER_FWD_IN_BCKWD", "HYBRID_TRANSFORMER"];
-/// More ranks are a mistake.
+/// Maximum number of ranks. More are a mistake.
 const MOST_RANKS: u64 = 1 << 16;
 /// Columns of a layer.
 const COLUMNS: usize = 12;
 const COLLECTIVES: &str =
     "expected NONE, ALLREDUCE, ALLGATHER, REDUCESCATTER or ALLTOALL, also with _EP, _DP or _DP_EP behind it";
 
-/// What was read beside the schedule.
+/// Statistics of the workload, in addition to the schedule.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Found {
-    /// How the ranks are divided.
+    /// Division of the ranks into groups.
     pub parallel: Parallel,
     /// Layers, each once.
     pub layers: usize,
     /// Micro-batches (`ga`), whose layers the file writes out.
     pub micro_batches: u64,
-    /// Collectives of the file, without those left out.
+    /// Collectives of the file, except omitted ones.
     pub collectives: usize,
-    /// Collectives that are left out: of no bytes.
+    /// Omitted collectives: those of no bytes.
     pub empty: usize,
-    /// Collectives that are left out: of groups of one rank.
+    /// Omitted collectives: those of groups of one rank.
     pub alone: usize,
-    /// Keys of the first line of which nothing is known.
+    /// Unknown keys of the first line.
     pub unknown: Vec<String>,
-    /// Keys that the first line lacks, of older workloads: each is 1.
+    /// Keys missing from the first line, as in older workloads: each is 1.
     pub assumed: Vec<&'static str>,
 }
 
-/// Whose ranks do something together.
+/// Type of a group of ranks that communicate.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum Group {
     Tensor,
@@ -61,7 +63,7 @@ enum Group {
     DataOfExpert,
 }
 
-/// What a layer does in one of its three parts.
+/// Work of a layer in one of its three parts.
 #[derive(Clone, Copy, Debug)]
 struct Part {
     compute_ns: u64,
@@ -77,14 +79,14 @@ struct Layer {
     at: Place,
 }
 
-/// The parallelism: how many ranks a group of each kind has.
+/// The parallelism: the number of ranks in a group of each type.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Parallel {
-    /// Those that share a layer.
+    /// Ranks that share a layer.
     pub tensor: u32,
-    /// Those that share the experts.
+    /// Ranks that share the experts.
     pub expert: u32,
-    /// Those that have the same part of the model.
+    /// Ranks that have the same part of the model.
     pub data: u32,
 }
 
@@ -97,15 +99,15 @@ pub struct WorkloadOptions {
     pub ranks: Option<u32>,
 }
 
-/// A word and where it stands.
+/// A word and its position in the file.
 type Word<'a> = (&'a str, Place);
 
 /// Reads a workload.
 ///
 /// # Errors
-/// When the text is no such workload: a parallelism, a collective or a number that is not known, another number of layers than
-/// stated, groups that do not divide the ranks. When it has several stages of a pipeline, or recomputes layers. When neither it nor
-/// `options` says how many ranks there are, or both do and differ.
+/// If the text is not such a workload: an unknown parallelism, collective or number, a number of layers other than
+/// stated, groups that do not divide the ranks. If it has several pipeline stages, or recomputes layers. If neither it
+/// nor `options` states the number of ranks, or both do and differ.
 pub fn read(text: &str, options: WorkloadOptions) -> Result<(Goal, Found), Error> {
     let mut lines = lines(text);
     let nothing = || Error::text(Place::new(0..0), "the workload is empty", format!("expected {} ...", POLICIES[0]));
@@ -129,7 +131,7 @@ pub fn read(text: &str, options: WorkloadOptions) -> Result<(Goal, Found), Error
     Ok((parallel.schedule(&layers, options.passes)?, found))
 }
 
-/// The words of lines that have some.
+/// Returns the words of lines that are not empty.
 fn lines(text: &str) -> impl Iterator<Item = Vec<Word<'_>>> {
     let mut start = 0;
     let all = text.split_inclusive('\n').map(move |line| {
@@ -150,7 +152,7 @@ fn number((word, at): Word<'_>, what: &str) -> Result<u64, Error> {
     word.parse().map_err(bad)
 }
 
-/// Parallelism that the first line states; `ranks` counts where it states no number of ranks.
+/// Reads the parallelism from the first line; `ranks` applies if it does not state the number of ranks.
 fn parallel(header: &[Word<'_>], ranks: Option<u32>, found: &mut Found) -> Result<Parallel, Error> {
     let (policy, at) = header[0];
     if !POLICIES.contains(&policy) {
@@ -280,7 +282,7 @@ fn layer(words: &[Word<'_>]) -> Result<Layer, Error> {
     })
 }
 
-/// The collective that a word names, in the group that it names, or else in `own`.
+/// Returns the collective that a word names, with the group that it names, or else with `own`.
 fn shared((word, at): Word<'_>, own: Group) -> Result<Option<(Collective, Group)>, Error> {
     if word == "NONE" {
         return Ok(None);
@@ -299,7 +301,7 @@ fn shared((word, at): Word<'_>, own: Group) -> Result<Option<(Collective, Group)
 }
 
 impl Part {
-    /// The group of its collective, if that has something to send.
+    /// Returns the group of its collective, if that transfers any bytes.
     fn group(self) -> Option<Group> {
         self.shared.filter(|(.., bytes)| *bytes > 0).map(|(_, group, _)| group)
     }
@@ -312,7 +314,7 @@ impl Layer {
 }
 
 impl Parallel {
-    /// How many ranks do something together.
+    /// Returns the number of ranks in a group.
     fn ranks(self, group: Group) -> u32 {
         match group {
             Group::Tensor => self.tensor,
@@ -322,7 +324,7 @@ impl Parallel {
         }
     }
 
-    /// The ranks of a rank's group, and its place among them.
+    /// Returns the ranks of a rank's group, and its place among them.
     fn members(self, group: Group, rank: u32) -> (Vec<u32>, usize) {
         let (place, d) = (rank % self.tensor, rank / self.tensor);
         let at = |d: u32| place + self.tensor * d;
@@ -348,7 +350,8 @@ impl Parallel {
         }
     }
 
-    /// What every rank does. A rank's operations are counted before they are made: groups of many ranks have many.
+    /// Returns the schedule of all ranks. The operations of a rank are counted before they are created: groups of many
+    /// ranks have many.
     fn schedule(self, layers: &[Layer], passes: u32) -> Result<Goal, Error> {
         let ranks = self.tensor * self.data;
         let parts = || layers.iter().flat_map(Layer::parts);
@@ -372,7 +375,8 @@ impl Parallel {
         Ok(Goal { ranks: (0..ranks).map(rank).collect() })
     }
 
-    /// The most operations of a part: its computation, and a collective's with the two that wait for it and for the one before.
+    /// Returns the maximum number of operations of a part: its computation, and those of a collective with the two that
+    /// wait for it and for the previous one.
     fn ops(self, part: Part) -> usize {
         let steps = |(what, group, _): (Collective, Group, u64)| {
             let rounds = if what == Collective::AllReduce { 2 } else { 1 };
@@ -382,20 +386,21 @@ impl Parallel {
     }
 }
 
-/// A rank on its way through the layers.
+/// State of a rank while its schedule is built.
 struct Walk {
-    /// Of each group the rank's own: its members, and the rank's place among them.
+    /// The rank's own group of each type: its members, and the rank's place among them.
     groups: BTreeMap<Group, (Vec<u32>, usize)>,
-    /// What the next computation waits for.
+    /// Operation that the next computation waits for.
     now: Option<u32>,
-    /// Of each group the last operation of its last collective of a weight gradient.
+    /// The last operation of the last weight gradient collective of each group.
     last: BTreeMap<Group, u32>,
-    /// The next collective's.
+    /// Tag of the next collective.
     tag: u32,
 }
 
 impl Walk {
-    /// Once through all layers and back. `updated` has of each layer the operation that ends its last update.
+    /// Appends one pass through all layers and back. `updated` contains the operation that ends the last update of each
+    /// layer.
     fn pass(&mut self, layers: &[Layer], updated: &mut [Option<u32>], made: &mut Rank) {
         for (layer, updated) in layers.iter().zip(updated.iter()) {
             let mut maker = Maker { made, at: layer.at };
@@ -424,14 +429,14 @@ impl Walk {
         }
     }
 
-    /// Computes after what is done by now, and after another operation.
+    /// Appends a computation after the present operation and another one. Returns it.
     fn compute(&self, ns: u64, after: Option<u32>, maker: &mut Maker<'_>) -> u32 {
         let op = maker.op(OpKind::Calc { ns });
         self.now.into_iter().chain(after).for_each(|on| maker.edge(op, on));
         op
     }
 
-    /// A collective after an operation; the operation that ends it.
+    /// Appends a collective after an operation. Returns the operation that ends it.
     fn together(&mut self, shared: Option<(Collective, Group, u64)>, after: u32, maker: &mut Maker<'_>) -> u32 {
         // All ranks count alike, so a number is the same collective on each of them.
         self.tag += 1;
@@ -449,7 +454,7 @@ mod tests {
 
     use super::*;
 
-    /// So many passes of a workload that says its ranks.
+    /// Options for `passes` passes of a workload that states its number of ranks.
     fn passes(passes: u32) -> WorkloadOptions {
         WorkloadOptions { passes, ranks: None }
     }
@@ -482,7 +487,7 @@ mod tests {
         }
     }
 
-    /// What each rank sends in all, by groups and collectives.
+    /// Total bytes sent by each rank, by group and collective.
     #[test]
     fn collectives_move_their_bytes() {
         for (word, bytes, each) in [
@@ -510,7 +515,8 @@ mod tests {
         }
     }
 
-    /// Two ranks, two layers, two passes: when each sends, if a message takes `2` ns and nothing waits for a receiver.
+    /// Send times of two ranks with two layers and two passes, if a message takes `2` ns and nothing waits for a
+    /// receiver.
     #[test]
     fn what_follows_a_weight_gradient_does_not_wait_for_it() {
         let text = "HYBRID_TRANSFORMER model_parallel_NPU_group: 1 all_gpus: 2\n2\n\
@@ -549,7 +555,7 @@ mod tests {
         assert_eq!((found.unknown, found.alone), (vec!["later".to_owned()], 1));
     }
 
-    /// Workloads of older revisions of AICB do not say how many ranks there are.
+    /// Workloads of older revisions of AICB do not state the number of ranks.
     #[test]
     fn ranks_may_come_by_an_option() {
         let line = "layer -1 1000 ALLREDUCE 8000000 1000 NONE 0 1000 NONE 0 100";

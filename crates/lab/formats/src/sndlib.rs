@@ -1,8 +1,9 @@
 //! SNDlib's native network format. Orlowski, Pióro, Tomaszewski, Wessäly, "SNDlib 1.0", Networks 55(3), 2010.
 //!
-//! Sections by their names: `NODES` and `LINKS` are read; `META`, `DEMANDS` and `ADMISSIBLE_PATHS` are not. The format gives
-//! capacities no unit. A link's is what is installed before planning, or its first module's. Coordinates are of the earth, or of a
-//! drawing, which the format does not say either: where one node's are no degrees, none are.
+//! Sections have names: `NODES` and `LINKS` are read; `META`, `DEMANDS` and `ADMISSIBLE_PATHS` are not. The format
+//! states no unit of capacities. A link's capacity is the pre-installed one, or that of its first module. Coordinates
+//! are geographic or those of a drawing, which the format does not state either: if one node's are not degrees, none
+//! are.
 
 use crate::graph::{Capacity, Direction, Graph, Link, Names, Node, Position};
 use crate::{Error, Place};
@@ -73,7 +74,7 @@ impl<'a> Reader<'a> {
         Ok((number, at))
     }
 
-    /// Behind the bracket that closes a section that has begun.
+    /// Skips to the end of an open section, after its closing bracket.
     fn skip(&mut self) -> Result<(), Error> {
         let mut open = 1;
         while open > 0 {
@@ -90,7 +91,7 @@ impl<'a> Reader<'a> {
 /// Reads a network.
 ///
 /// # Errors
-/// When the text is not in SNDlib's native format, or a link has an end that is not there.
+/// If the text is not in SNDlib's native format, or a link has an unknown end.
 pub fn read(text: &str) -> Result<Graph, Error> {
     let mut reader = Reader { words: words(text), at: 0, end: text.len() };
     let mut graph = Graph::default();
@@ -155,8 +156,8 @@ pub fn read(text: &str) -> Result<Graph, Error> {
     Ok(graph)
 }
 
-/// What stands behind a link's ends: the capacity that is installed and its cost, a cost of routing and one of setting up, and
-/// modules in brackets. Each of these may be missing from some place on.
+/// Reads the fields after a link's ends: the installed capacity and its cost, routing cost, setup cost, and modules in
+/// brackets. Each of these may be missing from some place on.
 fn capacity(reader: &mut Reader<'_>) -> Result<Option<f64>, Error> {
     let mut found = None;
     let is_number = |reader: &Reader<'_>| reader.peek().is_some_and(|word| word.parse::<f64>().is_ok());
@@ -222,7 +223,7 @@ mod tests {
         assert_eq!(read("").unwrap(), Graph::default());
     }
 
-    /// As in the format's own description: a node has up to two more groups.
+    /// A node may have up to two more groups, as the format's own description states.
     #[test]
     fn what_follows_a_position_is_skipped() {
         let more = SMALL.replacen("( 9.99, 48.40 )", "( 9.99 48.40 ) () ( 2 x )", 1);

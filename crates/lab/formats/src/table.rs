@@ -1,4 +1,4 @@
-//! CSV with a header: a row a line, cells by the names of their columns.
+//! CSV with a header: one row per line, cells by column name.
 
 use csv::{Position, ReaderBuilder, StringRecord, Trim};
 
@@ -9,19 +9,19 @@ pub(crate) struct Table<'a> {
     text: &'a str,
     shift: usize,
     header: Vec<String>,
-    /// Where the header stands.
+    /// Position of the header.
     pub(crate) header_at: Place,
     reader: csv::Reader<&'a [u8]>,
 }
 
-/// A row and where it stands.
+/// A row and its position in the file.
 pub(crate) struct Row {
     cells: StringRecord,
     pub(crate) at: Place,
 }
 
 impl Row {
-    /// A cell; empty if the row is shorter.
+    /// Returns a cell; empty if the row is shorter.
     pub(crate) fn cell(&self, column: usize) -> &str {
         self.cells.get(column).unwrap_or_default()
     }
@@ -51,17 +51,17 @@ impl<'a> Table<'a> {
         Ok(Self { text, shift, header, header_at, reader })
     }
 
-    /// The header's names, as they are written.
+    /// Returns the header's names, as written.
     pub(crate) fn header(&self) -> &[String] {
         &self.header
     }
 
-    /// The column of one of these names, in whatever case.
+    /// Returns the column with one of these names, in any case.
     pub(crate) fn column(&self, names: &[&str]) -> Option<usize> {
         self.header.iter().position(|heading| names.iter().any(|name| name.eq_ignore_ascii_case(heading)))
     }
 
-    /// The next row; none at the end.
+    /// Returns the next row; none at the end.
     pub(crate) fn next(&mut self) -> Result<Option<Row>, Error> {
         let mut cells = StringRecord::new();
         let there = self.reader.read_record(&mut cells).map_err(|error| broken(&error))?;
@@ -70,17 +70,18 @@ impl<'a> Table<'a> {
     }
 }
 
-/// A heading of a column and the unit behind its name.
+/// A column's heading and the unit after its name.
 pub(crate) struct Heading {
-    /// In small letters.
+    /// Name in lower case.
     pub(crate) name: String,
-    /// As quantities have it; empty if there is none.
+    /// Unit, in the notation of quantities; empty if there is none.
     pub(crate) unit: String,
 }
 
 impl Heading {
-    /// Takes `rate_Gbps` apart. Units of times are known in any case. Other units keep theirs, because `MBps` is eight times
-    /// `Mbps`; where all of the heading is in small letters, its unit is the one of `names` that has these letters.
+    /// Splits headings such as `rate_Gbps`. Units of time are recognised in any case. Other units keep their case,
+    /// because `MBps` is eight times `Mbps`; if all of the heading is in lower case, its unit is the one of `names`
+    /// with the same letters.
     pub(crate) fn of(heading: &str, names: &[&str]) -> Self {
         let (name, unit) = heading.split_once('_').unwrap_or((heading, ""));
         let lower = unit.to_ascii_lowercase();
@@ -91,7 +92,7 @@ impl Heading {
     }
 }
 
-/// A cell of a column, with the column's unit if it is a bare number.
+/// Returns a cell of a column, with the column's unit if it is a bare number.
 pub(crate) fn with_unit(cell: &str, unit: &str) -> String {
     let bare = !cell.contains(char::is_alphabetic) || cell.parse::<f64>().is_ok();
     if bare { format!("{cell}{unit}") } else { cell.to_owned() }
@@ -102,7 +103,7 @@ fn broken(error: &csv::Error) -> Error {
     Error::text(Place::new(at..at), format!("this is not CSV: {error}"), "expected cells with commas between them")
 }
 
-/// The line of a record.
+/// Returns the line of a record.
 fn line_of(text: &str, shift: usize, position: Option<&Position>) -> Place {
     let from = (position.map_or(0, Position::byte) as usize + shift).min(text.len());
     // What stands before a record on lines of their own, such as comments, is counted as its part.

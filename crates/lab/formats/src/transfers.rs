@@ -1,33 +1,33 @@
-//! Transfers between two ends that have names, as lists, flow records and captures have them.
+//! Transfers between two named ends, as in lists, flow records and captures.
 
 use crate::Place;
 
 /// One transfer.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Transfer {
-    /// When it starts, in nanoseconds since the first one of the file.
+    /// Start time, in nanoseconds since the first transfer of the file.
     pub start_ns: u64,
-    /// Who sends.
+    /// Sender.
     pub from: String,
-    /// Who receives.
+    /// Receiver.
     pub to: String,
-    /// How much.
+    /// Size in bytes.
     pub bytes: u64,
-    /// Where it stands in the file.
+    /// Position in the file.
     pub at: Place,
 }
 
 /// The transfers of a file.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Transfers {
-    /// By their start.
+    /// Transfers in order of their start.
     pub list: Vec<Transfer>,
-    /// What the file has and this does not, in words.
+    /// Descriptions of omitted contents.
     pub left_out: Vec<String>,
 }
 
 impl Transfers {
-    /// Sorts transfers by their start and counts from the first one. `started` has the same length.
+    /// Sorts transfers by their start and converts times relative to the first one.
     pub(crate) fn since_the_first(mut list: Vec<(i128, Transfer)>, left_out: Vec<String>) -> Self {
         // Of the same start in the order of the file.
         list.sort_by_key(|(start, _)| *start);

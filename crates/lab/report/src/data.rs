@@ -1,57 +1,57 @@
-//! What a report shows, as plain values. Units are the last word of each name, as in the results on disk.
+//! Data of a report, as plain values. Units are the last word of each name, as in the results on disk.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// Everything that one report shows. An empty or absent part makes its section absent.
+/// All data of one report. An empty or absent part makes its section absent.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ReportData {
     /// The scenario's name, which heads the page.
     pub name: String,
-    /// One-line summary of the scenario, shown behind the name.
+    /// One-line summary of the scenario, shown after the name.
     pub title: String,
-    /// The paper and the figure that the scenario is of, for instance `Uno (SC 2025), Fig. 8`; may be empty.
+    /// Paper and figure that the scenario reproduces, for instance `Uno (SC 2025), Fig. 8`; may be empty.
     pub paper: String,
-    /// One or two sentences under the title: what was run.
+    /// Description of the runs below the title, one or two sentences.
     pub subtitle: String,
     /// Program and version, for instance `narrows 0.1.0`.
     pub generated_by: String,
-    /// Which size of a paper's experiment this is (`paper`, `quick`), where that applies.
+    /// Size of a paper's experiment (`paper`, `quick`), if applicable.
     pub scale: Option<String>,
     /// The resolved scenario, every default spelled out.
     pub scenario_toml: String,
-    /// Command lines that give these results again.
+    /// Command lines that reproduce these results.
     pub replay: Vec<String>,
-    /// What the reader must know before believing a number, for the report as a whole.
+    /// Warnings about the report as a whole, to be read before using the numbers.
     pub warnings: Vec<String>,
-    /// What runs warn of, by cause.
+    /// Warnings of runs, grouped by cause.
     pub causes: Vec<Cause>,
     /// Conditions of the comparison, one line each: initial windows, bandwidth-delay products, loads.
     pub conditions: Vec<String>,
-    /// A paper's claims and what was measured.
+    /// Claims of a paper and the measured results.
     pub claims: Vec<Claim>,
-    /// Averages over seeds that the scenario asks for.
+    /// Averages over seeds, as the scenario specifies them.
     pub averages: Vec<Averages>,
-    /// Slowdowns over all seeds together: a row a scheme, class of flows and point of the grid.
+    /// Slowdowns over all seeds together: one row per scheme, class of flows and point of the grid.
     pub pooled: Vec<Pooled>,
-    /// What is counted of the slowest flows.
+    /// Attributes counted for the slowest flows.
     pub counted: Vec<Counted>,
-    /// The slowest flows: an entry a scheme and point of the grid.
+    /// The slowest flows: one entry per scheme and point of the grid.
     pub slowest: Vec<Slowest>,
-    /// How many points of the grid `pooled` and `slowest` leave out: the last ones.
+    /// Number of points of the grid that `pooled` and `slowest` omit: the last ones.
     pub points_left_out: u64,
-    /// The runs, in the order in which they are shown.
+    /// The runs, in display order.
     pub runs: Vec<Run>,
 }
 
-/// One cause of warnings, and the runs that have it.
+/// A group of warnings with one cause, and its runs.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Cause {
-    /// How many runs have it, and which.
+    /// Number and names of the runs.
     pub runs: String,
-    /// The warning of the first of them.
+    /// Warning of the first run.
     pub text: String,
 }
 
@@ -63,7 +63,7 @@ pub struct Averages {
     pub title: String,
     /// The columns' labels, without the first one's.
     pub columns: Vec<String>,
-    /// One part a point of the grid: its name, which may be empty, and a row a scheme.
+    /// One part per point of the grid: its name, which may be empty, and one row per scheme.
     pub parts: Vec<(String, Vec<AverageRow>)>,
 }
 
@@ -71,11 +71,11 @@ pub struct Averages {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct AverageRow {
-    /// What readers call the scheme.
+    /// Display name of the scheme.
     pub label: String,
-    /// Of each column what to sort by and what to show; none where nothing was measured.
+    /// Sort key and displayed text of each column; none if nothing was measured.
     pub cells: Vec<Option<(f64, String)>>,
-    /// Whether it is the best of a column.
+    /// By column: set if the scheme is the best.
     pub best: Vec<bool>,
 }
 
@@ -83,7 +83,7 @@ pub struct AverageRow {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Interval {
-    /// What was measured.
+    /// Measured value.
     pub value: f64,
     /// The lower end.
     pub low: f64,
@@ -91,47 +91,47 @@ pub struct Interval {
     pub high: f64,
 }
 
-/// A quantile over another scheme's, of the same flows.
+/// Ratio of a quantile to that of another scheme, for the same flows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Ratio {
     /// The ratio.
     pub of: Interval,
-    /// Whether the interval is without 1: the schemes differ in more than chance.
+    /// Set if the interval excludes 1: the schemes differ by more than chance.
     pub differs: bool,
 }
 
-/// Quantiles of the slowdown of a scheme's flows of one class at one point of the grid, all seeds together.
+/// Slowdown quantiles of a scheme's flows of one class at one point of the grid, all seeds together.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Pooled {
-    /// The place in [`ReportData::runs`] of the first of its runs.
+    /// Index of the first of its runs in [`ReportData::runs`].
     pub run: usize,
     /// `intra` or `inter`.
     pub class: String,
-    /// How many seeds.
+    /// Number of seeds.
     pub seeds: u64,
-    /// How many flows ended, over all seeds.
+    /// Number of completed flows, over all seeds.
     pub flows: u64,
-    /// Whether they are so few that the slowest of them decides the 99th percentile.
+    /// Set if there are so few flows that the slowest one determines the 99th percentile.
     pub few: bool,
     /// The median.
     pub p50: Interval,
     /// The 99th percentile.
     pub p99: Interval,
-    /// What readers call the scheme that ratios are over.
+    /// Display name of the scheme in the denominator of ratios.
     pub first: String,
-    /// Both quantiles over that scheme's; none of that scheme.
+    /// Ratios of both quantiles to those of that scheme; none for that scheme itself.
     pub ratios: Option<[Ratio; 2]>,
 }
 
-/// What is counted of flows.
+/// Attribute counted for flows.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Counted {
-    /// What it is called.
+    /// Display name.
     pub label: String,
-    /// What its values are: `number`, `bytes` or `share` (0 to 1).
+    /// Type of its values: `number`, `bytes` or `share` (0 to 1).
     pub kind: String,
 }
 
@@ -139,45 +139,45 @@ pub struct Counted {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Slowest {
-    /// The place in [`ReportData::runs`] of the first of its runs.
+    /// Index of the first of its runs in [`ReportData::runs`].
     pub run: usize,
-    /// How many seeds.
+    /// Number of seeds.
     pub seeds: u64,
-    /// By class of flows; none where no flow ended.
+    /// Data by class of flows; empty if no flow completed.
     pub classes: Vec<SlowestOfClass>,
 }
 
-/// The slowest flows of a class, beside typical flows of their size.
+/// The slowest flows of a class, compared with typical flows of their size.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct SlowestOfClass {
     /// `intra` or `inter`.
     pub class: String,
-    /// How many are the slowest.
+    /// Number of slowest flows.
     pub count: u64,
-    /// Of how many flows, which ended.
+    /// Number of all completed flows.
     pub flows: u64,
-    /// Flows that started and did not end; they are in none of this.
+    /// Flows that started and did not complete; they are not included elsewhere.
     pub unfinished: u64,
-    /// Whether the flows are so few that the slowest may be slow by chance.
+    /// Set if there are so few flows that the slowest ones may be slow by chance.
     pub few: bool,
-    /// What was counted, where there was any of it.
+    /// Attributes with nonzero counts.
     pub traits: Vec<Trait>,
-    /// The first of them, one by one.
+    /// The slowest of them, listed individually.
     pub listed: Vec<SlowFlow>,
 }
 
-/// What was counted of the slowest flows and of typical ones.
+/// Values of an attribute for the slowest flows and for typical ones.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Trait {
-    /// The place in [`ReportData::counted`].
+    /// Index of the attribute in [`ReportData::counted`].
     pub counted: usize,
-    /// The mean over the slowest.
+    /// Mean over the slowest flows.
     pub slowest: f64,
-    /// The mean over typical flows; none where no slow flow has one.
+    /// Mean over typical flows; none if no slow flow has typical ones.
     pub typical: Option<f64>,
-    /// Whether the slowest have at least twice as much.
+    /// Set if the slowest flows have at least twice as much.
     pub stands_out: bool,
 }
 
@@ -189,29 +189,29 @@ pub struct SlowFlow {
     pub seed: u64,
     /// Its number, as in `flows.parquet`.
     pub flow: u64,
-    /// The host that sends.
+    /// Sending host.
     pub src: u64,
-    /// The host that receives.
+    /// Receiving host.
     pub dst: u64,
     /// Payload in bytes.
     pub size_bytes: u64,
-    /// When it started, in nanoseconds.
+    /// Start time in nanoseconds.
     pub start_ns: f64,
     /// Its completion time in nanoseconds.
     pub fct_ns: f64,
-    /// That over the ideal one.
+    /// Completion time divided by the ideal one.
     pub slowdown: f64,
-    /// Of the acknowledged payload, the share that was marked, 0 to 1.
+    /// Fraction of the acknowledged payload that was ECN-marked, 0 to 1.
     pub marked_share: f64,
-    /// Of the packets sent, the share that was sent again, 0 to 1.
+    /// Fraction of the packets sent that were retransmissions, 0 to 1.
     pub resent_share: f64,
     /// Retransmission timeouts.
     pub timeouts: u64,
-    /// Times that an emergency rule of its law struck.
+    /// Number of times that an emergency rule of its law acted.
     pub emergencies: u64,
 }
 
-/// One claim of a paper beside what was measured.
+/// A claim of a paper and the measured result.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Claim {
@@ -219,15 +219,15 @@ pub struct Claim {
     pub figure: String,
     /// The claim's name in the paper's file.
     pub id: String,
-    /// The claim in words.
+    /// The claim as text.
     pub text: String,
-    /// What the paper states, with its unit.
+    /// Value in the paper, with its unit.
     pub paper: String,
-    /// What was measured, with its unit; empty while pending.
+    /// Measured value, with its unit; empty while pending.
     pub measured: String,
     /// The outcome.
     pub verdict: Verdict,
-    /// Why, where the outcome needs a reason; may be empty.
+    /// Reason for the outcome, if one is needed; may be empty.
     pub note: String,
 }
 
@@ -237,7 +237,7 @@ pub enum Verdict {
     /// The measured numbers satisfy the claim.
     #[serde(rename = "reproduced")]
     Reproduced,
-    /// The better scheme is the same, the size of the difference is not.
+    /// The better scheme is the same, but the size of the difference is not.
     #[serde(rename = "direction only")]
     DirectionOnly,
     /// The seeds do not decide.
@@ -246,7 +246,7 @@ pub enum Verdict {
     /// The measured numbers contradict the claim.
     #[serde(rename = "not reproduced")]
     NotReproduced,
-    /// Not measured: something it needs does not exist yet.
+    /// Not measured: a prerequisite does not exist yet.
     #[default]
     #[serde(rename = "pending")]
     Pending,
@@ -258,16 +258,17 @@ pub enum Verdict {
 pub struct Run {
     /// Unique within the report, for instance the run's directory name.
     pub id: String,
-    /// What the reader calls the run, for instance the scheme's name.
+    /// Display name of the run, for instance the scheme's name.
     pub label: String,
-    /// Where the run lies in a grid: key and value (a number, or a string with or without a unit, such as `"20ms"`).
-    /// Empty outside grids. The key `scheme` (or `law`, `variant`, or one that ends in `.scheme` ...) tells lines
-    /// apart; each other key that takes several values is an axis; runs that differ in `seed` only are averaged.
+    /// Coordinates of the run in a grid: key and value (a number, or a string with or without a unit, such as
+    /// `"20ms"`). Empty outside grids. The key `scheme` (or `law`, `variant`, or one that ends in `.scheme` ...)
+    /// distinguishes lines; each other key that takes several values is an axis; runs that differ in `seed` only are
+    /// averaged.
     pub point: Vec<(String, Value)>,
     /// The run's `summary.json`.
     pub summary: Value,
-    /// What the reader must know before believing this run's numbers, for instance that a law never acted. They are
-    /// shown beside the run's name; the list at the top is made of [`ReportData::causes`].
+    /// Warnings about this run, to be read before using its numbers, for instance that a law never acted. They are
+    /// shown next to the run's name; the list at the top is made from [`ReportData::causes`].
     pub warnings: Vec<String>,
     /// Distributions of completion times, one for each class of flows.
     pub distributions: Vec<Distribution>,
@@ -275,17 +276,17 @@ pub struct Run {
     pub rates: Option<Rates>,
     /// Queue lengths of ports over time.
     pub queues: Option<Queues>,
-    /// Shared buffers of switches over time: a switch takes a port's place.
+    /// Shared buffers of switches over time: each entry is a switch instead of a port.
     pub buffers: Option<Queues>,
-    /// What laws told about their own state over time.
+    /// Traced state of laws over time.
     pub traces: Vec<Trace>,
     /// Totals of links or ports.
     pub links: Vec<Link>,
-    /// Links that were down, those with the same times together.
+    /// Links that failed, grouped by their times.
     pub failures: Vec<Failure>,
-    /// Collective operations, in order of their beginnings; the first of them where there are too many to draw.
+    /// Collective operations, in order of their start; only the first of them if there are too many to draw.
     pub collectives: Vec<Collective>,
-    /// How many collective operations there are.
+    /// Number of collective operations.
     pub collective_count: u64,
 }
 
@@ -293,36 +294,36 @@ pub struct Run {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Failure {
-    /// Their names, as in [`Link::name`]; may leave some out.
+    /// Their names, as in [`Link::name`]; some may be omitted.
     pub links: Vec<String>,
-    /// How many they were.
+    /// Number of links.
     pub count: u64,
-    /// When they went down and came up again, in nanoseconds; none if not before the run's end.
+    /// Start and end of each outage, in nanoseconds; the end is none if it is after the run's end.
     pub down_ns: Vec<(u64, Option<u64>)>,
 }
 
-/// What the ranks of one collective operation sent, a flow an entry of each list.
+/// Flows of one collective operation, one per entry of each list.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Collective {
     /// The job's name.
     pub job: String,
-    /// Which of the job's operations, from 0.
+    /// Index among the job's operations, from 0.
     pub number: u64,
-    /// The hosts that sent.
+    /// Sending hosts.
     pub src: Vec<u64>,
-    /// The hosts that received.
+    /// Receiving hosts.
     pub dst: Vec<u64>,
-    /// When each flow started, in nanoseconds.
+    /// Start time of each flow, in nanoseconds.
     pub start_ns: Vec<u64>,
-    /// When each was complete, in nanoseconds; none if it was not.
+    /// Completion time of each flow, in nanoseconds; none if it did not complete.
     pub end_ns: Vec<Option<u64>>,
 }
 
 /// One point of a cumulative distribution: a value, and the share (0 to 1) of flows at or below it.
 pub type Point = (f64, f64);
 
-/// How long the flows of one class took. Points are in increasing order and may be thinned.
+/// Completion times of the flows of one class. Points are in increasing order and may be thinned.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Distribution {
@@ -352,7 +353,7 @@ pub struct Rates {
 pub struct FlowRate {
     /// The flow's number, as in `flows.parquet`.
     pub id: u64,
-    /// What the reader calls the flow.
+    /// Display name of the flow.
     pub label: String,
     /// `intra`, `inter`, or any other word; each class has a family of colours.
     pub class: String,
@@ -382,7 +383,7 @@ pub struct PortQueue {
     pub phantom_bytes: Vec<u64>,
 }
 
-/// One value that a flow's law told about itself.
+/// Trace of one value from the state of a flow's law.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Trace {
@@ -402,15 +403,15 @@ pub struct Trace {
 pub struct Link {
     /// The link's name.
     pub name: String,
-    /// What sort of link it is, for instance `host`, `fabric`, `inter-dc`.
+    /// Type of the link, for instance `host`, `fabric`, `inter-dc`.
     pub class: String,
-    /// Share of the run in which the link was sending, 0 to 1.
+    /// Fraction of the run in which the link was transmitting, 0 to 1.
     pub utilisation: f64,
-    /// Packets that were put on the link.
+    /// Packets transmitted on the link.
     pub packets: u64,
-    /// Packets that its queue had no room for.
+    /// Packets dropped because its queue was full.
     pub drops: u64,
-    /// Packets that random loss took.
+    /// Packets lost at random.
     pub losses: u64,
     /// Data packets among `drops` and `losses`.
     pub lost_data: u64,
@@ -420,10 +421,10 @@ pub struct Link {
     pub lost_credits: u64,
     /// Packets that it marked.
     pub marks: u64,
-    /// Its longest queue in bytes.
+    /// Maximum queue length in bytes.
     pub max_queue_bytes: u64,
-    /// Times that the other end paused it.
+    /// Number of times that the other end paused it.
     pub pauses: u64,
-    /// For how long.
+    /// Total time paused, in nanoseconds.
     pub pause_ns: u64,
 }

@@ -1,11 +1,11 @@
-//! The page around the data: head, the sections that have something to show, and the inlined assets.
+//! The page around the data: head, sections with data, and the inlined assets.
 
 use crate::data::{Queues, ReportData, Run};
 use serde::Serialize;
 use serde_json::Value;
 
 const STYLE: &str = include_str!("../assets/report.css");
-/// The page's script, a file a topic. Together they are the body of one function.
+/// The page's script, one file per topic. Together they are the body of one function.
 const SCRIPT: [&str; 22] = [
     include_str!("../assets/script/base.js"),
     include_str!("../assets/script/picture.js"),
@@ -34,19 +34,19 @@ const UPLOT_STYLE: &str = include_str!("../assets/uplot/uPlot.min.css");
 const UPLOT_SCRIPT: &str = include_str!("../assets/uplot/uPlot.iife.min.js");
 const UPLOT_LICENCE: &str = include_str!("../assets/uplot/LICENSE");
 
-/// Returns true for a line of a script that is a comment alone: pages go without these.
+/// Returns true for a line of a script that consists of a comment: it is omitted from pages.
 fn is_comment(line: &str) -> bool {
     let line = line.trim();
     line.starts_with("//") || (line.starts_with("/*") && line.ends_with("*/"))
 }
 
-/// Nothing is fetched, whatever the data says: the browser enforces it.
+/// Content security policy. The page loads nothing, whatever the data contain: the browser enforces it.
 const POLICY: &str =
     "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:; base-uri 'none'";
 
 /// Writes the report as one HTML document in UTF-8.
 ///
-/// The document loads nothing from elsewhere. The same data gives the same bytes.
+/// The document loads nothing from elsewhere. The same data produce the same bytes.
 ///
 /// ```
 /// let data = report::ReportData { title: "Mixed incast".into(), ..Default::default() };
@@ -84,12 +84,12 @@ pub fn render(data: &ReportData) -> String {
     html
 }
 
-/// Whether there is something to draw.
+/// Returns whether there is something to draw.
 fn holds(queues: &Queues) -> bool {
     !queues.time_ns.is_empty() && !queues.ports.is_empty()
 }
 
-/// The page's title and heading: the scenario's name, and what it shows.
+/// Returns the page's title and heading: the scenario's name and summary.
 fn page_title(data: &ReportData) -> String {
     match (data.name.as_str(), data.title.as_str()) {
         ("", "") => "Narrows report".into(),
@@ -292,15 +292,15 @@ impl Section {
     }
 }
 
-/// What the script is given: the data, and how its runs form a grid.
+/// Input of the script: the data, and the structure of the grid that its runs form.
 #[derive(Serialize)]
 struct PageData<'a> {
     /// The heading.
     title: String,
     report: &'a ReportData,
-    /// The coordinate that tells schemes apart.
+    /// The coordinate that distinguishes schemes.
     scheme_key: Option<&'a str>,
-    /// The coordinates that take several values and tell no schemes and no seeds apart.
+    /// The coordinates that take several values and distinguish neither schemes nor seeds.
     axes: Vec<&'a str>,
 }
 
@@ -326,7 +326,7 @@ fn scheme_key(data: &ReportData) -> Option<&str> {
     data.runs.iter().flat_map(|run| &run.point).map(|(key, _)| key.as_str()).find(|key| is_scheme_key(key))
 }
 
-/// Coordinates in order of first appearance.
+/// Returns the coordinates in order of first appearance.
 fn axes(data: &ReportData) -> Vec<&str> {
     let scheme = scheme_key(data);
     let mut seen: Vec<(&str, &Value)> = Vec::new();
@@ -345,8 +345,8 @@ fn axes(data: &ReportData) -> Vec<&str> {
     axes
 }
 
-/// JSON that can stand in a `script` element: no `<` is left, so neither `</script` nor `<!--` can be, and the two
-/// line separators that old scripts choke on are written as escapes.
+/// Returns JSON that can be embedded in a `script` element: no `<` is left, so neither `</script` nor `<!--` can occur,
+/// and the two line separators that old scripts do not accept are escaped.
 fn escape_json(json: &str) -> String {
     let mut out = String::with_capacity(json.len() + json.len() / 64);
     for c in json.chars() {
@@ -360,7 +360,7 @@ fn escape_json(json: &str) -> String {
     out
 }
 
-/// Text that can stand in an element or in a quoted attribute.
+/// Returns text that can be embedded in an element or a quoted attribute.
 fn escape_html(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -445,7 +445,7 @@ mod tests {
         Section::ALL.into_iter().filter(|s| html.contains(&format!("data-testid=\"section-{}\"", s.id()))).collect()
     }
 
-    /// What stands between the data element's tags.
+    /// Returns the contents of the data element.
     fn embedded(html: &str) -> &str {
         let start = html.find("id=\"report-data\">").map(|at| at + "id=\"report-data\">".len()).unwrap();
         &html[start..start + html[start..].find("</script>").unwrap()]

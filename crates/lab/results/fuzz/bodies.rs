@@ -15,7 +15,7 @@ pub(crate) fn table(bytes: &[u8]) {
     fuzzing::table(bytes);
 }
 
-/// What is read can be written, and reads back as itself.
+/// Checks that a parsed claim can be written and reads back as itself.
 pub(crate) fn claim(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     reads_back(&text, check);

@@ -11,12 +11,12 @@ use crate::stats::FEW;
 use crate::store::RunResults;
 use crate::summary::is_deterministic;
 
-/// What a scenario asks for.
+/// A table that a scenario asks for.
 #[derive(Clone, PartialEq, Debug)]
 pub struct TableSpec {
     /// Its heading.
     pub title: String,
-    /// Of variants only these, and not the grid's points.
+    /// The only variants to show, without the grid's points; all runs if none.
     pub only: Option<Vec<String>>,
     /// Without these variants.
     pub without: Vec<String>,
@@ -41,7 +41,7 @@ pub struct ImpossibleColumn<'a> {
     pub error: EvalError,
 }
 
-/// Which values of a column are better.
+/// The better values of a column.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Better {
@@ -51,15 +51,15 @@ pub enum Better {
     More,
 }
 
-/// What is wrong with a table in a file.
+/// An error in a table of a file.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 pub enum TableError {
-    /// It is not of the form of a table.
+    /// The entry is not a valid table.
     #[error("table `{title}`: {reason}")]
     Form {
         /// Its title, or `?`.
         title: String,
-        /// What is wrong.
+        /// The error.
         reason: String,
     },
     /// The expression of a column is wrong.
@@ -69,7 +69,7 @@ pub enum TableError {
         title: String,
         /// The column's label.
         column: String,
-        /// What is wrong, and where.
+        /// The error and its location.
         error: ParseError,
     },
 }
@@ -222,7 +222,7 @@ impl TableSpec {
         Some(found.as_in_tables().0)
     }
 
-    /// Whether a run is in it.
+    /// Returns whether the table shows a run.
     pub(crate) fn shows(&self, run: &RunResults) -> bool {
         let variant = run.manifest.point.get("variant").and_then(serde_json::Value::as_str);
         let named = |names: &[String]| variant.is_some_and(|variant| names.iter().any(|name| name == variant));
@@ -264,7 +264,8 @@ impl TableSpec {
 }
 
 impl Column {
-    /// The row with the best mean, if a better one can be told and it is not the only one.
+    /// Returns the row with the best mean, if the column has a better direction, no other row is as good and another
+    /// row has a value.
     fn best(&self, rows: &[Row], place: usize) -> Option<usize> {
         let better = self.better?;
         let amounts =
@@ -338,18 +339,18 @@ pub struct Part {
     pub point: String,
     /// One row a scheme.
     pub rows: Vec<Row>,
-    /// Of each column the row with the best mean, if the column has a better and a worse and one row is alone at it.
+    /// For each column, the row with the best mean, if the column has a better direction and a single best row.
     pub best: Vec<Option<usize>>,
 }
 
 /// A scheme's averages.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Row {
-    /// What readers call the scheme.
+    /// The scheme's display name.
     pub label: String,
     /// Set if its runs have several seeds, and no seed changes them.
     pub deterministic: bool,
-    /// Of each column the mean; none where no run has a value.
+    /// The mean of each column; none where no run has a value.
     pub cells: Vec<Option<Cell>>,
 }
 
@@ -384,7 +385,7 @@ impl Row {
 }
 
 impl Table {
-    /// As Markdown: under each point a table, the best of a column in bold.
+    /// Returns the parts as Markdown: a table under each point, with the best of each column in bold.
     pub fn markdown(&self) -> String {
         let clean = |text: &str| text.replace('|', "\\|");
         let line = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
@@ -482,7 +483,7 @@ mod tests {
         assert_eq!(points(json!({ "without": ["near"] })), ["", ", variant = far"]);
     }
 
-    /// The three ways to write a metric give the same column, and its 99th percentile of few flows says so.
+    /// The three ways to write a metric have the same column, which marks a 99th percentile of few flows.
     #[test]
     fn columns_take_metrics_as_everything_else_does() {
         let run = testbed::results();

@@ -19,7 +19,7 @@ pub struct Said<'a> {
 /// One cause of warnings, and the runs that have it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Cause {
-    /// How many runs have it, and which.
+    /// The number of runs that have it, and which runs.
     pub runs: String,
     /// The first run's text. In the others' only numbers and names of ports may differ.
     pub text: String,
@@ -69,10 +69,10 @@ pub fn causes(all: &[Said<'_>]) -> Vec<Cause> {
     found.into_iter().map(cause).collect()
 }
 
-/// How many values of a key of the grid are named at most.
+/// The maximum number of values named for a key of the grid.
 const MOST_NAMED: usize = 6;
 
-/// Where some runs lie: for each key of the grid, the values that they take. Empty for all runs.
+/// Returns the values that some runs take, for each key of the grid. Empty if these are all runs.
 fn which(all: &[Said<'_>], some: &[usize]) -> String {
     if some.len() == all.len() {
         return String::new();

@@ -6,10 +6,10 @@ use thiserror::Error;
 use crate::point_keys::{Lookup, find};
 use crate::store::RunResults;
 
-/// What a run's value is called where its point lacks the key.
+/// The name of a run's value where its point lacks the key.
 const NONE: &str = "none";
 
-/// Why nothing was chosen.
+/// Reason for an empty selection.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 pub enum NotFound {
     /// No point has the key.
@@ -68,7 +68,7 @@ fn in_full(runs: &[RunResults], name: &str) -> Result<String, NotFound> {
     }
 }
 
-/// Whether a run has this value of a key that some run has.
+/// Returns whether a run has this value of a key that at least one run has.
 fn is(run: &RunResults, key: &str, asked: &str) -> bool {
     match value_of(run, key) {
         None => asked == NONE,

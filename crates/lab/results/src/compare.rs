@@ -5,7 +5,7 @@ use serde::Serialize;
 use crate::input::{Host, Soundness};
 use crate::summary::{Cell, Summary};
 
-/// What a metric is counted in; also the last word of its name.
+/// The unit of a metric; also the last word of its name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[allow(missing_docs)]
@@ -18,7 +18,7 @@ pub enum Kind {
     Index,
 }
 
-/// Which way is better.
+/// The better direction of a metric.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Better {
@@ -30,7 +30,7 @@ pub enum Better {
     Neither,
 }
 
-/// How a metric changed.
+/// The change of a metric.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Change {
@@ -49,9 +49,9 @@ pub enum Change {
 pub struct Row {
     /// Its name: `all.fct_ns.p99`, `network.drops`.
     pub metric: String,
-    /// What it is counted in.
+    /// The unit.
     pub kind: Kind,
-    /// Which way is better.
+    /// The better direction.
     pub better: Better,
     /// In the first run; null if it was not measured there.
     pub before: Option<f64>,
@@ -59,7 +59,7 @@ pub struct Row {
     pub after: Option<f64>,
     /// The second over the first; null without both, or if the first is 0.
     pub ratio: Option<f64>,
-    /// How it changed.
+    /// The change.
     pub change: Change,
 }
 
@@ -70,9 +70,9 @@ pub struct Pair {
     pub before: String,
     /// The second run's id.
     pub after: String,
-    /// What ran the first.
+    /// The backend of the first run.
     pub before_host: Host,
-    /// What ran the second.
+    /// The backend of the second run.
     pub after_host: Host,
     /// The worse verdict of the two runs, if one of them is not sound.
     pub unsound: Option<Soundness>,
@@ -81,7 +81,7 @@ pub struct Pair {
 }
 
 impl Pair {
-    /// Whether any metric got worse.
+    /// Returns whether any metric got worse.
     pub fn regressed(&self) -> bool {
         self.rows.iter().any(|row| row.change == Change::Regressed)
     }
@@ -101,7 +101,7 @@ pub struct Comparison {
 }
 
 impl Comparison {
-    /// Whether any metric of any run got worse, or a run is gone.
+    /// Returns whether any metric of any run got worse, or a run is missing.
     pub fn regressed(&self) -> bool {
         !self.only_before.is_empty() || self.pairs.iter().any(Pair::regressed)
     }
@@ -200,7 +200,7 @@ struct Metric {
     value: Option<f64>,
 }
 
-/// What is compared, in the order in which it is shown.
+/// Returns the metrics to compare, in display order.
 fn metrics(summary: &Summary) -> Vec<Metric> {
     let mut all = Vec::new();
     let mut add = |name: String, kind, better, value| all.push(Metric { name, kind, better, value });

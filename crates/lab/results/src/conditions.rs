@@ -65,7 +65,7 @@ pub struct LinkLoad {
     pub load: f64,
 }
 
-/// Windows of at least so many bytes count as unlimited.
+/// Windows of at least this many bytes count as unlimited.
 pub const NO_LIMIT: u64 = 1 << 40;
 
 /// A permit before the first acknowledgement.

@@ -1,4 +1,4 @@
-//! What can go wrong, with the file and the key.
+//! Errors of this crate, with the file and the key.
 
 use std::fmt;
 use std::io;
@@ -7,23 +7,23 @@ use std::path::{Path, PathBuf};
 use thiserror::Error;
 use units::Span;
 
-/// Why results cannot be made, written or read.
+/// Reason why results cannot be made, written or read.
 #[derive(Debug, Error)]
 pub enum Error {
     /// The caller's description does not fit the run.
     #[error("the description of the run does not fit it: {what}")]
     Mismatch {
-        /// What does not fit.
+        /// The mismatch.
         what: String,
     },
     /// The system refused.
     #[error("cannot {action} `{}`: {source}", path.display())]
     Io {
-        /// What was tried: `create`, `write`, ...
+        /// The failed operation: `create`, `write`, ...
         action: &'static str,
-        /// On what.
+        /// The path.
         path: PathBuf,
-        /// What the system says.
+        /// The error of the system.
         source: io::Error,
     },
     /// A file that cannot be used, or a directory that another process holds.
@@ -54,12 +54,12 @@ pub enum Error {
     Occupied {
         /// The target.
         path: PathBuf,
-        /// The first of them, as they are shown.
+        /// The first of them, as displayed.
         named: Vec<String>,
-        /// How many there are.
+        /// The number of all of them.
         count: usize,
     },
-    /// Files that have the names of ours, and no manifest or plan that says whose they are.
+    /// Files with the names of our files, without a manifest or plan that states their owner.
     #[error(
         "`{}` {lacks}, so Narrows cannot tell whether {} its own: {}; move these files out of `{}` and give the command that made \
          the results again: finished runs that have their own manifests are kept (--anew runs all again)",
@@ -70,14 +70,14 @@ pub enum Error {
         path: PathBuf,
         /// The manifest or the plan.
         file: PathBuf,
-        /// What is wrong with it: `is missing`, ...
+        /// The defect: `is missing`, ...
         lacks: &'static str,
-        /// The first of the files, as they are shown.
+        /// The first of the files, as displayed.
         named: Vec<String>,
-        /// How many there are.
+        /// The number of all files.
         count: usize,
     },
-    /// A report that Narrows did not write as it is now.
+    /// A report whose present contents Narrows did not write.
     #[error(
         "will not replace `{}`: {why}\nhelp: move that file out of the results directory, and give the command again",
         path.display()
@@ -85,7 +85,7 @@ pub enum Error {
     Edited {
         /// The report.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The difference.
         why: String,
     },
     /// A writer ended while its set was taking another one's place, and this process may not finish that.
@@ -93,7 +93,7 @@ pub enum Error {
     Unsettled {
         /// The directory.
         path: PathBuf,
-        /// Why it stays so.
+        /// The reason why it stays so.
         reason: String,
     },
     /// A directory without results.
@@ -101,7 +101,7 @@ pub enum Error {
     NotResults {
         /// The directory.
         path: PathBuf,
-        /// What is missing.
+        /// The missing part.
         reason: String,
     },
     /// A file is not JSON.
@@ -109,7 +109,7 @@ pub enum Error {
     NotJson {
         /// The file.
         path: PathBuf,
-        /// What is wrong, and where.
+        /// The error and its location.
         reason: String,
     },
     /// A JSON file is wrong.
@@ -119,7 +119,7 @@ pub enum Error {
         path: PathBuf,
         /// The key, with dots; `.` is the whole file.
         key: String,
-        /// What is wrong.
+        /// The error.
         reason: String,
     },
     /// A file is not what was written there.
@@ -140,7 +140,7 @@ pub enum Error {
     Parquet {
         /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// The error.
         reason: String,
     },
     /// A column of a Parquet file is wrong.
@@ -150,10 +150,10 @@ pub enum Error {
         path: PathBuf,
         /// The column.
         column: String,
-        /// What is wrong.
+        /// The error.
         reason: String,
     },
-    /// A window of time in which there is nothing to see.
+    /// An empty window of time.
     #[error("the window of time from {from} to {to} is empty: the runs `{run}` have {ended} in common")]
     EmptyWindow {
         /// The run.
@@ -162,7 +162,7 @@ pub enum Error {
         from: Span,
         /// Its end.
         to: Span,
-        /// When the first of the two runs ended.
+        /// End of the shorter of the two runs.
         ended: Span,
     },
     /// Runs whose flows and ports were not sampled, at least not in that time.
@@ -185,30 +185,30 @@ pub enum Error {
 pub struct Differing {
     /// The file.
     pub path: PathBuf,
-    /// How it differs.
+    /// The difference.
     pub how: Difference,
 }
 
-/// How a file of results is not what was written there.
+/// A difference between a file of results and the file that was written.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Difference {
-    /// It is gone.
+    /// The file is missing.
     Missing,
-    /// It was edited or cut off.
+    /// The file was edited or truncated.
     Changed {
-        /// Where the hash is that the file had.
+        /// The place of the recorded hash.
         known: &'static str,
     },
-    /// It is of another run.
+    /// The file belongs to another run.
     OtherRun {
-        /// The run that it is of, as it is shown.
+        /// The run that it belongs to, as displayed.
         found: String,
         /// The run that belongs there.
         expected: String,
     },
     /// A grid's manifest has an empty list.
     NoRuns,
-    /// A manifest has no hash of itself or of the files beside it.
+    /// A manifest has no hash of itself or of the files next to it.
     Unchecked,
 }
 
@@ -229,7 +229,7 @@ impl fmt::Display for Differing {
     }
 }
 
-/// How many files an error names at most.
+/// The maximum number of files that an error names.
 const NAMED: usize = 5;
 
 fn counted(count: usize) -> String {

@@ -1,4 +1,4 @@
-//! Why the slowest flows are slow: what was counted of them, beside the same of typical flows of their size.
+//! Attributes of the slowest flows, compared with those of typical flows of their size.
 //!
 //! The flows are those of runs that differ in their seeds alone, all together. The slowest are those with the greatest
 //! slowdowns, a share of a class, at least one. A flow's typical flows are the middle tenth by slowdown (at least one, at most
@@ -15,7 +15,8 @@ use crate::tables::FlowRow;
 
 pub use crate::stats::FEW;
 
-/// Typical flows of a slow one at most: their mean gets no better by more, and the work would grow with the square of the flows.
+/// The maximum number of typical flows of a slow one: more do not improve their mean, and the work would grow with the
+/// square of the flows.
 pub const MOST_TYPICAL: usize = 100;
 /// The share of a class of flows that are the slowest, unless asked otherwise.
 pub const SHARE: f64 = 0.01;
@@ -42,17 +43,17 @@ pub struct Explained {
     pub unfinished: usize,
     /// The slowest, the slowest first.
     pub slowest: Vec<Slow>,
-    /// What was counted: means over the slowest, and over their typical flows. In the order of [`What::ALL`].
+    /// Means over the slowest flows, and over their typical flows. In the order of [`What::ALL`].
     pub traits: Vec<Trait>,
 }
 
 impl Explained {
-    /// What was counted, where there was any of it.
+    /// Returns the attributes that are not zero.
     pub fn present(&self) -> impl Iterator<Item = &Trait> {
         self.traits.iter().filter(|it| it.slowest != 0.0 || it.typical.is_some_and(|typical| typical != 0.0))
     }
 
-    /// Whether so few flows ended that the slowest may be slow by chance.
+    /// Returns whether so few flows ended that the slowest may be slow by chance.
     pub fn is_of_few(&self) -> bool {
         self.flows < FEW
     }
@@ -69,10 +70,10 @@ pub struct Slow {
     pub slowdown: f64,
 }
 
-/// What was counted of flows.
+/// The means of an attribute.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Trait {
-    /// What.
+    /// The attribute.
     pub what: What,
     /// The mean over the slowest flows.
     pub slowest: f64,
@@ -81,13 +82,13 @@ pub struct Trait {
 }
 
 impl Trait {
-    /// Whether the slowest have at least twice as much of it, or some where typical flows have none.
+    /// Returns whether the slowest have at least twice as much, or some where typical flows have none.
     pub fn stands_out(&self) -> bool {
         self.typical.is_some_and(|typical| self.slowest > 0.0 && self.slowest >= 2.0 * typical)
     }
 }
 
-/// What the values of a [`What`] are.
+/// The unit of a [`What`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
     /// A number, or a ratio.
@@ -98,7 +99,7 @@ pub enum Kind {
     Share,
 }
 
-/// What is counted of a flow.
+/// An attribute of a flow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum What {
     /// Completion time over the ideal one.
@@ -107,25 +108,25 @@ pub enum What {
     Size,
     /// Completion time in base round trips.
     RoundTrips,
-    /// Of the acknowledged payload, the share that was marked.
+    /// The share of the acknowledged payload that was marked.
     Marked,
-    /// Of the packets sent, the share that was sent again.
+    /// The share of the packets sent that were retransmissions.
     Resent,
     /// Retransmission timeouts.
     Timeouts,
-    /// Times that the receiver asked for packets again.
+    /// Retransmission requests of the receiver.
     Nacks,
-    /// Notifications of congestion.
+    /// Congestion notifications.
     Notifications,
-    /// Times that the law grew.
+    /// Increases of the window or rate by the law.
     Increases,
-    /// Times that the law was cut on congestion.
+    /// Cuts by the law on congestion.
     Cuts,
-    /// Times that the law was cut on a loss or timeout.
+    /// Cuts by the law on a loss or timeout.
     LossCuts,
-    /// Times that an emergency rule of the law struck.
+    /// Invocations of an emergency rule of the law.
     Strikes,
-    /// Of the completion time, the share that it was held at the edge.
+    /// The share of the completion time for which the flow was held at the edge.
     Held,
     /// Flows from the same host at the same time, of a class, on average over its time, itself not counted.
     FromHost(Class),
@@ -134,7 +135,7 @@ pub enum What {
 }
 
 impl What {
-    /// All, in the order in which they are told.
+    /// All, in display order.
     pub const ALL: [Self; 17] = [
         Self::Slowdown,
         Self::Size,
@@ -155,7 +156,7 @@ impl What {
         Self::ToHost(Class::Inter),
     ];
 
-    /// What it is called.
+    /// Returns its display name.
     pub const fn label(self) -> &'static str {
         match self {
             Self::Slowdown => "slowdown",
@@ -178,7 +179,7 @@ impl What {
         }
     }
 
-    /// What its values are.
+    /// Returns its unit.
     pub const fn kind(self) -> Kind {
         match self {
             Self::Size => Kind::Bytes,
@@ -296,12 +297,12 @@ fn of_class(class: Class, runs: &[&RunResults], crowds: &[Crowds], share: f64) -
     })
 }
 
-/// What was counted of a flow, in the order of [`What::ALL`].
+/// The attributes of a flow, in the order of [`What::ALL`].
 type Values = [f64; What::ALL.len()];
 const NOTHING: Values = [0.0; What::ALL.len()];
 
-/// Of each of the first `count` flows the places of its typical ones, itself left out. `sizes` are those of all flows in order of
-/// slowdown.
+/// Returns the places of the typical flows of each of the first `count` flows, itself left out. `sizes` are those of
+/// all flows in order of slowdown.
 fn typical_of(sizes: &[u64], count: usize) -> Vec<Vec<usize>> {
     let mut by_size: Vec<usize> = (0..sizes.len()).collect();
     by_size.sort_unstable_by_key(|&place| (sizes[place], place));
@@ -349,7 +350,7 @@ impl Ranks {
         }
     }
 
-    /// Takes one out that is there.
+    /// Removes an element, which must be present.
     fn take(&mut self, place: usize) {
         self.len -= 1;
         let mut node = place + 1;
@@ -359,7 +360,7 @@ impl Ranks {
         }
     }
 
-    /// How many are there before a place.
+    /// Returns the number of elements before a place.
     fn before(&self, place: usize) -> usize {
         let (mut node, mut sum) = (place, 0);
         while node > 0 {
@@ -369,7 +370,7 @@ impl Ranks {
         sum
     }
 
-    /// The one that so many are before. There is one.
+    /// Returns the place with `rank` elements before it. There is one.
     fn at(&self, rank: usize) -> usize {
         debug_assert!(rank < self.len, "{rank} of {}", self.len);
         let (mut node, mut left) = (0, rank);
@@ -391,7 +392,7 @@ fn share_of(part: u64, whole: u64) -> f64 {
     if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
 }
 
-/// When flows of a host began and ended: for how many were there at a time.
+/// Start and end times of a host's flows: counts the flows at a time.
 #[derive(Clone, Default, Debug)]
 struct Crowd {
     /// Beginnings and ends in order, in picoseconds, each with the sum of all up to it.
@@ -429,7 +430,7 @@ impl Crowd {
     }
 }
 
-/// Who was active at each host, by class: as a sender and as a receiver.
+/// Active flows at each host, by class: those it sends and those it receives.
 struct Crowds {
     sends: Vec<[Crowd; 2]>,
     receives: Vec<[Crowd; 2]>,
@@ -493,7 +494,7 @@ mod tests {
     use super::*;
     use crate::testbed;
 
-    /// A flow of 1,000 B from host 0 to `dst`, of which 1 us is the ideal time.
+    /// A flow of 1,000 B from host 0 to `dst`. 1 us of its time is the ideal time.
     fn flow(number: u32, dst: u32, start_us: u64, takes_us: u64) -> FlowRow {
         FlowRow {
             dst,
@@ -556,8 +557,8 @@ mod tests {
         assert!(explain(&[&run_of(Vec::new())], 0.01).is_empty());
     }
 
-    /// Flows of two seeds are one set: the slowest are of either, each beside the others of its own run alone, and typical flows
-    /// are of both, also one that has the slow flow's number.
+    /// Flows of two seeds are one set: the slowest are of either, each compared with the others of its own run alone,
+    /// and typical flows are of both, also one that has the slow flow's number.
     #[test]
     fn seeds_are_told_together() {
         let of_seed = |seed: u64, takes_us: u64| {
@@ -600,7 +601,7 @@ mod tests {
         assert_eq!(typical_of(&vec![5; 5_001], 1)[0], (2_451..2_551).collect::<Vec<_>>());
     }
 
-    /// As by looking at every flow for every slow one.
+    /// `typical_of` agrees with a search of every flow for every slow one.
     #[test]
     fn typical_flows_are_those_that_a_search_finds() {
         for flows in [1, 2, 7, 64, 500] {

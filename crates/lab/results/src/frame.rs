@@ -43,7 +43,7 @@ impl Column {
     }
 }
 
-/// Texts of which few are distinct.
+/// Texts with few distinct values.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub(crate) struct Texts {
     /// The distinct ones in order of first appearance.

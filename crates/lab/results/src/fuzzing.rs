@@ -1,4 +1,4 @@
-//! Functions for the fuzz targets; nobody else calls them.
+//! Functions for the fuzz targets alone.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! What the caller says about a run that the simulator does not know.
+//! The caller's description of a run, which the simulator does not know.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -12,7 +12,7 @@ use units::{Bytes, Span, Time};
 
 use crate::conditions::Conditions;
 
-/// Whether a flow stays inside a datacenter.
+/// A flow's class: inside a datacenter or between two.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Class {
@@ -59,7 +59,7 @@ pub struct SizeBin {
 }
 
 impl SizeBin {
-    /// Whether a flow of this traffic, size and class is in it.
+    /// Returns whether a flow of this traffic, size and class is in the bin.
     pub fn contains(&self, traffic: &str, size: Bytes, class: Class) -> bool {
         self.low <= size
             && self.high.is_none_or(|high| size < high)
@@ -68,7 +68,7 @@ impl SizeBin {
     }
 }
 
-/// What ran the flows.
+/// The backend that ran the flows.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Host {
@@ -95,7 +95,7 @@ impl fmt::Display for Host {
     }
 }
 
-/// What carries flows as real packets.
+/// The stack that carries flows as real packets.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Stack {
@@ -106,10 +106,10 @@ pub enum Stack {
     Narrows,
 }
 
-/// What an emulator measured of itself.
+/// An emulator's measurements of itself.
 #[derive(Clone, PartialEq, Default, Debug, Serialize, Deserialize)]
 pub struct Emulator {
-    /// How late packets left against when they were due: half of them no later.
+    /// The median delay of packet departures after their due times.
     pub lateness_p50_ns: u64,
     /// 99 % of them no later.
     pub lateness_p99_ns: u64,
@@ -117,25 +117,25 @@ pub struct Emulator {
     pub lateness_max_ns: u64,
     /// The share of the run in which the router's thread used a processor.
     pub cpu_share: f64,
-    /// Whether it had real-time scheduling.
+    /// Set if it had real-time scheduling.
     pub real_time: bool,
-    /// What carried the flows.
+    /// The stack that carried the flows.
     #[serde(default)]
     pub stack: Stack,
     /// The kernel's congestion controls, in the order in which they were met; of the transport, its laws.
     pub congestion: Vec<String>,
-    /// What was run instead of the scenario's traffic, if anything.
+    /// The command that ran instead of the scenario's traffic, if any.
     pub command: Option<String>,
-    /// Whether the run is to be believed.
+    /// Verdict on the validity of the run.
     #[serde(default)]
     pub soundness: Soundness,
-    /// Why it, and not the network, was the bottleneck, if it was.
+    /// The reason why the emulator, and not the network, was the bottleneck, if it was.
     pub bottleneck: Option<String>,
-    /// Why the run is hardly to be believed, a line each, such as hosts that waited for processors; empty if nothing says so.
+    /// Reasons to doubt the run, a line each, such as hosts that waited for processors; empty if there are none.
     #[serde(default)]
     pub doubts: Vec<String>,
-    /// The share of the run, 0 to 1, in which somebody on the machine waited for a processor; null where the kernel
-    /// does not say.
+    /// The share of the run, 0 to 1, in which any task on the machine waited for a processor; null where the kernel
+    /// does not report it.
     #[serde(default)]
     pub machine_pressure: Option<f64>,
     /// The same for the run's own control group.
@@ -159,14 +159,14 @@ pub struct Emulator {
     pub stalled: f64,
 }
 
-/// Whether a run on real packets is to be believed.
+/// The validity of a run on real packets.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Soundness {
-    /// Nothing speaks against it.
+    /// Without reasons for doubt.
     #[default]
     Sound,
-    /// Something speaks against it, such as hosts that waited for processors.
+    /// With reasons for doubt, such as hosts that waited for processors.
     Doubtful,
     /// The emulator was slower than the network.
     Bottleneck,
@@ -241,13 +241,13 @@ pub enum PointValue {
 pub struct TrainingJob {
     /// Its name, which is that of its traffic.
     pub name: String,
-    /// When it begins to compute.
+    /// Time at which it begins to compute.
     pub start: Time,
     /// Its first flow.
     pub first: FlowId,
-    /// What its flows may be for.
+    /// The kinds of its flows.
     pub kinds: Vec<String>,
-    /// By flow, from the first on: what it is for, an index into `kinds`.
+    /// By flow, from the first on: its kind, an index into `kinds`.
     pub kind_of: Vec<u8>,
     /// Its iterations.
     pub iterations: Vec<TrainingIteration>,
@@ -256,9 +256,9 @@ pub struct TrainingJob {
 /// An iteration of a training job.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct TrainingIteration {
-    /// It is over when all of these have happened, and so long after each.
+    /// The iteration is over when all of these have happened, each with the given delay after it.
     pub ends: Vec<(Cause, Span)>,
-    /// How long it would take if no flow took any time.
+    /// Duration if no flow took any time.
     pub compute: Span,
 }
 
@@ -273,26 +273,26 @@ pub struct ImportedSchedule {
     pub flows: Range<u32>,
 }
 
-/// What the caller knows of a run.
+/// The caller's description of a run.
 #[derive(Clone, PartialEq, Debug)]
 pub struct RunInfo {
     /// The scenario's name.
     pub scenario: String,
     /// Identifier of the run within its scenario: `uno`, or `uno,traffic.0.load=0.4`.
     pub run: String,
-    /// What readers call it.
+    /// The display name.
     pub label: String,
     /// Keys of its scheme that it did without.
     pub without: Vec<String>,
-    /// Where it lies in a grid: keys and values.
+    /// The point in a grid: keys and values.
     pub point: Vec<(String, Value)>,
     /// Columns of its tables that are the same in all runs of a sweep.
     pub columns: SweepColumns,
     /// By [`FlowId`].
     pub classes: Vec<Class>,
-    /// By [`FlowId`]: what it is part of, an index into `traffic_names`.
+    /// By [`FlowId`]: its traffic, an index into `traffic_names`.
     pub traffic: Vec<u16>,
-    /// What the scenario calls its traffic. Several may have one name.
+    /// The scenario's names of its traffic. Several may have one name.
     pub traffic_names: Vec<String>,
     /// Size bins, in the order in which they are shown. They may overlap.
     pub sizes: Vec<SizeBin>,
@@ -306,13 +306,13 @@ pub struct RunInfo {
     pub training: Vec<TrainingJob>,
     /// Schedules that were imported.
     pub schedules: Vec<ImportedSchedule>,
-    /// Flows of which more are listed than can start, from one number up to, but without, another. Those of them that never
-    /// start are no part of results.
+    /// Ranges of flows, from one number up to, but without, another, that list more flows than can start. Those of them
+    /// that never start are no part of results.
     pub open_ended: Vec<Range<u32>>,
     /// Jain's index compares what flows got in spans of this length, rounded up to whole sampling intervals; zero is
     /// one interval.
     pub fairness_window: Span,
-    /// Whether the scenario sets it; if not, it is the longest base round trip.
+    /// Set if the scenario sets `fairness_window`; if not, it is the longest base round trip.
     pub sets_fairness_window: bool,
     /// Every setting, defaults included.
     pub resolved: Value,
@@ -322,13 +322,13 @@ pub struct RunInfo {
     pub key: String,
     /// Files that the run was made from: name and SHA-256 in hexadecimal (see [`files::sha256`]).
     pub inputs: Vec<(String, String)>,
-    /// What the caller found odd.
+    /// Warnings of the caller.
     pub warnings: Vec<String>,
-    /// What there is to know of its scenario, and is not odd.
+    /// Facts about the scenario that are no warnings.
     pub notes: Vec<String>,
     /// Conditions that the scenario and the scheme set.
     pub conditions: Conditions,
-    /// What an emulator measured of itself; none if the run was simulated.
+    /// An emulator's measurements of itself; none if the run was simulated.
     pub emulator: Option<Emulator>,
 }
 
@@ -353,7 +353,7 @@ impl RunInfo {
         }
     }
 
-    /// What ran the flows.
+    /// Returns the backend that ran the flows.
     pub fn host(&self) -> Host {
         if self.emulator.is_some() { Host::Emulator } else { Host::Simulator }
     }
@@ -383,7 +383,7 @@ pub struct CodeVersions {
     pub features: BTreeMap<String, String>,
 }
 
-/// What the run cost, measured by the caller.
+/// The cost of the run, measured by the caller.
 #[derive(Clone, Copy, PartialEq, Default, Debug)]
 pub struct EngineTimes {
     /// Seconds by the clock on the wall.

@@ -1,4 +1,4 @@
-//! How JSON is written.
+//! The form of JSON files.
 
 use serde::Serialize;
 

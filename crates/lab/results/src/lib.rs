@@ -1,5 +1,5 @@
-//! What a run measured, as numbers: the summary, tables and series of a run, their files on disk, the claims of
-//! papers judged against them, and comparisons.
+//! The measurements of a run: its summary, tables and series, their files on disk, the claims of papers judged against
+//! them, and comparisons.
 //!
 //! [`RunResults::new`] makes everything from what was run ([`RunInfo`], [`experiment::Setup`]) and what came of it
 //! ([`experiment::Outcome`]); [`store`] writes and reads it. Nothing here reads a clock, and of a simulated run everything but

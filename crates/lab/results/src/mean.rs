@@ -5,18 +5,18 @@ use crate::quantity::{Dimension, Value};
 /// A mean over seeds.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Mean {
-    /// The mean of the values that there are.
+    /// The mean of the known values.
     pub mean: Value,
     /// Half of its 95 % confidence interval, by Student's t; none of a single value.
     pub margin: Option<f64>,
-    /// How many values there are.
+    /// The number of values.
     pub count: usize,
-    /// How many runs have no value.
+    /// The number of runs without a value.
     pub missing: usize,
 }
 
 impl Mean {
-    /// Of plain numbers; none of no number.
+    /// Returns the mean of plain numbers; none of an empty list.
     pub fn of_numbers(values: &[f64]) -> Option<Self> {
         Self::of(&values.iter().map(|&value| Some(Value::number(value))).collect::<Vec<_>>())
     }

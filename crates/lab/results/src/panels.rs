@@ -8,7 +8,7 @@ use thiserror::Error;
 
 use crate::claims::{ParseError, expression_of_a_run};
 
-/// How a panel shows its values.
+/// The form of a panel.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
@@ -46,7 +46,7 @@ impl OneOrMore {
 #[derive(Clone, PartialEq, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Series {
-    /// What the legend calls them.
+    /// The name in the legend.
     pub label: String,
     /// A scheme for each place on the x axis; an empty one leaves the place out.
     pub schemes: Vec<String>,
@@ -64,7 +64,7 @@ pub struct Mark {
     pub at: Option<serde_json::Value>,
     /// The scheme whose measured value it is a multiple of.
     pub of: Option<String>,
-    /// What the legend calls it; by default what the paper states.
+    /// The name in the legend; by default the paper's statement.
     pub label: Option<String>,
 }
 
@@ -72,9 +72,10 @@ pub struct Mark {
 #[derive(Clone, PartialEq, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Panel {
-    /// How it shows its values.
+    /// The form of its values.
     pub kind: Kind,
-    /// What is drawn: an expression of claims about one run; of a CDF and over time, what comes before its statistic.
+    /// The values to draw: an expression of claims about one run; for a CDF and over time, the part before its
+    /// statistic.
     pub y: OneOrMore,
     /// The key of the points on the x axis.
     pub x: Option<String>,
@@ -85,7 +86,7 @@ pub struct Panel {
     /// Schemes that make a line, or bars of one colour, together.
     #[serde(default)]
     pub series: Vec<Series>,
-    /// What places on the x axis are called, in their order.
+    /// Names of the places on the x axis, in their order.
     #[serde(default)]
     pub places: Vec<serde_json::Value>,
     /// A panel for each value of this key, or for each `scheme`.
@@ -95,7 +96,7 @@ pub struct Panel {
     pub only: BTreeMap<String, serde_json::Value>,
     /// The scheme by whose value others are divided.
     pub over: Option<String>,
-    /// Where whiskers end: an expression like `y`.
+    /// The end of the whiskers: an expression like `y`.
     pub whiskers: Option<String>,
     /// The rate that makes a time of bytes: a queue becomes a delay.
     pub per: Option<String>,
@@ -107,9 +108,9 @@ pub struct Panel {
     pub log: Option<Log>,
     /// Its heading.
     pub title: Option<String>,
-    /// What the x axis is called.
+    /// The label of the x axis.
     pub xlabel: Option<String>,
-    /// What the y axis is called, without the unit.
+    /// The label of the y axis, without the unit.
     pub ylabel: Option<String>,
     /// Values that the paper draws or states, by scheme: one for each place on the x axis, from the first on.
     #[serde(default)]
@@ -129,37 +130,37 @@ pub enum Log {
     Xy,
 }
 
-/// How a paper draws a figure.
+/// The drawing of a paper's figure.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Drawing {
     /// With these panels.
     Panels(Vec<Panel>),
-    /// As another figure of the paper: the name of its file, without its ending.
+    /// The same drawing as another figure of the paper: the name of its file, without its extension.
     As(String),
 }
 
-/// What is wrong with a panel in a file.
+/// An error in a panel of a file.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 pub enum PanelError {
-    /// It is not of the form of a panel.
+    /// The entry is not a valid panel.
     #[error("[[paper.plot]] number {number}: {reason}")]
     Form {
-        /// Which one, from 1 on.
+        /// The panel's number, from 1 on.
         number: usize,
-        /// What is wrong.
+        /// The error.
         reason: String,
     },
     /// One of its expressions is wrong.
     #[error("[[paper.plot]] number {number}, `{key}`: {error}")]
     Expression {
-        /// Which one, from 1 on.
+        /// The panel's number, from 1 on.
         number: usize,
         /// The key.
         key: &'static str,
-        /// What is wrong, and where.
+        /// The error and its location.
         error: ParseError,
     },
-    /// There are no panels.
+    /// The list of panels is empty.
     #[error("`paper.plot` holds panels, [[paper.plot]], or names a figure of the paper: `plot = \"fig10\"`")]
     None,
 }
@@ -232,7 +233,7 @@ impl Panel {
         matches!(self.kind, Kind::Bars | Kind::Lines)
     }
 
-    /// Whether its keys go together.
+    /// Checks that its keys go together.
     fn fits(&self) -> Result<(), String> {
         let only_for = |key: &str, given: bool, fits: bool, kinds: &str| {
             if given && !fits { Err(format!("`{key}` is for {kinds}")) } else { Ok(()) }

@@ -37,7 +37,7 @@ const ROWS_A_BYTE: u64 = 16;
 /// Writes a table.
 ///
 /// # Errors
-/// The output's own error, without the library's wrapping, which says `External: ` before the system's words.
+/// The output's own error, without the library's wrapping, which adds `External: ` before the system's words.
 pub(crate) fn write(frame: &Frame, out: &mut (dyn Write + Send)) -> io::Result<()> {
     write_table(frame, out).map_err(|error| match error {
         ParquetError::External(inner) => match inner.downcast::<io::Error>() {
@@ -115,7 +115,7 @@ fn write_part(column: &Column, rows: std::ops::Range<usize>, writer: &mut Column
     .map(|_| ())
 }
 
-/// The values that are there, and for each row whether one is.
+/// The values that are not none, and for each row whether it has one.
 fn split<T: Copy>(values: &[Option<T>]) -> (Vec<T>, Vec<i16>) {
     (
         values.iter().filter_map(|&value| value).collect(),
@@ -131,8 +131,8 @@ pub(crate) fn read(name: &'static str, bytes: Vec<u8>, path: &Path) -> Result<Fr
     })
 }
 
-/// What a call returns; nothing if it panics. Nothing is printed then: the library's reader panics on some damaged
-/// files.
+/// Returns the result of a call; nothing if it panics. A panic prints nothing then: the library's reader panics on some
+/// damaged files.
 fn contained<T>(call: impl FnOnce() -> T) -> Option<T> {
     thread_local! {
         static SILENT: Cell<bool> = const { Cell::new(false) };

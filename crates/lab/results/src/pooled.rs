@@ -18,9 +18,9 @@ use crate::averages::{Schemes, by_point};
 use crate::explain::FEW;
 use crate::store::RunResults;
 
-/// Seeds of a scheme from which the spread between seeds can be told.
+/// Seeds of a scheme from which the spread between seeds can be estimated.
 const SEEDS: usize = 2;
-/// Draws at most; so many that the ends of the interval are 25 draws from the last.
+/// The maximum number of draws, enough that the ends of the interval are 25 draws from the last.
 const MOST_DRAWS: usize = 1_000;
 /// Draws at least.
 const LEAST_DRAWS: usize = 200;
@@ -41,7 +41,7 @@ pub struct Interval {
 }
 
 impl Interval {
-    /// Whether a value is outside.
+    /// Returns whether a value is outside.
     pub fn excludes(&self, value: f64) -> bool {
         value < self.low || value > self.high
     }
@@ -50,15 +50,15 @@ impl Interval {
 /// A scheme's flows of a class, those that ended.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Pooled {
-    /// What readers call the scheme.
+    /// The scheme's display name.
     pub label: String,
     /// The name of its first run.
     pub run: String,
     /// The class.
     pub class: Class,
-    /// How many seeds.
+    /// The number of seeds.
     pub seeds: usize,
-    /// How many flows, over all seeds.
+    /// The number of flows, over all seeds.
     pub flows: usize,
     /// The median slowdown.
     pub p50: Interval,
@@ -73,20 +73,20 @@ pub struct Pooled {
 pub struct Part {
     /// The point, such as `load = 0.4`; empty without a grid.
     pub point: String,
-    /// What readers call the first scheme, which ratios are over. It has no row if it has a single seed.
+    /// The display name of the first scheme, the denominator of the ratios. It has no row if it has a single seed.
     pub first: String,
     /// By class, then by scheme in the order of the runs.
     pub rows: Vec<Pooled>,
 }
 
 impl Pooled {
-    /// Whether so few flows ended that the slowest of them decides the 99th percentile.
+    /// Returns whether so few flows ended that the slowest of them decides the 99th percentile.
     pub fn is_of_few(&self) -> bool {
         self.flows < FEW
     }
 }
 
-/// What all seeds together say: nothing of points with a single seed.
+/// Returns the quantiles over all seeds together; no rows for schemes with a single seed.
 pub fn pooled<'a>(runs: impl IntoIterator<Item = &'a RunResults>) -> Vec<Part> {
     let part = |(point, schemes): (String, Schemes<'_>)| {
         let rows = [Class::Intra, Class::Inter].into_iter().flat_map(|class| of_class(class, &schemes)).collect();
@@ -116,7 +116,7 @@ fn of_class(class: Class, schemes: &Schemes<'_>) -> Vec<Pooled> {
 #[derive(Debug)]
 struct Sample(Vec<(u64, Vec<(u32, f64)>)>);
 
-/// What is told of a sample.
+/// The percentiles of a sample.
 const PERCENTS: [u32; 2] = [50, 99];
 
 impl Sample {
@@ -262,7 +262,7 @@ mod tests {
             / (1u64 << 53) as f64
     }
 
-    /// So many seeds of flows, whose slowdowns have an exponential distribution with a mean for each seed.
+    /// Returns five seeds of `flows` flows, whose slowdowns have an exponential distribution with a mean for each seed.
     fn sample(seed: u64, flows: u32, mean: impl Fn(u64) -> f64) -> Sample {
         let of = |stratum: u64| {
             let slowdown = |flow: u32| -mean(stratum) * (1.0 - uniform(seed * 100 + stratum, flow.into())).ln();
@@ -297,7 +297,7 @@ mod tests {
         assert_eq!(Sample(Vec::new()).over(&one), None);
     }
 
-    /// What is said to hold in 95 % of cases does in about so many: 200 experiments, of independent flows.
+    /// The 95 % intervals hold the true value in about 95 % of 200 experiments, with independent flows.
     #[test]
     fn intervals_hold_the_truth_as_often_as_they_say() {
         let held = |truth: f64, place: usize| {
@@ -309,7 +309,7 @@ mod tests {
         assert!((184..=200).contains(&median), "{median} of 200");
     }
 
-    /// Five seeds that differ say less than five that do not, however many flows each has.
+    /// Five seeds that differ carry less information than five that do not, however many flows each has.
     #[test]
     fn seeds_that_differ_widen_the_interval() {
         let width = |sample: Sample| {

@@ -45,7 +45,7 @@ impl fmt::Display for Dimension {
 pub struct Unit {
     pub(crate) name: &'static str,
     dimension: Dimension,
-    /// How many base units it is: `times / over`.
+    /// The number of base units in it: `times / over`.
     times: u64,
     over: u64,
 }
@@ -89,18 +89,18 @@ impl Unit {
         Self::ALL.into_iter().find(|unit| unit.name == name)
     }
 
-    /// So many of it.
+    /// Returns `amount` of this unit as a value.
     pub(crate) fn of(self, amount: f64) -> Value {
         Value { amount: amount * self.times as f64 / self.over as f64, dimension: self.dimension }
     }
 }
 
-/// What an expression comes to: in bits, nanoseconds, and bits per nanosecond. An endless time is `never`.
+/// The value of an expression: in bits, nanoseconds, and bits per nanosecond. An endless time is `never`.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Value {
     /// In base units.
     pub amount: f64,
-    /// What it measures.
+    /// The physical dimension.
     pub dimension: Dimension,
 }
 
@@ -190,7 +190,7 @@ impl Value {
     }
 }
 
-/// Most significant digits of a mean beside its confidence interval.
+/// Most significant digits of a mean with its confidence interval.
 const MAX_DIGITS: i32 = 6;
 
 /// An interval counts as zero below this share of its smallest unit: a nanosecond, a byte, a bit per second.
@@ -344,7 +344,7 @@ mod tests {
     }
 
     proptest! {
-        /// What is printed is the value and its interval, in one unit and to the same place, with no more digits than the
+        /// A value and its interval are printed in one unit and to the same place, with no more digits than the
         /// interval's second; an interval below the value's last digit has a unit of its own.
         #[test]
         fn no_digit_is_spurious(kind in 0..4_usize, digits in 1.0..10.0_f64, tens in -6..14_i32, wide in -9.0..2.0_f64) {

@@ -1,11 +1,12 @@
 //! A scheme in one number: its metrics over the best of some schemes, at every point of the grid.
 //!
-//! A cell is a metric at a point, such as the p99 of the slowdown of small flows inside at 40 % load: the mean over seeds of
-//! what each run gave. A ratio is a scheme's cell over the least of the reference's schemes; the schemes' flows are the same
-//! (common random numbers). G is the geometric mean of all ratios, W the greatest. Of a scheme that is in the reference no
-//! ratio is under 1; of another one, G under 1 says that it beats the best of each cell on average.
+//! A cell is a metric at a point, such as the p99 of the slowdown of small flows inside at 40 % load: the mean over
+//! seeds of the values of the runs. A ratio is a scheme's cell over the least of the reference's schemes; the schemes'
+//! flows are the same (common random numbers). G is the geometric mean of all ratios, W the greatest. No ratio of a
+//! scheme that is in the reference is under 1; G under 1 of another scheme means that it beats the best of each cell on
+//! average.
 //!
-//! The interval of G is of its seeds: each gives a G of its own, over the same schemes as the whole, and the logarithms'
+//! The interval of G is of its seeds: each has a G of its own, over the same schemes as the whole, and the logarithms'
 //! mean has an interval by Student's t.
 
 use std::collections::BTreeMap;
@@ -64,7 +65,7 @@ impl BestCell {
 pub struct Score {
     /// The scheme, by its name in the scenario.
     pub scheme: String,
-    /// What readers call it.
+    /// The display name.
     pub label: String,
     /// By point, then by metric.
     pub ratios: Vec<(String, Vec<f64>)>,
@@ -76,11 +77,11 @@ pub struct Score {
     pub by_seed: Vec<(u64, f64)>,
     /// The greatest ratio.
     pub w: f64,
-    /// Where that is: the point and the metric.
+    /// The point and the metric of the greatest ratio.
     pub worst: (String, String),
 }
 
-/// Why there is no score.
+/// Reason why there is no score.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 pub enum ScoreError {
     /// A metric cannot be read.
@@ -88,13 +89,13 @@ pub enum ScoreError {
     Metric {
         /// The metric.
         metric: String,
-        /// What is wrong, and where.
+        /// The error and its location.
         error: ParseError,
     },
     /// A newcomer that was not run.
     #[error("there is no scheme `{name}`; there are {known}")]
     Newcomer {
-        /// What was asked for.
+        /// The requested name.
         name: String,
         /// The schemes.
         known: String,
@@ -115,7 +116,7 @@ pub enum ScoreError {
         run: String,
         /// The metric.
         metric: String,
-        /// Why.
+        /// The reason.
         why: String,
     },
     /// A file of values whose tables lack a metric.
@@ -140,12 +141,12 @@ pub enum ScoreError {
     Reference {
         /// The point.
         point: String,
-        /// How many metrics it has.
+        /// The number of metrics of the point.
         cells: usize,
-        /// How many seeds.
+        /// The number of seeds.
         seeds: usize,
     },
-    /// A metric that is there twice would count twice.
+    /// A duplicate metric, which would count twice.
     #[error("the metric `{metric}` is there twice")]
     Twice {
         /// The metric.
@@ -181,7 +182,7 @@ pub enum ScoreError {
     },
 }
 
-/// What a scheme measured at a point: by seed in order, by metric.
+/// A scheme's measurements at a point: seeds in order, cells by metric.
 struct Measured {
     seeds: Vec<u64>,
     /// By metric, then by seed.
@@ -234,9 +235,8 @@ fn measured(cells: &[String], runs: &[RunResults]) -> Result<Vec<OfScheme>, Scor
     schemes.into_iter().map(of_scheme).collect()
 }
 
-/// The cells that are scored where none are named: the median and the p99 of the slowdown of each size bin; without bins, of
-/// each class of flows. Beside them, for each bin or class of which no flow ended in some run, what is to be said of it: it
-/// has no cells.
+/// The default cells: the median and the p99 of the slowdown of each size bin; without bins, of each class of flows. In
+/// addition, a note for each bin or class without a completed flow in some run: it has no cells.
 pub fn usual_cells(runs: &[RunResults]) -> (Vec<String>, Vec<String>) {
     let flows = runs.first().map(|run| &run.summary.flows);
     let bins: Vec<&str> = flows.iter().flat_map(|flows| flows.sizes.iter().map(|(name, _)| name)).collect();
@@ -252,7 +252,8 @@ pub fn usual_cells(runs: &[RunResults]) -> (Vec<String>, Vec<String>) {
     (metrics, without)
 }
 
-/// What is to be said of metrics that are quantiles of so few flows, in some run, that the slowest decides them: `?` in tables.
+/// Returns a note for each metric that is a quantile of so few flows, in some run, that the slowest decides it: `?` in
+/// tables.
 pub fn of_few(cells: &[String], runs: &[RunResults]) -> Vec<String> {
     let said = |metric: &String| {
         let expr = expression_of_a_run(metric).ok()?;
@@ -316,8 +317,8 @@ impl Reference {
     /// Does not compare its points and seeds with any runs.
     ///
     /// # Errors
-    /// When there are no metrics or points, a metric cannot be read, or a value is missing or said twice; also when the scenario
-    /// is another one.
+    /// When there are no metrics or points, a metric cannot be read, or a value is missing or duplicate; also when the
+    /// scenario is another one.
     pub fn check(&self, scenario: &str) -> Result<(), ScoreError> {
         parsed(&self.cells)?;
         if self.points.is_empty() {
@@ -346,7 +347,7 @@ impl Reference {
         Ok(())
     }
 
-    /// Refuses runs of another scenario, and a reference of which a value is missing.
+    /// Refuses runs of another scenario, and a reference without one of its values.
     fn fits(&self, runs: &[RunResults]) -> Result<(), ScoreError> {
         runs.iter().try_for_each(|run| self.check(&run.manifest.scenario))
     }
@@ -419,7 +420,7 @@ mod tests {
     use crate::testbed;
     use serde_json::json;
 
-    /// A run with so many drops and timeouts.
+    /// A run with these numbers of drops and timeouts.
     fn run(scheme: &str, load: f64, seed: u64, drops: u64, timeouts: u64) -> RunResults {
         let mut run = testbed::results();
         run.manifest.label = scheme.to_uppercase();

@@ -14,7 +14,7 @@ pub const CDF_POINTS: usize = 400;
 /// A value, and the share (0 to 1) of flows at or below it.
 pub type Point = (f64, f64);
 
-/// How long the flows of one class took.
+/// The completion times of one class of flows.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Distribution {
     /// `all`, `intra`, `inter`, a size bin, `requests`, `collectives` or a job.
@@ -68,7 +68,7 @@ pub struct PortQueue {
     pub phantom_bytes: Vec<u64>,
 }
 
-/// One value that a flow's law told of itself.
+/// One traced value of a flow's law.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Trace {
     /// The flow.
@@ -86,15 +86,15 @@ pub struct Trace {
 pub struct Steps {
     /// The traffic's name.
     pub job: String,
-    /// Which of the job's operations, from 0.
+    /// The number of the job's operation, from 0.
     pub number: u32,
     /// The hosts that sent.
     pub src: Vec<u32>,
     /// The hosts that received.
     pub dst: Vec<u32>,
-    /// When each flow started.
+    /// The start time of each flow.
     pub start_ns: Vec<u64>,
-    /// When each had everything acknowledged; none if that did not happen.
+    /// The time at which everything of a flow was acknowledged; none if that did not happen.
     pub end_ns: Vec<Option<u64>>,
 }
 
@@ -169,7 +169,7 @@ pub fn distributions(flows: &FlowTable, bins: &[SizeBin], most: usize) -> Vec<Di
     made
 }
 
-/// How long groups of flows took, if any is complete, also over their ideal times.
+/// Returns the durations of groups of flows, if any is complete, also over their ideal times.
 fn tasks(class: &str, tasks: impl Iterator<Item = Task>, most: usize) -> Option<Distribution> {
     let (fct, slowdown): (Vec<f64>, Vec<Option<f64>>) =
         tasks.filter_map(|it| it.took()).map(|(ps, slow)| (stats::ns(ps), slow)).unzip();
@@ -280,8 +280,8 @@ pub fn buffers(switches: &SwitchTable, most: usize) -> Queues {
     Queues { time_ns, ports: buffers }
 }
 
-/// What laws told of themselves, and the window (`cwnd_bytes`) and round trip (`srtt_ns`), for each flow, in at most
-/// about `most` points each.
+/// Returns the internal state that laws trace, and the window (`cwnd_bytes`) and round trip (`srtt_ns`), for each flow,
+/// in at most about `most` points each.
 pub fn traces(rates: &RateTable, most: usize) -> Vec<Trace> {
     let mut made = Vec::new();
     for (flow, rows) in by_flow(rates) {

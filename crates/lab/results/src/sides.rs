@@ -1,5 +1,5 @@
-//! The same runs by two hosts, side by side, flow by flow, over a window of time: what each flow got, how long its
-//! round trips were, how long queues were. A view, not a gate: it says where a target holds.
+//! The same runs on two backends, side by side, flow by flow, over a window of time: rates, round trips and queues. A
+//! view, not a gate: it shows where a target holds.
 //!
 //! Means are over time. A flow's rate is what was acknowledged in the window over the window's length, from the
 //! samples in `rates.parquet`, its start and its end; between samples it is taken to go evenly. A round trip is the
@@ -21,7 +21,7 @@ use crate::{Error, stats};
 /// Flows whose base round trips differ by at most this share are of one group.
 const ALIKE: f64 = 0.05;
 
-/// How close two hosts should come.
+/// The tolerated difference between two backends.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 pub struct Target {
     /// Rates: this share.
@@ -48,7 +48,7 @@ impl Target {
     }
 }
 
-/// What is asked of time: none stands for the last two thirds of the shorter run.
+/// The requested window of time; by default the last two thirds of the shorter run.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Asked {
     /// The window's beginning.
@@ -95,7 +95,7 @@ pub struct FlowSides {
     pub base_rtt_ns: f64,
     /// Payload acknowledged in the window, in bits per second.
     pub rate_bps: Sides,
-    /// Whether the rates are within the target; null without both.
+    /// Set if the rates are within the target; null without both.
     pub rate_holds: Option<bool>,
     /// The mean over time of the smoothed round trip.
     pub rtt_ns: Sides,
@@ -110,22 +110,22 @@ pub struct PortSides {
     pub queue_bytes: Sides,
     /// The time in which the port sends that.
     pub delay_ns: Sides,
-    /// Whether the delays are within the target; null without both.
+    /// Set if the delays are within the target; null without both.
     pub delay_holds: Option<bool>,
 }
 
-/// One run by two hosts.
+/// One run on two backends.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct RunSides {
     /// The run's id on the first side.
     pub a: String,
     /// On the second.
     pub b: String,
-    /// What readers call it.
+    /// The display name.
     pub label: String,
-    /// What ran the first.
+    /// The backend of the first run.
     pub a_host: Host,
-    /// What ran the second.
+    /// The backend of the second run.
     pub b_host: Host,
     /// The worse verdict of the two runs, if one of them is not sound.
     pub unsound: Option<Soundness>,
@@ -151,7 +151,7 @@ pub struct RunSides {
 /// Two sets of runs side by side.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct SideBySide {
-    /// What rows are judged by.
+    /// The target by which rows are judged.
     pub target: Target,
     /// Runs that are in both sets, in the order of the first.
     pub runs: Vec<RunSides>,
@@ -230,7 +230,7 @@ fn one(a: &RunResults, b: &RunResults, asked: Asked, target: Target) -> Result<R
     })
 }
 
-/// What a flow did in the window.
+/// A flow's activity in the window.
 struct Seen<'a> {
     row: &'a FlowRow,
     law: &'a str,
@@ -316,7 +316,7 @@ fn groups(flows: &[FlowSides], target: &Target) -> Vec<FlowSides> {
     made
 }
 
-/// Of at least one flow.
+/// Returns the means over a group of at least one flow.
 fn mean_of(group: &[&FlowSides], target: &Target) -> FlowSides {
     let mean = |of: &dyn Fn(&FlowSides) -> Option<f64>| {
         stats::mean_real(&group.iter().filter_map(|flow| of(flow)).collect::<Vec<_>>())

@@ -31,7 +31,7 @@ pub(crate) struct Jain {
 }
 
 impl Jain {
-    /// None where nobody has anything.
+    /// None where all shares are zero.
     pub(crate) fn of(shares: &[u64]) -> Option<Self> {
         let sum: u128 = shares.iter().map(|&share| u128::from(share)).sum();
         let squares: u128 = shares.iter().map(|&share| u128::from(share) * u128::from(share)).sum();
@@ -44,7 +44,7 @@ impl Jain {
         self.above as f64 / self.below as f64
     }
 
-    /// Whether it is at least so many hundredths.
+    /// Returns whether the index is at least `percent` hundredths.
     pub(crate) fn is_at_least(self, percent: u8) -> bool {
         self.above.saturating_mul(100) >= self.below.saturating_mul(percent.into())
     }

@@ -29,7 +29,7 @@ impl Scratch {
         &self.0
     }
 
-    /// What lies in a folder of it, sorted.
+    /// Returns the names in one of its folders, sorted.
     pub(crate) fn names(&self, folder: &str) -> Vec<String> {
         let entries = std::fs::read_dir(self.0.join(folder)).unwrap();
         let mut names: Vec<String> =

@@ -1,8 +1,8 @@
-//! What the Parquet library's reader takes on trust: the sizes of collections in a file's metadata. Unknown fields are
-//! skipped entry by entry, and entries without a byte of their own cost a file nothing: 3 kB held the reader for over 20 s.
-//! So metadata are walked first. Collections may have no more entries than there are bytes left for them. This is against
-//! damage, not malice: the reader ignores the kind of a field that it knows, so a forged file can be read otherwise than
-//! it is walked.
+//! Checks the sizes of collections in a Parquet file's metadata, which the library's reader trusts. Unknown fields are
+//! skipped entry by entry, and entries without a byte of their own cost a file nothing: 3 kB held the reader for over
+//! 20 s. So metadata are walked first. Collections may have no more entries than there are bytes left for them. This is
+//! against damage, not malice: the reader ignores the kind of a field that it knows, so a forged file can be read
+//! otherwise than it is walked.
 //!
 //! Thrift's compact protocol, as `thrift-compact-protocol.md` of Apache Thrift describes it.
 
@@ -11,7 +11,7 @@ const DEEPEST: u32 = 24;
 /// The field of a page's header that has the page's size in bytes, header not counted (`parquet.thrift`, `PageHeader`).
 const PAGE_SIZE: i16 = 3;
 
-/// Whether the metadata at a file's end can be walked to their end.
+/// Returns whether the metadata at a file's end can be walked to their end.
 pub(crate) fn footer_is_sound(file: &[u8]) -> bool {
     // The last eight bytes: the length of the metadata before them, and `PAR1`.
     let Some((rest, &[a, b, c, d, ..])) = file.split_last_chunk::<8>() else { return false };
@@ -19,7 +19,8 @@ pub(crate) fn footer_is_sound(file: &[u8]) -> bool {
     rest.len().checked_sub(length).is_some_and(|start| Walk::new(&rest[start..]).structure(0).is_some())
 }
 
-/// Whether the headers of a column's pages can be walked. Pages with their headers fill `length` bytes from `start`.
+/// Returns whether the headers of a column's pages can be walked. Pages with their headers fill `length` bytes from
+/// `start`.
 pub(crate) fn pages_are_sound(file: &[u8], start: u64, length: u64) -> bool {
     let (Ok(mut at), Ok(length)) = (usize::try_from(start), usize::try_from(length)) else { return false };
     let Some(end) = at.checked_add(length) else { return false };
@@ -37,7 +38,7 @@ pub(crate) fn pages_are_sound(file: &[u8], start: u64, length: u64) -> bool {
 
 struct Walk<'a> {
     rest: &'a [u8],
-    /// What the outermost structure has as [`PAGE_SIZE`].
+    /// The value of [`PAGE_SIZE`] in the outermost structure.
     page_size: Option<i32>,
 }
 

@@ -55,12 +55,12 @@ impl Message {
 /// The name of the first track, by which a file is known again.
 const FIRST: &str = "flows, by the host that sends";
 
-/// Whether a file begins as a trace of Narrows does.
+/// Returns whether a file begins as a trace of Narrows does.
 pub fn is_timeline(head: &[u8]) -> bool {
     head.windows(FIRST.len()).take(64).any(|here| here == FIRST.as_bytes())
 }
 
-/// What a counter counts.
+/// The unit of a counter.
 #[derive(Clone, Copy)]
 enum Unit {
     Bytes,
@@ -108,7 +108,7 @@ impl Trace {
         self.packet(&Message::default().number(8, ns).number(10, 1).message(11, event));
     }
 
-    /// A slice. What is said of it are names and values.
+    /// A slice. Its arguments are names and values.
     fn slice(&mut self, track: u64, [begin, end]: [u64; 2], name: &str, said: &[(&str, String)]) {
         let mut event = Message::default().number(9, 1).number(11, track).text(23, name);
         for (key, value) in said {
@@ -152,7 +152,7 @@ pub fn perfetto(run: &RunResults) -> Vec<u8> {
     trace.packets.0
 }
 
-/// The last time of which the results say something, in nanoseconds: what had not ended by then is drawn to here.
+/// Returns the last time in the results, in nanoseconds: flows that had not ended by then are drawn to here.
 fn last_ns(run: &RunResults) -> u64 {
     let failures = run.summary.network.failures.iter().flat_map(|failure| &failure.down_ns);
     let failures = failures.map(|&(from, until)| until.unwrap_or(from)).max();
@@ -294,7 +294,7 @@ fn ports(run: &RunResults, trace: &mut Trace) {
     }
 }
 
-/// Counters for what was sampled of flows and told by their laws.
+/// Counters for the samples of flows and the state that their laws trace.
 fn sampled(run: &RunResults, trace: &mut Trace) {
     let table = &run.rates;
     if table.rows.is_empty() {

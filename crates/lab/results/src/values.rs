@@ -125,7 +125,7 @@ impl TableValues {
         Ok(reference)
     }
 
-    /// As a file: TOML with a line a scheme.
+    /// Returns the file: TOML with one line per scheme.
     pub fn text(&self) -> String {
         use std::fmt::Write as _;
         let mut text = format!("scenario = {}\nscale = {}\n", quoted(&self.scenario), quoted(&self.scale));

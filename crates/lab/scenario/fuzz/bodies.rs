@@ -21,7 +21,7 @@ fn shown(error: &Error) {
     assert!(!error.render(false).is_empty() && !error.render(true).is_empty());
 }
 
-/// What is read can be written, and reads back as itself.
+/// A scenario that parses can be written, and the written file reads back as the same scenario.
 pub(crate) fn scenario(bytes: &[u8]) {
     match parse(&text(bytes), "fuzz.toml", &Overrides::default()) {
         Ok(read) => {
@@ -49,7 +49,7 @@ pub(crate) fn distribution(bytes: &[u8]) {
     }
 }
 
-/// What is imported can be read.
+/// An imported scenario can be read.
 pub(crate) fn htsim(bytes: &[u8]) {
     let parts = parts(bytes);
     let names = Names { scenario: "fuzz", matrix: "fuzz.cm", topology: "fuzz.topo" };
@@ -59,7 +59,7 @@ pub(crate) fn htsim(bytes: &[u8]) {
     }
 }
 
-/// What is imported can be read.
+/// An imported scenario can be read.
 pub(crate) fn hpcc(bytes: &[u8]) {
     let parts = parts(bytes);
     let part = |at: usize| parts.get(at).map_or("", String::as_str);

@@ -32,7 +32,7 @@ pub fn law_param(option: &str, law: Kind, text: &str) -> Result<(String, LawValu
     })
 }
 
-/// Whether a text is a TOML value as it stands, and not a string without its quotes.
+/// Returns whether a text is a TOML value as given, not a string without its quotes.
 pub fn is_toml(text: &str) -> bool {
     toml::de::DeValue::parse(text).is_ok()
 }

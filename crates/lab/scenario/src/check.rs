@@ -1,9 +1,9 @@
-//! Everything that can be known of a scenario without simulating it.
+//! Checks of a scenario without a simulation.
 
 use crate::build::Report;
 use crate::{Error, Scenario};
 
-/// What a check found.
+/// Result of a check.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct CheckReport {
     /// By run.
@@ -23,9 +23,9 @@ pub struct CheckedRun {
     pub point: Vec<(String, String)>,
     /// Its size, its round trips, its load.
     pub report: Report,
-    /// What is odd but not wrong.
+    /// Warnings: odd settings that are not errors.
     pub warnings: Vec<String>,
-    /// What there is to know and is not odd.
+    /// Notes that are no warnings.
     pub notes: Vec<String>,
 }
 

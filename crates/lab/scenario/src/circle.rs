@@ -1,7 +1,7 @@
-//! Flows that wait for each other in a circle.
+//! Dependency cycles among flows.
 
-/// Flows that wait for each other in a circle, if there are some: each waits for the next one, the last for the first.
-/// `after` says which flows each of `flows` waits for.
+/// Returns a dependency cycle among the flows, if any: each waits for the next one, the last for the first. `after`
+/// returns the flows for which a flow waits.
 pub(crate) fn circle<I>(flows: usize, after: impl Fn(usize) -> I) -> Option<Vec<usize>>
 where
     I: IntoIterator<Item = usize>,

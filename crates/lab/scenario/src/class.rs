@@ -1,12 +1,12 @@
 //! The two classes of flows: inside a datacenter and between two.
 
-/// Whether a flow stays inside its datacenter. As a number, a flow's [`experiment::FlowSpec::kind`].
+/// Class of a flow by its endpoints' datacenters. As a number, a flow's [`experiment::FlowSpec::kind`].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 #[repr(u16)]
 pub enum FlowClass {
-    /// It does.
+    /// Both hosts are in one datacenter.
     Intra = 0,
-    /// It does not.
+    /// The hosts are in two datacenters.
     Inter = 1,
 }
 

@@ -1,4 +1,4 @@
-//! What can be wrong, shown at its place: file, line, column, the line itself, a caret, what would be accepted.
+//! Errors of scenarios, shown at their place: file, line, column, the line itself, a caret, and accepted values.
 
 use std::sync::Arc;
 
@@ -7,10 +7,10 @@ use thiserror::Error;
 
 use crate::kind::Kind;
 
-/// Why a scenario cannot be used.
+/// Error of a scenario that cannot be used.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 pub enum Error {
-    /// Something in a file or an argument is wrong.
+    /// An error in a file or an argument.
     #[error("{0}")]
     Invalid(Box<Diagnostic>),
     /// A file cannot be read.
@@ -31,16 +31,16 @@ impl Error {
     }
 }
 
-/// One thing that is wrong, and where.
+/// An error and its place.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Diagnostic {
-    /// What is wrong, in a sentence.
+    /// The error, in a sentence.
     pub message: String,
-    /// What is said under the caret.
+    /// Text under the caret.
     pub label: String,
-    /// What would be accepted, or what to do.
+    /// Accepted values, or a remedy.
     pub help: Vec<String>,
-    /// Where it is, if it has a place.
+    /// Its place, if it has one.
     pub place: Option<Place>,
 }
 
@@ -120,7 +120,7 @@ impl Origin {
     }
 }
 
-/// Something wrong whose text is not at hand; [`Sources::explain`] adds it.
+/// An error without the text of its file, which [`Sources::explain`] adds.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Fault {
     message: String,
@@ -134,7 +134,7 @@ impl Fault {
         Self { message: message.into(), label: String::new(), help: Vec::new(), origin }
     }
 
-    /// What is said under the caret.
+    /// Sets the text under the caret.
     pub(crate) fn label(mut self, label: impl Into<String>) -> Self {
         self.label = label.into();
         self
@@ -206,7 +206,7 @@ impl Sources {
         self.0.len() as u32 - 1
     }
 
-    /// Adds a file of which a kind is expected. If the text is not of that kind, errors show nothing of it.
+    /// Adds a file that should be of a kind. If the text is not of that kind, errors show no part of it.
     pub(crate) fn add_file(&mut self, name: impl Into<String>, text: &str, kind: Kind) -> u32 {
         let source = self.add(name, text);
         self.expect(source, kind);

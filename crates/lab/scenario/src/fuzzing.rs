@@ -1,10 +1,10 @@
-//! Functions for the fuzz targets; nobody else calls them.
+//! Functions for the fuzz targets alone.
 
 use crate::Error;
 use crate::error::Sources;
 use crate::traffic::{FLOWS, read_list};
 
-/// Reads a list of flows, and says how many there are.
+/// Reads a list of flows. Returns their number.
 ///
 /// # Errors
 /// When the text is not a list of flows.

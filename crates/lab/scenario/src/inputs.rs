@@ -22,11 +22,11 @@ pub const FOREIGN: Limit = Limit { what: "another simulator's file", mib: 1 << 1
 pub struct Input {
     /// Its path as opened.
     pub path: PathBuf,
-    /// What is in it.
+    /// Contents of the file.
     pub content: Content,
 }
 
-/// What is in a file.
+/// Contents of a file.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Content {
     /// Text in UTF-8.
@@ -55,7 +55,7 @@ pub(crate) struct Inputs {
 }
 
 impl Inputs {
-    /// Files are found beside `origin`.
+    /// Creates an empty set of files, which are found next to `origin`.
     pub(crate) fn new(origin: &str, sources: Sources) -> Self {
         Self {
             directory: Path::new(origin).parent().map(Path::to_path_buf).unwrap_or_default(),
@@ -151,18 +151,18 @@ impl Inputs {
         (source, input)
     }
 
-    /// Whether something of that name exists beside the scenario.
+    /// Returns whether a file or folder of that name exists next to the scenario.
     pub(crate) fn is_there(&self, name: &str) -> bool {
         self.directory.join(name).symlink_metadata().is_ok()
     }
 
-    /// What was read so far, by name.
+    /// Returns the files read so far, by name.
     pub(crate) fn all(&self) -> Vec<Input> {
         let files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
         files.values().map(|(_, input)| input.clone()).collect()
     }
 
-    /// What this run named, by name.
+    /// Returns the files that this run named, by name.
     pub(crate) fn named(&self) -> Vec<Input> {
         let named = self.named.lock().unwrap_or_else(PoisonError::into_inner);
         let files = self.files.lock().unwrap_or_else(PoisonError::into_inner);

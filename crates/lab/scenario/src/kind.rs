@@ -1,4 +1,4 @@
-//! Whether a file is of the kind asked for.
+//! File type detection: errors never quote an unrelated file.
 //!
 //! An error shows the line that it is about, but no line of a file of another kind: `file = "/etc/shadow"` in a
 //! scenario from somewhere else must not print that file into a log. Each kind is defined where such files are read.
@@ -8,9 +8,9 @@
 pub(crate) struct Kind {
     /// The kind, with its article.
     pub(crate) name: &'static str,
-    /// What such a file looks like.
+    /// The expected form of such a file, for messages.
     pub(crate) expected: &'static str,
-    /// Whether a text may be such a file, mistakes included.
+    /// Test whether a text may be such a file, mistakes included.
     pub(crate) fits: fn(&Looks) -> bool,
 }
 
@@ -22,7 +22,7 @@ pub(crate) struct Looks<'a> {
 }
 
 impl Kind {
-    /// Whether a text may be such a file, mistakes included. `name` is the file's name.
+    /// Returns whether a text may be such a file, mistakes included. `name` is the file's name.
     pub(crate) fn fits(&self, name: &str, text: &str) -> bool {
         let looks = Looks { name, text: text.trim_start_matches(files::BYTE_ORDER_MARK) };
         looks.first().is_empty() || (self.fits)(&looks)
@@ -40,14 +40,14 @@ impl<'a> Looks<'a> {
         self.lines().find(|line| !line.is_empty() && !line.starts_with('#')).unwrap_or_default()
     }
 
-    /// Whether the first word of that line is one of these, in capitals or not.
+    /// Returns whether the first word of that line is one of these, in capitals or not.
     #[cfg(feature = "import")]
     pub(crate) fn begins_with(&self, words: &[&str]) -> bool {
         let first = self.first().split_whitespace().next().unwrap_or_default();
         words.iter().any(|word| first.eq_ignore_ascii_case(word))
     }
 
-    /// Whether the file's name has this extension.
+    /// Returns whether the file's name has this extension.
     pub(crate) fn is_called(&self, extension: &str) -> bool {
         std::path::Path::new(self.name).extension().is_some_and(|found| found.eq_ignore_ascii_case(extension))
     }

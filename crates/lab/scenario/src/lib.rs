@@ -1,8 +1,8 @@
 //! Scenario files: TOML with units to a validated, fully resolved [`Scenario`], and from that to what the simulator
 //! runs. It knows files and schemes, not events.
 //!
-//! [`load`] or [`parse`] reads a file; [`Scenario::runs`] lists its runs, one a scheme and point of the grid.
-//! Whatever is wrong is said with file, line, column and a caret ([`Error`]).
+//! [`load`] or [`parse`] reads a file; [`Scenario::runs`] lists its runs, one per scheme and point of the grid. Errors
+//! show file, line, column and a caret ([`Error`]).
 
 #![forbid(unsafe_code)]
 
@@ -41,7 +41,7 @@ mod traffic;
 mod tree;
 mod write;
 
-/// What a build without the feature `import` says where other programs' files are asked for.
+/// Message of a build without the feature `import` when it needs to read other programs' files.
 #[cfg(not(feature = "import"))]
 pub const WITHOUT_IMPORT: &str = "this build has no importers: they need the feature `import`, which is on by default and in what `make build` makes";
 

@@ -35,7 +35,7 @@ fn is_scenario(file: &Looks<'_>) -> bool {
 /// A scenario, read and resolved.
 #[derive(Clone, Debug)]
 pub struct Scenario {
-    /// What the file says, defaults filled in. With a grid, its first point.
+    /// The file's settings, defaults filled in. With a grid, its first point.
     pub config: Arc<Config>,
     /// The scale that `--scale` chose.
     pub scale: Option<AppliedScale>,
@@ -58,14 +58,14 @@ pub struct Part<'a> {
 pub struct AppliedScale {
     /// Its name.
     pub name: String,
-    /// What was scaled, in words.
+    /// The scaled values, in words.
     pub note: String,
 }
 
 /// Reads a scenario from a file.
 ///
 /// # Errors
-/// When the file cannot be read, is not TOML, or says something that cannot be.
+/// When the file cannot be read, is not TOML, or has invalid contents.
 pub fn load(path: impl AsRef<FilePath>, overrides: &Overrides) -> Result<Scenario, Error> {
     let path = path.as_ref();
     let shown = path.display().to_string();
@@ -83,7 +83,8 @@ pub fn text_of(path: &FilePath) -> Result<String, Error> {
     })
 }
 
-/// A file that is there, beside one that is not and with a name like it: first of all the same name with its ending.
+/// Returns an existing file with a name like that of a missing one in its folder: first of all the same name with its
+/// ending.
 fn near_file(path: &FilePath) -> Option<String> {
     let name = path.file_name()?.to_str()?;
     let whole = path.with_file_name(format!("{name}.toml"));
@@ -102,10 +103,10 @@ fn near_file(path: &FilePath) -> Option<String> {
 }
 
 /// Reads a scenario from text. `origin` is the file that it came from: errors name it, and files that the scenario
-/// names are found beside it.
+/// names are found next to it.
 ///
 /// # Errors
-/// When the text is not TOML, or says something that cannot be.
+/// When the text is not TOML, or has invalid contents.
 pub fn parse(text: &str, origin: &str, overrides: &Overrides) -> Result<Scenario, Error> {
     let mut sources = Sources::default();
     match read(text, origin, overrides, &mut sources) {
@@ -126,7 +127,7 @@ pub fn as_written(text: &str, origin: &str) -> Result<serde_json::Value, Error> 
     tree_of(text, origin, &mut sources).map(|root| root.to_json()).map_err(|fault| sources.explain(fault))
 }
 
-/// What a scenario file says, with what it extends.
+/// Reads the tree of a scenario file, with the files that it extends.
 pub(crate) fn tree_of(text: &str, origin: &str, sources: &mut Sources) -> Result<Node, Fault> {
     if u32::try_from(text.len()).is_err() {
         return Err(Fault::new(Origin::NOWHERE, "the file is over 4 GiB"));
@@ -177,7 +178,7 @@ fn read(text: &str, origin: &str, overrides: &Overrides, sources: &mut Sources) 
 /// The scale that experiments have without a table.
 const PAPER: &str = "paper";
 
-/// Whether a file is for `reproduce`.
+/// Returns whether a file is for `reproduce`.
 fn is_experiment(root: &Node) -> bool {
     ["paper", "claim", "table"].iter().any(|key| root.get(key).is_some())
 }
@@ -261,7 +262,7 @@ fn shown(value: &str) -> String {
 }
 
 impl Config {
-    /// As a file, every constant default filled in.
+    /// Returns the configuration as a file, every constant default filled in.
     pub fn to_toml(&self) -> String {
         to_toml(&self.encode())
     }

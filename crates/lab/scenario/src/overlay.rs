@@ -1,10 +1,10 @@
-//! Values laid over a tree: `set` replaces one value by its path (a scale, a cause, an argument, a point of the grid), `merge`
-//! merges a whole tree (`extends`). Both drop the keys that say the same as a new one.
+//! Values laid over a tree: `set` replaces one value by its path (a scale, a cause, an argument, a point of the grid),
+//! `merge` merges a whole tree (`extends`). Both drop the keys for the same setting as a new one.
 
 use crate::error::{Fault, Origin};
 use crate::tree::{Entry, Node, Value};
 
-/// Keys of one table that say the same thing: setting the first takes the others away.
+/// Keys of one table for one setting: setting the first removes the others.
 const RIVALS: &[(&str, &[&str])] = &[
     ("link_delay", &["intra_rtt"]),
     ("intra_rtt", &["link_delay"]),
@@ -31,7 +31,7 @@ const RIVALS: &[(&str, &[&str])] = &[
     ("xon", &["hysteresis"]),
 ];
 
-/// A dotted path and where it stands.
+/// A dotted path and its place.
 #[derive(Clone, Debug)]
 pub(crate) struct Path {
     keys: Vec<(String, Origin)>,
@@ -105,13 +105,13 @@ impl Path {
     }
 }
 
-/// Removes the keys that say the same as a key that is set now.
+/// Removes the other keys for the setting of a key that is set now.
 fn drop_rivals(entries: &mut Vec<Entry>, key: &str) {
     let rivals = RIVALS.iter().find(|(first, _)| *first == key).map_or(&[][..], |(_, rivals)| rivals);
     entries.retain(|entry| !rivals.contains(&entry.key.as_str()));
 }
 
-/// Where tables below a node have a key, `at` being the node's own place.
+/// Finds the places of a key in the tables below a node. `at` is the node's own place.
 fn find(node: &Node, key: &str, at: &str, places: &mut Vec<String>) {
     let below = |name: &str| if at.is_empty() { name.to_owned() } else { format!("{at}.{name}") };
     match &node.value {

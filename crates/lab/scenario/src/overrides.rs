@@ -5,10 +5,10 @@ use crate::error::{Fault, Origin, Sources};
 use crate::overlay::{Path, set};
 use crate::tree::{Node, Value, parse_argument};
 
-/// Stands for a file's name in errors of [`Overrides::set`].
+/// Name in place of a file's in errors of [`Overrides::set`].
 pub const SET: &str = "--set";
 
-/// What replaces values of a file.
+/// Values that replace those of a file.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Overrides {
     /// Keys with dots and array indices (`traffic.0.size` or `traffic[0].size`), and their values as in TOML; what is no
@@ -26,7 +26,7 @@ pub struct Overrides {
     pub without: Vec<String>,
 }
 
-/// A key and its value of an argument, which stands in `source`.
+/// Parses the key and value of an argument, whose text is `source`.
 fn argument((key, text): (&str, &str), source: u32) -> Result<(Path, Node), Fault> {
     let path = Path::parse(key, Origin::new(source, 0..key.len()))?;
     let value_at = key.len() + 1;

@@ -38,7 +38,7 @@ struct Axis {
 }
 
 impl Axis {
-    /// Whether it is this key's alone.
+    /// Returns whether this key is the axis's only one.
     fn is(&self, path: &Path) -> bool {
         matches!(&self.keys[..], [key] if key.full() == path.full())
     }
@@ -223,7 +223,7 @@ impl Cause {
     }
 }
 
-/// What a variant's runs have in their names beside the grid's keys.
+/// Key in the names of a variant's runs, in addition to the grid's keys.
 const VARIANT: &str = "variant";
 
 /// Every combination of some keys' values, the first axis changing slowest, up to `most`.
@@ -255,7 +255,7 @@ fn combinations(base: &Base<'_>, axes: &[Axis], most: usize) -> Result<Vec<Point
         }
         let lost = without.take_from(&mut laid)?;
         let mut config = Config::decode(&laid)?;
-        // Two steps that say the same would be one run, counted twice.
+        // Two steps with equal values would be one run, counted twice.
         if let Some((axis, step)) = only.filter(|(axis, _)| !axis.drawn) {
             let is_on_axis = |at: usize| at.is_multiple_of(step) && at / step < axis.steps.len();
             if let Some((other, _)) = on_axes.iter().find(|(at, other)| is_on_axis(*at) && *other == config) {

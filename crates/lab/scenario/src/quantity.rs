@@ -91,7 +91,7 @@ impl Decimal {
         }
     }
 
-    /// As a [`Frac`], rounded down; saturates.
+    /// Returns the number as a [`Frac`], rounded down; saturates.
     pub fn frac(self) -> Frac {
         Frac::from_bits(self.of(1 << 32))
     }
@@ -115,18 +115,18 @@ impl Decimal {
         self.digits as f64 / 10u64.pow(self.scale) as f64
     }
 
-    /// Whether this is greater than 1.
+    /// Returns whether this is greater than 1.
     pub fn exceeds_one(self) -> bool {
         self.digits > 10u64.pow(self.scale)
     }
 
-    /// Whether this is 0.
+    /// Returns whether this is 0.
     pub fn is_zero(self) -> bool {
         self.digits == 0
     }
 }
 
-/// Why a text is no [`Decimal`].
+/// Reason why a text is no [`Decimal`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Unreadable {
     NoNumber,
@@ -136,7 +136,7 @@ enum Unreadable {
 }
 
 impl Unreadable {
-    /// What is wrong with a text that is a number; none for other texts.
+    /// Returns the error of a text that is a number; none for other texts.
     fn reason(self) -> Option<&'static str> {
         match self {
             Self::NoNumber => None,
@@ -325,7 +325,7 @@ fn with_unit<T: Field>(node: &Node, units: Units, most: u64) -> Result<u64, Faul
     })
 }
 
-/// Where the number of a quantity ends: at the first letter that does not begin an exponent.
+/// Returns the end of a quantity's number: the first letter that does not begin an exponent.
 fn number_end(text: &str) -> usize {
     let exponent = |at: usize| {
         let rest = text[at + 1..].trim_start_matches(['+', '-']);
@@ -336,7 +336,7 @@ fn number_end(text: &str) -> usize {
     units.next().map_or(text.len(), |(at, _)| at)
 }
 
-/// Which unit an unknown one perhaps stands for: the same in another case, bits for bytes, or a part of its name.
+/// Suggests a unit for an unknown one: the same in another case, bits for bytes, or a part of its name.
 fn meant(unit: &str, units: Units) -> Option<String> {
     let lower = unit.to_lowercase();
     let (size, rate) = (units == SIZES, units == RATES);
@@ -374,7 +374,7 @@ fn meant(unit: &str, units: Units) -> Option<String> {
     })
 }
 
-/// A limit for people: in its largest unit, with at most three decimals, rounded down.
+/// Returns a limit for people: in its largest unit, with at most three decimals, rounded down.
 fn readable(value: u64, units: Units) -> String {
     let binary = value.is_power_of_two() && units == SIZES;
     let fits = |&&(_, worth): &&(&str, u64)| worth <= value && (!binary || worth.is_power_of_two());
@@ -469,7 +469,7 @@ impl Field for Rate {
     }
 }
 
-/// How far off a clock's rate is, in parts per billion.
+/// Rate error of a clock, in parts per billion.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Drift(pub u32);
 
@@ -486,7 +486,7 @@ impl Field for Drift {
     }
 }
 
-/// How fast a processor computes, in floating-point operations a second; at least 1.
+/// Speed of a processor, in floating-point operations a second; at least 1.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Flops(pub u64);
 
@@ -537,7 +537,7 @@ pub(crate) struct Number {
     kind: NumberKind,
     /// In the base unit; of per cent, the number before the sign.
     value: f64,
-    /// As it was written.
+    /// The number as it was written.
     written: Value,
 }
 
@@ -608,7 +608,7 @@ impl Ends {
         self.to.value()
     }
 
-    /// Whether only whole numbers lie between them.
+    /// Returns whether the range contains only whole numbers.
     pub fn is_whole(&self) -> bool {
         self.from.is_whole()
     }
@@ -665,7 +665,7 @@ impl Number {
         self.kind == NumberKind::Whole
     }
 
-    /// Whether both are of one kind. A whole number is like one with a point.
+    /// Returns whether both are of one kind. A whole number is like one with a point.
     pub(crate) fn is_like(&self, other: &Self) -> bool {
         let bare = |kind| matches!(kind, NumberKind::Whole | NumberKind::Decimal);
         self.kind == other.kind || bare(self.kind) && bare(other.kind)

@@ -1,5 +1,5 @@
-//! Random numbers as hashes of what is decided. They are integers, so that the same seed gives the same bits on every
-//! machine.
+//! Random numbers as hashes of numbered decisions. They are integers, so that the same seed produces the same bits on
+//! every machine.
 
 use units::mix64;
 
@@ -21,7 +21,7 @@ impl Draws {
         mix64(self.salt.wrapping_add(index.wrapping_mul(0x9e37_79b9_7f4a_7c15)))
     }
 
-    /// A number under `n`, each equally likely to one part in 2^32. `n` of 0 gives 0.
+    /// Returns a number under `n`, each equally likely to one part in 2^32; 0 if `n` is 0.
     pub(crate) fn below(self, index: u64, n: usize) -> usize {
         ((u128::from(self.at(index)) * n as u128) >> 64) as usize
     }

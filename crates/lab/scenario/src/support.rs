@@ -1,8 +1,8 @@
 //! Support of scenario keys by hosts other than the simulator's: the kernel's TCP and the transport.
 //!
-//! Every key of every table is declared here once. A test compares the declarations with the schema, so a new key cannot be
-//! added without one. A key that a host does not support is refused: otherwise a run would stand under the name of a scheme
-//! of which a part was missing.
+//! Every key of every table is declared here once. A test compares the declarations with the schema, so a new key
+//! cannot be added without one. A key that a host does not support is refused: otherwise a run would have the name of a
+//! scheme and lack a part of it.
 
 use laws::catalog::Kind;
 
@@ -197,7 +197,7 @@ const DECLARED: &[Declared] = &[
     built("Variant", "label set grid schemes"),
 ];
 
-/// The table whose keys a table over it has.
+/// Returns the main table of a table that is laid over another one.
 fn main_table(table: &str) -> &str {
     match table {
         "HostOver" => "Host",
@@ -221,8 +221,8 @@ fn support(key: &ChangedKey, laws: &[ParamTable], host: RealHost) -> Support {
     DECLARED.iter().find(declared).map_or(Unsupported, of_host)
 }
 
-/// The support of a law's parameter. The kernel's own laws have their own values, and can be told only to use ECN. `laws` are
-/// the tables of the scheme's parameters and the laws that read them.
+/// Returns the support of a law's parameter. The kernel's own laws have their own values; only ECN can be set for them.
+/// `laws` are the tables of the scheme's parameters and the laws that read them.
 fn support_of_param(key: &ChangedKey, laws: &[ParamTable], host: RealHost) -> Support {
     let (name, table) = key.path.split_last().map_or(("", &[][..]), |(name, table)| (name.as_str(), table));
     let table = table.last().map_or("", String::as_str);
@@ -240,7 +240,7 @@ struct ParamTable {
     law: Option<Kind>,
 }
 
-/// A key that a host does not support, and where it stands.
+/// A key that a host does not support, and its place.
 struct Refused {
     name: String,
     place: Origin,

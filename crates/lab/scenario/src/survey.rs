@@ -1,5 +1,5 @@
-//! What the paths between all pairs of hosts have in common: base round trips, and links of each class. Hosts that
-//! hang from one switch by equal links are one group, so the work is switches squared, not hosts squared.
+//! Paths between all pairs of hosts: base round trips, and links of each class. Hosts that are attached to one switch
+//! by equal links are one group, so the work is switches squared, not hosts squared.
 
 use experiment::HostConfig;
 use fabric::{HostId, LinkClass, Network, Routes, base_one_way};
@@ -101,12 +101,12 @@ impl Survey {
         self.pair(from, to).map_or(0, |pair| pair.links[class as usize])
     }
 
-    /// How long a full packet takes from one host to another with empty queues; none on one host.
+    /// Returns the time that a full packet takes from one host to another with empty queues; none on one host.
     pub(crate) fn one_way(&self, from: HostId, to: HostId) -> Option<Span> {
         self.pair(from, to).map(|pair| pair.data)
     }
 
-    /// How long news takes from one host to another: an acknowledgement with empty queues; none on one host.
+    /// Returns the time that an acknowledgement takes from one host to another with empty queues; none on one host.
     pub(crate) fn news(&self, from: HostId, to: HostId) -> Option<Span> {
         self.pair(from, to).map(|pair| pair.ack)
     }
@@ -120,7 +120,7 @@ impl Survey {
         self.pairs[self.group_of[from.index()] as usize * self.groups.len() + self.group_of[to.index()] as usize]
     }
 
-    /// The most links that a packet crosses from one host to another.
+    /// Returns the maximum number of links that a packet crosses from one host to another.
     pub(crate) fn most_links(&self) -> u16 {
         self.pairs.iter().flatten().map(|pair| pair.links.iter().sum()).max().unwrap_or(0)
     }

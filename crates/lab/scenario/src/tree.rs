@@ -5,19 +5,19 @@ use toml::de::{DeInteger, DeTable, DeValue};
 
 use crate::error::{Fault, Origin};
 
-/// A value and where it stands. Two nodes are equal if their values are.
+/// A value and its place. Two nodes are equal if their values are.
 #[derive(Clone, Debug)]
 pub struct Node {
     /// The value.
     pub value: Value,
-    /// Where it stands.
+    /// Place of the value in a file.
     pub origin: Origin,
 }
 
 /// A value of a file.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Value {
-    /// Nothing: left out when written.
+    /// No value: left out when written.
     Absent,
     /// Text.
     String(String),
@@ -40,7 +40,7 @@ pub enum Value {
 pub struct Entry {
     /// The key.
     pub key: String,
-    /// Where the key stands.
+    /// Place of the key in a file.
     pub key_origin: Origin,
     /// The value.
     pub node: Node,
@@ -65,7 +65,7 @@ const ONE_LINE: [&str; 5] = ["label", "name", "title", "xlabel", "ylabel"];
 const PROSE: [&str; 7] = ["id", "label", "paper", "text", "title", "xlabel", "ylabel"];
 
 impl Node {
-    /// A value that stands nowhere.
+    /// Returns a node without a place.
     pub(crate) fn made(value: Value) -> Self {
         Self { value, origin: Origin::NOWHERE }
     }
@@ -116,7 +116,7 @@ impl Node {
         self.value.to_json()
     }
 
-    /// As a file writes it, for messages: `"200%"`, `1e-300`.
+    /// Returns the value as a file writes it, for messages: `"200%"`, `1e-300`.
     pub(crate) fn written(&self) -> String {
         match &self.value {
             Value::String(text) => format!("\"{text}\""),
@@ -128,7 +128,7 @@ impl Node {
         }
     }
 
-    /// What it is, for messages: `the string "12 ms"`.
+    /// Returns a description of the value, for messages: `the string "12 ms"`.
     pub(crate) fn described(&self) -> String {
         match &self.value {
             Value::Absent => "nothing".into(),

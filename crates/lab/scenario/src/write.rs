@@ -4,8 +4,8 @@ use std::fmt::Write;
 
 use crate::tree::{Entry, Node, Value};
 
-/// The text of the scenario file that a JSON object stands for, as [`crate::as_written`] gives it. Keys whose value is null
-/// are left out.
+/// Returns the text of the scenario file for a JSON object, as [`crate::as_written`] returns one. Keys whose value is
+/// null are left out.
 pub fn toml_of(root: &serde_json::Value) -> String {
     to_toml(&from_json(root))
 }
@@ -59,7 +59,7 @@ fn table(out: &mut String, path: &[&str], entries: &[Entry]) {
     }
 }
 
-/// Whether a value gets a header: tables down to the third level and arrays of tables at the first.
+/// Returns whether a value gets a header: tables down to the third level and arrays of tables at the first.
 fn has_header(path: &[&str], node: &Node) -> bool {
     match &node.value {
         Value::Table(_) => path.is_empty() || (path.len() == 1 && path[0] != "traffic"),

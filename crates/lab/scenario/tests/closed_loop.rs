@@ -1,5 +1,5 @@
-//! `kind = "closed-loop"`: who reads from whom, how long reads take, how many are under way, and what is said when the table is
-//! wrong.
+//! `kind = "closed-loop"`: clients and servers, the duration of reads, reads under way, and the errors of a wrong
+//! table.
 #![allow(clippy::unwrap_used)]
 
 use std::collections::BTreeMap;
@@ -118,7 +118,7 @@ fn a_read_follows_the_one_before_on_its_connection() {
     assert_eq!(kept, (vec![Cause::Received(FlowId(1)), Cause::Complete(FlowId(1))], true));
 }
 
-/// A read has its size, whoever else reads and until when.
+/// A read has its size, whichever other clients read and until when.
 #[test]
 fn sizes_are_drawn_by_connection_and_turn() {
     let keys = "clients = \"0..4\", servers = \"4..8\", sizes = \"google-rpc\", outstanding = 2";
@@ -135,7 +135,7 @@ fn sizes_are_drawn_by_connection_and_turn() {
     assert_eq!(all, sizes(&format!("{keys}, active = 2")));
 }
 
-/// What reads until the stop is there in greater number than fits, and known as such.
+/// Flows that read until the stop are more than fit, and are marked as open-ended.
 #[test]
 fn reads_until_the_stop_do_not_end_before_it() {
     let list = "[[traffic]]\nkind = \"long\"\nflows = [[0, 1]]\nsize = 1000\n";
@@ -144,7 +144,7 @@ fn reads_until_the_stop_do_not_end_before_it() {
         let built = built(&format!("{list}{}", closed(&keys)));
         let reads = 1..built.setup.flows.len() as u32;
         assert_eq!(built.open_ended, [reads]);
-        // The report counts what is sure, and tells of the loop.
+        // The report counts flows that are sure to start, and contains the loop.
         assert_eq!((built.report.flows, built.report.payload), (1, Bytes::new(1_000)));
         let closed = &built.report.loops[0];
         assert_eq!((closed.traffic, closed.clients, closed.outstanding, closed.reads), (1, 2, 2, None));

@@ -1,5 +1,5 @@
-//! Flows that wait for several others, and `kind = "collective"`: what they build, how long they take, and what is said
-//! when they are wrong.
+//! Flows that wait for several others, and `kind = "collective"`: the flows, their duration, and the errors of wrong
+//! ones.
 #![allow(clippy::unwrap_used)]
 
 use experiment::{Cause, FlowId, Outcome, Setup, Start};
@@ -87,7 +87,7 @@ fn a_ring_all_reduce_is_an_allreduce() {
     assert_eq!(run(&old, 1).flows, run(&new, 2).flows);
 }
 
-/// Of a flow alone: until its last byte has come, and until its sender knows.
+/// Returns the times of a flow alone: until its last byte has come, and until its sender knows.
 fn times(bytes: u64) -> (Span, Span) {
     let ns = |bytes: u64| bytes * 8 / 10;
     let packets = bytes / 4_096;
@@ -149,7 +149,7 @@ fn a_pipeline_fills_and_drains() {
     let news = built.setup.one_way(built.setup.flows[3].dst, built.setup.flows[0].src);
     for (iteration, flows) in (0u32..).zip(&built.collectives) {
         let ended = outcome.flows[flows.last().unwrap().0 as usize].completed.since(Time::ZERO);
-        // The next iteration begins when the first stage hears that all has come.
+        // The next iteration begins when the first stage learns that all has come.
         let expected = (last + news).times(iteration) + last + (complete - came);
         let over = ended.ps() as f64 / expected.ps() as f64;
         assert!((1.0..1.005).contains(&over), "iteration {iteration}: {ended}, not {expected}: {over}");

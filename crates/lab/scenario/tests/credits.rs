@@ -1,4 +1,4 @@
-//! Schemes whose laws send credits: one word gives ports, hosts and the wait; what cannot work is refused.
+//! Schemes whose laws send credits: one word sets ports, hosts and the wait; invalid combinations are refused.
 
 use fabric::{CreditQueue, LinkClass, LinkId, NodeKind};
 use scenario::{BuiltRun, Overrides, parse};
@@ -169,7 +169,7 @@ fn receivers_may_give_credits_under_other_laws() {
     }
 }
 
-/// Receivers may say only what they miss if credits let flows send and nothing else needs acknowledgements.
+/// Receivers may send NACKs alone if credits let flows send and nothing else needs acknowledgements.
 #[test]
 fn only_credits_do_without_acknowledgements() {
     let silent = [("host.acks", "nack-only"), ("host.recovery", "go-back-n"), ("host.nack_interval", "200ms")];
@@ -179,10 +179,10 @@ fn only_credits_do_without_acknowledgements() {
         let expected = flow::Recovery::GoBackN { nack_interval: Span::from_ms(200), acks: false };
         assert_eq!(built.setup.host.recovery, expected);
     }
-    // A scheme may say so itself.
+    // A scheme may set it itself.
     let built = run(DUMBBELL, &[("schemes.one.host", r#"{ acks = "nack-only", recovery = "go-back-n" }"#)]).unwrap();
     assert!(matches!(built.setup.host.recovery, flow::Recovery::GoBackN { acks: false, .. }));
-    // What [host] says of acknowledgements is then for the other schemes.
+    // The acknowledgement settings of [host] are then for the other schemes.
     let own = ("schemes.one.host", r#"{ acks = "nack-only", recovery = "go-back-n" }"#);
     assert!(run(DUMBBELL, &[("host.ack_every", "8"), own]).is_ok());
     let both = ("schemes.one.host", r#"{ acks = "nack-only", recovery = "go-back-n", ack_every = 8 }"#);
@@ -202,8 +202,8 @@ fn only_credits_do_without_acknowledgements() {
     }
 }
 
-/// A receiver that asks again within a round trip, here of 20 ms, asks for what is on its way: `check` says so, whatever else
-/// the receiver answers.
+/// A receiver that asks again within a round trip, here of 20 ms, asks for what is on its way: `check` warns of it,
+/// whatever else the receiver acknowledges.
 #[test]
 fn requests_within_a_round_trip_are_said() {
     let said = |set: &[(&str, &str)]| {
@@ -274,7 +274,7 @@ fn a_detour_makes_no_credit_late() {
     assert!(!late.completed.is_set() && late.credits.late * 2 > late.credits.received, "{late:?}");
 }
 
-/// What goes back takes the reverse of the way there where the receivers of a scheme send credits, and nowhere else.
+/// Return packets take the reverse of the forward path if the receivers of a scheme send credits, and in no other case.
 #[test]
 fn a_receivers_credits_make_the_network_symmetric() {
     let symmetric = |set: &[(&str, &str)]| run(TREES, set).unwrap().setup.symmetric;
@@ -289,8 +289,8 @@ fn a_receivers_credits_make_the_network_symmetric() {
     assert!(mixed("expresspass", "cubic") && mixed("dctcp", "expresspass") && !mixed("dctcp", "cubic"));
 }
 
-/// Over several equal paths ExpressPass loses no data and leaves short queues, of at most what three credit queues hold; with
-/// credits that go by hashes of their own the same flows fill the buffers.
+/// Over several equal paths ExpressPass loses no data and leaves short queues, of at most the length of three credit
+/// queues; with credits that go by hashes of their own the same flows fill the buffers.
 #[test]
 fn expresspass_runs_over_equal_paths() {
     for topology in [&[][..], &[("topology", LEAVES)]] {
@@ -311,8 +311,8 @@ fn expresspass_runs_over_equal_paths() {
     }
 }
 
-/// Where sizes are not known a flow has no more on its way than its send buffer holds, until that is acknowledged: 1 MB in a
-/// round trip of 20 ms. Where they are, 20 MB take 16 ms at 10 Gb/s and a few round trips.
+/// A flow of unknown size has no more in flight than its send buffer holds, until that is acknowledged: 1 MB in a round
+/// trip of 20 ms. With known sizes, 20 MB take 16 ms at 10 Gb/s and a few round trips.
 #[test]
 fn a_send_buffer_stands_for_a_size() {
     let one = [("stop", "10s"), ("traffic.0.intra", "1"), ("traffic.0.size", "20MB"), ("port.ecn", "off")];

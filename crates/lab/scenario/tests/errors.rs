@@ -1,4 +1,4 @@
-//! What is said when a scenario is wrong: the file, the line, the caret, and what would be right.
+//! Errors of wrong scenarios: the file, the line, the caret, and accepted values.
 
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -67,7 +67,7 @@ fn clocks() {
     says(&with("ties = \"first\""), &["\"input\" or \"scheduled\""]);
 }
 
-/// Each message says what is wrong in the user's words, and suggests nothing that would be refused, too.
+/// Each message states the error in the user's words, and suggests nothing that would be refused, too.
 #[test]
 fn values_out_of_range() {
     let seed = "seed = 99999999999999999999\nstop = \"10ms\"";
@@ -100,7 +100,7 @@ fn values_out_of_range() {
     says(&strait("alpha = -0.1"), &["the number -0.1 is negative", "Strait's `alpha`, 0 to 1: "]);
 }
 
-/// Marks in per cent need a buffer with a size, whether the file says both, one or neither.
+/// Marks in per cent need a buffer with a size, whether the file has both, one or neither.
 #[test]
 fn marks_in_per_cent_of_an_unlimited_buffer() {
     let defaults = argument("port.buffer", "unlimited");
@@ -140,7 +140,7 @@ fn what_linux_does() {
     says(&with(&format!("tcp = \"linux\"\n{path}")), &["file.toml:8", "needs laws = \"flow\" in path"]);
 }
 
-/// Connections are kept where traffic says so, but not by laws that send by credits.
+/// Connections are kept if the traffic asks for it, but not by laws that send by credits.
 #[test]
 fn connections_are_kept_where_that_is_asked_for() {
     let kept = |connections: &str, law: &str| {

@@ -41,7 +41,7 @@ impl Drop for Folder {
     }
 }
 
-/// What a file says that extends another is what one file says that has it all.
+/// A file that extends another equals one file that has all of it.
 #[test]
 fn a_file_laid_over_another_is_one_file() {
     let folder = Folder::new("whole");

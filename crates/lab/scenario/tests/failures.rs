@@ -1,4 +1,4 @@
-//! `[[failure]]`, `loss_bursts` and `kind = "allreduce"`: what they build, and what is said when they are wrong.
+//! `[[failure]]`, `loss_bursts` and `kind = "allreduce"`: the outages, losses and flows, and the errors of wrong ones.
 #![allow(clippy::unwrap_used)]
 
 use experiment::{Cause, FlowId, Start};

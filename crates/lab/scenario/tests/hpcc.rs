@@ -260,13 +260,13 @@ fn no_text_panics() {
     let _ = import("0 0 0", "1\n0 0 0 0 0 0", Some("{{{ KMIN_MAP 9 } é"));
 }
 
-/// What `run.py` of the simulator writes at 100 Gb/s.
+/// Configuration that `run.py` of the simulator writes at 100 Gb/s.
 const RUN_PY: &str = "PACKET_PAYLOAD_SIZE 1000\nALPHA_RESUME_INTERVAL 1\nRATE_DECREASE_INTERVAL 4\nCLAMP_TARGET_RATE 0\n\
 RP_TIMER 300\nFAST_RECOVERY_TIMES 1\nMIN_RATE 1000Mb/s\nDCTCP_RATE_AI 615Mb/s\nGLOBAL_T 1\nFAST_REACT 1\nU_TARGET 0.95\n\
 MI_THRESH 0\nINT_MULTI 4\nL2_ACK_INTERVAL 1\nBUFFER_SIZE 32\n";
 
-/// Completion times in nanoseconds of flows of 10 MB from so many hosts to one more host, over a switch with links of
-/// 100 Gb/s and 1 us, that all start at time zero.
+/// Returns the completion times in nanoseconds of flows of 10 MB from `senders` hosts to one more host, over a switch
+/// with links of 100 Gb/s and 1 us, that all start at time zero.
 fn incast(senders: u32, law: &str) -> Vec<i64> {
     let mut topology = format!("{} 1 {}\n{}\n", senders + 2, senders + 1, senders + 1);
     let mut flows = format!("{senders}\n");

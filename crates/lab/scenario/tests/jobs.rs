@@ -1,4 +1,4 @@
-//! `[[job]]`: the flows of training, when they start, how long iterations take, and what is said when a job is wrong.
+//! `[[job]]`: the flows of training, their start, the duration of iterations, and the errors of a wrong job.
 #![allow(clippy::unwrap_used)]
 
 use std::collections::BTreeMap;
@@ -91,7 +91,8 @@ fn a_pipeline_of_two_stages_keeps_its_schedule_to_the_picosecond() {
     let outcome = run(&built, 1);
     let starts: Vec<Time> = outcome.flows.iter().map(|flow| flow.started).collect();
     assert_eq!(starts[..4], [ms(2), ms(4), ms(8) + x, ms(14) + x]);
-    // Stage 0 has computed on both gradients, one after the other, before it goes on; nothing tells of the first.
+    // Stage 0 has computed on both gradients, one after the other, before it goes on; no flow marks the end of the
+    // first.
     let first_end = ms(18) + x + x;
     assert_eq!(ends(&built, &outcome, 0), first_end);
     assert_eq!(starts[4], first_end + Span::from_ms(2));
@@ -251,7 +252,7 @@ fn ranks_fill_hosts_in_order() {
     assert_eq!(shuffled(7), shuffled(7));
 }
 
-/// Six hosts of one datacenter and two of the other, and another job beside it.
+/// Six hosts of one datacenter and two of the other, and another job next to it.
 #[test]
 fn jobs_run_beside_each_other_on_unequal_datacenters() {
     let first =
@@ -276,7 +277,7 @@ fn jobs_run_beside_each_other_on_unequal_datacenters() {
     assert!(one == two, "two threads differ from one");
 }
 
-/// What is written of a job reads back as the same job.
+/// A job that is written reads back as the same job.
 #[test]
 fn a_job_is_written_as_it_is_read() {
     let model = "params = 100000, layers = 2, hidden = 16, sequence = 128, experts = 4, top_k = 2, vocabulary = 100";

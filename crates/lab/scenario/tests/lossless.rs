@@ -1,4 +1,4 @@
-//! Switches that share their buffers, and what stands at the ends of long hauls.
+//! Switches that share their buffers, and the ends of long hauls.
 
 use experiment::Module;
 use fabric::{Limit, LinkClass, LinkId, Network, NodeKind};
@@ -51,8 +51,8 @@ fn every_scheme_builds_and_the_resolved_file_is_the_same_scenario() {
     assert_eq!(again.resolved_toml(), resolved);
 }
 
-/// Where every switch pauses, a packet can be missing only because a link loses it, a cable fails, or packets of a flow
-/// take several paths. Then requests within the round trip of 2 ms are said.
+/// Requests within the round trip of 2 ms are warned of if packets can be missing. If every switch pauses, they can be
+/// missing only because a link loses them, a cable fails, or packets of a flow take several paths.
 #[test]
 fn requests_within_a_round_trip_matter_where_packets_can_be_missing() {
     let said = |set: &[(&str, &str)]| run(set, "pfc").unwrap_or_else(|error| panic!("{error}")).warnings;
@@ -280,7 +280,7 @@ fn what_contradicts_itself_is_refused_or_warned_of() {
     assert!(said[0].contains("100.000 us, is below") && said[0].contains("50 of 50 flows, up to 1.009 ms"), "{said:?}");
 }
 
-/// SWING's relays stand in a row between two border switches; a fat tree of relays is full of loops.
+/// SWING's relays form a row between two border switches; a fat tree of relays is full of loops.
 #[test]
 fn a_loop_of_relays_is_warned_of() {
     let warned = |set: &[(&str, &str)], scheme: &str| {
@@ -291,7 +291,8 @@ fn a_loop_of_relays_is_warned_of() {
     assert_eq!(warned(&[], "pfc") + warned(&[], "swing"), 0);
 }
 
-/// LSCC's near end tells DCQCN by notifications and others by marks; a law that hears of neither is warned of.
+/// LSCC's near end signals congestion to DCQCN by notifications and to others by marks; a law that reads neither causes
+/// a warning.
 #[test]
 fn a_law_that_the_near_end_cannot_reach_is_warned_of() {
     let warned = |law: &str| {

@@ -1,4 +1,4 @@
-//! What a scenario file becomes.
+//! Runs that scenario files produce.
 
 use std::path::{Path, PathBuf};
 
@@ -616,7 +616,7 @@ fn custom_networks_and_lists_build() {
     assert_eq!(built.report.loads.iter().find(|load| load.class == fabric::LinkClass::Inter).unwrap().links, 4);
 }
 
-/// Hosts that hang from a switch by their number are those that nodes and links would say.
+/// Hosts that are attached to a switch by their number equal those of explicit nodes and links.
 #[test]
 fn hosts_hang_from_a_switch_by_their_number() {
     let traffic = "[[traffic]]\nkind = \"list\"\nflows = [{ src = \"s.h1\", dst = \"t.h0\", size = \"1MB\" }]";
@@ -862,7 +862,7 @@ fn a_lone_flow_takes_its_ideal_time() {
     assert_eq!(flow.completed.since(flow.started), built.setup.ideal(&built.setup.flows[0]));
 }
 
-/// Hosts that know sizes tell laws that use it, and their cards use it where there is a quantum.
+/// Hosts that know sizes notify laws that use them, and their NICs use them if there is a quantum.
 #[test]
 fn known_sizes_that_nothing_uses_are_said() {
     let traffic = "[[traffic]]\nkind = \"long\"\nflows = [[0, 1]]\nsize = \"1MB\"\n";
@@ -886,7 +886,7 @@ fn known_sizes_that_nothing_uses_are_said() {
     assert!(two("cubic", "dctcp") && !two("cubic", "strait") && !two("strait", "cubic"));
 }
 
-/// What is left of a trimmed packet must be less than the packet, and have room.
+/// The rest of a trimmed packet must be smaller than the packet, and have room.
 #[test]
 fn what_trims_in_vain_is_said() {
     let traffic = "[[traffic]]\nkind = \"long\"\nflows = [[0, 1]]\nsize = \"1MB\"\n";

@@ -263,7 +263,7 @@ fn changed(tokens: TokenStream, at: &mut usize, chosen: Option<usize>, change: &
     made.into_iter().collect()
 }
 
-/// A whole number of another value; none for other literals.
+/// Returns an integer literal of another value; none for other literals.
 fn other_number(text: &str) -> Option<Literal> {
     let digits: String = text.chars().take_while(|it| it.is_ascii_digit() || *it == '_').collect();
     let suffix = &text[digits.len()..];

@@ -1,5 +1,5 @@
-//! Gives finished runs the keys of a newer build, where two builds give the same results. A tool for developers, for use
-//! after a refactoring.
+//! Assigns the keys of a newer build to finished runs, if two builds produce the same results. A tool for developers,
+//! for use after a refactoring.
 //!
 //!     rekey OLD NEW RESULTS [--sample N] [--seed S] [--rename TABLE.OLD=NEW]... -- SCENARIO [options of `narrows sweep`]
 //!
@@ -130,7 +130,7 @@ impl Options {
         ))
     }
 
-    /// The runs of the scenario, with the keys that a build gives them.
+    /// Returns the runs of the scenario, with their keys under a build.
     fn planned(&self, build: &Path) -> Result<Vec<Planned>, Refusal> {
         let words = ["--list", "--json"].map(str::to_owned);
         let text = output(build, &["sweep"], self.words.iter().chain(&words))?;
@@ -146,7 +146,7 @@ impl Options {
         runs.flatten().ok_or_else(|| not_equal(format!("`{}` lists no keys of runs", build.display())))
     }
 
-    /// The runs to do again: a twentieth, at least three and one of each combination of code versions.
+    /// Returns the runs to repeat: a twentieth, at least three and one of each combination of code versions.
     fn draw(&self, finished: &[usize], planned: &[Planned]) -> Vec<usize> {
         let wanted = self.sample.unwrap_or((finished.len() / 20).max(3)).min(finished.len());
         let mut order: Vec<usize> = finished.to_vec();
@@ -251,7 +251,7 @@ struct Compared {
     record: String,
 }
 
-/// The folders of a directory's finished runs, by name. Only manifests are read: tables may have other columns.
+/// Returns the folders of a directory's finished runs, by name. Only manifests are read: tables may have other columns.
 fn folders(results: &Path) -> BTreeMap<String, PathBuf> {
     let mut places = vec![results.to_path_buf()];
     for parent in [results.join(RUNS), results.join(NEXT).join(RUNS)] {

@@ -1,11 +1,11 @@
-//! What a piece of work costs. The only place in a study that reads a clock; no result depends on it.
+//! Measured cost of work. The only module of a study that reads a clock; no result depends on it.
 
 use std::time::{Duration, Instant, SystemTime};
 
 use nix::sys::resource::{UsageWho, getrusage};
 use results::EngineTimes;
 
-/// Started when it is made.
+/// Stopwatch that starts when it is created.
 #[derive(Debug)]
 pub struct Stopwatch {
     began: Instant,
@@ -14,12 +14,12 @@ pub struct Stopwatch {
 }
 
 impl Stopwatch {
-    /// Counts the processor time of all threads of the process.
+    /// Measures the processor time of all threads of the process.
     pub fn start() -> Self {
         Self::of(UsageWho::RUSAGE_SELF)
     }
 
-    /// Counts the processor time of this thread only, where the system can tell.
+    /// Measures the processor time of this thread only, if the system supports it.
     pub fn of_this_thread() -> Self {
         #[cfg(target_os = "linux")]
         let whose = UsageWho::RUSAGE_THREAD;
@@ -33,12 +33,12 @@ impl Stopwatch {
         Self { began: Instant::now(), whose, cpu: cpu_time(whose) }
     }
 
-    /// Wall time since the start.
+    /// Returns the wall time since the start.
     pub fn elapsed(&self) -> Duration {
         self.began.elapsed()
     }
 
-    /// Wall and processor time since the start, and the most memory that the process ever held.
+    /// Returns wall and processor time since the start, and the peak memory of the process.
     pub fn times(&self) -> EngineTimes {
         EngineTimes {
             wall_s: self.elapsed().as_secs_f64(),
@@ -48,7 +48,7 @@ impl Stopwatch {
     }
 }
 
-/// Seconds since 1970.
+/// Returns the seconds since 1970.
 #[expect(
     clippy::disallowed_methods,
     reason = "when something was done, and when a ticket ends; no result depends on it"

@@ -1,4 +1,5 @@
-//! Columns that the tables of all of a sweep's runs share: scheme, point and seed, and what laws of any scheme trace.
+//! Columns shared by the tables of all runs of a sweep: scheme, point, seed, and traced values of the laws of any
+//! scheme.
 
 use std::collections::BTreeSet;
 
@@ -9,11 +10,11 @@ use scenario::{Run, amount};
 
 /// A key of the points and how its values are written.
 struct Key<'a> {
-    /// As points have it.
+    /// Name in the points.
     of: &'a str,
-    /// The column's.
+    /// Name of the column.
     name: String,
-    /// Whether all values are numbers of one kind, and whole ones.
+    /// Type of its values: numbers only if all values are numbers with one unit, integers if all are.
     kind: Kind,
 }
 
@@ -24,7 +25,7 @@ enum Kind {
     Real,
 }
 
-/// The columns of each of a scenario's runs. The only run of a scenario has its scheme and seed.
+/// Returns the columns of each of a scenario's runs. The only run of a scenario has its scheme and seed.
 pub(crate) fn columns(runs: &[Run]) -> Vec<SweepColumns> {
     let mut keys: Vec<&str> = Vec::new();
     for (key, _) in runs.iter().flat_map(|run| &run.point) {

@@ -1,4 +1,4 @@
-//! What is known of runs from their scenario alone: for manifests, tables and pages.
+//! Descriptions of runs from their scenario alone: for manifests, tables and pages.
 
 use std::collections::BTreeSet;
 
@@ -17,15 +17,15 @@ use crate::error::Error;
 use crate::key::{code_of, key_of};
 use crate::page::figure_name;
 
-/// What a scenario shows of its paper: `Fig. 8`, `Table II`.
+/// Returns the figure of the paper that a scenario reproduces: `Fig. 8`, `Table II`.
 pub fn figure(scenario: &Scenario) -> Option<String> {
     scenario.config.paper.as_ref()?.get("figure")?.as_str().map(figure_name)
 }
 
-/// What a scenario's `[[table]]` entries ask for.
+/// Reads a scenario's `[[table]]` entries.
 ///
 /// # Errors
-/// When an entry is wrong, or speaks of a variant that there is not.
+/// If an entry is wrong, or refers to an unknown variant.
 pub fn tables(scenario: &Scenario) -> Result<Vec<TableSpec>, Error> {
     let read = |node: &scenario::Node| {
         let variants = &scenario.config.variants;
@@ -63,16 +63,16 @@ pub(crate) fn possible_tables(scenario: &Scenario, tables: &[TableSpec], names: 
 /// Refuses `[[table]]` entries that are wrong, or have a column that no run can have.
 ///
 /// # Errors
-/// At the entry; also when a run cannot be built.
+/// At the entry; also if a run cannot be built.
 pub fn check_tables(scenario: &Scenario) -> Result<(), Error> {
     let tables = tables(scenario)?;
     if tables.is_empty() { Ok(()) } else { possible_tables(scenario, &tables, &metric_names(scenario)?) }
 }
 
-/// Names that metrics of a scenario's runs may have, from one run of each point.
+/// Returns names that metrics of a scenario's runs may have, from one run of each point.
 ///
 /// # Errors
-/// When a run cannot be built.
+/// If a run cannot be built.
 pub fn metric_names(scenario: &Scenario) -> Result<Names, Error> {
     let (mut names, mut seen) = (Names::default(), BTreeSet::new());
     let columns = SweepColumns::default();
@@ -85,13 +85,14 @@ pub fn metric_names(scenario: &Scenario) -> Result<Names, Error> {
     Ok(names)
 }
 
-/// An error in a table that the scenario keeps for others to read, at the wrong part of an expression if one is.
+/// Returns an error for a table that the scenario keeps for others to read. It points to the wrong part of an
+/// expression, if there is one.
 pub fn wrong_at(scenario: &Scenario, node: &Node, expression: Option<&ParseError>, message: String) -> Error {
     let part = expression.map(|it| Part { text: &it.text, bytes: it.span.clone() });
     scenario.wrong(node, part, message).into()
 }
 
-/// The table with variants called by their labels.
+/// Replaces the names of variants in a table by their labels.
 pub(crate) fn named(scenario: &Scenario, mut table: Table) -> Table {
     for (name, variant) in scenario.config.variants.iter().filter(|(_, it)| !it.label.is_empty()) {
         for part in &mut table.parts {
@@ -104,7 +105,7 @@ pub(crate) fn named(scenario: &Scenario, mut table: Table) -> Table {
 /// Refuses schemes that the scenario does not have.
 ///
 /// # Errors
-/// When one is unknown.
+/// If one is unknown.
 pub fn known_schemes(scenario: &Scenario, wanted: &[String]) -> Result<(), Error> {
     // Points of a grid and variants may add some.
     let known: BTreeSet<String> = scenario.runs().into_iter().map(|run| run.scheme).collect();
@@ -117,8 +118,8 @@ pub fn known_schemes(scenario: &Scenario, wanted: &[String]) -> Result<(), Error
     }
 }
 
-/// What is known of a run before it is done. `asked` is what was asked of its host beside the scenario, `columns` are those of
-/// its tables.
+/// Returns the description of a run before it is executed. `asked` is the request to its backend in addition to the
+/// scenario, `columns` are those of its tables.
 pub(crate) fn info(scenario: &Scenario, asked: &str, columns: &SweepColumns, run: &Run, built: &BuiltRun) -> RunInfo {
     let hash = |input: &scenario::Input| {
         let name = input.path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
@@ -161,8 +162,8 @@ pub(crate) fn info(scenario: &Scenario, asked: &str, columns: &SweepColumns, run
     info
 }
 
-/// A manifest holds the scheme that ran and its external laws, not those beside it, nor what a paper claims of
-/// all.
+/// Removes everything but the scheme that ran and its external laws from a manifest: other schemes, and a paper's
+/// claims about all of them.
 fn keep_only_scheme(resolved: &mut Value, scheme: &str, brought: &[&str]) {
     if let Some(schemes) = resolved.get_mut("schemes").and_then(Value::as_object_mut) {
         schemes.retain(|name, _| name == scheme);
@@ -250,7 +251,7 @@ pub(crate) fn size_bins(run: &Run) -> Vec<SizeBin> {
     run.config.sizes.0.iter().map(bin).collect()
 }
 
-/// The summaries of several runs as JSON.
+/// Returns the summaries of several runs as JSON.
 pub fn summaries(runs: &[RunResults]) -> String {
     let summaries: Vec<Value> = runs.iter().map(|run| serde_json::to_value(&run.summary).unwrap_or_default()).collect();
     format!("{:#}\n", serde_json::json!({ "schema": 1, "runs": summaries }))

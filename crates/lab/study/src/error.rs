@@ -1,10 +1,10 @@
-//! Why a study ends without its results.
+//! Errors that end a study without its results.
 
 use thiserror::Error;
 
 use crate::words::{count, first_of};
 
-/// Why a study ends without its results.
+/// Error that ends a study without its results.
 #[derive(Debug, Error)]
 pub enum Error {
     /// The scenario is wrong.
@@ -13,12 +13,12 @@ pub enum Error {
     /// Results cannot be read or written.
     #[error(transparent)]
     Results(#[from] results::Error),
-    /// What was asked for cannot be done.
+    /// The request cannot be carried out.
     #[error("{what}{}", helped(help))]
     Asked {
-        /// What is wrong.
+        /// Description of the problem.
         what: String,
-        /// What would be accepted, or what to do; may be empty.
+        /// Accepted values, or the next step; may be empty.
         help: String,
     },
     /// Finished runs in the directory would be lost.
@@ -29,46 +29,46 @@ pub enum Error {
         /// Ways to keep or to replace them.
         help: String,
     },
-    /// A run found that it is wrong while it checked itself.
+    /// The self-check of a run failed.
     #[error(transparent)]
     Broken(#[from] engine::Broken),
     /// Runs that failed by themselves. The others are finished.
     #[error("{}", failed(runs))]
     Failed {
-        /// Their names, and why.
+        /// Names and errors of the runs.
         runs: Vec<(String, String)>,
     },
-    /// A set that is put together from others lacks runs.
+    /// A set that is merged from others lacks runs.
     #[error("{} missing: {}", count(runs.len(), "run"), first_of(runs, ", "))]
     Missing {
         /// Their names.
         runs: Vec<String>,
     },
-    /// What the host says.
+    /// Error of the backend.
     #[error(transparent)]
     Host(Box<dyn std::error::Error + Send + Sync>),
-    /// Whoever looks on ended it.
+    /// Interrupted by the observer.
     #[error("interrupted")]
     Interrupted,
-    /// Some runs were not finished, the others are kept.
+    /// Some runs were not finished; the others are kept.
     #[error("{cause}; {}", kept(*finished, *of))]
     Stopped {
-        /// Why.
+        /// The error that stopped the study.
         cause: Box<Error>,
-        /// How many runs are finished.
+        /// Number of finished runs.
         finished: usize,
-        /// How many there are.
+        /// Number of all runs.
         of: usize,
     },
 }
 
 impl Error {
-    /// Something that cannot be done, and what to do.
+    /// Returns an error for a request that cannot be carried out, with the next step.
     pub fn asked(what: impl Into<String>, help: impl Into<String>) -> Self {
         Self::Asked { what: what.into(), help: help.into() }
     }
 
-    /// A name that is not among those that there are, with the one that was perhaps meant.
+    /// Returns an error for an unknown name, with the known names and the one that was probably meant.
     pub fn unknown(what: &str, name: &str, known: &[&str]) -> Self {
         let help = scenario::nearest(name, known).map_or(String::new(), |near| format!("did you mean `{near}`?"));
         let there_are =
@@ -76,7 +76,7 @@ impl Error {
         Self::asked(format!("{what}; {there_are}"), help)
     }
 
-    /// What the host says.
+    /// Returns an error of the backend.
     pub fn host(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
         Self::Host(error.into())
     }
@@ -90,7 +90,7 @@ fn failed(runs: &[(String, String)]) -> String {
     }
 }
 
-/// What is said of the runs that were finished before the others ended.
+/// Returns the message about runs that were finished before the study stopped.
 pub fn kept(finished: usize, of: usize) -> String {
     format!("{finished} of {of} runs were finished and are kept; the same command goes on from there")
 }

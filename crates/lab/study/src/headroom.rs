@@ -1,11 +1,11 @@
-//! How much headroom a cable needs in simulation: its switch pauses a sender at full rate while nothing drains.
+//! Headroom that a cable needs, measured in simulation: its switch pauses a sender at full rate while nothing drains.
 
 use scenario::{Overrides, parse};
 use units::{Bytes, Rate, Span};
 
 use crate::error::Error;
 
-/// A cable into a switch that pauses.
+/// A cable into a switch with PFC.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Trial {
     /// The cable's rate.
@@ -16,12 +16,13 @@ pub struct Trial {
     pub payload: u16,
 }
 
-/// The step in which headroom is searched.
+/// Step size of the headroom search, in bytes.
 const STEP: u64 = 1_024;
 
 impl Trial {
-    /// The scenario. A sender fills the cable. The port that its packets leave by is four thousand times slower, so nearly all
-    /// of them stay. The pause begins at 64 packets. The run ends when everything has come that was on its way by then.
+    /// Returns the scenario. A sender fills the cable. The port that forwards its packets is four thousand times
+    /// slower, so nearly all of them stay. The pause begins at 64 packets. The run ends when everything that was on its
+    /// way by then has arrived.
     fn text(&self, headroom: Bytes) -> String {
         let packet = u64::from(self.payload) + 64;
         let xoff = 64 * packet;
@@ -56,10 +57,10 @@ impl Trial {
         )
     }
 
-    /// How many packets find no room with so much headroom.
+    /// Returns the number of packets dropped with this headroom.
     ///
     /// # Errors
-    /// When the cable cannot be simulated.
+    /// If the cable cannot be simulated.
     pub fn drops(&self, headroom: Bytes) -> Result<u64, Error> {
         let scenario = parse(&self.text(headroom), "headroom", &Overrides::default())?;
         let Some(run) = scenario.runs().into_iter().next() else { return Ok(0) };
@@ -68,10 +69,10 @@ impl Trial {
         Ok(outcome.switches.iter().map(|switch| switch.headroom_drops).sum())
     }
 
-    /// The least headroom, in whole KiB, with which none is dropped; at most `most`, which must do.
+    /// Returns the minimum headroom, in whole KiB, with which no packet is dropped; at most `most`, which must suffice.
     ///
     /// # Errors
-    /// As [`Trial::drops`].
+    /// See [`Trial::drops`].
     pub fn least(&self, most: Bytes) -> Result<Bytes, Error> {
         let (mut fails, mut holds) = (0, most.get().div_ceil(STEP));
         while fails + 1 < holds {

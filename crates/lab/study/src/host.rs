@@ -1,4 +1,4 @@
-//! What runs run on.
+//! Backends that execute runs.
 
 use engine::Recorded;
 use experiment::{FlowSpec, RecordConfig, Recording, Setup};
@@ -11,51 +11,51 @@ use crate::error::Error;
 use crate::program::program;
 use crate::watch::{Board, Watch};
 
-/// What runs run on.
+/// Backend that executes runs.
 pub trait Host: Sync {
-    /// Whether runs would disturb each other.
+    /// Returns whether concurrent runs would disturb each other.
     fn one_at_a_time(&self) -> bool;
 
-    /// Whether the same run always leaves the same results, so that an earlier run's may be kept.
+    /// Returns whether the same run always produces the same results, so that those of an earlier run may be reused.
     fn repeats(&self) -> bool;
 
-    /// What was asked of this host beside the scenario.
+    /// Returns the request to this backend in addition to the scenario.
     fn asked(&self) -> String;
 
-    /// Refuses a run that it cannot do, before the first one begins. `of_many` says whether the study has other runs.
+    /// Refuses a run that it cannot execute, before the first one begins. `of_many` is set if the study has other runs.
     ///
     /// # Errors
-    /// When it cannot.
+    /// If it cannot execute the run.
     fn check(&self, run: &Run, built: &BuiltRun, of_many: bool) -> Result<(), Error>;
 
-    /// Does a run.
+    /// Executes a run.
     ///
     /// # Errors
-    /// When the run fails or is interrupted.
+    /// If the run fails or is interrupted.
     fn run(&self, one: One<'_>) -> Result<RunResults, Error>;
 }
 
-/// A run to be done.
+/// A run to execute.
 pub struct One<'a> {
     /// The run.
     pub run: &'a Run,
-    /// What it is made of.
+    /// Simulation inputs built from it.
     pub built: BuiltRun,
-    /// What is known of it beforehand.
+    /// Description of the run before execution.
     pub info: RunInfo,
     /// Threads for this run.
     pub threads: usize,
-    /// Whether others are done at the same time.
+    /// Set if other runs are executed at the same time.
     pub others: bool,
-    /// Whether the study has other runs.
+    /// Set if the study has other runs.
     pub of_many: bool,
-    /// Who looks on.
+    /// Observer of the study.
     pub watch: &'a dyn Watch,
-    /// Where it shows how far it is.
+    /// Progress display.
     pub board: &'a dyn Board,
 }
 
-/// Why a host refuses a run: it does not have an external law of it.
+/// Returns the error for a run with an external law that the backend does not have.
 pub fn refuse(run: &Run, law: &Brought) -> Error {
     let Brought { name, language, .. } = law;
     let what = format!(
@@ -65,7 +65,7 @@ pub fn refuse(run: &Run, law: &Brought) -> Error {
     Error::asked(what, "")
 }
 
-/// A flow's number: its place among the run's flows; none if it is not one of them. Takes constant time.
+/// Returns a flow's index among the run's flows; none if it is not one of them. Takes constant time.
 pub fn flow_number(setup: &Setup, flow: &FlowSpec) -> Option<usize> {
     setup.flows.element_offset(flow)
 }
@@ -73,7 +73,7 @@ pub fn flow_number(setup: &Setup, flow: &FlowSpec) -> Option<usize> {
 /// The simulator.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Simulator {
-    /// Whether it checks itself while it runs.
+    /// Set to check invariants during the run.
     pub checked: bool,
 }
 
@@ -100,7 +100,7 @@ impl Host for Simulator {
     }
 }
 
-/// Makes laws of the catalog.
+/// Returns a function that creates laws of the catalog.
 fn catalog(laws: LawPlan) -> impl Fn(&Setup, &FlowSpec, &Path) -> Law + Sync {
     move |_, flow, path| laws.make(flow, path)
 }
@@ -108,9 +108,9 @@ fn catalog(laws: LawPlan) -> impl Fn(&Setup, &FlowSpec, &Path) -> Law + Sync {
 /// Checks and recording of a simulation.
 enum Mode<'a> {
     Plain,
-    /// It checks itself.
+    /// With invariant checks.
     Checked,
-    /// It logs some flows and links.
+    /// With a log of some flows and links.
     Recorded(&'a RecordConfig),
 }
 
@@ -142,10 +142,10 @@ pub(crate) fn record(
 }
 
 impl Simulator {
-    /// Does a run whose laws `make_law` makes: for hosts that have external laws.
+    /// Executes a run whose laws `make_law` creates: for backends with external laws.
     ///
     /// # Errors
-    /// When the run is interrupted, or finds itself wrong.
+    /// If the run is interrupted, or fails its self-check.
     ///
     /// # Panics
     /// If a law or `make_law` panics.

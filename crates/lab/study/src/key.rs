@@ -20,7 +20,7 @@ use crate::program::{FEATURES, LAWS, program};
 /// Version of the key's composition.
 const SCHEMA: u32 = 2;
 
-/// The versions of the code that a run uses.
+/// Returns the versions of the code that a run uses.
 pub(crate) fn code_of(built: &BuiltRun) -> CodeVersions {
     let version = |all: &[(&str, &str)], name: &str| {
         let Some((_, version)) = all.iter().find(|(known, _)| *known == name) else {
@@ -37,12 +37,12 @@ pub(crate) fn code_of(built: &BuiltRun) -> CodeVersions {
     CodeVersions { engine: program().engine, laws, features }
 }
 
-/// The module of a law, by the law's name.
+/// Returns the module of a law, from the law's name.
 fn module_of(law: &str) -> String {
     law.replace('-', "_")
 }
 
-/// The optional features that a run uses: those of `GATES` in `roots.rs`.
+/// Returns the optional features that a run uses: those of `GATES` in `roots.rs`.
 fn features_of(built: &BuiltRun) -> impl Iterator<Item = &'static str> {
     let setup = &built.setup;
     let host = &setup.host;
@@ -60,7 +60,7 @@ fn features_of(built: &BuiltRun) -> impl Iterator<Item = &'static str> {
     used.into_iter().filter_map(|(feature, is_used)| is_used.then_some(feature))
 }
 
-/// The key of a run, in hexadecimal. `asked`: options of the emulator that the scenario does not have.
+/// Returns the key of a run, in hexadecimal. `asked`: options of the emulator that the scenario does not have.
 pub(crate) fn key_of(info: &RunInfo, built: &BuiltRun, asked: &str) -> String {
     let mut data = DataHash::default();
     built.setup.hash(&mut data);

@@ -1,8 +1,8 @@
-//! The ledger of a study: which runs it has, which were tried when, how long each took, and what failed why.
+//! The ledger of a study: its runs, their attempts and durations, and the errors of failed runs.
 //!
-//! It lies beside the results as an SQLite database, so that others can read it while runs go. What is finished is decided
-//! by the results themselves, whose files are checked by their hashes: a ledger that is lost or damaged costs its memory
-//! of failures and times, and no run.
+//! It is an SQLite database next to the results, so that others can read it during the runs. Whether a run is finished
+//! is decided by the results themselves, whose files are checked by their hashes. A ledger that is lost or damaged
+//! loses failures and times, but no run.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -15,10 +15,10 @@ use crate::clock::{Stopwatch, seconds_since_1970};
 use crate::error::Error;
 use crate::notes::{Notes, Planned};
 
-/// How long a reader waits for a writer, and the last note of a study for a reader. Another program that is in the way for
-/// longer is told of.
+/// Time that a reader waits for a writer, and that the last write of a study waits for a reader. Longer delays by
+/// another program are reported.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// Time between attempts to write while another program is in the way.
+/// Time between attempts to write while another program holds a lock.
 const PAUSE: Duration = Duration::from_secs(1);
 
 /// The table. Times are seconds since 1970.
@@ -37,21 +37,21 @@ const TABLE: &str = "
         error TEXT
     ) STRICT, WITHOUT ROWID";
 
-/// What became of a run.
+/// State of a run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum State {
-    /// It was not tried, or its last try was cut off.
+    /// Waiting: not attempted, or the last attempt was interrupted.
     Waiting,
-    /// It is being done, or the process that did it was killed.
+    /// In progress, or the process that executed it was killed.
     Running,
-    /// Its results are there.
+    /// Its results are complete.
     Finished,
-    /// It failed.
+    /// The run failed.
     Failed,
 }
 
 impl State {
-    /// The word in the database.
+    /// Returns the state's name in the database.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Waiting => "waiting",
@@ -62,39 +62,39 @@ impl State {
     }
 }
 
-/// A line of a ledger.
+/// An entry of a ledger.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Entry {
     /// The run.
     pub run: String,
-    /// What became of it.
+    /// Its state.
     pub state: State,
-    /// How often it was begun.
+    /// Number of attempts.
     pub tries: u32,
-    /// When it was last begun, in seconds since 1970.
+    /// Start of the last attempt, in seconds since 1970.
     pub began: Option<u64>,
-    /// How long its last finished try took, in seconds.
+    /// Duration of the last finished attempt, in seconds.
     pub wall_s: Option<f64>,
-    /// Why it failed.
+    /// Error of a failed run.
     pub error: Option<String>,
 }
 
-/// The ledger of a directory of results, whose lock its writer holds.
+/// The ledger of a results directory, whose lock is held by the ledger's writer.
 ///
-/// Nothing waits for it: where another program keeps it from being written, notes are queued and retried.
+/// Nothing waits for it: while another program prevents writes, notes are queued and retried.
 #[derive(Default)]
 pub struct Ledger(Mutex<Option<Opened>>);
 
 /// An open ledger.
 struct Opened {
     path: PathBuf,
-    /// None once it cannot be written any more.
+    /// None after an error that prevents further writes.
     connection: Option<Connection>,
-    /// Notes that are not written yet, in their order.
+    /// Queue of notes to be written, in order.
     waiting: Vec<Note>,
     /// Time since the oldest of them could not be written.
     refused: Option<Stopwatch>,
-    /// Time since the last attempt that another program kept from writing.
+    /// Time since the last attempt that another program prevented.
     tried: Option<Stopwatch>,
     /// Set once the user has been warned of the other program.
     told: bool,
@@ -104,17 +104,17 @@ struct Opened {
 enum Note {
     /// The study has these runs and no other.
     Planned(Vec<Row>),
-    /// A run is there since an earlier command.
+    /// Results of a run exist from an earlier command.
     Kept { run: String },
     /// A run began.
     Begun { run: String, now_unix_s: i64 },
     /// A run ended.
     Ended { run: String, now_unix_s: i64, wall_s: f64, error: Option<String> },
-    /// A run was cut off.
+    /// A run was interrupted.
     Cut { run: String },
 }
 
-/// A run as it is planned.
+/// A planned run.
 struct Row {
     run: String,
     key: String,
@@ -177,7 +177,7 @@ impl Opened {
         Ok(opened)
     }
 
-    /// Writes a note and all before it that wait, unless another program was in the way a moment ago.
+    /// Writes a note and all queued before it, unless another program prevented a write a moment ago.
     fn add(&mut self, note: Note) -> Result<(), String> {
         if self.connection.is_none() {
             return Ok(());
@@ -193,7 +193,7 @@ impl Opened {
         Ok(())
     }
 
-    /// Writes what waits, as long as it takes within the usual patience.
+    /// Writes the queued notes, waiting at most the usual time.
     fn end(&mut self) -> Result<(), String> {
         if self.waiting.is_empty() {
             return Ok(());
@@ -205,7 +205,7 @@ impl Opened {
         if self.waiting.is_empty() { Ok(()) } else { self.tell_of_other() }
     }
 
-    /// Writes what waits. After the first error other than another program's lock, nothing is noted any more.
+    /// Writes the queued notes. After the first error other than another program's lock, nothing is recorded any more.
     fn try_to_write(&mut self) -> Result<(), String> {
         self.write().map_err(|error| {
             self.connection = None;
@@ -214,7 +214,7 @@ impl Opened {
         })
     }
 
-    /// Writes what waits in one transaction. Where another program has a lock, all of it goes on waiting.
+    /// Writes the queued notes in one transaction. While another program has a lock, all of them stay queued.
     fn write(&mut self) -> rusqlite::Result<()> {
         let Some(connection) = &mut self.connection else { return Ok(()) };
         let mut write = || {
@@ -237,7 +237,7 @@ impl Opened {
         }
     }
 
-    /// Tells the user once that another program is in the way.
+    /// Warns the user once that another program prevents writes.
     fn tell_of_other(&mut self) -> Result<(), String> {
         if std::mem::replace(&mut self.told, true) {
             return Ok(());
@@ -261,7 +261,7 @@ impl Ledger {
     }
 }
 
-/// What the user is told of a ledger that cannot be written.
+/// Returns the warning about a ledger that cannot be written.
 fn not_written(path: &Path, error: &dyn std::fmt::Display) -> String {
     format!("warning: `{}` is not written: {error}; results are", path.display())
 }
@@ -322,7 +322,7 @@ impl Notes for Ledger {
     }
 }
 
-/// Makes the table where there is none, and gives it the study's runs. Those that the study no longer has go.
+/// Creates the table if there is none, and enters the study's runs. Runs that are no longer in the study are deleted.
 fn plan(change: &Connection, rows: &[Row]) -> rusqlite::Result<()> {
     change.pragma_update(None, "application_id", i32::from_be_bytes(LEDGER_MARK))?;
     change.execute(TABLE, [])?;
@@ -345,7 +345,7 @@ fn plan(change: &Connection, rows: &[Row]) -> rusqlite::Result<()> {
     change.execute("DROP TABLE planned", []).map(drop)
 }
 
-/// Why a ledger cannot be written.
+/// Error of a ledger that cannot be written.
 #[derive(Debug, thiserror::Error)]
 enum Trouble {
     #[error("another program wrote the file; move it away")]
@@ -355,17 +355,18 @@ enum Trouble {
 }
 
 impl Trouble {
-    /// Whether the file is damaged.
+    /// Returns whether the file is damaged.
     fn is_damage(&self) -> bool {
         let code = |error: &rusqlite::Error| error.sqlite_error_code();
         matches!(self, Self::Database(error) if matches!(code(error), Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase)))
     }
 }
 
-/// What the ledger of a directory of results says, in the order of the runs' names; nothing where there is none.
+/// Returns the entries of the ledger in a results directory, in the order of the runs' names; none if there is no
+/// ledger.
 ///
 /// # Errors
-/// When it cannot be read.
+/// If it cannot be read.
 pub fn read(out: &Path) -> Result<Option<Vec<Entry>>, Error> {
     let path = out.join(LEDGER);
     if !path.exists() {
@@ -425,7 +426,7 @@ mod tests {
         ledger.planned(out, &names).unwrap();
     }
 
-    /// A program that has begun to read the ledger and does not go on, as one that shows it page by page.
+    /// A program that has begun to read the ledger and pauses, like one that shows it page by page.
     fn reader(out: &Path) -> Connection {
         let reader = Connection::open(out.join(LEDGER)).unwrap();
         reader.execute_batch("BEGIN; SELECT * FROM run").unwrap();
@@ -438,7 +439,7 @@ mod tests {
         read(out).unwrap().unwrap().iter().filter(|entry| entry.state == State::Finished).count()
     }
 
-    /// Runs do not wait for a reader that does not end. What they note is written once it has.
+    /// Runs do not wait for a reader that never finishes. Their notes are written after it has finished.
     #[test]
     fn a_reader_stops_no_run() {
         let scratch = Scratch::new("reader");

@@ -1,9 +1,9 @@
-//! Runs of a scenario: planned, done on all cores, kept as they finish, judged and shown.
+//! Runs of a scenario: planned, executed on all cores, stored as they finish, judged and shown.
 //!
-//! A [`Study`] is a scenario and where its results go. Its runs are done by a [`Host`]: [`Simulator`] is here, the emulator
-//! is the command's. Who looks on is a [`Watch`]: a terminal, a notebook, or nobody ([`Silent`]). This crate prints
-//! nothing and knows no command line; what a user made wrong comes as an [`Error`]. What was tried when, and what failed, is
-//! noted by [`Notes`]: with the feature `ledger`, in a database beside the results.
+//! A [`Study`] is a scenario and the directory of its results. Its runs are executed by a [`Host`]: [`Simulator`] is
+//! here, the emulator belongs to the command. The observer is a [`Watch`]: a terminal, a notebook, or none
+//! ([`Silent`]). This crate prints nothing and knows no command line; user errors are returned as an [`Error`].
+//! Attempts and failures are recorded by [`Notes`]: with the feature `ledger`, in a database next to the results.
 #![forbid(unsafe_code)]
 
 mod clock;

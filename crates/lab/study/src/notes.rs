@@ -1,4 +1,4 @@
-//! What is noted of a study's runs beside their results.
+//! Records of a study's runs in addition to their results.
 
 use std::path::Path;
 use std::time::Duration;
@@ -12,55 +12,55 @@ pub struct Planned<'a> {
     pub key: &'a str,
     /// Its scheme.
     pub scheme: &'a str,
-    /// Its point as JSON.
+    /// Its grid point as JSON.
     pub point: String,
     /// Its seed.
     pub seed: u64,
 }
 
-/// Where it is noted what was tried and what came of it. An error is what the user is told: results are kept all the same.
+/// Recorder of attempts and their outcomes. An error is the message for the user: results are kept all the same.
 pub trait Notes: Sync {
-    /// The study has taken the directory and has these runs.
+    /// Records that the study owns the directory and has these runs.
     ///
     /// # Errors
-    /// When it cannot be noted.
+    /// If recording fails.
     fn planned(&self, out: &Path, runs: &[Planned<'_>]) -> Result<(), String>;
 
-    /// A run is there since an earlier command.
+    /// Records that a run's results exist from an earlier command.
     ///
     /// # Errors
-    /// When it cannot be noted.
+    /// If recording fails.
     fn kept(&self, run: &str) -> Result<(), String>;
 
-    /// A run begins.
+    /// Records the start of a run.
     ///
     /// # Errors
-    /// When it cannot be noted.
+    /// If recording fails.
     fn begun(&self, run: &str) -> Result<(), String>;
 
-    /// A run ended after so long, with an error or without.
+    /// Records the end of a run after `wall` of wall time, with or without an error.
     ///
     /// # Errors
-    /// When it cannot be noted.
+    /// If recording fails.
     fn ended(&self, run: &str, wall: Duration, error: Option<&str>) -> Result<(), String>;
 
-    /// A run was cut off.
+    /// Records that a run was interrupted.
     ///
     /// # Errors
-    /// When it cannot be noted.
+    /// If recording fails.
     fn cut(&self, run: &str) -> Result<(), String>;
 
-    /// The study ends. Notes that wait are written.
+    /// Ends the study. Queued records are written.
     ///
     /// # Errors
-    /// When they cannot be.
+    /// If writing fails.
     fn end(&self) -> Result<(), String>;
 
-    /// The directory has no results, or those of one run: what was noted of others goes.
+    /// Deletes the records of other runs: the directory has no results, or those of one run.
     fn forget(&self, out: &Path);
 }
 
-/// Nothing is noted.
+/// Recorder that discards all records.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct NoNotes;
 

@@ -1,4 +1,4 @@
-//! From results to the report's data.
+//! Conversion of results to the report's data.
 
 use report::{AverageRow, Averages, Claim, FlowRate, Link, PortQueue, ReportData, Verdict};
 use results::causes::{Said, causes};
@@ -8,29 +8,29 @@ use results::{RunResults, SizeBin, initial_window_lines, load_lines};
 
 use crate::tails::{Tails, counted, tails};
 
-/// Most samples of a curve, shared by the runs.
+/// Maximum number of samples of a curve, shared by the runs.
 const SAMPLES: usize = 1_500;
-/// Points of distributions, shared by the runs: a page of hundreds of runs is to open, too.
+/// Number of points of distributions, shared by the runs: a page of hundreds of runs must open, too.
 const POINTS: usize = 20_000;
 
-/// Flows of collective operations, shared by the runs.
+/// Number of flows of collective operations, shared by the runs.
 const STEPS: usize = 20_000;
 
-/// What a report says beside its runs.
+/// Contents of a report in addition to its runs.
 pub struct Page {
     /// The scenario's name, which begins the heading.
     pub name: String,
     /// One-line summary of the scenario.
     pub title: String,
-    /// The paper and the figure that it is of; may be empty.
+    /// Paper and figure; may be empty.
     pub paper: String,
-    /// What stands below the heading; may be empty.
+    /// Text below the heading; may be empty.
     pub subtitle: String,
-    /// What was scaled, in words, if anything was.
+    /// Description of the scaling, if anything was scaled.
     pub scale: Option<String>,
-    /// What was run, every default filled in.
+    /// Resolved scenario, with all defaults.
     pub scenario_toml: String,
-    /// The command lines that give it again.
+    /// Command lines that reproduce it.
     pub replay: Vec<String>,
     /// Judged claims.
     pub claims: Vec<Claim>,
@@ -44,7 +44,7 @@ pub struct Page {
     pub warnings: Vec<String>,
 }
 
-/// The whole page.
+/// Renders the complete page.
 pub fn render(page: &Page, runs: Vec<report::Run>) -> String {
     let said: Vec<Said<'_>> =
         runs.iter().map(|run| Said { run: &run.id, point: &run.point, texts: &run.warnings }).collect();
@@ -71,7 +71,7 @@ pub fn render(page: &Page, runs: Vec<report::Run>) -> String {
     })
 }
 
-/// The page of runs that are read from a directory, with warnings about them as a set.
+/// Renders the page of runs that were read from a directory, with warnings about the set.
 pub fn of_results(runs: &[RunResults], warnings: Vec<String>) -> String {
     let first = runs.first().map(|run| &run.manifest);
     let text = |key: &str| {
@@ -96,24 +96,24 @@ pub fn of_results(runs: &[RunResults], warnings: Vec<String>) -> String {
     render(&page, runs.iter().map(|run| one(run, &[], runs.len())).collect())
 }
 
-/// Conditions of a comparison of these runs, one line each.
+/// Returns the conditions of a comparison of these runs, one line each.
 pub(crate) fn conditions(runs: &[RunResults]) -> Vec<String> {
     initial_window_lines(runs).into_iter().chain(load_lines(runs)).collect()
 }
 
-/// The paper and the figure that a scenario's table `paper` names; empty without a title.
+/// Returns the paper and figure that a scenario's table `paper` names; empty without a title.
 pub(crate) fn paper(table: &serde_json::Value) -> String {
     let text = |key: &str| table.get(key).and_then(|value| value.as_str()).filter(|text| !text.is_empty());
     let Some(title) = text("title") else { return String::new() };
     text("figure").map_or_else(|| title.to_owned(), |figure| format!("{title}, {}", figure_name(figure)))
 }
 
-/// A figure as papers refer to it: `Fig. 8`, `Table II`.
+/// Returns a figure's name as used in papers: `Fig. 8`, `Table II`.
 pub(crate) fn figure_name(figure: &str) -> String {
     if figure.starts_with("Table") { figure.to_owned() } else { format!("Fig. {figure}") }
 }
 
-/// A judged claim.
+/// Converts a judged claim.
 pub fn claim(figure: &str, judgement: &Judgement) -> Claim {
     let (verdict, note) = match judgement.verdict {
         results::claims::Verdict::Reproduced => (Verdict::Reproduced, judgement.note.clone()),
@@ -136,7 +136,7 @@ pub fn claim(figure: &str, judgement: &Judgement) -> Claim {
     }
 }
 
-/// A table of averages.
+/// Converts a table of averages.
 pub fn averages(table: &results::averages::Table) -> Averages {
     let part = |part: &results::averages::Part| {
         let row = |(index, row): (usize, &results::averages::Row)| AverageRow {
@@ -153,7 +153,7 @@ pub fn averages(table: &results::averages::Table) -> Averages {
     }
 }
 
-/// What the page shows of one of so many runs.
+/// Converts a run for a page with `of` runs.
 pub fn one(run: &RunResults, bins: &[SizeBin], of: usize) -> report::Run {
     let samples = SAMPLES / of.min(5);
     let curves = distributions(&run.flows, bins, (POINTS / of).clamp(50, CDF_POINTS))

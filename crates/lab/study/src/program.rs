@@ -9,7 +9,7 @@ mod versions {
     include!(concat!(env!("OUT_DIR"), "/versions.rs"));
 }
 
-/// This program, for manifests.
+/// Returns the identity of this program, for manifests.
 pub fn program() -> Program {
     Program {
         version: env!("CARGO_PKG_VERSION").to_owned(),

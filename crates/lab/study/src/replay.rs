@@ -1,9 +1,9 @@
-//! Runs of a directory of results again, with a log of some flows: for `narrows explain`.
+//! Repetition of runs from a results directory, with a log of some flows: for `narrows explain`.
 //!
-//! A run's manifest has every setting, so the run can be built again; files that its scenario names are looked for in a
-//! directory, and must be the same. Results that are repeated must be the same, too: a flow that completes at another time than
-//! the kept one is an error. The run is simulated twice: the first log has the flows' packets, and says which links' use the
-//! second one counts.
+//! A run's manifest has every setting, so the run can be built again. Files that its scenario names are searched in a
+//! directory, and must be the same. Repeated results must be the same, too: a flow that completes at another time than
+//! in the stored results is an error. The run is simulated twice: the first log has the flows' packets, and determines
+//! the links whose use the second one counts.
 
 use std::path::Path;
 
@@ -65,10 +65,10 @@ fn not_built(results: &RunResults, error: scenario::Error) -> Error {
     })
 }
 
-/// The run of a manifest.
+/// Returns the run of a manifest.
 ///
 /// # Errors
-/// When it cannot be repeated by the simulator.
+/// If the simulator cannot repeat it.
 fn run_of(results: &RunResults, directory: &Path) -> Result<Run, Error> {
     let manifest = &results.manifest;
     let name = &results.summary.run;
@@ -88,19 +88,19 @@ fn run_of(results: &RunResults, directory: &Path) -> Result<Run, Error> {
     }
 }
 
-/// The size bins of a run's scenario.
+/// Returns the size bins of a run's scenario.
 ///
 /// # Errors
-/// When the manifest's settings cannot be read.
+/// If the manifest's settings cannot be read.
 pub fn bins_of(results: &RunResults, directory: &Path) -> Result<Vec<SizeBin>, Error> {
     Ok(size_bins(&run_of(results, directory)?))
 }
 
 impl<'a> Replay<'a> {
-    /// Builds a run again. Files that its scenario names are looked for in `directory`.
+    /// Builds a run again. Files that its scenario names are searched in `directory`.
     ///
     /// # Errors
-    /// When it cannot be repeated ([`unrepeatable`]), or a file that its scenario names is missing or is another.
+    /// If it cannot be repeated ([`unrepeatable`]), or a file that its scenario names is missing or has changed.
     pub fn new(results: &'a RunResults, directory: &Path) -> Result<Self, Error> {
         let run = run_of(results, directory)?;
         let name = &results.summary.run;
@@ -119,7 +119,7 @@ impl<'a> Replay<'a> {
         Ok(Self { results, built })
     }
 
-    /// The flows that can be logged: from the first on, as many as memory allows; at least one.
+    /// Returns the number of flows, from the first on, whose logs fit into memory; at least one.
     pub fn affordable(&self, flows: &[FlowId]) -> usize {
         let setup = &self.built.setup;
         let mut hops = 0;
@@ -136,7 +136,7 @@ impl<'a> Replay<'a> {
     /// Simulates the run twice, up to the completion of these flows, and attributes their excess.
     ///
     /// # Errors
-    /// When `watch` interrupts, or flows complete at other times than in the kept results.
+    /// If `watch` interrupts, or flows complete at other times than in the stored results.
     pub fn run(
         &self,
         flows: &[FlowId],
@@ -177,7 +177,7 @@ impl<'a> Replay<'a> {
         Ok(Replayed { flows: paths.attribute(&second.recording), paths: paths.paths().cloned().collect() })
     }
 
-    /// The error that a flow is another one now.
+    /// Returns the error for a flow that differs from the stored one.
     fn differs(&self, row: &FlowRow, again: Option<&FlowOutcome>) -> Error {
         let shown =
             |time: Time| if time.is_set() { format!("completes at {time}") } else { "does not complete".to_owned() };

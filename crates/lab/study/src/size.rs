@@ -1,9 +1,9 @@
-//! Sizing: the least value of a key at which objectives hold, with settings of other keys tried beside it.
+//! Sizing: the smallest value of a key for which objectives hold, with settings of other keys tried in addition.
 //!
-//! For each scheme and setting the greatest value is run first. If it fails, a half of it, a quarter and so on down to the least
-//! value are run, for a larger buffer is not always better: thresholds in per cent grow with it. Then the search bisects between
-//! the least of these that holds and the next one below that fails. A setting is dropped as soon as it cannot come below another
-//! one of its scheme.
+//! For each scheme and setting the largest value is run first. If it fails, one half of it, one quarter and so on down
+//! to the smallest value are run, because a larger buffer is not always better: thresholds in per cent grow with it.
+//! Then the search bisects between the smallest of these that holds and the next lower one, which fails. A setting is
+//! dropped as soon as it cannot beat another setting of its scheme.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,50 +15,50 @@ use scenario::{Ends, Overrides, Scenario};
 use crate::error::Error;
 use crate::vary::in_toml;
 
-/// What must hold in every run.
+/// Condition that must hold in every run.
 #[derive(Clone, Debug)]
 pub struct Objective {
-    /// As it was written.
+    /// The text as written.
     pub text: String,
     /// The parsed text.
     pub check: Check,
 }
 
-/// A key of the scenario and values of it to try, as the command line has them.
+/// A key of the scenario and values to try, in the form of the command line.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Choice {
-    /// The key, as in `port.ecn.min`. One that begins with `schemes.NAME.` is of that scheme alone.
+    /// The key, as in `port.ecn.min`. A key that begins with `schemes.NAME.` belongs to that scheme alone.
     pub key: String,
     /// Its values.
     pub values: Vec<String>,
 }
 
-/// What is sought.
+/// Specification of a search.
 #[derive(Clone, Debug)]
 pub struct Sizing {
-    /// The schemes, each by itself; at least one.
+    /// The schemes, each sized separately; at least one.
     pub schemes: Vec<String>,
-    /// What must hold.
+    /// Conditions that must hold.
     pub objectives: Vec<Objective>,
-    /// The key whose least value is sought, as in `port.buffer`.
+    /// The key to be minimised, as in `port.buffer`.
     pub key: String,
     /// Its values, in increasing order.
     pub ladder: Vec<String>,
-    /// How many of them are a doubling, at least 1.
+    /// Number of values per doubling, at least 1.
     pub to_a_doubling: usize,
-    /// Keys that are tried beside it. Every combination is a setting.
+    /// Other keys to vary. Every combination is a setting.
     pub choices: Vec<Choice>,
 }
 
-/// Most combinations of choices.
+/// Maximum number of combinations of choices.
 const MOST_SETTINGS: usize = 256;
-/// Most values of the key.
+/// Maximum number of values of the key.
 const MOST_VALUES: usize = 400;
 
-/// Values from one end of a range to the other, so many to a doubling, both ends included.
+/// Returns values from one end of a range to the other, `to_a_doubling` per doubling, both ends included.
 ///
 /// # Errors
-/// When the range begins with 0, or has over 400 values.
+/// If the range begins with 0, or has over 400 values.
 pub fn ladder(ends: &Ends, to_a_doubling: u32) -> Result<Vec<String>, Error> {
     if ends.low() <= 0.0 {
         return Err(Error::asked("a range to search begins above 0", "expected LOW..HIGH, as in 50KB..2MB"));
@@ -77,63 +77,64 @@ pub fn ladder(ends: &Ends, to_a_doubling: u32) -> Result<Vec<String>, Error> {
     Ok(values)
 }
 
-/// What was tried at a value and a setting.
+/// Result of a trial: one value with one setting.
 #[derive(Clone, Debug)]
 pub struct Tried {
     /// The setting: keys of the choices and their values.
     pub setting: Vec<(String, String)>,
     /// The key's value.
     pub value: String,
-    /// Whether all objectives hold.
+    /// Set if all objectives hold.
     pub holds: bool,
-    /// By objective.
+    /// Measurements by objective.
     pub measured: Vec<Measured>,
-    /// The runs: one a point of the scenario's own grid, and seed.
+    /// Names of the runs: one for each point of the scenario's own grid and each seed.
     pub runs: Vec<String>,
     rung: usize,
     place: usize,
 }
 
-/// An objective in the run that does worst by it.
+/// An objective in the run that is worst by it.
 #[derive(Clone, Debug)]
 pub struct Measured {
-    /// Whether it holds in all runs.
+    /// Set if it holds in all runs.
     pub holds: bool,
-    /// The left side of the comparison that is closest to failing, in the worst run; none where it has no value.
+    /// The left side of the comparison that is closest to failing, in the worst run; none if it has no value.
     pub worst: Option<Value>,
-    /// How far that is from the bound, as a share of the bound: below 0 where it fails. None where the bound is 0, and where
-    /// equality is asked for.
+    /// Distance of that value to the bound, as a fraction of the bound; negative if the objective fails. None if the
+    /// bound is 0, and for equality.
     pub margin: Option<f64>,
-    /// What runs and settings are ranked by: the margin, or where there is none, the distance to the bound.
+    /// Rank of runs and settings: the margin, or without one the distance to the bound.
     rank: f64,
-    /// Set if it is a 99th percentile of so few flows that one of the slowest decides it.
+    /// Set if it is a 99th percentile of so few flows that one of the slowest determines it.
     pub is_of_few: bool,
-    /// Why it has no value; may be empty.
+    /// Reason for a missing value; may be empty.
     pub why: String,
-    /// That run.
+    /// Name of the worst run.
     pub run: String,
 }
 
-/// What came out for a scheme.
+/// Result of a search for one scheme.
 #[derive(Clone, Debug)]
 pub struct Sized {
     /// The scheme.
     pub scheme: String,
-    /// The least value that holds, and its setting.
+    /// The smallest value that holds, and its setting.
     pub least: Option<Tried>,
-    /// The next value below it at that setting, which fails; none where the least of the range holds. Where nothing holds: the
-    /// value and setting that come closest.
+    /// The next lower value at that setting, which fails; none if the smallest value of the range holds. If no value
+    /// holds: the value and setting that come closest.
     pub fails: Option<Tried>,
-    /// The least value above at which they are known to fail at that setting: then they do not simply hold from a value on.
+    /// The smallest larger value known to fail at that setting. If there is one, the objectives do not hold for all
+    /// values above `least`.
     pub fails_above: Option<String>,
-    /// How many settings the scheme has.
+    /// Number of settings of the scheme.
     pub settings: usize,
-    /// All that was tried.
+    /// All trials.
     pub tried: Vec<Tried>,
 }
 
 impl Sized {
-    /// The objectives that fail just below, by their place.
+    /// Returns the indices of the objectives that fail just below.
     pub fn binds(&self) -> Vec<usize> {
         let failing = |tried: &Tried| {
             tried.measured.iter().enumerate().filter(|(_, it)| !it.holds).map(|(place, _)| place).collect()
@@ -142,33 +143,33 @@ impl Sized {
     }
 }
 
-/// What a search left.
+/// Results of a search.
 #[derive(Debug)]
 pub struct Found {
-    /// By scheme.
+    /// Results by scheme.
     pub sized: Vec<Sized>,
-    /// The scenario with all that was tried as its points.
+    /// The scenario with all trials as its points.
     pub scenario: Scenario,
-    /// The names of the runs that were done of it.
+    /// Names of the runs that were executed.
     pub runs: Vec<String>,
 }
 
-/// A scheme's search at a setting.
+/// Search for a scheme with one setting.
 #[derive(Clone, Debug)]
 struct Search {
     scheme: usize,
     setting: usize,
-    /// Whether the objectives hold at the values that were run.
+    /// Values that were run, and whether the objectives hold for them.
     known: BTreeMap<usize, bool>,
 }
 
-/// A setting and a value: a row of the list of points.
+/// A setting and a value: one entry of the list of points.
 type Row = (usize, usize);
 
 /// Names of runs, by scheme and row.
 type Named = Vec<((usize, Row), String)>;
 
-/// The scheme of which a key is.
+/// Returns the scheme to which a key belongs.
 pub fn scheme_of(key: &str) -> Option<&str> {
     key.strip_prefix("schemes.").and_then(|rest| rest.split('.').next())
 }
@@ -177,7 +178,8 @@ impl Sizing {
     /// Refuses keys and values that cannot be tried together.
     ///
     /// # Errors
-    /// When a key or a value is given twice, a key is varied by the scenario itself, or is of a scheme that is not sized.
+    /// If a key or a value occurs twice, a key is varied by the scenario itself, or belongs to a scheme that is not
+    /// sized.
     pub fn check(&self, scenario: &Scenario) -> Result<(), Error> {
         let grid = first_resolved(scenario).get("grid").cloned().unwrap_or_default();
         let keys = std::iter::once(("--least", &self.key)).chain(self.choices.iter().map(|it| ("--try", &it.key)));
@@ -219,7 +221,7 @@ impl Sizing {
         }
     }
 
-    /// The combinations of all choices, each by the place of its value.
+    /// Returns the combinations of all choices, each as indices of values.
     fn settings(&self) -> Result<Vec<Vec<usize>>, Error> {
         let mut all = vec![Vec::new()];
         for choice in &self.choices {
@@ -239,7 +241,7 @@ impl Sizing {
         Ok(all)
     }
 
-    /// Whether a setting is one of a scheme's: keys of other schemes keep their first value in it.
+    /// Returns whether a setting belongs to a scheme: keys of other schemes keep their first value in it.
     fn is_of(&self, scheme: &str, setting: &[usize]) -> bool {
         let foreign = |key: &str| scheme_of(key).is_some_and(|of| of != scheme);
         self.choices.iter().zip(setting).all(|(choice, &value)| value == 0 || !foreign(&choice.key))
@@ -253,10 +255,11 @@ impl Sizing {
             .collect()
     }
 
-    /// Searches. `load` reads the scenario with overrides; `run` does some of its runs, by their names, and answers these.
+    /// Runs the search. `load` reads the scenario with overrides; `run` executes the named runs and returns their
+    /// results.
     ///
     /// # Errors
-    /// When a key or value is wrong, or a run fails.
+    /// If a key or value is wrong, or a run fails.
     pub fn search(
         &self,
         load: impl Fn(&Overrides) -> Result<Scenario, Error>,
@@ -320,7 +323,7 @@ impl Sizing {
         }
     }
 
-    /// The scenario with all rows as a list of points, and the names of the runs that are wanted of it.
+    /// Returns the scenario with all rows as a list of points, and the names of the runs needed from it.
     fn scenario(
         &self,
         load: impl Fn(&Overrides) -> Result<Scenario, Error>,
@@ -360,7 +363,7 @@ impl Sizing {
         Ok((scenario, names))
     }
 
-    /// What was measured at a row under a scheme.
+    /// Returns the measurements of a row under a scheme.
     fn tried(&self, runs: &[&RunResults], scheme: usize, row: Row, settings: &[Vec<usize>]) -> Tried {
         let measured: Vec<Measured> = self.objectives.iter().map(|it| worst(it, runs)).collect();
         Tried {
@@ -398,12 +401,12 @@ impl Sizing {
 }
 
 impl Search {
-    /// The least value known to hold.
+    /// Returns the smallest value known to hold.
     fn holds(&self) -> Option<usize> {
         self.known.iter().find(|(_, holds)| **holds).map(|(&rung, _)| rung)
     }
 
-    /// The values that are run next, if other settings hold at `others` at least.
+    /// Returns the values to run next, if the best of the other settings holds at `others`.
     fn probes(&self, top: usize, to_a_doubling: usize, others: Option<usize>) -> Vec<usize> {
         if self.known.is_empty() {
             return vec![top];
@@ -419,26 +422,26 @@ impl Search {
     }
 }
 
-/// The search of a scheme that holds at the least value, the first of several, and that value.
+/// Returns the search of a scheme that holds at the smallest value, the first of several, and that value.
 fn best(searches: &[Search], scheme: usize) -> Option<(&Search, usize)> {
     let of = searches.iter().filter(|it| it.scheme == scheme);
     of.filter_map(|it| it.holds().map(|holds| (it, holds))).min_by_key(|(_, holds)| *holds)
 }
 
-/// The least value at which another setting of the same scheme is known to hold.
+/// Returns the smallest value at which another setting of the same scheme is known to hold.
 fn best_of_others(searches: &[Search], search: &Search) -> Option<usize> {
     let others = searches.iter().filter(|it| it.scheme == search.scheme && it.setting != search.setting);
     others.filter_map(Search::holds).min()
 }
 
 impl Measured {
-    /// An objective that has no value in a run: nothing is worse.
+    /// Returns an objective without a value in a run: the worst possible result.
     fn without_value(why: String, run: String) -> Self {
         Self { holds: false, worst: None, margin: None, rank: f64::NEG_INFINITY, is_of_few: false, why, run }
     }
 }
 
-/// An objective in the run that does worst by it.
+/// Returns an objective in the run that is worst by it.
 fn worst(objective: &Objective, runs: &[&RunResults]) -> Measured {
     let mut worst: Option<Measured> = None;
     for run in runs {
@@ -478,10 +481,11 @@ fn compared(comparison: &Comparison, run: &RunResults) -> Measured {
     }
 }
 
-/// What is sized if nothing is said: the room that is there, as a key, and a range from a 32nd of it to four times as much.
+/// Returns the default key and range: the buffer that the scenario has, as a key, and a range from 1/32 of its size to
+/// four times its size.
 ///
 /// # Errors
-/// When the scenario does not give it in bytes.
+/// If the scenario does not specify it in bytes.
 pub fn usual_range(scenario: &Scenario) -> Result<(String, String), Error> {
     let resolved = first_resolved(scenario);
     let key = if resolved.pointer("/switch/buffer").is_some() { "switch.buffer" } else { "port.buffer" };
@@ -497,7 +501,7 @@ pub fn usual_range(scenario: &Scenario) -> Result<(String, String), Error> {
     Ok((key.to_owned(), format!("{}..{}", kb(bytes.get() / 32), kb(bytes.get().saturating_mul(4)))))
 }
 
-/// Settings that are tried if nothing is said: thresholds of marks where ports mark, and drain rates of phantom queues.
+/// Returns the default choices: marking thresholds if ports mark, and drain rates of phantom queues.
 pub fn usual_choices(scenario: &Scenario, schemes: &[String]) -> Vec<Choice> {
     let resolved = first_resolved(scenario);
     let of = |key: String, values: &[&str]| Choice { key, values: values.iter().map(|&it| it.to_owned()).collect() };
@@ -520,7 +524,7 @@ pub fn usual_choices(scenario: &Scenario, schemes: &[String]) -> Vec<Choice> {
     choices
 }
 
-/// Keys that set what `key` sets for some ports or a scheme alone, and that therefore stay as they are.
+/// Returns keys that set what `key` sets for some ports or one scheme only, and that therefore stay unchanged.
 pub fn kept_apart(scenario: &Scenario, key: &str, schemes: &[String]) -> Vec<String> {
     let Some((table, name)) = key.split_once('.').filter(|(_, name)| !name.contains('.')) else { return Vec::new() };
     let resolved = first_resolved(scenario);
@@ -541,15 +545,15 @@ pub fn kept_apart(scenario: &Scenario, key: &str, schemes: &[String]) -> Vec<Str
     kept
 }
 
-/// The scenario as its first run has it.
+/// Returns the scenario as resolved for its first run.
 fn first_resolved(scenario: &Scenario) -> serde_json::Value {
     scenario.runs().first().map(|run| run.config.to_json()).unwrap_or_default()
 }
 
-/// Refuses a scenario whose points cannot be told from those that are tried.
+/// Refuses a scenario whose points cannot be distinguished from trials.
 ///
 /// # Errors
-/// When it has a list of points, a sample or variants.
+/// If it has a list of points, a sample or variants.
 pub fn check(scenario: &Scenario) -> Result<(), Error> {
     let config = &scenario.config;
     let has = |key: &str| first_resolved(scenario).get(key).is_some_and(|it| !is_empty(it));

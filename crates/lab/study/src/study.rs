@@ -1,4 +1,4 @@
-//! The runs of a scenario: planned, done, written as soon as each is finished, judged and shown.
+//! Execution of a scenario's runs: planned, executed, stored as soon as each is finished, judged and shown.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -28,37 +28,37 @@ use crate::watch::{Board, Watch};
 use crate::words::{count, first_of};
 use crate::workers::{each, inner, lock, threads};
 
-/// The runs of a scenario, and where their results go.
+/// The runs of a scenario, and the directory of their results.
 pub struct Study<'a> {
     /// The scenario.
     pub scenario: &'a Scenario,
-    /// What they run on.
+    /// Backend that executes the runs.
     pub host: &'a dyn Host,
-    /// Who looks on.
+    /// Observer of the study.
     pub watch: &'a dyn Watch,
-    /// Where it is noted what was tried.
+    /// Recorder of attempts.
     pub notes: &'a dyn Notes,
-    /// Only these schemes; empty for all.
+    /// Schemes to run; empty for all.
     pub schemes: &'a [String],
-    /// Only this part of the runs.
+    /// Part of the runs to execute.
     pub shard: Option<Shard>,
-    /// Only the runs of these names; empty for all.
+    /// Names of the runs to execute; empty for all.
     pub only: &'a [String],
-    /// Other directories of results, whole or not, whose runs are taken where they are the same.
+    /// Other results directories, complete or not, whose runs are used if they are the same.
     pub from: &'a [PathBuf],
-    /// Whether runs that are not there are done. If not, and some are missing, the set stays unfinished.
+    /// Execute runs that are missing. Otherwise, if some are missing, the set stays unfinished.
     pub runs_missing: bool,
-    /// Threads for all runs together; none for as many as there are cores.
+    /// Threads for all runs together; none for one per core.
     pub threads: Option<u16>,
-    /// Where results go.
+    /// Results directory.
     pub out: PathBuf,
-    /// What gives these results again, for the report and for whoever finds the directory in use.
+    /// Command line that reproduces these results, for the report and for other users of the directory.
     pub replay: Vec<String>,
-    /// What to judge by the runs.
+    /// Claims to judge by the runs.
     pub claims: &'a [Claim],
     /// Tables that the report shows before those of the scenario.
     pub tables: &'a [report::Averages],
-    /// Whether runs that were finished before are done again.
+    /// Execute finished runs again.
     pub anew: bool,
     /// Treatment of finished runs in the directory that the study lacks or has with other settings.
     pub others: Others,
@@ -68,14 +68,14 @@ pub struct Study<'a> {
 /// scenario, or not chosen. The study's own runs by another version of the program are no such runs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Others {
-    /// They stay, and the study is refused.
+    /// They are kept, and the study is refused.
     Keep,
-    /// They go when the study is whole: the user asked for that.
+    /// They are deleted when the study is complete, as the user requested.
     Replace,
 }
 
 impl Others {
-    /// The treatment where the user asked to do all runs anew, or did not.
+    /// Returns the treatment for a command that does or does not execute all runs again.
     pub fn replaced_if(anew: bool) -> Self {
         if anew { Self::Replace } else { Self::Keep }
     }
@@ -89,12 +89,12 @@ pub struct Shard {
 }
 
 impl Shard {
-    /// Which part it is, from 1 to [`Shard::of`].
+    /// Returns its number, from 1 to [`Shard::of`].
     pub fn number(self) -> usize {
         self.number
     }
 
-    /// How many parts there are.
+    /// Returns the number of parts.
     pub fn of(self) -> usize {
         self.of
     }
@@ -119,40 +119,40 @@ impl std::fmt::Display for Shard {
     }
 }
 
-/// What a study left.
+/// Results of a study.
 #[derive(Debug)]
 pub struct Finished {
-    /// Its runs. Of several, without their flows: those are on disk.
+    /// Its runs. If there are several, without their flows, which are on disk.
     pub runs: Vec<RunResults>,
-    /// In the order of the claims.
+    /// Judgements in the order of the claims.
     pub judgements: Vec<Judgement>,
     /// The scenario's tables of averages.
     pub tables: Vec<Table>,
-    /// Where all of it lies.
+    /// Results directory.
     pub out: PathBuf,
 }
 
-/// A run's name and what its results depend on.
+/// A run's name and the hash of its inputs.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RunKey {
     /// The run.
     pub run: String,
-    /// A hash of all that its results depend on.
+    /// Hash of everything that its results depend on.
     pub key: String,
-    /// Versions of the code among that.
+    /// Versions of the code included in the hash.
     pub code: CodeVersions,
 }
 
-/// What will be done.
+/// Planned runs.
 struct Work {
     runs: Vec<Run>,
-    /// What is known of each.
+    /// Description of each run.
     infos: Vec<Known>,
     tables: Vec<TableSpec>,
     bins: Vec<SizeBin>,
 }
 
-/// What is known of a run before it is done.
+/// Description of a run before it is executed.
 struct Known {
     key: String,
     code: CodeVersions,
@@ -164,15 +164,15 @@ struct Known {
     seed: u64,
 }
 
-/// A finished run, and what the report shows of it.
+/// A finished run, and its data for the report.
 struct Written {
     results: RunResults,
     shown: report::Run,
 }
 
 impl Written {
-    /// One of so many runs. Of several, its flows are on disk by now: they are most of what it holds, and all else is made
-    /// of the rest.
+    /// Creates the entry of one of `of` runs. If there are several, its flows are on disk by now: they are most of its
+    /// memory, and the report needs only the rest.
     fn new(mut results: RunResults, bins: &[SizeBin], of: usize) -> Self {
         let shown = page::one(&results, bins, of);
         if of > 1 {
@@ -193,10 +193,10 @@ impl Work {
 }
 
 impl Study<'_> {
-    /// Builds, runs, writes. What is wrong with the scenario is found before anything runs.
+    /// Builds, executes and writes the runs. Errors in the scenario are found before any run.
     ///
     /// # Errors
-    /// When a scheme is unknown, a run cannot be built or written, or whoever looks on interrupts. Runs that were finished
+    /// If a scheme is unknown, a run cannot be built or written, or the observer interrupts. Runs that were finished
     /// before stay on disk.
     pub fn run(&self) -> Result<Finished, Error> {
         let planned = self.plan()?;
@@ -207,7 +207,7 @@ impl Study<'_> {
         finished
     }
 
-    /// Does the runs in the directory that was taken for them.
+    /// Executes the runs in the directory that was acquired for them.
     fn run_in(&self, planned: &Work, writer: &Writer) -> Result<Finished, Error> {
         let earlier = self.earlier(planned, writer)?;
         let record = program().record;
@@ -222,25 +222,25 @@ impl Study<'_> {
         self.conclude(planned, writer, done)
     }
 
-    /// The names of the runs, in the scenario's order.
+    /// Returns the names of the runs, in the scenario's order.
     ///
     /// # Errors
-    /// When a scheme is unknown, or the shard has none.
+    /// If a scheme is unknown, or the shard has no run.
     pub fn names(&self) -> Result<Vec<String>, Error> {
         Ok(self.chosen()?.0.into_iter().map(|run| run.id).collect())
     }
 
-    /// The runs with their keys, in the scenario's order. Nothing is run.
+    /// Returns the runs with their keys, in the scenario's order. No run is executed.
     ///
     /// # Errors
-    /// When a run cannot be built.
+    /// If a run cannot be built.
     pub fn keys(&self) -> Result<Vec<RunKey>, Error> {
         let Work { runs, infos, .. } = self.plan()?;
         let key = |(run, known): (Run, Known)| RunKey { run: run.id, key: known.key, code: known.code };
         Ok(runs.into_iter().zip(infos).map(key).collect())
     }
 
-    /// Everything is built once before the first run, so that no mistake shows up after minutes.
+    /// Builds everything once before the first run, so that no error appears after minutes.
     fn plan(&self) -> Result<Work, Error> {
         let (runs, columns) = self.chosen()?;
         let mut tables = tables(self.scenario)?;
@@ -283,8 +283,8 @@ impl Study<'_> {
         Ok(Work { runs, infos, tables, bins })
     }
 
-    /// The runs, and the columns that their tables share. Those are of all of the scenario's runs, and not of those alone that
-    /// were chosen.
+    /// Returns the runs, and the columns that their tables share. The columns are those of all of the scenario's runs,
+    /// not only of the selected ones.
     fn chosen(&self) -> Result<(Vec<Run>, Vec<SweepColumns>), Error> {
         known_schemes(self.scenario, self.schemes)?;
         let all = self.scenario.runs();
@@ -313,7 +313,7 @@ impl Study<'_> {
         }
     }
 
-    /// Those of the shard, if there is one.
+    /// Returns the runs of the shard, if there is one.
     fn sharded<T>(&self, runs: Vec<T>) -> Result<Vec<T>, Error> {
         let Some(shard) = self.shard else { return Ok(runs) };
         if shard.number() > runs.len() {
@@ -328,15 +328,15 @@ impl Study<'_> {
         info(self.scenario, &self.host.asked(), columns, run, built)
     }
 
-    /// Refuses what [`Study::run`] refuses before its first run. Nothing is written.
+    /// Refuses what [`Study::run`] refuses before its first run. Writes nothing.
     ///
     /// # Errors
-    /// As [`Study::run`].
+    /// See [`Study::run`].
     pub fn check(&self) -> Result<(), Error> {
         self.reserve(&self.plan()?).map(drop)
     }
 
-    /// Takes the directory for the runs, unless finished runs in it would be lost.
+    /// Acquires the directory for the runs, unless finished runs in it would be lost.
     fn reserve(&self, planned: &Work) -> Result<(Taken, Fates), Error> {
         let command = self.command();
         let keys = planned.runs.iter().zip(&planned.infos).map(|(run, known)| (run.id.clone(), known.key.clone()));
@@ -377,7 +377,7 @@ impl Study<'_> {
         (!differing.is_empty()).then(|| differing.join("; ") + &more)
     }
 
-    /// The error that names the finished runs that would be lost.
+    /// Returns the error that names the finished runs that would be lost.
     fn refused(&self, Fates { left_out, other, .. }: &Fates) -> Error {
         let which = match (left_out.is_empty(), other.is_empty()) {
             (_, true) => "that this command leaves out",
@@ -397,7 +397,7 @@ impl Study<'_> {
         }
     }
 
-    /// Takes the directory for the runs and says what becomes of what is there.
+    /// Acquires the directory for the runs and reports the treatment of its contents.
     fn take(&self, planned: &Work) -> Result<Writer, Error> {
         let (taken, Fates { outdated, .. }) = self.reserve(planned)?;
         if let Some(lock) = taken.lock() {
@@ -426,14 +426,14 @@ impl Study<'_> {
         Ok(writer)
     }
 
-    /// Tells the user what could not be noted.
+    /// Reports a recording failure to the user.
     fn say(&self, noted: Result<(), String>) {
         if let Err(trouble) = noted {
             self.watch.tell(&trouble);
         }
     }
 
-    /// What earlier commands finished, by the number of the run.
+    /// Returns the results of earlier commands, by index of the run.
     fn earlier(&self, planned: &Work, writer: &Writer) -> Result<Vec<Option<Written>>, Error> {
         let mut earlier = Vec::with_capacity(planned.runs.len());
         for (number, (run, known)) in planned.runs.iter().zip(&planned.infos).enumerate() {
@@ -475,7 +475,7 @@ impl Study<'_> {
         Ok(earlier)
     }
 
-    /// Does the runs that are not there yet, on all cores.
+    /// Executes the missing runs, on all cores.
     fn execute(&self, planned: &Work, writer: &Writer, earlier: Vec<Option<Written>>) -> Result<Vec<Written>, Error> {
         let runs = &planned.runs;
         let kept = earlier.iter().flatten().count();
@@ -544,7 +544,7 @@ impl Study<'_> {
         }
     }
 
-    /// What a study says that ends before all of its runs. Where nothing was found out, no trace of it is left.
+    /// Returns the error of a study that ends before all of its runs. Without any result, its records are deleted.
     fn cut_short(&self, writer: &Writer, cause: Error, has_failed: bool, finished: usize, of: usize) -> Error {
         // In a directory that was moved the same command finds none of them.
         if writer.lock().is_none_or(|lock| lock.check().is_err()) {
@@ -556,7 +556,7 @@ impl Study<'_> {
         Error::Stopped { cause: cause.into(), finished, of }
     }
 
-    /// Does a run. One that finds itself wrong, or that ends in a panic, fails alone: the others go on.
+    /// Executes a run. One that fails its self-check or panics fails alone: the others continue.
     fn one(
         &self,
         planned: &Work,
@@ -581,7 +581,7 @@ impl Study<'_> {
         }
     }
 
-    /// Judges, draws, and puts the set in its place.
+    /// Judges the claims, renders the report, and moves the set to its final place.
     fn conclude(&self, planned: &Work, writer: &Writer, done: Vec<Written>) -> Result<Finished, Error> {
         let (runs, shown): (Vec<RunResults>, Vec<report::Run>) =
             done.into_iter().map(|it| (it.results, it.shown)).unzip();
@@ -638,12 +638,12 @@ impl Study<'_> {
     }
 }
 
-/// What a report says of a part.
+/// Returns the report's note about a shard.
 fn of_shard(shard: &Shard) -> String {
     format!("This is shard {shard}: a part of the runs. `narrows sweep merge` puts shards together.")
 }
 
-/// A run as it is noted.
+/// Returns the record of a planned run.
 fn note_of<'a>((run, known): (&'a Run, &'a Known)) -> Planned<'a> {
     let point = serde_json::to_string(&known.point).unwrap_or_default();
     Planned { run: &run.id, key: &known.key, scheme: &run.scheme, point, seed: known.seed }

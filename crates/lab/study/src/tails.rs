@@ -1,9 +1,9 @@
-//! What the page tells of slowdowns over all seeds together, and of the slowest flows. Both are made by the code behind
+//! Slowdowns over all seeds together and the slowest flows, for the page. Both are computed by the code of
 //! `narrows show` and `narrows explain`.
 //!
-//! They need every flow of a point's runs at once, and a study of several runs has its flows on the disk alone. So they are
-//! read back, a point of the grid at a time on each thread, and on fewer threads where points are large: see [`FLOWS`].
-//! Columns kept in memory instead would have to hold most of what is counted of a flow, for all runs of the study.
+//! They need every flow of a point's runs at once, but the flows of a study with several runs are on disk only. So they
+//! are read back, one point of the grid at a time on each thread, and on fewer threads if points are large: see
+//! [`FLOWS`]. Columns in memory would instead have to hold most attributes of a flow, for all runs of the study.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -17,27 +17,27 @@ use units::Span;
 
 use crate::workers::{each, threads};
 
-/// Schemes at points of the grid that are told at most: about a megabyte of the page, and minutes of work where each has 100,000
-/// flows. A point is told whole, and the first one always.
+/// Maximum number of schemes at points of the grid that the page includes: about a megabyte of the page, and minutes of
+/// work if each has 100,000 flows. A point is included completely, and the first one always.
 const MOST: usize = 200;
-/// The slowest flows of a class that are listed one by one.
+/// Number of the slowest flows of a class that are listed individually.
 const LISTED: usize = 5;
 
-/// Flows of several points that are in memory at once, at most: about a gigabyte. A single point may have more.
+/// Maximum number of flows of several points in memory at once: about a gigabyte. A single point may have more.
 const FLOWS: u64 = 4_000_000;
 
-/// What the page tells of tails.
+/// Tail data of the page.
 #[derive(Clone, PartialEq, Default, Debug)]
 pub struct Tails {
     /// Slowdowns over all seeds together, point by point.
     pub pooled: Vec<report::Pooled>,
     /// The slowest flows of each scheme, point by point.
     pub slowest: Vec<report::Slowest>,
-    /// How many points of the grid are left out: the last ones.
+    /// Number of omitted points of the grid: the last ones.
     pub left_out: u64,
 }
 
-/// What is counted of the slowest flows, for [`report::Trait::counted`].
+/// Returns the attributes of the slowest flows, for [`report::Trait::counted`].
 pub(crate) fn counted() -> Vec<Counted> {
     let kind = |what: What| match what.kind() {
         Kind::Number => "number",
@@ -47,7 +47,7 @@ pub(crate) fn counted() -> Vec<Counted> {
     What::ALL.map(|what| Counted { label: what.label().to_owned(), kind: kind(what).to_owned() }).to_vec()
 }
 
-/// Of runs whose flows are in memory.
+/// Returns the tails of runs whose flows are in memory.
 pub fn tails(runs: &[RunResults]) -> Tails {
     let there = |run| Ok::<_, std::convert::Infallible>(Cow::Borrowed(run));
     match read(runs, None, there) {
@@ -56,10 +56,10 @@ pub fn tails(runs: &[RunResults]) -> Tails {
     }
 }
 
-/// Of runs without their flows, which `with_flows` adds; on so many threads, or as many as there are cores.
+/// Returns the tails of runs without their flows, which `with_flows` adds; on `on` threads, or one per core.
 ///
 /// # Errors
-/// As `with_flows`.
+/// See `with_flows`.
 pub(crate) fn read<'a, E: Send>(
     runs: &'a [RunResults],
     on: Option<u16>,
@@ -96,7 +96,7 @@ pub(crate) fn read<'a, E: Send>(
     Ok(tails)
 }
 
-/// How many schemes the runs at these places have.
+/// Returns the number of schemes of the runs at these places.
 fn schemes(runs: &[RunResults], places: &[usize]) -> usize {
     let mut labels: Vec<&str> = places.iter().map(|&place| runs[place].manifest.label.as_str()).collect();
     labels.sort_unstable();
@@ -104,7 +104,7 @@ fn schemes(runs: &[RunResults], places: &[usize]) -> usize {
     labels.len()
 }
 
-/// How many of the first points are told, of points with so many schemes each.
+/// Returns the number of leading points to include, from the number of schemes of each point.
 fn within(schemes: &[usize]) -> usize {
     let mut sum = 0;
     let fit = schemes.iter().take_while(|&&schemes| {
@@ -114,7 +114,7 @@ fn within(schemes: &[usize]) -> usize {
     fit.count().max(1).min(schemes.len())
 }
 
-/// On how many threads, of those that there are, points of so many flows are told.
+/// Returns the number of threads, at most `threads`, that process points with this many flows.
 fn at_once(flows: u64, threads: usize) -> usize {
     usize::try_from(FLOWS / flows.max(1)).map_or(threads, |fit| fit.clamp(1, threads.max(1)))
 }

@@ -1,4 +1,4 @@
-//! What a caller varies beside the file: keys that take several values, and seeds.
+//! Variations that a caller adds to the file: keys that take several values, and seeds.
 
 use results::claims::SEED;
 use scenario::argument::is_toml;
@@ -6,20 +6,20 @@ use scenario::{Overrides, Scenario};
 
 use crate::error::Error;
 
-/// What is varied beside the file.
+/// Variations in addition to the file.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Vary {
-    /// Keys, and the values that each takes in turn: as [`over`] reads them.
+    /// Keys, and the values that each takes in turn, in the syntax of [`over`].
     pub over: Vec<(String, String)>,
-    /// How many seeds each point is run over; none for the scenario's own.
+    /// Number of seeds for each point; none for the scenario's own seed.
     pub seeds: Option<u64>,
 }
 
 impl Vary {
-    /// The scenario that `load` reads, with all that is varied. `name` is what errors call it.
+    /// Returns the scenario that `load` reads, with all variations. Errors refer to it as `name`.
     ///
     /// # Errors
-    /// When a key is varied twice or has no value, there are not so many seeds, or the scenario varies them by itself.
+    /// If a key is varied twice or has no value, the seeds exceed the valid range, or the scenario varies seeds itself.
     pub fn scenario<E: From<Error>>(
         &self,
         name: &str,
@@ -44,11 +44,11 @@ impl Vary {
     }
 }
 
-/// Makes a key of the scenario take several values in turn, instead of those that `[grid]` has for it. The values are those
-/// between commas, or those of an array in TOML.
+/// Makes a key of the scenario take several values in turn, instead of those that `[grid]` has for it. The values are
+/// separated by commas, or are a TOML array.
 ///
 /// # Errors
-/// When there is no value.
+/// If there is no value.
 pub fn over(overrides: &mut Overrides, key: &str, values: &str) -> Result<(), Error> {
     let values = values.trim();
     let array = if values.starts_with('[') {
@@ -68,27 +68,27 @@ pub fn over(overrides: &mut Overrides, key: &str, values: &str) -> Result<(), Er
     Ok(())
 }
 
-/// A key in the one way of writing it.
+/// Normalises the syntax of a key.
 fn written(key: &str) -> String {
     key.replace('[', ".").replace([']', '"'], "")
 }
 
-/// A value as TOML has it: what is no TOML value is a string.
+/// Converts a value to TOML: anything that is not a TOML value becomes a string.
 pub(crate) fn in_toml(value: &str) -> String {
     if is_toml(value) { value.to_owned() } else { serde_json::Value::from(value).to_string() }
 }
 
-/// Whether a scenario has seeds of its own: in its points or in a variant.
+/// Returns whether a scenario has its own seeds: in its points or in a variant.
 pub fn has_seeds(scenario: &Scenario) -> bool {
     let variants = &scenario.config.variants;
     scenario.runs().iter().any(|run| run.point.iter().any(|(key, _)| key == SEED))
         || variants.iter().any(|(_, variant)| variant.set.get(SEED).is_some())
 }
 
-/// Plans all runs over so many seeds: the scenario's own and those after it. One seed changes nothing.
+/// Plans all runs over `count` seeds: the scenario's own and those after it. One seed changes nothing.
 ///
 /// # Errors
-/// When there are not so many.
+/// If the last seed is out of range.
 pub fn seeds(overrides: &mut Overrides, scenario: &Scenario, count: u64) -> Result<(), Error> {
     if count <= 1 {
         return Ok(());

@@ -1,39 +1,39 @@
-//! Who looks on while runs go.
+//! Progress observers.
 
 use engine::Progress;
 use units::Time;
 
-/// Who looks on: a terminal, a notebook, a log.
+/// Observer of a study: a terminal, a notebook, a log.
 pub trait Watch: Sync {
-    /// Something that the user should know, without an end of line.
+    /// Shows a message to the user, without an end of line.
     fn tell(&self, text: &str);
 
-    /// Whether the work should end. Finished runs are kept.
+    /// Returns whether the work should end. Finished runs are kept.
     fn interrupted(&self) -> bool;
 
-    /// From here on an interruption ends the work in order, and before it may end the program.
+    /// Begins to handle interruptions: from now on one ends the work in order, while before it may end the program.
     fn listen(&self) {}
 
-    /// Runs of these names begin, of which so many were finished before.
+    /// Begins runs with these names, of which `kept` were finished before.
     fn board<'a>(&'a self, names: &[String], kept: usize) -> Box<dyn Board + 'a>;
 }
 
-/// How far the runs are.
+/// Progress display of the runs.
 pub trait Board: Sync {
-    /// A run begins that ends at `stop` at the latest and has `flows` flows. It ends when its line goes.
+    /// Begins a run with `flows` flows that ends at `stop` at the latest. It ends when its line is dropped.
     fn run<'a>(&'a self, name: &str, stop: Time, flows: u64) -> Box<dyn Line + 'a>;
 }
 
-/// How far a run is.
+/// Progress display of one run.
 pub trait Line {
-    /// A simulated run is so far.
+    /// Shows the progress of a simulated run.
     fn update(&self, progress: &Progress);
 
-    /// A run on real packets, of which a second takes a second, is so far, and so many of its flows are done.
+    /// Shows the progress of a run on real packets, in real time: its time and the number of completed flows.
     fn update_real(&self, time: Time, completed: usize);
 }
 
-/// Nobody looks on.
+/// Observer that shows nothing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Silent;
 

@@ -1,9 +1,9 @@
-//! Counts, lists and warnings in words.
+//! Counts, lists and warnings as text.
 
 use results::causes::{Said, causes};
 use results::{RunResults, Summary};
 
-/// `1 flow`, `2 flows`.
+/// Returns a count with its noun: `1 flow`, `2 flows`.
 pub fn count(n: usize, what: &str) -> String {
     let plural = match what {
         _ if n == 1 => "",
@@ -13,14 +13,14 @@ pub fn count(n: usize, what: &str) -> String {
     format!("{n} {what}{plural}")
 }
 
-/// Up to five of a list, and how many more there are.
+/// Returns up to five items of a list, and the number of the others.
 pub fn first_of(list: &[String], separator: &str) -> String {
     const SHOWN: usize = 5;
     let shown = list[..list.len().min(SHOWN)].join(separator);
     if list.len() > SHOWN { format!("{shown}{separator}and {} more", list.len() - SHOWN) } else { shown }
 }
 
-/// Warnings of all runs, then notes, by cause.
+/// Returns warnings of all runs, then notes, grouped by cause.
 pub fn warnings(runs: &[RunResults]) -> Vec<String> {
     let of = |word: &str, texts: fn(&Summary) -> &Vec<String>| {
         let said = runs.iter().map(|run| Said {

@@ -1,9 +1,9 @@
-//! Work on several things at once, by so many threads.
+//! Parallel work with a given number of threads.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// What `work` makes of each of `count` numbers, in their order, by so many threads.
+/// Returns the results of `work` for each of `count` numbers, in order, from `workers` threads.
 pub(crate) fn each<T: Send>(workers: usize, count: usize, work: impl Fn(usize) -> T + Sync) -> Vec<T> {
     let next = AtomicUsize::new(0);
     let done: Mutex<Vec<Option<T>>> = Mutex::new((0..count).map(|_| None).collect());
@@ -34,7 +34,7 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// As many as there are cores, unless asked.
+/// Returns the number of threads: one per core, unless specified.
 pub(crate) fn threads(asked: Option<u16>) -> usize {
     asked.map_or_else(|| std::thread::available_parallelism().map_or(1, Into::into), usize::from)
 }

@@ -55,12 +55,12 @@ impl Draw {
         mix64(self.0)
     }
 
-    /// From `low` to `high`, both included.
+    /// Draws a number from `low` to `high`, both included.
     fn between(&mut self, low: u64, high: u64) -> u64 {
         low + self.next() % (high - low + 1)
     }
 
-    /// The same, with equal chances for each doubling.
+    /// Draws a number from `low` to `high`, with equal probability for each doubling.
     fn scale(&mut self, low: u64, high: u64) -> u64 {
         let unit = (self.next() >> 11) as f64 / (1u64 << 53) as f64;
         (low as f64 * (high as f64 / low as f64).powf(unit)) as u64
@@ -222,7 +222,7 @@ fn excess(row: &FlowRow) -> Option<f64> {
     Some((row.fct()? - row.ideal).ps() as f64)
 }
 
-/// The run and its explanation, if the scenario is what it should be.
+/// Returns the run and its explanation, if the scenario is as intended.
 fn explained(planted: Planted, number: u64, scratch: &Scratch) -> Option<Attribution> {
     let Known { texts: [with, without], flow } = planted.draw(number);
     let ran = run(scratch, &with);
@@ -295,7 +295,7 @@ fn a_failed_link_is_named_under_laws_with_credits() {
     assert_eq!(right, OF_A_KIND);
 }
 
-/// A watch that has had enough.
+/// A watch that always interrupts.
 struct Impatient;
 
 impl Watch for Impatient {
@@ -310,7 +310,8 @@ impl Watch for Impatient {
     }
 }
 
-/// Results of another build are found out, an interruption ends a replay, and what cannot be repeated is not tried.
+/// Results of another build are detected, an interruption ends a replay, and measurements that cannot be repeated are
+/// not replayed.
 #[test]
 fn a_replay_proves_itself() {
     let scratch = Scratch::new("replay");

@@ -75,7 +75,7 @@ fn sizing(range_of: &str, slo: &str, choices: Vec<Choice>) -> Sizing {
     }
 }
 
-/// The size in bytes of a value of the ladder.
+/// Returns a value of the ladder in bytes.
 fn bytes(value: &str) -> u64 {
     scenario::argument::bytes("value", value).unwrap_or_else(|error| panic!("{error}")).get()
 }

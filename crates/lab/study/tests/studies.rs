@@ -1,4 +1,4 @@
-//! Studies without a command line: what they leave, what they keep, and what they say to whoever looks on.
+//! Studies without a command line: their results, their reuse of results, and their messages to observers.
 
 mod common;
 
@@ -49,7 +49,7 @@ fn study<'a>(scenario: &'a Scenario, watch: &'a dyn Watch, out: &Path) -> Study<
     }
 }
 
-/// Ends the work when so many runs have begun.
+/// Ends the work when a given number of runs have begun.
 struct Impatient {
     most: usize,
     begun: AtomicUsize,
@@ -87,7 +87,7 @@ impl Board for Counting<'_> {
     }
 }
 
-/// What the page is made of has the links that failed and the steps of collectives.
+/// The page's data include failed links and the steps of collectives.
 #[test]
 fn the_page_has_failures_and_collectives() {
     let scratch = Scratch::new("page");
@@ -114,8 +114,8 @@ fn the_page_has_failures_and_collectives() {
     }
 }
 
-/// What the page says of all seeds together and of the slowest flows is what the results on the disk say, though a study of
-/// several runs has no flows in memory any more.
+/// The page's data over all seeds and of the slowest flows agree with the results on disk, although a study of several
+/// runs has no flows in memory any more.
 #[test]
 fn the_page_tells_tails_as_the_disk_does() {
     let scratch = Scratch::new("tails");
@@ -171,7 +171,7 @@ fn a_study_that_is_stopped_keeps_what_is_finished_and_ends_with_the_same_bytes()
     }
 }
 
-/// Ends the work when so many runs have ended.
+/// Ends the work when a given number of runs have ended.
 struct Done {
     most: usize,
     ended: AtomicUsize,
@@ -209,7 +209,7 @@ impl Drop for Ends<'_> {
     }
 }
 
-/// Who interrupts what is told of all runs keeps all runs; a lone run, which is not on the disk by then, is written.
+/// An interruption during processing of all runs keeps all runs; a lone run, which is not on disk by then, is written.
 #[test]
 fn what_is_told_of_all_runs_can_be_interrupted() {
     let (all, one) = (Scratch::new("told"), Scratch::new("told-alone"));
@@ -253,7 +253,7 @@ fn runs_are_chosen_by_name() {
     assert!(!wrong.0.exists());
 }
 
-/// Which files other runs name, and in what order, is not part of a run.
+/// The files that other runs name, and their order, are not part of a run.
 #[test]
 fn a_run_is_known_by_the_files_that_it_names_itself() {
     let (both, one) = (Scratch::new("files-both"), Scratch::new("files-one"));

@@ -22,7 +22,7 @@ fn lazy(params: fabric::PortParams, packets: Vec<common::Packet>) -> u64 {
 
 library_benchmark_group!(name = instructions, benchmarks = [plain, lazy]);
 
-/// Whether a tool can be started.
+/// Returns whether a tool can be started.
 fn is_there(program: &str) -> bool {
     Command::new(program).arg("--version").output().is_ok_and(|output| output.status.success())
 }

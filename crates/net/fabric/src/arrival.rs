@@ -1,23 +1,23 @@
-//! A packet as ports see it, and the chances that depend on it.
+//! A packet as ports see it, and the random decisions that depend on it.
 
 use units::{Time, mix64};
 
 /// A packet as a port sees it.
 #[derive(Clone, Copy, Debug)]
 pub struct Arrival {
-    /// When its last bit is in.
+    /// Arrival time of its last bit.
     pub now: Time,
     /// Bytes on the wire.
     pub size: u32,
-    /// Whether it may be marked.
+    /// The packet may be marked.
     pub ecn_capable: bool,
-    /// Whether it belongs to the control class (acknowledgements).
+    /// The packet belongs to the control class (acknowledgements).
     pub control: bool,
-    /// Whether it is a credit, for which ports may have a queue of their own.
+    /// The packet is a credit, for which ports may have a queue of their own.
     pub credit: bool,
-    /// Whether it is dropped before others: an over-provisioned credit, or data sent without a credit.
+    /// The packet is dropped before others: an over-provisioned credit, or data sent without a credit.
     pub expendable: bool,
-    /// What makes it differ from every other packet: the source of its chances.
+    /// Identity that differs from that of every other packet: the seed of its random decisions.
     pub identity: u64,
 }
 

@@ -3,7 +3,7 @@
 use thiserror::Error;
 use units::{Frac, below, mix64};
 
-/// The most losses in a group that [`Bursts`] tells apart.
+/// Maximum number of losses in a group that [`Bursts`] distinguishes.
 pub const MOST_IN_GROUP: usize = 8;
 
 /// Losses that come together, by groups of data packets that follow each other: measured so between regions of a cloud in
@@ -16,7 +16,7 @@ pub struct Bursts {
     pub losses: [Frac; MOST_IN_GROUP],
 }
 
-/// Why losses cannot come so.
+/// Invalid burst-loss configuration.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 #[allow(missing_docs)]
 pub enum BurstError {
@@ -46,7 +46,7 @@ impl Bursts {
         Ok(())
     }
 
-    /// Whether the group whose chance is `drawn` loses the packet at this place of it.
+    /// Returns whether the group with random number `drawn` loses its packet at index `place`.
     pub(crate) fn loses(&self, drawn: u64, place: u32) -> bool {
         let mut lost = self.lost_of(drawn);
         if lost == 0 {
@@ -64,7 +64,7 @@ impl Bursts {
         false
     }
 
-    /// How many packets the group loses.
+    /// Returns the number of packets that the group loses.
     fn lost_of(&self, drawn: u64) -> u32 {
         let mut up_to = 0;
         for (lost, probability) in (1..).zip(&self.losses) {

@@ -13,21 +13,21 @@ use units::{Bytes, Serializer, Span, Time};
 
 use crate::service::{LONGEST, long_service, service};
 
-/// How a port treats credits.
+/// Credit queue of a port.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct CreditQueue {
-    /// Credits that may wait, at least 1.
+    /// Maximum number of credits that may wait, at least 1.
     pub limit: u32,
-    /// Credits that may be spared are dropped where so many wait, or more.
+    /// Expendable credits are dropped where this many wait, or more.
     pub threshold: u32,
     /// Bytes of a credit on the wire, at least 1.
     pub credit: u32,
     /// Bytes on the wire of the packet that it stands for.
     pub data: u32,
-    /// What the token bucket holds: bytes of credits that may leave at once after a silence, at least one credit.
+    /// Size of the token bucket: bytes of credits that may be sent at once after a silence, at least one credit.
     pub burst: Bytes,
-    /// Data that may be spared (sent without a credit) is dropped where the queue holds this much, or more; none treats
-    /// it like other data.
+    /// Expendable data (sent without a credit) is dropped where the queue holds this much, or more; none treats it like
+    /// other data.
     pub unscheduled: Option<Bytes>,
 }
 
@@ -47,7 +47,7 @@ impl CreditQueue {
     }
 }
 
-/// Why a credit queue cannot be built.
+/// Reasons to reject a credit queue.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 pub enum CreditError {
     /// No room for a credit, or a credit of no bytes.
@@ -56,7 +56,7 @@ pub enum CreditError {
     /// The bucket is smaller than a credit.
     #[error("a bucket of {burst} never lets a credit of {credit} B out: give it at least as many bytes")]
     Bucket {
-        /// What the bucket holds.
+        /// Size of the bucket.
         burst: Bytes,
         /// Bytes of a credit.
         credit: u32,
@@ -64,7 +64,7 @@ pub enum CreditError {
     /// Filling the bucket takes over 2^40 ps, 1.1 s, of credits at the link's rate.
     #[error("a bucket of {burst} lasts over a second at the rate of the link: expected less")]
     TooLong {
-        /// What the bucket holds.
+        /// Size of the bucket.
         burst: Bytes,
     },
     /// A credit stands for over a mebibyte.
@@ -131,7 +131,7 @@ impl CreditParams {
         Span::from_ps((credits.ps() as u64 * self.whole).div_ceil(self.part) as i64)
     }
 
-    /// What a credit of `size` bytes takes out of the bucket: the time in which its tokens flow back.
+    /// Returns the cost of a credit of `size` bytes: the time in which its tokens are refilled.
     fn cost(&self, size: u32) -> Span {
         self.of_link(service(self.serializer, size)).min(self.burst)
     }
@@ -152,36 +152,35 @@ impl<P> Default for CreditGate<P> {
 }
 
 impl<P> CreditGate<P> {
-    /// Whether no credit waits.
+    /// Returns whether no credit waits.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.waiting.is_empty()
     }
 
-    /// How many credits wait.
+    /// Returns the number of credits that wait.
     pub fn len(&self) -> usize {
         self.waiting.len()
     }
 
-    /// From when on the bucket lets the first credit that waits out; none if none waits.
+    /// Returns the time from which the bucket admits the first credit that waits; none if none waits.
     #[inline]
     pub fn eligible_at(&self, params: &CreditParams) -> Option<Time> {
         self.waiting.front().map(|&(_, size)| self.lets_out_at(params, size))
     }
 
-    /// From when on the bucket lets a credit of `size` bytes out.
+    /// Returns the time from which the bucket admits a credit of `size` bytes.
     fn lets_out_at(&self, params: &CreditParams, size: u32) -> Time {
         self.full_at.saturating_sub(params.burst - params.cost(size))
     }
 
-    /// Whether a credit that comes at `now` and finds none waiting may leave at once.
+    /// Returns whether a credit that arrives at `now` and finds none waiting may be sent at once.
     #[inline]
     pub(crate) fn passes(&self, params: &CreditParams, size: u32, now: Time) -> bool {
         self.is_empty() && self.lets_out_at(params, size) <= now
     }
 
-    /// A credit comes and waits. Returned if there is no room for it: for one that may be spared only below the
-    /// threshold.
+    /// Queues a credit. Returns it if there is no room for it: for an expendable one only below the threshold.
     #[inline]
     pub fn push(&mut self, params: &CreditParams, item: P, size: u32, expendable: bool) -> Option<P> {
         let room = if expendable { params.threshold.min(params.limit) } else { params.limit };
@@ -218,14 +217,14 @@ impl<P> CreditGate<P> {
     }
 }
 
-/// What becomes of a credit that is offered.
+/// Outcome of offering a credit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Offered<P> {
-    /// It leaves now.
+    /// The credit is sent now.
     Leaves(P),
-    /// It waits for tokens.
+    /// The credit waits for tokens.
     Waits,
-    /// There is no room.
+    /// The queue has no room.
     Refused(P),
 }
 
@@ -239,7 +238,7 @@ mod tests {
         CreditParams::new(config, Serializer::new(Rate::from_gbps(10))).unwrap()
     }
 
-    /// Plays credits, (gap in ps, expendable), and gives when each left, and how many were refused.
+    /// Plays credits, (gap in ps, expendable), and returns when each was sent, and how many were refused.
     fn play(config: &CreditQueue, credits: &[(u64, bool)]) -> (Vec<Time>, usize) {
         let (params, mut gate) = (params(config), CreditGate::default());
         let (mut now, mut left, mut refused) = (Time::ZERO, Vec::new(), 0);

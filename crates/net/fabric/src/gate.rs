@@ -1,30 +1,30 @@
-//! How much of a shared buffer packets may hold that came over one cable.
+//! Ingress limits: the part of a shared buffer available to packets that arrived over one cable.
 
 use units::{Bytes, Frac};
 
-/// What packets of one class that came over one cable may hold of the shared buffer of the switch at its end.
+/// Ingress limit of a shared buffer for packets of one class that arrived over one cable.
 ///
-/// What lies in the switch counts on the cable and class that it came by: first on the reserve, then on the shared part,
-/// and what finds no room there on the headroom. What leaves frees headroom first, then the shared part, then the reserve.
-/// Whether a sender is to be paused is looked at when one of its packets has come in, whether it may go on when one has
-/// left: not when packets of others change what is left of the shared part.
+/// A packet in the switch counts against the cable and class by which it arrived: first on the reserve, then on the
+/// shared part, and what finds no room there on the headroom. A departing packet frees headroom first, then the shared
+/// part, then the reserve. Whether to pause a sender is decided when one of its packets has arrived, and whether to
+/// resume it when one has departed: not when packets of others change the free space of the shared part.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Gate {
-    /// With PFC their sender is paused once they hold this much of the shared part, or some of the headroom. What would
-    /// hold more than this (or finds nothing left of the shared part) goes to the headroom; without PFC it is dropped.
+    /// With PFC their sender is paused once they hold this much of the shared part, or some of the headroom. A packet
+    /// beyond this (or beyond the free space of the shared part) goes to the headroom; without PFC it is dropped.
     pub off: Limit,
     /// The sender resumes when they hold this much less than `off`, or nothing, of the shared part, and no headroom.
     pub hysteresis: Bytes,
-    /// Room beside the shared part for what arrives after a pause was sent, for each data class in use.
+    /// Room in addition to the shared part for packets that arrive after a pause was sent, for each data class in use.
     pub headroom: Bytes,
 }
 
 /// A threshold of a shared buffer.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Limit {
-    /// So many bytes, or all that is left where that is less.
+    /// Bytes, at most the free space of the shared part.
     Bytes(Bytes),
-    /// So many times what is left of the shared part (a dynamic threshold).
+    /// Multiple of the free space of the shared part (a dynamic threshold).
     Alpha(Frac),
 }
 

@@ -1,5 +1,5 @@
-//! What happens to a packet between two hosts: links, queues, marking, phantom queues, routing and the networks
-//! made of them. It sees sizes, marks and addresses; it knows no law and no flow.
+//! Packet transport between two hosts: links, queues, marking, phantom queues, routing and the networks made of them.
+//! It sees sizes, marks and addresses; it knows no law and no flow.
 //!
 //! A directed link and the port that feeds it are one thing here: the port queues and serialises, the link adds
 //! its propagation delay.

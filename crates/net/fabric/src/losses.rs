@@ -1,11 +1,11 @@
-//! What a link loses by chance: each packet alone, or several of a group of packets at once.
+//! Random losses on a link: each packet alone, or several of a group of packets at once.
 
 use units::mix64;
 
 use crate::arrival::Arrival;
 use crate::port::PortParams;
 
-/// What one link has lost by chance, and what it needs to know of packets before.
+/// Random-loss state of one link: the count of losses, and of the packets before.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Losses {
     count: u64,
@@ -19,7 +19,7 @@ impl Losses {
         self.count
     }
 
-    /// Whether the link loses this packet; called once a packet, in the order in which they pass.
+    /// Returns whether the link loses this packet; called once per packet, in the order in which they pass.
     #[inline]
     pub fn loses(&mut self, params: &PortParams, salt: u64, packet: &Arrival) -> bool {
         let mut lost = params.loses(salt, packet);
@@ -43,7 +43,7 @@ mod tests {
 
     /// Uno's Table 1: losses in chunks of 10 packets, of 320 million chunks each.
     const SETUP_1: [u64; 4] = [97_403, 23_984, 5_007, 0];
-    /// The average loss rate that the text gives, 1.22e-5, leaves some 7,000 losses for chunks of four and more.
+    /// The average loss rate in the text, 1.22e-5, leaves some 7,000 losses for chunks of four and more.
     const SETUP_2: [u64; 4] = [12_785, 7_262, 1_560, 1_763];
 
     fn of_table(counts: [u64; 4]) -> Bursts {
@@ -66,7 +66,7 @@ mod tests {
         }
     }
 
-    /// How many groups of `groups` lose one packet, two, ..., and how many packets are lost.
+    /// Returns how many of `groups` groups lose one packet, two, ..., and how many packets are lost.
     fn survey(bursts: Bursts, groups: u64) -> ([u64; 5], u64) {
         let config = PortConfig { bursts: Some(bursts), ..PortConfig::new(Rate::from_gbps(100), Span::from_us(1)) };
         let params = PortParams::new(&config).unwrap();

@@ -24,8 +24,8 @@ impl Marker {
         Self { min, range: Span::from_ps(max.ps() - min.ps()), max_probability }
     }
 
-    /// Whether a packet that finds `backlog` is marked. `draw` gives 64 random bits and is called only
-    /// where chance decides.
+    /// Returns whether a packet that finds `backlog` is marked. `draw` returns 64 random bits and is called only where
+    /// chance decides.
     #[inline]
     pub fn marks(&self, backlog: Span, draw: impl FnOnce() -> u64) -> bool {
         if backlog < self.min {

@@ -20,27 +20,27 @@ pub struct LinkId(pub u32);
 pub struct HostId(pub u32);
 
 impl NodeId {
-    /// As an index.
+    /// Returns the index of the node.
     pub const fn index(self) -> usize {
         self.0 as usize
     }
 }
 
 impl LinkId {
-    /// As an index.
+    /// Returns the index of the link.
     pub const fn index(self) -> usize {
         self.0 as usize
     }
 }
 
 impl HostId {
-    /// As an index.
+    /// Returns the index of the host.
     pub const fn index(self) -> usize {
         self.0 as usize
     }
 }
 
-/// What a node is.
+/// Type of a node.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum NodeKind {
     /// An end host.
@@ -49,10 +49,10 @@ pub enum NodeKind {
     Switch,
 }
 
-/// Where a link lies: loads, drops and port settings are stated by class.
+/// Position of a link in the network: loads, drops and port settings are stated by class.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum LinkClass {
-    /// A host's own card, towards its switch.
+    /// A host's own NIC, towards its switch.
     Nic,
     /// A switch's port towards a host.
     Host,
@@ -94,7 +94,7 @@ impl LinkClass {
 /// A host or switch.
 #[derive(Clone, Hash, Debug)]
 pub struct Node {
-    /// What it is.
+    /// Its type.
     pub kind: NodeKind,
     /// Its datacenter, from 0.
     pub datacenter: u16,
@@ -102,18 +102,18 @@ pub struct Node {
     pub name: String,
     /// The buffer that its ports share, if they do; never of a host.
     pub switch: Option<Switch>,
-    /// Whether it stands at one end of a long haul ([`Builder::relays`]).
+    /// The node is at one end of a long haul ([`Builder::relays`]).
     pub relay: bool,
 }
 
 /// A directed link.
 #[derive(Clone, Hash, Debug)]
 pub struct Link {
-    /// Where it begins.
+    /// Node at which it begins.
     pub from: NodeId,
-    /// Where it ends.
+    /// Node at which it ends.
     pub to: NodeId,
-    /// Where it lies.
+    /// Its class.
     pub class: LinkClass,
     /// Its port's settings, an index into [`Network::params`].
     pub params: u16,
@@ -121,7 +121,7 @@ pub struct Link {
     pub reverse: LinkId,
 }
 
-/// Why a network cannot be built.
+/// Reasons to reject a network.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 #[allow(missing_docs)]
 pub enum NetworkError {
@@ -149,7 +149,7 @@ pub struct Network {
     out_start: Vec<u32>,
     hosts: Vec<NodeId>,
     datacenters: u16,
-    /// Of few links.
+    /// Outages of the links that have any, which are few.
     outages: BTreeMap<LinkId, Outages>,
 }
 
@@ -184,17 +184,17 @@ impl Network {
         &self.hosts
     }
 
-    /// How many datacenters there are.
+    /// Returns the number of datacenters.
     pub fn datacenters(&self) -> u16 {
         self.datacenters
     }
 
-    /// The datacenter of a host.
+    /// Returns the datacenter of a host.
     pub fn datacenter_of(&self, host: HostId) -> u16 {
         self.nodes[self.hosts[host.index()].index()].datacenter
     }
 
-    /// The link from a host to its switch.
+    /// Returns the link from a host to its switch.
     pub fn uplink(&self, host: HostId) -> LinkId {
         LinkId(self.out_start[self.hosts[host.index()].index()])
     }
@@ -217,7 +217,8 @@ impl Network {
         format!("{name}#{place}")
     }
 
-    /// The same with the ports of each switch sharing a buffer, or not, as `of` says; asked in order of nodes.
+    /// Returns the network with the ports of each switch sharing a buffer, or not, as `of` returns; it is called in
+    /// order of nodes.
     #[must_use]
     pub fn sharing(mut self, mut of: impl FnMut(&Self, NodeId) -> Option<Switch>) -> Self {
         for node in 0..self.nodes.len() {
@@ -235,12 +236,12 @@ impl Network {
         self
     }
 
-    /// When a link is down; none if it never is.
+    /// Returns the outages of a link; none if it is never down.
     pub fn outages(&self, link: LinkId) -> Option<&Outages> {
         self.outages.get(&link)
     }
 
-    /// The links that are down at times.
+    /// Returns the links that are down at times.
     pub fn failing(&self) -> impl Iterator<Item = (LinkId, &Outages)> + '_ {
         self.outages.iter().map(|(&link, outages)| (link, outages))
     }
@@ -352,8 +353,8 @@ impl Builder {
     }
 
     /// Puts a relay at each end of every cable of class [`LinkClass::Inter`]: a short cable of class
-    /// [`LinkClass::Border`] to the switch that was there, the long haul between the relays. `of` says, of the port
-    /// that fed the cable, what becomes of it.
+    /// [`LinkClass::Border`] to the switch that was there, the long haul between the relays. `of` returns the relay and
+    /// its ports for the port that fed the cable.
     pub fn relays(&mut self, of: impl Fn(&PortConfig) -> Relay) {
         let long_hauls = |cable: &Cable| cable.classes == [LinkClass::Inter; 2];
         let (cut, kept): (Vec<Cable>, Vec<Cable>) = std::mem::take(&mut self.cables).into_iter().partition(long_hauls);

@@ -1,4 +1,4 @@
-//! When a link is down.
+//! Outages of a link.
 
 use units::Time;
 
@@ -25,14 +25,14 @@ impl Outages {
         Self { spans }
     }
 
-    /// Whether the link is down at any time from `from` to `until`, both included.
+    /// Returns whether the link is down at any time from `from` to `until`, both included.
     #[inline]
     pub fn cut(&self, from: Time, until: Time) -> bool {
         let next = self.spans.partition_point(|&(_, up)| up <= from);
         self.spans.get(next).is_some_and(|&(down, _)| down <= until)
     }
 
-    /// The times at which it goes down and comes up again, in order.
+    /// Returns the times at which it goes down and comes up again, in order.
     pub fn spans(&self) -> impl Iterator<Item = (Time, Time)> + '_ {
         self.spans.iter().copied()
     }

@@ -1,4 +1,4 @@
-//! When a port was paused: how often, for how long, and each time where that is asked for.
+//! Pauses of a port: their count, their total time, and, if requested, each one.
 
 use units::{Span, Time};
 
@@ -9,9 +9,9 @@ pub struct Pauses {
     count: u64,
     /// The time in which at least one class was paused, until all ran last.
     total: Span,
-    /// Since when at least one is.
+    /// Time since which at least one is paused.
     since: Option<Time>,
-    /// When at least one class was paused; kept where that is asked for.
+    /// Periods in which at least one class was paused; kept if requested.
     spans: Option<Vec<(Time, Time)>>,
 }
 
@@ -39,13 +39,13 @@ impl Pauses {
         }
     }
 
-    /// How often a class was paused, and for how long until `now` at least one class was.
+    /// Returns the number of class pauses, and the time until `now` in which at least one class was paused.
     pub fn until(&self, now: Time) -> (u64, Span) {
         let lasting = self.since.map_or(Span::ZERO, |since| now.saturating_since(since));
         (self.count, self.total + lasting)
     }
 
-    /// From when until when at least one class was paused, in order, as far as that was asked for. One that lasts ends at
+    /// Returns the periods in which at least one class was paused, in order, if they were kept. One that lasts ends at
     /// `now`.
     pub fn spans(&self, now: Time) -> impl Iterator<Item = (Time, Time)> + '_ {
         let last = self.since.filter(|&since| self.spans.is_some() && now > since).map(|since| (since, now));

@@ -6,12 +6,12 @@ use units::{Bytes, Span, Time};
 use crate::arrival::{Arrival, draw};
 use crate::port::{PhantomQueue, PortParams};
 
-/// A packet's way through a port.
+/// Transit of a packet through a port.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Passage {
-    /// When its last bit reaches the far end of the link.
+    /// Time at which its last bit reaches the far end of the link.
     pub arrives: Time,
-    /// Whether it is marked here.
+    /// The packet is marked here.
     pub marked: bool,
 }
 
@@ -23,13 +23,13 @@ pub struct PlainPort {
 }
 
 impl PlainPort {
-    /// A packet arrives. `None` if the buffer has no room for it.
+    /// Queues a packet. Returns `None` if the buffer has no room for it.
     #[inline(always)]
     pub fn enqueue(&mut self, params: &PortParams, salt: u64, packet: &Arrival) -> Option<Passage> {
         self.take(params, salt, packet, params.service(packet.size))
     }
 
-    /// The same at a port whose services are not rounded, as all plain ports of switches are: it does not ask.
+    /// Queues a packet at a port whose services are not rounded, as all plain ports of switches are: no check is made.
     #[inline(always)]
     pub fn enqueue_exact(&mut self, params: &PortParams, salt: u64, packet: &Arrival) -> Option<Passage> {
         debug_assert!(params.config.tick.is_none(), "a service would be rounded");
@@ -51,18 +51,18 @@ impl PlainPort {
         Some(Passage { arrives: self.idle_at + params.delay, marked })
     }
 
-    /// When the port falls idle if nothing more comes.
+    /// Returns the time at which the port becomes idle if no packet follows.
     #[inline]
     pub fn idle_at(&self) -> Time {
         self.idle_at
     }
 
-    /// What waits at a time, the remainder of the packet in service included, rounded up to a whole byte.
+    /// Returns the backlog at a time, the remainder of the packet in service included, rounded up to a whole byte.
     pub fn queue(&self, params: &PortParams, now: Time) -> Bytes {
         params.bytes_in(self.idle_at.saturating_since(now))
     }
 
-    /// The phantom queue.
+    /// Returns the phantom queue.
     pub fn phantom(&self) -> &PhantomQueue {
         &self.phantom
     }

@@ -1,4 +1,4 @@
-//! How a port is configured, and the form in which the hot path reads it.
+//! Configuration of a port, and the form in which the hot path reads it.
 
 use thiserror::Error;
 use units::{Bytes, Frac, Rate, Serializer, Span, Tick, Time};
@@ -10,7 +10,7 @@ use crate::gate::{Gate, Limit};
 use crate::mark::Marker;
 use crate::service::{LONGEST, SLOWEST, long_service, service};
 
-/// When a queue marks: RED's two thresholds. Equal thresholds are a step.
+/// ECN thresholds of a queue: RED's two thresholds. Equal thresholds are a step.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Ecn {
     /// No mark below.
@@ -21,7 +21,7 @@ pub struct Ecn {
     pub max_probability: Frac,
 }
 
-/// A phantom (virtual) queue beside the real one: filled by every packet queued, drained at a part of the line
+/// A phantom (virtual) queue in addition to the real one: filled by every packet queued, drained at a part of the line
 /// rate, never holding a packet (HULL, NSDI 2012; Uno §4.1.3).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Phantom {
@@ -29,11 +29,11 @@ pub struct Phantom {
     pub size: Bytes,
     /// Its drain rate as a part of the line rate, over 0 and at most 1.
     pub drain: Frac,
-    /// When it marks.
+    /// Its marking thresholds.
     pub ecn: Ecn,
 }
 
-/// When the marking decision is taken.
+/// Time of the marking decision.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
 pub enum MarkAt {
     /// On the queue that the packet finds.
@@ -43,15 +43,15 @@ pub enum MarkAt {
     Dequeue,
 }
 
-/// How the packet in service counts in the backlog.
+/// Contribution of the packet in service to the backlog.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
 pub enum InService {
-    /// By what is left of it: the fluid backlog.
+    /// The remainder of the packet: the fluid backlog.
     #[default]
     Remainder,
-    /// Whole (htsim).
+    /// The whole packet (htsim).
     Whole,
-    /// Not at all (ns-3).
+    /// No part of the packet (ns-3).
     Excluded,
 }
 
@@ -62,7 +62,7 @@ pub enum InService {
 /// the buffer of control is full.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Trim {
-    /// What is left of a trimmed packet on the wire, in bytes, at least 1; a packet that is smaller keeps its size.
+    /// Size of a trimmed packet on the wire, in bytes, at least 1; a packet that is smaller keeps its size.
     pub header: u16,
     /// Bytes of control packets that may wait, the one in service included; [`Bytes::MAX`] is unlimited.
     pub control: Bytes,
@@ -82,23 +82,23 @@ pub struct PortConfig {
     pub ecn: Option<Ecn>,
     /// A phantom queue; a packet is marked if either queue asks.
     pub phantom: Option<Phantom>,
-    /// Whether control packets (acknowledgements) go before all data.
+    /// Control packets (acknowledgements) go before all data.
     pub control_priority: bool,
-    /// When marking is decided.
+    /// Time of the marking decision.
     pub mark_at: MarkAt,
-    /// How the packet in service counts.
+    /// Contribution of the packet in service to the backlog.
     pub in_service: InService,
     /// The part of packets lost at random on the link.
     pub loss: Frac,
     /// Packets lost at random on the link, several of a group at once.
     pub bursts: Option<Bursts>,
-    /// What packets that come in here may hold of the buffer of the switch whose port this is, where it shares one.
+    /// Ingress limit, in the shared buffer of the switch if there is one, for packets that arrive at this port.
     pub gate: Gate,
     /// A queue of their own for credits, let out at a rate; without it they are control packets like others. A port of a
     /// switch that shares its buffer has none.
     pub credits: Option<CreditQueue>,
     /// Trimming; only with `control_priority`. `buffer` is then of data alone. Ports of switches that share a buffer do
-    /// not trim, nor do hosts' cards.
+    /// not trim, nor do hosts' NICs.
     pub trim: Option<Trim>,
     /// The services of packets last whole multiples of this. What waits is counted by its bytes all the same.
     pub tick: Tick,
@@ -125,23 +125,24 @@ impl PortConfig {
         }
     }
 
-    /// Whether departures are known at enqueue, so that one number is the whole queue.
+    /// Returns whether departures are known at enqueue, so that one number is the whole queue.
     pub fn is_plain(&self) -> bool {
         !self.control_priority && self.decides_at_once()
     }
 
-    /// Whether chance plays a part on the link.
+    /// Returns whether the link has random losses.
     pub fn loses(&self) -> bool {
         !self.loss.is_zero() || self.bursts.is_some()
     }
 
-    /// Whether the port is plain but for order: what it queues, marks and drops does not depend on what goes first.
+    /// Returns whether the port is plain except for order: its queue, marks and drops do not depend on which packet
+    /// goes first.
     pub fn is_plain_but_for_order(&self) -> bool {
         self.control_priority && self.decides_at_once()
     }
 
-    /// Whether what it queues, marks and drops is known when a packet comes. Where services are rounded, the time until
-    /// the port falls idle does not say how many bytes wait.
+    /// Returns whether queueing, marking and drops are decided when a packet arrives. Where services are rounded, the
+    /// time until the port becomes idle does not determine how many bytes wait.
     fn decides_at_once(&self) -> bool {
         self.mark_at == MarkAt::Enqueue
             && self.in_service == InService::Remainder
@@ -150,19 +151,19 @@ impl PortConfig {
             && self.tick.is_none()
     }
 
-    /// All that may wait here, data and control; [`Bytes::MAX`] is unlimited.
+    /// Returns the maximum that may wait here, data and control; [`Bytes::MAX`] is unlimited.
     pub fn room(&self) -> Bytes {
         self.buffer.saturating_add(self.trim.map_or(Bytes::ZERO, |trim| trim.control))
     }
 
-    /// The longest that a packet can wait here; none where the buffer is unlimited.
+    /// Returns the maximum time that a packet can wait here; none where the buffer is unlimited.
     pub fn longest_wait(&self) -> Option<Span> {
         let room = self.room();
         (room != Bytes::MAX).then(|| self.rate.time_for(room))
     }
 }
 
-/// Why a port cannot be built.
+/// Reasons to reject a port.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 #[allow(missing_docs)]
 pub enum PortError {
@@ -191,14 +192,14 @@ pub enum PortError {
 pub struct PortParams {
     pub(crate) serializer: Serializer,
     pub(crate) delay: Span,
-    /// How long what the buffer holds is served; [`Span::MAX`] where it is unlimited.
+    /// Service time of a full buffer; [`Span::MAX`] where it is unlimited.
     pub(crate) buffer: Span,
     pub(crate) ecn: Marker,
     pub(crate) phantom: Option<PhantomParams>,
     pub(crate) loss: u64,
     loses: bool,
     pub(crate) credits: Option<CreditParams>,
-    /// How long the service of what the buffer of control holds takes, where the port trims; [`Span::MAX`] without limit.
+    /// Service time of a full control buffer, where the port trims; [`Span::MAX`] without limit.
     pub(crate) control: Option<Span>,
     pub(crate) config: PortConfig,
 }
@@ -258,37 +259,38 @@ impl PortParams {
         self.credits.as_ref()
     }
 
-    /// How long a packet's service takes.
+    /// Returns the service time of a packet.
     #[inline(always)]
     pub fn service(&self, size: u32) -> Span {
         // It fits: 64 KiB at `SLOWEST` last half a second.
         Span::from_ps(self.config.tick.service_ps(self.config.rate, self.serializer, size) as i64)
     }
 
-    /// How long it takes where services are not rounded, and how long the packet counts where it waits.
+    /// Returns the service time of a packet where services are not rounded; it is also its contribution to the backlog
+    /// while it waits.
     #[inline(always)]
     pub(crate) fn exact_service(&self, size: u32) -> Span {
         service(self.serializer, size)
     }
 
-    /// The link's delay.
+    /// Returns the link's delay.
     #[inline(always)]
     pub fn delay(&self) -> Span {
         self.delay
     }
 
-    /// Bytes that last this long at the line rate.
+    /// Returns the bytes that last this long at the line rate.
     pub fn bytes_in(&self, span: Span) -> Bytes {
         self.serializer.bytes_in(span.unsigned_ps())
     }
 
-    /// Whether chance plays a part on the link.
+    /// Returns whether the link has random losses.
     #[inline(always)]
     pub fn loses_some(&self) -> bool {
         self.loses
     }
 
-    /// Whether the link loses this packet, by a chance of its own. [`crate::Losses`] knows of bursts, too.
+    /// Returns whether the link loses this packet, by a random decision of its own. [`crate::Losses`] includes bursts.
     #[inline]
     pub(crate) fn loses(&self, salt: u64, packet: &Arrival) -> bool {
         self.loss != 0 && (draw(!salt, packet) >> 32) < self.loss
@@ -331,7 +333,7 @@ pub struct PhantomQueue {
 }
 
 impl PhantomQueue {
-    /// A packet is queued. Returns whether the occupancy that it found asks for a mark.
+    /// Adds a packet. Returns whether the occupancy that it found asks for a mark.
     #[inline]
     pub(crate) fn add(&mut self, params: &PhantomParams, salt: u64, packet: &Arrival) -> bool {
         let backlog = self.empty_at.saturating_since(packet.now);
@@ -340,14 +342,14 @@ impl PhantomQueue {
         params.ecn.marks(backlog, || draw(salt ^ 0x5048_414e_544f_4d00, packet))
     }
 
-    /// Whether its occupancy at `packet.now` asks for a mark.
+    /// Returns whether its occupancy at `packet.now` asks for a mark.
     #[inline]
     pub(crate) fn asks(self, params: &PhantomParams, salt: u64, packet: &Arrival) -> bool {
         let backlog = self.empty_at.saturating_since(packet.now);
         params.ecn.marks(backlog, || draw(salt ^ 0x5048_414e_544f_4d00, packet))
     }
 
-    /// Its occupancy at a time.
+    /// Returns its occupancy at a time.
     pub fn occupancy(self, params: &PortParams, now: Time) -> Bytes {
         let backlog = self.empty_at.saturating_since(now);
         params.phantom.as_ref().map_or(Bytes::ZERO, |phantom| phantom.serializer.bytes_in(backlog.unsigned_ps()))

@@ -11,9 +11,9 @@ use crate::arrival::{Arrival, draw};
 use crate::credit::{CreditGate, CreditParams};
 use crate::port::{InService, MarkAt, PhantomQueue, PortParams};
 
-/// What a port with real queues carries: something that can say how a port sees it.
+/// Item carried by a port with real queues.
 pub trait Item {
-    /// The packet as a port sees it, with the time at which it came.
+    /// Returns the packet as a port sees it, with its arrival time.
     fn arrival(&self) -> Arrival;
 }
 
@@ -31,18 +31,18 @@ pub struct QueuedPort<P> {
     data: VecDeque<Waiting<P>>,
     /// Service time of all that waits.
     queued: Span,
-    /// Of that, of control: kept where the port trims.
+    /// Service time of the control packets among them: kept where the port trims.
     queued_control: Span,
     idle_at: Time,
     /// Service time of the packet in service.
     serving: Span,
-    /// Whether that is a credit.
+    /// The packet in service is a credit.
     serves_credit: bool,
-    /// Whether it is control: kept where the port trims.
+    /// The packet in service is control: kept where the port trims.
     serves_control: bool,
     phantom: PhantomQueue,
-    /// Credits that wait, beside the buffer: a credit with tokens goes before all else, and without them it waits though
-    /// the port is idle.
+    /// Credits that wait, outside of the buffer: a credit with tokens goes before all else, and without them it waits
+    /// though the port is idle.
     credits: CreditGate<P>,
 }
 
@@ -64,9 +64,9 @@ impl<P> Default for QueuedPort<P> {
 }
 
 impl<P: Item> QueuedPort<P> {
-    /// A packet arrives: service is replayed up to now, then the packet is queued. Packets whose service began
-    /// go to `out` in order. Returns the item if the buffer has no room for it; data that a port refuses which trims may
-    /// come again as a control packet.
+    /// Replays service up to the packet's arrival, then queues the packet. Packets whose service began go to `out` in
+    /// order. Returns the item if the buffer has no room for it; data refused by a port that trims may be offered again
+    /// as a control packet.
     #[inline]
     pub fn enqueue(
         &mut self,
@@ -224,25 +224,25 @@ impl<P: Item> QueuedPort<P> {
             }
     }
 
-    /// What the buffer of control holds at a port that trims, or that of data.
+    /// Returns the service time of the control packets, or of the data, in the buffers of a port that trims.
     fn held_of(&self, control: bool, now: Time) -> Span {
         let waits = if control { self.queued_control } else { self.queued - self.queued_control };
         let is_served = !self.serves_credit && self.serves_control == control;
         if is_served { waits + self.idle_at.saturating_since(now) } else { waits }
     }
 
-    /// What the buffer holds at a time, as time of service, the packet in service by its remainder.
+    /// Returns the service time of the buffer's content at a time, the packet in service by its remainder.
     #[inline]
     pub fn held(&self, now: Time) -> Span {
         self.queued + self.idle_at.saturating_since(now)
     }
 
-    /// All packets that wait, without the credits in their own queue.
+    /// Returns all packets that wait, without the credits in their own queue.
     pub fn waiting(&self) -> impl Iterator<Item = &P> {
         self.control.iter().chain(&self.data).map(|waiting| &waiting.item)
     }
 
-    /// Checks that what it says of its queues is what lies in them. Returns how many entries it examined.
+    /// Checks that the counts match the queues. Returns the number of entries examined.
     ///
     /// # Errors
     /// When it is not: what is wrong.
@@ -258,36 +258,36 @@ impl<P: Item> QueuedPort<P> {
         Ok(1 + self.control.len() + self.data.len())
     }
 
-    /// Whether packets wait whose service has not begun.
+    /// Returns whether packets wait whose service has not begun.
     #[inline]
     pub fn has_waiting(&self) -> bool {
         self.queued > Span::ZERO || !self.credits.is_empty()
     }
 
-    /// When the port takes the next packet into service if nothing more comes; [`Time::NEVER`] if none waits.
+    /// Returns the time of the next service if no packet follows; [`Time::NEVER`] if none waits.
     pub fn next_service(&self, params: &PortParams) -> Time {
         let data = if self.queued > Span::ZERO { self.idle_at } else { Time::NEVER };
         let credit = params.credits.as_ref().and_then(|credits| self.credits.eligible_at(credits));
         credit.map_or(data, |eligible_at| eligible_at.max(self.idle_at).min(data))
     }
 
-    /// Credits that wait.
+    /// Returns the number of credits that wait.
     pub fn credits_waiting(&self) -> usize {
         self.credits.len()
     }
 
-    /// When the port falls idle but for what waits.
+    /// Returns the time at which the port becomes idle, apart from packets that wait.
     pub fn idle_at(&self) -> Time {
         self.idle_at
     }
 
-    /// What the buffer holds at a time, the remainder of the packet in service included, but for a credit, which has a queue
-    /// of its own. Exact only once service has been replayed to that time.
+    /// Returns the content of the buffer at a time, the remainder of the packet in service included, but for a credit,
+    /// which has a queue of its own. Exact only once service has been replayed to that time.
     pub fn queue(&self, params: &PortParams, now: Time) -> Bytes {
         params.bytes_in(if self.serves_credit { self.queued } else { self.held(now) })
     }
 
-    /// The phantom queue.
+    /// Returns the phantom queue.
     pub fn phantom(&self) -> &PhantomQueue {
         &self.phantom
     }

@@ -60,13 +60,13 @@ impl<T: Copy> Ring<T> {
         self.head = if self.len == 0 { 0 } else { self.head.wrapping_add(1) };
     }
 
-    /// The one so many places behind the first, if there are so many.
+    /// Returns the item at `index` behind the first, if there is one.
     pub(crate) fn get_mut(&mut self, index: usize) -> Option<&mut T> {
         let place = self.place(index as u32);
         if index < self.len() { self.places.get_mut(place) } else { None }
     }
 
-    /// Moves the last one forward, to so many places behind the first.
+    /// Moves the last one forward, to `index` places behind the first.
     pub(crate) fn move_last_to(&mut self, index: usize) {
         for later in (index as u32 + 1..self.len).rev() {
             let (a, b) = (self.place(later - 1), self.place(later));

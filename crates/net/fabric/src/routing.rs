@@ -6,13 +6,14 @@ use units::{Rate, Span, Time, below, mix64};
 
 use crate::{HostId, Link, LinkId, Network, NetworkError, NodeId, NodeKind};
 
-/// What a switch's choices depend on, besides the packet: the run's seed and which switch it is.
+/// Returns the seed of a switch's choices, in addition to the packet: it depends on the run's seed and the switch.
 #[inline]
 pub fn switch_salt(seed: u64, switch: NodeId) -> u64 {
     mix64(seed ^ mix64(u64::from(switch.0)))
 }
 
-/// What chooses among equal ports at a switch: a hash of the flow, of its entropy and of the switch (see [`switch_salt`]).
+/// Returns the hash that selects among equal ports at a switch: of the flow, its entropy and the switch (see
+/// [`switch_salt`]).
 #[inline]
 pub fn path_hash(switch_salt: u64, flow: u32, entropy: u16) -> u64 {
     mix64(switch_salt ^ (u64::from(flow) << 16 | u64::from(entropy)))
@@ -20,24 +21,24 @@ pub fn path_hash(switch_salt: u64, flow: u32, entropy: u16) -> u64 {
 
 /// For each switch and each destination, the ports that lie on a shortest path (fewest links).
 ///
-/// Destinations are grouped by the switch that a host hangs from, so the table is small: switches squared.
+/// Destinations are grouped by the switch that a host is attached to, so the table is small: switches squared.
 #[derive(Clone, Hash, Debug)]
 pub struct Routes {
     /// Row `row[node]`, column `seats[host].0`.
     table: Vec<Group>,
     columns: usize,
     row: Vec<u32>,
-    /// Of each host: the column of its switch, and which host of it it is.
+    /// The column of its switch, and its index among that switch's hosts, for each host.
     seats: Vec<(u16, u16)>,
     ports: Vec<LinkId>,
-    /// Whether all equal paths between two hosts lead over the same kinds of ports, in the same order.
+    /// All equal paths between two hosts consist of the same kinds of ports, in the same order.
     alike: bool,
-    /// What holds instead from some time on, in order.
+    /// Routes that apply instead from a given time on, in order.
     later: Vec<(Time, Routes)>,
 }
 
-/// Equal ports: `len` of them from place `first` of the list of ports on. If `len` is 0, the destination hangs
-/// from this very switch, and the ports to its hosts are there, by their place in [`Routes::seats`].
+/// Equal ports: `len` of them from place `first` of the list of ports on. If `len` is 0, the destination is attached to
+/// this very switch, and the ports to its hosts are there, by their place in [`Routes::seats`].
 ///
 /// In 32 bits, `len` in the lower ones: in a large tree the table is what a switch finds least often in cache.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -164,7 +165,7 @@ impl Routes {
         Ok(routes)
     }
 
-    /// Whether all equal paths to one switch lead over the same kinds of ports.
+    /// Returns whether all equal paths to one switch consist of the same kinds of ports.
     fn are_alike(&self, network: &Network, column: usize) -> bool {
         const UNKNOWN: u32 = u32::MAX;
         const END: u32 = 0;
@@ -434,7 +435,7 @@ mod tests {
         builder.finish().unwrap()
     }
 
-    /// Of two cables one is avoided in one direction from 5 us on: only that direction changes, and only then.
+    /// One of two cables is avoided in one direction from 5 us on: only that direction changes, and only then.
     #[test]
     fn routes_change_and_avoid_one_direction() {
         let network = network(2, 0);

@@ -19,7 +19,7 @@ fn engine(setup: Setup) -> (Setup, Outcome) {
 
 library_benchmark_group!(name = instructions, benchmarks = engine);
 
-/// Whether a tool can be started.
+/// Returns whether a tool can be started.
 fn is_there(program: &str) -> bool {
     Command::new(program).arg("--version").output().is_ok_and(|output| output.status.success())
 }

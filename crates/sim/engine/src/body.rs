@@ -1,26 +1,26 @@
-//! What packets say, and how that is packed: ten bytes, and two bits among the packet's flags. A body is put in and read as
-//! a whole, so no meaning is reached by another kind's name.
+//! Packet bodies and their packed form: ten bytes, and two bits among the packet's flags. A body is packed and unpacked
+//! as a whole, so no field is read under the name of another kind.
 
 use flow::credits::Echo;
 use flow::{AckHeader, BlockNack, MOST_PACKETS};
 use units::Rate;
 
-/// What a packet is. With whether it answers it says which [`Body`] it has.
+/// The kind of a packet. Together with its answer flag it determines its [`Body`].
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 #[repr(u8)]
 pub enum Kind {
     /// Data, or an acknowledgement of it.
     #[default]
     Transfer,
-    /// A receiver's word that something is missing; else an acknowledgement.
+    /// A receiver's negative acknowledgement; otherwise an acknowledgement.
     Nack,
-    /// A receiver's word that marks came.
+    /// Congestion notification packet (CNP) of a receiver that receives ECN marks.
     Cnp,
-    /// A switch's word that the source is to send less.
+    /// A switch's notification that the source is to reduce its rate.
     DirectCnp,
     /// A switch's report of the ports that a packet has passed so far.
     DirectInt,
-    /// When a packet came, by the receiver's clock.
+    /// Arrival time of a packet, by the receiver's clock.
     OrAck,
     /// Pauses a class on the link's other direction.
     Pause,
@@ -38,11 +38,11 @@ pub enum Kind {
     Credit,
     /// Rehearses a packet on its path (`FlashPass`).
     Emulation,
-    /// A receiver's word which emulation packets came.
+    /// A receiver's report of the emulation packets that arrived.
     Echo,
     /// The last of an early start, and its answer.
     Probe,
-    /// The header of data whose payload a switch cut.
+    /// The header of data whose payload was trimmed by a switch.
     Trimmed,
 }
 
@@ -70,16 +70,16 @@ impl Kind {
     };
 }
 
-/// What a packet says.
+/// The content of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Body {
     /// Data of a flow.
     Data {
         /// Its number in the flow.
         seq: u32,
-        /// Which transmission of that this is, from 1 on.
+        /// The transmission count of that packet, from 1 on.
         attempt: u8,
-        /// The number of the receiver's credit that it answers.
+        /// The number of the receiver's credit that it uses.
         credit: Option<u32>,
     },
     /// An acknowledgement.
@@ -91,25 +91,26 @@ pub enum Body {
     Cnp {
         /// The packet's number in its flow.
         seq: u32,
-        /// Which transmission of it.
+        /// Its transmission count.
         attempt: u8,
     },
     /// A switch asks the source to send less.
     DirectCnp,
-    /// A switch sends back what this packet has had reported so far. That lies beside the packet ([`Report`]).
+    /// A switch returns the INT reports that this packet has collected so far. They are stored next to the packet
+    /// ([`Report`]).
     ///
     /// [`Report`]: crate::Report
     DirectInt {
         /// The packet's number in its flow.
         seq: u32,
-        /// Which transmission of it.
+        /// Its transmission count.
         attempt: u8,
     },
-    /// When this packet came.
+    /// Arrival time of this packet.
     OrAck {
         /// Its number in its flow.
         seq: u32,
-        /// Which transmission of it.
+        /// Its transmission count.
         attempt: u8,
         /// By the receiver's clock, which wraps.
         clock_ns: u32,
@@ -138,19 +139,19 @@ pub enum Body {
     Emulation {
         /// They are counted, too.
         number: u32,
-        /// When it left, by its host's clock, which wraps.
+        /// Its departure time, by its host's clock, which wraps.
         clock_ns: u32,
     },
-    /// Which emulation packets came.
+    /// The emulation packets that arrived.
     Echo(Echo),
-    /// What a switch left of data for which it had no room.
+    /// Data that a switch trimmed, because it had no room for the payload.
     Trimmed {
         /// Its number in its flow.
         seq: u32,
-        /// Which transmission of it.
+        /// Its transmission count.
         attempt: u8,
     },
-    /// Asks what has come.
+    /// Asks for the arrival status.
     Probe,
     /// The answer.
     ProbeAnswer {
@@ -162,13 +163,13 @@ pub enum Body {
 /// A body's bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(crate) struct Words {
-    /// Where a body has a packet's number, or one of its own, that is here: ports draw their chances by it.
+    /// The packet's number, or a body's own number, in bodies that have one: random decisions at ports depend on it.
     pub(crate) number: u32,
     pub(crate) word: u32,
     pub(crate) bytes: [u8; 2],
 }
 
-/// Which kind a body is of, and of its flags ([`ANSWER`], [`MARKED`]) those that are set.
+/// The kind of a body, and those of its flags ([`ANSWER`], [`MARKED`]) that are set.
 pub(crate) struct Label {
     pub(crate) kind: Kind,
     pub(crate) flags: u8,
@@ -258,7 +259,7 @@ fn flags_of(header: &AckHeader) -> u8 {
 }
 
 impl Words {
-    /// Of what is about a packet.
+    /// Packs a reference to a packet.
     #[inline(always)]
     fn about(seq: u32, attempt: u8) -> Self {
         Self { number: seq, word: 0, bytes: [attempt, 0] }
@@ -270,13 +271,13 @@ impl Words {
         Self { number: seq, word: cumulative, bytes: [attempt, covers] }
     }
 
-    /// Of data: the credit that it answers.
+    /// Returns the credit that this data uses.
     #[inline(always)]
     pub(crate) fn credit(self) -> Option<u32> {
         (self.word != 0).then(|| self.word - 1)
     }
 
-    /// Of an acknowledgement with these flags: what it says.
+    /// Returns the header of this acknowledgement, which has these flags.
     #[inline(always)]
     pub(crate) fn header(self, flags: u8) -> AckHeader {
         let [attempt, covers] = self.bytes;
@@ -290,7 +291,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Every body comes back as it went, whatever its numbers are.
+        /// Every body survives packing and unpacking, with any field values.
         #[test]
         fn a_body_comes_back_as_it_went(
             (seq, word) in (any::<u32>(), 0..u32::MAX),

@@ -1,4 +1,4 @@
-//! What ports of a switch that shares its buffer hold: a packet, and the report that it carries.
+//! Contents of the ports of a shared-buffer switch: a packet, and the report that it carries.
 
 use fabric::Framed;
 use units::Time;

@@ -1,5 +1,5 @@
-//! Controllers in border switches: LSCC's two (Long et al., §III). Here is what a switch tells them and what they send; the
-//! arithmetic is in `laws::lscc`.
+//! Controllers in border switches: LSCC's two (Long et al., §III). This module has their inputs from the switch and the
+//! messages that they send; the arithmetic is in `laws::lscc`.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -28,11 +28,11 @@ pub(crate) struct Controllers {
     limitings: Vec<Limiting>,
     messages: u64,
     notifications: u64,
-    /// When the next timer is due.
+    /// Expiry of the next timer.
     next_at: Time,
 }
 
-/// At the far end of a long haul: measures what comes in by a port, and feeds a rate back.
+/// At the far end of a long haul: measures the arrivals at a port, and feeds a rate back.
 struct Calculation {
     port: usize,
     params: CalculationParams,
@@ -41,16 +41,16 @@ struct Calculation {
     next_at: Time,
 }
 
-/// At the near end: tells sources of what leaves by a port.
+/// At the near end: notifies sources of the departures at a port.
 struct Limiting {
     port: usize,
-    /// Where its switch is.
+    /// The datacenter of its switch.
     datacenter: u16,
     params: LimitingParams,
     state: RateLimiting,
     /// All bytes that have joined the pseudo queue.
     arrived: Bytes,
-    /// By flow, with when it was last heard of.
+    /// By flow, with the time at which it was last seen.
     table: BTreeMap<u32, (FlowEntry, Time)>,
     notify_at: Time,
 }
@@ -62,7 +62,7 @@ const REMEMBERED: u32 = 64;
 const FEEDBACK_SIZE: u16 = 64;
 
 impl Controllers {
-    /// Those of the switch with these links out.
+    /// Creates the controllers of the switch with these output links.
     pub(crate) fn new(setup: &Setup, out: Range<u32>) -> Self {
         let mut controllers = Self::default();
         for spec in setup.modules.iter().filter(|spec| out.contains(&spec.link.0)) {
@@ -99,12 +99,12 @@ impl Controllers {
         self.messages
     }
 
-    /// Those of them to sources.
+    /// Returns the number of messages to sources.
     pub(crate) fn notifications(&self) -> u64 {
         self.notifications
     }
 
-    /// When the next timer is due.
+    /// Returns the expiry of the next timer.
     #[inline(always)]
     pub(crate) fn next_at(&self) -> Time {
         self.next_at
@@ -116,7 +116,7 @@ impl Controllers {
         self.next_at = calculation.chain(limiting).min().unwrap_or(Time::NEVER);
     }
 
-    /// The switch has sent on so many bytes of what came in by a port.
+    /// Counts bytes that arrived at a port and that the switch has forwarded.
     #[inline]
     pub(crate) fn drained(&mut self, from: usize, bytes: u64) {
         for calculation in self.calculations.iter_mut().filter(|it| it.port == from) {
@@ -124,7 +124,7 @@ impl Controllers {
         }
     }
 
-    /// The time of [`Controllers::next_at`] has come.
+    /// Handles the timer of [`Controllers::next_at`].
     pub(crate) fn on_timer(&mut self, now: Time, switch: &SharedSwitch<Carried>, setup: &Setup) -> Vec<Act> {
         let mut acts = Vec::new();
         for calculation in self.calculations.iter_mut().filter(|it| it.next_at <= now) {
@@ -136,7 +136,7 @@ impl Controllers {
         for limiting in &mut self.limitings {
             if limiting.notify_at <= now {
                 limiting.notify_at += limiting.params.interval;
-                // A flow that has not been heard of for a reset is not told: most have ended. What it has sent is
+                // A flow that was not seen for a reset period is not notified: most have ended. Its bytes are
                 // remembered for longer: it may only be paused.
                 let reset = limiting.params.reset;
                 limiting.table.retain(|_, (_, heard)| *heard + reset.times(REMEMBERED) > now);
@@ -161,14 +161,14 @@ impl Controllers {
         acts
     }
 
-    /// A rate has come back over the cable of a port.
+    /// Handles a rate that returned over the cable of a port.
     pub(crate) fn on_feedback(&mut self, from: usize, now: Time, rate: Rate) {
         for limiting in self.limitings.iter_mut().filter(|it| it.port == from) {
             limiting.state.set_rate(now, rate);
         }
     }
 
-    /// A packet passes from one port to another. What is marked here is the table's to tell: the mark is taken off.
+    /// Processes a packet that passes from one port to another. Its mark is removed: the table reports it.
     pub(crate) fn on_packet(
         &mut self,
         from: usize,
@@ -189,7 +189,7 @@ impl Controllers {
             return acts;
         }
         if !packet.is_data() {
-            // Without notifications nobody would read the table, or clear it.
+            // Without notifications no code would read the table, or clear it.
             if matches!(packet.body(), Body::Cnp { .. }) && !limiting.params.telemetry {
                 limiting.entry(packet).on_cnp(now);
             }
@@ -204,7 +204,8 @@ impl Controllers {
             return acts;
         }
         if let Some(reports) = reports {
-            // The reports so far go back with the pseudo queue as their last hop, and the packet starts anew.
+            // The reports so far return with the pseudo queue as their last hop, and the packet starts again without
+            // any.
             let mut record = Record::default();
             reports.hops(carried.report).iter().for_each(|&hop| record.add(hop));
             reports.forget(carried.report);

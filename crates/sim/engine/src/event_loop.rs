@@ -35,8 +35,8 @@ const WINDOWS_ALONE: u64 = 256;
 pub struct Threads {
     /// The most threads at once; at least 1 counts, and at most one a partition.
     pub most: usize,
-    /// Several threads run an epoch if those beside the busiest one would have processed at least so many events of the
-    /// epoch before. With 0 they run every epoch.
+    /// Several threads run an epoch if the threads other than the busiest one would have processed at least this number
+    /// of events of the epoch before. With 0 they run every epoch.
     pub least: u64,
 }
 
@@ -45,18 +45,18 @@ impl Threads {
     /// work, and the two barriers of an epoch are taken to cost 15 µs, under a tenth of it.
     const WORTH_A_MEETING: u64 = 4_000;
 
-    /// Up to so many, where the work of an epoch is worth a meeting.
+    /// At most `most` threads, in epochs with enough work for a barrier.
     pub fn up_to(most: usize) -> Self {
         Self { most, least: Self::WORTH_A_MEETING }
     }
 
-    /// So many in every epoch, however little work it has: for tests.
+    /// Always `most` threads, even in epochs with little work: for tests.
     pub fn always(most: usize) -> Self {
         Self { most, least: 0 }
     }
 }
 
-/// How far a run has come.
+/// Progress of a run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Progress {
     /// Simulated time.
@@ -67,7 +67,7 @@ pub struct Progress {
     pub open: u64,
 }
 
-/// What a partition has for another at the end of an epoch.
+/// Messages of a partition for another one, exchanged at the end of an epoch.
 #[derive(Default)]
 struct Mailbox {
     mail: Vec<Mail>,
@@ -84,12 +84,13 @@ pub struct Broken {
     pub time: Time,
     /// The run's seed.
     pub seed: u64,
-    /// What is wrong.
+    /// Description of the error.
     pub what: String,
 }
 
-/// Runs a simulation on up to `threads` threads, where an epoch has enough work for several. `make_law` gives each flow its law
-/// when it starts; `progress` is called now and then, on the calling thread, and ends the run by answering `false`.
+/// Runs a simulation on up to `threads` threads, if an epoch has enough work for several. `make_law` returns the law of
+/// each flow when it starts; `progress` is called now and then, on the calling thread, and ends the run by returning
+/// `false`.
 ///
 /// # Panics
 /// If a law or `make_law` panics.
@@ -101,7 +102,7 @@ where
     run_on(setup, Threads::up_to(threads), make_law, progress)
 }
 
-/// The same on these threads.
+/// Runs a simulation like [`run`], on these threads.
 ///
 /// # Panics
 /// As [`run`].
@@ -113,9 +114,9 @@ where
     gather(setup, run_partitions(setup, threads, &make_law, progress, Watched::default()))
 }
 
-/// The same as [`run`]. At the end of epochs what links, ports, pools, records and calendars hold is checked against what is
-/// said of them, as often as that takes no longer than the run itself. The end of the run is always checked, and so are the
-/// [identities](experiment::broken_identities) of its outcome. The outcome is the same.
+/// Runs a simulation like [`run`]. At the end of epochs it checks the state of links, ports, pools, records and
+/// calendars against their invariants, as often as that takes no longer than the run itself. The end of the run is
+/// always checked, and so are the [identities](experiment::broken_identities) of its outcome. The outcome is the same.
 ///
 /// # Errors
 /// [`Broken`] at the first check that finds something wrong, of several the one in the node of the lowest number.
@@ -155,7 +156,7 @@ pub struct Recorded {
     pub recording: Recording,
 }
 
-/// The same as [`run`], with a log of some flows and links. The outcome is the same.
+/// Runs a simulation like [`run`], with a log of some flows and links. The outcome is the same.
 ///
 /// # Panics
 /// As [`run`].
@@ -187,7 +188,7 @@ struct Watched<'a> {
     record: Option<&'a RecordConfig>,
 }
 
-/// What was found to be wrong: in which node, up to when that had run, and what.
+/// The first error found: its node, the time up to which that had run, and a description.
 type Found = Mutex<Option<(NodeId, Time, String)>>;
 
 /// The partitions after a run.
@@ -200,7 +201,7 @@ struct Ran<L> {
     threads: usize,
 }
 
-/// Runs the partitions to the end, and looks for what is wrong where that is asked for.
+/// Runs the partitions to the end, with checks if requested.
 fn run_partitions<L, F>(
     setup: &Setup,
     threads: Threads,
@@ -273,7 +274,7 @@ struct Part<L> {
 /// The state of a partition after an epoch.
 #[derive(Clone, Copy)]
 struct Said {
-    /// When it, or one that it sent something to, is next active.
+    /// The next active time of the partition, or of one to which it sent something.
     next: Time,
     /// Flows that have not ended.
     open: u64,
@@ -300,7 +301,7 @@ struct Work<'a, L, F> {
     parts: Vec<Mutex<Part<L>>>,
     /// Two of each, used in turn, so that mail of an epoch stays apart from that of the one before.
     boxes: [Vec<Mutex<Mailbox>>; 2],
-    /// What checks have found; none where nothing is checked.
+    /// Errors found by checks; none if nothing is checked.
     checks: Option<&'a Found>,
 }
 
@@ -337,7 +338,8 @@ impl<L: ControlLaw, F: Fn(&FlowSpec, &Path) -> L> Work<'_, L, F> {
         }
     }
 
-    /// The state of all partitions after an epoch; so many threads have every so many-th partition.
+    /// Returns the state of all partitions after an epoch. Thread i of `threads` has every `threads`-th partition, from
+    /// i on.
     fn said(&self, threads: usize) -> AllSaid {
         let mut all = AllSaid { next: Time::NEVER, open: 0, hops: 0, spare: 0 };
         let mut busiest = 0;
@@ -405,7 +407,7 @@ struct Meeting {
     /// End of the epoch that begins.
     until: AtomicU64,
     turn: AtomicUsize,
-    /// There are no more epochs.
+    /// Set after the last epoch.
     is_over: AtomicBool,
     /// A panic of a thread other than the leading one.
     panic: Mutex<Option<Box<dyn Any + Send>>>,
@@ -423,7 +425,7 @@ impl Meeting {
         }
     }
 
-    /// The part of an epoch's work that the thread of this number has.
+    /// Runs the part of an epoch's work that belongs to the thread of this number.
     fn share<L: ControlLaw, F: Fn(&FlowSpec, &Path) -> L>(&self, thread: usize, work: &Work<L, F>, epoch: Epoch) {
         (thread..work.parts.len()).step_by(self.threads).for_each(|index| work.step(index, epoch));
     }
@@ -551,8 +553,9 @@ fn gather<L: ControlLaw>(setup: &Setup, ran: Ran<L>) -> Outcome {
     }
 }
 
-/// Ports that wait for each other in a circle of one class. `held_back` has (a port that the other end pauses, a port of
-/// the same switch whose other end it pauses in turn, the class): the port at that other end waits for the first.
+/// Returns the ports that wait for each other in a cycle of one class. `held_back` has (a port that the other end
+/// pauses, a port of the same switch whose other end it pauses in turn, the class): the port at that other end waits
+/// for the first.
 fn deadlock(setup: &Setup, held_back: &[(LinkId, LinkId, u8)]) -> Vec<LinkId> {
     // The packets that `port` holds back came in over the other direction of `cable`.
     let waits_for = |(link, class): (LinkId, u8)| -> Vec<(LinkId, u8)> {
@@ -616,7 +619,8 @@ mod tests {
         }
     }
 
-    /// Two datacenters of two hosts so far apart, and flows of so many bytes between them, both ways, one each 10 us.
+    /// Two datacenters of two hosts with this delay between them, and flows of `size` bytes in both directions, one
+    /// each 10 us.
     fn apart(between: Span, flows: u32, size: u64) -> Setup {
         let port = PortConfig::new(Rate::from_gbps(100), Span::from_us(1));
         let side = vec![(port, port); 2];

@@ -17,7 +17,7 @@ struct Ring {
     base: u32,
     mask: u32,
     head: u32,
-    /// How many packets are in the ring, and [`LONG`] while others are behind it.
+    /// Number of packets in the ring, and [`LONG`] while others are behind it.
     len: u32,
 }
 
@@ -30,7 +30,7 @@ const LAST_SIZE: u32 = 1_024;
 /// Packets of a chunk behind a ring: less than a ring has places.
 const CHUNK: usize = 256;
 
-/// Of a ring's `len`: packets are behind the ring, so that it takes no more from outside, however many it has.
+/// A flag of a ring's `len`: packets are behind the ring, so it takes no more from outside, even if it has room.
 const LONG: u32 = 1 << 31;
 
 /// A place of the store. Two fill a line of the cache, and none lies in two lines. (What is aligned so is copied where the
@@ -41,13 +41,13 @@ struct Place(Packet);
 
 const _: () = assert!(size_of::<Place>() == 32);
 
-/// What is kept of packets beside themselves.
+/// Per-packet state stored outside of the packets.
 struct Beside {
-    /// Whether anything is.
+    /// Set if any of it is kept.
     is_kept: bool,
-    /// What each carries; empty where packets carry nothing.
+    /// The reports carried by each packet; empty if packets carry none.
     reports: Vec<Report>,
-    /// What is known of what each follows from; empty where that does not matter.
+    /// The origin of each packet's event; empty if that does not matter.
     since: Vec<Since>,
 }
 
@@ -92,22 +92,22 @@ struct Chunk {
 
 /// All but the packets of the rings.
 struct Aside {
-    /// Of the packets of the store.
+    /// Per-packet state of the packets in the store.
     beside: Beside,
-    /// What is behind each link's ring.
+    /// Packets behind each link's ring.
     chunks: Vec<VecDeque<Chunk>>,
     /// The last chunk that was emptied, for the next that is needed.
     spare: Option<Chunk>,
-    /// How many rings have something behind them.
+    /// Number of rings with packets behind them.
     long: usize,
-    /// All those lie among these links, which are usually the inputs of one switch; empty where there are none.
+    /// The range of links that contains all such rings, usually the inputs of one switch; empty if there are none.
     long_among: Range<usize>,
 }
 
 /// The FIFOs of all links into a partition's nodes.
 pub(crate) struct Fifos {
     rings: Vec<Ring>,
-    /// When each link's first packet arrives; [`Time::NEVER`] for an empty link.
+    /// Arrival time of each link's first packet; [`Time::NEVER`] for an empty link.
     heads: Vec<Time>,
     store: Vec<Place>,
     aside: Aside,
@@ -116,7 +116,7 @@ pub(crate) struct Fifos {
 }
 
 impl Fifos {
-    /// FIFOs of so many links; packets `carry` something, and are `timed` by what they follow from.
+    /// Creates the FIFOs of `links` links. Packets `carry` reports, and are `timed` by the origin of their events.
     pub(crate) fn new(links: usize, carry: bool, timed: bool) -> Self {
         let store = vec![Place::default(); links * FIRST_SIZE as usize];
         let ring = |link| Ring { base: link as u32 * FIRST_SIZE, mask: FIRST_SIZE - 1, head: 0, len: 0 };
@@ -135,7 +135,7 @@ impl Fifos {
         }
     }
 
-    /// When the first packet on each link of a range arrives.
+    /// Returns the arrival times of the first packets on a range of links.
     #[inline]
     pub(crate) fn heads(&self, links: Range<usize>) -> &[Time] {
         &self.heads[links]
@@ -152,7 +152,7 @@ impl Fifos {
         prefetch::element(&self.store, self.rings[link].place(0));
     }
 
-    /// What the packet so many behind the first of a link carries, if it is an acknowledgement.
+    /// Returns the report of the packet at position `behind` after the first of a link, if it is an acknowledgement.
     #[inline(always)]
     pub(crate) fn acknowledged(&self, link: usize, behind: u32) -> Option<Report> {
         let ring = self.rings[link];
@@ -163,7 +163,7 @@ impl Fifos {
         self.aside.beside.reports.get(place).copied()
     }
 
-    /// Whether nothing is on a link.
+    /// Returns whether a link is empty.
     #[inline(always)]
     pub(crate) fn is_empty(&self, link: usize) -> bool {
         self.rings[link].len == 0
@@ -189,7 +189,7 @@ impl Fifos {
         self.append(link, packet, (passage.arrives, packet.label_if(passage.marked)), report, since)
     }
 
-    /// It is copied and then changed in its place, as in [`Parts::pass_on`].
+    /// Appends a packet. It is copied and then changed in its place, as in [`Parts::pass_on`].
     #[inline(always)]
     fn append(
         &mut self,
@@ -251,7 +251,7 @@ impl Fifos {
         }
     }
 
-    /// What the packet at a place carries.
+    /// Returns the report carried by the packet at a place.
     #[inline(always)]
     pub(crate) fn report(&self, place: usize) -> Report {
         let reports = &self.aside.beside.reports;
@@ -264,9 +264,9 @@ impl Fifos {
         self.store[place].0
     }
 
-    /// Moves what is behind rings into them, where they have room for it, before packets are taken off these links until `end`
-    /// by [`Parts::drop_first`]. If a ring would run out before that, gives when: as its last packet arrives, which is after the
-    /// first one.
+    /// Moves packets from behind rings into them, if they have room, before packets are taken off these links until
+    /// `end` by [`Parts::drop_first`]. If a ring would run out before that, returns the time: the arrival of its last
+    /// packet, which is after the first one.
     #[inline(always)]
     pub(crate) fn refill(&mut self, links: Range<usize>, end: Time) -> Option<Time> {
         let among = &self.aside.long_among;
@@ -360,7 +360,7 @@ impl Fifos {
         (0..ring.count()).map(move |after| &self.store[ring.place(after)].0)
     }
 
-    /// What is known of what the first packet of a link follows from.
+    /// Returns the origin of the event of a link's first packet.
     pub(crate) fn since(&mut self, link: usize) -> Since {
         let place = self.parts().first(link).0;
         self.aside.beside.since.get(place).copied().unwrap_or(Since::BEGINNING)
@@ -373,8 +373,8 @@ impl Fifos {
         self.at(place)
     }
 
-    /// Takes the first packet off a link that is not empty. Gives its place, where it stays until the next packet is put on that
-    /// link, and when the one behind it arrives; [`Time::NEVER`] if there is none.
+    /// Takes the first packet off a link that is not empty. Returns its place, where it stays until the next packet is
+    /// put on that link, and the arrival time of the packet behind it; [`Time::NEVER`] if there is none.
     #[inline(always)]
     pub(crate) fn pop_place(&mut self, link: usize) -> (usize, Time) {
         let mut ring = &mut self.rings[link];
@@ -388,14 +388,14 @@ impl Fifos {
         (place, next)
     }
 
-    /// What the hot path works on, as slices: their places and lengths stay in registers.
+    /// Returns the state of the hot path, as slices: their addresses and lengths stay in registers.
     #[inline(always)]
     pub(crate) fn parts(&mut self) -> Parts<'_> {
         Parts { rings: &mut self.rings, heads: &mut self.heads, store: &mut self.store }
     }
 
-    /// Doubles a full ring, unless it is of the largest size: then what comes next is for behind it. Returns whether the ring
-    /// takes a packet more.
+    /// Doubles a full ring, unless it has the largest size: then further packets go behind it. Returns whether the ring
+    /// takes another packet.
     #[inline(never)]
     pub(crate) fn grow(&mut self, link: usize) -> bool {
         let old = self.rings[link];
@@ -422,7 +422,7 @@ impl Fifos {
 }
 
 impl Ring {
-    /// Whether it takes no packet as it is: it has no place, or others are behind it.
+    /// Returns whether it takes no packet as it is: it has no room, or others are behind it.
     #[inline(always)]
     fn is_full(self) -> bool {
         self.len > self.mask
@@ -432,8 +432,8 @@ impl Ring {
         self.len & !LONG
     }
 
-    /// Takes a place at the end, where it is not full, for a packet that arrives at `time`. Gives the place, and whether the ring
-    /// was empty.
+    /// Takes a place at the end of a ring that is not full, for a packet that arrives at `time`. Returns the place, and
+    /// whether the ring was empty.
     #[inline(always)]
     fn reserve(&mut self, store: &[Place], time: Time) -> (usize, bool) {
         let place = self.place(self.len);
@@ -445,7 +445,7 @@ impl Ring {
         (place, was_empty)
     }
 
-    /// Gives up the first place. Gives when the packet of the next arrives; [`Time::NEVER`] if there is none.
+    /// Releases the first place. Returns the arrival time of the next packet; [`Time::NEVER`] if there is none.
     #[inline(always)]
     fn drop_first(&mut self, store: &[Place]) -> Time {
         debug_assert!(self.len != 0 && self.len != LONG + 1, "nothing is left in the ring");
@@ -456,7 +456,7 @@ impl Ring {
         if self.len == 0 { Time::NEVER } else { next }
     }
 
-    /// The place so many after the first packet's.
+    /// Returns the place `after` packets behind the first.
     #[inline(always)]
     fn place(self, after: u32) -> usize {
         (self.base + ((self.head + after) & self.mask)) as usize
@@ -471,7 +471,7 @@ pub(crate) struct Parts<'a> {
 }
 
 impl Parts<'_> {
-    /// Whether a link must grow before it takes another packet.
+    /// Returns whether a link must grow before it takes another packet.
     #[inline(always)]
     pub(crate) fn is_full(&self, link: usize) -> bool {
         self.rings[link].is_full()
@@ -492,8 +492,8 @@ impl Parts<'_> {
     }
 
     /// Takes the first packet off a link that is not empty, and not the last one of a ring with others behind it: see
-    /// [`Fifos::refill`]. Its place stays as it is until the next packet is put on that link. Gives when the next one arrives;
-    /// [`Time::NEVER`] if there is none.
+    /// [`Fifos::refill`]. Its place stays as it is until the next packet is put on that link. Returns the arrival time
+    /// of the next packet; [`Time::NEVER`] if there is none.
     #[inline(always)]
     pub(crate) fn drop_first(&mut self, link: usize) -> Time {
         let next = self.rings[link].drop_first(self.store);
@@ -501,8 +501,8 @@ impl Parts<'_> {
         next
     }
 
-    /// Takes a place at the end of a link that is not full for a packet that arrives at `time`, no earlier than
-    /// those before it. Gives the place, and whether the link was empty.
+    /// Takes a place at the end of a link that is not full for a packet that arrives at `time`, no earlier than those
+    /// before it. Returns the place, and whether the link was empty.
     #[inline(always)]
     fn reserve(&mut self, link: usize, time: Time) -> (usize, bool) {
         let (place, was_empty) = self.rings[link].reserve(self.store, time);

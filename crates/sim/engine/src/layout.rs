@@ -1,17 +1,17 @@
-//! How a network is cut into partitions: one a datacenter, its nodes and their inputs numbered from 0.
+//! The partitions of a network: one for each datacenter, its nodes and their inputs numbered from 0.
 
 use fabric::{Network, NodeId};
 use units::Span;
 
-/// Where every link and node lies: which partition, and its number there.
+/// The location of every link and node: its partition, and its number there.
 pub(crate) struct Layout {
     /// First node of each partition, and the end.
     pub(crate) node_start: Vec<u32>,
     /// First link (by the node that it leaves) of each partition, and the end.
     pub(crate) link_start: Vec<u32>,
-    /// Of each link: its FIFO's number in the partition that it leads to.
+    /// By link: its FIFO's number in the destination partition.
     pub(crate) fifo_of: Vec<u32>,
-    /// Of each node: the range of its FIFOs, numbered in its partition.
+    /// By node: the range of its FIFOs, numbered in its partition.
     pub(crate) inputs: Vec<(u32, u32)>,
 }
 
@@ -66,7 +66,8 @@ impl Layout {
 /// No window is longer: a time inside it fits the merge's keys (44 bits).
 const LONGEST_WINDOW: Span = Span::from_ps(1 << 40);
 
-/// How long a window may be, which is the shortest link, and the shortest link between partitions, if there is any.
+/// Returns the maximum length of a window, which is the shortest link delay, and the shortest link delay between
+/// partitions, if there is any.
 pub(crate) fn lookaheads(network: &Network) -> (Span, Option<Span>) {
     let (mut window, mut between) = (LONGEST_WINDOW, None::<Span>);
     for link in network.links() {

@@ -27,7 +27,7 @@ pub(crate) struct Egress {
     pub(crate) max_backlog: Span,
     pub(crate) marks: u64,
     pub(crate) drops: u32,
-    /// Where packets go: the receiving node's FIFO here, or an outbox if the link leaves the partition.
+    /// The destination of packets: the receiving node's FIFO here, or an outbox if the link leaves the partition.
     pub(crate) target: u32,
     /// The receiving node here.
     pub(crate) node: u32,
@@ -36,7 +36,7 @@ pub(crate) struct Egress {
     pub(crate) mode: Mode,
 }
 
-/// Who may take the plain way through a port.
+/// The packets that may take the plain path through a port.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Mode {
     /// Everyone.
@@ -45,18 +45,18 @@ pub(crate) enum Mode {
     Ordered,
     /// Data waits. More data waits behind it; control goes before it.
     Waiting,
-    /// No one: the plane keeps more about the port, and serves it.
+    /// None: the plane keeps more state of the port, and serves it.
     Special,
 }
 
-/// Data that waits at a port where control goes first: a FIFO beside those of the links. The port itself counts all
-/// that it has taken, so marks and drops need no replay.
+/// Data that waits at a port where control goes first: a FIFO in addition to those of the links. The port itself counts
+/// all that it has taken, so marks and drops need no replay.
 #[derive(Clone, Copy)]
 pub(crate) struct Overtaken {
-    /// When the port has served all but what waits.
+    /// The time at which the port has served all packets that do not wait.
     pub(crate) served_at: Time,
     pub(crate) fifo: u32,
-    /// Whether the node has it among its backlogged ports.
+    /// Set if the node has it among its backlogged ports.
     pub(crate) listed: bool,
 }
 
@@ -69,35 +69,34 @@ pub(crate) struct Mail {
     pub(crate) fifo: u32,
     pub(crate) node: u32,
     pub(crate) packets: Vec<Packet>,
-    /// What each carries, where packets carry reports.
+    /// The report of each, if packets carry reports.
     pub(crate) records: Vec<Option<Box<Record>>>,
-    /// What is known of what each follows from, where that matters.
+    /// The origin of each packet's event, if that matters.
     pub(crate) since: Vec<Since>,
 }
 
-/// Ports and links, apart from what decides where packets go.
+/// Ports and links, separate from the forwarding decision.
 pub(crate) struct Links {
     pub(crate) egress: Vec<Egress>,
-    /// Of each link; without a FIFO where the port is not of that kind.
+    /// By link; without a FIFO if the port is not of that kind.
     pub(crate) overtaken: Vec<Overtaken>,
     pub(crate) fifos: Fifos,
     pub(crate) outboxes: Vec<Mail>,
     pub(crate) schedule: Schedule,
-    /// Where packets carry reports.
+    /// Reports, if packets carry them.
     pub(crate) reports: Option<Reports>,
-    /// Where it matters what packets follow from: of the packet that leaves now.
+    /// The origin of the event of the packet that leaves now, if that matters.
     pub(crate) since: Option<Since>,
     pub(crate) toll: Toll,
     /// Links that are down at times. Their ports are of [`Mode::Special`], but for those of switches that share a buffer.
     pub(crate) failing: BTreeMap<u32, Failing>,
 }
 
-/// Packets that were lost. Only a loss touches these counts: ports stay within their cache line, and the hot loop pays
-/// nothing.
+/// Loss counters, separate from the ports: ports stay within their cache line, and the hot loop pays nothing.
 pub(crate) struct Toll {
     /// By link.
     pub(crate) links: Vec<ByKind>,
-    /// By flow: data packets, those included whose payload was cut.
+    /// By flow: data packets, including those whose payload was trimmed.
     pub(crate) flows: Vec<u32>,
     /// The number in the network of the first link.
     first_link: u32,
@@ -122,7 +121,7 @@ impl Toll {
         }
     }
 
-    /// A data packet is lost as far as its flow goes.
+    /// Counts a data packet that is lost to its flow.
     pub(crate) fn count_data(&mut self, packet: &Packet) {
         let flow = &mut self.flows[packet.flow as usize];
         *flow = flow.saturating_add(1);
@@ -137,7 +136,7 @@ pub(crate) struct Failing {
     pub(crate) lost: u64,
 }
 
-/// The fields of an [`Egress`] that say where its link leads.
+/// The fields of an [`Egress`] that hold its link's destination.
 #[derive(Clone, Copy)]
 pub(crate) struct Way {
     target: u32,
@@ -185,7 +184,7 @@ impl Egress {
 }
 
 impl Overtaken {
-    /// Data begins to wait at a port that will have served the rest at `served_at`.
+    /// Records that data begins to wait at a port that will have served the rest at `served_at`.
     #[inline(always)]
     pub(crate) fn begin(&mut self, link: usize, served_at: Time, backlogged: &mut Vec<u32>) {
         self.served_at = served_at;
@@ -196,7 +195,7 @@ impl Overtaken {
     }
 }
 
-/// What the chances at a port depend on, besides the packet.
+/// The inputs of random decisions at a port, apart from the packet.
 #[derive(Clone, Copy)]
 pub(crate) struct Salts {
     pub(crate) seed: u64,
@@ -220,7 +219,8 @@ pub(crate) struct Chooser<'a> {
 }
 
 impl Chooser<'_> {
-    /// By a hash, or, of a packet back where [`Setup::symmetric`], the reverse of the way there.
+    /// Selects a link by a hash or, for a packet on its way back under [`Setup::symmetric`], as the reverse of the
+    /// forward path.
     #[inline(always)]
     pub(crate) fn link(&self, packet: &Packet, setup: &Setup) -> usize {
         if setup.symmetric
@@ -238,8 +238,9 @@ impl Chooser<'_> {
     }
 }
 
-/// The port by which a packet that comes to a switch now and goes to its flow's source takes the reverse of the way there, if
-/// it goes there and there is one. Found anew for each packet: nothing is kept, whatever becomes of routes and entropies.
+/// Returns the port on the reverse of a flow's path, for a packet that arrives at a switch now and goes to the flow's
+/// source; none if there is no such port. Computed for each packet: no state is kept, so routes and entropies may
+/// change.
 #[inline(never)]
 fn way_back(switch: NodeId, packet: &Packet, setup: &Setup) -> Option<LinkId> {
     let flow = &setup.flows[packet.flow as usize];
@@ -250,9 +251,9 @@ fn way_back(switch: NodeId, packet: &Packet, setup: &Setup) -> Option<LinkId> {
     setup.routes.at(packet.time).back(&setup.network, (flow.src, flow.dst), switch, hash)
 }
 
-/// Why the hot loop ended.
+/// The reason why the hot loop ended.
 pub(crate) enum Stopped {
-    /// Nothing more arrives in the window.
+    /// No further packet arrives in the window.
     Done,
     /// The FIFO that a packet is to go to must grow; the packet is still first in line.
     Full { turn: u64, fifo: usize },
@@ -261,7 +262,8 @@ pub(crate) enum Stopped {
 }
 
 impl Links {
-    /// The hot loop: forwards packets while their ports are plain, each by its hash. Also gives how many it forwarded.
+    /// Runs the hot loop: forwards packets while their ports are plain, each by its hash. Also returns the number of
+    /// forwarded packets.
     #[expect(clippy::too_many_arguments, reason = "what the borrow of the plane is split into")]
     #[inline(always)]
     pub(crate) fn forward_while_plain(
@@ -382,7 +384,7 @@ impl Links {
         }
     }
 
-    /// Sends what waits and whose service begins before `until`.
+    /// Sends waiting packets whose service begins before `until`.
     #[inline(always)]
     pub(crate) fn replay(&mut self, link: usize, params: &PortParams, until: Time) {
         let Overtaken { fifo, mut served_at, .. } = self.overtaken[link];
@@ -408,13 +410,13 @@ impl Links {
         overtaken.listed
     }
 
-    /// A packet is on its way, as a port let it pass.
+    /// Sends a packet on its way after its passage through a port.
     #[inline(always)]
     pub(crate) fn depart(&mut self, link: usize, packet: &Packet, passage: Passage) {
         self.depart_with(link, packet, passage, Report::NONE);
     }
 
-    /// A packet is on its way, with what it carries.
+    /// Sends a packet on its way, with its report.
     #[inline(always)]
     pub(crate) fn depart_with(&mut self, link: usize, packet: &Packet, passage: Passage, report: Report) {
         if !self.failing.is_empty() && self.is_cut(link, packet, passage) {
@@ -424,7 +426,7 @@ impl Links {
         self.depart_by(self.egress[link].way(), packet, passage, report);
     }
 
-    /// The same over a link that is never down: see [`Links::failing`].
+    /// Works as [`Links::depart_with`], for a link that is never down: see [`Links::failing`].
     #[inline(always)]
     pub(crate) fn depart_by(&mut self, way: Way, packet: &Packet, passage: Passage, report: Report) {
         if way.away {
@@ -442,8 +444,8 @@ impl Links {
         }
     }
 
-    /// Whether the link is down while a packet's last bit is on it. A pause frame is repeated until it comes through, so
-    /// none is lost; see [`crate::shared`].
+    /// Returns whether the link is down while a packet's last bit is on it. A pause frame is repeated until it is
+    /// delivered, so none is lost; see [`crate::shared`].
     #[cold]
     fn is_cut(&mut self, link: usize, packet: &Packet, passage: Passage) -> bool {
         let Some(failing) = self.failing.get_mut(&(link as u32)) else { return false };
@@ -456,7 +458,7 @@ impl Links {
         cut
     }
 
-    /// What a packet carried is lost with it.
+    /// Releases the report of a lost packet.
     #[inline]
     pub(crate) fn forget(&mut self, report: Report) {
         if let Some(reports) = &mut self.reports {
@@ -464,7 +466,7 @@ impl Links {
         }
     }
 
-    /// A packet's service has begun: it is on its way, unless the link loses it.
+    /// Sends a packet on its way when its service begins, unless the link loses it.
     #[inline(always)]
     pub(crate) fn depart_or_lose(
         &mut self,

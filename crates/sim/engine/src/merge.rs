@@ -1,8 +1,8 @@
 //! Merging a node's input links: a tree of losers over the links that have something in this window. Each step costs
 //! one comparison a level, without a branch.
 //!
-//! A key is a time and, below it, a place: keys compare by time, then by input, because places are given in the order
-//! of inputs.
+//! A key is a time and, below it, a place: keys compare by time, then by input, because places are numbered in the
+//! order of inputs.
 
 use units::Span;
 
@@ -17,7 +17,7 @@ pub(crate) trait Merge {
     /// The input that a key belongs to.
     fn input(&self, key: u64) -> usize;
 
-    /// Replaces the winner by the next key of its input, or [`DONE`], and gives the next winner.
+    /// Replaces the winner by the next key of its input, or [`DONE`], and returns the next winner.
     fn replace(&mut self, winner: u64, next: u64) -> u64;
 }
 

@@ -7,7 +7,7 @@ use units::Time;
 
 use crate::body::{ANSWER, Body, Kind, Label, MARKED, Words};
 
-/// Where the reports of the ports that a packet has passed lie, if it has any (INT).
+/// The place of the reports of the ports that a packet has passed, if it has any (INT).
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Report(pub(crate) u32);
 
@@ -15,15 +15,15 @@ impl Report {
     /// None.
     pub const NONE: Self = Self(0);
 
-    /// The one that a [`Wire`](crate::host::Wire) knows by this number, over 0.
+    /// Returns the reference of a report that a [`Wire`](crate::host::Wire) has under this number, over 0.
     pub const fn numbered(number: u32) -> Self {
         Self(number)
     }
 
-    /// How many reports it has where it has had too many to count any.
+    /// The number of reports that stands for "too many to count".
     pub(crate) const TOO_MANY: u32 = 15;
 
-    /// The one at this place, under 2^28, with so many reports.
+    /// Returns the reference to `len` reports at this place, under 2^28.
     #[inline(always)]
     pub(crate) fn new(place: u32, len: u32) -> Self {
         Self(place << 4 | len)
@@ -39,54 +39,55 @@ impl Report {
         (self.0 & 15) as usize
     }
 
-    /// One report more.
+    /// Counts one report more.
     #[inline(always)]
     pub(crate) fn lengthen(&mut self) {
         self.0 += u32::from(self.0 & 15 < Self::TOO_MANY);
     }
 }
 
-/// What every packet has: where it is on the way to, and how.
+/// Fields of every packet: its destination and how it is forwarded.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Header {
-    /// When its last bit reaches the node that it is on the way to.
+    /// The time at which its last bit reaches its next node.
     pub time: Time,
     /// Its flow.
     pub flow: u32,
-    /// The host that it is for.
+    /// Its destination host.
     pub dst: u32,
-    /// What chooses among equal paths: with the flow, or alone ([`Header::pinned`]).
+    /// Entropy: selects among equal paths, with the flow, or alone ([`Header::pinned`]).
     pub entropy: u16,
     /// Bytes on the wire.
     pub size: u16,
     /// Its class at ports that have several, under 8: 0 is control.
     pub class: u8,
-    /// Whether its entropy alone chooses among equal paths: on a connection that outlives its flows.
+    /// Set if its entropy alone selects among equal paths: on a connection that outlives its flows.
     pub pinned: bool,
 }
 
-/// A packet: what every packet has, and a [`Body`], packed.
+/// A packet: the fields of every packet, and a [`Body`], packed.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Packet {
-    /// When its last bit reaches the node that it is on the way to.
+    /// The time at which its last bit reaches its next node.
     pub time: Time,
     /// Its flow.
     pub flow: u32,
-    /// The host that it is for.
+    /// Its destination host.
     pub dst: u32,
     /// The body's [`Words`].
     number: u32,
     word: u32,
-    /// What chooses among equal paths.
+    /// Entropy: selects among equal paths.
     pub entropy: u16,
     /// Bytes on the wire.
     pub size: u16,
     bytes: [u8; 2],
-    /// From the lowest bit: its class (3), its [`Kind`] (5), flags (8). One word, so that one test says whether it is data.
+    /// From the lowest bit: its class (3), its [`Kind`] (5), flags (8). One word, so that one comparison identifies
+    /// data.
     pub(crate) label: u16,
 }
 
-/// Where flags begin in a label.
+/// The lowest bit of the flags in a label.
 const FLAGS: u32 = 8;
 /// The kind in a label.
 const KIND: u16 = 0xf8;
@@ -115,7 +116,7 @@ impl Packet {
         *count += 1;
     }
 
-    /// A packet that says this.
+    /// Creates a packet with this body.
     #[inline(always)]
     pub fn new(header: Header, body: Body) -> Self {
         let Header { time, flow, dst, entropy, size, class, pinned } = header;
@@ -126,7 +127,7 @@ impl Packet {
         Self { time, flow, dst, number, word, entropy, size, bytes, label }
     }
 
-    /// What it says.
+    /// Returns its body.
     #[inline]
     pub fn body(&self) -> Body {
         Body::unpack(&Label { kind: self.kind(), flags: self.flags() }, self.words())
@@ -152,21 +153,21 @@ impl Packet {
         Words { number: self.number, word: self.word, bytes: self.bytes }
     }
 
-    /// Of an acknowledgement that is no signal, what it says: [`Packet::body`] where that is known already.
+    /// Returns the header of an acknowledgement that is no signal: [`Packet::body`] if the kind is known already.
     #[inline(always)]
     pub(crate) fn acknowledged(&self) -> AckHeader {
         debug_assert!(matches!(self.body(), Body::Ack(_)), "{:?} acknowledges nothing", self.body());
         self.words().header(self.flags())
     }
 
-    /// Of data, trimmed or not, its number in the flow and which transmission of that it is.
+    /// Returns the number in the flow and the transmission count of data, trimmed or not.
     #[inline(always)]
     pub(crate) fn transmission(&self) -> (u32, u8) {
         debug_assert!(self.is_data() || self.is_of(Kind::Trimmed), "{:?} is no data", self.body());
         (self.number, self.bytes[0])
     }
 
-    /// Of data, the credit that it answers.
+    /// Returns the credit that data uses.
     #[inline(always)]
     pub(crate) fn answered_credit(&self) -> Option<u32> {
         debug_assert!(self.is_data(), "{:?} is no data", self.body());
@@ -180,7 +181,7 @@ impl Packet {
         Self { number, word, bytes, ..self }
     }
 
-    /// What a switch leaves of data whose payload it cuts: `header` bytes, a control packet.
+    /// Returns the packet after a switch trimmed its payload: `header` bytes, a control packet.
     #[must_use]
     pub fn trimmed(&self, header: u16) -> Self {
         debug_assert!(self.is_data(), "{:?} has no payload", self.body());
@@ -196,32 +197,32 @@ impl Packet {
         Self { time, ..self }
     }
 
-    /// What tells this packet from others, for chances that are drawn for it: 64 bits and 40.
+    /// Returns the identity of this packet for random decisions: 64 bits and 40.
     pub(crate) fn identity(&self) -> (u64, u64) {
         let kind_and_class = u64::from(self.label & (flag(1) - 1));
         let kind = kind_and_class << 16 | u64::from(self.bytes[0]) << 8 | u64::from(self.flags());
         (u64::from(self.flow) << 32 | u64::from(self.number), kind)
     }
 
-    /// Whether it is an acknowledgement, or another answer of a receiver to a packet.
+    /// Returns whether it is an acknowledgement, or another answer of a receiver to a packet.
     #[inline]
     pub fn is_ack(&self) -> bool {
         self.has(ANSWER)
     }
 
-    /// Whether a queue marked it, or, of an acknowledgement, the packets that it acknowledges.
+    /// Returns whether a queue marked it or, for an acknowledgement, the packets that it acknowledges.
     #[inline]
     pub fn is_marked(&self) -> bool {
         self.has(MARKED)
     }
 
-    /// Whether the sender wants an acknowledgement at once.
+    /// Returns whether the sender requests an immediate acknowledgement.
     #[inline]
     pub fn asks(&self) -> bool {
         self.has(ASK)
     }
 
-    /// What it is.
+    /// Returns its kind.
     #[inline]
     pub fn kind(&self) -> Kind {
         Kind::ALL[usize::from((self.label & KIND) >> 3)]
@@ -232,49 +233,50 @@ impl Packet {
         self.label & KIND == (kind as u16) << 3
     }
 
-    /// Whether it is neither data nor an acknowledgement.
+    /// Returns whether it is neither data nor an acknowledgement.
     #[inline(always)]
     pub(crate) fn is_signal(&self) -> bool {
         self.label & KIND != 0
     }
 
-    /// Its class at ports that have several: 0 is control.
+    /// Returns its class at ports that have several: 0 is control.
     #[inline(always)]
     pub fn class(&self) -> u8 {
         (self.label & 7) as u8
     }
 
-    /// Whether it pauses a class, or lets it go on.
+    /// Returns whether it pauses or resumes a class.
     #[inline]
     pub fn is_frame(&self) -> bool {
         matches!(self.kind(), Kind::Pause | Kind::Resume)
     }
 
-    /// Whether it is one that ports may have a credit queue for.
+    /// Returns whether it is of a kind that ports may have a credit queue for.
     #[inline(always)]
     pub fn is_credit(&self) -> bool {
         self.is_of(Kind::Credit) || self.is_of(Kind::Emulation)
     }
 
-    /// Whether it is dropped before others.
+    /// Returns whether it is dropped before others.
     #[inline(always)]
     pub fn is_expendable(&self) -> bool {
         self.has(EXPENDABLE)
     }
 
-    /// Says whether it is dropped before others.
+    /// Sets whether it is dropped before others.
     #[inline]
     pub fn set_expendable(&mut self, expendable: bool) {
         self.set(EXPENDABLE, expendable);
     }
 
-    /// Whether it is data of a flow. Without a branch: what comes next is data or not as it happens.
+    /// Returns whether it is data of a flow. Without a branch, as data and other packets arrive in no predictable
+    /// order.
     #[inline(always)]
     pub fn is_data(&self) -> bool {
         self.label & (KIND | flag(ANSWER)) == 0
     }
 
-    /// The hash by which a switch with this salt chooses among equal ports ([`fabric::switch_salt`]).
+    /// Returns the hash by which a switch with this salt selects among equal ports ([`fabric::switch_salt`]).
     #[inline(always)]
     pub fn path_hash(&self, switch_salt: u64) -> u64 {
         if self.is_pinned() {
@@ -299,7 +301,7 @@ impl Packet {
         self.label &= !flag(MARKED);
     }
 
-    /// Whether its entropy alone chooses among equal paths.
+    /// Returns whether its entropy alone selects among equal paths.
     #[inline(always)]
     pub(crate) fn is_pinned(&self) -> bool {
         self.has(PINNED)
@@ -311,7 +313,7 @@ impl Packet {
         self.label | if marked { flag(MARKED) } else { 0 }
     }
 
-    /// Whether the link behind the port where it waits will lose it.
+    /// Returns whether the link behind the port where it waits will lose it.
     #[inline(always)]
     pub(crate) fn is_lost(&self) -> bool {
         self.has(LOST)
@@ -333,13 +335,13 @@ impl Packet {
         self
     }
 
-    /// Whether it goes in line with data though it is none: a probe finds out what became of the data before it.
+    /// Returns whether it queues with data though it is none: a probe finds out the fate of the data before it.
     #[inline(always)]
     fn is_probe(&self) -> bool {
         self.is_of(Kind::Probe) & !self.is_ack()
     }
 
-    /// The packet as a port sees it, arriving now. Only data is ECN-capable; all else but a probe is control.
+    /// Returns the packet as seen by a port, arriving now. Only data is ECN-capable; all else but a probe is control.
     #[inline(always)]
     pub fn arrival(&self) -> Arrival {
         let data = self.is_data();

@@ -18,28 +18,28 @@ const NO_HOST: u32 = u32::MAX;
 pub(crate) struct Partition<L> {
     pub(crate) plane: Plane,
     pub(crate) hosts: Hosts<L>,
-    /// Of each node: its host's number here, or `NO_HOST`.
+    /// By node: its host's number here, or `NO_HOST`.
     host_of: Vec<u32>,
-    /// Of each host here: its node.
+    /// By host here: its node.
     node_of: Vec<u32>,
-    /// Of every host of the network: its number here, or `NO_HOST`.
+    /// By host of the network: its number here, or `NO_HOST`.
     local_of: Vec<u32>,
-    /// How often something arrived at a host.
+    /// Number of arrivals at hosts.
     pub(crate) received: u64,
-    /// How often a host did something at a time of its own.
+    /// Number of events that hosts scheduled for themselves.
     pub(crate) acts: u64,
-    /// News for hosts of other partitions.
+    /// Dependency notices for hosts of other partitions.
     pub(crate) news: Vec<News>,
-    /// Of each host here; empty where ties need none.
+    /// By host here: state for tie-breaking; empty if ties need none.
     ties: Vec<HostTies>,
-    /// Recorded flows of each host here; empty where the run is not recorded.
+    /// By host here: its recorded flows; empty if the run is not recorded.
     recorded: Vec<Vec<u32>>,
     checks: Checks,
 }
 
-/// The pace of a partition's checks. A check takes time for all that is held, however little has happened since the last one,
-/// and epochs may be as short as a link. So it waits until nodes have processed as many events as it examines entries: all
-/// checks together take at most a constant factor of the run's own time.
+/// The pace of a partition's checks. The time of a check depends on the amount of state, not on the number of events
+/// since the last one, and epochs may be as short as a link. So a check waits until nodes have processed as many events
+/// as it examines entries: all checks together take at most a constant factor of the run's own time.
 #[derive(Clone, Copy, Default)]
 struct Checks {
     /// The number of events from which on the next check is due.
@@ -48,7 +48,7 @@ struct Checks {
     examined: u64,
 }
 
-/// A host's card: its port in the plane.
+/// A host's NIC: its port in the plane.
 struct Card<'a> {
     plane: &'a mut Plane,
     node: usize,
@@ -64,7 +64,7 @@ struct Noting<'a> {
 }
 
 impl Card<'_> {
-    /// Takes note of a packet that is about to be put on the card.
+    /// Records a packet that is about to be handed to the NIC.
     #[cold]
     fn note_packet(&mut self, packet: &Packet) {
         self.plane.record_departure(self.link, packet);
@@ -245,7 +245,7 @@ impl<L: ControlLaw> Partition<L> {
         self.hosts.check_ends(local, setup).map_err(|(host, what)| (self.name_of(host), what))
     }
 
-    /// The node of the network that a host here is.
+    /// Returns the network node of a host here.
     fn name_of(&self, host: usize) -> NodeId {
         NodeId(self.plane.first_node() + self.node_of[host])
     }
@@ -277,7 +277,7 @@ impl<L: ControlLaw> Partition<L> {
         Ok(examined + checked.map_err(|(host, what)| (self.name_of(host), what))?)
     }
 
-    /// The links' outcomes, in order, with the pauses of hosts' cards.
+    /// Returns the links' outcomes, in order, with the pauses of hosts' NICs.
     pub(crate) fn links(&self, ended: Time, setup: &Setup) -> Vec<LinkOutcome> {
         let mut links: Vec<LinkOutcome> = self.plane.outcomes(ended, setup).collect();
         for (host, &node) in self.node_of.iter().enumerate() {
@@ -319,7 +319,7 @@ impl<L: ControlLaw> Partition<L> {
         }
     }
 
-    /// The same where the run is recorded.
+    /// Runs a host in a recorded run.
     #[cold]
     fn run_host_recorded<F: Fn(&FlowSpec, &Path) -> L>(
         &mut self,
@@ -374,7 +374,7 @@ impl<L: ControlLaw> Partition<L> {
         Some(recorder.finish(self.plane.take_loss_log()))
     }
 
-    /// The same where what happens at one time does so in the order in which it was scheduled.
+    /// Runs a host with simultaneous events in the order in which they were scheduled.
     #[cold]
     fn run_host_by_schedule<F: Fn(&FlowSpec, &Path) -> L>(
         &mut self,
@@ -441,8 +441,8 @@ impl<L: ControlLaw> Partition<L> {
     }
 }
 
-/// When the next packet arrives at a host and when the host acts by itself, if either is before `end`; else its node rests until
-/// then.
+/// Returns the arrival time of the next packet at a host and the time of the host's own next event, if either is before
+/// `end`; otherwise its node is idle until then.
 #[inline(always)]
 fn due<L: ControlLaw>(
     plane: &mut Plane,

@@ -1,5 +1,5 @@
-//! The data plane of one partition: its switches, window by window, and what few ports need beside the hot loop:
-//! sampling, loss by chance, lazily served queues.
+//! The data plane of one partition: its switches, window by window, and the functions that few ports need outside of
+//! the hot loop: sampling, loss by chance, lazily served queues.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -23,10 +23,10 @@ use crate::shared::{Around, SharedNode};
 use crate::ticks::Ticks;
 use crate::ties::Since;
 
-/// What few ports have; looked at only where [`Mode::Special`].
+/// State of a port of [`Mode::Special`]; few ports have it.
 struct Special {
     link: u32,
-    /// Set where the port is served lazily.
+    /// Set if the port is served lazily.
     lazy: Option<QueuedPort<Packet>>,
     ticks: Ticks,
     losses: Losses,
@@ -42,17 +42,17 @@ pub(crate) struct Plane {
     seed: u64,
     switch_salt: Vec<u64>,
     inputs: Vec<(u32, u32)>,
-    /// Of each node, the special ports that hold packets back.
+    /// By node: the special ports that hold packets back.
     backlogged: Vec<Vec<u32>>,
     links: Links,
     /// The network's port settings, at hand.
     params: Arc<[PortParams]>,
     specials: Vec<Special>,
-    /// Of each link, its place in `specials`.
+    /// By link: its place in `specials`.
     special_of: Vec<u32>,
     /// Switches that share their buffer.
     shared: Vec<SharedNode>,
-    /// Of each node, its place in `shared`.
+    /// By node: its place in `shared`.
     shared_of: Vec<u32>,
     entrants: Entrants,
     samples: Vec<PortSample>,
@@ -87,7 +87,7 @@ impl Plane {
             if away {
                 outboxes.push(Mail { to, fifo, node, packets: Vec::new(), records: Vec::new(), since: Vec::new() });
             }
-            // A host hands its card one packet at a time, so its port is plain whatever is configured.
+            // A host passes its NIC one packet at a time, so its port is plain in any configuration.
             let from_host = matches!(network.nodes()[details.from.index()].kind, NodeKind::Host(_));
             let config = network.port(LinkId(link)).config();
             let ordered = !from_host && config.is_plain_but_for_order();
@@ -185,8 +185,8 @@ impl Plane {
         plane
     }
 
-    /// Switches whose controllers or samples act by themselves do so before the first packet, too. One without either
-    /// is not scheduled: a run in which nothing is scheduled ends.
+    /// Schedules switches whose controllers or samples have events of their own: these occur before the first packet,
+    /// too. A switch without either is not scheduled: a run in which nothing is scheduled ends.
     fn wake(&mut self) {
         for (node, &shared) in self.shared_of.iter().enumerate().filter(|(_, shared)| **shared != u32::MAX) {
             let next = self.shared[shared as usize].next_at();
@@ -209,17 +209,17 @@ impl Plane {
         self.links.since = Some(since);
     }
 
-    /// How long a packet's service lasts at a port.
+    /// Returns the service time of a packet at a port.
     pub(crate) fn service(&self, link: usize, packet: &Packet) -> Span {
         self.params[self.links.egress[link].params as usize].service(packet.size.into())
     }
 
-    /// The first packet on a link that is not empty, and what is known of what it follows from.
+    /// Returns the first packet on a link that is not empty, and the origin of its event.
     pub(crate) fn first(&mut self, fifo: usize) -> (Packet, Since) {
         (*self.links.fifos.parts().first(fifo).1, self.links.fifos.since(fifo))
     }
 
-    /// The card of a host's node and the FIFO of what arrives for it.
+    /// Returns the NIC of a host's node and the FIFO of its arrivals.
     pub(crate) fn host_ports(&self, node: usize, setup: &Setup) -> (usize, usize) {
         let up = setup.network.links_out(NodeId(self.first_node + node as u32)).start - self.first_link;
         (up as usize, self.inputs[node].0 as usize)
@@ -265,7 +265,8 @@ impl Plane {
         Ok(examined + shared.map_or(Ok(0), SharedNode::check)?)
     }
 
-    /// Asks ahead for what a packet on a host's link, so many behind the first, carries if it is an acknowledgement.
+    /// Prefetches the report of the packet at position `behind` after the first of a host's link, if it is an
+    /// acknowledgement.
     #[inline]
     pub(crate) fn prefetch_report(&self, fifo: usize, behind: u32) {
         if let Some(reports) = &self.links.reports
@@ -275,7 +276,7 @@ impl Plane {
         }
     }
 
-    /// What goes beside a packet from its sender on.
+    /// Stores a note that is attached to a packet from its sender on.
     pub(crate) fn note(&mut self, note: Hop) -> Report {
         let mut report = Report::NONE;
         if let Some(reports) = &mut self.links.reports {
@@ -284,7 +285,7 @@ impl Plane {
         report
     }
 
-    /// A report is read, or lost.
+    /// Releases a report that was read, or lost.
     #[inline]
     pub(crate) fn forget(&mut self, report: Report) {
         self.links.forget(report);
@@ -320,7 +321,7 @@ impl Plane {
         self.run_refilled(node, start, end, setup);
     }
 
-    /// The same over a time in which routes do not change.
+    /// Runs a node over a time in which routes do not change.
     #[inline]
     fn run_refilled(&mut self, node: usize, mut start: Time, end: Time, setup: &Setup) {
         let (first, past) = self.inputs[node];
@@ -331,7 +332,7 @@ impl Plane {
         self.run_on_routes(node, start, end, setup);
     }
 
-    /// The same while all that arrives is in the rings.
+    /// Runs a node while all arrivals are in the rings.
     fn run_on_routes(&mut self, node: usize, start: Time, end: Time, setup: &Setup) {
         let shared = self.shared_of[node];
         let (first, past) = (self.inputs[node].0 as usize, self.inputs[node].1 as usize);
@@ -391,7 +392,7 @@ impl Plane {
         }
     }
 
-    /// Logs a packet that a host hands to its card.
+    /// Logs a packet that a host hands to its NIC.
     pub(crate) fn record_departure(&mut self, link: usize, packet: &Packet) {
         if let Some(recorder) = &mut self.recorder {
             recorder.departs(self.first_link + link as u32, packet);
@@ -481,7 +482,8 @@ impl Plane {
         }
     }
 
-    /// Forwards the first packet on a link, by another link if that is known already. Gives when the next one arrives.
+    /// Forwards the first packet on a link, by another link if that is known already. Returns the arrival time of the
+    /// next one.
     #[inline(never)]
     fn forward_first(
         &mut self,
@@ -498,7 +500,7 @@ impl Plane {
         self.links.fifos.head(input)
     }
 
-    /// The same where packets back take the reverse of the way there.
+    /// Forwards the first packet if packets on their way back take the reverse of the forward path.
     #[inline(never)]
     fn forward_reversing(
         &mut self,
@@ -518,7 +520,7 @@ impl Plane {
         }
     }
 
-    /// What chooses a switch's ports from a time on, until routes change.
+    /// Returns the selector of a switch's output ports from a time on, until routes change.
     #[inline(always)]
     fn chooser<'a>(&self, node: usize, from: Time, setup: &'a Setup) -> Chooser<'a> {
         let switch = NodeId(self.first_node + node as u32);
@@ -526,8 +528,8 @@ impl Plane {
         Chooser { routes, switch_salt: self.switch_salt[node], first_link: self.first_link, switch }
     }
 
-    /// Queues a packet that a host sends at `packet.time`, with what it carries. A host's card is at most sampled, or
-    /// loses by chance: it serves in order.
+    /// Queues a packet that a host sends at `packet.time`, with its report. A host's NIC is at most sampled, or loses
+    /// by chance: it serves in order.
     #[inline(always)]
     pub(crate) fn enqueue_with(&mut self, link: usize, packet: Packet, report: Report, setup: &Setup) {
         let salt = self.salt(link);
@@ -606,7 +608,7 @@ impl Plane {
             links.depart_or_lose(link, &packet, passage, params, salt, losses);
         };
         let mut refused = lazy.enqueue(params, salt, arrival, packet, &mut out);
-        // What may be spared is dropped whole.
+        // Expendable packets are dropped completely.
         if let (Some(data), Some(trim)) = (&refused, params.config().trim)
             && data.is_data()
             && !arrival.expendable
@@ -631,8 +633,8 @@ impl Plane {
         }
     }
 
-    /// Replays the service of a node's lazy ports to the end of its window, after all that the window enqueued. Gives when
-    /// the first of those at which packets still wait decides next.
+    /// Replays the service of a node's lazy ports to the end of its window, after all that the window enqueued. Returns
+    /// the time of the next scheduling decision of a port at which packets still wait.
     fn serve_backlog(&mut self, node: usize, end: Time, setup: &Setup) -> Time {
         let mut next = Time::NEVER;
         let mut backlogged = std::mem::take(&mut self.backlogged[node]);
@@ -731,12 +733,12 @@ impl Plane {
         packets.filter(|packet| packet.is_data() && !packet.is_lost()).count() as u64
     }
 
-    /// What became of switches that share their buffer.
+    /// Returns the outcomes of switches that share their buffer.
     pub(crate) fn switches(&self) -> impl Iterator<Item = SwitchOutcome> + '_ {
         self.shared.iter().map(SharedNode::outcome)
     }
 
-    /// Of sampled ports, each time up to `end` that they were paused.
+    /// Returns the pauses of sampled ports, up to `end`.
     pub(crate) fn kept_pauses<'a>(&'a self, end: Time, setup: &'a Setup) -> impl Iterator<Item = PauseSample> + 'a {
         self.shared.iter().flat_map(move |shared| shared.kept_pauses(end, setup))
     }
@@ -746,7 +748,7 @@ impl Plane {
         self.shared.iter().flat_map(|shared| shared.held_back(setup)).collect()
     }
 
-    /// Samples every chosen port and switch up to the end of the run, and gives all samples.
+    /// Samples every chosen port and switch up to the end of the run, and returns all samples.
     pub(crate) fn finish(&mut self, end: Time, setup: &Setup) -> (Vec<PortSample>, Vec<SwitchSample>) {
         for special in 0..self.specials.len() {
             let salt = self.salt(self.specials[special].link as usize);

@@ -4,10 +4,11 @@
 
 #![cfg_attr(target_arch = "x86_64", expect(unsafe_code, reason = "`bench engine` shows the gain: see ARCHITECTURE.md"))]
 
-/// How many packets ahead: two lie in one line of the cache, so this is the line after the one that is being read.
+/// Prefetch distance in packets: two are in one cache line, so this is the line after the one that is being read.
 pub(crate) const AHEAD: u32 = 2;
 
-/// Asks for an element of a slice. Any index will do: one past the end asks for nothing of use, and changes nothing.
+/// Prefetches an element of a slice. Any index is allowed: one past the end prefetches nothing of use, and changes
+/// nothing.
 #[inline(always)]
 pub(crate) fn element<T>(slice: &[T], index: usize) {
     let place = slice.as_ptr().wrapping_add(index);

@@ -145,7 +145,7 @@ impl Recorder {
         self.place(flow).is_some()
     }
 
-    /// A packet arrives over the link with this FIFO.
+    /// Records a packet that arrives over the link with this FIFO.
     pub(crate) fn arrives(&mut self, fifo: usize, packet: &Packet, setup: &Setup) {
         let link = self.links[fifo];
         if let Some(meter) = self.meters.get_mut(&fifo)
@@ -163,7 +163,7 @@ impl Recorder {
         }
     }
 
-    /// A host hands a packet to its NIC.
+    /// Records a packet that a host passes to its NIC.
     pub(crate) fn departs(&mut self, link: u32, packet: &Packet) {
         let Some(place) = self.place(packet.flow) else { return };
         if let Some(id) = identify(packet) {
@@ -175,7 +175,7 @@ impl Recorder {
         }
     }
 
-    /// A host's transport receives a packet that waited in the host.
+    /// Records that a host's transport receives a packet that waited in the host.
     pub(crate) fn hears(&mut self, packet: &Packet) {
         if let Some(id) = identify(packet).filter(|_| self.has(packet.flow)) {
             self.heard.push((packet.flow, id));

@@ -1,5 +1,5 @@
-//! What ports report to packets (INT): beside the packets, in a slab of one partition. Where packets carry reports at all,
-//! each has a [`Report`] beside it in its link's FIFO, which says where its own reports lie and how many there are.
+//! Reports of ports to packets (INT): outside of the packets, in a slab of one partition. If packets carry reports at
+//! all, each has a [`Report`] next to it in its link's FIFO, with the place and number of its own reports.
 
 use laws::{Hop, MOST_HOPS};
 
@@ -45,8 +45,8 @@ impl Reports {
         Self { records: vec![Hops::default()], free: Vec::new() }
     }
 
-    /// A port adds its own report to a packet's; a packet without any gets one. What lies there is written and not
-    /// read: most of it is far from the processor.
+    /// Adds a port's own report to a packet's; a packet without any gets one. The record is written and not read: most
+    /// of it is not in the processor's cache.
     #[inline(always)]
     pub(crate) fn add(&mut self, report: &mut Report, hop: Hop) {
         if *report == Report::NONE {
@@ -58,7 +58,7 @@ impl Reports {
         report.lengthen();
     }
 
-    /// A free place. What the last one said there is written over, hop by hop.
+    /// Returns a free place. The previous contents are overwritten, hop by hop.
     #[inline]
     fn place(&mut self) -> u32 {
         if let Some(place) = self.free.pop() {

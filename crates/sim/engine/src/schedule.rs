@@ -1,4 +1,4 @@
-//! Which nodes are active in which window: a ring of bit sets for the near future, a heap for the far one.
+//! The active nodes of each window: a ring of bit sets for the near future, a heap for the far one.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -9,7 +9,7 @@ use units::{Span, Time};
 const RING: u64 = 256;
 
 pub(crate) struct Schedule {
-    /// How long a window lasts.
+    /// The length of a window.
     length: Span,
     /// 2^64 / `length`, rounded down: a division as a multiplication that never rounds up.
     reciprocal: u64,
@@ -71,7 +71,7 @@ impl Schedule {
         self.activate_in(node, self.window_of(time).max(self.now + 1));
     }
 
-    /// The same before the first window, or between two epochs: the coming window is allowed too.
+    /// Activates a node before the first window, or between two epochs: the coming window is allowed too.
     pub(crate) fn activate_between(&mut self, node: usize, time: Time) {
         self.activate_in(node, self.window_of(time).max(self.now));
     }
@@ -107,7 +107,7 @@ impl Schedule {
         Some(Time::from_ps(next * self.length.unsigned_ps()))
     }
 
-    /// When the next active window begins; [`Time::NEVER`] if nothing is scheduled.
+    /// Returns the start of the next active window; [`Time::NEVER`] if nothing is scheduled.
     pub(crate) fn next_active_at(&self) -> Time {
         Time::from_ps(self.next_active().saturating_mul(self.length.unsigned_ps()))
     }
@@ -170,7 +170,7 @@ impl Schedule {
         self.words
     }
 
-    /// The current window is done.
+    /// Ends the current window.
     pub(crate) fn finish_window(&mut self) {
         let slot = (self.now % RING) as usize;
         self.summary[slot / 64] &= !(1 << (slot % 64));

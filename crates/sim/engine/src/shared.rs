@@ -24,7 +24,7 @@ pub(crate) struct SharedNode {
     switch: SharedSwitch<Carried>,
     /// The partition's number of its first link out.
     first_link: usize,
-    /// Whether its ports report themselves to data.
+    /// Set if its ports report themselves to data.
     reports: bool,
     /// By input: the port of the same cable.
     port_of: Vec<u16>,
@@ -34,17 +34,18 @@ pub(crate) struct SharedNode {
     samples_buffer: bool,
     node: NodeId,
     others: Vec<OtherEnd>,
-    /// Of each port: packets that its link lost by chance.
+    /// By port: packets that its link lost by chance.
     losses: Vec<Losses>,
     ties: Option<Box<SwitchTies>>,
 }
 
-/// What a switch has when none is configured but it must act as one, to report or to control: no limit but its ports'.
+/// The configuration of a switch that has none but must share its buffer, to report or to control: no limit but its
+/// ports'.
 pub(crate) const UNLIMITED: Switch =
     Switch { buffer: Bytes::MAX, reserve: Bytes::ZERO, egress_alpha: None, pfc: None, int: true };
 
-/// What the other end of a port's cable knows. What it does not know ends with the link: a plain switch would take it for
-/// a packet to pass on.
+/// The message types that the other end of a port's cable supports. Other messages end with the link: a plain switch
+/// would forward them as packets.
 struct OtherEnd {
     pauses: bool,
     controllers: bool,
@@ -74,7 +75,7 @@ impl OtherEnd {
     }
 }
 
-/// Where packets of a switch go: its links.
+/// The output side of a switch: its links.
 struct Leaving<'a> {
     links: &'a mut Links,
     controllers: &'a mut Controllers,
@@ -143,7 +144,7 @@ impl Outlet<Carried> for Leaving<'_> {
 }
 
 impl Leaving<'_> {
-    /// A packet or a frame comes in by a port.
+    /// Handles a packet or a frame that arrives by a port.
     #[inline(always)]
     fn on_packet(
         &mut self,
@@ -194,7 +195,7 @@ fn in_units(hop: Hop, multi: u32) -> Hop {
     }
 }
 
-/// What a window of such a switch works on, beside itself.
+/// The environment of a switch in a window.
 pub(crate) struct Around<'a> {
     pub(crate) links: &'a mut Links,
     pub(crate) params: &'a [PortParams],
@@ -254,12 +255,12 @@ impl SharedNode {
         }
     }
 
-    /// When the switch acts by itself.
+    /// Returns the time of the switch's own next event.
     pub(crate) fn next_at(&self) -> Time {
         self.switch.next_at().min(self.controllers.next_at())
     }
 
-    /// Handles all arrivals of a window that a tree gives. Gives how many there were.
+    /// Handles all arrivals of a window, as merged by a tree. Returns their number.
     pub(crate) fn run(
         &mut self,
         tree: &mut impl Merge,
@@ -296,7 +297,7 @@ impl SharedNode {
         arrived
     }
 
-    /// The same where what arrives at one time does so in the order in which it was scheduled.
+    /// Handles simultaneous arrivals in the order in which they were scheduled.
     #[cold]
     fn run_by_schedule(
         &mut self,
@@ -338,7 +339,7 @@ impl SharedNode {
         arrived
     }
 
-    /// Everything that the switch does by itself before `end`.
+    /// Handles all of the switch's own events before `end`.
     pub(crate) fn finish(&mut self, end: Time, around: &mut Around) {
         self.act_until(end, around);
         let (switch, mut leaving) = self.split(around);
@@ -421,7 +422,7 @@ impl SharedNode {
         self.switch.waiting().map(|carried| &carried.packet)
     }
 
-    /// What there is to say of it at the end of the run.
+    /// Returns its outcome at the end of the run.
     pub(crate) fn outcome(&self) -> experiment::SwitchOutcome {
         experiment::SwitchOutcome {
             node: self.node,
@@ -432,14 +433,15 @@ impl SharedNode {
         }
     }
 
-    /// Of a link out (by the partition's number): losses, longest queue, pauses and their time until `end`.
+    /// Returns the counters of an outgoing link (by the partition's number): losses, longest queue, pauses and their
+    /// time until `end`.
     pub(crate) fn link(&self, link: usize, end: Time) -> (u64, Bytes, u64, Span) {
         let port = link - self.first_link;
         let (pauses, paused) = self.switch.pauses(port, end);
         (self.losses[port].count(), self.switch.most_queued(port), pauses, paused)
     }
 
-    /// Of sampled ports, each time up to `end` that they were paused.
+    /// Returns the pauses of sampled ports, up to `end`.
     pub(crate) fn kept_pauses<'a>(&'a self, end: Time, setup: &Setup) -> impl Iterator<Item = PauseSample> + use<'a> {
         let first = setup.network.links_out(self.node).start;
         self.sampled.iter().flat_map(move |&port| {

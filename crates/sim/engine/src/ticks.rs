@@ -21,7 +21,7 @@ impl Ticks {
         self.next_at
     }
 
-    /// Whether a sample time before `now` has passed.
+    /// Returns whether a sample time before `now` has passed.
     #[inline(always)]
     pub(crate) fn are_due(&self, now: Time) -> bool {
         self.next_at < now

@@ -1,16 +1,16 @@
-//! The order of what happens at one time, as a simulator has it whose events lie in one queue and run, those of one time in
-//! the order in which they were scheduled ([`Ties::Scheduled`](experiment::Ties)).
+//! Event order at equal timestamps, as in a simulator with one event queue that runs events of the same time in the
+//! order in which they were scheduled ([`Ties::Scheduled`](experiment::Ties)).
 //!
-//! There a packet's arrival is scheduled when it begins to leave the node before. Of two that begin to leave at the same
-//! time that one is scheduled first whose beginning follows from the event that was scheduled first: the end of the packet
-//! before it on its link, scheduled when that began; the arrival of a packet; or a host's alarm for a packet whose time
-//! comes, scheduled when the host last found nothing to send. Beside a packet goes when the event was scheduled that it
-//! follows from, and when the one was scheduled in which that was done ([`Since`]). Where these are the same, too, the order
-//! is that of the last packets on the same links.
+//! There a packet's arrival is scheduled when its transmission by the node before begins. If two transmissions begin at
+//! the same time, that one is scheduled first whose start follows from the event that was scheduled first: the end of
+//! the packet before it on its link, scheduled when that began; the arrival of a packet; or a host's alarm for a packet
+//! whose time is reached, scheduled when the host last found nothing to send. Each packet carries the time at which the
+//! event that it follows from was scheduled, and the time at which the event that scheduled it was scheduled itself
+//! ([`Since`]). If these are the same, too, the order is that of the last packets on the same links.
 //!
-//! So it looks back two steps and not to the beginning, and at links' packets and hosts' alarms alone: a packet that a pause
-//! held back, or a law's timer let go, counts as following from the event that comes next at its switch, or from the
-//! beginning.
+//! So the order looks back two steps and not to the beginning, and only at links' packets and hosts' alarms: a packet
+//! that was held back by a pause, or released by a law's timer, counts as following from the event that comes next at
+//! its switch, or from the beginning.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +20,7 @@ use units::Time;
 
 use crate::packet::{Packet, Report};
 
-/// When an event was scheduled, and when the event was in which that was done.
+/// The time at which an event was scheduled, and the time at which the scheduling event was itself scheduled.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Debug)]
 pub(crate) struct Since {
     pub(crate) at: Time,
@@ -31,13 +31,14 @@ impl Since {
     /// Before all else.
     pub(crate) const BEGINNING: Self = Self { at: Time::ZERO, before: Time::ZERO };
 
-    /// Of what is scheduled at `at`, in an event of which this is known.
+    /// Returns the origin of an event that is scheduled at `at`, by an event with this origin.
     fn then(self, at: Time) -> Self {
         Self { at, before: self.at }
     }
 }
 
-/// The last packet on a link: when it began to leave, what of the event that it follows from, and when it is gone.
+/// The last packet on a link: the start of its transmission, the origin of the event that it follows from, and the end
+/// of its transmission.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct Began {
     at: Time,
@@ -47,15 +48,15 @@ pub(crate) struct Began {
 }
 
 impl Began {
-    /// A packet begins to leave because of an `event`, or because the one before it has left. Gives what is known of what it
-    /// follows from.
+    /// Begins a packet's transmission because of an `event`, or because the one before it has left. Returns the origin
+    /// of the event that it follows from.
     fn next(&mut self, at: Time, ends: Time, event: Since) -> Since {
         let since = self.end(at).unwrap_or(event);
         *self = Self { at, since, ends, any: true };
         since
     }
 
-    /// What is known of the last packet's end, if that is at `now`.
+    /// Returns the origin of the end of the last packet, if that is at `now`.
     fn end(&self, now: Time) -> Option<Since> {
         (self.any && self.ends == now).then(|| self.since.then(self.at))
     }
@@ -73,7 +74,7 @@ impl Input {
         Self { params: setup.network.port(link).clone(), last: 0 }
     }
 
-    /// When a packet that arrives began to leave the other end.
+    /// Returns the time at which an arriving packet began to leave the other end.
     fn began(&self, packet: &Packet) -> Time {
         packet.time.saturating_sub(self.params.delay() + self.params.service(packet.size.into()))
     }
@@ -84,24 +85,24 @@ pub(crate) struct Arriving {
     pub(crate) input: usize,
     pub(crate) packet: Packet,
     pub(crate) report: Report,
-    /// When it began, what is known of what it follows from, and when the packet before it came.
+    /// The start of its transmission, the origin of its event, and the arrival order of the packet before it.
     pub(crate) order: (Time, Since, u64),
 }
 
-/// What a switch keeps to order what arrives at one time.
+/// State of a switch that orders simultaneous arrivals.
 pub(crate) struct SwitchTies {
     inputs: Vec<Input>,
     arrived: u64,
     /// By port.
     began: Vec<Began>,
-    /// Of the event that is under way.
+    /// The origin of the current event.
     event: Since,
     /// For those that arrive at one time; empty between.
     pub(crate) tied: Vec<Arriving>,
 }
 
 impl SwitchTies {
-    /// A switch with these links in, and so many out.
+    /// Creates the state of a switch with these input links, and `ports` output ports.
     pub(crate) fn new(inputs: impl Iterator<Item = LinkId>, ports: usize, setup: &Setup) -> Self {
         Self {
             inputs: inputs.map(|link| Input::of(link, setup)).collect(),
@@ -119,40 +120,40 @@ impl SwitchTies {
         Arriving { input, packet, report, order }
     }
 
-    /// A packet's turn has come.
+    /// Records that a packet's turn has come.
     pub(crate) fn take(&mut self, arriving: &Arriving) {
         self.arrived += 1;
         self.inputs[arriving.input].last = self.arrived;
         self.event = arriving.order.1.then(arriving.order.0);
     }
 
-    /// A packet leaves by a port. Gives what is known of what it follows from.
+    /// Records a packet that leaves by a port. Returns the origin of its event.
     pub(crate) fn leaves(&mut self, port: usize, begins: Time, ends: Time) -> Since {
         self.began[port].next(begins, ends, self.event)
     }
 }
 
-/// What a host keeps to order what happens at one time.
+/// State of a host that orders simultaneous events.
 pub(crate) struct HostTies {
     input: Input,
-    /// Of its card.
+    /// The last packet of its NIC.
     began: Began,
-    /// Whether the card has looked for a packet since the last one left.
+    /// Set if the NIC has looked for a packet since the last one left.
     looked: bool,
-    /// The alarm: when it rings.
+    /// The alarm: the time at which it fires.
     alarm: Option<(Time, Since)>,
-    /// When each flow with something left to send may send next by its pace.
+    /// The time at which each flow with data left to send may send next by its pace.
     paced: BTreeMap<u32, Time>,
-    /// The arrival that was handled last, and when.
+    /// The arrival that was handled last, and its time.
     arrival: (Time, Since),
-    /// The flow that sent last, until that is taken note of.
+    /// The flow that sent last, until that is recorded.
     pub(crate) sent: Option<u32>,
-    /// Of the event that is under way.
+    /// The origin of the current event.
     event: Since,
 }
 
 impl HostTies {
-    /// A host whose link in this is.
+    /// Creates the state of a host with this input link.
     pub(crate) fn new(input: LinkId, setup: &Setup) -> Self {
         Self {
             input: Input::of(input, setup),
@@ -166,7 +167,7 @@ impl HostTies {
         }
     }
 
-    /// The card, idle, has found nothing to send at `at`, in an event of which this is known.
+    /// Records that the idle NIC found nothing to send at `at`, in an event with this origin.
     fn look(&mut self, at: Time, event: Since) {
         let next = self.paced.values().copied().min();
         if self.alarm.is_none()
@@ -195,40 +196,41 @@ impl HostTies {
         }
     }
 
-    /// Whether what the host does by itself at the time of an arrival comes first. `starts`: a flow starts, or a law's timer
-    /// ends.
+    /// Returns whether the host's own event at the time of an arrival comes first. `starts`: a flow starts, or a law's
+    /// timer ends.
     pub(crate) fn goes_first(&self, packet: &Packet, since: Since, starts: bool) -> bool {
         starts || self.own(packet.time).is_some_and(|own| own < since.then(self.input.began(packet)))
     }
 
-    /// Of what the host does by itself at `now`.
+    /// Returns the origin of the host's own event at `now`.
     fn own(&self, now: Time) -> Option<Since> {
         let alarm = || self.alarm.filter(|&(rings, _)| rings == now).map(|(_, since)| since);
         self.began.end(now).or_else(alarm)
     }
 
-    /// A packet arrives.
+    /// Records the arrival of a packet.
     pub(crate) fn arrives(&mut self, packet: &Packet, since: Since) {
         self.event = since.then(self.input.began(packet));
         self.arrival = (packet.time, self.event);
     }
 
-    /// The host acts by itself.
+    /// Records the host's own event.
     pub(crate) fn acts(&mut self, now: Time) {
-        // An arrival of this time that came first has let go what may leave, unless the card was still busy.
+        // An arrival at this time that came first has released the packets that may leave, unless the NIC was still
+        // busy.
         let arrival = (self.arrival.0 == now).then_some(self.arrival.1);
         let known = self.began.end(now).or(arrival).or_else(|| self.own(now));
         self.event = known.unwrap_or(Since::BEGINNING);
         self.alarm = self.alarm.filter(|&(rings, _)| rings != now);
     }
 
-    /// A packet is handed to the card, to leave from `begins` to `ends`. Gives what is known of what it follows from.
+    /// Records a packet that is handed to the NIC, to leave from `begins` to `ends`. Returns the origin of its event.
     pub(crate) fn leaves(&mut self, begins: Time, ends: Time) -> Since {
         self.looked = false;
         self.began.next(begins, ends, self.event)
     }
 
-    /// A flow may send next at this time by its pace; not at all where it has nothing left.
+    /// Sets the time at which a flow may send next by its pace; none if it has nothing left.
     pub(crate) fn pace(&mut self, flow: u32, next: Option<Time>) {
         match next {
             Some(next) => self.paced.insert(flow, next),
@@ -236,8 +238,8 @@ impl HostTies {
         };
     }
 
-    /// The same after an acknowledgement, which may have changed the flow's rate: that brings the alarm forward, and never
-    /// puts it off.
+    /// Sets the time after an acknowledgement, which may have changed the flow's rate: that brings the alarm forward,
+    /// and never delays it.
     pub(crate) fn repace(&mut self, flow: u32, next: Option<Time>, now: Time) {
         let before = self.paced.get(&flow).copied();
         self.pace(flow, next);
@@ -249,7 +251,7 @@ impl HostTies {
         }
     }
 
-    /// An event is over; `idle` says that the card is, and finds nothing to send.
+    /// Ends an event; `idle` is set if the NIC is idle and finds nothing to send.
     pub(crate) fn ends(&mut self, now: Time, idle: bool) {
         if idle && (self.looked || self.began.ends <= now) {
             self.looked = true;
@@ -336,7 +338,7 @@ mod tests {
         assert_eq!(host.leaves(Time::ZERO, ns(1_000)), since(0, 0));
         host.pace(7, Some(ns(3_000)));
         host.ends(Time::ZERO, false);
-        // The alarm was set when the card fell idle, in an event scheduled at 0.
+        // The alarm was set when the NIC became idle, in an event scheduled at 0.
         host.advance(ns(3_000));
         assert_eq!(host.own(ns(3_000)), Some(since(1_000, 0)));
         // An acknowledgement of 64 B that comes at the same time left the switch at 1936 ns: the alarm is first.

@@ -173,10 +173,10 @@ fn bbr_without_a_buffer_loses_what_it_probes() {
     assert_eq!(long.timeouts, 0);
 }
 
-// A timer of a packet strikes a base round trip and a full queue after that left, and a packet that was dropped at a full queue is
-// then proved lost by no later one: their tolerance is a quarter of the base round trip more. So timers find most losses of startup,
-// while others are acknowledged, and must not begin it again: after twenty round trips all flows have left it, whichever timer they
-// have.
+// A packet's timer expires a base round trip and a full queue after its departure, and a packet that was dropped at a
+// full queue is not declared lost by later ones before that: their tolerance is a quarter of the base round trip more.
+// So timers find most losses of startup, while others are acknowledged, and must not begin it again: after twenty round
+// trips all flows have left startup, with either timer.
 #[test]
 fn timers_of_packets_do_not_prolong_startup() {
     let (rate, rtt) = (Rate::from_gbps(1), Span::from_ms(20));

@@ -62,15 +62,17 @@ fn trace(outcome: &Outcome, name: &str) -> Vec<i64> {
     outcome.flow_samples.iter().filter_map(of).collect()
 }
 
-/// The last OR-ACK heard is of a packet that left a delay and B ago, at most a packet's time more, and packets are whole.
-/// By eq. 4, where beta is at most 1, it holds the flow until what it saw, less the pauses since, is T; by eq. 2 for longer. What can be on top of T is
-/// what the flow has sent meanwhile, r of that time, so with M for the largest delay
+/// The last OR-ACK received is of a packet that left a delay and B ago, at most a packet's time more, as packets are
+/// indivisible. By eq. 4, where beta is at most 1, it holds the flow until the delay that it reported, less the pauses
+/// since, is T; by eq. 2 for longer. The excess over T is the data that the flow has sent meanwhile, r of that time, so
+/// with M for the largest delay
 ///
 /// ```text
 /// M <= T + r (M + B + two packets) + E
 /// ```
 ///
-/// where E is what eq. 4 takes off wrongly: pauses that were asserted while a packet was on the card hold nothing back.
+/// where E is the time that eq. 4 subtracts wrongly: pauses that were asserted while a packet was on the NIC hold
+/// nothing back.
 #[test]
 fn one_flow_is_over_the_threshold_by_no_more_than_the_lag_allows() {
     for strawman in [false, true] {
@@ -100,7 +102,8 @@ fn one_flow_is_over_the_threshold_by_no_more_than_the_lag_allows() {
     }
 }
 
-/// The most that was paused, in any `span` samples of 1 us, while packets were on the card, each for `service` ns.
+/// Returns the maximum paused time, in any `span` samples of 1 us, while packets were on the NIC, each for `service`
+/// ns.
 fn in_vain(outcome: &Outcome, held: &[i64], span: usize, service: f64) -> f64 {
     let sent = |sample: &experiment::FlowSample| (sample.sent.get() / 4_096) as f64 * service;
     let pairs = outcome.flow_samples.iter().zip(held).zip(outcome.flow_samples.iter().zip(held).skip(span));

@@ -57,8 +57,8 @@ fn newreno_uses_three_quarters_without_a_buffer_and_all_with_a_bdp() {
 }
 
 // W(t) = C (t - K)^3 + W_max, K = cbrt((W_max - cwnd) / C), t since the cut (RFC 9438 §4.2, C = 0.4 packets / s^3),
-// W_max less than the window before the cut where fast convergence says so (§4.7). Compared at every sample from a
-// round trip after each cut to the next. Tolerance 1.5 %: the window follows the curve a round trip behind its target.
+// W_max less than the window before the cut under fast convergence (§4.7). Compared at every sample from a round trip
+// after each cut to the next. Tolerance 1.5 %: the window follows the curve a round trip behind its target.
 #[test]
 fn cubic_follows_its_curve_between_losses() {
     let (rtt, interval) = (Span::from_ms(100), Span::from_ms(20));
@@ -278,8 +278,8 @@ fn timeouts_back_off_by_doubling() {
     }
 }
 
-// The same where each packet has a timer of a fixed length: RTT + n RTO, to the picosecond, since a host looks when the
-// first one may strike. The least RTO is 5/4 RTT; otherwise a timer would strike before any answer can come.
+// The same if each packet has a timer of a fixed length: RTT + n RTO, to the picosecond, since a host looks when the
+// first one may expire. The minimum RTO is 5/4 RTT; otherwise a timer would expire before any ACK can arrive.
 #[test]
 fn a_timer_for_each_packet_does_not_back_off() {
     let rate = Rate::from_gbps(10);
@@ -327,16 +327,16 @@ fn spraying_over_unequal_queues_loses_nothing() {
     assert_spraying_loses_nothing(Bytes::new(2 << 20));
 }
 
-// The same where buffers have no end. The host takes such a port's longest wait for nothing, so its tolerance is a
-// quarter of the base round trip, and packets behind a longer queue are held for lost: 250 of 1,000 in one flow.
+// The same if buffers have no limit. The host takes such a port's longest wait as zero, so its tolerance is a quarter
+// of the base round trip, and packets behind a longer queue are declared lost: 250 of 1,000 in one flow.
 #[test]
 fn spraying_over_queues_without_end_loses_nothing() {
     assert_spraying_loses_nothing(Bytes::MAX);
 }
 
-// A receiver that acknowledges every third packet holds two back until a third comes, but no longer than a quarter of
-// the base round trip: less than the timeout's margin, so where nothing is lost nothing times out, though three
-// paced flows of one card take turns and the third packet is long in coming.
+// A receiver that acknowledges every third packet holds two back until a third arrives, but no longer than a quarter of
+// the base round trip: less than the timeout's margin, so without losses nothing times out, though three paced flows of
+// one NIC take turns and the third packet arrives late.
 #[test]
 fn delayed_acknowledgements_cause_no_timeouts() {
     let nic = PortConfig::new(Rate::from_gbps(10), Span::from_us(1));

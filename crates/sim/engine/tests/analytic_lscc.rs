@@ -1,7 +1,8 @@
 //! LSCC's far queue under DCQCN, which takes time to follow, held against eq. 9 (Long et al., "LSCC: Link-Segmented
 //! Congestion Control for RDMA in Cross-Datacenter Networks", §III-B).
 //!
-//! Eq. 9 takes sources to send what they are told at once. Its derivation (eqs. 3 to 8), with what they do send, gives
+//! Eq. 9 assumes that sources adopt a notified rate at once. Its derivation (eqs. 3 to 8), with their actual rates,
+//! yields
 //!
 //! ```text
 //! Q = Q_ref + (passed in the 2D + T that ended 2D + T ago) - (passed in the last 2D + T) + E
@@ -21,7 +22,7 @@ use laws::catalog::{Kind, Value, build};
 use laws::lscc::{CalculationParams, LimitingParams};
 use units::{Bytes, Rate, Span, Time};
 
-/// Of samples. T and D are multiples.
+/// Time between samples. T and D are multiples.
 const STEP: Span = Span::from_us(5);
 const T: Span = Span::from_us(50);
 const D: Span = Span::from_us(100);
@@ -30,8 +31,8 @@ const REFERENCE: u64 = 2_000_000;
 const SOURCES: u32 = 4;
 const SAMPLES: usize = 8_000;
 
-/// Four sources of 40 Gb/s send over a long haul of 40 to one receiver of 20, whose port local flows, each of a window of
-/// 256 KB, share more and more: they come 6 ms apart. The links to the switches are 1 us.
+/// Four sources of 40 Gb/s send over a long haul of 40 to one receiver of 20, whose port is shared more and more by
+/// local flows with a window of 256 KB each: they start 6 ms apart. The links to the switches are 1 us.
 fn varying_bottleneck() -> (Setup, [LinkId; 2]) {
     let edge = PortConfig::new(LINE, Span::from_us(1));
     let narrow = PortConfig { rate: Rate::from_gbps(20), ..edge };
@@ -64,7 +65,7 @@ fn varying_bottleneck() -> (Setup, [LinkId; 2]) {
     let limiting = LimitingParams {
         reference: Bytes::new(200_000),
         interval: Span::from_us(10),
-        // All are told.
+        // All flows are notified.
         long_flow: Bytes::MAX,
         reset: T,
         size: 64,
@@ -123,7 +124,8 @@ fn series() -> Series {
 #[test]
 fn the_far_queue_is_that_of_eq_9_and_what_sources_send_beyond_their_rate() {
     let series = series();
-    // In samples: 2D + T; and D with the links beside it, to the near end and, for acknowledgements, back to the sources.
+    // In samples: 2D + T; and D with the adjacent links, to the near end and, for acknowledgements, back to the
+    // sources.
     let (window, away) = (50, 21);
     // Three sums begin and end at samples, each off by what a link passes in one; 1/27 of Q_ref.
     let slack = 3.0 * LINE.bytes_in(STEP).get() as f64;

@@ -92,7 +92,7 @@ fn dctcp_saws_as_its_paper_says() {
     }
 }
 
-// GEMINI with a fixed step of `h` packets a round trip, for `k` packets as its K, whatever the port's is.
+// GEMINI with a fixed step of `h` packets a round trip, for `k` packets as its K, independent of the port's.
 fn gemini(k: f64, h: u64) -> [(&'static str, Value); 4] {
     let step = Value::Fraction(Frac::millionths(h * 1_000_000));
     [
@@ -105,8 +105,8 @@ fn gemini(k: f64, h: u64) -> [(&'static str, Value); 4] {
 }
 
 // Q_max = K + N h, Q_min = K + N h - sqrt(N h F (C RTT + K)) (eqs. 8 and 9), F = 4K / (C RTT + K); with that F the
-// queue never runs dry and throughput is whole (Theorem 1). Tolerances: a packet for the peak; 8 % of the
-// amplitude for the valley, which the cut's own round trip makes a little shallower (`swing`).
+// queue never runs dry and throughput is full (Theorem 1). Tolerances: a packet for the peak; 8 % of the amplitude for
+// the valley, which the cut's own round trip makes a little shallower (`swing`).
 #[test]
 fn geminis_smallest_queue_is_equation_9s() {
     // (flows, K, RTT, h): F from 1.6 down to 0.07. W* is 10 to 750 h.
@@ -136,8 +136,8 @@ fn geminis_smallest_queue_is_equation_9s() {
     }
 }
 
-// Theorem 1's bound is needed: eq. 9 gives 60 + 16 - sqrt(4 * 60 * 16) = 14 packets with its F, and with 4.3 times
-// that 60 + 16 - sqrt(4.3 * 4 * 60 * 16) = -52, so the queue runs dry and throughput is not whole.
+// Theorem 1's bound is needed: eq. 9 yields 60 + 16 - sqrt(4 * 60 * 16) = 14 packets with its F, and with 4.3 times
+// that 60 + 16 - sqrt(4.3 * 4 * 60 * 16) = -52, so the queue runs dry and throughput is not full.
 #[test]
 fn gemini_runs_dry_beyond_theorem_1() {
     let (n, k, h) = (8, 60, 2);
@@ -284,7 +284,7 @@ fn a_phantom_queue_fills_at_the_difference_of_rates() {
         let rate = packets as f64 * PACKET * 8.0 / seconds(setup.intra_rtt);
         let over = rate - 90e9;
         let fills = if over > 0.0 { threshold as f64 * 8.0 / over } else { f64::INFINITY };
-        // The first packet is there after most of half a round trip.
+        // The first packet arrives after most of half a round trip.
         let theory = (rate * (seconds(run_time) - seconds(rtt) * 0.45 - fills) / 8.0 / PACKET).max(0.0);
         println!("at {:.3} of C: {} marks, theory {theory:.0}", rate / 100e9, link.marks);
         assert!((link.marks as f64 - theory).abs() <= if theory > 0.0 { 20.0 } else { 0.0 });

@@ -42,7 +42,7 @@ fn assert_sound(setup: &Setup, kind: Kind) {
     }
 }
 
-/// Gives hosts something between law and card, between card and transport, or before they answer.
+/// Adds a stage between law and NIC, or between NIC and transport, or delayed acknowledgements.
 fn equip(host: &mut HostConfig, which: u32) {
     match which {
         0 => host.ack_every = 3,
@@ -61,7 +61,8 @@ proptest! {
     #[test]
     fn random_networks_are_sound(mut case in case(), which in 0..4u32) {
         if which < 2 {
-            // Where each subflow has a law, packets neither leave nor are answered in groups; nor where histories are told.
+            // With a law for each subflow, packets neither leave nor are acknowledged in groups; nor with histories in
+            // ACKs.
             one_law(&mut case.setup);
             uncoded(&mut case.setup);
         }

@@ -79,8 +79,9 @@ fn marked_payload_is_at_most_what_is_delivered() {
     assert!(end.stats.marked <= end.delivered, "{end:?}");
 }
 
-/// At 1 % loss each way, where a lost acknowledgement is a loss to the sender, 15 % of blocks of ten lose packets of their data
-/// and can give them back, and 1 in 1,200 cannot: the flow ends about a round trip earlier, and sends almost nothing again.
+/// At 1 % loss each way, where a lost acknowledgement is a loss to the sender, 15 % of blocks of ten lose packets of
+/// their data and can recover them, and 1 in 1,200 cannot: the flow ends about a round trip earlier, and sends almost
+/// nothing again.
 #[test]
 fn losses_are_given_back_and_not_sent_again() {
     let [plain, coded] = [None, Some(coding())].map(|coding| fixed(&lone(800, 10_000, coding), 1 << 30).flows[0]);
@@ -92,7 +93,8 @@ fn losses_are_given_back_and_not_sent_again() {
     assert!(coded.completed + Span::from_ms(1) < plain.completed + packet.times(200), "{coded:?} {plain:?}");
 }
 
-/// Where three packets in ten are lost on either way, blocks are asked for, and each way of asking ends the flow.
+/// With three packets in ten lost in both directions, blocks are requested, and each way of requesting completes the
+/// flow.
 #[test]
 fn blocks_that_lose_too_much_are_asked_for() {
     for (gaps, eager) in [(false, false), (true, false), (false, true)] {
@@ -114,7 +116,8 @@ fn a_tail_alone_can_be_coded() {
     assert_eq!((outcome.stats.packets_sent, outcome.stats.parity), (820, 20));
 }
 
-/// Who answers does so once its blocks are whole: it waits neither for the last block's parity nor for what others gave back.
+/// An answering flow starts when its blocks are complete: it waits neither for the last block's parity nor for
+/// packets that decoding recovered.
 #[test]
 fn an_answer_starts_when_the_blocks_are_whole() {
     for loss_ppm in [0, 10_000] {

@@ -1,4 +1,4 @@
-//! Every byte is delivered once, whatever the network does to packets; nothing hangs, no queue outgrows its buffer.
+//! Every byte is delivered once, with any fate of packets in the network; no flow hangs, no queue outgrows its buffer.
 
 mod common;
 

@@ -1,5 +1,5 @@
-//! Credit-scheduled flows that lose packets, in each way to recover: selective, go-back-N, and go-back-N whose
-//! receivers do not acknowledge and only say what they miss.
+//! Credit-scheduled flows that lose packets, with each recovery: selective, go-back-N, and go-back-N whose receivers do
+//! not acknowledge and only report missing packets.
 
 mod common;
 
@@ -29,7 +29,7 @@ fn host(recovery: Recovery) -> HostConfig {
     HostConfig { mss: 1_460, header: 78, ack_size: 84, ack_every: 8, recovery, ..HostConfig::default() }
 }
 
-/// Two datacenters, eight flows both ways, and ports that lose so many of a million packets, of all kinds.
+/// Two datacenters, eight flows in both directions, and ports that lose this number of a million packets, of all kinds.
 fn lossy(millionths: u64, recovery: Recovery) -> Setup {
     let edge = PortConfig {
         credits: Some(CreditQueue::usual()),
@@ -97,7 +97,7 @@ fn one_flow(recovery: Recovery, down: Option<(Time, Time)>) -> Setup {
     setup
 }
 
-/// Where nothing is lost, a receiver that does not acknowledge sends its credits and one word at the end. One that does
+/// Without losses, a receiver that does not acknowledge sends its credits and one notice at the end. One that does
 /// sends an acknowledgement for every eight packets.
 #[test]
 fn without_losses_one_word_answers_a_flow() {
@@ -133,7 +133,7 @@ fn lost_last_packets_do_not_hang_a_flow() {
     }
 }
 
-/// A run that ends before its flow counts what came, though its sender has heard of nothing.
+/// A run that ends before its flow counts the received bytes, though its sender has received no report.
 #[test]
 fn what_came_counts_though_it_is_not_acknowledged() {
     let delivered = |recovery, stop| {

@@ -1,5 +1,5 @@
-//! Credit-scheduled flows: what first principles say of FlashPass's and ExpressPass's queues, credits that are wasted, and
-//! each part switched off.
+//! Credit-scheduled flows: bounds from first principles on FlashPass's and ExpressPass's queues, credits that are
+//! wasted, and each part switched off.
 
 mod common;
 
@@ -13,7 +13,7 @@ use units::{Bytes, Frac, Rate, Span, Time};
 /// A full packet on the wire.
 const PACKET: u64 = 1_538;
 
-/// What data and its credit take of a link.
+/// Bytes of a link that data and its credit take.
 const BOTH: u64 = 1_622;
 
 /// Hosts on one switch of this rate with cables of these delays, and ports that hold `buffer` bytes.
@@ -52,7 +52,7 @@ fn many_to_one_at(rate: Rate, delays: &[Span], buffer: Bytes, flows: &[(Span, u6
     setup
 }
 
-/// What waits at most at the receiver's port.
+/// Returns the maximum queue of the receiver's port.
 fn longest_queue(outcome: &Outcome, setup: &Setup) -> u64 {
     let receiver = setup.network.links_out(fabric::NodeId(0)).end - 1;
     outcome.links[receiver as usize].max_queue.get()
@@ -76,11 +76,11 @@ struct Crash {
     rate: Rate,
     rtts: [Span; 2],
     packets: [u32; 2],
-    /// When flow 2 starts; flow 1 starts at zero.
+    /// Start of flow 2; flow 1 starts at zero.
     second: Span,
 }
 
-/// What happens at the start of a flow.
+/// The first action of a flow.
 #[derive(Clone, Copy, Debug)]
 enum Begins {
     /// Its sender asks for credits: half a round trip passes before they leave.
@@ -114,7 +114,7 @@ impl Crash {
         let flow = |flow: usize| {
             let asks = match begins {
                 Begins::Asking => starts[flow],
-                // All of it later, so that nobody asks before time zero.
+                // All of it later, so that no sender asks before time zero.
                 Begins::Crediting => starts[flow] + longest - self.rtts[flow].over(2),
             };
             (asks, u64::from(self.packets[flow]) * 1_460)
@@ -125,7 +125,7 @@ impl Crash {
         let settings = [("initial", Value::Fraction(Frac::ONE)), switch("stops_at_demand", true)];
         let outcome = common::run(&setup, Kind::ExpressPass, &settings);
         assert_done(&outcome);
-        // Credits of two flows that meet are lost, and asked for again. A few are, where the second flow's begin as the
+        // Credits of two flows that meet are lost, and requested again. A few are, where the second flow's begin as the
         // first's end.
         let (sent, demand) = (sum(&outcome, |flow| flow.credits.sent), self.packets.map(u64::from).iter().sum::<u64>());
         assert!(sent - demand <= demand / 500, "{self:?}: {sent} credits for {demand} packets");
@@ -165,8 +165,8 @@ fn two_flows_crash_as_derived() {
     }
 }
 
-/// Where data would crash by its credits (the second case of [`two_flows_crash_as_derived`]), FlashPass interleaves it.
-/// Without FlashPass's exact time, the sender's emulation does not help.
+/// FlashPass interleaves data that would crash with the timing of its credits (the second case of
+/// [`two_flows_crash_as_derived`]). Without FlashPass's exact time, the sender's emulation does not help.
 #[test]
 fn an_exact_time_interleaves_what_would_crash() {
     let us = Span::from_us;
@@ -183,8 +183,9 @@ fn an_exact_time_interleaves_what_would_crash() {
     assert!(untimed >= 500 * PACKET, "{untimed}");
 }
 
-/// Packets that may wait at FlashPass's bottleneck: as many as credits that its queue and its bucket let through at once,
-/// one that is in service, and one for each sender, whose card may hold an emulation packet back for a packet's time.
+/// Packets that may wait at FlashPass's bottleneck: as many as credits that its queue and its bucket let through at
+/// once, one that is in service, and one for each sender, whose NIC may hold an emulation packet back for a packet's
+/// time.
 fn waits(senders: u64) -> u64 {
     8 + 2 + 1 + senders
 }
@@ -210,7 +211,7 @@ fn with_equal_round_trips_few_packets_wait() {
     }
 }
 
-/// What a run of three flows with different round trips gives, and the queue at their receiver.
+/// Returns the outcome of a run of three flows with different round trips, and the queue at their receiver.
 fn three(kind: Kind, settings: &[(&str, Value)]) -> (Outcome, u64) {
     let us = Span::from_us;
     let flows = [(Span::ZERO, 3_000_000), (us(500), 2_000_000), (us(900), 1_000_000)];
@@ -250,7 +251,7 @@ fn parts_of_flashpass_are_switched_off() {
     assert_eq!(sum(&uncontrolled, |it| it.acted.cuts + it.acted.increases), 0);
     assert!(sum(&uncontrolled, |it| it.credits.sent) > sum(&with, |it| it.credits.sent));
 
-    // One echo a credit: more packets back from the receiver, whose card is the last host's.
+    // One echo a credit: more packets back from the receiver, whose NIC is the last host's.
     let (single, _) = three(Kind::FlashPass, &[plain[0], switch("batches", false)]);
     let back = [&with, &single].map(|outcome| outcome.links.last().unwrap().packets);
     assert!(back[1] > 2 * back[0], "{back:?}");
@@ -292,8 +293,8 @@ fn data_without_credits_gives_way() {
     }
 }
 
-/// Where the size is not known the demand is what lies in the send buffer: a buffer over the BDP does not slow a flow, one
-/// of a quarter holds it to a quarter of the rate.
+/// Without a known size the demand is the content of the send buffer: a buffer over the BDP does not slow a flow, one
+/// of a quarter limits it to a quarter of the rate.
 #[test]
 fn a_send_buffer_tells_the_demand() {
     let us = Span::from_us;
@@ -311,8 +312,8 @@ fn a_send_buffer_tells_the_demand() {
     }
 }
 
-/// The receiver's link is down for 300 ms of a flow of `ExpressPass`: its credits reach nobody, so fewer leave than in 10 ms at
-/// the rate before. The flow goes on afterwards and ends.
+/// The receiver's link is down for 300 ms of a flow of `ExpressPass`: its credits reach no sender, so fewer leave than
+/// in 10 ms at the rate before. The flow continues afterwards and ends.
 #[test]
 fn credits_cease_while_the_path_is_down() {
     let us = Span::from_us;
@@ -365,8 +366,8 @@ fn credits_give_the_same_bits_at_any_number_of_threads() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 60, ..ProptestConfig::default() })]
 
-    /// FlashPass with perfect timing never drops data, whatever the round trips, sizes and starts: the queue holds what a
-    /// credit queue and its bucket let through at once, and no more.
+    /// FlashPass with perfect timing never drops data, with any round trips, sizes and starts: the queue holds the
+    /// packets that a credit queue and its bucket let through at once, and no more.
     #[test]
     fn flashpass_never_drops_data_at_one_bottleneck(
         senders in proptest::collection::vec((1..3_000i64, 0..4_000i64, 1..2_000_000u64), 1..9),

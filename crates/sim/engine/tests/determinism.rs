@@ -105,7 +105,8 @@ fn controllers(setup: &Setup, telemetry: bool) -> Vec<ModuleSpec> {
     modules
 }
 
-/// A long haul between two datacenters whose switches share buffers, pause, report and have controllers: all of it acts.
+/// A long haul between two datacenters whose switches share buffers, pause, report and have controllers: all of these
+/// act.
 #[test]
 fn controllers_at_a_long_haul_give_the_same_bits_at_any_number_of_threads() {
     let gate = Gate { off: Limit::Bytes(Bytes::new(40_000)), headroom: Bytes::new(200_000), ..Gate::default() };
@@ -199,7 +200,7 @@ proptest! {
         assert_same(&setup, case.kind);
     }
 
-    /// Reports are carried beside packets: flows that do not read them do the same.
+    /// Reports are carried outside of packets: flows that do not read them behave the same.
     #[test]
     fn reports_change_no_result(case in sharing_case(), stop_us in 100..5_000u64) {
         let all_share = case.setup.network.nodes().iter().all(|node| node.kind != NodeKind::Switch || node.switch.is_some());

@@ -28,8 +28,8 @@ fn between(network: &Network) -> LinkId {
     others.into_iter().find(|link| network.links()[link.index()].from == switch).unwrap()
 }
 
-/// A paced flow of full packets, and a link that is down for exactly 500 us of its delay: it loses the packets whose last bit
-/// is on it then, and no others.
+/// A paced flow of full packets, and a link that is down for exactly 500 us of its delay: it loses the packets whose
+/// last bit is on it then, and no others.
 #[test]
 fn what_is_on_a_link_when_it_goes_down_is_lost() {
     let mut setup = line(8 << 20);
@@ -117,8 +117,8 @@ fn subflows_leave_a_dead_path() {
     }
 }
 
-/// Where On-Ramp's threshold counts from the base delay, that is of the routes that hold when a packet leaves: a detour of
-/// 400 us is no queue, neither while routes take it nor after.
+/// On-Ramp's threshold with a base delay uses the routes at the departure of a packet: a detour of 400 us is no queue,
+/// neither during the detour nor after.
 #[test]
 fn a_detour_is_no_queue() {
     let port = |us| PortConfig::new(Rate::from_gbps(10), Span::from_us(us));
@@ -148,7 +148,7 @@ fn a_detour_is_no_queue() {
     assert!(flow.stats.held > Span::ZERO && flow.stats.held < Span::from_us(850), "{}", flow.stats.held);
 }
 
-/// A flow that answers another starts so long after the last packet has come, and not an acknowledgement later.
+/// A flow that answers another starts a fixed time after the last packet has arrived, and not an acknowledgement later.
 #[test]
 fn an_answer_starts_when_all_has_come() {
     let mut setup = line(40_960);
@@ -169,7 +169,7 @@ fn a_flow_waits_for_its_turn() {
         let after = Span::from_us(7);
         let start = setup.causes.start([Cause::Received(FlowId(0)), Cause::Begun(FlowId(1))], after);
         setup.flows.push(FlowSpec { start, ..flow(1, 0, 1_000) });
-        // And one that waits for that one's turn, what it waits for beside it having come.
+        // And one that waits for that one's turn, its other dependency being met.
         let start = setup.causes.start([Cause::Received(FlowId(0)), Cause::Begun(FlowId(2))], Span::ZERO);
         setup.flows.push(FlowSpec { start, ..flow(1, 0, 1_000) });
         let outcome = run(&setup, Kind::Fixed, &[("window", Value::Bytes(Bytes::new(1 << 30)))]);

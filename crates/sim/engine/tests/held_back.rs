@@ -1,4 +1,4 @@
-//! What is answered late is answered for the packet that it acknowledges.
+//! A delayed answer refers to the packet that it acknowledges.
 
 mod common;
 
@@ -10,7 +10,7 @@ use laws::Law;
 use laws::catalog::Kind;
 use units::{Rate, Span, Time};
 
-/// A card that keeps what it is given.
+/// A NIC that keeps its packets.
 #[derive(Default)]
 struct Kept(Vec<Packet>);
 

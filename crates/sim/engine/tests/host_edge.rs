@@ -1,4 +1,4 @@
-//! What lies between a flow's law and its card: holds on one-way delay, segments, small queues; over plain networks.
+//! The stages between a flow's law and its NIC: holds on one-way delay, segments, small queues; over plain networks.
 
 mod common;
 mod host_support;
@@ -63,7 +63,7 @@ fn a_one_way_delay_is_the_paths_and_the_clocks() {
     }
 }
 
-/// Clocks stay as they are between synchronisations but for their drift, and are drawn anew at each.
+/// Clocks only drift between synchronisations, and get a new random offset at each.
 #[test]
 fn clocks_drift_and_are_synchronised_again() {
     let mut setup = incast(20, 1);
@@ -95,7 +95,7 @@ fn a_hold_keeps_the_queue_near_its_threshold() {
         held.host.on_ramp = Some(on_ramp(Span::from_us(40)));
         let (free_run, held_run) = (fixed(&free, 256, paced), fixed(&held, 256, paced));
         let queues = (queue(&free_run, &free) / 4_160, queue(&held_run, &held) / 4_160);
-        // Two packets come for each that goes, so a delay of 40 us, 12 packets, is heard of when it has doubled.
+        // Two packets arrive for each that leaves, so a delay of 40 us, 12 packets, is known when it has doubled.
         assert!(queues.0 > 500 && (24..100).contains(&queues.1), "{queues:?}");
         if let Some(on_ramp) = &mut held.host.on_ramp {
             on_ramp.params.strawman = true;
@@ -140,7 +140,7 @@ fn a_new_flow_remembers() {
     }
 }
 
-/// Lets a host with two flows send until `end`; gives (flow, number, time in ns) of what left.
+/// Lets a host with two flows send until `end`; returns (flow, number, time in ns) of the departures.
 fn sent(host: &HostConfig, window: u64, end: Time) -> Vec<(u32, u32, u64)> {
     let mut setup = incast(1, 20 * MSS);
     setup.flows = vec![setup.flows[0], FlowSpec { size: Bytes::new(5 * MSS), ..setup.flows[0] }];
@@ -171,7 +171,7 @@ fn segments_leave_whole_and_in_turn() {
     assert_eq!(times, (0..12).map(|packet| packet * 100).collect::<Vec<_>>(), "back to back");
 }
 
-/// Packets that wait under the law count in its round trip; how many, the limit says.
+/// Packets that wait under the law count in its round trip, up to the limit of the queue.
 #[test]
 fn round_trips_count_the_wait_in_a_small_queue() {
     let rtts = |small_queue: Option<u64>| {
@@ -204,10 +204,10 @@ fn round_trips_count_the_wait_in_a_small_queue() {
         let rtts = told.iter().map(|told| if let Told::Ack { rtt, .. } = told { rtt.ns() } else { 0 });
         rtts.collect::<Vec<_>>()
     };
-    // A packet lasts 100 ns, and the card takes turns: ten others of 1 us leave before an answer.
+    // A packet lasts 100 ns, and the NIC takes turns: ten others of 1 us leave before an answer.
     assert!(rtts(None).iter().all(|&rtt| rtt == 1_000));
     let one = rtts(Some(1));
-    // The first finds the card idle; then each waits behind the other flow's and its own, at most.
+    // The first finds the NIC idle; then each waits behind the other flow's and its own, at most.
     assert!(one[0] == 1_000 && one.iter().all(|&rtt| (1_000..=1_200).contains(&rtt)), "{one:?}");
     let four = rtts(Some(4));
     // The four that the window lets go at once wait for three rounds of turns.
@@ -308,8 +308,8 @@ fn what_is_held_waits_in_the_small_queue() {
     assert!(trace(&with, "held_ns").is_sorted());
 }
 
-/// Two long flows fill a card when a flow of eight packets begins. In turn each of its packets waits for one of both. Where flows
-/// that have sent little go first, it waits for the packet that the card has begun, and for no more.
+/// Two long flows fill a NIC when a flow of eight packets begins. In turn each of its packets waits for one of both. If
+/// flows that have sent little go first, it waits for the packet that the NIC has begun, and for no more.
 #[test]
 fn new_flows_go_first_within_their_quantum() {
     let port = PortConfig::new(Rate::from_gbps(10), Span::from_us(1));
@@ -336,7 +336,7 @@ fn new_flows_go_first_within_their_quantum() {
     assert!(in_turn[2] > alone + packet.times(14) && in_turn[2] <= alone + packet.times(17), "{in_turn:?}");
     // Where all are new all have turns alike.
     assert_eq!(all, in_turn);
-    // The card is never idle for it.
+    // The NIC is never idle for it.
     assert_eq!(first[..2].iter().max(), in_turn[..2].iter().max());
     // A window of 64 packets is over the flows' BDP, 13,448 bytes in 10.7584 us; one of two is not.
     let bdp = took(13_448);
@@ -347,8 +347,9 @@ fn new_flows_go_first_within_their_quantum() {
     assert_ne!(ran(InitialQuantum::NONE, 2), two);
 }
 
-/// The same card with two long flows and one of twelve packets. A host that knows its length gives it its turns among theirs while
-/// it has four packets or more to send, and then the next turns; one of three packets never waits for both others.
+/// The same NIC with two long flows and one of twelve packets. A host that knows its length schedules it in turn with
+/// the others while it has four packets or more to send, and then first; one of three packets never waits for both
+/// others.
 #[test]
 fn flows_known_to_end_soon_go_first() {
     let port = PortConfig::new(Rate::from_gbps(10), Span::from_us(1));
@@ -366,7 +367,8 @@ fn flows_known_to_end_soon_go_first() {
     };
     let packet = Span::from_ns(3_328); // 4,160 bytes at 10 Gb/s
     let alone = |packets: u32| packet.times(1 + packets) + Span::from_ps(2 * 51_200) + Span::from_us(4);
-    // Two of the others' for each of its packets that has its turn among theirs, and the rest of the one that the card has begun.
+    // Two of the others' for each of its packets that has its turn among theirs, and the rest of the one that the NIC
+    // has begun.
     let check = |took: Span, packets: u32, in_turn: u32| {
         let least = alone(packets) + packet.times(2 * in_turn);
         assert!(took >= least && took <= least + packet, "{took}, {least} at least");

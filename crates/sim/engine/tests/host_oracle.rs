@@ -1,5 +1,6 @@
-//! The fast engine against the slow one where hosts do more than send and acknowledge: go-back-N, notifications, holds
-//! on one-way delay, segments, small queues. Both share the hosts; what they must agree on is when hosts are asked.
+//! The fast engine against the slow one with hosts that do more than send and acknowledge: go-back-N, notifications,
+//! holds on one-way delay, segments, small queues. Both share the hosts; they must agree on the times of calls to
+//! hosts.
 
 mod common;
 
@@ -20,7 +21,7 @@ fn on_ramp() -> impl Strategy<Value = OnRampConfig> {
     )
 }
 
-/// What hosts do besides; laid over the host of a random case.
+/// Generates further features of hosts; applied to the host of a random case.
 fn host() -> impl Strategy<Value = HostConfig> {
     let nack = proptest::option::of(0..600i64);
     let cnp = proptest::option::of(1..60i64);
@@ -62,7 +63,7 @@ proptest! {
         common::agree(&setup, &flows, &links, &outcome)?;
     }
 
-    /// Whatever hosts do besides, every flow ends.
+    /// Every flow ends with any further features of hosts.
     #[test]
     fn every_flow_ends(case in case(), host in host()) {
         let mut setup = case.setup;

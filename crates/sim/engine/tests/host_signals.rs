@@ -1,5 +1,5 @@
-//! What hosts do with signals: pauses, requests to send again, notifications, reports, OR-ACKs; each over a card that
-//! keeps what it is given.
+//! Responses of hosts to signals: pauses, requests to send again, notifications, reports, OR-ACKs; each over a NIC that
+//! keeps its packets.
 
 mod common;
 mod host_support;
@@ -39,7 +39,7 @@ fn data(flow: u32, seq: u32, time: Time) -> Packet {
     packet
 }
 
-/// One host, its card, and what its flows' law was told.
+/// One host, its NIC, and the feedback that its flows' law received.
 struct Bench<'a, F> {
     hosts: Hosts<Witness>,
     wire: Kept,
@@ -75,7 +75,7 @@ impl<'a, F: Fn(&FlowSpec, &Path) -> Witness> Bench<'a, F> {
     }
 }
 
-/// The answer to a packet as a receiver gives it.
+/// Returns a receiver's answer to a packet.
 fn answer(flow: u32, seq: u32, cumulative: u32, time: Time) -> Packet {
     // Made by a receiver, since its flags are its own.
     let spec = common::flow(0, 2, 1 << 20);
@@ -194,7 +194,7 @@ fn marks_are_notified_once_an_interval() {
     assert_eq!(bench.wire.packets.len(), 8 + 3);
 }
 
-/// A law that sets a timer when it hears of marks is woken then, and not when the flow's old timer fires.
+/// A law that sets a timer when it receives marks is woken then, and not when the flow's old timer fires.
 #[test]
 fn a_law_is_woken_when_it_says() {
     let setup = setup(vec![common::flow(0, 2, 1 << 20)], false);

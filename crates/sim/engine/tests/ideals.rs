@@ -1,4 +1,4 @@
-//! No flow beats its ideal time, whatever links lie side by side and whichever of those links its packets take.
+//! No flow beats its ideal time, with any parallel links and any choice among them for its packets.
 #![allow(clippy::unwrap_used)]
 
 mod common;
@@ -102,7 +102,7 @@ proptest! {
     }
 }
 
-/// One flow over unlike cables takes its ideal time to the picosecond if its hash gives it the better cable, and longer
+/// One flow over unequal cables takes its ideal time to the picosecond if its hash selects the better cable, and longer
 /// if not.
 #[test]
 fn the_best_cable_is_the_ideal() {

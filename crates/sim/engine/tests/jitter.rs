@@ -46,7 +46,7 @@ fn delays_of_one_flow_do_not_reorder_it() {
     let flows = vec![common::flow(0, 2, 1 << 20), common::flow(1, 2, 1 << 20)];
     let mut setup = common::setup(network, flows, Time::from_ms(1_000));
     setup.host.jitter = Some(jitter(Span::from_us(20)));
-    // No tolerance at all: a packet out of order would be held for lost.
+    // No tolerance at all: a packet out of order would be declared lost.
     setup.host.reordering = Some(Span::ZERO);
     let outcome = common::run(&setup, Kind::Fixed, &[("window", Value::Bytes(Bytes::new(1 << 18)))]);
     assert!(outcome.flows.iter().all(|flow| flow.completed.is_set() && flow.stats.retransmits == 0));

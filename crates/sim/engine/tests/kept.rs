@@ -13,7 +13,7 @@ use units::{Bytes, Rate, Span, Time};
 const MSS: u64 = 4_096;
 const RTT: Span = Span::from_ms(10);
 
-/// Two hosts 5 ms apart at 100 Gb/s, and flows of so many packets at these times in milliseconds.
+/// Two hosts 5 ms apart at 100 Gb/s, and flows of (start in milliseconds, packets).
 fn far(flows: &[(u64, u64)], kept: bool) -> Setup {
     let rate = Rate::from_gbps(100);
     let link = PortConfig::new(rate, Span::from_ms(5) - Span::from_us(2));
@@ -25,7 +25,7 @@ fn far(flows: &[(u64, u64)], kept: bool) -> Setup {
     setup(pipe(1, &link, rate, Span::from_us(1)), flows.iter().map(spec).collect(), Time::from_ms(10_000))
 }
 
-/// How many round trips each flow took.
+/// Returns the completion time of each flow in round trips.
 fn round_trips(outcome: &Outcome) -> Vec<f64> {
     let of = |flow: &experiment::FlowOutcome| flow.completed.since(flow.started).ps() as f64 / RTT.ps() as f64;
     outcome.flows.iter().map(of).collect()
@@ -53,7 +53,7 @@ fn a_kept_connection_keeps_its_window() {
     }
 }
 
-/// What a law did is counted for the flow for which it did it.
+/// The actions of a law are counted for the flow for which it acted.
 #[test]
 fn what_a_law_did_is_each_flow_s_own() {
     let outcome = run(&far(&[(0, 1_000), (1_000, 200)], true), Kind::NewReno, &[]);
@@ -145,7 +145,7 @@ fn a_remembered_threshold_spares_the_overflow() {
         let better = losses(kept, true, remembers);
         assert!(better[0] == new[0] && better[1] < new[1] / 10, "{better:?} with {kept} and {remembers}");
     }
-    // Without a restart the whole window leaves at once.
+    // Without a restart the full window leaves at once.
     assert!(losses(true, false, false)[1] > new[1]);
 }
 

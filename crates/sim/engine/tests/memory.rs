@@ -1,4 +1,4 @@
-//! What packets and flows cost in memory. One test, so that nothing else uses the heap that is counted.
+//! Memory cost of packets and flows. One test, so that nothing else uses the measured heap.
 
 mod common;
 
@@ -14,10 +14,10 @@ use units::{Bytes, Rate, Span, Time};
 #[global_allocator]
 static HEAP: PeakAlloc = PeakAlloc;
 
-/// Of a packet in flight: 32 bytes in the sender's record (`flow` holds that) and 32 on the link.
+/// Bytes of a packet in flight: 32 bytes in the sender's record (`flow` tests that) and 32 on the link.
 const A_PACKET: usize = 64;
 
-/// What the heap holds, over what it held before, once `window` packets are on a long link and none has arrived.
+/// Returns the growth of the heap once `window` packets are on a long link and none has arrived.
 fn held_by_a_run(window: u64) -> usize {
     let edge = PortConfig::new(Rate::from_gbps(100), Span::from_us(1));
     let side = vec![(edge, edge)];
@@ -65,7 +65,7 @@ fn crowd(flows: u32, active: u32) -> Setup {
     setup(network, (0..flows).map(flow).collect(), Time::from_ms(100_000))
 }
 
-/// Runs it on one thread under `UnoCC`, to the last flow's end. Gives how many flows were under way on average, too.
+/// Runs it on one thread under `UnoCC`, to the last flow's end. Also returns the average number of concurrent flows.
 fn run_crowd(setup: &Setup) -> (Outcome, u64) {
     let outcome = common::run(setup, Kind::UnoCc, &[]);
     let lasted: u64 = outcome.flows.iter().map(|flow| flow.completed.since(flow.started).unsigned_ps() >> 10).sum();

@@ -16,7 +16,7 @@ use units::{Bytes, Frac, Rate, Span, Time};
 
 const RATE: Rate = Rate::from_gbps(100);
 const DELAY: Span = Span::from_us(2);
-/// What is sent for a byte of payload.
+/// Bytes on the wire for a byte of payload.
 const WIRE: f64 = 4_160.0 / 4_096.0;
 
 fn reps() -> PathChoice {
@@ -79,8 +79,8 @@ fn a_flow_alone_has_the_link_to_itself() {
     }
 }
 
-/// n to 1: nothing waits for a timer, nothing is dropped, and the last flow ends when the receiver's link has carried all
-/// payload and headers, those of trimmed packets too. 1 %: what strikes and their repair leave idle.
+/// n to 1: no flow waits for a timer, nothing is dropped, and the last flow ends when the receiver's link has carried
+/// all payload and headers, those of trimmed packets too. 1 %: the idle time left by timeouts and their repair.
 #[test]
 fn an_incast_ends_when_the_link_has_carried_it() {
     for (senders, bytes) in [(2, 8 << 20), (8, 4 << 20), (32, 1 << 20), (64, 1 << 20)] {

@@ -26,8 +26,8 @@ proptest! {
     }
 }
 
-/// Two flows of one host that start together on one pace want the card at the same times. Which goes first depends on
-/// the flows, not on the places that flows of other hosts left free: those are left in the order in which nodes run.
+/// Two flows of one host that start together at the same pace are due at the NIC at the same times. Their order depends
+/// on the flows, not on the slots that flows of other hosts left free: those are left in the order in which nodes run.
 #[test]
 fn flows_of_one_pace_take_turns_by_their_numbers() {
     let port = PortConfig::new(Rate::from_gbps(100), Span::from_us(1));

@@ -86,8 +86,8 @@ fn lossy_line(headroom: u64, loss: Frac) -> Setup {
 ///
 /// Packet 7 leaves b at 74, is at host 1 at 85, its acknowledgement at b at 86.064, a at 87.128, host 0 at 88.192. Flow 1's
 /// packet is at a at 8.5 and at host 0 at 10.5; its acknowledgement, of a class that is not paused, is at a at 11.564, at
-/// b at 12.628 and at host 2 at 13.692. It needs no more than a moment in the buffers, but room: 64 bytes beside packet 7
-/// in a, beside packets 1 to 6 in b.
+/// b at 12.628 and at host 2 at 13.692. It needs no more than a moment in the buffers, but room: 64 bytes next to
+/// packet 7 in a, next to packets 1 to 6 in b.
 #[test]
 fn a_pause_and_a_resume_take_their_time() {
     let mut setup = line(100_000);
@@ -138,8 +138,8 @@ fn a_pause_and_a_resume_take_their_time() {
     }
 }
 
-/// Switch a has queues of its own and heeds nothing: pauses and rates for it end with the link. Were they passed on they
-/// would come to host 0, and pause its card.
+/// Switch a has queues of its own and supports neither message: pauses and rates for it end with the link. If they were
+/// forwarded they would reach host 0, and pause its NIC.
 #[test]
 fn what_a_plain_switch_does_not_know_ends_with_the_link() {
     let mut setup = line(100_000);
@@ -277,7 +277,7 @@ fn pauses_without_a_circle_are_no_deadlock() {
 }
 
 /// A chain of switches with hosts, cables of several rates and lengths, every gate with the headroom that its cable
-/// needs, and little beside it.
+/// needs, and little in addition to it.
 fn lossless() -> impl Strategy<Value = Setup> {
     let rate = || prop_oneof![Just(1u64), Just(10), Just(40)];
     let cable = || (rate(), rate(), prop_oneof![1..5_000i64, 5_000..60_000i64]);
@@ -312,11 +312,11 @@ fn lossless() -> impl Strategy<Value = Setup> {
                 }
                 previous = Some(switch);
                 for (gbps, _, delay) in of_hosts {
-                    // The answers of a host whose card is slower than what comes to it pile up in the card.
+                    // The answers of a host whose NIC is slower than its arrivals pile up in the NIC.
                     let cable = (gbps, gbps, delay);
                     let host = builder.host(0, format!("h{hosts}"));
                     hosts += 1;
-                    // The card of a host sends what it is given in order.
+                    // A host's NIC sends its packets in order.
                     let (port, card) = ends(cable);
                     let card = PortConfig { control_priority: false, ..card };
                     builder.connect(switch, host, LinkClass::Host, port, card);
@@ -353,7 +353,7 @@ fn lossless() -> impl Strategy<Value = Setup> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 1000, ..ProptestConfig::default() })]
 
-    /// With the headroom that a cable needs nothing is dropped, whatever is sent, and all of it arrives.
+    /// With the headroom that a cable needs nothing is dropped, for any traffic, and all of it arrives.
     #[test]
     fn enough_headroom_drops_nothing(setup in lossless()) {
         let outcome = run(&setup, 1);

@@ -1,4 +1,4 @@
-//! What senders know when packets leave, against the packets' own delays (On-Ramp's Figure 6).
+//! Knowledge of senders at the departure of packets, against the packets' own delays (On-Ramp's Figure 6).
 
 mod common;
 
@@ -36,7 +36,7 @@ fn correlation(pairs: &experiment::Pairs) -> f64 {
     xy / (xx * yy).sqrt()
 }
 
-/// One flow that has one packet under way at a time meets no queue: whatever came before says exactly what comes.
+/// One flow with one packet in flight at a time meets no queue: the last measurement predicts the next exactly.
 #[test]
 fn a_path_without_queues_is_known_after_one_packet() {
     let outcome = fixed(&incast(1, 50, Span::ZERO), 1);
@@ -46,8 +46,8 @@ fn a_path_without_queues_is_known_after_one_packet() {
     assert_eq!((owd.about_means(), rtt.about_means()), ([0; 3], [0; 3]));
 }
 
-/// Flows over paths of their own lengths, one after the other: delays differ between flows, and what a flow has heard is
-/// its own delay, which clocks that are off by far more than it hide.
+/// Flows over paths of their own lengths, one after the other: delays differ between flows, and a flow measures its own
+/// delay, which is hidden by clocks that are off by far more than that.
 #[test]
 fn clocks_that_are_off_hide_what_round_trips_show() {
     let run = |sigma| {

@@ -1,5 +1,5 @@
-//! Credits that receivers' hosts give for their own links (RCCC), against arithmetic: an incast under a law that never
-//! yields, shares, losses, and laws that hold back as well.
+//! Credits of receivers' hosts for their own links (RCCC), against arithmetic: an incast under a law that never yields,
+//! shares, losses, and laws that hold back as well.
 #![allow(clippy::unwrap_used)]
 
 mod common;
@@ -21,7 +21,7 @@ fn port(buffer: Bytes) -> PortConfig {
     PortConfig { buffer, control_priority: true, ..PortConfig::new(RATE, DELAY) }
 }
 
-/// Flows of so many packets, from hosts to hosts, where receivers give credits.
+/// Flows of (source, destination, packets), with credits from receivers.
 fn flows(hosts: usize, buffer: Bytes, flows: &[(u32, u32, u64)]) -> Setup {
     let nic = PortConfig::new(RATE, DELAY);
     let network = single_switch(&SingleSwitch { hosts: vec![(nic, port(buffer)); hosts] }).unwrap();
@@ -50,8 +50,8 @@ fn unscheduled(setup: &Setup) -> u64 {
     RATE.bytes_in(paths.base_rtt).get().div_ceil(WIRE)
 }
 
-/// Whatever the law, no more waits at the receiver's port than the first BDP of each flow. Without credits it is all that
-/// the windows let go.
+/// With any law, no more waits at the receiver's port than the first BDP of each flow. Without credits it is all that
+/// the windows allow.
 #[test]
 fn an_incast_waits_with_its_first_bdps_alone_and_fills_the_link() {
     let (senders, packets) = (16, 400);
@@ -90,8 +90,8 @@ fn a_flow_alone_is_as_fast_as_without() {
     assert!(without <= with && with < without + without.over(100), "{with:?} and {without:?}");
 }
 
-/// What is lost gets credits like the rest, also where everything of the first BDPs that is over the buffer is lost, and
-/// where ports trim.
+/// Lost packets get credits like the rest, also if everything of the first BDPs that is over the buffer is lost, and if
+/// ports trim.
 #[test]
 fn what_is_lost_gets_credits_again() {
     for trims in [false, true] {
@@ -123,7 +123,7 @@ fn what_is_lost_gets_credits_again() {
     }
 }
 
-/// A packet needs a credit and room in the window: half a BDP takes twice the time, whatever the receiver gives.
+/// A packet needs a credit and room in the window: half a BDP takes twice the time, with any number of credits.
 #[test]
 fn the_law_holds_as_well() {
     let setup = incast(1, 2_000, Bytes::MAX);
@@ -133,8 +133,8 @@ fn the_law_holds_as_well() {
     assert!(took > line + line.over(2) && took < line.times(3), "{took:?} and {line:?}");
 }
 
-/// A sender with a flow to each of two receivers, of which one hears of another sender: each receiver shares its own link,
-/// so two flows meet at one receiver with a half each, and the third takes the sender's other half.
+/// A sender with a flow to each of two receivers, one of which also receives from another sender: each receiver shares
+/// its own link, so two flows meet at one receiver with a half each, and the third takes the sender's other half.
 #[test]
 fn each_receiver_shares_its_own_link() {
     let setup = flows(4, Bytes::MAX, &[(2, 0, 3_000), (3, 0, 3_000), (3, 1, 3_000)]);

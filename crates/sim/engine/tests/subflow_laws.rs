@@ -61,9 +61,9 @@ fn a_block_is_waited_for_over_the_slow_cable() {
     assert_eq!(timer, wait + Rate::from_gbps(1).time_for(block));
 }
 
-/// Packets that take subflows in turn are as fast as the slow cable lets them: of eight, so many lie on it, and it carries
-/// that share of all bytes. Laws of their own fill both, with windows and with a pace: a subflow that may send again does not
-/// wait for the time of another.
+/// Packets that take subflows in turn are limited by the slow cable: it carries the packets of its share of the eight
+/// subflows, and so that share of all bytes. Laws of their own fill both, with windows and with a pace: a subflow that
+/// may send again does not wait for the time of another.
 #[test]
 fn a_law_a_subflow_fills_what_a_slow_path_leaves() {
     let share = |rate: Rate, gbps: f64| rate.bps() as f64 / (gbps * 1e9 * 4_096.0 / 4_160.0);

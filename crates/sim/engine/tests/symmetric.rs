@@ -72,8 +72,8 @@ fn where_there_is_no_reverse_packets_back_go_another_way() {
     assert!(outcome.links[reverse.index()].packets > 0);
 }
 
-/// `ExpressPass` on a tree: half of the hosts send to two each of the other half, two pods away, so flows share uplinks by
-/// chance. Gives data drops and the longest queue of a switch.
+/// `ExpressPass` on a tree: half of the hosts send to two each of the other half, two pods away, so flows share uplinks
+/// by chance. Returns data drops and the longest queue of a switch.
 fn expresspass(symmetric: bool) -> (u64, u64) {
     let flows: Vec<_> = (0..8).flat_map(|src| [1, 4].map(|on| (src, 8 + (src + on) % 8, 1_000_000))).collect();
     let port = PortConfig {
@@ -92,8 +92,8 @@ fn expresspass(symmetric: bool) -> (u64, u64) {
 
 const BUFFER: u64 = 100_000;
 
-/// Once past the cable of a port, a credit waits in at most three more queues of eight: so many packets of data may come at
-/// once. Over other cables than their data's, credits let more go than a cable of the data carries.
+/// Past the cable of a port, a credit waits in at most three more queues of eight: this limits the packets of data that
+/// may arrive at once. Over other cables than their data's, more credits pass than a cable of the data carries.
 #[test]
 fn credits_on_the_reverse_path_keep_queues_short() {
     let (drops, longest) = expresspass(true);

@@ -1,4 +1,4 @@
-//! What ports report to packets (INT), by hand, inside a datacenter and across partitions.
+//! INT reports of ports to packets, by hand, inside a datacenter and across partitions.
 
 mod common;
 
@@ -13,10 +13,10 @@ use laws::catalog::{Kind, Value, build};
 use laws::{Ack, Acted, ControlLaw, Hop, Law, Loss, Permit};
 use units::{Bytes, Rate, Span, Time};
 
-/// What flows were told of the ports that their packets passed, acknowledgement by acknowledgement, by source.
+/// Reports that flows received from the ports that their packets passed, by source and acknowledgement.
 type Told = Arc<Mutex<BTreeMap<u32, Vec<Vec<Hop>>>>>;
 
-/// A fixed window that writes down what it is told.
+/// A fixed window that records its feedback.
 struct Scribe {
     law: Law,
     source: u32,
@@ -111,7 +111,7 @@ fn a_queue_is_reported_as_it_is_left_behind() {
     }
 }
 
-/// Looking at a host's card changes nothing of what it sends; a card that loses everything loses reports, too.
+/// Sampling a host's NIC changes nothing of its transmissions; a NIC that loses everything loses reports, too.
 #[test]
 fn a_sampled_card_sends_reports_back() {
     let full = Rate::from_gbps(8);

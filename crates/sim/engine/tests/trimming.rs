@@ -1,4 +1,4 @@
-//! Packet trimming against arithmetic: who is trimmed, who is asked again, and that nobody waits for a timer.
+//! Packet trimming against arithmetic: the packets that are trimmed and requested again, and no wait for a timer.
 #![allow(clippy::unwrap_used)]
 
 mod common;
@@ -65,14 +65,14 @@ fn what_finds_no_room_is_trimmed_and_its_header_goes_first() {
     let outcome = run(&incast, Kind::Fixed, &window(1));
     let port = outcome.links.iter().find(|link| link.trims > 0).unwrap();
     assert_eq!((port.trims, port.drops), (5, 0));
-    // The first packet came whole, and five headers; the last of these at the stop.
+    // The first packet arrived complete, and five headers; the last of these at the stop.
     assert_eq!(outcome.engine.data_received, 1);
     assert_eq!(port.max_queue, Bytes::new(3 * PACKET + 5 * 64));
     assert_eq!(outcome.engine.data_packets, 8);
 }
 
-/// The whole incast: every trimmed packet is asked for and sent again once, no timer strikes, and the receiver's link is
-/// never idle from the first packet to the last. So it ends when the link has carried all packets and headers.
+/// The complete incast: every trimmed packet is requested and sent again once, no timer expires, and the receiver's
+/// link is never idle from the first packet to the last. So it ends when the link has carried all packets and headers.
 #[test]
 fn an_incast_ends_when_the_link_has_carried_it() {
     let senders = 16;

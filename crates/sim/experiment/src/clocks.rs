@@ -1,4 +1,4 @@
-//! The clocks of hosts, as far off as [`Clocks`](crate::Clocks) says.
+//! The clocks of hosts, with the errors that [`Clocks`](crate::Clocks) configures.
 
 use fabric::HostId;
 use units::{Span, Time, mix64};
@@ -9,8 +9,8 @@ const OFFSET: u64 = 0x4f46_4653;
 const DRIFT: u64 = 0x4452_4946;
 
 impl Setup {
-    /// How far a host's clock is ahead at `now`: a function of the seed, the host and the number of synchronisations so
-    /// far, so that it is the same whoever asks, and when.
+    /// Returns the offset of a host's clock at `now`: a function of the seed, the host and the number of
+    /// synchronisations so far, so that it depends on neither the caller nor the order of calls.
     pub fn clock_offset(&self, host: HostId, now: Time) -> Span {
         let clocks = &self.host.clocks;
         if clocks.sigma.is_zero() && clocks.drift_ppb == 0 {
@@ -36,8 +36,8 @@ impl Setup {
     }
 }
 
-/// A number of mean 0 and this standard deviation, near enough Gaussian: the sum of 12 uniform numbers less their mean,
-/// whose variance is 12 times 1/12. It ends at 6 standard deviations, and has 0.2% and not 0.27% beyond 3.
+/// Returns a number of mean 0 and this standard deviation, approximately Gaussian: the sum of 12 uniform numbers less
+/// their mean, whose variance is 12 times 1/12. It ends at 6 standard deviations, and has 0.2% and not 0.27% beyond 3.
 fn gaussian(salt: u64, sigma: i64) -> i64 {
     let sum: i64 =
         (0..6).map(|pair| mix64(salt ^ pair << 56)).map(|hash| i64::from(hash as u32) + (hash >> 32) as i64).sum();

@@ -16,7 +16,7 @@ use crate::start::{Cause, FlowId};
 pub struct Ideals<'a> {
     setup: &'a Setup,
     ways: Ways<'a>,
-    /// Whether a flow's packets may take several paths.
+    /// Set if a flow's packets may take several paths.
     over_all: bool,
 }
 
@@ -28,7 +28,7 @@ impl Setup {
 }
 
 impl<'a> Ideals<'a> {
-    /// For the flows of a run.
+    /// Creates the ideal times for the flows of a run.
     pub fn new(setup: &'a Setup) -> Self {
         let ways = Ways::new(&setup.network, &setup.routes);
         // A flow that changes its path has packets on the old path and on the new one.
@@ -64,8 +64,8 @@ impl<'a> Ideals<'a> {
         self.ways.arrival(flow.dst, flow.src, &Burst { packets: 1, full: size, last: size })
     }
 
-    /// The least time from the start of a cause's flow, which ends within `ideal`, until the sender of `flow`, which waits
-    /// for the cause, hears of it.
+    /// Returns the minimum time from the start of a dependency's flow, which ends within `ideal`, until the sender of
+    /// `flow`, which waits for it, is notified.
     pub fn until_heard(&mut self, cause: Cause, ideal: Span, flow: &FlowSpec) -> Span {
         let setup = self.setup;
         let happens = match cause {

@@ -1,4 +1,4 @@
-//! Identities that the outcome of every simulated run satisfies. Where one is broken the engine or a counter is wrong, and
+//! Identities that the outcome of every simulated run satisfies. If one is broken the engine or a counter is wrong, and
 //! every number may be.
 //!
 //! Coded flows are not held to the identity of losses, because parity makes up for some. Ports with whole ticks are not held
@@ -29,7 +29,7 @@ pub fn broken_identities(setup: &Setup, outcome: &Outcome) -> Vec<String> {
     all.into_iter().flatten().collect()
 }
 
-/// Each data packet that was sent came, was lost or trimmed, or is on the way.
+/// Checks that each data packet that was sent arrived, was lost or trimmed, or is in flight.
 fn packets(outcome: &Outcome) -> Option<String> {
     let engine = &outcome.engine;
     let lost: u64 = outcome.links.iter().map(|link| link.lost.data).sum();
@@ -51,7 +51,7 @@ fn senders(outcome: &Outcome) -> Option<String> {
     (flows != hosts).then(|| format!("flows sent {flows} data packets, and their hosts {hosts}"))
 }
 
-/// A credit comes once, or is dropped; one that came was used, was wasted, or is in hand.
+/// Checks that a credit arrives once, or is dropped; one that arrived was used, was wasted, or is in hand.
 fn credits(outcome: &Outcome) -> Option<String> {
     let flows = || outcome.flows.iter().map(|flow| &flow.credits);
     let (sent, received) = (flows().map(|it| it.sent).sum::<u64>(), flows().map(|it| it.received).sum::<u64>());
@@ -76,7 +76,7 @@ fn losses(setup: &Setup, outcome: &Outcome) -> Option<String> {
     (on_links != of_flows).then(|| format!("links lost or trimmed {on_links} data packets, and flows lost {of_flows}"))
 }
 
-/// Each lost packet of a flow that ended was sent again. Not of coded flows.
+/// Checks that each lost packet of a flow that ended was sent again. Not for coded flows.
 fn mended(setup: &Setup, outcome: &Outcome) -> Option<String> {
     let flows = setup.flows.iter().zip(&outcome.flows).zip(&outcome.lost_of).enumerate();
     let mut broken = flows.filter(|(_, ((spec, end), lost))| {
@@ -88,7 +88,7 @@ fn mended(setup: &Setup, outcome: &Outcome) -> Option<String> {
     Some(format!("flow {flow} lost {lost} data packets, sent {again} again and ended all the same{more}"))
 }
 
-/// A flow's counters agree with each other. It ends when its size is delivered, and no more ever is.
+/// Checks that a flow's counters agree with each other. It ends when its size is delivered, and no more ever is.
 fn counters(setup: &Setup, outcome: &Outcome) -> Option<String> {
     let flows = setup.flows.iter().zip(&outcome.flows).enumerate();
     let mut broken = flows.filter_map(|(flow, (spec, end))| {
@@ -101,7 +101,7 @@ fn counters(setup: &Setup, outcome: &Outcome) -> Option<String> {
     Some(format!("flow {flow}: {what}{}", others(broken.count())))
 }
 
-/// No queue outgrows its buffer.
+/// Checks that no queue outgrows its buffer.
 fn queues(setup: &Setup, outcome: &Outcome) -> Option<String> {
     let network = &setup.network;
     let mut broken = (0..).map(LinkId).zip(&outcome.links).filter_map(|(link, it)| {
@@ -115,8 +115,8 @@ fn queues(setup: &Setup, outcome: &Outcome) -> Option<String> {
     Some(format!("{name} held {held}, and its buffer has {room}{}", others(broken.count())))
 }
 
-/// No link carries more than its rate. Bytes count when they enter the port, so the longest queue and a packet come on
-/// top.
+/// Checks that no link carries more than its rate. Bytes count when they enter the port, so the longest queue and a
+/// packet are added.
 fn utilisation(setup: &Setup, outcome: &Outcome) -> Option<String> {
     if !outcome.until.is_set() {
         return None;

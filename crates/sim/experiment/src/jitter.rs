@@ -1,4 +1,4 @@
-//! How long packets lie in a host between the card and the transport.
+//! Processing delays of packets in a host between the NIC and the transport.
 
 use units::{EXPONENTIAL_BITS, Span, exponential, mul_div};
 
@@ -11,7 +11,7 @@ pub struct Jitter {
     pub shape: JitterShape,
 }
 
-/// How processing delays are distributed.
+/// The distribution of processing delays.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum JitterShape {
     /// Exponentially, up to 64 ln 2 = 44.4 means: a chance has 64 bits.
@@ -21,7 +21,7 @@ pub enum JitterShape {
 }
 
 impl Jitter {
-    /// The delay that 64 random bits give.
+    /// Returns the delay for 64 random bits.
     pub fn of(&self, bits: u64) -> Span {
         let mean_ps = self.mean.unsigned_ps();
         let ps = match self.shape {

@@ -1,8 +1,8 @@
-//! One run, whichever host runs it: its set-up ([`Setup`]: network, hosts, flows, series) and its outcome ([`Outcome`]).
+//! One run on any backend: its set-up ([`Setup`]: network, hosts, flows, series) and its outcome ([`Outcome`]).
 //!
-//! The engine simulates a set-up, the emulator runs it over real packets, and both give an outcome. Here, too, is what is
-//! derived from a set-up alone: when flows start ([`Waits`]), ideal completion times ([`Ideals`]), and the
-//! [identities](broken_identities) that every simulated outcome satisfies.
+//! The engine simulates a set-up, the emulator runs it over real packets, and both return an outcome. This crate also
+//! has the results that follow from a set-up alone: when flows start ([`Waits`]), ideal completion times ([`Ideals`]),
+//! and the [identities](broken_identities) that every simulated outcome satisfies.
 #![forbid(unsafe_code)]
 
 mod clocks;

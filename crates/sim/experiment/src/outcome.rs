@@ -1,4 +1,4 @@
-//! What a run gives.
+//! Results of a run.
 
 use fabric::{LinkId, NodeId};
 use flow::FlowStats;
@@ -9,26 +9,26 @@ use units::{Bytes, Span, Time};
 use crate::predictions::Predictions;
 use crate::series::{FlowSample, PauseSample, PortSample, SwitchSample};
 
-/// What became of one flow.
+/// Outcome of one flow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct FlowOutcome {
-    /// When it started; [`Time::NEVER`] if it never did.
+    /// Start of the flow; [`Time::NEVER`] if it never started.
     pub started: Time,
-    /// When its last byte was acknowledged; [`Time::NEVER`] if that did not happen.
+    /// The time at which its last byte was acknowledged; [`Time::NEVER`] if that did not happen.
     pub completed: Time,
-    /// Payload acknowledged; where receivers do not acknowledge ([`flow::Recovery::GoBackN`]), payload that came.
+    /// Payload acknowledged; if receivers do not acknowledge ([`flow::Recovery::GoBackN`]), payload received.
     pub delivered: Bytes,
     /// The sender's counters.
     pub stats: FlowStats,
-    /// How often its law acted.
+    /// Number of actions of its law.
     pub acted: Acted,
-    /// What became of its credits, where they schedule it. Those still in hand when a run ends are neither used nor wasted,
-    /// and those on the way not received.
+    /// Counters of its credits, if they schedule it. Those still in hand when a run ends are neither used nor wasted,
+    /// and those in flight not received.
     pub credits: CreditStats,
 }
 
 impl FlowOutcome {
-    /// Of a flow that never started.
+    /// Returns the outcome of a flow that never started.
     pub fn never_started() -> Self {
         Self {
             started: Time::NEVER,
@@ -69,7 +69,7 @@ impl ByKind {
     }
 }
 
-/// What became of one link.
+/// Outcome of one link.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct LinkOutcome {
     /// Packets, acknowledgements included.
@@ -78,13 +78,13 @@ pub struct LinkOutcome {
     pub bytes: Bytes,
     /// Packets that found no room.
     pub drops: u64,
-    /// Of those, packets sent without a credit that made room for others.
+    /// Packets among `drops` that were sent without a credit that made room for others.
     pub unscheduled_drops: u64,
-    /// Credits and emulation packets that found no room in the credit queue, or only on the far side of its threshold; the
-    /// host's own queue counts at its card. Not among `drops`.
+    /// Credits and emulation packets that found no room in the credit queue, or only on the far side of its threshold;
+    /// the host's own queue counts at its NIC. Not among `drops`.
     pub credit_drops: u64,
-    /// Data packets for which there was no room and whose payload was cut. Their headers count on as packets, and as `drops`
-    /// where they found no room either.
+    /// Data packets for which there was no room and whose payload was trimmed. Their headers count on as packets, and
+    /// as `drops` if they found no room either.
     pub trims: u64,
     /// Packets that the link lost by chance, or because it was down.
     pub losses: u64,
@@ -100,10 +100,10 @@ pub struct LinkOutcome {
     pub paused: Span,
 }
 
-/// What became of a switch that shares its buffer.
+/// Outcome of a switch that shares its buffer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SwitchOutcome {
-    /// Which.
+    /// The switch.
     pub node: NodeId,
     /// The most that its buffer held.
     pub max_buffer: Bytes,
@@ -115,7 +115,7 @@ pub struct SwitchOutcome {
     pub notifications: u64,
 }
 
-/// How much work the engine did.
+/// Amount of work that the engine did.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct EngineStats {
     /// Arrivals, starts, sends and timers that nodes processed.
@@ -136,7 +136,7 @@ pub struct EngineStats {
     pub threads: u32,
 }
 
-/// What a run gives. Everything but `engine.threads` is the same at any number of threads.
+/// Results of a run. Everything but `engine.threads` is the same at any number of threads.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Outcome {
     /// By [`crate::FlowId`].
@@ -145,25 +145,25 @@ pub struct Outcome {
     pub links: Vec<LinkOutcome>,
     /// By [`crate::FlowId`]: data packets of the flow that were lost, or lost their payload. Empty for a run on real packets.
     pub lost_of: Vec<u32>,
-    /// Of switches that share their buffer, in order.
+    /// Switches that share their buffer, in order.
     pub switches: Vec<SwitchOutcome>,
-    /// Ports that waited for each other in a circle when the run ended: a deadlock. Empty if none did.
+    /// Ports that waited for each other in a cycle when the run ended: a deadlock. Empty if none did.
     pub deadlock: Vec<LinkId>,
     /// In order of time, then link.
     pub port_samples: Vec<PortSample>,
     /// In order of time, then switch.
     pub switch_samples: Vec<SwitchSample>,
-    /// Of sampled ports: each time that they were paused, in order of its beginning, then link.
+    /// Pauses of sampled ports, in order of start, then link.
     pub pauses: Vec<PauseSample>,
     /// In order of time, then flow.
     pub flow_samples: Vec<FlowSample>,
-    /// How well senders could predict delays, where asked for.
+    /// Accuracy of the senders' delay predictions, if requested.
     pub predictions: Predictions,
     /// The simulated time at the end: the last completion, or the stop.
     pub ended: Time,
-    /// Until when links were counted: `ended`, or somewhat later. [`Time::NEVER`] for a run on real packets.
+    /// The time up to which links were counted: `ended`, or somewhat later. [`Time::NEVER`] for a run on real packets.
     pub until: Time,
-    /// Whether the caller ended the run before its time.
+    /// Set if the caller ended the run before its time.
     pub interrupted: bool,
     /// The engine's own counts.
     pub engine: EngineStats,

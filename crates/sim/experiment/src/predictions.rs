@@ -1,13 +1,13 @@
-//! How well what a sender last heard predicts the delay of the packet that leaves next: Liu et al., "Breaking the
-//! Transience-Equilibrium Nexus" (NSDI 2021), §3.3 and Figure 6. Of each pair of times only sums are kept, exact and in
-//! integers, so that they are the same in whatever order packets arrive.
+//! Accuracy of predictions of the next packet's delay from the sender's last feedback: Liu et al., "Breaking the
+//! Transience-Equilibrium Nexus" (NSDI 2021), §3.3 and Figure 6. For each pair of times only sums are kept, exact and
+//! in integers, so that they are the same for any order of arrivals.
 
 use units::Span;
 
-/// Sums over pairs of times: a predictor, and what came.
+/// Sums over pairs of times: a predictor, and the actual value.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Pairs {
-    /// How many.
+    /// Number of pairs.
     pub count: u64,
     x: i128,
     y: i128,
@@ -38,15 +38,15 @@ impl Pairs {
         self.yy += other.yy;
     }
 
-    /// `n` times the sums of squares about the means, and of products: of predictors, of both, of what came. Exact as
-    /// long as the times add up to under 2^63 ns (292 years).
+    /// Returns `n` times the sums of squares about the means, and of products: of predictors, of both, of actual
+    /// values. Exact as long as the times add up to under 2^63 ns (292 years).
     pub fn about_means(&self) -> [i128; 3] {
         let n = i128::from(self.count);
         [n * self.xx - self.x * self.x, n * self.xy - self.x * self.y, n * self.yy - self.y * self.y]
     }
 }
 
-/// What two signals say of the next packet's one-way delay, over all packets of the chosen flows that arrived.
+/// Correlation of two signals with the next packet's one-way delay, over all packets of the chosen flows that arrived.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Predictions {
     /// The one-way delay that the last OR-ACK brought, by the hosts' clocks.

@@ -80,7 +80,7 @@ pub struct PacketId {
 pub enum PacketKind {
     /// Data.
     Data,
-    /// Data whose payload a switch cut.
+    /// Data whose payload was trimmed by a switch.
     Trimmed,
     /// An acknowledgement.
     Ack,
@@ -201,7 +201,7 @@ impl PacketId {
         matches!(self.kind, PacketKind::Ack | PacketKind::Nack)
     }
 
-    /// The data packet that an acknowledgement answers.
+    /// Returns the data packet that an acknowledgement refers to.
     #[must_use]
     pub fn answered(&self) -> Self {
         Self { kind: PacketKind::Data, ..*self }

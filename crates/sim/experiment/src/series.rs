@@ -8,9 +8,9 @@ use crate::start::FlowId;
 /// A switch's shared buffer at one time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SwitchSample {
-    /// When.
+    /// Time of the sample.
     pub time: Time,
-    /// Which switch.
+    /// The switch.
     pub node: NodeId,
     /// Bytes that wait in it.
     pub buffer: Bytes,
@@ -19,9 +19,9 @@ pub struct SwitchSample {
 /// A port's queues at one time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PortSample {
-    /// When.
+    /// Time of the sample.
     pub time: Time,
-    /// Which port.
+    /// The port.
     pub link: LinkId,
     /// Bytes in the real queue.
     pub queue: Bytes,
@@ -38,20 +38,20 @@ pub struct PortSample {
 /// A time in which the other end of a port paused at least one of its classes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PauseSample {
-    /// Which port.
+    /// The port.
     pub link: LinkId,
-    /// When it began.
+    /// Start of the pause.
     pub from: Time,
-    /// When all classes ran again, or the end of the run.
+    /// The time at which all classes ran again, or the end of the run.
     pub until: Time,
 }
 
 /// A flow at one time.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct FlowSample {
-    /// When.
+    /// Time of the sample.
     pub time: Time,
-    /// Which flow.
+    /// The flow.
     pub flow: FlowId,
     /// Payload sent since the flow began, retransmissions included.
     pub sent: Bytes,

@@ -1,4 +1,4 @@
-//! What a run is told: the network, the flows, how hosts behave, what to sample.
+//! Input of a run: the network, the flows, the behaviour of hosts, the samples.
 
 use fabric::{CLASSES, HostId, LinkId, Network, NodeId, NodeKind, Routes, base_one_way, base_rtt};
 use flow::{Blocks, Code, LossTimer, PathChoice, Recovery, TcpConfig};
@@ -11,26 +11,25 @@ use crate::start::{Causes, FlowId, Start};
 /// One flow.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct FlowSpec {
-    /// Where it is sent from.
+    /// Source host.
     pub src: HostId,
-    /// Where it goes; not `src`.
+    /// Destination host; not `src`.
     pub dst: HostId,
     /// Payload, at least 1 byte.
     pub size: Bytes,
-    /// When it starts.
+    /// Start of the flow.
     pub start: Start,
-    /// A number for whoever makes the laws: which law this flow runs.
+    /// A number for the caller that creates the laws: selects this flow's law.
     pub kind: u16,
     /// The class of its packets at switches that share their buffer, 1 to 7. Where a port lets control go first, its
     /// acknowledgements and notifications are of class 0 there.
     pub class: u8,
-    /// Whether it is held at the edge, as [`HostConfig::on_ramp`] says.
+    /// Set if it is held at the edge, as configured by [`HostConfig::on_ramp`].
     pub on_ramp: bool,
-    /// Whether it is coded, as [`HostConfig::coding`] says.
+    /// Set if it is coded, as configured by [`HostConfig::coding`].
     pub coded: bool,
-    /// Whether it goes on a connection that is there already and has nothing to send, and leaves it behind: between the
-    /// same two hosts, of the same class and kind. Else its connection begins and ends with it. Not for laws that schedule
-    /// by credits.
+    /// Set if it uses an existing idle connection, and leaves it behind: between the same two hosts, of the same class
+    /// and kind. Otherwise its connection begins and ends with it. Not for laws that schedule by credits.
     pub kept: bool,
 }
 
@@ -43,23 +42,23 @@ pub struct Cnp {
     pub size: u32,
 }
 
-/// How flows are held at the edge on one-way delay.
+/// Configuration of holds at the edge on one-way delay.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct OnRampConfig {
     /// The rule.
     pub params: laws::on_ramp::Params,
-    /// Whether the rule's threshold counts from the base one-way delay of a flow's own path, over the routes that hold when
-    /// a packet leaves, and not from zero.
+    /// Set if the rule's threshold counts from the base one-way delay of a flow's own path, over the routes that hold
+    /// when a packet leaves, and not from zero.
     pub over_base: bool,
     /// Packets that one OR-ACK answers, at least 1.
     pub ack_every: u32,
     /// Size of an OR-ACK on the wire, in bytes.
     pub ack_size: u32,
-    /// Whether a flow starts with what the last OR-ACK from its receiver said to its host.
+    /// Set if a flow starts with the state that the last OR-ACK from its receiver left at its host.
     pub memory: bool,
 }
 
-/// How the clocks of hosts are off: each by a constant drawn anew at every synchronisation, and by a drift since.
+/// Errors of host clocks: a random constant for each synchronisation, and a drift since then.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
 pub struct Clocks {
     /// Standard deviation of the offset right after a synchronisation (Gaussian).
@@ -75,11 +74,11 @@ pub struct Clocks {
 pub struct ModuleSpec {
     /// The switch's port: towards the long haul.
     pub link: LinkId,
-    /// What it does.
+    /// Its function.
     pub module: Module,
 }
 
-/// What controllers in switches there are.
+/// Controllers in switches.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Module {
     /// LSCC's rate calculation, for what comes in over the long haul.
@@ -93,33 +92,33 @@ pub enum Module {
 pub struct Coding {
     /// The blocks of a flow.
     pub code: Code,
-    /// How long after a block's first packet its receiver asks for it; none: the longest wait in all queues of the way
-    /// there, or the base round trip where a queue has no limit, and the time that a block takes on the narrowest link of
-    /// all equal paths.
+    /// The time after a block's first packet at which its receiver requests the block; none: the longest wait in all
+    /// queues of the forward path, or the base round trip if a queue has no limit, and the time that a block takes on
+    /// the narrowest link of all equal paths.
     pub block_timer: Option<Span>,
-    /// Whether gaps in subflows ask, too: where each keeps its order, so not under [`PathChoice::PerPacket`].
+    /// Set if gaps in subflows trigger requests, too: if each keeps its order, so not under [`PathChoice::PerPacket`].
     pub gaps: bool,
-    /// Whether senders send again without being asked: [`flow::SenderCoding::eager`].
+    /// Set if senders retransmit without a request: [`flow::SenderCoding::eager`].
     pub eager: bool,
-    /// Whether acknowledgements say which packets came before theirs: [`flow::SenderCoding::history`]. Then every packet has
-    /// its own.
+    /// Set if acknowledgements carry the arrivals before theirs: [`flow::SenderCoding::history`]. Then every packet has
+    /// its own acknowledgement.
     pub history: bool,
 }
 
-/// What of a flow goes before what other flows have to send in its host ([`HostConfig::initial_quantum`]).
+/// Bytes of a flow that go ahead of other flows in its host ([`HostConfig::initial_quantum`], tc-fq(8)).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum InitialQuantum {
-    /// So much payload.
+    /// An amount of payload.
     Bytes(Bytes),
     /// The window that its law begins with, at most the flow's own BDP.
     Window,
 }
 
 impl InitialQuantum {
-    /// Nothing: all flows have turns alike.
+    /// No quantum: all flows have turns alike.
     pub const NONE: Self = Self::Bytes(Bytes::ZERO);
 
-    /// The same of a flow on `path` whose law begins with `window`, in payload.
+    /// Returns the quantum of a flow on `path` whose law begins with `window`, in payload.
     pub fn of(self, window: Bytes, path: &Path) -> Bytes {
         match self {
             Self::Bytes(bytes) => bytes,
@@ -128,7 +127,7 @@ impl InitialQuantum {
     }
 }
 
-/// How all hosts behave.
+/// Behaviour of all hosts.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct HostConfig {
     /// Payload of a full packet.
@@ -139,77 +138,77 @@ pub struct HostConfig {
     pub ack_size: u32,
     /// Packets an acknowledgement answers, at least 1.
     pub ack_every: u8,
-    /// How long an acknowledgement may be held back where `ack_every` is over 1; none chooses a quarter of the
-    /// base round trip.
+    /// The maximum delay of an acknowledgement if `ack_every` is over 1; none chooses a quarter of the base round trip.
     pub ack_delay: Option<Span>,
     /// Path choice.
     pub path: PathChoice,
     /// Erasure coding of flows that ask for it; only with [`Recovery::Selective`].
     pub coding: Option<Coding>,
-    /// Reordering tolerance; none chooses a quarter of the base round trip, and, where packets are sprayed or take turns on
-    /// subflows, at least the longest wait in all queues of the path. Then, over queues without a limit, packets are held
-    /// for lost by timeouts only.
+    /// Reordering tolerance; none chooses a quarter of the base round trip, and, if packets are sprayed or take turns
+    /// on subflows, at least the longest wait in all queues of the path. Then, over queues without a limit, packets are
+    /// declared lost by timeouts only.
     pub reordering: Option<Span>,
     /// Lower bound of the retransmission timeout. None chooses the round trip over the slowest of the equal paths with every
     /// queue full, or 5/4 of the base round trip if that is more or queues have no limit. To that it adds the longest delay of
     /// `jitter` at both ends. Under go-back-N it is at least 4 ms over the base round trip, because a paused packet is
     /// late and not lost.
     pub rto_min: Option<Span>,
-    /// Upper bound of the retransmission timeout; never under what `rto_min` would be if none were given, because a
-    /// timeout that strikes before an answer can come resends for ever.
+    /// Upper bound of the retransmission timeout; never under the default of `rto_min`, because a timeout that expires
+    /// before an ACK can arrive retransmits for ever.
     pub rto_max: Span,
-    /// Whether laws are told of timeouts.
+    /// Set if laws are notified of timeouts.
     pub timeouts_cut: bool,
-    /// What a retransmission timeout counts from. With [`LossTimer::Packet`] the timeout is `rto_min`, and never under
-    /// 5/4 of the base round trip. If `rto_min` is none, the timeout is the base round trip with every queue full;
-    /// queues of the way back count only where acknowledgements wait in them. Only with [`Recovery::Selective`].
+    /// The start of a retransmission timeout. With [`LossTimer::Packet`] the timeout is `rto_min`, and never under 5/4
+    /// of the base round trip. If `rto_min` is none, the timeout is the base round trip with every queue full; queues
+    /// of the reverse path count only if acknowledgements wait in them. Only with [`Recovery::Selective`].
     pub loss_timer: LossTimer,
-    /// How losses are found and mended.
+    /// Detection and repair of losses.
     pub recovery: Recovery,
-    /// Whether pacing counts headers, as network cards that pace do; else a law's rate is one of payload.
+    /// Set if pacing counts headers, as NICs that pace do; otherwise a law's rate is one of payload.
     pub pace_headers: bool,
-    /// Whether pacing makes up for packets that left late: see [`flow::Pacing::catches_up`].
+    /// Set if pacing makes up for packets that left late: see [`flow::Pacing::catches_up`].
     pub catches_up: bool,
-    /// Whether windows may be overshot by a part of a packet.
+    /// Set if windows may be exceeded by a part of a packet.
     pub overshoots: bool,
-    /// The time between two paced packets is a whole multiple of this, rounded down: none where a packet lasts less. Ports
-    /// have their own ([`fabric::PortConfig::tick`]).
+    /// The time between two paced packets is a multiple of this, rounded down: none if a packet lasts less. Ports have
+    /// their own ([`fabric::PortConfig::tick`]).
     pub tick: Tick,
-    /// In which units reports of ports come, as a multiple of the HPCC simulator's: 128 bytes sent, 80 bytes that wait,
-    /// and whole nanoseconds; 0 reports exactly.
+    /// Units of port reports, as a multiple of the HPCC simulator's: 128 bytes sent, 80 bytes that wait, and whole
+    /// nanoseconds; 0 reports exactly.
     pub int_multi: u32,
-    /// Whether receivers answer marks by packets of their own.
+    /// Notification packets of receivers that receive marks, if they send any.
     pub cnp: Option<Cnp>,
     /// Holding packets at the edge.
     pub on_ramp: Option<OnRampConfig>,
     /// Clocks, where one-way delays are measured.
     pub clocks: Clocks,
-    /// Payload that a host hands to its card at once and holds as one (GSO), in bytes; a packet if less.
+    /// Payload that a host hands to its NIC at once and holds as one (GSO), in bytes; a packet if less.
     pub segment: u32,
-    /// Payload of one flow that may lie between the law and the card (TCP small queues); none: nothing waits there,
-    /// the card asks flows in turn.
+    /// Payload of one flow that may wait between the law and the NIC (TCP small queues); none: nothing waits there, the
+    /// NIC polls flows in turn.
     pub small_queue: Option<Bytes>,
-    /// Whether the small queue paces, as Linux's FQ does: round trips then count what a law's pace holds back. Only
-    /// with `small_queue`.
+    /// Set if the small queue paces, as Linux's FQ does: round trips then include the time held back by a law's pace.
+    /// Only with `small_queue`.
     pub fq: bool,
-    /// Flows that have sent less payload than this have their turns at the card before the others, as new flows have in Linux's FQ
-    /// (`initial_quantum`, tc-fq(8)).
+    /// Flows that have sent less payload than this have their turns at the NIC before the others, as new flows have in
+    /// Linux's FQ (`initial_quantum`, tc-fq(8)).
     pub initial_quantum: InitialQuantum,
-    /// Whether hosts know how long flows are, as where applications say how long their messages are. Laws then hear how much is
-    /// left ([`laws::Ack::left`]), and `initial_quantum` lets flows go first that have less than that left to send, however much
-    /// they have sent.
+    /// Set if hosts know the size of flows, as from applications that announce the length of their messages. Laws then
+    /// receive the remaining bytes ([`laws::Ack::left`]), and `initial_quantum` lets flows go first that have less than
+    /// that left to send, even if they have sent more.
     pub known_sizes: bool,
-    /// Whether hosts give credits for what they are to receive, at their link's rate, in turn to all flows that ask (RCCC, the
-    /// receiver's credits of Ultra Ethernet 1.0). Only with laws that have no credits of their own, and flows that are not coded.
+    /// Set if hosts send credits for data that they are to receive, at their link's rate, in turn to all flows that ask
+    /// (RCCC, the receiver's credits of Ultra Ethernet 1.0). Only with laws that have no credits of their own, and
+    /// flows that are not coded.
     pub receiver_credits: bool,
-    /// Whether packets ask the ports that they pass to report themselves.
+    /// Set if packets request reports from the ports that they pass.
     pub int: bool,
-    /// Up to so much is added, by chance, to each round trip that a law hears of ([`flow::Noise`]).
+    /// Maximum random addition to each round trip that a law receives ([`flow::Noise`]).
     pub rtt_noise: Span,
-    /// How long packets that came lie in a host before its transport hears of them. None is no time. Not under
+    /// Delay of arrived packets in a host before its transport receives them. None is no time. Not under
     /// [`Ties::Scheduled`].
     pub jitter: Option<Jitter>,
-    /// What Linux's TCP does between flows and their laws. Only with [`Recovery::Selective`] and one law a flow.
+    /// Functions of Linux's TCP between flows and their laws. Only with [`Recovery::Selective`] and one law a flow.
     pub tcp: TcpConfig,
     /// The longest that an emulation packet and its echo take between any two hosts, waits included, over any routes that
     /// hold at some time; none chooses twice the flow's own base round trip.
@@ -255,7 +254,7 @@ impl Default for HostConfig {
     }
 }
 
-/// What to sample, and how often.
+/// Objects to sample, and the interval.
 #[derive(Clone, Hash, Default, Debug)]
 pub struct SeriesConfig {
     /// Time between samples; zero samples nothing.
@@ -266,13 +265,13 @@ pub struct SeriesConfig {
     pub flows: Vec<FlowId>,
     /// Switches whose shared buffer is sampled.
     pub switches: Vec<NodeId>,
-    /// Flows whose packets' delays are compared with what was known when they left: see [`crate::Predictions`]. Has no
-    /// interval. Takes no effect where packets carry reports of ports.
+    /// Flows whose packets' delays are compared with the sender's knowledge at their departure: see
+    /// [`crate::Predictions`]. Has no interval. Takes no effect if packets carry reports of ports.
     pub predictors: Vec<FlowId>,
 }
 
 impl SeriesConfig {
-    /// Whether a port is sampled.
+    /// Returns whether a port is sampled.
     pub fn samples(&self, port: LinkId) -> bool {
         self.interval > Span::ZERO && self.ports.contains(&port)
     }
@@ -285,68 +284,68 @@ pub struct Setup {
     pub network: Network,
     /// Its routes.
     pub routes: Routes,
-    /// Whether packets towards a flow's source (credits, acknowledgements, ...) take the reverse of the path that the flow's
-    /// packets to its destination take with the same entropy ([`Routes::back`]), as `ExpressPass` asks of a network; else
-    /// switches choose for them by a hash like any other.
+    /// Set if packets towards a flow's source (credits, acknowledgements, ...) take the reverse of the path that the
+    /// flow's packets to its destination take with the same entropy ([`Routes::back`]), as `ExpressPass` requires of a
+    /// network; otherwise switches select their paths by a hash like any other.
     pub symmetric: bool,
     /// The flows by [`FlowId`].
     pub flows: Vec<FlowSpec>,
-    /// What flows wait for: the sets that their starts name.
+    /// Dependencies of flows: the sets that their starts name.
     pub causes: Causes,
-    /// How hosts behave.
+    /// The behaviour of hosts.
     pub host: HostConfig,
     /// Controllers in switches.
     pub modules: Vec<ModuleSpec>,
-    /// What to sample.
+    /// Objects to sample.
     pub series: SeriesConfig,
     /// Everything random depends on this.
     pub seed: u64,
-    /// When the run ends even if flows are left.
+    /// End of the run, even if flows are left.
     pub stop: Time,
     /// The shortest control loop of the network: the base round trip between two hosts of one datacenter.
     pub intra_rtt: Span,
-    /// The order of what happens at one time.
+    /// The order of simultaneous events.
     pub ties: Ties,
 }
 
-/// In which order a node takes what happens at the same time.
+/// The order in which a node handles simultaneous events.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
 pub enum Ties {
     /// A switch: arrivals by input. A host: arrivals, then what it does by itself.
     #[default]
     Input,
-    /// As where all events lie in one queue and those of one time run in the order in which they were scheduled: see
-    /// `crate::ties`. Only at switches that share their buffer, and hosts.
+    /// The order of one event queue, in which events of the same time run in the order in which they were scheduled:
+    /// see `crate::ties`. Only at switches that share their buffer, and hosts.
     Scheduled,
 }
 
-/// What the equal paths between two hosts give.
+/// Properties of the equal paths between two hosts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Paths {
     /// Base round trip of a packet and its acknowledgement, over the first path.
     pub base_rtt: Span,
-    /// How much longer that is over the slowest path.
+    /// The additional base round trip of the slowest path.
     pub spread: Span,
     /// The narrowest link there.
     pub line_rate: Rate,
     /// Links there.
     pub hops: u32,
-    /// How much longer than `base_rtt` a packet there and its acknowledgement back can take over any path, with all queues of
-    /// switches full; none where a queue has no limit.
+    /// The maximum time beyond `base_rtt` that a packet on the forward path and its acknowledgement on the reverse path
+    /// can take over any path, with all queues of switches full; none if a queue has no limit.
     pub longest_wait: Option<Span>,
-    /// The same on the way there alone.
+    /// The same on the forward path alone.
     pub longest_wait_there: Option<Span>,
 }
 
 impl Paths {
-    /// The longest wait on the way there as coded flows reckon with it: a base round trip where a queue has no limit.
+    /// Returns the longest wait on the forward path as used for coded flows: a base round trip if a queue has no limit.
     pub fn wait_there(&self) -> Span {
         self.longest_wait_there.unwrap_or(self.base_rtt)
     }
 }
 
 impl Setup {
-    /// Whether something goes beside packets: reports of ports, or what their senders knew.
+    /// Returns whether packets carry reports of ports, or notes of their senders.
     pub fn carries_reports(&self) -> bool {
         self.host.int || !self.series.predictors.is_empty()
     }
@@ -355,13 +354,13 @@ impl Setup {
         self.routes.path(&self.network, from, to, |_, _| 0)
     }
 
-    /// What the equal paths between two hosts give for packets of `payload` bytes, the first of them where nothing else is
-    /// said.
+    /// Returns the properties of the equal paths between two hosts for packets of `payload` bytes; of the first path
+    /// unless stated otherwise.
     pub fn paths(&self, src: HostId, dst: HostId, payload: u32) -> Paths {
         let (there, back) = (self.first_path(src, dst), self.first_path(dst, src));
         let rates = there.iter().map(|&link| self.network.port(link).config().rate);
         let (data, ack) = (payload + self.host.header, self.host.ack_size);
-        // Packets do not wait at a host's card, the first link: they are handed over one by one.
+        // Packets do not wait at a host's NIC, the first link: they are handed over one by one.
         let wait = |link: LinkId| if self.starts_at_host(link) { Some(Span::ZERO) } else { self.longest_wait(link) };
         let spread =
             [(&there, data), (&back, ack)].map(|(path, size)| self.more_over(path, size, |_| Some(Span::ZERO)));
@@ -377,8 +376,8 @@ impl Setup {
         }
     }
 
-    /// How much longer a packet of `size` bytes on the wire can take than over this path without queues, over any that is equal
-    /// to it and with these waits.
+    /// Returns the maximum time of a packet of `size` bytes on the wire over any path that is equal to this one and has
+    /// these waits, beyond its time over this path without queues.
     fn more_over(&self, path: &[LinkId], size: u32, wait: impl Fn(LinkId) -> Option<Span>) -> Option<Span> {
         let most = self
             .routes
@@ -390,13 +389,13 @@ impl Setup {
         self.network.nodes()[self.network.links()[link.index()].from.index()].kind != NodeKind::Switch
     }
 
-    /// Whether acknowledgements of a flow from `src` to `dst` wait in no queue of data on their way back.
+    /// Returns whether acknowledgements of a flow from `src` to `dst` wait in no queue of data on their reverse path.
     pub fn answers_go_first(&self, src: HostId, dst: HostId) -> bool {
         let back = self.first_path(dst, src);
         back.iter().skip(1).all(|&link| self.network.port(link).config().control_priority)
     }
 
-    /// What a flow's law may know of its path.
+    /// Returns the path information for a flow's law.
     pub fn law_path(&self, spec: &FlowSpec) -> Path {
         let paths = self.paths(spec.src, spec.dst, self.host.mss);
         Path {
@@ -413,7 +412,8 @@ impl Setup {
         Some(Blocks::new(flow.size, self.host.mss, &coding.code))
     }
 
-    /// The subflows of which acknowledgements of coded flows say what came before; 0 if they do not.
+    /// Returns the number of subflows whose arrival history is in the acknowledgements of coded flows; 0 if they carry
+    /// none.
     pub fn history(&self) -> u8 {
         match self.host.path {
             _ if self.host.coding.is_none_or(|coding| !coding.history) => 0,
@@ -422,7 +422,7 @@ impl Setup {
         }
     }
 
-    /// How long a receiver waits for a block of a flow that is coded: see [`Coding::block_timer`].
+    /// Returns the time that a receiver waits for a block of a coded flow: see [`Coding::block_timer`].
     pub fn block_timer(&self, flow: &FlowSpec) -> Option<Span> {
         let coding = self.host.coding.filter(|_| flow.coded)?;
         Some(coding.block_timer.unwrap_or_else(|| {
@@ -434,14 +434,14 @@ impl Setup {
         }))
     }
 
-    /// How many packets a flow has, parity included.
+    /// Returns the number of packets of a flow, parity included.
     pub fn packets(&self, flow: &FlowSpec) -> u32 {
         let packets = || flow.size.get().div_ceil(self.host.mss.into()) as u32;
         self.blocks(flow).map_or_else(packets, |blocks| blocks.total())
     }
 
-    /// The longest that a packet can wait at a port: what its queue holds, and no more than the whole buffer of its
-    /// switch where that is shared. A pause may be longer.
+    /// Returns the maximum wait of a packet at a port: the content of its queue, and no more than the whole buffer of
+    /// its switch if that is shared. A pause may be longer.
     fn longest_wait(&self, link: LinkId) -> Option<Span> {
         let port = self.network.port(link).config();
         let switch = self.network.nodes()[self.network.links()[link.index()].from.index()].switch;
@@ -458,8 +458,8 @@ impl Setup {
         base_one_way(&self.network, &self.first_path(src, dst), self.host.ack_size)
     }
 
-    /// What On-Ramp's threshold counts from for what a flow sends at a time: the base one-way delay of a full packet over
-    /// the routes that hold then, or zero, as [`OnRampConfig::over_base`] says.
+    /// Returns the base of On-Ramp's threshold for data that a flow sends at a time: the base one-way delay of a full
+    /// packet over the routes that hold then, or zero, depending on [`OnRampConfig::over_base`].
     pub fn hold_base(&self, flow: &FlowSpec, at: Time) -> Span {
         if self.host.on_ramp.is_none_or(|on_ramp| !on_ramp.over_base) {
             return Span::ZERO;

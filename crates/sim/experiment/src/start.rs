@@ -1,4 +1,4 @@
-//! When flows start: at a time, or once others have come far enough and their sender has computed for a while.
+//! Starts of flows: at a time, or once others have progressed far enough and their sender has computed for a while.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -9,26 +9,26 @@ use units::{Span, Time};
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct FlowId(pub u32);
 
-/// What a flow can wait for.
+/// A dependency of a flow.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Cause {
     /// The sender of that flow has everything acknowledged.
     Complete(FlowId),
     /// The receiver of that flow has every byte.
     Received(FlowId),
-    /// That flow has started. Only its own sender knows, so the flow that waits has the same sender.
+    /// The flow has started. Only its own sender knows, so the flow that waits has the same sender.
     Begun(FlowId),
 }
 
 impl Cause {
-    /// The flow of which it speaks.
+    /// Returns the flow that it depends on.
     pub fn flow(self) -> FlowId {
         match self {
             Self::Complete(flow) | Self::Received(flow) | Self::Begun(flow) => flow,
         }
     }
 
-    /// The same of another flow.
+    /// Returns the same dependency on another flow.
     fn of(self, flow: FlowId) -> Self {
         match self {
             Self::Complete(_) => Self::Complete(flow),
@@ -38,16 +38,16 @@ impl Cause {
     }
 }
 
-/// When a flow starts.
+/// The start of a flow.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Start {
     /// At this time.
     At(Time),
-    /// After all of its causes.
+    /// After all of its dependencies.
     Waits {
         /// The causes, a set of [`Causes`].
         causes: CauseSet,
-        /// How long the sender computes after the last of them.
+        /// Computation time of the sender after the last of them.
         after: Span,
     },
 }
@@ -69,7 +69,7 @@ pub struct Causes {
 }
 
 impl Causes {
-    /// Adds a set and gives the start of a flow that waits for all of it, and computes so long then.
+    /// Adds a set and returns the start of a flow that waits for all of it, and computes for `after` then.
     ///
     /// # Panics
     /// If the set is empty, or with 2^32 causes.
@@ -85,8 +85,9 @@ impl Causes {
         self.add_each(causes.into_iter().map(|cause| (cause, Span::ZERO)))
     }
 
-    /// Adds a set of different causes, each with how long the sender computes on it alone: the set has happened when the last
-    /// of these times is over. So a computation that starts no flow can be left out, and what it waits for is told apart.
+    /// Adds a set of different dependencies, each with the sender's computation time on it alone: the set is complete
+    /// when the last of these times is over. So a computation that starts no flow can be omitted, and its dependencies
+    /// are listed separately.
     ///
     /// # Panics
     /// As [`Causes::add`].
@@ -109,17 +110,17 @@ impl Causes {
         }
     }
 
-    /// Before when a flow that waits for a set does not start.
+    /// Returns the time before which a flow that waits for a set does not start.
     pub fn earliest(&self, set: CauseSet) -> Time {
         if self.earliest.is_empty() { Time::ZERO } else { self.earliest.get(&set.0).copied().unwrap_or(Time::ZERO) }
     }
 
-    /// The causes of a set that is in here.
+    /// Returns the dependencies of a set.
     pub fn of(&self, set: CauseSet) -> &[Cause] {
         &self.list[self.places(set)]
     }
 
-    /// How long the sender computes on one cause of a set alone.
+    /// Returns the sender's computation time on one dependency of a set alone.
     #[inline]
     pub fn lag(&self, set: CauseSet, cause: Cause) -> Span {
         if self.lags.is_empty() { Span::ZERO } else { self.find_lag(set, cause) }
@@ -139,7 +140,7 @@ impl Causes {
         begins as usize..self.ends[place] as usize
     }
 
-    /// Takes over the sets of others, whose flow 0 is `first` here. Gives the start that one of theirs is from now on.
+    /// Adds the sets of others, whose flow 0 is `first` here. Returns the mapping from their sets to the new ones.
     ///
     /// # Panics
     /// With 2^32 causes.

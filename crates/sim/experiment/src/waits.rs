@@ -1,11 +1,11 @@
-//! Who waits for whom.
+//! Dependencies between flows.
 //!
-//! A flow starts when all of its causes have happened, its sender has heard of each, and has computed for so long after
-//! the last. News takes as long as the path: a host hears at once of what happens at itself, and one one-way delay later
-//! of what happens at another. Where the sender computes on one cause alone ([`crate::Causes::lag`]), that cause counts so much
-//! later. [`Waits`] gives the flows behind a cause, and [`Pending`] counts down what a flow still
-//! waits for. The simulator's hosts, the emulator and the tables of results read starts here alone, so a cause means the
-//! same to all of them.
+//! A flow starts when all of its dependencies ([`Cause`]) are met, its sender is notified of each, and has computed for
+//! the configured time after the last. A notice takes as long as the path: a host is notified at once of events at
+//! itself, and one one-way delay later of events at another. If the sender computes on one dependency alone
+//! ([`crate::Causes::lag`]), that one counts later by this time. [`Waits`] returns the flows that depend on an event,
+//! and [`Pending`] counts the unmet dependencies of a flow. The simulator's hosts, the emulator and the tables of
+//! results use only these definitions, so a dependency has the same meaning for all of them.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -57,7 +57,7 @@ impl Waits {
         Self { complete, received, begun }
     }
 
-    /// The flows that wait for a cause, in the order of their numbers; one twice if it names the cause twice.
+    /// Returns the flows that depend on a cause, in the order of their numbers; one twice if it names the cause twice.
     #[inline]
     pub fn followers(&self, cause: Cause) -> impl Iterator<Item = FlowId> + '_ {
         let list = match cause {
@@ -78,7 +78,7 @@ impl Followers {
 }
 
 impl Setup {
-    /// What a flow waits for; nothing if it starts at a time.
+    /// Returns the dependencies of a flow; none if it starts at a time.
     pub fn causes_of(&self, flow: &FlowSpec) -> &[Cause] {
         match flow.start {
             Start::At(_) => &[],
@@ -95,8 +95,8 @@ impl Setup {
         }
     }
 
-    /// How long after a cause a flow's sender has heard of it, and has computed on it alone. The news takes no time on the
-    /// host where the cause happens, else the one-way delay of an acknowledgement from there.
+    /// Returns the time from a dependency's event until a flow's sender is notified and has computed on it alone. The
+    /// notice takes no time on the host of the event, otherwise the one-way delay of an acknowledgement from there.
     pub fn news_takes(&self, cause: Cause, flow: &FlowSpec) -> Span {
         let lag = match flow.start {
             Start::At(_) => Span::ZERO,
@@ -106,21 +106,21 @@ impl Setup {
     }
 }
 
-/// Flows of which some causes have happened, and others have not.
+/// Flows with some dependencies met, and others not.
 #[derive(Clone, Default, Debug)]
 pub struct Pending(BTreeMap<u32, Partly>);
 
 #[derive(Clone, Copy, Debug)]
 struct Partly {
-    /// Causes that have not happened, at least 1.
+    /// Dependencies that are not met, at least 1.
     left: u32,
-    /// When the sender heard of the last one so far.
+    /// The time at which the sender was notified of the last one so far.
     heard: Time,
 }
 
 impl Pending {
-    /// One cause of a flow has happened, and its sender hears of it at `heard`. Gives when the flow starts, if that was the
-    /// last one. The order of calls does not matter.
+    /// Records that one dependency of a flow is met, and that its sender is notified at `heard`. Returns the start of
+    /// the flow, if that was the last one. The order of calls does not matter.
     pub fn happened(&mut self, flow: FlowId, heard: Time, setup: &Setup) -> Option<Time> {
         let spec = &setup.flows[flow.0 as usize];
         let Start::Waits { causes, after } = spec.start else {

@@ -32,7 +32,7 @@ fn the_example_copies_a_file() {
         let serving = scope.spawn(|| example::serve(&listener, from.to_str().unwrap()));
         let fetched = example::fetch(address, fingerprint, to.to_str().unwrap());
         assert_eq!(fetched.map_err(|error| error.to_string()), Ok(content.len() as u64));
-        // A file that is there is kept, and the server goes on.
+        // An existing file is kept, and the server continues.
         assert!(example::fetch(address, fingerprint, to.to_str().unwrap()).is_err());
         assert!(example::fetch(address, fingerprint, folder.join("other").to_str().unwrap()).is_ok());
         listener.close(Code::NONE, "");

@@ -1,6 +1,6 @@
-//! How long messages take on an open, idle connection, in virtual time:
-//! `cargo run --release -p narrows-proto --example messages -- BYTES ONE_LOST_IN LAW[,PARAMETER=VALUE] CODING [COUNT
-//! [RTT_MS]]`, at 200 Mb/s, 40 ms there and back unless told otherwise, and a queue of one bandwidth-delay product.
+//! Duration of messages on an open, idle connection, in virtual time: `cargo run --release -p narrows-proto --example
+//! messages -- BYTES ONE_LOST_IN LAW[,PARAMETER=VALUE] CODING [COUNT [RTT_MS]]`, at 200 Mb/s, an RTT of 40 ms by
+//! default, and a queue of one bandwidth-delay product.
 
 #[allow(unreachable_pub, dead_code)]
 #[path = "../tests/world/mod.rs"]

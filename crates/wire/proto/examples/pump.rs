@@ -17,7 +17,7 @@ fn via(port: u16) -> Via {
     Via { socket: 0, remote: SocketAddr::from(([127, 0, 0, 1], port)) }
 }
 
-/// Gives all that one endpoint, at this port, has to send to the other one.
+/// Passes all pending datagrams of one endpoint, at this port, to the other one.
 fn carry(
     (from, handle, port): (&mut Endpoint, Handle, u16),
     to: &mut Endpoint,

@@ -1,5 +1,6 @@
-//! Processor time that a listener spends on the datagrams of a flood: `strangers [HOSTS]`. Hosts call, 2,500 in a second of virtual
-//! time, follow a Retry, and fall silent. Prints nanoseconds a datagram, without what the hosts and a network would take.
+//! Processor time that a listener spends on the datagrams of a flood: `strangers [HOSTS]`. Hosts connect, 2,500 per
+//! second of virtual time, follow a Retry, and fall silent. Prints nanoseconds per datagram, without the costs of the
+//! hosts and a network.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -16,7 +17,7 @@ mod flood;
 
 use flood::{Caller, client_hello, endpoint};
 
-/// Gives a listener a datagram. Returns what it answers, and the time that took.
+/// Passes a datagram to a listener. Returns the listener's answer, and the time it took.
 #[allow(clippy::disallowed_methods)] // An example may take the time.
 fn receive(listener: &mut Endpoint, now: Time, caller: &Caller, mut datagram: Vec<u8>) -> (Vec<u8>, Duration) {
     let (mut answer, mut out, begun) = (Vec::new(), Vec::new(), Instant::now());

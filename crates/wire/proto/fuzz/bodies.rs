@@ -1,4 +1,4 @@
-//! What the fuzz targets do with their input. A test replays their corpora through the same functions.
+//! Bodies of the fuzz targets. A test replays their corpora through the same functions.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use units::Time;
 #[path = "../tests/world/provider.rs"]
 mod provider;
 
-/// Each packet of a datagram lies within it, and what is protected is long enough for it.
+/// Checks that each packet of a datagram is within it, and that its protected part is long enough.
 pub(crate) fn datagram(bytes: &[u8]) {
     let mut rest = bytes;
     while let Ok(packet) = Packet::read(rest) {
@@ -33,7 +33,7 @@ pub(crate) fn datagram(bytes: &[u8]) {
     }
 }
 
-/// What is read is written and read again alike. An acknowledgement's ranges go down.
+/// Checks that frames that were read, written and read again are the same. An acknowledgement's ranges descend.
 pub(crate) fn frames(bytes: &[u8]) {
     let read: Result<Vec<Frame>, FrameError> = Frames::new(bytes).collect();
     let Ok(frames) = read else { return };
@@ -57,7 +57,7 @@ pub(crate) fn frames(bytes: &[u8]) {
     assert_eq!(format!("{:?}", reread.map(plain)), format!("{:?}", Ok::<_, FrameError>(plain(frames))));
 }
 
-/// Frames, with all that an acknowledgement says.
+/// Returns the text of frames, with all contents of an acknowledgement.
 fn plain(frames: Vec<Frame>) -> Vec<String> {
     let plain = |frame: Frame| match frame {
         Frame::Ack(ack) => {
@@ -69,7 +69,7 @@ fn plain(frames: Vec<Frame>) -> Vec<String> {
     frames.into_iter().map(plain).collect()
 }
 
-/// What is read is written and read again alike.
+/// Checks that parameters that were read, written and read again are the same.
 pub(crate) fn parameters(bytes: &[u8]) {
     let Ok(read) = Parameters::read(bytes) else { return };
     let mut again = Vec::new();
@@ -104,7 +104,7 @@ fn parts(mut bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
     })
 }
 
-/// Sends what an endpoint has to send now, and gives it to the other one.
+/// Passes the pending datagrams of an endpoint to the other one.
 fn carry(from: &mut Endpoint, handle: Handle, to: &mut Endpoint, host: u8, now: Time) -> Option<Handle> {
     let (mut out, mut new) = (Vec::new(), None);
     for _ in 0..100 {
@@ -118,7 +118,8 @@ fn carry(from: &mut Endpoint, handle: Handle, to: &mut Endpoint, host: u8, now: 
     new
 }
 
-/// Datagrams from strangers: nothing panics, and who has sent little gets at most three times as much.
+/// Passes datagrams from strangers to a listener: nothing panics, and a host that has sent little receives at most
+/// three times that.
 pub(crate) fn strangers(bytes: &[u8]) {
     provider::begin(1, 0);
     let mut listener = endpoint(1);
@@ -139,7 +140,8 @@ pub(crate) fn strangers(bytes: &[u8]) {
     assert!(left <= 3 * came, "{left} bytes for {came}");
 }
 
-/// Frames of a peer that has keys, each part of the input in a packet of its own: nothing panics, and no call goes on for ever.
+/// Passes frames of a peer that has keys, each part of the input in a packet of its own: nothing panics, and no
+/// connection lasts forever.
 pub(crate) fn sealed(bytes: &[u8]) {
     provider::begin(1, 0);
     let (mut caller, mut listener) = (endpoint(1), endpoint(2));
@@ -165,7 +167,7 @@ pub(crate) fn sealed(bytes: &[u8]) {
             endpoint.on_timer(now, handle);
             let Some(connection) = endpoint.connection(handle) else { continue };
             if let Some(streams) = connection.streams() {
-                // Something of each kind is in flight, so that what the peer says can be about it.
+                // One of each kind is in flight, so that the peer's frames can refer to it.
                 if let Some(stream) = streams.open(proto::streams::Direction::Both) {
                     let _ = streams.write(stream, &[at as u8; 2_000]);
                     let _ = streams.finish(stream);

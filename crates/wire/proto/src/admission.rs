@@ -1,5 +1,5 @@
-//! Packets that wait: until their keys are there, and at a listener until it has let its caller in (`docs/src/transport.md`,
-//! "Opening a connection").
+//! Waiting packets: until their keys are available, and at a listener until it has admitted its caller
+//! (`docs/src/transport.md`, "Opening a connection").
 
 use alloc::vec::Vec;
 use core::mem;
@@ -14,12 +14,12 @@ use crate::side::Side;
 use crate::ticket::TicketId;
 use crate::via::Via;
 
-/// What may wait, in bytes, before the keys and once more behind them; and what a packet counts beside its own: its place in a list
-/// that doubles, and what an allocation costs.
+/// Maximum memory of packets that wait for keys, in bytes, and again of those that wait for admission; and the cost of
+/// a packet in addition to its bytes: its place in a list that doubles, and an allocation.
 const MOST_HELD: usize = 64 << 10;
 const HELD_COST: usize = 2 * size_of::<Held>() + 32;
 
-/// Packets that wait, in the order in which they came, in bounded memory.
+/// Packets that wait, in order of arrival, in bounded memory.
 #[derive(Debug)]
 struct Waiting<T> {
     packets: Vec<T>,
@@ -33,7 +33,7 @@ impl<T> Default for Waiting<T> {
 }
 
 impl<T> Waiting<T> {
-    /// Keeps a packet of so many bytes, if there is room.
+    /// Keeps a packet of `bytes` bytes, if there is room.
     fn keep(&mut self, bytes: usize, packet: impl FnOnce() -> T) {
         if self.counted + bytes + HELD_COST <= MOST_HELD {
             self.counted += bytes + HELD_COST;
@@ -42,7 +42,7 @@ impl<T> Waiting<T> {
     }
 }
 
-/// A packet with a short header that came before its keys were there.
+/// A packet with a short header that arrived before its keys were available.
 #[derive(Debug)]
 pub(crate) struct Sealed {
     pub(crate) came: Time,
@@ -51,7 +51,7 @@ pub(crate) struct Sealed {
     pub(crate) packet: Vec<u8>,
 }
 
-/// Packets with short headers that came before their keys were there.
+/// Packets with short headers that arrived before their keys were available.
 #[derive(Default, Debug)]
 pub(crate) struct Early(Waiting<Sealed>);
 
@@ -65,20 +65,20 @@ impl Early {
     }
 }
 
-/// What of a packet matters while its caller is not known.
+/// Properties of a packet that matter while its caller is not known.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Content {
-    /// What AUTH says, if there is one.
+    /// Contents of AUTH, if the packet has one.
     pub(crate) auth: Option<(TicketId, [u8; 32])>,
-    /// Whether it has frames that are read of known callers alone.
+    /// Set if it has frames that are read from known callers only.
     is_for_known: bool,
-    /// Whether it wants an answer.
+    /// Set if it is ack-eliciting.
     counts: bool,
 }
 
 impl Content {
     /// # Errors
-    /// If a frame cannot be read: then none is to be.
+    /// If a frame cannot be read: then none of them must be read.
     pub(crate) fn new(payload: &[u8]) -> Result<Self, Fault> {
         let mut this = Self { auth: None, is_for_known: false, counts: false };
         for frame in Frames::new(payload) {
@@ -101,16 +101,16 @@ pub(crate) struct Held {
     pub(crate) payload: Vec<u8>,
 }
 
-/// Whether the caller is known.
+/// Admission state of the caller.
 #[derive(Debug)]
 pub(crate) enum Admission {
-    /// It is, or this end is the caller.
+    /// The caller is known, or this end is the caller.
     Known,
-    /// It is not, and may have said who it is.
+    /// The caller is not known, and may have sent AUTH.
     Waits(Option<(TicketId, [u8; 32])>, Waiters),
 }
 
-/// What waits for that.
+/// Packets that wait for admission.
 #[derive(Default, Debug)]
 pub(crate) struct Waiters(Waiting<Held>);
 
@@ -126,7 +126,7 @@ impl Admission {
         matches!(self, Self::Known)
     }
 
-    /// The proof that the caller has sent, until it is known.
+    /// Returns the proof that the caller has sent, until it is known.
     pub(crate) fn proof(&self) -> Option<&[u8; 32]> {
         match self {
             Self::Waits(claim, _) => claim.as_ref().map(|(_, proof)| proof),
@@ -134,10 +134,10 @@ impl Admission {
         }
     }
 
-    /// The caller says who it is. Gives whether that is new: it may say so again, for its packet may be lost.
+    /// Records the caller's AUTH. Returns whether it is new: the caller may repeat it, because its packet may be lost.
     ///
     /// # Errors
-    /// If it has said something else before.
+    /// If it differs from an earlier AUTH.
     pub(crate) fn claim(&mut self, ticket: TicketId, proof: [u8; 32]) -> Result<bool, Fault> {
         match self {
             Self::Waits(Some(said), _) if *said != (ticket, proof) => Err(Fault::new(Code::FRAME, "a second AUTH")),
@@ -149,8 +149,8 @@ impl Admission {
         }
     }
 
-    /// Whether a packet waits; it is kept then, if there is room, and lost if there is none. While one waits, no other is answered:
-    /// the peer would hold for lost what left before that.
+    /// Returns whether a packet waits. It is then kept if there is room, and lost otherwise. While one waits, no other
+    /// is acknowledged: the peer would declare packets lost that it sent earlier.
     pub(crate) fn holds(&mut self, content: &Content, arrival: Arrival, payload: &[u8]) -> bool {
         let Self::Waits(_, Waiters(waiting)) = self else { return false };
         let waits = content.is_for_known || content.counts && !waiting.packets.is_empty();
@@ -160,7 +160,7 @@ impl Admission {
         waits
     }
 
-    /// The caller is let in, if it has said who it is and is not in yet. Gives what has waited.
+    /// Admits the caller, if it has sent AUTH and is not admitted yet. Returns the packets that waited.
     pub(crate) fn admit(&mut self) -> Option<Vec<Held>> {
         self.proof()?;
         match mem::replace(self, Self::Known) {
@@ -185,7 +185,7 @@ mod tests {
         payload
     }
 
-    /// Whether a listener holds a packet of this number with this frame.
+    /// Returns whether a listener holds a packet with this number and frame.
     fn holds(admission: &mut Admission, number: u64, frame: &Frame) -> bool {
         let via = Via { socket: 0, remote: SocketAddr::from((Ipv4Addr::LOCALHOST, 1)) };
         let (now, codepoint) = (Time::ZERO, Codepoint::NotEct);

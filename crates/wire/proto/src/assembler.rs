@@ -1,8 +1,9 @@
 //! Puts the bytes of one sequence in order: a stream's, or the handshake's.
 //!
-//! Pieces come in any order and may come twice. What is in order waits in one queue to be read. Pieces ahead of a gap are
-//! kept apart, none overlapping another, until the gap closes. A call costs time in proportion to its own piece and to what it
-//! frees, and beyond that the logarithm of how many pieces are kept. So no order of pieces makes a receiver slow.
+//! Pieces arrive in any order, possibly more than once. Bytes in order wait in one queue to be read. Pieces ahead of a
+//! gap are stored separately, without overlap, until the gap closes. A call costs time proportional to its piece and to
+//! the bytes that it releases, plus the logarithm of the number of stored pieces. No order of pieces makes a receiver
+//! slow.
 
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
@@ -14,22 +15,22 @@ use thiserror::Error;
 use crate::receive_memory::{BufferShare, ReceiveMemory};
 use crate::varint;
 
-/// What a piece ahead of a gap counts beyond its bytes: its share of a tree and of an allocation.
+/// Cost of a piece ahead of a gap in addition to its bytes: its share of a tree and of an allocation.
 pub(crate) const PIECE_COST: usize = 64;
 
 /// Capacity for bytes in order that an [`Assembler`] may always keep, in bytes.
 pub(crate) const MIN_KEPT_CAPACITY: usize = 1 << 15;
 
-/// What became of a piece.
+/// Result of inserting a piece.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Inserted {
-    /// It is kept, or was known already.
+    /// The piece was stored, or was known already.
     Taken,
-    /// It is ahead of a gap and does not fit. Nothing of it is kept, so its packet must not be acknowledged.
+    /// The piece is ahead of a gap and does not fit. No part of it was stored, so its packet must not be acknowledged.
     Refused,
 }
 
-/// Bytes came a second time and differ from those that are kept.
+/// Repeated bytes that differ from the stored ones.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
 #[error("other bytes came before for the same place")]
 pub(crate) struct Conflict;
@@ -43,22 +44,22 @@ pub(crate) struct Assembler {
     share: BufferShare,
     /// Set if bytes arrived since the last [`Assembler::release_idle`].
     is_active: bool,
-    /// The offset of the first of them.
+    /// The offset of the first byte in `ready`.
     consumed: u64,
     /// Pieces behind a gap by their offsets: none is empty, none overlaps another, all begin behind `end()`.
     ahead: BTreeMap<u64, Vec<u8>>,
     /// Runs of pieces that touch each other. Before each is a gap.
     gaps: usize,
-    /// What the pieces ahead count.
+    /// Cost of the pieces ahead of a gap, in bytes.
     cost: usize,
     most_gaps: usize,
     most_ahead: usize,
 }
 
 impl Assembler {
-    /// Has nothing yet, and keeps pieces ahead while there are at most `most_gaps` gaps and the pieces count at most
-    /// `most_ahead` bytes, each its length and [`PIECE_COST`]. Bytes in order are always taken: whoever owns this grants
-    /// the peer an amount. Its capacity counts in `memory`.
+    /// Creates an empty assembler. It stores pieces ahead of a gap as long as there are at most `most_gaps` gaps and
+    /// the pieces cost at most `most_ahead` bytes, each its length plus [`PIECE_COST`]. Bytes in order are always
+    /// accepted: the owner limits the peer by flow control. The capacity counts in `memory`.
     pub(crate) const fn new(most_gaps: usize, most_ahead: usize, memory: ReceiveMemory) -> Self {
         Self {
             ready: VecDeque::new(),
@@ -73,10 +74,10 @@ impl Assembler {
         }
     }
 
-    /// Takes a piece. What was read before is not compared any more.
+    /// Inserts a piece. Bytes that were read before are not compared any more.
     ///
     /// # Errors
-    /// If it differs from bytes that are kept. Then nothing has changed.
+    /// If the piece differs from stored bytes. The assembler is unchanged then.
     ///
     /// # Panics
     /// In debug builds, if it ends above [`varint::MOST`].
@@ -104,8 +105,9 @@ impl Assembler {
         Ok(Inserted::Taken)
     }
 
-    /// Moves bytes in order to the front of `out`. Returns their number: as many as there are and fit. Their memory is kept for
-    /// bytes to come, because allocating it anew for each burst costs page faults, unless the endpoint keeps too much.
+    /// Moves as many bytes in order as are available and fit to the front of `out`. Returns their number. The memory is
+    /// kept for later bytes, because a new allocation for each burst costs page faults, unless the endpoint keeps too
+    /// much.
     pub(crate) fn read(&mut self, out: &mut [u8]) -> usize {
         let (front, back) = self.ready.as_slices();
         let from_front = front.len().min(out.len());
@@ -138,27 +140,27 @@ impl Assembler {
         self.share.set(self.ready.capacity());
     }
 
-    /// How many bytes can be read.
+    /// Returns the number of bytes that can be read.
     pub(crate) fn readable(&self) -> usize {
         self.ready.len()
     }
 
-    /// The offset up to which bytes were read.
+    /// Returns the offset up to which bytes were read.
     pub(crate) const fn consumed(&self) -> u64 {
         self.consumed
     }
 
-    /// The offset up to which bytes came in order.
+    /// Returns the offset up to which bytes arrived in order.
     pub(crate) fn end(&self) -> u64 {
         self.consumed + self.ready.len() as u64
     }
 
-    /// What is kept, in bytes: those that can be read, and what the pieces ahead count.
+    /// Returns the stored bytes: those that can be read, and the cost of the pieces ahead of a gap.
     pub(crate) fn held(&self) -> usize {
         self.ready.len() + self.cost
     }
 
-    /// Compares bytes up to `end()` or before it with those that were not read.
+    /// Compares bytes up to at most `end()` with those that were not read.
     fn compare_with_ready(&self, offset: u64, data: &[u8]) -> Result<(), Conflict> {
         let (front, back) = self.ready.as_slices();
         compare((offset, data), (self.consumed, front))?;
@@ -166,7 +168,7 @@ impl Assembler {
         Ok(())
     }
 
-    /// Takes a piece that begins behind a gap.
+    /// Inserts a piece that begins after a gap.
     fn insert_ahead(&mut self, offset: u64, data: &[u8]) -> Result<Inserted, Conflict> {
         let until = offset + data.len() as u64;
         // The part that is new: what lies in pieces that reach over an edge is left to them, and pieces between are replaced.
@@ -209,7 +211,7 @@ impl Assembler {
         Ok(Inserted::Taken)
     }
 
-    /// Moves the pieces that bytes in order have reached behind those.
+    /// Appends the pieces that the bytes in order have reached to those bytes.
     fn close_gaps(&mut self) {
         while let Some(first) = self.ahead.first_entry()
             && *first.key() <= self.consumed + self.ready.len() as u64
@@ -230,7 +232,7 @@ fn cost(piece: &[u8]) -> usize {
     piece.len() + PIECE_COST
 }
 
-/// How many bytes two pieces share.
+/// Returns the number of bytes that two pieces share.
 fn compare((a, ours): (u64, &[u8]), (b, theirs): (u64, &[u8])) -> Result<usize, Conflict> {
     let from = a.max(b);
     let to = (a + ours.len() as u64).min(b + theirs.len() as u64);

@@ -1,20 +1,20 @@
 //! A path that has begun to lose its longer packets alone (RFC 8899 §4.3).
 
-/// So many full packets lost in a row show that they are too long.
+/// Consecutive losses of full packets after which they are considered too long.
 const MOST_LOST_FULL: u8 = 3;
 
-/// How full packets of a subflow fare, those that are longer than the smallest packet size. Orders are packets' places among all that
-/// left.
+/// Loss of full packets of a subflow: those that are longer than the smallest packet size. The order of a packet is its
+/// position among all sent packets.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct LostFull {
-    /// So many were lost, and none has come that left later.
+    /// Consecutive losses, without the arrival of a packet that was sent later.
     in_a_row: u8,
-    /// The order of the first of them.
+    /// The lowest order of these losses.
     first: u64,
-    /// The highest order of those that have come: what left before it and is lost says nothing of sizes.
+    /// The highest order of full packets that arrived. The loss of a packet sent earlier says nothing about sizes.
     came: u64,
-    /// The highest order of smaller ones that have come. If it left before those that are lost it proves nothing: the peer may
-    /// only be late.
+    /// The highest order of smaller packets that arrived. If it was sent before the lost packets, it proves nothing:
+    /// the peer may only be late.
     small: u64,
 }
 
@@ -27,7 +27,7 @@ impl LostFull {
         }
     }
 
-    /// A full packet is lost, by an answer to a later one: timers prove nothing.
+    /// Counts the loss of a full packet, shown by the ACK of a later one. Expired timers prove nothing.
     pub(crate) fn lose(&mut self, order: u64) {
         if order > self.came {
             self.first = if self.in_a_row == 0 { order } else { self.first.min(order) };
@@ -35,7 +35,7 @@ impl LostFull {
         }
     }
 
-    /// Whether small packets alone come.
+    /// Returns whether only small packets arrive.
     pub(crate) fn is_black_hole(&self) -> bool {
         self.in_a_row >= MOST_LOST_FULL && self.small > self.first
     }

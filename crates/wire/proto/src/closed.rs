@@ -1,4 +1,4 @@
-//! Why a connection ends. `docs/src/transport.md`, "Ending".
+//! Reasons for the end of a connection. `docs/src/transport.md`, "Ending".
 
 use alloc::borrow::ToOwned;
 use alloc::string::{String, ToString};
@@ -12,14 +12,14 @@ use crate::parameters::ParameterError;
 use crate::service::{NO_SUCH_SERVICE, Service};
 use crate::streams::StreamError;
 
-/// A code of CLOSE.
+/// The error code of a CLOSE frame.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Code(pub u64);
 
 impl Code {
     /// The application is done.
     pub const NONE: Self = Self(0);
-    /// The caller is not known here.
+    /// Unknown caller.
     pub const REFUSED: Self = Self(1);
     /// Too many connections.
     pub const BUSY: Self = Self(2);
@@ -35,13 +35,13 @@ impl Code {
     pub const PARAMETER: Self = Self(7);
     /// Too many packets that do not open.
     pub const KEYS: Self = Self(8);
-    /// This endpoint failed.
+    /// Failure of this endpoint.
     pub const INTERNAL: Self = Self(9);
-    /// This endpoint has lived as long as it may.
+    /// Maximum lifetime of this endpoint.
     pub const AGE: Self = Self(10);
-    /// TLS's alert 0; alert n is this and n.
+    /// TLS alert 0; alert n has this code plus n.
     pub const TLS: Self = Self(0x100);
-    /// TLS's alert for a service that is not here (RFC 7301 §3.2). The reason is the one that is.
+    /// The TLS alert for a service that is not offered (RFC 7301 §3.2). The reason names the one that is.
     pub const NO_SUCH_SERVICE: Self = Self(Self::TLS.0 + NO_SUCH_SERVICE as u64);
     /// The first of the application's own codes.
     pub const APPLICATION: Self = Self(0x1000);
@@ -76,36 +76,36 @@ impl fmt::Display for Code {
     }
 }
 
-/// A connection is over, or about to be.
+/// The reason for which a connection is closed or closing.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Closed {
-    /// This end closed it.
+    /// Closed by this end.
     Here {
-        /// Why.
+        /// Error code.
         code: Code,
-        /// The same in words.
+        /// Reason as text.
         reason: String,
     },
-    /// The peer closed it.
+    /// Closed by the peer.
     There {
-        /// Why.
+        /// Error code.
         code: Code,
-        /// The same in words, which are the peer's.
+        /// Reason as text, from the peer.
         reason: String,
     },
-    /// Nothing came for as long as both ends had agreed to wait, or the handshake did not end in time: in 10 s, or sooner at a
-    /// listener that needs its slot for another caller.
+    /// Idle timeout, or handshake timeout. The idle timeout is the one that both ends agreed on. The handshake timeout
+    /// is 10 s, or less at a listener that needs the slot for another caller.
     Silence,
-    /// The peer does not know the connection any more: it was started anew, or has given it up.
+    /// Stateless reset: the peer has restarted, or has discarded the connection.
     Reset,
-    /// The peer does not speak this version.
+    /// The peer does not support this version.
     Version,
-    /// The caller asked for one service, and the listener offers another. Nobody has proved yet who it is.
+    /// The caller requested one service, and the listener offers another. Neither end is authenticated at this point.
     Service {
-        /// What the caller asked for; none if it is none of this protocol.
+        /// Service that the caller requested; none if it does not belong to this protocol.
         asked: Option<Service>,
-        /// What the listener offers; none if it is none of this protocol.
+        /// Service that the listener offers; none if it does not belong to this protocol.
         here: Option<Service>,
     },
 }
@@ -145,7 +145,7 @@ impl fmt::Display for Named {
     }
 }
 
-/// Something that ends the connection: the code for the peer, and the words.
+/// An error that ends the connection: the code for the peer, and the reason as text.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Fault {
     pub(crate) code: Code,

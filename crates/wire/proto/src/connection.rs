@@ -1,8 +1,8 @@
 //! One connection, at either end: from the first packet until it is closed and forgotten.
 //!
-//! It does no input or output and knows no clock. Whoever drives it gives it datagrams and the time, and sends what
-//! [`Connection::poll_transmit`] writes. After each call of another method, and at [`Connection::next_timer`], it wants
-//! `poll_transmit` to be called until that gives none.
+//! It does no input or output and reads no clock. Its driver passes it datagrams and the time, and sends the output of
+//! [`Connection::poll_transmit`]. After each call of another method, and at [`Connection::next_timer`], the driver must
+//! call `poll_transmit` until it returns none.
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -37,7 +37,7 @@ use crate::{Id, TOKEN_LEN};
 
 pub use crate::outbox::DatagramError;
 
-/// The handshake must be over, and the caller known, after so long.
+/// Maximum time until the handshake is complete and the caller known.
 const HANDSHAKE: Span = Span::from_s(10);
 
 /// Unanswered rounds of a liveness probe after which the peer counts as silent.
@@ -45,26 +45,26 @@ const LIVENESS_ROUNDS: u32 = 2;
 /// Minimum duration of a round: a host that is alive may be late by more than the probe timeout of a short path.
 const MIN_LIVENESS_ROUND: Span = Span::from_ms(200);
 
-/// Something happened.
+/// Event of a connection.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Event {
-    /// The keys are there. A caller may send from now on.
+    /// The keys are available. A caller may send from now on.
     Connected,
-    /// A caller wants to be let in. The listener calls [`Connection::admit`] or [`Connection::refuse`].
+    /// A caller asks for admission. The listener calls [`Connection::admit`] or [`Connection::refuse`].
     Claim(Claim),
-    /// The listener has let this caller in.
+    /// The listener has admitted this caller.
     Admitted,
-    /// Of the streams.
+    /// Event of a stream.
     Stream(StreamEvent),
-    /// A datagram came.
+    /// A datagram arrived.
     Datagram(Vec<u8>),
     /// [`Connection::open_path`] may open another path now.
     MorePaths,
     /// A path carries data from now on.
     PathOpen(u32),
-    /// A path is no more.
+    /// A path no longer exists.
     PathGone(u32),
-    /// This path should be replaced by one from another port.
+    /// Request to replace this path by one from another port.
     PathWanted(u32),
     /// Result of [`Connection::probe`].
     Probed(Liveness),
@@ -75,13 +75,13 @@ pub enum Event {
 /// Result of a liveness probe ([`Connection::probe`]).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Liveness {
-    /// A packet came that the peer sent after the probe began.
+    /// A packet arrived that the peer sent after the probe began.
     Alive,
-    /// None came within two probe timeouts in a row.
+    /// None arrived within two probe timeouts in a row.
     Silent,
 }
 
-/// A liveness probe that is under way.
+/// A liveness probe in progress.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Probe {
     /// Time from which packets that arrive were sent after the probe began.
@@ -92,41 +92,41 @@ struct Probe {
     until: Time,
 }
 
-/// Who a caller says that it is.
+/// Claimed identity of a caller.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Claim {
-    /// The ticket that it says it has; zeros without one. [`Connection::proves`] says whether it has the secret.
+    /// The ticket that it claims to have; zeros without one. [`Connection::proves`] returns whether it has the secret.
     pub ticket: TicketId,
-    /// The key that it has proved to have.
+    /// The key whose possession it has proved.
     pub key: Option<Fingerprint>,
 }
 
-/// Where datagrams go that [`Connection::poll_transmit`] wrote.
+/// Destination and format of datagrams that [`Connection::poll_transmit`] wrote.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Transmit {
-    /// Where they go.
+    /// Their four-tuple.
     pub via: Via,
-    /// What their IP headers say.
+    /// ECN codepoint of their IP headers.
     pub codepoint: Codepoint,
-    /// What was appended is split into datagrams of so many bytes; the last one may be shorter.
+    /// Length of each datagram in the appended bytes; the last one may be shorter.
     pub segment: usize,
 }
 
-/// An ID that packets come to, for whoever looks connections up by them.
+/// Change of an ID to which packets are sent, for lookups of connections by ID.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum IdChange {
     New(Id),
     Old(Id),
 }
 
-/// What a path does, for who watches.
+/// Counters of a path, for observers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PathStats {
     /// Its number.
     pub path: u32,
-    /// Where it goes.
+    /// Its four-tuple.
     pub via: Via,
-    /// Whether it carries data.
+    /// Set if it carries data.
     pub is_open: bool,
     /// The longest UDP payload that gets through, in bytes.
     pub packet_size: u16,
@@ -134,43 +134,44 @@ pub struct PathStats {
     pub rtt: Span,
     /// The shortest round trip; the longest span if none was measured.
     pub least_rtt: Span,
-    /// Packets that left, those that only acknowledge too.
+    /// Sent packets, including ack-only packets.
     pub packets: u64,
-    /// Frames that the peer has acknowledged.
+    /// Bytes of frames that the peer has acknowledged.
     pub acked: Bytes,
-    /// Of that, what came marked.
+    /// Part of `acked` that arrived CE-marked.
     pub marked: Bytes,
-    /// Whether packets leave ECN-capable: no, once the path is known to change codepoints.
+    /// Set while packets are sent ECN-capable; not set once the path is known to change codepoints.
     pub ecn: bool,
-    /// For how long On-Ramp has held this end's packets, whether there were any or not, a hold that has not ended included.
+    /// Total time for which On-Ramp has held this end's packets, with or without any waiting, including a hold in
+    /// progress.
     pub held: Span,
 }
 
-/// What the laws of a connection know and do, for who watches.
+/// State and actions of a connection's laws, for observers.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct LawStats {
     /// The window that they permit together.
     pub window: Bytes,
-    /// How often they have acted, all together.
+    /// Number of their actions, all together.
     pub acted: Acted,
     /// The own state of the first path's law, by name; units are the last word.
     pub trace: Vec<(&'static str, i64)>,
 }
 
-/// How far a connection is.
+/// State of a connection.
 #[derive(Clone, PartialEq, Eq, Debug)]
 enum Life {
     Open,
-    /// This end has closed it. A CLOSE answers packets that still come, fewer and fewer of them.
+    /// Closed by this end. Packets that still arrive are answered with a CLOSE, ever more rarely.
     Closing {
         until: Time,
         fault: Fault,
         came: u64,
         answered: u64,
-        /// Kinds of packets in which a CLOSE is to be sent: Initial, Handshake, all others.
+        /// Kinds of packets in which a CLOSE is due: Initial, Handshake, all others.
         due: [bool; 3],
     },
-    /// The peer has closed it.
+    /// Closed by the peer.
     Draining(Time),
     Over,
 }
@@ -181,15 +182,15 @@ pub struct Connection {
     side: Side,
     watch: Watch,
     own_id: Id,
-    /// Where the caller sent its first packet.
+    /// The ID to which the caller sent its first packet.
     first_id: FirstId,
-    /// Where the handshake takes place.
+    /// Four-tuple of the handshake.
     via: Via,
     budget: Budget,
     handshake: Handshake,
     early: Early,
     data: Option<alloc::boxed::Box<Data>>,
-    /// What both ends know alone, and whom the peer has proved to be.
+    /// Secret that only both ends know, and the key of the peer.
     exporter: [u8; 32],
     peer: Option<Fingerprint>,
     secret: Option<(TicketId, Secret)>,
@@ -199,9 +200,9 @@ pub struct Connection {
     idle: Span,
     heard_at: Time,
     has_heard: bool,
-    /// Signs of life that were asked for since then.
+    /// PINGs sent by keep-alive since then.
     asked: u32,
-    /// Whether something left since something came.
+    /// Set if a packet was sent since the last one arrived.
     spoke: bool,
     probe: Option<Probe>,
     events: VecDeque<Event>,
@@ -209,7 +210,8 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// Of a handshake that has begun. A caller that has a ticket gives its identifier and secret.
+    /// Creates the connection of a handshake that has begun. `secret` has the identifier and the secret of a caller's
+    /// ticket, if it has one.
     pub(crate) fn new(
         (now, shared, side): (Time, Shared, Side),
         (own_id, via, first_id): (Id, Via, FirstId),
@@ -266,54 +268,54 @@ impl Connection {
         self.end(now, Closed::Silence);
     }
 
-    /// Which end this is.
+    /// Returns the side of this end.
     pub fn side(&self) -> Side {
         self.side
     }
 
-    /// Where the handshake took place.
+    /// Returns the remote address of the handshake.
     pub fn remote(&self) -> SocketAddr {
         self.via.remote
     }
 
-    /// Whether it is over and can be forgotten.
+    /// Returns whether it is over and can be forgotten.
     pub fn is_over(&self) -> bool {
         self.life == Life::Over
     }
 
-    /// Whether the handshake is not over, or the caller not known.
+    /// Returns whether the handshake is not complete, or the caller not known.
     pub(crate) fn is_young(&self) -> bool {
         self.life == Life::Open && (self.data.is_none() || !self.admission.is_known())
     }
 
-    /// Whom the peer has proved to be by a key.
+    /// Returns the key whose possession the peer has proved.
     pub fn peer(&self) -> Option<Fingerprint> {
         self.peer
     }
 
-    /// IDs that came and went.
+    /// Takes the changes of IDs.
     pub(crate) fn take_ids(&mut self) -> Vec<IdChange> {
         core::mem::take(&mut self.ids)
     }
 
-    /// The tokens by which a peer at the other end of this may end the connection.
+    /// Returns the tokens by which a peer at the other end of this four-tuple may end the connection.
     pub(crate) fn paths_to(&self, via: Via) -> impl Iterator<Item = [u8; TOKEN_LEN]> + '_ {
         let paths = self.data.iter().flat_map(|data| data.paths());
         // Packets of a path that is retired may be replayed, and are reset then.
         paths.filter(move |path| path.via == via && path.is_used()).map(|path| path.theirs.1)
     }
 
-    /// The ID to which the caller sent its first packet.
+    /// Returns the ID to which the caller sent its first packet.
     pub(crate) fn first_id(&self) -> FirstId {
         self.first_id
     }
 
-    /// Whether a packet of the peer has opened.
+    /// Returns whether a packet of the peer has opened.
     pub(crate) fn has_heard(&self) -> bool {
         self.has_heard
     }
 
-    /// A datagram came that was sent to one of its IDs.
+    /// Handles a datagram that was sent to one of its IDs.
     pub(crate) fn on_datagram(&mut self, now: Time, via: Via, codepoint: Codepoint, datagram: &mut [u8]) {
         if let Life::Closing { came, answered, due, .. } = &mut self.life {
             *came += 1;
@@ -334,7 +336,7 @@ impl Connection {
         while !rest.is_empty() && self.life == Life::Open {
             let Ok(Packet { header, number_at, len }) = Packet::read(rest) else { break };
             let outcome = match header {
-                // A datagram with an Initial packet that is shorter gives no leave to answer in full (RFC 9000 §14.1).
+                // A shorter datagram with an Initial packet does not permit a full answer (RFC 9000 §14.1).
                 Header::Long { kind: LongKind::Initial, .. }
                     if self.side == Side::Listener && len_of_all < usize::from(SMALLEST) =>
                 {
@@ -363,14 +365,14 @@ impl Connection {
         self.go_on(now);
     }
 
-    /// The listener does not speak this version.
+    /// Handles a reply of a listener that does not support this version.
     pub(crate) fn on_other_version(&mut self, now: Time) {
         if self.life == Life::Open && !self.has_heard && self.side == Side::Caller {
             self.end(now, Closed::Version);
         }
     }
 
-    /// The peer knows nothing of the connection.
+    /// Handles a reset: the peer has no state of the connection.
     pub(crate) fn on_reset(&mut self, now: Time) {
         if self.life != Life::Over {
             self.end(now, Closed::Reset);
@@ -399,7 +401,7 @@ impl Connection {
         Ok(())
     }
 
-    /// What may be possible after something came.
+    /// Opens the data phase once the handshake is complete; takes the updates.
     fn go_on(&mut self, now: Time) {
         if self.life == Life::Open
             && let Err(fault) = self.begin_data(now)
@@ -487,7 +489,7 @@ impl Connection {
         }
     }
 
-    /// The caller says who it is. It may say so again, for its packet may be lost.
+    /// Handles AUTH. The caller may repeat it, because its packet may be lost.
     fn on_auth(&mut self, ticket: TicketId, proof: [u8; 32]) -> Result<(), Fault> {
         if self.side == Side::Caller {
             return Err(Fault::new(Code::FRAME, "a listener has sent AUTH"));
@@ -498,19 +500,21 @@ impl Connection {
         Ok(())
     }
 
-    /// Whether the caller has proved to have this secret. It takes the same time whatever is wrong.
+    /// Returns whether the caller's proof is of this secret. Takes the same time whatever is wrong.
     pub fn proves(&self, secret: &Secret) -> bool {
         self.admission.proof().is_some_and(|proof| secret.verifies(&self.exporter, proof))
     }
 
-    /// Derives the secret by which the caller of this connection may call again when its ticket is used: it follows from the ticket's
-    /// secret and from what both ends of this connection know alone. None before the handshake is complete.
+    /// Derives the secret with which the caller of this connection may reconnect once its ticket is used: it follows
+    /// from the ticket's secret and from the exporter that only both ends of this connection know. None before the
+    /// handshake is complete.
     pub fn resumption(&self, ticket: &Secret) -> Option<Secret> {
         self.data.as_ref().map(|_| ticket.resumption(&self.exporter))
     }
 
-    /// A listener lets its caller in: what the caller has sent so far is read now. It has answered nothing since something of that
-    /// waits, so who takes longer than the caller's [`Settings::idle`](crate::settings::Settings::idle) lets nobody in.
+    /// Admits the caller of a listener: what the caller has sent so far is read now. While such data waits the listener
+    /// acknowledges nothing, so a listener that takes longer than the caller's
+    /// [`Settings::idle`](crate::settings::Settings::idle) admits nobody.
     pub fn admit(&mut self, now: Time) {
         let Some(data) = self.data.as_mut().filter(|_| self.life == Life::Open) else { return };
         let Some(held) = self.admission.admit() else { return };
@@ -529,7 +533,7 @@ impl Connection {
         self.take_news(now);
     }
 
-    /// A listener does not let its caller in, and says no more than that.
+    /// Refuses the caller of a listener, without a reason.
     pub fn refuse(&mut self, now: Time) {
         self.fail(now, Fault::new(Code::REFUSED, ""));
     }
@@ -539,7 +543,7 @@ impl Connection {
         self.fail(now, Fault::new(code, reason));
     }
 
-    /// How long an answer takes at most.
+    /// Returns the maximum time until a packet is acknowledged.
     fn timeout(&self) -> Span {
         self.data.as_ref().map_or(Span::from_s(1), |data| data.timeout())
     }
@@ -554,7 +558,8 @@ impl Connection {
         self.life = Life::Closing { until, fault, came: 0, answered: 1, due };
     }
 
-    /// A caller that asks for another service is told so, once: whoever comes again begins anew, so strangers cost nothing.
+    /// Refuses a caller that asks for another service, once: a caller that retries begins anew, so strangers cost
+    /// nothing.
     fn turn_away(&mut self, now: Time, asked: Option<Service>) {
         let here = self.shared.settings.service;
         self.say_closed(now, Closed::Service { asked, here: Some(here) });
@@ -562,7 +567,7 @@ impl Connection {
         self.life = Life::Closing { until: now, fault, came: 0, answered: 1, due: [true, false, false] };
     }
 
-    /// Whether its caller asked for another service.
+    /// Returns whether its caller asked for another service.
     pub(crate) fn is_turned_away(&self) -> bool {
         self.data.is_none() && matches!(&self.life, Life::Closing { fault, .. } if fault.code == Code::NO_SUCH_SERVICE)
     }
@@ -621,7 +626,7 @@ impl Connection {
         }
     }
 
-    /// What happened, the first first.
+    /// Returns the next event, in order of occurrence.
     pub fn poll_event(&mut self) -> Option<Event> {
         if let Some(event) = self.events.pop_front() {
             return Some(event);
@@ -633,8 +638,8 @@ impl Connection {
         data.next_datagram().map(Event::Datagram).or_else(|| data.outbox().streams.next_event().map(Event::Stream))
     }
 
-    /// The streams: none before [`Event::Connected`], and at a listener before it has admitted the caller. After the connection's
-    /// end what came before can still be read, and nothing is sent.
+    /// Returns the streams: none before [`Event::Connected`], and at a listener before it has admitted the caller.
+    /// After the connection's end, data received earlier can still be read, and nothing is sent.
     pub fn streams(&mut self) -> Option<&mut Streams> {
         if !self.admission.is_known() {
             return None;
@@ -642,7 +647,8 @@ impl Connection {
         self.data.as_mut().map(|data| &mut data.outbox().streams)
     }
 
-    /// Whether the peer has everything that was written to a stream and its end, also after the connection's end.
+    /// Returns whether the peer has acknowledged everything that was written to a stream and its end. Also valid after
+    /// the connection's end.
     pub fn is_delivered(&self, stream: StreamId) -> bool {
         self.data.as_ref().is_some_and(|data| data.outbox_ref().streams.is_delivered(stream))
     }
@@ -659,14 +665,15 @@ impl Connection {
         }
     }
 
-    /// A caller opens one path more, from another of its ports. Gives its number; none if the peer allows none now.
+    /// Opens one more path of a caller, from another of its ports. Returns its number; none if the peer allows none
+    /// now.
     pub fn open_path(&mut self, now: Time, socket: u16) -> Option<u32> {
         self.data.as_mut().filter(|_| self.life == Life::Open)?.open_path(now, socket)
     }
 
-    /// A caller takes a path out of use that is to be replaced ([`Event::PathWanted`]); the next one that opens goes on by
-    /// its law. Nothing happens unless another one is open, which the peer will not give up and which is not silent, or if one was
-    /// replaced a moment ago.
+    /// Retires a caller's path that should be replaced ([`Event::PathWanted`]); the next one that opens takes over its
+    /// law. Does nothing unless another one is open, which the peer will not give up and which is not silent, or if one
+    /// was replaced a moment ago.
     pub fn replace_path(&mut self, now: Time, path: u32) {
         if let Some(data) = self.data.as_mut().filter(|_| self.life == Life::Open)
             && let Err(fault) = data.replace_path(now, path)
@@ -676,7 +683,7 @@ impl Connection {
         self.take_news(now);
     }
 
-    /// Takes a path out of use. What is in flight there goes on others. Whoever retires the last path closes the connection.
+    /// Retires a path. Its packets in flight are retransmitted on others. Retiring the last path closes the connection.
     pub fn retire_path(&mut self, now: Time, path: u32) {
         if let Some(data) = &mut self.data
             && let Err(fault) = data.retire_path(now, path)
@@ -686,24 +693,24 @@ impl Connection {
         self.take_news(now);
     }
 
-    /// Changes the keys of packets, if that may be now: the handshake is over, a packet under the present keys was acknowledged,
-    /// and the last change is three timeouts ago. It happens by itself long before a key has sealed too many packets. Gives
-    /// whether it was done.
+    /// Updates the packet keys, if that is allowed now: the handshake is complete, a packet under the present keys was
+    /// acknowledged, and the last update is three timeouts ago. An update occurs by itself long before a key has sealed
+    /// too many packets. Returns whether it was done.
     pub fn update_keys(&mut self, now: Time) -> bool {
         self.data.as_mut().is_some_and(|data| data.update_keys(now))
     }
 
-    /// Asks the peer for a sign of life.
+    /// Sends a PING.
     pub fn ping(&mut self) {
         if let Some(data) = &mut self.data {
             data.outbox().push(Own::Ping);
         }
     }
 
-    /// Starts a liveness probe: sends a PING on each open path, and another one after an unanswered probe timeout. [`Event::Probed`]
-    /// reports the result: `Alive` with the first packet that the peer can have sent since, judged by the minimum round trip of the
-    /// slowest path, and `Silent` after the second timeout. None follows if the connection ends. A timeout is that of the slowest path
-    /// without backoff, and at least 200 ms.
+    /// Starts a liveness probe: sends a PING on each open path, and another one after an unanswered probe timeout.
+    /// [`Event::Probed`] reports the result: `Alive` with the first packet that the peer can have sent since, judged by
+    /// the minimum round trip of the slowest path, and `Silent` after the second timeout. None follows if the
+    /// connection ends. A timeout is that of the slowest path without backoff, and at least 200 ms.
     pub fn probe(&mut self, now: Time) {
         if self.life == Life::Open && self.probe.is_none() {
             let rtt = self.data.as_ref().map_or(Span::ZERO, |data| data.min_rtt());
@@ -726,29 +733,29 @@ impl Connection {
         }
     }
 
-    /// What each path does.
+    /// Returns the counters of each path in use.
     pub fn paths(&self) -> impl Iterator<Item = PathStats> + '_ {
         let used =
             |data: &Data| data.paths().iter().filter(|path| path.is_used()).map(|path| stats(data, path)).collect();
         self.data.as_deref().map_or_else(Vec::new, used).into_iter()
     }
 
-    /// The sockets of all paths, those included that were retired a moment ago.
+    /// Returns the sockets of all paths, including those that were retired a moment ago.
     pub fn sockets(&self) -> impl Iterator<Item = u16> + '_ {
         self.data.iter().flat_map(|data| data.paths()).map(|path| path.via.socket)
     }
 
-    /// What left and what was lost, on all paths.
+    /// Returns the counters of sent and lost packets, over all paths.
     pub fn stats(&self) -> ChannelStats {
         self.data.as_ref().map_or_else(ChannelStats::default, |data| *data.channel.stats())
     }
 
-    /// What coding has done.
+    /// Returns the coding counters.
     pub fn coding(&self) -> CodingStats {
         self.data.as_ref().map_or_else(CodingStats::default, |data| data.coding())
     }
 
-    /// What its laws know, permit and have done. Nothing before there are keys for data.
+    /// Returns the state, limits and actions of its laws. Empty before there are keys for data.
     pub fn laws(&self) -> LawStats {
         let Some(data) = &self.data else { return LawStats::default() };
         let (acted, window) = (data.channel.acted(), data.channel.permit().window);
@@ -759,8 +766,8 @@ impl Connection {
         LawStats { window, acted, trace }
     }
 
-    /// Appends datagrams of one size that go one way, the last one may be shorter, at most `most` of them. None if nothing is to
-    /// be sent now.
+    /// Appends at most `most` datagrams of one size and one four-tuple; the last one may be shorter. None if nothing is
+    /// due now.
     pub fn poll_transmit(&mut self, now: Time, most: usize, out: &mut Vec<u8>) -> Option<Transmit> {
         match self.life {
             Life::Open => {}
@@ -788,7 +795,7 @@ impl Connection {
         }
     }
 
-    /// The first packet since something came starts the idle timer anew (RFC 9000 §10.1).
+    /// Restarts the idle timer at the first packet sent since one arrived (RFC 9000 §10.1).
     fn said(&mut self, now: Time) {
         if !core::mem::replace(&mut self.spoke, true) {
             self.heard_at = now;
@@ -815,7 +822,7 @@ impl Connection {
         Some(Transmit { via: sent.via, codepoint: sent.codepoint, segment })
     }
 
-    /// When [`Connection::on_timer`] wants to be called; [`Time::NEVER`] if it waits for nothing.
+    /// Returns the time of the next [`Connection::on_timer`] call; [`Time::NEVER`] if it waits for nothing.
     pub fn next_timer(&mut self) -> Time {
         match self.life {
             Life::Closing { until, .. } | Life::Draining(until) => return until,
@@ -831,7 +838,7 @@ impl Connection {
         handshake.min(deadline).min(data).min(idle).min(self.ask_at()).min(probe)
     }
 
-    /// When a caller asks for a sign of life.
+    /// Returns the time of a caller's next keep-alive PING.
     fn ask_at(&self) -> Time {
         match self.shared.settings.keep_alive {
             Some(wait) if self.side == Side::Caller && self.data.is_some() => {
@@ -841,7 +848,7 @@ impl Connection {
         }
     }
 
-    /// The time of [`Connection::next_timer`] has come.
+    /// Handles the time of [`Connection::next_timer`].
     pub fn on_timer(&mut self, now: Time) {
         match self.life {
             Life::Closing { until, .. } | Life::Draining(until) => {
@@ -857,7 +864,7 @@ impl Connection {
             return self.end(now, Closed::Silence);
         }
         if self.is_young() && self.began.saturating_add(HANDSHAKE) <= now {
-            // A caller that has got so far, and does not say who it is, is refused; any other end says nothing.
+            // A caller that has got this far, and has not identified itself, is refused; any other end closes silently.
             return if self.data.is_some() { self.refuse(now) } else { self.end(now, Closed::Silence) };
         }
         if self.handshake.is_open() {
@@ -894,7 +901,7 @@ fn stats(data: &Data, path: &Path) -> PathStats {
     }
 }
 
-/// The tag that a Retry has behind these bytes: only who saw the packet that went to `first_id` can make it.
+/// Returns the tag behind these bytes of a Retry: only a host that saw the packet to `first_id` can compute it.
 pub(crate) fn tag_of_retry(first_id: &FirstId, retry: &[u8]) -> [u8; 32] {
     Key::new(first_id.as_bytes()).tag(&[retry])
 }

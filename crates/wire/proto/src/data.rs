@@ -31,43 +31,43 @@ use crate::via::Via;
 use crate::{Id, TOKEN_LEN};
 use reroute::Rerouting;
 
-/// One number in so many is left out, on the average.
+/// Average interval between skipped packet numbers.
 const SKIP_EVERY: u64 = 1_024;
 /// Bytes of frames in a packet of the smallest size.
 const SMALLEST_MSS: u32 = SMALLEST as u32 - OVERHEAD as u32;
-/// The last answer of a burst with losses leaves twice, this part of a round trip apart: losses that come together are over by
-/// then, and its sender has not timed out.
+/// The last ACK of a burst with losses is sent twice, this fraction of a round trip apart: losses that occur together
+/// are over by then, and its sender has not timed out.
 const ECHOES: u32 = 8;
-/// A timer waits so long at least beyond what the path and the peer's delay take: hosts are late at times.
+/// Minimum wait of a timer beyond the delays of the path and the peer: hosts are sometimes late.
 const LATENESS: Span = Span::from_ms(2);
-/// Timeouts do not grow beyond: a packet in 5 s burdens nobody, and after an outage the transfer soon goes on.
+/// Maximum timeout: a packet per 5 s burdens no network, and after an outage the transfer soon resumes.
 const LONGEST_TIMEOUT: Span = Span::from_s(5);
-/// So long at least is a challenge repeated.
+/// Minimum interval between challenges.
 const CHALLENGE_WAIT: Span = Span::from_ms(500);
 /// Time without new bytes after which a stream's unused receive memory is released.
 const IDLE_ROOM: Span = Span::from_s(1);
-/// A stream's buffer for what is not acknowledged has so many bytes at least.
+/// Minimum buffer of a stream for unacknowledged data, in bytes.
 const LEAST_SEND_BUFFER: u64 = 1 << 20;
 
-/// What a packet is sent with, and where.
+/// Four-tuple and ECN codepoint of sent packets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Sent {
     pub(crate) via: Via,
     pub(crate) codepoint: Codepoint,
 }
 
-/// Something that the connection's owner must know.
+/// Update for the owner of a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum News {
     /// The peer sends to this ID from now on.
     NewId(Id),
-    /// It does not any more.
+    /// The peer no longer sends to this ID.
     OldId(Id),
-    /// Another path may be opened, maybe.
+    /// Another path can perhaps be opened.
     MorePaths,
     /// A path carries data now.
     PathOpen(u32),
-    /// A path is no more.
+    /// A path no longer exists.
     PathGone(u32),
     /// The peer, or the network, wants this path to be replaced.
     PathWanted(u32),
@@ -75,28 +75,28 @@ pub(crate) enum News {
     Done,
 }
 
-/// What became of a packet's frames.
+/// Result of reading a packet's frames.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Outcome {
     Read,
-    /// There was no room for part of it: it is not acknowledged.
+    /// Part of it found no room: the packet is not acknowledged.
     Dropped,
     /// The peer has closed the connection.
     Closed(Fault),
 }
 
-/// A packet that was opened, and how it came.
+/// A packet that was opened, and the circumstances of its arrival.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Arrival {
     pub(crate) now: Time,
-    /// When it came: earlier, if it had to wait.
+    /// Arrival time: earlier than `now` if the packet had to wait.
     pub(crate) came: Time,
-    /// The path that it came on.
+    /// The path on which it arrived.
     pub(crate) path: u32,
     pub(crate) number: u64,
     pub(crate) codepoint: Codepoint,
     pub(crate) via: Via,
-    /// How long the datagram is.
+    /// Length of the datagram, in bytes.
     pub(crate) len: usize,
 }
 
@@ -111,25 +111,25 @@ pub(crate) struct Data {
     /// Rebuilds packets, if this end takes blocks.
     rebuilding: Option<Rebuilding>,
     paths: Vec<Path>,
-    /// IDs that the peer gave for paths that are not open.
+    /// IDs that the peer issued for paths that are not open.
     offered: BTreeMap<u32, (Id, [u8; TOKEN_LEN])>,
-    /// The first path for which neither end has given an ID, and how many paths there may be.
+    /// The first path for which neither end has issued an ID, and the maximum number of paths.
     next_path: u32,
     most_paths: u32,
     theirs: Parameters,
     answering: Answering,
     base_rtt: Span,
-    /// Whether both ends know each other: DONE was sent, or came.
+    /// Set if both ends know each other: DONE was sent, or received.
     is_confirmed: bool,
-    /// Both ends' times count from when the first packet came.
+    /// Origin of both ends' times: the arrival of the first packet.
     began: Time,
-    /// Where choices come from that a peer must not guess.
+    /// State of the generator for choices that a peer must not guess.
     chance: u64,
-    /// When a packet may leave that pacing holds back.
+    /// Time at which a packet delayed by pacing may be sent.
     wake: Time,
     /// Time of the next release of idle receive memory.
     release_at: Time,
-    /// Datagrams that nobody has read.
+    /// Received datagrams that are not read yet.
     datagrams: Datagrams,
     news: Vec<News>,
     ranges: Vec<Range>,
@@ -137,7 +137,7 @@ pub(crate) struct Data {
 }
 
 impl Data {
-    /// Path 0 is open, from where the handshake took place.
+    /// Creates the data phase. Path 0 is open, on the four-tuple of the handshake.
     pub(crate) fn new(
         (now, shared, side): (Time, Shared, Side),
         (keys, watch): (DataKeys, Watch),
@@ -169,7 +169,8 @@ impl Data {
             max_streams_uni: theirs.max_streams_uni,
         });
         let mut config = ChannelConfig::new(base_rtt, SMALLEST_MSS);
-        // A probe that leaves too early costs a packet. So the timeout is the least that RFC 9002 §6.2.1 has, and hosts' lateness.
+        // A probe that is sent too early costs a packet. So the timeout is the minimum of RFC 9002 §6.2.1, plus the
+        // lateness of hosts.
         config.timing.rto_min = base_rtt + Span::from_us(theirs.ack_delay as i64) + LATENESS;
         config.timing.rto_max = LONGEST_TIMEOUT;
         config.on_ramp = settings.on_ramp;
@@ -227,7 +228,7 @@ impl Data {
         Ok(this)
     }
 
-    /// Tells whoever watches what a path sends by: its law was told something.
+    /// Reports the metrics of a path to the observer, after its law has processed an event.
     fn tell_metrics(&self, now: Time, at: usize, latest_rtt: Option<Span>) {
         let path = &self.paths[at];
         let Some(subflow) = path.subflow.filter(|_| self.watch.is_on()) else { return };
@@ -244,7 +245,7 @@ impl Data {
         self.watch.tell(now, || Event::Metrics { path: path.number, metrics, law: self.channel.law(subflow) });
     }
 
-    /// Tells whoever watches what was lost, and what happened to blocks.
+    /// Reports losses and block events to the observer.
     fn tell_notes(&mut self, now: Time) {
         if !self.watch.is_on() {
             return;
@@ -268,7 +269,7 @@ impl Data {
         self.channel.work_mut()
     }
 
-    /// What coding has done.
+    /// Returns the coding counters.
     pub(crate) fn coding(&self) -> CodingStats {
         CodingStats {
             parity: self.outbox_ref().coder.as_ref().map_or(0, Coder::parity_sent),
@@ -291,7 +292,7 @@ impl Data {
         self.outbox().push_datagram(datagram, most)
     }
 
-    /// The next datagram that came.
+    /// Returns the next received datagram.
     pub(crate) fn next_datagram(&mut self) -> Option<Vec<u8>> {
         self.datagrams.pop()
     }
@@ -300,7 +301,7 @@ impl Data {
         &self.paths
     }
 
-    /// Updates the keys, if that may be now. Gives whether it did.
+    /// Updates the keys, if that is allowed now. Returns whether it did.
     pub(crate) fn update_keys(&mut self, now: Time) -> bool {
         let timeout = self.timeout();
         let updated = self.is_confirmed && self.keys.update(now, timeout);
@@ -308,7 +309,7 @@ impl Data {
         updated
     }
 
-    /// How long an answer takes at most, over the paths that are open.
+    /// Returns the maximum time until a packet is acknowledged, over the open paths.
     pub(crate) fn timeout(&self) -> Span {
         let open = self.paths.iter().filter_map(|path| path.subflow);
         open.map(|subflow| self.channel.timeout(subflow)).max().unwrap_or_else(|| self.base_rtt.times(3))
@@ -322,7 +323,8 @@ impl Data {
         measured.max().unwrap_or(self.base_rtt)
     }
 
-    /// Queues the PING of a liveness probe on each open path. Returns the probe timeout of the slowest (RFC 9002 §6.2.1), without backoff.
+    /// Queues the PING of a liveness probe on each open path. Returns the probe timeout of the slowest (RFC 9002
+    /// §6.2.1), without backoff.
     pub(crate) fn probe(&mut self) -> Span {
         let open = self.paths.iter_mut().filter(|path| path.subflow.is_some());
         let pto = open.map(|path| {
@@ -333,12 +335,12 @@ impl Data {
         pto + Span::from_us(self.theirs.ack_delay as i64)
     }
 
-    /// When a challenge is given up that is sent now.
+    /// Returns the time at which a challenge sent now is given up.
     fn gives_up_at(&self, now: Time) -> Time {
         now.saturating_add(self.timeout().times(8).max(CHALLENGE_WAIT))
     }
 
-    /// When [`Data::on_timer`] wants to be called, or [`Data::write`] has something.
+    /// Returns the time of the next [`Data::on_timer`] call, or of the next output of [`Data::write`].
     pub(crate) fn next_timer(&mut self) -> Time {
         let paths = self.paths.iter().map(Path::next_timer).min().unwrap_or(Time::NEVER);
         let asks = self.rebuilding.as_mut().map_or(Time::NEVER, Rebuilding::next_timer);

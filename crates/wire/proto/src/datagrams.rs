@@ -1,12 +1,12 @@
-//! Datagrams that wait, to be sent or to be read, in bounded memory.
+//! Queue of datagrams to be sent or read, in bounded memory.
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
-/// What all that wait may count. To be sent: as many bytes as leave in a millisecond at 8 Gb/s. To be read: what a reader that is
-/// late by a millisecond finds then.
+/// Maximum memory of all waiting datagrams, in bytes. To be sent: the bytes of a millisecond at 8 Gb/s. To be read: the
+/// bytes that a reader finds when it is a millisecond late.
 const MOST: usize = 1 << 20;
-/// What each counts beside its length.
+/// Cost of a datagram in addition to its length, in bytes.
 const COST: usize = 64;
 
 /// A queue of datagrams.
@@ -17,7 +17,7 @@ pub(crate) struct Datagrams {
 }
 
 impl Datagrams {
-    /// Appends one. Gives whether there was room for it.
+    /// Appends a datagram. Returns whether there was room for it.
     pub(crate) fn push(&mut self, datagram: &[u8]) -> bool {
         let counts = datagram.len() + COST;
         let fits = self.counted + counts <= MOST;

@@ -1,4 +1,4 @@
-//! All connections of one endpoint, and what it says to those that have none: Retry, other versions, resets.
+//! All connections of one endpoint, and its replies to peers without one: Retry, other versions, resets.
 //! `docs/src/transport.md`, "Opening a connection" and "Ending".
 
 use alloc::boxed::Box;
@@ -33,10 +33,10 @@ use crate::{ID_LEN, Id, TOKEN_LEN, VERSION};
 
 pub use crate::handle::Handle;
 
-/// Answers to strangers that wait to be sent; more are not made.
+/// Maximum number of waiting answers to strangers; more are not made.
 const MOST_ANSWERS: usize = 64;
 
-/// Why an endpoint cannot be made, or cannot call.
+/// Error in creating an endpoint or a connection of a caller.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 #[error("{0}")]
 pub struct EndpointError(alloc::string::String);
@@ -53,21 +53,21 @@ impl From<Fault> for EndpointError {
     }
 }
 
-/// What a datagram was for.
+/// Target of a datagram.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Received {
-    /// No connection; maybe [`Endpoint::poll_answer`] has something now.
+    /// No connection; [`Endpoint::poll_answer`] may return an answer now.
     Nothing,
-    /// This connection.
+    /// An existing connection.
     Connection(Handle),
-    /// This connection, which it has begun.
+    /// A new connection, which the datagram has begun.
     New(Handle),
     /// No connection of this endpoint. If another one of its team knows this token, its peer has lost that connection:
     /// [`Endpoint::on_reset`].
     MaybeReset([u8; TOKEN_LEN]),
 }
 
-/// The first packet of a caller: where it came from, the IDs and the token in its header.
+/// The first packet of a caller: its four-tuple, and the IDs and the token in its header.
 #[derive(Clone, Debug)]
 struct First {
     via: Via,
@@ -88,7 +88,7 @@ struct Answer {
     bytes: Vec<u8>,
 }
 
-/// All connections of one endpoint. A caller has one, a listener all that called it.
+/// All connections of one endpoint. A caller has one, a listener one per caller.
 pub struct Endpoint {
     shared: Shared,
     suites: Vec<SupportedCipherSuite>,
@@ -105,10 +105,10 @@ pub struct Endpoint {
 }
 
 impl Endpoint {
-    /// Without connections. It listens, or only calls.
+    /// Creates an endpoint without connections. It listens, or only calls.
     ///
     /// # Errors
-    /// If the provider lacks what the protocol needs, or gives no random numbers.
+    /// If the provider lacks algorithms that the protocol needs, or returns no random numbers.
     pub fn new(
         now: Time,
         (settings, provider): (Settings, Arc<CryptoProvider>),
@@ -120,11 +120,12 @@ impl Endpoint {
         Self::member(now, Shared::new((settings, provider), Member::alone())?, identity, listens)
     }
 
-    /// Endpoints that listen at one address together, as many as are asked for and at least one, each for a thread of its own.
+    /// Creates `of` endpoints, at least one, that listen at one address together, each for a thread of its own.
     ///
-    /// Each has connections of its own. The first byte of an ID, modulo the number of endpoints, is the place of the endpoint that
-    /// gave it, counted from 0. So a datagram with a short header is for the endpoint that its second byte names. Of others all that
-    /// comes from one address and port must come to one endpoint, whichever that is. What strangers may do counts over all endpoints.
+    /// Each has connections of its own. The first byte of an ID, modulo the number of endpoints, is the place of the
+    /// endpoint that issued it, counted from 0. So a datagram with a short header is for the endpoint that its second
+    /// byte identifies. All other datagrams from one address and port must go to one endpoint, any of them. The limits
+    /// on strangers apply to all endpoints together.
     ///
     /// # Errors
     /// As for [`Endpoint::new`].
@@ -169,7 +170,7 @@ impl Endpoint {
     /// Opens a connection to a listener; with the identifier and the secret of a ticket, if there is one.
     ///
     /// # Errors
-    /// If the machine gives no random numbers, or TLS cannot begin.
+    /// If the machine returns no random numbers, or TLS cannot begin.
     pub fn call(
         &mut self,
         now: Time,
@@ -180,8 +181,8 @@ impl Endpoint {
         self.call_with(now, via, (trust, secret), self.shared.settings.clone())
     }
 
-    /// The same for a connection that has settings of its own. How long the endpoint is silent, what it allows and by which law it
-    /// sends may differ; its identity may not.
+    /// Opens a connection with settings of its own. Its idle timeout, limits and law may differ from the endpoint's;
+    /// its identity may not.
     ///
     /// # Errors
     /// As for [`Endpoint::call`].
@@ -208,7 +209,7 @@ impl Endpoint {
         Ok(self.add(connection))
     }
 
-    /// What the handshake of a connection begins with.
+    /// Returns the initial context of a connection's handshake.
     fn begin(&self, settings: &Settings, birth: Birth) -> Context {
         let watch = Watch::new(settings.observe.as_ref(), &birth);
         Context { now: birth.now, suites: self.suites.clone(), service: birth.service, watch }
@@ -227,12 +228,12 @@ impl Endpoint {
         self.listens = None;
     }
 
-    /// The connection of a handle, until it is forgotten.
+    /// Returns the connection of a handle, until it is forgotten.
     pub fn connection(&mut self, handle: Handle) -> Option<&mut Connection> {
         self.connections.get_mut(&handle).map(|entry| &mut *entry.connection)
     }
 
-    /// All connections.
+    /// Returns all connections.
     pub fn handles(&self) -> impl Iterator<Item = Handle> + '_ {
         self.connections.keys().copied()
     }
@@ -242,8 +243,8 @@ impl Endpoint {
         self.shared.memory.bytes()
     }
 
-    /// Takes over what a connection's calls have changed. To be called when a connection has been given something other than by
-    /// this endpoint's own methods.
+    /// Applies the changes that calls of a connection have caused. Must be called after other calls of a connection
+    /// than by this endpoint's own methods.
     pub fn settle(&mut self, handle: Handle) {
         let Some(Entry { connection, ids }) = self.connections.get_mut(&handle) else { return };
         for change in connection.take_ids() {
@@ -271,7 +272,7 @@ impl Endpoint {
         }
     }
 
-    /// Forgets a connection that is over, if its events have been read. Gives whether it did.
+    /// Forgets a connection that is over, if its events have been read. Returns whether it did.
     pub fn forget(&mut self, handle: Handle) -> bool {
         let is_over = self.connections.get(&handle).is_some_and(|entry| entry.connection.is_over());
         if is_over {
@@ -283,7 +284,7 @@ impl Endpoint {
         is_over
     }
 
-    /// A datagram came.
+    /// Handles a datagram.
     pub fn on_datagram(&mut self, now: Time, via: Via, codepoint: Codepoint, datagram: &mut [u8]) -> Received {
         let Ok(packet) = Packet::read(datagram) else { return Received::Nothing };
         let len = datagram.len();
@@ -295,7 +296,8 @@ impl Endpoint {
             Header::Long { to, .. } | Header::Retry { to, .. } => self.find(via, to),
             Header::OtherVersion { version: 0, to, from } => {
                 let Some(handle) = self.find(via, to) else { return Received::Nothing };
-                // The list is believed from who saw the first packet, and if it does not name what was spoken (RFC 9000 §6.2).
+                // The list is accepted from a host that saw the first packet, and if it does not contain the version
+                // used (RFC 9000 §6.2).
                 let list = datagram.get(7 + to.len() + from.len()..).unwrap_or_default();
                 let names_ours = list.chunks(4).any(|version| version == VERSION.to_be_bytes());
                 let connection = self.connection(handle);
@@ -332,9 +334,9 @@ impl Endpoint {
         by_id.copied().or_else(|| self.strangers.find(&caller()?))
     }
 
-    /// Handles a caller's first packet. Returns its connection. Drops the packet, keeps nothing, and leaves the token valid if the
-    /// caller must validate its address first, the `ClientHello` is incomplete or TLS rejects it, no slot can be made free, or too
-    /// many callers ask for another service.
+    /// Handles a caller's first packet. Returns its connection. Drops the packet, keeps nothing, and leaves the token
+    /// valid if the caller must validate its address first, the `ClientHello` is incomplete or TLS rejects it, no slot
+    /// can be made free, or too many callers ask for another service.
     fn accept(&mut self, now: Time, first: &First, codepoint: Codepoint, datagram: &mut [u8]) -> Option<Handle> {
         let tls = self.listens.clone()?;
         let remote = first.via.remote;
@@ -372,8 +374,8 @@ impl Endpoint {
         Some(handle)
     }
 
-    /// Creates the connection of a caller, before its first packet is read. A token, if there is one, has validated the caller's
-    /// address.
+    /// Creates the connection of a caller, before its first packet is read. A token, if there is one, has validated the
+    /// caller's address.
     fn begin_connection(
         &self,
         now: Time,
@@ -418,7 +420,7 @@ impl Endpoint {
         self.evicted.pop_front()
     }
 
-    /// Tells a caller to come again, with a proof of its address.
+    /// Sends a Retry: the caller must send its first packet again, with the token that validates its address.
     fn retry(&mut self, now: Time, first: &First) {
         let &First { via, to: first_id, from, .. } = first;
         let Ok(retry_id) = self.shared.new_id() else { return };
@@ -436,7 +438,7 @@ impl Endpoint {
         }
     }
 
-    /// A packet with a short header came, for no connection.
+    /// Handles a packet with a short header that belongs to no connection.
     fn on_unknown(&mut self, now: Time, via: Via, datagram: &[u8]) -> Received {
         let token = datagram.last_chunk::<TOKEN_LEN>().filter(|_| datagram.len() >= SHORTEST_RESET);
         if let Some(handle) = token.and_then(|token| self.on_reset(now, via, token)) {
@@ -458,7 +460,8 @@ impl Endpoint {
         is_shown.map_or(Received::Nothing, |token| Received::MaybeReset(*token))
     }
 
-    /// Ends the connection that this token resets, if there is one. A datagram that came to another endpoint of the team had it.
+    /// Ends the connection that this token resets, if there is one. The datagram with the token arrived at another
+    /// endpoint of the team.
     pub fn on_reset(&mut self, now: Time, via: Via, token: &[u8; TOKEN_LEN]) -> Option<Handle> {
         let handle = self.reset_by(via, token)?;
         if let Some(connection) = self.connection(handle) {
@@ -467,11 +470,11 @@ impl Endpoint {
         Some(handle)
     }
 
-    /// The connection that this token resets, which comes from where its peer is.
+    /// Returns the connection that this token resets, if it comes from that connection's peer.
     fn reset_by(&self, via: Via, token: &[u8; TOKEN_LEN]) -> Option<Handle> {
         let key = &self.shared.reset;
         let resets = |connection: &Connection| {
-            // In constant time, as far as the token goes: whoever measures must not learn parts of it.
+            // In constant time, as far as the token goes: timing must not reveal parts of it.
             let mut tokens = connection.paths_to(via).peekable();
             tokens.peek().is_some() && {
                 let tag = key.tag(&[token]);
@@ -481,14 +484,14 @@ impl Endpoint {
         self.connections.iter().find(|(_, entry)| resets(&entry.connection)).map(|(&handle, _)| handle)
     }
 
-    /// A datagram for somebody who has no connection; none if there is none.
+    /// Returns the next datagram for a host without a connection; none if there is none.
     pub fn poll_answer(&mut self, out: &mut Vec<u8>) -> Option<Transmit> {
         let Answer { via, bytes } = self.answers.pop_front()?;
         out.extend(&bytes);
         Some(Transmit { via, codepoint: Codepoint::NotEct, segment: bytes.len() })
     }
 
-    /// As [`Connection::poll_transmit`].
+    /// Writes the datagrams of one connection, like [`Connection::poll_transmit`].
     pub fn poll_transmit(&mut self, now: Time, handle: Handle, most: usize, out: &mut Vec<u8>) -> Option<Transmit> {
         let transmit = self.connection(handle)?.poll_transmit(now, most, out);
         if transmit.is_none() {
@@ -497,7 +500,7 @@ impl Endpoint {
         transmit
     }
 
-    /// As [`Connection::on_timer`].
+    /// Handles the timer of one connection, like [`Connection::on_timer`].
     pub fn on_timer(&mut self, now: Time, handle: Handle) {
         if let Some(connection) = self.connection(handle) {
             connection.on_timer(now);

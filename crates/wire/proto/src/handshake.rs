@@ -30,18 +30,18 @@ use crate::varint;
 const NUMBER_LEN: usize = 2;
 /// Payload of a full packet of the handshake: the smallest packet without the longest header and the seal.
 const MSS: u32 = 1_100;
-/// Maximum length of a `ClientHello`, in bytes. It fits the smallest packet behind the longest token, because a listener keeps no
-/// state unless the first packet holds a complete one.
+/// Maximum length of a `ClientHello`, in bytes. It fits the smallest packet behind the longest token, because a
+/// listener keeps no state unless the first packet holds a complete one.
 const MAX_CLIENT_HELLO: usize = 1_024;
 
-/// What both ends have agreed on.
+/// Result of the handshake, as agreed by both ends.
 pub(crate) struct Agreed {
     pub(crate) keys: Keys,
     pub(crate) secrets: Secrets,
     pub(crate) theirs: Parameters,
     /// The ID to which data goes on path 0.
     pub(crate) peer_id: Id,
-    /// Whom the peer has proved to be.
+    /// The key whose possession the peer has proved.
     pub(crate) peer: Option<Fingerprint>,
     /// Bytes that only both ends know.
     pub(crate) exporter: [u8; 32],
@@ -49,20 +49,20 @@ pub(crate) struct Agreed {
     pub(crate) rtt: Option<Span>,
 }
 
-/// What a packet led to.
+/// Result of a packet.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Read {
-    /// It was dropped.
+    /// The packet was dropped.
     Nothing,
-    /// It opened, and its frames were read. A Handshake packet proves the peer's address.
+    /// The packet opened, and its frames were read. A Handshake packet validates the peer's address.
     Opened(LongKind),
     /// The peer has closed the connection.
     Closed(Fault),
-    /// The caller asks for another service; none if it is none of this protocol.
+    /// The caller asks for another service; none if it is no service of this protocol.
     OtherService(Option<Service>),
 }
 
-/// A packet as it came.
+/// A received packet.
 pub(crate) struct Came<'a> {
     pub(crate) now: Time,
     pub(crate) kind: LongKind,
@@ -72,7 +72,7 @@ pub(crate) struct Came<'a> {
     pub(crate) number_at: usize,
 }
 
-/// What a handshake begins with.
+/// Initial context of a handshake.
 pub(crate) struct Context {
     pub(crate) now: Time,
     pub(crate) suites: Vec<SupportedCipherSuite>,
@@ -88,28 +88,28 @@ pub(crate) struct Handshake {
     service: Service,
     watch: Watch,
     tls: Tls,
-    /// At a listener, what TLS has heard first: the `ClientHello`, until it is understood.
+    /// First input of TLS at a listener: the `ClientHello`, until TLS has processed it.
     hello: Vec<u8>,
     initial: Option<Space>,
     handshake: Option<Space>,
     keys: Option<(Keys, Secrets)>,
     own_id: Id,
-    /// Where packets go: to what the caller chose at first, then to what the listener says.
+    /// Destination ID of packets: first the caller's choice, then the listener's ID.
     peer_id: FirstId,
-    /// Whether the peer has said its ID.
+    /// Set once the peer's ID is known.
     has_peer_id: bool,
     first_id: FirstId,
     retry_id: Option<Id>,
     token: Vec<u8>,
-    /// When a caller that has nothing in flight speaks again: the listener may have to wait for its leave to send (RFC 9002
-    /// §6.2.2.1).
+    /// Time at which a caller that has nothing in flight sends again: the listener may be blocked by its amplification
+    /// limit (RFC 9002 §6.2.2.1).
     speak_at: Time,
     spoke: u32,
     rtt: Option<Span>,
 }
 
 impl Handshake {
-    /// A caller's. `ours` has `own_id`.
+    /// Creates a caller's handshake. `ours` has `own_id`.
     pub(crate) fn call(
         context: Context,
         config: Arc<ClientConfig>,
@@ -128,8 +128,8 @@ impl Handshake {
         Ok(this)
     }
 
-    /// A listener's, whose caller sends from `peer_id`, and sent its first packet to `first_id`. The packet that came went to
-    /// `to`: the same, or what a Retry gave.
+    /// Creates a listener's handshake, whose caller sends from `peer_id`, and sent its first packet to `first_id`. The
+    /// received packet was sent to `to`: the same ID, or that of a Retry.
     pub(crate) fn accept(
         context: Context,
         config: Arc<ServerConfig>,
@@ -177,7 +177,7 @@ impl Handshake {
         Ok(this)
     }
 
-    /// Whoever watches the connection.
+    /// Returns the observer of the connection.
     pub(crate) fn watch(&self) -> &Watch {
         &self.watch
     }
@@ -191,7 +191,7 @@ impl Handshake {
         }
     }
 
-    /// Tells whoever watches what was held for lost.
+    /// Reports lost packets to the observer.
     fn tell_of_losses(&mut self, now: Time) {
         if !self.watch.is_on() {
             return;
@@ -205,18 +205,19 @@ impl Handshake {
         }
     }
 
-    /// Whether there are packets of the handshake still to come or to send.
+    /// Returns whether packets of the handshake are still expected or due.
     pub(crate) fn is_open(&self) -> bool {
         self.initial.is_some() || self.handshake.is_some()
     }
 
-    /// Both ends know each other, and need Handshake packets no more (RFC 9001 §4.9.2).
+    /// Discards the spaces of the handshake: both ends know each other, and need Handshake packets no more (RFC 9001
+    /// §4.9.2).
     pub(crate) fn end(&mut self) {
         (self.initial, self.handshake) = (None, None);
         self.speak_at = Time::NEVER;
     }
 
-    /// A packet came with a long header.
+    /// Handles a packet with a long header.
     pub(crate) fn on_packet(&mut self, came: Came) -> Result<Read, Fault> {
         let Came { now, kind, from, codepoint, packet, number_at } = came;
         if self.has_peer_id && from[..] != *self.peer_id.as_bytes() {
@@ -268,7 +269,7 @@ impl Handshake {
         }
     }
 
-    /// Reads the frames of a packet, which were checked. Gives the peer's CLOSE.
+    /// Reads the frames of a packet, which were checked. Returns the peer's CLOSE.
     fn read_frames(&mut self, now: Time, kind: LongKind, payload: &[u8]) -> Result<Option<Fault>, Refusal> {
         for frame in Frames::new(payload) {
             match frame.map_err(Fault::from)? {
@@ -283,7 +284,7 @@ impl Handshake {
 
     fn on_crypto(&mut self, kind: LongKind, offset: u64, data: &[u8]) -> Result<(), Refusal> {
         if kind == LongKind::Initial && self.handshake.is_some() {
-            // TLS has gone on: whoever says more here is not the peer, and TLS must not hear it.
+            // TLS has moved on: more data at this level is not from the peer, and must not reach TLS.
             return Ok(());
         }
         let Some(space) = self.space_mut(kind) else { return Ok(()) };
@@ -326,7 +327,7 @@ impl Handshake {
         Ok(())
     }
 
-    /// Takes what TLS has to say and to give.
+    /// Takes the output and the keys of TLS.
     fn listen_to_tls(&mut self, now: Time) {
         for said in self.tls.next() {
             match said {
@@ -347,7 +348,8 @@ impl Handshake {
         }
     }
 
-    /// A Retry came: the Initial packets go again, with its token and under other keys. Whoever calls has checked its tag.
+    /// Handles a Retry: the Initial packets are sent again, with its token and under other keys. The caller of this
+    /// method has verified its tag.
     pub(crate) fn on_retry(&mut self, now: Time, from: Id, token: &[u8]) -> Result<(), Fault> {
         let may = self.side == Side::Caller && !self.has_peer_id && self.retry_id.is_none();
         let Some(old) = self.initial.take_if(|_| may) else { return Ok(()) };
@@ -360,7 +362,7 @@ impl Handshake {
         Ok(())
     }
 
-    /// What both ends have agreed on, once, when TLS is done at this end.
+    /// Returns the result of the handshake, once, when TLS is complete at this end.
     pub(crate) fn agreed(&mut self) -> Result<Option<Agreed>, Fault> {
         if self.keys.is_none() || !self.tls.is_done() {
             return Ok(None);
@@ -375,7 +377,7 @@ impl Handshake {
         Ok(Some(Agreed { keys, secrets, theirs, peer_id, peer: self.tls.peer(), exporter, rtt: self.rtt }))
     }
 
-    /// Both ends must have seen the same IDs (RFC 9000 §7.3).
+    /// Checks that both ends have seen the same IDs (RFC 9000 §7.3).
     fn check_ids(&self, theirs: &Parameters) -> Result<(), Fault> {
         let wrong = |what| Err(Fault::new(Code::PARAMETER, what));
         if theirs.own_id.as_ref().map(|id| &id[..]) != Some(self.peer_id.as_bytes()) {
@@ -457,8 +459,8 @@ impl Handshake {
         true
     }
 
-    /// When [`Handshake::on_timer`] wants to be called, or [`Handshake::write`] has something.
-    /// What may not leave within `room` bytes is not waited for.
+    /// Returns the time of the next [`Handshake::on_timer`] call, or of the next output of [`Handshake::write`].
+    /// Ignores packets that may not be sent within `room` bytes.
     pub(crate) fn next_timer(&mut self, room: u64) -> Time {
         let initial = self.initial.as_mut().filter(|_| room >= least_room(LongKind::Initial));
         let handshake = self.handshake.as_mut().filter(|_| room >= least_room(LongKind::Handshake));
@@ -484,7 +486,7 @@ impl Handshake {
         self.wait_to_speak(now);
     }
 
-    /// A caller that waits for the listener, and has nothing in flight, will speak again.
+    /// Sets the next send time of a caller that waits for the listener and has nothing in flight.
     fn wait_to_speak(&mut self, now: Time) {
         let spaces = [self.initial.as_mut(), self.handshake.as_mut()];
         let busy = spaces.into_iter().flatten().any(|space| {
@@ -504,7 +506,8 @@ pub(crate) fn has_client_hello(suites: &[SupportedCipherSuite], first_id: FirstI
     initial_crypto(suites, first_id, datagram).is_some_and(|bytes| is_client_hello(&bytes))
 }
 
-/// Returns the bytes of TLS at the beginning of a handshake that the first packet of a datagram holds, if that is an Initial packet.
+/// Returns the bytes of TLS at the beginning of a handshake that the first packet of a datagram holds, if that is an
+/// Initial packet.
 fn initial_crypto(suites: &[SupportedCipherSuite], first_id: FirstId, datagram: &[u8]) -> Option<Vec<u8>> {
     let AnyPacket { header, number_at, len } = AnyPacket::read(datagram).ok()?;
     let Header::Long { kind: LongKind::Initial, .. } = header else { return None };
@@ -531,7 +534,7 @@ fn is_client_hello(bytes: &[u8]) -> bool {
     body.len() >= u32::from_be_bytes([0, high, mid, low]) as usize
 }
 
-/// What whoever watches calls a kind of packet.
+/// Returns the observers' name of a kind of packet.
 fn seen(kind: LongKind) -> observe::Space {
     match kind {
         LongKind::Initial => observe::Space::Initial,
@@ -539,7 +542,8 @@ fn seen(kind: LongKind) -> observe::Space {
     }
 }
 
-/// The least bytes that a packet needs. A datagram with an Initial packet has the smallest packet's size at least.
+/// Returns the minimum number of bytes that a packet needs. A datagram with an Initial packet has at least the smallest
+/// packet's size.
 const fn least_room(kind: LongKind) -> u64 {
     match kind {
         LongKind::Initial => SMALLEST as u64,
@@ -547,9 +551,9 @@ const fn least_room(kind: LongKind) -> u64 {
     }
 }
 
-/// What stops a packet from being read.
+/// Reason not to read a packet.
 enum Refusal {
-    /// There is no room for it now.
+    /// The packet finds no room now.
     Dropped,
     OtherService(Option<Service>),
     Fault(Fault),
@@ -561,7 +565,7 @@ impl From<Fault> for Refusal {
     }
 }
 
-/// Checks all frames before any is read. Gives whether the packet wants an acknowledgement.
+/// Checks all frames before any is read. Returns whether the packet is ack-eliciting.
 fn check(payload: &[u8], is_plain: bool) -> Result<bool, Fault> {
     if !is_plain {
         return Err(Fault::new(Code::FRAME, "the reserved bits of a header are not 0"));
@@ -581,7 +585,7 @@ fn alert_fault(Alert(alert): Alert) -> Fault {
     Fault::new(Code(Code::TLS.0 + u64::from(alert)), "")
 }
 
-/// What a peer is told that wants another service than this one.
+/// Returns the fault that is sent to a peer that wants another service than this one.
 pub(crate) fn other_service(here: Service) -> Fault {
     Fault::new(Code::NO_SUCH_SERVICE, &alloc::format!("{here}"))
 }

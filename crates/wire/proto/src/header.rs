@@ -1,4 +1,4 @@
-//! Headers of packets, as far as they can be read before their protection is taken off: RFC 8999, RFC 9000 §17, and
+//! Packet headers, as far as they can be read before header protection is removed: RFC 8999, RFC 9000 §17, and
 //! `docs/src/transport.md`.
 
 use alloc::vec::Vec;
@@ -11,26 +11,27 @@ const LONG: u8 = 0x80;
 const FIXED: u8 = 0x40;
 /// The longest ID in a long header (RFC 9000 §17.2).
 pub const LONGEST_ID: usize = 20;
-/// Bytes of a Retry's tag.
+/// Bytes of a Retry's integrity tag.
 pub const TAG_LEN: usize = 16;
-/// Bytes behind a packet number's first that protection samples (RFC 9001 §5.4.2): the number is taken for 4 bytes long.
+/// The header protection sample, in bytes after the start of the packet number (RFC 9001 §5.4.2): the number is assumed
+/// to be 4 bytes long.
 pub const SAMPLE: core::ops::Range<usize> = 4..20;
-/// The least bytes of a packet with a short header. It is answered by a stateless reset of a byte less at most, so two
-/// endpoints that know nothing of each other's connection end (RFC 9000 §10.3.3).
+/// The minimum length of a packet with a short header, in bytes. A stateless reset that responds to it is at least one
+/// byte shorter, so two endpoints without state for each other's connection stop (RFC 9000 §10.3.3).
 pub const SHORTEST_PACKET: usize = 42;
-/// The least bytes of a stateless reset, the last [`TOKEN_LEN`](crate::TOKEN_LEN) of which are the token.
+/// The minimum length of a stateless reset, in bytes. The last [`TOKEN_LEN`](crate::TOKEN_LEN) bytes are the token.
 pub const SHORTEST_RESET: usize = SHORTEST_PACKET - 1;
 
-/// Why a packet has no header that can be read. Such packets are dropped; nothing is answered.
+/// Error for a packet without a readable header. Such packets are dropped without a response.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
 pub enum HeaderError {
-    /// It ends within its header, or holds less than its header says.
+    /// The packet ends within its header, or before the length in its header.
     #[error("the packet ends within its header, or before the length that its header says")]
     Cut,
     /// The fixed bit is 0.
     #[error("the fixed bit of the header is 0")]
     NotFixed,
-    /// A type of long header that there is none of.
+    /// A type of long header that is not used.
     #[error("type 1 of long headers, 0-RTT, is not used")]
     ZeroRtt,
     /// An ID of an impossible length.
@@ -38,7 +39,7 @@ pub enum HeaderError {
     IdLen {
         /// Its length.
         len: usize,
-        /// The most that it could be.
+        /// The maximum length.
         most: usize,
     },
     /// Too short to be protected.
@@ -55,7 +56,7 @@ impl From<Cut> for HeaderError {
     }
 }
 
-/// What a protected long header is for.
+/// The type of a protected long header.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum LongKind {
     /// The first packets in either direction.
@@ -69,38 +70,38 @@ pub enum LongKind {
 pub enum Header<'a> {
     /// A packet of the handshake.
     Long {
-        /// Which.
+        /// Packet type.
         kind: LongKind,
-        /// The ID that it goes to: 8 to 20 bytes.
+        /// Destination connection ID: 8 to 20 bytes.
         to: &'a [u8],
-        /// The ID of who sent it.
+        /// Source connection ID.
         from: Id,
-        /// What a Retry gave; empty if none, and in Handshake packets.
+        /// Token from a Retry; empty if none, and in Handshake packets.
         token: &'a [u8],
     },
-    /// A listener wants the caller to come again with a token.
+    /// A listener requires the caller to retry with a token.
     Retry {
-        /// The ID that it goes to.
+        /// Destination connection ID.
         to: &'a [u8],
-        /// The ID that the caller is to send to from now on.
+        /// Source connection ID. The caller sends to it from now on.
         from: Id,
         /// The token; not empty.
         token: &'a [u8],
-        /// Proves that who sent it saw the caller's packet.
+        /// Integrity tag: proves that the sender of the Retry saw the caller's packet.
         tag: [u8; TAG_LEN],
     },
-    /// A packet of a version that is not ours, or a list of versions (RFC 9000 §17.2.1) where that is 0.
+    /// A packet of another version, or a Version Negotiation packet (RFC 9000 §17.2.1) if that version is 0.
     OtherVersion {
-        /// That version.
+        /// Version of the packet.
         version: u32,
-        /// The ID that it goes to.
+        /// Destination connection ID.
         to: &'a [u8],
-        /// The ID of who sent it.
+        /// Source connection ID.
         from: &'a [u8],
     },
     /// Any other packet.
     Short {
-        /// The ID that it goes to.
+        /// Destination connection ID.
         to: Id,
     },
 }
@@ -110,15 +111,15 @@ pub enum Header<'a> {
 pub struct Packet<'a> {
     /// Its header.
     pub header: Header<'a>,
-    /// Where the packet number begins. From there on there are at least [`SAMPLE`]'s end of bytes. Of packets that have
-    /// none, their length.
+    /// Offset of the packet number. At least `SAMPLE.end` bytes of the packet follow it ([`SAMPLE`]). For packets
+    /// without a number, their length.
     pub number_at: usize,
-    /// Its length. What follows in the datagram is the next packet.
+    /// Its length in bytes. The next packet of the datagram follows.
     pub len: usize,
 }
 
 impl<'a> Packet<'a> {
-    /// Reads the header of the first packet of a datagram, or of what is left of one.
+    /// Reads the header of the first packet of a datagram, or of the rest of one.
     ///
     /// # Errors
     /// If it cannot be read.
@@ -176,13 +177,14 @@ impl<'a> Packet<'a> {
     }
 }
 
-/// An ID behind a byte that says how long it is. Of other versions it may have any length.
+/// Reads an ID after its length byte. IDs of other versions may have any length.
 fn short_counted<'a>(reader: &mut Reader<'a>) -> Result<&'a [u8], Cut> {
     let len = reader.byte()?;
     reader.bytes(len.into())
 }
 
-/// Appends a long header up to its length, which the caller appends as a varint, and then the number. `number_len` is 1 to 4.
+/// Appends a long header up to its length field. The caller appends the length as a varint, then the packet number.
+/// `number_len` is 1 to 4.
 pub fn put_long(out: &mut Vec<u8>, kind: LongKind, to: &[u8], from: Id, token: &[u8], number_len: usize) {
     debug_assert!((1..=4).contains(&number_len) && (ID_LEN..=LONGEST_ID).contains(&to.len()));
     let kind_bits = match kind {
@@ -203,8 +205,8 @@ pub fn put_retry(out: &mut Vec<u8>, to: &[u8], from: Id, token: &[u8]) {
     out.extend(token);
 }
 
-/// Appends what answers a packet of another version: the one that is spoken here (RFC 9000 §17.2.1). The IDs are those of that
-/// packet, so `to` is who sent it; both are of 255 bytes at most.
+/// Appends a Version Negotiation packet with the supported version (RFC 9000 §17.2.1). The IDs are those of the packet
+/// that it responds to, so `to` is that packet's source ID. Both have at most 255 bytes.
 pub fn put_versions(out: &mut Vec<u8>, to: &[u8], from: &[u8]) {
     debug_assert!(to.len() < 256 && from.len() < 256);
     out.push(LONG | FIXED);
@@ -225,15 +227,15 @@ fn put_invariant(out: &mut Vec<u8>, kind: u8, low: u8, to: &[u8], from: Id) {
     out.extend(from);
 }
 
-/// Appends a short header up to its number. `number_len` is 1 to 4.
+/// Appends a short header up to its packet number. `number_len` is 1 to 4.
 pub fn put_short(out: &mut Vec<u8>, to: Id, key_phase: bool, number_len: usize) {
     debug_assert!((1..=4).contains(&number_len));
     out.push(FIXED | u8::from(key_phase) << 2 | (number_len as u8 - 1));
     out.extend(to);
 }
 
-/// How many bytes of a packet number must be sent, so that a peer knows it that has acknowledged nothing newer than `acked`:
-/// RFC 9000 §A.2. None if 4 are not enough: too much is in flight.
+/// Returns the number of bytes needed to encode a packet number so that a peer that has acknowledged nothing newer than
+/// `acked` can decode it: RFC 9000 §A.2. None if 4 are not enough: too much is in flight.
 pub fn number_len(number: u64, acked: Option<u64>) -> Option<usize> {
     let unacked = acked.map_or(number + 1, |acked| number.saturating_sub(acked));
     // One bit more than it takes to count what is not acknowledged.
@@ -248,8 +250,8 @@ pub fn put_number(out: &mut Vec<u8>, number: u64, len: usize) {
     out.extend(&number.to_be_bytes()[8 - len..]);
 }
 
-/// The packet number whose lowest `len` bytes, 1 to 4, are these, being close to the one after `newest`, the highest that has
-/// come: RFC 9000 §A.3. At most [`varint::MOST`].
+/// Decodes a packet number from its lowest `len` bytes, 1 to 4: the candidate closest to the number after `newest`, the
+/// highest received (RFC 9000 §A.3). At most [`varint::MOST`].
 pub fn whole_number(lowest: u32, len: usize, newest: Option<u64>) -> u64 {
     debug_assert!((1..=4).contains(&len));
     let expected = newest.map_or(0, |newest| newest + 1);

@@ -1,5 +1,5 @@
-//! Who an endpoint is, for TLS: a key pair, shown as a raw public key (RFC 7250) and known by its fingerprint, as SSH's hosts
-//! are. `docs/src/transport.md`, "Opening a connection".
+//! Identity of an endpoint in TLS: a key pair, sent as a raw public key (RFC 7250) and identified by its fingerprint,
+//! like an SSH host key. `docs/src/transport.md`, "Opening a connection".
 
 use alloc::sync::Arc;
 use alloc::vec;
@@ -35,30 +35,30 @@ pub const SEED_LEN: usize = 32;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Fingerprint([u8; 32]);
 
-/// Why text is no fingerprint.
+/// Error for text that is not a fingerprint.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ThisError)]
 #[error("a fingerprint is `SHA256:` and 43 characters, as `narrows` prints it")]
 pub struct FingerprintError;
 
 impl Fingerprint {
-    /// Of these bytes.
+    /// Creates a fingerprint from these bytes.
     pub const fn new(bytes: [u8; 32]) -> Self {
         Self(bytes)
     }
 
-    /// Its bytes.
+    /// Returns its bytes.
     pub const fn bytes(&self) -> &[u8; 32] {
         &self.0
     }
 
-    /// Of a key that a peer has shown.
+    /// Computes the fingerprint of a key that a peer sent.
     fn of(key: &CertificateDer) -> Self {
         Self(sha256(&[key]))
     }
 }
 
 impl fmt::Display for Fingerprint {
-    /// As `ssh-keygen -l` shows them: `SHA256:` and base64 without padding.
+    /// Writes the fingerprint in the form of `ssh-keygen -l`: `SHA256:` and base64 without padding.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "SHA256:{}", BASE64_NOPAD.encode(&self.0))
     }
@@ -91,10 +91,10 @@ pub struct Identity {
 const PKCS8: &[u8] = &[0x30, 0x2e, 2, 1, 0, 0x30, 5, 6, 3, 0x2b, 0x65, 0x70, 4, 0x22, 4, 0x20];
 
 impl Identity {
-    /// The key pair of a seed, which is its secret: [`SEED_LEN`] bytes that nobody can guess.
+    /// Derives the key pair of a seed of [`SEED_LEN`] bytes. The seed is secret and must be unpredictable.
     ///
     /// # Errors
-    /// If the provider has no Ed25519.
+    /// If the provider does not support Ed25519.
     pub fn from_seed(provider: &CryptoProvider, seed: &[u8; SEED_LEN]) -> Result<Self, Error> {
         let pkcs8 = [PKCS8, seed].concat();
         let key = provider.key_provider.load_private_key(PrivateKeyDer::from(PrivatePkcs8KeyDer::from(pkcs8)))?;
@@ -104,28 +104,29 @@ impl Identity {
         Ok(Self { key: Arc::new(CertifiedKey::new(vec![public], key)), fingerprint })
     }
 
-    /// What others know it by.
+    /// Returns the fingerprint by which others identify it.
     pub fn fingerprint(&self) -> Fingerprint {
         self.fingerprint
     }
 }
 
-/// Whom a caller takes for the listener.
+/// Listener keys that a caller accepts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Trust {
-    /// Who has this key.
+    /// The key with this fingerprint.
     Fingerprint(Fingerprint),
-    /// Anyone. A listener in the middle is not noticed.
+    /// Any key. A man in the middle is not detected.
     Anyone,
 }
 
-/// Who writes down TLS's secrets, so that tools can open what was captured; none if nobody does.
+/// Logger for TLS secrets, with which tools can decrypt captured packets; none if they are not logged.
 pub type KeyLogger = Option<Arc<dyn KeyLog>>;
 
-/// TLS for callers of a service. With an identity a caller shows its key if the listener asks.
+/// Creates the TLS configuration for callers of a service. With an identity, a caller sends its key if the listener
+/// requests it.
 ///
 /// # Errors
-/// If the provider has no cipher suite of TLS 1.3.
+/// If the provider has no TLS 1.3 cipher suite.
 pub fn caller(
     provider: &Arc<CryptoProvider>,
     trust: Trust,
@@ -150,10 +151,11 @@ pub fn caller(
     Ok(Arc::new(config))
 }
 
-/// TLS for listeners with a service. Callers that have a key show it; who is let in is decided by the `AUTH` frame.
+/// Creates the TLS configuration for listeners with a service. Callers that have a key send it; the `AUTH` frame
+/// decides about admission.
 ///
 /// # Errors
-/// If the provider has no cipher suite of TLS 1.3.
+/// If the provider has no TLS 1.3 cipher suite.
 pub fn listener(
     provider: &Arc<CryptoProvider>,
     identity: &Identity,
@@ -172,12 +174,12 @@ pub fn listener(
     Ok(Arc::new(config))
 }
 
-/// The fingerprint of the key that a peer has shown and proved to have.
+/// Returns the fingerprint of the key that a peer has sent and proved to hold.
 pub(crate) fn peer(shown: Option<&[CertificateDer]>) -> Option<Fingerprint> {
     shown?.first().map(Fingerprint::of)
 }
 
-/// Raw keys do not end, so nobody asks for the time.
+/// Time provider for raw public keys: they do not expire, so the time is never used.
 #[derive(Debug)]
 struct NoTime;
 
@@ -187,10 +189,10 @@ impl TimeProvider for NoTime {
     }
 }
 
-/// What TLS asks of both kinds of verifiers alike, which have an `algorithms`.
+/// Trait methods that both kinds of verifiers share. The verifier has a field `algorithms`.
 macro_rules! takes_raw_keys {
     () => {
-        /// There is no TLS 1.2 here.
+        /// Fails: TLS 1.2 is not supported.
         fn verify_tls12_signature(
             &self,
             _: &[u8],

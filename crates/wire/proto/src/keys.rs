@@ -1,4 +1,5 @@
-//! Packet protection: RFC 9001 §5 and §6, with a nonce that depends on the path, too. `docs/src/transport.md`, "Protection".
+//! Packet protection: RFC 9001 §5 and §6, with a nonce that depends on the path, too. `docs/src/transport.md`,
+//! "Protection".
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -11,18 +12,19 @@ use crate::header::{SAMPLE, put_number, whole_number};
 /// Bytes that sealing adds.
 pub(crate) const SEAL_LEN: usize = 16;
 
-/// The longest packet that counts as short for [`most_sealed`] (RFC 9001 §B.1.1: 128 blocks of 16 bytes).
+/// The maximum length of a packet that is short for [`most_sealed`], in bytes (RFC 9001 §B.1.1: 128 blocks of 16
+/// bytes).
 const SHORT: usize = 2_048;
 
-/// A connection ends when it has got so many packets that do not open (RFC 9001 §6.6: the least of the three ciphers').
+/// Packets that fail to open after which a connection ends (RFC 9001 §6.6: the minimum over the three ciphers).
 pub(crate) const MOST_FAILURES: u64 = 1 << 36;
 
-/// How many packets one key may seal (RFC 9001 §6.6 and §B.1.1).
+/// Returns the number of packets that one key may seal (RFC 9001 §6.6 and §B.1.1).
 const fn most_sealed(all_short: bool) -> u64 {
     if all_short { 1 << 27 } else { 1 << 22 }
 }
 
-/// Which packet of a connection this is: what makes its nonce.
+/// Path and packet number, from which the nonce is made.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Numbered {
     /// The path; 0 in the handshake.
@@ -31,33 +33,33 @@ pub(crate) struct Numbered {
     pub(crate) number: u64,
 }
 
-/// A packet does not open: its key is another one, or somebody changed it. It is dropped.
+/// Error for a packet that does not open: it was sealed with another key, or was modified. It is dropped.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Unopened;
 
 /// A packet that was opened.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Opened {
-    /// Its number.
+    /// Packet number.
     pub(crate) number: u64,
-    /// Where its frames are.
+    /// Range of its frames.
     pub(crate) payload: core::ops::Range<usize>,
-    /// Whether the reserved bits are 0, as they must be.
+    /// Set if the reserved bits are 0, as required.
     pub(crate) is_plain: bool,
 }
 
-/// Where in a buffer a packet is being written.
+/// Position of a packet that is being written to a buffer.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Place {
-    /// Where it begins.
+    /// Offset of the packet.
     pub(crate) start: usize,
-    /// Where its number is.
+    /// Offset of its packet number.
     pub(crate) number_at: usize,
-    /// How long that is, 1 to 4 bytes.
+    /// Length of the packet number, 1 to 4 bytes.
     pub(crate) number_len: usize,
 }
 
-/// Seals the packet at the end of a buffer, whose header and frames are written; its number is not.
+/// Seals the packet at the end of a buffer. Its header and frames are written already, its packet number is not.
 ///
 /// # Panics
 /// In debug builds, if the packet is too short to be protected.
@@ -79,7 +81,7 @@ fn seal(header: &dyn HeaderProtectionKey, key: &dyn PacketKey, out: &mut Vec<u8>
     debug_assert!(done.is_ok(), "a header cannot be protected");
 }
 
-/// Takes a packet's header protection off. Gives the length of its number and the number itself.
+/// Removes a packet's header protection. Returns the length of its packet number and the number itself.
 fn unmask(
     header: &dyn HeaderProtectionKey,
     packet: &mut [u8],
@@ -95,7 +97,7 @@ fn unmask(
     Ok((len, whole_number(lowest, len, newest)))
 }
 
-/// Opens a packet whose header protection is off.
+/// Opens a packet without header protection.
 fn open(key: &dyn PacketKey, packet: &mut [u8], payload_at: usize, which: Numbered) -> Result<usize, Unopened> {
     let (head, sealed) = packet.split_at_mut(payload_at);
     key.decrypt_in_place_for_path(which.path, which.number, head, sealed).map(<[u8]>::len).map_err(|_| Unopened)
@@ -116,7 +118,7 @@ impl HandshakeKeys {
         seal(&**header, &**packet, out, place, Numbered { path: 0, number });
     }
 
-    /// Opens a packet; `newest` is the highest number that has come.
+    /// Opens a packet; `newest` is the highest number received.
     pub(crate) fn open(&self, packet: &mut [u8], number_at: usize, newest: Option<u64>) -> Result<Opened, Unopened> {
         let DirectionalKeys { header, packet: key } = &self.0.remote;
         let (len, number) = unmask(&**header, packet, number_at, newest)?;
@@ -126,15 +128,15 @@ impl HandshakeKeys {
     }
 }
 
-/// What a path has seen of key phases.
+/// Key phase that a path has received last.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct SeenPhase {
-    /// The lowest number that came in a key phase, and how many updates were before that.
+    /// The lowest number received in a key phase, and the number of updates before that phase.
     lowest: Option<(u64, u64)>,
 }
 
 impl SeenPhase {
-    /// The lowest number that came in this phase.
+    /// Returns the lowest number received in this phase.
     fn lowest(self, updates: u64) -> Option<u64> {
         self.lowest.filter(|&(_, of)| of == updates).map(|(number, _)| number)
     }
@@ -153,21 +155,21 @@ pub(crate) struct DataKeys {
     header_remote: Box<dyn HeaderProtectionKey>,
     now: PacketKeySet,
     next: PacketKeySet,
-    /// The peer's key before the last update, and when it is forgotten: three timeouts after the first packet under the present
-    /// key came. Before that the peer may know nothing of the update.
+    /// The peer's key before the last update, and the time when it is discarded: three timeouts after the arrival of
+    /// the first packet under the present key. Before that arrival the peer may not know of the update.
     before: Option<(Box<dyn PacketKey>, Time)>,
     secrets: Secrets,
-    /// How often keys were updated. The key phase is its lowest bit.
+    /// Number of key updates. Its lowest bit is the key phase.
     updates: u64,
-    /// Packets that the present key has sealed.
+    /// Packets sealed with the present key.
     sealed: u64,
-    /// Whether all packets of this connection were short.
+    /// Set if all packets of this connection were short.
     all_short: bool,
-    /// Whether a packet sealed with the present key was acknowledged.
+    /// Set if a packet sealed with the present key was acknowledged.
     is_acknowledged: bool,
-    /// From when on keys may be updated again.
+    /// The earliest time of the next key update.
     not_before: Time,
-    /// Packets that did not open.
+    /// Packets that failed to open.
     pub(crate) failures: u64,
 }
 
@@ -190,40 +192,40 @@ impl DataKeys {
         }
     }
 
-    /// The bit that packets carry which are sealed now.
+    /// Returns the key phase bit of packets that are sealed now.
     pub(crate) fn phase(&self) -> bool {
         self.updates & 1 == 1
     }
 
-    /// How often keys were updated.
+    /// Returns the number of key updates.
     pub(crate) fn updates(&self) -> u64 {
         self.updates
     }
 
-    /// Whether the present key may seal no more.
+    /// Returns whether the present key has reached its limit of sealed packets.
     pub(crate) fn is_used_up(&self) -> bool {
         self.sealed >= most_sealed(self.all_short)
     }
 
-    /// Whether the present key should be replaced: it has sealed half of what it may.
+    /// Returns whether the present key should be replaced: it has sealed half of its limit.
     pub(crate) fn wants_update(&self) -> bool {
         self.sealed >= most_sealed(self.all_short) / 2
     }
 
-    /// Seals the packet at the end of a buffer. Its header says [`DataKeys::phase`].
+    /// Seals the packet at the end of a buffer. Its header has the bit of [`DataKeys::phase`].
     pub(crate) fn seal(&mut self, out: &mut Vec<u8>, place: Place, which: Numbered) {
         self.sealed += 1;
         seal(&*self.header_local, &*self.now.local, out, place, which);
         self.all_short &= out.len() - place.start <= SHORT;
     }
 
-    /// A packet that was sealed after so many updates was acknowledged.
+    /// Notes that a packet sealed after `updates` key updates was acknowledged.
     pub(crate) fn acknowledged(&mut self, updates: u64) {
         self.is_acknowledged |= updates == self.updates;
     }
 
-    /// Updates the keys, if that may be: a packet under the present ones was acknowledged, and three timeouts have passed
-    /// since the last update. The caller sees to it that the handshake is done. Gives whether it did.
+    /// Updates the keys if that is allowed: a packet under the present ones was acknowledged, and three timeouts have
+    /// passed since the last update. The caller ensures that the handshake is complete. Returns whether it did.
     pub(crate) fn update(&mut self, now: Time, timeout: Span) -> bool {
         let may = self.is_acknowledged && now >= self.not_before;
         if may {
@@ -242,7 +244,7 @@ impl DataKeys {
         (self.sealed, self.is_acknowledged) = (0, false);
     }
 
-    /// Opens a packet of a path, of which `newest` is the highest number that has come. A packet of the next phase that opens
+    /// Opens a packet of a path; `newest` is the highest number received on it. A packet of the next phase that opens
     /// updates the keys.
     pub(crate) fn open(
         &mut self,
@@ -304,7 +306,7 @@ impl DataKeys {
         Ok(opened(payload, packet))
     }
 
-    /// A packet under the peer's present key came.
+    /// Notes the arrival of a packet under the peer's present key.
     fn came_under_present(&mut self, now: Time, timeout: Span) {
         if let Some((_, until)) = self.before.as_mut().filter(|(_, until)| !until.is_set()) {
             *until = now.saturating_add(timeout.times(3));

@@ -1,11 +1,12 @@
 //! The Narrows transport's protocol, version 1, without sockets and clocks. `docs/src/transport.md` specifies it.
 //!
-//! An [`endpoint::Endpoint`] has [`connection::Connection`]s; whoever drives it gives it datagrams and the time. A connection has
-//! [`streams`], may code its packets in [`blocks`], and sends by any law that its [`settings`] name. Two ends meet by a [`ticket`]
-//! or a fingerprint ([`identity`]).
+//! An [`endpoint::Endpoint`] has [`connection::Connection`]s; its driver supplies datagrams and the time. A connection
+//! has [`streams`], may code its packets in [`blocks`], and sends by any law that its [`settings`] name. Two ends
+//! connect with a [`ticket`] or a fingerprint ([`identity`]).
 //!
-//! The wire format is in [`frame`], [`header`] and [`parameters`]. Whatever a peer sends is read by these modules alone. They give
-//! values that are in range, or an error; they never panic, and no number in a packet sizes an allocation.
+//! The wire format is in [`frame`], [`header`] and [`parameters`]. Only these modules read data from a peer. They
+//! return values that are in range, or an error. They never panic, and no number in a packet determines the size of an
+//! allocation.
 //!
 //! ```
 //! use proto::frame::{Frame, Frames};
@@ -62,10 +63,10 @@ pub mod via;
 /// The version in long headers: `NRW` and 1.
 pub const VERSION: u32 = 0x4e52_5701;
 
-/// Bytes of the connection IDs that an endpoint gives out.
+/// Bytes of the connection IDs that an endpoint issues.
 pub const ID_LEN: usize = 8;
 
-/// A connection ID that an endpoint gave out: it names a connection and a path.
+/// A connection ID issued by an endpoint: it identifies a connection and a path.
 pub type Id = [u8; ID_LEN];
 
 /// Bytes of a stateless reset's token.

@@ -1,9 +1,9 @@
-//! What happened inside of something that knows nobody who watches.
+//! Event buffer for components without an observer.
 
 use alloc::vec::Vec;
 use core::mem;
 
-/// What happened inside of something that knows no observer, until it is told; nothing if nobody watches.
+/// Events of a component without an observer, until they are reported; none if the connection is not observed.
 #[derive(Debug)]
 pub(crate) struct Notes<T>(Option<Vec<T>>);
 
@@ -14,7 +14,7 @@ impl<T> Default for Notes<T> {
 }
 
 impl<T> Notes<T> {
-    /// Somebody watches from now on.
+    /// Starts recording events.
     pub(crate) fn begin(&mut self) {
         self.0 = Some(Vec::new());
     }

@@ -1,7 +1,8 @@
-//! What happens in connections, for whoever watches: packets, losses, what laws are told, paths, keys, blocks.
+//! Connection events for observers: packets, losses, signals to laws, paths, keys, blocks.
 //!
-//! [`crate::settings::Settings::observe`] gives each connection an [`Observer`], or none. Nothing here writes or formats anything,
-//! and a connection without an observer only looks that there is none. `docs/src/qlog.md` describes what becomes of it in files.
+//! [`crate::settings::Settings::observe`] supplies each connection with an [`Observer`], or none. This module does not
+//! write or format anything. A connection without an observer only checks that it has none. `docs/src/qlog.md`
+//! describes the files made from these events.
 
 use alloc::sync::Arc;
 use core::fmt;
@@ -16,32 +17,32 @@ use crate::service::Service;
 use crate::side::Side;
 use crate::via::Via;
 
-/// Whoever watches a connection. It is called by whoever drives the connection, in the middle of its work, so it should take no
-/// longer than to note what it was told.
+/// Observer of a connection. The code that drives the connection calls it during packet processing, so it should only
+/// record the event.
 pub trait Observer: Send + Sync {
-    /// Something happened. Times are those that the connection was given; they do not go back.
+    /// Handles an event. `now` is the time passed to the connection; it never decreases.
     fn on_event(&self, now: Time, event: &Event);
 }
 
-/// A connection that begins.
+/// The start of a connection.
 #[derive(Clone, Copy, Debug)]
 pub struct Birth {
-    /// When, by the clock of its endpoint.
+    /// Start time, by the clock of its endpoint.
     pub now: Time,
-    /// Which end this is.
+    /// The end that is observed.
     pub side: Side,
-    /// The ID to which the caller sent its very first packet: both ends know the connection by it.
+    /// Destination ID of the caller's very first packet. It identifies the connection at both ends.
     pub first_id: FirstId,
-    /// Where the handshake takes place.
+    /// Address and port on which the handshake takes place.
     pub via: Via,
-    /// What the caller asks for, and this listener offers.
+    /// Service that the caller requests and this listener offers.
     pub service: Service,
 }
 
-/// Makes the observer of a connection, or none for one that nobody watches.
+/// Creates the observer of a connection, or none for a connection that is not observed.
 pub type ObserverMaker = Arc<dyn Fn(&Birth) -> Option<Arc<dyn Observer>> + Send + Sync>;
 
-/// In which kind of packet numbers count anew.
+/// Packet number space.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Space {
     /// Initial packets.
@@ -52,110 +53,111 @@ pub enum Space {
     Data,
 }
 
-/// A packet that left, or that came and opened.
+/// A packet that was sent, or that was received and opened.
 #[derive(Clone, Copy, Debug)]
 pub struct Packet<'a> {
-    /// Which kind it is.
+    /// Packet number space.
     pub space: Space,
     /// Its path; 0 in the handshake.
     pub path: u32,
     /// Its number there.
     pub number: u64,
-    /// How long it is, sealed, in bytes.
+    /// Length of the protected packet, in bytes.
     pub len: usize,
-    /// Its frames, as [`crate::frame::Frames`] reads them. They may say what nobody else should know, such as contents and proofs.
+    /// Its frames, as [`crate::frame::Frames`] reads them. They may contain secrets, such as contents and proofs.
     pub payload: &'a [u8],
-    /// Whether it counts as in flight. Always false for packets that came.
+    /// Set if it counts as in flight. Always false for received packets.
     pub in_flight: bool,
 }
 
-/// How far a connection is.
+/// State of connection establishment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Progress {
-    /// TLS is done at this end.
+    /// TLS is complete at this end.
     Connected,
-    /// The listener has let the caller in.
+    /// The listener has admitted the caller.
     Admitted,
 }
 
-/// What a path sends by.
+/// Congestion control state of a path.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Metrics {
-    /// What its law permits to be in flight, in bytes of frames.
+    /// Congestion window of its law, in bytes of frames.
     pub window: Bytes,
-    /// What is in flight under its law, on all paths that the law decides for, in bytes of frames.
+    /// Bytes of frames in flight under its law, on all paths that the law controls.
     pub in_flight: Bytes,
-    /// How fast it may leave; [`Rate::MAX`] if the law does not pace.
+    /// Pacing rate; [`Rate::MAX`] if the law does not pace.
     pub pacing: Rate,
-    /// The smoothed round trip.
+    /// Smoothed RTT.
     pub smoothed_rtt: Span,
-    /// The shortest round trip; none before one was measured.
+    /// Minimum RTT; none before the first measurement.
     pub least_rtt: Option<Span>,
-    /// The round trip that was measured just now, if one was.
+    /// The latest RTT, if one was measured with this event.
     pub latest_rtt: Option<Span>,
-    /// How often in a row the timer has struck.
+    /// Consecutive expirations of the timer.
     pub strikes: u8,
 }
 
-/// What becomes of a path.
+/// Change of a path's state.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PathChange {
-    /// Its address is asked for a proof.
+    /// Validation of its address has begun.
     Probing,
-    /// The address is proved, and the path carries data.
+    /// The address is validated, and the path carries data.
     Validated,
-    /// The peer's packets come from another address, which is asked for a proof.
+    /// The peer's packets come from another address, whose validation has begun.
     Moved,
-    /// The new address was not proved: the path is where it was.
+    /// Validation of the new address failed: the path uses the former one.
     MovedBack,
-    /// It is not used any more.
+    /// The path is not used any more.
     Abandoned,
 }
 
-/// Who has caused new keys.
+/// Origin of new keys.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum KeyCause {
-    /// TLS gave them.
+    /// Derived by TLS.
     Tls,
-    /// This end has updated them.
+    /// Updated by this end.
     Local,
-    /// The peer has.
+    /// Updated by the peer.
     Remote,
 }
 
-/// Something that happened.
+/// A connection event.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub enum Event<'a> {
-    /// A packet left.
+    /// A packet was sent.
     Sent(Packet<'a>),
-    /// A packet came and opened. If there was no room for it and the network doubles it, this is said twice.
+    /// A packet was received and opened. If there was no memory for it and the network duplicates it, this event occurs
+    /// twice.
     Received(Packet<'a>),
-    /// A packet is held for lost.
+    /// A packet was declared lost.
     Lost {
-        /// Which kind it is.
+        /// Packet number space.
         space: Space,
         /// Its path; 0 in the handshake.
         path: u32,
         /// Its number there.
         number: u64,
-        /// Why.
+        /// Cause of the loss.
         cause: LossCause,
     },
-    /// How far the connection is.
+    /// Connection establishment has advanced.
     Progress(Progress),
-    /// What both ends have told each other.
+    /// The transport parameters of both ends are known.
     Parameters {
-        /// What this end has said.
+        /// Parameters of this end.
         ours: &'a Parameters,
-        /// What the peer has said.
+        /// Parameters of the peer.
         theirs: &'a Parameters,
     },
-    /// A path's law has been told something, and this is what holds now.
+    /// A path's law has processed a signal.
     Metrics {
         /// The path.
         path: u32,
-        /// What it sends by.
+        /// The resulting congestion control state.
         metrics: Metrics,
         /// Its law.
         law: &'a Law,
@@ -168,30 +170,30 @@ pub enum Event<'a> {
         old: u16,
         /// Now, in bytes.
         new: u16,
-        /// Whether nothing longer is tried for the time being.
+        /// Set if no longer packets are probed for the time being.
         is_done: bool,
     },
-    /// Something becomes of a path.
+    /// A path's state has changed.
     Path {
         /// The path.
         path: u32,
-        /// Where it goes.
+        /// Address and port of the path.
         via: Via,
-        /// What becomes of it.
+        /// The change.
         change: PathChange,
     },
-    /// New keys hold.
+    /// New keys are in use.
     Keys {
-        /// Of which kind of packet.
+        /// Packet number space of the keys.
         space: Space,
-        /// How often they were updated.
+        /// Number of key updates.
         updates: u64,
-        /// Who has caused it.
+        /// Origin of the keys.
         cause: KeyCause,
     },
-    /// Something happened to a coded block.
+    /// A coded block's state has changed.
     Block(BlockEvent),
-    /// The connection is over, or about to be.
+    /// The connection is closed or closing.
     Closed(&'a Closed),
 }
 
@@ -210,13 +212,13 @@ impl Watch {
         Self(maker.and_then(|maker| maker(birth)))
     }
 
-    /// Whether anybody watches.
+    /// Returns whether the connection is observed.
     #[inline(always)]
     pub(crate) fn is_on(&self) -> bool {
         self.0.is_some()
     }
 
-    /// Tells whoever watches. `event` is not made if nobody does.
+    /// Reports an event to the observer. `event` is not evaluated without one.
     #[inline(always)]
     pub(crate) fn tell<'a>(&self, now: Time, event: impl FnOnce() -> Event<'a>) {
         if let Some(observer) = &self.0 {
@@ -225,7 +227,7 @@ impl Watch {
     }
 }
 
-/// A packet that is held for lost, as the work of a channel notes it.
+/// A packet that was declared lost, as recorded by the channel's data source.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LostNote {
     pub(crate) subflow: u8,

@@ -1,4 +1,4 @@
-//! What a connection's packets of data carry: frames that wait, streams, datagrams. The [`Work`] of its channel.
+//! Contents of a connection's data packets: queued frames, streams, datagrams. The [`Work`] of its channel.
 
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::vec::Vec;
@@ -23,22 +23,24 @@ use crate::{ID_LEN, Id, TOKEN_LEN, varint};
 pub(crate) const NUMBER_LEN: usize = 3;
 /// Bytes before a packet's frames.
 pub(crate) const HEAD_LEN: usize = 1 + ID_LEN + NUMBER_LEN;
-/// What a packet has beside its frames.
+/// Bytes of a packet in addition to its frames.
 pub(crate) const OVERHEAD: usize = HEAD_LEN + SEAL_LEN;
-/// The least bytes of frames.
+/// Minimum length of a packet's frames, in bytes.
 const SHORTEST_FRAMES: usize = SHORTEST_PACKET - OVERHEAD;
-/// What stands before a datagram in a packet of its own.
+/// Bytes before a datagram in a packet of its own.
 pub(crate) const DATAGRAM_HEAD: usize = 1;
 /// The longest of [`Own`]'s frames: AUTH.
 const LONGEST_OWN: usize = 1 + 8 + 32;
 /// The longest SOURCE frame without its symbol.
 const SOURCE_LEN: usize = 1 + 8 + 3;
-/// By how much a block's SOURCE and PARITY frames are shorter than the longest: by its number.
+/// Returns the bytes by which the head of a block's SOURCE and PARITY frames is shorter than the longest. It depends on
+/// the block number.
 fn missing_of_head(block: u64) -> usize {
     SOURCE_LEN - (1 + varint::len(block) + 3)
 }
 
-/// Makes a packet with a PARITY frame of `len` bytes as long as those of its data, if there is room up to `limit`.
+/// Pads a packet with a PARITY frame of `len` bytes to the length of the block's data packets, if there is room up to
+/// `limit`.
 fn put_parity_padding(packet: &mut Vec<u8>, tag: Tag, len: Option<usize>, limit: usize) {
     let missing = missing_of_head(tag.block);
     if missing > 0 && len.is_some_and(|len| packet.len() + missing + len <= limit) {
@@ -46,14 +48,15 @@ fn put_parity_padding(packet: &mut Vec<u8>, tag: Tag, len: Option<usize>, limit:
     }
 }
 
-/// What was said of so many whole blocks is said again with an answer that leaves once more: those of a burst.
+/// Reports of complete blocks that are repeated with a retransmitted ACK: those of a burst.
 const MOST_ECHOED: usize = 8;
 
-/// So many frames of whole blocks are said again beside a new one. Of 20 blocks that are rebuilt, at a loss of 5 %, one is not heard
-/// of if each is said once; if three packets name it, one in 400 such times.
+/// Earlier reports of complete blocks that are repeated with a new one. Of 20 rebuilt blocks, at a loss rate of 5 %,
+/// one remains unreported if each is reported once. If three packets report each block, this happens once in 400 such
+/// cases.
 const NAMED_AGAIN: usize = 2;
 
-/// No STREAM frame begins where less is left of a packet: its head has up to 33 bytes.
+/// Minimum space for a STREAM frame in a packet, in bytes: its head has up to 33 bytes.
 const LEAST_ROOM: usize = 40;
 
 /// A frame of the connection itself, while it waits or is in flight.
@@ -67,7 +70,7 @@ pub(crate) enum Own {
     PathRetire {
         /// The path.
         path: u32,
-        /// Why.
+        /// Error code.
         reason: u64,
     },
     /// `PATH_ID` of this path, as in [`Outbox::given`].
@@ -78,7 +81,7 @@ pub(crate) enum Own {
     Whole {
         /// The first block.
         first: u64,
-        /// How many.
+        /// Number of blocks.
         count: u64,
     },
     /// `BLOCK_NACK`.
@@ -98,8 +101,8 @@ enum Carried {
     Own(Own),
 }
 
-/// What a packet carried, by a place in a table and a stamp. What is not in the table any more has another stamp, and what
-/// carried nothing has stamp 0.
+/// Reference to a packet's contents: an index into a table and a stamp. An entry that was released has another stamp.
+/// Stamp 0 stands for no contents.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(crate) struct Handle {
     at: u32,
@@ -116,30 +119,30 @@ impl Handle {
     }
 }
 
-/// What became of a packet.
+/// Delivery status of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Fate {
     Came,
-    /// A later one came before it.
+    /// A later packet arrived first.
     Overtaken,
     Unknown,
 }
 
-/// What a packet carried, or one symbol of a block.
+/// Contents of a packet, or of one symbol of a block.
 #[derive(Default, Debug)]
 struct Slot {
     stamp: u32,
     frames: Vec<Carried>,
     /// The length of all frames, in bytes.
     bytes: u32,
-    /// Its place among all packets that left, from 1.
+    /// Position among all sent packets, from 1.
     order: u64,
     subflow: u8,
-    /// Which packet of a block it is.
+    /// Position in a block, if the packet belongs to one.
     tag: Option<Tag>,
 }
 
-/// What each packet in flight carried, and the symbols of blocks.
+/// Contents of each packet in flight, and of the symbols of blocks.
 #[derive(Default, Debug)]
 struct Contents {
     slots: Vec<Slot>,
@@ -147,7 +150,7 @@ struct Contents {
 }
 
 impl Contents {
-    /// A place for what a packet carries.
+    /// Returns a free slot for a packet's contents.
     fn claim(&mut self) -> usize {
         // Packets in flight are bounded far below 2^32.
         self.free.pop().map_or_else(
@@ -165,12 +168,13 @@ impl Contents {
         Handle { at: at as u32, stamp: slot.stamp }
     }
 
-    /// What is in a place, if it still is.
+    /// Returns the contents, unless they were released.
     fn get(&self, handle: Handle) -> Option<&Slot> {
         self.slots.get(handle.at as usize).filter(|slot| slot.stamp == handle.stamp && handle.stamp != 0)
     }
 
-    /// Forgets a packet. Gives where its frames are, until something else is claimed; none if it was forgotten before.
+    /// Releases a packet's contents. Returns the index of its slot, which is valid until the next claim; none if the
+    /// packet was released before.
     fn release(&mut self, handle: Handle) -> Option<usize> {
         let at = handle.at as usize;
         let slot = self.slots.get_mut(at).filter(|slot| slot.stamp == handle.stamp && handle.stamp != 0)?;
@@ -180,53 +184,53 @@ impl Contents {
     }
 }
 
-/// Why a datagram cannot be sent.
+/// Error for a datagram that cannot be sent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum DatagramError {
-    /// It is longer than the peer takes, or than a packet of every path carries.
+    /// The datagram is longer than the peer accepts, or than a packet of every path can carry.
     #[error("a datagram of {len} bytes; {most} at most can be sent now")]
     TooLong {
         /// Its length in bytes.
         len: usize,
-        /// How long it may be.
+        /// The maximum length in bytes.
         most: usize,
     },
-    /// Too many wait.
+    /// Too many datagrams are queued.
     #[error("too many datagrams wait to be sent: 1 MiB of them, each counted with 64 bytes more than it has")]
     Full,
 }
 
-/// What waits to be sent, and what was.
+/// Data to be sent, and contents of packets in flight.
 #[derive(Debug)]
 pub(crate) struct Outbox {
     pub(crate) streams: Streams,
     own: BTreeSet<Own>,
-    /// What AUTH says.
+    /// Contents of AUTH: ticket ID and proof.
     pub(crate) auth: ([u8; 8], [u8; 32]),
     /// IDs that the peer may send to, by path.
     pub(crate) given: BTreeMap<u32, (Id, [u8; TOKEN_LEN])>,
-    /// Blocks of which was said that they are whole, since that was last said again.
+    /// Reports of complete blocks since they were last repeated.
     wholes: VecDeque<(u64, u64)>,
     datagrams: Datagrams,
     contents: Contents,
-    /// Packets that left.
+    /// Number of packets sent.
     departures: u64,
-    /// By subflow.
+    /// Black hole detection by subflow.
     lost_full: Vec<LostFull>,
-    /// Frames of at most so many bytes fit into a packet of the smallest size.
+    /// Maximum bytes of frames in a packet of the smallest size.
     small: u32,
-    /// Codes packets, if the peer takes blocks.
+    /// Encodes packets, if the peer accepts blocks.
     pub(crate) coder: Option<Coder>,
     pub(crate) conditions: Conditions,
-    /// The most bytes of frames that packets of all paths have room for.
+    /// Maximum bytes of frames that fit into a packet on every path.
     pub(crate) least_mss: u32,
-    /// The time of the packet that leaves.
+    /// Send time of the present packet.
     pub(crate) now: Time,
-    /// Where the packet is made that leaves. Its header is written, and maybe an acknowledgement.
+    /// The packet being assembled. Its header is written, and possibly an acknowledgement.
     pub(crate) packet: Vec<u8>,
-    /// Where its frames begin.
+    /// Offset of its frames.
     pub(crate) frames_at: usize,
-    /// Packets that are held for lost, for whoever watches.
+    /// Packets declared lost, for the observer.
     pub(crate) lost: Notes<LostNote>,
 }
 
@@ -253,13 +257,13 @@ impl Outbox {
         }
     }
 
-    /// This frame is to be sent.
+    /// Queues a frame.
     pub(crate) fn push(&mut self, own: Own) {
         self.own.insert(own);
     }
 
-    /// These blocks are whole. Those of which it was said just before are named once more: the sender sends a block again if it
-    /// hears nothing.
+    /// Queues a report that blocks are complete, and repeats the latest reports: the sender retransmits a block without
+    /// a report.
     pub(crate) fn say_whole(&mut self, first: u64, count: u64) {
         let before = self.wholes.len().saturating_sub(NAMED_AGAIN);
         self.own.extend(self.wholes.range(before..).map(|&(first, count)| Own::Whole { first, count }));
@@ -270,19 +274,19 @@ impl Outbox {
         self.push(Own::Whole { first, count });
     }
 
-    /// What was last said of whole blocks is said once more.
+    /// Queues the latest reports of complete blocks once more.
     pub(crate) fn say_wholes_again(&mut self) {
         while let Some((first, count)) = self.wholes.pop_front() {
             self.push(Own::Whole { first, count });
         }
     }
 
-    /// How many frames of the connection itself wait.
+    /// Returns the number of queued frames of the connection itself.
     pub(crate) fn waiting(&self) -> usize {
         self.own.len()
     }
 
-    /// A datagram is to be sent; packets carry at most `most` bytes of one.
+    /// Queues a datagram; packets carry at most `most` bytes of one.
     pub(crate) fn push_datagram(&mut self, data: &[u8], most: usize) -> Result<(), DatagramError> {
         if data.len() > most {
             return Err(DatagramError::TooLong { len: data.len(), most });
@@ -290,7 +294,7 @@ impl Outbox {
         if self.datagrams.push(data) { Ok(()) } else { Err(DatagramError::Full) }
     }
 
-    /// How full packets of a subflow fare.
+    /// Returns the black hole detection state of a subflow.
     pub(crate) fn lost_full(&mut self, subflow: u8) -> &mut LostFull {
         let at = usize::from(subflow);
         if self.lost_full.len() <= at {
@@ -307,7 +311,7 @@ impl Outbox {
             && !self.needs_whole_packet()
     }
 
-    /// Whether the next packet has room for nothing beside what a block needs.
+    /// Returns whether a block needs the next packet for itself.
     pub(crate) fn needs_whole_packet(&self) -> bool {
         self.coder.as_ref().is_some_and(|coder| coder.has_resend() || coder.has_parity())
     }
@@ -329,7 +333,7 @@ impl Outbox {
         }
     }
 
-    /// Writes what blocks need, if anything is due: a packet again, or parity. Gives which packet of a block it is.
+    /// Writes what blocks have due: a retransmission, or parity. Returns the packet's position in its block.
     fn put_of_block(&mut self, limit: usize) -> Option<Tag> {
         while let Some(coder) = &mut self.coder
             && let Some(resend) = coder.next_resend(self.now)
@@ -370,7 +374,7 @@ impl Outbox {
         }
     }
 
-    /// Writes a data packet of a block once more, byte by byte. False if that is not possible any more.
+    /// Writes a data packet of a block again, byte by byte. Returns false if that is not possible any more.
     fn put_source_again(&mut self, limit: usize, tag: Tag, content: u64) -> bool {
         let Tag { block, shape, place } = tag;
         Frame::Padding(LENGTH_BYTES + missing_of_head(block)).put(&mut self.packet);
@@ -388,7 +392,7 @@ impl Outbox {
         true
     }
 
-    /// Writes STREAM frames up to a packet's length of `limit`. Gives whether all of it left before.
+    /// Writes STREAM frames up to a packet length of `limit`. Returns whether all of the data was sent before.
     fn put_streams(&mut self, limit: usize, carried: &mut Vec<Carried>) -> bool {
         let (mut again, begun) = (true, carried.len());
         while let left = limit.saturating_sub(self.packet.len())
@@ -405,7 +409,7 @@ impl Outbox {
         again
     }
 
-    /// The place in a block for a packet that leaves now, if it is to be coded and has room for it.
+    /// Returns the position in a block of the packet that is being sent, if it is to be coded and has room for it.
     fn offer(&mut self) -> Option<Offer> {
         let (bytes, ends) = self.streams.pending();
         let least = self.least_mss as usize;
@@ -438,8 +442,8 @@ impl Outbox {
         (offer.tag, again)
     }
 
-    /// Writes frames up to a packet's length of `limit`. Gives which packet of a block it is, if any, and whether all of it left
-    /// before.
+    /// Writes frames up to a packet length of `limit`. Returns the packet's position in a block, if any, and whether
+    /// all of the data was sent before.
     fn put_frames(&mut self, limit: usize, carried: &mut Vec<Carried>) -> (Option<Tag>, bool) {
         if let Some(tag) = self.put_of_block(limit) {
             return (Some(tag), !tag.is_parity());
@@ -486,14 +490,14 @@ impl Outbox {
             Carried::Stream(chunk) => self.streams.lost(&chunk),
             Carried::Control(control) if came => self.streams.control_acked(control),
             Carried::Control(control) => self.streams.control_lost(control),
-            // A block that is still not whole is asked for again.
+            // If a block is still incomplete, a new NACK is sent.
             Carried::Own(Own::Ping | Own::Nack { .. }) => {}
             Carried::Own(own) if !came => self.push(own),
             Carried::Own(_) => {}
         }
     }
 
-    /// A packet came, or its content is given back.
+    /// Releases a packet that was delivered or lost, and settles its contents.
     fn is_over(&mut self, handle: Handle, fate: Fate) {
         let came = fate == Fate::Came;
         let Some(at) = self.contents.release(handle) else { return };
@@ -520,7 +524,7 @@ impl Outbox {
         }
     }
 
-    /// A symbol came, or is to go without its block.
+    /// Releases a symbol that was delivered, or that is to be sent without its block.
     fn symbol_is_over(&mut self, content: u64, came: bool) {
         let Some(at) = self.contents.release(Handle::of(content)) else { return };
         let mut frames = mem::take(&mut self.contents.slots[at].frames);
@@ -530,7 +534,7 @@ impl Outbox {
         self.contents.slots[at].frames = frames;
     }
 
-    /// Takes over what the coder knows to have come.
+    /// Settles the symbols that the coder knows to be delivered.
     pub(crate) fn settle_blocks(&mut self) {
         while let Some(content) = self.coder.as_mut().and_then(Coder::next_delivered) {
             self.symbol_is_over(content, true);
@@ -602,7 +606,7 @@ mod tests {
         Outbox::new(Streams::new(Side::Caller, limits, 1), None, 1)
     }
 
-    /// What waits, as a packet takes it.
+    /// Takes the first blocks of the queued reports, as a packet would.
     fn leaves(outbox: &mut Outbox) -> Vec<u64> {
         let first =
             |own: Own| if let Own::Whole { first, .. } = own { first } else { unreachable!("nothing else waits") };

@@ -1,4 +1,4 @@
-//! Transport parameters: what an endpoint says of itself during the handshake. RFC 9000 §18, with numbers of our own.
+//! Transport parameters, which each endpoint declares during the handshake. RFC 9000 §18, with numbers of our own.
 
 use alloc::vec::Vec;
 use thiserror::Error;
@@ -7,34 +7,34 @@ use crate::header::LONGEST_ID;
 use crate::varint::{self, Cut, Reader};
 use crate::{ID_LEN, Id, TOKEN_LEN};
 
-/// Why a peer's parameters cannot be used.
+/// Error of a peer's transport parameters.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
 pub enum ParameterError {
-    /// They end within a parameter.
+    /// The parameters end within one.
     #[error("the transport parameters end within one")]
     Cut,
-    /// A number stands there twice.
+    /// A parameter appears twice.
     #[error("transport parameter `{name}` appears twice")]
     Twice {
         /// Its name.
         name: &'static str,
     },
-    /// A value is no varint, or bytes follow it.
+    /// A value is not a single varint.
     #[error("transport parameter `{name}` is not one integer")]
     NoInteger {
         /// Its name.
         name: &'static str,
     },
-    /// A value has an impossible number of bytes.
+    /// A value has an invalid length.
     #[error("transport parameter `{name}` has {len} bytes; from {least} to {most} are possible")]
     Len {
         /// Its name.
         name: &'static str,
-        /// How many it has.
+        /// The value's length in bytes.
         len: usize,
-        /// The fewest that it may have.
+        /// The minimum length in bytes.
         least: usize,
-        /// The most that it may have.
+        /// The maximum length in bytes.
         most: usize,
     },
     /// A value is out of range.
@@ -42,11 +42,11 @@ pub enum ParameterError {
     Range {
         /// Its name.
         name: &'static str,
-        /// What it is.
+        /// The value.
         value: u64,
-        /// The least that it may be.
+        /// The smallest valid value.
         least: u64,
-        /// The most that it may be.
+        /// The largest valid value.
         most: u64,
     },
 }
@@ -57,7 +57,7 @@ impl From<Cut> for ParameterError {
     }
 }
 
-/// An ID as a caller chooses it for its first packet: 8 to 20 bytes.
+/// Connection ID that a caller chose for its first packet: 8 to 20 bytes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct FirstId {
     len: u8,
@@ -65,14 +65,14 @@ pub struct FirstId {
 }
 
 impl FirstId {
-    /// Of these bytes; none if there are too few or too many.
+    /// Creates an ID from these bytes; none if there are too few or too many.
     pub fn new(id: &[u8]) -> Option<Self> {
         let mut bytes = [0; LONGEST_ID];
         bytes.get_mut(..id.len()).filter(|bytes| bytes.len() >= ID_LEN)?.copy_from_slice(id);
         Some(Self { len: id.len() as u8, bytes })
     }
 
-    /// Its bytes.
+    /// Returns its bytes.
     pub fn as_bytes(&self) -> &[u8] {
         &self.bytes[..self.len.into()]
     }
@@ -86,9 +86,9 @@ impl From<Id> for FirstId {
     }
 }
 
-/// A parameter that is bytes.
+/// A parameter whose value is a byte string.
 trait Bytes: Sized {
-    /// The fewest and the most.
+    /// The minimum and maximum length in bytes.
     const LEN: (usize, usize);
 
     fn of(bytes: &[u8]) -> Option<Self>;
@@ -124,7 +124,7 @@ macro_rules! parameters {
         $($number:literal $name:ident $least:literal to $most:expr, else $absent:literal: $doc:literal;)*
         bytes: $($place:literal $word:ident $kind:ty: $note:literal;)*
     ) => {
-        /// What an endpoint allows and wants.
+        /// Transport parameters of an endpoint: its limits and requests.
         #[derive(Clone, Copy, PartialEq, Eq, Debug)]
         pub struct Parameters {
             $(
@@ -138,17 +138,17 @@ macro_rules! parameters {
         }
 
         impl Default for Parameters {
-            /// What holds for an endpoint that says nothing.
+            /// Returns the values of absent parameters.
             fn default() -> Self {
                 Self { $($name: $absent,)* $($word: None,)* }
             }
         }
 
         impl Parameters {
-            /// Reads what a peer sent.
+            /// Reads the parameters of a peer.
             ///
             /// # Errors
-            /// If something cannot be read, is there twice, or is out of range. Unknown parameters are passed over.
+            /// If a parameter cannot be read, appears twice, or is out of range. Unknown parameters are ignored.
             pub fn read(bytes: &[u8]) -> Result<Self, ParameterError> {
                 let (mut reader, mut read, mut seen) = (Reader::new(bytes), Self::default(), 0u64);
                 while !reader.is_empty() {
@@ -179,10 +179,10 @@ macro_rules! parameters {
                 Ok(read)
             }
 
-            /// Appends them, but for those that have the value of what is not said.
+            /// Appends all parameters except those that have the value of an absent one.
             ///
             /// # Panics
-            /// In debug builds, if one is out of range.
+            /// In debug builds, if a value is out of range.
             pub fn put(&self, out: &mut Vec<u8>) {
                 $(
                     debug_assert!(($least..=$most).contains(&self.$name), "{} is {}", stringify!($name), self.$name);
@@ -202,11 +202,11 @@ macro_rules! parameters {
                 )*
             }
 
-            /// Number, name, least, most and what holds if it is absent, of each.
+            /// Number, name, minimum, maximum and value if absent of each integer parameter.
             #[cfg(test)]
             const ALL: &[(u64, &str, u64, u64, u64)] = &[$(($number, stringify!($name), $least, $most, $absent),)*];
 
-            /// Number, name, fewest and most bytes, of each that is bytes.
+            /// Number, name, minimum and maximum length of each byte string parameter.
             #[cfg(test)]
             const ALL_BYTES: &[(u64, &str, (usize, usize))] = &[$(($place, stringify!($word), <$kind as Bytes>::LEN),)*];
 
@@ -274,7 +274,7 @@ mod tests {
         assert_eq!(Parameters::read(&[0x3f, 2, 1, 1]), Ok(Parameters::default()));
     }
 
-    /// The specification's table says what the code does.
+    /// The specification's table agrees with the code.
     #[test]
     fn the_page_has_the_same_table() {
         let page = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../docs/src/transport.md")).unwrap();

@@ -1,4 +1,4 @@
-//! One path of a connection: where it goes, what has come on it, and whether its address is proved.
+//! One path of a connection: its four-tuple, received packets and address validation.
 
 use alloc::collections::VecDeque;
 
@@ -13,14 +13,14 @@ use crate::{Id, TOKEN_LEN};
 /// The value of a `PATH_CHALLENGE`.
 pub(crate) type Value = [u8; 8];
 
-/// Challenges that wait for their responses, and responses that wait to leave.
+/// Maximum number of challenges that wait for their responses, and of responses that wait to be sent.
 const MOST_CHALLENGES: usize = 4;
-/// What a packet that acknowledges one range takes at most, without receive times.
+/// Maximum length of a packet that acknowledges one range, in bytes, without receive times.
 pub(crate) const SHORTEST_ANSWER: usize = 120;
-/// Bytes that may leave to an address that is not proved, for each that came from there.
+/// Bytes that may be sent to an address that is not validated, per byte received from it (RFC 9000 §8.1).
 const AMPLIFICATION: u64 = 3;
 
-/// Whether what came from an address allows to send there.
+/// Amplification limit of an address.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(crate) struct Budget {
     is_proved: bool,
@@ -29,7 +29,7 @@ pub(crate) struct Budget {
 }
 
 impl Budget {
-    /// Of an address that is known to be the peer's.
+    /// Limit of an address that is known to be the peer's: none.
     pub(crate) const PROVED: Self = Self { is_proved: true, came: 0, left: 0 };
 
     pub(crate) fn prove(&mut self) {
@@ -40,46 +40,46 @@ impl Budget {
         self.is_proved
     }
 
-    /// A datagram came from the address.
+    /// Counts a datagram received from the address.
     pub(crate) fn came(&mut self, bytes: usize) {
         self.came = self.came.saturating_add(bytes as u64);
     }
 
-    /// A datagram leaves to it.
+    /// Counts a datagram sent to it.
     pub(crate) fn left(&mut self, bytes: usize) {
         self.left = self.left.saturating_add(bytes as u64);
     }
 
-    /// Bytes that may leave now.
+    /// Returns the bytes that may be sent now.
     pub(crate) fn room(self) -> u64 {
         if self.is_proved { u64::MAX } else { (self.came * AMPLIFICATION).saturating_sub(self.left) }
     }
 }
 
-/// What a path is for.
+/// State of a path.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum State {
-    /// It carries nothing until the peer has answered a challenge.
+    /// The path carries nothing until the peer has answered a challenge.
     Opening,
-    /// It carries data.
+    /// The path carries data.
     Open,
-    /// It is retired. What comes late is still read, until then.
+    /// The path is retired. Late packets are still read until this time.
     Retired(Time),
 }
 
-/// The proof that a peer is where its packets come from.
+/// Validation of the peer's address.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Challenge {
     pub(crate) via: Via,
-    /// Where the peer was before: it is asked there, too.
+    /// Previous address of the peer: it is challenged, too.
     pub(crate) before: Option<Via>,
-    /// The value that is still to leave to there.
+    /// The value that is still due for `before`.
     pub(crate) owed: Option<Value>,
-    /// The values that it may answer with, the newest last.
+    /// Values that a response may contain, the newest last.
     pub(crate) values: VecDeque<Value>,
-    /// When the next one leaves.
+    /// Time of the next challenge.
     pub(crate) again_at: Time,
-    /// When it is given up.
+    /// Time at which the challenge is given up.
     pub(crate) until: Time,
 }
 
@@ -88,12 +88,12 @@ impl Challenge {
         Self { via, before, owed: None, values: VecDeque::new(), again_at: now, until }
     }
 
-    /// When a value is to leave.
+    /// Returns the time at which a value is due.
     pub(crate) fn due(&self) -> Time {
         if self.owed.is_some() { Time::ZERO } else { self.again_at }
     }
 
-    /// This value leaves; the next one after `wait`.
+    /// Records that this value was sent; the next one follows after `wait`.
     pub(crate) fn left(&mut self, value: Value, now: Time, wait: Span) {
         if self.values.len() == MOST_CHALLENGES {
             self.values.pop_front();
@@ -109,16 +109,16 @@ impl Challenge {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Response {
     pub(crate) value: Value,
-    /// Where the challenge came from.
+    /// Four-tuple of the challenge.
     pub(crate) via: Via,
     /// The most bytes of a datagram that answers it.
     pub(crate) most: usize,
 }
 
-/// An acknowledgement that left, until it is known to have come.
+/// An acknowledgement that was sent, until it is known to have arrived.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Told {
-    /// The path that it left on is this one, and this the packet.
+    /// Its packet number on this path.
     pub(crate) number: u64,
     /// The highest number that it acknowledged.
     pub(crate) newest: u64,
@@ -130,43 +130,43 @@ pub(crate) struct Path {
     pub(crate) number: u32,
     /// The subflow that is on it, unless it is retired.
     pub(crate) subflow: Option<u8>,
-    /// What the peer sends to.
+    /// The ID to which the peer sends.
     pub(crate) ours: Id,
-    /// What this end sends to, and what a reset for that ends with.
+    /// The ID to which this end sends, and the token at the end of a reset for it.
     pub(crate) theirs: (Id, [u8; TOKEN_LEN]),
     pub(crate) via: Via,
     pub(crate) budget: Budget,
     pub(crate) state: State,
-    /// Until then the peer may still give it up, because it has not seen an answer to its challenge.
+    /// Until then the peer may still give up the path, because it has not received an answer to its challenge.
     pub(crate) settles_at: Time,
-    /// Whether the peer has retired it, too. Before, it may still send to it.
+    /// Set once the peer has retired the path, too. Before, it may still send to it.
     pub(crate) peer_let_go: bool,
     pub(crate) arrivals: Arrivals,
     pub(crate) seen: SeenPhase,
     pub(crate) challenge: Option<Challenge>,
-    /// Where the peer was before, while it is not proved that it moved, and whether that is proved.
+    /// Previous address of the peer, while its migration is not validated, and the amplification limit of that address.
     pub(crate) before: Option<(Via, Budget)>,
     responses: VecDeque<Response>,
     pub(crate) search: Search,
     /// The number that the next packet gets, and the first one under the present key.
     pub(crate) next: u64,
     pub(crate) phase_from: u64,
-    /// The number that is to be left out next.
+    /// The next number to skip.
     pub(crate) skip_at: u64,
     pub(crate) told: Option<Told>,
     /// Packets in a row that only acknowledged.
     pub(crate) silent: u32,
-    /// When something was last acknowledged.
+    /// Time of the last acknowledgement.
     pub(crate) acked_at: Time,
-    /// Whether packets leave ECN-capable.
+    /// Set while packets are sent ECN-capable.
     pub(crate) ecn: bool,
     /// The shortest round trip that was measured.
     pub(crate) least_rtt: Span,
     /// Probe timeout without backoff, as of the last acknowledgement; zero before the first.
     pub(crate) pto: Span,
-    /// Set until the PING of a liveness probe leaves.
+    /// Set until the PING of a liveness probe is sent.
     pub(crate) owes_ping: bool,
-    /// What the peer has acknowledged of frames, and what of that came marked.
+    /// Bytes of frames that the peer has acknowledged, and those that arrived CE-marked.
     pub(crate) acked: Bytes,
     pub(crate) marked: Bytes,
 }
@@ -211,18 +211,18 @@ impl Path {
         }
     }
 
-    /// Whether packets of any kind may leave on it.
+    /// Returns whether packets of any kind may be sent on it.
     pub(crate) fn is_used(&self) -> bool {
         !matches!(self.state, State::Retired(_))
     }
 
-    /// Whether an acknowledgement may leave on it.
+    /// Returns whether an acknowledgement may be sent on it.
     pub(crate) fn can_answer(&self) -> bool {
         self.is_used() && self.budget.room() >= 2 * SHORTEST_ANSWER as u64
     }
 
-    /// A challenge came in a datagram of `len` bytes, and a response is to be sent. Where too many wait, the oldest is given up: its
-    /// challenge will come again.
+    /// Queues a response to a challenge that arrived in a datagram of `len` bytes. Drops the oldest if too many wait:
+    /// its challenge will be repeated.
     pub(crate) fn respond(&mut self, value: Value, via: Via, len: usize) {
         if self.responses.len() == MOST_CHALLENGES {
             self.responses.pop_front();
@@ -234,7 +234,7 @@ impl Path {
         self.responses.pop_front()
     }
 
-    /// When something of its own is due.
+    /// Returns the time of its next timer.
     pub(crate) fn next_timer(&self) -> Time {
         let challenge = self.challenge.as_ref().map_or(Time::NEVER, |challenge| challenge.until.min(challenge.due()));
         let answer = if self.can_answer() { self.arrivals.answer_at() } else { Time::NEVER };

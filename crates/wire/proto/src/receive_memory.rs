@@ -3,8 +3,8 @@
 use alloc::sync::Arc;
 use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-/// Total capacity of an endpoint's receive buffers, unread bytes included, above which reads release capacity, in bytes: half of the
-/// default `max_stream_data`.
+/// Total capacity of an endpoint's receive buffers, unread bytes included, above which reads release capacity, in
+/// bytes: half of the default `max_stream_data`.
 const MAX_KEPT_CAPACITY: usize = 64 << 20;
 
 /// Capacity of all receive buffers of an endpoint, and of the endpoints that listen together with it, in bytes.
@@ -26,12 +26,12 @@ pub(crate) struct BufferShare {
 }
 
 impl BufferShare {
-    /// Counts nothing yet.
+    /// Creates a share that counts no bytes.
     pub(crate) const fn new(memory: ReceiveMemory) -> Self {
         Self { memory, bytes: 0 }
     }
 
-    /// Counts the buffer's present capacity, in bytes.
+    /// Updates the counted capacity of the buffer, in bytes.
     pub(crate) fn set(&mut self, bytes: usize) {
         if bytes > self.bytes {
             self.memory.0.fetch_add(bytes - self.bytes, Relaxed);

@@ -1,22 +1,22 @@
-//! The search for the longest packet that a path takes: RFC 8899, by halving.
+//! Search for the longest packet of a path by bisection: RFC 8899.
 
 use units::{Span, Time};
 
-/// Every path takes UDP payloads of so many bytes (RFC 9000 §14).
+/// UDP payload that every path supports, in bytes (RFC 9000 §14).
 pub(crate) const SMALLEST: u16 = 1_200;
-/// A probe that is lost so often was too long (RFC 8899 §5.1.2).
+/// Lost probes after which a size is considered too long (RFC 8899 §5.1.2).
 const TRIES: u8 = 3;
-/// The search ends when so many bytes are left to be won.
+/// Remaining interval at which the search ends, in bytes.
 const CLOSE_ENOUGH: u16 = 20;
-/// It begins again after so long (RFC 8899 §5.1.1).
+/// Time from the end of a search to the next one (RFC 8899 §5.1.1).
 const AGAIN: Span = Span::from_s(600);
-/// After the size fell back to the smallest, it begins again after so long.
+/// Time from the fall to the smallest size to the next search.
 const AFTER_FALL: Span = Span::from_s(5);
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Probe {
     size: u16,
-    /// Its packet number, once it has left, and when it counts as lost.
+    /// Its packet number, once it was sent, and the time after which it is declared lost.
     left: Option<(u64, Time)>,
     tries: u8,
 }
@@ -24,18 +24,18 @@ struct Probe {
 /// The search on one path.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Search {
-    /// UDP payloads of so many bytes get through.
+    /// UDP payload that is known to get through, in bytes.
     size: u16,
-    /// Longer ones than these are not tried.
+    /// The maximum size that is probed.
     most: u16,
-    /// So many bytes do not get through.
+    /// The smallest size known not to get through, in bytes.
     too_long: u32,
     probe: Option<Probe>,
     again_at: Time,
 }
 
 impl Search {
-    /// From the smallest size up to `most`.
+    /// Begins a search from the smallest size up to `most`.
     pub(crate) fn new(most: u16) -> Self {
         let most = most.max(SMALLEST);
         let mut search = Self { size: SMALLEST, most, too_long: 0, probe: None, again_at: Time::NEVER };
@@ -50,29 +50,29 @@ impl Search {
         self.probe = (self.size < self.most).then_some(Probe { size: self.most, left: None, tries: 0 });
     }
 
-    /// Bytes of UDP payload that get through.
+    /// Returns the UDP payload that is known to get through, in bytes.
     pub(crate) fn size(&self) -> u16 {
         self.size
     }
 
-    /// Whether no longer packets are tried for the time being.
+    /// Returns whether no longer packets are probed for the time being.
     pub(crate) fn is_done(&self) -> bool {
         self.probe.is_none()
     }
 
-    /// The size of the probe that should leave now.
+    /// Returns the size of the probe that should be sent now.
     pub(crate) fn due(&self) -> Option<u16> {
         self.probe.filter(|probe| probe.left.is_none()).map(|probe| probe.size)
     }
 
-    /// The probe left as packet `number`. It counts as lost after `wait`.
+    /// Notes that the probe was sent as packet `number`. It is declared lost after `wait`.
     pub(crate) fn left(&mut self, number: u64, now: Time, wait: Span) {
         if let Some(probe) = &mut self.probe {
             probe.left = Some((number, now.saturating_add(wait)));
         }
     }
 
-    /// Whether one of these packets is the probe. If so, the path's size has grown.
+    /// Returns whether one of these packets is the probe. In that case the path's size has grown.
     pub(crate) fn acked(&mut self, now: Time, mut acked: impl FnMut(u64) -> bool) -> bool {
         let Some(Probe { size, left: Some((number, _)), .. }) = self.probe else { return false };
         if !acked(number) {
@@ -94,7 +94,7 @@ impl Search {
         }
     }
 
-    /// When [`Search::on_timer`] wants to be called.
+    /// Returns the time of the next call of [`Search::on_timer`].
     pub(crate) fn next_timer(&self) -> Time {
         match self.probe {
             Some(Probe { left: Some((_, until)), .. }) => until,
@@ -103,7 +103,7 @@ impl Search {
         }
     }
 
-    /// A probe is lost, or it is time to search again.
+    /// Declares the probe lost, or begins the next search, if that is due.
     pub(crate) fn on_timer(&mut self, now: Time) {
         if self.next_timer() > now {
             return;
@@ -118,7 +118,7 @@ impl Search {
         }
     }
 
-    /// Packets of the present size do not get through any more.
+    /// Falls back to the smallest size: packets of the present size do not get through any more.
     pub(crate) fn fall(&mut self, now: Time) {
         (self.size, self.probe) = (SMALLEST, None);
         self.again_at = now.saturating_add(AFTER_FALL);
@@ -129,7 +129,7 @@ impl Search {
 mod tests {
     use super::*;
 
-    /// How the search ends where `limit` bytes get through, and how many probes it took.
+    /// Returns the size at which the search ends if `limit` bytes get through, and the number of probes.
     fn found(limit: u16, most: u16) -> (u16, u32) {
         let (mut search, mut probes, mut now) = (Search::new(most), 0, Time::ZERO);
         while let Some(size) = search.due() {

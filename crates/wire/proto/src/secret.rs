@@ -1,4 +1,4 @@
-//! Secrets, and what proves that somebody has one: HMAC-SHA256 (RFC 2104).
+//! Secrets and proofs of their possession: HMAC-SHA256 (RFC 2104).
 
 use core::fmt;
 
@@ -8,15 +8,16 @@ use sha2::{Digest as _, Sha256};
 /// Bytes of a ticket's secret.
 pub const SECRET_LEN: usize = 16;
 
-/// Label before the exporter in the derivation of a resumption secret. A proof covers the exporter alone, so neither reveals the other.
+/// Label before the exporter in the derivation of a resumption secret. A proof covers the exporter alone, so neither
+/// reveals the other.
 const RESUMPTION: &[u8] = b"narrows resume";
 
-/// A ticket's secret. It is not shown by `Debug`, and is compared in constant time.
+/// A ticket's secret. `Debug` does not print it, and comparison takes constant time.
 #[derive(Clone)]
 pub struct Secret([u8; SECRET_LEN]);
 
 impl Secret {
-    /// Of these bytes, which nobody can guess.
+    /// Creates a secret from these bytes, which must be unpredictable.
     pub const fn new(bytes: [u8; SECRET_LEN]) -> Self {
         Self(bytes)
     }
@@ -25,7 +26,7 @@ impl Secret {
         &self.0
     }
 
-    /// Proves that a caller has this secret, for the one connection that has this exporter.
+    /// Computes a caller's proof of this secret for the one connection that has this exporter.
     pub(crate) fn proof(&self, exporter: &[u8; 32]) -> [u8; 32] {
         Key::new(&self.0).tag(&[exporter])
     }
@@ -37,14 +38,14 @@ impl Secret {
         Self(bytes)
     }
 
-    /// Whether a proof is this secret's.
+    /// Returns whether this secret produced the proof.
     pub(crate) fn verifies(&self, exporter: &[u8; 32], proof: &[u8; 32]) -> bool {
         Key::new(&self.0).verifies(&[exporter], proof)
     }
 }
 
 impl PartialEq for Secret {
-    /// In constant time: both are keys of the same tag.
+    /// Compares in constant time: both secrets are keys of the same tag.
     fn eq(&self, other: &Self) -> bool {
         Key::new(&self.0).verifies(&[], &Key::new(&other.0).tag(&[]))
     }
@@ -58,12 +59,12 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// A key that makes and checks tags.
+/// A key that computes and verifies tags.
 #[derive(Clone)]
 pub(crate) struct Key(Hmac<Sha256>);
 
 impl Key {
-    /// Of these bytes, as many as there may be.
+    /// Creates a key from any number of bytes.
     pub(crate) fn new(bytes: &[u8]) -> Self {
         // A key may have any length: longer ones are hashed. So there is always one.
         let key =
@@ -71,12 +72,13 @@ impl Key {
         Self(key)
     }
 
-    /// The tag of these parts, one behind the other. The caller sees to it that no other parts give the same bytes.
+    /// Returns the tag of the concatenated parts. The caller ensures that no other parts concatenate to the same bytes.
     pub(crate) fn tag(&self, parts: &[&[u8]]) -> [u8; 32] {
         self.over(parts).finalize().into_bytes().into()
     }
 
-    /// Whether this is the tag of these parts, or its beginning; in constant time. No bytes are no tag.
+    /// Returns whether this is the tag of these parts, or a prefix of it, in constant time. An empty tag is never
+    /// valid.
     pub(crate) fn verifies(&self, parts: &[&[u8]], tag: &[u8]) -> bool {
         !tag.is_empty() && self.over(parts).verify_truncated_left(tag).is_ok()
     }
@@ -96,7 +98,7 @@ impl fmt::Debug for Key {
     }
 }
 
-/// SHA-256 of these parts, one behind the other.
+/// Returns the SHA-256 of the concatenated parts.
 pub(crate) fn sha256(parts: &[&[u8]]) -> [u8; 32] {
     let mut hash = Sha256::new();
     for part in parts {

@@ -1,5 +1,5 @@
-//! Which service a listener offers and a caller asks for: TLS's extension for ALPN names it (RFC 7301), so the wrong one is
-//! refused before there are keys. `docs/src/transport.md`, "The service".
+//! The service that a listener offers and a caller requests. It is named in TLS's ALPN extension (RFC 7301), so the
+//! wrong one is refused before keys are available. `docs/src/transport.md`, "The service".
 
 use core::fmt;
 use core::str::FromStr;
@@ -8,30 +8,30 @@ use thiserror::Error;
 
 use crate::varint::{Cut, Reader};
 
-/// What stands before a service's name: the protocol and its version.
+/// Prefix of a service's name: the protocol and its version.
 const PREFIX: &str = "narrows-1/";
 
 /// The longest name of a service, in bytes.
 pub const LONGEST: usize = 32;
 
-/// The alert of TLS for a caller that asks for what is not here, `no_application_protocol` (RFC 7301 §3.2).
+/// The TLS alert for a caller that requests a service that is not offered, `no_application_protocol` (RFC 7301 §3.2).
 pub(crate) const NO_SUCH_SERVICE: u8 = 120;
 
-/// A service: both ends of a connection must name the same one. An application gives its own name, such as `backup`, which is
-/// `narrows-1/backup` in the handshake.
+/// A service: both ends of a connection must name the same one. An application chooses its own name, such as `backup`,
+/// which is `narrows-1/backup` in the handshake.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Service {
     alpn: [u8; PREFIX.len() + LONGEST],
     len: u8,
 }
 
-/// Why a name is not one of a service.
+/// Error for an invalid service name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
 #[error("a service's name is 1 to {LONGEST} of the characters a to z, 0 to 9, `-`, `.` and `_`")]
 pub struct ServiceError;
 
 impl Service {
-    /// The service of a name: 1 to [`LONGEST`] of the characters `a` to `z`, `0` to `9`, `-`, `.` and `_`.
+    /// Returns the service of a name: 1 to [`LONGEST`] of the characters `a` to `z`, `0` to `9`, `-`, `.` and `_`.
     ///
     /// ```
     /// const BACKUP: proto::service::Service = proto::service::Service::named("backup");
@@ -39,7 +39,7 @@ impl Service {
     /// ```
     ///
     /// # Panics
-    /// If there is no service of that name. A name that is not known beforehand is read by [`str::parse`].
+    /// If the name is invalid. Use [`str::parse`] for names that are not known at compile time.
     pub const fn named(name: &str) -> Self {
         match Self::of(name.as_bytes()) {
             Ok(service) => service,
@@ -67,18 +67,18 @@ impl Service {
         Ok(Self { alpn, len: at as u8 })
     }
 
-    /// Its name, without the protocol's.
+    /// Returns its name, without the protocol's prefix.
     pub fn name(&self) -> &str {
         // All of it is ASCII.
         str::from_utf8(&self.alpn()[PREFIX.len()..]).unwrap_or_default()
     }
 
-    /// What TLS's extension for ALPN has.
+    /// Returns the value of TLS's ALPN extension.
     pub fn alpn(&self) -> &[u8] {
         &self.alpn[..usize::from(self.len)]
     }
 
-    /// The service of what TLS's extension for ALPN has; none if it is none of this protocol.
+    /// Returns the service of an ALPN value; none if it does not belong to this protocol.
     pub(crate) fn of_alpn(alpn: &[u8]) -> Option<Self> {
         Self::of(alpn.strip_prefix(PREFIX.as_bytes())?).ok()
     }
@@ -93,7 +93,7 @@ impl FromStr for Service {
 }
 
 impl fmt::Display for Service {
-    /// As it is in the handshake. None of its characters needs to be escaped.
+    /// Writes the name as in the handshake. None of its characters needs escaping.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(PREFIX)?;
         f.write_str(self.name())
@@ -106,12 +106,13 @@ impl fmt::Debug for Service {
     }
 }
 
-/// The service that a caller asks for in this `ClientHello` (RFC 8446 §4.1.2): the first name; none if that is not of this protocol.
+/// Returns the service that a caller requests in this `ClientHello` (RFC 8446 §4.1.2): the first ALPN name; none if
+/// that does not belong to this protocol.
 pub(crate) fn asked_for(client_hello: &[u8]) -> Option<Service> {
     alpn_of(client_hello).ok().flatten().and_then(Service::of_alpn)
 }
 
-/// The first name in the extension for ALPN.
+/// Returns the first name in the ALPN extension.
 fn alpn_of(client_hello: &[u8]) -> Result<Option<&[u8]>, Cut> {
     const VERSION_AND_RANDOM: usize = 2 + 32;
     const ALPN: u16 = 16;
@@ -141,7 +142,7 @@ fn alpn_of(client_hello: &[u8]) -> Result<Option<&[u8]>, Cut> {
     Ok(None)
 }
 
-/// Bytes behind their length, which takes two bytes.
+/// Reads bytes after their length, which has two bytes.
 fn long<'a>(reader: &mut Reader<'a>) -> Result<&'a [u8], Cut> {
     let len = u16::from_be_bytes(reader.array()?);
     reader.bytes(len.into())
@@ -159,7 +160,7 @@ mod tests {
     use crate::identity::{Trust, caller};
     use crate::tls::{Said, Tls};
 
-    /// A `ClientHello` that asks for a service.
+    /// A `ClientHello` that requests a service.
     fn client_hello(service: Service) -> Vec<u8> {
         let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
         let config = caller(&provider, Trust::Anyone, None, service, None).unwrap();
@@ -197,7 +198,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever comes is read or not, and nothing panics.
+        /// Any input is parsed or rejected without a panic.
         #[test]
         fn any_bytes_are_survived(bytes in proptest::collection::vec(any::<u8>(), 0..200), at: prop::sample::Index, byte: u8) {
             let _ = asked_for(&bytes);

@@ -1,4 +1,4 @@
-//! What an endpoint allows, wants and is told of its network.
+//! Settings of an endpoint: its limits and requests, and its parameters of the network.
 
 use alloc::sync::Arc;
 use core::fmt;
@@ -14,10 +14,10 @@ use crate::parameters::Parameters;
 use crate::service::Service;
 use crate::streams::Limits;
 
-/// The longest that an acknowledgement waits, and what a peer may be told of it (`docs/src/transport.md`, parameter `ack_delay`).
+/// The maximum acknowledgement delay, which also bounds the transport parameter `ack_delay` (`docs/src/transport.md`).
 pub(crate) const LONGEST_ACK_DELAY: Span = Span::from_ms(25);
 
-/// Makes the law of a path from what is known of it.
+/// Creates the law of a path from the path's known properties.
 pub type LawMaker = Arc<dyn Fn(&Path) -> Law + Send + Sync>;
 
 /// Returns a maker of laws of this kind, with the defaults of all parameters.
@@ -28,59 +28,61 @@ pub fn defaults_of(kind: Kind) -> LawMaker {
 /// Settings of an endpoint, for all of its connections.
 #[derive(Clone)]
 pub struct Settings {
-    /// What a listener offers, and a caller asks for.
+    /// Service that a listener offers and a caller requests.
     pub service: Service,
-    /// Writes TLS's secrets down. Who has them can read all that crosses. None if nobody does.
+    /// Logger for TLS secrets. Their holder can read all traffic. None if they are not logged.
     pub key_log: KeyLogger,
-    /// Gives each connection somebody who watches it. None if nobody watches any.
+    /// Supplies each connection with an observer. None if no connection is observed.
     pub observe: Option<ObserverMaker>,
-    /// A connection ends after so long a silence: 1 to 600 s; the shorter of both ends' counts.
+    /// Idle timeout: 1 to 600 s. The shorter one of both ends applies.
     pub idle: Span,
-    /// A caller that has heard nothing for so long asks whether the listener is there, again and again; this keeps NATs open, and
-    /// tells the listener of a new address. None if it never asks.
+    /// Time without received packets after which a caller sends a keep-alive, repeatedly. It keeps NAT bindings open
+    /// and notifies the listener of a new address. None for no keep-alives.
     pub keep_alive: Option<Span>,
-    /// What the peer may send on streams.
+    /// Flow control limits for the peer.
     pub limits: Limits,
-    /// Bytes of one stream that may wait for acknowledgement, at most. Fewer do where the window is small.
+    /// Maximum bytes of one stream that await acknowledgement. The limit is lower while the window is small.
     pub send_buffer: u64,
-    /// Bytes of all streams that may wait for acknowledgement, about: while more do, a stream is given room up to 64 KiB. So what
-    /// a peer does not read holds no more than this and 64 KiB a stream.
+    /// Approximate limit of the bytes of all streams that await acknowledgement. Above it, a stream may use up to 64
+    /// KiB. So unread data of a peer occupies at most this and 64 KiB a stream.
     pub send_pool: u64,
-    /// The longest datagram that is taken, in bytes; 0 if none.
+    /// The longest datagram that is accepted, in bytes; 0 if none.
     pub max_datagram: u16,
-    /// The longest UDP payload that is tried, and that is taken, in bytes; at least 1,200.
+    /// The longest UDP payload that is probed and accepted, in bytes; at least 1,200.
     pub max_packet: u16,
-    /// Acknowledgements wait so long at most, up to 25 ms.
+    /// Maximum acknowledgement delay, up to 25 ms.
     pub ack_delay: Span,
-    /// Packets that an acknowledgement waits for, at least 1.
+    /// Number of packets after which an acknowledgement is sent, at least 1.
     pub ack_every: u32,
-    /// Paths at a time, 1 to 64; the smaller of both ends' counts.
+    /// Maximum number of simultaneous paths, 1 to 64. The smaller one of both ends applies.
     pub paths: u8,
-    /// Which packets are coded, if the peer takes blocks.
+    /// Packets to be coded, if the peer accepts blocks.
     pub coding: Coding,
-    /// Bytes of blocks that are kept until they are whole, at most 2^30; 0 if none are taken.
+    /// Bytes of incomplete blocks that are stored, at most 2^30; 0 if no blocks are accepted.
     pub coding_window: u32,
-    /// Whether acknowledgements are to say when packets came.
+    /// Request receive timestamps in ACKs.
     pub times: bool,
-    /// Makes the law of each path, or with `one_law` the one for all paths.
+    /// Creates the law of each path, or with `one_law` the one for all paths.
     pub law: LawMaker,
-    /// Whether one law decides for all paths of a connection, instead of one for each: it hears of all as of one path, with the least
-    /// round trip of any so far as its base.
+    /// Use one law for all paths of a connection instead of one for each. It receives the signals of all paths as those
+    /// of one path, with the minimum RTT over all paths so far as its base RTT.
     pub one_law: bool,
-    /// Holds packets at this end while the one-way delay of their path is over a threshold (On-Ramp), whatever the law says. The peer's
-    /// clock is not this one's, so a delay counts from the least of the last 10 to 20 s. None if nothing is held.
+    /// Pauses sending at this end while the one-way delay of a path exceeds a threshold (On-Ramp), regardless of the
+    /// law. Clocks are not synchronised with the peer's, so the delay is relative to the minimum of the last 10 to 20
+    /// s. None for no On-Ramp.
     pub on_ramp: Option<on_ramp::Params>,
-    /// What laws take for the rate of the narrowest link.
+    /// Rate of the bottleneck link, as assumed by laws.
     pub line_rate: Rate,
-    /// What laws take for the round trip inside a datacenter.
+    /// RTT inside a datacenter, as assumed by laws.
     pub intra_rtt: Span,
-    /// So many bytes may leave at once that pacing would have let leave before, had the endpoint been called.
+    /// Maximum burst: bytes that may be sent at once if pacing would have allowed them earlier, had the endpoint been
+    /// called.
     pub burst: Bytes,
 }
 
 impl Settings {
-    /// For this service, with this law for each path: streams of up to 128 MiB in flight, 10 Gb/s over 100 ms, 256 MiB together;
-    /// one path. Memory is used as far as bytes wait in it.
+    /// Creates settings for this service, with this law for each path: streams of up to 128 MiB in flight, 10 Gb/s over
+    /// 100 ms, 256 MiB in total; one path. Memory is used only for bytes that are buffered.
     pub fn new(service: Service, law: LawMaker) -> Self {
         let limits =
             Limits { max_data: 256 << 20, max_stream_data: 128 << 20, max_streams_bidi: 128, max_streams_uni: 1_024 };
@@ -110,7 +112,7 @@ impl Settings {
         }
     }
 
-    /// What the peer is told of them.
+    /// Returns the transport parameters for the peer.
     pub(crate) fn parameters(&self) -> Parameters {
         Parameters {
             idle: (self.idle.ns() / 1_000_000).clamp(1_000, 600_000).unsigned_abs(),

@@ -1,4 +1,4 @@
-//! What all connections of an endpoint share.
+//! State shared by all connections of an endpoint.
 
 use alloc::sync::Arc;
 
@@ -15,16 +15,16 @@ use crate::{Id, TOKEN_LEN};
 pub(crate) struct Shared {
     pub(crate) settings: Arc<Settings>,
     pub(crate) provider: Arc<CryptoProvider>,
-    /// Makes reset tokens from IDs.
+    /// Derives reset tokens from IDs.
     pub(crate) reset: Key,
     /// Counter of receive buffer memory.
     pub(crate) memory: ReceiveMemory,
-    /// Which endpoint this is, of those that listen together.
+    /// Membership of this endpoint in its listener group.
     pub(crate) member: Member,
 }
 
 impl Shared {
-    /// Of the endpoints of a team, of which this one is a member.
+    /// Creates the state of an endpoint that is `member` of its group.
     pub(crate) fn new((settings, provider): (Settings, Arc<CryptoProvider>), member: Member) -> Result<Self, Fault> {
         let mut shared = Self {
             settings: Arc::new(settings),
@@ -37,7 +37,7 @@ impl Shared {
         Ok(shared)
     }
 
-    /// Bytes that nobody can guess.
+    /// Returns unpredictable bytes.
     pub(crate) fn random<const N: usize>(&self) -> Result<[u8; N], Fault> {
         let mut bytes = [0; N];
         match self.provider.secure_random.fill(&mut bytes) {
@@ -46,12 +46,12 @@ impl Shared {
         }
     }
 
-    /// An ID that no connection has.
+    /// Creates an ID that no connection has.
     pub(crate) fn new_id(&self) -> Result<Id, Fault> {
         Ok(self.member.mark(self.random()?))
     }
 
-    /// What a stateless reset for this ID ends with.
+    /// Returns the stateless reset token of this ID.
     pub(crate) fn reset_token(&self, id: Id) -> [u8; TOKEN_LEN] {
         let tag = self.reset.tag(&[&id]);
         let mut token = [0; TOKEN_LEN];

@@ -5,12 +5,12 @@
 pub enum Side {
     /// The endpoint that opened the connection.
     Caller,
-    /// The endpoint that waited for it.
+    /// The endpoint that accepted it.
     Listener,
 }
 
 impl Side {
-    /// The end that this one talks to.
+    /// Returns the other end.
     pub const fn other(self) -> Self {
         match self {
             Self::Caller => Self::Listener,

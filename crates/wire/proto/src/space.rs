@@ -1,4 +1,4 @@
-//! One of the two number spaces of the handshake: its keys, what TLS says in it, and what has come.
+//! One of the two packet number spaces of the handshake: its keys, the output of TLS in it, and received packets.
 
 use alloc::vec::Vec;
 
@@ -25,46 +25,46 @@ const WINDOW: u64 = 14_720;
 /// The most packets of a space that are remembered.
 const MOST_OUTSTANDING: u64 = 1_000;
 
-/// Part of what TLS says; no bytes for a PING.
+/// Part of the output of TLS; no bytes for a PING.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(crate) struct Part {
     offset: u32,
     len: u32,
 }
 
-/// What TLS has said, and what of it is to be sent.
+/// Output of TLS, and the parts that are due.
 #[derive(Debug, Default)]
 pub(crate) struct Crypto {
     said: Vec<u8>,
-    /// How much of it has left.
+    /// Length of the part that was sent, in bytes.
     left: usize,
     lost: Vec<Part>,
     ping: bool,
-    /// Where the packet is made that leaves; it may have frames already.
+    /// Buffer for the next packet; it may have frames already.
     pub(crate) packet: Vec<u8>,
-    /// How long the packet may be.
+    /// Maximum length of the packet, in bytes.
     pub(crate) most: usize,
-    /// Packets that are held for lost, for whoever watches.
+    /// Packets declared lost, for the observer.
     pub(crate) held_for_lost: Notes<LostNote>,
 }
 
 impl Crypto {
-    /// TLS says more.
+    /// Appends output of TLS.
     pub(crate) fn say(&mut self, bytes: &[u8]) {
         self.said.extend_from_slice(bytes);
     }
 
-    /// Length of TLS's output, in bytes.
+    /// Returns the length of TLS's output, in bytes.
     pub(crate) fn len(&self) -> usize {
         self.said.len()
     }
 
-    /// What TLS has said.
+    /// Returns the output of TLS.
     pub(crate) fn said(self) -> Vec<u8> {
         self.said
     }
 
-    /// A packet is to leave, whatever there is to say.
+    /// Queues a PING.
     pub(crate) fn ping(&mut self) {
         self.ping = true;
     }
@@ -122,7 +122,7 @@ impl Work for Crypto {
 /// A packet whose frames are written.
 pub(crate) struct Written {
     pub(crate) number: u64,
-    /// Whether it counts as in flight.
+    /// Set if it counts as in flight.
     pub(crate) in_flight: bool,
 }
 
@@ -135,7 +135,7 @@ pub(crate) struct Space {
 }
 
 impl Space {
-    /// Over a path of this round trip, or a guess of it, in packets of so much payload.
+    /// Creates a space over a path of this RTT, or an estimate of it, in packets of `mss` bytes of payload.
     pub(crate) fn new(now: Time, rtt: Span, mss: u32, keys: HandshakeKeys) -> Self {
         let path = Path { base_rtt: rtt, intra_rtt: rtt, line_rate: Rate::from_gbps(1), mss: Bytes::new(mss.into()) };
         let params = fixed::Params { window: Bytes::new(WINDOW), ..fixed::Params::for_path(&path) };
@@ -152,13 +152,13 @@ impl Space {
         }
     }
 
-    /// Whether a packet would leave now.
+    /// Returns whether a packet would be sent now.
     pub(crate) fn has_something(&mut self, now: Time) -> bool {
         self.arrivals.answer_at() <= now || self.channel.poll(now) == SendState::Now
     }
 
-    /// Writes the frames of a packet at the end of `out`, up to a length of `most`; none if there is nothing to send. What was
-    /// written is taken back then.
+    /// Writes the frames of a packet at the end of `out`, up to a length of `most`. None if nothing is due: then it
+    /// removes what it wrote.
     pub(crate) fn write(&mut self, now: Time, out: &mut Vec<u8>, most: usize) -> Option<Written> {
         let begun = out.len();
         if self.arrivals.newest().is_some()
@@ -178,7 +178,7 @@ impl Space {
         if out.len() == begun { None } else { self.number_apart(now) }
     }
 
-    /// The number of a packet that does not count as in flight.
+    /// Returns the number of a packet that does not count as in flight.
     pub(crate) fn number_apart(&mut self, now: Time) -> Option<Written> {
         self.channel.number_apart(0, now).map(|number| Written { number, in_flight: false })
     }

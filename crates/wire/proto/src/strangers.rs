@@ -1,11 +1,11 @@
-//! Slots of a listener for callers that it has not admitted yet, and the choice of the one that makes room when no slot is free.
-//! `docs/src/transport.md`, "Under load".
+//! Slots of a listener for callers that it has not admitted yet, and the choice of the caller that is evicted when no
+//! slot is free. `docs/src/transport.md`, "Under load".
 //!
-//! A caller is silent until it has sent AUTH, which it may never do. The silent caller makes room with the largest product of
-//! its age and its network's slots. So a network that floods the listener has its own callers evicted, the oldest first, while a
-//! genuine caller needs its slot for one round trip; and several genuine callers of one network, which are younger, outlast as many
-//! of a flood. Callers that have finished TLS are silent as others are: TLS needs no ticket, so a preference for them would let an
-//! attacker keep its slots.
+//! A caller is silent until it has sent AUTH, which it may never do. The silent caller with the largest product of its
+//! age and its network's slots is evicted. So a network that floods the listener has its own callers evicted, the
+//! oldest first, while a genuine caller needs its slot for one round trip; and several genuine callers of one network,
+//! which are younger, outlast as many of a flood. Callers that have finished TLS are silent as others are: TLS needs no
+//! ticket, so a preference for them would let an attacker keep its slots.
 
 use alloc::collections::{BTreeMap, BTreeSet};
 use core::cmp::Reverse;
@@ -72,8 +72,8 @@ impl Strangers {
         self.all.len() < self.max_slots || self.silent > 0
     }
 
-    /// Returns the connection that makes room for another caller; none if a slot is free, or no caller is silent. Of callers with
-    /// the same product it is the oldest one.
+    /// Returns the connection that is evicted for another caller; none if a slot is free, or no caller is silent. Of
+    /// callers with the same product it is the oldest one.
     pub(crate) fn next_evicted(&self, now: Time) -> Option<Handle> {
         if self.all.len() < self.max_slots {
             return None;
@@ -86,7 +86,7 @@ impl Strangers {
         oldest.max_by_key(product).map(|(_, handle)| handle)
     }
 
-    /// Gives a slot to a new connection.
+    /// Assigns a slot to a new connection.
     pub(crate) fn insert(&mut self, now: Time, handle: Handle, caller: HandshakeKey, place: Place) {
         debug_assert!(self.all.len() < self.max_slots, "no slot is free");
         let network = self.networks.entry(network(caller.remote.ip())).or_default();
@@ -105,7 +105,7 @@ impl Strangers {
         }
     }
 
-    /// Notes that a caller is not silent any more: it keeps its slot until the application has decided.
+    /// Marks a caller as not silent any more: it keeps its slot until the application has decided.
     pub(crate) fn claim(&mut self, handle: Handle) {
         let Some(Stranger { caller, .. }) = self.all.get(&handle) else { return };
         let network = self.networks.get_mut(&network(caller.remote.ip()));

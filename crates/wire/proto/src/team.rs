@@ -1,8 +1,8 @@
-//! Endpoints that listen at one address together, each in a thread of its own: whose an ID is, and what strangers may use of all
-//! of them. `docs/src/transport.md`, "Several threads".
+//! Listener group: endpoints that listen at one address, each in a thread of its own. Admission limits shared by the
+//! group, and the owner of each connection ID. `docs/src/transport.md`, "Several threads".
 //!
-//! Each endpoint has connections of its own, so what they share are counters, without a lock. Where two of them count at the same
-//! moment, a caller may be asked to prove its address one handshake too early, but never too late.
+//! Each endpoint has its own connections, so the shared state consists of lock-free counters. If two endpoints count at
+//! the same moment, address validation may be required one handshake too early, but never too late.
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -13,45 +13,45 @@ use units::{Span, Time};
 
 use crate::Id;
 
-/// Handshakes that may be open before callers must prove their addresses.
+/// Open handshakes above which callers must validate their addresses.
 const LOAD: usize = 64;
-/// Slots of a listener, divided among its endpoints ([`MIN_SHARE`]), and handshakes of one address that is not validated: whoever
-/// forges an address must not shut it out.
+/// Slots of a listener, divided among its endpoints ([`MIN_SHARE`]), and the limit of handshakes for one unvalidated
+/// address, so that forged packets with that address cannot exhaust it.
 const MOST_YOUNG: usize = 1_024;
 const MOST_YOUNG_EACH: usize = 16;
 /// Smallest part of [`MOST_YOUNG`] that an endpoint has for itself.
 const MIN_SHARE: usize = 128;
-/// What strangers cause in a second beyond a lookup: resets, words to callers that ask for another service, and datagrams that are
-/// shown to all endpoints.
+/// Responses to unknown senders per second that cost more than a lookup: resets, errors to callers that request another
+/// service, and datagrams that are forwarded to all endpoints.
 const MOST_STRANGERS: u64 = 100;
 
-/// An entry of [`Team::unproved`] that is nobody's. As a network this would be one of multicast, from which nothing comes.
+/// A free entry of [`Team::unproved`]. As an IPv6 network this would be a multicast network, which is never a source.
 const FREE: u64 = u64::MAX;
 
-/// What the endpoints of a team share.
+/// State shared by the endpoints of a group.
 #[derive(Debug)]
 struct Team {
     of: u8,
-    /// Handshakes that are open.
+    /// Number of open handshakes.
     young: AtomicUsize,
-    /// Addresses of those that have not proved theirs, at most [`LOAD`].
+    /// Addresses of callers that are not validated, at most [`LOAD`].
     unproved: [AtomicU64; LOAD],
-    /// The second in which strangers were answered last, and how often: 32 bits each.
+    /// The second of the last response to an unknown sender, and the number of responses in it: 32 bits each.
     strangers: AtomicU64,
 }
 
-/// One endpoint of a team.
+/// One endpoint of a group.
 #[derive(Clone, Debug)]
 pub(crate) struct Member {
     team: Arc<Team>,
     number: u8,
 }
 
-/// A handshake that is open counts as long as this is there.
+/// Guard of an open handshake, which counts until this is dropped.
 #[derive(Debug)]
 pub(crate) struct Place {
     team: Arc<Team>,
-    /// Its entry among the addresses that are not proved.
+    /// Its entry among the addresses that are not validated.
     entry: Option<usize>,
 }
 
@@ -63,28 +63,29 @@ impl Team {
 }
 
 impl Member {
-    /// All of a team: at least one.
+    /// Creates all members of a group: at least one.
     pub(crate) fn all(of: u8) -> Vec<Self> {
         let team = Team::new(of.max(1));
         (0..team.of).map(|number| Self { team: team.clone(), number }).collect()
     }
 
-    /// One without others.
+    /// Creates the only member of a group.
     pub(crate) fn alone() -> Self {
         Self { team: Team::new(1), number: 0 }
     }
 
-    /// Whether there are others.
+    /// Returns whether the group has other members.
     pub(crate) fn has_others(&self) -> bool {
         self.team.of > 1
     }
 
-    /// Whether this endpoint gave an ID, if one of the team did.
+    /// Returns whether this endpoint issued an ID, provided that a member of the group did.
     pub(crate) fn owns(&self, id: Id) -> bool {
         id[0] % self.team.of == self.number
     }
 
-    /// Makes an ID of random bytes one of this endpoint's. All else stays random: at least 58 of 64 bits, in a team of up to 64.
+    /// Converts a random ID to one of this endpoint. The rest of it stays random: at least 58 of 64 bits, in a group of
+    /// up to 64.
     pub(crate) fn mark(&self, random: Id) -> Id {
         let mut id = random;
         // The last values of a byte may be too few for all endpoints.
@@ -92,13 +93,13 @@ impl Member {
         id
     }
 
-    /// Handshakes that may be open at this endpoint: an equal part, so that callers that the kernel brings all to one endpoint take
-    /// nothing from the others.
+    /// Returns the limit of open handshakes at this endpoint: an equal share, so that callers that the kernel directs
+    /// to one endpoint do not use the shares of the others.
     pub(crate) fn share(&self) -> usize {
         (MOST_YOUNG / usize::from(self.team.of)).max(MIN_SHARE)
     }
 
-    /// A place for a handshake whose caller has not validated its address; none if it must do so first.
+    /// Admits a handshake whose caller has not validated its address; none if it must do so first.
     pub(crate) fn enter(&self, remote: IpAddr) -> Option<Place> {
         let team = &self.team;
         team.young.fetch_update(SeqCst, SeqCst, |young| (young < LOAD).then_some(young + 1)).ok()?;
@@ -110,13 +111,13 @@ impl Member {
         (place.entry.is_some() && neighbours <= MOST_YOUNG_EACH).then_some(place)
     }
 
-    /// A place for a handshake whose caller has validated its address. The endpoint sees to its [`Member::share`].
+    /// Admits a handshake whose caller has validated its address. The endpoint enforces its [`Member::share`].
     pub(crate) fn enter_validated(&self) -> Place {
         self.team.young.fetch_add(1, SeqCst);
         Place { team: self.team.clone(), entry: None }
     }
 
-    /// Whether a stranger may be answered now that has proved nothing. It counts as answered then.
+    /// Returns whether an unvalidated sender may receive a response now. The response is counted in that case.
     pub(crate) fn may_answer(&self, now: Time) -> bool {
         // Times end after 213 days.
         let second = now.ps() / Span::from_s(1).unsigned_ps();
@@ -129,7 +130,7 @@ impl Member {
 }
 
 impl Place {
-    /// The caller has proved its address.
+    /// Notes that the caller has validated its address.
     pub(crate) fn prove(&mut self) {
         if let Some(entry) = self.entry.take() {
             self.team.unproved[entry].store(FREE, SeqCst);
@@ -145,7 +146,7 @@ impl Drop for Place {
     }
 }
 
-/// What counts as one caller's address: an IPv4 address, or an IPv6 network of 64 bits.
+/// Returns the unit in which addresses of callers are counted: an IPv4 address, or a /64 network of IPv6.
 pub(crate) fn network(address: IpAddr) -> u64 {
     match address.to_canonical() {
         // As a network of IPv6 this, too, would be one of multicast.

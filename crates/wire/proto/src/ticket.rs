@@ -1,4 +1,5 @@
-//! Tickets: one line of text that lets its holder call a listener. `docs/src/transport.md`, "Opening a connection".
+//! Tickets: one line of text that permits its holder to connect to a listener. `docs/src/transport.md`, "Opening a
+//! connection".
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -13,70 +14,70 @@ use crate::identity::Fingerprint;
 use crate::secret::{SECRET_LEN, Secret, sha256};
 use crate::varint::{Cut, Reader};
 
-/// What each ticket begins with.
+/// Prefix of each ticket.
 pub const PREFIX: &str = "narrows1";
 
-/// The most addresses in a ticket.
+/// The maximum number of addresses in a ticket.
 pub const MOST_ADDRESSES: usize = 8;
 
-/// The longest ticket, in characters: eight addresses of 19 bytes, and 73 bytes beside them.
+/// The longest ticket, in characters: eight addresses of 19 bytes, and 73 other bytes.
 pub const LONGEST: usize = PREFIX.len() + ((MOST_ADDRESSES * 19 + 73) * 8).div_ceil(5);
 
-/// Bytes at the end that find slips.
+/// Checksum bytes at the end, which detect typing errors.
 const CHECK_LEN: usize = 4;
 
-/// Which ticket a listener looks up.
+/// Identifier by which a listener looks up a ticket.
 pub type TicketId = [u8; 8];
 
-/// What lets a caller in.
+/// Permission to connect to a listener.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Ticket {
-    /// Where the listener may be reached, the best first; 1 to [`MOST_ADDRESSES`].
+    /// Addresses of the listener, the best first; 1 to [`MOST_ADDRESSES`].
     pub addresses: Vec<SocketAddr>,
-    /// When it ends, in seconds since 1970; none for never. At least 1.
+    /// Expiry time, in seconds since 1970; none for never. At least 1.
     pub ends: Option<u64>,
-    /// Whom to expect there.
+    /// Fingerprint of the listener's key.
     pub fingerprint: Fingerprint,
-    /// Which ticket it is.
+    /// Ticket ID.
     pub id: TicketId,
-    /// What proves that the caller has it.
+    /// Secret with which the caller proves that it holds the ticket.
     pub secret: Secret,
 }
 
-/// Why text is no ticket.
+/// Error for text that is not a ticket.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 #[non_exhaustive]
 pub enum TicketError {
-    /// Something else.
+    /// The text does not begin with [`PREFIX`].
     #[error("a ticket begins with `{PREFIX}`; {}", if found.is_empty() { "this is empty".into() } else { alloc::format!("this begins with `{found}`") })]
     Prefix {
         /// Its first characters.
         found: String,
     },
-    /// More than there can be.
+    /// The text is longer than any ticket.
     #[error("a ticket has at most {LONGEST} characters; this has {len}")]
     TooLong {
-        /// How many.
+        /// Its length in characters.
         len: usize,
     },
-    /// A character that there is none of.
+    /// A character is not allowed in tickets.
     #[error("character {place} of the ticket is `{found}`; behind `{PREFIX}` it has a to z and 2 to 7 only")]
     Character {
-        /// Which, from 1 on.
+        /// Position of the character, from 1.
         place: usize,
-        /// What it is.
+        /// The character.
         found: char,
     },
-    /// Some characters are missing, or too many.
+    /// The text is truncated, or has extra characters.
     #[error("the ticket is cut short, or has characters too many: copy the whole line")]
     Length,
-    /// A character is another than was written.
+    /// The checksum does not match: a character was changed.
     #[error("the ticket has a wrong character: its check does not fit; copy the whole line again")]
     Check,
-    /// Its contents make no sense though the check fits.
+    /// The checksum matches, but the contents are invalid.
     #[error("the ticket says {what}, which is not possible; it may be from a newer version")]
     Contents {
-        /// What.
+        /// Description of the invalid contents.
         what: &'static str,
     },
 }
@@ -88,7 +89,7 @@ impl From<Cut> for TicketError {
 }
 
 impl fmt::Display for Ticket {
-    /// As its line of text. Whoever reads it can use it.
+    /// Writes the ticket as one line of text. It contains the secret.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut bytes = Vec::new();
         debug_assert!((1..=MOST_ADDRESSES).contains(&self.addresses.len()), "{} addresses", self.addresses.len());
@@ -119,7 +120,7 @@ impl fmt::Display for Ticket {
 impl FromStr for Ticket {
     type Err = TicketError;
 
-    /// Reads a ticket. Blanks around it do not count, nor does the case of its letters.
+    /// Reads a ticket. Leading and trailing white space and the case of letters are ignored.
     fn from_str(text: &str) -> Result<Self, TicketError> {
         let text = text.trim();
         if text.len() > LONGEST {

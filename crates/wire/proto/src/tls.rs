@@ -1,4 +1,4 @@
-//! TLS 1.3 without records, as QUIC uses it (RFC 9001 §4), by rustls.
+//! TLS 1.3 without the record layer, as in QUIC (RFC 9001 §4), by rustls.
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -15,20 +15,20 @@ use crate::side::Side;
 /// The version of QUIC whose salt and labels are used.
 const QUIC: Version = Version::V1;
 
-/// What TLS's exporter is asked for (RFC 8446 §7.5).
+/// Label of TLS's exporter (RFC 8446 §7.5).
 const EXPORTER: &[u8] = b"narrows auth";
 
-/// TLS ends the connection with this alert.
+/// The TLS alert that ends the connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Alert(pub(crate) u8);
 
-/// What TLS has to say or to give after it has read something.
+/// Output of TLS after it has read handshake data.
 pub(crate) enum Said {
-    /// Bytes for the peer, at the level of the keys that it gave last.
+    /// Bytes for the peer, at the level of the keys in the previous output.
     Bytes(Vec<u8>),
-    /// The keys of Handshake packets.
+    /// Keys of Handshake packets.
     Handshake(HandshakeKeys),
-    /// The keys of all others.
+    /// Keys of all other packets.
     Data(Keys, Secrets),
 }
 
@@ -36,19 +36,19 @@ pub(crate) enum Said {
 pub(crate) struct Tls(Connection);
 
 impl Tls {
-    /// A caller's, with these transport parameters.
+    /// Creates a caller's end, with these transport parameters.
     pub(crate) fn call(config: Arc<ClientConfig>, parameters: Vec<u8>) -> Result<Self, rustls::Error> {
-        // An address is not said in the ClientHello, so nobody reads a name there.
+        // The ClientHello does not contain an address, so no name is sent.
         let nobody = ServerName::IpAddress(IpAddr::V4([0, 0, 0, 0].into()));
         ClientConnection::new(config, QUIC, nobody, parameters).map(|tls| Self(tls.into()))
     }
 
-    /// A listener's, with these transport parameters.
+    /// Creates a listener's end, with these transport parameters.
     pub(crate) fn accept(config: Arc<ServerConfig>, parameters: Vec<u8>) -> Result<Self, rustls::Error> {
         ServerConnection::new(config, QUIC, parameters).map(|tls| Self(tls.into()))
     }
 
-    /// Reads what the peer says, in order.
+    /// Reads handshake bytes of the peer, in order.
     pub(crate) fn read(&mut self, bytes: &[u8]) -> Result<(), Alert> {
         self.0.read_hs(bytes).map_err(|_| self.alert())
     }
@@ -57,7 +57,7 @@ impl Tls {
         Alert(self.0.alert().unwrap_or(AlertDescription::InternalError).into())
     }
 
-    /// What TLS has to say or to give next; none if it waits for the peer.
+    /// Returns the next output of TLS; empty if it waits for the peer.
     pub(crate) fn next(&mut self) -> Vec<Said> {
         let mut said = Vec::new();
         loop {
@@ -78,34 +78,34 @@ impl Tls {
         }
     }
 
-    /// Whether the handshake is over at this end.
+    /// Returns whether the handshake is complete at this end.
     pub(crate) fn is_done(&self) -> bool {
         !self.0.is_handshaking()
     }
 
-    /// Whether both ends have agreed on this service.
+    /// Returns whether both ends have negotiated this service.
     pub(crate) fn is_of(&self, service: Service) -> bool {
         self.0.alpn_protocol() == Some(service.alpn())
     }
 
-    /// The peer's transport parameters, once it has sent them.
+    /// Returns the peer's transport parameters, once received.
     pub(crate) fn parameters(&self) -> Option<&[u8]> {
         self.0.quic_transport_parameters()
     }
 
-    /// Whom the peer has proved to be.
+    /// Returns the authenticated fingerprint of the peer, if any.
     pub(crate) fn peer(&self) -> Option<Fingerprint> {
         identity::peer(self.0.peer_certificates())
     }
 
-    /// Bytes that only both ends of this connection know; none before the handshake is over.
+    /// Returns bytes known only to both ends of this connection; none before the handshake is complete.
     pub(crate) fn exporter(&self) -> Option<[u8; 32]> {
         self.0.export_keying_material([0; 32], EXPORTER, Some(&[])).ok()
     }
 }
 
-/// The keys of Initial packets (RFC 9001 §5.2): they depend on the ID to which the caller sent its first one. None if the
-/// provider has not got AES-128-GCM.
+/// Derives the keys of Initial packets (RFC 9001 §5.2) from the destination ID of the caller's first one. None if the
+/// provider does not support AES-128-GCM.
 pub(crate) fn initial_keys(suites: &[SupportedCipherSuite], first_id: &[u8], side: Side) -> Option<HandshakeKeys> {
     let mut suites = suites.iter().filter_map(SupportedCipherSuite::tls13);
     let suite = suites.find(|suite| suite.common.suite == CipherSuite::TLS13_AES_128_GCM_SHA256)?;
@@ -117,7 +117,7 @@ pub(crate) fn initial_keys(suites: &[SupportedCipherSuite], first_id: &[u8], sid
     Some(HandshakeKeys(keys))
 }
 
-/// The keys of data from what TLS gave.
+/// Creates the keys of data packets from TLS's output.
 pub(crate) fn data_keys(keys: Keys, secrets: Secrets) -> DataKeys {
     DataKeys::new(keys, secrets)
 }

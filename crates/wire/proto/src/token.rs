@@ -1,4 +1,4 @@
-//! The token of a Retry: it proves that a caller gets what is sent to its address. RFC 9000 §8.1.
+//! Token of a Retry: it validates the caller's address. RFC 9000 §8.1.
 
 use alloc::collections::{BTreeSet, VecDeque};
 use alloc::vec::Vec;
@@ -13,9 +13,9 @@ use crate::secret::Key;
 use crate::shared::Shared;
 use crate::varint::Reader;
 
-/// A token is valid for so long.
+/// Lifetime of a token.
 const VALID: Span = Span::from_s(10);
-/// A key makes tokens for so long.
+/// Time for which a key makes tokens.
 const KEY_AGE: Span = Span::from_s(300);
 const TAG_LEN: usize = 32;
 
@@ -23,7 +23,7 @@ const TAG_LEN: usize = 32;
 pub(crate) struct Tokens {
     key: Key,
     since: Time,
-    /// The key before, whose tokens may still be valid.
+    /// Previous key, whose tokens may still be valid.
     before: Option<Key>,
     /// Tokens that were redeemed and may still be valid, by the ID that their Retry gave.
     redeemed: BTreeSet<Id>,
@@ -57,7 +57,8 @@ impl Tokens {
         })
     }
 
-    /// A token for a caller at this address, which sent its first packet to `first_id` and is to go on with `retry_id`.
+    /// Makes a token for a caller at this address, which sent its first packet to `first_id` and must continue with
+    /// `retry_id`.
     pub(crate) fn make(
         &mut self,
         now: Time,
@@ -78,7 +79,7 @@ impl Tokens {
         Ok(token)
     }
 
-    /// Reads a token that came to `retry_id`; none if it is not valid, or was redeemed.
+    /// Reads a token that was sent to `retry_id`. None if it is not valid, or was redeemed.
     pub(crate) fn read(&self, now: Time, remote: SocketAddr, retry_id: Id, token: &[u8]) -> Option<Token> {
         let (body, tag) = token.split_last_chunk::<TAG_LEN>()?;
         let parts: [&[u8]; 3] = [body, &retry_id, &address(remote)];
@@ -105,7 +106,7 @@ impl Tokens {
     }
 }
 
-/// An address and a port in bytes.
+/// Returns an address and a port in bytes.
 fn address(remote: SocketAddr) -> [u8; 18] {
     let mut bytes = [0; 18];
     let ip = match remote.ip() {

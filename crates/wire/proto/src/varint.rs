@@ -1,11 +1,12 @@
-//! Integers of 1, 2, 4 or 8 bytes whose first two bits say how many: RFC 9000 §16. And a reader over bytes from a peer.
+//! Variable-length integers of 1, 2, 4 or 8 bytes, whose first two bits encode the length: RFC 9000 §16. Also a reader
+//! for bytes from a peer.
 
 use alloc::vec::Vec;
 
 /// The largest value.
 pub const MOST: u64 = (1 << 62) - 1;
 
-/// How many bytes a value takes.
+/// Returns the encoded length of a value in bytes.
 ///
 /// # Panics
 /// In debug builds, if it is over [`MOST`].
@@ -19,7 +20,7 @@ pub const fn len(value: u64) -> usize {
     }
 }
 
-/// Appends a value, in as few bytes as it takes.
+/// Appends a value in its shortest encoding.
 ///
 /// # Panics
 /// In debug builds, if it is over [`MOST`].
@@ -32,13 +33,13 @@ pub fn put(out: &mut Vec<u8>, value: u64) {
     }
 }
 
-/// A value below 2^14 in two bytes, however few it takes.
+/// Encodes a value below 2^14 in two bytes, even if one is enough.
 pub(crate) const fn in_two(value: u16) -> [u8; 2] {
     debug_assert!(value < 0x4000);
     (value | 0x4000).to_be_bytes()
 }
 
-/// There are fewer bytes than were to be read.
+/// Error for input that ends too early.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Cut;
 
@@ -49,56 +50,56 @@ pub struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    /// Over these bytes.
+    /// Creates a reader of these bytes.
     pub const fn new(bytes: &'a [u8]) -> Self {
         Self { rest: bytes }
     }
 
-    /// What has not been read.
+    /// Returns the unread bytes.
     pub const fn rest(&self) -> &'a [u8] {
         self.rest
     }
 
-    /// Whether all has been read.
+    /// Returns whether all bytes were read.
     pub const fn is_empty(&self) -> bool {
         self.rest.is_empty()
     }
 
-    /// Takes all that has not been read.
+    /// Takes all unread bytes.
     pub fn take_rest(&mut self) -> &'a [u8] {
         core::mem::take(&mut self.rest)
     }
 
-    /// The next so many bytes.
+    /// Reads the next `count` bytes.
     ///
     /// # Errors
-    /// If there are fewer. Then nothing is taken.
+    /// If there are fewer. The reader is unchanged then.
     pub fn bytes(&mut self, count: usize) -> Result<&'a [u8], Cut> {
         let (taken, rest) = self.rest.split_at_checked(count).ok_or(Cut)?;
         self.rest = rest;
         Ok(taken)
     }
 
-    /// The next bytes, as many as a varint before them says.
+    /// Reads bytes after their length, which is a varint.
     ///
     /// # Errors
-    /// If there are fewer.
+    /// If there are fewer bytes.
     pub fn counted(&mut self) -> Result<&'a [u8], Cut> {
         let count = self.varint()?;
         self.bytes(usize::try_from(count).map_err(|_| Cut)?)
     }
 
-    /// The next `N` bytes.
+    /// Reads the next `N` bytes.
     ///
     /// # Errors
-    /// If there are fewer. Then nothing is taken.
+    /// If there are fewer. The reader is unchanged then.
     pub fn array<const N: usize>(&mut self) -> Result<[u8; N], Cut> {
         let (taken, rest) = self.rest.split_first_chunk().ok_or(Cut)?;
         self.rest = rest;
         Ok(*taken)
     }
 
-    /// The next byte.
+    /// Reads the next byte.
     ///
     /// # Errors
     /// If there is none.
@@ -106,10 +107,10 @@ impl<'a> Reader<'a> {
         self.array().map(|[byte]| byte)
     }
 
-    /// The next varint; at most [`MOST`].
+    /// Reads the next varint; at most [`MOST`].
     ///
     /// # Errors
-    /// If it is cut short.
+    /// If the varint is truncated.
     pub fn varint(&mut self) -> Result<u64, Cut> {
         let first = *self.rest.first().ok_or(Cut)?;
         Ok(match first >> 6 {

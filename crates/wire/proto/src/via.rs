@@ -1,11 +1,11 @@
-//! Where packets come from and go to.
+//! Local socket and remote address of packets.
 
 use core::net::SocketAddr;
 
-/// A pair of addresses and ports, as far as an endpoint sees it.
+/// Addresses and ports of a packet, as an endpoint sees them.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Via {
-    /// Which of the endpoint's own ports, by a number that it gave.
+    /// Local socket, by the number that the endpoint's user assigned.
     pub socket: u16,
     /// The peer's address and port.
     pub remote: SocketAddr,

@@ -1,5 +1,5 @@
-//! A used ticket: whose proof makes a listener probe the caller that it serves, and when another one takes its place. The application
-//! is that of `narrows recv`.
+//! Used tickets: whose proof makes a listener probe the caller that it serves, and when another caller takes its place.
+//! The application is that of `narrows recv`.
 
 #[allow(unreachable_pub, dead_code)]
 #[path = "world/provider.rs"]
@@ -44,11 +44,11 @@ struct Caller {
     handle: Handle,
     via: Via,
     there: Option<Handle>,
-    /// Set once its process is killed: nothing leaves any more.
+    /// Set once its process is killed: it sends nothing any more.
     is_dead: bool,
     /// Datagrams for it get lost in this time.
     deaf: (Time, Time),
-    /// Datagrams of the listener that left for it.
+    /// Datagrams that the listener sent to it.
     sent_to: u32,
     closed: Option<Closed>,
 }
@@ -60,24 +60,24 @@ struct Flight {
     bytes: Vec<u8>,
 }
 
-/// A listener that serves one caller, and others that come meanwhile.
+/// A listener that serves one caller, and other callers that connect meanwhile.
 struct Scene {
     now: Time,
     delay: Span,
     listener: Endpoint,
     callers: Vec<Caller>,
     flights: Vec<Flight>,
-    /// Place of the caller that is served, and the secret by which it may come again.
+    /// Place of the caller that is served, and the secret with which it may reconnect.
     served: Option<(usize, Secret)>,
     /// Callers that wait for the result of a probe.
     waiting: Option<usize>,
-    /// When probes began, and when they ended, with their results.
+    /// Start times of probes, and their end times with their results.
     begun: Vec<Time>,
     ended: Vec<(Time, Liveness)>,
 }
 
 impl Scene {
-    /// The first caller is served.
+    /// Creates a scene in which the first caller is served.
     fn new(seed: u64) -> Self {
         Self::with_delay(seed, DELAY)
     }
@@ -101,7 +101,7 @@ impl Scene {
         scene
     }
 
-    /// A caller that has this secret.
+    /// Adds a caller that has this secret.
     fn call(&mut self, secret: Secret) {
         let place = self.callers.len() as u8;
         let mut endpoint = endpoint(10 + place, Side::Caller);
@@ -119,7 +119,7 @@ impl Scene {
         });
     }
 
-    /// The resumption secret as the first caller has it.
+    /// Returns the resumption secret of the first caller.
     fn resumption(&mut self) -> Secret {
         let Caller { endpoint, handle, .. } = &mut self.callers[0];
         endpoint.connection(*handle).unwrap().resumption(&Secret::new(SECRET)).unwrap()
@@ -197,7 +197,7 @@ impl Scene {
         }
     }
 
-    /// The listener's application, as `narrows recv` does it; and callers hear how they end.
+    /// Runs the listener's application, as in `narrows recv`, and records how callers end.
     fn act(&mut self) {
         for place in 0..self.callers.len() {
             let caller = &mut self.callers[place];
@@ -248,7 +248,7 @@ impl Scene {
         self.served = Some((served, resumption));
     }
 
-    /// Place of the caller that is served.
+    /// Returns the place of the caller that is served.
     fn served(&self) -> usize {
         self.served.as_ref().unwrap().0
     }
@@ -261,9 +261,9 @@ impl Scene {
     }
 }
 
-/// The listener knows that the first caller is gone after two probe timeouts, and not before: each is a round trip, the doubt about it,
-/// which is at least a quarter and here no more, and the delay of acknowledgements, twice. That its own packets timed out
-/// meanwhile, each time later, changes nothing.
+/// The listener declares the first caller gone after two probe timeouts, and not before: each is a round trip, its
+/// uncertainty, which is at least a quarter and here no more, and the delay of acknowledgements, twice. Timeouts of its
+/// own packets meanwhile, each later than the last, change nothing.
 #[test]
 fn a_silent_caller_is_replaced_after_two_timeouts() {
     let mut scene = Scene::new(1);
@@ -289,14 +289,16 @@ fn a_silent_caller_is_replaced_after_two_timeouts() {
     assert_eq!((scene.served(), scene.closed(2), scene.ended.len()), (2, None, 2));
 }
 
-/// A caller that answers stays, whatever the second one can prove: after one PING if it comes, after two if the first one is lost.
+/// A caller that answers stays, whatever the second one can prove: after one PING if it arrives, after two if the first
+/// one is lost.
 #[test]
 fn a_caller_that_answers_is_never_replaced() {
     for (loses_first, rounds) in [(false, 1), (true, 2)] {
         let mut scene = Scene::new(2);
         let resumption = scene.resumption();
         scene.call(resumption);
-        // The second caller's proof comes after one and a half round trips, and its own handshake speaks to itself alone.
+        // The second caller's proof arrives after one and a half round trips, and its own handshake sends nothing to
+        // the first caller.
         let comes = scene.now + DELAY.times(3);
         if loses_first {
             scene.callers[0].deaf = (comes, comes + RTT);
@@ -313,8 +315,8 @@ fn a_caller_that_answers_is_never_replaced() {
     }
 }
 
-/// Probes leave also where an outage has filled the window, and the next timer is far off. Without that the caller would pass for
-/// silent: its own timers are as late.
+/// Probes are also sent if an outage has filled the window and the next timer is far off. Otherwise the caller would
+/// count as silent: its own timers are as late.
 #[test]
 fn a_full_window_holds_no_probe_back() {
     let mut scene = Scene::new(5);
@@ -330,7 +332,7 @@ fn a_full_window_holds_no_probe_back() {
     assert!(ended.since(scene.begun[0]) < RTT + Span::from_ms(10));
 }
 
-/// A packet that left before the probe began does not count as an answer: its sender may be gone since.
+/// A packet sent before the probe began does not count as an answer: its sender may be gone since.
 #[test]
 fn what_left_before_is_no_answer() {
     let mut scene = Scene::new(7);
@@ -348,7 +350,7 @@ fn what_left_before_is_no_answer() {
     assert_eq!((scene.begun[0], scene.served()), (comes, 1));
 }
 
-/// A host may be late by more than a short path takes.
+/// A host may be late by more than the probe timeout of a short path.
 #[test]
 fn a_caller_on_a_short_path_has_200_ms_for_each_answer() {
     let mut scene = Scene::with_delay(6, Span::from_us(100));
@@ -360,7 +362,8 @@ fn a_caller_on_a_short_path_has_200_ms_for_each_answer() {
     assert_eq!(ended.since(scene.begun[0]), Span::from_ms(400));
 }
 
-/// A used ticket, a secret of another connection and a guess prove nothing. They cause no probe, also where the first caller is gone.
+/// A used ticket, a secret of another connection and a guess prove nothing. They cause no probe, even if the first
+/// caller is gone.
 #[test]
 fn nobody_else_makes_a_listener_probe() {
     let mut scene = Scene::new(3);

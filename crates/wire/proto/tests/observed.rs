@@ -1,4 +1,4 @@
-//! What whoever watches is told, in many worlds: the truth, in order, and all of it.
+//! Events reported to observers, in many worlds: true, in order, and complete.
 
 #[allow(unreachable_pub, dead_code)]
 mod world;
@@ -15,12 +15,12 @@ use world::World;
 use world::network::End;
 use world::scenes::scene;
 
-/// What one end was told.
+/// Events reported at one end.
 #[derive(Default)]
 struct Told {
     kinds: BTreeSet<String>,
     last: Time,
-    /// Payloads that left, and those that came.
+    /// Payloads that were sent, and those that were received.
     sent: BTreeMap<(Space, u32, u64), Vec<u8>>,
     received: BTreeMap<(Space, u32, u64), Vec<u8>>,
     counted: u64,

@@ -11,7 +11,7 @@ fn job(from: End, bytes: u64) -> Job {
     Job { from, bytes, message: true, echo: false }
 }
 
-/// The caller's data leaves after one round trip, and is read after one and a half.
+/// The caller's data is sent after one round trip, and read after one and a half.
 #[test]
 fn data_crosses_after_one_round_trip() {
     let mut scene = Scene::fair(Rate::from_gbps(1), Span::from_ms(10));
@@ -43,7 +43,7 @@ fn paths_open() {
     assert_eq!((report.read, report.open_paths), ([0, 3_000_000], 8), "{report:?}");
 }
 
-/// A transfer takes what the rate of the line, its delay and the packets' heads make of it, and little more.
+/// A transfer takes the time that follows from the line rate, its delay and the packets' heads, and little more.
 #[test]
 fn the_line_is_used() {
     let (rate, bytes) = (Rate::from_gbps(1), 20_000_000u64);
@@ -56,8 +56,8 @@ fn the_line_is_used() {
     assert!(spent < ideal.times(5).over(4), "{} us of {} us", spent.ns() / 1_000, ideal.ns() / 1_000);
 }
 
-/// How long a transfer takes, from when it could begin, on a network of 1 Gb/s and 20 ms there and back that loses one packet in
-/// so many.
+/// Returns the duration of a transfer, from when it could begin, on a network of 1 Gb/s and an RTT of 20 ms that loses
+/// one packet in `loss`.
 fn spent(bytes: u64, loss: u64, coding: &'static str, seed: u64) -> Span {
     let mut scene = Scene::fair(Rate::from_gbps(1), Span::from_ms(10));
     (scene.seed, scene.coding, scene.weather.loss, scene.law) = (seed, coding, loss, "bbr");
@@ -67,7 +67,7 @@ fn spent(bytes: u64, loss: u64, coding: &'static str, seed: u64) -> Span {
     report.done.since(report.connected.unwrap())
 }
 
-/// Where nothing is lost, coding costs what its parity takes. Where losses are, most messages need no second round trip.
+/// Without losses, coding costs the time of its parity. With losses, most messages need no second round trip.
 #[test]
 fn blocks_repair_losses() {
     let late = |coding| (0..100).filter(|&seed| spent(9_000, 20, coding, seed) > Span::from_ms(30)).count();
@@ -83,7 +83,7 @@ fn blocks_repair_losses() {
     );
 }
 
-/// A receiver keeps the memory of a burst for the next one, and gives it back when its peer is silent.
+/// A receiver keeps the memory of a burst for the next one, and releases it when its peer is silent.
 #[test]
 fn idle_streams_hold_no_memory() {
     let mut scene = Scene::fair(Rate::from_gbps(1), Span::from_ms(1));

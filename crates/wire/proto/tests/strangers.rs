@@ -1,4 +1,4 @@
-//! What a listener says to those that have no connection, and whom it lets in.
+//! Strangers: a listener's answers to hosts without a connection, and admission of callers.
 
 #[allow(unreachable_pub, dead_code)]
 #[path = "world/flood.rs"]
@@ -62,7 +62,7 @@ fn call(endpoint: &mut Endpoint, secret: Option<([u8; 8], Secret)>) -> Handle {
     endpoint.call(Time::ZERO, LISTENER, Trust::Anyone, secret).unwrap()
 }
 
-/// What a connection sends now.
+/// Takes the pending datagrams of a connection.
 fn sent(endpoint: &mut Endpoint, handle: Handle, now: Time) -> Vec<Vec<u8>> {
     let (mut all, mut out) = (Vec::new(), Vec::new());
     while let Some(transmit) = endpoint.poll_transmit(now, handle, 10, &mut out) {
@@ -72,7 +72,7 @@ fn sent(endpoint: &mut Endpoint, handle: Handle, now: Time) -> Vec<Vec<u8>> {
     all
 }
 
-/// What an endpoint says to strangers now.
+/// Takes the pending answers of an endpoint to strangers.
 fn answers(endpoint: &mut Endpoint) -> Vec<Vec<u8>> {
     let (mut all, mut out) = (Vec::new(), Vec::new());
     while endpoint.poll_answer(&mut out).is_some() {
@@ -90,7 +90,7 @@ fn events(endpoint: &mut Endpoint, handle: Handle) -> Vec<Event> {
     std::iter::from_fn(|| endpoint.connection(handle)?.poll_event()).collect()
 }
 
-/// A connection between two endpoints, as far as the claim; the handles at either end.
+/// Connects two endpoints, as far as the claim. Returns the listener's handle.
 fn meet(ours: (&mut Endpoint, Handle), listener: &mut Endpoint, via: Via, now: Time) -> Handle {
     let (endpoint, handle) = ours;
     let mut accepted = None;
@@ -179,7 +179,8 @@ fn team(seed: u8, of: u8) -> Vec<Endpoint> {
     Endpoint::team(Time::ZERO, (settings, provider::provider()), &identity, of).unwrap()
 }
 
-/// A reset has no ID, so it may come to any endpoint of a team. The one that has the connection is told by that one.
+/// A reset has no ID, so it may arrive at any endpoint of a team. That endpoint passes it to the one that has the
+/// connection.
 #[test]
 fn a_reset_finds_the_connection_in_a_team() {
     provider::begin(11, 0);
@@ -214,7 +215,8 @@ fn a_reset_finds_the_connection_in_a_team() {
     assert_eq!(shown.count(), 99);
 }
 
-/// A Retry's token comes back to who made it, as it names the address; all IDs that an endpoint gives out later name the endpoint.
+/// A Retry's token comes back to the endpoint that made it, as it is bound to the address; all IDs that an endpoint
+/// issues later identify the endpoint.
 #[test]
 fn an_id_names_its_endpoint() {
     provider::begin(12, 0);
@@ -269,7 +271,8 @@ fn resets_are_few() {
     assert!(answers(&mut listener).is_empty(), "a short packet is answered");
 }
 
-/// Under load a caller must prove its address before anything is kept of it. Each token is taken once, from its address.
+/// A caller must validate its address under load, before any state is kept. Each token is redeemed once, from its
+/// address.
 #[test]
 fn a_retry_proves_an_address() {
     provider::begin(5, 0);
@@ -341,7 +344,7 @@ fn who_has_no_ticket_is_refused() {
     }
 }
 
-/// The longest round trip that a connection is told of.
+/// The longest RTT reported on a connection.
 #[derive(Default)]
 struct LongestRtt(Mutex<Span>);
 
@@ -354,8 +357,8 @@ impl Observer for LongestRtt {
     }
 }
 
-/// A listener that takes its time to let a caller in answers nothing that left after what waits: the caller's law hears of no loss. And
-/// its answers say how long what they answer has waited.
+/// A listener that admits a caller late acknowledges nothing that was sent after the waiting packets: the caller's law
+/// receives no loss. And its ACKs state how long the acknowledged packets have waited.
 #[test]
 fn who_waits_to_be_let_in_loses_nothing() {
     provider::begin(12, 0);
@@ -405,7 +408,7 @@ fn who_waits_to_be_let_in_loses_nothing() {
     }
 }
 
-/// A caller that says nothing of itself is refused after 10 s, and costs nothing then.
+/// A caller that does not identify itself is refused after 10 s, and costs nothing then.
 #[test]
 fn who_says_nothing_is_forgotten() {
     provider::begin(7, 0);
@@ -427,7 +430,7 @@ fn who_says_nothing_is_forgotten() {
     assert!(listener.forget(there) && listener.handles().next().is_none());
 }
 
-/// The listener is not who was expected.
+/// The listener has another key than expected.
 #[test]
 fn another_key_is_noticed() {
     provider::begin(8, 0);
@@ -441,7 +444,7 @@ fn another_key_is_noticed() {
     assert!(matches!(heard[..], [Event::Closed(Closed::There { .. })]), "{heard:?}");
 }
 
-/// Who forges an address does not shut it out: whoever is there proves it, and gets in.
+/// A forged address does not shut out its owner: the real host validates it, and is admitted.
 #[test]
 fn an_address_cannot_be_shut_out() {
     provider::begin(9, 0);
@@ -467,7 +470,7 @@ fn an_address_cannot_be_shut_out() {
     assert!(matches!(receive(&mut listener, Time::ZERO, caller(2, 1), first)[..], [Received::New(_)]));
 }
 
-/// A known caller retires path after path, none of which it opened: it is not given new ones for ever.
+/// A known caller retires path after path, none of which it opened: it does not get new ones forever.
 #[test]
 fn paths_are_not_given_for_ever() {
     provider::begin(10, 0);
@@ -496,7 +499,8 @@ fn paths_are_not_given_for_ever() {
     assert!(told.iter().any(|event| matches!(event, Event::Closed(Closed::Here { code: Code::FLOW, .. }))), "{told:?}");
 }
 
-/// A caller of another service: both ends know at once what was asked for and what is there, and the listener keeps nothing of it.
+/// A caller of another service: both ends know at once the requested and the offered service, and the listener keeps no
+/// state.
 #[test]
 fn another_service_is_refused_at_both_ends() {
     provider::begin(1, 0);
@@ -537,14 +541,14 @@ fn own_settings_bring_their_own_observer() {
     assert_eq!(*seen.lock().unwrap(), [Service::named("own")]);
 }
 
-/// An Initial packet with a CLOSE, as whoever saw the caller's first packet can make it (RFC 9001 §5.2).
+/// Returns an Initial packet with a CLOSE, as any host that saw the caller's first packet can make it (RFC 9001 §5.2).
 fn initial_close(first_id: &[u8], to: proto::Id, code: u64, reason: &str) -> Vec<u8> {
     let mut frames = Vec::new();
     Frame::Close { code, kind: 0, reason }.put(&mut frames);
     Initial { side: rustls::Side::Server, first_id, to: &to, from: [9; 8], token: &[], frames: &frames }.seal()
 }
 
-/// What a listener says of another service may be anything: it is shown as something else, and not as it is.
+/// The name of another service, as sent by a listener, may be anything: it is shown as another service, not verbatim.
 #[test]
 fn an_odd_name_of_a_service_is_not_shown() {
     for (reason, here) in
@@ -565,7 +569,7 @@ fn an_odd_name_of_a_service_is_not_shown() {
     }
 }
 
-/// Callers of other services are told so a hundred times in a second, and leave nothing behind.
+/// Callers of other services get that answer at most a hundred times in a second, and leave no state behind.
 #[test]
 fn callers_of_other_services_cost_little() {
     provider::begin(1, 0);
@@ -590,8 +594,9 @@ fn callers_of_other_services_cost_little() {
     assert_eq!(told, 200);
 }
 
-/// Hosts that fall silent, or show no ticket, take nothing from holders of a ticket: neither from those elsewhere, far away, nor
-/// from those in a network of their own, nearby. Each flood has taken all slots by the first call, and lasts.
+/// Hosts that fall silent, or show no ticket, take nothing from holders of a ticket: neither from those elsewhere, far
+/// away, nor from those in a network of their own, nearby. Each flood has taken all slots before the first holder
+/// connects, and lasts.
 #[track_caller]
 fn holders_get_in(last: Last, networks: u64) {
     provider::begin(1, 0);
@@ -643,7 +648,7 @@ fn crypto(len: usize) -> Vec<u8> {
     frames
 }
 
-/// A listener that has as many handshakes as need no token, and the frames of a caller's packet.
+/// Fills a listener with as many handshakes as need no token. Returns the frames of a caller's packet.
 fn crowded(listener: &mut Endpoint) -> Vec<u8> {
     let frames = crypto(usize::MAX);
     let mut number = 0;
@@ -655,7 +660,7 @@ fn crowded(listener: &mut Endpoint) -> Vec<u8> {
     frames
 }
 
-/// A first datagram that does not hold a complete `ClientHello` leaves nothing behind, and the next one may have its token.
+/// A first datagram without a complete `ClientHello` leaves no state behind, and the next one may have its token.
 #[test]
 fn a_token_lasts_until_a_client_hello_comes() {
     provider::begin(13, 0);
@@ -707,7 +712,7 @@ fn an_evicted_connection_is_over() {
     assert_eq!(listener.handles().count(), 1_024);
 }
 
-/// A caller that waits for the application keeps its slot, while younger ones of its network make room.
+/// A caller that waits for the application keeps its slot, while younger ones of its network are evicted.
 #[test]
 fn a_caller_that_sent_auth_is_not_evicted() {
     provider::begin(16, 0);
@@ -719,7 +724,7 @@ fn a_caller_that_sent_auth_is_not_evicted() {
     assert!(matches!(events(&mut listener, there)[..], [Event::Connected, Event::Claim(_)]));
 }
 
-/// Callers that have proved their address in the handshake do not keep others of it from calling.
+/// Callers that have validated their address in the handshake do not block others at that address.
 #[test]
 fn who_has_proved_an_address_makes_room_for_others() {
     provider::begin(17, 0);

@@ -1,5 +1,5 @@
-//! Many worlds. Each byte comes once and in order, or the connection says why it ended; and while the network is honest, all
-//! comes.
+//! Many worlds. Each byte arrives once and in order, or the connection reports why it ended; and while the network is
+//! honest, all data arrives.
 
 #[allow(unreachable_pub, dead_code)]
 mod world;
@@ -16,7 +16,8 @@ fn count() -> u64 {
     std::env::var("SEEDS").ok().and_then(|text| text.parse().ok()).unwrap_or(5_000)
 }
 
-/// Seeds beyond those of a run that once found something: the last path that carried data was retired, because others were open.
+/// Seeds beyond those of a run that once found a bug: the last path that carried data was retired, because others were
+/// open.
 const FOUND: [u64; 1] = [2_051_399];
 
 #[test]
@@ -38,8 +39,9 @@ fn all_comes_in_any_weather() {
     assert!(failed.is_empty(), "{} of {count}:\n{}", failed.len(), failed[..failed.len().min(20)].join("\n"));
 }
 
-/// Of four paths one carries nothing any more from a moment on, whoever sends. Its subflow goes elsewhere within some round trips,
-/// once, and all takes hardly longer than if it had not happened where each path has a law of its own.
+/// One of four paths carries nothing any more from a moment on, whichever end sends. Its subflow is rerouted within
+/// some round trips, once, and the transfer takes hardly longer than without the failure if each path has a law of its
+/// own.
 #[test]
 fn a_silent_path_goes_elsewhere() {
     let run = |from, (law, one_law), coding, dead| {
@@ -67,8 +69,8 @@ fn a_silent_path_goes_elsewhere() {
     }
 }
 
-/// Nothing crosses for two seconds, on any path. While that lasts no path goes elsewhere, for none shows that another would do better;
-/// when one is heard again, one that is still silent may. All comes soon after.
+/// A two-second outage of all paths. While it lasts no path is rerouted, for none shows that another would do better;
+/// when one is acknowledged again, one that is still silent may be. All data arrives soon after.
 #[test]
 fn where_all_are_silent_they_stay() {
     for from in [End::Caller, End::Listener] {
@@ -83,8 +85,9 @@ fn where_all_are_silent_they_stay() {
     }
 }
 
-/// Over a queue of ten round trips Cubic fills it. Held at the edge, datagrams take at most two thirds as long, at the price that the simulator has
-/// for it: the same flow over the same network takes 2.52 s there, and 3.34 s when held.
+/// Cubic fills a queue of ten round trips. With On-Ramp at the edge, datagrams take at most two thirds as long, at the
+/// price that the simulator has for it: the same flow over the same network takes 2.52 s there, and 3.34 s with
+/// On-Ramp.
 #[test]
 fn on_ramp_keeps_a_deep_queue_short() {
     let run = |on_ramp| {
@@ -101,8 +104,8 @@ fn on_ramp_keeps_a_deep_queue_short() {
     assert!(short.times(3) < full.times(2), "{full} and {short}");
 }
 
-/// Streams that pause for a long time, or are given up, slow those down that are read, and no more than that: each has at least what is
-/// reserved for it in a round trip.
+/// Streams that pause for a long time, or are given up, slow those down that are read, and do nothing else to them:
+/// each has at least what is reserved for it in a round trip.
 #[test]
 fn who_reads_goes_on_while_others_pause() {
     const STREAMS: u64 = 16;
@@ -138,14 +141,15 @@ fn who_reads_goes_on_while_others_pause() {
                 Reader::Pauses(_, until) if until < hour => until,
                 Reader::Pauses(..) | Reader::Stops(_) => continue,
             };
-            // With what is reserved alone it takes ten round trips of 10 ms; the line needs a second for all, and timeouts come to it.
+            // With the reservation alone it takes ten round trips of 10 ms; the line needs a second for all, plus
+            // timeouts.
             let ended = report.ends.get(&nth).copied().unwrap_or(Time::NEVER);
             assert!(ended < goes_on + Span::from_s(10), "seed {seed}: stream {nth}, {reader:?}: {report:?}");
         }
     }
 }
 
-/// A peer that lies is found out, or believed; nothing panics, and nothing goes on for ever.
+/// A peer that lies is detected, or believed; nothing panics, and nothing continues forever.
 #[test]
 fn a_peer_that_lies_is_survived() {
     let mut codes = std::collections::BTreeMap::new();

@@ -1,13 +1,14 @@
-//! What the fuzz target does with its input. A test replays its corpus through the same function.
+//! Body of the fuzz target. A test replays its corpus through the same function.
 
 use proxy::header::{self, Answer};
 use proxy::socks::{self, Request};
 use proxy::{Destination, Parsed};
 
-/// The most that a SOCKS client says at a time: 255 methods, or a name of 255 bytes.
+/// The maximum length of a SOCKS client's message: 255 methods, or a name of 255 bytes.
 const MOST: usize = 262;
 
-/// Reads byte by byte what asks for more, as from a socket. Gives what came of it, which is the same as at once.
+/// Parses with one byte more at a time, as from a socket. Returns the result, which is the same as from all bytes at
+/// once.
 fn read<T: PartialEq + std::fmt::Debug, E: PartialEq + std::fmt::Debug>(
     bytes: &[u8],
     parse: impl Fn(&[u8]) -> Result<Parsed<T>, E>,
@@ -48,7 +49,7 @@ fn is_sound(destination: &Destination) {
     assert_eq!(destination.to_string().parse().as_ref(), Ok(destination));
 }
 
-/// What a SOCKS client says, and how a stream begins.
+/// Parses messages of a SOCKS client, and the beginning of a stream.
 pub(crate) fn socks(bytes: &[u8]) {
     let behind = read(bytes, socks::greeting).map_or(0, |(_, used)| used);
     for bytes in [bytes, &bytes[behind..]] {

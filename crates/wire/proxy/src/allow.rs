@@ -1,14 +1,16 @@
-//! Where the far end may connect to: nowhere, but for what its rules say.
+//! Destinations that the far end may connect to: none without rules.
 //!
 //! A rule is `HOST:PORTS`. `HOST` is a name, an address, a network (`10.0.0.0/8`) or `*`; `PORTS` is a port, a range or `*`.
 //!
-//! - A rule of a name allows what that very name stands for, as the far end's resolver has it.
-//! - A rule of addresses allows them, and any name that stands for one of them.
-//! - Special addresses (loopback, link-local, multicast, broadcast, unspecified) are this machine's own or its neighbours'. A rule
-//!   of addresses allows them if it names them: its network has no others. `*`, names and networks that only contain them, such
-//!   as `0.0.0.0/0`, do not. So nobody's name server decides that a name is 127.0.0.1. The one exception is the name `localhost`.
-//! - A cloud's metadata services give credentials to whoever reaches them. Only a rule of that very address allows one.
-//! - An address of IPv6 that a translator or a tunnel turns into one of IPv4 counts as that one, too.
+//! - A rule of a name allows the addresses of exactly that name, as resolved by the far end.
+//! - A rule of addresses allows them, and any name that resolves to one of them.
+//! - Special addresses (loopback, link-local, multicast, broadcast, unspecified) are this machine's own or its
+//!   neighbours'. A rule of addresses allows them if it names them: its network has no others. `*`, names and networks
+//!   that only contain them, such as `0.0.0.0/0`, do not. So no name server can decide that a name is 127.0.0.1. The
+//!   one exception is the name `localhost`.
+//! - A cloud's metadata services return credentials to any client that reaches them. Only a rule of that very address
+//!   allows one.
+//! - An IPv6 address that a translator or a tunnel turns into an IPv4 one counts as that one, too.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -18,7 +20,7 @@ use thiserror::Error;
 
 use crate::destination::{Destination, Host, printable};
 
-/// Which hosts a rule is about.
+/// The hosts of a rule.
 #[derive(Clone, PartialEq, Eq, Debug)]
 enum Hosts {
     All,
@@ -42,7 +44,7 @@ pub struct Rule {
 pub struct RuleError {
     /// The text, without what a terminal would act on.
     pub text: String,
-    /// Which part of it is wrong.
+    /// The part of it that is wrong.
     pub wrong: &'static str,
 }
 
@@ -52,7 +54,7 @@ pub struct Allow {
     rules: Vec<Rule>,
 }
 
-/// The addresses that agree with one in so many bits.
+/// The addresses that share a prefix of this number of bits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Network {
     address: IpAddr,
@@ -64,7 +66,7 @@ impl Network {
         Self { address: IpAddr::V4(Ipv4Addr::new(a, b, 0, 0)), length }
     }
 
-    /// IPv6, by the first three of its segments of 16 bits.
+    /// Creates an IPv6 network, by the first three of its segments of 16 bits.
     const fn v6([a, b, c]: [u16; 3], length: u8) -> Self {
         Self { address: IpAddr::V6(Ipv6Addr::new(a, b, c, 0, 0, 0, 0, 0)), length }
     }
@@ -133,7 +135,7 @@ const fn metadata_v4(a: u8, b: u8, c: u8, d: u8) -> IpAddr {
     IpAddr::V4(Ipv4Addr::new(a, b, c, d))
 }
 
-/// By the first two and the last two segments.
+/// Creates an IPv6 address, by the first two and the last two segments.
 const fn metadata_v6(a: u16, b: u16, [y, z]: [u16; 2]) -> IpAddr {
     IpAddr::V6(Ipv6Addr::new(a, b, 0, 0, 0, 0, y, z))
 }
@@ -158,7 +160,8 @@ fn embedded(address: IpAddr) -> impl Iterator<Item = IpAddr> {
     let found = if [NAT64, TRANSLATED, COMPATIBLE].iter().any(|network| network.has(address)) {
         vec![last]
     } else if LOCAL_NAT64.has(address) {
-        // The length of the prefix is the network's own affair. No host is in 0.0.0.0/8, so what gives that is no address.
+        // The length of the prefix is the network's own choice. No host is in 0.0.0.0/8, so a result there is no
+        // address.
         [last, behind_48, behind_56, behind_64].into_iter().filter(|v4| v4[0] != 0).collect()
     } else if SIX_TO_FOUR.has(address) {
         vec![[o[2], o[3], o[4], o[5]]]
@@ -173,7 +176,7 @@ fn embedded(address: IpAddr) -> impl Iterator<Item = IpAddr> {
 enum Needs {
     /// Any that has it.
     Any,
-    /// One of addresses, all of which are special.
+    /// A rule of addresses, all of which are special.
     Named,
     /// One of this very address.
     Alone,
@@ -213,7 +216,7 @@ fn bits(address: IpAddr) -> (u128, u8) {
 
 const NO_BRACKETS: &str = "an address of IPv6 must stand in brackets";
 
-/// Whether a text is an address of IPv6 or a network of them, but for its brackets.
+/// Returns whether a text is an IPv6 address or network without its brackets.
 fn is_of_ipv6(text: &str) -> bool {
     text.split('/').next().is_some_and(|address| address.parse::<Ipv6Addr>().is_ok())
 }
@@ -306,7 +309,7 @@ impl fmt::Display for Rule {
 }
 
 impl Allow {
-    /// What these rules say.
+    /// Creates an allow list of these rules.
     pub fn new(rules: Vec<Rule>) -> Self {
         Self { rules }
     }
@@ -315,7 +318,7 @@ impl Allow {
         self.rules.iter().filter(move |rule| (rule.ports.0..=rule.ports.1).contains(&port))
     }
 
-    /// Whether a destination may be allowed, so that a name is worth looking up.
+    /// Returns whether a destination may be allowed, so that a name is worth looking up.
     pub fn may_have(&self, destination: &Destination) -> bool {
         self.on_port(destination.port).any(|rule| match (&destination.host, &rule.hosts) {
             (Host::Address(address), hosts) => hosts.has_address(*address),
@@ -324,7 +327,7 @@ impl Allow {
         })
     }
 
-    /// Whether a connection to this address is allowed, which is that of the host that was asked for.
+    /// Returns whether a connection to this address, which is one of the requested host, is allowed.
     pub fn has(&self, host: &Host, address: SocketAddr) -> bool {
         let ip = address.ip().to_canonical();
         self.on_port(address.port()).any(|rule| {

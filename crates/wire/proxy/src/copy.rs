@@ -26,7 +26,7 @@ const PIECE: usize = 64 << 10;
 /// The code with which a stream is reset or refused when its TCP connection has ended other than in order.
 pub const RESET: u64 = 1;
 
-/// Why a flow did not end in order.
+/// The reason why a flow did not end in order.
 #[derive(Debug, Error)]
 pub(crate) enum Trouble {
     #[error("TCP: {0}")]
@@ -43,7 +43,7 @@ pub(crate) enum Trouble {
     Refused(Answer),
 }
 
-/// What crossed.
+/// Bytes carried.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub(crate) struct Count {
     /// Bytes from the TCP connection.
@@ -52,7 +52,7 @@ pub(crate) struct Count {
     pub(crate) given: u64,
 }
 
-/// Waits so long for the far end to say that the connection is there.
+/// Waits up to `wait` for the far end's answer that the connection is established.
 pub(crate) async fn answer(receive: &mut RecvStream, wait: Duration) -> Result<(), Trouble> {
     let read = timeout(wait, parse::read(receive, Answer::read)).await.map_err(|_| Trouble::NoAnswer)?;
     match read.map_err(Trouble::Ended)?.map_err(Trouble::Header)? {
@@ -99,13 +99,13 @@ async fn both(
     tokio::try_join!(take(leg, send, taken), give).map(drop)
 }
 
-/// From the TCP connection to the stream.
+/// Copies from the TCP connection to the stream.
 async fn take(leg: &Leg, send: &mut SendStream, taken: &mut u64) -> Result<(), Trouble> {
     let mut piece = vec![0; PIECE];
     loop {
         let count = tokio::select! {
             biased;
-            // The peer may want no more while the program says nothing.
+            // The peer may stop the stream while the program sends nothing.
             stopped = send.delivered() => return Ok(stopped?),
             count = leg.read(&mut piece) => count.map_err(Trouble::Tcp)?,
         };
@@ -116,11 +116,11 @@ async fn take(leg: &Leg, send: &mut SendStream, taken: &mut u64) -> Result<(), T
         *taken += count as u64;
     }
     send.finish()?;
-    // Until then the peer can still say that the connection was reset.
+    // Until then the peer can still report that the connection was reset.
     Ok(send.delivered().await?)
 }
 
-/// From the stream to the TCP connection.
+/// Copies from the stream to the TCP connection.
 async fn give(leg: &Leg, receive: &mut RecvStream, given: &mut u64) -> Result<(), Trouble> {
     let mut piece = vec![0; PIECE];
     loop {
@@ -145,7 +145,7 @@ async fn give(leg: &Leg, receive: &mut RecvStream, given: &mut u64) -> Result<()
     }
 }
 
-/// Waits until the program takes more, or the peer has given the stream up.
+/// Waits until the program takes more, or the peer has reset the stream.
 async fn room(leg: &Leg, receive: &mut RecvStream) -> Result<(), Trouble> {
     tokio::select! {
         biased;

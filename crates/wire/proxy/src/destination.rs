@@ -1,4 +1,5 @@
-//! Where a connection is to go: a host and a port, as text and in SOCKS's form (RFC 1928 §5), which a stream begins with, too.
+//! Destination of a connection: a host and a port, as text and in the form of SOCKS (RFC 1928 §5), which also begins a
+//! stream.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -33,25 +34,25 @@ pub struct Destination {
     pub port: u16,
 }
 
-/// Why something is no destination.
+/// The reason why something is no destination.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 pub enum DestinationError {
     /// The type of the address is none of SOCKS's.
     #[error("{kind} is no type of address; there are 1 (IPv4), 3 (a name) and 4 (IPv6)")]
     Kind {
-        /// What came instead.
+        /// The type that was received.
         kind: u8,
     },
     /// The name is no host's.
     #[error("`{shown}` is no name of a host: letters, digits, `.`, `-` and `_`, up to {LONGEST_NAME}")]
     Name {
-        /// It, shortened, and without what a terminal would act on.
+        /// The name, shortened, and without control characters of a terminal.
         shown: String,
     },
     /// The port is 0 or no number.
     #[error("`{shown}` has no port from 1 to 65535")]
     Port {
-        /// What has none.
+        /// The text without a port.
         shown: String,
     },
 }
@@ -70,7 +71,7 @@ fn shown(bytes: &[u8]) -> String {
 }
 
 impl Host {
-    /// From a name, or an address in text.
+    /// Creates a destination host from a name, or an address in text.
     ///
     /// # Errors
     /// If it is neither.

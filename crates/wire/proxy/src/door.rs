@@ -1,4 +1,4 @@
-//! Where programs come in at the near end.
+//! Listeners of the near end for programs' connections.
 
 use std::io;
 use std::net::SocketAddr;
@@ -11,12 +11,12 @@ use crate::destination::Destination;
 /// Connections that may wait until they are accepted; the kernel may allow fewer.
 const BACKLOG: i32 = 1_024;
 
-/// How a door knows where its connections are to go.
+/// The way in which a listener finds the destinations of its connections.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Kind {
-    /// Each says so, by SOCKS 5.
+    /// Each connection names its own, by SOCKS 5.
     Socks,
-    /// All go there.
+    /// All have this one.
     Forward(Destination),
     /// Each goes where it was to go before the kernel redirected it.
     Transparent,
@@ -53,13 +53,13 @@ impl Door {
         Ok(Self { kind, listener, address })
     }
 
-    /// Where it is.
+    /// Returns its address.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 }
 
-/// Where a connection was to go before it was redirected; none if it was not.
+/// Returns the destination of a connection before it was redirected; none if it was not.
 pub(crate) fn original(tcp: &TcpStream, door: SocketAddr) -> Option<SocketAddr> {
     let canonical = |address: SocketAddr| SocketAddr::new(address.ip().to_canonical(), address.port());
     let local = canonical(tcp.local_addr().ok()?);

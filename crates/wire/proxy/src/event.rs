@@ -1,4 +1,4 @@
-//! What an end of the proxy tells whoever runs it.
+//! Events that an end of the proxy reports to its caller.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -8,61 +8,61 @@ use std::time::Duration;
 use crate::destination::Destination;
 use crate::reply::Reply;
 
-/// Something that has happened.
+/// An event.
 #[derive(Clone, Debug)]
 pub enum Event {
     /// The near end has a connection to the far end.
     Linked,
-    /// It has none any more, or got none, and tries again after so long.
+    /// The near end has lost its connection, or failed to connect, and retries after a pause.
     Unlinked {
-        /// Why.
+        /// The reason.
         why: String,
-        /// After how long it tries again.
+        /// The pause until it retries.
         again: Duration,
     },
-    /// A TCP connection goes where it was to go, as far as this end knows.
+    /// A TCP connection reached its destination, as far as this end knows.
     Opened {
-        /// Who asked for it.
+        /// The client.
         from: Arc<str>,
-        /// Where it goes.
+        /// Its destination.
         to: Destination,
-        /// The address there; the far end alone knows it.
+        /// The destination's address; only the far end knows it.
         at: Option<SocketAddr>,
     },
-    /// It does not.
+    /// A TCP connection was refused.
     Refused {
-        /// Who asked for it.
+        /// The client.
         from: Arc<str>,
-        /// Where it was to go, if that was said.
+        /// Its destination, if that was named.
         to: Option<Destination>,
-        /// Why, in SOCKS's terms.
+        /// The reason, as a SOCKS reply.
         reply: Reply,
-        /// Why, in words.
+        /// The reason, in words.
         words: String,
     },
     /// A TCP connection that was opened has ended.
     Ended {
-        /// Who asked for it.
+        /// The client.
         from: Arc<str>,
-        /// Where it went.
+        /// Its destination.
         to: Destination,
         /// Bytes from the TCP connection at this end.
         taken: u64,
         /// Bytes to it.
         given: u64,
-        /// Why it was reset; none if both directions ended in order.
+        /// The reason for a reset; none if both directions ended in order.
         trouble: Option<String>,
     },
-    /// The system gives no connections where programs come in; this is tried again.
+    /// The system accepts no connections of programs; this is retried.
     NotAccepted {
-        /// Where.
+        /// The listener's address.
         at: SocketAddr,
-        /// What the system says.
+        /// The system's error.
         why: String,
     },
 }
 
-/// Who is told.
+/// Event callback.
 pub type Log = Arc<dyn Fn(Event) + Send + Sync>;
 
 impl fmt::Display for Event {

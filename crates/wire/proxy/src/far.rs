@@ -21,18 +21,19 @@ use crate::leg::Leg;
 use crate::parse;
 use crate::reply::Reply;
 
-/// Where a stream is to go must have come so long after its first bytes: they leave in one packet.
+/// Time limit for a stream's destination after its first bytes: they leave in one packet.
 const HEADER_WAIT: Duration = Duration::from_secs(10);
-/// A host must be found and answer within so long. Linux asks for a connection at 0, 1, 3, 7 and 15 s.
+/// Time limit to resolve a host and connect to it. Linux sends a SYN at 0, 1, 3, 7 and 15 s.
 pub(crate) const REACH_WAIT: Duration = Duration::from_secs(20);
-/// An address has so long where there is another one.
+/// Time limit for an address if there is another one.
 const NEXT_ADDRESS: Duration = Duration::from_secs(5);
-/// Of a name's addresses so many are tried.
+/// Maximum number of a name's addresses that are tried.
 const MOST_ADDRESSES: usize = 8;
-/// Lookups at a time, each of which blocks a thread, also of those that nobody waits for any more. The resolver's own timeouts end them.
+/// Maximum number of concurrent lookups, each of which blocks a thread, including abandoned ones. The resolver's own
+/// timeouts end them.
 static LOOKUPS: Semaphore = Semaphore::const_new(64);
 
-/// What all callers of a far end share.
+/// State shared by all clients of a far end.
 #[derive(Clone)]
 pub struct Far {
     allow: Arc<Allow>,
@@ -41,7 +42,8 @@ pub struct Far {
 }
 
 impl Far {
-    /// With these rules. At most [`MOST_FLOWS`] TCP connections are open at a time, for all callers together.
+    /// Creates a far end with these rules. At most [`MOST_FLOWS`] TCP connections are open at a time, for all clients
+    /// together.
     pub fn new(allow: Allow, log: Log) -> Self {
         Self { allow: Arc::new(allow), gate: Arc::new(Semaphore::new(MOST_FLOWS)), log }
     }
@@ -57,7 +59,7 @@ impl Far {
                         let permit = self.gate.clone().try_acquire_owned().ok();
                         flows.spawn(self.clone().flow(who.clone(), send, receive, permit));
                     }
-                    // Streams of one direction mean nothing here, and are given up.
+                    // One-way streams have no meaning here, and are reset.
                     Ok(BothStreams { send: None, .. }) => {}
                     Err(_) => return,
                 },
@@ -89,7 +91,7 @@ impl Far {
         }
         let reached = tokio::select! {
             biased;
-            // Nobody waits for it any more.
+            // The near end does not wait for it any more.
             _ = send.delivered() => return,
             reached = reach(&self.allow, &to) => reached,
         };
@@ -145,7 +147,7 @@ async fn addresses(to: &Destination) -> Result<Vec<SocketAddr>, Answer> {
         Host::Name(name) => {
             let (name, port, permit) = (name.clone(), to.port, LOOKUPS.acquire().await);
             let found = spawn_blocking(move || {
-                // A lookup goes on when nobody waits for it any more, and counts until it ends.
+                // A lookup continues when it is abandoned, and counts until it ends.
                 let _permit = permit;
                 (name.as_str(), port).to_socket_addrs().map(Iterator::collect)
             });

@@ -1,5 +1,5 @@
-//! What a stream begins with: from the near end where it is to go, from the far end whether it is there. The bytes behind are the
-//! connection's own.
+//! The beginning of a stream: the destination from the near end, and the answer of the far end. The bytes after that
+//! are the connection's own.
 
 use thiserror::Error;
 
@@ -12,7 +12,7 @@ pub const VERSION: u8 = 1;
 /// The longest words of an answer, in bytes.
 pub const LONGEST_WORDS: usize = 255;
 
-/// What is wrong with how a stream begins.
+/// An error in the beginning of a stream.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 pub enum HeaderError {
     /// Another version.
@@ -26,12 +26,12 @@ pub enum HeaderError {
     Destination(#[from] DestinationError),
 }
 
-/// Whether a stream goes where it was to go.
+/// The answer to a stream's destination.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Answer {
-    /// In SOCKS's terms.
+    /// The SOCKS reply.
     pub reply: Reply,
-    /// Why not, for people: at most [`LONGEST_WORDS`] bytes, no control characters.
+    /// The reason for a refusal, for people: at most [`LONGEST_WORDS`] bytes, no control characters.
     pub words: String,
 }
 
@@ -59,7 +59,7 @@ pub fn put_destination(destination: &Destination) -> Vec<u8> {
 }
 
 impl Answer {
-    /// With these words, as far as there is room for them.
+    /// Creates an answer with these words, cut to the maximum length.
     pub fn new(reply: Reply, words: &str) -> Self {
         let mut clean = String::new();
         for letter in words.chars().filter(|letter| !letter.is_control()) {

@@ -11,11 +11,12 @@ use tokio::time::timeout;
 
 use crate::parse::Source;
 
-/// A connection on which nothing moves is asked for after so long, and again every quarter of it: a program's machine may have
-/// gone without a word. NATs forget a connection after two hours at the soonest (RFC 5382 §5), Linux asks then.
+/// Idle time of a connection after which keep-alive probes are sent, and again every quarter of it: a program's machine
+/// may have disappeared without notice. NATs remove a connection after two hours at the earliest (RFC 5382 §5), and
+/// Linux probes by default after that time.
 const ASKED_AFTER: Duration = Duration::from_mins(2);
-/// So long and so many bytes are waited for until a program that was refused hangs up: if the socket were closed with bytes of
-/// the program in it, it might hear of a reset and not of the reason.
+/// Limits of the wait, in time and bytes, for a program that was refused to close: if the socket were closed with
+/// unread bytes of the program, the program might receive a reset instead of the reason.
 const FAREWELL: Duration = Duration::from_secs(1);
 const FAREWELL_BYTES: usize = 64 << 10;
 
@@ -71,12 +72,12 @@ impl Leg {
         SockRef::from(&self.tcp).shutdown(Shutdown::Write)
     }
 
-    /// Waits until the connection fails, as by a reset. It is known also while nobody reads or writes.
+    /// Waits until the connection fails, as by a reset. The failure is noticed even if nothing is read or written.
     pub(crate) async fn failed(&self) -> io::Error {
         loop {
             match self.tcp.ready(Interest::ERROR).await.and_then(|_| self.tcp.take_error()) {
                 Ok(Some(error)) | Err(error) => return error,
-                // Nothing was wrong, or a read was told: waits for the next sign.
+                // No error, or it was reported to a read: waits for the next sign.
                 Ok(None) => {
                     let _ = self.tcp.try_io(Interest::ERROR, || Err::<(), _>(io::ErrorKind::WouldBlock.into()));
                 }
@@ -84,12 +85,12 @@ impl Leg {
         }
     }
 
-    /// Both directions have ended in order.
+    /// Records that both directions have ended in order.
     pub(crate) fn end(&mut self) {
         self.ends_well = true;
     }
 
-    /// Says a last word, and hangs up in order.
+    /// Sends a last message, and closes in order.
     pub(crate) async fn farewell(mut self, word: &[u8]) {
         let goodbye = async {
             self.write_all(word).await?;
@@ -103,7 +104,7 @@ impl Leg {
             }
             Ok::<(), io::Error>(())
         };
-        // A program that does not hang up has heard the word by now.
+        // A program that does not close has received the reply by now.
         let _ = timeout(FAREWELL, goodbye).await;
         self.end();
     }

@@ -1,12 +1,14 @@
-//! A proxy for programs' TCP connections: they end at both ends of a long way, and cross it as streams of one connection of the
-//! transport. `docs/src/proxy.md`.
+//! A proxy for programs' TCP connections: they are terminated at both ends of a long path, and cross it as streams of
+//! one connection of the transport. `docs/src/proxy.md`.
 //!
-//! [`near()`] has the doors by which programs come in: SOCKS 5, fixed destinations, connections that the kernel redirects. [`Far`]
-//! connects to where they go, if its rules ([`allow`]) allow it. Both run in a runtime of tokio, also one of a single thread.
+//! [`near()`] has the listeners for programs' connections: SOCKS 5, fixed destinations, connections that the kernel
+//! redirects. [`Far`] connects to their destinations, if its rules ([`allow`]) allow it. Both run in a runtime of
+//! tokio, also one of a single thread.
 //!
-//! What this crate does not do: say who may call whom (the transport's callers do), or carry UDP.
+//! Out of scope: access control of clients (the transport's callers do that), and UDP.
 //!
-//! A stream begins with where it is to go, and its answer with whether it went ([`header`]); the rest are the program's bytes.
+//! A stream begins with its destination, and the other direction with the answer ([`header`]); the rest are the
+//! program's bytes.
 
 #![forbid(unsafe_code)]
 

@@ -25,11 +25,11 @@ use crate::parse;
 use crate::reply::Reply;
 use crate::socks::{self, Request, SocksError};
 
-/// A SOCKS client must have said what it wants within so long: programs say it at once.
+/// Time limit for a SOCKS client's request: programs send it at once.
 const HANDSHAKE_WAIT: Duration = Duration::from_secs(10);
-/// A program waits so long while there is no connection to the far end.
+/// Maximum wait of a program while there is no connection to the far end.
 const LINK_WAIT: Duration = Duration::from_secs(10);
-/// The far end must have answered within so long: its own attempt, and a long way there and back, sent again some times.
+/// Time limit for the far end's answer: its own attempt, and a round trip of a long path, with some retransmissions.
 const ANSWER_WAIT: Duration = REACH_WAIT.saturating_add(Duration::from_secs(10));
 /// Waits between calls of the far end double from the first to the second.
 const FIRST_PAUSE: Duration = Duration::from_millis(250);
@@ -37,27 +37,27 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(8);
 /// After a failure to accept, as when the process has as many open files as it may have.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// Why a call of the far end did not succeed.
+/// The reason why a connection to the far end failed.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Refusal {
-    /// It may succeed later, as when nobody answers.
+    /// A temporary failure, such as no answer.
     ForNow(String),
-    /// It will not.
+    /// A permanent failure.
     ForGood(String),
 }
 
-/// What the connections of a near end share.
+/// State shared by the connections of a near end.
 struct Shared {
     link: watch::Receiver<Option<Connection>>,
     gate: Arc<Semaphore>,
     log: Log,
 }
 
-/// Why a program's connection is not carried.
+/// The reason why a program's connection is not carried.
 struct Refused {
     reply: Reply,
     words: String,
-    /// What a SOCKS client hears; nothing if empty.
+    /// The reply to a SOCKS client; none if empty.
     says: Vec<u8>,
 }
 
@@ -66,7 +66,7 @@ impl Refused {
         Self { reply, words: words.into(), says: socks::answer(reply).into() }
     }
 
-    /// Before the client has said where to go.
+    /// Creates a refusal before the client has named a destination.
     fn early(words: impl Into<String>, says: &[u8]) -> Self {
         Self { reply: Reply::Failure, words: words.into(), says: says.into() }
     }
@@ -145,7 +145,7 @@ async fn accept(door: Door, shared: Arc<Shared>) {
     }
 }
 
-/// One TCP connection of a program.
+/// Carries one TCP connection of a program.
 async fn flow(
     kind: Kind,
     door: SocketAddr,
@@ -190,7 +190,7 @@ async fn carry(
     send.write_all(&header::put_destination(&to)).await.map_err(Trouble::from)?;
     let mut wait = Some(ANSWER_WAIT);
     if *kind == Kind::Socks {
-        // The client hears whether it worked, so its bytes come after that.
+        // The client is notified of the result, so its bytes come after that.
         tokio::select! {
             biased;
             answered = answer(&mut receive, ANSWER_WAIT) => answered?,
@@ -210,7 +210,7 @@ async fn carry(
     }
 }
 
-/// What a SOCKS client wants.
+/// Returns the request of a SOCKS client.
 async fn handshake(leg: &Leg) -> Result<Destination, Refused> {
     let hung_up = |error: io::Error| Refused::early(format!("it said not where to go: {error}"), &[]);
     let wrong = |error: &SocksError| {
@@ -235,7 +235,7 @@ async fn handshake(leg: &Leg) -> Result<Destination, Refused> {
     }
 }
 
-/// The connection to the far end, which may take a while to come back.
+/// Returns the connection to the far end, and waits for it if it is down.
 async fn link(shared: &Shared) -> Option<Connection> {
     let mut link = shared.link.clone();
     let linked = timeout(LINK_WAIT, link.wait_for(Option::is_some)).await;

@@ -1,4 +1,5 @@
-//! Reading what comes in pieces of unknown length: a parser says how much it needs, so that nothing beyond it is taken.
+//! Parsing of input in pieces of unknown length: a parser returns the length that it needs, so that nothing beyond it
+//! is read.
 
 use std::future::Future;
 use std::io;
@@ -6,12 +7,12 @@ use std::io;
 use tokio::net::TcpStream;
 use transport::RecvStream;
 
-/// What a parser made of the bytes that there are.
+/// Result of parsing the available bytes.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Parsed<T> {
-    /// All is there, and so many bytes long.
+    /// The value, and its length in bytes.
     Done(T, usize),
-    /// So many bytes are needed at least, more than there are.
+    /// The number of bytes that are needed at least, more than are available.
     Need(usize),
 }
 
@@ -23,7 +24,7 @@ impl<T> Parsed<T> {
         }
     }
 
-    /// The same behind so many other bytes.
+    /// Returns the same result with `before` bytes in front.
     pub(crate) fn behind(self, before: usize) -> Self {
         match self {
             Self::Done(value, used) => Self::Done(value, before + used),
@@ -32,7 +33,7 @@ impl<T> Parsed<T> {
     }
 }
 
-/// What bytes come from.
+/// A source of bytes.
 pub(crate) trait Source {
     /// Reads at least a byte; 0 at the end.
     fn take(&mut self, out: &mut [u8]) -> impl Future<Output = io::Result<usize>> + Send;

@@ -1,4 +1,4 @@
-//! Why a destination is not reached, in SOCKS's terms (RFC 1928 §6).
+//! Reasons why a destination is not reached, in SOCKS's terms (RFC 1928 §6).
 
 use std::io;
 
@@ -6,23 +6,23 @@ use std::io;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub enum Reply {
-    /// The connection is there.
+    /// The connection is established.
     Succeeded = 0,
-    /// Something else than what follows.
+    /// A failure other than the following.
     Failure = 1,
     /// The far end does not allow this destination.
     NotAllowed = 2,
-    /// There is no way to that network; or none to the far end.
+    /// No route to that network, or none to the far end.
     NetworkUnreachable = 3,
     /// The host does not answer, or its name is not known.
     HostUnreachable = 4,
-    /// Nobody listens at this port.
+    /// The port refuses connections.
     Refused = 5,
     /// Packets went in circles. Never sent here.
     TtlExpired = 6,
-    /// Something else than a connection was asked for.
+    /// A command other than a connection was requested.
     CommandNotSupported = 7,
-    /// A type of address that is none.
+    /// The type of address does not exist.
     AddressNotSupported = 8,
 }
 
@@ -40,7 +40,7 @@ impl Reply {
         Self::AddressNotSupported,
     ];
 
-    /// The one of a code. One that is not known is a failure.
+    /// Returns the reply of a code. An unknown one is a failure.
     pub fn from_code(code: u8) -> Self {
         Self::ALL.get(usize::from(code)).copied().unwrap_or(Self::Failure)
     }
@@ -50,7 +50,7 @@ impl Reply {
         self as u8
     }
 
-    /// What the failure of a connection attempt means.
+    /// Returns the reply for a failed connection attempt.
     pub fn of_error(error: &io::Error) -> Self {
         match error.kind() {
             io::ErrorKind::ConnectionRefused => Self::Refused,

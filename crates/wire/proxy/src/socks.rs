@@ -1,4 +1,4 @@
-//! What a SOCKS 5 client says and hears (RFC 1928), without sockets: no authentication, and connections alone.
+//! Messages of a SOCKS 5 client and their replies (RFC 1928), without sockets: no authentication, and only connections.
 
 use thiserror::Error;
 
@@ -11,19 +11,19 @@ const NO_AUTHENTICATION: u8 = 0;
 const NO_METHOD: u8 = 0xff;
 const CONNECT: u8 = 1;
 
-/// What a client wants.
+/// The request of a client.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Request {
-    /// A connection to there.
+    /// A connection to this destination.
     Connect(Destination),
-    /// Something else: a port to be reached at (BIND), or packets (UDP ASSOCIATE).
+    /// Another command: a port to be reached at (BIND), or packets (UDP ASSOCIATE).
     Other {
         /// The command's number.
         command: u8,
     },
 }
 
-/// What is wrong with what a client says.
+/// An error in a client's message.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 pub enum SocksError {
     /// Another version, or another protocol.
@@ -44,7 +44,7 @@ pub enum SocksError {
 }
 
 impl SocksError {
-    /// What the client hears; none where it may not even speak SOCKS.
+    /// Returns the reply to the client; none if it may not even use SOCKS.
     pub fn reply(&self) -> Option<Reply> {
         match self {
             Self::Version { .. } => None,
@@ -61,7 +61,7 @@ fn version(bytes: &[u8]) -> Result<(), SocksError> {
     }
 }
 
-/// Reads a client's first words: the ways that it has to say who it is. Gives whether it can do without.
+/// Reads a client's first message: its authentication methods. Returns whether it can do without authentication.
 ///
 /// # Errors
 /// If it does not speak SOCKS 5.
@@ -75,7 +75,7 @@ pub fn greeting(bytes: &[u8]) -> Result<Parsed<bool>, SocksError> {
     })
 }
 
-/// What the client hears to that. It must hang up if it cannot do without authentication.
+/// Returns the reply to that. The client must close if it cannot do without authentication.
 pub fn method(can_do_without: bool) -> [u8; 2] {
     [VERSION, if can_do_without { NO_AUTHENTICATION } else { NO_METHOD }]
 }
@@ -97,7 +97,7 @@ pub fn request(bytes: &[u8]) -> Result<Parsed<Request>, SocksError> {
     Ok(Destination::read(&bytes[3..])?.behind(3).map(Request::Connect))
 }
 
-/// What the client hears to its request. The address that it is told is 0.0.0.0:0: it is the far end's, and means nothing here.
+/// Returns the reply to a request. Its address is 0.0.0.0:0: the real one is the far end's, and means nothing here.
 pub fn answer(reply: Reply) -> [u8; 10] {
     [VERSION, reply.code(), 0, 1, 0, 0, 0, 0, 0, 0]
 }

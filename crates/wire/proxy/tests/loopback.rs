@@ -20,7 +20,7 @@ use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use transport::{Config, Connection, Endpoint};
 
-/// What a stream may have under way.
+/// Flow-control window of a stream.
 const WINDOW: u64 = 256 << 10;
 /// A test that takes longer has failed.
 const LONG: Duration = Duration::from_mins(1);
@@ -45,7 +45,7 @@ fn run(test: impl Future<Output = ()>) {
         .block_on(async { timeout(LONG, test).await.unwrap_or_else(|_| panic!("not within {LONG:?}: the test ends")) });
 }
 
-/// What both ends have told.
+/// Events reported by both ends.
 #[derive(Clone, Default)]
 struct Told(Arc<Mutex<Vec<Event>>>);
 
@@ -63,7 +63,7 @@ impl Told {
     async fn until(&self, what: &str, is: impl Fn(&Event) -> bool) {
         let begun = tokio::time::Instant::now();
         while !self.any(&is) {
-            // Shorter than the whole test may take, so that it is this that is said.
+            // Shorter than the time limit of the test, so that this reason is the one reported.
             assert!(begun.elapsed() < LONG / 2, "not within {:?}: {what}", LONG / 2);
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
@@ -132,7 +132,7 @@ impl World {
         Self::new(&["127.0.0.0/8:*"], vec![Kind::Socks])
     }
 
-    /// Asks by SOCKS. Gives the connection, and the reply's code.
+    /// Sends a request by SOCKS. Returns the connection, and the reply's code.
     async fn ask(&self, request: &[u8]) -> (TcpStream, u8) {
         let mut tcp = TcpStream::connect(self.doors[0]).await.unwrap();
         // Both at once, as clients may that are in a hurry.
@@ -217,7 +217,7 @@ fn reset(tcp: TcpStream) {
 /// Waits until the connection is reset, without reading.
 async fn was_reset(tcp: &TcpStream) {
     tcp.ready(Interest::ERROR).await.unwrap();
-    // Linux calls it a broken pipe where this end had heard the other one's end before.
+    // Linux calls it a broken pipe if this end had received the other one's end before.
     let kind = tcp.take_error().unwrap().unwrap().kind();
     assert!(matches!(kind, io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe), "{kind}");
 }
@@ -285,7 +285,7 @@ fn resets_cross_both_ways() {
         reset(client);
         was_reset(&server).await;
 
-        // The same after it has ended its own direction: nothing but the reset itself can tell.
+        // The same after it has ended its own direction: only the reset itself can show it.
         let (mut client, mut server) = world.pair().await;
         server.shutdown().await.unwrap();
         assert_eq!(client.read(&mut [0]).await.unwrap(), 0);
@@ -296,7 +296,7 @@ fn resets_cross_both_ways() {
     });
 }
 
-/// Writes until nothing moves for a second. Gives how many bytes.
+/// Writes until nothing moves for a second. Returns the number of bytes.
 async fn fill(tcp: &mut TcpStream) -> usize {
     let (piece, mut sent) = (bytes(256 << 10), 0);
     while let Ok(written) = timeout(Duration::from_secs(1), tcp.write(&piece[sent % piece.len()..])).await {
@@ -375,7 +375,7 @@ fn a_door_to_one_place() {
         let world = World::new(&["127.0.0.1:*"], [kinds.to_vec(), vec![Kind::Transparent]].concat());
         let tcp = TcpStream::connect(world.doors[0]).await.unwrap();
         assert!(there_and_back(tcp, bytes(300_000)).await == bytes(300_000));
-        // Nobody says why, but it is the end.
+        // The end comes without a reason.
         for (door, why) in [(1, "Connection refused"), (2, "does not allow"), (3, "it was not redirected here")] {
             let mut tcp = TcpStream::connect(world.doors[door]).await.unwrap();
             assert_eq!(tcp.read(&mut [0]).await.unwrap_err().kind(), io::ErrorKind::ConnectionReset);

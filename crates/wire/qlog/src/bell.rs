@@ -1,12 +1,12 @@
-//! What wakes the thread that writes.
+//! Wake-up signal of the writer thread.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// What happens is on the disk after so long, or sooner.
+/// Maximum delay until an event is on the disk.
 const LATEST: Duration = Duration::from_millis(100);
 
-/// Wakes the thread that writes.
+/// A signal that wakes the writer thread.
 #[derive(Default)]
 pub(crate) struct Bell {
     state: Mutex<BellState>,
@@ -15,7 +15,7 @@ pub(crate) struct Bell {
 
 #[derive(Default)]
 struct BellState {
-    /// Whether something is to be written, soon or at once.
+    /// Set if there is data to write, soon or at once.
     some: bool,
     many: bool,
     is_over: bool,
@@ -26,7 +26,7 @@ impl Bell {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Something is to be written: soon, or at once if it is much.
+    /// Requests a write: soon, or at once if there is much data.
     pub(crate) fn ring(&self, is_many: bool) {
         let mut state = self.lock();
         let was = state.some && (state.many || !is_many);
@@ -38,13 +38,13 @@ impl Bell {
         }
     }
 
-    /// Nothing follows: what there is is to be written at once.
+    /// Ends the log: remaining data is to be written at once.
     pub(crate) fn end(&self) {
         self.lock().is_over = true;
         self.rung.notify_one();
     }
 
-    /// Waits until something is to be written. Gives whether all is over.
+    /// Waits until there is data to write. Returns whether the log has ended.
     pub(crate) fn wait(&self) -> bool {
         let mut state = self.lock();
         while !state.some && !state.is_over {

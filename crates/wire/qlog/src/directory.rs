@@ -14,8 +14,8 @@ use crate::frames::Hex;
 use crate::log::{Handle, Log};
 use crate::record::end;
 
-/// Where logs of connections go: one file a connection, which is never one that is there. When it is dropped, what has happened so
-/// far is written, and nothing after.
+/// Directory of connection logs: one new file for each connection; existing files are kept. When it is dropped, all
+/// events so far are written, and none after.
 pub struct Directory {
     path: PathBuf,
     bell: Arc<Bell>,
@@ -24,8 +24,8 @@ pub struct Directory {
 }
 
 impl Directory {
-    /// Logs go to this directory, which is made if need be. `report` is told, in a line, what stops a log from being written; the
-    /// connection goes on.
+    /// Opens the log directory, and creates it if it does not exist. `report` receives, in a line, the reason why a log
+    /// cannot be written; the connection continues.
     ///
     /// # Errors
     /// If it cannot be made, or no file can be made in it.
@@ -50,7 +50,7 @@ impl Directory {
         Ok(Self { path: path.to_path_buf(), bell, logs, thread: Some(thread) })
     }
 
-    /// Where logs go.
+    /// Returns its path.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -76,13 +76,13 @@ impl Drop for Directory {
     }
 }
 
-/// Since 1970, by the wall clock.
+/// Returns the time since 1970, by the wall clock.
 #[expect(clippy::disallowed_methods, reason = "a log says when it was made; nothing is decided by it")]
 fn now() -> Duration {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
 }
 
-/// The name of a log: when the connection began, the ID that both ends know it by, and which end wrote it.
+/// Returns the name of a log: the start of the connection, the ID that both ends know it by, and the end that wrote it.
 fn name_of(log: &Log) -> String {
     let began = UNIX_EPOCH + Duration::from_millis(log.began_ms);
     let time = humantime::format_rfc3339_millis(began).to_string().replace(['-', ':'], "");

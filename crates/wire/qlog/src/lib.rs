@@ -1,8 +1,9 @@
 //! Logs of the transport's connections, one file a connection and end, in the format of qlog 0.3 as JSON text sequences
 //! (RFC 7464). `docs/src/qlog.md` lists the events.
 //!
-//! [`sequence`] has the format's records, for logs of other sources, too. The rest has the feature `connections`. A [`Directory`]
-//! makes files and has one thread that writes them. Connections are given to it by [`proto::settings::Settings::observe`]:
+//! [`sequence`] has the format's records, for logs of other sources, too. The rest has the feature `connections`. A
+//! [`Directory`] makes files and has one thread that writes them. Connections are logged to it by
+//! [`proto::settings::Settings::observe`]:
 //!
 //! ```no_run
 //! # use proto::{service::Service, settings::{Settings, defaults_of}};
@@ -13,8 +14,8 @@
 //! # Ok::<(), std::io::Error>(())
 //! ```
 //!
-//! What happens is put into words where it happens, in memory, and written by the other thread at most a tenth of a second later.
-//! So a process that is killed leaves files whose records are whole but for the last one.
+//! Events are encoded in memory where they occur, and written by the other thread at most a tenth of a second later. A
+//! process that is killed leaves files whose records are complete except for the last one.
 
 #![forbid(unsafe_code)]
 

@@ -23,10 +23,10 @@ use crate::sequence::{LawData, MetricsData, Record, ms, put};
 const MOST_WAITING: usize = 16 << 20;
 /// Bytes that may wait before it is known that the connection is one to log.
 const MOST_EARLY: usize = 64 << 10;
-/// With so many bytes the other thread is called at once.
+/// Number of bytes at which the writer thread is woken at once.
 const MANY: usize = 256 << 10;
 
-/// What is known of a path, so that only changes are told.
+/// The last recorded state of a path, so that only changes are recorded.
 #[derive(Default)]
 struct Known {
     metrics: MetricsData,
@@ -34,21 +34,22 @@ struct Known {
     law: Vec<(&'static str, i64)>,
 }
 
-/// What is not written yet.
+/// Data not yet written.
 pub(crate) struct Waiting {
-    /// When the connection began: records count from there.
+    /// Start of the connection: times of records are relative to it.
     began: Time,
     bytes: Vec<u8>,
     /// Events for which there was no room.
     missed: u64,
-    /// When the last event was.
+    /// Time of the last event.
     last: Time,
     paths: BTreeMap<u32, Known>,
-    /// Whether it is to be written: a listener's is once it has let its caller in, or strangers would fill the disk.
+    /// Set if it is to be written: a listener's is once it has admitted its client, otherwise unknown senders could
+    /// fill the disk.
     pub(crate) is_wanted: bool,
-    /// Whether nothing more is written, as the file cannot be.
+    /// Set if nothing more is written, as the file cannot be.
     is_given_up: bool,
-    /// Whether no event follows.
+    /// Set if no event follows.
     pub(crate) is_over: bool,
 }
 
@@ -86,11 +87,11 @@ impl Log {
     }
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, Waiting> {
-        // Records are appended whole or not at all.
+        // Records are appended completely or not at all.
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Nothing more is kept: it cannot be written.
+    /// Discards the data, and keeps no more: it cannot be written.
     pub(crate) fn give_up(&self) {
         let mut waiting = self.lock();
         waiting.is_given_up = true;
@@ -99,12 +100,12 @@ impl Log {
 }
 
 impl Waiting {
-    /// How many bytes are to be written.
+    /// Returns the number of bytes to write.
     fn to_write(&self) -> usize {
         if self.is_wanted { self.bytes.len() } else { 0 }
     }
 
-    /// What is to be written now.
+    /// Returns the data to write now.
     pub(crate) fn take(&mut self) -> Vec<u8> {
         if self.is_wanted { std::mem::take(&mut self.bytes) } else { Vec::new() }
     }
@@ -261,7 +262,7 @@ impl Waiting {
     }
 }
 
-/// What a connection has of its log.
+/// A connection's handle of its log.
 pub(crate) struct Handle {
     pub(crate) log: Arc<Log>,
     pub(crate) bell: Arc<Bell>,

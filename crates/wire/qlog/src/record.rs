@@ -1,4 +1,4 @@
-//! What the header of a connection's log and its events say.
+//! Header of a connection's log, and contents of its events.
 
 use proto::closed::{Closed, Code};
 use proto::observe::{Birth, KeyCause, Metrics, PathChange, Space};
@@ -10,7 +10,7 @@ use units::{Bytes, Rate};
 use crate::frames::{Hex, Listed, Places};
 use crate::sequence::{Header, MetricsData, ms};
 
-/// What qlog calls an end.
+/// Returns qlog's name of an end.
 pub(crate) fn end(side: Side) -> &'static str {
     match side {
         Side::Caller => "client",
@@ -18,7 +18,7 @@ pub(crate) fn end(side: Side) -> &'static str {
     }
 }
 
-/// The header of the log of a connection that began at this time, in ms since 1970.
+/// Returns the header of the log of a connection that began at this time, in ms since 1970.
 pub(crate) fn header(birth: &Birth, reference_time: f64) -> Header {
     let first_id = Hex(birth.first_id.as_bytes()).to_string();
     Header::new(format!("{}, {}", birth.service, end(birth.side)), end(birth.side), Some(first_id), reference_time)
@@ -70,7 +70,7 @@ pub(crate) struct LostData {
     pub(crate) trigger: &'static str,
 }
 
-/// All that a path sends by, as it is now.
+/// Returns all present metrics of a path.
 pub(crate) fn metrics(metrics: &Metrics, ssthresh: Option<Bytes>) -> MetricsData {
     MetricsData {
         min_rtt: metrics.least_rtt.map(ms),
@@ -123,7 +123,7 @@ pub(crate) struct KeyData {
     pub(crate) trigger: &'static str,
 }
 
-/// The two keys of a kind of packet, and why they are new.
+/// Returns the two keys of a kind of packet, and the reason for new ones.
 pub(crate) fn keys_of(space: Space, cause: KeyCause) -> ([&'static str; 2], &'static str) {
     let names = match space {
         Space::Initial => ["client_initial_secret", "server_initial_secret"],
@@ -207,7 +207,7 @@ impl ClosedData {
             owner,
             connection_code: code.filter(|_| application.is_none()).map(|code| code.0),
             application_code: application,
-            // It escapes what a peer has said.
+            // Escaped, as it may contain text of a peer.
             reason: closed.to_string(),
             trigger,
         }
@@ -222,7 +222,7 @@ fn trigger_of(code: Code) -> &'static str {
     }
 }
 
-/// What happened to a block.
+/// An event of a block.
 #[derive(Serialize)]
 #[serde(untagged)]
 pub(crate) enum BlockData {

@@ -6,7 +6,7 @@ use std::io::Write;
 use serde::{Serialize, Serializer};
 use units::Span;
 
-/// Milliseconds, as qlog counts.
+/// Returns milliseconds, the unit of qlog.
 pub fn ms(span: Span) -> f64 {
     span.ps() as f64 / 1e9
 }
@@ -24,7 +24,7 @@ pub fn put(out: &mut Vec<u8>, record: &impl Serialize) {
     }
 }
 
-/// What a file begins with.
+/// The header of a file.
 #[derive(Serialize)]
 pub struct Header {
     qlog_version: &'static str,
@@ -57,8 +57,8 @@ struct CommonFields {
 }
 
 impl Header {
-    /// Of what the end `kind` (`client` or `server`) saw from `reference_time` on, in ms since 1970. A connection has the ID
-    /// to which its first packet was sent.
+    /// Creates the header for the events seen by the end `kind` (`client` or `server`) from `reference_time` on, in ms
+    /// since 1970. A connection's ID is the one to which its first packet was sent.
     pub fn new(title: String, kind: &'static str, first_id: Option<String>, reference_time: f64) -> Self {
         Self {
             qlog_version: "0.3",
@@ -91,7 +91,7 @@ pub struct Record<D> {
     pub data: D,
 }
 
-/// What has changed of what a path or a flow sends by.
+/// Changed metrics of a path or a flow.
 #[derive(Serialize, Default, PartialEq, Debug)]
 pub struct MetricsData {
     /// Smallest RTT in milliseconds.
@@ -121,7 +121,7 @@ pub struct MetricsData {
 }
 
 impl MetricsData {
-    /// What is not as it was before.
+    /// Returns the metrics that differ from those before.
     pub fn since(&self, before: &Self) -> Self {
         fn changed<T: PartialEq + Copy>(new: Option<T>, old: Option<T>) -> Option<T> {
             new.filter(|_| new != old)
@@ -129,7 +129,7 @@ impl MetricsData {
         Self {
             min_rtt: changed(self.min_rtt, before.min_rtt),
             smoothed_rtt: changed(self.smoothed_rtt, before.smoothed_rtt),
-            // A round trip that was measured is news, whatever the last one was.
+            // A measured round trip is recorded even if it equals the last one.
             latest_rtt: self.latest_rtt,
             pto_count: changed(self.pto_count, before.pto_count),
             congestion_window: changed(self.congestion_window, before.congestion_window),

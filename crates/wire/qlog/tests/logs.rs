@@ -1,4 +1,4 @@
-//! Logs of connections in a deterministic world that loses packets: they can be read, and say what happened.
+//! Logs of connections in a deterministic world that loses packets: they can be parsed, and contain the events.
 
 #[allow(unreachable_pub, dead_code)]
 #[path = "../../proto/tests/world/mod.rs"]
@@ -39,7 +39,7 @@ impl Drop for Scratch {
     }
 }
 
-/// How long packets are, by kind, path and number.
+/// Lengths of packets, by kind, path and number.
 type Lengths = BTreeMap<(String, u64, u64), u64>;
 
 /// The records of a file; the last one may be cut.
@@ -163,7 +163,7 @@ fn contents_are_not_logged() {
         let text = fs::read_to_string(file).unwrap();
         let auth = text.matches("narrows:auth\"}").count();
         assert!(auth > 0 && auth == text.matches("narrows:auth").count());
-        // Frames that carry contents say how many bytes, and which.
+        // Frames with contents have their length and offset.
         let records = records(&text);
         let frames: Vec<&Value> =
             records.iter().filter_map(|event| event["data"]["frames"].as_array()).flatten().collect();

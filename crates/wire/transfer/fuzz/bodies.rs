@@ -1,4 +1,4 @@
-//! What the fuzz targets do with their input. A test replays their corpora through the same functions.
+//! Bodies of the fuzz targets. A test replays their corpora through the same functions.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -6,7 +6,7 @@ use std::path::{Component, Path};
 
 use transfer::{DEEPEST, Entry, Kind, LONGEST_PATH, Listing, Name, Record, Reply, check_target, parse};
 
-/// No name leads out of the folder, and neither does a link. What is read as a message has such names alone.
+/// No name leads out of the folder, and neither does a link. A parsed message has only such names.
 pub(crate) fn names(bytes: &[u8]) {
     if let Ok(Listing::Entry(Entry { name, kind, .. })) = parse(bytes) {
         inside(&name);

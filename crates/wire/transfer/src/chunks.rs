@@ -24,11 +24,11 @@ impl ChunkRun {
 #[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize, Debug)]
 pub struct ChunkSet(Vec<ChunkRun>);
 
-/// The most runs of a set: a message has room for so many.
+/// The maximum number of runs in a set: the limit of a message.
 pub const MAX_RUNS: usize = 512;
 
 impl ChunkSet {
-    /// The set of these runs, as a peer may send it: see `flaw`.
+    /// Creates the set of these runs, as a peer may send it: see `flaw`.
     pub fn of_runs(runs: Vec<ChunkRun>) -> Self {
         Self(runs)
     }

@@ -9,13 +9,13 @@ use transport::Connection;
 
 use crate::error::Error;
 
-/// Who waits looks up at least this often.
+/// The interval at which waits check for the end.
 pub(crate) const LOOK: Duration = Duration::from_millis(50);
 
-/// Who was told goodbye looks so often, a second in all, whether that was because all is done.
+/// Number of checks, over a second, whether a peer that closed the connection did so because all was complete.
 const GOODBYE_LOOKS: u32 = 200;
 
-/// A lock that a panic elsewhere does not break: what it guards is whole between statements.
+/// Takes a lock, also after a panic elsewhere: the guarded data are consistent between statements.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -52,18 +52,19 @@ impl<'a> Crew<'a> {
         self.connection
     }
 
-    /// Whether somebody failed: then nothing more is done.
+    /// Returns whether a part failed: then nothing more is done.
     pub(crate) fn is_over(&self) -> bool {
         self.is_over.load(Ordering::Acquire)
     }
 
-    /// All is on the receiver's disk, and the peer has heard so or is about to. If it says goodbye then, that is no trouble: its
-    /// CLOSE may overtake the last acknowledgements.
+    /// Records that all is on the receiver's disk, and that the peer is notified or is about to be. A close by the peer
+    /// is no error from then on: its CLOSE may overtake the last acknowledgements.
     pub(crate) fn done(&self) {
         self.is_done.store(true, Ordering::Release);
     }
 
-    /// Whether all is done, or is within a moment: what came before the goodbye may still wait to be read by another thread.
+    /// Returns whether all is complete, or will be within a moment: messages before the close may still wait to be read
+    /// by another thread.
     fn is_soon_done(&self) -> bool {
         (0..GOODBYE_LOOKS).any(|_| {
             let is_done = self.is_done.load(Ordering::Acquire);
@@ -74,7 +75,8 @@ impl<'a> Crew<'a> {
         })
     }
 
-    /// Ends all, with the first trouble that was found. The connection is closed, so nobody waits for the peer any more.
+    /// Ends all parts, with the first error that was found. The connection is closed, so no part waits for the peer any
+    /// more.
     pub(crate) fn fail(&self, error: Error) {
         if error.is_goodbye() && self.is_soon_done() {
             return;
@@ -96,7 +98,8 @@ impl<'a> Crew<'a> {
         self.spawn_with(scope, (), |()| part());
     }
 
-    /// The same with a value whose end others wait for: should the part fail, then they find that all is over when they see it.
+    /// Works as [`Crew::spawn`], with a value whose drop others wait for: if the part fails, they find that all is over
+    /// when they see it.
     pub(crate) fn spawn_with<'scope, 'env, T: Send + 'scope>(
         &'scope self,
         scope: &'scope Scope<'scope, 'env>,
@@ -122,7 +125,7 @@ impl<'a> Crew<'a> {
         self.changed.notify_all();
     }
 
-    /// Waits until all parts are done. `look` says whether to go on.
+    /// Waits until all parts are complete. `look` returns whether to continue.
     pub(crate) fn wait(&self, mut look: impl FnMut() -> bool) {
         let mut running = lock(&self.running);
         while *running > 0 {
@@ -135,7 +138,7 @@ impl<'a> Crew<'a> {
         }
     }
 
-    /// The first trouble, if there was any.
+    /// Returns the first error, if there was any.
     pub(crate) fn end(self) -> Result<(), Error> {
         self.trouble.into_inner().unwrap_or_else(PoisonError::into_inner).map_or(Ok(()), Err)
     }

@@ -1,7 +1,7 @@
 //! Checksums of files and of their chunks.
 //!
-//! BLAKE3 is a tree over blocks of 1 KiB. A chunk of 1 MiB is a whole subtree, so the chunks' values give the file's hash,
-//! the same as `b3sum` prints, and no byte is hashed twice.
+//! BLAKE3 is a tree over blocks of 1 KiB. A chunk of 1 MiB is a complete subtree, so the file's hash is computed from
+//! the chunks' values. It is the same as that of `b3sum`, and no byte is hashed twice.
 
 use std::fs::File;
 use std::io;
@@ -21,7 +21,7 @@ pub fn of_bytes(bytes: &[u8]) -> Digest {
     blake3::hash(bytes).into()
 }
 
-/// How many chunks a file of this size has.
+/// Returns the number of chunks of a file of this size.
 pub(crate) fn chunks_of(size: u64) -> u64 {
     size.div_ceil(CHUNK as u64)
 }
@@ -52,15 +52,15 @@ pub(crate) fn read_chunk(file: &File, data: &mut Vec<u8>, size: u64, chunk: u64)
 /// The values of a file's chunks so far, as far as its hash needs them.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct Tree {
-    /// Subtrees to the left that are whole, the largest first.
+    /// Complete subtrees to the left, the largest first.
     whole: Vec<ChainingValue>,
-    /// The chunk that came last: only the end says whether it is the right edge.
+    /// The last chunk so far: only the end determines whether it is the right edge.
     last: Option<ChainingValue>,
     chunks: u64,
 }
 
 impl Tree {
-    /// The next chunk's value.
+    /// Adds the next chunk's value.
     pub(crate) fn push(&mut self, value: Digest) {
         if let Some(mut left) = self.last.replace(value) {
             // As many subtrees end with that chunk as its number has zeros at the end.

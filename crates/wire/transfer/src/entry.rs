@@ -1,4 +1,4 @@
-//! What a sender offers: one entry for each file, directory and link.
+//! Entries that a sender offers: one for each file, directory and link.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,7 +11,7 @@ const LARGEST: u64 = i64::MAX as u64;
 /// Nanoseconds of a second.
 const SECOND_NS: u32 = 1_000_000_000;
 
-/// When a file was last modified: seconds since 1970, and nanoseconds below 10^9 after that.
+/// Modification time of a file: seconds since 1970, and nanoseconds below 10^9 after that.
 #[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize, Debug)]
 pub struct Stamp {
     /// Seconds, negative before 1970.
@@ -20,7 +20,7 @@ pub struct Stamp {
     pub ns: u32,
 }
 
-/// What an entry is.
+/// The kind of an entry.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize, Debug)]
 pub enum Kind {
     /// A directory. It comes before what is in it.
@@ -32,7 +32,7 @@ pub enum Kind {
     },
     /// A symbolic link.
     Link {
-        /// What it says.
+        /// Its target.
         target: Vec<u8>,
     },
 }
@@ -40,19 +40,19 @@ pub enum Kind {
 /// A file, a directory or a link.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize, Debug)]
 pub struct Entry {
-    /// Where it goes.
+    /// Its name at the receiver.
     pub name: Name,
     /// Its permissions, at most 0o777.
     pub mode: u32,
-    /// When it was modified.
+    /// Its modification time.
     pub mtime: Stamp,
-    /// What it is.
+    /// Its kind.
     pub kind: Kind,
 }
 
 impl Entry {
-    /// What is wrong with it, as the rest of a sentence about the peer. A link's target is judged apart: an honest sender may
-    /// have such links.
+    /// Checks it. Returns a description of the error, as the rest of a sentence about the peer. A link's target is
+    /// checked separately: an honest sender may have such links.
     pub(crate) fn flaw(&self) -> Result<(), String> {
         let name = &self.name;
         if self.mode & !MODES != 0 {
@@ -70,7 +70,7 @@ impl Entry {
         }
     }
 
-    /// Whether it is a link that may not be.
+    /// Returns an error if it is a link with a target that is not allowed.
     pub(crate) fn check_target(&self) -> Result<(), NameError> {
         if let Kind::Link { target } = &self.kind { check_target(&self.name, target) } else { Ok(()) }
     }

@@ -1,4 +1,4 @@
-//! Why a transfer does not end well.
+//! Errors that end a transfer.
 
 use std::io;
 use std::path::PathBuf;
@@ -6,27 +6,27 @@ use std::path::PathBuf;
 use proto::closed::{Closed, Code};
 use thiserror::Error;
 
-/// Why a transfer was given up. What was verified is kept.
+/// The reason why a transfer was aborted. Verified data are kept.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum Error {
     /// The connection.
     #[error("{0}")]
     Transport(#[from] transport::Error),
-    /// The peer says or does what cannot be: the rest of a sentence about it.
+    /// The peer violates the protocol: the rest of a sentence about it.
     #[error("the peer {0}")]
     Peer(String),
-    /// The watch said so.
+    /// The watch ended the transfer.
     #[error("interrupted")]
     Interrupted,
     /// The folder, or something of this machine.
     #[error("cannot {action} `{}`: {source}", path.display())]
     Local {
-        /// What was tried.
+        /// The action.
         action: &'static str,
-        /// On what.
+        /// The path.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
     /// The folder is in use.
@@ -40,7 +40,7 @@ impl Error {
         move |source| Self::Local { action, path, source }
     }
 
-    /// What reading or writing a stream gave.
+    /// Converts an error of reading or writing a stream.
     pub(crate) fn stream(error: io::Error) -> Self {
         match error.downcast::<transport::Error>() {
             Ok(error) => Self::Transport(error),
@@ -48,7 +48,8 @@ impl Error {
         }
     }
 
-    /// Whether the peer has closed the connection because all is done. One that was interrupted says so.
+    /// Returns whether the peer has closed the connection because all is complete. A peer that was interrupted sends a
+    /// reason.
     pub(crate) fn is_goodbye(&self) -> bool {
         let Self::Transport(transport::Error::Closed(Closed::There { code, reason })) = self else { return false };
         *code == Code::NONE && reason.is_empty()
@@ -59,10 +60,10 @@ impl Error {
         if matches!(self, Self::Interrupted) { Code::NONE } else { Code::APPLICATION }
     }
 
-    /// What the peer is told. It need not know where files are here.
+    /// Returns the reason for the peer. It does not contain local paths.
     pub fn to_peer(&self) -> String {
         match self {
-            // What the peer did is told to the peer.
+            // A description of the peer's error is sent to the peer.
             Self::Peer(what) => format!("this peer {what}"),
             Self::Local { action, source, .. } => format!("the other end cannot {action} a file: {source}"),
             Self::File(_) => "the other end cannot use its folder".to_owned(),

@@ -24,7 +24,7 @@ use crate::name::{Name, PARTIALS};
 
 /// Permissions with the setuid, setgid and sticky bits.
 const ALL_MODE_BITS: u32 = 0o7777;
-/// The owner's permissions, all of which a new directory needs while files are put into it.
+/// The owner's permissions, all of which a new directory needs while files are written into it.
 pub(crate) const OWNER: u32 = 0o700;
 
 /// Permissions that a receiver sets.
@@ -49,7 +49,7 @@ pub(crate) enum FinalMode {
     Closed,
 }
 
-/// What a name stands for in a folder.
+/// The type of a directory entry.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum What {
     Directory,
@@ -58,7 +58,7 @@ pub(crate) enum What {
     Other,
 }
 
-/// What is there under a name.
+/// An existing directory entry.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct There {
     pub(crate) what: What,
@@ -96,12 +96,12 @@ impl There {
         self.mode & !MODES | permissions
     }
 
-    /// Whether it was modified then. Some file systems keep whole seconds.
+    /// Returns whether it has this modification time. Some file systems keep full seconds.
     pub(crate) fn is_of(&self, mtime: Stamp) -> bool {
         self.mtime.s == mtime.s && (self.mtime.ns == mtime.ns || self.mtime.ns == 0)
     }
 
-    /// What it is, with its article.
+    /// Returns its type, with its article.
     pub(crate) fn words(&self) -> &'static str {
         match self.what {
             What::Directory => "a directory",
@@ -119,7 +119,7 @@ fn time(stamp: Stamp) -> TimeSpec {
 /// The access time stays as it is.
 const AS_IT_IS: TimeSpec = TimeSpec::UTIME_OMIT;
 
-/// A directory to which a receiver writes, and nobody else meanwhile.
+/// A directory that a receiver writes to, locked against other processes.
 #[derive(Debug)]
 pub struct Folder {
     path: PathBuf,
@@ -131,7 +131,7 @@ pub struct Folder {
 }
 
 impl Folder {
-    /// Takes a directory, which is made if its parent is there. `command` is the command line that others are told.
+    /// Locks a directory; creates it if its parent exists. `command` is the command line that is shown to others.
     ///
     /// # Errors
     /// If it cannot be made or written, or another process has it.
@@ -157,7 +157,7 @@ impl Folder {
         })();
         let at = path.join(PARTIALS);
         let partials = opened.map_err(|error| Error::local("make", at.clone())(error.into()))?;
-        // Whoever could write there could put other bytes under the names of files that were checked.
+        // A process that could write there could put other bytes under the names of files that were checked.
         let seen = fstat(&partials).map_err(|error| Error::local("look at", at.clone())(error.into()))?;
         if seen.st_uid != geteuid().as_raw() || seen.st_mode & 0o022 != 0 {
             let why =
@@ -168,7 +168,7 @@ impl Folder {
         Ok(Self { path: path.to_path_buf(), root, partials, mask, lock })
     }
 
-    /// Where it is.
+    /// Returns its path.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -183,7 +183,7 @@ impl Folder {
         self.mask
     }
 
-    /// The directory for files that are not whole.
+    /// Returns the directory for incomplete files.
     pub(crate) fn partials(&self) -> &OwnedFd {
         &self.partials
     }
@@ -200,7 +200,7 @@ impl Folder {
     }
 }
 
-/// A file that is there for a moment only, to learn the permissions that a new file may have.
+/// A temporary file, used to find the permissions that a new file may have.
 const PROBE: &str = "mode";
 
 /// Permissions that a new file may have: those that the umask leaves, or the default ACL that directories inherit from the folder.
@@ -217,7 +217,7 @@ fn mask(partials: &OwnedFd) -> io::Result<u32> {
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        // Unless files that are not whole lie there.
+        // Unless it has incomplete files.
         let _ = unlinkat(&self.root, PARTIALS, UnlinkatFlags::RemoveDir);
     }
 }
@@ -266,7 +266,7 @@ impl<'a> View<'a> {
         }
     }
 
-    /// What is there.
+    /// Returns the existing entry of this name, if any.
     pub(crate) fn look(&mut self, name: &Name) -> io::Result<Option<There>> {
         let (directory, last) = self.at(name)?;
         match fstatat(directory, last, AtFlags::AT_SYMLINK_NOFOLLOW) {
@@ -292,8 +292,8 @@ impl<'a> View<'a> {
         Ok(Some(there))
     }
 
-    /// Lets the owner of a directory that is there write in it, until its mode is set. A directory of somebody else's may be
-    /// writable all the same, so a failure shows when something is written there.
+    /// Grants the owner of an existing directory write permission, until its mode is set. Another user's directory may
+    /// be writable all the same, so a failure shows on a later write.
     pub(crate) fn open_to_owner(&mut self, name: &Name, there: &There) -> io::Result<()> {
         let (directory, last) = self.at(name)?;
         if there.mode & OWNER != OWNER
@@ -323,7 +323,7 @@ impl<'a> View<'a> {
         set_mode(&opened, &there, permissions)
     }
 
-    /// The hash of a file that is there.
+    /// Returns the hash of an existing file.
     pub(crate) fn digest(&mut self, name: &Name, size: u64, goes_on: impl Fn() -> bool) -> io::Result<Digest> {
         let (directory, last) = self.at(name)?;
         let file = File::from(openat(directory, last, READ, Mode::empty())?);
@@ -337,8 +337,8 @@ impl<'a> View<'a> {
         Ok(tree.root())
     }
 
-    /// Sets the permissions and the time of a file that is the same: of the very file that was seen, whatever somebody has put
-    /// in its place since.
+    /// Sets the permissions and the time of a file that is the same: of the very file that was checked, even if its
+    /// name was reused since.
     pub(crate) fn touch(&mut self, name: &Name, there: &There, permissions: u32, mtime: Stamp) -> io::Result<()> {
         if there.permissions() == permissions && there.is_of(mtime) {
             return Ok(());
@@ -356,13 +356,14 @@ impl<'a> View<'a> {
         Ok(futimens(&file, &AS_IT_IS, &time(mtime))?)
     }
 
-    /// Whether a link with this target is there.
+    /// Returns whether a link with this target exists.
     pub(crate) fn is_link_to(&mut self, name: &Name, target: &[u8]) -> io::Result<bool> {
         let (directory, last) = self.at(name)?;
         Ok(readlinkat(directory, last)?.as_bytes() == target)
     }
 
-    /// Puts a file, or a link, from among the partial ones in its place. It replaces what was seen there, and nothing else.
+    /// Moves a file, or a link, from the partial files to its final name. It replaces the entry that was seen there,
+    /// and nothing else.
     pub(crate) fn place(&mut self, partial: &str, name: &Name, replaces: Option<&There>) -> io::Result<()> {
         if let Some(seen) = replaces
             && self.look(name)?.as_ref() != Some(seen)
@@ -394,7 +395,7 @@ fn changed_meanwhile() -> io::Error {
     io::Error::new(io::ErrorKind::AlreadyExists, "somebody changed the file meanwhile")
 }
 
-/// What is there cannot be replaced.
+/// Returns the error for an existing entry that cannot be replaced.
 pub(crate) fn in_the_way(there: &There) -> io::Error {
     io::Error::new(io::ErrorKind::AlreadyExists, format!("there is {} of that name", there.words()))
 }
@@ -411,10 +412,10 @@ pub(crate) fn unlink(directory: &impl AsFd, name: &str) -> nix::Result<()> {
     unlinkat(directory, name, UnlinkatFlags::NoRemoveDir)
 }
 
-/// Sets the permissions of what is there, if they differ.
+/// Sets the permissions of an existing file, if they differ.
 fn set_mode(opened: &impl AsFd, there: &There, permissions: u32) -> io::Result<()> {
     let mode = there.mode_with(permissions);
-    // Nobody but the owner may set a mode, even the one that is there.
+    // Only the owner may set a mode, even an unchanged one.
     if mode == there.mode { Ok(()) } else { Ok(fchmod(opened, Mode::from_bits_truncate(mode))?) }
 }
 

@@ -1,8 +1,8 @@
-//! Files and directories across a connection: what is offered, what is there already, chunks and their checksums.
+//! Transfer of files and directories across a connection: offers, existing files, chunks and their checksums.
 //!
-//! [`send`] lists what a [`Source`] has and sends what the other end asks for; [`receive`] writes it below a [`Folder`].
-//! Every chunk of 1 MiB and every file is checked by BLAKE3. A file has its final name when it is whole and on the disk,
-//! and not before. Chunks of a file that was cut off are kept, and the next transfer sends the others.
+//! [`send`] lists the contents of a [`Source`] and sends the files that the other end requests; [`receive`] writes them
+//! below a [`Folder`]. Every chunk of 1 MiB and every file is checked by BLAKE3. A file gets its final name only when
+//! it is complete and on the disk. Chunks of an interrupted file are kept, and the next transfer sends the others.
 //! `docs/src/send.md` has the protocol.
 //!
 //! No name of a peer leads out of the folder: [`Name`] has plain components alone, and directories are opened one by one

@@ -1,8 +1,8 @@
-//! What both ends say to each other: version 1.
+//! Messages of both ends: version 1.
 //!
-//! Each message is its length, 4 bytes in network byte order, and so many bytes. The first message of each end is JSON, so
-//! that ends of different versions, and of other services, understand why they cannot go on; the others are in postcard's
-//! format. A chunk's data follow its message.
+//! Each message is its length, 4 bytes in network byte order, and its bytes. The first message of each end is JSON, so
+//! that ends of different versions, and of other services, understand why they cannot continue; the others are in
+//! postcard's format. A chunk's data follow its message.
 
 use std::io::{BufReader, Read};
 
@@ -19,7 +19,7 @@ use crate::name::Name;
 pub(crate) const URGENT: i32 = 1;
 /// The version of these messages.
 pub const VERSION: u64 = 1;
-/// What this service is called in the first messages.
+/// The name of this service in the first messages.
 const SERVICE: &str = "files";
 /// The longest message in bytes, without a chunk's data: a path, a link's target and some numbers.
 pub const LONGEST_FRAME: usize = 16 << 10;
@@ -38,7 +38,7 @@ pub struct Hello {
     service: String,
     /// Streams for data, 1 to [`MOST_LANES`].
     pub lanes: u8,
-    /// Whether files of equal size are compared by their hashes, and not by their times.
+    /// Set if files of equal size are compared by their hashes, and not by their times.
     pub checksum: bool,
     /// Entries that the sender found, for people alone.
     pub entries: u64,
@@ -47,7 +47,7 @@ pub struct Hello {
 }
 
 impl Hello {
-    /// For so many streams of data, of what was found.
+    /// Creates it for `lanes` data streams and this number of found entries and bytes.
     pub fn new(lanes: u8, checksum: bool, (entries, bytes): (u64, u64)) -> Self {
         Self { version: VERSION, service: SERVICE.to_owned(), lanes, checksum, entries, bytes }
     }
@@ -64,22 +64,22 @@ pub struct Welcome {
 }
 
 impl Welcome {
-    /// With so many free bytes.
+    /// Creates it with this number of free bytes.
     pub fn new(free_bytes: u64) -> Self {
         Self { version: VERSION, service: SERVICE.to_owned(), free_bytes }
     }
 }
 
-/// What the sender says on the first stream after that. Entries are numbered in their order, from 0.
+/// Messages of the sender on the first stream after that. Entries are numbered in their order, from 0.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize, Debug)]
 pub enum Listing {
     /// The next entry.
     Entry(Entry),
     /// All were listed.
     End {
-        /// How many.
+        /// Number of entries.
         entries: u64,
-        /// How many could not be listed.
+        /// Number of entries that could not be listed.
         failed: u64,
     },
 }
@@ -93,44 +93,44 @@ pub struct Start {
     pub values: Digest,
 }
 
-/// What the receiver says on the first stream.
+/// Messages of the receiver on the first stream.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize, Debug)]
 pub enum Reply {
     /// Send this file.
     Want {
         /// Its number.
         number: u64,
-        /// The hash of the file that is there. If the sender's has the same it is not sent.
+        /// The hash of the existing file. If the sender's has the same it is not sent.
         have: Option<Digest>,
         /// The chunks to leave out; none if a file that differs must not be replaced.
         start: Option<Start>,
     },
-    /// It is there. Of a directory or a link: it was noted, and is done at the end.
+    /// The entry exists. A directory or a link was noted, and is completed at the end.
     Settled {
         /// Its number.
         number: u64,
-        /// Whether it was there before.
+        /// Set if it existed before.
         was_there: bool,
     },
-    /// It is not there, and will not be: it failed at either end.
+    /// The entry does not exist, and will not: it failed at either end.
     Failed {
         /// Its number.
         number: u64,
         /// Its name.
         name: Name,
-        /// Why, for people.
+        /// The reason, for people.
         why: String,
     },
     /// All is over, and on the disk.
     Summary(Summary),
 }
 
-/// What a receiver has counted.
+/// Counters of a receiver.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, Debug)]
 pub struct Summary {
     /// Files, directories and links that were made or brought up to date.
     pub made: u64,
-    /// Files that were there before.
+    /// Files that existed before.
     pub same: u64,
     /// Entries that failed, at either end.
     pub failed: u64,
@@ -140,7 +140,7 @@ pub struct Summary {
     pub had_bytes: u64,
 }
 
-/// What the sender says on a stream for data.
+/// Messages of the sender on a data stream.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize, Debug)]
 pub enum Record {
     /// A file begins.
@@ -162,16 +162,16 @@ pub enum Record {
         /// Its hash.
         digest: Digest,
     },
-    /// The file that has begun is given up.
+    /// The current file is aborted.
     Broken {
-        /// Why, for people.
+        /// The reason, for people.
         why: String,
     },
-    /// A file is given up before it has begun.
+    /// A file is aborted before it has begun.
     Unsent {
         /// Its number.
         number: u64,
-        /// Why, for people.
+        /// The reason, for people.
         why: String,
     },
     /// The file that the receiver has is the same.
@@ -186,7 +186,7 @@ pub enum Record {
     },
 }
 
-/// Of a first message: what is wrong with it, as the rest of a sentence about the peer.
+/// A first message. `flaw` describes an error, as the rest of a sentence about the peer.
 pub(crate) trait First: Serialize + DeserializeOwned {
     fn flaw(&self) -> Result<(), String>;
 }
@@ -207,7 +207,7 @@ impl First for Welcome {
     }
 }
 
-/// Of other messages.
+/// A later message.
 pub(crate) trait Checked: DeserializeOwned {
     fn flaw(&self) -> Result<(), String>;
 }
@@ -244,7 +244,7 @@ impl Checked for Record {
     }
 }
 
-/// What can be told of a cause, cut where a peer would not read on.
+/// Returns the text of an error, cut to a length that a peer accepts.
 pub(crate) fn brief(why: &str) -> String {
     why.chars().take(LONGEST_WHY / 4).collect()
 }
@@ -284,7 +284,7 @@ pub(crate) fn first_frame(message: &impl First) -> Vec<u8> {
 /// Reads a message from its bytes. An error is the rest of a sentence about the peer.
 ///
 /// # Errors
-/// If they are not one whole message.
+/// If they are not one complete message.
 pub fn parse<M: DeserializeOwned>(bytes: &[u8]) -> Result<M, String> {
     match postcard::take_from_bytes(bytes) {
         Ok((message, [])) => Ok(message),
@@ -360,7 +360,7 @@ impl<R: Read> Frames<R> {
         Ok(Some(message))
     }
 
-    /// A chunk's data.
+    /// Reads a chunk's data.
     pub(crate) fn data(&mut self, out: &mut [u8]) -> Result<(), Error> {
         self.fill(|reader, _| reader.read_exact(out))
     }

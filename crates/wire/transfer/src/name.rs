@@ -1,4 +1,4 @@
-//! Names of files below a folder, as a peer gives them.
+//! File names below a folder, as received from a peer.
 
 use std::ffi::OsStr;
 use std::fmt;
@@ -14,12 +14,12 @@ pub const LONGEST_PATH: usize = 4_095;
 pub const LONGEST_NAME: usize = 255;
 /// The most components: each is a system call when the path is opened, and trees made by hand are not that deep.
 pub const DEEPEST: usize = 128;
-/// The directory in a folder where files lie that are not whole.
+/// The directory in a folder for incomplete files.
 pub const PARTIALS: &str = ".narrows-partial";
-/// First components that this program keeps for itself, in either case: some file systems do not tell cases apart.
+/// First components that are reserved by this program, in either case: some file systems ignore case.
 const RESERVED: [&str; 2] = [PARTIALS, files::LOCK];
 
-/// What is wrong with a name.
+/// An error in a name.
 #[derive(Clone, Copy, PartialEq, Eq, Error, Debug)]
 pub enum NameError {
     /// No component, or one without a letter.
@@ -57,10 +57,10 @@ pub enum NameError {
 pub struct Name(Vec<u8>);
 
 impl Name {
-    /// A name of these bytes.
+    /// Creates a name of these bytes.
     ///
     /// # Errors
-    /// If one of its components may not be.
+    /// If one of its components is not allowed.
     pub fn new(bytes: Vec<u8>) -> Result<Self, NameError> {
         if bytes.len() > LONGEST_PATH {
             return Err(NameError::TooLong);
@@ -83,10 +83,10 @@ impl Name {
         Ok(Self(bytes))
     }
 
-    /// The name of something in the directory of this name.
+    /// Returns the name of an entry in the directory of this name.
     ///
     /// # Errors
-    /// If it may not be.
+    /// If it is not allowed.
     pub fn join(&self, part: &[u8]) -> Result<Self, NameError> {
         Self::new([&self.0, b"/".as_slice(), part].concat())
     }
@@ -108,7 +108,7 @@ impl Name {
         (parent, OsStr::from_bytes(last))
     }
 
-    /// Where it is in a folder.
+    /// Returns its path in a folder.
     pub fn below(&self, folder: &Path) -> PathBuf {
         folder.join(OsStr::from_bytes(&self.0))
     }
@@ -155,12 +155,12 @@ pub(crate) fn shown(bytes: &[u8]) -> String {
     text
 }
 
-/// Whether a link of this name may have this target. It may lead to anything in the folder, as seen from the directory that
-/// the link lies in: `..` stands at the target's beginning alone, where it counts real directories. Behind another component
-/// it could follow a link of the peer's and count otherwise.
+/// Checks whether a link of this name may have this target. It may lead to anything in the folder, as seen from the
+/// link's directory: `..` is allowed only at the target's beginning, where it counts real directories. After another
+/// component it could follow a link of the peer's and lead elsewhere.
 ///
 /// # Errors
-/// If it may not.
+/// If the target is not allowed.
 pub fn check_target(name: &Name, target: &[u8]) -> Result<(), NameError> {
     if target.is_empty() || target.len() > LONGEST_PATH || target.contains(&0) {
         return Err(NameError::BadTarget);

@@ -9,7 +9,7 @@ use crate::crew::{Crew, lock, nap};
 use crate::error::Error;
 use crate::message::put;
 
-/// Bytes that wait before somebody who has more to say waits, too.
+/// Queued bytes from which on further writers wait, too.
 const FULL: usize = 1 << 20;
 
 #[derive(Default)]
@@ -36,7 +36,7 @@ impl Outbox {
         self.changed.notify_all();
     }
 
-    /// No message follows.
+    /// Ends the queue: no message follows.
     pub(crate) fn end(&self) {
         lock(&self.state).ends = true;
         self.changed.notify_all();

@@ -1,9 +1,8 @@
-//! Files that are not whole: their data, and beside that the values of their verified chunks.
+//! Incomplete files: their data, and in a second file the values of their verified chunks.
 //!
-//! A partial file's name is a hash of the file's name and one of its size and time, so another version of the file begins
-//! anew. What a kill left is believed chunk by chunk: of one that no longer has the value that was noted for it, and of one that has
-//! none, nothing. New directories that
-//! their owner may not write in the end have a mark here until then.
+//! A partial file's name is a hash of the file's name and one of its size and time, so another version of the file
+//! begins again. After a kill each chunk is checked: a chunk that does not match its recorded value, or has none, is
+//! discarded. New directories that their owner may not write to in the end have a mark here until then.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -24,25 +23,25 @@ use crate::entry::Entry;
 use crate::folder::{Folder, unlink};
 use crate::message::Start;
 
-/// What the name of the file with the chunks' values ends with.
+/// Suffix of the file with the chunks' values.
 const SUMS: &str = ".sums";
-/// Suffix of a mark's name: of a new directory whose owner may write in it only until all files are there.
+/// Suffix of a mark's name: of a new directory that its owner may write to only until all files are complete.
 const OPEN: &str = ".open";
-/// Bytes of a hash that a name has.
+/// Number of bytes of a hash that are used in a name.
 const OF_HASH: usize = 16;
 const VALUE: usize = size_of::<Digest>();
 
 /// The directory of partial files.
 pub(crate) struct Shelf<'a> {
     directory: &'a OwnedFd,
-    /// What lies there. No more of it is read than there may be: the rest stays where it is.
+    /// Existing names. Their number is limited: further entries are ignored.
     names: Mutex<BTreeSet<String>>,
 }
 
-/// Names on a shelf that are remembered; more are left alone, and their files begin anew.
+/// Maximum number of names that are remembered; further ones are ignored, and their files begin again.
 const MOST_NAMES: usize = 1 << 20;
 
-/// Chunks of a file that are there.
+/// Existing chunks of a file.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct Resume {
     have: ChunkSet,
@@ -54,12 +53,12 @@ impl Resume {
         Start { have: self.have.clone(), values: self.values.digest() }
     }
 
-    /// The number of chunks that are there.
+    /// Returns the number of existing chunks.
     pub(crate) fn chunks(&self) -> u64 {
         self.have.count()
     }
 
-    /// Bytes of a file of this size that are there.
+    /// Returns the number of existing bytes of a file of this size.
     pub(crate) fn bytes(&self, size: u64) -> u64 {
         self.have.bytes(size)
     }
@@ -99,7 +98,7 @@ impl<'a> Shelf<'a> {
         Ok(Self { directory, names: Mutex::new(names) })
     }
 
-    /// Finds out what is there of a file, by reading it. Older versions of it are removed.
+    /// Finds the existing chunks of a file, by reading it. Older versions of it are removed.
     pub(crate) fn resume(&self, entry: &Entry, goes_on: impl Fn() -> bool) -> Resume {
         let (key, mut resume) = (key(entry), Resume::default());
         let mut names = lock(&self.names);
@@ -114,7 +113,7 @@ impl<'a> Shelf<'a> {
         let is_there = names.contains(&key) && names.contains(&sums);
         drop(names);
         if is_there {
-            // What cannot be read begins anew.
+            // Unreadable chunks begin again.
             let _ = self.verify((&key, &sums), entry.size(), &mut resume, goes_on);
         }
         resume
@@ -143,7 +142,7 @@ impl<'a> Shelf<'a> {
         let flags = OFlag::O_RDWR | OFlag::O_CREAT | OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_CLOEXEC;
         let own = Mode::S_IRUSR | Mode::S_IWUSR;
         let opened = match openat(self.directory, name, flags, own) {
-            // It got its final mode, and a kill came before its final name. Nobody else can write in this directory.
+            // It got its final mode, and a kill came before its final name. No other user can write in this directory.
             Err(Errno::EACCES) => {
                 fchmodat(self.directory, name, own, FchmodatFlags::FollowSymlink)?;
                 openat(self.directory, name, flags, own)
@@ -190,14 +189,14 @@ impl<'a> Shelf<'a> {
 pub(crate) struct Partial {
     pub(crate) key: String,
     file: File,
-    /// None for a file of one chunk: it is sent whole in any case.
+    /// None for a file of one chunk: it is sent completely in any case.
     sums: Option<File>,
     /// The value of the only chunk, where there is no file of values.
     only: Option<Digest>,
     size: u64,
     /// Chunks that were there before.
     have: ChunkSet,
-    /// The chunk that comes next; none when all are there.
+    /// The next chunk; none when all exist.
     next: Option<u64>,
     /// Bytes that are missing.
     missing: u64,
@@ -227,7 +226,7 @@ impl Partial {
         self.next.map_or(0, |chunk| chunk_len(self.size, chunk))
     }
 
-    /// Whether the next chunk's data have this value.
+    /// Returns whether the next chunk's data have this value.
     pub(crate) fn fits(&self, data: &[u8], value: &Digest) -> bool {
         self.next.is_some_and(|chunk| of_chunk(data, self.size, chunk) == *value)
     }
@@ -236,7 +235,7 @@ impl Partial {
     pub(crate) fn write(&mut self, data: &[u8], value: Digest) -> io::Result<()> {
         let Some(chunk) = self.next else { return Ok(()) };
         self.file.write_all_at(data, chunk * CHUNK as u64)?;
-        // Data first: a value whose data are not there fits nothing.
+        // Data first: a value without its data fits nothing.
         match &self.sums {
             Some(sums) => sums.write_all_at(&value, chunk * VALUE as u64)?,
             None => self.only = Some(value),
@@ -246,7 +245,7 @@ impl Partial {
         Ok(())
     }
 
-    /// The hash of a file of which all chunks are there, from their values.
+    /// Returns the hash of a file with all chunks, from their values.
     pub(crate) fn digest(&self) -> io::Result<Digest> {
         let mut tree = Tree::default();
         self.only.iter().for_each(|value| tree.push(*value));

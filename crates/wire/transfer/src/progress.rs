@@ -1,8 +1,8 @@
-//! How far a transfer is.
+//! Progress of a transfer.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// How far a transfer is, as one end sees it.
+/// Progress of a transfer, as seen by one end.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub struct Progress {
     /// Bytes of all files that the sender found at first. They may become more or fewer.
@@ -19,13 +19,13 @@ pub struct Progress {
     pub failed: u64,
 }
 
-/// Who watches a transfer.
+/// Observer of a transfer.
 pub trait Watch: Sync {
-    /// Called several times a second, on the thread that began the transfer. Says whether it goes on.
+    /// Called several times a second, on the thread that began the transfer. Returns whether to continue.
     fn look(&self, progress: &Progress) -> bool;
 
-    /// Something that people should know: a file that failed and why. Called from any thread; characters that a terminal
-    /// could take for commands are escaped.
+    /// Reports an event for people: a file that failed and the reason. Called from any thread; characters that a
+    /// terminal could take for commands are escaped.
     fn note(&self, text: &str);
 }
 
@@ -47,7 +47,7 @@ pub(crate) fn add(count: &AtomicU64, more: u64) {
     count.fetch_add(more, Ordering::Relaxed);
 }
 
-/// What a count is.
+/// Returns the value of a count.
 pub(crate) fn get(count: &AtomicU64) -> u64 {
     count.load(Ordering::Relaxed)
 }

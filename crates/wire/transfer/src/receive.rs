@@ -1,4 +1,4 @@
-//! The receiver: says what it wants, and writes what comes.
+//! The receiver: requests files, and writes the data that arrives.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -23,7 +23,7 @@ use crate::partial::{Partial, Resume, Shelf, key};
 use crate::progress::{Counts, Watch, add, get};
 use crate::send::MOST_OPEN;
 
-/// Files of at least so many bytes are put on the disk one by one; a batch of smaller ones is at a time.
+/// Minimum size of files that are synced to the disk one by one, in bytes; smaller ones are synced in batches.
 const LARGE: u64 = 4 << 20;
 /// The files and bytes of a batch.
 const BATCH: (usize, u64) = (2_048, 64 << 20);
@@ -31,13 +31,13 @@ const BATCH: (usize, u64) = (2_048, 64 << 20);
 const WAITING: usize = 4_096;
 /// Bytes of the names of directories and links, which are remembered until the end.
 const MOST_LATER: usize = 256 << 20;
-/// What each of them counts beside its name.
+/// Additional size that each of them counts.
 const LATER_COST: usize = 96;
 
-/// How a receiver receives.
+/// Options of a receiver.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct ReceiveOptions {
-    /// Whether files that are there and differ are replaced.
+    /// Set if existing files that differ are replaced.
     pub replace: bool,
     /// Permissions that entries get.
     pub modes: Modes,
@@ -48,7 +48,7 @@ struct Wanted {
     entry: Entry,
     key: String,
     resume: Resume,
-    /// What it may replace.
+    /// The existing entry that it may replace.
     there: Option<There>,
     has_hash: bool,
 }
@@ -61,7 +61,7 @@ struct State {
     keys: BTreeSet<String>,
 }
 
-/// A file that came whole.
+/// A file that was completely received.
 struct Whole {
     number: u64,
     wanted: Box<Wanted>,
@@ -69,7 +69,7 @@ struct Whole {
     file: Option<File>,
 }
 
-/// What is done when all files are there.
+/// Work that is left until all files are complete.
 #[derive(Default)]
 struct Later {
     bytes: usize,
@@ -99,11 +99,11 @@ struct Receiver<'a> {
     is_listed: AtomicBool,
 }
 
-/// Receives from a caller that was let in. Gives what came of it, when all is on the disk and the sender knows.
+/// Receives from a client that was admitted. Returns the result, when all is on the disk and the sender is notified.
 ///
 /// # Errors
-/// If the connection ends, the peer says what cannot be, or `watch` ends it. Files that fail are no error: they are counted,
-/// and `watch` was told of each.
+/// If the connection ends, the peer violates the protocol, or `watch` ends it. Files that fail are no error: they are
+/// counted, and `watch` was notified of each.
 pub fn receive(
     connection: &Connection,
     folder: &Folder,
@@ -185,7 +185,7 @@ impl<'a> Receiver<'a> {
         }
     }
 
-    /// An entry is not received.
+    /// Records an entry that is not received.
     fn fail(&self, number: u64, name: &Name, why: &str) {
         add(&self.counts.failed, 1);
         add(&self.counts.entries, 1);
@@ -199,7 +199,7 @@ impl<'a> Receiver<'a> {
         self.outbox.push(&self.crew, &Reply::Settled { number, was_there });
     }
 
-    /// A wanted file is over.
+    /// Removes a wanted file that is over.
     fn close(&self, number: u64, key: &str) {
         let mut state = lock(&self.state);
         state.open.remove(&number);
@@ -259,7 +259,7 @@ impl<'a> Receiver<'a> {
         }
     }
 
-    /// Makes a directory, unless it is there. Returns the change to its mode at the end.
+    /// Makes a directory, unless it exists. Returns the change to its mode at the end.
     fn make_directory(&self, view: &mut View, entry: &Entry) -> io::Result<FinalMode> {
         let there = view.make_directory(&entry.name, entry.mode | OWNER)?;
         if self.options.modes == Modes::Exact {
@@ -368,7 +368,7 @@ impl<'a> Receiver<'a> {
         Ok(())
     }
 
-    /// The file that is there is the same.
+    /// Settles a file that exists and is the same.
     fn is_same(&self, view: &mut View, number: u64, entry: &Entry, there: &There) {
         match view.touch(&entry.name, there, self.permissions(entry, Some(there)), entry.mtime) {
             Ok(()) => {
@@ -416,7 +416,7 @@ impl<'a> Receiver<'a> {
         }
     }
 
-    /// Gives a file its name.
+    /// Moves a file to its final name.
     fn place(&self, view: &mut View, whole: Whole, synced: io::Result<()>) {
         let Whole { number, wanted, .. } = whole;
         let (name, key) = (&wanted.entry.name, &wanted.key);
@@ -433,14 +433,14 @@ impl<'a> Receiver<'a> {
         }
     }
 
-    /// Makes links, sets what directories have, and tells the sender.
+    /// Makes links, sets the modes and times of directories, and notifies the sender.
     fn conclude(&self, view: &mut View) -> Result<(), Error> {
         let open = lock(&self.state).open.len();
         if open > 0 {
             return Err(Error::Peer(format!("ended without {open} files that it was asked for")));
         }
         if !self.is_listed.load(Ordering::Acquire) {
-            // Whoever failed says why.
+            // The part that failed reports the reason.
             return Ok(());
         }
         let Later { mut directories, links, .. } = std::mem::take(&mut *lock(&self.later));
@@ -490,7 +490,7 @@ impl<'a> Receiver<'a> {
         placed
     }
 
-    /// Why a file could not be written, with the room that there is.
+    /// Returns the reason why a file could not be written, with the free space.
     fn explained(&self, error: &io::Error, at: u64, size: u64) -> String {
         let full = [Errno::ENOSPC, Errno::EDQUOT, Errno::EFBIG].map(|it| it as i32);
         match (error.raw_os_error().filter(|it| full.contains(it)), self.folder.free_bytes()) {
@@ -504,7 +504,7 @@ impl<'a> Receiver<'a> {
     }
 }
 
-/// Why a file that is there stays.
+/// The reason why an existing file is kept.
 const DIFFERS: &str = "a file that differs is here; --replace at the receiver replaces it";
 
 fn no_room(needs: u64, free: u64, reserved: u64) -> String {
@@ -578,13 +578,13 @@ impl Lane<'_, '_> {
         if coming.is_some() { Err(Error::Peer("ended in the midst of a file".to_owned())) } else { Ok(()) }
     }
 
-    /// A file that was wanted, and has not begun.
+    /// Takes a wanted file that has not begun.
     fn take(&self, number: u64) -> Result<Box<Wanted>, Error> {
         let taken = lock(&self.receiver.state).open.get_mut(&number).and_then(Option::take);
         taken.ok_or_else(|| Error::Peer(format!("sends entry {number}, which was not asked for")))
     }
 
-    /// A file that has not begun needs no room any more.
+    /// Releases the space reserved for a file that has not begun.
     fn unreserve(&self, wanted: &Wanted) {
         self.receiver.reserved.fetch_sub(missing(wanted), Ordering::Relaxed);
     }
@@ -617,7 +617,7 @@ impl Lane<'_, '_> {
         Ok(coming)
     }
 
-    /// A file fails here. What still comes of it is dropped.
+    /// Fails a file. Its remaining data is dropped.
     fn fail(&self, file: &Coming, why: &str) {
         self.receiver.close(file.number, &file.wanted.key);
         self.receiver.fail(file.number, &file.wanted.entry.name, why);
@@ -691,12 +691,12 @@ impl Lane<'_, '_> {
             return Ok(());
         }
         let data = (entry.size() >= LARGE).then_some(data);
-        // The end of the queue is told by who failed.
+        // The part that failed reports the end of the queue.
         let _ = self.whole.send(Whole { number, wanted, file: data });
         Ok(())
     }
 
-    /// The sender gave a file up.
+    /// Handles a file that the sender aborted.
     fn broken(&self, file: &Coming, why: &str) {
         let Some(partial) = &file.partial else { return };
         let receiver = self.receiver;
@@ -705,7 +705,7 @@ impl Lane<'_, '_> {
     }
 }
 
-/// What the sender says of a file that failed there.
+/// Returns the sender's reason for a file that failed there.
 fn at_the_sender(why: &str) -> String {
     format!("at the sender: {}", shown(why.as_bytes()))
 }

@@ -25,10 +25,10 @@ use crate::walk::{Amount, Found, Source, shown_path, stamp, walk};
 pub const MOST_OPEN: usize = 16_384;
 /// Bytes of records that leave at a time.
 const FULL: usize = 256 << 10;
-/// Chunks of at least so many bytes are not copied into the records.
+/// Minimum size of chunks that are not copied into the records, in bytes.
 const LARGE: usize = 32 << 10;
 
-/// How a sender sends.
+/// Options of a sender.
 #[derive(Clone, Copy, Debug)]
 pub struct SendOptions {
     /// Files at a time, 1 to [`MOST_LANES`](crate::MOST_LANES).
@@ -37,12 +37,12 @@ pub struct SendOptions {
     pub checksum: bool,
 }
 
-/// What came of a transfer.
+/// Result of a transfer.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub struct Outcome {
-    /// What the receiver has counted.
+    /// The receiver's counters.
     pub summary: Summary,
-    /// Entries that failed, as this end has it.
+    /// Entries that failed, as counted by this end.
     pub failed: u64,
 }
 
@@ -52,7 +52,7 @@ struct Listed {
     name: String,
     size: u64,
     mtime: Stamp,
-    /// None for what is no file, and once the receiver has asked for it.
+    /// False if it is no file, and once the receiver has requested it.
     may_be_wanted: bool,
 }
 
@@ -71,9 +71,9 @@ struct Job {
 struct State {
     open: BTreeMap<u64, Listed>,
     jobs: VecDeque<Job>,
-    /// Those of the open ones that failed here, until the receiver has heard so.
+    /// Open entries that failed here, until the receiver is notified.
     broken: BTreeSet<u64>,
-    /// Entries that the receiver has said to have failed.
+    /// Entries that failed according to the receiver.
     failed: BTreeSet<u64>,
     listed: u64,
     is_listed: bool,
@@ -93,8 +93,8 @@ struct Sender<'a> {
 /// Sends all of that, and waits until the receiver has it on its disk. `amount` is what [`survey`](crate::survey) found.
 ///
 /// # Errors
-/// If the connection ends, the peer says what cannot be, or `watch` ends it. Files that fail are no error: they are in the
-/// outcome, and `watch` was told of each.
+/// If the connection ends, the peer violates the protocol, or `watch` ends it. Files that fail are no error: they are
+/// in the outcome, and `watch` was notified of each.
 pub fn send(
     connection: &Connection,
     sources: &[Source],
@@ -213,19 +213,19 @@ impl<'a> Sender<'a> {
         }
     }
 
-    /// So much of what was announced to the law is not sent: the receiver has it, or it has failed. Listings and heads of records
-    /// are taken off what is left as data are.
+    /// Withdraws bytes that were announced to the law and are not sent: the receiver has them, or they have failed.
+    /// Listings and heads of records are subtracted from the rest as data are.
     fn forgo(&self, bytes: u64) {
         self.crew.connection().forgo(bytes);
     }
 
-    /// Something failed here.
+    /// Counts and reports an entry that failed here.
     fn failed(&self, name: &str, why: &str) {
         add(&self.counts.failed, 1);
         self.watch.note(&format!("`{name}` is not sent: {why}"));
     }
 
-    /// Something that was listed is over. Gives it, if it was not over before.
+    /// Completes a listed entry. Returns it, if it was not complete before.
     fn over(&self, number: u64) -> Option<Listed> {
         let mut state = lock(&self.state);
         let listed = state.open.remove(&number);
@@ -286,7 +286,7 @@ impl<'a> Sender<'a> {
                     drop(state);
                     let listed = self.over(number);
                     let is_over = listed.is_none();
-                    // A lane that has its job, or will, says the same of that.
+                    // A lane that has its job, or will, does the same for that.
                     if let Some(listed) = listed.filter(|listed| listed.may_be_wanted) {
                         self.forgo(listed.size);
                     }
@@ -319,7 +319,7 @@ impl<'a> Sender<'a> {
         Ok(())
     }
 
-    /// Whether the receiver still waits for that file.
+    /// Returns whether the receiver still waits for that file.
     fn is_open(&self, number: u64) -> bool {
         !self.crew.is_over() && lock(&self.state).open.contains_key(&number)
     }
@@ -332,19 +332,19 @@ struct Lane<'a, 's> {
     /// Records that wait to leave.
     records: Vec<u8>,
     chunk: Vec<u8>,
-    /// What of its newest file is written, or was there.
+    /// Bytes of its newest file that are written, or existed before.
     done: u64,
 }
 
-/// Why a file is given up.
+/// The reason why a file is aborted.
 enum Stop {
-    /// The transfer ends.
+    /// End of the transfer.
     All(Error),
-    /// This file fails before it has begun.
+    /// Failure of this file before it has begun.
     Before(String),
-    /// This file fails.
+    /// Failure of this file.
     File(String),
-    /// The receiver does not want it any more.
+    /// Cancellation by the receiver.
     Unwanted,
 }
 
@@ -397,13 +397,13 @@ impl<'a, 's> Lane<'a, 's> {
         Ok(wait(self.stream.delivered())?)
     }
 
-    /// A file fails here. It is over when the receiver has heard so.
+    /// Fails a file. It is over when the receiver is notified.
     fn failed(&self, job: &Job, why: &str) {
         lock(&self.sender.state).broken.insert(job.number);
         self.sender.failed(&job.name, why);
     }
 
-    /// The next file; none when there will be no more.
+    /// Returns the next file; none when there will be no more.
     fn next_job(&mut self) -> Result<Option<Job>, Error> {
         loop {
             let mut state = lock(&self.sender.state);
@@ -540,7 +540,7 @@ fn open(path: &Path) -> io::Result<File> {
     File::options().read(true).custom_flags(flags.bits()).open(path)
 }
 
-/// Fails if a file has more than its size says, which some do that a kernel makes up while they are read.
+/// Fails if a file has more bytes than its size, as some files have that a kernel generates while they are read.
 fn ended(file: &File, size: u64) -> io::Result<()> {
     match file.read_at(&mut [0], size)? {
         0 => Ok(()),
@@ -548,7 +548,7 @@ fn ended(file: &File, size: u64) -> io::Result<()> {
     }
 }
 
-/// Whether a file is no longer the one that was listed.
+/// Returns whether a file is no longer the one that was listed.
 fn changed(file: &File, job: &Job) -> io::Result<bool> {
     let now = file.metadata()?;
     Ok(!now.is_file() || now.size() != job.size || stamp(&now) != job.mtime)

@@ -1,4 +1,4 @@
-//! What a sender has: the files, directories and links below the paths that it was given.
+//! The contents that a sender offers: the files, directories and links below its paths.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -13,26 +13,26 @@ use thiserror::Error;
 use crate::entry::{Entry, Kind, MODES, Stamp};
 use crate::name::{Name, NameError, shown};
 
-/// Why a path cannot be sent at all.
+/// The reason why a path cannot be sent at all.
 #[derive(Debug, Error)]
 pub enum SourceError {
-    /// It cannot be read.
+    /// A path cannot be read.
     #[error("cannot read `{}`: {source}", path.display())]
     Io {
         /// The path.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
-    /// It has no last component that could be its name at the receiver.
+    /// A path has no last component that could be its name at the receiver.
     #[error("`{}` has no name that it could have at the receiver: {why}", path.display())]
     Unnamed {
         /// The path.
         path: PathBuf,
-        /// What is wrong.
+        /// The error in the name.
         why: NameError,
     },
-    /// Two have one name.
+    /// Two paths have one name.
     #[error("`{}` and another path would both be `{name}` at the receiver", path.display())]
     Twice {
         /// The second path.
@@ -50,10 +50,10 @@ pub struct Source {
 }
 
 impl Source {
-    /// Of these paths. Each is known by its last component at the receiver.
+    /// Creates the sources of these paths. Each is known by its last component at the receiver.
     ///
     /// # Errors
-    /// If one is not there, or has no such name, or two have the same.
+    /// If one does not exist, or has no such name, or two have the same.
     pub fn of_all(paths: &[PathBuf]) -> Result<Vec<Self>, SourceError> {
         let mut names = BTreeSet::new();
         let mut sources = Vec::new();
@@ -75,7 +75,7 @@ impl Source {
     }
 }
 
-/// How much there is.
+/// The amount of data.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub struct Amount {
     /// Files, directories and links.
@@ -84,7 +84,7 @@ pub struct Amount {
     pub bytes: u64,
 }
 
-/// Counts what there is, as long as `goes_on` says so.
+/// Counts the contents, as long as `goes_on` returns true.
 pub fn survey(sources: &[Source], goes_on: impl Fn() -> bool) -> Amount {
     let mut amount = Amount::default();
     let count = |found: Found| {
@@ -94,19 +94,19 @@ pub fn survey(sources: &[Source], goes_on: impl Fn() -> bool) -> Amount {
         }
         if goes_on() { Ok(()) } else { Err(()) }
     };
-    // Nobody needs the count any more if it was ended.
+    // The count is not used if it was ended.
     let _ = walk(sources, count);
     amount
 }
 
-/// What a walk comes to.
+/// An item of a walk.
 pub(crate) enum Found {
     Entry(Entry, PathBuf),
-    /// Something that is not sent, and why.
+    /// An item that is not sent, and the reason.
     Refused(PathBuf, String),
 }
 
-/// Goes through all that there is, each directory before what is in it, in the order of their names. Links are not followed.
+/// Walks all contents, each directory before its entries, in the order of their names. Links are not followed.
 pub(crate) fn walk<E>(sources: &[Source], mut found: impl FnMut(Found) -> Result<(), E>) -> Result<(), E> {
     for source in sources {
         let mut open: Vec<(PathBuf, Name, std::vec::IntoIter<OsString>)> = Vec::new();

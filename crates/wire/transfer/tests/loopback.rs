@@ -56,7 +56,7 @@ impl Drop for Scratch {
     }
 }
 
-/// Remembers notes, and ends a transfer once so many bytes have moved. One that takes too long fails its test.
+/// Records notes, and ends a transfer once `ends_at` bytes have moved. One that takes too long fails its test.
 struct Notes {
     said: Mutex<Vec<String>>,
     ends_at: Option<u64>,
@@ -104,7 +104,7 @@ fn config() -> Config {
     Config::new(Settings::new(Service::named("files"), Arc::new(law))).unwrap()
 }
 
-/// What both ends of a transfer said.
+/// Results and notes of both ends of a transfer.
 struct Ends {
     sent: Result<Outcome, Error>,
     received: Result<Summary, Error>,
@@ -252,7 +252,7 @@ fn a_tree_arrives_as_it_was_and_is_not_sent_again() {
     names.sort();
     assert_eq!(names, ["lone", "tree"]);
 
-    // Again: all files are there.
+    // Again: all files exist.
     let outcome = transfer_of(&scratch, &[from.clone(), lone], exact).is_fine();
     assert_eq!((outcome.summary.moved_bytes, outcome.summary.had_bytes), (0, bytes));
     assert_eq!(tree(&scratch.to("tree")), before);
@@ -317,7 +317,7 @@ fn mask(scratch: &Scratch) -> u32 {
     mode(&path)
 }
 
-/// A receiver's own permissions are its own: those of the sender are for what is new, and for all only where they are asked for.
+/// A receiver's permissions are its own: those of the sender apply to new entries, and to all only on request.
 #[test]
 fn what_is_there_keeps_its_mode() {
     let scratch = Scratch::new("modes");
@@ -345,7 +345,7 @@ fn what_is_there_keeps_its_mode() {
     let ends = transfer_of(&scratch, &path, Options::default());
     assert_eq!((ends.sent.unwrap().failed, modes(&own.map(|it| it.0))), (1, vec![0o600, 0o4640, 0o2700]));
     transfer_of(&scratch, &path, Options { replace: true, ..Options::default() }).is_fine();
-    // Other bytes do not run as somebody else.
+    // Other bytes do not run as another user.
     assert_eq!(modes(&own.map(|it| it.0)), [0o600, 0o640, 0o2700]);
     assert_eq!(fs::read_to_string(scratch.to("tree/other")).unwrap(), "tree/other");
     let mask = mask(&scratch);
@@ -359,7 +359,8 @@ fn what_is_there_keeps_its_mode() {
     assert_eq!(modes(&directories.map(|it| it.0)), [0o2777, 0o2777]);
 }
 
-/// A new directory that nobody may write to is open to its owner until all files are there, also over an interruption.
+/// A new directory without write permission is open to its owner until all files are complete, also over an
+/// interruption.
 #[test]
 fn a_new_directory_is_closed_when_all_is_in_it() {
     let scratch = Scratch::new("closed");
@@ -379,7 +380,7 @@ fn a_new_directory_is_closed_when_all_is_in_it() {
     assert_eq!(mode(&scratch.to("new")), 0o555 & mask);
     assert_eq!(mode(&scratch.to("old")), 0o750);
     assert!(!scratch.to(transfer::PARTIALS).exists());
-    // For whoever removes it as another user than root.
+    // To allow another user than root to remove it.
     paths.iter().chain(&[scratch.to("new")]).for_each(|path| set_mode(path, 0o755));
 }
 
@@ -529,7 +530,7 @@ fn sources_have_names_of_their_own() {
     assert!(Source::of_all(&[scratch.from("x/..")]).is_ok());
 }
 
-/// A sender that lies. Gives what it is told.
+/// Runs a sender that violates the protocol. Returns the reason that it receives.
 fn lied(scratch: &Scratch, lies: &[&[u8]]) -> (String, Vec<String>) {
     let folder = Folder::take(&scratch.to(""), "test").unwrap();
     let notes = Notes::default();
@@ -609,7 +610,7 @@ fn a_sender_that_lies_is_told_so_and_writes_nothing() {
     assert!(!scratch.0.join("x").exists() && !absolute.exists());
 }
 
-/// What a sender that asks before it lies is told.
+/// The reason that a sender receives if it violates the protocol after the requests.
 #[test]
 fn chunks_that_do_not_fit_make_no_file() {
     let scratch = Scratch::new("chunks");

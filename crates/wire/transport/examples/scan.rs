@@ -1,6 +1,6 @@
-//! What strangers cost: a transfer of 200 Mb/s over this machine's loopback, alone and beside 20,000 random datagrams a second to
-//! its listener: `cargo run --release -p narrows-transport --example scan [SECONDS [DATAGRAMS_A_SECOND]]`. Prints the rates, and the
-//! processor time that a datagram from a stranger took.
+//! Cost of unsolicited datagrams: a transfer of 200 Mb/s over this machine's loopback, alone and with 20,000 random
+//! datagrams a second to its listener: `cargo run --release -p narrows-transport --example scan [SECONDS
+//! [DATAGRAMS_A_SECOND]]`. Prints the rates, and the processor time of an unsolicited datagram.
 
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::Arc;
@@ -13,14 +13,14 @@ use proto::service::Service;
 use proto::settings::{Settings, defaults_of};
 use transport::{Config, Endpoint, Error, wait};
 
-/// What the transfer offers, in bytes a millisecond: 200 Mb/s.
+/// Offered load of the transfer, in bytes a millisecond: 200 Mb/s.
 const OFFERED: usize = 25_000;
 
 fn seconds(clock: ClockId) -> f64 {
     clock_gettime(clock).map_or(0.0, |time| time.tv_sec() as f64 + time.tv_nsec() as f64 * 1e-9)
 }
 
-/// Sends random datagrams of 20 to 1,400 bytes, evenly spread. Gives how many, and the processor time that took.
+/// Sends random datagrams of 20 to 1,400 bytes, evenly spread. Returns their number, and the processor time used.
 #[allow(clippy::disallowed_methods)] // An example may take the time.
 fn scan(address: SocketAddr, rate: u64, stop: &AtomicBool) -> std::io::Result<(u64, f64)> {
     let socket = UdpSocket::bind("127.0.0.1:0")?;

@@ -1,4 +1,5 @@
-//! How fast bytes cross this machine's loopback: `cargo run --release -p narrows-transport --example throughput [PACKET] [PATHS]`.
+//! Throughput over this machine's loopback: `cargo run --release -p narrows-transport --example throughput [PACKET]
+//! [PATHS]`.
 
 use std::time::Instant;
 

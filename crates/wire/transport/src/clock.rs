@@ -4,10 +4,11 @@ use std::time::{Duration, Instant};
 
 use units::Time;
 
-/// When an endpoint ends, after 100 days: spans are picoseconds in 64 bits with a sign, which are 106 days, and timers look ahead.
+/// The end of an endpoint's life, after 100 days: spans are signed picoseconds in 64 bits, which are 106 days, and
+/// timers look ahead.
 pub(crate) const END: Time = Time::from_ms(100 * 86_400_000);
 
-/// What it says to its peers then.
+/// The reason sent to its peers then.
 pub(crate) const LAST_WORD: &str = "the endpoint has run for 100 days, which is the most";
 
 /// Counts from when it was made.
@@ -22,20 +23,20 @@ impl Clock {
         Self { start: Instant::now() }
     }
 
-    /// Of an endpoint that was made so long ago.
+    /// Creates the clock of an endpoint of this age.
     #[cfg(test)]
     pub(crate) fn of_age(age: Duration) -> Self {
         let start = Self::new().start.checked_sub(age);
         Self { start: start.expect("a clock may have begun before the machine") }
     }
 
-    /// The time, in whole nanoseconds. It stands still at the last that there is.
+    /// Returns the time, in full nanoseconds. It stops at the maximum.
     pub(crate) fn now(self) -> Time {
         const MOST: u64 = u64::MAX / 1_000 - 1;
         Time::from_ns(u64::try_from(self.start.elapsed().as_nanos()).map_or(MOST, |ns| ns.min(MOST)))
     }
 
-    /// How long it is until then; none if that is never.
+    /// Returns the time until then; none if that is never.
     pub(crate) fn until(self, then: Time) -> Option<Duration> {
         then.is_set().then(|| {
             let wait = then.saturating_since(self.now()).unsigned_ps();

@@ -29,13 +29,13 @@ pub struct Connection {
 /// Both directions of a stream. One of a stream that has one way is the one that there is.
 #[derive(Debug)]
 pub struct BothStreams {
-    /// What this end sends; none if the peer alone sends.
+    /// The sending side; none if only the peer sends.
     pub send: Option<SendStream>,
-    /// What the peer sends.
+    /// The receiving side.
     pub receive: RecvStream,
 }
 
-/// A caller that wants to be let in. When it is dropped, it is refused.
+/// A client that requests admission. When it is dropped, it is refused.
 pub struct Incoming {
     connection: Option<Connection>,
 }
@@ -45,13 +45,13 @@ impl Incoming {
         Self { connection: Some(connection) }
     }
 
-    /// Who it says that it is.
+    /// Returns the identity that it claims.
     pub fn claim(&self) -> Option<Claim> {
         let held = &self.connection.as_ref()?.held;
         held.core.lock().entries.get(&held.handle)?.claim
     }
 
-    /// Whether it has proved to have this secret.
+    /// Returns whether it has proved possession of this secret.
     pub fn proves(&self, secret: &Secret) -> bool {
         self.connection.as_ref().is_some_and(|connection| {
             let held = &connection.held;
@@ -77,7 +77,7 @@ impl Incoming {
         }
     }
 
-    /// Does not let it in. It hears no reason.
+    /// Refuses it, without a reason.
     pub fn refuse(self) {
         drop(self);
     }
@@ -100,7 +100,7 @@ impl Connection {
         Self { held: Arc::new(Held { core, handle }) }
     }
 
-    /// Waits until `act` gives something, or the connection is over.
+    /// Waits until `act` returns a value, or the connection is over.
     async fn until<T>(
         &self,
         mut act: impl FnMut(&mut proto::connection::Connection, &mut Entry, Time) -> Option<T>,
@@ -154,7 +154,7 @@ impl Connection {
         Ok(SendStream::new(self.held.clone(), stream))
     }
 
-    /// Opens a message of so many bytes, below 2^62. It ends by itself when they are written.
+    /// Opens a message of `total` bytes, below 2^62. It ends by itself when they are written.
     ///
     /// # Errors
     /// If the connection is over.
@@ -194,7 +194,7 @@ impl Connection {
         self.until(|_, entry, _| entry.next_datagram()).await
     }
 
-    /// Waits until the connection is over. Gives why.
+    /// Waits until the connection is over. Returns the reason.
     pub async fn closed(&self) -> Closed {
         match self.until(|_, entry, _| entry.closed.clone()).await {
             Ok(closed) | Err(Error::Closed(closed)) => closed,
@@ -231,31 +231,31 @@ impl Connection {
         self.held.core.lock().endpoint.connection(self.held.handle)?.resumption(ticket)
     }
 
-    /// Whom the peer has proved to be.
+    /// Returns the identity that the peer has proved.
     pub fn peer(&self) -> Option<Fingerprint> {
         self.held.core.lock().endpoint.connection(self.held.handle)?.peer()
     }
 
-    /// Which of the endpoint's threads serves it, counted from 0.
+    /// Returns the number of the endpoint's thread that serves it, counted from 0.
     pub fn thread(&self) -> usize {
         self.held.core.lock().thread
     }
 
-    /// How many bytes that were written to a stream wait for acknowledgement.
+    /// Returns the number of bytes that were written to a stream and wait for acknowledgement.
     pub fn unacked(&self, stream: StreamId) -> u64 {
         let mut state = self.held.core.lock();
         let streams = state.endpoint.connection(self.held.handle).and_then(|connection| connection.streams());
         streams.map_or(0, |streams| streams.unacked(stream))
     }
 
-    /// Says that the application will write about so many bytes more, on all streams together, or, as at first, that it does not
-    /// know. Each write is taken off. Laws hear how much is left then (`Ack::left`). Before the connection is admitted
-    /// ([`Connection::admitted`]) nobody hears of it.
+    /// Announces the number of bytes that the application will still write, on all streams together, or, as initially,
+    /// that it is unknown. Each write is subtracted. Laws then receive the remaining bytes (`Ack::left`). Before the
+    /// connection is admitted ([`Connection::admitted`]) the announcement has no effect.
     pub fn expect(&self, bytes: Option<u64>) {
         self.with_streams(|streams| streams.expect(bytes));
     }
 
-    /// Says that so many of the bytes announced by [`Connection::expect`] will not be written after all.
+    /// Withdraws bytes announced by [`Connection::expect`] that will not be written.
     pub fn forgo(&self, bytes: u64) {
         self.with_streams(|streams| streams.forgo(bytes));
     }
@@ -267,25 +267,25 @@ impl Connection {
         }
     }
 
-    /// What left and what was lost so far, on all paths.
+    /// Returns the counters of sent and lost packets so far, on all paths.
     pub fn stats(&self) -> ChannelStats {
         let mut state = self.held.core.lock();
         state.endpoint.connection(self.held.handle).map_or_else(ChannelStats::default, |it| it.stats())
     }
 
-    /// What coding has done.
+    /// Returns the statistics of coding.
     pub fn coding(&self) -> CodingStats {
         let mut state = self.held.core.lock();
         state.endpoint.connection(self.held.handle).map_or_else(CodingStats::default, |it| it.coding())
     }
 
-    /// What its laws know, permit and have done.
+    /// Returns the state, limits and actions of its laws.
     pub fn laws(&self) -> LawStats {
         let mut state = self.held.core.lock();
         state.endpoint.connection(self.held.handle).map_or_else(LawStats::default, |it| it.laws())
     }
 
-    /// What each of its paths does.
+    /// Returns the statistics of each of its paths.
     pub fn paths(&self) -> Vec<PathStats> {
         let mut state = self.held.core.lock();
         state.endpoint.connection(self.held.handle).map_or_else(Vec::new, |it| it.paths().collect())

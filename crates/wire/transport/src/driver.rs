@@ -1,5 +1,6 @@
-//! A thread of an endpoint: sleeps until a datagram comes, a timer is due or an application says something.
-//! Each of a listener's threads has a socket of its own at one address, and the kernel gives each what is for its connections.
+//! A thread of an endpoint: sleeps until a datagram arrives, a timer is due or an application makes a request. Each of
+//! a listener's threads has a socket of its own at one address, and the kernel delivers to each the datagrams of its
+//! connections.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -28,7 +29,7 @@ const READS: usize = 4;
 /// Sockets of a connection: 64 paths may be open, and as many may have been retired a moment ago.
 const MOST_SOCKETS: usize = 128;
 
-/// How long a timer waits that is due while nothing can be done about it.
+/// Wait of a timer that is due while nothing can be done about it.
 const STUCK: Duration = Duration::from_millis(1);
 
 /// Datagrams that a socket has not taken.
@@ -38,13 +39,13 @@ struct Stuck {
 }
 
 pub(crate) struct Driver {
-    /// Of all threads of the endpoint, and this thread's own.
+    /// The cores of all threads of the endpoint, and of this thread.
     cores: Arc<[Arc<Core>]>,
     core: Arc<Core>,
     inbox: Inbox,
-    /// Tokens of what may be resets of other threads' connections, and where they came from.
+    /// Tokens that may be resets of other threads' connections, and their sources.
     resets: Vec<(Via, [u8; TOKEN_LEN])>,
-    /// What is sent, before it is.
+    /// Buffer of the datagrams to send.
     buffer: Vec<u8>,
     stuck: Option<Stuck>,
     /// Paths that a connection is to have.
@@ -59,7 +60,7 @@ struct End {
 
 impl Drop for End {
     fn drop(&mut self) {
-        // Whoever closes an endpoint tells its threads in turn, and the first may be done before the last has heard.
+        // An endpoint is closed one thread after the other, and the first may be finished before the last is notified.
         let ended = self.own.lock().ended.clone();
         let (code, reason) = ended.unwrap_or((Code::INTERNAL, "a thread of the endpoint has failed".to_owned()));
         for core in self.cores.iter() {
@@ -69,15 +70,15 @@ impl Drop for End {
 }
 
 impl Driver {
-    /// Of one of an endpoint's threads.
+    /// Creates the driver of one of an endpoint's threads.
     pub(crate) fn new(cores: Arc<[Arc<Core>]>, own: usize, paths: u8) -> Self {
         let (core, inbox) = (cores[own].clone(), Inbox::new());
         Self { cores, core, inbox, resets: Vec::new(), buffer: Vec::new(), stuck: None, paths }
     }
 
-    /// Until the endpoint is closed and all of its connections are over.
+    /// Runs until the endpoint is closed and all of its connections are over.
     pub(crate) fn run(mut self) {
-        // However this thread ends, nobody waits for it any more, nor for the others.
+        // In any case, no task waits for this thread any more after its end, nor for the others.
         let _end = End { cores: self.cores.clone(), own: self.core.clone() };
         loop {
             let (sockets, wait, ends, woken) = {
@@ -123,7 +124,7 @@ impl Driver {
         }
     }
 
-    /// Waits. Gives which sockets have something.
+    /// Waits. Returns the sockets that are ready.
     fn sleep(&mut self, sockets: &[(u16, Arc<Socket>)], wait: Option<Duration>) -> io::Result<Vec<bool>> {
         let stuck = self.stuck.as_ref().map(|stuck| stuck.transmit.via.socket);
         let interest = |at| if stuck == Some(at) { PollFlags::POLLIN | PollFlags::POLLOUT } else { PollFlags::POLLIN };
@@ -174,7 +175,7 @@ impl Driver {
         }
         drop(state);
         for (via, token) in self.resets.drain(..) {
-            // One lock at a time: whoever held two could wait for ever.
+            // One lock at a time: two could deadlock.
             for core in self.cores.iter() {
                 let mut state = core.lock();
                 let now = core.clock.now();
@@ -186,8 +187,8 @@ impl Driver {
         }
     }
 
-    /// Does what is due: timers, and what connections want to send, a turn for each. Gives whether nothing is left to do until
-    /// something comes.
+    /// Handles due timers, and the packets of connections that have data to send, a turn for each. Returns whether
+    /// nothing is left to do until an event occurs.
     fn act(&mut self, now: Time, state: &mut State) -> bool {
         while let Some(handle) = state.next_due(now) {
             state.endpoint.on_timer(now, handle);
@@ -207,7 +208,7 @@ impl Driver {
         self.stuck.is_some() || state.touched() == 0
     }
 
-    /// Sends what strangers are told. Gives whether there may be more.
+    /// Sends responses to unknown senders. Returns whether there may be more.
     fn answer(&mut self, state: &mut State) -> bool {
         self.buffer.clear();
         let Some(transmit) = state.endpoint.poll_answer(&mut self.buffer) else { return false };
@@ -265,7 +266,7 @@ impl Driver {
         }
     }
 
-    /// Sends what is in the buffer. Gives whether the socket took it; if not, it will.
+    /// Sends the contents of the buffer. Returns whether the socket took them; otherwise they are kept and sent later.
     fn send(&mut self, state: &State, transmit: Transmit) -> bool {
         let Some(socket) = state.ports.get(transmit.via.socket) else { return true };
         if socket.send(&transmit, &self.buffer).is_ok() {
@@ -275,7 +276,7 @@ impl Driver {
         false
     }
 
-    /// Sends what a socket has not taken before. Gives whether nothing is left of it.
+    /// Sends datagrams that a socket did not take before. Returns whether none is left.
     fn send_stuck(&mut self, state: &State) -> bool {
         if let Some(Stuck { transmit, contents }) = self.stuck.take() {
             self.buffer = contents;

@@ -23,29 +23,29 @@ use crate::lobby::{Caller, Lobby, Stray};
 use crate::shared::{Core, State};
 use crate::socket::Socket;
 
-/// So many milliseconds at most is waited for a socket to take the last packets.
+/// Maximum wait for a socket to take the last packets, in milliseconds.
 const FAREWELL_MS: u32 = 500;
 
 /// Threads of a listener, at most.
 const MOST_THREADS: u8 = 64;
 
-/// What an endpoint is made of.
+/// Configuration of an endpoint.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// What it allows and wants.
+    /// Its protocol settings.
     pub settings: Settings,
-    /// Who it is.
+    /// Its identity.
     pub identity: Identity,
-    /// Threads of a listener, 1 to 64; 1 if nothing else is said. Callers are spread over them, and each connection is served by
-    /// one. A caller has one thread.
+    /// Threads of a listener, 1 to 64; 1 by default. Clients are spread over them, and each connection is served by
+    /// one. A client has one thread.
     pub threads: u8,
     provider: Arc<CryptoProvider>,
 }
 
-/// Bytes that nobody can guess, such as a secret or an identity's seed.
+/// Returns unpredictable bytes, as for a secret or an identity's seed.
 ///
 /// # Errors
-/// If this machine gives no random numbers.
+/// If this machine provides no random numbers.
 pub fn random<const N: usize>() -> io::Result<[u8; N]> {
     let mut bytes = [0; N];
     let filled = aws_lc_rs::default_provider().secure_random.fill(&mut bytes);
@@ -54,15 +54,15 @@ pub fn random<const N: usize>() -> io::Result<[u8; N]> {
 }
 
 impl Config {
-    /// With these settings, and a new identity.
+    /// Returns a configuration with these settings, and a new identity.
     ///
     /// # Errors
-    /// If this machine gives no random numbers.
+    /// If this machine provides no random numbers.
     pub fn new(settings: Settings) -> io::Result<Self> {
         Self::with_identity(settings, &random::<SEED_LEN>()?)
     }
 
-    /// With these settings, and the identity of a seed.
+    /// Returns a configuration with these settings, and the identity of a seed.
     ///
     /// # Errors
     /// If there can be no such identity.
@@ -79,10 +79,10 @@ pub struct Port {
     socket: u16,
 }
 
-/// One UDP port and its threads, or several ports of a caller. When it is dropped, its connections are closed. It lives for 100 days
-/// and then closes them with [`Code::AGE`]; whoever needs one for longer makes another.
+/// One UDP port and its threads, or several ports of a client. When it is dropped, its connections are closed. It lives
+/// for 100 days and then closes them with [`Code::AGE`]; create another one if it is needed for longer.
 pub struct Endpoint {
-    /// Of each thread. A caller has one.
+    /// By thread. A client has one.
     cores: Arc<[Arc<Core>]>,
     lobby: Arc<Lobby>,
     address: SocketAddr,
@@ -94,8 +94,8 @@ impl Endpoint {
     /// Listens at an address. Port 0 is any that is free.
     ///
     /// # Errors
-    /// If the address cannot be used, or the machine gives no thread or random numbers, or cannot spread callers over several
-    /// threads.
+    /// If the address cannot be used, or the machine provides no thread or random numbers, or cannot spread clients
+    /// over several threads.
     pub fn listen(address: SocketAddr, config: &Config) -> io::Result<Self> {
         Self::listen_by(Clock::new(), address, config)
     }
@@ -126,7 +126,7 @@ impl Endpoint {
         Self::new(vec![endpoint], vec![socket], clock, paths)
     }
 
-    /// With a thread for each socket and what the protocol has for it.
+    /// Creates an endpoint with a thread for each socket and its protocol state.
     fn new(
         endpoints: Vec<proto::endpoint::Endpoint>,
         sockets: Vec<Socket>,
@@ -150,12 +150,12 @@ impl Endpoint {
         Ok(endpoint)
     }
 
-    /// The thread that calls.
+    /// Returns the core of the thread that makes connections.
     fn core(&self) -> &Arc<Core> {
         &self.cores[0]
     }
 
-    /// Where it is.
+    /// Returns its address.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
@@ -199,12 +199,12 @@ impl Endpoint {
         Ok(connection)
     }
 
-    /// Opens a connection; with the identifier and the secret of a ticket, if there is one. The listener may still refuse it:
-    /// [`Connection::admitted`] waits for its word, while what is sent already travels.
+    /// Opens a connection; with the identifier and the secret of a ticket, if there is one. The listener may still
+    /// refuse it: [`Connection::admitted`] waits for its decision, while data is already sent.
     ///
     /// # Errors
-    /// If the listener does not answer, or is not who was expected; if this endpoint has several threads, of which any could get the
-    /// answer; or if it has ended.
+    /// If the listener does not answer, or does not have the expected identity; if this endpoint has several threads,
+    /// any of which could get the answer; or if it has ended.
     pub async fn connect(
         &self,
         remote: SocketAddr,
@@ -226,12 +226,12 @@ impl Endpoint {
         Ok(connection)
     }
 
-    /// The next caller; none when the endpoint is closed, or has ended.
+    /// Returns the next client; none when the endpoint is closed, or has ended.
     pub async fn accept(&self) -> Option<Incoming> {
         loop {
             let Caller { thread, handle } = poll_fn(|context| self.lobby.poll_next(context)).await?;
             let core = &self.cores[thread];
-            // Who has gone in the meantime is nobody's caller.
+            // A connection that was closed in the meantime is skipped.
             if let Some(entry) = core.lock().entries.get_mut(&handle).filter(|entry| entry.closed.is_none()) {
                 entry.is_held = true;
                 return Some(Incoming::new(Connection::new(core.clone(), handle)));
@@ -239,13 +239,13 @@ impl Endpoint {
         }
     }
 
-    /// Whether it has ended because it has lived for 100 days.
+    /// Returns whether it has ended because it has lived for 100 days.
     pub fn is_old(&self) -> bool {
         self.core().lock().ended.as_ref().is_some_and(|(code, _)| *code == Code::AGE)
     }
 
-    /// The next caller that asked for another service than the one of [`proto::settings::Settings::service`]: it was told so, and
-    /// is no [`Incoming`]. 64 are remembered; more than that are told and forgotten.
+    /// Returns the next client that requested another service than the one of [`proto::settings::Settings::service`]:
+    /// it was notified, and is no [`Incoming`]. 64 are remembered; more than that are notified and forgotten.
     pub fn next_stray(&self) -> Option<Stray> {
         self.lobby.next_stray()
     }
@@ -255,7 +255,7 @@ impl Endpoint {
         self.cores.iter().for_each(|core| core.end(code, reason));
     }
 
-    /// Closes all connections, and waits until their peers have been told: a process that is about to end says goodbye so.
+    /// Closes all connections, and waits until their peers have been notified: for an orderly end of a process.
     pub fn end(self, code: Code, reason: &str) {
         self.close(code, reason);
         let mut waited = 0;
@@ -361,7 +361,7 @@ mod tests {
         assert_eq!(wait(connection.closed()).to_string(), "the peer closed the connection: application 1 (enough)");
     }
 
-    /// The datagram that comes to a socket next; none if it waits in vain.
+    /// Returns the next datagram of a socket; none if the wait times out.
     fn received(socket: &UdpSocket) -> Option<Vec<u8>> {
         let mut datagram = vec![0; 2_000];
         let len = socket.recv(&mut datagram).ok()?;

@@ -1,4 +1,4 @@
-//! What can go wrong with a connection or a stream.
+//! Errors of connections and streams.
 
 use std::io;
 
@@ -7,7 +7,7 @@ use proto::endpoint::EndpointError;
 use proto::streams::{ReadError, WriteError};
 use thiserror::Error;
 
-/// Why something could not be done.
+/// An error of an endpoint, a connection or a stream.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -17,22 +17,22 @@ pub enum Error {
     /// The endpoint was closed.
     #[error("this endpoint was closed")]
     Endpoint,
-    /// A listener with several threads calls nobody from its own address: [`crate::Endpoint::connect_from`] can.
+    /// A listener with several threads cannot connect from its own address: [`crate::Endpoint::connect_from`] can.
     #[error("a listener with several threads calls nobody from its own address")]
     Threads,
     /// The connection cannot begin.
     #[error("{0}")]
     Call(#[from] EndpointError),
-    /// Nothing more can be written.
+    /// Writing failed.
     #[error("{0}")]
     Write(#[from] WriteError),
-    /// Nothing more can be read.
+    /// Reading failed.
     #[error("{0}")]
     Read(#[from] ReadError),
-    /// More came than the caller of a function wanted.
+    /// The peer sent more than the limit.
     #[error("the peer sent more than {most} bytes")]
     TooLong {
-        /// How many were wanted.
+        /// The limit in bytes.
         most: usize,
     },
     /// A socket fails.

@@ -1,4 +1,4 @@
-//! What keeps a connection open: whoever has it, or one of its streams.
+//! Guard that keeps a connection open, held by its handles and those of its streams.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use proto::endpoint::Handle;
 
 use crate::shared::Core;
 
-/// What keeps a connection open.
+/// A reference that keeps a connection open. Dropping it closes the connection.
 pub(crate) struct Held {
     pub(crate) core: Arc<Core>,
     pub(crate) handle: Handle,

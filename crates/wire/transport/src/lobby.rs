@@ -1,4 +1,4 @@
-//! Where callers wait that want to be let in, whichever of an endpoint's threads they came to.
+//! Accept queue: clients of any of an endpoint's threads that wait for admission.
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -10,35 +10,35 @@ use proto::service::Service;
 
 /// Callers that may wait to be accepted; more are refused.
 const MOST_INCOMING: usize = 1_024;
-/// Callers of other services that are remembered until somebody asks; more are not.
+/// Maximum number of recorded clients of other services; further ones are not recorded.
 const MOST_STRAYS: usize = 64;
 
-/// A caller that asked a listener for another service than the one that it offers, and was told so. It has proved nothing.
+/// A client that requested another service than the listener's, and was notified. It has proved nothing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Stray {
-    /// Where it called from.
+    /// Its address.
     pub remote: SocketAddr,
-    /// What it asked for; none if it is no service of this protocol.
+    /// The requested service; none if it is no service of this protocol.
     pub asked: Option<Service>,
 }
 
 /// A connection of an endpoint.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Caller {
-    /// Which of its threads has it.
+    /// The thread that serves it.
     pub(crate) thread: usize,
     pub(crate) handle: Handle,
 }
 
-/// What all threads of an endpoint have in common. Whoever has the lock of a thread's state may lock this, and not the other way.
+/// State shared by all threads of an endpoint. Lock order: a thread's state first, then this.
 #[derive(Default, Debug)]
 pub(crate) struct Lobby(Mutex<Waiting>);
 
 #[derive(Default, Debug)]
 struct Waiting {
-    /// Callers that want to be let in.
+    /// Clients that wait for admission.
     incoming: VecDeque<Caller>,
-    /// Callers that asked for another service, and were told.
+    /// Clients that requested another service, and were notified.
     strays: VecDeque<Stray>,
     acceptors: Vec<Waker>,
     is_closed: bool,
@@ -50,7 +50,7 @@ impl Lobby {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A caller wants to be let in. Gives who is to be woken for it; none if there is no room for it.
+    /// Queues a client for admission. Returns the wakers of pending accepts; none if there is no room for it.
     pub(crate) fn enter(&self, caller: Caller) -> Option<Vec<Waker>> {
         let mut waiting = self.lock();
         let has_room = waiting.incoming.len() < MOST_INCOMING && !waiting.is_closed;
@@ -60,7 +60,7 @@ impl Lobby {
         })
     }
 
-    /// The next caller that wanted to be let in, and may have gone since; none when the endpoint is closed.
+    /// Returns the next client that requested admission, and may have closed since; none when the endpoint is closed.
     pub(crate) fn poll_next(&self, context: &Context) -> Poll<Option<Caller>> {
         let mut waiting = self.lock();
         if waiting.is_closed {
@@ -75,7 +75,7 @@ impl Lobby {
         Poll::Pending
     }
 
-    /// A caller asked for another service.
+    /// Records a client that requested another service.
     pub(crate) fn note(&self, stray: Stray) {
         let mut waiting = self.lock();
         if waiting.strays.len() < MOST_STRAYS {
@@ -83,12 +83,12 @@ impl Lobby {
         }
     }
 
-    /// The next one of these.
+    /// Returns the next client of another service.
     pub(crate) fn next_stray(&self) -> Option<Stray> {
         self.lock().strays.pop_front()
     }
 
-    /// Nobody is let in any more. Gives who is to be woken.
+    /// Closes the accept queue. Returns the wakers of pending accepts.
     pub(crate) fn close(&self) -> Vec<Waker> {
         let mut waiting = self.lock();
         waiting.is_closed = true;

@@ -1,4 +1,4 @@
-//! The UDP ports of one of an endpoint's threads, and whose they are.
+//! The UDP ports of one of an endpoint's threads, and their owners.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -7,14 +7,14 @@ use proto::endpoint::Handle;
 
 use crate::socket::Socket;
 
-/// Whose a port is.
+/// The owner of a port.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Owner {
     /// Any connection may have a path from it.
     Anyone,
-    /// Of a connection that has not begun.
+    /// Reserved for a connection that has not begun.
     Reserved,
-    /// Of one connection alone; it is closed when that is forgotten.
+    /// Owned by one connection; the port is closed when that is forgotten.
     One(Handle),
 }
 
@@ -27,7 +27,7 @@ pub(crate) struct Ports {
 }
 
 impl Ports {
-    /// The first one is the endpoint's address.
+    /// Creates the ports. The first one is the endpoint's address.
     pub(crate) fn new(first: Socket, local: SocketAddr) -> Self {
         Self { local, ports: vec![Some((Arc::new(first), Owner::Anyone))] }
     }
@@ -36,18 +36,18 @@ impl Ports {
         self.ports.get(usize::from(at))?.as_ref().map(|(socket, _)| socket)
     }
 
-    /// All that are open.
+    /// Returns all open ports.
     pub(crate) fn all(&self) -> Vec<(u16, Arc<Socket>)> {
         let open = (0u16..).zip(&self.ports).filter_map(|(at, port)| Some((at, port.as_ref()?.0.clone())));
         open.collect()
     }
 
-    /// One more, for a connection that begins later. None if there are too many.
+    /// Adds a port, for a connection that begins later. None if there are too many.
     pub(crate) fn reserve(&mut self, socket: Socket) -> Option<u16> {
         self.add(socket, Owner::Reserved)
     }
 
-    /// The connection of a port that was reserved has begun; none if it could not. Then the port is closed.
+    /// Assigns a reserved port to the connection that has begun; without one, the port is closed.
     pub(crate) fn give(&mut self, at: u16, handle: Option<Handle>) {
         if self.owner(at) != Some(Owner::Reserved) {
             return;
@@ -59,8 +59,8 @@ impl Ports {
         }
     }
 
-    /// A port for another path of a connection, which has `known` already: one that is free, or a new one. Who began at a port of
-    /// its own has all of them to itself.
+    /// Returns a port for another path of a connection, which has `known` already: a free one, or a new one. A
+    /// connection that began at a port of its own shares none of its ports.
     pub(crate) fn another(&mut self, handle: Handle, known: &[u16]) -> Option<u16> {
         let own = Owner::One(handle);
         let has_own = known.iter().any(|at| self.owner(*at) == Some(own));
@@ -72,7 +72,7 @@ impl Ports {
         }
     }
 
-    /// A connection is forgotten: what was its alone is closed.
+    /// Closes the ports of a connection that is forgotten.
     pub(crate) fn forget(&mut self, handle: Handle) {
         for port in &mut self.ports {
             if port.as_ref().is_some_and(|(_, owner)| *owner == Owner::One(handle)) {

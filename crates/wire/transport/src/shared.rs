@@ -1,4 +1,5 @@
-//! What an endpoint's thread and its applications share: the protocol's state, and who waits for what.
+//! State shared by an endpoint's thread and its applications: the protocol's state, and the wakers of pending
+//! operations.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io;
@@ -20,12 +21,12 @@ use crate::lobby::{Caller, Lobby, Stray};
 use crate::ports::Ports;
 use crate::socket::Socket;
 
-/// Datagrams that no application has read count so many bytes together; the next are dropped.
+/// Maximum size of all unread datagrams together; further ones are dropped.
 const MOST_UNREAD: usize = 1 << 20;
-/// What each of them counts beside its length.
+/// Additional size that each of them counts.
 const DATAGRAM_COST: usize = 64;
 
-/// What somebody waits for on a stream.
+/// A stream event that an application waits for.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum Wish {
     Read,
@@ -33,7 +34,7 @@ pub(crate) enum Wish {
     Delivery,
 }
 
-/// What is known of a connection beside the protocol.
+/// State of a connection in addition to the protocol's.
 #[derive(Default, Debug)]
 pub(crate) struct Entry {
     pub(crate) is_connected: bool,
@@ -44,25 +45,25 @@ pub(crate) struct Entry {
     pub(crate) liveness: Option<Liveness>,
     datagrams: VecDeque<Vec<u8>>,
     datagram_bytes: usize,
-    /// Streams of this end of which the peer wanted no more, and its words, until their handles are dropped.
+    /// Local streams that the peer stopped, and its codes, until their handles are dropped.
     pub(crate) stopped: BTreeMap<StreamId, u64>,
-    /// When it wants to be called, as it is in the timers.
+    /// Its next timer, as in the set of timers.
     timer: Time,
     wishes: BTreeMap<(StreamId, Wish), Waker>,
     others: Vec<Waker>,
-    /// Whether an application has it. Then it is remembered, also when it is over.
+    /// Set if an application has a handle. Then it is remembered, also when it is over.
     pub(crate) is_held: bool,
     /// Paths that it should have.
     pub(crate) most_paths: u8,
 }
 
 impl Entry {
-    /// Who waits for the connection is to be woken.
+    /// Collects the wakers of the connection.
     fn wake(&mut self, woken: &mut Vec<Waker>) {
         woken.append(&mut self.others);
     }
 
-    /// Who waits for this on a stream is to be woken.
+    /// Collects the waker of this stream event.
     fn wake_for(&mut self, stream: StreamId, wish: Wish, woken: &mut Vec<Waker>) {
         woken.extend(self.wishes.remove(&(stream, wish)));
     }
@@ -72,7 +73,7 @@ impl Entry {
         self.wake(woken);
     }
 
-    /// A datagram came. It is dropped if too many wait to be read.
+    /// Queues a received datagram. It is dropped if too many wait to be read.
     fn take_datagram(&mut self, datagram: Vec<u8>, woken: &mut Vec<Waker>) {
         let cost = datagram.len() + DATAGRAM_COST;
         if self.datagram_bytes + cost <= MOST_UNREAD {
@@ -82,19 +83,19 @@ impl Entry {
         }
     }
 
-    /// The next datagram that came.
+    /// Returns the next received datagram.
     pub(crate) fn next_datagram(&mut self) -> Option<Vec<u8>> {
         let datagram = self.datagrams.pop_front()?;
         self.datagram_bytes -= datagram.len() + DATAGRAM_COST;
         Some(datagram)
     }
 
-    /// Somebody waits for something on a stream.
+    /// Registers a waker for a stream event.
     pub(crate) fn wish(&mut self, stream: StreamId, wish: Wish, context: &Context) {
         self.wishes.insert((stream, wish), context.waker().clone());
     }
 
-    /// Somebody waits for the connection.
+    /// Registers a waker for the connection.
     pub(crate) fn wait(&mut self, context: &Context) {
         if !self.others.iter().any(|waker| waker.will_wake(context.waker())) {
             self.others.push(context.waker().clone());
@@ -106,16 +107,16 @@ pub(crate) struct State {
     pub(crate) endpoint: Endpoint,
     pub(crate) entries: BTreeMap<Handle, Entry>,
     timers: BTreeSet<(Time, Handle)>,
-    /// Connections to which something was said that may have to leave now.
+    /// Connections with possible packets to send.
     touched: VecDeque<Handle>,
-    /// Who has waited for what has happened. They are woken by whoever has the state once it is free again: a thread that wakes
-    /// up wants it at once.
+    /// Wakers of completed waits. They are called once the lock on the state is released: a woken thread takes it at
+    /// once.
     woken: Vec<Waker>,
-    /// Which thread of the endpoint this is, and what it shares with the others.
+    /// The number of this thread in the endpoint, and the state that it shares with the others.
     pub(crate) thread: usize,
     lobby: Arc<Lobby>,
     pub(crate) ports: Ports,
-    /// Why it has closed, once it has.
+    /// The reason for which it was closed, if it was.
     pub(crate) ended: Option<(Code, String)>,
 }
 
@@ -135,14 +136,14 @@ impl State {
         })
     }
 
-    /// A connection has something to say, maybe.
+    /// Marks a connection that may have packets to send.
     pub(crate) fn touch(&mut self, handle: Handle) {
         if !self.touched.contains(&handle) {
             self.touched.push_back(handle);
         }
     }
 
-    /// How many connections may have something to say.
+    /// Returns the number of connections that may have packets to send.
     pub(crate) fn touched(&self) -> usize {
         self.touched.len()
     }
@@ -151,18 +152,18 @@ impl State {
         self.touched.pop_front()
     }
 
-    /// A new connection, which an application has, or may get.
+    /// Adds a new connection, which an application has, or may get.
     pub(crate) fn add(&mut self, handle: Handle, most_paths: u8, is_held: bool) {
         self.entries.insert(handle, Entry { timer: Time::NEVER, is_held, most_paths, ..Entry::default() });
         self.touch(handle);
     }
 
-    /// The first time at which a connection wants to be called.
+    /// Returns the earliest timer of a connection.
     pub(crate) fn next_timer(&self) -> Time {
         self.timers.first().map_or(Time::NEVER, |&(time, _)| time)
     }
 
-    /// The first connection that is due.
+    /// Returns the first connection that is due.
     pub(crate) fn next_due(&mut self, now: Time) -> Option<Handle> {
         let &(time, handle) = self.timers.first()?;
         if time > now {
@@ -189,12 +190,13 @@ impl State {
         }
     }
 
-    /// Who is to be woken, once the state is free.
+    /// Returns the wakers to call, once the state is unlocked.
     pub(crate) fn take_woken(&mut self) -> Vec<Waker> {
         core::mem::take(&mut self.woken)
     }
 
-    /// Notes who waits for what has happened on a connection ([`State::take_woken`]). Gives whether a caller wants more paths.
+    /// Collects the wakers for events of a connection ([`State::take_woken`]). Returns whether a client wants more
+    /// paths.
     pub(crate) fn tell(&mut self, now: Time, handle: Handle) -> bool {
         let mut wants_paths = false;
         while let Some(connection) = self.endpoint.connection(handle)
@@ -252,7 +254,7 @@ impl State {
         }
     }
 
-    /// Closes all connections, and nobody waits any more: the endpoint ends. Nothing happens if it has ended.
+    /// Closes all connections, and ends all waits: the endpoint ends. Nothing happens if it has ended.
     pub(crate) fn end(&mut self, now: Time, code: Code, reason: &str) {
         if self.ended.is_some() {
             return;
@@ -297,8 +299,8 @@ pub(crate) struct Core {
     pub(crate) clock: Clock,
     /// Ends the thread's sleep.
     pub(crate) bell: EventFd,
-    /// Whether the thread sleeps, or is about to. It says so while it has the state, so whoever changed the state before has been
-    /// seen, and whoever changes it afterwards finds that it must be woken.
+    /// Set if the thread sleeps, or is about to. It is set under the lock of the state, so earlier changes of the state
+    /// have been seen, and later ones find that the thread must be woken.
     is_asleep: AtomicBool,
 }
 
@@ -308,12 +310,12 @@ impl Core {
     }
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
-        // A panic elsewhere leaves the state as whole as it was: each call of `proto` ends or panics before it changes anything
+        // A panic elsewhere leaves the state consistent: each call of `proto` ends or panics before it changes anything
         // that others rely on.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// As [`State::end`].
+    /// Ends the endpoint, as [`State::end`].
     pub(crate) fn end(&self, code: Code, reason: &str) {
         let mut state = self.lock();
         state.end(self.clock.now(), code, reason);
@@ -331,17 +333,17 @@ impl Core {
         }
     }
 
-    /// The thread is about to sleep. The caller has the state, in which nothing is left to do.
+    /// Marks the thread as about to sleep. The caller holds the state, in which nothing is left to do.
     pub(crate) fn falls_asleep(&self, _: &State) {
         self.is_asleep.store(true, Ordering::SeqCst);
     }
 
-    /// The thread has woken up.
+    /// Marks the thread as awake.
     pub(crate) fn wakes_up(&self) {
         self.is_asleep.store(false, Ordering::SeqCst);
     }
 
-    /// Does something with a connection, then sees to it that what it wants to say leaves.
+    /// Calls `act` on a connection, then schedules the packets that it wants to send.
     pub(crate) fn with<T>(
         &self,
         handle: Handle,
@@ -350,7 +352,8 @@ impl Core {
         self.with_and(handle, act, |_| true)
     }
 
-    /// As [`Core::with`] for what seldom asks for a packet, as reading does: `says` tells whether it did.
+    /// Works as [`Core::with`] for operations that seldom cause a packet, such as reading: `says` returns whether one
+    /// did.
     pub(crate) fn with_and<T>(
         &self,
         handle: Handle,
@@ -361,7 +364,7 @@ impl Core {
         let state = &mut *state;
         let entry = state.entries.get_mut(&handle);
         if let Some((code, reason)) = &state.ended {
-            // What it heard before counts, such as the peer's word.
+            // Events before the end count, such as the peer's close reason.
             let here = || Closed::Here { code: *code, reason: reason.clone() };
             let closed = entry.and_then(|entry| entry.closed.clone()).unwrap_or_else(here);
             return Poll::Ready(Err(Error::Closed(closed)));

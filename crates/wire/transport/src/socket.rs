@@ -10,9 +10,9 @@ use nix::sys::socket::{AddressFamily, SockFlag, SockType, SockaddrStorage, bind,
 use proto::connection::Transmit;
 use quinn_udp::{BATCH_SIZE, EcnCodepoint, RecvMeta, UdpSocketState};
 
-/// What the kernel keeps for a socket, if it allows so much: 4 MiB are 3 ms at 10 Gb/s.
+/// Size of a socket's kernel buffers, if the kernel allows it: 4 MiB are 3 ms at 10 Gb/s.
 const BUFFER: usize = 4 << 20;
-/// The longest that the kernel gives or takes at once.
+/// The maximum size of a kernel send or receive.
 const LONGEST: usize = 65_535;
 
 /// A UDP socket.
@@ -27,12 +27,14 @@ impl Socket {
         Self::new(UdpSocket::bind(address)?)
     }
 
-    /// As many as are asked for, and at least one, at one address. The kernel gives each what is for its connections: [`steer`].
+    /// Binds `count` sockets, and at least one, at one address. The kernel delivers to each the datagrams of its
+    /// connections: [`steer`].
     ///
     /// # Errors
     /// If the address cannot be used, or this system cannot do that.
     pub(crate) fn bind_all(address: SocketAddr, count: u8) -> io::Result<Vec<Self>> {
-        // The first is bound before it shares, so the address is nobody else's, whose callers would come here.
+        // The first is bound before it shares, so the address belongs to no other process, which would otherwise get
+        // some of the clients.
         let mut all = vec![UdpSocket::bind(address)?];
         if count > 1 {
             let address = all[0].local_addr()?;
@@ -47,9 +49,9 @@ impl Socket {
 
     fn new(socket: UdpSocket) -> io::Result<Self> {
         let state = UdpSocketState::new((&socket).into())?;
-        // quinn-udp 0.6 asks for receive times, and then has no room for the codepoint of datagrams that come joined (96 bytes for
-        // control messages of 112): whoever sends in batches would find that the path takes codepoints away. Nobody reads those
-        // times here.
+        // quinn-udp 0.6 requests receive times, and then has no room for the codepoint of datagrams that arrive joined
+        // (96 bytes for control messages of 112): a peer that sends in batches would find that the path removes
+        // codepoints. These times are not used here.
         setsockopt(&socket, sockopt::ReceiveTimestampns, &false)?;
         // The kernel may allow less, which costs speed alone.
         let _ = state.set_send_buffer_size((&socket).into(), BUFFER);
@@ -61,7 +63,7 @@ impl Socket {
         self.socket.local_addr()
     }
 
-    /// How many datagrams may leave at once.
+    /// Returns the maximum number of datagrams in one send.
     pub(crate) fn most_segments(&self) -> usize {
         self.state.max_gso_segments().max(1)
     }
@@ -93,15 +95,15 @@ fn share(socket: &impl AsFd) -> io::Result<()> {
     setsockopt(socket, sockopt::ReusePort, &true).map_err(|error| not_here("SO_REUSEPORT", error))
 }
 
-/// What a system says that has no way for several threads.
+/// Returns the error of a system that does not support several threads.
 fn not_here(option: &str, error: Errno) -> io::Error {
     let error = io::Error::from(error);
     io::Error::new(error.kind(), format!("this system cannot share a UDP port among threads ({option}): {error}"))
 }
 
-/// Sees to it that a datagram comes to the socket that its ID names, of so many at one address, in the order in which they were
-/// bound (`proto::endpoint::Endpoint::team`). During a handshake IDs may be a caller's choice; all that comes from one address and
-/// port then comes to one socket.
+/// Installs a filter that delivers each datagram to the socket that its ID names, of `count` at one address, in the
+/// order in which they were bound (`proto::endpoint::Endpoint::team`). During a handshake a client may choose the ID;
+/// all datagrams from one address and port then go to one socket.
 #[cfg(target_os = "linux")]
 fn steer(socket: &impl AsFd, count: u8) -> io::Result<()> {
     use nix::libc::{
@@ -154,8 +156,8 @@ impl Inbox {
         Self { buffers: vec![vec![0; LONGEST]; BATCH_SIZE], metas: vec![RecvMeta::default(); BATCH_SIZE] }
     }
 
-    /// Takes what has come to a socket: gives each datagram, where it came from, and its codepoint. Gives how many buffers were
-    /// filled; 0 if nothing has come.
+    /// Receives datagrams from a socket: calls `each` with the source address, the codepoint and the datagram. Returns
+    /// the number of filled buffers; 0 if nothing has arrived.
     pub(crate) fn receive(
         &mut self,
         socket: &Socket,
@@ -164,7 +166,7 @@ impl Inbox {
         let mut slices: Vec<IoSliceMut> = self.buffers.iter_mut().map(|buffer| IoSliceMut::new(buffer)).collect();
         let count = match socket.state.recv((&socket.socket).into(), &mut slices, &mut self.metas) {
             Ok(count) => count,
-            // An ICMP message of an earlier datagram says nothing that losses would not say.
+            // An ICMP message about an earlier datagram contains nothing that losses would not show.
             Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::ConnectionRefused) => 0,
             Err(error) => return Err(error),
         };

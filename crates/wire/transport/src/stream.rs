@@ -20,7 +20,7 @@ fn poll_stream<T>(
     context: &Context,
     act: impl FnOnce(&mut Streams) -> Poll<Result<T, Error>>,
 ) -> Poll<Result<T, Error>> {
-    // Reading says something only now and then: that more may come.
+    // Reading causes a packet only now and then: an update of flow control.
     let says = |connection: &mut proto::connection::Connection| {
         wish != Wish::Read || connection.streams().is_none_or(|streams| streams.has_control())
     };
@@ -45,7 +45,7 @@ pub struct SendStream {
     held: Arc<Held>,
     stream: StreamId,
     is_finished: bool,
-    /// The code with which it was given up here.
+    /// The code with which it was reset here.
     was_reset: Option<u64>,
 }
 
@@ -92,10 +92,10 @@ impl SendStream {
         Ok(())
     }
 
-    /// Ends the stream behind what was written. A message has ended already.
+    /// Ends the stream after the written data. A message has ended already.
     ///
     /// # Errors
-    /// If a message is not written whole, or the connection is over.
+    /// If a message is not completely written, or the connection is over.
     pub fn finish(&mut self) -> Result<(), Error> {
         let outcome = self.held.core.with(self.held.handle, |connection, _, _| {
             let finished = connection.streams().map_or(Err(WriteError::Unknown), |streams| streams.finish(self.stream));
@@ -133,7 +133,7 @@ impl SendStream {
                     Err(error @ (WriteError::Stopped { .. } | WriteError::Reset { .. })) => {
                         return Poll::Ready(Err(error.into()));
                     }
-                    // It ends, so nobody needs to be told that it was given up.
+                    // It ends, so the peer needs no notice that it was reset.
                     Err(WriteError::Finished) => *is_finished = true,
                     _ => {}
                 }
@@ -144,7 +144,7 @@ impl SendStream {
         .await
     }
 
-    /// Gives the stream up. The peer hears the code, below 2^62.
+    /// Resets the stream. The peer receives the code, below 2^62.
     pub fn reset(&mut self, code: u64) {
         self.is_finished = true;
         self.was_reset.get_or_insert(code);
@@ -190,7 +190,7 @@ impl io::Write for SendStream {
     }
 }
 
-/// The receiving end of a stream. When it is dropped before its end was read, the peer is told that no more is wanted.
+/// The receiving end of a stream. When it is dropped before its end was read, the peer is asked to stop sending.
 pub struct RecvStream {
     held: Arc<Held>,
     stream: StreamId,
@@ -213,13 +213,13 @@ impl RecvStream {
         self.stream
     }
 
-    /// How many bytes come in all, where that is known.
+    /// Returns the total length in bytes, if it is known.
     pub fn total(&self) -> Option<u64> {
         let mut state = self.held.core.lock();
         state.endpoint.connection(self.held.handle)?.streams()?.total(self.stream)
     }
 
-    /// Reads what has come, at least a byte; 0 at the stream's end.
+    /// Reads received data, at least a byte; 0 at the stream's end.
     ///
     /// # Errors
     /// If the peer has reset the stream, or the connection is over.
@@ -242,7 +242,7 @@ impl RecvStream {
         })
     }
 
-    /// Reads all until the stream's end, at most so many bytes.
+    /// Reads all until the stream's end, at most `most` bytes.
     ///
     /// # Errors
     /// As for [`RecvStream::read`], and if there are more.
@@ -282,12 +282,12 @@ impl RecvStream {
         ended
     }
 
-    /// Wants no more. The peer hears the code, below 2^62.
+    /// Stops receiving. The peer receives the code, below 2^62.
     pub fn stop(&mut self, code: u64) {
         self.has_ended = true;
         let _ = self.held.core.with(self.held.handle, |connection, _, _| {
             if let Some(streams) = connection.streams() {
-                // A stream whose end is known needs no such word.
+                // A stream whose end is known needs no such frame.
                 let _ = streams.stop_sending(self.stream, code);
             }
             Poll::Ready(Ok(()))

@@ -51,15 +51,15 @@ fn bytes_cross_on_one_path_and_on_several() {
             assert!(connection.paths().iter().all(|path| path.ecn), "{:?}", connection.paths());
             let open = connection.paths().iter().filter(|path| path.is_open).count();
             assert_eq!(open, usize::from(paths), "{:?}", connection.paths());
-            // The listener hangs up when it has heard that all was read.
+            // The listener closes when it is notified that all was read.
             assert!(matches!(connection.closed().await, Closed::There { code: Code::NONE, .. }));
         });
         listening.join().unwrap();
     }
 }
 
-/// A peer that is there answers a probe, again and again; of a connection that is over nothing is said but that. Both ends derive one
-/// resumption secret.
+/// A live peer answers every probe; a probe of a closed connection only reports that. Both ends derive one resumption
+/// secret.
 #[test]
 fn a_probe_is_answered_while_a_connection_lasts() {
     let config = config(2);
@@ -81,7 +81,7 @@ fn a_probe_is_answered_while_a_connection_lasts() {
     assert!(matches!(wait(there.probe()), Err(Error::Closed(Closed::There { .. }))));
 }
 
-/// Packets are as long as both ends allow, and their batches as long as UDP allows, whatever one end would take.
+/// Packets are as long as both ends allow, and their batches as long as UDP allows, with any limit of one end.
 #[test]
 fn long_packets_cross_and_are_counted() {
     let mut config = config(1);
@@ -101,7 +101,7 @@ fn long_packets_cross_and_are_counted() {
                 let mut stream = connection.accept_stream().await.unwrap().receive;
                 assert_eq!(stream.read_to_end(total).await.unwrap().len(), total);
             }
-            // The caller hangs up when it has heard that all was read.
+            // The caller closes when it is notified that all was read.
             let mut thanks = connection.open_message(1).await.unwrap();
             thanks.write_all(b"!").await.unwrap();
             connection.closed().await;
@@ -150,7 +150,7 @@ fn a_reset_is_seen_while_bytes_wait() {
             assert_eq!(ends.read(&mut part).await.unwrap(), 3);
             ends.until_reset().await.unwrap();
             assert_eq!(ends.read(&mut part).await.unwrap(), 0);
-            // One that is reset says so, although nobody reads what came.
+            // A stream that is reset reports so, even if its data are not read.
             let both = connection.accept_stream().await.unwrap();
             let (mut back, mut receive) = (both.send.unwrap(), both.receive);
             assert_eq!(receive.read(&mut part[..1]).await.unwrap(), 1);
@@ -223,7 +223,7 @@ fn a_listener_that_ends_says_so() {
     drop(listener);
     let closed = wait(connection.closed());
     assert!(matches!(closed, Closed::There { .. }), "{closed}");
-    // Long before anybody gives up by himself.
+    // Long before either end times out by itself.
     assert!(begun.elapsed() < Duration::from_mins(1));
 }
 
@@ -264,7 +264,7 @@ fn connections_may_have_ports_and_settings_of_their_own() {
                 connection.admitted().await.unwrap();
                 let is_open = || connection.paths().iter().filter(|path| path.is_open).count() == 2;
                 eventually(PATIENCE, "both paths are open", is_open);
-                // One law for each path, with the window that this connection's settings give it.
+                // One law for each path, with the window from this connection's settings.
                 assert_eq!(connection.laws().window.get(), 2 * window);
                 let mut stream = connection.open_message(5).await.unwrap();
                 stream.write_all(b"hello").await.unwrap();
@@ -284,8 +284,8 @@ fn connections_may_have_ports_and_settings_of_their_own() {
     listening.join().unwrap();
 }
 
-/// What an application announces reaches the law: under Strait a connection with much left weighs 1, one with little left, or of
-/// which nothing is known and little has come, 16.
+/// An application's announcement reaches the law: under Strait a connection with much left weighs 1, one with little
+/// left, or with an unknown size and little sent, 16.
 #[test]
 fn laws_hear_what_is_announced() {
     let mut config = config(1);
@@ -313,7 +313,7 @@ fn laws_hear_what_is_announced() {
             let connection = caller.connect(address, trust, None).await.unwrap();
             connection.admitted().await.unwrap();
             connection.expect(announced);
-            // The law weighs anew with what leaves after the first acknowledgement.
+            // The law weighs again with the data that leaves after the first acknowledgement.
             for _ in 0..2 {
                 let mut stream = connection.open_message(50_000).await.unwrap();
                 stream.write_all(&vec![7; 50_000]).await.unwrap();

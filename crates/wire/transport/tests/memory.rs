@@ -1,4 +1,4 @@
-//! What connections leave behind in a process that runs nothing else.
+//! Resources left behind by connections in a process that runs nothing else.
 
 use proto::identity::Trust;
 use testing::{PATIENCE, eventually};
@@ -7,19 +7,19 @@ mod ends;
 
 use ends::{caller, config, listen, wait};
 
-/// What this process holds in memory, in bytes.
+/// Returns the resident memory of this process, in bytes.
 fn resident() -> usize {
     let pages = std::fs::read_to_string("/proc/self/statm").unwrap();
     pages.split_whitespace().nth(1).unwrap().parse::<usize>().unwrap() * 4096
 }
 
-/// How many files and sockets this process has open.
+/// Returns the number of open files and sockets of this process.
 fn descriptors() -> usize {
     std::fs::read_dir("/proc/self/fd").unwrap().count()
 }
 
-/// A thousand connections are opened and dropped: before they are let in, with a stream that has begun, with bytes on their way.
-/// Nothing of them stays, and the next one is served as if there had been none.
+/// A thousand connections are opened and dropped: before admission, with a stream that has begun, with bytes in flight.
+/// Nothing of them remains, and the next one is served as the first.
 #[test]
 fn a_thousand_connections_leave_nothing() {
     let config = config(1);

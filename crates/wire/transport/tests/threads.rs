@@ -1,4 +1,4 @@
-//! A listener with two threads: the kernel chooses which of them gets a datagram, and nobody notices.
+//! A listener with two threads: the kernel selects the thread for each datagram, without an effect on connections.
 
 use std::collections::BTreeSet;
 use std::net::{SocketAddr, UdpSocket};
@@ -44,11 +44,11 @@ async fn echo(connection: &Connection) {
         }
     }
     send.finish().unwrap();
-    // The caller hangs up when it has read everything.
+    // The caller closes when it has read everything.
     let _ = send.delivered().await;
 }
 
-/// Lets in so many, and sends back what they send on one stream each. Gives which threads they were on.
+/// Admits `count` connections, and echoes one stream of each. Returns the numbers of their threads.
 fn echoes(listener: Endpoint, count: usize) -> JoinHandle<Vec<usize>> {
     std::thread::spawn(move || {
         let accept = || wait(async { listener.accept().await.unwrap().admit().unwrap() });
@@ -153,7 +153,7 @@ impl Nat {
         nat
     }
 
-    /// Goes on from another port. What comes to the old one is lost. Gives the new one's address.
+    /// Continues from another port. Datagrams to the old one are lost. Returns the new one's address.
     fn rebind(self: &Arc<Self>) -> SocketAddr {
         let socket = Arc::new(UdpSocket::bind(anywhere()).unwrap());
         socket.set_read_timeout(Some(LOOK)).unwrap();
@@ -171,7 +171,7 @@ impl Nat {
     }
 }
 
-/// A NAT that forgets lets the caller appear at other ports, of which some lead to the other thread.
+/// A NAT that loses its state lets the caller appear at other ports, some of which lead to the other thread.
 #[test]
 fn a_caller_whose_port_changes_keeps_its_connection() {
     let config = config(1);
@@ -217,7 +217,7 @@ fn apart(listener: &Endpoint, config: &Config, trust: Trust) -> [Endpoint; 2] {
     found.map(|endpoint| endpoint.expect("callers at either thread"))
 }
 
-/// Two callers at different threads have one ticket. Whoever accepts callers sees both, one after the other.
+/// Two callers at different threads have one ticket. The accept queue returns both, one after the other.
 #[test]
 fn one_ticket_lets_in_one_of_two_callers_at_once() {
     let config = config(1);
@@ -260,11 +260,11 @@ fn one_ticket_lets_in_one_of_two_callers_at_once() {
     }
 }
 
-/// All threads end with the endpoint, and tell their peers.
+/// All threads end with the endpoint, and notify their peers.
 #[test]
 fn a_listener_that_ends_says_so_on_all_threads() {
     let mut config = config(1);
-    // A caller that is not told hears nothing, and ends with other words.
+    // A caller that receives no notice times out, and ends with another reason.
     (config.settings.idle, config.settings.keep_alive) = (units::Span::from_s(1), None);
     let (listener, address, trust) = listen(&config);
     let endpoints = apart(&listener, &config, trust);

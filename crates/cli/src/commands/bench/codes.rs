@@ -20,11 +20,12 @@ use study::Stopwatch;
 /// Data and parity packets, bytes a packet.
 const SHAPES: [(usize, usize, usize); 6] =
     [(8, 2, 1_400), (8, 2, 4_096), (8, 2, 8_900), (8, 1, 4_096), (16, 4, 4_096), (32, 8, 4_096)];
-/// How long one run is measured, at least: less than a time slice, so that some runs are whole on a busy machine.
+/// The minimum duration of one measured run: less than a time slice, so that some runs are not interrupted on a busy
+/// machine.
 const WINDOW: Duration = Duration::from_millis(2);
 /// Blocks between two looks at the clock.
 const BATCH: usize = 32;
-/// What packets are aligned to, and how far apart they are besides: they do not all begin at one place of the cache.
+/// The alignment of packets, and the extra space between them: they do not all begin at one place of the cache.
 const LINE: usize = 64;
 const RING: usize = 256 << 20;
 
@@ -41,7 +42,7 @@ struct Measured {
     /// Parity made from one packet at a time.
     stream_bytes_per_s: f64,
     repair_one_bytes_per_s: f64,
-    /// There is none where a code repairs one loss only.
+    /// None where a code repairs one loss only.
     repair_two_bytes_per_s: Option<f64>,
 }
 
@@ -258,7 +259,7 @@ mod tests {
 
     use super::*;
 
-    /// What is measured is what it says: parity of the data, and data from parity.
+    /// The benchmark measures parity of the data, and data from parity.
     #[test]
     fn blocks_are_encoded_and_repaired() {
         let code = Code::new(8, 2).unwrap();

@@ -1,4 +1,4 @@
-//! Which scenarios real packets can do, and what is odd about those that they can.
+//! Checks that real packets can run a scenario, and warnings about scenarios that they can.
 
 use emulator::RouterOutcome;
 use experiment::Setup;
@@ -50,7 +50,7 @@ pub(super) fn refuse_of_kernel(built: &BuiltRun, args: &EmulateArgs) -> Result<(
     Ok(())
 }
 
-/// What is odd about the scenario as one for real packets.
+/// Returns warnings about the scenario as one for real packets.
 pub(super) fn warnings(built: &BuiltRun, args: &EmulateArgs) -> Vec<String> {
     let setup = &built.setup;
     let own_traffic = args.command.is_empty();
@@ -69,7 +69,7 @@ pub(super) fn warnings(built: &BuiltRun, args: &EmulateArgs) -> Vec<String> {
     said
 }
 
-/// What is odd about it as one for the kernel's TCP.
+/// Returns warnings about the scenario as one for the kernel's TCP.
 pub(super) fn warnings_of_kernel(built: &BuiltRun, args: &EmulateArgs) -> Vec<String> {
     let setup = &built.setup;
     let own_traffic = args.command.is_empty();
@@ -110,8 +110,9 @@ fn busiest(setup: &Setup) -> Rate {
     Rate::from_bps(links.iter().map(|link| rate(link).bps()).fold(0, u64::saturating_add))
 }
 
-/// Whether senders heard of more marks than ports made, which speaks against a run: where a law counts marks, a
-/// receiver must tell of each once (RFC 8257 §3.2). `heard` is what the kernel's TCP counted as marked of the scenario's flows.
+/// Returns a warning if senders counted more marks than ports made, which makes a run doubtful: where a law counts
+/// marks, a receiver must report each once (RFC 8257 §3.2). `heard` is the number of marked bytes that the kernel's TCP
+/// counted for the scenario's flows.
 pub(super) fn of_marks(built: &BuiltRun, heard: Bytes, made: u64, ipv6: bool) -> Option<String> {
     let setup = &built.setup;
     let hears = |class| built.laws.law(class).is_some_and(|(law, _)| matches!(law.info().marks, Marks::Heard));
@@ -129,7 +130,7 @@ pub(super) fn of_marks(built: &BuiltRun, heard: Bytes, made: u64, ipv6: bool) ->
     })
 }
 
-/// What the router says of itself.
+/// Returns the router's warnings.
 pub(super) fn of_router(router: &RouterOutcome, real_time: bool) -> Vec<String> {
     let mut said = Vec::new();
     if real_time && !router.real_time {

@@ -1,4 +1,4 @@
-//! Which congestion control of the kernel stands for a law of ours: one of its own, or the law itself as BPF.
+//! The kernel's congestion control for each of our laws: one of its own, or the law itself as BPF.
 
 use emulator::{LawStateReader, check_congestion};
 use laws::catalog::{Kind, Value};
@@ -6,7 +6,7 @@ use scenario::{BuiltRun, FlowClass, Run};
 
 use crate::exit::Failure;
 
-/// Whether a law can run as BPF.
+/// Returns whether a law can run as BPF.
 fn is_ours(law: Kind) -> bool {
     law.info().linux.is_none() && kernel::Row::of(law).is_some()
 }
@@ -22,7 +22,7 @@ pub(super) struct Provided {
 }
 
 impl Provided {
-    /// Nothing of the kernel: a transport of user space makes the laws itself.
+    /// Returns names without anything of the kernel: a transport in user space makes the laws itself.
     pub(super) fn of_user_space(built: &BuiltRun) -> Self {
         Self {
             names: [FlowClass::Intra, FlowClass::Inter].map(|class| built.laws.name(class).to_owned()).to_vec(),
@@ -32,7 +32,7 @@ impl Provided {
         }
     }
 
-    /// What is odd about how the laws ran.
+    /// Returns warnings about the laws in the kernel.
     #[cfg(feature = "bpf")]
     pub(super) fn warnings(&self) -> Vec<String> {
         let refused = |law: &kernel::Loaded| match law.refused() {
@@ -43,7 +43,7 @@ impl Provided {
         self.loaded.iter().filter_map(refused).collect()
     }
 
-    /// What is odd about how the laws ran: the kernel's own have nothing to say.
+    /// Returns no warnings: the kernel's own laws have none.
     #[cfg(not(feature = "bpf"))]
     #[expect(clippy::unused_self, reason = "as where there are laws of ours")]
     pub(super) fn warnings(&self) -> Vec<String> {
@@ -140,8 +140,8 @@ pub(super) fn provide(run: &Run, built: &BuiltRun) -> Result<Provided, Failure> 
     Ok(provided)
 }
 
-/// What the law is told of its path: the slowest link that a flow crosses. The base round trip is the handshake's, as
-/// anywhere in a kernel.
+/// Returns the law's settings for its path: the slowest link that a flow crosses. The base round trip is the
+/// handshake's, as anywhere in a kernel.
 #[cfg(feature = "bpf")]
 fn told(built: &BuiltRun, settings: &[(&'static str, Value)]) -> kernel::Settings {
     let setup = &built.setup;
@@ -170,12 +170,12 @@ impl LawStateReader for LawWatchers {
     }
 }
 
-/// Whether a law that can do without ECN is told to use it.
+/// Returns whether a law with optional ECN is set to use it.
 pub(super) fn asks_for_ecn(built: &BuiltRun) -> bool {
     settings(built).any(|(_, name, value)| name == "ecn" && value == Value::Switch(true))
 }
 
-/// What the scenario sets of laws' parameters: law, name, value.
+/// Returns the parameters of laws that the scenario sets: law, name, value.
 fn settings(built: &BuiltRun) -> impl Iterator<Item = (Kind, &'static str, Value)> {
     plan(built).into_iter().flat_map(|(law, settings)| settings.iter().map(move |&(name, value)| (law, name, value)))
 }

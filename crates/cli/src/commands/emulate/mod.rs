@@ -102,7 +102,7 @@ fn burst(args: &EmulateArgs) -> Result<Option<u32>, Failure> {
 /// The emulator.
 struct Emulation<'a> {
     args: &'a EmulateArgs,
-    /// Where results go.
+    /// The directory of the results.
     out: PathBuf,
     /// Captures that do not have their name.
     unnamed: Mutex<Vec<String>>,
@@ -218,7 +218,7 @@ impl Emulation<'_> {
         Ok(RunResults::new(&info, &program(), &emulated.setup, &emulated.outcome, times)?)
     }
 
-    /// What the run was, beside what the scenario says of it.
+    /// Returns the description of the run: that of the scenario, and the emulator's measurements.
     fn info(&self, mut info: RunInfo, built: &BuiltRun, emulated: &Emulated) -> RunInfo {
         let router = &emulated.router;
         let ns = |span: units::Span| span.unsigned_ps() / 1_000;

@@ -15,14 +15,14 @@ use crate::exit::{Failure, tell};
 use crate::interrupt::interrupted;
 use study::Stopwatch;
 
-/// How long a server is waited for until it listens. One that listens at no TCP port costs this long.
+/// The maximum time to wait until a server listens. A server that listens on no TCP port costs this long.
 const UNTIL_LISTENING: Duration = Duration::from_secs(1);
 
-/// How long programs have to end when they are asked to.
+/// The time that programs have to end after a signal.
 const TO_END: Duration = Duration::from_secs(2);
 
-/// Runs a command, and beside it what ends the whole group when nobody holds the other end of standard input any more:
-/// a process that is killed drops nothing.
+/// Runs a command, and next to it a process that ends the whole group when the other end of standard input is closed: a
+/// process that is killed drops nothing.
 const WATCHED: &str = r#"exec 3<&0 </dev/null; { read -r _ <&3; kill -s KILL 0; } & exec 3<&-; eval "$1""#;
 
 const LOOK: Duration = Duration::from_millis(10);
@@ -147,7 +147,7 @@ impl<'a> Server<'a> {
         Ok(())
     }
 
-    /// Whether anything listens at a TCP port of the server's namespace.
+    /// Returns whether any program listens on a TCP port of the server's namespace.
     fn listens(&self) -> bool {
         let table = |name| std::fs::read_to_string(format!("/proc/{}/net/{name}", self.child.id())).unwrap_or_default();
         // The fourth column is the state; 0A is listening. The child is in its namespace once it has become the shell.

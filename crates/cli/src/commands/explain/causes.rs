@@ -320,7 +320,7 @@ fn parts(all: &[NamedTime]) -> String {
     parts.map(|(it, part)| format!("{} {part:.0} %", it.name)).collect::<Vec<_>>().join(", ")
 }
 
-/// Who, or what followed: nothing where the title says all.
+/// Returns the other flows, or the effects; nothing where the title is complete.
 fn details(cause: &GroupCause) -> Option<String> {
     if let RootKind::Loss(_) = cause.kind {
         return (!cause.effects.is_empty()).then(|| parts(&cause.effects));

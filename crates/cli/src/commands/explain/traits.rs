@@ -1,4 +1,4 @@
-//! `narrows explain --traits`: what was counted of the slowest flows, beside typical ones.
+//! `narrows explain --traits`: attributes of the slowest flows, compared with typical ones.
 
 use std::fmt::Write as _;
 

@@ -39,7 +39,7 @@ pub(crate) fn load(args: &KernelLoadArgs) -> Result<(), Failure> {
     print(&text)
 }
 
-/// Who uses it now, and how to use it.
+/// Returns the present users of the law, and the way to use it.
 fn who(places: &[Place], name: &str) -> String {
     if places.is_empty() {
         return format!(

@@ -13,12 +13,12 @@ use crate::exit::Failure;
 pub(super) struct Drafted {
     /// Its class.
     class: String,
-    /// What it does, in a line; may be empty.
+    /// Its purpose, in a line; may be empty.
     about: String,
     params: Vec<Param>,
     /// Its methods' texts; by the empty name, what else the class has.
     methods: std::collections::BTreeMap<String, String>,
-    /// What it was told in a run, and what it permitted.
+    /// The events that it received in a run, and the limits that it set.
     pub(super) trace: String,
 }
 
@@ -53,7 +53,7 @@ enum Default {
 struct Row {
     code: String,
     page: String,
-    /// What of `units` it names.
+    /// The type of `units` that it names.
     unit: Option<&'static str>,
     uses_range: bool,
 }

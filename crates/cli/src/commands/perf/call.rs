@@ -21,9 +21,9 @@ use crate::peer::trouble::Trouble;
 use crate::sheet::{check_csv, print_csv};
 
 const DEED: &str = "the test";
-/// How long a test sends if nothing is said.
+/// The default duration of a test, in seconds.
 const USUAL_TIME: &str = "10";
-/// Bytes of a message if nothing is said.
+/// The default size of a message, in bytes.
 const USUAL_MESSAGE: &str = "100k";
 
 pub(super) fn call(peer: &str, args: &PerfArgs) -> Result<(), Failure> {

@@ -1,8 +1,9 @@
-//! What both ends say to each other on the first stream: version 1. Each message is its length, 4 bytes in network byte order,
-//! and so many bytes of JSON, at most 8 KiB.
+//! Messages between both ends on the first stream: version 1. Each message is its length, 4 bytes in network byte
+//! order, and that many bytes of JSON, at most 8 KiB.
 //!
-//! The caller asks ([`Request`]), the listener agrees ([`Answer`]), and when the data is through each tells what it counted
-//! ([`Totals`]). An end that does not agree closes the connection and says why. Whatever a peer says is checked here.
+//! The caller sends a [`Request`], the listener accepts it with an [`Answer`], and when the data is through each sends
+//! its counts ([`Totals`]). An end that does not agree closes the connection with the reason. Everything that a peer
+//! sends is checked here.
 
 use std::time::Duration;
 
@@ -27,39 +28,39 @@ pub(super) const MOST_BYTES: u64 = 1_000_000_000_000_000;
 /// The most messages of a test: the time of each is kept.
 pub(super) const MOST_MESSAGES: u32 = 1_000_000;
 
-/// How much is sent.
+/// The amount of data to send.
 #[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize, Debug)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Amount {
-    /// So many bytes over all streams.
+    /// Bytes over all streams.
     Bytes(u64),
-    /// As much as goes in so many milliseconds.
+    /// All that can be sent in this time, in milliseconds.
     TimeMs(u64),
-    /// So many messages of so many bytes each, one at a time, each on a stream of its own.
+    /// `count` messages of `bytes` bytes each, one at a time, each on a stream of its own.
     Messages {
-        /// How many.
+        /// The number of messages.
         count: u32,
         /// Bytes of each.
         bytes: u64,
     },
 }
 
-/// What the caller wants.
+/// The caller's request.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize, Debug)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Request {
     version: u64,
-    /// Whether the listener sends.
+    /// Set if the listener sends.
     pub(super) reverse: bool,
     /// Streams at a time.
     pub(super) streams: u16,
-    /// How much.
+    /// The amount.
     pub(super) amount: Amount,
     /// Bytes of each stream that may be under way.
     pub(super) window_bytes: u64,
 }
 
-/// What the listener says to that.
+/// The listener's answer to a request.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize, Debug)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Answer {
@@ -70,7 +71,7 @@ pub(super) struct Answer {
     pub(super) window_bytes: u64,
 }
 
-/// What an end has counted.
+/// The counts of an end.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize, Debug)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Totals {
@@ -81,7 +82,7 @@ pub(super) struct Totals {
     pub(super) time_ns: u64,
     /// Processor time of its process.
     pub(super) cpu_ns: u64,
-    /// Packets that it sent, and those that it held for lost.
+    /// Packets that it sent, and those that it declared lost.
     pub(super) packets: u64,
     pub(super) lost: u64,
 }
@@ -148,7 +149,7 @@ impl Totals {
         Duration::from_nanos(self.time_ns)
     }
 
-    /// Holds what the peer says to what this end has counted in a test that took `elapsed`. The verb says what the peer did.
+    /// Compares the peer's counts with those of this end in a test that took `elapsed`. `verb` is the peer's action.
     pub(super) fn agrees(&self, own: &Self, verb: &str, elapsed: Duration) -> Result<(), String> {
         if self.bytes.len() != own.bytes.len() {
             return Err(format!("counts {} streams, and there were {}", self.bytes.len(), own.bytes.len()));
@@ -172,10 +173,10 @@ impl Totals {
 
 /// A message of a peer that can be wrong in itself.
 pub(super) trait Message: Serialize + DeserializeOwned {
-    /// What it is, with its article.
+    /// Its kind, with the article.
     const WHAT: &'static str;
 
-    /// What is wrong with it, as the rest of a sentence about the peer.
+    /// Returns the error in it, as the rest of a sentence about the peer.
     fn flaw(&self) -> Result<(), String>;
 }
 

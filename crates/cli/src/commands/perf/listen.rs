@@ -22,7 +22,7 @@ use crate::peer::trouble::Trouble;
 /// Tests at a time.
 const MOST_TESTS: usize = 64;
 
-/// What came of a test, in words.
+/// The outcome of a test, in words.
 type Tested = Result<String, Trouble>;
 
 pub(super) fn listen(address: &str, args: &PerfArgs) -> Result<(), Failure> {

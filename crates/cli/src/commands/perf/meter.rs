@@ -1,4 +1,4 @@
-//! What has moved so far in a test, and how that went interval by interval.
+//! The progress of a test, in all and by interval.
 
 use std::cell::{Cell, OnceCell, RefCell};
 use std::time::Duration;
@@ -13,7 +13,7 @@ use crate::peer::quantity::{amount, rate};
 use crate::peer::trouble::Trouble;
 use study::Stopwatch;
 
-/// What has moved in a test.
+/// The progress of a test.
 pub(super) struct Meter<'a> {
     pub(super) connection: &'a Connection,
     /// From when the connection was there.
@@ -25,9 +25,9 @@ pub(super) struct Meter<'a> {
     counts: OnceCell<Vec<Cell<u64>>>,
     /// The streams that this end sends on; none if it receives.
     sends_on: RefCell<Vec<StreamId>>,
-    /// How long each message took that this end has sent.
+    /// The durations of the messages that this end has sent.
     pub(super) took: RefCell<Vec<Duration>>,
-    /// What is waited for.
+    /// The present phase, named by the event that is waited for.
     pub(super) phase: Cell<&'static str>,
 }
 
@@ -45,7 +45,7 @@ impl<'a> Meter<'a> {
         }
     }
 
-    /// Both ends have agreed on so many streams.
+    /// Sets the number of streams that both ends agreed on.
     pub(super) fn plan(&self, streams: u16) {
         self.counts.get_or_init(|| (0..streams).map(|_| Cell::new(0)).collect());
     }
@@ -55,7 +55,7 @@ impl<'a> Meter<'a> {
         self.counts.get().map_or(&[], Vec::as_slice)
     }
 
-    /// The first byte moves. A sender says on which streams.
+    /// Starts the clock at the first byte. `sends_on` are a sender's streams.
     pub(super) fn begin(&self, sends_on: Vec<StreamId>) {
         self.sends_on.replace(sends_on);
         self.phase.set("data");
@@ -103,7 +103,7 @@ impl<'a> Meter<'a> {
     }
 }
 
-/// What moved in an interval.
+/// The progress in an interval.
 #[derive(Clone, Debug)]
 pub(super) struct Interval {
     pub(super) from: Duration,
@@ -138,22 +138,22 @@ pub(super) fn in_ms(span: Span) -> String {
 /// Looks at a test while it runs: at its intervals, whether it stands still, and at Ctrl-C.
 pub(super) struct Watch<'a> {
     meter: &'a Meter<'a>,
-    /// None if nobody wants to know of intervals.
+    /// None if intervals are not recorded.
     every: Option<Duration>,
-    /// Whether intervals are printed.
+    /// Set if intervals are printed.
     prints: bool,
     pub(super) intervals: Vec<Interval>,
-    /// What had moved before the present interval, and was lost.
+    /// The bytes moved and the packets lost before the present interval.
     before: (u64, u64),
-    /// A test that stands still for so long ends.
+    /// The maximum time without progress; then the test ends.
     patience: Duration,
-    /// How far all was when it last went on, and when that was.
+    /// Bytes moved, phase and time at the last progress.
     last: (u64, &'static str, Duration),
 }
 
 impl<'a> Watch<'a> {
-    /// The connection itself ends when the peer is silent for `idle`. A peer that is there and does nothing has twice as long,
-    /// so that the one is not taken for the other.
+    /// The connection itself ends when the peer is silent for `idle`. A peer that answers and does nothing has twice as
+    /// long, so that the one is not taken for the other.
     pub(super) fn new(meter: &'a Meter<'a>, idle: Duration) -> Self {
         let last = (0, "", Duration::ZERO);
         Self { meter, every: None, prints: false, intervals: Vec::new(), before: (0, 0), patience: idle * 2, last }

@@ -1,7 +1,7 @@
 //! `narrows perf`: how fast bytes cross the transport between two machines. `docs/src/perf.md`.
 //!
-//! One end listens and prints a ticket, the other one calls. `control.rs` has what both say to each other, `test.rs` what both
-//! do in a test, `listen.rs` and `call.rs` what each does around it.
+//! One end listens and prints a ticket, the other one calls. `control.rs` has the messages of both, `test.rs` the test,
+//! `listen.rs` and `call.rs` each end's part around it.
 
 mod call;
 mod control;

@@ -1,4 +1,4 @@
-//! What came of a test, for people and for programs.
+//! The outcome of a test, for people and for programs.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -15,7 +15,8 @@ use crate::peer::end::End;
 use crate::peer::quantity::{amount, bits_a_second, rate};
 use crate::sheet::Sheet;
 
-/// Where one packet in so many or more is lost, a law may take the path for a faster one than it is.
+/// Limit of packet loss: where one packet in this many or more is lost, a law may take the path for a faster one than
+/// it is.
 const ONE_LOST_IN: u64 = 10;
 
 /// Names of the tables for `--csv`.
@@ -32,13 +33,13 @@ pub(super) struct Shown<'a> {
     pub(super) args: &'a PerfArgs,
     pub(super) address: SocketAddr,
     pub(super) outcome: &'a Outcome,
-    /// How long each message took.
+    /// The duration of each message.
     pub(super) took: &'a [Duration],
     pub(super) paths: &'a [PathStats],
 }
 
 impl Shown<'_> {
-    /// What the sender and the receiver have counted.
+    /// Returns the counts of the sender and of the receiver.
     fn both(&self) -> [(&'static str, &Totals); 2] {
         let Outcome { own, theirs } = self.outcome;
         if self.request.reverse {
@@ -181,7 +182,7 @@ impl Shown<'_> {
     }
 }
 
-/// What becomes of messages' times.
+/// Quantiles of the messages' durations.
 struct Times {
     p50: Duration,
     p99: Duration,

@@ -1,18 +1,18 @@
-//! One test on a connection that is there, as either end sees it.
+//! One test on an existing connection, at either end.
 
 use super::control::{Answer, Request, Totals, read, write};
 use super::meter::Meter;
 use super::traffic::{Load, receive, send};
 use crate::peer::trouble::Trouble;
 
-/// What both ends have counted.
+/// The counts of both ends.
 #[derive(Clone, Debug)]
 pub(super) struct Outcome {
     pub(super) own: Totals,
     pub(super) theirs: Totals,
 }
 
-/// Moves the data, and gives what this end has counted.
+/// Moves the data. Returns the counts of this end.
 async fn transfer(sends: bool, load: &Load, meter: &Meter<'_>) -> Result<Totals, Trouble> {
     meter.plan(load.streams);
     meter.phase.set("data");
@@ -26,7 +26,7 @@ async fn transfer(sends: bool, load: &Load, meter: &Meter<'_>) -> Result<Totals,
     Ok(Totals::new(bytes, meter.times(), (stats.packets_sent, stats.lost)))
 }
 
-/// The caller's end: asks for a test, and does its part. Gives the listener's answer, too.
+/// The caller's end: requests a test, and does its part. Returns the listener's answer, too.
 pub(super) async fn of_caller(request: &Request, meter: &Meter<'_>) -> Result<(Answer, Outcome), Trouble> {
     meter.phase.set("the listener to let this caller in");
     meter.connection.admitted().await?;

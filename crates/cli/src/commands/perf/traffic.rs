@@ -15,13 +15,13 @@ use study::Stopwatch;
 
 /// Bytes that are written or read at a time.
 const CHUNK: usize = 256 << 10;
-/// After the end of its time a sender has so long until no new data may come.
+/// The time after the end of the test in which data of a sender may still arrive.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// So many round trips lie between two messages, so that each finds the connection idle.
+/// Round trips between two messages, so that each finds the connection idle.
 const IDLE_RTTS: u32 = 2;
 
-/// What is to be sent.
+/// The load of a test.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Load {
     pub(super) streams: u16,
@@ -170,10 +170,10 @@ async fn receive_one(
     }
 }
 
-/// What a sender must not exceed.
+/// The limit of a sender.
 struct Limit<'a> {
     load: &'a Load,
-    /// What had come when its time was over.
+    /// The bytes that had arrived when its time was over.
     late: Cell<Option<u64>>,
 }
 

@@ -1,7 +1,7 @@
 //! `narrows proxy`: programs' TCP connections over a long link, as streams of the transport. `docs/src/proxy.md`.
 //!
-//! `crates/wire/proxy` does the work. `far.rs` and `near.rs` read their command lines, say who may call whom, and run until Ctrl-C;
-//! `told.rs` has what is said of it.
+//! `crates/wire/proxy` does the work. `far.rs` and `near.rs` read their command lines, decide which peers may call, and
+//! run until Ctrl-C; `told.rs` has the messages.
 
 mod far;
 mod near;
@@ -21,8 +21,8 @@ use crate::peer::descriptors::open_more_files;
 
 /// Ctrl-C is looked for so often.
 const LOOK: Duration = Duration::from_millis(50);
-/// Streams whose windows may be full of what programs do not read. All streams have what is reserved for them beside these; the
-/// memory is used only then.
+/// Streams whose windows may be full of unread data. All streams have their reserves in addition to these; the memory
+/// is used only then.
 const FULL_WINDOWS: u64 = 16;
 
 pub(crate) fn proxy(command: ProxyCommand) -> Result<(), Failure> {
@@ -32,13 +32,13 @@ pub(crate) fn proxy(command: ProxyCommand) -> Result<(), Failure> {
     }
 }
 
-/// Room for many streams of which some are not read.
+/// Makes room for many streams with unread data.
 fn with_room(settings: &mut Settings) {
     let full = settings.limits.max_stream_data.saturating_mul(FULL_WINDOWS);
     settings.limits.max_data = full.saturating_add(MOST_FLOWS as u64 * RESERVED);
 }
 
-/// Runs an end until it ends or Ctrl-C comes. Then gives nothing.
+/// Runs an end until it ends or Ctrl-C comes. Returns nothing after Ctrl-C.
 fn run<T>(end: impl Future<Output = T>) -> Result<Option<T>, Failure> {
     listen_for_interrupts();
     open_more_files();

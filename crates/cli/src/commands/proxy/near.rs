@@ -23,7 +23,8 @@ use crate::peer::service::PROXY;
 use crate::peer::trouble::Trouble;
 
 const DEED: &str = "the connection";
-/// An address that does not answer is given up after so long: some round trips of the longest links, and packets sent again.
+/// The time after which an address that does not answer is given up: some round trips of the longest links, and
+/// retransmissions.
 const ANSWER_WAIT: Duration = Duration::from_secs(5);
 
 /// A door as the command line asks for it.
@@ -109,7 +110,7 @@ fn open(asked: &Asked) -> Result<Door, Failure> {
 struct Caller {
     way: Way,
     end: End,
-    /// What the last connection is on.
+    /// The endpoint of the last connection.
     endpoint: RefCell<Option<Endpoint>>,
 }
 
@@ -141,7 +142,7 @@ impl Caller {
         Ok(connection)
     }
 
-    /// What a failed call means: whether waiting can mend it.
+    /// Classifies a failed call: whether waiting can resolve it.
     fn refusal(&self, error: Error, address: SocketAddr) -> Refusal {
         match (&error, &self.way) {
             (Error::Closed(Closed::There { code: Code::REFUSED, .. }), Way::Ticket(_)) => Refusal::ForGood(format!(

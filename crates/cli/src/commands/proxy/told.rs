@@ -1,4 +1,4 @@
-//! What an end says while it runs, and what it says at its end.
+//! Messages of an end while it runs, and at its end.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -8,19 +8,19 @@ use proxy::{Event, Log};
 use crate::exit::tell;
 use crate::peer::quantity::amount;
 
-/// What has happened so far.
+/// The events so far.
 #[derive(Default)]
 pub(super) struct Told {
     opened: AtomicU64,
     refused: AtomicU64,
     taken: AtomicU64,
     given: AtomicU64,
-    /// Why there was no connection to the far end, when that was last said: it is said once.
+    /// The last reported reason for a missing connection to the far end: each reason is reported once.
     why: Mutex<String>,
 }
 
 impl Told {
-    /// Counts what happens. All of it is said if `verbose`, and otherwise what concerns more than one connection.
+    /// Counts events. Prints all of them if `verbose`, otherwise those that concern more than one connection.
     pub(super) fn log(self: &Arc<Self>, verbose: bool) -> Log {
         let told = self.clone();
         Arc::new(move |event| {
@@ -30,7 +30,7 @@ impl Told {
         })
     }
 
-    /// Counts an event. Gives whether it is said in any case.
+    /// Counts an event. Returns whether it is always printed.
     fn take(&self, event: &Event) -> bool {
         let add = |count: &AtomicU64, more| {
             count.fetch_add(more, Ordering::Relaxed);

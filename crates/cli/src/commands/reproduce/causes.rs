@@ -114,7 +114,7 @@ fn names(runs: &[RunResults]) -> Vec<String> {
     runs.iter().map(|run| name_in_claims(&run.summary.run, run.summary.seed)).collect()
 }
 
-/// Returns the outcome, with the removed share of the shortfall where that says more.
+/// Returns the outcome, with the removed share of the shortfall where that adds information.
 fn said(trial: &Trial) -> String {
     match trial.removed.filter(|_| matches!(trial.outcome, Outcome::InPart | Outcome::Undecided | Outcome::Refuted)) {
         Some(share) if share > 0.0 => format!("{}, {:.0} % of the shortfall removed", trial.outcome, share * 100.0),

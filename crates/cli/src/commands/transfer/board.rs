@@ -1,4 +1,5 @@
-//! How far a transfer is: a line that renews itself on a terminal, a plain line now and then elsewhere; and what failed.
+//! The progress of a transfer: a line that renews itself on a terminal, a plain line now and then elsewhere; and
+//! failures.
 
 use std::collections::VecDeque;
 use std::io::IsTerminal;
@@ -17,11 +18,11 @@ use study::Stopwatch;
 
 /// Notes that are shown; the others are counted.
 const MOST_NOTES: usize = 100;
-/// The rate is that of so much time, in steps of so much.
+/// The period over which the rate is measured, and its steps.
 const RATE_OVER: Duration = Duration::from_secs(10);
 const STEP: Duration = Duration::from_millis(250);
 
-/// What a transfer shows while it runs.
+/// The progress display of a transfer.
 pub(super) struct Board {
     bar: Option<ProgressBar>,
     speaks: bool,
@@ -33,7 +34,7 @@ pub(super) struct Board {
 struct State {
     /// Times and the bytes that had moved then.
     steps: VecDeque<(Duration, u64)>,
-    /// When a plain line was last written.
+    /// The time of the last plain line.
     spoke: Duration,
     notes: Vec<String>,
     left_out: usize,
@@ -51,7 +52,7 @@ impl Board {
         Self { bar, speaks, clock: Stopwatch::start(), state: Mutex::default() }
     }
 
-    /// The transfer is over. Gives what was noted, and says what was not shown.
+    /// Ends the display. Returns the notes, and prints those that were not shown.
     pub(super) fn end(self) -> (Vec<String>, Stopwatch) {
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();

@@ -19,7 +19,7 @@ use crate::peer::patience::{explained, wait_for};
 use crate::peer::service::FILES;
 use crate::peer::trouble::Trouble;
 
-/// What a receiver that was cut off is told.
+/// The message for a receiver that was cut off.
 const GOES_ON: &str = "what came whole is kept: when the sender sends the same again, it goes on there";
 
 pub(crate) fn recv(args: &RecvArgs) -> Result<(), Failure> {

@@ -1,4 +1,4 @@
-//! The sender: calls, sends, and says what came of it.
+//! The sender: calls, sends, and prints the outcome.
 
 use proto::closed::{Closed, Code};
 use transfer::{Error, SendOptions, Source, survey};
@@ -19,7 +19,7 @@ use crate::peer::trouble::Trouble;
 const DEED: &str = "the transfer";
 /// Files at a time: enough to keep a disk and a connection busy.
 const LANES: u8 = 4;
-/// What a sender that was cut off is told.
+/// The message for a sender that was cut off.
 const GOES_ON: &str =
     "what came whole is kept: give the same command again, with a new ticket if need be, and it goes on there";
 

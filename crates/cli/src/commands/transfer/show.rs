@@ -1,4 +1,4 @@
-//! What came of a transfer, for people and for programs.
+//! The outcome of a transfer, for people and for programs.
 
 use std::net::SocketAddr;
 use std::time::Duration;

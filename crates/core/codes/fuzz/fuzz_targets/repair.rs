@@ -1,5 +1,5 @@
-//! Whatever is given to a decoder, it says what is wrong or gives a codeword: what it repairs, encoded again, has the
-//! parity that it was repaired with. `cargo +nightly fuzz run repair` in `crates/core/codes`.
+//! A decoder returns an error or a codeword for any input: repaired data, encoded again, has the parity that it was
+//! repaired with. `cargo +nightly fuzz run repair` in `crates/core/codes`.
 
 #![no_main]
 
@@ -15,7 +15,7 @@ fuzz_target!(|input: &[u8]| {
         assert!(data == 0 || parity == 0 || data + parity > codes::MAX_PACKETS);
         return;
     };
-    // A byte a packet says whether it arrived and how much is cut off it, then the packets follow.
+    // A byte per packet states whether it arrived and how much is cut off it, then the packets follow.
     let (flags, bytes) = rest.split_at(rest.len().min(code.packets()));
     let length = usize::from(*length);
     let mut packets = bytes.chunks(length.max(1)).filter(|packet| packet.len() >= length);

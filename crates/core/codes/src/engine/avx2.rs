@@ -24,13 +24,13 @@ impl Vector for Ymm {
 
     #[inline(always)]
     unsafe fn load(from: *const u8) -> Self {
-        // SAFETY: the caller says that 32 bytes can be read and that there is AVX2.
+        // SAFETY: the caller guarantees that 32 bytes can be read and that there is AVX2.
         Self(unsafe { _mm256_loadu_si256(from.cast()) })
     }
 
     #[inline(always)]
     unsafe fn store(self, to: *mut u8) {
-        // SAFETY: the caller says that 32 bytes can be written; there is AVX2, as `self` exists.
+        // SAFETY: the caller guarantees that 32 bytes can be written; there is AVX2, as `self` exists.
         unsafe { _mm256_storeu_si256(to.cast(), self.0) }
     }
 

@@ -23,13 +23,13 @@ impl Vector for Zmm {
 
     #[inline(always)]
     unsafe fn load(from: *const u8) -> Self {
-        // SAFETY: the caller says that 64 bytes can be read and that there is AVX-512F.
+        // SAFETY: the caller guarantees that 64 bytes can be read and that there is AVX-512F.
         Self(unsafe { _mm512_loadu_si512(from.cast()) })
     }
 
     #[inline(always)]
     unsafe fn store(self, to: *mut u8) {
-        // SAFETY: the caller says that 64 bytes can be written; there is AVX-512F, as `self` exists.
+        // SAFETY: the caller guarantees that 64 bytes can be written; there is AVX-512F, as `self` exists.
         unsafe { _mm512_storeu_si512(to.cast(), self.0) }
     }
 

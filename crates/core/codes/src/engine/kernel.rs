@@ -11,13 +11,13 @@ use super::{Bytes, Job, Pattern};
 /// The longest vector of any engine, in bytes.
 const LONGEST: usize = 64;
 
-/// Bytes that are computed with at once. Whoever has a value of it runs on a processor that can.
+/// Bytes that are processed at once. A value of this type exists only on a processor that has the instructions.
 pub(super) trait Vector: Copy {
-    /// How long it is; at most [`LONGEST`].
+    /// Its length; at most [`LONGEST`].
     const BYTES: usize;
-    /// What multiplying by one coefficient needs.
+    /// Table for the multiplication by one coefficient.
     type Table: Copy;
-    /// What the products of one vector with several coefficients share.
+    /// Part of a product that is common to several coefficients.
     type Split: Copy;
 
     /// # Safety
@@ -35,7 +35,7 @@ pub(super) trait Vector: Copy {
     fn times(split: Self::Split, table: Self::Table) -> Self;
 }
 
-/// How `R` outputs follow from the sources, `U` vectors at a time.
+/// Computation of `R` outputs from the sources, `U` vectors at a time.
 trait Step<V: Vector, const R: usize> {
     /// # Safety
     /// The processor has the engine's instructions. `U` vectors from `at` on lie within all sources and `outputs`, or,
@@ -50,7 +50,7 @@ trait Step<V: Vector, const R: usize> {
 
 /// Any coefficients; the first row is all ones where it is `PLAIN`.
 struct General<'a, T, const PLAIN: bool> {
-    /// Of the first of these outputs and the ones after it, column by column.
+    /// Coefficients from the first of these outputs on, column by column.
     tables: &'a [T],
     rows: usize,
     first: usize,
@@ -67,17 +67,17 @@ impl<V: Vector, const R: usize, const PLAIN: bool> Step<V, R> for General<'_, V:
         length: usize,
     ) -> [[V; U]; R] {
         let zero = [0; LONGEST];
-        // SAFETY: every vector fits `zero`, and the caller says that the processor can.
+        // SAFETY: every vector fits `zero`, and the caller guarantees that the processor can.
         let mut sums = [[unsafe { V::load(zero.as_ptr()) }; U]; R];
         if self.add {
             for (sums, output) in sums.iter_mut().zip(outputs) {
-                // SAFETY: as the caller says.
+                // SAFETY: guaranteed by the caller.
                 *sums = unsafe { load::<V, U, SHORT>(output, at, length) };
             }
         }
         for (source, column) in self.sources.iter().zip(self.tables.chunks_exact(self.rows)) {
             let Some(column) = column.get(self.first..).and_then(|column| column.first_chunk::<R>()) else { continue };
-            // SAFETY: as the caller says.
+            // SAFETY: guaranteed by the caller.
             let vectors = unsafe { load::<V, U, SHORT>(source.as_ptr(), at, length) };
             for u in 0..U {
                 if PLAIN {
@@ -104,10 +104,10 @@ impl<V: Vector> Step<V, 2> for Powers<'_> {
     #[inline(always)]
     unsafe fn step<const U: usize, const SHORT: bool>(&self, _: [*mut u8; 2], at: usize, length: usize) -> [[V; U]; 2] {
         let zero = [0; LONGEST];
-        // SAFETY: every vector fits `zero`, and the caller says that the processor can.
+        // SAFETY: every vector fits `zero`, and the caller guarantees that the processor can.
         let mut sums = [[unsafe { V::load(zero.as_ptr()) }; U]; 2];
         for source in self.sources.iter().rev() {
-            // SAFETY: as the caller says.
+            // SAFETY: guaranteed by the caller.
             let vectors = unsafe { load::<V, U, SHORT>(source.as_ptr(), at, length) };
             for u in 0..U {
                 sums[0][u] = sums[0][u].xor(vectors[u]);
@@ -135,7 +135,7 @@ pub(super) unsafe fn run<V: Vector, B: Bytes, const FEW: usize, const MANY: usiz
     }
     if pattern == Pattern::Powers && !add {
         if let Some((outputs, _)) = outputs.split_first_chunk_mut::<2>() {
-            // SAFETY: all packets have `length` bytes, and the caller says that the processor can.
+            // SAFETY: all packets have `length` bytes, and the caller guarantees that the processor can.
             unsafe { sweep::<V, B, _, 2, FEW>(&Powers { sources }, outputs, length) };
         }
         return;
@@ -147,7 +147,7 @@ pub(super) unsafe fn run<V: Vector, B: Bytes, const FEW: usize, const MANY: usiz
             ($rows:literal, $plain:literal, $unroll:ident) => {{
                 if let Some((outputs, _)) = rest.split_first_chunk_mut::<$rows>() {
                     let step = General::<_, $plain> { tables, rows, first, sources, add };
-                    // SAFETY: all packets have `length` bytes, and the caller says that the processor can.
+                    // SAFETY: all packets have `length` bytes, and the caller guarantees that the processor can.
                     unsafe { sweep::<V, B, _, $rows, $unroll>(&step, outputs, length) };
                 }
                 $rows
@@ -179,7 +179,7 @@ unsafe fn sweep<V: Vector, B: Bytes, S: Step<V, R>, const R: usize, const U: usi
 ) {
     // Looked up once: for all the compiler knows, what is stored to an output may change where the next one lies.
     let outputs = outputs.each_mut().map(|output| output.as_mut_ptr());
-    // SAFETY: as the caller says; each stride is chosen to fit, and else it is all shorter than a vector.
+    // SAFETY: guaranteed by the caller; each stride is chosen to fit, and else it is all shorter than a vector.
     unsafe {
         if length >= U * V::BYTES {
             stride::<V, S, R, U>(step, outputs, length);
@@ -238,7 +238,7 @@ unsafe fn load<V: Vector, const U: usize, const SHORT: bool>(packet: *const u8, 
         };
     }
     debug_assert!(at + U * V::BYTES <= length);
-    // SAFETY: as the caller says.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         let from = packet.add(at);
         let mut vectors = [V::load(from); U];
@@ -255,7 +255,7 @@ unsafe fn load<V: Vector, const U: usize, const SHORT: bool>(packet: *const u8, 
 unsafe fn store<V: Vector, const R: usize, const U: usize>(sums: &[[V; U]; R], outputs: [*mut u8; R], at: usize) {
     for (sums, output) in sums.iter().zip(outputs) {
         for (u, sum) in sums.iter().enumerate() {
-            // SAFETY: as the caller says.
+            // SAFETY: guaranteed by the caller.
             unsafe { sum.store(output.add(at + u * V::BYTES)) };
         }
     }

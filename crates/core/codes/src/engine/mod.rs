@@ -1,7 +1,7 @@
-//! What multiplies packets by coefficients and adds them up: one naive engine, and one for each kind of vector.
+//! Engines that multiply packets by coefficients and add them up: one naive engine, and one for each kind of vector.
 //!
-//! All give the same bytes. The fast ones are one algorithm ([`kernel`]) over different vectors; a file an engine says
-//! only what its vectors can do.
+//! All compute the same bytes. The fast ones are one algorithm ([`kernel`]) over different vectors; the file of an
+//! engine defines only the operations of its vectors.
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;
@@ -23,7 +23,7 @@ use crate::error::Error;
 use crate::field;
 use crate::kind::Engine;
 
-/// What can be had more cheaply than by multiplying everything.
+/// Special forms of a matrix, which cost less than general multiplication.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Pattern {
     General,
@@ -50,7 +50,7 @@ enum Form {
     Neon(Vec<[u8; 32]>),
 }
 
-/// What is to be multiplied with packets: a row an output, a column a source.
+/// Coefficients to multiply packets with: a row per output, a column per source.
 #[derive(Clone, Debug)]
 pub(crate) struct Matrix {
     form: Form,
@@ -59,7 +59,7 @@ pub(crate) struct Matrix {
     pattern: Pattern,
 }
 
-/// Where an output may be. Only these two: unsafe code relies on their lengths not changing by themselves.
+/// Memory of an output. Implemented for these two only: unsafe code relies on their lengths not changing by themselves.
 pub(crate) trait Bytes: DerefMut<Target = [u8]> {}
 
 impl Bytes for &mut [u8] {}

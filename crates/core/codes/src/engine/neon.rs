@@ -22,13 +22,13 @@ impl Vector for Quad {
 
     #[inline(always)]
     unsafe fn load(from: *const u8) -> Self {
-        // SAFETY: the caller says that 16 bytes can be read and that there is NEON.
+        // SAFETY: the caller guarantees that 16 bytes can be read and that there is NEON.
         Self(unsafe { vld1q_u8(from) })
     }
 
     #[inline(always)]
     unsafe fn store(self, to: *mut u8) {
-        // SAFETY: the caller says that 16 bytes can be written; there is NEON, as `self` exists.
+        // SAFETY: the caller guarantees that 16 bytes can be written; there is NEON, as `self` exists.
         unsafe { vst1q_u8(to, self.0) }
     }
 

@@ -20,13 +20,13 @@ impl Vector for Array {
 
     #[inline(always)]
     unsafe fn load(from: *const u8) -> Self {
-        // SAFETY: the caller says that so many bytes can be read; the type has no alignment.
+        // SAFETY: the caller guarantees that `BYTES` bytes can be read; the type has no alignment.
         Self(unsafe { from.cast::<[u8; BYTES]>().read() })
     }
 
     #[inline(always)]
     unsafe fn store(self, to: *mut u8) {
-        // SAFETY: the caller says that so many bytes can be written; the type has no alignment.
+        // SAFETY: the caller guarantees that `BYTES` bytes can be written; the type has no alignment.
         unsafe { to.cast::<[u8; BYTES]>().write(self.0) }
     }
 

@@ -1,4 +1,4 @@
-//! Every engine gives the naive one's bytes, and writes nothing else.
+//! Every engine computes the naive one's bytes, and writes nothing else.
 
 use codes::{Code, Encoder, Engine, Error};
 use proptest::prelude::*;
@@ -36,7 +36,7 @@ impl Scattered {
         places
     }
 
-    /// Whether what is between the slices is as it was.
+    /// Returns whether the bytes between the slices are unchanged.
     fn is_intact(&self) -> bool {
         let inside = |at: usize| self.starts.iter().any(|&start| (start..start + self.length).contains(&at));
         self.bytes.iter().enumerate().all(|(at, &byte)| inside(at) || byte == 0xc3)
@@ -101,8 +101,8 @@ proptest! {
     }
 }
 
-/// What the definition says, without any of the crate's arithmetic: the first parity is the XOR, and with one packet
-/// the code is repetition.
+/// The definition, without any of the crate's arithmetic: the first parity is the XOR, and with one packet the code is
+/// repetition.
 #[test]
 fn parity_is_what_it_is_said_to_be() {
     for engine in Engine::available() {

@@ -1,4 +1,4 @@
-//! Whatever is wrong with what is given is said, and nothing is written then.
+//! Every invalid argument is reported, and nothing is written then.
 
 use codes::{Code, Decoder, Encoder, Error, MAX_PACKETS, Role};
 

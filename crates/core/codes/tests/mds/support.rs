@@ -46,7 +46,7 @@ pub(crate) fn wanted(code: &Code, block: &[Vec<u8>], lost: &[usize]) -> Vec<Vec<
     (0..code.data()).filter(|place| lost.contains(place)).map(|place| block[place].clone()).collect()
 }
 
-/// What an encoder has made.
+/// Returns the parity of an encoder.
 pub(crate) fn made(encoder: &Encoder) -> Result<Vec<&[u8]>, Error> {
     encoder.parity().map(Iterator::collect)
 }

@@ -1,4 +1,4 @@
-//! Whatever happens between two ends, and whatever one of them says: `cargo +nightly fuzz run pair` in `crates/core/flow`.
+//! Any events between two ends, one of which may send anything: `cargo +nightly fuzz run pair` in `crates/core/flow`.
 
 #![no_main]
 

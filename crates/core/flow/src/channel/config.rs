@@ -1,4 +1,4 @@
-//! How a channel sends.
+//! Sending parameters of a channel.
 
 use laws::on_ramp;
 use units::{Span, Time};
@@ -8,30 +8,30 @@ use crate::outstanding::{LossTimer, Outstanding, Timing};
 use crate::pacer::Pacing;
 use crate::usage::{UsageRules, Validation};
 
-/// The most packets that a subflow remembers unless its channel says otherwise ([`ChannelConfig::most_outstanding`]). 2^18 packets
-/// of 1,200 bytes are 315 MB: 100 ms at 25 Gb/s. Their records take 40 bytes each with a content of 8, 10 MB.
+/// Default maximum number of records of a subflow ([`ChannelConfig::most_outstanding`]). 2^18 packets of 1,200 bytes
+/// are 315 MB: 100 ms at 25 Gb/s. Their records take 40 bytes each with a content of 8, 10 MB.
 pub const MOST_OUTSTANDING: u64 = 1 << 18;
 
-/// How a channel sends.
+/// Sending parameters of a channel.
 #[derive(Clone, Copy, Debug)]
 pub struct ChannelConfig {
-    /// How losses show.
+    /// Loss detection parameters.
     pub timing: Timing,
-    /// Whether laws are told of timeouts. If not, a timeout only gives contents back. With [`LossTimer::Probe`] they are told once an
-    /// answer shows that nothing of what was given back has come (RFC 9002 §7.6.2): until then the peer may only be late, and a
-    /// packet leaves with each timeout.
+    /// Laws are notified of timeouts. If not, a timeout only returns contents to the work. With [`LossTimer::Probe`] a
+    /// law is notified once an acknowledgement shows that none of the returned content has arrived (RFC 9002 §7.6.2):
+    /// until then the peer may only be late, and a packet is sent at each timeout.
     pub timeouts_cut: bool,
-    /// How it is paced.
+    /// Pacing parameters.
     pub pacing: Pacing,
     /// Payload of a full packet at first, 1 to 65,535 bytes ([`Channel::set_mss`](crate::Channel::set_mss)).
     pub mss: u32,
-    /// What happens to a window that a subflow does not use.
+    /// Rules for a window that a subflow does not use.
     pub usage: UsageRules,
-    /// On-Ramp on each subflow's path, if there is any: it hears of one-way delays from acknowledgements with receive times, and counts
-    /// them from the least of the last 10 to 20 s.
+    /// On-Ramp on each subflow's path, if it is enabled: it receives one-way delays from acknowledgements with receive
+    /// times, and counts them from the minimum of the last 10 to 20 s.
     pub on_ramp: Option<on_ramp::Params>,
-    /// The most packets of which a subflow remembers something: what is in flight or lately lost, and what left between. No packet
-    /// leaves beyond that, of whatever kind, so a peer that acknowledges nothing costs bounded memory.
+    /// Maximum number of records of a subflow: packets in flight or recently lost, and those sent in between. No packet
+    /// of any kind is sent beyond that, so a peer that acknowledges nothing costs bounded memory.
     pub most_outstanding: u64,
 }
 
@@ -56,12 +56,13 @@ impl ChannelConfig {
         }
     }
 
-    /// Whether another packet may leave without too much to remember, or a number too high.
+    /// Returns whether another packet can be sent: the record limit and the packet number limit are not reached.
     pub(super) fn leaves_room<C: Copy>(&self, out: &Outstanding<C>) -> bool {
         out.records.len() < self.most_outstanding && out.records.end() < MOST_PACKET_NUMBERS
     }
 
-    /// Where too much is remembered, what was held for lost is forgotten early: nothing else may ever make room for it.
+    /// Forgets packets that were declared lost, earlier than usual, if the record limit is reached: nothing else may
+    /// ever make room.
     pub(super) fn make_room<C: Copy>(&self, out: &mut Outstanding<C>) {
         if out.records.len() >= self.most_outstanding {
             out.records.forget_left_before(Time::NEVER);

@@ -12,10 +12,10 @@ use crate::usage::Usage;
 pub(super) struct Governor<L> {
     pub(super) control: Control<L>,
     pub(super) usage: Usage,
-    /// When the window was full for the last time.
+    /// Last time at which the window was full.
     pub(super) full_at: Option<Time>,
-    /// When the pace held packets for the last time, unless data ran out since then with the window not full: so few would not have
-    /// filled it without a pace, either (RFC 9002 §7.8).
+    /// Last time at which the pacer delayed packets, unless data ran out since then with the window not full: with so
+    /// little data the window would not have been full without pacing, either (RFC 9002 §7.8).
     pub(super) paced_at: Option<Time>,
     /// The reason why nothing was left to send as the last packet left; none if something was.
     pub(super) ran_out: Option<Lack>,

@@ -11,15 +11,15 @@ use crate::control::{Control, SendState};
 use crate::outstanding::Outstanding;
 use crate::ramp::Ramp;
 
-/// A subflow: what is in flight on a path, and what the peer has said of it.
+/// A subflow: packets in flight on a path, and the acknowledgement state of its peer.
 #[derive(Debug)]
 pub(super) struct Lane<C> {
     pub(super) out: Outstanding<C>,
-    /// Which law decides for it.
+    /// Index of its law.
     pub(super) law: u8,
     pub(super) heard: Heard,
     pub(super) mss: u32,
-    /// Whether packets may leave.
+    /// Data may be sent.
     pub(super) open: bool,
     pub(super) strikes: Strikes,
     pub(super) ramp: Option<Ramp>,
@@ -38,7 +38,7 @@ impl<C: Copy> Lane<C> {
         }
     }
 
-    /// Whether a packet of the work may leave on this subflow, under `control`.
+    /// Returns whether a packet of the work may be sent on this subflow, under `control`.
     pub(super) fn poll<L: ControlLaw, W: Work>(
         &self,
         now: Time,
@@ -62,7 +62,7 @@ impl<C: Copy> Lane<C> {
 }
 
 impl<C> Lane<C> {
-    /// When a packet may leave that would otherwise do so then: not before a hold ends.
+    /// Delays a permitted send time until the On-Ramp hold ends.
     fn after_hold(&self, now: Time, state: SendState) -> SendState {
         let until = self.ramp.as_ref().map_or(Time::ZERO, Ramp::until);
         match state {

@@ -1,12 +1,12 @@
-//! The sending end of a connection that lives: subflows, each under a law of its own or several under one, and a [`Work`] that gives
-//! them what to carry.
+//! The sending end of a connection without an end: subflows, each under a law of its own or several under one, and a
+//! [`Work`] that provides their data.
 //!
-//! It is what a transport sends by. Nothing in it knows a message, a stream or an end: the work has those. Its packets differ
-//! in size. Each departure has a packet number of its own, below 2^62, and what is lost is given back to the work, which sends
-//! it again, or not, under another number. Acknowledgements are a peer's word ([`Acks`]), and are checked whole before they
-//! change anything.
+//! A transport sends through it. It knows no message, stream or end: the work has those. Its packets differ in size.
+//! Each transmission has a packet number of its own, below 2^62, and lost content is returned to the work, which sends
+//! it again, or not, under another number. Acknowledgements come from a peer ([`Acks`]), and are checked completely
+//! before they change anything.
 //!
-//! What is in flight, lost and permitted is decided by the parts that the simulator's [`crate::Sender`] has, too.
+//! Loss detection, flight size and send permission are those of the simulator's [`crate::Sender`].
 
 mod config;
 mod governor;
@@ -33,16 +33,16 @@ use crate::ramp::Ramp;
 use crate::records::{Departure, Record, State};
 use crate::subflow::{in_turn, together};
 
-/// A packet that leaves.
+/// A packet that is sent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Departed<C> {
     /// Its subflow.
     pub subflow: u8,
     /// Its number there.
     pub number: u64,
-    /// What it carries.
+    /// Its content.
     pub parcel: Parcel<C>,
-    /// Whether another packet may go after it.
+    /// Permission for the next packet.
     pub then: SendState,
 }
 
@@ -53,11 +53,11 @@ pub struct ChannelStats {
     pub packets_sent: u64,
     /// Their payload.
     pub bytes_sent: Bytes,
-    /// Of them, those whose content had left before.
+    /// Packets whose content had been sent before.
     pub retransmits: u64,
-    /// Packets held for lost.
+    /// Packets declared lost.
     pub lost: u64,
-    /// Packets held for lost that came after all.
+    /// Packets declared lost that arrived after all.
     pub spurious: u64,
     /// Probes that were allowed.
     pub probes: u64,
@@ -67,16 +67,17 @@ pub struct ChannelStats {
     pub marked: Bytes,
 }
 
-/// What an answer newly said.
+/// Packets newly acknowledged by an ACK frame.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Acked {
     /// Packets newly acknowledged.
     pub packets: u64,
     /// Their payload.
     pub bytes: Bytes,
-    /// Of that, what was marked.
+    /// ECN-marked part of `bytes`.
     pub marked: Bytes,
-    /// The newest packet's round trip without the receiver's delay, if the answer is the first that names that packet.
+    /// RTT of the newest packet without the receiver's delay, if the acknowledgement is the first that covers that
+    /// packet.
     pub rtt: Option<Span>,
     /// From departure to arrival of the newest packet that has a time stamp and was still remembered: the receiver's clock less
     /// the sender's.
@@ -85,12 +86,12 @@ pub struct Acked {
 
 /// The sending end of a connection under laws `L`, which carries the work `W`.
 ///
-/// Subflows are named by the numbers that it gave. [`Channel::acked`] takes a peer's word for that, too; all other methods
-/// panic at a number that was not given.
+/// Subflows are identified by the numbers that the channel returned. [`Channel::acked`] checks the peer's number; all
+/// other methods panic at a number that was not returned.
 #[derive(Debug)]
 pub struct Channel<L, W: Work> {
     lanes: Vec<Lane<W::Content>>,
-    /// As many as lanes have had laws of their own.
+    /// One per law that a lane has had of its own.
     governors: Vec<Governor<L>>,
     /// The subflow whose turn is next.
     turn: u8,
@@ -114,8 +115,9 @@ impl<L: ControlLaw, W: Work> Channel<L, W> {
         }
     }
 
-    /// One subflow more, with a law of its own, or under that of the first: the law then decides for what is in flight on both,
-    /// and hears of both as of one path. Gives its number; none if there have been 255, closed ones included.
+    /// Adds a subflow with a law of its own, or under that of the first: the law then decides for what is in flight on
+    /// both, and receives the events of both as of one path. Returns its number; none if there have been 255, closed
+    /// ones included.
     pub fn add_subflow(&mut self, law: Option<L>, now: Time) -> Option<u8> {
         let number = u8::try_from(self.lanes.len()).ok().filter(|&number| number < u8::MAX)?;
         let of = match law {
@@ -141,8 +143,9 @@ impl<L: ControlLaw, W: Work> Channel<L, W> {
         &self.governors[usize::from(self.lanes[usize::from(subflow)].law)].control
     }
 
-    /// Nothing leaves on this subflow any more, and what it has in flight is given back to the work. Its numbers stay known. Its law is
-    /// not told of timeouts that it has not heard of yet: a path that is left says nothing of another.
+    /// Closes a subflow: nothing is sent on it any more, and its content in flight is returned to the work. Its packet
+    /// numbers stay known. Its law is not notified of timeouts that are still unreported: the state of a path that was
+    /// left does not apply to another.
     pub fn close_subflow(&mut self, subflow: u8) {
         let lane = &mut self.lanes[usize::from(subflow)];
         let control = &mut self.governors[usize::from(lane.law)].control;
@@ -159,7 +162,8 @@ impl<L: ControlLaw, W: Work> Channel<L, W> {
         self.tell_least_mss(law);
     }
 
-    /// Whether packets of the work may leave on a subflow. What is in flight stays so, and packets beside the work may leave.
+    /// Permits or forbids packets of the work on a subflow. Packets in flight stay in flight, and packets outside of
+    /// the work may still be sent.
     pub fn set_open(&mut self, subflow: u8, is_open: bool) {
         let lane = &mut self.lanes[usize::from(subflow)];
         lane.open = is_open;
@@ -167,9 +171,9 @@ impl<L: ControlLaw, W: Work> Channel<L, W> {
         self.tell_least_mss(law);
     }
 
-    /// A subflow begins anew, with this law, or under the one that it has: what it has in flight is given back to the work, and its
-    /// round trip is not known any more. `numbers_too` says whether it is on another path, where numbers begin at 0; if not, they
-    /// go on. A law that decides for other open subflows, too, must not be replaced.
+    /// Resets a subflow, with this law, or with its current one: its content in flight is returned to the work, and its
+    /// RTT estimate is discarded. `numbers_too` is whether the subflow is on another path, where numbers begin at 0; if
+    /// not, they continue. A law that also decides for other open subflows must not be replaced.
     pub fn renew_subflow(&mut self, subflow: u8, law: Option<L>, numbers_too: bool, now: Time) {
         let of = self.lanes[usize::from(subflow)].law;
         let mut others =
@@ -196,8 +200,9 @@ impl<L: ControlLaw, W: Work> Channel<L, W> {
         }
     }
 
-    /// A subflow on which no packet of the work has left yet takes over the law of another. `delivered` is what that law has heard of as
-    /// delivered ([`Channel::delivered`]); counting goes on from there, because laws count round trips by it.
+    /// Moves the law of another subflow to one on which no packet of the work has been sent yet. `delivered` is the
+    /// delivered payload as reported to that law ([`Channel::delivered`]); counting continues from there, because laws
+    /// count round trips by it.
     pub fn adopt(&mut self, subflow: u8, (law, delivered): (L, Bytes), now: Time) {
         self.renew_subflow(subflow, Some(law), false, now);
         let (lane, governor) = self.parts(subflow);
@@ -207,7 +212,7 @@ impl<L: ControlLaw, W: Work> Channel<L, W> {
         governor.mss = 0;
     }
 
-    /// Payload of which a subflow's law has heard that it was delivered.
+    /// Returns the delivered payload as reported to a subflow's law.
     pub fn delivered(&self, subflow: u8) -> Bytes {
         self.control(subflow).delivered
     }
@@ -222,7 +227,8 @@ impl<L: ControlLaw, W: Work> Channel<L, W> {
         self.tell_least_mss(law);
     }
 
-    /// Tells a law of the shortest full packet of its subflows, if that has changed: of the open ones, or of all if none is.
+    /// Notifies a law of the smallest MSS of its subflows, if it has changed: of the open ones, or of all if none is
+    /// open.
     fn tell_least_mss(&mut self, law: u8) {
         let least = |of: fn(&Lane<W::Content>) -> bool| {
             let mine = self.lanes.iter().filter(|lane| lane.law == law && of(lane));
@@ -237,17 +243,17 @@ impl<L: ControlLaw, W: Work> Channel<L, W> {
         }
     }
 
-    /// What it carries.
+    /// Returns the work that the channel carries.
     pub fn work(&self) -> &W {
         &self.work
     }
 
-    /// What it carries, to be given more.
+    /// Returns the work that the channel carries, for adding more data.
     pub fn work_mut(&mut self) -> &mut W {
         &mut self.work
     }
 
-    /// What it carries, when nothing more is to be sent.
+    /// Returns the work of a channel that sends nothing more.
     pub fn into_work(self) -> W {
         self.work
     }
@@ -257,7 +263,7 @@ impl<L: ControlLaw, W: Work> Channel<L, W> {
         &self.stats
     }
 
-    /// How many subflows it has, closed ones included.
+    /// Returns the number of subflows, closed ones included.
     pub fn subflows(&self) -> u8 {
         self.lanes.len() as u8
     }
@@ -267,20 +273,20 @@ impl<L: ControlLaw, W: Work> Channel<L, W> {
         &self.control(subflow).law
     }
 
-    /// What the law of a subflow last permitted, and the payload in flight under it.
+    /// Returns the last permit of a subflow's law, and the payload in flight under it.
     pub fn state(&self, subflow: u8) -> (Permit, Bytes) {
         let control = self.control(subflow);
         (control.permit, control.in_flight)
     }
 
-    /// How often all laws have acted.
+    /// Returns the action counts of all laws together.
     pub fn acted(&self) -> Acted {
         let mut acted = Acted::default();
         self.governors.iter().for_each(|governor| acted.add(&governor.control.law.acted()));
         acted
     }
 
-    /// What all laws together last permitted, those of closed subflows included.
+    /// Returns the last permits of all laws together, those of closed subflows included.
     pub fn permit(&self) -> Permit {
         together(self.governors.iter().map(|governor| governor.control.permit))
     }
@@ -290,7 +296,7 @@ impl<L: ControlLaw, W: Work> Channel<L, W> {
         self.governors.iter().fold(Bytes::ZERO, |sum, governor| sum + governor.control.in_flight)
     }
 
-    /// Packets of which something is remembered, on all subflows.
+    /// Returns the number of packet records on all subflows.
     pub fn remembered(&self) -> u64 {
         self.lanes.iter().map(|lane| lane.out.records.len()).sum()
     }
@@ -300,32 +306,35 @@ impl<L: ControlLaw, W: Work> Channel<L, W> {
         self.lanes[usize::from(subflow)].out.smoothed_rtt()
     }
 
-    /// How long a subflow waits for an acknowledgement before a timer strikes.
+    /// Returns the time that a subflow waits for an acknowledgement before its timer expires.
     pub fn timeout(&self, subflow: u8) -> Span {
         self.lanes[usize::from(subflow)].out.timeout(&self.config.timing)
     }
 
-    /// For how long On-Ramp has held a subflow, whether there was something to send or not, a hold that has not ended included.
+    /// Returns the total time that On-Ramp has held a subflow, whether there was something to send or not, the current
+    /// hold included.
     pub fn held(&self, subflow: u8) -> Span {
         self.lanes[usize::from(subflow)].ramp.as_ref().map_or(Span::ZERO, Ramp::held)
     }
 
-    /// When a subflow's timer first struck since something was last acknowledged; none if it has not.
+    /// Returns the time at which a subflow's timer first expired since the last newly acknowledged packet; `None` if it
+    /// has not.
     pub fn struck_at(&self, subflow: u8) -> Option<Time> {
         self.lanes[usize::from(subflow)].strikes.first_at()
     }
 
-    /// How often in a row a subflow's timer has struck since something was last acknowledged.
+    /// Returns the number of consecutive timer expirations of a subflow since the last newly acknowledged packet
+    /// (`pto_count`).
     pub fn strikes(&self, subflow: u8) -> u8 {
         self.lanes[usize::from(subflow)].strikes.count()
     }
 
-    /// Whether a subflow's peer sees the codepoints that packets leave with. If not, nothing is known of marks.
+    /// Returns whether a subflow's peer sees the codepoints that packets are sent with. If not, marks are unknown.
     pub fn ecn_works(&self, subflow: u8) -> bool {
         self.lanes[usize::from(subflow)].heard.ecn_works()
     }
 
-    /// Whether a packet may leave at `now`.
+    /// Returns whether a packet may be sent at `now`.
     pub fn poll(&mut self, now: Time) -> SendState {
         self.choose(now).map_or_else(|state| state, |_| SendState::Now)
     }
@@ -418,7 +427,8 @@ impl<L: ControlLaw, W: Work> Channel<L, W> {
         Departed { subflow: chosen, number, parcel, then }
     }
 
-    /// Something new is about to leave on a subflow: where its law has nothing in flight, it hears what that means.
+    /// Prepares to send new data on a subflow: a law with nothing in flight is notified that sending resumes and of an
+    /// idle period, if any.
     fn resume(&mut self, now: Time, subflow: u8) {
         let timing = self.config.timing;
         let (lane, governor) = self.parts(subflow);
@@ -436,23 +446,23 @@ impl<L: ControlLaw, W: Work> Channel<L, W> {
         }
     }
 
-    /// The number of a packet that leaves on a subflow beside the work: an acknowledgement, or another that no window counts. None
-    /// if too much is outstanding for any packet to leave.
+    /// Returns the number of a packet that is sent on a subflow outside of the work: an acknowledgement, or another
+    /// that no window counts. None if too much is outstanding for any packet to be sent.
     pub fn number_apart(&mut self, subflow: u8, now: Time) -> Option<u64> {
         let out = &mut self.lanes[usize::from(subflow)].out;
         self.config.make_room(out);
         self.config.leaves_room(out).then(|| out.sent_apart(now, W::Content::default()))
     }
 
-    /// Leaves out the next number of a subflow, as [`Channel::number_apart`] gives it. A peer that acknowledges it acknowledges what
-    /// did not come. The last number that was left out is remembered.
+    /// Skips the next number of a subflow, and returns it as [`Channel::number_apart`] does. A peer that acknowledges
+    /// it acknowledges a packet that did not arrive. The last number that was skipped is kept.
     pub fn skip_number(&mut self, subflow: u8, now: Time) -> Option<u64> {
         let number = self.number_apart(subflow, now)?;
         self.lanes[usize::from(subflow)].heard.skip(number);
         Some(number)
     }
 
-    /// A peer's answer for a subflow arrives.
+    /// Processes a peer's acknowledgement for a subflow.
     ///
     /// # Errors
     /// If it cannot be true. Then nothing has changed.
@@ -532,8 +542,8 @@ impl<L: ControlLaw, W: Work> Channel<L, W> {
         Ok(taken)
     }
 
-    /// Tells a subflow's law what timeouts took and what has not come. If some of it came, the path was not dead: these are ordinary
-    /// losses.
+    /// Notifies a subflow's law of payload that timeouts declared lost and that has not arrived. If some of it arrived,
+    /// the path was not dead: these are ordinary losses.
     fn settle(&mut self, now: Time, subflow: u8, silence: &Silence) {
         let ChannelConfig { pacing, timeouts_cut, .. } = self.config;
         let lane = &self.lanes[usize::from(subflow)];
@@ -561,8 +571,8 @@ impl<L: ControlLaw, W: Work> Channel<L, W> {
         control.read_permit(retimes, &pacing);
     }
 
-    /// Holds packets in flight on a subflow for lost as long as `next` names one, and tells the law. A timeout with probes only begins
-    /// a [`Silence`]; [`Channel::settle`] tells the law.
+    /// Declares packets in flight on a subflow lost while `next` returns one, and notifies the law. A timeout with
+    /// probes only begins a [`Silence`]; [`Channel::settle`] notifies the law.
     fn lose_while(
         &mut self,
         now: Time,
@@ -598,7 +608,7 @@ impl<L: ControlLaw, W: Work> Channel<L, W> {
         }
     }
 
-    /// The law is about to hear of losses or marks, of what left at `sent_at` and later and is in flight no more.
+    /// Prepares the law for losses or marks of packets sent at `sent_at` and later that are no longer in flight.
     fn before_cut(&mut self, now: Time, subflow: u8, sent_at: Time, gone: Bytes) {
         let Governor { control, usage, .. } = self.parts(subflow).1;
         let (window, flight) = (control.permit.window, control.in_flight + gone);
@@ -607,8 +617,9 @@ impl<L: ControlLaw, W: Work> Channel<L, W> {
         }
     }
 
-    /// Forgets what is over. What was held for lost is remembered for two timeouts more: it may come late, and shows then how
-    /// much reordering there is; what timeouts took, until it is known what became of it.
+    /// Forgets records that are done. Lost packets are kept for two timeouts more: they may arrive late, and then show
+    /// how much reordering there is; packets that timeouts declared lost are kept until it is known whether they
+    /// arrived.
     fn forget(&mut self, now: Time, subflow: u8) {
         let Lane { out, strikes, .. } = &mut self.lanes[usize::from(subflow)];
         if strikes.open().is_some() {
@@ -618,7 +629,7 @@ impl<L: ControlLaw, W: Work> Channel<L, W> {
         out.records.forget_left_before(now.saturating_sub(timeout.times(2)));
     }
 
-    /// When [`Channel::on_timer`] wants to be called next. It moves with every acknowledgement.
+    /// Returns the next time at which [`Channel::on_timer`] must be called. It moves with every acknowledgement.
     pub fn next_timer(&mut self) -> Time {
         let timing = &self.config.timing;
         let strikes = self.lanes.iter_mut().map(|lane| lane.out.deadline(timing));
@@ -642,7 +653,7 @@ impl<L: ControlLaw, W: Work> Channel<L, W> {
         }
     }
 
-    /// The oldest packet of a subflow is lost, or its timeout strikes.
+    /// Handles the loss deadline of a subflow: its oldest packet is lost, or its timeout has expired.
     fn on_deadline(&mut self, now: Time, subflow: u8) {
         let timing = self.config.timing;
         if timing.loss_timer != LossTimer::Packet {
@@ -672,7 +683,7 @@ impl<L: ControlLaw, W: Work> Channel<L, W> {
         }
     }
 
-    /// A packet more may leave on a subflow; if there is nothing to send, the work is asked for one.
+    /// Permits one more packet on a subflow; if there is nothing to send, asks the work for a probe.
     fn probe(&mut self, subflow: u8) {
         let lane = &mut self.lanes[usize::from(subflow)];
         lane.strikes.probe();
@@ -690,8 +701,8 @@ impl<L: ControlLaw, W: Work> Channel<L, W> {
     }
 }
 
-/// The newest packet with a time stamp that is still remembered, and the time from its departure to its arrival. A time stamp of a
-/// packet that the answer does not name, or that never left, says nothing.
+/// Returns the newest packet that has a time stamp and a record, and its one-way delay. The time stamp of a packet that
+/// the acknowledgement does not cover, or that was never sent, is ignored.
 fn one_way<C: Copy>(out: &Outstanding<C>, acks: &Acks) -> Option<(u64, Span)> {
     let known = |&&(number, _): &&(u64, Time)| {
         number >= out.records.first() && acks.ranges.iter().any(|range| range.contains(number))

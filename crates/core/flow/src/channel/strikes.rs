@@ -1,51 +1,53 @@
-//! What a subflow's timer has done since its peer was last heard of. With [`LossTimer::Probe`](crate::LossTimer::Probe) probes leave
-//! first, and at the third strike in a row what is in flight is given back to the work. Whether that is lost or only late, an
-//! answer shows (RFC 9002 §7.6.2).
+//! Timer expirations of a subflow since its last acknowledgement (RFC 9002 §6.2). With
+//! [`LossTimer::Probe`](crate::LossTimer::Probe) probes are sent first, and at the third consecutive expiration the
+//! content in flight is returned to the work. An acknowledgement shows whether that was lost or only late (RFC 9002
+//! §7.6.2).
 
 use units::{Bytes, Time};
 
-/// How often a timer strikes in a row before what is in flight is given back to the work (RFC 9002 §7.6: three).
+/// Maximum number of consecutive timer expirations that only send probes. At the next one, content in flight is
+/// returned to the work (RFC 9002 §7.6: three).
 const PROBES: u8 = 2;
 
-/// What timeouts took of a subflow, until an answer shows what became of it.
+/// Packets of a subflow that timeouts declared lost, until an acknowledgement shows whether they arrived.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Silence {
     /// Numbers of its first packet and its last one.
     pub(super) numbers: (u64, u64),
     /// Payload.
     lost: Bytes,
-    /// Of that, what has come after all.
+    /// Payload of these packets that has arrived after all.
     pub(super) came: Bytes,
-    /// Whether nothing has been heard of the first one or later ones. Until then only probes leave.
+    /// No packet from the first one on is acknowledged. Until then only probes are sent.
     lasts: bool,
 }
 
 impl Silence {
-    /// Payload of which nothing is known: it may still be under way, and counts against the window.
+    /// Returns the payload whose state is unknown: it may still be in flight, and counts against the window.
     pub(super) fn open(&self) -> Bytes {
         self.lost - self.came.min(self.lost)
     }
 }
 
-/// What a timer has done since something was last acknowledged.
+/// Timer expirations since the last newly acknowledged packet.
 #[derive(Clone, Copy, Default, Debug)]
 pub(super) struct Strikes {
-    /// How often in a row it struck.
+    /// Number of consecutive expirations.
     count: u8,
-    /// When it struck first of these times.
+    /// Time of the first of these expirations.
     first_at: Option<Time>,
-    /// Packets that may leave whatever the window says.
+    /// Number of packets that may be sent regardless of the window.
     probes: u8,
-    /// What timeouts took, and no answer has shown yet what became of it.
+    /// Packets that timeouts declared lost and that no acknowledgement has resolved yet.
     silence: Option<Silence>,
 }
 
-/// What an answer means for a timer.
+/// Effect of an acknowledgement on the timer state.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Answered {
-    /// Whether the peer is not silent any more.
+    /// The acknowledgement ends the peer's silence.
     pub(super) ends_silence: bool,
-    /// What timeouts took, of which it is now known what has come.
+    /// Packets that timeouts declared lost, once it is known which of them arrived.
     pub(super) over: Option<Silence>,
 }
 
@@ -58,40 +60,42 @@ impl Strikes {
         self.first_at
     }
 
-    /// Whether a packet may leave whatever the window says.
+    /// Returns whether a packet may be sent regardless of the window.
     pub(super) fn allow_a_probe(&self) -> bool {
         self.probes > 0
     }
 
-    /// Whether nothing but probes may leave.
+    /// Returns whether only probes may be sent.
     pub(super) fn hold_all_back(&self) -> bool {
         self.silence.is_some_and(|silence| silence.lasts)
     }
 
-    /// What counts against the window beside what is in flight; none if nothing is open.
+    /// Returns the payload that counts against the window in addition to what is in flight; `None` if nothing is
+    /// unresolved.
     pub(super) fn open(&self) -> Option<Bytes> {
         self.silence.map(|silence| silence.open())
     }
 
-    /// A packet leaves.
+    /// Records that a packet is sent.
     pub(super) fn sent(&mut self) {
         self.probes = self.probes.saturating_sub(1);
     }
 
-    /// One packet may leave whatever the window says.
+    /// Permits one packet regardless of the window.
     pub(super) fn probe(&mut self) {
         self.probes = 1;
     }
 
-    /// The timer strikes. Gives whether it is one of the first strikes in a row, at which nothing is lost if there are probes.
+    /// Records a timer expiration. Returns whether it is one of the first consecutive ones, which declare nothing lost
+    /// if there are probes.
     pub(super) fn strike(&mut self, now: Time) -> bool {
         self.count = self.count.saturating_add(1);
         self.first_at = self.first_at.or(Some(now));
         self.count <= PROBES
     }
 
-    /// A timeout takes packets of these numbers, and so much payload. If something was heard since the last one, what that took is
-    /// given: no answer is waited for any more.
+    /// Records a timeout of packets with these numbers and this payload. If something was acknowledged since the last
+    /// timeout, returns the packets of that one: no acknowledgement of them is awaited any more.
     pub(super) fn take(&mut self, numbers: (u64, u64), lost: Bytes) -> Option<Silence> {
         let new = Silence { numbers, lost, came: Bytes::ZERO, lasts: true };
         match self.silence.replace(new) {
@@ -104,7 +108,7 @@ impl Strikes {
         }
     }
 
-    /// A packet that was held for lost has come. Gives whether a timeout took it.
+    /// Records the arrival of a packet that was declared lost. Returns whether a timeout had declared it lost.
     pub(super) fn came(&mut self, number: u64, bytes: Bytes) -> bool {
         let taken = self.silence.as_mut().filter(|it| (it.numbers.0..=it.numbers.1).contains(&number));
         match taken {
@@ -114,7 +118,7 @@ impl Strikes {
         true
     }
 
-    /// This packet is the newest that an answer newly acknowledges.
+    /// Processes the number of the newest packet that an acknowledgement newly acknowledges.
     pub(super) fn heard(&mut self, number: u64) -> Answered {
         // What left before a silence says nothing of it.
         let ends_silence = self.silence.is_none_or(|silence| silence.numbers.0 <= number);

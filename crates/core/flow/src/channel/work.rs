@@ -1,10 +1,10 @@
-//! What a channel carries.
+//! Data source of a channel.
 
 use laws::LossCause;
 
-/// What goes next, and what becomes of it.
+/// Data source of a channel: provides packet contents and receives their outcomes.
 pub trait Work {
-    /// What one packet carries, in a form that is cheap to keep: a place in a table, or a part of a stream.
+    /// Content of one packet, in a form that is cheap to keep: a place in a table, or a part of a stream.
     type Content: Copy + Default;
 
     /// The payload of the packet that would go next, in bytes, at most `mss`, or a bound of it where that is not known before
@@ -12,43 +12,44 @@ pub trait Work {
     /// work is given more.
     fn next_bytes(&mut self, mss: u32) -> Option<u32>;
 
-    /// Whether there is more, but something else than the law keeps it: the peer's flow control, a full buffer. What leaves then
-    /// measures the path all the same ([`laws::Ack::sample_limited`]).
+    /// Returns whether there is more data, but something other than the law holds it back: the peer's flow control, a
+    /// full buffer. Packets that are sent then measure the path all the same ([`laws::Ack::sample_limited`]).
     fn is_held_back(&self) -> bool {
         false
     }
 
-    /// How many bytes are not acknowledged yet, those not yet written among them, if the application has said how many
-    /// ([`laws::Ack::left`]).
+    /// Returns the number of bytes that are not acknowledged yet, those not yet written included, if the application
+    /// has stated the total ([`laws::Ack::left`]).
     fn left(&self) -> Option<u64> {
         None
     }
 
-    /// That packet leaves on this subflow.
+    /// Takes the packet that [`Work::next_bytes`] announced, for sending on this subflow.
     fn take(&mut self, subflow: u8, mss: u32) -> Parcel<Self::Content>;
 
-    /// A packet with this content came. Of a content that left several times this may be said several times.
+    /// Reports that a packet with this content arrived. A content that was sent several times may be reported several
+    /// times.
     fn acked(&mut self, content: Self::Content);
 
-    /// A packet with this content is lost, or nobody knows, and it should go again unless it came before. It may come after
-    /// all.
+    /// Takes back the content of a packet that is lost or of unknown state. It should be sent again unless it arrived
+    /// before. It may still arrive.
     fn lost(&mut self, content: Self::Content, why: Why);
 
-    /// Nothing is to be sent, and a packet is to leave that the peer answers: there is something to send now, such as a
-    /// PING. A work that has nothing of that kind sends none, and what is in flight is lost when its timeout strikes.
+    /// Requests an ack-eliciting packet when there is nothing to send, such as a PING. A work that has nothing of that
+    /// kind sends none, and what is in flight is declared lost when its timeout expires.
     fn probe(&mut self) {}
 }
 
-/// Why content is given back.
+/// Reason why content is returned.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Why {
-    /// Its packet is held for lost.
+    /// Its packet was declared lost.
     Lost {
         /// The packet's subflow.
         subflow: u8,
         /// Its number there.
         number: u64,
-        /// What showed it. A timer shows nothing but that the peer is late.
+        /// Evidence of the loss. A timer only shows that the peer is late.
         cause: LossCause,
     },
     /// Its subflow is closed.
@@ -57,13 +58,13 @@ pub enum Why {
     Probe,
 }
 
-/// What a packet carries that leaves.
+/// Content of a packet that is sent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Parcel<C> {
-    /// Its payload: at most as many bytes as [`Work::next_bytes`] said, and under 65,536.
+    /// Its payload: at most [`Work::next_bytes`] bytes, and under 65,536.
     pub bytes: u32,
-    /// What it is.
+    /// The content.
     pub content: C,
-    /// Whether that left before.
+    /// The content was sent before.
     pub again: bool,
 }

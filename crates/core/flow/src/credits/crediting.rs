@@ -1,5 +1,5 @@
-//! The receiver that sends credits: when one leaves, and what the data that answers them says of their loss. `ExpressPass`
-//! §3, as its simulator has it.
+//! Credit receiver: sends credits, and detects their loss from the data that they trigger. `ExpressPass` §3, as in its
+//! simulator.
 
 use alloc::collections::VecDeque;
 
@@ -8,8 +8,8 @@ use units::{Span, Time};
 
 use super::Spacing;
 
-/// A credit is held for lost when no data has answered it for so many times the longest round trip: the longest of the
-/// network, or the smoothed one of credits and data where queues of data make that longer.
+/// A credit is declared lost when no data has arrived for it within this multiple of the maximum round trip: the
+/// maximum of the network, or the smoothed RTT of credits and data where data queues make that longer.
 const LIFE: u32 = 4;
 
 /// The receiver's part of a flow whose receiver sends credits, under the law `L`.
@@ -24,10 +24,10 @@ pub struct Crediting<L> {
     left: u32,
     /// The next one's number.
     number: u32,
-    /// When each left of which no data has come, the first of them number `expected`.
+    /// Send times of the credits whose data has not arrived; the first of them is number `expected`.
     out: VecDeque<Time>,
     expected: u32,
-    /// Since the last update: credits of which it is known what became of them, and those that were lost.
+    /// Credits since the last update whose outcome is known, and those that were lost.
     known: u64,
     lost: u64,
     updated: Time,
@@ -38,8 +38,8 @@ pub struct Crediting<L> {
 }
 
 impl<L: ControlLaw> Crediting<L> {
-    /// A flow of which nothing has come, with the base round trip of its path and the longest of the network, waits of
-    /// credits in their queues included.
+    /// Creates the state of a flow of which nothing has arrived, with the base round trip of its path and the maximum
+    /// one of the network, waits of credits in their queues included.
     pub fn new(law: L, spacing: Spacing, stops_at_demand: bool, base_rtt: Span, longest: Span) -> Self {
         Self {
             law,
@@ -65,7 +65,7 @@ impl<L: ControlLaw> Crediting<L> {
         (self.sent, self.law.acted())
     }
 
-    /// Credits of which it is not known what became of them.
+    /// Returns the number of credits whose outcome is unknown.
     pub fn unanswered(&self) -> usize {
         self.out.len()
     }
@@ -88,7 +88,8 @@ impl<L: ControlLaw> Crediting<L> {
         self.next = Time::NEVER;
     }
 
-    /// Data comes that answers a credit. Credits and data keep their order, so what is older and not answered is lost.
+    /// Records data that was sent for a credit. Credits and data keep their order, so older credits without data are
+    /// lost.
     pub fn on_data(&mut self, now: Time, number: u32) {
         let Some(gap) = number.checked_sub(self.expected).filter(|&gap| (gap as usize) < self.out.len()) else {
             return;
@@ -114,7 +115,7 @@ impl<L: ControlLaw> Crediting<L> {
         }
     }
 
-    /// When [`Crediting::act`] wants to be called.
+    /// Returns the next time at which [`Crediting::act`] must be called.
     pub fn next_action(&self) -> Time {
         self.next
     }

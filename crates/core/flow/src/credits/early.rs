@@ -18,12 +18,12 @@ impl Early {
         Self { until: now + config.base_rtt, next: now, has_sent: false }
     }
 
-    /// When the next packet may leave without a credit.
+    /// Returns the time at which the next packet may be sent without a credit.
     pub(super) fn next(&self) -> Time {
         if self.next < self.until { self.next } else { Time::NEVER }
     }
 
-    /// A packet of `size` bytes on the wire leaves.
+    /// Records the sending of a packet of `size` bytes on the wire.
     pub(super) fn on_sent(&mut self, now: Time, size: u32, config: &CreditConfig) {
         self.has_sent = true;
         self.next = now + config.tick.time_for(config.line_rate, Bytes::new(size.into()));
@@ -34,7 +34,7 @@ impl Early {
         self.until = Time::ZERO;
     }
 
-    /// When it is over: now, once there is nothing more to send.
+    /// Returns the end of the early start: `now`, once there is nothing more to send.
     pub(super) fn ends(&self, has_data: bool, now: Time) -> Time {
         let ends = if self.next < self.until { self.until } else { now };
         if has_data { ends } else { now }

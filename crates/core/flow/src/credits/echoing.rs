@@ -7,7 +7,7 @@
 
 use units::{Span, Time};
 
-/// What an echo says.
+/// Content of an echo.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Echo {
     /// The newest emulation packet.
@@ -17,7 +17,7 @@ pub struct Echo {
 }
 
 impl Echo {
-    /// How many emulation packets it echoes.
+    /// Returns the number of emulation packets that it echoes.
     pub fn count(&self) -> u32 {
         self.map.count_ones()
     }
@@ -33,17 +33,18 @@ pub struct Echoing {
 }
 
 impl Echoing {
-    /// A flow whose data waits so long after its emulation; none answers each emulation packet at once.
+    /// Creates the state of a flow whose data waits this long after its emulation; none echoes each emulation packet at
+    /// once.
     pub fn new(wait: Option<Span>) -> Self {
         Self { wait, held: None, flush_at: Time::NEVER }
     }
 
-    /// When [`Echoing::flush`] wants to be called.
+    /// Returns the next time at which [`Echoing::flush`] must be called.
     pub fn next_action(&self) -> Time {
         self.flush_at
     }
 
-    /// An emulation packet comes that took `delay` by the hosts' clocks. Gives the echoes to send, in order.
+    /// Processes an emulation packet that took `delay` by the hosts' clocks. Returns the echoes to send, in order.
     pub fn on_emulation(&mut self, now: Time, number: u32, delay: Span) -> [Option<Echo>; 2] {
         // What its number is over the newest held back; an older or equal one never comes on a path that keeps order.
         let room = self.held.map_or(Some(0), |held| number.checked_sub(held.newest));
@@ -64,7 +65,7 @@ impl Echoing {
         [full, None]
     }
 
-    /// What is held back, now.
+    /// Returns the echo that is held back, to be sent now.
     pub fn flush(&mut self) -> Option<Echo> {
         self.flush_at = Time::NEVER;
         self.held.take()

@@ -32,15 +32,15 @@ pub(super) struct Emulation {
     /// Those whose fate is not known, the first of them number `first`.
     out: VecDeque<Out>,
     first: u32,
-    /// How many of them are ordinary.
+    /// Number of these that are ordinary.
     ordinary: u64,
     /// The round is over when the fate of all below is known: of one that left after it began.
     round_end: u32,
     round_began: Time,
-    /// Of the round: emulation packets whose fate became known, and those of them that came back.
+    /// Emulation packets of the round whose outcome is known, and those of them that were echoed.
     sent: u64,
     returned: u64,
-    /// Whether credits could come from the round's beginning on.
+    /// Credits could arrive from the round's beginning on.
     judged: bool,
 }
 
@@ -70,13 +70,13 @@ impl Emulation {
         }
     }
 
-    /// When the next one leaves: none while credits in hand cover the demand.
+    /// Returns the send time of the next emulation packet; `Time::NEVER` while credits in hand cover the demand.
     pub(super) fn next(&self, uncovered: u32) -> Time {
         if uncovered > 0 { self.next } else { Time::NEVER }
     }
 
-    /// One leaves at `now`. Gives its number and whether it is over-provisioned: those on their way cover what of the
-    /// demand is left.
+    /// Sends one at `now`. Returns its number and whether it is over-provisioned: those in flight cover the rest of the
+    /// demand.
     pub(super) fn send(&mut self, now: Time, rate: Rate, uncovered: u32) -> (u32, bool) {
         while self.out.front().is_some_and(|out| out.left + self.given_up < now) {
             self.settle(false);
@@ -104,7 +104,7 @@ impl Emulation {
         }
     }
 
-    /// The fate of the oldest one is known. Gives when it left.
+    /// Removes the oldest one, whose outcome is known. Returns its send time.
     fn settle(&mut self, returned: bool) -> Option<Time> {
         let out = self.out.pop_front()?;
         self.ordinary -= u64::from(!out.expendable);
@@ -120,8 +120,9 @@ impl Emulation {
         (self.round_began, self.round_end) = (now, self.number + 1);
     }
 
-    /// An echo comes: `credit` is called with each credit's number and the time for which it is meant. Emulation packets
-    /// and echoes keep their order, so what is older and not echoed is lost. Gives the round if it is over and judged.
+    /// Processes an echo: `credit` is called with each credit's number and the time for which it is meant. Emulation
+    /// packets and echoes keep their order, so older ones that are not echoed are lost. Returns the round if it is over
+    /// and judged.
     pub(super) fn on_echo(&mut self, now: Time, echo: Echo, mut credit: impl FnMut(u32, Time)) -> Option<Round> {
         // What had been given up comes after all: nothing is known of its time any more.
         for back in (0..32u32).rev().filter(|back| echo.map >> back & 1 != 0) {

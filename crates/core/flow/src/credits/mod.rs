@@ -1,6 +1,6 @@
-//! Credit-scheduled flows: a packet leaves for a credit, and credits come from an emulation of the data beside it.
-//! `FlashPass` (Zeng et al., ICNP 2021, §III) and `ExpressPass` (Cho et al., SIGCOMM 2017, §3), with Aeolus's early start
-//! (Hu et al., SIGCOMM 2020) where it is on.
+//! Credit-scheduled flows: each packet needs a credit, and credits come from an emulation of the data. `FlashPass`
+//! (Zeng et al., ICNP 2021, §III) and `ExpressPass` (Cho et al., SIGCOMM 2017, §3), with Aeolus's early start (Hu et
+//! al., SIGCOMM 2020) where it is enabled.
 //!
 //! [`Scheduled`] is the sender's part: it keeps the credits in hand and asks the [`Sender`] for a packet only when one is
 //! due. The sender keeps the sequence space, finds losses and ends the flow; what is lost goes first, like everything that
@@ -32,12 +32,12 @@ use emulation::Emulation;
 use pulls::Pulls;
 use requests::Requests;
 
-/// What a host knows of a credit-scheduled flow when it starts.
+/// Initial parameters of a credit-scheduled flow.
 #[derive(Clone, Copy, Debug)]
 pub struct CreditConfig {
-    /// What the flow's law says.
+    /// Credit settings of the flow's law.
     pub credits: Credits,
-    /// The longest that an emulation packet and its echo take anywhere in the network.
+    /// Maximum time that an emulation packet and its echo take anywhere in the network.
     pub longest: Span,
     /// The flow's base round trip.
     pub base_rtt: Span,
@@ -49,7 +49,7 @@ pub struct CreditConfig {
     pub header: u32,
     /// The time between two credits, or two packets of the early start, is a whole multiple of this.
     pub tick: Tick,
-    /// What makes the flow's jitter another than that of other flows.
+    /// Seed of the flow's jitter, so that it differs from that of other flows.
     pub salt: u64,
 }
 
@@ -60,7 +60,8 @@ impl CreditConfig {
         u32::try_from(bdp.div_ceil(u64::from(self.mss + self.header))).unwrap_or(u32::MAX)
     }
 
-    /// How long after its emulation packet a packet leaves (`T_wait`); none: when its credit comes.
+    /// Returns the delay of a packet after its emulation packet (`T_wait`); none: the packet is sent when its credit
+    /// arrives.
     pub fn wait(&self) -> Option<Span> {
         match self.credits.driver {
             Driver::Sender { wait: Wait::Longest, .. } => Some(self.longest),
@@ -70,18 +71,18 @@ impl CreditConfig {
     }
 }
 
-/// A sender asks its receiver's host again if no credit has come for so many base round trips: where many flows wait for
-/// theirs, a turn takes longer, and the question costs a packet and changes nothing.
+/// A sender asks its receiver's host again if no credit has arrived for this number of base round trips: where many
+/// flows wait for theirs, a turn takes longer, and the request costs a packet and changes nothing.
 const RETRY: u32 = 8;
 
-/// How credits are spaced: unevenly, so that flows of one rate do not fall in step and one of them finds every queue full.
+/// Credit spacing: uneven, so that flows of one rate do not synchronise and one of them finds every queue full.
 #[derive(Clone, Copy, Debug)]
 pub struct Spacing {
-    /// The largest part of an even pace that one gap is longer or shorter.
+    /// Maximum deviation of one gap from an even pace, as a fraction.
     pub jitter: Frac,
     /// Gaps are whole multiples of this, rounded down, and at least one; one of a whole number of ticks keeps them all.
     pub tick: Tick,
-    /// What makes the flow's jitter another than that of other flows.
+    /// Seed of the flow's jitter, so that it differs from that of other flows.
     pub salt: u64,
 }
 
@@ -96,20 +97,20 @@ impl Spacing {
     }
 }
 
-/// What became of a flow's credits.
+/// Credit counters of a flow.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct CreditStats {
     /// Credits (`ExpressPass`), or emulation packets (`FlashPass`), that their source offered to its own credit queue.
     pub sent: u64,
-    /// Of those, emulation packets that might be spared: over-provisioned ones.
+    /// Over-provisioned emulation packets among `sent`: those that can be dropped first.
     pub over_provisioned: u64,
-    /// Credits that came to the sender.
+    /// Credits that arrived at the sender.
     pub received: u64,
-    /// Of those, credits for which a packet left.
+    /// Received credits for which a packet was sent.
     pub used: u64,
-    /// Of those, credits for which there was nothing to send. The rest was in hand when the run ended.
+    /// Received credits for which there was nothing to send. The rest was in hand when the run ended.
     pub wasted: u64,
-    /// Of the credits received, those that came after the time for which they were meant.
+    /// Received credits that arrived after their time.
     pub late: u64,
     /// Data packets sent without a credit.
     pub unscheduled: u64,
@@ -129,33 +130,34 @@ impl CreditStats {
     }
 }
 
-/// What a sender sends beside data.
+/// Packet other than data that a sender sends.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Signal {
-    /// Asks for credits for so many packets.
+    /// Requests credits for this number of packets.
     Request {
-        /// How many.
+        /// Number of packets.
         packets: u32,
     },
-    /// Asks for no more credits.
+    /// Requests no more credits.
     Stop,
     /// An emulation packet, to be offered to the host's credit queue.
     Emulation {
         /// Its number.
         number: u32,
-        /// Whether it is over-provisioned: dropped first.
+        /// The packet is over-provisioned: dropped first.
         expendable: bool,
     },
-    /// The last word of an early start: what left before it and is not acknowledged when its answer comes is lost.
+    /// The last packet of an early start: earlier packets that are not acknowledged when its acknowledgement arrives
+    /// are lost.
     Probe,
 }
 
-/// A packet that leaves.
+/// A packet that is sent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Scheduling {
-    /// What of the flow.
+    /// Its segment of the flow.
     pub segment: Segment,
-    /// The number of the credit that it answers; none: it leaves without one.
+    /// Number of the credit that permits it; none: it is sent without one.
     pub credit: Option<u32>,
 }
 
@@ -180,7 +182,7 @@ pub struct Scheduled {
     /// By the time for which they are meant.
     hand: VecDeque<Held>,
     early: Option<Early>,
-    /// When the probe left whose answer is awaited.
+    /// Send time of the probe whose acknowledgement is awaited.
     probed: Option<Time>,
     side: Side,
     stats: CreditStats,
@@ -209,12 +211,12 @@ impl Scheduled {
         }
     }
 
-    /// Whose packets emulate data.
+    /// Returns which end emulates data.
     pub fn driver(&self) -> Driver {
         self.config.credits.driver
     }
 
-    /// What became of the credits, up to now.
+    /// Returns the credit counters up to now.
     pub fn stats(&self) -> &CreditStats {
         &self.stats
     }
@@ -224,7 +226,8 @@ impl Scheduled {
         CreditStats { wasted: self.stats.wasted + self.hand.len() as u64, ..self.stats }
     }
 
-    /// Packets that wait to be sent: the remaining demand, as far as it lies in the send buffer where that tells it.
+    /// Returns the number of packets that wait to be sent: the remaining demand, as far as the send buffer holds it
+    /// where there is one.
     fn demand<L: ControlLaw>(&self, sender: &mut Sender<L>) -> u32 {
         let waiting = sender.waiting();
         let Some(buffer) = self.config.credits.send_buffer else { return waiting };
@@ -235,12 +238,13 @@ impl Scheduled {
         waiting.min(u32::try_from(packets).unwrap_or(u32::MAX))
     }
 
-    /// What of the demand no credit in hand covers.
+    /// Returns the demand that no credit in hand covers.
     fn uncovered<L: ControlLaw>(&self, sender: &mut Sender<L>) -> u32 {
         self.demand(sender).saturating_sub(self.hand.len() as u32)
     }
 
-    /// Whether a packet may leave at `now`. Credits whose time comes while there is nothing to send are wasted.
+    /// Returns whether a packet may be sent at `now`. Credits whose time comes while there is nothing to send are
+    /// wasted.
     pub fn poll<L: ControlLaw>(&mut self, sender: &mut Sender<L>, now: Time) -> SendState {
         let has_data = self.demand(sender) > 0;
         while !has_data && self.hand.front().is_some_and(|held| held.due <= now) {
@@ -284,7 +288,7 @@ impl Scheduled {
         Scheduling { segment, credit }
     }
 
-    /// When [`Scheduled::act`] wants to be called, as things stand at `now`.
+    /// Returns the next time at which [`Scheduled::act`] must be called, given the state at `now`.
     pub fn next_action<L: ControlLaw>(&self, sender: &mut Sender<L>, now: Time) -> Time {
         let uncovered = self.uncovered(sender);
         let own = match &self.side {
@@ -296,7 +300,7 @@ impl Scheduled {
         own.min(early).max(now)
     }
 
-    /// What to send beside data at `now`, one at a time until there is nothing.
+    /// Returns the next packet other than data to send at `now`; none once there is no more.
     pub fn act<L: ControlLaw>(&mut self, sender: &mut Sender<L>, now: Time) -> Option<Signal> {
         let demand = self.demand(sender);
         if let Some(early) = &self.early
@@ -379,7 +383,7 @@ impl Scheduled {
         }
     }
 
-    /// The receiver answers the probe.
+    /// Processes the receiver's acknowledgement of the probe.
     pub fn on_probe_answer<L: ControlLaw>(&mut self, sender: &mut Sender<L>, now: Time, cumulative: u32) {
         if let Some(sent_at) = self.probed.take() {
             sender.on_probe_answer(now, sent_at, cumulative);

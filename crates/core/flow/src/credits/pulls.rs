@@ -26,17 +26,17 @@ impl Pulls {
         self.free
     }
 
-    /// A packet leaves without a credit.
+    /// Records a packet that is sent without a credit.
     pub(super) fn spend_free(&mut self) {
         self.free = self.free.saturating_sub(1);
     }
 
-    /// What is asked for and has not come.
+    /// Returns the number of credits that are requested and have not arrived.
     fn open(&self) -> u32 {
         self.asked.saturating_sub(self.known)
     }
 
-    /// When there is something to say, where no credit in hand covers so many packets.
+    /// Returns the time of the next request, where no credit in hand covers `uncovered` packets.
     pub(super) fn next(&self, uncovered: u32) -> Time {
         match uncovered.saturating_sub(self.free) {
             0 => Time::NEVER,
@@ -54,7 +54,7 @@ impl Pulls {
         Some(Signal::Request { packets: self.asked })
     }
 
-    /// A credit comes. Gives whether it is good: of those that came late, behind others, none is.
+    /// Records a credit. Returns whether it is valid: late credits, overtaken by others, are not.
     pub(super) fn on_credit(&mut self, now: Time, number: u32) -> bool {
         self.ask_at = now + self.retry;
         let is_good = number >= self.known;

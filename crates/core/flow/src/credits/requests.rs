@@ -12,15 +12,15 @@ use super::Signal;
 pub(super) struct Requests {
     retry: Span,
     stops_ahead: bool,
-    /// When to ask where the receiver is not known to send credits.
+    /// Time of the next request while the receiver is not known to send credits.
     ask_at: Time,
-    /// Whether the last word was a stop.
+    /// The last message was a stop.
     stopped: bool,
     wants_stop: bool,
     /// Not before this.
     stop_again: Time,
     heard: Time,
-    /// When the credits of the last round trip came.
+    /// Arrival times of the credits of the last round trip.
     recent: VecDeque<Time>,
 }
 
@@ -38,8 +38,8 @@ impl Requests {
         }
     }
 
-    /// When there is something to say: a stop at once, a request when the last one has gone unanswered, or when no credit
-    /// has come for a round trip after a stop.
+    /// Returns the time of the next message: a stop at once; a request when the last one got no credit in time, or when
+    /// no credit has arrived for a round trip after a stop.
     pub(super) fn next(&self, uncovered: u32, rtt: Span) -> Time {
         let ask = match (uncovered, self.stopped) {
             (0, _) => Time::NEVER,

@@ -35,7 +35,7 @@ const SPACING: Spacing = Spacing { jitter: Frac::ZERO, tick: Tick::NONE, salt: 7
 const EVEN: (&str, Setting) = ("jitter", Setting::Fraction(Frac::ZERO));
 const LATE_START: (&str, Setting) = ("early_start", Setting::Switch(false));
 
-/// What is sent beside data from `now` up to `until`: (time, what).
+/// Returns the packets other than data sent from `now` up to `until`, with their times.
 fn act(flow: &mut Scheduled, sender: &mut Sender<Law>, mut now: Time, until: Time) -> Vec<(Time, Signal)> {
     let mut said = Vec::new();
     loop {
@@ -101,8 +101,8 @@ fn what_may_be_spared_need_not_be_counted_on() {
     }
 }
 
-/// A round is over when the fate is known of a packet that left after it began: the law hears of all since the last one.
-/// The first round has no credits to be judged by.
+/// A round is over when the outcome of a packet sent after it began is known: the law is notified of all since the last
+/// one. The first round has no credits to be judged by.
 #[test]
 fn rounds_are_counted_in_emulation_packets() {
     let (mut flow, mut sender) = flow(Kind::FlashPass, 10_000, &[EVEN, LATE_START]);
@@ -193,7 +193,7 @@ fn a_sender_asks_and_stops() {
     assert_eq!((stats.received, stats.used, stats.wasted), (6, 4, 2));
 }
 
-/// Where it does not stop ahead, the stop comes with the credit for the last packet.
+/// Without `stops_ahead`, the stop is sent with the credit for the last packet.
 #[test]
 fn a_sender_stops_when_nothing_is_left() {
     let (mut flow, mut sender) = flow(Kind::ExpressPass, 4, &[("stops_ahead", Setting::Switch(false))]);
@@ -259,8 +259,9 @@ fn a_receiver_paces_credits_and_counts_gaps() {
     assert_eq!(crediting.act(Time::from_ms(5)), None);
 }
 
-/// A path that is down for a second: after four round trips of 1.2 ms credits are lost, the rate falls to one in a round trip,
-/// and no more credits are kept than left in that time. What comes afterwards is heard, and the rate grows again.
+/// A path that is down for a second: after four round trips of 1.2 ms credits are lost, the rate falls to one in a
+/// round trip, and no more credits are kept than were sent in that time. Later data is processed, and the rate grows
+/// again.
 #[test]
 fn credits_without_an_answer_are_given_up() {
     let law = build(Kind::ExpressPass, &PATH, &[]).unwrap();

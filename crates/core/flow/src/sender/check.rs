@@ -1,4 +1,4 @@
-//! Whether a sender's parts agree with each other.
+//! Consistency checks of a sender.
 
 use alloc::format;
 use alloc::string::String;
@@ -9,7 +9,7 @@ use units::Bytes;
 use super::{FlowStats, Sender};
 
 impl<L: ControlLaw> Sender<L> {
-    /// Checks that counts say what the records do, and that no more is delivered than there is. Returns how many entries it
+    /// Checks that counts match the records, and that no more is delivered than there is. Returns the number of entries
     /// examined.
     ///
     /// # Errors
@@ -32,7 +32,7 @@ impl<L: ControlLaw> Sender<L> {
 }
 
 impl FlowStats {
-    /// Checks the counters of a flow of which so much is `delivered` against each other.
+    /// Checks the counters of a flow against each other; `delivered` is its delivered payload.
     ///
     /// # Errors
     /// When they cannot all be true: the first two that contradict each other.

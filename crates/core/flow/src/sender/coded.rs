@@ -1,19 +1,19 @@
-//! What erasure coding changes in a sender. Bonato et al., "Uno" (SC 2025), §4.2.
+//! Erasure coding in a sender. Bonato et al., "Uno" (SC 2025), §4.2.
 //!
-//! A packet held for lost leaves the flight, and the law hears of it, as in any flow. But it is sent again only when its
-//! block needs it: when the receiver asks for the block, when a retransmission timeout strikes, when a block has waited that
-//! long for a request that may be lost, or, where the sender is eager, at once. What is sent again is just enough to make the
-//! block whole, its first missing packets.
+//! A packet that is declared lost leaves the flight, and the law is notified, as in any flow. But it is sent again only
+//! when its block needs it: when the receiver requests the block, when a retransmission timeout expires, when a block
+//! has waited that long for a request that may be lost, or, where the sender is eager, at once. Only as many packets
+//! are sent again as complete the block, its first missing ones.
 //!
-//! A request stands until its block is whole: what else is lost of it is sent again at once where it is needed, since the
-//! receiver asks again only when something came. A request names packets. Those that left less than a base round trip and the
-//! longest wait in queues ago are not meant: when the request left they could still be on their way. A flow that sends a block
-//! more slowly than its receiver waits for it is asked for packets all the time, and most of them are such. The others are
-//! lost, whatever the sender thought.
+//! A request stays valid until its block is complete: later losses of the block are sent again at once where they are
+//! needed, since the receiver asks again only when something arrived. A request names packets. Those sent less than a
+//! base round trip and the longest wait in queues ago are excluded: when the request was sent they could still be on
+//! their way. A flow that sends a block more slowly than its receiver waits for it is asked for packets all the time,
+//! and most of them are such. The others are lost, whatever the sender's state of them.
 //!
-//! The receiver's cumulative number passes what blocks gave back, so it settles blocks, but does not show which packets
-//! came: a packet whose acknowledgement alone was lost counts as lost for the law, unless acknowledgements have a history
-//! ([`crate::SenderCoding::history`]).
+//! The receiver's cumulative number passes packets that blocks recovered, so it settles blocks, but does not show which
+//! packets arrived: a packet counts as lost for the law if only its acknowledgement was lost, unless acknowledgements
+//! have a history ([`crate::SenderCoding::history`]).
 
 use laws::{ControlLaw, LossCause};
 use units::{Bytes, Span, Time};
@@ -24,7 +24,7 @@ use crate::records::State;
 use crate::tracker::BlockNack;
 
 impl<L: ControlLaw> Sender<L> {
-    /// Settles the blocks of which the receiver says that they are whole.
+    /// Settles the blocks that the receiver reports as complete.
     #[inline(never)]
     pub(super) fn settle_whole_blocks(&mut self) {
         if let Some(ledger) = &mut self.ledger {
@@ -35,7 +35,7 @@ impl<L: ControlLaw> Sender<L> {
         }
     }
 
-    /// Takes the packets that an acknowledgement says came before its own, and gives their bytes. `newest` is the newest one
+    /// Records the packets in the history of an acknowledgement, and returns their bytes. `newest` is the newest packet
     /// that it newly acknowledges.
     #[inline(never)]
     pub(super) fn take_history(&mut self, ack: &AckHeader, newest: &mut Option<Newest>) -> Bytes {
@@ -52,7 +52,7 @@ impl<L: ControlLaw> Sender<L> {
         taken
     }
 
-    /// A packet that `was` in this state, and left on this subflow, is acknowledged.
+    /// Records the acknowledgement of a packet that was in state `was` and was sent on this subflow.
     #[inline(never)]
     pub(super) fn count_in_block(&mut self, seq: u32, subflow: u8, was: State) {
         if was == State::Missing {
@@ -85,7 +85,7 @@ impl<L: ControlLaw> Sender<L> {
         }
     }
 
-    /// A packet in flight, of a block, is held for lost.
+    /// Declares a packet in flight, of a block, lost.
     #[inline(never)]
     pub(super) fn miss_in_block(&mut self, now: Time, seq: u32) {
         let Some(ledger) = &mut self.ledger else { return };
@@ -112,7 +112,8 @@ impl<L: ControlLaw> Sender<L> {
         }
     }
 
-    /// Sends again what a block needs. Gives the paths that lost its missing packets, one bit each; none if it needs none.
+    /// Resends what a block needs. Returns the paths that lost its missing packets, one bit each; none if it needs
+    /// none.
     fn resend_block(&mut self, block: u32) -> u64 {
         let Some(ledger) = &mut self.ledger else { return 0 };
         let packets = ledger.blocks().packets(block);
@@ -138,7 +139,7 @@ impl<L: ControlLaw> Sender<L> {
         paths
     }
 
-    /// The receiver cannot give back a block.
+    /// Processes a receiver's request for a block that it cannot recover.
     #[inline(never)]
     pub fn on_block_nack(&mut self, now: Time, nack: &BlockNack) {
         self.stats.nacks += 1;
@@ -164,9 +165,9 @@ impl<L: ControlLaw> Sender<L> {
         self.trim_all();
     }
 
-    /// Sends again what blocks need that have waited for a request as long as a timeout, and, when a timeout struck and
-    /// these `paths` lost packets, what any block needs. A request that does not come says nothing of the path, so it
-    /// doubles no timeout: blocks that were lost together would each do so.
+    /// Resends what blocks need that have waited for a request as long as a timeout, and, when a timeout expired and
+    /// these `paths` lost packets, what any block needs. A missing request is no evidence about the path, so it doubles
+    /// no timeout: blocks that were lost together would each do so.
     #[inline(never)]
     pub(super) fn resend_overdue(&mut self, now: Time, paths: u64) {
         let timeout = self.timeout();

@@ -1,4 +1,4 @@
-//! What a host decides about a flow before it starts.
+//! Configuration of a flow, set by its host before it starts.
 
 use units::{Bytes, Span};
 
@@ -9,7 +9,7 @@ use crate::outstanding::{LossTimer, Timing};
 use crate::pacer::Pacing;
 use crate::paths::PathChoice;
 
-/// What a host decides about a flow before it starts.
+/// Configuration of a flow, set by its host before it starts.
 #[derive(Clone, Copy, Debug)]
 pub struct FlowConfig {
     /// Payload of the whole flow; at least 1 byte.
@@ -18,43 +18,44 @@ pub struct FlowConfig {
     pub mss: u32,
     /// Round trip with empty queues: the estimator's start.
     pub base_rtt: Span,
-    /// How much later a packet must have left than a missing one to prove it lost.
+    /// Reordering window: how much later than a missing packet an acknowledged one must have been sent to prove it
+    /// lost.
     pub reordering: Span,
     /// Lower bound of the retransmission timeout; with [`LossTimer::Packet`] the timeout itself.
     pub rto_min: Span,
     /// Upper bound of the retransmission timeout.
     pub rto_max: Span,
-    /// Whether the law is told of timeouts. If not, a timeout only resends.
+    /// The law is notified of timeouts. If not, a timeout only resends.
     pub timeouts_cut: bool,
-    /// What a retransmission timeout counts from. [`LossTimer::Packet`] only with [`Recovery::Selective`].
+    /// Start of a retransmission timeout. [`LossTimer::Packet`] only with [`Recovery::Selective`].
     pub loss_timer: LossTimer,
-    /// Whether the law hears how much of the flow is left ([`laws::Ack::left`]).
+    /// The law is given the remaining size of the flow ([`laws::Ack::left`]).
     pub tells_size: bool,
-    /// How losses are found and mended. The receiver's interval is of no concern here.
+    /// Loss recovery scheme. The receiver's interval is not used here.
     pub recovery: Recovery,
-    /// Whether a packet may leave as long as the window is not full, though it does not fit any more.
+    /// A packet may be sent while the window is not full, even if it does not fit.
     pub overshoots: bool,
-    /// How it is paced.
+    /// Pacing parameters.
     pub pacing: Pacing,
     /// Erasure coding; none: every packet is needed. Only with [`Recovery::Selective`].
     pub coding: Option<SenderCoding>,
-    /// Which paths its packets take.
+    /// Path selection of its packets.
     pub paths: PathChoice,
-    /// What chances depend on, with `number`.
+    /// Seed of random choices, together with `number`.
     pub seed: u64,
     /// The flow's number.
     pub number: u32,
-    /// What the law hears of a round trip beyond the truth.
+    /// Noise added to the round trips that the law receives.
     pub noise: Noise,
-    /// What of Linux's TCP is on. Only with [`Recovery::Selective`] and one law for the flow.
+    /// Features of Linux's TCP. Only with [`Recovery::Selective`] and one law for the flow.
     pub tcp: TcpConfig,
 }
 
 impl FlowConfig {
-    /// A flow of `size` payload bytes over one path, with nothing special. The reordering tolerance is a quarter of the
-    /// base round trip. Timeouts last two base round trips to 4 s, and cut. The law is not told the flow's size. Recovery is
-    /// selective. Pacing counts payload alone and makes up for late packets. There is no coding, no noise and nothing of
-    /// Linux's TCP.
+    /// Returns the configuration of a flow of `size` payload bytes over one path, without options. The reordering
+    /// window is a quarter of the base round trip. Timeouts last two base round trips to 4 s, and cut. The law is not
+    /// given the flow's size. Recovery is selective. Pacing counts payload alone and makes up for late packets. There
+    /// is no coding, no noise and no feature of Linux's TCP.
     pub const fn new(size: Bytes, mss: u32, base_rtt: Span) -> Self {
         Self {
             size,
@@ -78,7 +79,7 @@ impl FlowConfig {
         }
     }
 
-    /// How many packets the flow has, parity included.
+    /// Returns the number of packets of the flow, parity included.
     ///
     /// # Panics
     /// If that is more than 2^32 - 1: 17 TB at 4 KiB.
@@ -106,32 +107,32 @@ impl FlowConfig {
     }
 }
 
-/// What a sender must know of a coded flow.
+/// Coding parameters of a sender.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SenderCoding {
     /// Its blocks.
     pub code: Code,
-    /// Whether packets are sent again as soon as more of a block are held for lost than it has parity; if not, when the
-    /// receiver asks or a timeout strikes. Ours; the paper has only the latter.
+    /// Packets are sent again as soon as more packets of a block are declared lost than it has parity; if not, when the
+    /// receiver asks or a timeout expires. Ours; the paper has only the latter.
     pub eager: bool,
-    /// How long a packet can wait in all queues on its way: a request says nothing of packets that left less than a base round
-    /// trip and this time ago. Zero where receivers ask on the proof of a gap.
+    /// Maximum time that a packet can wait in all queues on its way: a request does not apply to packets sent less than
+    /// a base round trip and this time ago. Zero where receivers ask on the proof of a gap.
     pub longest_wait: Span,
-    /// Of how many subflows acknowledgements say what came before their packet ([`crate::Receiver::coded`]); 0: of none.
+    /// Number of subflows whose acknowledgements have a history ([`crate::Receiver::coded`]); 0: no history.
     pub history: u8,
 }
 
-/// How losses are found and mended.
+/// Loss recovery scheme.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Recovery {
-    /// What is missing is sent again.
+    /// Missing packets are sent again.
     Selective,
     /// The receiver takes packets in order only and asks for the rest again, from what it misses on.
     GoBackN {
-        /// It asks for the same packet once in this time.
+        /// Minimum time between two requests for the same packet.
         nack_interval: Span,
-        /// Whether the receiver acknowledges what comes. If not, it only asks for what it misses and says once that all
-        /// has come. Then something other than acknowledgements, such as credits, must let the flow send.
+        /// The receiver acknowledges what arrives. If not, it only requests what it misses and reports once that all
+        /// has arrived. Then something other than acknowledgements, such as credits, must let the flow send.
         acks: bool,
     },
 }

@@ -1,5 +1,5 @@
-//! What of a connection stays between its messages: its laws with their windows, its round trips, its pace and its paths. A
-//! message is a flow of its own: its packets, losses and counters are not the next one's.
+//! State of a connection that persists between its messages: its laws with their windows, its RTT estimates, its pacing
+//! and its paths. A message is a flow of its own: its packets, losses and counters are not shared with the next one.
 //!
 //! Where connections are not kept, a host may still remember the window at which slow start ended (ssthresh), as Linux
 //! does with its TCP metrics (`tcp_update_metrics` and `tcp_init_metrics` in `net/ipv4/tcp_metrics.c`, Linux 4.9; since
@@ -26,8 +26,8 @@ pub struct Connection<L> {
 }
 
 impl<L: ControlLaw> Connection<L> {
-    /// A new connection, whose first packet may leave at `now`. Its round trip, its bounds of timeouts and its paths are as
-    /// `config` has them, whatever its messages say.
+    /// Creates a connection whose first packet may be sent at `now`. Its round trip, its bounds of timeouts and its
+    /// paths are those of `config`, whatever its messages have.
     pub fn new(config: &FlowConfig, law: L, now: Time) -> Self {
         let initial = law.permit().window;
         Self {
@@ -72,8 +72,8 @@ impl<L: ControlLaw> Connection<L> {
 }
 
 impl<L: ControlLaw> Sender<L> {
-    /// What stays of the connection once the flow is complete. What may still be under way of it, parity and packets that
-    /// were sent twice, is no longer in flight.
+    /// Returns the connection once the flow is complete. Packets that may still be on their way, parity and those that
+    /// were sent twice, no longer count as in flight.
     pub fn into_connection(mut self) -> Connection<L> {
         debug_assert!(self.is_complete(), "a message at a time");
         self.subflows.iter_mut().for_each(Subflow::abandon);
@@ -95,7 +95,7 @@ impl<L: ControlLaw> Sender<L> {
     }
 }
 
-/// What a connection had done before the flow at hand.
+/// Counts of a connection before the current flow.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Before {
     pub(super) delivered: Bytes,
@@ -108,18 +108,18 @@ impl Before {
     }
 }
 
-/// What a host remembers of a destination.
+/// Metrics of a destination that a host remembers.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Remembered {
     ssthresh: Option<Bytes>,
 }
 
 impl Remembered {
-    /// A flow to that destination is complete, and its connection ends.
+    /// Records that a flow to that destination is complete, and that its connection ends.
     ///
-    /// In congestion avoidance the threshold becomes the flow's own, or half the window if that is more. While slow start, or
-    /// the answer to a loss, is not over, it only grows, and only where there is one already: to half the window in the first
-    /// slow start, to the flow's own threshold later.
+    /// In congestion avoidance the threshold becomes the flow's own, or half the window if that is more. While slow
+    /// start, or recovery from a loss, is not over, it only grows, and only where there is one already: to half the
+    /// window in the first slow start, to the flow's own threshold later.
     pub fn learn<L: ControlLaw>(&mut self, flow: &Sender<L>) {
         let window = flow.law().permit().window;
         let half = Bytes::new(window.get() / 2);

@@ -1,4 +1,4 @@
-//! What an acknowledgement costs, in records looked at: the same however much is in flight.
+//! Cost of an acknowledgement, in records looked at: independent of the number of packets in flight.
 
 extern crate std;
 
@@ -16,24 +16,24 @@ use crate::{Pacing, Receiver};
 const MSS: u32 = 1_000;
 
 impl<L: ControlLaw> Sender<L> {
-    /// How often records were looked at.
+    /// Returns the number of record accesses.
     fn looks(&self) -> u64 {
         self.subflows.iter().map(|subflow| subflow.out.records.looks()).sum()
     }
 }
 
-/// What a transfer took.
+/// Cost of a transfer.
 struct Work {
     /// Mean over all acknowledgements.
     mean: f64,
-    /// Sum of the hundred dearest, over a hundred.
+    /// Mean over the hundred most expensive acknowledgements.
     dearest: f64,
     retransmits: u64,
 }
 
 /// Sends four windows of `window` packets over a pipe that delivers a packet each microsecond a round trip later, and
-/// loses `loss` in a million by chance, retransmissions too. `late` in a million are 20 us late, so that what is held for lost
-/// may come after all.
+/// loses `loss` in a million by chance, retransmissions too. `late` in a million are 20 us late, so that packets
+/// declared lost may arrive after all.
 fn transfer(window: u32, loss: u64, late: u64) -> Work {
     let base_rtt = Span::from_us(i64::from(window));
     let path = Path { base_rtt, intra_rtt: base_rtt, line_rate: Rate::from_gbps(8), mss: Bytes::new(MSS.into()) };

@@ -1,21 +1,23 @@
 //! Go-back-N: the receiver takes packets in order only, so an acknowledgement settles every packet below its cumulative
-//! number, and what is lost takes all that left after it along. RDMA's reliable connections, as the public ns-3 RDMA
-//! simulators have them (alibaba-edu/High-Precision-Congestion-Control): a NACK sends the sender back, each one that
-//! comes, though a window that is already being sent again may be under way; the receiver bounds how often.
+//! number, and a lost packet makes all those sent after it lost, too. RDMA's reliable connections, as in the public
+//! ns-3 RDMA simulators (alibaba-edu/High-Precision-Congestion-Control): every NACK sends the sender back, though a
+//! window that is already being resent may be under way; the receiver bounds how often.
 //!
-//! Two things differ from there. A retransmission timer goes back, too; without it a lost tail would hang the flow. And
-//! the receiver acknowledges duplicates, where there it is silent; without that a lost last acknowledgement would.
+//! Two things differ from those simulators. A retransmission timer goes back, too; without it a lost tail would hang
+//! the flow. And the receiver acknowledges duplicates, where there it is silent; without that a lost last
+//! acknowledgement would.
 //!
-//! Of what one acknowledgement settles, only the packets that it covers can be marked: of others, whose own
-//! acknowledgements were lost, nothing is known.
+//! Only the packets that an acknowledgement covers can be marked: nothing is known of the others that it settles, whose
+//! own acknowledgements were lost.
 //!
 //! A receiver that does not acknowledge (`acks` of [`Recovery::GoBackN`](super::Recovery)) does as the receiver of
-//! `ExpressPass`'s public simulator (kaist-ina/ns2-xpass): it names the packet that it misses, and gives no other
-//! answer. Silence then says nothing as long as packets leave. So the timer runs from the departure of the flow's last
-//! packet, and sends that packet again. The receiver answers it: it ends the flow, or names what it misses.
+//! `ExpressPass`'s public simulator (kaist-ina/ns2-xpass): it requests the packet that it misses, and sends no other
+//! feedback. So the absence of feedback is no evidence as long as packets are sent. The timer runs from the send time
+//! of the flow's last packet, and sends that packet again. The receiver replies to it: it ends the flow, or requests
+//! what it misses.
 //!
-//! One timer thus covers a lost request and a lost last packet, and the receiver says once that all has come. In
-//! ns2-xpass a timer of the receiver repeats a lost request; nobody misses a lost last packet there, because a flow
+//! One timer thus covers a lost request and a lost last packet, and the receiver reports once that all has arrived. In
+//! ns2-xpass a timer of the receiver repeats a lost request; a lost last packet is not missed there, because a flow
 //! ends when its sender has nothing left.
 
 use laws::{ControlLaw, Hop, LossCause};
@@ -89,19 +91,19 @@ impl<L: ControlLaw> Sender<L> {
         }
     }
 
-    /// When the packet left that the timer counts from; none while no timer runs. Packets go again in order, so the
-    /// oldest outstanding packet is the first one, or there is none.
+    /// Returns the send time of the packet that the timer counts from; none while no timer runs. Packets are resent in
+    /// order, so the oldest outstanding packet is the first one, or there is none.
     pub(super) fn timed_in_order(&self) -> Option<Time> {
         self.departure(if self.is_silent() { self.numbers.total() - 1 } else { self.numbers.first() })
     }
 
-    /// When a packet left, if it is in flight.
+    /// Returns the send time of a packet in flight.
     fn departure(&self, seq: u32) -> Option<Time> {
         let record = self.numbers.record(seq, &self.subflows);
         record.filter(|record| record.is_in_flight()).map(|record| record.sent_at)
     }
 
-    /// Whether the receiver acknowledges nothing before the end.
+    /// Returns whether the receiver acknowledges nothing before the end.
     fn is_silent(&self) -> bool {
         matches!(self.config.recovery, Recovery::GoBackN { acks: false, .. })
     }

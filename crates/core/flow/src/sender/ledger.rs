@@ -1,9 +1,9 @@
-//! What the sender of a coded flow knows of its blocks: how many packets of each are acknowledged and how many are held for
-//! lost, which are settled, and which wait for the receiver's request.
+//! Block state of the sender of a coded flow: how many packets of each block are acknowledged and how many are declared
+//! lost, which blocks are settled, and which wait for the receiver's request.
 //!
-//! A block is settled when enough of its packets are acknowledged to give it back, or the receiver says that it is whole. It
-//! needs packets again only when more of it are missing than it has parity, and then as many as that is more: what was not
-//! sent yet, is on its way or is acknowledged can still come to `data` packets otherwise.
+//! A block is settled when enough of its packets are acknowledged to recover it, or the receiver reports it as
+//! complete. It needs packets again only when more of them are missing than it has parity, and then only the excess:
+//! packets that are not yet sent, in flight or acknowledged can still add up to `data` packets otherwise.
 
 use alloc::collections::VecDeque;
 
@@ -15,12 +15,12 @@ use crate::records::State;
 #[derive(Clone, Copy, Debug)]
 struct Count {
     acked: u8,
-    /// Held for lost, and not to be sent again so far.
+    /// Packets declared lost and not to be sent again so far.
     missing: u8,
     settled: bool,
-    /// Whether it is among those that wait.
+    /// The block is among those that wait.
     waits: bool,
-    /// Whether the receiver has asked for it: it waits no more, whatever else is lost of it.
+    /// The receiver has requested the block: it no longer waits, whatever else of it is lost.
     asked: bool,
     /// Its data that is not delivered; at most 48 packets of 64 KiB.
     owed: u32,
@@ -34,7 +34,7 @@ pub(super) struct Ledger {
     /// The first block of `counts`: of those before, all packets are settled.
     first: u32,
     counts: VecDeque<Count>,
-    /// The first block that the receiver has not said to be whole.
+    /// First block that the receiver has not reported as complete.
     told: u32,
     delivered: Bytes,
     /// Blocks that miss too many packets, since when, in that order; some are out of date.
@@ -51,7 +51,7 @@ impl Ledger {
         &self.blocks
     }
 
-    /// Data acknowledged, or given back by its block.
+    /// Returns the data acknowledged, or recovered by its block.
     pub(super) fn delivered(&self) -> Bytes {
         self.delivered
     }
@@ -85,7 +85,8 @@ impl Ledger {
         self.counts.get_mut(place)
     }
 
-    /// A packet of `bytes` that `was` in this state is acknowledged. Gives its block if that makes it whole.
+    /// Records the acknowledgement of a packet of `bytes` that was in state `was`. Returns its block if that completes
+    /// it.
     pub(super) fn on_acked(&mut self, seq: u32, bytes: u32, was: State) -> Option<u32> {
         let Some(block) = self.blocks.block_of(seq) else {
             self.delivered += Bytes::new(bytes.into());
@@ -106,7 +107,7 @@ impl Ledger {
         whole.then_some(block)
     }
 
-    /// Settles a block. Gives whether it was not and some of its data was missing; none if it was settled before.
+    /// Settles a block. Returns whether some of its data was missing; none if it was settled before.
     pub(super) fn settle(&mut self, block: u32) -> Option<bool> {
         let count = self.count(block).filter(|it| !it.settled)?;
         let owed = core::mem::take(&mut count.owed);
@@ -115,7 +116,7 @@ impl Ledger {
         Some(owed > 0)
     }
 
-    /// A packet in flight is held for lost. Gives whether its block may need it.
+    /// Records that a packet in flight is declared lost. Returns whether its block may need it.
     pub(super) fn on_missing(&mut self, now: Time, block: u32) -> bool {
         let (parity, eager) = (self.blocks.parity(), self.eager);
         let Some(count) = self.count(block).filter(|it| !it.settled) else { return false };
@@ -134,12 +135,13 @@ impl Ledger {
         }
     }
 
-    /// Whether packets of a block are sent again as soon as it needs them.
+    /// Returns whether packets of a block are sent again as soon as it needs them.
     pub(super) fn is_eager(&mut self, block: u32) -> bool {
         self.eager || self.count(block).is_some_and(|it| it.asked)
     }
 
-    /// How many packets of a block must be sent again: they count as missing no more, and it waits no more.
+    /// Returns the number of packets of a block that must be sent again. They no longer count as missing, and the block
+    /// no longer waits.
     pub(super) fn take_excess(&mut self, block: u32) -> u8 {
         let parity = self.blocks.parity();
         let Some(count) = self.count(block) else { return 0 };
@@ -149,7 +151,7 @@ impl Ledger {
         excess
     }
 
-    /// Since when the first block waits for the receiver to ask; [`Time::NEVER`] if none does.
+    /// Returns the time since which the first block waits for the receiver's request; [`Time::NEVER`] if none does.
     pub(super) fn waits_since(&mut self) -> Time {
         while let Some(&(block, since)) = self.waiting.front() {
             let first = self.first;

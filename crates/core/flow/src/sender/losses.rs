@@ -1,4 +1,4 @@
-//! What becomes of packets that are held for lost, under [`Recovery::Selective`](super::Recovery).
+//! Handling of packets that are declared lost, under [`Recovery::Selective`](super::Recovery).
 
 use laws::{ControlLaw, LossCause};
 use units::Time;
@@ -35,7 +35,7 @@ impl<L: ControlLaw> Sender<L> {
         self.settle_if_all_came();
     }
 
-    /// Holds packets in flight on a subflow for lost as long as `next` names one. Gives the paths that lost them, one bit
+    /// Declares packets in flight on a subflow lost while `next` returns one. Returns the paths that lost them, one bit
     /// each; none if nothing is lost.
     #[inline(never)]
     pub(super) fn lose_while(
@@ -62,7 +62,7 @@ impl<L: ControlLaw> Sender<L> {
         paths
     }
 
-    /// Holds a packet in flight for lost, of which its law is still to be told. Gives its path as a bit.
+    /// Declares a packet in flight lost, without notifying its law. Returns its path as a bit.
     pub(super) fn lose(&mut self, now: Time, subflow: u8, number: u64) -> u64 {
         let record = self.subflows.get_mut(subflow).lose(number);
         let seq = record.content;
@@ -74,7 +74,7 @@ impl<L: ControlLaw> Sender<L> {
         1 << record.path()
     }
 
-    /// Tells the laws of the packets that were held for lost and that they have not heard of.
+    /// Reports declared losses to the laws that have not received them.
     pub(super) fn tell_of_losses(&mut self, now: Time, cause: LossCause) {
         let hears = cause != LossCause::Timeout || self.config.timeouts_cut;
         for subflow in self.subflows.all() {
@@ -106,8 +106,8 @@ impl<L: ControlLaw> Sender<L> {
         }
     }
 
-    /// Holds for lost what a subflow's retransmission timeout strikes, if it is time. Gives the paths that lost it, one bit
-    /// each; none if it was no timeout.
+    /// Declares the packets of a subflow's expired retransmission timeout lost, if it has expired. Returns the paths
+    /// that lost them, one bit each; none if it was no timeout.
     pub(super) fn lose_overdue(&mut self, now: Time, subflow: u8) -> u64 {
         let timing = self.timing();
         if !self.subflows.get_mut(subflow).out.is_overdue(now, &timing) {

@@ -1,20 +1,20 @@
-//! The sending end of a flow: what goes next, when, what is lost, and when the flow is done.
+//! The sending end of a flow: the next packet and its send time, loss detection, and completion.
 //!
-//! Loss detection is by time (RACK, RFC 8985, without its probe): a packet is lost once one that left
-//! `reordering` later has been acknowledged, or, once a timer looks, one that left later at all. The tolerance is
-//! the host's to choose, a quarter of the base round trip on one path and the spread of the queues where packets
-//! are sprayed, and it doubles when a packet that was sent again turns out to have been late. The last packets are
-//! covered by the retransmission timeout, which runs from the last acknowledgement: when it strikes, all that left
-//! over a round trip and that tolerance ago are lost.
+//! Loss detection is by time (RACK, RFC 8985, without its probe): a packet is lost once one sent `reordering` later has
+//! been acknowledged, or, when a timer expires, one sent later at all. The reordering window is chosen by the host, a
+//! quarter of the base round trip on one path and the spread of the queues where packets are sprayed, and it doubles
+//! when a packet that was sent again turns out to have been late. The last packets are covered by the retransmission
+//! timeout, which runs from the last acknowledgement: when it expires, all packets sent over a round trip and that
+//! window ago are lost.
 //!
-//! A cumulative acknowledgement never acknowledges by itself, because the packet's own acknowledgement, still
-//! on another path, carries its mark and its round trip. It only saves a packet from being held for lost.
+//! A cumulative acknowledgement never acknowledges by itself, because the packet's own acknowledgement, still on
+//! another path, carries its mark and its round trip. It only prevents a packet from being declared lost.
 //!
-//! With [`LossTimer::Packet`] each packet has a timer of its own instead, of a fixed length from when it left.
+//! With [`LossTimer::Packet`] each packet has a timer of its own instead, of a fixed length from its send time.
 //!
-//! All of this is [`Recovery::Selective`]; the other way to recover is in `go_back_n`, and what erasure coding changes in
-//! `coded`. What is in flight under a law is an [`Outstanding`](crate::outstanding::Outstanding), which also finds what is
-//! lost; which packet of the flow that is and what becomes of it is `numbers`.
+//! All of this is [`Recovery::Selective`]; the other recovery scheme is in `go_back_n`, and erasure coding in `coded`.
+//! Packets in flight under a law are an [`Outstanding`](crate::outstanding::Outstanding), which also detects losses;
+//! `numbers` maps them to packets of the flow and keeps the state of those.
 
 mod check;
 mod coded;
@@ -56,32 +56,32 @@ pub struct Segment {
     pub bytes: u32,
     /// 1 when it is sent for the first time, and never 1 again.
     pub attempt: u8,
-    /// What its path is called among those of its flow, under 64: a subflow, or 0.
+    /// Number of its path within the flow, under 64: a subflow, or 0.
     pub path: u8,
-    /// Whether another packet may go after it.
+    /// Permission for the next packet.
     pub then: SendState,
 }
 
 impl Segment {
-    /// The sender can send no more until it hears something, so the receiver should answer at once.
+    /// Returns whether the receiver should acknowledge at once, because the sender can send no more until then.
     #[inline]
     pub fn asks(&self) -> bool {
         self.then == SendState::Blocked
     }
 }
 
-/// What an acknowledgement says.
+/// Fields of an acknowledgement.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct AckHeader {
     /// The newest packet acknowledged.
     pub seq: u32,
-    /// How many consecutive packets, ending with `seq`; with a history as in [`crate::Reply::covers`].
+    /// Number of consecutive packets, ending with `seq`; with a history as in [`crate::Reply::covers`].
     pub covers: u8,
-    /// Every packet below this has come, or was given back by its block.
+    /// Every packet below this has arrived, or was recovered by its block.
     pub cumulative: u32,
-    /// Whether the covered packets were marked.
+    /// The covered packets were marked.
     pub marked: bool,
-    /// Which transmission of `seq` is acknowledged.
+    /// Acknowledged transmission of `seq`.
     pub attempt: u8,
 }
 
@@ -94,9 +94,9 @@ pub struct FlowStats {
     pub retransmits: u64,
     /// Retransmission timeouts.
     pub timeouts: u32,
-    /// Times that a law was told of losses.
+    /// Number of losses reported to a law.
     pub heard: u32,
-    /// Packets held for lost that came after all.
+    /// Packets declared lost that arrived after all.
     pub spurious: u64,
     /// Acknowledged payload that was marked; parity is no payload. At most what is delivered.
     pub marked: Bytes,
@@ -104,7 +104,7 @@ pub struct FlowStats {
     pub nacks: u32,
     /// Notifications of congestion, from the receiver or from switches.
     pub cnps: u64,
-    /// How long the flow was held at the edge. Counted where it is held, outside of the sender.
+    /// Total time that the flow was held at the edge. Counted where it is held, outside of the sender.
     pub held: Span,
     /// Parity packets among those that left, retransmissions included.
     pub parity: u64,
@@ -115,8 +115,8 @@ pub struct FlowStats {
 /// Contents are packets of the flow.
 type Subflows<L> = crate::subflow::Subflows<L, u32>;
 
-/// The newest packet of what an acknowledgement newly acknowledges, and of its last departure the subflow, the number, and the
-/// record as it was. What the law keeps with that number stays until the law has been told.
+/// The newest packet that an acknowledgement newly acknowledges, with the subflow, the number and the previous record
+/// of its last transmission. The law's value for that number stays until the law has been notified.
 #[derive(Clone, Copy)]
 struct Newest {
     seq: u32,
@@ -129,20 +129,20 @@ struct Newest {
 #[derive(Debug)]
 pub struct Sender<L> {
     subflows: Subflows<L>,
-    /// What they had done before this flow.
+    /// Counts of the subflows before this flow.
     before: Before,
     config: FlowConfig,
     numbers: Numbers,
     cumulative: u32,
     /// [`Recovery::GoBackN`].
     in_order: bool,
-    /// What the law says of itself: [`ControlLaw::retimes`].
+    /// Property of the law: [`ControlLaw::retimes`].
     retimes: bool,
     stats: FlowStats,
     paths: Paths,
-    /// Of a coded flow.
+    /// Block state of a coded flow.
     ledger: Option<Box<Ledger>>,
-    /// Where something of Linux's TCP is on.
+    /// State of Linux's TCP features, if any is enabled.
     tcp: Option<Box<Tcp>>,
 }
 
@@ -152,13 +152,14 @@ impl<L: ControlLaw> Sender<L> {
         Connection::new(&config, law, now).send(config)
     }
 
-    /// Whether every byte is acknowledged, or given back by its block.
+    /// Returns whether every byte is acknowledged, or recovered by its block.
     #[inline]
     pub fn is_complete(&self) -> bool {
         self.delivered() == self.config.size
     }
 
-    /// The entropy of a packet that goes to the card now: what switches choose its path by. To be asked once for each.
+    /// Returns the entropy of a packet that goes to the NIC now: switches choose its path by it. Call it once for each
+    /// packet.
     #[inline]
     pub fn entropy(&mut self, segment: &Segment) -> u16 {
         self.paths.entropy(segment.seq, segment.attempt, segment.path)
@@ -169,13 +170,14 @@ impl<L: ControlLaw> Sender<L> {
         self.paths.signal_entropy()
     }
 
-    /// Whether [`Sender::recycle`] is to be told of acknowledgements.
+    /// Returns whether path selection needs ACK feedback through [`Sender::recycle`].
     #[inline(always)]
     pub fn recycles(&self) -> bool {
         self.paths.recycles()
     }
 
-    /// An acknowledgement brings the entropy of the packet that it answers (REPS). To be told before [`Sender::on_ack`].
+    /// Records the entropy of the packet that an acknowledgement acknowledges (REPS). Call it before
+    /// [`Sender::on_ack`].
     pub fn recycle(&mut self, now: Time, entropy: u16, marked: bool) {
         self.paths.recycle(now, entropy, marked);
     }
@@ -185,7 +187,7 @@ impl<L: ControlLaw> Sender<L> {
         &self.stats
     }
 
-    /// Payload acknowledged, or given back by its block; parity counts nothing.
+    /// Returns the payload acknowledged, or recovered by its block; parity does not count.
     #[inline]
     pub fn delivered(&self) -> Bytes {
         match &self.ledger {
@@ -194,8 +196,8 @@ impl<L: ControlLaw> Sender<L> {
         }
     }
 
-    /// What the law hears is left once `acked` more is acknowledged. In a coded flow that is counted already: a block once it is
-    /// complete.
+    /// Returns the bytes that remain for the law once `acked` more is acknowledged. In a coded flow delivery is counted
+    /// already: a block once it is complete.
     #[inline(always)]
     fn left_after(&self, acked: Bytes) -> Bytes {
         if !self.config.tells_size {
@@ -205,20 +207,20 @@ impl<L: ControlLaw> Sender<L> {
         self.config.size.saturating_sub(self.delivered()).saturating_sub(more)
     }
 
-    /// Payload sent and neither acknowledged nor held for lost.
+    /// Returns the payload sent and neither acknowledged nor declared lost.
     pub fn in_flight(&self) -> Bytes {
         self.subflows.sum(|subflow| subflow.control.in_flight)
     }
 
-    /// Whether what it hears can move a packet nearer that waits for its time already: a new rate does, or another subflow
-    /// may send sooner.
+    /// Returns whether an event can move an already scheduled packet to an earlier time: a new rate does, or another
+    /// subflow may send sooner.
     #[inline]
     pub fn retimes(&self) -> bool {
         self.retimes || self.subflows.are_several()
     }
 
-    /// When the law itself wants to be woken; part of [`Sender::next_timer`]. Unlike the rest of that it can come
-    /// nearer, whenever the law hears something.
+    /// Returns the law's own timer; part of [`Sender::next_timer`]. Unlike the rest of that it can move to an earlier
+    /// time, at any event that the law receives.
     #[inline]
     pub fn law_timer(&self) -> Time {
         self.subflows.earliest(|subflow| subflow.control.law.next_timer())
@@ -230,7 +232,7 @@ impl<L: ControlLaw> Sender<L> {
         self.numbers.first()
     }
 
-    /// Whether this transmission is the last one of its packet and neither acknowledged nor held for lost.
+    /// Returns whether this transmission is the last one of its packet and neither acknowledged nor declared lost.
     pub fn is_outstanding(&self, seq: u32, attempt: u8) -> bool {
         self.last_departure(seq, attempt).is_some_and(Record::is_in_flight)
     }
@@ -256,7 +258,7 @@ impl<L: ControlLaw> Sender<L> {
         self.subflows.get(0).out.smoothed_rtt()
     }
 
-    /// When the next packet may leave by its pace, whatever the window says.
+    /// Returns the earliest send time of the next packet by its pacing, regardless of the window.
     pub fn next_send(&self) -> Time {
         self.subflows.earliest(|subflow| subflow.control.pacer.next())
     }
@@ -265,7 +267,7 @@ impl<L: ControlLaw> Sender<L> {
         self.config.timing()
     }
 
-    /// Whether a packet may leave at `now`.
+    /// Returns whether a packet may be sent at `now`.
     #[inline]
     pub fn poll(&mut self, now: Time) -> SendState {
         match self.next_bytes() {
@@ -274,7 +276,7 @@ impl<L: ControlLaw> Sender<L> {
         }
     }
 
-    /// Whether a packet of so many bytes may leave at `now`.
+    /// Returns whether a packet of `bytes` may be sent at `now`.
     #[inline(always)]
     fn poll_for(&self, now: Time, bytes: u32) -> SendState {
         if self.subflows.are_several() {
@@ -283,7 +285,7 @@ impl<L: ControlLaw> Sender<L> {
         self.subflows.get(0).control.poll(now, self.counted(bytes))
     }
 
-    /// For how much a packet counts against the window: one that does not fit, for a byte where windows may be overshot.
+    /// Returns the bytes that a packet counts against the window: one byte where the window may be overshot.
     #[inline(always)]
     fn counted(&self, bytes: u32) -> u32 {
         if self.config.overshoots { 1 } else { bytes }
@@ -310,7 +312,7 @@ impl<L: ControlLaw> Sender<L> {
         Bytes::new(u64::from(self.waiting()) * u64::from(self.config.mss))
     }
 
-    /// Whether a lost packet waits to be sent again.
+    /// Returns whether a lost packet waits to be sent again.
     pub fn has_lost(&mut self) -> bool {
         self.next_bytes().is_some() && self.numbers.lost_count() > 0
     }
@@ -389,7 +391,8 @@ impl<L: ControlLaw> Sender<L> {
         }
     }
 
-    /// A lost packet is sent again: nothing is to be known of its last departure any more. Gives which transmission comes.
+    /// Prepares the retransmission of a lost packet: the record of its last transmission is done. Returns the number of
+    /// the next transmission.
     fn supersede(&mut self, seq: u32) -> u8 {
         self.numbers.keep_places(&self.subflows);
         let Some((subflow, number)) = self.numbers.last(seq, &self.subflows) else { return 1 };
@@ -447,13 +450,13 @@ impl<L: ControlLaw> Sender<L> {
         }
     }
 
-    /// A packet is acknowledged, if it is not settled. Gives its payload.
+    /// Records the acknowledgement of a packet, if it is not settled. Returns its payload.
     #[inline(always)]
     fn take(&mut self, seq: u32, newest: &mut Option<Newest>, counts: bool) -> Bytes {
         self.take_was(seq, newest, counts).map_or(Bytes::ZERO, |(bytes, _)| bytes)
     }
 
-    /// The same, with what was known of it.
+    /// Records the acknowledgement of a packet, if it is not settled. Returns its payload and its previous state.
     #[inline(always)]
     fn take_was(&mut self, seq: u32, newest: &mut Option<Newest>, counts: bool) -> Option<(Bytes, State)> {
         let (subflow, number) = self.numbers.last(seq, &self.subflows)?;
@@ -474,7 +477,7 @@ impl<L: ControlLaw> Sender<L> {
         self.numbers.trim(&self.subflows);
     }
 
-    /// Counts what an acknowledgement newly acknowledges, tells the law, and forgets what is settled.
+    /// Counts what an acknowledgement newly acknowledges, notifies the law, and forgets what is settled.
     #[inline(always)]
     fn tell_of_ack(&mut self, now: Time, ack: &AckHeader, newest: Newest, acked: Bytes, marked: Bytes, hops: &[Hop]) {
         let Newest { seq, subflow, number, was: record } = newest;
@@ -521,8 +524,8 @@ impl<L: ControlLaw> Sender<L> {
         }
     }
 
-    /// Another signal arrives, which names no packet. A direct CNP for a law that does not read it is told as marks: all that is
-    /// acknowledged within a round trip counts as marked, as if the switch had marked what is in flight.
+    /// Processes a signal that refers to no packet. A direct CNP for a law that does not read it is reported as marks:
+    /// all that is acknowledged within a round trip counts as marked, as if the switch had marked what is in flight.
     pub fn on_notification(&mut self, notification: &Notification) {
         if matches!(notification, Notification::DirectCnp { .. }) {
             self.stats.cnps += 1;
@@ -542,8 +545,9 @@ impl<L: ControlLaw> Sender<L> {
         self.read_permit(subflow);
     }
 
-    /// A switch reports the ports that a transmission of packet `seq` has passed so far. Where that is not the last
-    /// transmission, or the packet is settled, the report is old news and says nothing: no time is known for it.
+    /// Processes a switch's report of the ports that a transmission of packet `seq` has passed so far. Where that is
+    /// not the last transmission, or the packet is settled, the report is outdated and ignored: no time is known for
+    /// it.
     pub fn on_direct_int(&mut self, now: Time, seq: u32, attempt: u8, hops: &[Hop]) {
         let Some((subflow, _, record)) = self.numbers.place(seq, &self.subflows) else { return };
         if record.attempt() == attempt {
@@ -552,8 +556,9 @@ impl<L: ControlLaw> Sender<L> {
         }
     }
 
-    /// The receiver answers a probe that left at `sent_at`, on the path of the data and behind it, and has every packet
-    /// below `cumulative`: all that left before it and is not acknowledged is lost.
+    /// Processes the receiver's acknowledgement of a probe sent at `sent_at`, on the path of the data and behind it;
+    /// the receiver has every packet below `cumulative`. All packets sent before the probe that are not acknowledged
+    /// are lost.
     pub fn on_probe_answer(&mut self, now: Time, sent_at: Time, cumulative: u32) {
         self.cumulative = self.cumulative.max(cumulative);
         if self.in_order {
@@ -567,13 +572,13 @@ impl<L: ControlLaw> Sender<L> {
         self.settle_if_all_came();
     }
 
-    /// What a subflow's law permits may have changed.
+    /// Updates the permit of a subflow's law.
     fn read_permit(&mut self, subflow: u8) {
         self.subflows.get_mut(subflow).control.read_permit(self.retimes, &self.config.pacing);
         self.reduce_window();
     }
 
-    /// The time from a packet of so many payload bytes to the next one by the law's pace; zero if the law does not
+    /// Returns the time from a packet of `bytes` payload to the next one by the law's pacing; zero if the law does not
     /// pace.
     pub fn gap_after(&self, bytes: u32) -> Span {
         self.config.pacing.gap(self.permit().pacing, bytes)
@@ -601,7 +606,7 @@ impl<L: ControlLaw> Sender<L> {
         }
     }
 
-    /// Takes a packet as arrived on the word of a cumulative acknowledgement.
+    /// Settles a packet that a cumulative acknowledgement covers.
     fn settle(&mut self, seq: u32) {
         let Some((subflow, number)) = self.numbers.last(seq, &self.subflows) else { return };
         let it = self.subflows.get_mut(subflow);
@@ -613,14 +618,15 @@ impl<L: ControlLaw> Sender<L> {
         }
     }
 
-    /// How long, at least, passes between a packet's departure and the timeout that strikes it.
+    /// Returns the minimum time between sending a packet and its retransmission timeout.
     pub fn least_wait(&self) -> Span {
         let timing = self.timing();
         self.subflows.iter().map(|subflow| subflow.out.least_wait(&timing)).min().unwrap_or(Span::ZERO)
     }
 
-    /// When [`Sender::on_timer`] wants to be called next. It moves with every acknowledgement (RFC 6298 §5.3), so a
-    /// host keeps one timer a flow and asks again when it fires; only [`Sender::law_timer`] can come nearer.
+    /// Returns the next time at which [`Sender::on_timer`] must be called. It moves with every acknowledgement (RFC
+    /// 6298 §5.3), so a host keeps one timer per flow and asks again when it fires; only [`Sender::law_timer`] can move
+    /// to an earlier time.
     #[inline]
     pub fn next_timer(&mut self) -> Time {
         let timeout = self.timeout();
@@ -628,7 +634,7 @@ impl<L: ControlLaw> Sender<L> {
         self.retransmission_at().min(block).min(self.law_timer())
     }
 
-    /// When the first retransmission timeout strikes.
+    /// Returns the expiry of the first retransmission timeout.
     #[inline]
     fn retransmission_at(&mut self) -> Time {
         let timing = self.timing();

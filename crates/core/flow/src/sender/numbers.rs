@@ -1,8 +1,8 @@
-//! The work of a flow whose packets are numbered from 0: which goes next, which number carried it last, and which wait to be
+//! Packets of a flow, numbered from 0: the next one to send, the last transmission of each, and those that wait to be
 //! sent again.
 //!
-//! As long as none is sent again, and on one subflow, a packet's number in the flow and that of its departure differ by the
-//! same for all of which something is still to be known. Else the last departure of each is kept.
+//! While no packet is sent again, and on one subflow, a packet's number in the flow and that of its transmission differ
+//! by the same for all packets that are not settled. Otherwise the last transmission of each is kept.
 
 use alloc::collections::VecDeque;
 use core::ops::Range;
@@ -13,15 +13,15 @@ use super::Subflows;
 use crate::records::{Record, State};
 use crate::ring::Ring;
 
-/// Where a packet of the flow went last, from the lowest bit: whether nothing is to be known of it any more (1), the subflow
-/// where there are several (6), and as many of the lowest bits of its packet number as have room. So there may be 2^25
-/// departures on a subflow since a packet left of which something is to be known, and 2^31 where there is only one.
+/// Last transmission of a packet of the flow, from the lowest bit: whether the packet is settled (1), the subflow where
+/// there are several (6), and as many of the lowest bits of its packet number as fit. So there may be 2^25
+/// transmissions on a subflow since an unsettled packet was sent, and 2^31 where there is only one.
 type Place = u32;
 
 const SETTLED: Place = 1;
 const SUBFLOW_BITS: u32 = 6;
 
-/// Which departures were the last ones of packets that are not settled.
+/// Last transmissions of packets that are not settled.
 #[derive(Debug)]
 enum Places {
     /// The packets left in order: the number of a departure is its packet's and this more.
@@ -33,7 +33,7 @@ enum Places {
 /// The packets of one flow.
 #[derive(Debug)]
 pub(super) struct Numbers {
-    /// How many there are.
+    /// Number of packets.
     total: u32,
     /// Payload of a full packet.
     mss: u32,
@@ -84,7 +84,7 @@ impl Numbers {
         self.places = Places::InOrder(number);
     }
 
-    /// How many packets the flow has.
+    /// Returns the number of packets of the flow.
     #[inline(always)]
     pub(super) fn total(&self) -> u32 {
         self.total
@@ -165,7 +165,7 @@ impl Numbers {
         self.ordered_from = self.ordered_from.max(self.end);
     }
 
-    /// A packet leaves, for the first time or again.
+    /// Records a transmission of a packet, the first one or a later one.
     #[inline(always)]
     pub(super) fn sent(&mut self, seq: u32, subflow: u8, number: u64) {
         if let Places::Kept(places) = &mut self.places {
@@ -179,7 +179,7 @@ impl Numbers {
         self.end = self.end.max(seq + 1);
     }
 
-    /// Nothing is to be known of a packet any more, and the record of its last departure is over.
+    /// Settles a packet: the record of its last transmission is done.
     #[inline(always)]
     pub(super) fn settle(&mut self, seq: u32) {
         if let Places::Kept(places) = &mut self.places {

@@ -1,9 +1,10 @@
 //! A sender with several subflows, each under a law of its own.
 //!
-//! A packet goes on the next subflow in turn that may send it at that moment; one that is sent again goes on that which lost
-//! it only if no other may. So packets do not belong to subflows by their number; [`Numbers`](super::numbers::Numbers) says
-//! where they went last. If an earlier transmission comes after all, the subflow of the last one delivers its bytes for the
-//! law, and its mark is nobody's. What names no packet all subflows hear.
+//! A packet goes on the next subflow in turn that may send it at that moment; a retransmission goes on the subflow that
+//! lost it only if no other may. So packets do not belong to subflows by their number;
+//! [`Numbers`](super::numbers::Numbers) keeps where they were sent last. If an earlier transmission arrives after all,
+//! the subflow of the last one counts its bytes as delivered for the law, and its mark is dropped. Signals that refer
+//! to no packet go to all subflows.
 
 use laws::{Acted, ControlLaw, Permit};
 use units::Time;
@@ -11,9 +12,9 @@ use units::Time;
 use super::{Recovery, SendState, Sender, Subflow};
 
 impl<L: ControlLaw> Sender<L> {
-    /// Gives each subflow a law of its own: the first has the flow's, and these are the others', so that there are as many as
-    /// [`crate::PathChoice::laws`] says. Before the first packet, and only with [`Recovery::Selective`], where each packet is
-    /// acknowledged alone and without a history.
+    /// Assigns each subflow a law of its own: the first has the flow's, and `others` are for the other subflows, so
+    /// that there are as many as [`crate::PathChoice::laws`] returns. Call it before the first packet, and only with
+    /// [`Recovery::Selective`], where each packet is acknowledged alone and without a history.
     #[must_use]
     pub fn with_laws(mut self, others: impl IntoIterator<Item = L>, now: Time) -> Self {
         let timing = self.timing();
@@ -25,7 +26,7 @@ impl<L: ControlLaw> Sender<L> {
         self
     }
 
-    /// The subflow on which a packet of so many bytes may leave at `now`, or when that is.
+    /// Returns the subflow on which a packet of `bytes` may be sent at `now`, or the time at which one may.
     #[inline(never)]
     pub(super) fn choose(&self, now: Time, bytes: u32) -> Result<u8, SendState> {
         let lost_by = self.numbers.first_lost().and_then(|seq| self.numbers.place(seq, &self.subflows)).map(|at| at.0);
@@ -33,7 +34,7 @@ impl<L: ControlLaw> Sender<L> {
         self.subflows.choose(lost_by, |_, subflow| subflow.control.poll(now, counted))
     }
 
-    /// Whether a packet of so many bytes may leave at `now` on any subflow.
+    /// Returns whether a packet of `bytes` may be sent at `now` on any subflow.
     #[inline(never)]
     pub(super) fn poll_several(&self, now: Time, bytes: u32) -> SendState {
         self.choose(now, bytes).map_or_else(|state| state, |_| SendState::Now)
@@ -44,12 +45,12 @@ impl<L: ControlLaw> Sender<L> {
         &self.subflows.get(0).control.law
     }
 
-    /// How often the law has acted on this flow, or all of them together.
+    /// Returns the action counts of the law on this flow, or of all laws together.
     pub fn acted(&self) -> Acted {
         self.subflows.acted().since(&self.before.acted)
     }
 
-    /// What the law last permitted, or all of them together: they pace if one of them does.
+    /// Returns the last permit of the law, or of all laws together: they pace if one of them does.
     #[inline]
     pub fn permit(&self) -> Permit {
         self.subflows.permit()

@@ -1,14 +1,14 @@
-//! What Linux's TCP does between a flow and its law: a reduction that spreads a cut over a round trip (PRR), a restart
-//! after idleness, and what becomes of a window that is not used. Each can be switched on alone.
+//! Features of Linux's TCP between a flow and its law: a reduction that spreads a cut over a round trip (PRR), a
+//! restart after idleness, and the validation of a window that is not used. Each can be enabled alone.
 //!
 //! **PRR** (RFC 6937, RFC 9937; `tcp_cwnd_reduction` in `net/ipv4/tcp_input.c`). The law cuts its window, for a loss or
 //! for marks. Then the flight falls to the new window in proportion to what is delivered. Without PRR a flow is silent
 //! until enough of its old window has drained. The reduction ends when everything is acknowledged that had been sent
-//! before the cut, or with a timeout. Until then the law hears that its window is not what limits the flow, so the law
-//! does not grow it, as in Linux.
+//! before the cut, or with a timeout. Until then the law is notified that its window is not what limits the flow, so
+//! the law does not grow it, as in Linux.
 //!
 //! Where the flight is already under the new window there are two ways to catch up. An acknowledgement that moves the
-//! cumulative number and brings no news of losses takes slow start's reduction bound (SSRB), any other the conservative
+//! cumulative number and reports no new losses takes slow start's reduction bound (SSRB), any other the conservative
 //! one (CRB).
 //!
 //! **Restart and validation** are in [`usage`](crate::usage). A flow is idle when nothing of it is unacknowledged.
@@ -22,19 +22,19 @@ use units::{Bytes, Time, mul_div};
 use super::{SendState, Sender};
 use crate::usage::{Usage, UsageRules, Validation};
 
-/// What of Linux's TCP is on.
+/// Features of Linux's TCP that are enabled.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
 pub struct TcpConfig {
     /// Cuts are spread over a round trip (PRR).
     pub prr: bool,
-    /// What happens to a window that the flow does not use.
+    /// Rules for a window that the flow does not use.
     pub usage: UsageRules,
-    /// A host remembers of a destination at which window slow start ended ([`crate::Remembered`]).
+    /// The host remembers for each destination the window at which slow start ended ([`crate::Remembered`]).
     pub remembers: bool,
 }
 
 impl TcpConfig {
-    /// Nothing is on.
+    /// All features are disabled.
     pub const NONE: Self =
         Self { prr: false, usage: UsageRules { restart: false, validation: Validation::Off }, remembers: false };
 }
@@ -46,7 +46,7 @@ pub(super) struct Tcp {
     reduction: Option<Reduction>,
     /// Payload that the acknowledgement at hand brought.
     acked: Bytes,
-    /// Whether that acknowledgement told of losses.
+    /// The current acknowledgement reported losses.
     lost: bool,
     usage: Usage,
 }
@@ -74,7 +74,7 @@ struct Reduction {
     out: Bytes,       // prr_out
     /// The first packet that had not been sent when it began.
     end: u32,
-    /// What may be in flight (cwnd).
+    /// Maximum payload in flight (cwnd).
     window: Bytes,
 }
 
@@ -105,20 +105,21 @@ impl Reduction {
 }
 
 impl<L: ControlLaw> Sender<L> {
-    /// Whether a cut is being spread.
+    /// Returns whether a cut is being spread.
     pub(super) fn is_reducing(&self) -> bool {
         self.tcp.as_ref().is_some_and(|tcp| tcp.reduction.is_some())
     }
 
-    /// While a cut is being spread, that says what may be in flight, whatever the law permits.
+    /// Sets the permitted window to that of the reduction while a cut is being spread, whatever the law permits.
     pub(super) fn reduce_window(&mut self) {
         if let Some(reduction) = self.tcp.as_ref().and_then(|tcp| tcp.reduction.as_ref()) {
             self.subflows.get_mut(0).control.permit.window = reduction.window;
         }
     }
 
-    /// Before an acknowledgement is told to the law, whose newest packet left at `sent_at` and of which so much is marked: whether a cut is being spread or the window is
-    /// not used, and the law's own window, where a cut of it would be.
+    /// Prepares for an acknowledgement that is about to be passed to the law: its newest packet was sent at `sent_at`,
+    /// and `marked` is its marked payload. Returns whether a cut is being spread or the window is not used, and the
+    /// law's own window, where a cut of it would be spread.
     pub(super) fn before_ack(
         &mut self,
         now: Time,
@@ -134,7 +135,7 @@ impl<L: ControlLaw> Sender<L> {
         (self.is_reducing() || unused, self.window_before())
     }
 
-    /// The law is about to hear of losses or marks, of what left at `sent_at` and later and is in flight no more.
+    /// Prepares the law for losses or marks of packets sent at `sent_at` and later that are no longer in flight.
     pub(super) fn before_cut(&mut self, now: Time, sent_at: Time, gone: Bytes) {
         let (window, flight) = (self.law().permit().window, self.in_flight() + gone);
         if let Some(told) = self.tcp.as_mut().and_then(|tcp| tcp.usage.before_cut(now, sent_at, flight, window)) {
@@ -142,7 +143,8 @@ impl<L: ControlLaw> Sender<L> {
         }
     }
 
-    /// An acknowledgement was told to the law: the window may not have been used for long.
+    /// Updates the window use after an acknowledgement was passed to the law: the window may not have been used for
+    /// long.
     pub(super) fn after_ack(&mut self, told: &Ack) {
         let (window, rtt) = (self.law().permit().window, self.smoothed_rtt());
         let delivered = told.delivered - told.delivered_at_send;
@@ -152,7 +154,7 @@ impl<L: ControlLaw> Sender<L> {
         }
     }
 
-    /// After an acknowledgement was told to the law, with so much of it marked.
+    /// Spreads the law's cut, if any, after it received an acknowledgement with `marked` payload marked.
     pub(super) fn spread_cut_of_ack(&mut self, before: Option<Bytes>, marked: Bytes) {
         if before.is_some() && !marked.is_zero() {
             self.spread_cut(before, Bytes::ZERO, None);
@@ -177,15 +179,15 @@ impl<L: ControlLaw> Sender<L> {
         }
     }
 
-    /// The acknowledgement at hand brought so much payload.
+    /// Records the payload of the current acknowledgement.
     pub(super) fn note_acked(&mut self, acked: Bytes) {
         if let Some(tcp) = &mut self.tcp {
             (tcp.acked, tcp.lost) = (acked, false);
         }
     }
 
-    /// The law has heard of marks, or of the loss of `lost` bytes for `cause`. `before` is its window before that. If
-    /// the law cut its window, a reduction begins.
+    /// Begins a reduction if the law cut its window for marks, or for the loss of `lost` bytes for `cause`. `before` is
+    /// its window before that.
     pub(super) fn spread_cut(&mut self, before: Option<Bytes>, lost: Bytes, cause: Option<LossCause>) {
         let (end, in_flight) = (self.numbers.end(), self.in_flight());
         let target = self.law().permit().window;
@@ -202,7 +204,7 @@ impl<L: ControlLaw> Sender<L> {
         self.read_permit(0);
     }
 
-    /// Everything that an acknowledgement says is known. Sets what may be in flight while a cut is being spread.
+    /// Sets what may be in flight while a cut is being spread, once an acknowledgement is processed completely.
     pub(super) fn reduce(&mut self, advanced: bool) {
         let (in_flight, mss) = (self.in_flight(), Bytes::new(self.config.mss.into()));
         let Some(tcp) = &mut self.tcp else { return };
@@ -213,7 +215,7 @@ impl<L: ControlLaw> Sender<L> {
         self.note_acked(Bytes::ZERO);
     }
 
-    /// A packet is about to leave. If the flow was idle until now, the law hears how long.
+    /// Notifies the law of an idle period before a packet is sent, if there was one.
     pub(super) fn restart_if_idle(&mut self, now: Time) {
         if self.numbers.first() != self.numbers.end() {
             return;
@@ -224,7 +226,7 @@ impl<L: ControlLaw> Sender<L> {
         }
     }
 
-    /// A packet of so much has left, for the first time or `again`, and `then` another may go.
+    /// Records that a packet of `bytes` was sent, for the first time or `again`; `then` is when another may be sent.
     pub(super) fn note_sent(&mut self, now: Time, bytes: u32, again: bool, then: SendState) {
         let (timing, mss, bytes) = (self.timing(), self.config.mss, Bytes::new(bytes.into()));
         let subflow = self.subflows.get(0);

@@ -43,7 +43,7 @@ const NEVER: Span = Span::from_s(1_000_000);
 proptest! {
     #![proptest_config(ProptestConfig { cases: 1500, ..ProptestConfig::default() })]
 
-    /// Whatever the channel does, whoever asks, under every law: every block is given back, and at every moment what was
+    /// Every block is recovered, over any channel, with any requests and under every law, and at every moment what was
     /// sent is acknowledged, lost or in flight.
     #[test]
     fn every_flow_ends_over_any_channel(
@@ -116,7 +116,7 @@ proptest! {
         }
     }
 
-    /// Where every block loses more than its parity, just the packets over it are sent again, once.
+    /// Only the packets over the parity are sent again, once, where every block loses more than its parity.
     #[test]
     fn just_enough_is_sent_again(
         blocks in 1..40u32, base in channel(Just(0u64)), over in 1..4u64, eager in any::<bool>(), seed in any::<u64>(),

@@ -10,8 +10,8 @@ use crate::world::{Channel, Flow, any_kind, channel, flow, transfer};
 proptest! {
     #![proptest_config(ProptestConfig { cases: 1500, ..ProptestConfig::default() })]
 
-    /// Whatever the channel does (it loses up to two packets in five), under every law: the flow ends, all is
-    /// delivered, nothing is in flight after, nothing acknowledged is sent again, the window holds.
+    /// Every flow ends over any channel (it loses up to two packets in five), under every law: all is delivered,
+    /// nothing is in flight after, nothing acknowledged is sent again, the window holds.
     #[test]
     fn every_flow_ends_over_any_channel(flow in flow(any_kind()), channel in channel(0..400u64)) {
         let tally = transfer(flow, channel)?;

@@ -16,16 +16,16 @@ use units::{Bytes, Rate, Span, Time, mix64};
 
 pub(crate) const MSS: u32 = 1_000;
 
-/// What the channel does to packets, data and acknowledgements alike. Chances are in parts of 1,000.
+/// Impairments of packets, data and acknowledgements alike. Probabilities are in parts of 1,000.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Channel {
     pub(crate) base_rtt: Span,
     /// Each packet is up to this much late, each by its own chance: reordering.
     pub(crate) jitter: Span,
     pub(crate) loss: u64,
-    /// Whether only acknowledgements are lost by that chance.
+    /// Only acknowledgements are lost with that probability.
     pub(crate) spares_data: bool,
-    /// Of each block so many packets are lost at most, and at least this less one, when they are sent for the first time.
+    /// Maximum number of packets lost of each block when they are sent for the first time; the minimum is one less.
     pub(crate) block_loss: u64,
     pub(crate) duplication: u64,
     pub(crate) marks: u64,
@@ -52,9 +52,9 @@ pub(crate) struct Coding {
     pub(crate) code: Code,
     pub(crate) eager: bool,
     pub(crate) timer: Span,
-    /// Whose gaps ask, or 0.
+    /// Number of subflows whose gaps trigger requests, or 0.
     pub(crate) subflows: u8,
-    /// Whose packets acknowledgements tell of, or 0.
+    /// Number of subflows whose acknowledgements have a history, or 0.
     pub(crate) history: u8,
 }
 
@@ -77,29 +77,29 @@ enum Event {
     BlockNack { block: u32, missing: u64 },
 }
 
-/// What happened besides what the sender counts.
+/// Counts of events in addition to the sender's.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct Tally {
     pub(crate) stats: FlowStats,
     pub(crate) lost_data: u64,
     pub(crate) lost_acks: u64,
-    /// Bytes that the law was told are lost.
+    /// Bytes reported to the law as lost.
     pub(crate) told: u64,
     pub(crate) ended: Time,
 }
 
-/// What all laws of a flow were told, in bytes.
+/// Events reported to all laws of a flow, in bytes.
 #[derive(Clone, Copy, Default)]
 struct Told {
     sent: u64,
     lost: u64,
 }
 
-/// A law, and what is told.
+/// A law, and what is reported to it.
 struct Spy {
     law: Law,
     told: Rc<Cell<Told>>,
-    /// As this law last heard of it. It can be less: what is taken as arrived goes unsaid.
+    /// Bytes in flight as last reported to this law. It can be less: packets assumed to have arrived are not reported.
     in_flight: Bytes,
 }
 
@@ -195,7 +195,7 @@ impl World {
         }
     }
 
-    /// Whether it is one of those that its block loses.
+    /// Returns whether a packet is one of those that its block loses.
     fn block_loses(&self, event: Event) -> bool {
         let (Event::Data { seq, attempt: 1, .. }, Some(blocks)) = (event, self.blocks) else { return false };
         let Some(block) = blocks.block_of(seq).filter(|_| self.channel.block_loss > 0) else { return false };

@@ -1,4 +1,4 @@
-//! What happens to a flow, as if recorded.
+//! Synthetic flow events, as if recorded.
 
 use laws::catalog::{Kind, build};
 use laws::{Ack, ControlLaw, Cookie, Law, Loss, LossCause, Path, Permit};

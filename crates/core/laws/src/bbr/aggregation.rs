@@ -1,5 +1,6 @@
-//! How far acknowledgements run ahead of BBR's bandwidth: a receiver, a card or a wireless link may hold them back and
-//! send many at once. Between two bunches a window of two BDPs can run dry, so it is opened by what a bunch brings.
+//! ACK aggregation: the excess of acknowledged bytes over BBR's bandwidth estimate. A receiver, a NIC or a wireless
+//! link may delay acknowledgements and send many at once. Between two bursts a window of two BDPs can run dry, so it is
+//! raised by the excess of a burst.
 //!
 //! Linux's `tcp_bbr.c` has it (`bbr_update_ack_aggregation`, `bbr_ack_aggregation_cwnd`), the draft of version 1 does
 //! not. Constants are Linux's.
@@ -9,12 +10,12 @@ use units::{Bytes, Rate, Span, Time};
 use super::packets;
 use crate::Ack;
 
-/// The window opens by what the bandwidth brings in this time at most.
+/// Cap on the increase of the window, as time at the estimated bandwidth.
 const LONGEST: Span = Span::from_ms(100);
-/// After so many packets an epoch ends: it may be old, and count by a bandwidth that is no more.
+/// Number of packets after which an epoch ends: it may be old, and count by an outdated bandwidth.
 const MOST_PACKETS: u64 = 1 << 20;
 
-/// What was acknowledged beyond what the bandwidth brings.
+/// Bytes acknowledged in excess of the bandwidth estimate.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(C)]
 pub(super) struct Aggregation {
@@ -58,7 +59,7 @@ impl Aggregation {
         }
     }
 
-    /// How much the window is to be opened.
+    /// Returns the amount by which the window is raised.
     pub(super) fn extra(&self, bandwidth: Rate, mss: Bytes) -> Bytes {
         mss.times(self.most.max(self.before).into()).min(bandwidth.bytes_in(LONGEST))
     }

@@ -55,8 +55,8 @@ impl MaxBandwidth {
     }
 }
 
-/// The delivery rate that `ack` tells: what was delivered while its packet was under way, over the longer of the
-/// time to send it and the time to acknowledge it. `None` if that time is shorter than `min_rtt`, which no path
+/// Returns the delivery rate sampled by `ack`: the bytes delivered while its packet was in flight, over the longer of
+/// the time to send it and the time to acknowledge it. `None` if that time is shorter than `min_rtt`, which no path
 /// allows (draft-cheng-iccrg-delivery-rate-estimation §3.3).
 pub(super) fn sample(ack: &Ack, min_rtt: Span) -> Option<Rate> {
     let interval = ack.now.since(ack.delivered_time_at_send).max(ack.send_elapsed);

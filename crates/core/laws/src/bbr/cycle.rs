@@ -7,7 +7,7 @@ use crate::Ack;
 const PHASES: u8 = 8;
 const DRAIN: u8 = 1;
 
-/// Where in the cycle a flow is.
+/// Position of a flow in the gain cycle.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(C)]
 pub(super) struct Cycle {

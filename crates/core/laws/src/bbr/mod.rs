@@ -1,15 +1,16 @@
 //! BBR, version 1: pace at the bottleneck's bandwidth, keep about two BDPs in flight, and measure both again and
 //! again. Cardwell et al., ACM Queue 2016; draft-cardwell-iccrg-bbr-congestion-control-00.
 //!
-//! Where draft and code differ, Linux's `net/ipv4/tcp_bbr.c` is followed: the window's answer to losses (`recovery.rs`),
-//! the window for acknowledgements that come in bunches (`aggregation.rs`), pacing 1 % under the estimate. Each has a
-//! parameter that switches it off.
+//! Where draft and code differ, Linux's `net/ipv4/tcp_bbr.c` is followed: the window's response to losses
+//! (`recovery.rs`), the window for acknowledgements that arrive in bursts (`aggregation.rs`), pacing 1 % under the
+//! estimate. Each has a parameter that switches it off.
 //!
 //! Left out, with reasons:
 //! - The long-term bandwidth of policers (`lt_bw`): no port here polices, so nothing could test it.
 //! - The quanta for offload (`bbr_quantization_budget`): packets leave one by one, and a window in bytes is over 5/4 of
 //!   the BDP without them.
-//! - The pacing at gain 1 after idleness (`idle_restart`): a law hears of a departure too late to change its pace.
+//! - The pacing at gain 1 after idleness (`idle_restart`): a departure is reported too late for a law to change its
+//!   pace.
 //!
 //! State is over 104 bytes (ten bandwidth samples), so a kernel needs socket storage for it.
 
@@ -134,7 +135,7 @@ impl Bbr {
         self.window.floor().times(4)
     }
 
-    /// What a probe of the RTT keeps in flight.
+    /// Returns the window during an RTT probe.
     fn probe_window(&self) -> Bytes {
         self.bdp().scaled(self.params.probe_rtt_window).max(self.least_window())
     }
@@ -170,7 +171,7 @@ impl Bbr {
         round_ended
     }
 
-    /// Whether the smallest RTT is too old to hold at that time.
+    /// Returns whether the smallest RTT has expired at `then`.
     fn has_aged(&self, then: Time) -> bool {
         then > self.min_rtt_at.saturating_add(self.params.min_rtt_window)
     }
@@ -188,7 +189,7 @@ impl Bbr {
         }
     }
 
-    /// What comes next, and what ends with the mode before.
+    /// Moves to the next mode, and ends the mode before.
     fn move_on(&mut self, ack: &Ack) {
         let (probe_window, is_full) = (self.probe_window(), self.pipe.is_full());
         let seen = Seen { ack, params: &self.params, is_full, probe_window };
@@ -257,7 +258,7 @@ impl Bbr {
         }
     }
 
-    /// What `ack` makes of a recovery, after it ended a round or not.
+    /// Updates the recovery by `ack`, which may have ended a round.
     fn recover(&mut self, ack: &Ack, round_ended: bool) {
         let was_open = self.recovery.is_open();
         self.recovery = self.recovery.next(ack, round_ended, self.window.floor());
@@ -284,7 +285,7 @@ fn count(counter: &mut u32, happened: bool) {
 impl ControlLaw for Bbr {
     fn on_ack(&mut self, ack: &Ack) {
         if self.recovery.restarts() || self.mode.is_probing_rtt() {
-            // Until all that is in flight now has been delivered, rates tell of the drought.
+            // Until all that is in flight now has been delivered, rates reflect the lack of data.
             self.limited_below = ack.delivered + ack.in_flight + Bytes::new(1);
         }
         let (recovery, restarts_round) = self.recovery.begin_round();
@@ -312,7 +313,7 @@ impl ControlLaw for Bbr {
             return;
         }
         // A timeout means that the pipe is empty. That of a packet with a timer of its own does not, if it leaves more in flight than it
-        // takes: it is a loss like others. Rates measured since tell of the path, and the rounds of startup go on.
+        // takes: it is a loss like others. Rates measured since reflect the path, and the rounds of startup go on.
         let emptied = loss.cause == LossCause::Timeout && loss.in_flight <= loss.lost;
         if !emptied && !self.params.recovery {
             return;
@@ -499,7 +500,7 @@ mod tests {
         assert_eq!(never.law(0).acted().emergencies, 0);
     }
 
-    /// What the peer or a buffer holds back measures the path; what the application does not have does not.
+    /// Rounds limited by the peer or by a buffer measure the path; rounds limited by the application do not.
     #[test]
     fn rounds_with_little_to_send_do_not_fill_the_pipe() {
         for (app_limited, sample_limited) in [(false, false), (false, true), (true, true), (true, false)] {
@@ -603,8 +604,9 @@ mod tests {
         assert_eq!((law.permit().window, law.recovery), (before + PATH.mss, Recovery::OPEN));
     }
 
-    /// Where each packet has a timer, one that strikes while others are acknowledged is a loss like others. In each round trip of ten
-    /// packets one times out: startup ends, and ten round trips after the path became half as fast the estimate is.
+    /// Per-packet timers: a timeout while other packets are acknowledged is a loss like others. In each round trip of
+    /// ten packets one times out: startup ends, and ten round trips after the rate of the path is halved the estimate
+    /// is halved.
     #[test]
     fn a_timeout_that_leaves_the_pipe_full_is_a_loss_like_others() {
         let mut law = Bbr::new(&PATH, Params::for_path(&PATH));

@@ -1,5 +1,5 @@
-//! What BBR is doing, and what it does next. Each mode owns what only it knows; a transition takes a mode and gives the
-//! next one.
+//! Modes of BBR and the transitions between them. Each mode owns its own state; a transition consumes a mode and
+//! returns the next one.
 
 use units::{Bytes, Frac, Time};
 
@@ -7,8 +7,8 @@ use super::Params;
 use super::cycle::Cycle;
 use crate::Ack;
 
-/// What BBR is doing (draft-cardwell-iccrg-bbr-congestion-control-00, §4.3). Not `repr(C)`, in which the tag would take
-/// a word of its own: no kernel reads this law's state.
+/// Mode of BBR (draft-cardwell-iccrg-bbr-congestion-control-00, §4.3). Not `repr(C)`, in which the tag would take a
+/// word of its own: no kernel reads this law's state.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Mode {
     /// Grows until the pipe is full.
@@ -29,11 +29,11 @@ pub(super) struct Probe {
     ends: Time,
 }
 
-/// What decides about modes when an acknowledgement comes.
+/// Inputs of a mode transition, collected when an acknowledgement arrives.
 pub(super) struct Seen<'a> {
     pub(super) ack: &'a Ack<'a>,
     pub(super) params: &'a Params,
-    /// Whether the pipe was found full.
+    /// True once the pipe was found full.
     pub(super) is_full: bool,
     /// The window that a probe of the RTT keeps.
     pub(super) probe_window: Bytes,
@@ -50,12 +50,12 @@ impl Mode {
         Self::ProbeBw(Cycle::begin(params.cycle_seed, now))
     }
 
-    /// Whether this is a probe of the RTT that has lasted its time.
+    /// Returns whether this is an RTT probe that has lasted its time.
     pub(super) fn is_probe_over(&self, now: Time) -> bool {
         matches!(self, Self::ProbeRtt(probe) if probe.ends <= now)
     }
 
-    /// What comes after a probe of the RTT: the gain cycle, or startup where that had not filled the pipe.
+    /// Returns the mode after an RTT probe: the gain cycle, or startup if that had not filled the pipe.
     pub(super) fn left_probe(is_full: bool, params: &Params, now: Time) -> Self {
         if is_full { Self::probe_bw(params, now) } else { Self::Startup }
     }

@@ -1,7 +1,7 @@
 //! BBR's recovery: how long a loss holds the window, and how the window comes back.
 //!
-//! Linux's `tcp_bbr.c` follows the state of TCP's own recovery (`bbr_set_cwnd_to_recover_or_restore`). A law hears of no
-//! such state and derives it:
+//! Linux's `tcp_bbr.c` follows the state of TCP's own recovery (`bbr_set_cwnd_to_recover_or_restore`). A law does not
+//! receive that state and derives it:
 //!
 //! - A loss begins it. More losses prolong it.
 //! - Its first round trip conserves packets: what is acknowledged may be sent, no more. That round trip begins with the
@@ -15,7 +15,7 @@ use units::{Bytes, Time};
 use super::packets;
 use crate::Ack;
 
-/// Where in a recovery a flow is.
+/// Progress of a flow through loss recovery.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(C)]
 pub(super) struct Recovery {
@@ -27,7 +27,7 @@ pub(super) struct Recovery {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 enum Phase {
-    /// Nothing is missing.
+    /// No packet is missing.
     Open,
     /// A loss was found, and nothing was acknowledged since.
     Begun,
@@ -40,24 +40,24 @@ enum Phase {
 }
 
 impl Recovery {
-    /// Nothing is missing.
+    /// No packet is missing.
     pub(super) const OPEN: Self = Self { phase: Phase::Open, missing: 0, found: Time::ZERO };
 
     pub(super) const fn is_open(&self) -> bool {
         matches!(self.phase, Phase::Open)
     }
 
-    /// Whether what is in flight is to stay as it is.
+    /// Returns whether the bytes in flight stay constant (packet conservation).
     pub(super) const fn conserves(&self) -> bool {
         matches!(self.phase, Phase::Begun | Phase::Conserving)
     }
 
-    /// Whether a timeout has emptied the pipe, so that rates tell of that.
+    /// Returns whether a timeout has emptied the pipe, so that rate samples reflect the restart.
     pub(super) const fn restarts(&self) -> bool {
         matches!(self.phase, Phase::Restarting)
     }
 
-    /// `lost` bytes are found lost, by a timeout or not.
+    /// Records `lost` bytes as lost, by a timeout or not.
     pub(super) fn lose(self, lost: Bytes, timeout: bool, now: Time, mss: Bytes) -> Self {
         let phase = match self.phase {
             _ if timeout => Phase::Restarting,
@@ -67,7 +67,8 @@ impl Recovery {
         Self { phase, missing: self.missing.saturating_add(packets(lost, mss)), found: now }
     }
 
-    /// An acknowledgement arrives. Gives what comes next, and whether a round is to begin where the loss was found.
+    /// Starts packet conservation if a loss was just found. Returns the next state, and whether a round is to begin at
+    /// the loss.
     pub(super) fn begin_round(self) -> (Self, bool) {
         match self.phase {
             Phase::Begun => (Self { phase: Phase::Conserving, ..self }, true),
@@ -80,7 +81,7 @@ impl Recovery {
         Self { missing: packets(before.times(self.missing.into()), mss), ..self }
     }
 
-    /// What `ack` leaves of it, where it ended a round or not.
+    /// Returns the recovery after `ack`, which may have ended a round.
     pub(super) fn next(self, ack: &Ack, round_ended: bool, mss: Bytes) -> Self {
         let phase = match self.phase {
             Phase::Conserving if round_ended => Phase::Growing,

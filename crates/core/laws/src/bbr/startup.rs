@@ -1,12 +1,12 @@
-//! When BBR holds the pipe for full: three round trips in which the bandwidth grew by less than a quarter.
+//! Full-pipe detection of BBR: three round trips in which the bandwidth grew by less than a quarter.
 
 use units::{Frac, Rate};
 
-/// How much the bandwidth must have grown to say that the pipe is not full.
+/// Growth of the bandwidth from which on the pipe is not full.
 const GROWTH: Frac = Frac::millionths(1_250_000);
 const ROUNDS: u8 = 3;
 
-/// Whether the pipe is full, and what led there.
+/// State of the full-pipe detection.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[repr(C)]
 pub(super) struct FullPipe {

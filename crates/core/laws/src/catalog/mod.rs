@@ -20,7 +20,7 @@ macro_rules! kinds {
             /// All of them.
             pub const ALL: [Self; [$(Self::$law),*].len()] = [$(Self::$law),*];
 
-            /// Which law this is.
+            /// Returns the kind of `law`.
             pub const fn of(law: &Law) -> Self {
                 match law {
                     $(Law::$law(_) => Self::$law,)*
@@ -122,12 +122,12 @@ mod tests {
         build(kind, path, settings).unwrap_or_else(|error| panic!("{error}"))
     }
 
-    /// What a law permits in the end where each packet of 500 is acknowledged as given, with a notification beside it or not.
+    /// Returns the limits after 500 packets, each acknowledged with or without a mark and a notification.
     fn permitted(kind: Kind, settings: &[(&str, Value)], marks: bool, notifies: bool) -> Permit {
         permitted_with(kind, settings, (marks, notifies), Bytes::MAX)
     }
 
-    /// The same where so much is left.
+    /// Like [`permitted`], with `left` bytes remaining.
     fn permitted_with(kind: Kind, settings: &[(&str, Value)], (marks, notifies): (bool, bool), left: Bytes) -> Permit {
         let mut law = made(kind, &LONG_PATH, settings);
         for now_us in (10..5_010).step_by(10) {
@@ -290,7 +290,8 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever a host reports, on any path and with any one parameter at either end of its range.
+        /// Limits are sane after any reports of a host, on any path and with any one parameter at either end of its
+        /// range.
         #[test]
         fn permits_are_sane_after_any_history(
             events in history(), which in 0..Kind::ALL.len(), path in 0..3usize, param in 0..20usize, high: bool,
@@ -358,9 +359,9 @@ mod tests {
         /// An acknowledgement with a mark leaves no larger window than the same one without.
         #[test]
         fn a_mark_never_helps(events in history(), which in 0..Kind::ALL.len()) {
-            // Quick Adapt compares with a window that a mark has just cut, so a mark may spare a flow its strike.
+            // Quick Adapt compares with a window that a mark has just cut, so a mark may keep it from acting.
             let off = [("quick_adapt", Value::Switch(false))];
-            // NSCC's strikes at acknowledgements that it would have ignored with a mark.
+            // NSCC's acts on acknowledgements that it would have ignored with a mark.
             let adapts = [Kind::UnoCc, Kind::Nscc, Kind::Strait].contains(&Kind::ALL[which]);
             let settings: &[_] = if adapts { &off } else { &[] };
             let mut law = made(Kind::ALL[which], &PATH, settings);

@@ -1,4 +1,4 @@
-//! Whether a law would take its settings.
+//! Validation of a law's settings.
 
 use core::error::Error;
 use core::fmt;
@@ -23,7 +23,7 @@ pub enum SettingError<'a> {
         law: &'static LawInfo,
         /// The parameter.
         param: &'static ParamInfo,
-        /// What was given.
+        /// The given value.
         got: Value,
     },
     /// The value is outside the parameter's range.
@@ -32,7 +32,7 @@ pub enum SettingError<'a> {
         law: &'static LawInfo,
         /// The parameter.
         param: &'static ParamInfo,
-        /// What was given.
+        /// The given value.
         got: Value,
     },
     /// A parameter that is over the one that bounds it.
@@ -78,7 +78,7 @@ impl fmt::Display for SettingError<'_> {
 
 impl Error for SettingError<'_> {}
 
-/// Whether a law would take a setting: what [`build`](super::build) asks, for those who check files before they run.
+/// Checks that a law accepts a setting, as [`build`](super::build) does; for callers that check files before they run.
 ///
 /// # Errors
 /// As [`build`](super::build).
@@ -95,8 +95,8 @@ pub fn check<'a>(law: &'static LawInfo, name: &'a str, value: Value) -> Result<(
     Ok(())
 }
 
-/// Whether a law's settings, which [`check`] has passed, fit together ([`LawInfo::pairs`]), with defaults for those
-/// that are not given. [`build`](super::build) does not ask: this is for those who check files.
+/// Checks that a law's settings, which [`check`] has passed, fit together ([`LawInfo::pairs`]), with defaults for
+/// settings that are not given. [`build`](super::build) does not check this: it is for callers that check files.
 ///
 /// # Errors
 /// If the first parameter of a pair is over the second.

@@ -1,5 +1,5 @@
-//! Which process a set of namespaces belongs to, and whether it still lives: a lock on a file that the kernel
-//! gives up when the process ends, however it ends. A process number alone would not do, because it is used again.
+//! Ownership of a set of namespaces by a process, and detection of its end: a lock on a file that the kernel releases
+//! when the process ends, for any reason. A process number alone would not do, because it is reused.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::os::unix::fs::MetadataExt;
@@ -44,8 +44,8 @@ impl Drop for Claim {
     }
 }
 
-/// Gives back this process's claim, if it has one. Nothing is lost if this fails, as in [`Claim::drop`]: the lock goes
-/// with the process, and the next search removes the file.
+/// Releases this process's claim, if it has one. A failure does no harm, as in [`Claim::drop`]: the lock goes with the
+/// process, and the next search removes the file.
 pub(super) fn give_up() {
     let _ = fs::remove_file(path_of(std::process::id()));
 }
@@ -81,7 +81,7 @@ pub(super) fn namespace_name(process: u32, host: &str) -> String {
     format!("{PREFIX}{process}-{}", host.chars().map(plain).collect::<String>())
 }
 
-/// The process that a namespace's name says that it belongs to.
+/// Returns the owning process in a namespace's name.
 pub(super) fn process_of(namespace: &str) -> Option<u32> {
     namespace.strip_prefix(PREFIX)?.split_once('-')?.0.parse().ok()
 }
@@ -94,7 +94,7 @@ fn open(path: &Path, create: bool) -> std::io::Result<File> {
     OpenOptions::new().read(true).write(true).create(create).truncate(false).open(path)
 }
 
-/// Whether a file is still the one at a path.
+/// Returns whether a file is still the one at a path.
 fn is_at(file: &File, path: &Path) -> bool {
     match (file.metadata(), fs::metadata(path)) {
         (Ok(here), Ok(there)) => (here.dev(), here.ino()) == (there.dev(), there.ino()),

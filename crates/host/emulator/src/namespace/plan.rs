@@ -13,7 +13,7 @@ const MOST_IN_DATACENTER: usize = 254;
 /// A host's name and addresses.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct HostPlan {
-    /// As in the network.
+    /// Its name in the network.
     pub name: String,
     /// 10.198.DATACENTER.HOST, hosts counted from 1.
     pub v4: Ipv4Addr,
@@ -49,7 +49,7 @@ pub fn plan(network: &Network) -> Result<Vec<HostPlan>, Error> {
     Ok(plans)
 }
 
-/// Which host an address belongs to.
+/// Map from an address to its host.
 #[derive(Clone, Debug)]
 pub struct Addresses {
     /// By datacenter, then by the host's number there, from 1.

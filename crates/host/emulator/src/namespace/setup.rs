@@ -1,4 +1,4 @@
-//! What is done inside a new namespace: device, addresses, and the kernel's TCP.
+//! Setup inside a new namespace: device, addresses, and the kernel's TCP.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -85,7 +85,7 @@ fn set_congestion(name: &str, acks: &str) -> Result<(), Error> {
     }
 }
 
-/// The routes that the addresses brought, with more said of them.
+/// Returns the commands that replace the routes of the addresses, with additional attributes `more`.
 fn routes(more: &str) -> String {
     format!(
         "route replace 10.198.0.0/16 dev {DEVICE}{more}\nroute replace fd6e:6172::/96 dev {DEVICE} metric 256{more}\n"

@@ -1,19 +1,19 @@
-//! What the router needs to know of a packet: where it goes, which flow it is of, how it is cut.
+//! Header fields that the router needs: destination, flow and segmentation of a packet.
 
 use units::mix64;
 
 use super::vnet::{Segmentation, VNET_LEN, Vnet};
 
-/// Why a packet is not passed on.
+/// Reason why a packet is not forwarded.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fault {
     /// Neither IPv4 nor IPv6, or headers that contradict themselves.
     Malformed,
-    /// Shorter than its headers say.
+    /// Shorter than its headers state.
     Truncated,
 }
 
-/// Where a packet goes.
+/// Destination of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Destination {
     /// An IPv4 address.
@@ -22,7 +22,7 @@ pub enum Destination {
     V6([u8; 16]),
 }
 
-/// What an IP packet carries.
+/// Protocol inside an IP packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Transport {
     /// TCP.
@@ -36,21 +36,21 @@ pub enum Transport {
 /// A packet's headers, found whole. Offsets count from the IP header.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Headers {
-    /// Where it goes.
+    /// Destination address.
     pub destination: Destination,
-    /// A hash of its five-tuple, of the addresses and the protocol where there are no ports.
+    /// A hash of its five-tuple, or of the addresses and the protocol if it has no ports.
     pub flow: u64,
-    /// What it carries.
+    /// Protocol inside the IP packet.
     pub transport: Transport,
     /// The two bits of ECN: 0 for a packet that may not be marked, 3 for one that is.
     pub ecn: u8,
-    /// Where TCP or UDP begins, or what else it carries.
+    /// Offset of TCP or UDP, or of the other payload.
     pub transport_at: u16,
-    /// Where the payload begins.
+    /// Offset of the payload.
     pub payload_at: u16,
     /// The length of the IP packet.
     pub length: u16,
-    /// What the sender left to be done. Where the packet is one segment only, no segmentation.
+    /// Offloads that the sender left to the device. No segmentation if the packet is one segment only.
     pub vnet: Vnet,
 }
 
@@ -125,7 +125,7 @@ impl Headers {
         Ok(())
     }
 
-    /// A packet that is to be cut must be what it is said to be, and have its checksum left to be done.
+    /// Checks that a packet to be segmented is of the declared type, and leaves its checksum to the device.
     fn check_segmentation(&mut self) -> Result<(), Fault> {
         let Some((kind, size)) = self.vnet.segmentation else { return Ok(()) };
         let fits = match (kind, self.transport, self.destination) {
@@ -149,13 +149,13 @@ impl Headers {
         self.length - self.payload_at
     }
 
-    /// How many packets it is on the wire.
+    /// Returns the number of packets on the wire.
     pub fn segments(&self) -> u16 {
         self.vnet.segmentation.map_or(1, |(_, size)| self.payload().div_ceil(size))
     }
 
-    /// Where the payloads of segments from `first` to before `past` begin and end, counted from the payload's
-    /// beginning.
+    /// Returns the start and the end of the payloads of segments from `first` to before `past`, as offsets in the
+    /// payload.
     pub(super) fn payload_of(&self, first: u16, past: u16) -> (usize, usize) {
         let payload = usize::from(self.payload());
         let Some((_, size)) = self.vnet.segmentation else { return (0, payload) };
@@ -169,12 +169,12 @@ impl Headers {
         self.payload_at + (end - begin) as u16
     }
 
-    /// Whether it may be marked.
+    /// Returns whether the packet may be marked.
     pub fn is_ecn_capable(&self) -> bool {
         self.ecn != 0
     }
 
-    /// Whether it is of the control class: TCP without payload.
+    /// Returns whether the packet is of the control class: TCP without payload.
     pub fn is_control(&self) -> bool {
         self.transport == Transport::Tcp && self.payload() == 0
     }
@@ -187,7 +187,7 @@ fn internet_v4(packet: &[u8]) -> Result<Internet, Fault> {
     if transport_at < 20 || length < transport_at {
         return Err(Fault::Malformed);
     }
-    // All but the flag "don't fragment" and the bit beside it.
+    // All but the flag "don't fragment" and the bit next to it.
     let fragment = u16::from_be_bytes([header[6], header[7]]) & 0x3fff != 0;
     let [.., a, b, c, d] = *header;
     Ok(Internet {
@@ -204,7 +204,7 @@ fn internet_v4(packet: &[u8]) -> Result<Internet, Fault> {
 fn internet_v6(packet: &[u8]) -> Result<Internet, Fault> {
     let header = packet.first_chunk::<40>().ok_or(Fault::Truncated)?;
     let payload = usize::from(u16::from_be_bytes([header[4], header[5]]));
-    // A jumbogram says 0 and its length in an option; the devices are not told to send any.
+    // A jumbogram has 0 there and its length in an option; the devices are not configured to send any.
     if payload == 0 && packet.len() > 40 {
         return Err(Fault::Malformed);
     }

@@ -8,8 +8,8 @@ use super::vnet::{Segmentation, VNET_LEN};
 const ACK: u8 = 0x10;
 const ECE: u8 = 0x40;
 
-/// Whether packets may be joined to this one. It must be TCP with payload, of whole segments, with its checksum left to
-/// the device, and with no flag that only the last of several segments may have.
+/// Returns whether packets may be joined to this one. It must be TCP with payload, of complete segments, with its
+/// checksum left to the device, and without flags that only the last of several segments may have.
 pub fn is_open(frame: &[u8], headers: &Headers) -> bool {
     let at = usize::from(headers.transport_at);
     headers.transport == Transport::Tcp
@@ -19,8 +19,8 @@ pub fn is_open(frame: &[u8], headers: &Headers) -> bool {
         && frame[VNET_LEN + at + 13] & !(ECE | CWR) == ACK
 }
 
-/// The headers of both packets as one, if `next` continues `frame`: cutting that one packet gives the same segments
-/// again. None if it does not. `frame` is open ([`is_open`]), and `following` was read from `next`.
+/// Returns the headers of both packets as one, if `next` continues `frame`: segmenting that one packet yields the same
+/// segments again. None if it does not. `frame` is open ([`is_open`]), and `following` was read from `next`.
 pub fn joined(frame: &[u8], headers: &Headers, next: &[u8], following: &Headers) -> Option<Headers> {
     let alike = (headers.flow, headers.destination, headers.transport_at, headers.payload_at)
         == (following.flow, following.destination, following.transport_at, following.payload_at);

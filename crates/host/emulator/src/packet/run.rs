@@ -10,12 +10,12 @@ pub(super) const FIN: u8 = 0x01;
 pub(super) const PSH: u8 = 0x08;
 pub(super) const CWR: u8 = 0x80;
 
-/// Writes the headers of the packet that the segments `run` of `frame` are together, the virtio header first, to
-/// `out`, and returns the payload that follows them. With `marked`, it says that it met congestion.
+/// Writes the headers of the packet formed by the segments `run` of `frame`, the virtio header first, to `out`, and
+/// returns the payload that follows them. With `marked`, the packet carries a congestion mark.
 ///
-/// As if each had been sent alone, and a card had received them in one: lengths, sequence number and IPv4
-/// identification are those of the first; FIN and PSH are on the last and CWR on the first only. `frame` is what
-/// `headers` were read from, and `run` is not empty.
+/// The result is as if each had been sent alone, and a NIC had received them in one: lengths, sequence number and IPv4
+/// identification are those of the first; FIN and PSH are on the last and CWR on the first only. `frame` is the packet
+/// from which `headers` were read, and `run` is not empty.
 pub fn render<'a>(frame: &'a [u8], headers: &Headers, run: Range<u16>, marked: bool, out: &mut Vec<u8>) -> &'a [u8] {
     let packet = &frame[VNET_LEN..][..usize::from(headers.length)];
     let payload_at = usize::from(headers.payload_at);
@@ -105,7 +105,7 @@ pub fn whole_segment(frame: &[u8], headers: &Headers, segment: u16, marked: bool
     if let Some((start, offset)) = headers.vnet.checksum {
         let at = usize::from(start) + usize::from(offset);
         let checksum = match !fold(sum(&out[usize::from(start)..])) {
-            // In UDP, 0 says that there is none.
+            // In UDP, 0 means no checksum.
             0 if headers.transport == Transport::Udp => 0xffff,
             checksum => checksum,
         };

@@ -26,8 +26,8 @@ fn samples() -> impl Strategy<Value = Sample> {
     )
 }
 
-/// What the card of the receiving host's kernel makes of a frame: by its virtio header and the place of its headers
-/// alone, every length and checksum computed anew.
+/// Returns the packets that the NIC of the receiving host's kernel makes of a frame: from its virtio header and the
+/// position of its headers only, with every length and checksum recomputed.
 fn receive(frame: &[u8], sample: &Sample) -> Vec<Vec<u8>> {
     let (vnet, packet) = frame.split_at(VNET_LEN);
     let le = |at: usize| usize::from(u16::from_le_bytes([vnet[at], vnet[at + 1]]));
@@ -91,7 +91,7 @@ proptest! {
         prop_assert_eq!(received, sample.wire(|index| marks[index]));
     }
 
-    /// What a capture shows of each segment is what is on the wire.
+    /// A capture of each segment equals the packet on the wire.
     #[test]
     fn captured_segments_are_whole(sample in samples(), marked in any::<bool>()) {
         let frame = sample.frame();
@@ -143,7 +143,7 @@ proptest! {
     }
 }
 
-/// What the router does with a frame, all segments alone and all together.
+/// Reads a frame and writes it, all segments alone and all together, as the router does.
 fn read_and_write(frame: &[u8]) {
     let Ok(headers) = Headers::parse(frame) else { return };
     let count = headers.segments();
@@ -172,7 +172,7 @@ fn giant_frames_are_faults() {
         let mut frame = vec![0xff; 200_000];
         frame[..VNET_LEN].fill(0);
         frame[VNET_LEN] = first;
-        // What the length field says is all that counts; here it is 65,535 and its headers are no transport's.
+        // Only the length field counts; here it is 65,535 and its headers are no transport's.
         read_and_write(&frame);
     }
 }

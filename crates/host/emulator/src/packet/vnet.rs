@@ -10,7 +10,7 @@ const GSO_TCP_V6: u8 = 4;
 const GSO_UDP_L4: u8 = 5;
 const GSO_ECN: u8 = 0x80;
 
-/// How a packet is to be cut.
+/// Segmentation type of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Segmentation {
     /// TCP over IPv4.
@@ -27,7 +27,7 @@ pub struct Vnet {
     /// The checksum is to be computed: from where on, and where in that it goes. In its place stands the sum of
     /// the pseudo-header.
     pub checksum: Option<(u16, u16)>,
-    /// The packet is to be cut, into payloads of so many bytes.
+    /// Segmentation of the packet: its type, and the payload bytes of a segment.
     pub segmentation: Option<(Segmentation, u16)>,
 }
 
@@ -51,8 +51,8 @@ impl Vnet {
         })
     }
 
-    /// Writes it. `header_length` is where the payload begins; `cwr` says that the first segment of several, and
-    /// no other, says that the sender has reduced its window.
+    /// Returns the header's bytes. `header_length` is the offset of the payload; with `cwr`, the first segment of
+    /// several, and no other, has the CWR flag: the sender has reduced its window.
     pub fn bytes(&self, header_length: u16, cwr: bool) -> [u8; VNET_LEN] {
         let mut bytes = [0; VNET_LEN];
         if let Some((start, offset)) = self.checksum {

@@ -1,6 +1,6 @@
-//! When the router has to wake: not at every event, but early enough for what hosts are to get next. Most events are
-//! segments passing from one link to the next, and can be done late, all at once, as long as they are done before
-//! what comes of them is due.
+//! Wake-up times of the router: not at every event, but early enough for the next delivery to a host. Most events are
+//! segments that pass from one link to the next. They can be handled late, all at once, as long as they are handled
+//! before their consequences are due.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -12,9 +12,9 @@ use units::{Bytes, Span, Time};
 pub(crate) struct Alarm {
     /// Times at which to wake, some of them past.
     times: BinaryHeap<Reverse<Time>>,
-    /// Of each link: how long a packet takes from its far end to the nearest host.
+    /// By link: time of a packet from the link's far end to the nearest host.
     ahead: Vec<Ahead>,
-    /// Of each link: the last time set for what is on it.
+    /// By link: the last time set for its segments.
     set_at: Vec<Time>,
     coalesce: Span,
 }
@@ -35,12 +35,12 @@ impl Alarm {
         }
     }
 
-    /// A port takes the next of what waits into service.
+    /// Sets a wake-up for the segment that a port takes into service next.
     pub(crate) fn service(&mut self, link: usize, at: Time, delay: Span) {
         self.set(link, at + delay + self.ahead[link].delay);
     }
 
-    /// What a host holds is due.
+    /// Sets a wake-up for the segments that a host holds.
     pub(crate) fn flush(&mut self, at: Time) {
         self.times.push(Reverse(at));
     }
@@ -61,7 +61,7 @@ impl Alarm {
     }
 }
 
-/// How long a packet takes over some links, with empty queues.
+/// Time of a packet over some links, with empty queues.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Ahead {
     delay: Span,
@@ -89,7 +89,8 @@ impl Ahead {
     }
 }
 
-/// Of each link, how long a packet takes from its far end to the host that a packet of usual size reaches first.
+/// Returns, by link, the time of a packet from the link's far end to the host that a packet of usual size reaches
+/// first.
 fn lookahead(network: &Network) -> Vec<Ahead> {
     let is_host = |node: &fabric::Node| matches!(node.kind, NodeKind::Host(_));
     let mut of_node: Vec<_> = network.nodes().iter().map(|it| is_host(it).then_some(Ahead::NONE)).collect();

@@ -14,14 +14,14 @@ use crate::packet::Headers;
 #[derive(Debug)]
 pub(crate) struct Delivery<'a> {
     pub(crate) host: HostId,
-    /// When it is to be handed over.
+    /// Time at which it is to be handed over.
     pub(crate) due: Time,
     /// The packet as it was sent, behind its virtio header.
     pub(crate) frame: &'a [u8],
     pub(crate) headers: &'a Headers,
-    /// Which of its segments.
+    /// Its segments.
     pub(crate) segments: Range<u16>,
-    /// Whether they met congestion.
+    /// True if they met congestion.
     pub(crate) marked: bool,
 }
 
@@ -35,7 +35,7 @@ struct Run {
     due: Time,
 }
 
-/// What has arrived at one host and is held.
+/// Segments that have arrived at one host and are held.
 #[derive(Debug)]
 pub(crate) struct Hold {
     host: HostId,

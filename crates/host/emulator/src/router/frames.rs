@@ -7,7 +7,7 @@ use fabric::HostId;
 
 use crate::packet::{Headers, VNET_LEN, is_open, join, joined};
 
-/// The longest that a device gives: an IP packet and the virtio header.
+/// The longest frame of a device: an IP packet and the virtio header.
 pub(crate) const LONGEST: usize = VNET_LEN + 65_535;
 
 /// Sizes of buffers. What is longer than the last but one changes places with the reader's buffer, uncopied.
@@ -136,7 +136,7 @@ impl Frames {
         self.free.push(number);
     }
 
-    /// How many packets are held.
+    /// Returns the number of packets held.
     #[cfg(test)]
     pub(crate) fn count(&self) -> usize {
         self.slots.len() - self.free.len()

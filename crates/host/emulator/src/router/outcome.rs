@@ -1,4 +1,4 @@
-//! What a router tells of its work.
+//! Report of a router on its work.
 
 use experiment::{LinkOutcome, PortSample};
 use units::Span;
@@ -22,26 +22,26 @@ pub struct Refused {
     pub unwritable: u64,
 }
 
-/// What a router gives when it is stopped.
+/// Result of a router, returned when it is stopped.
 #[derive(Clone, PartialEq, Default, Debug)]
 pub struct RouterOutcome {
     /// By [`fabric::LinkId`].
     pub links: Vec<LinkOutcome>,
     /// In order of time, then link.
     pub port_samples: Vec<PortSample>,
-    /// How late packets were written, against when they were due.
+    /// Lateness of packets written, relative to their due times.
     pub lateness: Lateness,
-    /// How long the router was busy before it could read again: how late a packet may have been read.
+    /// Time for which the router was busy before it could read again: the possible lateness of a packet that it read.
     pub reading: Lateness,
-    /// Time of the run in which the router stood still, in stretches of over 1 ms.
+    /// Time of the run in which the router was stopped, in periods of over 1 ms.
     pub stalled: Span,
     /// Processor time of the router's thread.
     pub cpu: Span,
     /// The most processor time that it took in any second.
     pub busiest_second: Span,
-    /// How long it ran.
+    /// Wall-clock time of the router.
     pub wall: Span,
-    /// Whether it got real-time scheduling.
+    /// True if it got real-time scheduling.
     pub real_time: bool,
     /// Packets read from hosts.
     pub packets_read: u64,
@@ -51,23 +51,23 @@ pub struct RouterOutcome {
     pub refused: Refused,
     /// Packets that hosts' devices dropped because the router did not read them in time.
     pub device_drops: u64,
-    /// How many packets captures lack because the disk was too slow or full.
+    /// Number of packets missing from captures because the disk was too slow or full.
     pub capture_missed: u64,
     /// Captures that ended before the run did, and why.
     pub captures_ended: Vec<String>,
     /// Captures that do not have their name, why, and where they are.
     pub captures_unnamed: Vec<String>,
-    /// Why the router and not the network was the bottleneck, if it was.
+    /// Evidence that the router and not the network was the bottleneck, if it was.
     pub bottleneck: Option<String>,
 }
 
 /// Lateness above which the router and not the network is what is measured.
 pub(super) const TOO_LATE: Span = Span::from_ms(1);
-/// Of a second.
+/// Processor time in a second above which the router is overloaded.
 const TOO_BUSY: Span = Span::from_ms(900);
 
-/// Whether the router was the bottleneck, and by what that shows: it wrote or could read late (over 1 ms, once in a
-/// hundred times or more), it was busy for over 90 % of some second, or devices dropped what it did not read.
+/// Returns evidence that the router was the bottleneck, if it was: it wrote or could read late (over 1 ms, in 1 % of
+/// cases or more), it was busy for over 90 % of some second, or devices dropped packets that it did not read.
 pub(super) fn bottleneck(outcome: &RouterOutcome) -> Option<String> {
     let mut signs = Vec::new();
     if outcome.lateness.p99 > TOO_LATE {

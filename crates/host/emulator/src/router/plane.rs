@@ -1,9 +1,9 @@
-//! The network in virtual time: what was read from a host passes the ports of its path and is delivered. It knows
-//! no clock and no device; the caller says what time it is, and gets what is due.
+//! The network in virtual time: packets read from a host pass the ports of their path and are delivered. It knows no
+//! clock and no device; the caller passes the time, and gets the due deliveries.
 //!
-//! Everything happens in the order (time, link), as in the simulator: arrivals at the far end of links, then ports
-//! that begin to serve what waits, then what hosts hold. Each is computed for the time at which it is due, so it
-//! makes no difference how late the caller comes.
+//! Everything happens in the order (time, link), as in the simulator: arrivals at the far end of links, then ports that
+//! begin to serve waiting segments, then segments held by hosts. Each is computed for the time at which it is due, so a
+//! late call does not change the result.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -30,7 +30,7 @@ const MEMORY: usize = 2 << 30;
 /// before the router looks again.
 pub(super) const CARD: Span = Span::from_us(100);
 
-/// What takes part in what happens in the network.
+/// Receiver of the network's events.
 pub(crate) trait Observer {
     /// A packet is due at a host.
     fn deliver(&mut self, delivery: Delivery);
@@ -53,25 +53,25 @@ pub(crate) struct Departure<'a> {
     pub(crate) marked: bool,
 }
 
-/// Where a link leads.
+/// Node at the far end of a link.
 #[derive(Clone, Copy, Debug)]
 enum Next {
     Host(HostId),
     Switch(NodeId),
 }
 
-/// What is due, in the order in which things of one time happen.
+/// Scheduled event. Events of one time are processed in this order.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum Event {
     /// The first segment on a link arrives.
     Arrival(u32),
-    /// A port begins to serve what waits.
+    /// A port begins to serve waiting segments.
     Service(u32),
-    /// What a host holds is due.
+    /// Segments held for a host are due.
     Flush(u32),
 }
 
-/// What the network is made of, for [`Plane::new`].
+/// Parts of a network, for [`Plane::new`].
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Parts<'a> {
     pub(crate) network: &'a Network,
@@ -81,7 +81,7 @@ pub(crate) struct Parts<'a> {
     pub(crate) coalesce: Span,
     pub(crate) join: bool,
     pub(crate) series: &'a SeriesConfig,
-    /// Links whose departures are told.
+    /// Links whose departures are reported.
     pub(crate) watched: &'a [LinkId],
     pub(crate) mtu: u16,
     pub(crate) zero: &'a RunStart,
@@ -97,24 +97,24 @@ pub(crate) struct Plane {
     mtu: u16,
     next: Vec<Next>,
     watched: Vec<bool>,
-    /// Of each node.
+    /// By node.
     switch_salt: Vec<u64>,
     ports: Vec<Port>,
-    /// What is on each link, with the time of its arrival, in that order.
+    /// Segments on each link, with the time of their arrival, in that order.
     links: Vec<VecDeque<Segment>>,
-    /// Whether a port's service is among the events.
+    /// True for a port whose service is among the events.
     served: Vec<bool>,
     holds: Vec<Hold>,
     frames: Frames,
     /// One arrival a link, that of the first segment on it.
     events: BinaryHeap<Reverse<(Time, Event)>>,
     alarm: Alarm,
-    /// All that is due by then has been done.
+    /// All events due by then have been processed.
     done: Time,
     samples: Samples,
     refused: Refused,
     accepted: u64,
-    /// Whether packets that continue each other are kept as one: they may be delivered together.
+    /// True if consecutive packets of a flow are kept as one: they may be delivered together.
     joins: bool,
     /// For [`Port::enqueue`], empty between calls.
     left: Vec<Left>,
@@ -240,7 +240,7 @@ impl Plane {
         self.ports[self.network.uplink(host).index()].idle_at().saturating_sub(CARD)
     }
 
-    /// How many packets are on their way.
+    /// Returns the number of packets in the network.
     #[cfg(test)]
     pub(crate) fn frames_held(&self) -> usize {
         self.frames.count()
@@ -250,7 +250,7 @@ impl Plane {
         &mut self.refused
     }
 
-    /// What became of the links, the samples, and what was refused.
+    /// Returns the outcome of the links, the samples, and the refused packets.
     pub(crate) fn finish(self) -> (Vec<LinkOutcome>, Vec<PortSample>, Refused) {
         let params = |link: usize| self.network.port(LinkId(link as u32));
         let links = self.ports.iter().enumerate().map(|(link, port)| port.outcome(params(link))).collect();

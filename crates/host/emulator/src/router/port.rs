@@ -7,19 +7,19 @@ use units::{Bytes, Span, Time};
 /// One packet on the wire, on its way.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Segment {
-    /// Of which packet.
+    /// Its packet.
     pub(crate) frame: u32,
-    /// Which of its segments.
+    /// Its index among the packet's segments.
     pub(crate) index: u16,
-    /// When it arrived at the node where it is.
+    /// Arrival time at the current node.
     pub(crate) arrived: Time,
-    /// What makes it differ from every other.
+    /// Identity, unique among segments.
     pub(crate) identity: u64,
     /// On the wire.
     pub(crate) size: u16,
     pub(crate) ecn_capable: bool,
     pub(crate) control: bool,
-    /// Whether a port has marked it.
+    /// True if a port has marked it.
     pub(crate) marked: bool,
 }
 
@@ -66,7 +66,7 @@ pub(crate) struct Left {
     /// Marked if this port or one before has marked it.
     pub(crate) segment: Segment,
     pub(crate) passage: Passage,
-    /// Whether the link loses it.
+    /// True if the link loses it.
     pub(crate) lost: bool,
 }
 
@@ -149,8 +149,8 @@ impl Port {
         }
     }
 
-    /// When waiting segments are to be served next: just after the port falls idle, when all that comes at that
-    /// time is in. None if nothing waits.
+    /// Returns the next service time of waiting segments: just after the port falls idle, when all arrivals of that
+    /// time are in. None if no segment waits.
     pub(crate) fn serves_at(&self) -> Option<Time> {
         match &self.queue {
             Queue::Plain(_) => None,
@@ -158,7 +158,7 @@ impl Port {
         }
     }
 
-    /// When it falls idle but for what waits.
+    /// Returns the time at which the port falls idle, apart from waiting segments.
     pub(crate) fn idle_at(&self) -> Time {
         match &self.queue {
             Queue::Plain(port) => port.idle_at(),

@@ -1,4 +1,4 @@
-//! When ports' queues are sampled, and what was found.
+//! Sampling of ports' queues, and the samples taken.
 
 use experiment::{PortSample, SeriesConfig};
 use fabric::LinkId;

@@ -57,12 +57,12 @@ fn middles() -> impl Strategy<Value = PortConfig> {
     ])
 }
 
-/// Less than so long.
+/// Spans shorter than `most`.
 fn wait(most: Span) -> impl Strategy<Value = Span> {
     (0..most.ps()).prop_map(Span::from_ps)
 }
 
-/// Who sends what, when: packets for the fourth host, in order of time.
+/// Load: packets of all senders for the fourth host, in order of time.
 fn loads() -> impl Strategy<Value = Vec<(Time, u8, Sample)>> {
     let one = (
         wait(Span::from_us(60)),
@@ -86,21 +86,21 @@ fn loads() -> impl Strategy<Value = Vec<(Time, u8, Sample)>> {
     })
 }
 
-/// When one looks.
+/// Times at which the router is polled.
 fn looks() -> impl Strategy<Value = Vec<Time>> {
     prop::collection::vec((0..2_000_000_000u64).prop_map(Time::from_ps), 0..20)
 }
 
-/// What an observer saw.
+/// Events seen by an observer.
 #[derive(Default)]
 struct Seen {
-    /// When, and a digest of the packet on the wire, for each segment delivered.
+    /// By segment delivered: its time, and a digest of the packet on the wire.
     delivered: Vec<(Time, u64)>,
-    /// When a delivery was due, how many segments it was, and which flow's.
+    /// By delivery: its due time, the number of segments, and the flow.
     deliveries: Vec<(Time, u16, u64)>,
     departed: Vec<(Time, u64)>,
     now: Time,
-    /// How late the latest delivery was.
+    /// Maximum lateness of a delivery.
     late: Span,
 }
 
@@ -140,7 +140,7 @@ struct Ran {
     held: usize,
 }
 
-/// Runs a load through the plane, which is told the time when it asks to be, and at `looks`.
+/// Runs a load through the plane, which receives the time when it requests it, and at `looks`.
 fn run(network: &Network, load: &[(Time, u8, Sample)], coalesce: Span, looks: &[Time]) -> Ran {
     let routes = Routes::new(network).unwrap();
     let mut plane = Plane::new(&Parts {
@@ -194,7 +194,7 @@ struct Packet {
     control: bool,
     ecn_capable: bool,
     marked: bool,
-    /// Which packet of the load, and which segment.
+    /// Index of the packet in the load, and of the segment.
     place: (usize, usize),
 }
 
@@ -275,7 +275,7 @@ fn reference(network: &Network, load: &[(Time, u8, Sample)]) -> (Vec<(Time, u64)
 }
 
 proptest! {
-    /// Marks, drops, losses and times are those of the ports, for every segment, whenever one looks.
+    /// Marks, drops, losses and times are those of the ports, for every segment and any polling times.
     #[test]
     fn the_plane_is_its_ports(
         middle in middles(),

@@ -21,24 +21,24 @@ use crate::processors::keep_router;
 use crate::sys::{self, Waited};
 use crate::tun::Tun;
 
-/// The thread looks whether it is to stop at least so often.
+/// Maximum time between two checks whether the thread is to stop.
 const LOOK_UP: Span = Span::from_ms(20);
-/// It sleeps at least so long between two looks at what is due, unless a host sends something: under load one look
-/// does the work of many.
+/// Minimum sleep between two checks for due events, unless a host sends a packet: under load one check does the work of
+/// many.
 const BREATH: Span = Span::from_us(20);
-/// A router that reads so many packets between two sleeps is under load. Hosts then wait for its next look, as for a
-/// card that coalesces interrupts, so that the router takes in several packets each time it wakes.
+/// Packets read between two sleeps from which on a router is under load. Hosts then wait for its next check, as for a
+/// NIC that coalesces interrupts, so that the router reads several packets each time it wakes.
 const MANY: u64 = 3;
-/// How long hosts wait at most, counted from the last look.
+/// Maximum wait of hosts, counted from the last check.
 const PAUSE: Duration = Duration::from_micros(30);
-/// How long after a card takes packets again it is looked whether there are any: well before it falls idle.
+/// Time from when a NIC accepts packets again to the check for new ones: well before it falls idle.
 const CARD_SLACK: Span = Span::from_us(50);
 /// Packets read from one host before it is another's turn.
 const TURN: usize = 16;
 /// Above the kernel's own threads of no urgency, below those that keep the machine alive.
 const PRIORITY: i32 = 50;
 
-/// What the thread works with.
+/// State of the thread.
 pub(super) struct Worker<C> {
     pub(super) clock: C,
     pub(super) stop: Arc<AtomicBool>,
@@ -76,13 +76,13 @@ impl Stalls {
 /// One host's device.
 struct Device {
     tun: Tun,
-    /// Whether there may be something to read.
+    /// True if a packet may be readable.
     ready: bool,
-    /// Whether it is gone, with its namespace.
+    /// True if the device is gone, with its namespace.
     gone: bool,
 }
 
-/// Where packets go.
+/// Output of packets.
 pub(super) struct Output<C> {
     devices: Vec<Device>,
     clock: C,
@@ -134,7 +134,7 @@ impl<C: Now> Observer for Output<C> {
 }
 
 impl<C: Now + Copy> Worker<C> {
-    /// Routes until it is told to stop.
+    /// Routes packets until `stop` is set.
     pub(super) fn run(mut self) -> Result<RouterOutcome, Error> {
         // Without, timers are up to 50 us late; that is measured, like all lateness.
         let _ = sys::sharpen_timers();
@@ -237,7 +237,7 @@ impl<C: Now + Copy> Worker<C> {
                         self.plane.accept(id, now, buffer, length, &mut self.output);
                         packets += 1;
                     }
-                    // Nothing now, or an error: the wait tells whether the device is gone.
+                    // Nothing now, or an error: the wait reports whether the device is gone.
                     Ok(None) | Err(_) => device.ready = false,
                 }
             }
@@ -280,12 +280,12 @@ impl Observer for Silent {
     fn deliver(&mut self, _: Delivery) {}
 }
 
-/// How much processor time the thread takes.
+/// Processor time used by the thread.
 struct Busy<C> {
     clock: C,
     began_ns: u64,
     second: (Time, u64),
-    /// The most in any second.
+    /// The maximum in any second.
     busiest: Span,
 }
 
@@ -329,7 +329,7 @@ mod tests {
     use std::os::unix::net::UnixDatagram;
     use units::Rate;
 
-    /// A clock of which each look takes a while, as if the thread did not run in between.
+    /// A clock that advances on each read, as if the thread did not run in between.
     #[derive(Clone, Copy)]
     struct Slow<'a> {
         looks: &'a Cell<u32>,
@@ -382,12 +382,12 @@ mod tests {
         Sample { payload, ..sample }.frame()
     }
 
-    /// When a host's card falls idle.
+    /// Returns the time at which a host's NIC falls idle.
     fn idle_at(worker: &Worker<Slow>, host: u32) -> Time {
         worker.plane.card_takes_at(HostId(host)) + CARD
     }
 
-    /// A single long stop counts in full, a planned sleep and short delays do not.
+    /// A single long stop counts in full; a planned sleep and short delays do not.
     #[test]
     fn time_in_which_the_thread_stood_still_adds_up() {
         let mut stalls = Stalls::default();
@@ -406,7 +406,7 @@ mod tests {
         assert_eq!(stalls.total, Span::from_ms(800));
     }
 
-    /// What a host sends because of what it was just given cannot leave before that.
+    /// A packet that a host sends in response to a delivery cannot leave before that delivery.
     #[test]
     fn a_packet_leaves_when_it_was_read() {
         let looks = Cell::new(0);
@@ -420,8 +420,8 @@ mod tests {
         assert_eq!(idle_at(&worker, 0), before + look + Span::from_ns(800));
     }
 
-    /// What is due by the time of a packet is done before the packet is taken in, though it was not when the round
-    /// began: the order is that of the times.
+    /// Events due by the time of a packet are processed before the packet is read, even if they were not due when the
+    /// round began: events are processed in order of time.
     #[test]
     fn what_is_due_goes_before_what_is_read() {
         let looks = Cell::new(0);

@@ -1,4 +1,4 @@
-//! When flows start: at times, or when what they wait for has happened.
+//! Start times of flows: fixed, or when the dependencies of a flow are met.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -24,12 +24,12 @@ impl<'a> Agenda<'a> {
         Self { setup, starts, waits: Waits::new(setup), pending: Pending::default() }
     }
 
-    /// When the next flow starts, as far as is known; [`Time::NEVER`] if none does.
+    /// Returns the next known start time of a flow; [`Time::NEVER`] if none starts.
     pub(super) fn next(&self) -> Time {
         self.starts.peek().map_or(Time::NEVER, |&Reverse((time, _))| time)
     }
 
-    /// A flow that is to have started by now.
+    /// Returns a flow whose start time has passed, and removes it.
     pub(super) fn pop_due(&mut self, now: Time) -> Option<usize> {
         let &Reverse((time, flow)) = self.starts.peek()?;
         if time > now {

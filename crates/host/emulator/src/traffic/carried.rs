@@ -13,83 +13,83 @@ use super::{Ground, LEAST_INTERVAL, MOST_SAMPLES, Progress, TELL};
 use crate::clock::Clock;
 use crate::error::Error;
 
-/// What has happened to a flow.
+/// Event of a flow.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Event {
     /// Its receiver has read every byte.
     Received,
     /// Its sender knows that the receiver's end has everything.
     Delivered,
-    /// Its connection broke, and why. Nothing more comes of it.
+    /// Its connection broke, with the reason. No further events follow.
     Broken(String),
 }
 
 /// An event of a flow.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Happened {
-    /// When, by the clock that the carrier was given.
+    /// Time by the clock that the carrier was given.
     pub time: Time,
-    /// Which flow's, by number.
+    /// The flow's number.
     pub flow: usize,
-    /// What.
+    /// The event.
     pub event: Event,
 }
 
-/// What is known of a flow at its sender.
+/// State of a flow at its sender.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Seen {
-    /// Bytes sent since it began, those sent again and all that the transport puts beside payload included.
+    /// Bytes sent since it began, retransmissions and all transport overhead included.
     pub sent: Bytes,
     /// Payload acknowledged.
     pub delivered: Bytes,
-    /// The window that its law permits; of several laws, the sum.
+    /// The window set by its law; of several laws, the sum.
     pub window: Bytes,
     /// The smoothed round trip.
     pub rtt: Span,
-    /// What left and what was lost.
+    /// Counts of sent and lost packets.
     pub stats: FlowStats,
-    /// How often its law has acted.
+    /// Counts of its law's actions.
     pub acted: Acted,
     /// The law's own state by name; units are the last word.
     pub trace: Vec<(&'static str, i64)>,
 }
 
-/// Who moves the bytes of a setup's flows. Flows are numbered as in the setup.
+/// Transport that moves the bytes of a setup's flows. Flows are numbered as in the setup.
 pub trait Carrier {
-    /// Makes an end in every host that needs one, and connects all flows; none sends. `watch` is asked now and then whether to go
-    /// on.
+    /// Makes an end in every host that needs one, and connects all flows; none sends. `watch` is called now and then
+    /// and returns whether to go on.
     ///
     /// # Errors
-    /// When an end or a connection cannot be made, or `watch` says no.
+    /// When an end or a connection cannot be made, or `watch` returns false.
     fn connect(&mut self, setup: &Setup, ground: &dyn Ground, watch: &mut dyn FnMut() -> bool) -> Result<(), Error>;
 
-    /// A flow begins to send all of its bytes.
+    /// Starts a flow, which sends all of its bytes.
     fn start(&mut self, flow: usize);
 
-    /// Moves bytes until something happens, or for so long. What happened is added to `events`.
+    /// Moves bytes until an event occurs, for at most `most`. Events are appended to `events`.
     fn carry(&mut self, most: Duration, clock: Clock, events: &mut Vec<Happened>);
 
-    /// What is known of a flow. Also of one that has not started, or has ended.
+    /// Returns the state of a flow. Also of one that has not started, or has ended.
     fn look(&mut self, flow: usize) -> Seen;
 
-    /// Ends everything, whatever is under way.
+    /// Ends everything, including work in progress.
     fn close(&mut self);
 }
 
-/// What became of all flows.
+/// Outcome of all flows.
 #[derive(Clone, PartialEq, Debug)]
 pub struct CarriedEnd {
     /// By flow.
     pub flows: Vec<FlowOutcome>,
-    /// By flow: why its connection broke, if it did.
+    /// By flow: the reason why its connection broke, if it did.
     pub failures: Vec<Option<String>>,
     /// By time, then by flow.
     pub samples: Vec<FlowSample>,
-    /// Whether there would have been more samples than are kept.
+    /// True if samples are missing because the limit was reached.
     pub cut_short: bool,
     /// The last completion, or the stop.
     pub ended: Time,
-    /// Whether the caller ended it before its time.
+    /// True if the caller ended it before its time.
     pub interrupted: bool,
 }
 
@@ -110,7 +110,8 @@ struct Loop<'a> {
     end: CarriedEnd,
 }
 
-/// Runs all flows, which are connected, until they have ended, the stop, or `watch` says no. Times are the `clock`'s.
+/// Runs all flows, which are connected, until they have ended, the stop, or `watch` returns false. Times are the
+/// `clock`'s.
 pub fn run(
     setup: &Setup,
     carrier: &mut dyn Carrier,
@@ -335,7 +336,7 @@ mod tests {
         assert_eq!([0, 1, 2].map(|flow| of(flow).2), [5_000_000, 1, 700_000]);
         // 50 ms of the line, of which the time between its first byte and the clock's next look may be missing.
         assert!(of(0).0 >= Time::from_ms(30) && of(0).1 >= of(0).0 + Span::from_ms(49), "{end:?}");
-        // It hears of the other one's end a one-way delay, 3 ms of links, later.
+        // It learns of the other one's end a one-way delay, 3 ms of links, later.
         assert!(of(1).0 >= of(0).1 + Span::from_ms(3), "{end:?}");
         assert_eq!(end.ended, end.flows.iter().map(|it| it.completed).max().unwrap());
         let times: Vec<Time> = end.samples.iter().map(|sample| sample.time).collect();

@@ -14,10 +14,10 @@ use crate::sys::monotonic_ns;
 /// Connections under way at a time: fewer than a listener's queue holds.
 const AT_A_TIME: usize = 512;
 
-/// How long making all connections may take, beside what they need: SYNs that are lost are sent again after 1, 3, 7 s.
+/// Time allowed to make all connections: enough for lost SYNs, which are retransmitted after 1, 3, 7 s.
 const PATIENCE_S: u64 = 20;
 
-/// What an event of the poll is about.
+/// Source of an event of the poll.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Token {
     Listener(usize),
@@ -52,7 +52,7 @@ pub(super) struct Ends {
     pub(super) receiver: Option<TcpStream>,
     to: SocketAddr,
     connected: bool,
-    /// What the kernel counted as acknowledged before any payload: a SYN counts as one.
+    /// The kernel's count of acknowledged bytes before any payload: a SYN counts as one.
     pub(super) acked_before: u64,
 }
 
@@ -65,11 +65,12 @@ pub struct Connected<'a> {
 }
 
 impl<'a> Connected<'a> {
-    /// Makes the sockets in the hosts' namespaces and connects them. `watch` is asked now and then whether to go on.
+    /// Makes the sockets in the hosts' namespaces and connects them. `watch` is called now and then and returns whether
+    /// to go on.
     ///
     /// # Errors
     /// When there are too many flows, the kernel lacks a congestion control, a socket cannot be made, connections are
-    /// not made in time, or `watch` says so.
+    /// not made in time, or `watch` returns false.
     pub fn new(traffic: Traffic<'a>, ground: &dyn Ground, watch: &mut dyn FnMut() -> bool) -> Result<Self, Error> {
         let count = traffic.setup.flows.len();
         if count > MOST_FLOWS {
@@ -170,7 +171,7 @@ fn failed(doing: &str) -> impl FnOnce(nix::errno::Errno) -> Error {
 fn allow_files(wanted: u64) {
     let Ok((soft, hard)) = getrlimit(Resource::RLIMIT_NOFILE) else { return };
     if soft < wanted {
-        // As root the hard limit goes up, too; else it is what there is, and opening a socket says what is wrong.
+        // As root the hard limit goes up, too; otherwise it stays, and opening a socket reports the error.
         let _ = setrlimit(Resource::RLIMIT_NOFILE, wanted, hard.max(wanted))
             .or_else(|_| setrlimit(Resource::RLIMIT_NOFILE, wanted.min(hard), hard));
     }

@@ -1,11 +1,11 @@
-//! The flows of a [`experiment::Setup`] between the hosts' namespaces: as the kernel's TCP, or over whatever a
-//! [`carried::Carrier`] is.
+//! The flows of a [`experiment::Setup`] between the hosts' namespaces: as the kernel's TCP, or over any
+//! [`carried::Carrier`].
 //!
 //! All connections are made before time zero: a simulated flow knows its path from the start, and its completion time
-//! has no handshake in it. A flow starts when it writes its first byte and is complete when the kernel says that its
+//! has no handshake in it. A flow starts when it writes its first byte and is complete when the kernel reports that its
 //! last byte was acknowledged, by the time stamp of that acknowledgement. A flow without end is closed at the stop.
 //!
-//! Every flow has a port of its own at its source, [`port`], which is how samples and captures know it.
+//! Every flow has a port of its own at its source, [`port`], by which samples and captures identify it.
 
 mod agenda;
 pub mod carried;
@@ -31,16 +31,16 @@ const FIRST_PORT: u16 = 10_000;
 /// Listeners: one a host and congestion control, from this port on.
 const LISTEN_PORT: u16 = 5_001;
 
-/// Flows are numbered by ports below those that the kernel gives to other connections.
+/// Maximum number of flows: they are numbered by ports below those that the kernel assigns to other connections.
 pub const MOST_FLOWS: usize = 20_000;
 
 /// The least time between samples: a dump of a few sockets takes some 20 us a host.
 pub const LEAST_INTERVAL: Span = Span::from_ms(1);
 
-/// How often the caller is told how far it is.
+/// Interval of progress reports to the caller.
 const TELL: Span = Span::from_ms(50);
 
-/// More samples are not kept: about a gigabyte.
+/// Maximum number of samples kept: about a gigabyte.
 pub(crate) const MOST_SAMPLES: usize = 4_000_000;
 
 /// The source port of a flow.
@@ -53,19 +53,19 @@ pub fn flow_of(port: u16) -> Option<usize> {
     port.checked_sub(FIRST_PORT).map(usize::from).filter(|&flow| flow < MOST_FLOWS)
 }
 
-/// Where the hosts are.
+/// Access to the hosts' networks.
 pub trait Ground: Sync {
     /// A host's address.
     fn address(&self, host: HostId, ipv6: bool) -> IpAddr;
 
-    /// Does something where the host's network is.
+    /// Runs a function in the host's network.
     ///
     /// # Errors
-    /// When that place cannot be entered, or what is done there fails.
+    /// When that network cannot be entered, or the function fails.
     fn within(&self, host: HostId, work: &mut (dyn FnMut() -> Result<(), Error> + Send)) -> Result<(), Error>;
 }
 
-/// What is sent, and how.
+/// Flows to send, and their transport.
 #[derive(Clone, Copy, Debug)]
 pub struct Traffic<'a> {
     /// The flows, and when the run stops.
@@ -76,7 +76,7 @@ pub struct Traffic<'a> {
     pub ipv6: bool,
 }
 
-/// How far the flows have come.
+/// Progress of the flows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Progress {
     /// The run's time.
@@ -85,28 +85,28 @@ pub struct Progress {
     pub completed: usize,
 }
 
-/// What became of a flow.
+/// Outcome of a flow.
 #[derive(Clone, PartialEq, Debug)]
 pub struct FlowEnd {
-    /// When it wrote its first byte; [`Time::NEVER`] if it never did.
+    /// Time at which it wrote its first byte; [`Time::NEVER`] if it never did.
     pub started: Time,
-    /// When its last byte was acknowledged; [`Time::NEVER`] if that did not happen.
+    /// Time at which its last byte was acknowledged; [`Time::NEVER`] if that did not happen.
     pub completed: Time,
     /// Payload acknowledged.
     pub delivered: Bytes,
-    /// The kernel's last word on it.
+    /// The kernel's last report on it.
     pub info: TcpInfo,
-    /// Why its connection broke, if it did.
+    /// Reason why its connection broke, if it did.
     pub failure: Option<String>,
 }
 
-/// What became of all flows.
+/// Outcome of all flows.
 #[derive(Clone, PartialEq, Debug)]
 pub struct TrafficEnd {
     /// By flow.
     pub flows: Vec<FlowEnd>,
     /// The last completion, or the stop.
     pub ended: Time,
-    /// Whether the caller ended it before its time.
+    /// True if the caller ended it before its time.
     pub interrupted: bool,
 }

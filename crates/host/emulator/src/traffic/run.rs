@@ -17,20 +17,20 @@ use super::{FlowEnd, Progress, TELL, TrafficEnd, socket};
 use crate::clock::Clock;
 use crate::socket_calls::{discard, tcp_info};
 
-/// What is written at a time; also the most that is zero and never looked at.
+/// Payload of a write: zeros, whose contents are never inspected. Its length is the maximum of one write.
 static ZEROS: [u8; 256 << 10] = [0; 256 << 10];
 
-/// What one flow writes or reads before the others get their turn.
+/// Maximum that one flow writes or reads before the others get their turn.
 const TURN: usize = 1 << 20;
 
-/// How often flows that have written all are looked at, should a time stamp not come.
+/// Interval at which flows that have written all are checked, in case a time stamp is missing.
 const LOOK: Span = Span::from_ms(10);
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Phase {
     Waiting,
     Sending,
-    /// All is written, not all acknowledged.
+    /// All bytes are written, but not all acknowledged.
     Draining,
     Ended,
 }
@@ -55,7 +55,7 @@ struct Loop<'a> {
 }
 
 impl Connected<'_> {
-    /// Runs all flows until they have ended, the stop, or `watch` says no. Times are the `clock`'s.
+    /// Runs all flows until they have ended, the stop, or `watch` returns false. Times are the `clock`'s.
     pub fn run(self, clock: Clock, watch: &mut dyn FnMut(Progress) -> bool) -> TrafficEnd {
         let setup = self.traffic.setup;
         let flows = setup.flows.iter().map(|spec| Flow::new(spec.size.get())).collect();
@@ -180,7 +180,8 @@ impl Loop<'_> {
         }
     }
 
-    /// Whether all that was written has been acknowledged, and when.
+    /// Ends the flow if all bytes written have been acknowledged, and records the time; also ends it if its connection
+    /// broke.
     fn drain(&mut self, flow: usize) {
         if self.flows[flow].phase != Phase::Draining {
             return;
@@ -350,7 +351,7 @@ pub(super) mod tests {
         }
         assert_eq!(end.flows.iter().map(|it| it.delivered.get()).collect::<Vec<_>>(), [5_000_000, 1, 700_000]);
         assert!(end.flows[0].started >= Time::from_ms(30));
-        // It hears of the other one's end a one-way delay, 3 ms of links, later.
+        // It learns of the other one's end a one-way delay, 3 ms of links, later.
         assert!(end.flows[1].started >= end.flows[0].completed + Span::from_ms(3), "{:?}", end.flows);
         assert_eq!(end.ended, end.flows.iter().map(|it| it.completed).max().unwrap());
         assert!(end.flows[0].info.bytes_sent >= Bytes::new(5_000_000) && end.flows[0].info.data_segs_out > 0);

@@ -1,4 +1,4 @@
-//! The sockets of real TCP flows, and when the kernel says that a flow's last byte was acknowledged.
+//! The sockets of real TCP flows, and the time at which the kernel reports a flow's last byte as acknowledged.
 
 use std::io;
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -64,7 +64,7 @@ pub(super) fn begin_connect(socket: BorrowedFd<'_>, to: SocketAddr) -> io::Resul
     }
 }
 
-/// What went wrong with a connection, if anything did.
+/// Returns the error of a connection, if any.
 pub(super) fn failure(socket: BorrowedFd<'_>) -> Option<io::Error> {
     match nix::sys::socket::getsockopt(&socket, sockopt::SocketError) {
         Ok(0) | Err(_) => None,
@@ -89,7 +89,8 @@ pub(super) fn stamp_acknowledgements(socket: BorrowedFd<'_>) -> io::Result<()> {
     set_option(socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPING, flags as i32)
 }
 
-/// When the newest stamped write was acknowledged, in nanoseconds since 1970; empties the error queue.
+/// Returns the time at which the newest stamped write was acknowledged, in nanoseconds since 1970; empties the error
+/// queue.
 pub(super) fn acknowledged_ns(socket: BorrowedFd<'_>) -> Option<u64> {
     let mut newest = None;
     let mut space = cmsg_space!([libc::timespec; 3], libc::sock_extended_err, libc::sockaddr_in6);
@@ -126,10 +127,10 @@ fn available() -> String {
     list.split_whitespace().collect::<Vec<_>>().join(", ")
 }
 
-/// Finds out whether the kernel has a congestion control, loading its module if it can.
+/// Checks whether the kernel has a congestion control, loading its module if it can.
 ///
 /// # Errors
-/// When it has not; the message says which ones it has.
+/// If it has not; the message lists the available ones.
 pub fn check_congestion(name: &str) -> Result<(), Error> {
     let flags = SockFlag::SOCK_CLOEXEC;
     let made = socket(AddressFamily::Inet, SockType::Stream, flags, None).map_err(failed("open a TCP socket"))?;

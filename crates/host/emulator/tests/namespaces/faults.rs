@@ -1,4 +1,4 @@
-//! What is left, and what still works, when something breaks.
+//! Cleanup and remaining function after failures.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::{Command, Stdio};

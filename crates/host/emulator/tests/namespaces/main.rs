@@ -1,4 +1,4 @@
-//! Real namespaces, devices and TCP. Needs root, `ip` and /dev/net/tun, and says so where it has not; leaves nothing
+//! Real namespaces, devices and TCP. Needs root, `ip` and /dev/net/tun, and reports if they are missing; leaves nothing
 //! behind. One test at a time: a process has one set of hosts.
 
 #![cfg(target_os = "linux")]

@@ -1,4 +1,4 @@
-//! Two hosts and a link between them, for each test anew.
+//! Two hosts and a link between them, created for each test.
 
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -96,7 +96,7 @@ impl Set {
     }
 }
 
-/// What is left in the system of a process's hosts.
+/// Returns the remains of a process's hosts in the system.
 pub(crate) fn left_behind(process: u32) -> Vec<String> {
     let names = |directory: &str| {
         let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();

@@ -1,4 +1,4 @@
-//! What hosts say to one another through the emulated link.
+//! Traffic between hosts through the emulated link.
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -237,7 +237,7 @@ fn garbage_from_inside_is_counted_and_harms_no_one() {
             let random = |at: u64| units::mix64(round << 20 | at);
             let length = random(0) % 1501;
             let mut bytes: Vec<u8> = (1..=length).map(|at| random(at) as u8).collect();
-            // Half of it at least says that it is IP.
+            // At least half of it claims to be IP.
             if let (Some(first), 1) = (bytes.first_mut(), round % 2) {
                 *first = if round % 4 == 1 { 0x45 } else { 0x60 };
             }

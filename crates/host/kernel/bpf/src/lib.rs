@@ -25,7 +25,7 @@ const _: () = assert!(size_of::<Flow<ThisLaw>>() <= FLOW_WORDS * 8, "the law doe
 const _: () = assert!(align_of::<Flow<ThisLaw>>() <= 8, "socket storage is aligned to words");
 const _: () = assert!(size_of::<Config>() == 8 * CONFIG_WORDS, "the shell's map is of another size");
 
-/// As in the shell.
+/// Same value as in the shell.
 const CONFIG_WORDS: usize = 69;
 
 /// A socket's storage, as the shell lays it out.
@@ -36,13 +36,13 @@ pub struct narrows_slot {
     flow: [u64; FLOW_WORDS],
 }
 
-/// What flows are told, as the shell lays it out.
+/// Configuration of flows, as the shell lays it out.
 #[repr(C)]
 pub struct narrows_config {
     words: [u64; CONFIG_WORDS],
 }
 
-/// One call of a law, bare: what parity tests make.
+/// A bare call of a law, made by parity tests.
 #[repr(C)]
 pub struct narrows_call {
     words: [u64; 16],
@@ -58,7 +58,7 @@ unsafe fn flow<'a>(slot: *mut narrows_slot) -> &'a mut Flow<ThisLaw> {
     unsafe { &mut *(&raw mut (*slot).flow).cast() }
 }
 
-/// A flow begins: `slot.report` tells of its socket.
+/// Begins a flow. `slot.report` has the state of its socket.
 ///
 /// # Safety
 /// Both point to whole values, as the verifier has checked.
@@ -72,7 +72,7 @@ pub unsafe extern "C" fn narrows_begin(slot: *mut narrows_slot, config: *const n
     }
 }
 
-/// An acknowledgement was processed: `slot.report` tells of it.
+/// Handles an acknowledgement. `slot.report` has the state of the socket.
 ///
 /// # Safety
 /// As [`narrows_begin`].
@@ -85,7 +85,7 @@ pub unsafe extern "C" fn narrows_acked(slot: *mut narrows_slot) {
     }
 }
 
-/// Recovery began or a timeout struck: `slot.report` tells of it.
+/// Handles the start of recovery or a retransmission timeout. `slot.report` has the state of the socket.
 ///
 /// # Safety
 /// As [`narrows_begin`].
@@ -137,7 +137,7 @@ pub unsafe extern "C" fn narrows_law_base_rtt(slot: *mut narrows_slot, call: *co
     }
 }
 
-/// Nothing here can panic: the build looks for a call of this and fails if there is one.
+/// Panics are impossible: the build looks for a call of this and fails if it finds one.
 #[panic_handler]
 fn panic(_: &core::panic::PanicInfo) -> ! {
     loop {}

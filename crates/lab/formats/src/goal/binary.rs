@@ -1,9 +1,10 @@
-//! GOAL as bytes, little-endian, as `txt2bin` of LogGOPSim and ATLAHS writes it.
+//! Binary GOAL, little-endian, as written by `txt2bin` of LogGOPSim and ATLAHS.
 //!
-//! A cookie (u64, 4223), the number of ranks (u32), the highest processor and card (u8 each), a table of two u64 a rank (where
-//! its part begins and ends, counted from behind the cookie), then the parts. A part has the number of operations and of those
-//! that wait for nothing (u32 each), the latter's numbers, an entry of 39 bytes an operation, and lists of the operations that
-//! wait for each. Older writers leave out the cookie, or the cookie and the two u8.
+//! A cookie (u64, 4223), the number of ranks (u32), the highest processor and NIC (u8 each), a table of two u64 per
+//! rank (start and end of its part, counted from the end of the cookie), then the parts. A part has the number of
+//! operations and of those without dependencies (u32 each), the numbers of the latter, an entry of 39 bytes per
+//! operation, and lists of the operations that wait for each. Older writers omit the cookie, or the cookie and the two
+//! u8.
 
 use super::{Edge, Goal, Op, OpKind, Rank, other_rank, peer};
 use crate::{Error, Place};
@@ -12,16 +13,16 @@ const COOKIE: u64 = 4223;
 /// The bytes of an operation's entry.
 const ENTRY: usize = 39;
 
-/// What stands before the table.
+/// Header before the table.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Layout {
-    /// Whether there is a cookie.
+    /// Set if there is a cookie.
     cookie: bool,
-    /// Whether the highest processor and card are there.
+    /// Set if the highest processor and NIC are present.
     maxima: bool,
 }
 
-/// The newest first.
+/// Known layouts, newest first.
 pub(super) const LAYOUTS: [Layout; 3] = [
     Layout { cookie: true, maxima: true },
     Layout { cookie: false, maxima: true },
@@ -29,17 +30,17 @@ pub(super) const LAYOUTS: [Layout; 3] = [
 ];
 
 impl Layout {
-    /// Where what is counted begins.
+    /// Returns the offset from which positions are counted.
     fn base(self) -> usize {
         if self.cookie { 8 } else { 0 }
     }
 
-    /// Where the table begins.
+    /// Returns the offset of the table.
     fn table(self) -> usize {
         self.base() + if self.maxima { 6 } else { 4 }
     }
 
-    /// The number of ranks, if a file has this layout: its first part begins right behind its table.
+    /// Returns the number of ranks, if a file has this layout: its first part begins directly after its table.
     fn ranks_of(self, file: &[u8]) -> Option<u32> {
         let mut reader = Reader { file, at: 0, end: file.len() };
         if self.cookie && reader.u64().ok()? != COOKIE {
@@ -53,12 +54,12 @@ impl Layout {
     }
 }
 
-/// Whether a file begins like a binary schedule.
+/// Returns whether a file begins like a binary schedule.
 pub fn is_binary(file: &[u8]) -> bool {
     file.starts_with(&COOKIE.to_le_bytes()) || LAYOUTS.iter().any(|layout| layout.ranks_of(file).is_some())
 }
 
-/// Numbers of a part of a file, one after the other.
+/// Reader of the numbers in a part of a file.
 struct Reader<'a> {
     file: &'a [u8],
     at: usize,
@@ -88,7 +89,7 @@ impl Reader<'_> {
         self.take().map(u64::from_le_bytes)
     }
 
-    /// How many items of so many bytes are left at most.
+    /// Returns the maximum number of remaining items of `bytes` bytes each.
     fn left(&self, bytes: usize) -> usize {
         self.end.saturating_sub(self.at) / bytes
     }
@@ -123,7 +124,7 @@ pub(super) fn read(file: &[u8]) -> Result<Goal, Error> {
     Ok(goal)
 }
 
-/// The lists of an operation: (its number, whether they wait for its begin, from where in the lists, how many).
+/// The lists of an operation: (its number, whether they wait for its start, offset in the lists, length).
 type List = (u32, bool, u32, u32);
 
 fn part_of(reader: &mut Reader<'_>, rank: u32, ranks: u32) -> Result<Rank, Error> {
@@ -211,7 +212,7 @@ fn kind_of(kind: u8, (other, rank, ranks): (u32, u32, u32), size: u64, tag: u32,
 pub(super) mod tests {
     use super::*;
 
-    /// A schedule as bytes, as those programs write it.
+    /// Writes a schedule in binary form, as those programs do.
     pub(crate) fn written(goal: &Goal, layout: Layout) -> Vec<u8> {
         let ranks = goal.ranks.len();
         let mut file = Vec::new();

@@ -1,7 +1,8 @@
-//! GOAL schedules, as LogGOPSim and ATLAHS read them: of each rank its sends, receives and computations, and which of them
-//! wait for which. Hoefler, Siebert, Lumsdaine, "Group Operation Assembly Language", ICPP 2009.
+//! GOAL schedules, as read by LogGOPSim and ATLAHS: the sends, receives and computations of each rank, and their
+//! dependencies. Hoefler, Siebert, Lumsdaine, "Group Operation Assembly Language", ICPP 2009.
 //!
-//! As text or as bytes. Receives from anyone and of any tag are refused: who sends them is only known when a schedule runs.
+//! Schedules are text or binary. Receives from any rank or with any tag are refused: their senders are only known when
+//! a schedule runs.
 
 mod binary;
 mod text;
@@ -13,73 +14,73 @@ pub use binary::is_binary;
 /// A schedule.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Goal {
-    /// By rank, from 0.
+    /// Ranks, from 0.
     pub ranks: Vec<Rank>,
 }
 
-/// What a rank does.
+/// Schedule of a rank.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Rank {
-    /// In the order of the file.
+    /// Operations in the order of the file.
     pub ops: Vec<Op>,
-    /// What waits for what, sorted. Both ends are places in `ops`.
+    /// Dependencies, sorted. Both ends are indices into `ops`.
     pub edges: Vec<Edge>,
 }
 
 /// An operation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Op {
-    /// What is done.
+    /// Type and parameters.
     pub kind: OpKind,
-    /// The rank's processor that does it.
+    /// The rank's processor that executes it.
     pub cpu: u32,
-    /// Where it stands.
+    /// Position in the file.
     pub at: Place,
 }
 
-/// What an operation does.
+/// Type and parameters of an operation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum OpKind {
     /// Sends a message.
     Send {
-        /// How much.
+        /// Size in bytes.
         bytes: u64,
-        /// To which rank.
+        /// Destination rank.
         to: u32,
-        /// Receives of the same tag match.
+        /// Tag; it matches receives with the same tag.
         tag: u32,
     },
     /// Receives a message.
     Recv {
-        /// How much.
+        /// Size in bytes.
         bytes: u64,
-        /// From which rank.
+        /// Source rank.
         from: u32,
-        /// Sends of the same tag match.
+        /// Tag; it matches sends with the same tag.
         tag: u32,
     },
     /// Computes.
     Calc {
-        /// For how long, in nanoseconds as LogGOPSim counts.
+        /// Duration, in nanoseconds as in LogGOPSim.
         ns: u64,
     },
 }
 
-/// That an operation waits for another of its rank.
+/// Dependency of an operation on another of the same rank.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Edge {
     /// The operation that waits.
     pub op: u32,
-    /// For which one.
+    /// The operation that it waits for.
     pub on: u32,
-    /// Until that has begun (`irequires`), not until it has ended (`requires`).
+    /// Set if it waits for the start of that operation (`irequires`), not its end (`requires`).
     pub begun: bool,
 }
 
 /// Reads a schedule, as text or as bytes: a file that is UTF-8 text and does not begin like a binary one is text.
 ///
 /// # Errors
-/// When the file is malformed, names ranks or labels that are not there, or a label twice; when a rank has no block.
+/// If the file is malformed, names ranks or labels that do not exist, or defines a label twice; if a rank has no block.
 pub fn read(file: &[u8]) -> Result<Goal, Error> {
     match std::str::from_utf8(file) {
         Ok(text) if !is_binary(file) => text::read(text),
@@ -87,7 +88,7 @@ pub fn read(file: &[u8]) -> Result<Goal, Error> {
     }
 }
 
-/// The message's other end, checked: another rank.
+/// Checks that the message's other end is another rank of the schedule.
 fn peer(peer: u32, rank: u32, ranks: u32) -> Result<(), String> {
     if peer == u32::MAX {
         Err("a receive from anyone cannot be read: which send it takes is known only at run time".into())
@@ -100,7 +101,7 @@ fn peer(peer: u32, rank: u32, ranks: u32) -> Result<(), String> {
     }
 }
 
-/// What is accepted in the place of a message's other end.
+/// Returns the description of accepted ranks at a message's other end.
 fn other_rank(ranks: u32) -> String {
     format!("expected another rank, 0 to {}", ranks.saturating_sub(1))
 }

@@ -1,7 +1,7 @@
-//! GOAL as text: `num_ranks N`, then a block a rank.
+//! Textual GOAL: `num_ranks N`, then one block per rank.
 //!
-//! LogGOPSim's reader wants a statement a line and labels before their use. This one takes blanks and line ends alike, and
-//! labels anywhere in their rank's block.
+//! LogGOPSim's reader requires one statement per line and labels before their use. This one treats blanks and line ends
+//! alike, and accepts labels anywhere in their rank's block.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ type Word<'a> = (&'a str, Place);
 struct Words<'a> {
     text: &'a str,
     at: usize,
-    /// What was looked at and not taken.
+    /// Lookahead: a word that was read but not consumed.
     peeked: Option<Word<'a>>,
 }
 
@@ -59,7 +59,7 @@ impl<'a> Words<'a> {
         Ok(Some((&rest[..length], place)))
     }
 
-    /// The next word, which must be there.
+    /// Returns the next word, or an error at the end.
     fn needed(&mut self, expected: &str) -> Result<Word<'a>, Error> {
         self.next()?.ok_or_else(|| {
             let end = self.text.len();
@@ -67,7 +67,7 @@ impl<'a> Words<'a> {
         })
     }
 
-    /// A word that must be this.
+    /// Reads a word that must be `wanted`.
     fn word(&mut self, wanted: &str) -> Result<Place, Error> {
         let (word, at) = self.needed(&format!("`{wanted}`"))?;
         if word == wanted { Ok(at) } else { Err(unexpected((word, at), &format!("`{wanted}`"))) }
@@ -79,7 +79,7 @@ impl<'a> Words<'a> {
         Ok((number, at))
     }
 
-    /// Takes the next word if it is this.
+    /// Consumes the next word if it is `wanted`.
     fn takes(&mut self, wanted: &str) -> Result<bool, Error> {
         let is = self.peek()?.is_some_and(|(word, _)| word == wanted);
         if is {
@@ -172,7 +172,7 @@ fn block(words: &mut Words<'_>, rank: u32, ranks: u32) -> Result<Rank, Error> {
     Ok(made)
 }
 
-/// The rest of an operation whose word is `first`.
+/// Reads the rest of an operation that begins with `first`.
 fn operation(words: &mut Words<'_>, first: Word<'_>, rank: u32, ranks: u32) -> Result<Op, Error> {
     let (mut cpu, mut tag) = (0, 0);
     let kind;
@@ -209,12 +209,12 @@ fn operation(words: &mut Words<'_>, first: Word<'_>, rank: u32, ranks: u32) -> R
     Ok(Op { kind, cpu, at: first.1.to(Place::new(words.at..line_end(words))) })
 }
 
-/// Where the operation that was just read ends, at most at the end of its line.
+/// Returns the end of the operation that was just read, at most the end of its line.
 fn line_end(words: &Words<'_>) -> usize {
     words.peeked.map_or(words.at, |(_, at)| at.range().start.min(words.at))
 }
 
-/// A size in bytes: `10b` or `10 b`.
+/// Reads a size in bytes: `10b` or `10 b`.
 fn bytes(words: &mut Words<'_>) -> Result<u64, Error> {
     const EXPECTED: &str = "a size such as 100b, over 0";
     let (word, at) = words.needed(EXPECTED)?;

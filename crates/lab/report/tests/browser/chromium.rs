@@ -9,13 +9,13 @@ use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
 const NAMES: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
-/// How long one answer may take.
+/// Maximum response time.
 const PATIENCE: Duration = Duration::from_mins(1);
-/// How often, and how long apart, a page is asked whether it is ready.
+/// Number of polls for a page to be ready, and the time between them.
 const POLLS: u32 = 1200;
 const POLL: Duration = Duration::from_millis(50);
 
-/// Where a browser is, if there is one on the path.
+/// Returns the path of a browser, if there is one on `PATH`.
 pub(crate) fn find() -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
     NAMES.iter().find_map(|name| std::env::split_paths(&path).map(|dir| dir.join(name)).find(|file| file.is_file()))
@@ -27,7 +27,7 @@ pub(crate) struct Browser {
     from: Receiver<Value>,
     profile: PathBuf,
     next_id: u64,
-    /// Messages that answered no call, by arrival.
+    /// Messages that are not responses to a call, by arrival.
     events: Vec<Value>,
 }
 
@@ -169,7 +169,7 @@ impl Page<'_> {
         self.call("Emulation.setScrollbarsHidden", &json!({ "hidden": hidden })).map(drop)
     }
 
-    /// The value of an expression; an exception is an error.
+    /// Returns the value of an expression; an exception is an error.
     pub(crate) fn eval(&mut self, expression: &str) -> Result<Value, String> {
         let params =
             json!({ "expression": expression, "returnByValue": true, "awaitPromise": true, "userGesture": true });
@@ -270,12 +270,12 @@ impl Page<'_> {
         self.settle()
     }
 
-    /// Waits until what was asked for is drawn.
+    /// Waits until the requested changes are drawn.
     pub(crate) fn settle(&mut self) -> Result<(), String> {
         self.eval("new Promise((done) => requestAnimationFrame(() => setTimeout(done, 30)))").map(drop)
     }
 
-    /// A picture of the whole page, or of one element.
+    /// Takes a picture of the whole page, or of one element.
     pub(crate) fn shoot(&mut self, selector: Option<&str>) -> Result<String, String> {
         let clip = match selector {
             None => json!(null),
@@ -293,7 +293,7 @@ impl Page<'_> {
         Ok(shot["data"].as_str().unwrap_or_default().to_owned())
     }
 
-    /// Fails if the page asked for anything but itself, threw, or complained on the console; then closes it.
+    /// Fails if the page requested anything but itself, threw, or logged an error to the console; then closes it.
     pub(crate) fn close(mut self) -> Result<(), String> {
         self.settle()?;
         let mut complaints = Vec::new();

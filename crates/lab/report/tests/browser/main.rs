@@ -145,12 +145,12 @@ fn open_html<'a>(browser: &'a mut Browser, name: &str, html: &str, scheme: &str)
     page
 }
 
-/// The plots of a section, as the page's hook tells.
+/// The plots of a section, as reported by the page's hook.
 fn plots(section: &str) -> String {
     format!("narrowsReport.plots.filter((p) => p.section === {section:?})")
 }
 
-/// Reads the pixels of each canvas of a section into `d` and gives what `body` returns of them. A copy is read, for
+/// Reads the pixels of each canvas of a section into `d` and returns the results of `body`. A copy is read, because
 /// reading a canvas itself makes the browser complain and draw it differently.
 fn pixels(section: &str, body: &str) -> String {
     format!(
@@ -168,7 +168,7 @@ fn picture_sum(section: &str) -> String {
     pixels(section, body)
 }
 
-/// How many pixels of each canvas of a section are painted.
+/// Number of painted pixels in each canvas of a section.
 fn painted(section: &str) -> String {
     pixels(section, "let n = 0; for (let i = 3; i < d.length; i += 4) n += d[i] > 0 ? 1 : 0; return n;")
 }
@@ -286,7 +286,7 @@ section-traces,section-links,section-scenario,section-replay'",
     page.close()
 }
 
-/// Who ran the runs stands at the top, and beside each of them at the bottom.
+/// The backend of the runs is shown at the top, and next to each of them at the bottom.
 fn the_host_is_named(browser: &mut Browser) -> Outcome {
     let mut data = sample::mixed();
     data.runs.truncate(2);
@@ -669,10 +669,10 @@ fn seeds_tell_runs_apart(browser: &mut Browser) -> Outcome {
     page.close()
 }
 
-/// What a person looks at: each section's plots at two widths, in light and dark.
+/// Window sizes for visual checks: each section's plots at two widths, in light and dark.
 const WIDTHS: [(u32, u32); 2] = [(1400, 900), (500, 900)];
 
-/// Whether no two texts of the page lie over each other, or the first two that do.
+/// True if no two texts of the page overlap, or else the first two that do.
 const NO_OVERLAP: &str = r"(() => {
   const boxes = [];
   const walker = document.createTreeWalker(document.querySelector('main'), NodeFilter.SHOW_TEXT);
@@ -695,8 +695,8 @@ const NO_OVERLAP: &str = r"(() => {
   return true;
 })()";
 
-/// Nothing of the page sticks out or lies over something else, at 1400 and 500 pixels, in light and dark; a picture of a
-/// section is kept of each.
+/// No part of the page sticks out or overlaps another at 1400 and 500 pixels, in light and dark. A picture of a section
+/// is saved for each.
 fn fits_everywhere(page: &mut Page, name: &str, section: &str) -> Outcome {
     for theme in ["light", "dark"] {
         page.click(&format!("[data-testid=theme] [data-value={theme}]"))?;
@@ -716,7 +716,7 @@ fn fits_everywhere(page: &mut Page, name: &str, section: &str) -> Outcome {
     page.settle()
 }
 
-/// Rows are schemes at points with means over seeds; single runs are folded away; the plot has error bars.
+/// Rows are schemes at points with means over seeds; single runs are folded; the plot has error bars.
 fn grids_show_means_over_seeds(browser: &mut Browser) -> Outcome {
     let mut page = open(browser, "seeds-grid", &sample::seeds(), "light")?;
     let rows = "document.querySelectorAll('[data-testid=means-table] tbody tr')";
@@ -756,7 +756,7 @@ fn grids_show_means_over_seeds(browser: &mut Browser) -> Outcome {
     page.close()
 }
 
-/// What failed is marked in each plot over time, said over each panel, and read with the values.
+/// Failures are marked in each plot over time, listed above each panel, and shown with the values.
 fn failures_are_in_every_time_plot(browser: &mut Browser) -> Outcome {
     let mut whole = sample::failing();
     whole.runs.iter_mut().for_each(|run| run.failures.clear());
@@ -822,7 +822,7 @@ fn percentiles_by_size_follow_their_controls(browser: &mut Browser) -> Outcome {
     page.close()
 }
 
-/// Of twenty ports the fullest are lines, the rest is one ground, and a click shows all of them.
+/// The fullest of twenty ports are lines, the others are one band, and a click shows all of them.
 fn few_queues_are_lines_and_the_rest_a_band(browser: &mut Browser) -> Outcome {
     let mut page = open(browser, "ports", &sample::ports(), "light")?;
     page.check("eight lines, and two edges of the rest", &format!("{}[0].series === 10", plots("queues")))?;
@@ -845,12 +845,13 @@ fn few_queues_are_lines_and_the_rest_a_band(browser: &mut Browser) -> Outcome {
     page.close()
 }
 
-/// The pictures of a section, as the page's hook tells.
+/// The pictures of a section, as reported by the page's hook.
 fn charts(section: &str) -> String {
     format!("narrowsReport.charts.filter((c) => c.section === {section:?})")
 }
 
-/// Moves the mouse onto a section's first picture: a share of its width from the left, and so many pixels from the top.
+/// Moves the mouse onto a section's first picture: a fraction of its width from the left, and a number of pixels from
+/// the top.
 fn point(section: &str, across: f64, down: f64) -> String {
     format!(
         "(({{ left, top, width }}) => document.querySelector('#{section} .picture').dispatchEvent(new MouseEvent('mousemove', \
@@ -959,7 +960,8 @@ fn collectives_are_drawn_step_by_step(browser: &mut Browser) -> Outcome {
     page.close()
 }
 
-/// What a reader chose is in the address: a page that is opened with it shows the same, and one whose address changes.
+/// The reader's choices are in the address: a page opened with it shows the same, and so does one whose address
+/// changes.
 fn the_address_keeps_the_view(browser: &mut Browser) -> Outcome {
     const SHOWN: &str = "JSON.stringify([narrowsReport.plots.map((p) => [p.title, p.series, p.x].join()).sort(), \
         [...document.querySelectorAll('[aria-pressed]:not([data-testid=theme] *)')].map((b) => b.ariaPressed), \
@@ -1007,12 +1009,12 @@ fn the_address_keeps_the_view(browser: &mut Browser) -> Outcome {
     page.close()
 }
 
-/// Keeps what the page would save, as `saved`: each with its name and its blob.
+/// Keeps the files that the page would save in `saved`: each with its name and its blob.
 const CATCH_SAVED: &str = "(() => { window.saved = []; const blobs = new Map(); \
     URL.createObjectURL = (blob) => { const url = `blob:${blobs.size}`; blobs.set(url, blob); return url; }; \
     HTMLAnchorElement.prototype.click = function () { window.saved.push({ name: this.download, blob: blobs.get(this.href) }); }; })()";
 
-/// Saves the first plot that `place` finds as `kind` and gives the file as text (a PNG's as a data URL).
+/// Saves the first plot found by `place` as `kind` and returns the file as text (a PNG's as a data URL).
 fn saved(page: &mut Page, place: &str, kind: &str) -> Result<String, String> {
     page.eval("window.saved.length = 0")?;
     page.click(&format!("{place} [data-testid=save] [data-value={kind}]"))?;
@@ -1027,7 +1029,8 @@ fn saved(page: &mut Page, place: &str, kind: &str) -> Result<String, String> {
     page.eval(read)?.as_str().map(str::to_owned).ok_or_else(|| "nothing was saved".into())
 }
 
-/// An SVG of lines and words that a parser takes and that shows what is shown, a PNG of its size, and the values.
+/// The saved files are an SVG of lines and text that a parser accepts and that shows the plot, a PNG of its size, and
+/// the values.
 fn plots_are_saved_as_svg_png_and_csv(browser: &mut Browser) -> Outcome {
     let mut page = open(browser, "saved", &sample::seeds(), "light")?;
     page.eval(CATCH_SAVED)?;

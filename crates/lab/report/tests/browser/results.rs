@@ -28,7 +28,7 @@ pub(crate) fn the_heading_is_the_scenario_s(browser: &mut Browser) -> Outcome {
     Ok(())
 }
 
-/// The texts of a row's cell, the largest first: the value, and what stands below it.
+/// Returns the texts of a row's cell, the largest first: the value, and the text below it.
 fn cell(table: &str, row: u32, key: &str) -> String {
     format!(
         "((t) => ((c) => [c.querySelector('.waits')?.firstChild.textContent ?? c.firstChild.textContent, \
@@ -215,7 +215,8 @@ pub(crate) fn seeds_share_a_line(browser: &mut Browser) -> Outcome {
     page.close()
 }
 
-/// As `results` rounds them in the terminal: both numbers to the interval's second digit, in one unit.
+/// Means and intervals are rounded as by `results` in the terminal: both numbers to the interval's second digit, in one
+/// unit.
 pub(crate) fn means_and_intervals_are_rounded_together(browser: &mut Browser) -> Outcome {
     let mut data = sample::mixed();
     data.runs.truncate(1);
@@ -268,7 +269,7 @@ pub(crate) fn means_and_intervals_are_rounded_together(browser: &mut Browser) ->
     page.close()
 }
 
-/// True, or the first of many values whose digits are more than its interval tells of, or are not the value's.
+/// True, or the first of several values whose digits exceed the precision of its interval, or are wrong.
 const SPURIOUS: &str = r"(() => {
   let seed = 1;
   const random = () => { seed = (seed * 48271) % 2147483647; return seed / 2147483647; };

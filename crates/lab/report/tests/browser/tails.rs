@@ -3,7 +3,7 @@
 use crate::chromium::Browser;
 use crate::{Outcome, choose, fits_everywhere, open, plots, sample};
 
-/// A row a scheme, class and point, of the point that is chosen; a p99 of few flows has a question mark.
+/// One row per scheme, class and point, for the selected point; a p99 of few flows has a question mark.
 pub(crate) fn slowdowns_over_all_seeds_stand_with_their_intervals(browser: &mut Browser) -> Outcome {
     let mut page = open(browser, "pooled", &sample::tails(), "light")?;
     let rows = "[...document.querySelectorAll('[data-testid=pooled-table] tbody tr')]";
@@ -67,7 +67,8 @@ pub(crate) fn slowdowns_over_all_seeds_stand_with_their_intervals(browser: &mut 
     page.close()
 }
 
-/// Folded, one below the other; opened, two tables a class, with stars where the slowest have at least twice as much.
+/// Entries are listed below each other when folded; two tables per class are shown when opened, with stars where the
+/// slowest have at least twice as much.
 pub(crate) fn the_slowest_flows_stand_beside_typical_ones(browser: &mut Browser) -> Outcome {
     let mut page = open(browser, "slowest", &sample::tails(), "light")?;
     let groups = "[...document.querySelectorAll('[data-testid=slowest-group]')]";

@@ -137,9 +137,8 @@ pub(crate) fn training() -> ReportData {
     data
 }
 
-/// [`training`] with what summaries say of its jobs: a model that trains, experts that exchange without training, and an imported
-/// schedule. Each
-/// scheme has two seeds, and what an iteration takes and waits for differs between them.
+/// [`training`] with the jobs of its summaries: a model that trains, experts that exchange without training, and an
+/// imported schedule. Each scheme has two seeds, which differ in the duration and waiting times of an iteration.
 pub(crate) fn jobs() -> ReportData {
     let mut data = training();
     let mut runs = Vec::new();
@@ -340,7 +339,7 @@ pub(crate) fn tails() -> ReportData {
     data
 }
 
-/// Forty runs, of which the first has two hundred flows with three thousand samples each.
+/// Forty runs. The first one has two hundred flows with three thousand samples each.
 pub(crate) fn large() -> ReportData {
     let mut runs = vec![incast(0, 200, 3000)];
     for i in 1..40 {

@@ -59,9 +59,9 @@ pub enum RootKind {
 /// Reason for a small window or rate, other than a loss.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum WindowSince {
-    /// It grows since the start.
+    /// Growth since the start.
     Start,
-    /// It was cut on congestion.
+    /// A cut on congestion.
     Congestion,
 }
 
@@ -123,7 +123,7 @@ impl RootKind {
         }
     }
 
-    /// It in words; `place` is where it is, of kinds that have a place.
+    /// Returns the kind in words. `place` is its location, for kinds that have one.
     fn words(self, place: Option<&str>) -> String {
         let (what, why) = match self {
             Self::Loss(None) => return "retransmissions of packets that were not lost".to_owned(),

@@ -35,7 +35,7 @@ pub enum Cause {
     },
     /// The window or the rate is small while others use the busiest link of the path.
     Starved {
-        /// That link.
+        /// The busiest link.
         link: LinkId,
     },
     /// The window is small while the path is idle.
@@ -50,7 +50,7 @@ pub enum Cause {
     },
     /// The sender waits for credits while the path is idle.
     Credits,
-    /// It is held at the edge (On-Ramp).
+    /// The flow is held at the edge (On-Ramp).
     Hold,
     /// The receiver holds acknowledgements back.
     Receiver,
@@ -584,7 +584,7 @@ mod tests {
         sums.times
     }
 
-    /// The busiest link says how busy the path was, each time since a cut by itself.
+    /// The busiest link decides whether the path was busy, each time since a cut by itself.
     #[test]
     fn the_part_of_others_is_starvation_and_the_unused_part_the_law_s() {
         let [start, cut] = [LastCut::Start, LastCut::Congestion].map(Purpose::Round);

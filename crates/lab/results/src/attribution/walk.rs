@@ -37,11 +37,11 @@ pub enum StepKind {
     Nic,
     /// Its class is paused at its NIC.
     NicPause,
-    /// It waits for the pacer.
+    /// The sender waits for the pacer.
     Pacer,
-    /// It waits for the hold at the edge.
+    /// The sender waits for the hold at the edge.
     Hold,
-    /// It waits for credits.
+    /// The sender waits for credits.
     Credit,
     /// From the departure of a packet that was lost until the sender knew.
     Loss {
@@ -191,7 +191,7 @@ enum Next {
     Trigger(usize),
     /// The reason why the packet of this event left then and not earlier.
     Departure(usize),
-    /// Nothing more is known.
+    /// End of the walk: no earlier cause is known.
     Nothing,
 }
 
@@ -301,7 +301,7 @@ impl Walk<'_> {
         here.filter(|(_, event)| event.sent == Some(packet)).map(|(place, _)| place).next()
     }
 
-    /// Goes on with the last departure before an event where the log does not say more.
+    /// Goes on with the last departure before an event where the log has no more information.
     fn departure_before(&mut self, place: usize, kind: StepKind) -> Next {
         let events = &self.log.sender;
         let sent = events[..place].iter().rposition(|event| event.sent.is_some() && event.time <= self.at);

@@ -8,7 +8,7 @@ use super::words::{
 };
 use crate::quantity::Unit;
 
-/// What must hold: all of these comparisons.
+/// A condition: all of these comparisons must hold.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Check {
     /// At least one.
@@ -20,13 +20,13 @@ pub struct Check {
 pub struct Comparison {
     /// On the left.
     pub left: Expr,
-    /// How.
+    /// The comparison operator.
     pub order: Order,
     /// On the right.
     pub right: Expr,
 }
 
-/// How two values compare.
+/// A comparison operator.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[allow(missing_docs)]
 pub enum Order {
@@ -42,7 +42,7 @@ impl Order {
     /// All of them, longer signs before their beginnings.
     pub const ALL: [Self; 6] = [Self::AtMost, Self::AtLeast, Self::Equal, Self::Unequal, Self::Below, Self::Above];
 
-    /// How it is written.
+    /// Returns its sign in expressions.
     pub const fn sign(self) -> &'static str {
         match self {
             Self::AtMost => "<=",
@@ -60,7 +60,7 @@ impl Order {
 pub enum Expr {
     /// A number, with its unit if it has one.
     Literal(f64, Option<Unit>),
-    /// What was measured in a run.
+    /// A value measured in a run.
     Metric(Metric),
     /// The negative of it.
     Negative(Box<Expr>),
@@ -70,7 +70,7 @@ pub enum Expr {
     Call(Function, Vec<Expr>),
 }
 
-/// What joins two expressions.
+/// A binary operator.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[allow(missing_docs)]
 pub enum Operator {
@@ -81,7 +81,7 @@ pub enum Operator {
 }
 
 impl Operator {
-    /// How it is written.
+    /// Returns its sign in expressions.
     pub const fn sign(self) -> char {
         match self {
             Self::Plus => '+',
@@ -122,25 +122,25 @@ impl Function {
     }
 }
 
-/// What was measured in a run.
+/// A value measured in a run.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Metric {
     /// The run's id, such as `uno` or `uno,traffic.0.load=0.4`, with keys in full or by their ends; empty where there is one run alone.
     pub run: String,
-    /// What of it.
+    /// The part of the run, and its value.
     pub subject: Subject,
 }
 
-/// What of a run.
+/// A part of a run, and a value of it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Subject {
     /// `CLASS.fct.STAT` or `CLASS.slowdown.STAT`.
     Spread {
         /// The class of flows.
         class: String,
-        /// Which of the two.
+        /// `fct`, `slowdown` or `iteration`.
         key: SpreadKey,
-        /// Which number of it.
+        /// The statistic.
         stat: Stat,
     },
     /// `JOB.critical.STEP`: the share of a training job's critical path.
@@ -154,7 +154,7 @@ pub enum Subject {
     Class {
         /// The class of flows.
         class: String,
-        /// Which of them.
+        /// The total.
         key: TotalKey,
     },
     /// `fairness.KEY`.
@@ -167,7 +167,7 @@ pub enum Subject {
     Network(NetworkKey),
     /// `network.KEY.TIER`.
     Tier {
-        /// What is counted.
+        /// The counter.
         key: TierKey,
         /// The class of links, one of [`TierKey::tiers`].
         tier: &'static str,
@@ -176,20 +176,20 @@ pub enum Subject {
     Law(LawKey),
     /// `queue("PORTS").STAT` or `queue("PORTS", FROM, TO).STAT`, or the same of another of [`Sampled`].
     Samples {
-        /// Which of them.
+        /// The sampled quantity.
         of: Sampled,
-        /// Which ports, or, of `buffer`, which switches, or, of `rate`, which flows.
+        /// The ports; the switches for `buffer`; the flows for `rate`.
         chosen: String,
-        /// Which samples; all if none.
+        /// The time of the samples; all samples if none.
         window: Option<Window>,
-        /// Which number of it.
+        /// The statistic.
         stat: SampleStat,
     },
-    /// `flows(FROM, TO).KEY`: what the sampled flows got in that time.
+    /// `flows(FROM, TO).KEY`: payload acknowledged to the sampled flows in that time.
     Flows {
         /// The time.
         window: Window,
-        /// Which number of it.
+        /// The value.
         key: FlowsKey,
     },
 }
@@ -204,7 +204,7 @@ pub struct Window {
 }
 
 impl Window {
-    /// Whether a sample counts.
+    /// Returns whether a sample is in the window.
     pub const fn has(self, time_ns: u64) -> bool {
         self.from_ns <= time_ns && time_ns <= self.to_ns
     }
@@ -250,7 +250,7 @@ impl Expr {
         }
     }
 
-    /// Whether something in it comes from samples, which summaries do not have.
+    /// Returns whether the expression uses samples, which summaries do not have.
     pub fn is_sampled(&self) -> bool {
         let mut sampled = false;
         self.each_metric(&mut |metric| {
@@ -259,7 +259,7 @@ impl Expr {
         sampled
     }
 
-    /// Whether nothing measured is in it.
+    /// Returns whether the expression has no measured value.
     pub fn is_constant(&self) -> bool {
         let mut constant = true;
         self.each_metric(&mut |_| constant = false);
@@ -341,8 +341,8 @@ impl fmt::Display for Metric {
     }
 }
 
-/// What stands in brackets after a run's name, without spaces around commas and equals signs; none if that cannot
-/// stand there.
+/// Returns the text in brackets after a run's name, without spaces around commas and equals signs; none if it is not
+/// valid there.
 pub(super) fn normal_point(text: &str) -> Option<String> {
     if text.trim().is_empty() || text.contains(['[', ']', '\n']) {
         return None;

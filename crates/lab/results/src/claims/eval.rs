@@ -1,4 +1,4 @@
-//! What a claim's expressions come to in the runs at hand.
+//! Evaluates the expressions of claims in the given runs.
 
 use std::collections::BTreeMap;
 
@@ -40,7 +40,7 @@ impl<'a> Entry<'a> {
 type Samples<'a> = (&'a PortTable, &'a SwitchTable, &'a RateTable);
 
 impl<'a> Runs<'a> {
-    /// Runs of which only summaries are at hand.
+    /// Runs with summaries alone.
     pub fn of_summaries(summaries: impl IntoIterator<Item = &'a Summary>) -> Self {
         Self(summaries.into_iter().map(|summary| (summary.run.as_str(), Entry::of_summary(summary))).collect())
     }
@@ -97,7 +97,7 @@ impl<'a> Runs<'a> {
     }
 }
 
-/// Why an expression has no value.
+/// Reason why an expression has no value.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 #[allow(missing_docs)]
 pub enum EvalError {
@@ -179,7 +179,7 @@ pub(super) fn alike(left: &Expr, a: Value, done: &'static str, right: &Expr, b: 
     Err(EvalError::Units { left, is: a.dimension, done, right, other: b.dimension })
 }
 
-/// Whether a check holds.
+/// Returns whether a check holds.
 ///
 /// # Errors
 /// As [`value`]; also where an earlier comparison has already failed.
@@ -510,8 +510,8 @@ fn rates_of(rates: &RateTable, wanted: std::ops::Range<u32>, window: Option<Wind
     values
 }
 
-/// What was acknowledged to each flow that was sampled in the window: up to its last sample there, since its last one
-/// up to the beginning.
+/// Returns the bytes acknowledged to each flow that was sampled in the window: from its last sample up to the beginning
+/// of the window, to its last sample in the window.
 fn got_in(rates: &RateTable, window: Window) -> BTreeMap<u32, u64> {
     let (mut before, mut got) = (BTreeMap::new(), BTreeMap::new());
     for row in rates.rows.iter().take_while(|row| row.time_ns <= window.to_ns) {
@@ -550,7 +550,7 @@ pub(crate) fn flows_behind_p99(expr: &Expr, summary: &Summary) -> Option<u64> {
     least
 }
 
-/// What to know about a metric's value: that some flows of its class did not end.
+/// Returns a note about a metric's value: some flows of its class did not end.
 pub(super) fn caveat(metric: &Metric, runs: &Runs<'_>) -> Option<String> {
     let Subject::Spread { class, key: SpreadKey::Fct | SpreadKey::Slowdown, .. } = &metric.subject else { return None };
     let summary = runs.summary(&metric.run)?;

@@ -1,4 +1,4 @@
-//! Claims of papers: what a paper says of an experiment, as comparisons that runs are judged by. The language and
+//! Claims of papers: a paper's statements on an experiment, as comparisons by which runs are judged. The language and
 //! the verdicts are documented in `docs/src/reference/claims.md`.
 
 pub mod ast;
@@ -35,17 +35,17 @@ use crate::summary::is_deterministic;
 pub struct Claim {
     /// Its name in the paper's file.
     pub id: String,
-    /// It in words.
+    /// The claim in words.
     pub text: String,
-    /// What the paper states.
+    /// The paper's statement.
     pub paper: String,
-    /// What must hold for it to be reproduced; none while it is pending.
+    /// The condition for `reproduced`; none while the claim is pending.
     pub check: Option<Check>,
-    /// What must at least hold for its direction to be right.
+    /// The weaker condition for `direction only`.
     pub direction: Option<Check>,
-    /// Why it is not evaluated.
+    /// The reason why it is not evaluated.
     pub pending: Option<String>,
-    /// What to print as measured, instead of both sides of the check.
+    /// The expression to print as measured, instead of both sides of the check.
     pub measure: Option<Expr>,
     /// The verdicts of earlier runs, by scale.
     pub recorded: Ordered<Verdict>,
@@ -66,7 +66,7 @@ pub enum Verdict {
     /// Neither holds.
     #[serde(rename = "not reproduced")]
     NotReproduced,
-    /// Something that the check needs was not measured.
+    /// A value that the check needs was not measured.
     #[serde(rename = "cannot judge")]
     CannotJudge,
     /// Not evaluated, for a reason that the file states.
@@ -113,40 +113,40 @@ impl fmt::Display for Verdict {
     }
 }
 
-/// Whether a verdict is worse than the recorded one.
+/// Returns whether a verdict is worse than the recorded one.
 pub fn regressed(recorded: Verdict, now: Verdict) -> bool {
     now.rank() < recorded.rank()
 }
 
-/// A claim and what came of it.
+/// A claim and its outcome.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Judgement {
     /// The claim's name.
     pub id: String,
     /// The claim in words.
     pub text: String,
-    /// What the paper states.
+    /// The paper's statement.
     pub paper: String,
-    /// What was measured, with its unit: over several seeds the mean and half of its 95 % confidence interval. Empty if
-    /// nothing was measured.
+    /// The measured value, with its unit: over several seeds the mean and half of its 95 % confidence interval. Empty
+    /// if nothing was measured.
     pub measured: String,
     /// The outcome.
     pub verdict: Verdict,
-    /// Over how many seeds the claim was judged.
+    /// Number of seeds over which the claim was judged.
     pub seeds: usize,
-    /// Why, where the outcome needs a reason; else empty.
+    /// The reason for the outcome, where it needs one; else empty.
     pub note: String,
 }
 
-/// What is wrong with a claim in a file.
+/// An error in a claim of a file.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 pub enum ClaimError {
-    /// It is not of the form of a claim.
+    /// The entry is not a valid claim.
     #[error("claim `{id}`: {reason}")]
     Form {
         /// The claim's name, or `?`.
         id: String,
-        /// What is wrong.
+        /// The error.
         reason: String,
     },
     /// One of its expressions is wrong.
@@ -154,9 +154,9 @@ pub enum ClaimError {
     Expression {
         /// The claim's name.
         id: String,
-        /// Which expression.
+        /// The key of the expression.
         key: &'static str,
-        /// What is wrong, and where.
+        /// The error and its location.
         error: ParseError,
     },
 }
@@ -321,7 +321,7 @@ impl Claim {
         })
     }
 
-    /// What a paper gives in per cent is shown so.
+    /// Formats a mean, in per cent if the paper's statement is in per cent.
     fn shown(&self, mean: Mean) -> String {
         let mean = told(mean);
         if self.paper.contains('%') { mean.in_percent() } else { mean.to_string() }
@@ -349,7 +349,7 @@ fn told(mean: Mean) -> Mean {
 /// The key of a grid that stands for the seed.
 pub const SEED: &str = "seed";
 
-/// What claims call a run: its id without the part that names its seed.
+/// Returns the name of a run in claims: its ID without the part that names its seed.
 pub fn name_in_claims(id: &str, seed: u64) -> String {
     id.split(',').filter(|part| *part != format!("{SEED}={seed}")).collect::<Vec<_>>().join(",")
 }

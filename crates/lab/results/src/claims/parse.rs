@@ -11,14 +11,14 @@ pub const LONGEST: usize = 1_000;
 /// The deepest nesting of parentheses and signs.
 const DEEPEST: u32 = 50;
 
-/// What is wrong with an expression, and where.
+/// A syntax error in an expression, and its location.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ParseError {
     /// The expression.
     pub text: String,
     /// The bytes of it that are wrong; empty at its end.
     pub span: std::ops::Range<usize>,
-    /// What is wrong.
+    /// The error.
     pub message: String,
 }
 
@@ -31,7 +31,7 @@ impl ParseError {
 
 impl std::error::Error for ParseError {}
 
-/// The message, the expression, and carets under what is wrong.
+/// The message, the expression, and carets under the error.
 impl fmt::Display for ParseError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let wrong = self.text.get(self.span.clone()).unwrap_or("").chars().count().max(1);
@@ -84,7 +84,7 @@ struct Parser<'a> {
     text: &'a str,
     at: usize,
     depth: u32,
-    /// Whether a metric begins with a run's name.
+    /// Set if metrics begin with a run's name.
     names_runs: bool,
 }
 
@@ -115,7 +115,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// What is left, without leading space.
+    /// Returns the remaining text, without leading space.
     fn rest(&mut self) -> &'a str {
         let rest = self.text[self.at..].trim_start();
         self.at = self.text.len() - rest.len();
@@ -305,7 +305,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// A name, or a text in quotes. Also says whether it was quoted.
+    /// A name, or a text in quotes. Also returns whether it was quoted.
     fn name(&mut self, what: &str) -> Parsed<(String, bool)> {
         if let Some(name) = self.peek_name() {
             self.at += name.len();
@@ -445,13 +445,13 @@ impl<'a> Parser<'a> {
         Ok(Metric { run, subject: Subject::Spread { class, key, stat } })
     }
 
-    /// Whether what stands in parentheses behind a function's name is `CLASS.fct` or the like, and not an expression.
+    /// Returns whether the parentheses after a function's name contain `CLASS.fct` or similar, and not an expression.
     fn spread_follows(&self, name: &str) -> bool {
         let mut ahead = Self { text: self.text, at: self.at, ..*self };
         named(name).is_some_and(|stat| ahead.statistic(name, stat).is_ok())
     }
 
-    /// What of a run.
+    /// Parses a part of a run and its value.
     fn subject(&mut self) -> Parsed<Subject> {
         let start = self.at;
         let known = words::parts().collect::<Vec<_>>().join(", ");
@@ -468,7 +468,7 @@ impl<'a> Parser<'a> {
         Ok(subject)
     }
 
-    /// What follows a part of a run.
+    /// Parses the rest of a metric, after a part of a run.
     fn part(&mut self, part: Part) -> Parsed<Subject> {
         if part == Part::Flows {
             self.need("(")?;
@@ -493,7 +493,7 @@ impl<'a> Parser<'a> {
         })
     }
 
-    /// What follows a word for samples.
+    /// Parses the rest of a metric, after a word for samples.
     fn samples(&mut self, of: Sampled) -> Parsed<Subject> {
         self.need("(")?;
         let what = match of {
@@ -510,13 +510,13 @@ impl<'a> Parser<'a> {
         Ok(Subject::Samples { of, chosen, window, stat: self.one_of::<SampleStat>("a statistic")? })
     }
 
-    /// What follows a class of flows.
+    /// Parses the rest of a metric, after a class of flows.
     fn class(&mut self, class: String) -> Parsed<Subject> {
         self.need(".")?;
         self.metric_of(class)
     }
 
-    /// What follows a class of flows and its dot.
+    /// Parses the rest of a metric, after a class of flows and its dot.
     fn metric_of(&mut self, class: String) -> Parsed<Subject> {
         if let Some(key) = self.one_of_if_any() {
             self.need(".")?;
@@ -538,7 +538,8 @@ impl<'a> Parser<'a> {
 /// The class of all flows.
 const ALL_FLOWS: &str = "all";
 
-/// Whether a word is what a class of flows has, and so stands for that of all flows where a class is expected.
+/// Returns whether a word is a metric of a class of flows. Such a word means that of all flows where a class is
+/// expected.
 fn is_metric_of_flows(word: &str) -> bool {
     word == CRITICAL || named::<SpreadKey>(word).is_some() || named::<TotalKey>(word).is_some()
 }
@@ -547,7 +548,7 @@ fn function_named(name: &str) -> Option<Function> {
     Function::ALL.into_iter().find(|function| function.name() == name)
 }
 
-/// How a set of words is written.
+/// Returns the names of a set of words.
 fn names<W: Word>() -> Vec<&'static str> {
     W::ALL.iter().map(|word| word.name()).collect()
 }

@@ -6,7 +6,7 @@ use super::eval::{EvalError, Runs, alike, holds, value};
 use crate::claims::Value;
 use crate::mean::Mean;
 
-/// What the seeds say of a comparison or of a check.
+/// The decision of the seeds on a comparison or a check.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Answer {
     /// The interval is on the side that is claimed.
@@ -17,7 +17,7 @@ pub(super) enum Answer {
     Fails,
 }
 
-/// Whether a check holds: if each of its comparisons does.
+/// Returns whether a check holds: it does if each of its comparisons does.
 ///
 /// # Errors
 /// As [`value`], of any seed; also where an earlier comparison has already failed.
@@ -34,7 +34,8 @@ pub(super) fn answer(check: &Check, seeds: &[Runs<'_>]) -> Result<Answer, EvalEr
     Ok(all)
 }
 
-/// By how much a comparison holds in each seed, below zero where it does not. `==` and `!=` have no such measure.
+/// Returns the margin by which a comparison holds in each seed, below zero where it does not. `==` and `!=` have no
+/// such measure.
 fn margins(comparison: &Comparison, seeds: &[Runs<'_>]) -> Result<Vec<Option<f64>>, EvalError> {
     let Comparison { left, order, right } = comparison;
     let mut by = Vec::with_capacity(seeds.len());

@@ -573,7 +573,7 @@ fn a_cause_is_shown_where_the_difference_goes_with_it() {
     }
 }
 
-/// What is lacking is a share of what the claim compares with: where both sides shrink alike, nothing of it is gone.
+/// The removed effect is a share of the values that the claim compares: where both sides shrink alike, none is removed.
 #[test]
 fn a_smaller_scale_is_no_cause() {
     let (before, mut after) = (of_seeds(&[30.0, 31.0, 32.0]), of_seeds(&[15.0, 15.5, 16.0]));

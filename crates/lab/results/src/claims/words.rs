@@ -12,7 +12,7 @@ pub trait Word: Copy + 'static {
     /// All of them, as they are listed.
     const ALL: &'static [Self];
 
-    /// How it is written.
+    /// Returns its spelling in claims.
     fn name(self) -> &'static str;
 }
 
@@ -181,7 +181,7 @@ impl TierKey {
     }
 }
 
-/// Whether a name is that of a part of a run, so that a class of flows of that name stands in quotes.
+/// Returns whether a name is that of a part of a run. A class of flows with such a name must be in quotes.
 pub fn is_part(name: &str) -> bool {
     parts().any(|part| part == name)
 }

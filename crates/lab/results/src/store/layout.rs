@@ -1,4 +1,4 @@
-//! What lies where in a directory of results, and what of it is ours.
+//! The layout of a directory of results, and the files in it that belong to Narrows.
 //!
 //! ```text
 //! OUT/manifest.json, summary.json, report.html      the last whole set: of one run, with its tables,
@@ -9,8 +9,9 @@
 //! OUT/.next/building/, whole/, moving/, old/        the last step, see `settle`
 //! ```
 //!
-//! Files are ours by their names and by the manifest beside them. Only such files are ever removed. Files that have our
-//! names alone, because the manifest is gone or damaged, are refused like others, and the refusal says why.
+//! Files are ours by their names and by the manifest next to them. Only such files are ever removed. Files that have
+//! our names alone, because the manifest is missing or damaged, are refused like others, and the refusal has the
+//! reason.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -27,7 +28,7 @@ use crate::Error;
 pub(super) const JSON: Limit = Limit { what: "a summary or manifest", mib: 1 << 10 };
 /// The set in the making.
 pub const NEXT: &str = ".next";
-/// Which runs that set will have.
+/// The list of the runs that the new set will have.
 pub(super) const PLAN: &str = "plan.json";
 /// The new set while it is put together.
 pub(super) const BUILDING: &str = "building";
@@ -38,9 +39,10 @@ pub(super) const MOVING: &str = "moving";
 /// The old set, to be removed.
 pub(super) const OLD: &str = "old";
 
-/// The record of what was tried, beside the set: an SQLite database. It is written by others; here its name and mark are known.
+/// The record of attempts, next to the set: an SQLite database. Other code writes it; this module knows its name and
+/// mark.
 pub const LEDGER: &str = "ledger.sqlite";
-/// What SQLite writes beside it while it changes it.
+/// SQLite's journal, next to the ledger while it is changed.
 pub const LEDGER_JOURNAL: &str = "ledger.sqlite-journal";
 /// The application's number in a ledger's head.
 pub const LEDGER_MARK: [u8; 4] = *b"Narw";
@@ -72,10 +74,10 @@ pub(super) fn foreign(out: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(found)
 }
 
-/// Whether a file is a ledger of ours, or holds nothing: it is empty until its first commit, and a machine that loses its
-/// power may leave zeros.
+/// Returns whether a file is a ledger of ours or holds nothing: a ledger is empty until its first commit, and a power
+/// failure may leave zeros.
 pub fn is_ledger(path: &Path) -> bool {
-    /// Where the application's number stands in a database's head.
+    /// The offset of the application's number in a database's head.
     const MARK: usize = 68;
     files::head(path, 100).is_ok_and(|head| {
         head.iter().all(|&byte| byte == 0)
@@ -109,8 +111,8 @@ fn of_set(set: &Path, found: &mut Vec<PathBuf>) -> io::Result<()> {
     Ok(())
 }
 
-/// The folders in `runs` that the manifest of a set lists: a lone run's lists none. Nothing if no manifest says so. A list
-/// that somebody edited is still the list: it may only make more folders somebody's.
+/// The folders in `runs` that the manifest of a set lists: a lone run's lists none. Nothing without such a manifest. A
+/// list that was edited is still the list: it may only add more folders that count as foreign.
 fn listed(out: &Path) -> Option<BTreeSet<String>> {
     let mut manifest = ours_in(&out.join(MANIFEST))?;
     let is_as_written = manifest::take_hash(&mut manifest).is_ok_and(|had_one| had_one);
@@ -120,14 +122,15 @@ fn listed(out: &Path) -> Option<BTreeSet<String>> {
     (is_as_written || !folders.is_empty()).then_some(folders)
 }
 
-/// Whether the manifest in a folder is of a run that would have another one.
+/// Returns whether the manifest in a folder belongs to a run of another folder.
 fn is_of_another_run(folder: &Path) -> bool {
     let manifest = ours_in(&folder.join(MANIFEST));
     let run = manifest.as_ref().and_then(|manifest| manifest["run"].as_str());
     run.is_some_and(|run| Path::new(&super::run_folder(run)).file_name() != folder.file_name())
 }
 
-/// `listed` are the folders that are the set's, if that is known. A run that somebody put beside them is not.
+/// Adds foreign files below `runs`. `listed` are the folders of the set, if that is known; another run that was put
+/// next to them is foreign.
 fn of_runs(runs: &Path, listed: Option<&BTreeSet<String>>, found: &mut Vec<PathBuf>) -> io::Result<()> {
     for entry in entries(runs)? {
         let partial = is_partial_run(&entry.name);
@@ -174,7 +177,7 @@ pub(super) fn unmarked(out: &Path, theirs: &[PathBuf]) -> Option<Error> {
     Some(Error::unmarked(out, file, lacks, theirs))
 }
 
-/// What keeps a manifest or a plan from saying whose it is; nothing if it could.
+/// Returns the defect that keeps a manifest or a plan from stating its owner; nothing if there is none.
 fn lack(file: &Path) -> Option<&'static str> {
     match files::read(file, JSON) {
         Err(error) if error.is_missing() => Some("is missing"),
@@ -184,7 +187,7 @@ fn lack(file: &Path) -> Option<&'static str> {
     }
 }
 
-/// Half-written files of ours beside a set that no process writes any more.
+/// Half-written files of ours next to a set that no process writes any more.
 pub(super) fn leftovers(out: &Path) -> Vec<PathBuf> {
     FILES.iter().flat_map(|file| files::leftovers(&out.join(file))).collect()
 }
@@ -234,12 +237,12 @@ pub(super) fn results_above(out: &Path) -> Option<PathBuf> {
     above.filter(|directory| is_ours(directory) || next_is_ours(directory)).last().map(Path::to_path_buf)
 }
 
-/// Whether the set in the making is one of ours: its plan says so.
+/// Returns whether the set in the making is ours, by its plan.
 pub(super) fn next_is_ours(out: &Path) -> bool {
     says_ours(&out.join(NEXT).join(PLAN))
 }
 
-/// Whether a directory holds nothing but directories and half-written plans.
+/// Returns whether a directory holds nothing but directories and half-written plans.
 fn holds_nothing(directory: &Path) -> io::Result<bool> {
     for entry in entries(directory)? {
         let nothing = if entry.is_directory { holds_nothing(&entry.path)? } else { is_partial(&entry.name, PLAN) };
@@ -250,7 +253,7 @@ fn holds_nothing(directory: &Path) -> io::Result<bool> {
     Ok(true)
 }
 
-/// Whether the manifest in a directory is one of ours.
+/// Returns whether the manifest in a directory is ours.
 fn is_ours(directory: &Path) -> bool {
     says_ours(&directory.join(MANIFEST))
 }
@@ -259,7 +262,7 @@ fn says_ours(file: &Path) -> bool {
     ours_in(file).is_some()
 }
 
-/// What a manifest or a plan says, if it is one of ours.
+/// Returns the contents of a manifest or a plan, if it is ours.
 fn ours_in(file: &Path) -> Option<serde_json::Value> {
     let bytes = files::read(file, JSON).ok()?;
     let said: serde_json::Value = serde_json::from_slice(&bytes).ok()?;
@@ -276,16 +279,16 @@ pub(super) fn partial_run(folder: &str) -> String {
     format!("{PARTIAL}{}-{folder}", std::process::id())
 }
 
-/// Whether this is the name of a run in the making: `.partial-PID-RUN`.
+/// Returns whether this is the name of a run in the making: `.partial-PID-RUN`.
 pub(super) fn is_partial_run(name: &str) -> bool {
     let pid = name.strip_prefix(PARTIAL).and_then(|rest| rest.split_once('-'));
     pid.is_some_and(|(pid, _)| is_number(pid))
 }
 
-/// What marks the name of a run or a file in the making, before a process's number.
+/// The mark in the name of a run or a file in the making, before a process's number.
 const PARTIAL: &str = ".partial-";
 
-/// Whether this is the name of a half-written `file`: `FILE.partial-NUMBER`, as [`files::Draft`] names it.
+/// Returns whether this is the name of a half-written `file`: `FILE.partial-NUMBER`, as [`files::Draft`] names it.
 fn is_partial(name: &str, file: &str) -> bool {
     name.strip_prefix(file).and_then(|rest| rest.strip_prefix(PARTIAL)).is_some_and(is_number)
 }
@@ -294,15 +297,15 @@ fn is_number(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// Something in a directory.
+/// A directory entry.
 pub(super) struct Entry {
     pub(super) name: String,
     pub(super) path: PathBuf,
-    /// A link to a directory is not one: what lies behind it is somebody else's.
+    /// False for a link to a directory: its target is not ours.
     pub(super) is_directory: bool,
 }
 
-/// What is in a directory, in order of names.
+/// Returns the entries of a directory, in order of names.
 pub(super) fn entries(directory: &Path) -> io::Result<Vec<Entry>> {
     let entry = |entry: io::Result<fs::DirEntry>| {
         let entry = entry?;
@@ -417,7 +420,7 @@ mod tests {
         }
     }
 
-    /// Files with our names and no manifest to say whose they are: the error says what is wrong with it.
+    /// Files with our names without a manifest that states their owner: the error names the defect.
     #[test]
     fn a_manifest_that_is_gone_or_damaged_is_named() {
         let scratch = Scratch::new("unmarked");

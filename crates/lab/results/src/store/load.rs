@@ -24,7 +24,7 @@ pub fn load(directory: &Path) -> Result<RunResults, Error> {
     load_known(directory).map(|known| known.0)
 }
 
-/// Reads the directory of one run, and says whether hashes vouch for all of it.
+/// Reads the directory of one run. Returns also whether hashes vouch for all of it.
 ///
 /// # Errors
 /// As [`load`].
@@ -49,13 +49,13 @@ pub fn manifest_of(directory: &Path) -> Result<Manifest, Error> {
 pub struct Set {
     /// The runs, in the set's order.
     pub runs: Vec<RunResults>,
-    /// What the set lacks; none if it is whole.
+    /// The set in the making that these runs are of; none if the set is complete.
     pub unfinished: Option<Unfinished>,
-    /// If these runs are a whole set: the set in the making that lies beside them.
+    /// The set in the making that lies next to these runs, if they are a complete set.
     pub beside: Option<Unfinished>,
     /// Files that were edited or are gone, and that these runs were not read from.
     pub differing: Vec<Differing>,
-    /// How many of the runs no hash vouches for: their own manifests or the grid's are of earlier versions.
+    /// The number of runs without a hash: their own manifests or the grid's are of earlier versions.
     pub unchecked: usize,
     /// The process that ended while it put the set in place, if one did. This process finished its work.
     pub taken_over: Option<String>,
@@ -64,7 +64,7 @@ pub struct Set {
 /// A set in the making.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Unfinished {
-    /// How many runs it will have.
+    /// The number of runs that it will have.
     pub of: usize,
     /// The runs that are not finished, in the set's order.
     pub missing: Vec<String>,
@@ -197,7 +197,7 @@ fn load_entry(
     Err(Error::differs(&folder.join(MANIFEST), Difference::OtherRun { found, expected }))
 }
 
-/// The files of a grid, beside its runs', that are not as they were written.
+/// The files of a grid, without those of its runs, that are not as they were written.
 fn differing_of(directory: &Path, grid: &GridManifest) -> Vec<Differing> {
     let differs = |known: &FileHash| {
         let path = directory.join(&known.name);
@@ -214,7 +214,7 @@ fn differing_of(directory: &Path, grid: &GridManifest) -> Vec<Differing> {
     grid.files.iter().filter(ours).filter_map(differs).collect()
 }
 
-/// The files of a directory, beside its runs', that are not as they were written; none where there is no grid.
+/// The files of a directory, without those of its runs, that are not as they were written; none where there is no grid.
 pub(super) fn differing(directory: &Path) -> Vec<Differing> {
     let grid = open_manifest(directory).and_then(|opened| decode(opened.value, &directory.join(MANIFEST)));
     grid.map(|grid| differing_of(directory, &grid)).unwrap_or_default()
@@ -262,8 +262,8 @@ pub(super) fn plan_of(directory: &Path) -> Result<Option<Plan>, Error> {
     decode(value, &path).map(Some)
 }
 
-/// Waits while another process puts a set in place, which takes milliseconds. Finishes a dead process's work, and says
-/// whose that was.
+/// Waits while another process puts a set in place, which takes milliseconds. Finishes a dead process's work, and
+/// returns that process.
 fn wait_until_settled(directory: &Path) -> Result<Option<String>, Error> {
     const TRIES: u32 = 500;
     let mut dead = None;
@@ -295,7 +295,7 @@ fn not_results(directory: &Path, reason: &str) -> Error {
 /// A manifest of either kind, without its own hash.
 struct Opened {
     value: Value,
-    /// Whether it had its own hash.
+    /// Set if it had its own hash.
     has_hash: bool,
     /// The hash of the file.
     sha256: String,
@@ -323,7 +323,7 @@ fn open_manifest(directory: &Path) -> Result<Opened, Error> {
     Ok(Opened { value, has_hash, sha256: files::sha256(&text) })
 }
 
-/// Reads a run, and says whether hashes vouch for all of it.
+/// Reads a run. Returns also whether hashes vouch for all of it.
 fn load_run(directory: &Path, Opened { value, has_hash, .. }: Opened) -> Result<(RunResults, bool), Error> {
     let manifest_path = directory.join(MANIFEST);
     let manifest: Manifest = decode(value, &manifest_path)?;
@@ -390,8 +390,8 @@ fn read_file(directory: &Path, name: &str, limit: Limit) -> Result<(Vec<u8>, Pat
     }
 }
 
-/// Reads a table's file. Parquet's reader trusts its input, so a table must be the one that was written. Where no hash says
-/// which that was, it is read unchecked, and a damaged one is an error if the reader notices.
+/// Reads a table's file. Parquet's reader trusts its input, so a table must be the one that was written. A table
+/// without a known hash is read unchecked, and a damaged one is an error if the reader notices.
 fn read_table(directory: &Path, manifest: &Manifest, name: &str) -> Result<(Vec<u8>, PathBuf), Error> {
     let (bytes, path) = read_file(directory, name, PARQUET)?;
     if manifest.files.is_empty() {
@@ -440,7 +440,7 @@ mod tests {
     use crate::store::Writer;
     use crate::testbed::{self, Scratch, write_run};
 
-    /// As before it was written: without the hashes of its files.
+    /// Returns a run as before it was written: without the hashes of its files.
     fn forgetful(mut run: RunResults) -> RunResults {
         let names: Vec<&str> = run.manifest.files.iter().map(|file| file.name.as_str()).collect();
         assert_eq!(names, [SUMMARY, FLOWS, PORTS, RATES]);
@@ -555,7 +555,7 @@ mod tests {
         assert_eq!(scratch.names("grid"), [MANIFEST, "report.html", "runs", SUMMARIES]);
     }
 
-    /// As version 0.1 wrote it before it had them: without hashes of manifests and summaries, with more in a plan.
+    /// Results as version 0.1 wrote them can be read: without hashes of manifests and summaries, with more in a plan.
     #[test]
     fn results_of_earlier_versions_are_read() {
         let scratch = Scratch::new("earlier");

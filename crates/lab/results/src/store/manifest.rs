@@ -11,7 +11,7 @@ use crate::ordered::Ordered;
 pub const MANIFEST: &str = "manifest.json";
 /// The version of both manifests.
 pub(crate) const SCHEMA: u64 = 1;
-/// What both say they were written by.
+/// The value of `program` in both manifests.
 pub(crate) const PROGRAM: &str = "narrows";
 pub(crate) const RUN: &str = "run";
 pub(crate) const GRID: &str = "grid";
@@ -46,17 +46,17 @@ pub struct Manifest {
     pub rekeyed: Vec<Rekeyed>,
     /// The scenario's name.
     pub scenario: String,
-    /// What tells the run from the scenario's others.
+    /// The run's identifier within the scenario.
     pub run: String,
-    /// What readers call it.
+    /// The display name.
     pub label: String,
     /// Keys of its scheme that it did without, because its host does not heed them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub without: Vec<String>,
-    /// What ran it; results from before there was a choice do not say.
+    /// The backend that ran it; absent in results of versions with one backend.
     #[serde(default)]
     pub host: Host,
-    /// Where it lies in a grid.
+    /// The point in a grid.
     pub point: Ordered<Value>,
     /// First columns of its tables. Empty in manifests of earlier versions.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -71,7 +71,7 @@ pub struct Manifest {
     pub seed: u64,
     /// The files that it was made from.
     pub inputs: Vec<FileHash>,
-    /// The files beside the manifest as they were written, but for the report; empty until then. A summary's hash is
+    /// The files next to the manifest as they were written, but for the report; empty until then. A summary's hash is
     /// without its `engine`. Manifests of earlier versions have the tables alone, or nothing.
     #[serde(default)]
     pub files: Vec<FileHash>,
@@ -140,7 +140,7 @@ impl Manifest {
         }
     }
 
-    /// Gives a run that is kept the columns that its sweep has now. Says whether it had others.
+    /// Sets the columns of a kept run to those of its sweep now. Returns whether it had others.
     pub(crate) fn share(&mut self, columns: &SweepColumns) -> bool {
         let SweepColumns { points, traces, laws } = columns;
         let differs = (&self.columns, &self.traces, &self.laws) != (points, traces, laws);
@@ -150,8 +150,8 @@ impl Manifest {
         differs
     }
 
-    /// Gives a run that is kept the settings that its scenario has now. The keys are equal, so only prose can differ.
-    /// Says whether it did.
+    /// Sets the settings of a kept run to those of its scenario now. The keys are equal, so only prose can differ.
+    /// Returns whether it did.
     pub(crate) fn say(&mut self, resolved: &Value) -> bool {
         let differs = self.resolved != *resolved;
         if differs {
@@ -166,7 +166,7 @@ impl Manifest {
 pub struct Plan {
     /// The version of this shape: 1.
     pub schema: u64,
-    /// `narrows`. It says that the set in the making is ours, to continue or to remove.
+    /// `narrows`. Marks the set in the making as ours, to continue or to remove.
     pub program: String,
     /// The scenario's name.
     pub scenario: String,
@@ -205,7 +205,7 @@ impl Plan {
         }
     }
 
-    /// Whether the set is one run, whose files lie in the directory itself.
+    /// Returns whether the set is one run, whose files lie in the directory itself.
     pub fn is_alone(&self) -> bool {
         self.runs.len() == 1
     }
@@ -237,7 +237,7 @@ pub struct GridManifest {
 /// One run of a grid.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct RunEntry {
-    /// What tells it from the others.
+    /// The run's identifier within the grid.
     pub run: String,
     /// Its directory inside the grid's.
     pub folder: String,
@@ -247,7 +247,7 @@ pub struct RunEntry {
 }
 
 impl GridManifest {
-    /// The manifest of the set that a plan asked for, with such runs and such files beside them.
+    /// The manifest of the set of a plan, with these runs and the files next to them.
     pub(crate) fn new(program: &Program, plan: &Plan, runs: Vec<RunEntry>, files: Vec<FileHash>) -> Self {
         Self {
             schema: SCHEMA,
@@ -262,7 +262,7 @@ impl GridManifest {
     }
 }
 
-/// The text of a manifest's file: what it says, and a hash of that.
+/// The text of a manifest's file: its contents, and their hash.
 pub(super) fn text_of(manifest: &impl Serialize) -> String {
     let mut value = serde_json::to_value(manifest).unwrap_or_default();
     let hash = files::sha256(value.to_string().as_bytes());
@@ -270,7 +270,7 @@ pub(super) fn text_of(manifest: &impl Serialize) -> String {
     crate::json::text(&value)
 }
 
-/// Takes a manifest's own hash out of it, and says whether it had one. Manifests of earlier versions have none.
+/// Removes a manifest's own hash from it, and returns whether it had one. Manifests of earlier versions have none.
 ///
 /// # Errors
 /// When the rest does not have that hash.

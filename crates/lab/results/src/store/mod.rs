@@ -1,4 +1,4 @@
-//! Runs on disk. A new set lies beside the old one until it is whole. So no half-written run looks finished, and
+//! Runs on disk. A new set lies next to the old one until it is complete. So no half-written run looks finished, and
 //! nothing is lost, whatever ends the writer. [`Writer`] has the steps.
 
 mod layout;
@@ -54,9 +54,9 @@ pub const RUNS: &str = "runs";
 /// Everything that a run leaves.
 #[derive(Clone, PartialEq, Debug)]
 pub struct RunResults {
-    /// What replays it.
+    /// The manifest, from which the run can be repeated.
     pub manifest: Manifest,
-    /// It in numbers.
+    /// The summary.
     pub summary: Summary,
     /// Its flows.
     pub flows: FlowTable,
@@ -145,11 +145,12 @@ impl Write for Hashed<'_> {
     }
 }
 
-/// A folder's path has so many bytes at most: file systems take names of 255, and one in the making is longer than it will be.
+/// The maximum length of a folder's path, in bytes: file systems take names of 255, and one in the making is longer
+/// than the final one.
 const LONGEST_FOLDER: usize = 200;
 
-/// Where a run lies in the directory of a grid: `runs/` and its id, with every character but letters, digits and
-/// `-_.+,=` as `%` and two hexadecimal digits a byte; so is a leading dot. Of a long id, its beginning and a hash.
+/// Returns the folder of a run in the directory of a grid: `runs/` and its ID, with every character but letters, digits
+/// and `-_.+,=` as `%` and two hexadecimal digits a byte; a leading dot likewise. A long ID is cut, and a hash added.
 pub fn run_folder(run: &str) -> String {
     let mut name = format!("{RUNS}/");
     for (place, byte) in run.bytes().enumerate() {

@@ -1,4 +1,4 @@
-//! The report in a directory of results: it is known again, and one that somebody edited is not replaced.
+//! The report in a directory of results: it is recognised, and an edited one is not replaced.
 
 use std::path::Path;
 
@@ -13,7 +13,7 @@ pub const REPORT_SEAL: Seal = Seal {
     after: " -->\n",
 };
 
-/// Refuses to replace a report that somebody edited, or another file in its place.
+/// Refuses to replace an edited report, or another file in its place.
 ///
 /// # Errors
 /// When it was, or cannot be read.

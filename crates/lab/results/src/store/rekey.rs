@@ -173,7 +173,7 @@ fn first_difference(one: &Column, other: &Column) -> Option<String> {
     }
 }
 
-/// Gives keys of the summary their new names, at every depth.
+/// Renames keys of the summary, at every depth.
 fn rename_keys(value: &mut Value, renames: &[Rename]) {
     match value {
         Value::Object(map) => {

@@ -1,7 +1,7 @@
 //! The last step: a new set takes the old one's place.
 //!
-//! Files are renamed one by one, and the directory itself is not: it may be mounted, and a shell may stand in it. The
-//! directory shows at any time how far this came, so whoever comes next finishes it:
+//! Files are renamed one by one, and the directory itself is not: it may be mounted, or be a shell's working directory.
+//! The directory shows at any time how far this came, so the next process finishes it:
 //!
 //! 1. `.next/whole` is there: what of ours lies in the directory is the old set. It moves to `.next/old`.
 //! 2. `whole` is renamed to `.next/moving`. From here on what of ours lies in the directory is the new set.
@@ -17,7 +17,7 @@ use super::layout::{self, FILES, MOVING, NEXT, OLD, WHOLE, entries};
 use super::{MANIFEST, RUNS};
 use crate::Error;
 
-/// Whether a new set is taking the old one's place.
+/// Returns whether a new set is taking the old one's place.
 pub(super) fn is_unsettled(out: &Path) -> bool {
     let next = out.join(NEXT);
     (next.join(WHOLE).is_dir() || next.join(MOVING).is_dir()) && layout::next_is_ours(out)
@@ -26,7 +26,7 @@ pub(super) fn is_unsettled(out: &Path) -> bool {
 /// Finishes the exchange of sets that was begun, if one was. The caller holds the lock of `out`.
 ///
 /// # Errors
-/// When somebody put files where ours are to move, or the system refuses.
+/// When other files are in the place of ours, or the system refuses.
 pub(super) fn settle(out: &Path) -> Result<(), Error> {
     if !layout::next_is_ours(out) {
         return Ok(());

@@ -30,10 +30,10 @@ pub struct Writer {
     plan: Plan,
 }
 
-/// What an earlier command left of a run.
+/// The state of a run that an earlier command left.
 #[derive(Debug)]
 pub enum Earlier {
-    /// Nothing.
+    /// No such run.
     Nothing,
     /// The same run, by its key. It is part of the new set.
     Kept(Box<RunResults>),
@@ -182,7 +182,7 @@ impl Writer {
         Ok(files::replace(&self.next().join(PLAN), &json::text(&self.plan))?)
     }
 
-    /// Makes that place again if somebody removed it. What is finished from now on is kept there.
+    /// Makes that place again if it was removed. Runs that finish from now on are kept there.
     fn begin_again(&self) -> Result<(), Error> {
         if self.next().join(PLAN).exists() { Ok(()) } else { self.begin() }
     }
@@ -202,20 +202,20 @@ impl Writer {
         self.plan.runs[number].folder()
     }
 
-    /// Whether the directory has a set, which the new one will replace.
+    /// Returns whether the directory has a set, which the new one will replace.
     pub fn has_results(&self) -> bool {
         self.out.join(MANIFEST).exists()
     }
 
-    /// Refuses to replace a report that somebody edited: of the whole set, or of the unfinished one.
+    /// Refuses to replace an edited report: of the complete set, or of the unfinished one.
     ///
     /// # Errors
-    /// When somebody did.
+    /// When the report was edited.
     pub fn report_may_go(&self) -> Result<(), Error> {
         [self.out.join(REPORT), self.next().join(REPORT)].iter().try_for_each(|report| may_replace_report(report))
     }
 
-    /// Half-written files that stopped commands left in the directory. They are in nobody's way and stay.
+    /// Half-written files that stopped commands left in the directory. They are harmless and stay.
     pub fn leftovers(&self) -> Vec<PathBuf> {
         layout::leftovers(&self.out)
     }
@@ -274,14 +274,15 @@ impl Writer {
         Ok(damage.map_or(Earlier::Nothing, Earlier::Damaged))
     }
 
-    /// Whether [`Writer::earlier`] would find the plan's run of this number by what manifests say. No other file is read.
+    /// Returns whether [`Writer::earlier`] would find the plan's run of this number, by the manifests alone. No other
+    /// file is read.
     pub fn seems_finished(&self, number: usize, whole: bool, from: &[PathBuf]) -> bool {
         let key = &self.plan.runs[number].key;
         self.places(number, whole, from).iter().any(|place| manifest_of(place).is_ok_and(|it| it.key == *key))
     }
 
-    /// Where the plan's run of this number may lie: first in the set in the making; with `whole`, then in the set that it will
-    /// replace, and in other directories of results.
+    /// Returns the possible places of the plan's run of this number: first in the set in the making; with `whole`, then
+    /// in the set that it will replace, and in other directories of results.
     fn places(&self, number: usize, whole: bool, from: &[PathBuf]) -> Vec<PathBuf> {
         let folder = self.plan.runs[number].folder();
         let mut places = vec![self.next().join(&folder)];
@@ -292,8 +293,8 @@ impl Writer {
         places
     }
 
-    /// Which of some directories of results have the plan's run of this number by its name, but of other settings, other
-    /// inputs or another version of the program.
+    /// Returns the directories of results that have the plan's run of this number by its name, but with other settings,
+    /// other inputs or another version of the program.
     pub fn differing_in(&self, number: usize, from: &[PathBuf]) -> Vec<PathBuf> {
         let entry = &self.plan.runs[number];
         let folder = entry.folder();
@@ -303,7 +304,8 @@ impl Writer {
         from.iter().filter(|other| places_in(other, &folder).iter().any(is_other)).cloned().collect()
     }
 
-    /// A run is finished. One of several is on the disk when this returns. A lone run is written by [`Writer::finish`].
+    /// Stores a finished run. One of several is on the disk when this returns. A lone run is written by
+    /// [`Writer::finish`].
     ///
     /// # Errors
     /// When it cannot be written.
@@ -339,10 +341,9 @@ impl Writer {
     /// All runs are finished, and the set takes the old one's place. `summary` is the grid's; a lone run has its own.
     ///
     /// # Errors
-    /// When the set cannot be written, or somebody put files into the directory or edited its report meanwhile. Finished runs
-    /// are kept then. Either
-    /// the old results are in their place, or the new ones are on their way in and whoever comes next finishes that. When
-    /// only the report cannot be written: the new set is in place without it.
+    /// When the set cannot be written, or files were put into the directory or its report was edited meanwhile.
+    /// Finished runs are kept then. Either the old results are in their place, or the new ones are on their way in and
+    /// the next process finishes that. When only the report cannot be written: the new set is in place without it.
     pub fn finish(&self, program: &Program, runs: &[RunResults], summary: &str, html: String) -> Result<(), Error> {
         self.check()?;
         self.report_may_go()?;
@@ -360,7 +361,8 @@ impl Writer {
         built
     }
 
-    /// Puts the new set together beside the old one. It is whole without its report, too, which can be made from it.
+    /// Puts the new set together next to the old one. It is complete without its report, too, which can be made from
+    /// it.
     fn build(&self, program: &Program, runs: &[RunResults], summary: &str, html: &str) -> Result<(), Error> {
         let building = self.next().join(BUILDING);
         let text = |name: &str, text: &str| {
@@ -486,7 +488,7 @@ impl Writer {
 }
 
 impl Drop for Writer {
-    /// Removes directories that are empty. If the directory was moved, what has its name now may be somebody else's.
+    /// Removes directories that are empty. If the directory was moved, another one may have its name now.
     fn drop(&mut self) {
         if self.check().is_err() {
             return;
@@ -542,7 +544,8 @@ fn directory(target: &Path) -> Result<PathBuf, Error> {
     }
 }
 
-/// Where a run may lie in a directory of results: in its set, as its only run, or in the set in the making.
+/// Returns the possible places of a run in a directory of results: in its set, as its only run, or in the set in the
+/// making.
 fn places_in(directory: &Path, folder: &str) -> [PathBuf; 3] {
     [directory.join(folder), directory.to_path_buf(), directory.join(NEXT).join(folder)]
 }
@@ -706,8 +709,8 @@ mod tests {
         assert!((0..2).all(|run| earlier(&second, run, false).is_some()));
     }
 
-    /// Whoever is refused changes nothing, so the next one is refused, too. Once a set is begun its command goes on, and that of
-    /// another set is refused for what is finished of it.
+    /// A refused command changes nothing, so the next one is refused, too. Once a set is begun, its command goes on,
+    /// and the command of another set is refused because of its finished runs.
     #[test]
     fn runs_that_a_plan_gives_up_are_named_until_its_set_is_begun() {
         let scratch = Scratch::new("given-up");
@@ -896,8 +899,8 @@ mod tests {
         assert!(said.ends_with(".next/runs/b` is missing"), "{said}");
     }
 
-    /// Somebody removes `.next` while a set is in the making: what is finished afterwards is kept, and the error names
-    /// what is not there.
+    /// After `.next` is removed while a set is in the making, runs that finish later are kept, and the error names the
+    /// missing ones.
     #[test]
     fn a_place_that_is_removed_meanwhile_is_made_again() {
         let scratch = Scratch::new("next");
@@ -923,7 +926,7 @@ mod tests {
         assert_eq!(names(&target), ["a"]);
     }
 
-    /// Whatever a command would do there, the outer set's next command could remove it.
+    /// Results may not lie in a directory of results: the outer set's next command could remove them.
     #[test]
     fn results_do_not_lie_in_results() {
         let scratch = Scratch::new("inside");

@@ -20,7 +20,7 @@ pub(crate) struct Task {
 }
 
 impl Task {
-    /// How long it took, in picoseconds, if it is complete, and over its ideal time, if that is known.
+    /// Returns the duration in picoseconds, if the task is complete, and its ratio to the ideal time, if that is known.
     pub(crate) fn took(&self) -> Option<(u64, Option<f64>)> {
         let ps = self.completed.is_set().then(|| self.completed.since(self.started).unsigned_ps())?;
         Some((ps, (self.ideal > Span::ZERO).then(|| ps as f64 / self.ideal.ps() as f64)))
@@ -88,8 +88,9 @@ pub(crate) fn jobs(flows: &FlowTable) -> impl ExactSizeIterator<Item = (&str, im
     jobs.into_iter().map(move |(traffic, name)| (name, of_job(traffic)))
 }
 
-/// When the last rank of each collective operation begins: a rank begins with its first flow. Ranks count whose flow waits
-/// for none of the same operation; a stage of a pipeline that waits for the stage before it does not.
+/// Returns the time at which the last rank of each collective operation begins: a rank begins with its first flow.
+/// Ranks count whose flow waits for none of the same operation; a stage of a pipeline that waits for the stage before
+/// it does not.
 fn begins(flows: &FlowTable) -> BTreeMap<u32, Time> {
     let mut ranks: BTreeMap<(u32, u32), Time> = BTreeMap::new();
     for row in flows.rows.iter().filter(|row| row.ideal_start == Span::ZERO) {

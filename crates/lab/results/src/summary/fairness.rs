@@ -66,14 +66,14 @@ pub(crate) fn jain_points(rates: &RateTable, flows: &FlowTable, window_ns: u64) 
     points
 }
 
-/// Of one share there is no fairness.
+/// Returns Jain's index of the shares at one time; none for fewer than two shares.
 fn point(time_ns: u64, shares: &[u64]) -> JainPoint {
     let jain = Jain::of(shares).filter(|_| shares.len() >= 2);
     let fair = jain.is_some_and(|jain| jain.is_at_least(95));
     JainPoint { time_ns, flows: shares.len(), index: jain.map(Jain::index), fair }
 }
 
-/// How evenly the `sampled` flows shared, in windows of `window_ns` (0: one sampling interval).
+/// Returns the fairness of the `sampled` flows, in windows of `window_ns` (0: one sampling interval).
 pub fn fairness(rates: &RateTable, flows: &FlowTable, sampled: usize, window_ns: u64) -> Fairness {
     let points = jain_points(rates, flows, window_ns);
     let defined: Vec<f64> = points.iter().filter_map(|point| point.index).collect();
@@ -91,7 +91,7 @@ pub fn fairness(rates: &RateTable, flows: &FlowTable, sampled: usize, window_ns:
     }
 }
 
-/// Why an index is missing though flows were together: its window is longer than that.
+/// Returns a warning if no index was computed because its window is longer than the time in which flows were together.
 pub(crate) fn too_long_a_window(
     fair: &Fairness,
     setup: &Setup,
@@ -230,8 +230,8 @@ mod tests {
         assert_eq!((fair.jain_mean, fair.converged_at_ns), (Some(1.0), Some(30)));
     }
 
-    /// A window that no flows fill gives no index, and the run says why. Four flows start at once: two inside a
-    /// datacenter, two across, which last longer.
+    /// A window that no flows fill has no index, and the run has a warning with the reason. Four flows start at once:
+    /// two inside a datacenter, two across, which last longer.
     #[test]
     fn a_window_that_is_too_long_is_said() {
         let (mut info, setup, outcome) = testbed::two_datacenters();

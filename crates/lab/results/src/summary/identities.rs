@@ -17,10 +17,10 @@ use units::Span;
 use crate::input::{Host, RunInfo};
 use crate::tables::FlowTable;
 
-/// How the warning of a broken identity begins.
+/// The beginning of the warning of a broken identity.
 const MARK: &str = "broken identity: ";
 
-/// Whether a warning tells of a broken identity.
+/// Returns whether a warning reports a broken identity.
 pub(super) fn is_broken(warning: &str) -> bool {
     warning.starts_with(MARK)
 }
@@ -148,7 +148,7 @@ mod tests {
         assert!(at(1, Time::NEVER).is_some());
     }
 
-    /// It is the first of all warnings, before what an emulator says of itself.
+    /// A broken identity is the first of all warnings, before those of an emulator.
     #[test]
     fn a_broken_identity_is_said_first() {
         let (mut info, setup, mut outcome) = testbed::two_datacenters();

@@ -82,7 +82,7 @@ pub fn summarise(
     }
 }
 
-/// Jobs by name; those that train say what their iterations wait for.
+/// Jobs by name; training jobs have the waits of their iterations.
 fn jobs(info: &RunInfo, setup: &Setup, outcome: &Outcome, flows: &FlowTable) -> Ordered<JobCell> {
     let of = |(name, cell): (String, Cell)| {
         let job = info.training.iter().find(|job| job.name == name);

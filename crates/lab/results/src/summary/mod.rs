@@ -1,4 +1,4 @@
-//! `summary.json`: a run in numbers. Its shape is a contract; `docs/src/reference/results.md` says what each key is.
+//! `summary.json`: a run in numbers. Its shape is a contract; `docs/src/reference/results.md` documents each key.
 
 mod cells;
 mod fairness;
@@ -38,15 +38,15 @@ pub struct Summary {
     pub schema: u64,
     /// The scenario's name.
     pub scenario: String,
-    /// What tells the run from the scenario's others.
+    /// The run's identifier within the scenario.
     pub run: String,
-    /// What readers call it.
+    /// The display name.
     pub label: String,
-    /// Where it lies in a grid: the scheme, and keys and values of its point. Empty outside of one, and in results of earlier
-    /// versions.
+    /// The point in a grid: the scheme, and keys and values of its point. Empty outside of one, and in results of
+    /// earlier versions.
     #[serde(default)]
     pub point: Ordered<Value>,
-    /// What ran it; results from before there was a choice do not say.
+    /// The backend that ran it; absent in results of versions with one backend.
     #[serde(default)]
     pub host: Host,
     /// The seed, on which everything random depended.
@@ -72,21 +72,21 @@ pub struct Summary {
     pub network: NetworkTotals,
     /// Credits of credit-based laws.
     pub credits: Credits,
-    /// How evenly sampled flows shared.
+    /// The fairness of the sampled flows.
     pub fairness: Fairness,
-    /// How well senders could predict delays, where the scenario asks.
+    /// Correlations between one-way delays and the sender's information, where the scenario requests them.
     #[serde(default)]
     pub predicts: Predicts,
-    /// What laws did.
+    /// The actions of laws.
     pub law: LawTotals,
-    /// What the run cost: of a simulated run, the one part that differs between machines, threads and repetitions.
+    /// The cost of the run: the one part of a simulated run that differs between machines, threads and repetitions.
     pub engine: Engine,
-    /// What an emulator measured of itself; null if the run was simulated.
+    /// An emulator's measurements of itself; null if the run was simulated.
     #[serde(default)]
     pub emulator: Option<Emulator>,
-    /// What a reader must know before believing the numbers.
+    /// Warnings to read before using the numbers.
     pub warnings: Vec<String>,
-    /// What is worth a word and is nothing to doubt the numbers for.
+    /// Facts worth noting that are no reason to doubt the numbers.
     #[serde(default)]
     pub notes: Vec<String>,
 }
@@ -115,17 +115,17 @@ pub struct Cell {
     pub fct_ns: Spread,
     /// Completion time over the ideal one, of those that ended.
     pub slowdown: Spread,
-    /// What they got together, in bits per second.
+    /// Their total goodput, in bits per second.
     pub goodput_bps: u64,
 }
 
 /// Iterations of one job.
 #[derive(Clone, PartialEq, Default, Debug, Serialize, Deserialize)]
 pub struct JobCell {
-    /// As of any flows.
+    /// The same numbers as of any flows.
     #[serde(flatten)]
     pub cell: Cell,
-    /// Of a training job: its iterations, and what they wait for.
+    /// The iterations of a training job, and the steps on their critical paths.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub training: Option<Training>,
 }
@@ -177,7 +177,7 @@ pub struct NetworkTotals {
     /// The same packets by what they were: `data`, `acks`, `credits` and `other`.
     #[serde(default)]
     pub drops_by_kind: Ordered<u64>,
-    /// The data packets among them, by the class of the link that lost them, for want of room or by chance.
+    /// The data packets among them, by the class of the link that lost them, for lack of room or by chance.
     #[serde(default)]
     pub data_drops_by_tier: Ordered<u64>,
     /// Data packets that ports trimmed: no room for them, and their headers went on. Not among `drops`; absent if none was.
@@ -270,7 +270,7 @@ pub struct SwitchTotals {
 pub struct LinkTotals {
     /// Its name.
     pub name: String,
-    /// Where it lies.
+    /// The class of links that it belongs to.
     pub class: String,
     /// The share of the run in which it was sending, 0 to 1.
     pub utilisation: f64,
@@ -311,9 +311,10 @@ pub struct LinkTotals {
 pub struct Failure {
     /// Their names: up to [`LINKS_LISTED`] of them.
     pub links: Vec<String>,
-    /// How many they were.
+    /// The number of links.
     pub count: u64,
-    /// When they went down and came up again, null if not before the run's end: up to [`FAILURES_LISTED`] times.
+    /// Times at which they went down and came up again, null if not before the run's end: up to [`FAILURES_LISTED`]
+    /// times.
     pub down_ns: Vec<(u64, Option<u64>)>,
 }
 
@@ -331,21 +332,22 @@ pub struct Credits {
     /// Credits that came to senders: those used, those wasted, and those still in hand at the end.
     #[serde(default)]
     pub received: u64,
-    /// Of those sent, emulation packets that might be spared.
+    /// Emulation packets among `sent` that might be spared.
     #[serde(default)]
     pub over_provisioned: u64,
-    /// Of those received, credits that came after the time for which they were meant.
+    /// Credits among `received` that came after the time for which they were meant.
     #[serde(default)]
     pub late: u64,
     /// Data packets sent without a credit.
     #[serde(default)]
     pub unscheduled: u64,
-    /// Of those, packets that ports dropped to keep room for others, or for want of room; among the network's drops.
+    /// Packets among `unscheduled` that ports dropped to keep room for others, or for lack of room; among the network's
+    /// drops.
     #[serde(default)]
     pub unscheduled_drops: u64,
 }
 
-/// How evenly sampled flows shared; see [`fairness`].
+/// The fairness of sampled flows; see [`fairness`].
 #[derive(Clone, Copy, PartialEq, Default, Debug, Serialize, Deserialize)]
 pub struct Fairness {
     /// The mean of Jain's index over all intervals in which at least two flows were active.
@@ -357,7 +359,8 @@ pub struct Fairness {
     /// From when on it was at least [`CONVERGED`] as long as all sampled flows were active.
     #[serde(deserialize_with = "Option::deserialize")]
     pub converged_at_ns: Option<u64>,
-    /// When Jain's index first was at least [`CONVERGED`] with all sampled flows active. A later dip does not move it.
+    /// Time at which Jain's index first was at least [`CONVERGED`] with all sampled flows active. A later dip does not
+    /// move it.
     #[serde(default)]
     pub reached_at_ns: Option<u64>,
     /// The mean of Jain's index from `reached_at_ns` on, over the intervals in which all sampled flows were active.
@@ -365,7 +368,7 @@ pub struct Fairness {
     pub jain_since: Option<f64>,
 }
 
-/// How the one-way delays of packets go with what their senders had heard when they left.
+/// Correlations of the one-way delays of packets with the latest delays that their senders had received when they left.
 #[derive(Clone, Copy, PartialEq, Default, Debug, Serialize, Deserialize)]
 pub struct Predicts {
     /// With the one-way delay that the last OR-ACK brought, by the hosts' clocks.
@@ -392,18 +395,18 @@ impl Correlation {
     }
 }
 
-/// What laws did.
+/// The actions of laws.
 #[derive(Clone, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
 pub struct LawTotals {
     /// The laws' names, joined by `+`.
     pub name: String,
-    /// What all did together.
+    /// The sum over all laws.
     pub acted: Actions,
-    /// What each did.
+    /// The actions of each law.
     pub by_law: Ordered<Actions>,
 }
 
-/// How often laws acted.
+/// The numbers of a law's actions.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
 pub struct Actions {
     /// Windows or rates grew.
@@ -412,7 +415,7 @@ pub struct Actions {
     pub cuts: u64,
     /// They were cut on loss or timeout.
     pub loss_cuts: u64,
-    /// An emergency rule struck.
+    /// Emergency rules were invoked.
     pub emergencies: u64,
     /// Packets were held back.
     pub holds: u64,
@@ -421,7 +424,7 @@ pub struct Actions {
 }
 
 impl Actions {
-    /// Whether nothing was done at all.
+    /// Returns whether no action was taken.
     pub fn none(&self) -> bool {
         *self == Self::default()
     }
@@ -435,7 +438,7 @@ impl Actions {
     }
 }
 
-/// What the run cost.
+/// The cost of the run.
 #[derive(Clone, Copy, PartialEq, Default, Debug, Serialize, Deserialize)]
 pub struct Engine {
     /// Arrivals, starts, sends and timers.
@@ -512,7 +515,7 @@ impl Summary {
         self.warnings.iter().filter(|warning| identities::is_broken(warning))
     }
 
-    /// As JSON with a final newline, as on disk and on standard output.
+    /// Returns the summary as JSON with a final newline, as on disk and on standard output.
     pub fn to_json(&self) -> String {
         crate::json::text(self)
     }

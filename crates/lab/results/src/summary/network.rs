@@ -80,7 +80,7 @@ fn failures(setup: &Setup, outcome: &Outcome) -> Vec<Failure> {
     failures
 }
 
-/// What was lost, by what it was.
+/// Returns the lost packets, by kind.
 fn by_kind(outcome: &Outcome) -> Ordered<u64> {
     let mut lost = ByKind::default();
     outcome.links.iter().for_each(|link| lost.add(&link.lost));
@@ -111,8 +111,8 @@ fn switches(setup: &Setup, outcome: &Outcome) -> Vec<SwitchTotals> {
     order.into_iter().take(SWITCHES_LISTED).map(one).collect()
 }
 
-/// Of [`LINKS_LISTED`] links up to a quarter that lost most and a quarter that were paused longest, then the busiest that are
-/// not among them; the busiest first.
+/// Returns [`LINKS_LISTED`] links at most: up to a quarter are those that lost most, up to a quarter those that were
+/// paused longest, then the busiest that are not among them; the busiest first.
 fn links(setup: &Setup, outcome: &Outcome) -> Vec<LinkTotals> {
     // The busier of two links has the larger share of bytes in what it could have carried: a cross product, exact.
     let rate = |link: u32| u128::from(setup.network.port(LinkId(link)).config().rate.bps());

@@ -1,9 +1,9 @@
 //! Training jobs: how long iterations take, and what they wait for.
 //!
-//! An iteration lasts from the end of the one before, or from the job's start, to its own end: when every rank is done. Its
-//! critical path is followed backwards. What ended it last, a flow or computing, waited in turn for what came last to it, and
-//! so on to where the iteration began. So each moment of an iteration belongs to one step. A share says how much faster an
-//! iteration could be at best if that step took no time.
+//! An iteration lasts from the end of the one before, or from the job's start, to its own end: when every rank is done.
+//! Its critical path is followed backwards. The last flow or computation that ended it waited in turn for the last
+//! event before it, and so on to the start of the iteration. So each moment of an iteration belongs to one step. A
+//! share is the maximum reduction of an iteration's time if that step took no time.
 //!
 //! When a flow's last byte came is not recorded. It is the time of its completion less an acknowledgement's way back, or, if
 //! that is earlier, the latest time at which it must have come for those that waited for it. Both are exact where the last
@@ -21,17 +21,17 @@ use crate::stats;
 
 /// Most pairs of hosts that are listed.
 const LISTED: usize = 8;
-/// What computing is called among steps.
+/// The name of computing among steps.
 const COMPUTE: &str = "compute";
 
 /// The iterations of a training job.
 #[derive(Clone, PartialEq, Default, Debug, Serialize, Deserialize)]
 pub struct Training {
-    /// How long each iteration took that is over, in nanoseconds.
+    /// The durations of the iterations that are over, in nanoseconds.
     pub iteration_ns: Vec<f64>,
     /// Their mean.
     pub iteration_mean_ns: Option<f64>,
-    /// How long they would take on average if no flow took any time: computing on the critical path.
+    /// Their mean duration if no flow took any time: computing on the critical path.
     pub compute_ns: Option<f64>,
     /// Exposed communication: the rest of the mean.
     pub exposed_ns: Option<f64>,
@@ -43,14 +43,14 @@ pub struct Training {
     pub waits: Vec<Waited>,
 }
 
-/// What critical paths wait for between two hosts.
+/// Waiting time on critical paths for flows between two hosts.
 #[derive(Clone, PartialEq, Default, Debug, Serialize, Deserialize)]
 pub struct Waited {
     /// The kind of the flows.
     pub step: String,
-    /// Who sends.
+    /// The host that sends.
     pub from: String,
-    /// Who receives.
+    /// The host that receives.
     pub to: String,
     /// Inside a datacenter or between two.
     pub class: String,
@@ -143,7 +143,7 @@ impl<'a> Path<'a> {
         Self { job, setup, outcome, received, computing: 0, waits: BTreeMap::new() }
     }
 
-    /// When a cause has happened; [`Time::NEVER`] if it has not.
+    /// Returns the time at which a cause happened; [`Time::NEVER`] if it has not.
     fn happened(&self, cause: Cause) -> Time {
         let flow = &self.outcome.flows[cause.flow().0 as usize];
         match cause {
@@ -153,7 +153,7 @@ impl<'a> Path<'a> {
         }
     }
 
-    /// Follows the path from what ends an iteration to where it begins. Gives when it ends, if it does.
+    /// Follows the path from the end of an iteration to its beginning. Returns its end, if it ended.
     fn follow(&mut self, ends: &[(Cause, Span)], begins: Time) -> Option<Time> {
         let heard = |&(cause, lag): &(Cause, Span)| {
             let happened = self.happened(cause);

@@ -1,4 +1,4 @@
-//! What a reader must know before believing the numbers.
+//! Warnings to read before using the numbers of a run.
 
 use std::collections::BTreeSet;
 
@@ -133,7 +133,7 @@ fn never_cut(info: &RunInfo, setup: &Setup, flows: &FlowTable) -> Vec<String> {
     said
 }
 
-/// What was switched on and did nothing.
+/// Returns warnings of mechanisms that were switched on and had no effect.
 fn silent_mechanisms(setup: &Setup, outcome: &Outcome) -> Vec<String> {
     let mut said = Vec::new();
     let held = setup.flows.iter().filter(|flow| flow.on_ramp).count();
@@ -156,7 +156,7 @@ fn silent_mechanisms(setup: &Setup, outcome: &Outcome) -> Vec<String> {
     said
 }
 
-/// Losses of which laws are not told, because timeouts alone find them.
+/// Returns a warning if no law received a loss, because timeouts alone found them.
 fn unheard_losses(setup: &Setup, outcome: &Outcome) -> Option<String> {
     let sum = |count: fn(&FlowStats) -> u64| outcome.flows.iter().map(|flow| count(&flow.stats)).sum::<u64>();
     let (again, timeouts, heard) = (sum(|it| it.retransmits), sum(|it| it.timeouts.into()), sum(|it| it.heard.into()));
@@ -169,7 +169,7 @@ fn unheard_losses(setup: &Setup, outcome: &Outcome) -> Option<String> {
     })
 }
 
-/// Credits of which most missed the time for which they were meant.
+/// Returns a warning if most credits came after the time for which they were meant.
 fn late_credits(outcome: &Outcome) -> Option<String> {
     let sum = |count: fn(&CreditStats) -> u64| outcome.flows.iter().map(|flow| count(&flow.credits)).sum::<u64>();
     let (late, received) = (sum(|it| it.late), sum(|it| it.received));
@@ -179,7 +179,7 @@ fn late_credits(outcome: &Outcome) -> Option<String> {
     })
 }
 
-/// What was to lose packets and lost none, and what was to mend losses and mended none.
+/// Returns warnings of loss models that lost no packet, and of loss recovery that recovered none.
 fn silent_losses(setup: &Setup, outcome: &Outcome) -> Vec<String> {
     let mut said = Vec::new();
     let coded = || setup.flows.iter().zip(&outcome.flows).filter(|(flow, _)| flow.coded).map(|(_, it)| it.stats);
@@ -202,20 +202,20 @@ fn silent_losses(setup: &Setup, outcome: &Outcome) -> Vec<String> {
     said
 }
 
-/// What is worth a word and is nothing to doubt the numbers for.
+/// Returns facts worth noting that are no reason to doubt the numbers.
 pub(crate) fn notes(info: &RunInfo, setup: &Setup, outcome: &Outcome) -> Vec<String> {
     let quiet = info.host() == Host::Simulator && never_paused(setup, outcome) && !came_near(setup, outcome);
     let said = "priority flow control had nothing to do: no buffer came to half of what pauses a port";
     quiet.then(|| said.to_owned()).into_iter().collect()
 }
 
-/// Whether switches pause who sends to them, and none ever did.
+/// Returns whether PFC is configured and no port was ever paused.
 fn never_paused(setup: &Setup, outcome: &Outcome) -> bool {
     let pauses = setup.network.nodes().iter().any(|node| node.switch.is_some_and(|it| it.pfc.is_some()));
     pauses && outcome.links.iter().all(|link| link.pauses == 0)
 }
 
-/// Whether the buffer of a switch that pauses ever held half of what its lowest threshold was then.
+/// Returns whether the buffer of a switch with PFC ever held half of its lowest pause threshold at that time.
 fn came_near(setup: &Setup, outcome: &Outcome) -> bool {
     let classes = setup.flows.iter().map(|flow| flow.class).collect::<BTreeSet<u8>>().len() as u64;
     outcome.switches.iter().any(|switch_outcome| {
@@ -248,7 +248,7 @@ fn dropped_beside(setup: &Setup, outcome: &Outcome) -> u64 {
     outcome.switches.iter().filter(pausing).map(drops).sum()
 }
 
-/// What is in flight on the flow's path at line rate.
+/// Returns the bytes in flight on the flow's path at line rate.
 fn bdp(setup: &Setup, row: &FlowRow) -> Bytes {
     let spec = &setup.flows[row.flow as usize];
     setup.paths(spec.src, spec.dst, setup.host.mss).line_rate.bytes_in(row.base_rtt)
@@ -362,8 +362,8 @@ mod tests {
         assert_eq!(silent_mechanisms(&lossy, &outcome), Vec::<String>::new());
     }
 
-    /// Flows that carry a class, were never cut and took longer than their ideal: their beginning decided. Any of the three
-    /// missing, and nothing is said.
+    /// Flows that carry a class, were never cut and took longer than their ideal: their beginning decided. Without any
+    /// of the three there is no warning.
     #[test]
     fn laws_that_were_never_cut_in_what_carries_a_class_are_named() {
         let (mut info, setup, mut outcome) = testbed::two_datacenters();

@@ -25,7 +25,7 @@ pub struct FlowRow {
     pub dst: u32,
     /// Inside a datacenter or between two.
     pub class: Class,
-    /// What it is part of, an index into [`FlowTable::traffic`].
+    /// Its traffic, an index into [`FlowTable::traffic`].
     pub traffic: u32,
     /// Its law, an index into [`FlowTable::laws`].
     pub law: u32,
@@ -33,13 +33,13 @@ pub struct FlowRow {
     pub request: Option<u32>,
     /// The collective operation that it is part of.
     pub collective: Option<u32>,
-    /// When it would start, from the beginning of its collective operation, if each flow of that took its ideal time.
+    /// Its start, from the beginning of its collective operation, if each flow of that took its ideal time.
     pub ideal_start: Span,
     /// Payload.
     pub size: Bytes,
-    /// When it started; [`Time::NEVER`] if it did not.
+    /// Its start; [`Time::NEVER`] if it did not start.
     pub started: Time,
-    /// When its last byte was acknowledged; [`Time::NEVER`] if that did not happen.
+    /// Time at which its last byte was acknowledged; [`Time::NEVER`] if that did not happen.
     pub completed: Time,
     /// Its completion time alone in the network.
     pub ideal: Span,
@@ -49,7 +49,7 @@ pub struct FlowRow {
     pub delivered: Bytes,
     /// The sender's counters.
     pub stats: FlowStats,
-    /// How often its law acted.
+    /// The numbers of its law's actions.
     pub acted: Acted,
 }
 
@@ -65,12 +65,12 @@ impl FlowRow {
         (self.ideal > Span::ZERO).then(|| fct.ps() as f64 / self.ideal.ps() as f64)
     }
 
-    /// Of the acknowledged payload, the share that was marked: 0 to 1.
+    /// Returns the share of the acknowledged payload that was marked: 0 to 1.
     pub fn marked_share(&self) -> f64 {
         share(self.stats.marked.get(), self.delivered.get())
     }
 
-    /// Of the packets sent, the share that was sent again: 0 to 1.
+    /// Returns the share of the packets sent that were retransmissions: 0 to 1.
     pub fn resent_share(&self) -> f64 {
         share(self.stats.retransmits, self.stats.packets_sent)
     }
@@ -83,7 +83,7 @@ fn share(part: u64, whole: u64) -> f64 {
 /// All flows.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct FlowTable {
-    /// In the order of their numbers, of which some may be missing: see [`FlowTable::row`].
+    /// In the order of their numbers, some of which may be missing: see [`FlowTable::row`].
     pub rows: Vec<FlowRow>,
     /// The names of traffic, in order of first use.
     pub traffic: Vec<String>,
@@ -93,7 +93,7 @@ pub struct FlowTable {
 
 const NAME: &str = "flows";
 
-/// Where a name is in a list; there from now on.
+/// Returns the place of a name in a list, and adds it if it is not there yet.
 fn place_of(names: &mut Vec<String>, name: &str) -> u32 {
     let place = names.iter().position(|known| known == name).unwrap_or_else(|| {
         names.push(name.to_owned());
@@ -119,7 +119,7 @@ fn groups(groups: &[Vec<FlowId>], flows: usize, what: &str) -> Result<Vec<Option
 }
 
 impl FlowTable {
-    /// What became of a run's flows.
+    /// Returns the table of a run's flows and their outcomes.
     ///
     /// # Errors
     /// When the description does not fit the run.
@@ -199,7 +199,7 @@ impl FlowTable {
         self.laws.get(row.law as usize).map_or("", String::as_str)
     }
 
-    /// Whether a row is in a bin.
+    /// Returns whether a row is in a bin.
     pub fn is_in(&self, row: &FlowRow, bin: &SizeBin) -> bool {
         bin.contains(self.traffic_of(row), row.size, row.class)
     }

@@ -18,7 +18,8 @@ pub use switches::{SwitchRow, SwitchTable};
 use crate::Error;
 use crate::frame::{Column, Frame, Texts};
 
-/// Whether a table of a run has a column of this name, or the table of summaries does beside its points.
+/// Returns whether a column of this name exists in a table of a run, or in the table of summaries in addition to its
+/// points.
 pub fn is_column(name: &str) -> bool {
     let tables = [
         FlowTable::default().frame(),
@@ -32,7 +33,7 @@ pub fn is_column(name: &str) -> bool {
         || tables.iter().any(|table| table.columns.iter().any(|(column, _)| column == name))
 }
 
-/// Takes columns out of a frame by name and says what is wrong with them.
+/// Takes columns out of a frame by name and reports errors in them.
 struct Taker<'a> {
     frame: Frame,
     path: &'a Path,
@@ -58,7 +59,7 @@ impl<'a> Taker<'a> {
         }
     }
 
-    /// Whether there is such a column: older results lack those that came later.
+    /// Returns whether the column exists: older results lack columns that were added later.
     fn has(&self, name: &str) -> bool {
         self.frame.columns.iter().any(|(column, _)| column == name)
     }

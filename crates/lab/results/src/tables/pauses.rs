@@ -12,11 +12,11 @@ use crate::frame::{Column, Frame};
 /// A time in which the other end of a port paused at least one of its classes (priority flow control).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PauseRow {
-    /// When it began.
+    /// Its beginning.
     pub from_ns: u64,
-    /// When all classes ran again, or the run ended.
+    /// Time at which all classes ran again, or the run ended.
     pub until_ns: u64,
-    /// Which port, an index into [`PauseTable::names`].
+    /// The port, an index into [`PauseTable::names`].
     pub port: u32,
 }
 
@@ -32,7 +32,7 @@ pub struct PauseTable {
 const NAME: &str = "pauses";
 
 impl PauseTable {
-    /// What was noted of pauses.
+    /// Returns the table of the recorded pauses.
     pub fn new(setup: &Setup, outcome: &Outcome) -> Self {
         let mut table = Self::default();
         let mut places = BTreeMap::new();

@@ -18,20 +18,20 @@ pub struct Port {
     pub link: u32,
     /// Its link's name.
     pub name: String,
-    /// Where the link lies.
+    /// The class of the link.
     pub class: LinkClass,
-    /// Whether it leads to a host to which some flow goes.
+    /// Set if it leads to a host that receives a flow.
     pub receiver: bool,
-    /// What it sends at, in bits per second; none in results from before it was written.
+    /// Its rate, in bits per second; none in results from before it was written.
     pub rate_bps: Option<u64>,
 }
 
 /// A port's queues at one time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PortRow {
-    /// When.
+    /// The time.
     pub time_ns: u64,
-    /// Which port, an index into [`PortTable::ports`].
+    /// The port, an index into [`PortTable::ports`].
     pub port: u32,
     /// Bytes in the real queue.
     pub queue_bytes: u64,
@@ -57,7 +57,7 @@ pub struct PortTable {
 const NAME: &str = "ports";
 
 impl PortTable {
-    /// What was sampled of ports.
+    /// Returns the table of the port samples.
     pub fn new(setup: &Setup, outcome: &Outcome) -> Self {
         let receivers: BTreeSet<u32> = setup.flows.iter().map(|flow| flow.dst.0).collect();
         let limiting = |module: &&ModuleSpec| matches!(module.module, Module::RateLimiting(_));

@@ -14,9 +14,9 @@ use crate::frame::{Column, Frame};
 /// A flow at one time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RateRow {
-    /// When.
+    /// The time.
     pub time_ns: u64,
-    /// Which flow.
+    /// The flow.
     pub flow: u32,
     /// Payload sent since it began, retransmissions included.
     pub sent_bytes: u64,
@@ -33,7 +33,7 @@ pub struct RateRow {
 pub struct RateTable {
     /// By time, then flow.
     pub rows: Vec<RateRow>,
-    /// What laws told of their own state: name, and a value for each row whose law has it. By name.
+    /// Internal state that laws trace: name, and a value for each row whose law has it. By name.
     pub traces: Vec<(String, Vec<Option<i64>>)>,
 }
 
@@ -42,7 +42,7 @@ const NAME: &str = "rates";
 const TRACE: &str = "trace_";
 
 impl RateTable {
-    /// What was sampled of flows.
+    /// Returns the table of the flow samples.
     pub fn new(outcome: &Outcome) -> Self {
         let samples = &outcome.flow_samples;
         let mut names: Vec<&str> = Vec::new();

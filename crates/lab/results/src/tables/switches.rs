@@ -12,9 +12,9 @@ use crate::frame::{Column, Frame};
 /// A shared buffer at one time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SwitchRow {
-    /// When.
+    /// The time.
     pub time_ns: u64,
-    /// Which switch, an index into [`SwitchTable::names`].
+    /// The switch, an index into [`SwitchTable::names`].
     pub switch: u32,
     /// Bytes that wait in it.
     pub buffer_bytes: u64,
@@ -32,7 +32,7 @@ pub struct SwitchTable {
 const NAME: &str = "switches";
 
 impl SwitchTable {
-    /// What was sampled of switches.
+    /// Returns the table of the switch samples.
     pub fn new(setup: &Setup, outcome: &Outcome) -> Self {
         let mut table = Self::default();
         let mut places = BTreeMap::new();

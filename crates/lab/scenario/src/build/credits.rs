@@ -1,4 +1,4 @@
-//! What credit-scheduled laws need of a network, and what they cannot live with.
+//! Requirements of credit-scheduled laws on a network, and settings that they refuse.
 
 use std::iter;
 
@@ -119,7 +119,8 @@ const RETRY: &str = "retry";
 /// Its default.
 const ALWAYS_LONG_ENOUGH: Span = Span::from_ms(100);
 
-/// Whether a law's credits meet the ports of its data only if the network sends what goes back by the reverse path.
+/// Returns whether a law's credits meet the ports of its data only if the network sends return packets by the reverse
+/// path.
 pub(crate) fn need_symmetry(laws: &LawPlan) -> bool {
     [FlowClass::Intra, FlowClass::Inter]
         .into_iter()
@@ -147,7 +148,8 @@ pub(crate) fn longest_echo(
     longest.max()
 }
 
-/// How long data waits after the emulation packet whose credit came back; none without a law that times it.
+/// Returns the time for which data waits after the emulation packet whose credit came back; none without a law that
+/// times it.
 pub(crate) fn data_waits(laws: &LawPlan, host: &HostConfig) -> Option<Span> {
     let timed = [FlowClass::Intra, FlowClass::Inter].into_iter().filter_map(|class| laws.law(class));
     let settings = timed.filter(|(kind, _)| *kind == Kind::FlashPass).map(|(_, settings)| settings);

@@ -55,7 +55,7 @@ pub(crate) fn failing(
     Ok((network, routes))
 }
 
-/// What is odd about failures: those that the run does not live to see.
+/// Returns a warning for each failure that begins at the stop or later.
 pub(crate) fn too_late(failures: &[At<Failure>], stop: Span) -> impl Iterator<Item = String> + '_ {
     (0..).zip(failures).filter(move |(_, failure)| failure.at >= stop).map(move |(index, failure)| {
         format!("failure.{index} begins at {}, and the run stops at {stop}: no link fails by it", failure.at)
@@ -107,7 +107,7 @@ fn links(failure: &At<Failure>, index: u64, network: &Network, seed: u64) -> Res
     Ok(links)
 }
 
-/// When they are down, up to the stop.
+/// Returns the times at which the links are down: one span for each repetition up to the stop.
 fn times(failure: &At<Failure>, stop: Span) -> Result<Vec<(Time, Time)>, Fault> {
     let time = |ps: i64| Time::from_ps(ps.unsigned_abs());
     let (at, until) = (failure.at.ps(), failure.until.map_or(i64::MAX, |until| until.ps()));
@@ -122,7 +122,8 @@ fn times(failure: &At<Failure>, stop: Span) -> Result<Vec<(Time, Time)>, Fault> 
 
 type Change = (Time, At<Span>, BTreeSet<LinkId>);
 
-/// When routes change before the stop, which failure's delay made them, and what they avoid from then on.
+/// Returns the route changes before the stop: the time, the `reroute` delay of the failure behind it, and the links
+/// that routes avoid from then on.
 fn changes(known: &[(At<Span>, Outages, Vec<LinkId>)], stop: Span) -> Result<Vec<Change>, Fault> {
     let mut at: BTreeMap<Time, At<Span>> = BTreeMap::new();
     for (after, outages, _) in known {

@@ -28,8 +28,8 @@ pub struct LawColumns {
 }
 
 impl Run {
-    /// Returns the names of the run's laws and of the state that they trace. Nothing is built. A scheme that is wrong, as
-    /// [`Run::build`] will say, may have none.
+    /// Returns the names of the run's laws and of the state that they trace. Nothing is built. An invalid scheme, which
+    /// [`Run::build`] refuses, may have none.
     pub fn law_columns(&self) -> LawColumns {
         let mut columns = LawColumns::default();
         // What is wrong is an error of the run itself, and its other columns do not depend on it.

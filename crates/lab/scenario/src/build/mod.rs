@@ -56,16 +56,16 @@ pub struct BuiltRun {
     pub jobs: Vec<JobFlows>,
     /// Imported schedules.
     pub schedules: Vec<ScheduleFlows>,
-    /// Flows of which more are listed than can start, from one number up to, but without, another: those that never start
-    /// are nobody's loss.
+    /// Flows of traffic that lists more flows than can start, as ranges from one number up to, but without, another.
+    /// Flows of these ranges that never start are not losses.
     pub open_ended: Vec<Range<u32>>,
     /// The files that this run was made from, by their names. Those of the scenario's other runs are not among them.
     pub inputs: Vec<crate::Input>,
-    /// What is odd but not wrong.
+    /// Warnings: odd settings that are not errors.
     pub warnings: Vec<String>,
-    /// What there is to know and is not odd: how other programs' files were read.
+    /// Notes that are no warnings: how other programs' files were read.
     pub notes: Vec<String>,
-    /// What there is to say about the run before it runs.
+    /// Report on the run before it is simulated.
     pub report: Report,
 }
 
@@ -266,7 +266,8 @@ impl Run {
         })
     }
 
-    /// The flows of all entries of traffic; `keeps` says whether connections can be kept inside datacenters and between them.
+    /// Returns the flows of all entries of traffic. `keeps` states whether connections can be kept inside datacenters
+    /// and between them.
     fn flows(&self, ground: &Ground, coding: &At<OffOr<CodingTable>>, keeps: [bool; 2]) -> Result<Drafted, Fault> {
         let mut all = Drafted::default();
         let traffic = self.config.traffic.len();
@@ -292,7 +293,7 @@ impl Run {
     }
 }
 
-/// What entries of traffic make.
+/// Flows that the entries of traffic produce.
 #[derive(Default)]
 struct Drafted {
     flows: Vec<FlowSpec>,
@@ -399,7 +400,8 @@ fn trims_alone(config: &Config, scheme: &Scheme, network: &Network, shares: bool
         .help("give the scheme switch = \"off\", no `lscc` and no law that reads reports, and [series] no predictors; or port.trim = false"))
 }
 
-/// Refuses a clock whose ticks are longer than a packet: a port would send for ever at one time.
+/// Refuses a clock whose ticks are longer than a packet: a port would then send an unlimited number of packets at one
+/// time.
 fn ticks_fit(config: &Config, network: &Network, packet: u32) -> Result<(), Fault> {
     let rates = network.params().iter().map(|port| port.config().rate);
     let Some(fastest) = rates.max() else { return Ok(()) };
@@ -445,7 +447,8 @@ fn asked_early(network: &Network, flows: &[FlowSpec], host: &HostConfig, survey:
     ))
 }
 
-/// Whether a receiver may find a packet missing: not where every switch pauses, no link loses, and flows keep their path.
+/// Returns whether a receiver may find a packet missing: not if every switch pauses, no link loses packets, and flows
+/// keep their path.
 fn may_miss(network: &Network, path: PathChoice) -> bool {
     let mut switches = network.nodes().iter().filter(|node| node.kind == NodeKind::Switch);
     let mut ports = network.params().iter().map(PortParams::config);
@@ -455,7 +458,7 @@ fn may_miss(network: &Network, path: PathChoice) -> bool {
         || path != PathChoice::PerFlow
 }
 
-/// Ports of switches whose buffers no full packet fits in.
+/// Returns a warning about switch ports whose buffers are smaller than a full packet.
 fn too_shallow(network: &Network, host: &HostConfig) -> Option<String> {
     let packet = Bytes::new(u64::from(host.mss + host.header));
     let small = |&link: &LinkId| {
@@ -493,7 +496,8 @@ fn trims_in_vain(network: &Network, host: &HostConfig) -> Option<String> {
     Some(format!("port {} {said} (port.trim; so with {} others)", network.link_name(first), found.count()))
 }
 
-/// Known sizes of which neither the hosts nor the laws make anything. What an external law reads is not known.
+/// Returns a warning if sizes are known and neither the hosts nor the laws use them. The inputs of an external law are
+/// not known.
 fn unused_sizes(host: &HostConfig, laws: &LawPlan) -> Option<String> {
     if !host.known_sizes || host.initial_quantum != InitialQuantum::NONE {
         return None;
@@ -517,7 +521,8 @@ fn unused_sizes(host: &HostConfig, laws: &LawPlan) -> Option<String> {
     ))
 }
 
-/// Laws that listen for what nothing here says, and those that do not listen where something is said.
+/// Returns warnings about laws that expect notifications or marks that nothing sends, and about laws that ignore the
+/// notifications that are sent.
 fn deaf(network: &Network, host: &HostConfig, laws: &LawPlan, modules: &[ModuleSpec]) -> Vec<String> {
     let notified =
         modules.iter().any(|spec| matches!(spec.module, Module::RateLimiting(limiting) if !limiting.telemetry));

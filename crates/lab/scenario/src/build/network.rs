@@ -17,7 +17,7 @@ use crate::error::Fault;
 const MOST_HOSTS: u64 = 200_000;
 const MOST_LINKS: u64 = 2_000_000;
 
-/// What a network is built from.
+/// Inputs from which a network is built.
 pub(crate) struct Parts<'a> {
     pub(crate) config: &'a Config,
     pub(crate) scheme: &'a Scheme,
@@ -145,7 +145,8 @@ impl Parts<'_> {
         Ok(())
     }
 
-    /// What a full packet there and its acknowledgement back spend on being sent over these links.
+    /// Returns the serialisation time over these links of a full packet in one direction and its acknowledgement in the
+    /// other, in picoseconds.
     fn sending(&self, rates: &[Rate]) -> u64 {
         let host = &self.config.host;
         let data = u32::from(host.payload.get()) + u32::from(*host.header);
@@ -356,13 +357,13 @@ impl Rates {
         })
     }
 
-    /// Of the links from one pod to another.
+    /// Returns the rates of the links from one pod to another.
     fn inside(&self) -> [Rate; 6] {
         [self.host, self.edge, self.core, self.core, self.edge, self.host]
     }
 }
 
-/// The delay that each of `links` needs for a round trip whose other parts take `other` picoseconds.
+/// Returns the delay of each of `links` links for a round trip whose other parts take `other` picoseconds.
 fn solve(rtt: At<Span>, other: u64, links: u64) -> Result<Span, Fault> {
     let left = rtt.unsigned_ps().saturating_sub(other) / links;
     if left == 0 {

@@ -1,4 +1,4 @@
-//! What there is to say about a run before it runs.
+//! Report on a run before it is simulated.
 
 use experiment::{Coding, FlowSpec, Module, ModuleSpec, OnRampConfig, Setup};
 use fabric::{LinkClass, LinkId, Network, Outages};
@@ -36,7 +36,7 @@ pub struct Report {
     pub flows: usize,
     /// Their payload.
     pub payload: Bytes,
-    /// What they put on links, by class, without classes that the network lacks.
+    /// Their load on links, by class, without classes that the network lacks.
     pub loads: Vec<ClassLoad>,
     /// Rates of random arrivals.
     pub arrivals: Vec<Arrivals>,
@@ -54,11 +54,11 @@ pub struct Report {
     pub modules: Vec<(Module, usize)>,
     /// Links that are down at times.
     pub failing: usize,
-    /// How often they go down, each counted.
+    /// Number of outages of all links before the stop.
     pub outages: usize,
-    /// How flows choose paths.
+    /// Path selection of flows.
     pub path: PathChoice,
-    /// How long data waits for its exact time, where credits schedule it so (FlashPass's `T_wait`).
+    /// Time for which data waits for its exact departure, if credits schedule it so (FlashPass's `T_wait`).
     pub data_waits: Option<Span>,
     /// Coded flows, if there are any.
     pub coding: Option<CodingLine>,
@@ -97,21 +97,21 @@ impl ClassLine {
     }
 }
 
-/// What there is to say of coded flows.
+/// Summary of the coded flows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct CodingLine {
-    /// How they are coded.
+    /// Their erasure coding.
     pub coding: Coding,
-    /// How many there are.
+    /// Number of coded flows.
     pub flows: usize,
-    /// How many parity packets they send if nothing is lost.
+    /// Number of parity packets that they send if nothing is lost.
     pub parity: u64,
-    /// How long the receiver of the first of them waits for a block.
+    /// Time for which the receiver of the first of them waits for a block.
     pub block_timer: Span,
 }
 
 impl CodingLine {
-    /// Of a setup's flows.
+    /// Returns the summary of a setup's coded flows, if it has any.
     pub(super) fn new(setup: &Setup) -> Option<Self> {
         let coded = || setup.flows.iter().filter(|flow| flow.coded);
         let parity = |flow| setup.blocks(flow).map_or(0, |it| u64::from(it.count()) * u64::from(it.parity()));
@@ -124,7 +124,7 @@ impl CodingLine {
     }
 }
 
-/// What there is to say of a training job.
+/// Summary of a training job.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct JobLine {
     /// Its name.
@@ -137,9 +137,9 @@ pub struct JobLine {
     pub iterations: usize,
     /// Flows of an iteration.
     pub flows: u32,
-    /// Payload of an iteration by what it is for.
+    /// Payload of an iteration by purpose.
     pub payload: Vec<(StepKind, Bytes)>,
-    /// How long the first iteration would take if no flow took any time.
+    /// Duration of the first iteration if flows took no time.
     pub compute: Span,
 }
 

@@ -1,4 +1,4 @@
-//! Which ports and flows are sampled.
+//! Sampled ports and flows.
 
 use std::collections::BTreeSet;
 
@@ -103,7 +103,8 @@ fn flows_chosen(choice: &At<FlowChoice>, flows: usize) -> Result<Vec<FlowId>, Fa
     })
 }
 
-/// The ports that a name stands for; none if a class has none. `receiver` is a name where `receivers` are given.
+/// Returns the ports with a name; none if no link is of the class. `receiver` is accepted as a name if `receivers` are
+/// given.
 pub(crate) fn ports_named(
     name: &At<String>,
     network: &Network,

@@ -1,4 +1,5 @@
-//! Switches whose ports share a buffer: which they are, what stands in long hauls, and whether the buffer suffices.
+//! Switches whose ports share a buffer: their settings, the controllers at long hauls, and a check that the buffer
+//! suffices.
 
 use experiment::{Module, ModuleSpec};
 use fabric::{Gate, Link, LinkClass, LinkId, Network, NetworkError, NodeId, NodeKind};
@@ -13,7 +14,7 @@ use crate::error::{Fault, Origin};
 pub(crate) struct Sharing<'a> {
     table: std::borrow::Cow<'a, Switch>,
     over: Option<&'a SwitchOver>,
-    /// Whether packets ask for reports.
+    /// Set if packets ask for reports.
     asked: bool,
 }
 
@@ -82,7 +83,7 @@ impl<'a> Sharing<'a> {
     }
 }
 
-/// Where a switch stands, by the links at it.
+/// Returns the tier of a switch, from the classes of its links.
 pub(crate) fn tier(network: &Network, node: NodeId) -> Tier {
     let has = |class| network.links_out(node).any(|link| network.links()[link as usize].class == class);
     if network.nodes()[node.index()].relay {
@@ -98,7 +99,7 @@ pub(crate) fn tier(network: &Network, node: NodeId) -> Tier {
     }
 }
 
-/// Whether a link leads to a relay.
+/// Returns whether a link leads to a relay.
 fn behind_relay(network: &Network, node: NodeId) -> bool {
     network.links_out(node).any(|link| {
         let to = network.links()[link as usize].to;
@@ -106,7 +107,7 @@ fn behind_relay(network: &Network, node: NodeId) -> bool {
     })
 }
 
-/// What is to be said of relays that stand in a loop: each passes on what the one before it passes on.
+/// Returns a warning if relays form a loop, in which each passes on the pauses of the one before it.
 pub(crate) fn looped_relays(network: &Network) -> Option<String> {
     let relays = |node: NodeId| network.nodes()[node.index()].switch.and_then(|it| it.pfc).is_some_and(|pfc| pfc.relay);
     // Relays that cables have joined so far have one root.
@@ -189,41 +190,42 @@ pub(crate) fn modules(lscc: &Lscc, network: &Network, longest_rtt: Option<Span>)
     Ok(modules)
 }
 
-/// How a kind of switch shares its buffer.
+/// Buffer sharing of one kind of switch.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SwitchLine {
-    /// Where such switches stand.
+    /// Tier of these switches.
     pub tier: Tier,
-    /// How many there are.
+    /// Number of these switches.
     pub count: usize,
-    /// What is set.
+    /// Their settings.
     pub switch: fabric::Switch,
     /// Its ports.
     pub ports: usize,
-    /// Kept for what arrives after pauses, of all ports and classes in use.
+    /// Buffer kept for packets that arrive after pauses, of all ports and classes in use.
     pub headroom: Bytes,
     /// Kept for each port and class, of all.
     pub reserved: Bytes,
-    /// What is left, for all; [`Bytes::MAX`] without limit.
+    /// Remaining buffer, shared by all ports; [`Bytes::MAX`] without limit.
     pub shared: Bytes,
-    /// What cables may hold, by their class, without repetitions.
+    /// Limits of cables, by their class, without repetitions.
     pub gates: Vec<CableLine>,
 }
 
-/// What cables of one class may hold at a switch.
+/// Limits of the cables of one class at a switch.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct CableLine {
     /// Their class.
     pub class: LinkClass,
-    /// What is set.
+    /// Their ingress limit.
     pub gate: Gate,
-    /// The most that may still arrive of a class of packets after the switch has decided to pause it. None where nothing
-    /// pauses, at relays, which pass pauses on before their own buffers ask for them, and with ticks, where it cannot be
-    /// reckoned.
+    /// Maximum bytes of a class of packets that may still arrive after the switch has decided to pause it. None if
+    /// nothing pauses, at relays, which pass pauses on before their own buffers ask for them, and with ticks, which
+    /// rule out the calculation.
     pub may_arrive: Option<Bytes>,
 }
 
-/// The switches that share, alike ones together; or the fault of one whose buffer is too small for what it keeps.
+/// Returns the switches that share buffers, equal ones together. Refuses a switch whose buffer is too small for what it
+/// keeps.
 pub(crate) fn lines(
     config: &Config,
     scheme: &Scheme,

@@ -35,13 +35,13 @@ fn rtt_targets(law: Kind) -> Vec<RttTarget> {
     }
 }
 
-/// Most that waits at a port, and the setting that limits it.
+/// Maximum backlog of a port, and the setting that limits it.
 struct Room {
     most: Bytes,
     limit: &'static str,
 }
 
-/// Ports whose marking thresholds exceed what they can queue, a warning for each key.
+/// Returns a warning for each key of ports whose marking thresholds exceed their maximum backlog.
 pub(super) fn marks(config: &Config, run: &Run, scheme: &Scheme, network: &Network, packet: Bytes) -> Vec<String> {
     let scheme_name = run.scheme.as_str();
     let mut found: BTreeMap<(String, &str), (String, usize)> = BTreeMap::new();

@@ -38,7 +38,7 @@ impl LawName {
         }
     }
 
-    /// What the catalog has to say about it: nothing of an external law.
+    /// Returns the catalog's entry for the law; none for an external law.
     pub fn info(&self) -> Option<&'static LawInfo> {
         match self {
             Self::Known(kind) => Some(kind.info()),
@@ -53,7 +53,7 @@ impl Field for LawName {
         let name = String::decode(node)?;
         match Kind::from_name(&name) {
             Some(kind) => Ok(Self::Known(kind)),
-            // Whether it is there is asked when all tables are read.
+            // Its declaration is checked after all tables are read.
             None if is_brought(&name) => Ok(Self::Brought(name.into())),
             None => Err(Fault::new(node.origin, format!("unknown law `{name}`"))
                 .label("unknown law")
@@ -72,7 +72,7 @@ fn law_names() -> impl Iterator<Item = &'static str> {
     Kind::ALL.into_iter().map(|kind| kind.info().name)
 }
 
-/// Whether a name can be that of an external law: of a class, in most languages.
+/// Returns whether a name can be that of an external law: that of a class, in most languages.
 fn is_brought(name: &str) -> bool {
     name.starts_with(|first: char| first.is_ascii_uppercase())
         && name.len() <= 64
@@ -120,7 +120,7 @@ impl BroughtLaw {
     }
 }
 
-/// What a parameter is, by its default; none if it can be no parameter's.
+/// Returns the kind of a parameter, from its default; none if the value cannot be a parameter's.
 fn kind_of(node: &Node) -> Option<&'static str> {
     match node.value {
         Value::Integer(_) => Some("a whole number"),
@@ -141,14 +141,14 @@ fn check_finite(node: &Node) -> Result<(), Fault> {
     }
 }
 
-/// Whether a text can name a language: it stands in messages and reports.
+/// Returns whether a text can name a language: it is printed in messages and reports.
 fn is_language(text: &str) -> bool {
     let accepted = |byte: u8| byte.is_ascii_alphanumeric() || b" +#.-".contains(&byte);
     (1..=32).contains(&text.len()) && text.bytes().all(accepted)
 }
 
 impl Named<BroughtLaw> {
-    /// Refuses laws that schemes could not name, and parameters of kinds that there are not.
+    /// Refuses laws that schemes could not name, and parameters of unknown kinds.
     pub(crate) fn check(&self) -> Result<(), Fault> {
         for (name, law) in &self.0 {
             if !is_brought(name) {

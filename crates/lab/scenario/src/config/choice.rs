@@ -17,9 +17,9 @@ use crate::tree::{Node, Value};
 /// A value, or what fits the path.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Auto<T> {
-    /// What fits the path.
+    /// A value that fits the path.
     Auto,
-    /// This.
+    /// A given value.
     Set(T),
 }
 
@@ -36,9 +36,9 @@ impl<T: Copy> Auto<T> {
 /// A value, or nothing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum OffOr<T> {
-    /// Nothing.
+    /// No value.
     Off,
-    /// This.
+    /// A given value.
     On(T),
 }
 
@@ -67,7 +67,7 @@ impl<T: Copy> OffOr<T> {
 pub enum WindowOr<T> {
     /// The window that the law begins with.
     Window,
-    /// This.
+    /// A given value.
     Set(T),
 }
 
@@ -79,12 +79,12 @@ macro_rules! or_word {
                 if node.as_str() == Some($word) {
                     return Ok(Self::$none);
                 }
-                // What has no digit is a word.
+                // A text without a digit is a word.
                 if let Some(word) = node.as_str().filter(|text| !text.contains(|c: char| c.is_ascii_digit())) {
                     return Err(unexpected::<Self>(node).suggest(word, [$word]));
                 }
                 let read = <$type>::decode(node).map(Self::$some);
-                // A table says better what is wrong in it; else the word is accepted, too.
+                // The fault of a table is more precise; otherwise the word is accepted, too.
                 read.map_err(|fault| match node.value {
                     Value::Table(_) => fault,
                     _ => fault.label(concat!("expected ", $expects)),

@@ -44,7 +44,7 @@ table! {
 }
 
 impl Clock {
-    /// Refuses what single values cannot show.
+    /// Refuses combinations that single values cannot show.
     pub(crate) fn check(&self) -> Result<(), Fault> {
         if self.tick.value().is_some_and(Span::is_zero) {
             return Err(Fault::new(self.tick.origin, "a clock whose ticks take no time at all")

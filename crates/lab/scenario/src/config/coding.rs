@@ -62,7 +62,7 @@ table! {
 }
 
 impl CodingTable {
-    /// Refuses what single values cannot show. `key` is where the table stands.
+    /// Refuses combinations that single values cannot show. `key` is the place of the table's key.
     pub(super) fn check(&self, key: Origin, recovery: Recovery, path: PathChoice, ack_every: u8) -> Result<(), Fault> {
         let packets = u32::from(self.data.get()) + u32::from(self.parity.get());
         if packets > MOST_PACKETS.into() {
@@ -101,7 +101,7 @@ impl CodingTable {
         Ok(())
     }
 
-    /// As the simulator takes it.
+    /// Returns the simulator's settings.
     pub(super) fn config(&self) -> Coding {
         Coding {
             code: Code { data: self.data.get(), parity: self.parity.get(), tail: self.tail.value() },

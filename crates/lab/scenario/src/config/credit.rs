@@ -38,7 +38,7 @@ pub enum CreditChoice {
     Auto,
     /// None.
     Off,
-    /// This one.
+    /// A queue with these settings.
     On(CreditQueueTable),
 }
 

@@ -1,4 +1,4 @@
-//! What goes wrong on links: `[[failure]]`, and `loss_bursts` of `[port]`.
+//! Faults on links: `[[failure]]`, and `loss_bursts` of `[port]`.
 
 use std::num::NonZeroU32;
 
@@ -30,7 +30,7 @@ table! {
 }
 
 impl Failure {
-    /// Refuses what single values cannot show.
+    /// Refuses combinations that single values cannot show.
     pub(crate) fn check(&self) -> Result<(), Fault> {
         if let Some(until) = self.until
             && *until <= self.at
@@ -71,7 +71,7 @@ const TEN: NonZeroU32 = match NonZeroU32::new(10) {
 };
 
 impl BurstTable {
-    /// As the simulator takes it.
+    /// Returns the simulator's settings.
     pub(crate) fn bursts(&self) -> Result<Bursts, Fault> {
         let group = self.group.get();
         if group > 64 {

@@ -1,5 +1,5 @@
-//! What packets of one cable may hold of the shared buffer of the switch at its end: keys of `[port]` that need
-//! `[switch]`.
+//! Ingress limits: bytes that the packets of one cable may hold of the shared buffer of the switch at its end. Keys of
+//! `[port]` that need `[switch]`.
 
 use fabric::{Gate, Limit};
 use serde_json::{Value as Json, json};
@@ -11,9 +11,9 @@ use crate::error::Fault;
 use crate::quantity::Decimal;
 use crate::tree::{Node, Value};
 
-/// The multiple of what is left of a shared buffer that a cable's packets may hold, if nothing else is said.
+/// Default multiple of the free shared buffer that a cable's packets may hold.
 pub(super) const ALPHA: Decimal = Decimal::new(125, 3);
-/// How much less is held when a sender resumes, if nothing else is said.
+/// Default number of bytes by which the held bytes must fall before a sender resumes.
 pub(super) const HYSTERESIS: Bytes = Bytes::new(3_072);
 /// The largest `alpha`.
 const MOST_ALPHA: u64 = 1_024;
@@ -21,16 +21,16 @@ const MOST_ALPHA: u64 = 1_024;
 /// Room for what arrives after a pause was sent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Headroom {
-    /// What may still arrive over the cable, if its switch pauses at all.
+    /// Bytes that may still arrive over the cable, if its switch pauses at all.
     Auto,
-    /// This much.
+    /// A number of bytes.
     Bytes(Bytes),
-    /// So many times what the cable carries in its round trip.
+    /// A multiple of the bytes that the cable carries in its round trip.
     Bdp(Decimal),
 }
 
 impl Headroom {
-    /// In bytes, of a cable.
+    /// Returns the headroom of a cable in bytes.
     pub(crate) fn bytes(self, cable: &CablePorts) -> Bytes {
         match self {
             Self::Auto => cable.pfc.map_or(Bytes::ZERO, |pfc| {
@@ -67,21 +67,21 @@ impl Field for Headroom {
     }
 }
 
-/// When a cable's packets hold too much of a shared buffer.
+/// Threshold at which a cable's packets hold too much of a shared buffer.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Off {
-    /// By a multiple of what is left.
+    /// A multiple of the free shared buffer.
     Alpha(At<Decimal>),
-    /// By bytes.
+    /// A number of bytes.
     Bytes(At<Bytes>),
 }
 
-/// When its sender resumes.
+/// Threshold at which the sender of a cable resumes.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Resume {
-    /// When so much less is held.
+    /// A number of bytes below the pause threshold.
     Less(At<Bytes>),
-    /// When no more than this is held.
+    /// A number of held bytes, or fewer.
     At(At<Bytes>),
 }
 
@@ -98,11 +98,11 @@ pub(crate) struct CablePorts {
     pub(crate) packet: u32,
     /// Pauses, where switches send them.
     pub(crate) pfc: Option<fabric::Pfc>,
-    /// How many data classes there are.
+    /// Number of data classes.
     pub(crate) classes: u64,
 }
 
-/// What packets of a cable may hold of a shared buffer.
+/// Returns the limits of a cable's packets in a shared buffer.
 pub(super) fn gate(off: Off, resume: Resume, headroom: Headroom, cable: &CablePorts) -> Result<Gate, Fault> {
     let limit = match off {
         Off::Alpha(alpha) if alpha.is_zero() || alpha.of(1_000_000) > MOST_ALPHA * 1_000_000 => {

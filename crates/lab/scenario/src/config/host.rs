@@ -13,7 +13,7 @@ use crate::decode::{At, table, words};
 use crate::error::Fault;
 use crate::quantity::{Decimal, Drift, Share};
 
-/// The payload of a full packet where a scenario does not say, in bytes.
+/// Payload of a full packet in bytes, if the scenario has none.
 pub(crate) const PAYLOAD: NonZeroU16 = match NonZeroU16::new(4096) {
     Some(payload) => payload,
     None => NonZeroU16::MIN,
@@ -244,7 +244,7 @@ layered! {
 }
 
 impl OnRampTable {
-    /// As the simulator takes it.
+    /// Returns the simulator's settings.
     fn config(&self, clock_sigma: Span) -> OnRampConfig {
         let (threshold, over_base) = match *self.threshold {
             Auto::Auto => (laws::on_ramp::threshold(clock_sigma, Span::ZERO), true),
@@ -273,7 +273,7 @@ impl TcpTable {
 }
 
 impl Host {
-    /// Refuses what single values cannot show; `int` is whether packets carry reports of ports.
+    /// Refuses combinations that single values cannot show. `int` states whether packets carry reports of ports.
     pub(crate) fn check(&self, int: bool) -> Result<(), Fault> {
         let reports = if int { *self.int_header } else { 0 };
         let wire = u64::from(self.payload.get()) + u64::from(*self.header) + u64::from(reports);
@@ -358,7 +358,7 @@ impl Host {
         host
     }
 
-    /// As the simulator takes it; `int` is whether packets carry reports of ports.
+    /// Returns the simulator's settings. `int` states whether packets carry reports of ports.
     pub(crate) fn config(&self, int: bool) -> HostConfig {
         let reports = if int { u32::from(*self.int_header) } else { 0 };
         HostConfig {
@@ -407,7 +407,7 @@ impl Host {
         }
     }
 
-    /// What a setting would have to be where each subflow has a law.
+    /// Returns the setting that is needed if each subflow has a law of its own; none if all settings fit.
     fn unfit_for_own_laws(&self) -> Option<&'static str> {
         let unfit = [
             (self.ack_every.get() > 1, "ack_every = 1"),

@@ -82,7 +82,7 @@ impl Field for Placed {
     }
 }
 
-/// Where a job runs: hosts in an order, one part after the other.
+/// Hosts of a job in an order, one part after the other.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Places(pub Vec<At<Placed>>);
 
@@ -231,7 +231,7 @@ table! {
 }
 
 impl Job {
-    /// How its flows are treated.
+    /// Returns the options of its flows.
     pub(crate) fn treatment(&self) -> Treatment {
         Treatment { class: self.class.0, on_ramp: self.on_ramp, kept: self.connections == Connections::Kept }
     }

@@ -1,10 +1,11 @@
-//! Tables in layers: what a file says, what a scheme says over it, and what either says of single places, all from one
-//! list of keys.
+//! Tables in layers: the file's settings, a scheme's changes, and changes of either at single places, all from one list
+//! of keys.
 
-/// Makes a table, the table of what a scheme changes of it, and, where there are places, the table of what may differ at
-/// one, and the settings of one.
+/// Defines a table, the table of a scheme's changes to it, and, if there are places, the table of the changes at one
+/// and the settings of one.
 ///
-/// Keys read `key: Type = default;`. A text behind the default is what is said of the key in the other tables beside `as`.
+/// Keys read `key: Type = default;`. A text behind the default is the documentation of the key in the other tables, in
+/// addition to `as`.
 /// - `open`: keys without a default: `key: Type, "text";`.
 /// - `alone`: keys that no place has.
 /// - `places`: keys of places, with what the scheme's table says of them.
@@ -93,7 +94,7 @@ macro_rules! layered {
         }
 
         impl $settings {
-            /// What the file's table says, with these fields beside its keys.
+            /// Returns the settings of the file's table, and these fields in addition to its keys.
             fn of(table: &$main, $($own: $own_type),*) -> Self {
                 Self { $($key: table.$key.clone(),)* $($own),* }
             }

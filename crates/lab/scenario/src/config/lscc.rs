@@ -1,4 +1,4 @@
-//! `[schemes.*.lscc]` and `[schemes.*.swing]`: what stands at the ends of long-haul links.
+//! `[schemes.*.lscc]` and `[schemes.*.swing]`: controllers and relays at the ends of long-haul links.
 
 use std::num::NonZeroU16;
 
@@ -46,7 +46,7 @@ table! {
 }
 
 impl Lscc {
-    /// Refuses what single values cannot show.
+    /// Refuses combinations that single values cannot show.
     pub(crate) fn check(&self) -> Result<(), Fault> {
         if let Some(reset) = self.reset
             && reset.is_zero()

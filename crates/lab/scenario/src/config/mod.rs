@@ -1,4 +1,4 @@
-//! What a scenario file says, as types: each table is one definition with its defaults and its documentation.
+//! Types of a scenario file: each table is one definition with its defaults and its documentation.
 
 mod brought;
 mod choice;
@@ -139,7 +139,7 @@ impl Config {
         if scheme.label.is_none() && alike { name.to_owned() } else { label }
     }
 
-    /// Refuses what single values cannot show.
+    /// Refuses combinations that single values cannot show.
     pub(crate) fn check(&self) -> Result<(), Fault> {
         if self.schema.value != SCHEMA {
             return Err(Fault::new(
@@ -204,7 +204,7 @@ impl Config {
         self.host.check(false)
     }
 
-    /// Results tell jobs apart by their names, and from other groups of flows.
+    /// Refuses job names that results cannot tell apart from those of other jobs and other groups of flows.
     fn check_job_names(&self) -> Result<(), Fault> {
         for (index, job) in self.job.iter().enumerate() {
             let name = job.name.as_str();
@@ -224,13 +224,13 @@ impl Config {
         Ok(())
     }
 
-    /// What results call the flows of each entry: of traffic, then of jobs.
+    /// Returns the names in results of the flows of each entry: of traffic, then of jobs.
     pub fn traffic_names(&self) -> impl Iterator<Item = &str> {
         let jobs = self.job.iter().map(|job| job.name.as_str());
         self.traffic.iter().map(|entry| entry.name()).chain(jobs)
     }
 
-    /// How many classes of packets there are.
+    /// Returns the number of packet classes.
     pub(crate) fn data_classes(&self) -> u64 {
         let jobs = self.job.iter().map(|job| job.treatment().class);
         let classes: std::collections::BTreeSet<u8> =
@@ -246,7 +246,7 @@ impl Config {
     }
 }
 
-/// What results call groups of flows whatever the scenario.
+/// Names of groups of flows in the results of every scenario.
 const CLASSES: [&str; 5] = ["all", "intra", "inter", "requests", "collectives"];
 
 /// Names become parts of paths.

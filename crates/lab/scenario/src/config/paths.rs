@@ -117,7 +117,7 @@ kinds! {
     }
 }
 
-/// How packets choose among equal paths.
+/// Choice of packets among equal paths.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Paths {
     /// One path a flow.
@@ -126,7 +126,7 @@ pub enum Paths {
     Repath,
     /// Each packet its own.
     Spray,
-    /// By this.
+    /// A way of choosing paths with settings.
     Table(PathTable),
 }
 
@@ -166,7 +166,8 @@ impl Field for Paths {
 }
 
 impl Paths {
-    /// Refuses what single values cannot show. `unfit`: what a setting would have to be for a law for each subflow.
+    /// Refuses combinations that single values cannot show. `unfit`: the setting that a law for each subflow would
+    /// need.
     pub(super) fn check(&self, unfit: Option<&str>) -> Result<(), Fault> {
         let Self::Table(PathTable::UnoLb(uno_lb)) = self else { return Ok(()) };
         let subflows = uno_lb.subflows;
@@ -183,7 +184,8 @@ impl Paths {
         }
     }
 
-    /// As the simulator takes it; `entropies` is how many paths packets draw from, sprayed ones and under REPS.
+    /// Returns the simulator's settings. `entropies` is the number of paths from which packets draw, sprayed or under
+    /// REPS.
     pub(super) fn choice(&self, entropies: NonZeroU16) -> PathChoice {
         match self {
             Self::Ecmp => PathChoice::PerFlow,

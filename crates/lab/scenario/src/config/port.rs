@@ -19,16 +19,16 @@ use crate::tree::{Node, Value};
 /// Room for waiting packets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Buffer {
-    /// This much.
+    /// A number of bytes.
     Bytes(Bytes),
-    /// So many times what the port sends within the longest base round trip of the network.
+    /// A multiple of the bytes that the port sends within the longest base round trip of the network.
     Bdp(Decimal),
     /// Without limit.
     Unlimited,
 }
 
 impl Buffer {
-    /// In bytes, where that is known: the port's rate and the network's longest base round trip are.
+    /// Returns the size in bytes, from the port's rate and the network's longest base round trip; none without limit.
     fn bytes(self, rate: Rate, rtt: Span) -> Option<Bytes> {
         match self {
             Self::Bytes(bytes) => Some(bytes),
@@ -74,9 +74,9 @@ impl Field for Buffer {
 pub enum Threshold {
     /// In bytes.
     Bytes(Bytes),
-    /// As a share of the queue's size.
+    /// A share of the queue's size.
     Share(Decimal),
-    /// What the port sends in this time at its line rate.
+    /// The bytes that the port sends in this time at its line rate.
     Time(Span),
 }
 
@@ -157,10 +157,10 @@ table! {
     }
 }
 
-/// When a queue marks.
+/// Marking of a queue.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Ecn {
-    /// Never.
+    /// No marking.
     Off,
     /// Between two thresholds.
     Red(Red),
@@ -228,7 +228,7 @@ table! {
 pub enum Phantom {
     /// None.
     Off,
-    /// This one.
+    /// A phantom queue with these settings.
     On(PhantomTable),
 }
 
@@ -356,7 +356,7 @@ macro_rules! lay_gate {
     };
 }
 
-/// Refuses keys of one table that say the same.
+/// Refuses two keys of one table for one setting.
 macro_rules! check_gate {
     ($table:expr) => {
         either($table.alpha.as_ref(), "alpha", $table.xoff.as_ref(), "xoff")
@@ -392,14 +392,14 @@ impl PortOver {
         of_class!(self, class)
     }
 
-    /// Refuses keys that say the same.
+    /// Refuses two keys for one setting.
     pub(crate) fn check(&self) -> Result<(), Fault> {
         check_tables!(self)
     }
 }
 
 impl PortPatch {
-    /// Refuses keys that say the same.
+    /// Refuses two keys for one setting.
     pub(crate) fn check(&self) -> Result<(), Fault> {
         check_gate!(self)
     }
@@ -411,13 +411,12 @@ impl Port {
         of_class!(self, class)
     }
 
-    /// Refuses keys that say the same.
+    /// Refuses two keys for one setting.
     pub(crate) fn check(&self) -> Result<(), Fault> {
         check_tables!(self)
     }
 
-    /// Fills in what stands in for a default where switches share their buffers: ports then have no limit of their
-    /// own.
+    /// Fills in the defaults for switches that share their buffers: ports then have no limit of their own.
     pub(crate) fn share(&mut self) {
         if self.buffer.origin == Origin::NOWHERE {
             self.buffer.value = Buffer::Unlimited;
@@ -434,13 +433,13 @@ impl Port {
         }
     }
 
-    /// Takes out what [`Port::share`] filled in.
+    /// Removes the defaults that [`Port::share`] filled in.
     pub(crate) fn unshare(&mut self) {
         self.alpha = self.alpha.filter(|alpha| alpha.origin != Origin::NOWHERE);
         self.hysteresis = self.hysteresis.filter(|hysteresis| hysteresis.origin != Origin::NOWHERE);
     }
 
-    /// Whether the file says something that only switches with a shared buffer heed.
+    /// Returns whether the file has a key that applies only to switches with a shared buffer.
     pub(crate) fn says_gate(&self) -> bool {
         self.alpha.is_some() || self.xoff.is_some() || self.hysteresis.is_some() || self.xon.is_some()
     }
@@ -450,7 +449,7 @@ impl Port {
         over.and_then(|over| over.credit_queue.as_ref()).unwrap_or(&self.credit_queue)
     }
 
-    /// Whether some buffer is a multiple of a bandwidth-delay product.
+    /// Returns whether some buffer is a multiple of a bandwidth-delay product.
     pub(crate) fn asks_for_bdp(&self, over: Option<&PortOver>) -> bool {
         LinkClass::ALL.into_iter().any(|class| matches!(self.settings(class, over).buffer.value, Buffer::Bdp(_)))
     }
@@ -502,12 +501,12 @@ impl PortSettings {
         };
         let fault = Fault::new(threshold.origin, what).label(label).at_least(self.buffer.origin);
         let fault = fault.help("give ecn = { min = \"100KB\", max = \"400KB\" } or ecn = \"off\", or limit the buffer");
-        // With [switch] only the shared buffer has a limit, and nobody wrote `unlimited`.
+        // With [switch] only the shared buffer has a limit, and the file has no `unlimited`.
         let unsaid = self.buffer.origin == Origin::NOWHERE;
         if unsaid { fault.help("with [switch] ports have no buffer of their own by default") } else { fault }
     }
 
-    /// As the simulator takes it.
+    /// Returns the simulator's settings.
     pub(crate) fn config(&self, cable: &CablePorts) -> Result<PortConfig, Fault> {
         let &CablePorts { rate, delay, rtt, .. } = cable;
         let marks = |(min, max, probability): (At<Threshold>, At<Threshold>, Share), size: Bytes| {

@@ -83,7 +83,7 @@ impl Scheme {
         Ok((&intra.value, &inter.value))
     }
 
-    /// The law of each class of flows, and where it stands.
+    /// Returns the law of each class of flows, with its place in the file.
     pub(crate) fn by_class(&self) -> Result<[(FlowClass, &At<LawName>); 2], Fault> {
         match (&self.law, &self.intra, &self.inter) {
             (Some(law), None, None) => Ok([(FlowClass::Intra, law), (FlowClass::Inter, law)]),
@@ -112,7 +112,7 @@ impl Scheme {
         }
     }
 
-    /// The parameters that the file sets of a class's law, as they stand there.
+    /// Returns the parameters of a class's law that the file sets, as written there.
     pub(crate) fn written(&self, class: FlowClass, law: &str) -> Named<Node> {
         let own = match class {
             FlowClass::Intra => &self.intra_params,
@@ -214,7 +214,7 @@ impl Scheme {
         Ok(())
     }
 
-    /// Whether packets carry reports of ports: a law or LSCC's HPCC* reads them.
+    /// Returns whether packets carry reports of ports: a law or LSCC's HPCC* reads them.
     pub(crate) fn reads_reports(&self) -> bool {
         let reads = |law: &LawName| law.info().is_some_and(|info| info.reads_reports);
         let laws = self.laws().is_ok_and(|(intra, inter)| reads(intra) || reads(inter));

@@ -9,14 +9,14 @@ use crate::error::Fault;
 use crate::quantity::write_bytes;
 use crate::tree::{Node, Value};
 
-/// Which flows are sampled.
+/// Sampled flows.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum FlowChoice {
     /// Every one.
     All,
     /// None.
     None,
-    /// The first so many.
+    /// The first flows, up to this number.
     First(u32),
     /// These, by number.
     Listed(Vec<u32>),

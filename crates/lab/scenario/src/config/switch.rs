@@ -12,10 +12,10 @@ use crate::error::Fault;
 use crate::quantity::Decimal;
 use crate::tree::{Node, Value};
 
-/// The room of a whole switch.
+/// Buffer of a whole switch.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Pool {
-    /// This much.
+    /// A number of bytes.
     Bytes(Bytes),
     /// Without limit.
     Unlimited,
@@ -63,7 +63,7 @@ table! {
 }
 
 impl OffOr<PfcTable> {
-    /// As the simulator takes it.
+    /// Returns the simulator's settings.
     pub(crate) fn config(&self) -> Option<fabric::Pfc> {
         self.as_ref().map(|table| fabric::Pfc { frame: table.frame.get().into(), relay: table.relay })
     }
@@ -107,10 +107,10 @@ layered! {
     settings SwitchSettings { pfc: OffOr<PfcTable>, }
 }
 
-/// Where a switch stands.
+/// Tier of a switch in a topology.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Tier {
-    /// Hosts hang from it.
+    /// Switch with hosts attached.
     Edge,
     /// Between edge and core.
     Aggregation,
@@ -181,7 +181,7 @@ impl SwitchSettings {
         Ok(())
     }
 
-    /// As the simulator takes it; `asked` is whether packets ask for reports.
+    /// Returns the simulator's settings. `asked` states whether packets ask for reports.
     pub(crate) fn config(&self, asked: bool) -> fabric::Switch {
         fabric::Switch {
             buffer: self.buffer.bytes(),

@@ -233,7 +233,7 @@ impl Field for LinkClass {
     }
 }
 
-/// Refuses two keys that say the same.
+/// Refuses two keys for one setting.
 pub(super) fn either<T, U>(
     one: Option<&At<T>>,
     name: &str,
@@ -250,7 +250,7 @@ pub(super) fn either<T, U>(
 }
 
 impl Topology {
-    /// Refuses what single values cannot show.
+    /// Refuses combinations that single values cannot show.
     pub(crate) fn check(&self) -> Result<(), Fault> {
         match self {
             Self::FatTrees(trees) => trees.check(),
@@ -277,7 +277,7 @@ impl Topology {
     }
 }
 
-/// How many ports each switch of a fat tree has: even, 2 to 128.
+/// Number of ports of each switch of a fat tree: even, 2 to 128.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Arity(u16);
 

@@ -40,14 +40,14 @@ impl Field for HostRef {
     }
 }
 
-/// What a flow of a list can wait for of another one.
+/// State of a flow for which another flow of a list can wait.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum FlowState {
     /// Its sender has everything acknowledged.
     Complete,
     /// Its receiver has every byte.
     Received,
-    /// It has started; only its own sender knows.
+    /// The flow has started; only its own sender knows.
     Begun,
 }
 
@@ -66,14 +66,14 @@ impl FlowState {
 pub struct FlowEvent {
     /// The other flow, by its number from 0.
     pub flow: u32,
-    /// Which state.
+    /// The awaited state of that flow.
     pub state: FlowState,
-    /// How long the sender computes on it alone, beside what else it does.
+    /// Time for which the sender computes on this event alone, in parallel with other work.
     pub compute: Span,
 }
 
 impl FlowEvent {
-    /// That a flow is complete.
+    /// Returns the completion of a flow as an event.
     pub fn complete(flow: u32) -> Self {
         Self { flow, state: FlowState::Complete, compute: Span::ZERO }
     }
@@ -120,7 +120,7 @@ impl std::fmt::Display for FlowEvent {
     }
 }
 
-/// What a flow of a list waits for; at least one event.
+/// Events for which a flow of a list waits; at least one.
 #[derive(Clone, PartialEq, Debug)]
 pub struct FlowEvents(pub Vec<At<FlowEvent>>);
 
@@ -313,7 +313,7 @@ words! {
 }
 
 impl Scope {
-    /// Whether a flow that stays inside its datacenter, or does not, is meant.
+    /// Returns whether the scope contains flows that stay inside their datacenter (`inside`), or those that leave it.
     pub(crate) fn has(self, inside: bool) -> bool {
         match self {
             Self::Intra => inside,
@@ -692,19 +692,19 @@ table! {
     }
 }
 
-/// How the flows of an entry are treated.
+/// Options of the flows of an entry.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Treatment {
     /// The class of their packets.
     pub(crate) class: u8,
-    /// Whether On-Ramp may hold them.
+    /// On-Ramp may hold their packets.
     pub(crate) on_ramp: bool,
-    /// Whether they go on connections that earlier ones left.
+    /// Flows reuse the connections that earlier flows left.
     pub(crate) kept: bool,
 }
 
 impl Traffic {
-    /// How its flows are treated.
+    /// Returns the options of its flows.
     pub(crate) fn treatment(&self) -> Treatment {
         let (class, on_ramp, connections) = match self {
             Self::Incast(entry) => (entry.class, entry.on_ramp, entry.connections),

@@ -12,7 +12,7 @@ use crate::error::{Fault, Origin};
 /// The longest time that a full buffer of control takes to drain: a mistake beyond it.
 const LONGEST: Span = Span::from_s(100);
 
-/// What is left of a trimmed packet: a header of htsim's.
+/// Size of a trimmed packet in bytes: a header of htsim's.
 const TRIMMED: NonZeroU16 = match NonZeroU16::new(64) {
     Some(bytes) => bytes,
     None => NonZeroU16::MIN,
@@ -29,7 +29,8 @@ table! {
 }
 
 impl TrimTable {
-    /// As the simulator takes it, of a port at this rate with so much room for data. `at` is where the file says it.
+    /// Returns the simulator's settings for a port at this rate with a buffer of `data` bytes for data. `at` is the
+    /// place in the file.
     pub(super) fn config(&self, at: Origin, data: Bytes, rate: Rate) -> Result<Trim, Fault> {
         let control = self.control.value().unwrap_or(data.saturating_add(data));
         if control != Bytes::MAX && rate.time_for(control) > LONGEST {

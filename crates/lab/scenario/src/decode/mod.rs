@@ -15,7 +15,7 @@ pub(crate) use table::*;
 
 /// A type that files can hold.
 pub(crate) trait Field: Sized {
-    /// What is accepted, with an example: `a rate such as "100Gbps"`.
+    /// Accepted values, with an example: `a rate such as "100Gbps"`.
     const EXPECTS: &'static str;
 
     /// Reads it.
@@ -42,12 +42,12 @@ pub(crate) fn unexpected<T: Field>(node: &Node) -> Fault {
 pub struct At<T> {
     /// The value.
     pub value: T,
-    /// Where it stands.
+    /// Place of the value in a file.
     pub origin: Origin,
 }
 
 impl<T> At<T> {
-    /// A value that stands nowhere: a default.
+    /// Returns a value without a place: a default.
     pub(crate) fn default_of(value: T) -> Self {
         Self { value, origin: Origin::NOWHERE }
     }
@@ -158,12 +158,12 @@ impl<T> Named<T> {
         self.0.iter().map(|(name, value)| (name.value.as_str(), value))
     }
 
-    /// How many there are.
+    /// Returns the number of entries.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Whether there are none.
+    /// Returns whether there are no entries.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -192,7 +192,7 @@ impl<T: Field> Field for Named<T> {
     }
 }
 
-/// Anything: read later by whoever knows it.
+/// Any value, decoded later.
 impl Field for Node {
     const EXPECTS: &'static str = "any value";
     fn decode(node: &Node) -> Result<Self, Fault> {

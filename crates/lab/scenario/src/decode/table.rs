@@ -1,4 +1,4 @@
-//! Tables: one definition gives the struct, its reader, its writer and its schema.
+//! Tables: one definition makes the struct, its reader, its writer and its schema.
 
 use serde_json::{Value as Json, json};
 
@@ -39,8 +39,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// What a schema says of a key: its name, its schema, what it expects, its documentation, its default, and whether it
-/// must be given.
+/// Schema of a key: its name, its schema, what it expects, its documentation, its default, and whether it is required.
 type KeySchema<'a> = (&'a str, Json, &'a str, &'a str, Option<Value>, bool);
 
 /// The schema of a table. `x-table` is the name of its type, by which programs that write classes from the schema call it.

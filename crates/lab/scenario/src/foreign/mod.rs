@@ -1,7 +1,8 @@
 //! Traffic in other programs' files: from what `formats` reads to flows between hosts.
 //!
-//! One way for two users: `import` makes a scenario of such files, and `[[traffic]]` with `kind = "import"` makes a run's flows of
-//! them. A file is read first, which tells how many hosts its ranks need; then these are placed on a network.
+//! Two users share this code: `import` makes a scenario of such files, and `[[traffic]]` with `kind = "import"` makes a
+//! run's flows of them. A file is read first, which determines the number of hosts that its ranks need; then these are
+//! placed on a network.
 
 mod schedule;
 mod seats;
@@ -38,7 +39,7 @@ impl<'a> Foreign<'a> {
         })
     }
 
-    /// What a parser found wrong in it.
+    /// Returns the fault of a parser's error.
     pub(crate) fn fault(&self, error: formats::Error) -> Fault {
         match error {
             formats::Error::Text { at, what, expected } => {
@@ -55,22 +56,22 @@ impl<'a> Foreign<'a> {
 /// A flow.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Listed {
-    /// When it starts; with `after`, before when it does not.
+    /// Start time; with `after`, the earliest start time.
     pub(crate) start: Option<Span>,
     pub(crate) src: HostRef,
     pub(crate) dst: HostRef,
-    /// How much; none: more than its links carry until the stop.
+    /// Size; none: more than its links carry until the stop.
     pub(crate) bytes: Option<u64>,
-    /// What it waits for.
+    /// Events for which it waits.
     pub(crate) after: Vec<FlowEvent>,
 }
 
 /// Traffic that was read and is on no hosts yet.
 pub(crate) struct Traffic {
-    /// Where it is from, in words.
+    /// Source of the traffic, in words.
     pub(crate) from: &'static str,
     what: Unplaced,
-    /// What was assumed and what was left out.
+    /// Assumptions, and parts that were left out.
     pub(crate) notes: Vec<String>,
 }
 
@@ -80,7 +81,7 @@ enum Unplaced {
 }
 
 impl Traffic {
-    /// How many hosts it needs.
+    /// Returns the number of hosts that it needs.
     pub(crate) fn hosts(&self) -> usize {
         match &self.what {
             Unplaced::Messages(made) => made.ranks,
@@ -88,7 +89,7 @@ impl Traffic {
         }
     }
 
-    /// When the last flow begins at the latest, as far as that can be told.
+    /// Returns the latest time at which the last flow begins, as far as it is known.
     pub(crate) fn last(&self) -> Span {
         match &self.what {
             Unplaced::Messages(made) => made.computes,
@@ -96,7 +97,8 @@ impl Traffic {
         }
     }
 
-    /// The flows on hosts of a network, in whose names those in the file are looked up if the network is `given`; and all notes.
+    /// Returns the flows on hosts of a network, and all notes. Names in the file are looked up in the network if it is
+    /// `given`.
     pub(crate) fn on(
         self,
         seats: &Seats,

@@ -184,7 +184,7 @@ fn messages(
 struct Files<'a>(&'a [Foreign<'a>]);
 
 impl Files<'_> {
-    /// Something wrong with an operation of a rank.
+    /// Returns the fault of an operation of a rank.
     fn fault(&self, rank: u32, at: formats::Place, what: impl Into<String>, expected: &str) -> Fault {
         let (what, range) = (what.into(), at.range());
         let Some(file) = self.0.get(rank as usize).or(self.0.first()) else {
@@ -210,7 +210,7 @@ impl Files<'_> {
     }
 }
 
-/// When something happens: not before a time, and after events.
+/// Time of an event: not before `earliest`, and after `events`.
 #[derive(Clone, Default)]
 struct When {
     earliest: Span,
@@ -226,25 +226,25 @@ struct Flow {
 }
 
 pub(super) struct Made {
-    /// How many there are.
+    /// Number of ranks.
     pub(super) ranks: usize,
     /// Ranks with several computations.
     computing: usize,
     /// Sends up to this size have ended once they have begun.
     eager: u64,
     flows: Vec<Flow>,
-    /// How long all ranks compute together, as far as that can be told.
+    /// Computing time of all ranks together, as far as it is known.
     pub(super) computes: Span,
-    /// Receives whose size is not their send's.
+    /// Receives whose size differs from that of their send.
     other_sizes: usize,
     /// Computations for which no send waits.
     idle: usize,
 }
 
-/// Of each rank and operation, the flow that it sends or receives.
+/// Flow that an operation sends or receives, by rank and operation.
 type FlowOf = Vec<Vec<Option<u32>>>;
 
-/// A send without a receive so far: its flow, its size, where it stands.
+/// A send without a receive so far: its flow, its size, its place.
 type Unmatched = (u32, u64, formats::Place);
 
 /// Matches receives with sends of the same ranks and tag, in order; sends are flows by rank, in order.
@@ -318,7 +318,7 @@ fn flows(goal: &Goal, eager: u64, files: &Files<'_>) -> Result<Made, Fault> {
     Ok(made)
 }
 
-/// When each send of a rank begins.
+/// Determines the start of each send of a rank.
 fn of_rank(
     (rank, number): (&Rank, u32),
     flow_of: &[Option<u32>],
@@ -427,7 +427,7 @@ fn order(rank: &Rank) -> Result<Vec<usize>, usize> {
     Err(op)
 }
 
-/// The sum, at most what a file holds.
+/// Returns the sum, at most the longest time of a file.
 fn sum(a: Span, b: Span) -> Span {
     Span::from_ps(a.ps().saturating_add(b.ps()).min(LONGEST.ps()))
 }
@@ -438,7 +438,7 @@ impl When {
         Self { earliest: Span::ZERO, events: vec![FlowEvent { flow, state, compute: Span::ZERO }] }
     }
 
-    /// So much later.
+    /// Returns the same, `compute` later.
     fn later(&self, compute: Span) -> Self {
         let later = |event: &FlowEvent| FlowEvent { compute: sum(event.compute, compute), ..*event };
         Self { earliest: sum(self.earliest, compute), events: self.events.iter().map(later).collect() }
@@ -451,7 +451,7 @@ impl When {
         self.events.reverse();
         self.events.dedup_by_key(|event| (event.flow, event.state));
         self.events.reverse();
-        // A flow begins, and is complete, after all that it waits for. Its times are known: it stands before this one.
+        // A flow begins, and is complete, after all that it waits for. Its times are known: it comes before this one.
         let own = |event: &FlowEvent| event.state != FlowState::Received;
         let (mut earliest, mut early) = (self.earliest, Vec::new());
         for event in self.events.iter().filter(|event| own(event)) {
@@ -627,7 +627,7 @@ mod tests {
         sources.explain(read.err().unwrap()).to_string()
     }
 
-    /// A computation beside a receive: the later of both counts, not their sum.
+    /// A computation in parallel with a receive: the later of both counts, not their sum.
     #[test]
     fn computations_overlap_with_messages() {
         let schedule = "num_ranks 2 rank 0 { c: calc 5000 s: send 10b to 1 s requires c }

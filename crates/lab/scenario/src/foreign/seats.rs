@@ -1,4 +1,4 @@
-//! The hosts of a network, and who sits on which.
+//! Hosts of a network, and the placement of ranks on them.
 
 use fabric::{HostId, Network};
 
@@ -11,12 +11,12 @@ pub(crate) struct Seats {
     pub(super) hosts: Vec<String>,
     /// By host: its datacenter.
     datacenter: Vec<u16>,
-    /// What network it is, for messages.
+    /// Description of the network, for messages.
     pub(super) what: String,
 }
 
 impl Seats {
-    /// Of a network without hosts.
+    /// Returns the hosts of an unknown network: none.
     pub(crate) fn unknown(what: impl Into<String>) -> Self {
         Self { hosts: Vec::new(), datacenter: Vec::new(), what: what.into() }
     }
@@ -29,7 +29,7 @@ impl Seats {
         Self { hosts, datacenter, what: self.what }
     }
 
-    /// The hosts of so many ranks, or of others that each need one; `who` names them in errors.
+    /// Returns hosts for `ranks` ranks, or for others that each need one; `who` names them in errors.
     pub(super) fn place(&self, ranks: usize, who: &str, placement: Placement) -> Result<Vec<HostRef>, Fault> {
         if ranks > self.hosts.len() {
             let message = format!("{ranks} {who} do not fit {}, which has {} hosts", self.what, self.hosts.len());

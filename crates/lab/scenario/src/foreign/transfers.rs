@@ -1,7 +1,8 @@
 //! Traffic of other programs as flows: plain CSV, flow records of nfdump, captures.
 //!
-//! Who sends and who receives has a name or an address. Where all of them are hosts of the network, they are those. Where some
-//! are by their names, the others are mistakes. Else they are on hosts in the order in which they first come.
+//! Senders and receivers have a name or an address. If all of them are hosts of the network, those hosts are used. If
+//! some are hosts by their names, the others are mistakes. Otherwise they are placed on hosts in the order of their
+//! first appearance.
 
 use std::collections::BTreeMap;
 
@@ -35,13 +36,13 @@ pub(crate) const RECORDS: Kind = Kind {
     fits: |file| names_columns(file.first(), &["ts", "sa", "da", "ibyt", "firstseen", "srcaddr", "dstaddr", "bytes"]),
 };
 
-/// Whether a header names at least two of these columns.
+/// Returns whether a header names at least two of these columns.
 fn names_columns(first: &str, known: &[&str]) -> bool {
     let cells = first.split([',', ';', '\t']).map(|cell| cell.trim().trim_matches('"').to_ascii_lowercase());
     cells.filter(|cell| known.contains(&cell.split('_').next().unwrap_or_default())).count() >= 2
 }
 
-/// What format traffic is in.
+/// Format of traffic.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum TrafficFormat {
     /// CSV: `start,from,to,bytes`.
@@ -61,7 +62,7 @@ impl TrafficFormat {
         }
     }
 
-    /// What its text looks like; none for bytes.
+    /// Returns the kind of its text; none for bytes.
     pub(crate) fn kind(self) -> Option<Kind> {
         match self {
             Self::Flows => Some(PLAIN),
@@ -116,7 +117,7 @@ pub(super) fn on(
     sent.iter().map(listed).collect()
 }
 
-/// The flows of plain CSV, whose values have units.
+/// Reads the values of plain CSV flows, which have units.
 fn plain(flows: Vec<Flow>, source: u32) -> Result<Vec<Sent>, Fault> {
     let read = |flow: Flow| {
         let node = |text: &str, at: Place| Node { value: Value::string(text), origin: Origin::new(source, at.range()) };
@@ -161,7 +162,7 @@ fn dated(transfers: Transfers, source: u32, notes: &mut Vec<String>) -> Vec<Sent
     kept
 }
 
-/// Who sends and receives, in the order in which they come.
+/// Returns the senders and receivers in the order of their first appearance.
 pub(super) fn ends(sent: &[Sent]) -> Vec<&str> {
     let mut known: BTreeMap<&str, usize> = BTreeMap::new();
     let mut ends = Vec::new();

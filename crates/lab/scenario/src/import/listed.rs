@@ -1,4 +1,4 @@
-//! Flows one by one as `[[traffic]]` with `kind = "list"`: inside the scenario, or in a CSV file beside it.
+//! Flows one by one as `[[traffic]]` with `kind = "list"`: inside the scenario, or in a CSV file next to it.
 
 use std::fmt::Write;
 
@@ -11,7 +11,7 @@ use crate::tree::{Node, Value};
 /// Flows beyond this many go to a file of their own.
 pub(super) const MOST_INLINE: usize = 1_000;
 
-/// The entry of `[[traffic]]`, and the file beside the scenario if the list is long: its name and its text.
+/// Returns the entry of `[[traffic]]`, and the file next to the scenario if the list is long: its name and its text.
 pub(super) fn list(flows: &[Listed], scenario: &str) -> (Value, Option<(String, String)>) {
     let kind = ("kind", Value::string("list"));
     if flows.len() <= MOST_INLINE {

@@ -11,11 +11,11 @@ use crate::config::PAYLOAD;
 use crate::error::{Fault, Origin};
 use crate::quantity::{Decimal, LONGEST, write_span};
 
-/// What a matrix says.
+/// Contents of a matrix.
 pub(super) struct Matrix {
     pub(super) nodes: u32,
     pub(super) flows: Vec<ListedFlow>,
-    /// When the run ends at the latest, if flows last until then.
+    /// Latest end of the run, if flows last until then.
     pub(super) stop: Option<Span>,
 }
 
@@ -31,10 +31,10 @@ pub(super) struct ListedFlow {
     pub(super) start: StartAt,
 }
 
-/// When it starts.
+/// Start of a connection.
 pub(super) enum StartAt {
     Time(Span),
-    /// When the flows at these places in the list are complete.
+    /// After the flows at these places in the list are complete.
     After(Vec<u32>),
 }
 
@@ -73,7 +73,7 @@ struct Reading {
     receiver_triggers: bool,
 }
 
-/// Reads a matrix, whose starts count in `unit`. It need not be known where all are zero.
+/// Reads a matrix whose starts count in `unit`, which may be unknown if all of them are zero.
 pub(super) fn read(text: &str, source: u32, unit: Option<StartUnit>, notes: &mut Vec<String>) -> Result<Matrix, Fault> {
     let mut reading = Reading { unit, ..Reading::default() };
     for words in lines(text, source) {
@@ -281,7 +281,7 @@ impl Reading {
         Ok(Matrix { nodes, flows, stop })
     }
 
-    /// The flows whose ends fire a trigger: one, or all that a barrier counts.
+    /// Returns the flows whose ends fire a trigger: one, or all that a barrier counts.
     fn sources_of(&self, id: u32, place: Origin) -> Result<Vec<u32>, Fault> {
         let Some(&(kind, defined)) = self.triggers.get(&id) else {
             return Err(Fault::new(place, format!("there is no trigger {id}")).label("not defined"));

@@ -64,20 +64,20 @@ pub struct Names<'a> {
     pub topology: &'a str,
 }
 
-/// What an import gives.
+/// Result of an import.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Imported {
     /// The scenario.
     pub toml: String,
-    /// Where there are over a thousand flows: a file beside the scenario, its name and its text.
+    /// File next to the scenario if there are over a thousand flows: its name and its text.
     pub flows: Option<(String, String)>,
-    /// What differs from the original, to be shown.
+    /// Differences from the original, to be shown.
     pub notes: Vec<String>,
 }
 
 impl Imported {
-    /// Itself, if it can be simulated. Builds every run: that takes as much memory as checking the scenario does. `name`
-    /// stands for its file in errors.
+    /// Returns itself, if it can be simulated. Builds every run: that takes as much memory as checking the scenario
+    /// does. `name` represents its file in errors.
     fn checked(self, name: &str) -> Result<Self, Fault> {
         let build = || {
             let scenario = parse(&self.toml, &format!("{name}.toml (not written)"), &Overrides::default())?;
@@ -95,13 +95,13 @@ impl Imported {
     }
 }
 
-/// The unit of the starts in a connection matrix. The file does not say it: the program that reads it takes the number as it is,
-/// or as microseconds.
+/// Unit of the starts in a connection matrix. The file does not contain it: the program that reads it takes the number
+/// as it is, or as microseconds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum StartUnit {
-    /// As `connection_matrix.cpp` has it (csg-htsim: `main_ndp.cpp`).
+    /// Unit of `connection_matrix.cpp` (csg-htsim: `main_ndp.cpp`).
     Picoseconds,
-    /// As some senders take it (uet-htsim: `uec.cpp`; csg-htsim: `eqds.cpp`).
+    /// Unit of some senders (uet-htsim: `uec.cpp`; csg-htsim: `eqds.cpp`).
     Microseconds,
 }
 
@@ -121,8 +121,8 @@ impl StartUnit {
 /// where all of them are zero.
 ///
 /// # Errors
-/// When a file is malformed, needs a unit that is not given, or says what a scenario cannot: triggers that the first of several flows fires, failures, more hosts
-/// than are simulated.
+/// When a file is malformed, needs a unit that is missing, or contains what a scenario cannot express: triggers that
+/// the first of several flows fires, failures, more hosts than are simulated.
 pub fn import_htsim(
     matrix: &str,
     topology: Option<&str>,
@@ -166,7 +166,7 @@ fn imported(
     Imported { toml: to_toml(&root), flows, notes }.checked(names.scenario)
 }
 
-/// The entry of `[[traffic]]`, and the file beside the scenario if the list is long.
+/// Returns the entry of `[[traffic]]`, and the file next to the scenario if the list is long.
 fn traffic(matrix: &Matrix, names: &Names<'_>) -> (Value, Option<(String, String)>) {
     let flow = |flow: &matrix::ListedFlow| {
         let (start, after) = match &flow.start {
@@ -216,7 +216,7 @@ fn after<'a>(words: &[(&'a str, Origin)], at: usize) -> Result<(&'a str, Origin)
     words.get(at + 1).copied().ok_or_else(missing)
 }
 
-/// What a word of a file may be read as.
+/// A type as which a word of a file may be read.
 trait Number: Sized {
     /// The largest whole number that fits.
     const MOST: u64;

@@ -1,7 +1,7 @@
 //! Graphs of other programs as networks: GraphML, links as CSV, containerlab's labs, SNDlib.
 //!
-//! Nodes are switches. A node of a wide-area network stands for a place with hosts, so each has some; in a lab or a list of links
-//! a node with one link is a host. Long links separate datacenters.
+//! Nodes are switches. A node of a wide-area network represents a place with hosts, so each has some; in a lab or a
+//! list of links a node with one link is a host. Long links separate datacenters.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::num::NonZeroU16;
@@ -53,7 +53,7 @@ pub(crate) const SNDLIB: Kind = Kind {
     fits: |file| file.lines().any(|line| line.starts_with("?SNDlib") || line.starts_with("NODES")),
 };
 
-/// What format a graph is in.
+/// Format of a graph.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum GraphFormat {
     /// GraphML, the Internet Topology Zoo's and networkx's.
@@ -67,7 +67,7 @@ pub enum GraphFormat {
 }
 
 impl GraphFormat {
-    /// Whether the nodes are places far apart, each with hosts of its own.
+    /// Returns whether the nodes are places far apart, each with hosts of its own.
     fn is_wide(self) -> bool {
         matches!(self, Self::GraphMl | Self::SndLib)
     }
@@ -91,18 +91,18 @@ impl GraphFormat {
     }
 }
 
-/// What a graph's file does not say. Quantities are texts with units, as in scenarios.
+/// Values that a graph's file does not contain. Quantities are texts with units, as in scenarios.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct GraphOptions<'a> {
-    /// The rate of links of which the file says none.
+    /// The rate of links without a rate in the file.
     pub rate: Option<&'a str>,
-    /// The delay of links of which the file says none, and which lie between nodes without coordinates.
+    /// The delay of links without a delay in the file, between nodes without coordinates.
     pub delay: Option<&'a str>,
-    /// One unit of a capacity, where the file gives it none (SNDlib, GraphML).
+    /// One unit of a capacity, if the file has no unit for it (SNDlib, GraphML).
     pub unit: Option<&'a str>,
-    /// One unit of a delay, where the file gives it none (GraphML).
+    /// One unit of a delay, if the file has no unit for it (GraphML).
     pub delay_unit: Option<&'a str>,
-    /// How many hosts each switch gets.
+    /// The number of hosts of each switch.
     pub hosts: Option<NonZeroU16>,
     /// The rate of their links.
     pub host_rate: Option<&'a str>,
@@ -134,7 +134,7 @@ const MOST: usize = 5_000;
 const MOST_HOSTS: usize = 65_534;
 /// Links as long as this separate datacenters.
 const LONG_HAUL: Span = Span::from_us(50);
-/// A link of which nothing is known.
+/// The rate of a link without any values.
 const RATE: Rate = Rate::from_gbps(100);
 /// The delay of such a link, in a lab and between hosts and their switches.
 const SHORT: Span = Span::from_us(1);
@@ -488,7 +488,7 @@ fn cables(
     Ok(cables)
 }
 
-/// Pairs of nodes whose links are written in either way.
+/// Returns the number of node pairs with links in both directions.
 fn both_ways(known: &BTreeMap<Likeness, Bundle>) -> usize {
     let mut pairs: BTreeMap<[usize; 2], [u32; 2]> = BTreeMap::new();
     for ((ends, ..), bundle) in known {
@@ -499,8 +499,8 @@ fn both_ways(known: &BTreeMap<Likeness, Bundle>) -> usize {
     pairs.values().filter(|ways| !ways.contains(&0)).count()
 }
 
-/// Refuses nodes whose links of one direction differ from those back: a link has one rate and one delay, both ways. Returns how
-/// many links have nothing back.
+/// Refuses nodes whose links of one direction differ from those back: a link has one rate and one delay, both ways.
+/// Returns the number of links without a link back.
 fn directions(known: &BTreeMap<Likeness, Bundle>, graph: &Graph) -> Result<usize, Fault> {
     let mut one_way = 0;
     // Bundles of the same nodes follow each other.
@@ -577,7 +577,7 @@ impl Parts {
         Self((0..nodes).collect())
     }
 
-    /// The node that stands for a node's part; the way to it is halved.
+    /// Returns the node that represents a node's part; halves the path to it.
     fn root(&mut self, mut node: usize) -> usize {
         while self.0[node] != node {
             self.0[node] = self.0[self.0[node]];
@@ -658,7 +658,7 @@ mod tests {
         }
     }
 
-    /// Rows of both directions are links of their own, whatever their rates; that is told.
+    /// Rows of both directions are links of their own, whatever their rates; a note states that.
     #[test]
     fn rows_of_both_directions_are_told() {
         let text = "from,to,rate,delay\nh,a,10Gbps,1us\na,b,10Gbps,1us\nb,a,40Gbps,1us\nb,i,10Gbps,1us\nb,i,10Gbps,1us\nj,a,10Gbps,1us\n";

@@ -1,4 +1,4 @@
-//! Where imported traffic goes: a scenario that is there, whose traffic it replaces, or a network made for it.
+//! Target of imported traffic: an existing scenario, whose traffic it replaces, or a network made for it.
 
 use units::Span;
 
@@ -30,14 +30,14 @@ pub(super) struct Stage {
     pub(super) seats: Seats,
 }
 
-/// What stays of a scenario whose traffic is replaced.
+/// Keys that stay in a scenario whose traffic is replaced.
 const KEPT: [&str; 9] = ["seed", "clock", "topology", "port", "switch", "host", "schemes", "failure", "series"];
 
 /// The time at which runs end at the earliest.
 const STOP: Span = Span::from_s(10);
 
 impl Stage {
-    /// On a scenario, if one is given; else on two datacenters that have so many hosts.
+    /// Returns the stage of a scenario, if one is given; otherwise that of two datacenters with at least `hosts` hosts.
     pub(super) fn new(base: Option<&Base<'_>>, hosts: usize, notes: &mut Vec<String>) -> Result<Self, Error> {
         if let Some(base) = base {
             return Self::on(base, notes);
@@ -47,7 +47,7 @@ impl Stage {
         Self::with(topology, what)
     }
 
-    /// On a scenario that is there.
+    /// Returns the stage of an existing scenario.
     fn on(base: &Base<'_>, notes: &mut Vec<String>) -> Result<Self, Error> {
         let scenario = parse(base.text, base.name, &Overrides::default())?;
         let mut sources = Sources::default();
@@ -122,7 +122,7 @@ impl Stage {
     }
 }
 
-/// A network for so many hosts: two fat trees.
+/// Returns a network for `hosts` hosts: two fat trees.
 fn two_datacenters(hosts: usize) -> Result<(Value, String), Fault> {
     let each = hosts.div_ceil(2).max(1);
     let Some(k) = (2..=128usize).step_by(2).find(|k| k.pow(3) / 4 >= each) else {

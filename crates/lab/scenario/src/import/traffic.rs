@@ -12,10 +12,10 @@ use crate::tree::parse_argument;
 use formats::simai::WorkloadOptions;
 use units::Bytes;
 
-/// What a schedule does not say.
+/// Values that a schedule does not contain.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct GoalOptions<'a> {
-    /// On which hosts ranks are.
+    /// Placement of ranks on hosts.
     pub placement: Placement,
     /// Sends up to this size, bytes or with its unit, have ended once they have begun: the S of LogGOPSim.
     pub eager: &'a str,
@@ -24,7 +24,7 @@ pub struct GoalOptions<'a> {
 /// Values that a workload does not contain.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SimaiOptions {
-    /// On which hosts ranks are.
+    /// Placement of ranks on hosts.
     pub placement: Placement,
     /// Passes of the workload, one after the other.
     pub passes: u32,
@@ -102,8 +102,8 @@ pub fn import_msccl(
 /// Makes a scenario from a workload of SimAI.
 ///
 /// # Errors
-/// As [`import_goal`]; also when the workload has several stages of a pipeline, or recomputes layers; when neither it nor
-/// `options` says how many ranks there are, or both do and differ.
+/// As [`import_goal`]; also when the workload has several stages of a pipeline, or recomputes layers; when neither it
+/// nor `options` contains the number of ranks, or both do and differ.
 pub fn import_simai(
     text: &str,
     options: &SimaiOptions,
@@ -133,13 +133,13 @@ pub fn import_traffic(
     scenario_of(read, &sources, base, placement, names)
 }
 
-/// The size that an option gives.
+/// Returns the size in an option.
 fn size(text: &str, option: &str, sources: &mut Sources) -> Result<Bytes, Fault> {
     let source = sources.add(option, text);
     parse_argument(text, source).and_then(|node| Bytes::decode(&node))
 }
 
-/// A file, of which errors may show lines if it is text of a kind.
+/// Adds a file to the sources. Errors may show its lines if it is text of the kind.
 fn file<'a>(name: &'a str, bytes: &'a [u8], kind: Option<Kind>, sources: &mut Sources) -> Foreign<'a> {
     let text = kind.and_then(|kind| Some((std::str::from_utf8(bytes).ok()?, kind)));
     Foreign { name, bytes, source: text.map_or(u32::MAX, |(text, kind)| sources.add_file(name, text, kind)) }

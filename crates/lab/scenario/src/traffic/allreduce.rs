@@ -1,10 +1,11 @@
 //! Training jobs: iterations of allreduce among groups of hosts.
 //!
-//! In a ring of n ranks each has n chunks. In step s (of 2(n - 1)) every rank sends the next one the chunk that it got in
-//! the step before: in the first n - 1 steps chunks are summed up on their way (reduce-scatter), in the others the sums go
-//! round (allgather). A rank takes its steps in turn: one begins when the step before has come from its neighbour and has
-//! begun here. So a rank whose data is late holds back the next iteration of all, for it has nothing to add to their sums
-//! yet. In pairs two ranks that stand for each other do the same between them, half the data a step.
+//! In a ring of n ranks each has n chunks. In step s (of 2(n - 1)) every rank sends the next one the chunk that it got
+//! in the step before: in the first n - 1 steps chunks are summed up on their way (reduce-scatter), in the others the
+//! sums go round (allgather). A rank takes its steps in turn: one begins when the step before has come from its
+//! neighbour and has begun here. So a rank whose data is late delays the next iteration of all, for it has nothing to
+//! add to their sums yet. In pairs two ranks at the same place of the two halves do the same between them, half the
+//! data a step.
 
 use fabric::HostId;
 use units::Bytes;
@@ -53,7 +54,7 @@ pub(crate) fn make(allreduce: &Allreduce, draws: Draws, ground: &Ground<'_>) -> 
     Ok(made)
 }
 
-/// What each rank has in an iteration.
+/// Returns the bytes of each rank in an iteration.
 fn size((low, high): (Bytes, Option<Bytes>), drawn: u64) -> Bytes {
     let span = high.map_or(0, |high| high.get() - low.get());
     Bytes::new(low.get() + ((u128::from(drawn) * (u128::from(span) + 1)) >> 64) as u64)

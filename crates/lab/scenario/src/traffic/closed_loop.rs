@@ -1,8 +1,8 @@
 //! Clients that read from servers and ask for the next read when they have one: a closed loop.
 //!
-//! Each connection of a client is a chain of flows, of which each waits for the one before. Where the client reads until the
-//! stop, a chain has as many reads as fit if nothing is in their way but the two hosts' links, so it never ends before the
-//! stop. Those that do not start are no part of results.
+//! Each connection of a client is a chain of flows, each of which waits for the one before. If the client reads until
+//! the stop, a chain has as many reads as fit if nothing is in their way but the two hosts' links, so it never ends
+//! before the stop. Those that do not start are no part of results.
 
 use experiment::{Cause, FlowId};
 use fabric::HostId;
@@ -18,12 +18,12 @@ use crate::random::Draws;
 /// More reads than this are a mistake.
 const MOST_FLOWS: usize = 10_000_000;
 
-/// What keeps reading.
+/// A closed loop of reads.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Loop {
     /// The traffic entry, from 0.
     pub traffic: usize,
-    /// How many clients read.
+    /// Number of clients.
     pub clients: usize,
     /// Reads that each keeps under way.
     pub outstanding: u32,
@@ -31,11 +31,11 @@ pub struct Loop {
     pub mean_size: Bytes,
     /// Reads of each client; none if it reads until the stop.
     pub reads: Option<u32>,
-    /// The links of these clients together: the most that they can get.
+    /// The rate of these clients' links together, which limits their reads.
     pub at_most: Rate,
 }
 
-/// How large reads are.
+/// Sizes of reads.
 enum Sizes {
     Same(Bytes),
     Drawn(Distribution),
@@ -48,11 +48,11 @@ struct Chain {
     client: HostId,
     /// The slower one of the two hosts' links.
     rate: Rate,
-    /// How long a request takes.
+    /// Time that a request takes.
     request: Span,
     /// Reads still to be made; none if they go on until the stop.
     left: Option<u32>,
-    /// When the next read starts if nothing is in the way of those before: not later than in any run.
+    /// Start of the next read if nothing delays those before: not later than in any run.
     earliest: Span,
     /// The last read so far.
     last: Option<FlowId>,
@@ -73,7 +73,8 @@ pub(crate) fn make(entry: &ClosedLoop, traffic: usize, draws: Draws, ground: &Gr
         }
         check_fits(entry, made.flows.len() + chains.len())?;
         for chain in &mut chains {
-            // By connection and turn, under 2^32 each: whoever else reads, and for how long, a read has its size.
+            // By connection and turn, under 2^32 each: a read has its size, whichever other clients read, and for how
+            // long.
             let size = sizes.size(draws.at((chain.number << 32) + turn), ground)?;
             chain.read(size, entry, &mut made);
         }
@@ -114,7 +115,7 @@ fn chains(entry: &ClosedLoop, pairs: &[(HostId, HostId)], ground: &Ground<'_>) -
 }
 
 impl Chain {
-    /// Whether one more read is made.
+    /// Returns whether one more read is made.
     fn goes_on(&self, stop: Span) -> bool {
         match self.left {
             Some(left) => left > 0,

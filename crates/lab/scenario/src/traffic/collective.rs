@@ -18,7 +18,7 @@
 //! A rank's send in a ring, or by halving and doubling, waits until the last step has come and has begun here. In trees
 //! and rotations a rank's sends need nothing in between, so each waits until the one before is complete. A rank begins
 //! an iteration `compute` after its part of the last one is done, if it needs nothing of the new one first. The first
-//! stage of a pipeline begins an iteration when it hears that the last stage has all of the one before.
+//! stage of a pipeline begins an iteration when it learns that the last stage has all of the one before.
 //!
 //! Left out: the gradients that go back through a pipeline, and reductions' computing time.
 
@@ -31,7 +31,7 @@ use crate::config::{Algorithm, Collective, Operation};
 use crate::decode::At;
 use crate::error::Fault;
 
-/// What a group does in an iteration.
+/// Operation and algorithm of a group.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Plan {
     RingAllReduce,
@@ -72,7 +72,7 @@ pub(crate) fn make(collective: &Collective, ground: &Ground<'_>) -> Result<Made,
     Ok(made)
 }
 
-/// What a table asks for.
+/// Returns the plan of a table.
 fn plan(collective: &Collective) -> Result<Plan, Fault> {
     let operation = collective.operation;
     let algorithm = |known: &[Algorithm]| choose(operation, collective.algorithm, known);
@@ -147,12 +147,12 @@ impl Plan {
         }
     }
 
-    /// Whether it is done by halves, among a power of two of ranks.
+    /// Returns whether the plan works by halves, among a power of two of ranks.
     pub(super) fn by_halves(self) -> bool {
         matches!(self, Self::HalvingAllReduce | Self::Halving | Self::Doubling)
     }
 
-    /// How a rank's sends follow each other.
+    /// Returns the condition of a rank's send on its send before.
     pub(super) fn turn(self) -> Turn {
         match self {
             Self::TreeAllReduce | Self::Rotation | Self::TreeBroadcast => Turn::Complete,
@@ -166,7 +166,7 @@ impl Plan {
         }
     }
 
-    /// How many flows an iteration of so many ranks has.
+    /// Returns the number of flows of an iteration of `ranks` ranks.
     pub(super) fn flows(self, ranks: u64) -> u64 {
         let steps = u64::from(ranks.ilog2());
         match self {
@@ -360,13 +360,13 @@ mod tests {
         }
     }
 
-    /// Data goes round: who has which part after all receipts is what the operation promises.
+    /// Data goes round: the parts that each rank has after all receipts are those that the operation promises.
     #[test]
     fn everyone_ends_with_what_the_operation_promises() {
         for ranks in [2u32, 3, 6, 8] {
             for plan in [Plan::TreeAllReduce, Plan::RingAllReduce, Plan::RingBroadcast, Plan::TreeBroadcast] {
                 let made = once(plan, ranks, 1 << 10);
-                // By rank: from whom something has come, at first or second hand, in the order of the flows.
+                // By rank: the sources of its data, at first or second hand, in the order of the flows.
                 let mut knows: Vec<u32> = (0..ranks).map(|rank| 1 << rank).collect();
                 for flow in &made.flows {
                     knows[flow.dst.index()] |= knows[flow.src.index()];

@@ -15,7 +15,7 @@ const MOST_FLOWS: u64 = 10_000_000;
 /// Groups as a table names them: hosts by group, either this or a number of groups and of ranks from each datacenter.
 type Listed = At<Vec<At<Vec<At<HostRef>>>>>;
 
-/// The ranks of each group of `what`, and where the file says so: at least two different hosts each.
+/// Returns the ranks of each group of `what`, and their place in the file: at least two different hosts each.
 pub(super) fn groups(
     what: &str,
     groups: Option<&Listed>,
@@ -65,7 +65,7 @@ pub(super) fn check_count(iterations: At<NonZeroU32>, each: u64) -> Result<(), F
     Err(Fault::new(iterations.origin, message).label(format!("expected at most {MOST_FLOWS} flows")))
 }
 
-/// So many groups, each with so many ranks from the first and from the second datacenter, in this order.
+/// Returns `count` groups, each with `ranks` ranks from the first and from the second datacenter, in this order.
 fn spread(count: u32, ranks: u32, origin: Origin, ground: &Ground<'_>) -> Result<Vec<Vec<HostId>>, Fault> {
     let network = ground.network;
     if network.datacenters() < 2 {

@@ -10,7 +10,7 @@ use crate::error::{Fault, Origin};
 use crate::foreign::{self, Foreign, GOAL, Listed, MSCCL, SIMAI, Seats, Traffic, TrafficFormat};
 use crate::inputs::Input;
 
-/// Sends up to this size have ended once they have begun, if nothing else is said: LogGOPSim's default S.
+/// Default of `eager`: sends up to this size have ended once they have begun, as with LogGOPSim's default S.
 const EAGER: Bytes = Bytes::new(65_535);
 
 pub(super) fn make(entry: &Import, ground: &Ground<'_>) -> Result<Made, Fault> {
@@ -50,7 +50,7 @@ pub(super) fn make(entry: &Import, ground: &Ground<'_>) -> Result<Made, Fault> {
     Ok(made)
 }
 
-/// Keys that are for one format alone: where each stands, and its format.
+/// Returns the keys that are for one format alone: the place of each, and its format.
 fn options(entry: &Import) -> [(&'static str, Option<Origin>, ForeignFormat); 6] {
     [
         ("files", entry.files.as_ref().map(|it| it.origin), ForeignFormat::Chakra),
@@ -73,7 +73,7 @@ fn files(entry: &Import) -> Result<At<Vec<At<String>>>, Fault> {
     }
 }
 
-/// Reads the files, of which the scenario may name several in one format alone.
+/// Reads the files. The scenario may name several of them in one format alone.
 fn traffic(entry: &Import, files: &[Foreign<'_>], groups: Option<Foreign<'_>>) -> Result<Traffic, Fault> {
     let Some(&file) = files.first() else { return Err(Fault::new(Origin::NOWHERE, "this entry names no file")) };
     match entry.format.value {

@@ -52,7 +52,7 @@ pub(crate) fn make(list: &List, ground: &Ground<'_>) -> Result<Made, Fault> {
     Ok(made)
 }
 
-/// The flows of a list that stands at `origin`, all of them later by `start`.
+/// Makes the flows of a list at `origin`, all of them later by `start`.
 pub(super) fn drafts(flows: &[Flow], origin: Origin, start: Span, ground: &Ground<'_>) -> Result<Made, Fault> {
     if flows.is_empty() {
         return Err(Fault::new(origin, "this list has zero flows").label("zero flows"));
@@ -106,7 +106,7 @@ fn cause(event: &FlowEvent) -> Cause {
     }
 }
 
-/// The events that a flow waits for, whose flows exist, each once.
+/// Returns the events for which a flow waits. Refuses events of missing flows, and events that occur twice.
 fn checked(after: &[At<FlowEvent>], flows: &[Flow]) -> Result<Vec<FlowEvent>, Fault> {
     for event in after {
         if event.flow as usize >= flows.len() {
@@ -133,7 +133,7 @@ fn checked(after: &[At<FlowEvent>], flows: &[Flow]) -> Result<Vec<FlowEvent>, Fa
     Ok(known)
 }
 
-/// Says which flows wait for each other; of many the first eight.
+/// Names the flows that wait for each other, at most the first eight.
 fn round(circle: &[usize]) -> String {
     let names: Vec<String> = circle[1..].iter().take(7).map(usize::to_string).collect();
     let more = if circle.len() > 8 { format!(" and {} more", circle.len() - 8) } else { String::new() };
@@ -145,7 +145,7 @@ fn round(circle: &[usize]) -> String {
 
 const HEADER: &str = "start,src,dst,bytes";
 
-/// What a column of a list holds. A column of times or sizes with its unit in the header has bare numbers.
+/// Contents of a column of a list. A column of times or sizes with its unit in the header has bare numbers.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Column {
     Start(Option<&'static str>),
@@ -177,7 +177,7 @@ impl Column {
         }
     }
 
-    /// Whether both columns hold the same, whatever their units.
+    /// Returns whether both columns have the same contents, whatever their units.
     fn is_like(self, other: Self) -> bool {
         std::mem::discriminant(&self) == std::mem::discriminant(&other)
     }
@@ -284,7 +284,7 @@ fn cells(line: &str, source: u32, line_start: usize) -> Result<Vec<(Cow<'_, str>
     }
 }
 
-/// The flow that a line gives.
+/// Returns the flow of a line.
 fn flow(columns: &[Column], cells: &[(Cow<'_, str>, Origin)]) -> Result<Flow, Fault> {
     let cell = |wanted: Column| {
         let place = columns.iter().position(|column| column.is_like(wanted))?;

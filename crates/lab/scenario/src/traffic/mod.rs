@@ -58,21 +58,22 @@ pub(crate) struct Draft {
     pub(crate) start: DraftStart,
 }
 
-/// When it starts.
+/// Start of a flow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum DraftStart {
     /// At this time since the run began.
     At(Span),
-    /// After all of its causes, and so long after the last of them. Flows have their places among those of its entry.
+    /// After all of its causes, and the time `after` after the last of them. Flows have their places among those of its
+    /// entry.
     Waits {
         /// A set of [`Made::causes`].
         causes: CauseSet,
-        /// How long its sender computes.
+        /// Time for which its sender computes.
         after: Span,
     },
 }
 
-/// What traffic is made for.
+/// Inputs from which traffic is made.
 pub(crate) struct Ground<'a> {
     pub(crate) network: &'a Network,
     pub(crate) routes: &'a Routes,
@@ -83,21 +84,21 @@ pub(crate) struct Ground<'a> {
     pub(crate) seed: u64,
 }
 
-/// What an entry gives.
+/// Flows that an entry produces.
 #[derive(Default)]
 pub(crate) struct Made {
     pub(crate) flows: Vec<Draft>,
-    /// What flows wait for, by their places among those of the entry.
+    /// Causes for which flows wait, by their places among those of the entry.
     pub(crate) causes: Causes,
     pub(crate) receivers: Vec<HostId>,
     pub(crate) arrivals: Vec<Arrivals>,
     pub(crate) demands: Vec<Demand>,
     pub(crate) requested: Option<Requested>,
     pub(crate) closed_loop: Option<Loop>,
-    /// There are more flows than can start: they are to last until the stop, however fast they are.
+    /// Set if the entry has more flows than can start, so that they last until the stop, however fast they are.
     pub(crate) open_ended: bool,
     pub(crate) warnings: Vec<String>,
-    /// What there is to know, and is not odd.
+    /// Notes that are no warnings.
     pub(crate) notes: Vec<String>,
     /// Flows that are complete together: from one place among those of the entry up to, but without, another.
     pub(crate) requests: Vec<(u32, u32)>,
@@ -145,7 +146,7 @@ pub(crate) fn make(traffic: &At<Traffic>, index: usize, ground: &Ground<'_>) -> 
     let made = made.map_err(|fault| fault.at_least(traffic.origin))?;
     if made.flows.is_empty() {
         let help = match &traffic.value {
-            // Said so: a point of a grid may have no client.
+            // An entry without flows is valid: a point of a grid may have no client.
             Traffic::ClosedLoop(_) => return Ok(made),
             Traffic::Incast(_) => "set `intra`, `inter` or both to a number of senders",
             Traffic::Long(_) | Traffic::List(_) | Traffic::Import(_) => "list at least one flow, or remove the entry",
@@ -177,7 +178,8 @@ fn long(long: &Long, ground: &Ground<'_>) -> Result<Made, Fault> {
     Ok(made)
 }
 
-/// `span` after `start`; files hold at most a tenth of what a span does, so the sum of two fits, and more saturate.
+/// Returns `span` after `start`. Files hold at most a tenth of the longest span, so the sum of two fits, and more
+/// saturate.
 pub(crate) fn later(start: Span, span: Span) -> Span {
     Span::from_ps(start.ps().saturating_add(span.ps()))
 }

@@ -14,7 +14,7 @@ use crate::random::Draws;
 /// More flows than this are a mistake.
 const MOST_FLOWS: u128 = 50_000_000;
 
-/// How often the flows of one class arrive.
+/// Arrival rate of the flows of one class.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Arrivals {
     /// The traffic entry, from 0.
@@ -41,11 +41,11 @@ struct Part {
     sources: Vec<HostId>,
 }
 
-/// Who may send and who may receive, by host.
+/// Hosts that may send and hosts that may receive, by host.
 struct Ends {
     from: Vec<bool>,
     to: Vec<bool>,
-    /// Whether that is everyone.
+    /// Set if both are all hosts.
     all: bool,
 }
 
@@ -320,9 +320,9 @@ impl Ends {
 /// The hosts that may receive, by datacenter: where destinations are drawn from.
 struct Places {
     order: Vec<HostId>,
-    /// Where each host is in `order`, if it is.
+    /// Index of each host in `order`, if it is there.
     place: Vec<Option<usize>>,
-    /// Where its datacenter begins there, and its number of hosts.
+    /// First index of its datacenter in `order`, and the number of hosts of the datacenter there.
     home: Vec<(usize, usize)>,
 }
 
@@ -345,7 +345,7 @@ impl Places {
         Self { order, place, home: (0..hosts as u32).map(home).collect() }
     }
 
-    /// How many destinations a host has.
+    /// Returns the number of destinations of a host.
     fn count(&self, src: HostId, class: FlowClass) -> usize {
         let (_, own) = self.home[src.index()];
         match class {

@@ -1,6 +1,6 @@
-//! When a rank is ready to send: at a time, or when causes have happened and it has computed since.
+//! Readiness of a rank to send: at a time, or when causes have happened and it has computed since.
 //!
-//! A rank computes on one thing at a time. Where no flow tells that a computation is over, the next one still waits for it.
+//! A rank computes on one thing at a time. If no flow marks the end of a computation, the next one still waits for it.
 //! So readiness is a maximum of sums: of each cause, plus what was computed since the rank took it up.
 
 use std::cmp::Reverse;
@@ -13,16 +13,16 @@ use super::{DraftStart, later};
 /// Longer than any run lasts. Computing that adds up to more counts as this.
 const LONGEST: Span = Span::from_s(1_000_000);
 
-/// When a rank is ready.
+/// Readiness of a rank.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Ready {
     /// The time, if it waits for nothing.
     at: Span,
-    /// Causes, and of each what stood in `computed_here` when the rank took it up.
+    /// Causes, each with the value of `computed_here` when the rank took it up.
     waits: Vec<(Cause, Span)>,
-    /// What was computed since this began.
+    /// Time computed since this began.
     computed_here: Span,
-    /// When it would be ready if no flow took any time.
+    /// Time of readiness if flows took no time.
     ideal: Span,
 }
 
@@ -37,7 +37,7 @@ impl Ready {
         Self { at: Span::ZERO, waits: vec![(cause, Span::ZERO)], computed_here: Span::ZERO, ideal }
     }
 
-    /// When it would be ready if no flow took any time.
+    /// Returns the time of readiness if flows took no time.
     pub(super) fn ideal(&self) -> Span {
         self.ideal
     }
@@ -59,7 +59,7 @@ impl Ready {
         self.ideal = self.ideal.max(other.ideal);
     }
 
-    /// So much later.
+    /// Adds computing time.
     pub(super) fn compute(&mut self, span: Span) {
         self.at = later(self.at, span).min(LONGEST);
         self.computed_here = later(self.computed_here, span).min(LONGEST);

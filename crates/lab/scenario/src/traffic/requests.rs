@@ -11,12 +11,12 @@ use crate::random::Draws;
 /// More flows than this are a mistake.
 const MOST_FLOWS: u64 = 50_000_000;
 
-/// How often requests are made.
+/// Arrival rate of requests.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Requested {
     /// The traffic entry, from 0.
     pub traffic: usize,
-    /// How many there are.
+    /// Number of requests.
     pub count: usize,
     /// Requests per 1000 seconds, in the whole network.
     pub per_1000_s: u64,
@@ -95,7 +95,7 @@ fn mean_gap(entry: &Requests, size: Bytes, hosts: &[HostId], ground: &Ground<'_>
     Ok(bits_ps.saturating_mul(1_000_000) / (load_ppm * u128::from(capacity)))
 }
 
-/// How many requests there are at most, and when they end.
+/// Returns the maximum number of requests, and the time at which they end.
 fn end(entry: &Requests, gap: u128) -> Result<(u64, u128), Fault> {
     let most = MOST_FLOWS / u64::from(entry.fanout.get());
     match (entry.requests, entry.window) {
@@ -122,7 +122,8 @@ fn end(entry: &Requests, gap: u128) -> Result<(u64, u128), Fault> {
     }
 }
 
-/// So many different places of `of`, in random order: the first steps of a shuffle, of which only what moved is kept.
+/// Returns `count` different places of `of`, in random order: the first steps of a shuffle, of which only moved places
+/// are stored.
 fn senders(count: usize, of: usize, draw: impl Fn(usize, u64) -> usize) -> Vec<usize> {
     let mut moved = std::collections::BTreeMap::new();
     let mut chosen = Vec::with_capacity(count);

@@ -1,7 +1,7 @@
 //! The ranks of a group take steps: sends that wait for what came, for what was sent before, and for computing.
 //!
-//! What comes to a rank in a step is what its next send waits for, so a collective operation is only a list of who sends
-//! how much to whom in each step.
+//! The next send of a rank waits for the receipts of a step, so a collective operation is only a list of sends in each
+//! step: sender, receiver and size.
 
 use experiment::{Cause, FlowId};
 use fabric::HostId;
@@ -10,12 +10,12 @@ use units::{Bytes, Span};
 use super::ready::Ready;
 use super::{Draft, DraftStart, Made, later};
 
-/// What a rank's send waits for of the send before it.
+/// Condition of a rank's send on the send before it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Turn {
-    /// That has begun: where a send needs data that came, which paces it.
+    /// The send before has begun: for sends that need received data, which paces them.
     Begun,
-    /// That is complete: where sends of a rank follow each other without data in between.
+    /// The send before is complete: for sends of a rank that follow each other without data in between.
     Complete,
 }
 
@@ -30,27 +30,27 @@ pub(super) struct Send {
 /// A group of ranks on its way through the steps.
 pub(super) struct Group<'a> {
     ranks: &'a [HostId],
-    /// When ranks begin that wait for nothing.
+    /// Time at which ranks begin that wait for nothing.
     start: Span,
-    /// How long ranks compute: between two iterations, or before each send of a stage.
+    /// Time for which ranks compute: between two iterations, or before each send of a stage.
     compute: Span,
     parties: Vec<Party>,
     /// The first flow of this iteration.
     first: u32,
     /// (rank, flow) of what is sent in the step that is being made.
     under_way: Vec<(u32, u32)>,
-    /// When all ranks would be ready if no flow took any time, where they say when they are.
+    /// Time at which all ranks would be ready if flows took no time; zero for ranks without a readiness of their own.
     ideal: Span,
 }
 
-/// Where a rank stands.
+/// State of a rank.
 #[derive(Clone, Default)]
 struct Party {
-    /// When it is ready for its first send, if that is known from elsewhere.
+    /// Readiness for its first send, if it is known from elsewhere.
     ready: Option<Ready>,
-    /// What came to it since it last sent something.
+    /// Flows that came to it since its last send.
     came: Vec<u32>,
-    /// What it sent last.
+    /// The flow that it sent last.
     sent: Option<u32>,
 }
 
@@ -69,7 +69,8 @@ impl<'a> Group<'a> {
         Self { parties, ideal, ..Self::new(ranks, Span::ZERO, Span::ZERO) }
     }
 
-    /// When each rank is ready for other work: when everything has come, and it has sent everything as far as `turn` asks.
+    /// Returns the readiness of each rank for other work: after all receipts, and after its sends as far as `turn`
+    /// requires.
     pub(super) fn leave(mut self, turn: Turn) -> Vec<Ready> {
         let mut left = Vec::with_capacity(self.parties.len());
         for rank in 0..self.len() {
@@ -85,12 +86,12 @@ impl<'a> Group<'a> {
         left
     }
 
-    /// How many ranks there are.
+    /// Returns the number of ranks.
     pub(super) fn len(&self) -> u32 {
         self.ranks.len() as u32
     }
 
-    /// From here on a new iteration is made.
+    /// Begins a new iteration.
     pub(super) fn begin(&mut self, made: &Made) {
         self.first = made.flows.len() as u32;
     }
@@ -126,13 +127,13 @@ impl<'a> Group<'a> {
         self.arrive();
     }
 
-    /// What a rank sends next waits, too, until the last flow so far has come to whom it goes.
+    /// Makes the next send of a rank wait, too, until the last flow so far is received.
     pub(super) fn hear(&mut self, rank: u32, made: &Made) {
         let last = made.flows.len() as u32 - 1;
         self.parties[rank as usize].came.push(last);
     }
 
-    /// What the next send of a rank waits for.
+    /// Takes the causes for which the next send of a rank waits.
     fn causes(&mut self, rank: u32, turn: Turn) -> Vec<Cause> {
         let party = &mut self.parties[rank as usize];
         let sent = party.sent.map(|flow| match turn {
@@ -150,7 +151,7 @@ impl<'a> Group<'a> {
         self.under_way.push((send.to, flow));
     }
 
-    /// What the step sent has come, as far as the next step is concerned.
+    /// Marks the flows of the step as received, for the next step.
     fn arrive(&mut self) {
         for (rank, flow) in self.under_way.drain(..) {
             self.parties[rank as usize].came.push(flow);

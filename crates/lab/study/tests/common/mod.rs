@@ -1,9 +1,9 @@
-//! What the tests of studies share.
+//! Code shared by the tests of studies.
 
 use std::fs;
 use std::path::PathBuf;
 
-/// A directory of a test's own.
+/// Temporary directory of one test.
 pub(crate) struct Scratch(pub(crate) PathBuf);
 
 impl Scratch {

@@ -3,7 +3,7 @@
 use fabric::{Arrival, Ecn, Item, Passage, Phantom, PlainPort, PortConfig, PortParams, QueuedPort};
 use units::{Bytes, Frac, Rate, Span, Time, mix64};
 
-/// How long packets come before the port's service is replayed, as by a switch.
+/// Time for which packets arrive before the port's service is replayed, as by a switch.
 const WINDOW: Span = Span::from_us(1);
 
 /// Uno's port: RED, a phantom queue, 1 MiB.

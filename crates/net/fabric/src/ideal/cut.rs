@@ -20,8 +20,8 @@ pub(super) struct Crossing {
     pub(super) way: Span,
 }
 
-/// The least time in which so many packets get from the first switch to the last through a cut. Each
-/// link passes as many packets as fit into the time that the rest of its way leaves.
+/// Returns the minimum time in which `packets` packets get from the first switch to the last through a cut. Each link
+/// passes as many packets as fit into the time that the rest of its way leaves.
 pub(super) fn time(cut: &[Crossing], packets: u32) -> Span {
     let passed = |ps: i64| -> u64 {
         let left = |link: &Crossing| (Span::from_ps(ps) - link.way).unsigned_ps();
@@ -62,7 +62,7 @@ impl Ways<'_> {
         self.cuts[&key].as_deref()
     }
 
-    /// Whether the first of the ways is wide enough. In most networks it is, and nothing need be searched.
+    /// Returns whether the first path is wide enough. In most networks it is, and no search is needed.
     fn some_way_is_wide(&self, from: HostId, to: HostId, needed: u64) -> bool {
         let path = self.tables[0].path(self.network, from, to, |_, _| 0);
         path.iter().all(|&link| self.network.port(link).config().rate.bps() >= needed)

@@ -1,7 +1,7 @@
-//! What a flow would measure alone in the network: its base round trip and its least completion time. Both are exact to
+//! Ideal results of a flow alone in the network: its base round trip and its minimum completion time. Both are exact to
 //! the picosecond, because they repeat the ports' own arithmetic.
 //!
-//! The least time is a bound that no run beats. A flow that keeps to one path is bounded by the best path that routes
+//! The minimum time is a bound that no run beats. A flow that keeps to one path is bounded by the best path that routes
 //! allow ([`Ways::arrival`]). A flow whose packets may take several paths is bounded by all of them together
 //! ([`Ways::arrival_over_all`]).
 
@@ -28,7 +28,7 @@ pub fn base_rtt(network: &Network, there: &[LinkId], back: &[LinkId], data: u32,
     base_one_way(network, there, data) + base_one_way(network, back, ack)
 }
 
-/// What a flow sends. Sizes are in bytes on the wire, headers included.
+/// Packets that a flow sends. Sizes are in bytes on the wire, headers included.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Burst {
     /// Packets, at least 1.
@@ -39,7 +39,7 @@ pub struct Burst {
     pub last: u32,
 }
 
-/// The paths that routes allow between hosts. What is found out about them is kept for the next question.
+/// The paths that routes allow between hosts. Results are cached for the next query.
 #[derive(Debug)]
 pub struct Ways<'a> {
     network: &'a Network,
@@ -65,8 +65,8 @@ struct Towards {
 /// The stage of the destination's switch.
 const END: u32 = 0;
 
-/// How far a burst has come, at best, since it began: when its first and its last packet are at the next port, and how
-/// far apart the full packets between them are.
+/// Best-case progress of a burst since it began: the times at which its first and its last packet are at the next port,
+/// and the spacing of the full packets between them.
 ///
 /// Ports store and forward in order. The last packet leaves a port when it has arrived and the one before it has left.
 /// The slowest port so far spaces the full packets.
@@ -90,7 +90,7 @@ impl Front {
         Self { first: first + port.delay, last: self.last.max(before_leaves) + service + port.delay, spacing }
     }
 
-    /// Whether nothing that follows `other` can be earlier than what follows this one.
+    /// Returns whether nothing that follows `other` can be earlier than what follows this one.
     fn is_as_good_as(&self, other: &Self) -> bool {
         self.first <= other.first && self.last <= other.last && self.spacing <= other.spacing
     }
@@ -102,12 +102,13 @@ impl<'a> Ways<'a> {
         Self { network, tables: routes.tables().collect(), towards: BTreeMap::new(), cuts: BTreeMap::new() }
     }
 
-    /// Whether routes change in the run. If they do, the packets of any flow may take several paths.
+    /// Returns whether routes change in the run. If they do, the packets of any flow may take several paths.
     pub fn change(&self) -> bool {
         self.tables.len() > 1
     }
 
-    /// The least time from a flow's first bit sent to its last bit received, over any one path that routes ever allow.
+    /// Returns the minimum time from a flow's first bit sent to its last bit received, over any one path that routes
+    /// ever allow.
     pub fn arrival(&mut self, from: HostId, to: HostId, burst: &Burst) -> Span {
         let (up, down) = self.ends(from, to);
         let sent = Front::default().over(up, burst);
@@ -115,11 +116,11 @@ impl<'a> Ways<'a> {
         best.unwrap_or_default()
     }
 
-    /// The same where each packet may take another path. The bound follows from what must happen:
+    /// Returns the same where each packet may take another path. The bound follows from what must happen:
     ///
-    /// - the full packets pass the sender's card one after the other, and the last packet follows them;
+    /// - the full packets pass the sender's NIC one after the other, and the last packet follows them;
     /// - all packets pass the receiver's port;
-    /// - the full packets pass the narrowest cut between, where that is narrower than card and port (maximum flow).
+    /// - the full packets pass the narrowest cut between, where that is narrower than NIC and port (maximum flow).
     ///
     /// Where there is only one path, the bound is that path's time.
     pub fn arrival_over_all(&mut self, from: HostId, to: HostId, burst: &Burst) -> Span {
@@ -164,7 +165,7 @@ impl<'a> Ways<'a> {
         fronts.iter().map(|front| front.last).min().unwrap_or_default()
     }
 
-    /// Whether every packet must take the same path.
+    /// Returns whether every packet must take the same path.
     fn is_only_way(&self, from: HostId, to: HostId) -> bool {
         let mut at = self.switch_of(from);
         while !self.change() {
@@ -177,7 +178,7 @@ impl<'a> Ways<'a> {
         false
     }
 
-    /// The ports by which packets to a host may leave a switch, over all tables.
+    /// Returns the ports by which packets to a host may leave a switch, over all tables.
     fn ports(&self, at: NodeId, to: HostId) -> Vec<LinkId> {
         let all = self.tables.iter().flat_map(|table| table.from(at).ports(to));
         let mut ports: Vec<LinkId> = all.copied().collect();
@@ -186,8 +187,8 @@ impl<'a> Ways<'a> {
         ports
     }
 
-    /// The best fronts at the switch of `to` for a burst that is at the switch of `from` as `start` says. None of them
-    /// is as good as another.
+    /// Returns the best fronts at the switch of `to` for a burst that is at the switch of `from` with front `start`.
+    /// None of them is as good as another.
     fn fronts(&mut self, from: HostId, to: HostId, start: Front, burst: &Burst) -> Vec<Front> {
         let (begin, end) = (self.switch_of(from), self.switch_of(to));
         let mut towards = self.towards.remove(&end).unwrap_or_else(|| Towards::new(end));

@@ -1,12 +1,12 @@
-//! Which port of a switch decides next: a tournament over their times, [`Time::NEVER`] where a port has nothing to decide. Ties
-//! go to the lower port.
+//! Tournament over the ports of a switch for the next decision, by their decision times: [`Time::NEVER`] where a port
+//! has nothing to decide. Ties go to the lower port.
 
 use units::Time;
 
 #[derive(Debug)]
 pub(super) struct Earliest {
-    /// Of each inner node the first of its leaves, and leaves: the children of `n` are `2 n` and `2 n + 1`, and leaves come
-    /// last, one a port, padded to a power of two.
+    /// Inner nodes, each with the first of its leaves, and leaves: the children of `n` are `2 n` and `2 n + 1`, and
+    /// leaves come last, one per port, padded to a power of two.
     nodes: Vec<(Time, u32)>,
 }
 

@@ -1,5 +1,4 @@
-//! How a switch shares one buffer among its ports, and when it pauses who sends to it (priority flow control,
-//! IEEE 802.1Qbb).
+//! Shared buffer of a switch, and pausing of its senders (priority flow control, IEEE 802.1Qbb).
 
 use units::{Bytes, Frac, Rate, Span};
 
@@ -20,14 +19,14 @@ pub const CLASSES: usize = 8;
 pub struct Switch {
     /// All packets that wait in it lie here.
     pub buffer: Bytes,
-    /// Of that, kept for each ingress port and data class in use.
+    /// Part of the buffer reserved for each ingress port and data class in use.
     pub reserve: Bytes,
-    /// A packet finds no room where its class's queue at the port that it is to leave by would, with it, hold more than
-    /// this many times what is left of the shared part; it is dropped, PFC or not. None has no such limit.
+    /// Limit of a class's queue at an egress port, as a multiple of the free space of the shared part. A packet that
+    /// would exceed it is dropped, PFC or not. None has no such limit.
     pub egress_alpha: Option<Frac>,
     /// Pausing; without it packets that find no room are dropped.
     pub pfc: Option<Pfc>,
-    /// Whether its ports report themselves to packets that ask (INT).
+    /// Its ports report themselves to packets that ask (INT).
     pub int: bool,
 }
 
@@ -37,19 +36,19 @@ pub struct Switch {
 pub struct Pfc {
     /// Size of a pause frame on the wire, in bytes.
     pub frame: u32,
-    /// A relay: while the other end of one of its ports pauses a class, it pauses that class at all its other ports.
-    /// Beside that it asks for pauses like every switch, where gates say so: by a relay's, only before its buffer would
-    /// overflow. In a loop of relays a pause and its resume go round for ever.
+    /// A relay: while the other end of one of its ports pauses a class, it pauses that class at all its other ports. In
+    /// addition it requests pauses like every switch, as its ingress limits require: with a relay's limits, only before
+    /// its buffer would overflow. In a loop of relays a pause and its resume circulate for ever.
     pub relay: bool,
 }
 
-/// What may still arrive of a class over a cable after a switch has decided to pause its sender: the pause frame waits for
-/// a packet that has begun and for one frame of each other class, and takes its time; both ways take the link's delay; and
-/// the sender ends the packet that it has begun.
+/// Returns the headroom: bytes of a class that may still arrive over a cable after a switch has decided to pause its
+/// sender. The pause frame waits for a packet that has begun and for one frame of each other class, and takes its time;
+/// both ways take the link's delay; and the sender ends the packet that it has begun.
 ///
-/// `rate` is the sender's, `back` the rate of the link that the frame takes; `packet` is the largest packet on the wire;
-/// `classes` is how many data classes there are. Not in it: acknowledgements that pile up in a host whose card is slower
-/// than what comes to it.
+/// `rate` is the sender's, `back` the rate of the link that the frame takes; `packet` is the largest packet on the
+/// wire; `classes` is the number of data classes. Not included: acknowledgements that pile up in a host whose NIC is
+/// slower than its arrivals.
 pub fn headroom(rate: Rate, back: Rate, delay: Span, packet: u32, frame: u32, classes: u64) -> Bytes {
     let (packet, frames) = (Bytes::new(packet.into()), Bytes::new(frame.into()).times(classes));
     let until_paused = delay.times(2) + back.time_for(packet) + back.time_for(frames);

@@ -1,36 +1,36 @@
-//! The accounts of a shared buffer: who holds how much of it, and for whom there is room.
+//! Accounts of a shared buffer: its use by each cable and class, and admission of packets.
 //!
-//! A packet that lies in the switch is booked on the cable and class that it came in by: first on what is reserved
-//! there, then on the part that all share as long as the threshold lets it, then on the cable's headroom. What leaves
-//! frees headroom first, then the shared part, then the reserve.
+//! A packet in the switch is booked on the cable and class by which it arrived: first on the reserve there, then on the
+//! shared part as long as the threshold permits, then on the cable's headroom. A departing packet frees headroom first,
+//! then the shared part, then the reserve.
 
 use units::Bytes;
 
 use super::{CLASSES, Switch};
 use crate::gate::{Gate, Limit};
 
-/// What packets of one cable and class hold.
+/// Buffer use of one cable and class.
 #[derive(Clone, Copy, Default, Debug)]
 struct Account {
-    /// Of reserve and shared part together.
+    /// Use of reserve and shared part together.
     used: u64,
     headroom: u64,
-    /// Whether the sender at the cable's other end is paused.
+    /// The sender at the cable's other end is paused.
     paused: bool,
 }
 
-/// Where a packet that arrived goes.
+/// Admission of a packet that arrived.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Room {
-    /// It is booked.
+    /// The packet is booked.
     Booked,
-    /// Nowhere.
+    /// No room: the packet is not booked.
     None,
 }
 
 #[derive(Debug)]
 pub(super) struct Pool {
-    /// Of the buffer, what is neither reserve nor headroom.
+    /// Part of the buffer that is neither reserve nor headroom.
     shared: u64,
     shared_used: u64,
     /// All that is booked.
@@ -39,7 +39,8 @@ pub(super) struct Pool {
     reserve: u64,
     pauses: bool,
     gates: Vec<Gate>,
-    /// Of each gate: with less of the shared part left its threshold is nothing, and even what is reserved pauses.
+    /// Minimum free space of the shared part, for each gate. With less, its threshold is zero, and even reserved bytes
+    /// trigger a pause.
     least_free: Vec<u64>,
     accounts: Vec<[Account; CLASSES]>,
 }
@@ -61,7 +62,7 @@ impl Pool {
         }
     }
 
-    /// What is left of the shared part.
+    /// Returns the free space of the shared part.
     pub(super) fn free(&self) -> u64 {
         self.shared - self.shared_used
     }
@@ -74,12 +75,12 @@ impl Pool {
         Bytes::new(self.most_held)
     }
 
-    /// What is booked on a cable, all classes.
+    /// Returns the bytes booked on a cable, all classes.
     pub(super) fn held_by(&self, port: usize) -> Bytes {
         Bytes::new(self.accounts[port].iter().map(|it| it.used + it.headroom).sum())
     }
 
-    /// What a class of a cable may hold of the shared part now.
+    /// Returns the bytes of the shared part that a class of a cable may hold now.
     fn threshold(&self, port: usize, shared_by: u64) -> u64 {
         match self.gates[port].off {
             // A fixed threshold promises no bytes that others hold already.
@@ -135,7 +136,7 @@ impl Pool {
         self.held -= size;
     }
 
-    /// Whether the sender at a cable's other end is to be paused now. Then it counts as paused.
+    /// Returns whether the sender at a cable's other end must be paused now. Then it counts as paused.
     #[inline(always)]
     pub(super) fn pauses(&mut self, port: usize, class: usize) -> bool {
         let account = self.accounts[port][class];
@@ -154,7 +155,7 @@ impl Pool {
         pauses
     }
 
-    /// Whether a paused sender is to go on now. Then it counts as going.
+    /// Returns whether a paused sender may resume now. Then it counts as running.
     #[inline]
     pub(super) fn resumes(&mut self, port: usize, class: usize) -> bool {
         let account = self.accounts[port][class];
@@ -167,7 +168,7 @@ impl Pool {
         resumes
     }
 
-    /// Checks the accounts, where so much is booked on each cable and class.
+    /// Checks the accounts, where `booked` is booked on each cable and class.
     pub(super) fn check(&self, booked: &[[u64; CLASSES]]) -> Result<(), String> {
         for (port, (accounts, booked)) in self.accounts.iter().zip(booked).enumerate() {
             for (class, (account, &booked)) in accounts.iter().zip(booked).enumerate() {
@@ -189,13 +190,13 @@ impl Pool {
         Ok(())
     }
 
-    /// Whether the sender at a cable's other end is paused.
+    /// Returns whether the sender at a cable's other end is paused.
     pub(super) fn is_paused(&self, port: usize, class: usize) -> bool {
         self.accounts[port][class].paused
     }
 }
 
-/// The least that must be left of the shared part for a threshold over zero.
+/// Returns the minimum free space of the shared part for a threshold over zero.
 fn least_free(off: Limit) -> u64 {
     match off {
         Limit::Bytes(Bytes::ZERO) => u64::MAX,
@@ -206,7 +207,7 @@ fn least_free(off: Limit) -> u64 {
     }
 }
 
-/// What a switch keeps for reserves and headroom; its buffer must be larger.
+/// Returns the bytes that a switch keeps for reserves and headroom; its buffer must be larger.
 pub fn kept(switch: &Switch, gates: &[Gate], classes: u64) -> Bytes {
     let headroom: u128 = gates.iter().map(|gate| u128::from(gate.headroom.get())).sum();
     let headroom = if switch.pfc.is_some() { headroom } else { 0 };
@@ -266,7 +267,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever comes and goes, books balance and the buffer is never overbooked.
+        /// Accounts balance and the buffer is never overbooked, for any sequence of packets.
         #[test]
         fn books_balance(moves in proptest::collection::vec((0..3usize, 1..3usize, 1..3_000u64, any::<bool>()), 0..300)) {
             let mut pool = Pool::new(&switch(60_000, true), vec![gate(Limit::Alpha(Frac::ratio(1, 2))); 3], 2);

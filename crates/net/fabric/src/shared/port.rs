@@ -9,20 +9,20 @@ use crate::port::{InService, MarkAt, PhantomQueue, PortParams};
 use crate::ring::Ring;
 use crate::{Item, Passage};
 
-/// A packet's service begins.
+/// A packet whose service begins.
 #[derive(Clone, Copy, Debug)]
 pub struct Departure {
-    /// The port that it leaves by.
+    /// Port by which it leaves.
     pub port: usize,
-    /// The port that it came in by, unless the switch made it.
+    /// Port by which it arrived, unless the switch made it.
     pub from: Option<usize>,
-    /// When.
+    /// Start of service.
     pub begins: Time,
-    /// When it arrives at the link's end, and whether it was marked here.
+    /// Arrival at the link's end, and whether it was marked here.
     pub passage: Passage,
     /// Bytes that the port had sent before it.
     pub sent: Bytes,
-    /// Bytes that wait in the port, it taken off.
+    /// Bytes that wait in the port, without this packet.
     pub queue: Bytes,
 }
 
@@ -32,11 +32,11 @@ pub(super) struct Waiting<P> {
     pub(super) about: About,
 }
 
-/// What a switch knows of a packet in it.
+/// Metadata of a packet in a switch.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct About {
     pub(super) size: u32,
-    /// The port that it came in by; [`NOWHERE`] if the switch made it or nothing is booked for it.
+    /// Port by which it arrived; [`NOWHERE`] if the switch made it or nothing is booked for it.
     pub(super) from: u16,
     pub(super) booked: bool,
     pub(super) marked: bool,
@@ -44,7 +44,7 @@ pub(super) struct About {
 
 pub(super) const NOWHERE: u16 = u16::MAX;
 
-/// What waits in a port of one class.
+/// Packets of one class that wait in a port.
 #[derive(Debug)]
 pub(super) struct Queue<P> {
     pub(super) ring: Ring<Waiting<P>>,
@@ -52,7 +52,7 @@ pub(super) struct Queue<P> {
     pub(super) bytes: u64,
 }
 
-/// What every decision about a port needs.
+/// State of a port that every decision needs.
 #[derive(Debug)]
 #[repr(align(64))]
 pub(super) struct Service {
@@ -62,7 +62,7 @@ pub(super) struct Service {
     pub(super) sent_bytes: u64,
     pub(super) waiting_bytes: u64,
     pub(super) most_waiting: u64,
-    /// What the chances at this port depend on, besides the packet.
+    /// Seed of the random decisions at this port, in addition to the packet.
     pub(super) salt: u64,
     /// Place of the port's settings.
     pub(super) params: u32,
@@ -71,7 +71,7 @@ pub(super) struct Service {
     pub(super) paused: u8,
     /// The data class that was served last.
     pub(super) last: u8,
-    /// How many of [`Port::frames`] wait.
+    /// Number of [`Port::frames`] that wait.
     pub(super) frames: u8,
 }
 
@@ -108,7 +108,7 @@ impl<P: Item + Copy> Port<P> {
         }
     }
 
-    /// Whether the port's own buffer has no room for a packet.
+    /// Returns whether the port's own buffer has no room for a packet.
     #[inline]
     pub(super) fn is_full(&self, params: &PortParams, packet: &Arrival) -> bool {
         if params.config.buffer == Bytes::MAX {
@@ -140,7 +140,8 @@ impl<P: Item + Copy> Port<P> {
         self.queues[0].ring.get_mut(place)
     }
 
-    /// A frame of a class has come to a control queue of so many: if it waits, it goes before all that is no frame.
+    /// Puts a frame of a class first in a control queue that had `waited` packets: if it waits, it goes before all that
+    /// is no frame.
     pub(super) fn put_first(&mut self, waited: usize, class: usize) {
         if self.queues[0].ring.len() > waited {
             let frames = usize::from(self.service.frames);
@@ -181,7 +182,7 @@ impl<P: Item + Copy> Port<P> {
         Some((class, about))
     }
 
-    /// Checks that the accounts of its queues say what lies in them.
+    /// Checks that the accounts of its queues match their content.
     pub(super) fn check(&self, params: &PortParams) -> Result<(), String> {
         let mut waiting = 0;
         for (class, queue) in self.queues.iter().enumerate() {
@@ -218,13 +219,13 @@ impl Service {
         self.filled & !self.paused
     }
 
-    /// When the port decides next.
+    /// Returns the time of the port's next decision.
     #[inline]
     pub(super) fn next_at(&self) -> Time {
         if self.eligible() == 0 { Time::NEVER } else { self.idle_at }
     }
 
-    /// Takes a packet into service at `now`, when the port is idle and `before` waits that may mark it.
+    /// Takes a packet into service at `now`, when the port is idle; `before` is the backlog that may mark it.
     #[inline(always)]
     pub(super) fn begin(
         &mut self,
@@ -259,7 +260,7 @@ impl Service {
         departure
     }
 
-    /// How the packet in service counts in the backlog.
+    /// Returns the contribution of the packet in service to the backlog.
     #[inline]
     pub(super) fn in_service(&self, params: &PortParams, now: Time) -> Span {
         let remainder = self.idle_at.saturating_since(now);

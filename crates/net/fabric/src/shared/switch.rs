@@ -1,7 +1,7 @@
 //! A switch whose ports share one buffer. Every decision of the switch depends on all its ports, so it is replayed as
 //! a whole, in the order (time, port), before anything of it is read: a hop is one arrival and one decision.
 //!
-//! A port sends frames first (pauses and resumes, one a class: the last word), then control, then data classes in turn,
+//! A port sends frames first (pauses and resumes, one per class: the latest), then control, then data classes in turn,
 //! one packet each.
 //!
 //! A packet that arrives needs room even if it leaves at once. It leaves the buffer when its service begins. Packets of
@@ -25,7 +25,7 @@ use crate::arrival::{Arrival, draw};
 use crate::pauses::Pauses;
 use crate::port::{MarkAt, PortParams};
 
-/// What such a switch carries.
+/// Item carried by a switch with a shared buffer.
 pub trait Framed: Item + Copy {
     /// The packet's class at a port: 0 is control.
     fn class(&self, control_first: bool) -> u8;
@@ -33,12 +33,12 @@ pub trait Framed: Item + Copy {
     fn frame(pause: bool, class: u8, size: u32, now: Time) -> Self;
 }
 
-/// Where packets go.
+/// Receiver of departures and drops.
 pub trait Outlet<P> {
-    /// A packet's service begins.
+    /// Reports that a packet's service begins.
     fn depart(&mut self, item: &P, departure: &Departure);
-    /// A packet found no room on its way to `port`. `lossless` if its sender could have been paused in time: the port's
-    /// own limits are met by no pause.
+    /// Reports that a packet found no room on its way to `port`. `lossless` if its sender could have been paused in
+    /// time: no pause prevents drops at the port's own limits.
     fn drop(&mut self, item: &P, port: usize, lossless: bool);
 }
 
@@ -50,7 +50,7 @@ pub struct SharedSwitch<P> {
     /// Settings of ports, each once for all ports that have them.
     params: Arc<[PortParams]>,
     ports: Vec<Port<P>>,
-    /// When each port that may serve something decides what.
+    /// Time of the next decision of each port that may serve something.
     next: Earliest,
     headroom_drops: u64,
 }
@@ -79,8 +79,8 @@ impl<P: Framed> SharedSwitch<P> {
         }
     }
 
-    /// A packet that came in by `from` (or was made here) at `packet.now` is to leave by `to`. Every earlier decision
-    /// is replayed first.
+    /// Queues at `to` a packet that arrived by `from` (or was made here) at `packet.now`. Every earlier decision is
+    /// replayed first.
     #[inline(always)]
     pub fn arrive(&mut self, from: Option<usize>, to: usize, packet: &Arrival, item: &P, out: &mut impl Outlet<P>) {
         let now = packet.now;
@@ -109,7 +109,7 @@ impl<P: Framed> SharedSwitch<P> {
         self.enqueue(to, class, packet, item, About { size: packet.size, from, booked, marked: false }, out);
     }
 
-    /// Whether a packet would make an egress queue longer than what is left of the shared part lets it be.
+    /// Returns whether a packet would make an egress queue longer than the free space of the shared part permits.
     #[inline]
     fn is_over(&self, to: usize, class: usize, size: u64) -> bool {
         let limit = self.config.egress_alpha.map(|alpha| alpha.of(self.pool.free()));
@@ -177,7 +177,7 @@ impl<P: Framed> SharedSwitch<P> {
         }
     }
 
-    /// Whether a relay has passed a pause of a class on to the other end of a port.
+    /// Returns whether a relay has passed a pause of a class on to the other end of a port.
     fn relays(&self, port: usize, class: usize) -> bool {
         let relay = self.config.pfc.is_some_and(|pfc| pfc.relay);
         relay && self.ports.iter().enumerate().any(|(other, it)| other != port && it.service.paused >> class & 1 == 1)
@@ -209,7 +209,7 @@ impl<P: Framed> SharedSwitch<P> {
         }
     }
 
-    /// Checks that the books say what lies in the queues. Returns how many entries it examined.
+    /// Checks that the accounts match the content of the queues. Returns the number of entries examined.
     ///
     /// # Errors
     /// When they do not: what is wrong.
@@ -229,7 +229,7 @@ impl<P: Framed> SharedSwitch<P> {
         Ok(examined)
     }
 
-    /// When the switch decides next by itself; [`Time::NEVER`] if nothing waits that may leave.
+    /// Returns the time of the switch's next decision; [`Time::NEVER`] if nothing waits that may be sent.
     #[inline]
     pub fn next_at(&self) -> Time {
         self.next.time()
@@ -263,7 +263,7 @@ impl<P: Framed> SharedSwitch<P> {
     }
 
     /// Sends a pause frame, or the one that ends the pause, to the other end of a port: before all that waits there. A
-    /// frame of the class that still waits says what is true now instead.
+    /// frame of the class that still waits is replaced.
     #[cold]
     fn send_frame(&mut self, port: usize, class: usize, pause: bool, now: Time, out: &mut impl Outlet<P>) {
         let Some(pfc) = self.config.pfc else { return };
@@ -280,32 +280,32 @@ impl<P: Framed> SharedSwitch<P> {
         self.ports[port].put_first(waited, class);
     }
 
-    /// What the buffer holds.
+    /// Returns the bytes that the buffer holds.
     pub fn held(&self) -> Bytes {
         self.pool.held()
     }
 
-    /// The most that it has held.
+    /// Returns the maximum that it has held.
     pub fn most_held(&self) -> Bytes {
         self.pool.most_held()
     }
 
-    /// What came in by a port and waits.
+    /// Returns the bytes that arrived by a port and wait.
     pub fn held_by(&self, port: usize) -> Bytes {
         self.pool.held_by(port)
     }
 
-    /// What waits in a port.
+    /// Returns the bytes that wait in a port.
     pub fn queue(&self, port: usize) -> Bytes {
         Bytes::new(self.ports[port].service.waiting_bytes)
     }
 
-    /// The most that has waited in a port.
+    /// Returns the maximum that has waited in a port.
     pub fn most_queued(&self, port: usize) -> Bytes {
         Bytes::new(self.ports[port].service.most_waiting)
     }
 
-    /// All packets that wait.
+    /// Returns all packets that wait.
     pub fn waiting(&self) -> impl Iterator<Item = &P> {
         let queues = self.ports.iter().flat_map(|port| &port.queues);
         queues.flat_map(|queue| queue.ring.iter().map(|waiting| &waiting.item))
@@ -322,19 +322,19 @@ impl<P: Framed> SharedSwitch<P> {
         Bytes::new(self.ports[port].service.sent_bytes)
     }
 
-    /// How often the other end has paused a class of a port, and for how long until `now` at least one class was
-    /// paused.
+    /// Returns the number of pauses of a port's classes by the other end, and the time until `now` in which at least
+    /// one class was paused.
     pub fn pauses(&self, port: usize, now: Time) -> (u64, Span) {
         let port = &self.ports[port];
         port.pauses.until(now)
     }
 
-    /// Each pause of a port is kept from now on.
+    /// Keeps each pause of a port from now on.
     pub fn keep_pauses(&mut self, port: usize) {
         self.ports[port].pauses = Pauses::new(true);
     }
 
-    /// From when until when at least one class of a port was paused, where that is kept, up to `now`.
+    /// Returns the periods in which at least one class of a port was paused, where they are kept, up to `now`.
     pub fn kept_pauses(&self, port: usize, now: Time) -> impl Iterator<Item = (Time, Time)> + '_ {
         let port = &self.ports[port];
         port.pauses.spans(now)
@@ -374,7 +374,7 @@ mod tests {
     use crate::{Pfc, PortConfig};
     use units::Rate;
 
-    /// Of a class, and a pause or a resume if that is so.
+    /// A packet of a class, or a pause or resume frame for it.
     #[derive(Clone, Copy, Debug)]
     struct Thing {
         class: u8,
@@ -404,7 +404,7 @@ mod tests {
         Thing { class, pause: None, at }
     }
 
-    /// What left: (when its service began, port, what); and what was dropped: (port, whether lossless).
+    /// Departures: (start of service, port, item); and drops: (port, whether lossless).
     #[derive(Default)]
     struct Log {
         left: Vec<(Time, usize, Thing)>,
@@ -478,7 +478,7 @@ mod tests {
         assert_eq!((switch.pauses(0, us(9)), switch.pauses(1, us(9))), ((1, Span::from_us(2)), (1, Span::from_us(3))));
     }
 
-    /// Frames go before all that waits, control included: one a class, with its last word.
+    /// Frames go before all that waits, control included: one per class, the latest.
     #[test]
     fn frames_go_first() {
         let config = Switch { pfc: Some(Pfc { frame: 64, relay: true }), ..OPEN };

@@ -12,7 +12,7 @@ use crate::{Builder, LinkClass, Network, NetworkError, PortConfig};
 pub struct InterLinks {
     /// The two datacenters, the lower number first.
     pub between: (u16, u16),
-    /// How many run in parallel.
+    /// Number of cables in parallel.
     pub count: u16,
     /// The port at each end, propagation delay included.
     pub port: PortConfig,
@@ -21,7 +21,7 @@ pub struct InterLinks {
 /// Equal hosts of one rack.
 #[derive(Clone, Copy, Debug)]
 pub struct RackHosts {
-    /// How many.
+    /// Number of hosts.
     pub count: u16,
     /// A host's own port, usually without limit or marking.
     pub nic: PortConfig,
@@ -32,7 +32,7 @@ pub struct RackHosts {
 /// Trees joined at their borders.
 #[derive(Clone, Debug)]
 pub struct Clos {
-    /// How many datacenters, at least 1, all alike.
+    /// Number of datacenters, at least 1, all alike.
     pub datacenters: u16,
     /// Pods of one tree, at least 1.
     pub pods: u16,
@@ -41,10 +41,11 @@ pub struct Clos {
     /// Aggregation switches of one pod, each joined to every edge switch of its pod. None: the edge switches of several
     /// datacenters of one pod are joined to their border.
     pub aggregations: u16,
-    /// Core switches of one tree: a multiple of `aggregations`. The first aggregation switch of every pod is joined to
-    /// the first of so many equal parts of them, the second to the second. None: one pod only.
+    /// Core switches of one tree: a multiple of `aggregations`. They are divided into `aggregations` equal parts: the
+    /// first aggregation switch of every pod is joined to the first part, the second to the second. With no core
+    /// switch: one pod only.
     pub cores: u16,
-    /// The hosts of each rack of a tree, in order; a shorter list begins anew at its end.
+    /// The hosts of each rack of a tree, in order; a shorter list repeats from its beginning.
     pub racks: Vec<Vec<RackHosts>>,
     /// Ports between edge and aggregation switches.
     pub edge: PortConfig,

@@ -9,7 +9,7 @@ use crate::{Builder, Network, NetworkError, PortConfig};
 /// Fat trees joined at their borders.
 #[derive(Clone, Debug)]
 pub struct FatTrees {
-    /// How many datacenters, at least 1.
+    /// Number of datacenters, at least 1.
     pub datacenters: u16,
     /// Ports of a switch: even, at least 2. A tree has k pods of k/2 edge and k/2 aggregation switches and
     /// (k/2)^2 core switches.
@@ -71,9 +71,9 @@ impl FatTrees {
         .lay()
     }
 
-    /// Uno's network: two 8-ary trees, 100 Gb/s everywhere, 1 us a link, eight cables between the borders and
-    /// eight from each core switch, with the given port on every switch and long-haul delay. For tests and
-    /// benchmarks; scenario files say all this themselves.
+    /// Returns Uno's network: two 8-ary trees, 100 Gb/s everywhere, 1 us per link, eight cables between the borders and
+    /// eight from each core switch, with the given port on every switch and long-haul delay. For tests and benchmarks;
+    /// scenario files specify all this themselves.
     pub fn uno(port: PortConfig, long_haul: Span) -> Self {
         Self {
             datacenters: 2,

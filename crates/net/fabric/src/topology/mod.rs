@@ -1,4 +1,4 @@
-//! Ready-made networks. Every figure is a parameter; each function only says how the parts are joined.
+//! Ready-made networks. Every figure is a parameter; each function only joins the parts.
 
 mod clos;
 mod fat_tree;

@@ -18,7 +18,7 @@ pub struct Dumbbell {
     pub right: Vec<(PortConfig, PortConfig)>,
     /// The ports at both ends of the cable.
     pub bottleneck: PortConfig,
-    /// Whether the sides are two datacenters, the cable the long haul between them.
+    /// The sides are two datacenters, and the cable is the long haul between them.
     pub two_datacenters: bool,
 }
 

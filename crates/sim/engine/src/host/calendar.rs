@@ -1,22 +1,22 @@
-//! What a host does by itself at a time of its own: one calendar, in order of time.
+//! A host's own events: one calendar, in order of time.
 //!
-//! A host's flows, receivers and credits put down here when they want to be looked at. Nothing is ever taken out before
-//! its time: an owner that changes its mind puts down another time and remembers which one counts. An entry that fires at
-//! any other time is outdated, and its owner ignores it. So the usual flow has one timer here, which is asked again when
-//! it fires, however often its timeout moves meanwhile.
+//! A host's flows, receivers and credits make an entry here for each of their timers. No entry is removed before its
+//! time: an owner that reschedules makes another entry and remembers its time. An entry that fires at any other time is
+//! outdated, and its owner ignores it. So the usual flow has one timer here, which is checked again when it fires, even
+//! if its timeout has moved often meanwhile.
 //!
-//! Pacing lies apart: what is due there waits for the card, too.
+//! Pacing is separate: packets due there also wait for the NIC.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use units::Time;
 
-/// What is due. What is due at one time is done in this order, and flow by flow: which place a flow has in a host's tables
-/// depends on the order in which nodes ran, so it may not decide.
+/// An event that is due. Events at the same time are handled in this order, and flow by flow: a flow's slot in a host's
+/// tables depends on the order in which nodes ran, so it may not determine the order.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) enum Due {
-    /// The transport hears of packets that lay in the host, in the order in which they came.
+    /// The transport receives packets that were delayed in the host, in the order of their arrival.
     Delayed,
     /// A flow starts.
     Start(u32),
@@ -24,11 +24,11 @@ pub(super) enum Due {
     Timer(u32),
     /// A flow's acknowledgement is held back no longer.
     Flush(u32),
-    /// A block of a flow is asked for.
+    /// The receiver requests a block of a flow.
     Block(u32),
     /// The host's queue of credits lets the first one out.
     CreditQueue,
-    /// The host gives the next credit for what it is to receive.
+    /// The host sends the next credit for data that it is to receive.
     Give,
     /// An end of a flow acts on its credits.
     Credits(u32, End),
@@ -43,7 +43,8 @@ pub(super) enum End {
 
 /// A host's calendar.
 pub(super) struct Calendar {
-    /// The time of the first entry; [`Time::NEVER`] if there is none. Kept beside the heap so that asking costs one load.
+    /// The time of the first entry; [`Time::NEVER`] if there is none. Stored outside of the heap so that a query costs
+    /// one load.
     first_at: Time,
     heap: BinaryHeap<Reverse<(Time, Due)>>,
     /// The time up to which entries have come out.
@@ -55,7 +56,7 @@ impl Calendar {
         Self { first_at: Time::NEVER, heap: BinaryHeap::new(), done: Time::ZERO }
     }
 
-    /// When the first entry is due; [`Time::NEVER`] if there is none.
+    /// Returns the time of the first entry; [`Time::NEVER`] if there is none.
     #[inline(always)]
     pub(super) fn first_at(&self) -> Time {
         self.first_at
@@ -94,7 +95,7 @@ impl Calendar {
         entries
     }
 
-    /// Checks that the first entry is where it is said to be, and none before `now`. Returns how many entries it examined.
+    /// Checks that the first entry is in its place, and none before `now`. Returns the number of entries examined.
     pub(super) fn check(&self, now: Time) -> Result<usize, String> {
         let first = self.heap.iter().map(|Reverse((time, _))| *time).min().unwrap_or(Time::NEVER);
         if first != self.first_at {
@@ -168,7 +169,7 @@ mod tests {
     }
 
     proptest! {
-        /// It does as a sorted list does.
+        /// The calendar matches a sorted list.
         #[test]
         fn as_a_sorted_list(steps in proptest::collection::vec((0..9u64, 0..5u64, 0..6u32), 1..200)) {
             let (mut calendar, mut list) = (Calendar::new(), Vec::new());

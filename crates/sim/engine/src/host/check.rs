@@ -1,5 +1,5 @@
-//! Whether a partition's hosts agree with themselves: what waits is where it says that it waits, and what a calendar is
-//! to bring back lies in it.
+//! Consistency checks of a partition's hosts: each flow waits in the queue that its state names, and the calendar has
+//! the entries that it requires.
 
 use std::cmp::Reverse;
 
@@ -15,7 +15,7 @@ use super::sending::{Active, Queued};
 use super::turns::Turn;
 use super::{HostState, Hosts, NO_SLOT};
 
-/// Where the flows of one host wait, and what its calendar is to bring back: sorted, so that each of its flows is looked up in
+/// The queues of one host's flows, and its calendar entries: sorted, so that each of its flows is looked up in
 /// logarithmic time.
 struct Waiting {
     ready: Vec<Turn>,
@@ -46,11 +46,11 @@ impl Waiting {
 }
 
 impl<L: ControlLaw> Hosts<L> {
-    /// Checks what all hosts hold once they have run up to `now`; `local` gives the number here of a host of the network.
-    /// Returns how many entries it examined.
+    /// Checks the state of all hosts once they have run up to `now`; `local` returns the number here of a host of the
+    /// network. Returns the number of entries examined.
     ///
     /// # Errors
-    /// The number of the host where something is wrong, and what.
+    /// The number of the host with an error, and a description.
     pub(crate) fn check(
         &self,
         now: Time,
@@ -160,7 +160,7 @@ mod tests {
     use laws::fixed::{Fixed, Params};
     use units::{Bytes, Rate, Span};
 
-    /// A card that is never busy.
+    /// A NIC that is never busy.
     struct Idle;
 
     impl Wire for Idle {
@@ -201,7 +201,7 @@ mod tests {
         }
     }
 
-    /// Whatever is broken is found: what says so, in a host whose flow has sent one packet.
+    /// Each broken invariant of a host with one sent packet is detected.
     #[test]
     fn what_is_broken_is_found() {
         type Break = fn(&mut Hosts<Fixed>);

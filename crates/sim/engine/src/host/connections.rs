@@ -20,7 +20,7 @@ type Key = (u32, u32, u8, u16, u32);
 pub(super) struct Connections<L> {
     /// Those that have nothing to send.
     idle: BTreeMap<Key, Connection<L>>,
-    /// What a host remembers of a destination.
+    /// Per-destination state of a host.
     remembered: BTreeMap<(u32, u32), Remembered>,
 }
 
@@ -29,8 +29,8 @@ impl<L: ControlLaw> Connections<L> {
         Self { idle: BTreeMap::new(), remembered: BTreeMap::new() }
     }
 
-    /// The sender of a flow that starts, and the flow that its connection was opened for. If that is this one, it has the law
-    /// `first`, and each of its other subflows one of `others`.
+    /// Returns the sender of a flow that starts, and the flow that its connection was opened for. If that is this one,
+    /// it has the law `first`, and each of its other subflows one of `others`.
     pub(super) fn open(
         &mut self,
         host: usize,
@@ -58,7 +58,7 @@ impl<L: ControlLaw> Connections<L> {
         (sender, config.number)
     }
 
-    /// A flow is complete.
+    /// Closes a complete flow.
     pub(super) fn close(&mut self, host: usize, spec: &FlowSpec, flow: Active<L>, remembers: bool) {
         let Active { sender, connection, .. } = flow;
         if spec.kept {

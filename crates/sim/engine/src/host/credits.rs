@@ -1,8 +1,9 @@
-//! Credits at hosts: a host's own credit queue, who acts when, and the packets of both ends ([`flow::credits`]).
+//! Credits at hosts: a host's own credit queue, the roles of both ends, and their packets ([`flow::credits`]).
 //!
-//! A host's card is pulled and holds no queue, so the credit queue of its port lies here: credits and emulation packets pass
-//! it, and then go to the card at once, like acknowledgements. An emulation packet is stamped when it passes: its data
-//! leaves `T_wait` after that. All else that credits need, requests, stops, echoes and probes, goes to the card directly.
+//! A host's NIC pulls packets and holds no queue, so the credit queue of its port is here: credits and emulation
+//! packets pass it, and then go to the NIC at once, like acknowledgements. An emulation packet is stamped when it
+//! passes: its data leaves `T_wait` after that. All other packets of credit schemes (requests, stops, echoes and
+//! probes) go to the NIC directly.
 
 use std::collections::VecDeque;
 
@@ -25,31 +26,31 @@ use crate::packet::{Header, Packet, Report};
 /// Bytes that each further time stamp adds to an echo.
 const STAMP: u32 = 4;
 
-/// What a host keeps for credits.
+/// Credit state of a host.
 #[derive(Default)]
 pub(super) struct HostCredits {
     queue: CreditGate<Packet>,
     drops: u64,
-    /// When the queue lets the first of it out, as far as that is in the host's calendar.
+    /// The next release of the queue, if it is in the host's calendar.
     called_at: Option<Time>,
     giving: Giving,
 }
 
-/// What a host keeps for the credits that it gives for its own link.
+/// State of a host that sends credits for its own link.
 #[derive(Default)]
 struct Giving {
     /// Flows whose credits are due, in turn.
     turns: VecDeque<u32>,
-    /// When the link has room for what the next credit brings.
+    /// The time at which the link has room for the data of the next credit.
     next: Time,
-    /// When the next one is given, as far as that is in the host's calendar.
+    /// The time of the next credit, if it is in the host's calendar.
     called_at: Option<Time>,
 }
 
-/// A flow to which its receiver's host gives credits.
+/// A flow to which its receiver's host sends credits.
 #[derive(Default)]
 struct Given {
-    /// Credits that it has asked for and that it has got, from its start.
+    /// Credits that it has requested and that it has received, from its start.
     asked: u32,
     got: u32,
     /// Credits that went to it again.
@@ -60,23 +61,23 @@ struct Given {
 pub(super) struct Answering<L> {
     part: Part<L>,
     called_at: Time,
-    /// Of the packets that it sends, but for their times and sizes.
+    /// Header of the packets that it sends, except for their times and sizes.
     back: Header,
 }
 
 enum Part<L> {
     Credits(Crediting<L>),
     Echoes(Echoing),
-    /// The host gives them.
+    /// The host sends them.
     Given(Given),
 }
 
-/// What was counted of a flow elsewhere than at its sender.
+/// Counters of a flow that are kept elsewhere than at its sender.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Elsewhere {
     credits: CreditStats,
     acted: Acted,
-    /// Payload that came, where the sender hears of it only at the end.
+    /// Payload received, if the sender is informed only at the end.
     came: Bytes,
 }
 
@@ -113,7 +114,7 @@ impl<L: ControlLaw> Active<L> {
 }
 
 impl HostState {
-    /// A sending end may want to act at another time.
+    /// Schedules a sending end that may have changed its next time.
     #[inline]
     pub(super) fn call<L: ControlLaw>(&mut self, active: &mut Active<L>, now: Time) {
         let Some(at) = &mut active.edge else { return };
@@ -125,7 +126,7 @@ impl HostState {
         }
     }
 
-    /// A credit or an emulation packet comes to the host's queue at `now`. Returned if it leaves at once.
+    /// Queues a credit or an emulation packet at the host at `now`. Returns it if it leaves at once.
     fn offer(&mut self, packet: Packet, setup: &Setup) -> Option<Packet> {
         let Some(params) = setup.network.port(self.uplink).credits() else { return Some(packet) };
         let credits = self.credits.get_or_insert_default();
@@ -137,7 +138,7 @@ impl HostState {
         None
     }
 
-    /// Puts down when the host gives the next credit, if one is due and that is not put down already.
+    /// Schedules the next credit of the host, if one is due and not yet scheduled.
     fn call_giving(&mut self) {
         let Some(credits) = &mut self.credits else { return };
         let giving = &mut credits.giving;
@@ -148,7 +149,7 @@ impl HostState {
         }
     }
 
-    /// Puts down when the host's queue lets the next one out, if one waits and that is not put down already.
+    /// Schedules the next release of the host's queue, if a packet waits and that is not yet scheduled.
     fn call_queue(&mut self, params: &CreditParams) {
         let Some(credits) = &mut self.credits else { return };
         let Some(next) = credits.queue.eligible_at(params) else { return };
@@ -158,14 +159,14 @@ impl HostState {
         }
     }
 
-    /// The first that waits in the host's queue, if it may leave now.
+    /// Returns the first packet of the host's queue, if it may leave now.
     fn release(&mut self, params: &CreditParams) -> Option<Packet> {
         let queue = &mut self.credits.as_mut()?.queue;
         queue.eligible_at(params).filter(|&time| time <= self.now)?;
         queue.pop(params, self.now).map(|(packet, _)| packet)
     }
 
-    /// A credit or an emulation packet leaves the host's queue.
+    /// Sends a credit or an emulation packet that leaves the host's queue.
     fn depart(&mut self, mut packet: Packet, setup: &Setup, wire: &mut impl Wire) {
         packet.time = self.now;
         if let Body::Emulation { number, .. } = packet.body() {
@@ -184,7 +185,7 @@ impl<L> Hosts<L> {
 }
 
 impl<L: ControlLaw> Hosts<L> {
-    /// The host's queue lets out what it may, if this is the time that was put down last.
+    /// Releases the packets of the host's queue that may leave, if this is the time that was scheduled last.
     pub(super) fn release_credits(&mut self, host: usize, time: Time, setup: &Setup, wire: &mut impl Wire) {
         match &mut self.states[host].credits {
             Some(credits) if credits.called_at == Some(time) => credits.called_at = None,
@@ -198,7 +199,7 @@ impl<L: ControlLaw> Hosts<L> {
         self.states[host].call_queue(params);
     }
 
-    /// An emulation packet leaves its host.
+    /// Records an emulation packet that leaves its host.
     fn left(&mut self, host: usize, packet: &Packet) {
         let Body::Emulation { number, .. } = packet.body() else { return };
         let now = self.states[host].now;
@@ -286,7 +287,7 @@ impl<L: ControlLaw> Hosts<L> {
         state.call_back(flow, answering);
     }
 
-    /// A request, a stop or an emulation packet arrives.
+    /// Handles a request, a stop or an emulation packet that arrives.
     pub(super) fn on_credit_signal<F: Fn(&FlowSpec, &Path) -> L>(
         &mut self,
         host: usize,
@@ -299,7 +300,7 @@ impl<L: ControlLaw> Hosts<L> {
         let complete = self.receiver_of[packet.flow as usize] == DONE;
         if complete {
             let answer = match packet.body() {
-                // The way of the data was kept free: its sender is told, whatever it does with that.
+                // The path of the data was kept free: its sender is notified, even if it ignores that.
                 Body::Emulation { number, .. } => Header::back(packet, spec).echo(Echo { newest: number, map: 1 }, now),
                 // Who still asks has missed the last acknowledgements.
                 Body::Request { .. } => last_acknowledgement(packet, spec, setup),
@@ -342,7 +343,7 @@ impl<L: ControlLaw> Hosts<L> {
         self.states[host].call_back(packet.flow, answering);
     }
 
-    /// The host gives the next credit for its link, if this is the time that was put down last.
+    /// Sends the host's next credit for its link, if this is the time that was scheduled last.
     pub(super) fn give(&mut self, host: usize, time: Time, setup: &Setup, wire: &mut impl Wire) {
         let state = &mut self.states[host];
         let Some(credits) = &mut state.credits else { return };
@@ -370,7 +371,7 @@ impl<L: ControlLaw> Hosts<L> {
         state.call_giving();
     }
 
-    /// Data of a flow arrives that answers a credit.
+    /// Handles arriving data of a flow that uses a credit.
     pub(super) fn on_scheduled(&mut self, flow: u32, now: Time, credit: u32) {
         if let Some(answering) = self.answering.get_mut(&flow)
             && let Part::Credits(crediting) = &mut answering.part
@@ -379,7 +380,7 @@ impl<L: ControlLaw> Hosts<L> {
         }
     }
 
-    /// A flow's receiver has everything.
+    /// Ends the receiving end of a flow that is completely received.
     pub(super) fn end_answering(&mut self, host: usize, flow: u32, wire: &mut impl Wire) {
         let Some(mut answering) = self.answering.remove(&flow) else { return };
         if let Part::Echoes(echoing) = &mut answering.part
@@ -403,14 +404,14 @@ impl<L: ControlLaw> Hosts<L> {
         elsewhere.acted = acted;
     }
 
-    /// The run ends.
+    /// Ends the receiving ends with the run.
     pub(super) fn finish_answering(&mut self) {
         for (flow, answering) in std::mem::take(&mut self.answering) {
             self.count(flow, &answering);
         }
     }
 
-    /// The run ends: counts the payload that came of flows whose receivers do not acknowledge.
+    /// Counts, at the end of the run, the received payload of flows whose receivers do not acknowledge.
     pub(super) fn count_unacknowledged(&mut self, setup: &Setup) {
         if !matches!(setup.host.recovery, Recovery::GoBackN { acks: false, .. }) {
             return;
@@ -468,7 +469,7 @@ impl<L: ControlLaw> Hosts<L> {
 }
 
 impl HostState {
-    /// A receiving end may want to act at another time.
+    /// Schedules a receiving end that may have changed its next time.
     fn call_back<L: ControlLaw>(&mut self, flow: u32, answering: &mut Answering<L>) {
         let next = match &answering.part {
             Part::Credits(crediting) => crediting.next_action(),
@@ -482,7 +483,7 @@ impl HostState {
     }
 }
 
-/// The receiving end of a flow, as its law says.
+/// Returns the receiving end of a flow, as its law requires.
 fn answering_part<L: ControlLaw, F: Fn(&FlowSpec, &Path) -> L>(
     flow: u32,
     spec: &FlowSpec,
@@ -505,7 +506,7 @@ fn answering_part<L: ControlLaw, F: Fn(&FlowSpec, &Path) -> L>(
 }
 
 impl Header {
-    /// Of a packet back to where another came from, on its path as far as that depends on entropy.
+    /// Returns the header of a packet back to the source of another, on its path as far as that depends on entropy.
     fn back(packet: &Packet, spec: &FlowSpec) -> Self {
         let (flow, entropy, class) = (packet.flow, packet.entropy, packet.class());
         Self { flow, dst: spec.src.0, entropy, class, ..Self::default() }

@@ -1,5 +1,5 @@
-//! A flow's edge ([`flow::Edge`]) at a host: what few flows have between their law and the card, and what the host itself
-//! remembers of such a flow. The host reads clocks and routes for it, and makes packets of what it lets go.
+//! A flow's edge ([`flow::Edge`]) at a host: the stages that a few flows have between their law and the NIC, and the
+//! host's own state of such a flow. The host reads clocks and routes for it, and builds the packets that it releases.
 
 use experiment::{FlowSpec, HostConfig, Setup};
 use flow::credits::{Scheduled, Scheduling};
@@ -10,25 +10,25 @@ use units::{Span, Time};
 
 use super::Active;
 
-/// What few flows have.
+/// Edge state of a flow, present for few.
 pub(super) struct AtEdge {
-    /// None where a flow is here because its law retimes packets, or for its notes.
+    /// None if a flow is here only because its law changes packet times, or for its notes.
     pub(super) edge: Option<Edge>,
-    /// Up to when changes of routes are in the hold's base.
+    /// The time up to which route changes are in the hold's base.
     based_at: Time,
-    /// When the flow's sending end acts on its credits, as far as that is in the host's calendar; [`Time::NEVER`] if it is
-    /// not.
+    /// The time at which the flow's sending end acts on its credits, if it is in the host's calendar; otherwise
+    /// [`Time::NEVER`].
     pub(super) called_at: Time,
-    /// Whether what is known goes beside its packets.
+    /// Set if the sender's knowledge is attached to its packets.
     pub(super) notes: bool,
-    /// The last round trip that an acknowledgement measured, where that is.
+    /// The last round trip measured by an acknowledgement, where that is needed.
     pub(super) last_rtt: Option<Span>,
-    /// The time at which the flow waits to be asked; older entries for it mean nothing.
+    /// The time at which the flow is to be polled; older entries for it are ignored.
     pub(super) paced_at: Time,
 }
 
 impl AtEdge {
-    /// What a flow has between its law and the card; none for most.
+    /// Returns the stages of a flow between its law and the NIC; none for most.
     pub(super) fn new<L: ControlLaw>(
         hold: Option<Hold>,
         scheduled: Option<Scheduled>,
@@ -50,7 +50,7 @@ impl AtEdge {
         })
     }
 
-    /// Remembers the round trip that an acknowledgement is about to tell the sender.
+    /// Records the round trip of an acknowledgement that the sender is about to receive.
     pub(super) fn measure<L: ControlLaw>(&mut self, sender: &Sender<L>, now: Time, seq: u32, attempt: u8) {
         if self.notes {
             self.last_rtt = sender.round_trip(now, seq, attempt).or(self.last_rtt);
@@ -89,8 +89,8 @@ impl AtEdge {
         self.edge.as_mut()?.hold_mut()
     }
 
-    /// Of the credit of a packet that was taken: what the packet says of it, and whether it may be spared, since it goes
-    /// without one.
+    /// Returns the credit number that a taken packet carries, and whether the packet may be dropped first, since it
+    /// goes without a credit.
     pub(super) fn told(&self, credit: Option<u32>) -> (Option<u32>, bool) {
         let Some(scheduled) = self.scheduled() else { return (None, false) };
         let by_receiver = matches!(scheduled.driver(), Driver::Receiver { .. });
@@ -99,7 +99,7 @@ impl AtEdge {
 }
 
 impl<L: ControlLaw> Active<L> {
-    /// Whether a packet may go to the card at `now`.
+    /// Returns whether a packet may go to the NIC at `now`.
     #[inline(always)]
     pub(super) fn poll(&mut self, now: Time) -> SendState {
         match self.edge.as_mut().and_then(|at| at.edge.as_mut()) {
@@ -117,7 +117,7 @@ impl<L: ControlLaw> Active<L> {
         }
     }
 
-    /// Whether the flow keeps its turn after a packet of `size` bytes on the wire.
+    /// Returns whether the flow keeps its turn after a packet of `size` bytes on the wire.
     #[inline(always)]
     pub(super) fn keeps_turn(&mut self, size: u16, setup: &Setup) -> bool {
         match self.edge.as_mut().and_then(|at| at.edge.as_mut()) {

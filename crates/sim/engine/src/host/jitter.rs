@@ -1,9 +1,9 @@
-//! Processing delay of hosts: how long a packet lies between the card, where it came in, and the transport.
+//! Processing delay of hosts: the time of a packet between the NIC, where it arrived, and the transport.
 //!
 //! The delay is drawn for each packet. Packets of one flow stay in order: a packet whose own delay ends earlier waits
-//! for the one before it. Packets of different flows may pass each other, as on several cores. A pause frame is the
-//! card's own and is not delayed. Everything else that comes is delayed, so round trips and one-way delays include the
-//! delay. What a host sends is not delayed.
+//! for the one before it. Packets of different flows may overtake each other, as on several cores. A pause frame is
+//! handled by the NIC and is not delayed. All other arrivals are delayed, so round trips and one-way delays include the
+//! delay. Transmissions of a host are not delayed.
 
 use std::collections::BTreeMap;
 
@@ -15,20 +15,20 @@ use super::calendar::Due;
 use super::{Context, Hosts, Wire};
 use crate::packet::{Packet, Report};
 
-/// Packets that a host's transport has not heard of yet.
+/// Packets that a host's transport has not received yet.
 #[derive(Default)]
 pub(super) struct Delayed {
-    /// By the time at which the transport hears of them, then by the order in which they came.
+    /// By the time at which the transport receives them, then by their order of arrival.
     packets: BTreeMap<(Time, u64), (Packet, Report)>,
-    /// By flow: when the transport hears of its last such packet.
+    /// By flow: the time at which the transport receives its last such packet.
     last: BTreeMap<u32, Time>,
     came: u64,
-    /// When the first of them is heard, as far as that is in the host's calendar.
+    /// The time at which the first of them is received, if it is in the host's calendar.
     called_at: Option<Time>,
 }
 
 impl Delayed {
-    /// A packet comes; `bits` are its chance. Gives when the transport hears of it.
+    /// Queues a packet; `bits` are its random bits. Returns the time at which the transport receives it.
     fn push(&mut self, packet: Packet, report: Report, jitter: &Jitter, bits: u64) -> Time {
         let own = packet.time + jitter.of(bits);
         let last = self.last.entry(packet.flow).or_default();
@@ -38,7 +38,7 @@ impl Delayed {
         *last
     }
 
-    /// The first packet that the transport hears of by `now`.
+    /// Returns the first packet that the transport receives by `now`.
     fn pop(&mut self, now: Time) -> Option<(Packet, Report)> {
         let (&(time, _), _) = self.packets.first_key_value().filter(|((time, _), _)| *time <= now)?;
         let (_, (packet, report)) = self.packets.pop_first()?;
@@ -48,14 +48,14 @@ impl Delayed {
         Some((packet.at(time), report))
     }
 
-    /// When the transport hears of the first of them.
+    /// Returns the time at which the transport receives the first of them.
     fn next_at(&self) -> Option<Time> {
         self.packets.first_key_value().map(|((time, _), _)| *time)
     }
 }
 
 impl<L: ControlLaw> Hosts<L> {
-    /// A packet has come to a host's card, and its delay is drawn.
+    /// Handles a packet that has arrived at a host's NIC: its delay is drawn.
     #[inline(never)]
     pub(super) fn delay<F>(
         &mut self,
@@ -77,7 +77,7 @@ impl<L: ControlLaw> Hosts<L> {
         }
     }
 
-    /// The transport hears of what is due, if this is the time that was put down last.
+    /// Delivers the packets that are due to the transport, if this is the time that was scheduled last.
     pub(super) fn hear_delayed<F: Fn(&FlowSpec, &Path) -> L>(
         &mut self,
         host: usize,
@@ -105,7 +105,7 @@ impl<L: ControlLaw> Hosts<L> {
         }
     }
 
-    /// Data packets that transports have not heard of.
+    /// Returns the number of data packets that transports have not received.
     pub(crate) fn data_delayed(&self) -> u64 {
         let delayed = self.states.iter().filter_map(|state| state.delayed.as_ref());
         delayed.flat_map(|it| it.packets.values()).filter(|(packet, _)| packet.is_data()).count() as u64
@@ -120,8 +120,8 @@ mod tests {
     use experiment::JitterShape;
     use units::Span;
 
-    /// The second packet of a flow waits for the first; another flow's does not. A packet that comes after all have
-    /// been heard waits for none.
+    /// The second packet of a flow waits for the first; another flow's does not. A packet that arrives after all have
+    /// been received waits for none.
     #[test]
     fn packets_of_a_flow_stay_in_order() {
         let jitter = Jitter { mean: Span::from_us(1), shape: JitterShape::Uniform };

@@ -1,11 +1,12 @@
-//! The hosts of one partition: which flow's packet goes next, what answers a packet, timers and flow starts.
+//! The hosts of one partition: selection of the next packet, responses to packets, timers and flow starts.
 //!
-//! A host gives its card a packet only when the card is idle, round robin among the flows that may send, so a
-//! flow's packet never waits behind another flow's burst in the host. Acknowledgements and notifications go to the card
-//! at once and so pass all data that has not begun, unless their class is paused (`pauses`). What few flows have between
-//! their law and the card is in `edge`.
+//! A host passes its NIC a packet only when the NIC is idle, round robin among the flows that may send, so a flow's
+//! packet never waits behind another flow's burst in the host. Acknowledgements and notifications go to the NIC at once
+//! and so overtake all data whose transmission has not begun, unless their class is paused (`pauses`). The stages of a
+//! few flows between their law and the NIC are in `edge`.
 //!
-//! Hosts know no engine: one carries packets to them, tells the time, and takes what they send over a [`Wire`].
+//! Hosts do not depend on an engine: an engine delivers packets to them, supplies the time, and takes their packets
+//! over a [`Wire`].
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -48,32 +49,32 @@ use receiving::Receiving;
 use sending::{Active, Queued};
 use turns::Turns;
 
-/// A host's network card.
+/// A host's NIC.
 pub trait Wire {
-    /// When the card falls idle.
+    /// Returns the time at which the NIC becomes idle.
     fn idle_at(&self) -> Time;
     /// Sends a packet that is handed over at `packet.time`.
     fn transmit(&mut self, packet: Packet);
-    /// The same with the report that it carries back.
+    /// Sends a packet, with the report that it carries back.
     fn transmit_with(&mut self, packet: Packet, report: Report) {
         self.forget(report);
         self.transmit(packet);
     }
-    /// The transport receives a packet that waited in the host.
+    /// Records that the transport receives a packet that waited in the host.
     fn received_late(&mut self, packet: &Packet) {
         let _ = packet;
     }
-    /// Puts something beside a packet that is about to be sent; nothing where packets carry nothing.
+    /// Attaches a note to a packet that is about to be sent; does nothing if packets carry no reports.
     fn note(&mut self, note: Hop) -> Report {
         let _ = note;
         Report::NONE
     }
-    /// What the ports that a packet passed reported, in order.
+    /// Returns the reports of the ports that a packet passed, in order.
     fn hops(&self, report: Report) -> &[Hop] {
         let _ = report;
         &[]
     }
-    /// A report is read, or lost.
+    /// Releases a report that was read, or lost.
     fn forget(&mut self, report: Report) {
         let _ = report;
     }
@@ -114,18 +115,18 @@ impl<'a, F> Context<'a, F> {
     }
 }
 
-/// A cause of a flow has happened somewhere, and the flow's sender hears of it.
+/// Notice to a flow's sender that a dependency of the flow is met.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct News {
     /// The flow that waited for it.
     pub flow: FlowId,
-    /// When its sender hears of it.
+    /// The time at which its sender is notified.
     pub heard: Time,
 }
 
 struct HostState {
     now: Time,
-    /// What the host does at a time of its own, but for pacing.
+    /// The host's own events, except for pacing.
     calendar: Calendar,
     /// (slot, flow) of flows that may send now, in turn.
     ready: Turns,
@@ -137,23 +138,25 @@ struct HostState {
     paused: u8,
     /// The classes of answers that wait in `pauses`.
     answering: u8,
-    /// Whether the card lets control go first: then acknowledgements and notifications are of class 0 here.
+    /// Set if the NIC sends control first: then acknowledgements and notifications are of class 0 here.
     control_first: bool,
     pauses: Option<Box<Pauses>>,
-    /// The host's card.
+    /// The host's NIC.
     uplink: LinkId,
-    /// What credits need; made with the first.
+    /// Credit state; created with the first credit.
     credits: Option<Box<HostCredits>>,
-    /// Packets that came and that the transport has not heard of. Made with the first one, where hosts have `jitter`.
+    /// Packets that arrived and that the transport has not received. Created with the first one, if hosts have
+    /// `jitter`.
     delayed: Option<Box<Delayed>>,
-    /// Of each destination, what the last OR-ACK from there left behind; where flows start with that.
+    /// By destination: the state left by the last OR-ACK from there; used if flows start with that.
     memories: BTreeMap<u32, Memory>,
     /// OR-ACKs sent.
     or_acks: u64,
 }
 
 impl HostState {
-    /// This host hears of a cause of one of its flows. Gives when the flow starts, if that was the last cause.
+    /// Notifies this host that a dependency of one of its flows is met. Returns the start of the flow, if that was the
+    /// last dependency.
     fn hear_of(&mut self, news: News, setup: &Setup) -> Option<Time> {
         let time = self.pending.happened(news.flow, news.heard, setup)?;
         self.calendar.put(time, Due::Start(news.flow.0));
@@ -196,7 +199,7 @@ pub struct Hosts<L> {
     answering: BTreeMap<u32, Answering<L>>,
     /// Flows that have ended: (flow, outcome).
     pub outcomes: Vec<(u32, FlowOutcome)>,
-    /// What was counted of flows' credits elsewhere than at their senders.
+    /// Counters of flows' credits that are kept elsewhere than at their senders.
     pub elsewhere: BTreeMap<u32, Elsewhere>,
     /// Samples of flows, in no order.
     pub samples: Vec<FlowSample>,
@@ -208,7 +211,7 @@ pub struct Hosts<L> {
     pub data_packets: u64,
     /// Data packets that came.
     pub data_received: u64,
-    /// What senders knew when packets left that arrived here, and how long those took.
+    /// Predictions of senders for packets that arrived here, and the delays of these packets.
     pub predictions: Predictions,
 }
 
@@ -253,13 +256,15 @@ impl<L: ControlLaw> Hosts<L> {
         }
     }
 
-    /// A host hears of a cause of one of its flows, now or later. Gives when the flow starts, if that was the last cause.
+    /// Notifies a host, now or later, that a dependency of one of its flows is met. Returns the start of the flow, if
+    /// that was the last dependency.
     pub fn hear_of(&mut self, host: usize, news: News, setup: &Setup) -> Option<Time> {
         self.states[host].hear_of(news, setup)
     }
 
-    /// A cause has happened at a host. Flows of this host hear of it at once; the engine takes it to others. It takes there,
-    /// too, that a flow is complete: at the same time a host first does everything else.
+    /// Reports a dependency that is met at a host. Flows of this host are notified at once; the engine delivers the
+    /// notice to others. The engine also delivers a flow's completion: at the same time a host first handles everything
+    /// else.
     fn happened<F>(&mut self, host: usize, cause: Cause, now: Time, context: &Context<F>) {
         let setup = context.setup;
         for flow in context.waits.followers(cause) {
@@ -273,7 +278,8 @@ impl<L: ControlLaw> Hosts<L> {
         }
     }
 
-    /// When a host next acts by itself, its card falling idle at `idle_at`; [`Time::NEVER`] if never.
+    /// Returns the next time at which a host acts by itself, if its NIC becomes idle at `idle_at`; [`Time::NEVER`] if
+    /// never.
     #[inline]
     pub fn next_at(&self, host: usize, idle_at: Time) -> Time {
         let state = &self.states[host];
@@ -285,19 +291,19 @@ impl<L: ControlLaw> Hosts<L> {
         send.min(state.calendar.first_at())
     }
 
-    /// When a host next does something at a time of its own, pacing apart; [`Time::NEVER`] if never.
+    /// Returns the time of a host's next event, except for pacing; [`Time::NEVER`] if there is none.
     pub(crate) fn alarm(&self, host: usize) -> Time {
         self.states[host].calendar.first_at()
     }
 
-    /// When a flow that is open here and has something left to send may send next by its pace.
+    /// Returns the time at which an open flow here with data left to send may send next by its pace.
     pub(crate) fn paced_at(&mut self, flow: u32) -> Option<Time> {
         let slot = *self.sender_of.get(flow as usize)?;
         let active = self.senders.get_mut(slot as usize)?.as_mut()?;
         active.sender.next_bytes().map(|_| active.sender.next_send())
     }
 
-    /// A packet arrives at a host.
+    /// Handles the arrival of a packet at a host.
     #[inline(always)]
     pub fn on_packet<F: Fn(&FlowSpec, &Path) -> L>(
         &mut self,
@@ -315,7 +321,7 @@ impl<L: ControlLaw> Hosts<L> {
         }
     }
 
-    /// A host's transport hears of a packet that has come.
+    /// Delivers an arrived packet to a host's transport.
     #[inline(always)]
     fn hear<F: Fn(&FlowSpec, &Path) -> L>(
         &mut self,
@@ -383,7 +389,7 @@ impl<L: ControlLaw> Hosts<L> {
         }
     }
 
-    /// The time that [`Hosts::next_at`] gave has come.
+    /// Handles the host's own events at the time returned by [`Hosts::next_at`].
     #[inline(always)]
     pub fn on_local<F: Fn(&FlowSpec, &Path) -> L>(
         &mut self,
@@ -439,7 +445,7 @@ impl<L: ControlLaw> Hosts<L> {
         let hold = self.hold(host, spec, now, setup);
         let scheduled = credits.map(|credits| Scheduled::new(credit_config(setup, flow, &path, credits), now));
         let edge = AtEdge::new(hold, scheduled, &setup.host, &sender, context.predicts(flow));
-        // No timeout can come sooner; then it is asked again.
+        // No timeout can come sooner; then it is checked again.
         let first_timer = now + config.rto_min;
         let interval = if context.samples(flow) { setup.series.interval } else { Span::ZERO };
         let slot = self.free_senders.pop().unwrap_or_else(|| {
@@ -471,7 +477,7 @@ impl<L: ControlLaw> Hosts<L> {
         self.happened(host, Cause::Begun(FlowId(flow)), now, context);
     }
 
-    /// The hold of a flow that has one. It starts with what the last OR-ACK from its destination left.
+    /// Returns the hold of a flow that has one. It starts with the state left by the last OR-ACK from its destination.
     fn hold(&self, host: usize, spec: &FlowSpec, now: Time, setup: &Setup) -> Option<Hold> {
         let params = setup.host.on_ramp.filter(|_| spec.on_ramp)?.params;
         let memory = self.states[host].memories.get(&spec.dst.0);
@@ -480,7 +486,7 @@ impl<L: ControlLaw> Hosts<L> {
         Some(Hold::new(on_ramp, setup.hold_base(spec, now)))
     }
 
-    /// A flow's timer fires, if it is the one that was set last.
+    /// Handles a flow's timer, if it is the one that was set last.
     fn on_timer(&mut self, host: usize, flow: u32, time: Time, now: Time) {
         let slot = self.sender_of[flow as usize];
         let Some(active) = self.senders.get_mut(slot as usize).and_then(Option::as_mut) else { return };
@@ -507,7 +513,7 @@ impl<L: ControlLaw> Hosts<L> {
         self.states.iter().map(|state| state.or_acks).sum()
     }
 
-    /// Ends the run: flows that are still open are given as they stand.
+    /// Ends the run: flows that are still open are returned in their present state.
     pub fn finish(&mut self, now: Time, setup: &Setup) {
         for active in self.senders.iter_mut().flatten() {
             active.sample(now, &mut self.samples);

@@ -1,8 +1,8 @@
-//! Priority flow control at a host: the switch at the other end of its cable pauses classes of its card.
+//! Priority flow control at a host: the switch at the other end of its cable pauses classes of its NIC.
 //!
-//! A flow of a paused class is not asked to send: it waits apart, and comes back in turn. Acknowledgements and
-//! notifications of a paused class wait in the host and leave when it resumes, before data, each when the card is idle.
-//! What the card was given before is not called back; that is at most one packet and the acknowledgements behind it.
+//! A flow of a paused class is not polled: it waits in a queue of its own, and returns in turn. Acknowledgements and
+//! notifications of a paused class wait in the host and leave when it resumes, before data, each when the NIC is idle.
+//! Packets that the NIC already has are not withdrawn; that is at most one packet and the acknowledgements behind it.
 
 use std::collections::VecDeque;
 
@@ -17,10 +17,10 @@ use crate::packet::{Packet, Report};
 /// The turn of answers that waited: no flow's.
 pub(super) const ANSWERS: (u32, u32) = (NO_SLOT, NO_SLOT);
 
-/// What pauses have done to a host; made at the first.
+/// Pause state of a host; created with the first pause.
 #[derive(Default)]
 pub(super) struct Pauses {
-    /// Those of its card.
+    /// The pauses of its NIC.
     of_card: fabric::Pauses,
     /// (slot, flow) of flows that wait for their class, in the order in which their turns came.
     flows: VecDeque<(u32, u32)>,
@@ -29,7 +29,7 @@ pub(super) struct Pauses {
 }
 
 impl Pauses {
-    /// What is to be known of the pauses of a card.
+    /// Creates the state from the pauses of a NIC.
     pub(super) fn new(of_card: fabric::Pauses) -> Self {
         Self { of_card, ..Self::default() }
     }
@@ -41,15 +41,16 @@ impl Pauses {
 }
 
 impl<L> Hosts<L> {
-    /// How often a host's card was paused up to now, each class counted, and the time in which at least one class was.
+    /// Returns the number of pauses of a host's NIC up to now, each class counted, and the time during which at least
+    /// one class was paused.
     pub fn pauses(&self, host: usize, now: Time) -> (u64, Span) {
         let state = &self.states[host];
         let Some(pauses) = &state.pauses else { return (0, Span::ZERO) };
         pauses.of_card.until(now)
     }
 
-    /// Of hosts whose cards are sampled: the card, and from when until when at least one of its classes was paused, up to
-    /// `now`.
+    /// Returns the pauses of sampled host NICs: the NIC, and the start and end of each time during which at least one
+    /// of its classes was paused, up to `now`.
     pub fn kept_pauses(&self, now: Time) -> impl Iterator<Item = PauseSample> + '_ {
         self.states.iter().flat_map(move |state| {
             let spans = state.pauses.iter().flat_map(move |pauses| pauses.of_card.spans(now));
@@ -71,7 +72,7 @@ impl HostState {
         self.change(self.paused | 1 << class);
     }
 
-    /// Other classes are paused from now on.
+    /// Changes the paused classes.
     fn change(&mut self, paused: u8) {
         self.pauses.get_or_insert_default().of_card.change(self.paused, paused, self.now);
         self.paused = paused;
@@ -99,7 +100,7 @@ impl HostState {
         }
     }
 
-    /// A flow's turn has come, and its class is paused.
+    /// Parks a flow whose class is paused when its turn comes.
     pub(super) fn park<L>(&mut self, slot: u32, active: &mut Active<L>) {
         active.queued = Queued::Parked;
         self.pauses.get_or_insert_default().flows.push_back((slot, active.flow));
@@ -128,15 +129,15 @@ impl HostState {
         self.pauses.get_or_insert_default().answers.push_back((packet, report));
     }
 
-    /// Gives answers the next turn, if one may leave. They take turns like packets of flows: what the card has could not
-    /// be called back at the next pause.
+    /// Puts answers first in turn, if one may leave. They take turns like packets of flows: packets that the NIC has
+    /// could not be withdrawn at the next pause.
     fn call_answers(&mut self) {
         if self.answering & !self.paused != 0 && self.ready.first() != Some(ANSWERS) {
             self.ready.push_front(ANSWERS);
         }
     }
 
-    /// The answers' turn has come: sends the first that may leave. Gives whether there was one.
+    /// Sends the first answer that may leave, in the turn of the answers. Returns whether there was one.
     #[cold]
     pub(super) fn send_answer(&mut self, wire: &mut impl Wire) -> bool {
         let Some(pauses) = &mut self.pauses else { return false };

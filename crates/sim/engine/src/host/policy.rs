@@ -1,4 +1,4 @@
-//! What a host decides about a flow before it starts: the bounds that follow from its path.
+//! Decisions of a host about a flow before it starts: the bounds that follow from its path.
 
 use experiment::{FlowSpec, Setup};
 use flow::credits::CreditConfig;
@@ -7,15 +7,15 @@ use laws::credits::Credits;
 use laws::{ControlLaw, Path};
 use units::{Bytes, Span, mix64};
 
-/// The least that a flow under go-back-N waits beyond its base round trip before it sends everything again: what the
-/// RDMA simulators that have such a timeout wait (conweave's `L2Timeout`). Where ports are paused a packet can be as late
-/// as it likes, and a needless timeout sends a whole window again.
+/// The minimum wait of a flow under go-back-N beyond its base round trip before it sends everything again: the same as
+/// in RDMA simulators with such a timeout (conweave's `L2Timeout`). If ports are paused a packet can be late without
+/// limit, and a needless timeout sends a whole window again.
 const GO_BACK_N_MARGIN: Span = Span::from_ms(4);
 
 /// Keeps the chance of noise apart from all other chances of a flow.
 const NOISE: u64 = 0x4e4f_4953;
 
-/// What the host decides about a flow: the bounds that follow from its path (see [`experiment::HostConfig`]).
+/// Returns a flow's configuration: the bounds that follow from its path (see [`experiment::HostConfig`]).
 /// Credits may leave a sender silent at any time, so a flow that they schedule allows for acknowledgements that are held back.
 pub(super) fn flow_config(setup: &Setup, spec: &FlowSpec, number: u32, credited: bool) -> FlowConfig {
     let host = &setup.host;
@@ -81,7 +81,7 @@ pub(super) fn flow_config(setup: &Setup, spec: &FlowSpec, number: u32, credited:
     }
 }
 
-/// What a host knows of a flow that credits schedule.
+/// Returns the configuration of a flow that is scheduled by credits.
 pub(super) fn credit_config(setup: &Setup, flow: u32, path: &Path, credits: Credits) -> CreditConfig {
     // A probe finds losses only on the path that the data took.
     let one_path = !matches!(setup.host.path, PathChoice::PerPacket(_) | PathChoice::Reps(_) | PathChoice::UnoLb(_));

@@ -1,6 +1,6 @@
-//! What a sender knew when a packet left, beside the packet on its way, and compared with the packet's own delay where it
-//! arrives ([`Predictions`](experiment::Predictions)). A note takes the place of a port's report, so nothing of it is on the
-//! wire; where ports report themselves (INT), no notes are taken.
+//! The sender's knowledge at the departure of a packet, carried with the packet and compared with the packet's own
+//! delay on arrival ([`Predictions`](experiment::Predictions)). A note takes the place of a port's report, so it takes
+//! no bytes on the wire; if ports report themselves (INT), no notes are taken.
 
 use laws::{ControlLaw, Hop};
 use units::{Bytes, Rate, Span, Time};
@@ -9,7 +9,7 @@ use super::sending::Active;
 use super::{Hosts, Wire};
 use crate::packet::{Packet, Report};
 
-/// What a sender knew when a packet left.
+/// The sender's knowledge at the departure of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Note {
     left: Time,
@@ -21,7 +21,7 @@ pub(super) struct Note {
 const NONE: u64 = i64::MIN.cast_unsigned();
 
 impl Note {
-    /// As a report of a port: its numbers lie in those of another meaning.
+    /// Encodes it as a report of a port, whose fields then have another meaning.
     fn to_hop(self) -> Hop {
         let bits = |span: Option<Span>| Bytes::new(span.map_or(NONE, |span| span.ps().cast_unsigned()));
         Hop { time: self.left, sent: bits(self.delay), queue: bits(self.rtt), rate: Rate::MAX }
@@ -34,7 +34,7 @@ impl Note {
 }
 
 impl<L: ControlLaw> Active<L> {
-    /// Sends a packet, with what is known now beside it.
+    /// Sends a packet, with the sender's present knowledge attached.
     #[inline(never)]
     pub(super) fn transmit_noted(&self, now: Time, packet: Packet, wire: &mut impl Wire) {
         let delay = self.hold().and_then(flow::Hold::delay);

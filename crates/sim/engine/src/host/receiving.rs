@@ -18,25 +18,25 @@ pub(super) const DONE: u32 = u32::MAX - 1;
 pub(super) struct Receiving {
     receiver: Receiver,
     flow: u32,
-    /// The newest packet whose acknowledgement was held back. A duplicate is answered at once and is not it.
+    /// The newest packet whose acknowledgement was held back; not a duplicate, which is answered at once.
     held_back: Packet,
-    /// When what is held back is sent; [`Time::NEVER`] if nothing is.
+    /// The time at which the delayed acknowledgement is sent; [`Time::NEVER`] if there is none.
     flush_at: Time,
     ack_delay: Span,
     notes: Option<Box<Notes>>,
 }
 
-/// What a receiver keeps for answers that are no acknowledgements, and for reports.
+/// Receiver state for answers other than acknowledgements, and for reports.
 struct Notes {
-    /// Of a coded flow: the newest packet, whose way back requests for blocks take.
+    /// The newest packet of a coded flow, whose reverse path requests for blocks take.
     newest: Option<Packet>,
-    /// When the first block's timer ends, as far as it is in the host's calendar; [`Time::NEVER`] if it is not.
+    /// The expiry of the first block's timer, if it is in the host's calendar; otherwise [`Time::NEVER`].
     blocks_at: Time,
-    /// When marks are worth a notification.
+    /// Determines when marks trigger a notification.
     notifier: Option<Generator>,
     /// Data packets since the last OR-ACK.
     unanswered: u32,
-    /// What the ports reported that the packet held back passed.
+    /// The reports of the ports that the packet held back passed.
     report: Report,
 }
 
@@ -104,7 +104,7 @@ impl<L: ControlLaw> Hosts<L> {
         }
     }
 
-    /// The header of a packet comes whose payload a switch cut.
+    /// Handles the header of a packet whose payload was trimmed by a switch.
     pub(super) fn on_trimmed(&mut self, host: usize, header: &Packet, setup: &Setup, wire: &mut impl Wire) {
         let spec = &setup.flows[header.flow as usize];
         let mut slot = self.receiver_of[header.flow as usize];
@@ -129,7 +129,7 @@ impl<L: ControlLaw> Hosts<L> {
         }
     }
 
-    /// A flow's receiver has everything.
+    /// Ends the receiver of a flow that is completely received.
     #[inline]
     fn finish_receiver<F>(
         &mut self,
@@ -189,7 +189,7 @@ impl<L: ControlLaw> Hosts<L> {
         slot
     }
 
-    /// Sends what is held back of a flow's acknowledgements now. Gives the number below which every packet has come.
+    /// Sends a flow's delayed acknowledgements now. Returns the number below which every packet has arrived.
     pub(super) fn flush_now(&mut self, host: usize, flow: u32, setup: &Setup, wire: &mut impl Wire) -> u32 {
         match self.receiver_of[flow as usize] {
             NO_SLOT => 0,
@@ -205,7 +205,7 @@ impl<L: ControlLaw> Hosts<L> {
         }
     }
 
-    /// The time has come until which an acknowledgement was held back, if it still is.
+    /// Sends an acknowledgement whose delay ends, if it is still held back.
     pub(super) fn flush(&mut self, host: usize, flow: u32, time: Time, setup: &Setup, wire: &mut impl Wire) {
         let slot = self.receiver_of[flow as usize];
         let receiving = self.receivers.get_mut(slot as usize).and_then(Option::as_mut);
@@ -213,7 +213,7 @@ impl<L: ControlLaw> Hosts<L> {
         receiving.flush(&mut self.states[host], setup, wire);
     }
 
-    /// The timer of a block ends, if it is the one that was set last.
+    /// Handles the timer of a block, if it is the one that was set last.
     pub(super) fn on_block_timer(&mut self, host: usize, flow: u32, time: Time, setup: &Setup, wire: &mut impl Wire) {
         let slot = self.receiver_of[flow as usize];
         let Some(receiving) = self.receivers.get_mut(slot as usize).and_then(Option::as_mut) else { return };
@@ -228,13 +228,13 @@ impl Receiving {
         self.flow
     }
 
-    /// What it has in its host's calendar, by the times that it remembers; [`Time::NEVER`] where it has nothing.
+    /// Returns its entries in the host's calendar, by their times; [`Time::NEVER`] if there is no entry.
     pub(super) fn calls(&self) -> [(Time, Due); 2] {
         let blocks_at = self.notes.as_ref().map_or(Time::NEVER, |notes| notes.blocks_at);
         [(self.flush_at, Due::Flush(self.flow)), (blocks_at, Due::Block(self.flow))]
     }
 
-    /// Every packet below this has come.
+    /// Returns the number below which every packet has arrived.
     pub(super) fn cumulative(&self) -> u32 {
         self.receiver.cumulative()
     }
@@ -252,7 +252,7 @@ impl Receiving {
         }
     }
 
-    /// Asks for the blocks that are to be asked for now, `packet` having come, and sets the timer of the next one.
+    /// Requests the blocks that are due after the arrival of `packet`, and sets the timer of the next one.
     #[inline(never)]
     fn ask_for_blocks(&mut self, packet: Option<&Packet>, state: &mut HostState, setup: &Setup, wire: &mut impl Wire) {
         let Some(notes) = &mut self.notes else { return };
@@ -271,8 +271,8 @@ impl Receiving {
         }
     }
 
-    /// Keeps a packet whose acknowledgement is held back, as the newest of those, with its report, and drops the reports that
-    /// no acknowledgement will carry. Gives whether something is held back.
+    /// Keeps a packet whose acknowledgement is held back, as the newest of those, with its report, and drops the
+    /// reports that no acknowledgement will carry. Returns whether an acknowledgement is held back.
     #[inline]
     fn hold_back(&mut self, packet: &Packet, report: Report, is_answered: bool, wire: &mut impl Wire) -> bool {
         let holds_back = self.receiver.holds_back();
@@ -298,8 +298,8 @@ impl Receiving {
 }
 
 impl Notes {
-    /// Answers a packet by others than acknowledgements, before it is acknowledged: the network card does that (On-Ramp's
-    /// §4.1, DCQCN's notification point), and the flow's last acknowledgement ends what could use the answer.
+    /// Answers a packet by other packets than acknowledgements, before it is acknowledged: the NIC does that (On-Ramp's
+    /// §4.1, DCQCN's notification point), and the flow's last acknowledgement ends the state that could use the answer.
     fn answer_apart(
         &mut self,
         packet: &Packet,
@@ -334,7 +334,7 @@ fn forget(report: Report, wire: &mut impl Wire) {
     }
 }
 
-/// The acknowledgement of a data packet, on the path that the packet's entropy gives.
+/// Returns the acknowledgement of a data packet, on the path determined by the packet's entropy.
 #[inline]
 fn acknowledgement(packet: &Packet, spec: &FlowSpec, reply: Reply, now: Time, setup: &Setup) -> Packet {
     let Reply { seq, covers, cumulative, marked, nack } = reply;
@@ -351,7 +351,7 @@ pub(super) fn last_acknowledgement(packet: &Packet, spec: &FlowSpec, setup: &Set
     answer_to(packet, spec, Body::Ack(header), setup.host.ack_size, packet.time)
 }
 
-/// A receiver's answer to a packet, on the path that the packet's entropy gives.
+/// Returns a receiver's answer to a packet, on the path determined by the packet's entropy.
 #[inline(always)]
 fn answer_to(packet: &Packet, spec: &FlowSpec, body: Body, size: u32, now: Time) -> Packet {
     let header = Header {

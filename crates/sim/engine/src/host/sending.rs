@@ -1,4 +1,4 @@
-//! The sending side: where a flow waits until it may send, whose turn it is, and the packet that leaves.
+//! The sending side: the queues of flows that wait to send, their order, and the packet that leaves.
 
 use std::cmp::Reverse;
 
@@ -16,13 +16,13 @@ use crate::body::Body;
 use crate::packet::{Header, Packet};
 use crate::ticks::Ticks;
 
-/// Where a sending flow waits.
+/// The queue of a sending flow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Queued {
     Nowhere,
-    /// It may send once its turn comes, if it may then.
+    /// Its turn will come; it may send then, if it is still allowed to.
     Ready,
-    /// The same, and nothing can have changed since it was asked.
+    /// The same, and nothing can have changed since it was polled.
     Sure,
     Paced,
     /// Its class is paused.
@@ -34,21 +34,22 @@ pub(super) struct Active<L> {
     pub(super) flow: u32,
     /// The flow that its connection was opened for.
     pub(super) connection: u32,
-    /// Whether its packets' entropies alone choose their paths: it shares them with other flows of the connection.
+    /// Set if its packets' entropies alone select their paths: it shares them with other flows of the connection.
     pub(super) pinned: bool,
     pub(super) dst: u32,
     pub(super) queued: Queued,
     pub(super) class: u8,
-    /// When the flow's timer fires that is not outdated.
+    /// The time at which the flow's valid timer fires; entries at other times are outdated.
     pub(super) armed: Time,
-    /// What few flows have.
+    /// State that few flows have.
     pub(super) edge: Option<Box<AtEdge>>,
     pub(super) started: Time,
     pub(super) ticks: Ticks,
     pub(super) sent: Bytes,
-    /// It goes before others while it has sent less than this; where its size is known, while it has less to send.
+    /// The flow goes before others while it has sent less than this or, if its size is known, while it has less to
+    /// send.
     pub(super) early: Bytes,
-    /// Whether its size is known: [`HostConfig::known_sizes`](experiment::HostConfig::known_sizes).
+    /// Set if its size is known: [`HostConfig::known_sizes`](experiment::HostConfig::known_sizes).
     pub(super) by_size: bool,
 }
 
@@ -123,7 +124,7 @@ impl HostState {
         self.queue_as(slot, active, polled);
     }
 
-    /// The same, as it was polled.
+    /// Queues a flow by the result of a poll.
     #[inline(always)]
     fn queue_as<L: ControlLaw>(&mut self, slot: u32, active: &mut Active<L>, polled: SendState) {
         match polled {
@@ -145,7 +146,7 @@ impl HostState {
         self.take_turn(slot, active);
     }
 
-    /// A flow's turn will come, before those of others where it has sent little, or is known to have little to send.
+    /// Queues a flow for a turn, before others if it has sent little, or is known to have little to send.
     #[inline(always)]
     pub(super) fn take_turn<L: ControlLaw>(&mut self, slot: u32, active: &mut Active<L>) {
         if !active.early.is_zero() && active.counts_as() < active.early {
@@ -164,8 +165,8 @@ impl HostState {
         }
     }
 
-    /// A flow's sender has heard something: it may be able to send, or at another time, and its law may want to be woken
-    /// earlier.
+    /// Updates a flow's queue after its sender received feedback: it may be able to send, or at another time, and its
+    /// law may require an earlier timer.
     #[inline(always)]
     pub(super) fn heard<L: ControlLaw>(&mut self, slot: u32, active: &mut Active<L>, now: Time) {
         let timer = active.sender.law_timer();
@@ -208,7 +209,7 @@ impl HostState {
 }
 
 impl<L: ControlLaw> Active<L> {
-    /// What is held against the quantum of flows that go first.
+    /// Returns the bytes that count against the quantum of flows that go first.
     fn counts_as(&mut self) -> Bytes {
         if !self.by_size {
             return self.sent;
@@ -217,7 +218,7 @@ impl<L: ControlLaw> Active<L> {
         self.sender.unsent() + at_edge
     }
 
-    /// The packet that [`Active::poll`] allowed, and what its sender says of the next.
+    /// Returns the packet that [`Active::poll`] allowed, and the sender's state for the next.
     #[inline]
     fn next_packet(&mut self, now: Time, setup: &Setup) -> (Packet, SendState) {
         let Scheduling { segment, credit } = self.take(now, setup);
@@ -265,7 +266,7 @@ impl<L: ControlLaw> Active<L> {
         }
     }
 
-    /// What became of it up to `now`.
+    /// Returns its outcome up to `now`.
     pub(super) fn outcome(&self, completed: Time, now: Time) -> FlowOutcome {
         let held = self.hold().map_or(Span::ZERO, |hold| hold.held(now));
         FlowOutcome {

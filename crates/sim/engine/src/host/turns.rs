@@ -1,5 +1,5 @@
-//! Whose turn it is: a queue of which the first lies apart, because most hosts have one flow that sends. Flows that have sent
-//! little, or have little to send, may go before the rest.
+//! Run queue of flows: the first entry is stored separately, because most hosts have one flow that sends. Flows that
+//! have sent little, or have little to send, may go before the rest.
 
 use std::collections::VecDeque;
 
@@ -12,7 +12,7 @@ pub(super) struct Turns {
     /// None only where `rest` is empty, too.
     first: Option<Turn>,
     rest: VecDeque<Turn>,
-    /// How many at the front a turn given by [`Turns::push_early`] is put behind.
+    /// Number of flows at the front that go before the next one of [`Turns::push_early`].
     early: usize,
 }
 
@@ -40,7 +40,7 @@ impl Turns {
         }
     }
 
-    /// Gives a turn after those that were given so, and before all others.
+    /// Inserts a turn after those that were inserted by this method, and before all others.
     #[inline]
     pub(super) fn push_early(&mut self, turn: Turn) {
         match (self.early, self.first) {
@@ -54,7 +54,7 @@ impl Turns {
         self.early += 1;
     }
 
-    /// Gives the next turn.
+    /// Puts a turn first.
     #[inline(always)]
     pub(super) fn push_front(&mut self, turn: Turn) {
         self.early += usize::from(self.early > 0);
@@ -77,7 +77,8 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// It does as a queue does, and as two where some go early: what is given the next turn goes with those that it precedes.
+        /// The run queue matches a queue, and two queues if some flows go early: a turn put first belongs to the turns
+        /// that it precedes.
         #[test]
         fn as_two_queues(steps in proptest::collection::vec(0..7u32, 1..100)) {
             let (mut turns, mut early, mut queue) = (Turns::default(), VecDeque::new(), VecDeque::new());

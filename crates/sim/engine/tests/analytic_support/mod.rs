@@ -1,4 +1,4 @@
-//! What the analytic checks share: pipes of a given round trip, and what a sampled queue or flow did.
+//! Support code of the analytic checks: pipes of a given round trip, and statistics of a sampled queue or flow.
 #![allow(dead_code, clippy::unwrap_used)]
 
 use experiment::{FlowId, Outcome, Setup};
@@ -61,7 +61,7 @@ pub(crate) fn jain(rates: &[f64]) -> f64 {
     sum * sum / (rates.len() as f64 * rates.iter().map(|rate| rate * rate).sum::<f64>())
 }
 
-/// How far apart, as a part of `theory`.
+/// Returns the relative deviation from `theory`.
 pub(crate) fn off(measured: f64, theory: f64) -> f64 {
     (measured - theory).abs() / theory.abs()
 }
@@ -141,6 +141,6 @@ pub(crate) struct Sawtooth {
     pub(crate) valley: f64,
     /// Seconds from tooth to tooth.
     pub(crate) period: f64,
-    /// How many there were.
+    /// Number of teeth.
     pub(crate) teeth: f64,
 }

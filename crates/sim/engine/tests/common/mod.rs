@@ -17,13 +17,14 @@ use proptest::prelude::*;
 use proptest::test_runner::TestCaseError;
 use units::{Bytes, Rate, Span, Time};
 
-/// So many random cases where `NARROWS_ALL_CASES` is set, as `make test` does, and a quarter of them otherwise.
+/// Returns the number of random cases: `all` if `NARROWS_ALL_CASES` is set, as `make test` does, and a quarter of them
+/// otherwise.
 pub(crate) fn cases(all: u32) -> ProptestConfig {
     let cases = if std::env::var_os("NARROWS_ALL_CASES").is_some() { all } else { all / 4 };
     ProptestConfig { cases, ..ProptestConfig::default() }
 }
 
-/// So long after a flow has come.
+/// Returns the start at `after` a flow was received.
 pub(crate) fn answer(causes: &mut Causes, received: u32, after: Span) -> Start {
     causes.start([Cause::Received(FlowId(received))], after)
 }

@@ -14,7 +14,7 @@ use units::{Bytes, Serializer, Span, Time, mix64};
 
 use super::slow_switch::{SlowSwitch, Wish};
 
-/// What a phantom queue's chances depend on, besides what the port's do.
+/// Salt of a phantom queue's random decisions, in addition to the port's.
 pub(crate) const PHANTOM: u64 = 0x5048_414e_544f_4d00;
 
 #[derive(PartialEq, Eq, PartialOrd, Ord, Clone, Copy)]
@@ -52,7 +52,7 @@ struct Bucket {
 }
 
 impl Bucket {
-    /// What is missing of a full bucket at a time.
+    /// Returns the missing tokens of a full bucket at a time.
     fn missing(&self, now: Time) -> Span {
         (self.missing - now.since(self.at)).max(Span::ZERO)
     }
@@ -71,7 +71,7 @@ pub(crate) struct Oracle<'a, L, F> {
     ports: Vec<Port>,
     /// By node.
     switches: Vec<Option<SlowSwitch<'a>>>,
-    /// (time, what, order of scheduling), with packets beside.
+    /// (time, what, order of scheduling), with packets stored separately.
     events: BinaryHeap<Reverse<(Time, What, u64)>>,
     packets: std::collections::BTreeMap<u64, Packet>,
     serial: u64,
@@ -116,7 +116,7 @@ impl<'a, L: ControlLaw, F: Fn(&FlowSpec, &Path) -> L> Oracle<'a, L, F> {
         oracle
     }
 
-    /// Runs to the stop; gives flows, links, and switches that share their buffer.
+    /// Runs to the stop; returns flows, links, and switches that share their buffer.
     pub(crate) fn run(mut self) -> (Vec<Option<FlowOutcome>>, Vec<LinkOutcome>, Vec<SwitchOutcome>) {
         let stop = self.setup.stop;
         while let Some(Reverse((now, what, serial))) = self.events.pop() {
@@ -218,7 +218,7 @@ impl<'a, L: ControlLaw, F: Fn(&FlowSpec, &Path) -> L> Oracle<'a, L, F> {
         }
     }
 
-    /// When everything that a host's card holds will have left.
+    /// Returns the time at which all packets of a host's NIC will have left.
     fn idle_at(&self, up: LinkId) -> Time {
         let port = &self.ports[up.index()];
         let config = self.setup.network.port(up).config();
@@ -283,8 +283,8 @@ impl<'a, L: ControlLaw, F: Fn(&FlowSpec, &Path) -> L> Oracle<'a, L, F> {
         }
     }
 
-    /// Of a packet on its way back, where the network is symmetric: the whole path of the flow, and there the link that leads
-    /// to this switch, reversed.
+    /// Returns the reverse link for a packet on its way back, if the network is symmetric: computes the flow's whole
+    /// path, finds the link that leads to this switch, and reverses it.
     fn reversed(&self, switch: NodeId, packet: &Packet) -> Option<LinkId> {
         let flow = &self.setup.flows[packet.flow as usize];
         if !self.setup.symmetric || packet.dst != flow.src.0 {
@@ -307,7 +307,7 @@ impl<'a, L: ControlLaw, F: Fn(&FlowSpec, &Path) -> L> Oracle<'a, L, F> {
             NodeKind::Host(_)
         );
         let serializer = Serializer::new(config.rate);
-        // What waits at a card counts as long as it will last, what waits at a switch by its bytes.
+        // Bytes that wait at a NIC count as their service time, bytes that wait at a switch by number.
         let service = |packet: &Packet| {
             let size = packet.size.into();
             if is_nic { lasts(config, size) } else { exact(serializer, size) }
@@ -410,7 +410,7 @@ impl<'a, L: ControlLaw, F: Fn(&FlowSpec, &Path) -> L> Oracle<'a, L, F> {
         // A packet that is served at once counts by what is left of its service.
         let own = if port.in_service.is_some() { service(&packet) } else { lasts(config, packet.size.into()) };
         port.max_backlog = port.max_backlog.max(waiting + remainder + own);
-        // A credit whose tokens are there at this very time comes after what arrives at it.
+        // A credit whose tokens are available at this very time comes after the arrivals at that time.
         if port.in_service.is_none() {
             self.serve_other(link, now);
         }
@@ -495,7 +495,8 @@ impl<'a, L: ControlLaw, F: Fn(&FlowSpec, &Path) -> L> Oracle<'a, L, F> {
         self.at(ends, What::ServiceEnds(link.0));
     }
 
-    /// Lets the first credit out, if its tokens are there; or asks to be called when they are, if nothing else waits.
+    /// Releases the first credit, if its tokens are available; otherwise schedules a call for then, if nothing else
+    /// waits.
     fn serve_credit(&mut self, link: LinkId, now: Time, queue: &CreditQueue) -> bool {
         let params = self.setup.network.port(link);
         let serializer = Serializer::new(params.config().rate);
@@ -530,7 +531,7 @@ impl<'a, L: ControlLaw, F: Fn(&FlowSpec, &Path) -> L> Oracle<'a, L, F> {
     }
 }
 
-/// Whether a link is down while the last bit of a packet that it has sent by `ends` is on it.
+/// Returns whether a link is down while the last bit of a packet that it has sent by `ends` is on it.
 fn cut(setup: &Setup, link: LinkId, packet: &Packet, ends: Time) -> bool {
     let down = |outages: &fabric::Outages| outages.spans().any(|(from, until)| from <= packet.time && ends < until);
     !packet.is_frame() && setup.network.outages(link).is_some_and(down)
@@ -560,7 +561,7 @@ fn bucket(queue: &CreditQueue, serializer: Serializer) -> Span {
     of_link(queue, long(serializer, queue.burst))
 }
 
-/// How long a packet's service lasts: whole ticks, where there are any, of what its bytes take.
+/// Returns the service time of a packet: the transmission time of its bytes, in whole ticks, if there are any.
 pub(crate) fn lasts(config: &PortConfig, size: u32) -> Span {
     if config.tick.is_none() {
         return exact(Serializer::new(config.rate), size);
@@ -571,12 +572,12 @@ pub(crate) fn lasts(config: &PortConfig, size: u32) -> Span {
     Span::from_ps((all / (u128::from(config.rate.bps()) * tick) * tick) as i64)
 }
 
-/// How long a packet's bytes take.
+/// Returns the transmission time of a packet's bytes.
 pub(crate) fn exact(serializer: Serializer, size: u32) -> Span {
     Span::from_unsigned_ps(serializer.time_for(size))
 }
 
-/// The same of many.
+/// Returns the transmission time of many bytes.
 pub(crate) fn long(serializer: Serializer, bytes: Bytes) -> Span {
     Span::from_unsigned_ps(serializer.long_time_for(bytes))
 }

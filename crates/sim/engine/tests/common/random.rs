@@ -164,7 +164,7 @@ pub(crate) fn recover(setup: &mut Setup, recovery: Recovery) {
     }
 }
 
-/// Gives no subflow a law of its own.
+/// Removes the laws of subflows.
 pub(crate) fn one_law(setup: &mut Setup) {
     if let PathChoice::UnoLb(unolb) = &mut setup.host.path {
         unolb.own_laws = false;
@@ -266,7 +266,7 @@ pub(crate) fn case_with(
                 ties: experiment::Ties::default(),
             };
             let kind = Kind::ALL[kind];
-            // In a seventh of them receivers' hosts give credits.
+            // In a seventh of the cases receivers' hosts send credits.
             let gives = seed.is_multiple_of(7) && !kind.info().credits;
             if gives {
                 setup.host.receiver_credits = true;
@@ -328,7 +328,7 @@ fn limit() -> impl Strategy<Value = Limit> {
     ]
 }
 
-/// How a switch shares its buffer: small, and now and then smaller than what it keeps.
+/// Generates the buffer settings of a switch: small, and now and then smaller than its reserve.
 fn switch() -> impl Strategy<Value = Switch> {
     let pfc = proptest::option::weighted(0.85, (prop_oneof![Just(64u32), 64..600u32], any::<bool>()));
     let egress_alpha = proptest::option::weighted(0.3, 5..400u64);
@@ -343,8 +343,8 @@ fn switch() -> impl Strategy<Value = Switch> {
     )
 }
 
-/// Whether a switch may be a relay: in a loop of relays a pause and its resume go round for ever. The networks above are
-/// trees, or have hosts at edge switches alone, of which no two are neighbours.
+/// Returns whether a switch may be a relay: in a loop of relays a pause and its resume circulate for ever. The networks
+/// above are trees, or have hosts only at edge switches, no two of which are neighbours.
 fn may_relay(network: &Network, node: NodeId) -> bool {
     let is_tree = network.links().len() == 2 * (network.nodes().len() - 1);
     let is_host = |node: NodeId| matches!(network.nodes()[node.index()].kind, NodeKind::Host(_));

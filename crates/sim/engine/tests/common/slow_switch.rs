@@ -1,5 +1,5 @@
-//! A switch that shares its buffer, by plain means: what a cable holds is found by going through the packets that lie
-//! in the switch. It follows what `fabric::Switch`, `fabric::Gate` and `fabric::SharedSwitch` say of themselves.
+//! A switch that shares its buffer, by simple means: the bytes held by a cable are found by scanning all packets in the
+//! switch. It follows the documentation of `fabric::Switch`, `fabric::Gate` and `fabric::SharedSwitch`.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -22,7 +22,7 @@ struct Lying {
 struct Port {
     queues: [VecDeque<Lying>; CLASSES],
     busy_until: Time,
-    /// How long the packet takes that was served last, by its bytes.
+    /// Transmission time of the packet that was served last, by its bytes.
     serving: Span,
     /// The data class that was served last.
     turn: usize,
@@ -33,7 +33,7 @@ struct Port {
     counters: LinkOutcome,
 }
 
-/// What the switch wants of the engine.
+/// Requests of the switch to the engine.
 pub(crate) enum Wish {
     /// A packet's last bit will have left by this link then.
     Leaves(LinkId, Packet, Time),
@@ -47,9 +47,9 @@ pub(crate) struct SlowSwitch<'a> {
     config: Switch,
     first_link: u32,
     ports: Vec<Port>,
-    /// (port, class) of cables whose packets hold too much.
+    /// (port, class) of cables whose packets exceed their limit.
     full: BTreeSet<(usize, usize)>,
-    /// What of a cable's packets, by (port, class), is booked on its headroom.
+    /// Bytes of a cable's packets, by (port, class), that are booked on its headroom.
     headroom: BTreeMap<(usize, usize), u64>,
     most_held: u64,
     headroom_drops: u64,
@@ -79,7 +79,7 @@ impl<'a> SlowSwitch<'a> {
         self.setup.network.port(self.link(port)).config()
     }
 
-    /// How long a packet counts where it waits.
+    /// Returns the service time of a waiting packet.
     fn service(&self, port: usize, packet: &Packet) -> Span {
         exact(Serializer::new(self.port_config(port).rate), packet.size.into())
     }
@@ -103,12 +103,12 @@ impl<'a> SlowSwitch<'a> {
         self.headroom.get(&(cable, class)).copied().unwrap_or(0)
     }
 
-    /// What a cable's class holds of the shared part: what is neither headroom nor reserve.
+    /// Returns the bytes of a cable's class in the shared part: neither headroom nor reserve.
     fn shared_by(&self, cable: usize, class: usize) -> u64 {
         (self.held_by(cable, class) - self.headroom_of(cable, class)).saturating_sub(self.config.reserve.get())
     }
 
-    /// What is left of the shared part.
+    /// Returns the free bytes of the shared part.
     fn free(&self) -> u64 {
         let classes: BTreeSet<u8> = self.setup.flows.iter().map(|flow| flow.class).collect();
         let mut shared = self.config.buffer.get();
@@ -127,7 +127,7 @@ impl<'a> SlowSwitch<'a> {
         shared - used
     }
 
-    /// What a cable's class may hold of the shared part.
+    /// Returns the limit of a cable's class in the shared part.
     fn threshold(&self, cable: usize, class: usize) -> u64 {
         match self.port_config(cable).gate.off {
             Limit::Bytes(bytes) => bytes.get().min(self.shared_by(cable, class) + self.free()),
@@ -191,14 +191,14 @@ impl<'a> SlowSwitch<'a> {
         self.join(to, lying, wishes);
     }
 
-    /// Whether the sender at a cable's other end is to rest.
+    /// Returns whether the sender at a cable's other end is to pause.
     fn asks(&self, cable: usize, class: usize) -> bool {
         let relays = self.config.pfc.is_some_and(|pfc| pfc.relay);
         let mut others = (0..self.ports.len()).filter(|&port| port != cable);
         self.full.contains(&(cable, class)) || relays && others.any(|port| self.ports[port].stopped[class])
     }
 
-    /// Sends a frame if what is asked of a cable's other end has changed.
+    /// Sends a frame if the pause state requested of a cable's other end has changed.
     fn tell(&mut self, cable: usize, class: usize, asked: bool, now: Time, wishes: &mut Vec<Wish>) {
         let asks = self.asks(cable, class);
         let Some(pfc) = self.config.pfc.filter(|_| asks != asked) else { return };
@@ -232,7 +232,7 @@ impl<'a> SlowSwitch<'a> {
         if is_frame(&lying)
             && let Some(waits) = self.ports[to].queues[0].iter_mut().find(of_class)
         {
-            // It says what is true now; nothing more is sent.
+            // The frame has the present state; nothing more is sent.
             *waits = lying;
             return;
         }

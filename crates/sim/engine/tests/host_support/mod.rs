@@ -1,4 +1,4 @@
-//! Hosts on their own: a card that keeps what it is given, and a law that says what it was told.
+//! Hosts on their own: a NIC that keeps its packets, and a law that records its feedback.
 #![allow(dead_code)]
 
 use std::cell::RefCell;
@@ -9,7 +9,7 @@ use engine::{Body, Packet, Report};
 use laws::{Ack, Acted, ControlLaw, Hop, Loss, LossCause, Notification, Permit};
 use units::{Bytes, Rate, Span, Time};
 
-/// A card that keeps what it is given, and sends a packet in 100 ns.
+/// A NIC that keeps its packets, and sends a packet in 100 ns.
 #[derive(Default)]
 pub(crate) struct Kept {
     pub(crate) packets: Vec<Packet>,
@@ -52,7 +52,7 @@ pub(crate) fn number(packet: &Packet) -> u32 {
     }
 }
 
-/// What a law was told.
+/// Feedback that a law received.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) enum Told {
     Ack { now: Time, rtt: Span, acked: u64, marked: u64, hops: usize },
@@ -63,7 +63,7 @@ pub(crate) enum Told {
     Timer(Time),
 }
 
-/// Permits what it is set to, tells what it was told, and sets a timer when it hears of marks.
+/// A law with settable limits that records its feedback, and sets a timer when it receives marks.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct Witness {
     pub(crate) told: Rc<RefCell<Vec<Told>>>,

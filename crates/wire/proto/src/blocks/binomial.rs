@@ -1,15 +1,16 @@
-//! How much parity a block needs: the tail of the binomial distribution in fixed point.
+//! Parity that a block needs: the tail of the binomial distribution in fixed point.
 
 use units::Frac;
 
 use crate::frame::MOST_PARITY;
 
-/// The fewest parity packets m, at most [`MOST_PARITY`], such that more than m of `data` + m packets are lost with a
-/// probability of at most `failing`, where each is lost with probability `loss`, alone. None if more are needed.
+/// Returns the fewest parity packets m, at most [`MOST_PARITY`], such that more than m of `data` + m packets are lost
+/// with a probability of at most `failing`, if each is lost independently with probability `loss`. None if more are
+/// needed.
 pub(super) fn parity(data: u8, loss: Frac, failing: Frac) -> Option<u8> {
     let (lost, comes) = (loss.min(Frac::ONE), loss.complement());
-    // The chance that exactly so many of the packets so far are lost. Products are rounded down, by 2^-32 each, so m is
-    // never too small.
+    // Probability of exactly this many losses among the packets so far. Products are rounded down, by 2^-32 each, so m
+    // is never too small.
     let mut exactly = [Frac::ZERO; MOST_PARITY as usize + 1];
     exactly[0] = Frac::ONE;
     let add = |exactly: &mut [Frac]| {
@@ -35,7 +36,7 @@ pub(super) fn parity(data: u8, loss: Frac, failing: Frac) -> Option<u8> {
 mod tests {
     use super::*;
 
-    /// The chance of more than `parity` losses, by the formula.
+    /// Returns the probability of more than `parity` losses, by the formula.
     fn chance_to_fail(data: u8, parity: u8, loss: f64) -> f64 {
         let packets = i32::from(data + parity);
         let (mut chance, mut sum) = ((1.0 - loss).powi(packets), 0.0);

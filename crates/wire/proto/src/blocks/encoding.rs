@@ -1,4 +1,4 @@
-//! Makes the parity of one block at a time, as its symbols leave.
+//! Parity encoder: one block at a time, while its symbols are sent.
 
 use alloc::vec::Vec;
 
@@ -8,19 +8,19 @@ use flow::MOST_PACKETS;
 use super::LENGTH_BYTES;
 use crate::frame::Shape;
 
-/// Encoders and the block that is being made.
+/// Encoders, and the state of the current block.
 #[derive(Default, Debug)]
 pub(super) struct Encoding {
     /// One for each number of parity packets that was used: fewer data packets are a shortened code.
     encoders: Vec<Encoder>,
-    /// The encoder of the block.
+    /// Encoder of the current block.
     current: usize,
-    /// A symbol behind its length, and zeros.
+    /// A symbol after its length, padded with zeros.
     padded: Vec<u8>,
 }
 
 impl Encoding {
-    /// Begins a block whose symbols have up to `most` bytes; false if no code has this shape.
+    /// Begins a block whose symbols have up to `most` bytes. Returns false if no code has this shape.
     pub(super) fn begin(&mut self, shape: Shape, most: u16) -> bool {
         let parity = usize::from(shape.parity);
         let known = self.encoders.iter().position(|encoder| encoder.code().parity() == parity);
@@ -41,7 +41,7 @@ impl Encoding {
         encoder.shorten(shape.data.into()).is_ok()
     }
 
-    /// Adds the symbol of a place that has none, of at most as many bytes as [`Encoding::begin`] was told.
+    /// Adds the symbol of a place that has none, of at most the `most` bytes of [`Encoding::begin`].
     pub(super) fn push(&mut self, place: u8, symbol: &[u8]) {
         debug_assert!(symbol.len() + LENGTH_BYTES <= self.padded.len(), "{} bytes", symbol.len());
         let (head, rest) = self.padded.split_at_mut(LENGTH_BYTES);
@@ -53,7 +53,7 @@ impl Encoding {
         debug_assert_eq!(pushed, Ok(()));
     }
 
-    /// The parity of a block that has all its data, cut to `len` bytes; beyond there are zeros.
+    /// Returns the parity of a block that has all its data, cut to `len` bytes; the bytes beyond are zeros.
     pub(super) fn parity(&self, len: usize) -> impl Iterator<Item = &[u8]> {
         let parity = self.encoders[self.current].parity();
         debug_assert!(parity.is_ok(), "the block lacks data");

@@ -1,13 +1,13 @@
-//! How a peer's frames can contradict each other.
+//! Contradictions in a peer's frames.
 
 use thiserror::Error;
 
 use crate::frame::Shape;
 
-/// Why frames of a block cannot be true. It closes the connection with [`BlockError::code`].
+/// Contradiction in the frames of a block. It closes the connection with [`BlockError::code`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
 pub enum BlockError {
-    /// No block has such a packet. [`Frames`](crate::frame::Frames) gives no such frame.
+    /// No block has such a packet. [`Frames`](crate::frame::Frames) returns no such frame.
     #[error("a block of {} data and {} parity packets has no such packet as {place}", .shape.data, .shape.parity)]
     Place {
         /// The block's packets.
@@ -23,9 +23,9 @@ pub enum BlockError {
     Shape {
         /// The block.
         block: u64,
-        /// What the frames before said.
+        /// Shape in the earlier frames.
         before: Shape,
-        /// What this one says.
+        /// Shape in this frame.
         now: Shape,
     },
     /// Two parity symbols of a block have different lengths.
@@ -43,51 +43,52 @@ pub enum BlockError {
     Long {
         /// The block.
         block: u64,
-        /// The data symbol's length in bytes; 0 where none has come.
+        /// The data symbol's length in bytes; 0 if none has arrived.
         len: usize,
-        /// The parity's length in bytes, or the longest that can be.
+        /// The parity's length in bytes, or the maximum.
         parity: usize,
     },
-    /// A place came twice, and not with the same bytes.
+    /// Two different symbols arrived for one place.
     #[error("packet {place} of block {block} came twice with different bytes")]
     Twice {
         /// The block.
         block: u64,
-        /// Which packet.
+        /// Place of the packet.
         place: u8,
     },
-    /// What was rebuilt says that it is longer than it can be.
+    /// A rebuilt symbol states an impossible length.
     #[error("packet {place} of block {block} was rebuilt with {len} bytes, {most} at most are possible")]
     RebuiltLength {
         /// The block.
         block: u64,
-        /// Which packet.
+        /// Place of the packet.
         place: u8,
-        /// The length that it states, in bytes.
+        /// Stated length, in bytes.
         len: usize,
-        /// The most that parity leaves room for, in bytes.
+        /// Maximum length that the parity leaves room for, in bytes.
         most: usize,
     },
-    /// What was rebuilt does not end in zeros.
+    /// A rebuilt symbol does not end in zeros.
     #[error("packet {place} of block {block} was rebuilt and does not end in zeros")]
     RebuiltEnd {
         /// The block.
         block: u64,
-        /// Which packet.
+        /// Place of the packet.
         place: u8,
     },
-    /// A frame speaks of a block that was not sent, or says that one is whole of which too few packets were sent.
+    /// A frame refers to a block that was not sent, or reports a block as complete although too few of its packets were
+    /// sent.
     #[error("a frame speaks of block {block}, but only those below {sent} were sent")]
     Unsent {
         /// The block.
         block: u64,
-        /// Blocks that were begun, or, where one is said to be whole, sent.
+        /// Number of blocks that were begun or, if a block is reported as complete, sent.
         sent: u64,
     },
 }
 
 impl BlockError {
-    /// The code of the CLOSE frame: 3 (`frame`) or 4 (`ack`).
+    /// Returns the code of the CLOSE frame: 3 (`frame`) or 4 (`ack`).
     pub const fn code(&self) -> u64 {
         match self {
             Self::Place { .. }

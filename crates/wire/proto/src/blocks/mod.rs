@@ -1,13 +1,14 @@
 //! Coded blocks: packets with parity, from which a receiver rebuilds lost packets without a round trip. Bonato et al.,
 //! "Uno" (SC 2025), §4.2 (UnoRC); the frames and rules are in `docs/src/transport.md`, "Blocks".
 //!
-//! A sender has a [`Coder`], a receiver a [`Rebuilding`], one each for a direction of a connection. Neither sends
-//! anything: a connection asks them what goes next and tells them what came. [`Coding`] says which packets are coded.
+//! A sender has a [`Coder`], a receiver a [`Rebuilding`], one each per direction of a connection. Neither sends
+//! anything: a connection takes the next frames from them and reports arrivals, acknowledgements and losses to them.
+//! [`Coding`] selects the packets that are coded.
 //!
-//! A sender that may send a packet asks [`Coder::next_resend`], then [`Coder::put_parity`], then [`Coder::offer`] for
-//! new data. It tells [`Coder::acked`] and [`Coder::lost`] of each packet with a [`Tag`], and gets the symbols'
-//! contents back from [`Coder::next_delivered`] and as [`Resend::Plain`]. A receiver reads the frames of data packets
-//! itself, and those that [`Rebuilding::next_rebuilt`] gives. Both have a timer.
+//! To send a packet, a sender calls [`Coder::next_resend`], then [`Coder::put_parity`], then [`Coder::offer`] for new
+//! data. It reports each packet with a [`Tag`] to [`Coder::acked`] or [`Coder::lost`], and gets the symbols' contents
+//! back from [`Coder::next_delivered`] and as [`Resend::Plain`]. A receiver reads the frames of data packets itself,
+//! and those that [`Rebuilding::next_rebuilt`] returns. Both have a timer.
 //!
 //! ```
 //! use proto::blocks::{Coder, Coding, Conditions, Pending, Rebuilding};
@@ -57,49 +58,49 @@ pub use policy::{Coding, CodingError, Conditions, Pending};
 pub use receiving::Rebuilding;
 pub use sending::{Coder, Offer, Resend};
 
-/// What coding has done on a connection.
+/// Coding counters of a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct CodingStats {
-    /// Parity packets that this end has sent, those included that were sent again.
+    /// Parity packets that this end has sent, including retransmissions.
     pub parity: u64,
-    /// Blocks of the peer's that parity completed here.
+    /// Blocks of the peer that parity completed here.
     pub recovered: u64,
 }
 
-/// What a block counts in memory, in bytes, beside its symbols.
+/// Accounted memory of a block, in bytes, in addition to its symbols.
 pub const BLOCK_BYTES: u64 = 512;
 
-/// What a symbol counts in memory, in bytes, beside its length.
+/// Accounted memory of a symbol, in bytes, in addition to its length.
 pub const SYMBOL_BYTES: u64 = 64;
 
-/// Bytes of parity that a symbol takes beyond its own: its length goes before it.
+/// Bytes of parity in addition to those of a symbol: its length precedes it.
 pub const LENGTH_BYTES: usize = 2;
 
-/// Something that happened to a block, at the end that sends it or at the one that receives it.
+/// Event of a block, at its sender or its receiver.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum BlockEvent {
-    /// The first packet of a block leaves.
+    /// The first packet of a block is sent.
     Begun {
         /// The block.
         block: u64,
         /// Its packets.
         shape: Shape,
     },
-    /// `BLOCK_NACK` asks for packets.
+    /// A `BLOCK_NACK` requests packets.
     Requested {
         /// The block.
         block: u64,
-        /// A bit for each place that is missing.
+        /// One bit per missing place.
         missing: u64,
     },
-    /// A packet of a block leaves once more.
+    /// A packet of a block is retransmitted.
     Repair(Tag),
-    /// The sender gives a block up: what is not acknowledged goes as plain frames.
+    /// The sender gives up a block: its unacknowledged data is sent as plain frames.
     GivenUp {
         /// The block.
         block: u64,
     },
-    /// The first packet of a block came.
+    /// The first packet of a block arrived.
     Opened {
         /// The block.
         block: u64,
@@ -110,17 +111,17 @@ pub enum BlockEvent {
     Recovered {
         /// The block.
         block: u64,
-        /// How many data packets.
+        /// Number of data packets.
         packets: u8,
     },
-    /// A `BLOCK_NACK` is to be sent.
+    /// A `BLOCK_NACK` is about to be sent.
     Missing {
         /// The block.
         block: u64,
-        /// A bit for each place that is missing.
+        /// One bit per missing place.
         missing: u64,
     },
-    /// The receiver forgets a block that is not whole.
+    /// The receiver forgets an incomplete block.
     Forgotten {
         /// The block.
         block: u64,
@@ -134,33 +135,33 @@ pub struct Tag {
     pub block: u64,
     /// The block's packets.
     pub shape: Shape,
-    /// Which of them: first data, then parity.
+    /// Place of the packet in the block: data packets first, then parity.
     pub place: u8,
 }
 
 impl Tag {
-    /// Whether the packet is parity.
+    /// Returns whether the packet is parity.
     pub const fn is_parity(self) -> bool {
         self.place >= self.shape.data
     }
 }
 
-/// Data and parity packets of a block. More than a shape may have count as 255.
+/// Returns the number of data and parity packets of a block. Saturates at 255.
 const fn packets(shape: Shape) -> u8 {
     shape.data.saturating_add(shape.parity)
 }
 
-/// The bit of a place, as `BLOCK_NACK` has it; no bit if there is no such place.
+/// Returns the bit of a place, as in `BLOCK_NACK`; no bit if no block has such a place.
 const fn bit(place: u8) -> u64 {
     if place < 64 { 1 << place } else { 0 }
 }
 
-/// The bits of the first `count` places; `count` is under 64.
+/// Returns the bits of the first `count` places; `count` is less than 64.
 const fn first(count: u8) -> u64 {
     (1 << count) - 1
 }
 
-/// Of `bits`, the lowest `count`.
+/// Returns the lowest `count` bits of `bits`.
 fn lowest(bits: u64, count: u32) -> u64 {
     let mut rest = bits;
     for _ in 0..count {

@@ -1,4 +1,4 @@
-//! Which packets are coded, and how.
+//! Selection of the packets that are coded, and of their blocks' shapes.
 
 use alloc::string::String;
 use core::fmt;
@@ -11,16 +11,16 @@ use units::Frac;
 use super::binomial;
 use crate::frame::{MOST_PARITY, Shape};
 
-/// Of what [`Coding::Tail`] codes, the blocks: those of Uno (SC 2025, §4.2).
+/// Blocks of [`Coding::Tail`]: those of Uno (SC 2025, §4.2).
 const TAIL: Shape = Shape { data: 8, parity: 2 };
 
-/// At most this is the probability that any block of an [`Coding::Auto`] tail needs packets again.
+/// Maximum probability that any block of a [`Coding::Auto`] tail needs retransmissions.
 const MOST_FAILING: Frac = Frac::millionths(5_000);
 
-/// The most data packets of a block that [`Coding::Auto`] chooses: with [`MOST_PARITY`] they are [`MOST_PACKETS`].
+/// Maximum number of data packets of a block in [`Coding::Auto`]: with [`MOST_PARITY`] they are [`MOST_PACKETS`].
 const MOST_DATA: u64 = (MOST_PACKETS - MOST_PARITY) as u64;
 
-/// Which packets a sender codes. As text: `off`, `8,2`, `tail`, `auto`, `auto=10%`.
+/// Selection of the packets that a sender codes. As text: `off`, `8,2`, `tail`, `auto`, `auto=10%`.
 ///
 /// The last block has as many data packets as are left.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -28,46 +28,46 @@ pub enum Coding {
     /// None.
     #[default]
     Off,
-    /// All, in blocks of these packets. A block has fewer data packets where fewer are pending as it begins. A shape
-    /// that no block has codes nothing.
+    /// All, in blocks of this shape. A block has fewer data packets if fewer are pending when it begins. An impossible
+    /// shape codes nothing.
     Fixed(Shape),
-    /// The last bandwidth-delay product, or the last packet, of what is known to end, in blocks of 8 and 2. Losses
-    /// before it are repaired by the time that the end leaves (`docs/src/codes.md`, "When coding pays").
+    /// The last bandwidth-delay product, or the last packet, of data with a known end, in blocks of 8 and 2. Losses
+    /// before it are repaired by the time that the end is sent (`docs/src/codes.md`, "When coding pays").
     Tail,
-    /// The same part as [`Coding::Tail`], with as little parity as it takes, and none where losses are rare.
+    /// The same part as [`Coding::Tail`], with the least parity that suffices, and none if losses are rare.
     ///
-    /// Blocks have up to 32 data packets, all about as many. The parity m is the least with which all blocks to the end
-    /// lose no more than they can rebuild, except with a probability of 0.5 % at the loss rate seen; or as much as the
-    /// budget has, if that is less.
+    /// Blocks have up to 32 data packets, all about the same number. The parity m is the least with which no block to
+    /// the end loses more than it can rebuild, except with a probability of 0.5 % at the measured loss rate; or the
+    /// rest of the budget, if that is less.
     ///
     /// All parity from a block to the end is at most one packet, or at most `budget` of one bandwidth-delay product. A
-    /// block for which that leaves none is not coded. So what is longer than that product gets at most `budget` of
-    /// itself as parity. What is shorter may get more than `budget` of itself.
+    /// block is not coded if that leaves no parity for it. So data longer than that product gets at most `budget` of
+    /// itself as parity. Shorter data may get more than `budget` of itself.
     Auto {
-        /// Parity, as a part of the data: 0 to 1.
+        /// Parity, as a fraction of the data: 0 to 1.
         budget: Frac,
     },
 }
 
-/// What is left to send.
+/// Data that is left to send.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Pending {
-    /// Bytes of symbols, those of the next packet included.
+    /// Bytes of symbols, including those of the next packet.
     pub bytes: u64,
-    /// Whether nothing comes after them, as far as is known.
+    /// Set if no data follows them, as far as is known.
     pub ends: bool,
 }
 
-/// What of a budget was spent: parity packets of the blocks before, since the end was first in sight.
+/// Spent part of a budget: parity packets of the previous blocks, since the end came in sight.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(super) struct Spent {
     parity: u64,
-    /// What was pending as the last block began.
+    /// Pending bytes when the last block began.
     pending: u64,
 }
 
 impl Spent {
-    /// A block begins. Where more is pending than at the last one, something was written since, and it has a budget of its own.
+    /// Begins a block. A new budget begins if no less is pending than at the last block: more was written since.
     pub(super) fn begin(&mut self, pending: u64) {
         if pending >= self.pending {
             self.parity = 0;
@@ -75,22 +75,22 @@ impl Spent {
         self.pending = pending;
     }
 
-    /// It has so many parity packets.
+    /// Counts a block's parity packets.
     pub(super) fn add(&mut self, parity: u8) {
         self.parity += u64::from(parity);
     }
 }
 
-/// What the network does.
+/// Network conditions.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Conditions {
-    /// The part of the packets that is lost, 0 to 1.
+    /// Fraction of the packets that is lost, 0 to 1.
     pub loss: Frac,
     /// The bandwidth-delay product of all paths, in bytes.
     pub bdp: u64,
 }
 
-/// Why a text names no coding.
+/// Error of a text that names no coding.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 pub enum CodingError {
     /// No coding has this name.
@@ -111,7 +111,7 @@ pub enum CodingError {
     /// A budget that cannot be.
     #[error("no budget {given:?}; write whole percents from 1% to 100%")]
     Budget {
-        /// What stands for the budget.
+        /// Text in place of the budget.
         given: String,
     },
 }
@@ -120,7 +120,8 @@ impl Coding {
     /// [`Coding::Auto`] with a budget of 10 %.
     pub const AUTO: Self = Self::Auto { budget: Frac::ratio(1, 10) };
 
-    /// The packets of a block that begins now, in symbols of up to `mss` bytes; none if the next packet is not coded.
+    /// Returns the shape of a block that begins now, in symbols of up to `mss` bytes. None if the next packet is not
+    /// coded.
     pub(super) fn shape(self, pending: Pending, mss: u16, conditions: Conditions, spent: &mut Spent) -> Option<Shape> {
         let mss = u64::from(mss.max(1));
         let packets = pending.bytes.div_ceil(mss);
@@ -145,13 +146,13 @@ impl Coding {
     }
 }
 
-/// The shape with fewer data packets if there are fewer; none if there are none.
+/// Returns the shape with at most `packets` data packets. None if there are none.
 fn cut(shape: Shape, packets: u64) -> Option<Shape> {
     let data = packets.min(shape.data.into()) as u8;
     (data > 0).then_some(Shape { data, ..shape })
 }
 
-/// Whether blocks may have this shape.
+/// Returns whether blocks may have this shape.
 pub(super) fn is_possible(shape: Shape) -> bool {
     let (data, parity) = (shape.data, shape.parity);
     data > 0 && (1..=MOST_PARITY).contains(&parity) && data <= MOST_PACKETS - parity
@@ -185,7 +186,7 @@ impl FromStr for Coding {
 }
 
 impl fmt::Display for Coding {
-    /// As [`FromStr`] reads it; a budget is rounded to whole percents.
+    /// Writes the text that [`FromStr`] reads; a budget is rounded to whole percents.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Off => f.pad("off"),
@@ -282,7 +283,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever is left, the choice is a shape of blocks and within the budget.
+        /// The choice is always a possible shape and within the budget.
         #[test]
         fn auto_keeps_its_budget(
             packets in 0..2_000u64,

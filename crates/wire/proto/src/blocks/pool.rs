@@ -1,9 +1,9 @@
-//! Where symbols lie: buffers that are used again.
+//! Symbol storage: buffers that are reused.
 
 use alloc::vec::Vec;
 use core::mem;
 
-/// Buffers that no symbol needs are kept up to so many bytes in all.
+/// Maximum capacity of the spare buffers, in bytes.
 const MOST_SPARE: usize = 1 << 19;
 
 /// Symbols by number.
@@ -13,12 +13,12 @@ pub(super) struct Pool {
     /// Slots without a symbol.
     free: Vec<u32>,
     spare: Vec<Vec<u8>>,
-    /// What the spare buffers could hold.
+    /// Capacity of the spare buffers, in bytes.
     spare_bytes: usize,
 }
 
 impl Pool {
-    /// A buffer of `len` bytes whose contents are of no use. It could hold at most about twice as many.
+    /// Returns a buffer of `len` bytes with arbitrary contents. Its capacity is at most about twice that.
     pub(super) fn take(&mut self, len: usize) -> Vec<u8> {
         let mut buffer = self.spare.pop().unwrap_or_default();
         self.spare_bytes -= buffer.capacity();
@@ -39,14 +39,15 @@ impl Pool {
         }
     }
 
-    /// Keeps a symbol and gives its number.
+    /// Stores a symbol. Returns its number.
     pub(super) fn store(&mut self, symbol: Vec<u8>) -> u32 {
         if let Some(free) = self.free.pop() {
             self.slots[free as usize] = symbol;
             return free;
         }
         self.slots.push(symbol);
-        // Symbols count 64 bytes and more each in less than 2^62 bytes of memory; a machine with 2^32 of them has 256 GiB.
+        // Symbols count at least 64 bytes each in less than 2^62 bytes of memory; a machine with 2^32 of them has 256
+        // GiB.
         self.slots.len() as u32 - 1
     }
 
@@ -66,7 +67,7 @@ impl Pool {
         self.free.push(symbol);
     }
 
-    /// What all buffers could hold.
+    /// Returns the capacity of all buffers, in bytes.
     #[cfg(test)]
     pub(super) fn bytes(&self) -> usize {
         self.slots.iter().chain(&self.spare).map(Vec::capacity).sum()

@@ -1,4 +1,4 @@
-//! The receiver's blocks: what is kept, rebuilt and asked for. `docs/src/transport.md`, "Blocks".
+//! The receiver's blocks: storage, rebuilding and requests. `docs/src/transport.md`, "Blocks".
 
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
@@ -17,66 +17,66 @@ use super::{BLOCK_BYTES, BlockEvent, LENGTH_BYTES, SYMBOL_BYTES, Tag, bit, first
 use crate::frame::{MOST_PARITY, Shape};
 use crate::notes::Notes;
 
-/// After so many requests that nothing came of, a block is forgotten: the sender has given it up.
+/// Maximum number of requests without an answer. Then a block is forgotten: the sender has given it up.
 const MOST_REQUESTS: u8 = 8;
 
-/// The longest parity, in bytes: that of a symbol whose length is the most that 2 bytes say.
+/// Maximum length of parity, in bytes: that of a symbol with the highest length that 2 bytes can state.
 const LONGEST_PARITY: usize = u16::MAX as usize + LENGTH_BYTES;
 
 /// The blocks that one end of a connection receives.
 ///
-/// It copies the symbols of blocks that are not whole. What it keeps counts at most `window` bytes, whatever comes: a
-/// block [`BLOCK_BYTES`], a symbol its length and [`SYMBOL_BYTES`], rebuilt ones until they are taken included. Where
-/// that is not enough, the oldest block is forgotten, and so are all before it that have not begun.
+/// It copies the symbols of incomplete blocks. Its accounted memory is at most `window` bytes, whatever arrives: a
+/// block counts [`BLOCK_BYTES`], a symbol its length and [`SYMBOL_BYTES`], including rebuilt symbols until they are
+/// taken. If that is not enough, the oldest block is forgotten, and so are all earlier blocks that have not begun.
 ///
-/// Packets of blocks that are over, whole or forgotten, change nothing. Beside the symbols there are the plans of the
-/// last 16 repairs, of up to 25 KB each, and buffers for the next symbols, up to 512 KiB.
+/// Packets of blocks that are over, complete or forgotten, change nothing. In addition to the symbols there are the
+/// plans of the last 16 repairs, of up to 25 KB each, and buffers for the next symbols, up to 512 KiB.
 #[derive(Debug)]
 pub struct Rebuilding {
     window: u64,
-    /// From a block's newest symbol to its first request.
+    /// Time from a block's newest symbol to its first request.
     wait: Span,
     rtt: Span,
-    /// A map and no ring: the peer chooses the numbers, and two that are far apart must not cost what lies between.
+    /// A map, not a ring: the peer chooses the numbers, and the gap between two distant ones must cost nothing.
     open: BTreeMap<u64, Block>,
     over: Over,
-    /// What is kept counts so many bytes in memory.
+    /// Accounted memory, in bytes.
     kept: u64,
     pool: Pool,
     repairs: Repairs,
-    /// Symbols behind their lengths, with zeros behind them.
+    /// Rebuilt symbols after their lengths, padded with zeros.
     rebuilt: VecDeque<Vec<u8>>,
     /// The rebuilt symbol that was taken last.
     taken: Vec<u8>,
-    /// Whole blocks that the sender is to hear of.
+    /// Complete blocks to report to the sender.
     whole: Spans,
-    /// Blocks to ask for, if they still say so.
+    /// Blocks to request, if a request is still due.
     requests: VecDeque<u64>,
     timers: Timers,
     /// Blocks that parity completed.
     recovered: u64,
-    /// For whoever watches.
+    /// Events for observers.
     pub(crate) notes: Notes<BlockEvent>,
 }
 
 #[derive(Debug)]
 struct Block {
     shape: Shape,
-    /// The packets that came.
+    /// Bits of the received packets.
     present: u64,
-    /// The most bytes of its data symbols.
+    /// Length of its longest data symbol, in bytes.
     longest: usize,
-    /// The bytes of its parity, once some came.
+    /// Length of its parity in bytes, once some arrived.
     parity: Option<usize>,
-    /// Numbers of the symbols that are present: data behind its length, and parity.
+    /// Numbers of the received symbols: data after its length, and parity.
     symbols: [u32; MOST_PACKETS as usize],
-    /// What it counts in memory.
+    /// Accounted memory, in bytes.
     bytes: u64,
     /// Requests since the newest symbol.
     requests: u8,
-    /// Whether one is to be sent.
+    /// Set while a request is due.
     is_asked_for: bool,
-    /// Whether one was sent.
+    /// Set if a request was sent.
     was_asked_for: bool,
     timer: Timer,
 }
@@ -97,7 +97,7 @@ impl Block {
         }
     }
 
-    /// Whether another symbol can be true, and is new.
+    /// Checks a further symbol against the block. Returns whether it is new.
     fn is_new(&self, tag: Tag, symbol: &[u8], pool: &Pool) -> Result<bool, BlockError> {
         let (block, len) = (tag.block, symbol.len());
         if self.shape != tag.shape {
@@ -122,8 +122,8 @@ impl Block {
 }
 
 impl Rebuilding {
-    /// No blocks yet. `window` is in bytes: the `coding_window` of this end's transport parameters. The first round
-    /// trip is 333 ms (RFC 9002 §6.2.2), and `ack_delay` 1 ms.
+    /// Creates a receiver without blocks. `window` is in bytes: the `coding_window` of this end's transport parameters.
+    /// The first RTT is 333 ms (RFC 9002 §6.2.2), and `ack_delay` 1 ms.
     pub fn new(window: u64) -> Self {
         let mut new = Self {
             window,
@@ -146,28 +146,29 @@ impl Rebuilding {
         new
     }
 
-    /// A block that is not whole is asked for one `ack_delay` and a quarter of `rtt` after its newest symbol, and again
-    /// after each further `rtt`. It holds for what comes from now on. An `rtt` counts as at least 1 us.
+    /// Sets the request times, for timers set from now on. An incomplete block is requested one `ack_delay` and a
+    /// quarter of `rtt` after its newest symbol, and again after each further `rtt`. An `rtt` counts as at least 1 us.
     pub fn set_timing(&mut self, ack_delay: Span, rtt: Span) {
         self.rtt = Span::from_unsigned_ps(rtt.unsigned_ps()).max(Span::from_us(1));
         self.wait = Span::from_unsigned_ps(ack_delay.unsigned_ps().saturating_add(self.rtt.over(4).unsigned_ps()));
     }
 
-    /// What it keeps counts so many bytes in memory.
+    /// Returns the accounted memory, in bytes.
     pub fn kept(&self) -> u64 {
         self.kept
     }
 
-    /// What the buffers of symbols could hold, in bytes.
+    /// Returns the capacity of the symbol buffers, in bytes.
     #[cfg(test)]
     pub(super) fn memory(&self) -> usize {
         self.pool.bytes() + self.rebuilt.iter().map(Vec::capacity).sum::<usize>() + self.taken.capacity()
     }
 
-    /// A data packet came that opened and whose frames are read, too. `symbol` is what follows its SOURCE frame.
+    /// Handles a data packet that was opened and whose frames are read, too. `symbol` is the rest of the packet after
+    /// its SOURCE frame.
     ///
     /// # Errors
-    /// If it contradicts other packets of its block, or no block has such a packet; and if a symbol is rebuilt that has an
+    /// If it contradicts other packets of its block, or no block has such a packet; and if a rebuilt symbol has an
     /// impossible length or does not end in zeros.
     pub fn on_source(
         &mut self,
@@ -187,7 +188,7 @@ impl Rebuilding {
         self.on_symbol(now, Tag { block, shape, place }, symbol)
     }
 
-    /// A parity packet came.
+    /// Handles a parity packet.
     ///
     /// # Errors
     /// As [`Rebuilding::on_source`].
@@ -221,7 +222,8 @@ impl Rebuilding {
         let present = known.map_or(0, |block| block.present) | bit(place);
         let data = first(shape.data);
         if present & data == data {
-            // All data came in packets, which are acknowledged. Only who was asked for more needs to hear more.
+            // All data arrived in packets, which are acknowledged. Only a sender that received a request needs a
+            // further report.
             if known.is_some_and(|block| block.was_asked_for) {
                 self.whole.insert(Range::of(number));
             }
@@ -266,7 +268,7 @@ impl Rebuilding {
         Ok(())
     }
 
-    /// Forgets the oldest blocks until so many bytes more fit. False if the block that needs them is forgotten then.
+    /// Forgets the oldest blocks until `bytes` more fit. Returns false if block `number` is forgotten.
     fn make_room(&mut self, number: u64, bytes: u64) -> bool {
         while self.kept + bytes > self.window {
             match self.open.first_key_value() {
@@ -288,7 +290,7 @@ impl Rebuilding {
         true
     }
 
-    /// Frees what an open block keeps.
+    /// Removes an open block and frees its symbols.
     fn close(&mut self, number: u64) {
         let Some(block) = self.open.remove(&number) else { return };
         self.kept -= block.bytes;
@@ -299,7 +301,7 @@ impl Rebuilding {
         }
     }
 
-    /// A block has enough packets, and not all of its data.
+    /// Rebuilds a block that has enough packets, but not all of its data.
     fn rebuild(&mut self, number: u64) -> Result<(), BlockError> {
         let Some(block) = self.open.get(&number) else { return Ok(()) };
         let (shape, present) = (block.shape, block.present);
@@ -342,17 +344,18 @@ impl Rebuilding {
         self.recovered += 1;
         self.notes.note(|| BlockEvent::Recovered { block: number, packets: lost as u8 });
         self.rebuilt.extend(rebuilt);
-        // Of more ranges than are kept, the oldest is not told. The sender's timeout is for such blocks, too.
+        // If there are more ranges than are kept, the oldest is not reported. The sender's timeout covers such blocks,
+        // too.
         self.whole.insert(Range::of(number));
         Ok(())
     }
 
-    /// Blocks that parity completed: with enough packets, not all of which were data.
+    /// Returns the number of blocks that parity completed: with enough packets, not all of which were data.
     pub fn recovered(&self) -> u64 {
         self.recovered
     }
 
-    /// A symbol that was rebuilt, each once: frames, to be read as if their packet had come.
+    /// Returns a rebuilt symbol, each once: frames, to be read as if their packet had arrived.
     pub fn next_rebuilt(&mut self) -> Option<&[u8]> {
         let before = mem::take(&mut self.taken);
         if !before.is_empty() {
@@ -364,32 +367,32 @@ impl Rebuilding {
         rest.get(..u16::from_be_bytes(*head).into())
     }
 
-    /// A rebuilt symbol of this block could not be read, for want of room: the sender is not to hear that the block is whole. It
-    /// will send what is not acknowledged again.
+    /// Withholds the report that a block is complete, because a rebuilt symbol could not be read for lack of space. The
+    /// sender retransmits what is not acknowledged.
     pub fn is_not_read(&mut self, block: u64) {
         self.whole.remove(block);
     }
 
-    /// The next `BLOCK_WHOLE`: its first block and how many. It names blocks of which the sender may not know by
-    /// acknowledgements that nothing is needed: those with rebuilt symbols, and those that were asked for.
+    /// Returns the next `BLOCK_WHOLE`: its first block and the number of blocks. It reports blocks that ACKs alone may
+    /// not show as complete: those with rebuilt symbols, and those that were requested.
     pub fn next_whole(&mut self) -> Option<(u64, u64)> {
         self.whole.take_lowest().map(|range| (range.first, range.last - range.first + 1))
     }
 
-    /// Whether a `BLOCK_WHOLE` is to be sent.
+    /// Returns whether a `BLOCK_WHOLE` is due.
     pub fn has_whole(&self) -> bool {
         !self.whole.is_empty()
     }
 
-    /// The packet with a `BLOCK_WHOLE` was lost: [`Rebuilding::next_whole`] gives its blocks again.
+    /// Handles the loss of a packet with a `BLOCK_WHOLE`: [`Rebuilding::next_whole`] returns its blocks again.
     pub fn whole_lost(&mut self, first: u64, count: u64) {
         if let Some(more) = count.checked_sub(1) {
             self.whole.insert(Range { first, last: first.saturating_add(more) });
         }
     }
 
-    /// The next `BLOCK_NACK`: its block and a bit for each packet that is missing. A lost one is not repeated as such;
-    /// a round trip later there is another.
+    /// Returns the next `BLOCK_NACK`: its block and one bit per missing packet. A lost one is not retransmitted as
+    /// such; another follows a round trip later.
     pub fn next_nack(&mut self) -> Option<(u64, u64)> {
         while let Some(number) = self.requests.pop_front() {
             if let Some(block) = self.open.get_mut(&number).filter(|block| block.is_asked_for) {
@@ -403,13 +406,13 @@ impl Rebuilding {
         None
     }
 
-    /// When [`Rebuilding::on_timer`] is to be called; [`Time::NEVER`] if it need not.
+    /// Returns the time of the next [`Rebuilding::on_timer`] call; [`Time::NEVER`] if none is needed.
     pub fn next_timer(&mut self) -> Time {
         self.timers.first(&mut self.open).map_or(Time::NEVER, |(due, _)| due)
     }
 
-    /// Blocks whose time has come are to be asked for, which [`Rebuilding::next_nack`] gives. One that was asked for
-    /// eight times in vain is forgotten.
+    /// Queues requests for blocks whose timer has expired; [`Rebuilding::next_nack`] returns them. A block that was
+    /// requested eight times in vain is forgotten.
     pub fn on_timer(&mut self, now: Time) {
         loop {
             let first = self.timers.first(&mut self.open);
@@ -436,7 +439,7 @@ impl Timed for BTreeMap<u64, Block> {
     }
 }
 
-/// Whether a rebuilt symbol can be one: its length, itself, and zeros.
+/// Checks the layout of a rebuilt symbol: its length, its bytes, and zeros.
 fn check(block: u64, place: u8, symbol: &[u8]) -> Result<(), BlockError> {
     let Some((head, rest)) = symbol.split_first_chunk() else { return Ok(()) };
     let (len, most) = (usize::from(u16::from_be_bytes(*head)), rest.len());

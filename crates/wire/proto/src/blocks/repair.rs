@@ -1,4 +1,4 @@
-//! How to rebuild symbols: the plans of the last losses.
+//! Rebuilding of symbols: cached plans of the latest loss patterns.
 
 use alloc::vec::Vec;
 
@@ -14,12 +14,13 @@ const PLANS: usize = 16;
 #[derive(Default, Debug)]
 pub(super) struct Repairs {
     known: Vec<(Shape, u64, Plan)>,
-    /// Which gives way when all places are taken: they do in turn.
+    /// Index of the plan that is replaced next when all places are taken; places are replaced in turn.
     oldest: usize,
 }
 
 impl Repairs {
-    /// How to rebuild the missing data of a block that has the packets of these bits; none if they are too few.
+    /// Returns the plan that rebuilds the missing data of a block from the packets in the bits `present`. None if they
+    /// are too few.
     pub(super) fn plan(&mut self, shape: Shape, present: u64) -> Option<&Plan> {
         let at = match self.known.iter().position(|&(known, bits, _)| (known, bits) == (shape, present)) {
             Some(at) => at,

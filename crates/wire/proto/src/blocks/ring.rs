@@ -1,4 +1,4 @@
-//! Blocks by their numbers, one after the other, of which some are over.
+//! Blocks by consecutive numbers, some of which are over.
 
 use alloc::collections::VecDeque;
 
@@ -23,17 +23,17 @@ impl<T> Ring<T> {
         Self { base: 0, slots: VecDeque::new(), live: 0 }
     }
 
-    /// The number that the next item gets.
+    /// Returns the number that the next item gets.
     pub(super) fn next(&self) -> u64 {
         self.base + self.slots.len() as u64
     }
 
-    /// From the first item that is left to the last: those that are over count, too.
+    /// Returns the number of items from the first remaining one to the last: those that are over count, too.
     pub(super) fn span(&self) -> u64 {
         self.slots.len() as u64
     }
 
-    /// Items that are left.
+    /// Returns the number of remaining items.
     pub(super) fn live(&self) -> usize {
         self.live
     }
@@ -63,7 +63,7 @@ impl<T> Ring<T> {
         self.live += 1;
     }
 
-    /// Takes an item out, if it is left.
+    /// Removes an item, if it remains.
     pub(super) fn remove(&mut self, number: u64) -> Option<T> {
         let at = self.at(number).filter(|&at| matches!(self.slots.get(at), Some(Slot::Live(_))))?;
         let slot = core::mem::replace(&mut self.slots[at], Slot::Over(number + 1));
@@ -78,8 +78,8 @@ impl<T> Ring<T> {
         }
     }
 
-    /// The first item that is left of this number and those above. It takes few steps on average: what it passes leads
-    /// further the next time.
+    /// Returns the first remaining item of this number and those above. It takes few steps on average: what it passes
+    /// leads further the next time.
     pub(super) fn first_from(&mut self, number: u64) -> Option<u64> {
         let mut number = number.max(self.base);
         while let Some(at) = self.at(number) {
@@ -102,7 +102,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// As a map does.
+        /// The ring agrees with a map.
         #[test]
         fn as_a_map(steps in proptest::collection::vec((0..60u64, 0..3u8), 0..200)) {
             let (mut ring, mut map, mut next) = (Ring::new(), BTreeMap::new(), 0);

@@ -1,8 +1,8 @@
-//! The sender's blocks: what is coded, and what leaves again. `docs/src/transport.md`, "Blocks".
+//! The sender's blocks: coding and retransmission. `docs/src/transport.md`, "Blocks".
 //!
-//! A lost packet is not sent again as long as its block can do without it. It leaves again when `BLOCK_NACK` asks for
-//! it, or when so many packets of the block are known to be lost that the rest is not enough. If nothing is heard of a
-//! block for a timeout, the sender gives it up: what is not acknowledged goes as plain frames.
+//! A lost packet is not retransmitted as long as its block can be rebuilt without it. It is retransmitted when a
+//! `BLOCK_NACK` requests it, or when too many packets of the block are known to be lost for the rest to suffice. If a
+//! block gets no feedback for a timeout, the sender gives it up: unacknowledged data is sent as plain frames.
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -21,51 +21,51 @@ use crate::frame::{Frame, MOST_PARITY, Shape};
 use crate::notes::Notes;
 use crate::varint;
 
-/// Lists of packets that are kept to be used again.
+/// Maximum number of packet lists kept for reuse.
 const MOST_SPARE: usize = 256;
 
-/// What comes before the symbol in a PARITY frame, without the block's number: its type, k, m and place.
+/// Length of a PARITY frame before its symbol, without the block's number: its type, k, m and place.
 const PARITY_HEAD: usize = 4;
-/// At most this is the probability that the packets sent again for a block are too few.
+/// Maximum probability that the packets retransmitted for a block are too few.
 const MOST_FAILING_AGAIN: Frac = Frac::millionths(1_000);
 
 /// The place of the next data packet in a block.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Offer {
-    /// What the packet's SOURCE frame says.
+    /// Contents of the packet's SOURCE frame.
     pub tag: Tag,
-    /// The most bytes that the symbol may have.
+    /// Maximum length of the symbol, in bytes.
     pub most: u16,
 }
 
-/// What is to be sent again.
+/// A retransmission.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Resend {
     /// A data packet with the same SOURCE frame and the same symbol, byte by byte.
     Source {
-        /// What its SOURCE frame says.
+        /// Contents of its SOURCE frame.
         tag: Tag,
-        /// The symbol's content, as [`Coder::push`] got it.
+        /// The symbol's content, as passed to [`Coder::push`].
         content: u64,
     },
     /// A parity packet, which [`Coder::put_again`] writes.
     Parity {
-        /// Which.
+        /// The packet.
         tag: Tag,
     },
     /// Frames that no block protects any more.
     Plain {
-        /// The symbol's content, as [`Coder::push`] got it. It is not given again.
+        /// The symbol's content, as passed to [`Coder::push`]. It is not returned again.
         content: u64,
     },
 }
 
 /// The blocks that one end of a connection sends.
 ///
-/// Data symbols stay with the caller, which knows them by a number of its choice, their content. Each content comes
-/// back once: as delivered, or as [`Resend::Plain`]. The coder keeps parity.
+/// Data symbols stay with the user of the coder, which identifies them by a number of its choice, their content. Each
+/// content is returned once: as delivered, or as [`Resend::Plain`]. The coder keeps parity.
 ///
-/// What it keeps counts at most `window` bytes: a block [`BLOCK_BYTES`], a parity symbol its length and
+/// Its accounted memory is at most `window` bytes: a block counts [`BLOCK_BYTES`], a parity symbol its length and
 /// [`SYMBOL_BYTES`], a data symbol [`SYMBOL_BYTES`].
 #[derive(Debug)]
 pub struct Coder {
@@ -74,67 +74,67 @@ pub struct Coder {
     timeout: Span,
     rtt: Span,
     ring: Ring<Block>,
-    /// What symbols count in memory.
+    /// Accounted memory of the symbols, in bytes.
     kept: u64,
     encoding: Encoding,
     parity: Pool,
     spare: Vec<Vec<Packet>>,
-    /// Blocks with parity that has not left yet. The first is live.
+    /// Blocks with parity that was not sent yet. The first is live.
     due: VecDeque<u64>,
-    /// Packets that leave again, if their blocks still say so. The first one does.
+    /// Packets to retransmit, if their blocks still request it. The first one does.
     again: VecDeque<(u64, u8)>,
     plain: VecDeque<u64>,
     delivered: VecDeque<u64>,
     timers: Timers,
-    /// The part of the packets that is lost, as it was last seen.
+    /// Loss rate last seen, as a fraction of the packets.
     loss: Frac,
     spent: Spent,
-    /// Parity packets that left, those included that did so again.
+    /// Parity packets sent, including retransmissions.
     parity_sent: u64,
-    /// For whoever watches.
+    /// Events for observers.
     pub(crate) notes: Notes<BlockEvent>,
 }
 
 #[derive(Debug)]
 struct Block {
     shape: Shape,
-    /// The most bytes that a data symbol may have.
+    /// Maximum length of a data symbol, in bytes.
     most: u16,
-    /// The most bytes that one has.
+    /// Length of the longest data symbol, in bytes.
     longest: u16,
-    /// Packets that left, the first ones.
+    /// Number of packets sent at least once, the first ones.
     left: u8,
     acked: u64,
-    /// Packets of which no copy is under way and none was acknowledged.
+    /// Packets with no copy in flight and none acknowledged.
     lost: u64,
-    /// Packets that wait to leave again.
+    /// Packets that wait for retransmission.
     again: u64,
-    /// Data packets whose content was not given back.
+    /// Data packets whose content was not returned.
     held: u64,
-    /// Data that left and, once all has, parity.
+    /// Sent data and, once all data was sent, parity.
     packets: Vec<Packet>,
-    /// What its symbols count in memory.
+    /// Accounted memory of its symbols, in bytes.
     bytes: u64,
     timer: Timer,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Packet {
-    /// The content of data, the number of parity in its pool.
+    /// Content of data, or number of parity in its pool.
     symbol: u64,
-    /// When it left last.
+    /// Time of its last transmission.
     sent: Time,
-    /// Copies of it of which nothing is known.
+    /// Copies that are neither acknowledged nor declared lost.
     under_way: u8,
 }
 
 impl Block {
-    /// Whether all data left and parity was made.
+    /// Returns whether all data was sent and parity was made.
     fn is_complete(&self) -> bool {
         self.left >= self.shape.data
     }
 
-    /// All of its packets.
+    /// Returns the bits of all of its packets.
     fn all(&self) -> u64 {
         first(packets(self.shape))
     }
@@ -155,14 +155,14 @@ impl Block {
         debug_assert_eq!(self.lost & bit(place), 0, "packets that are asked for count as lost no more");
     }
 
-    /// A copy of a packet is not under way any more. Gives whether there are no others.
+    /// Removes one copy of a packet from those in flight. Returns whether there are no others.
     fn lands(&mut self, place: u8) -> bool {
         let Some(packet) = self.packets.get_mut(usize::from(place)) else { return false };
         packet.under_way = packet.under_way.saturating_sub(1);
         packet.under_way == 0
     }
 
-    /// The packets that leave again, of those that a receiver misses, so that it has enough of them at this loss rate.
+    /// Returns the packets to retransmit, out of those that a receiver misses, so that it has enough at this loss rate.
     fn needed(&self, missing: u64, (now, rtt): (Time, Span), loss: Frac) -> u64 {
         let missing = missing & self.all() & !self.acked;
         let mut coming = self.again | !first(self.left);
@@ -179,8 +179,9 @@ impl Block {
     }
 }
 
-/// How many packets leave where a block lacks so many, so that it gets them all but with a probability of
-/// [`MOST_FAILING_AGAIN`]. What leaves again is little, and each further round trip delays all that waits for the block.
+/// Returns the number of packets to send for a block that lacks `lacks` packets, so that it gets them all except with a
+/// probability of [`MOST_FAILING_AGAIN`]. Retransmissions are few, and each further round trip delays all data that
+/// waits for the block.
 fn with_spares(lacks: u32, loss: Frac) -> u32 {
     let data = lacks.min(u32::from(u8::MAX)) as u8;
     if data == 0 {
@@ -190,8 +191,8 @@ fn with_spares(lacks: u32, loss: Frac) -> u32 {
 }
 
 impl Coder {
-    /// No blocks yet. `window` is in bytes: what the peer keeps (`coding_window`, at most 2^30). The round trip is 333
-    /// ms at first, and the timeout three of them (RFC 9002 §6.2.2).
+    /// Creates a coder without blocks. `window` is in bytes: the memory that the peer keeps (`coding_window`, at most
+    /// 2^30). The first RTT is 333 ms, and the timeout three of them (RFC 9002 §6.2.2).
     pub fn new(coding: Coding, window: u64) -> Self {
         Self {
             coding,
@@ -215,42 +216,42 @@ impl Coder {
         }
     }
 
-    /// Parity packets that left, those included that did so again.
+    /// Returns the number of parity packets sent, including retransmissions.
     pub fn parity_sent(&self) -> u64 {
         self.parity_sent
     }
 
-    /// How long a block may hear nothing after its last packet left, for packets that leave from now on, and the
-    /// round trip, in which no packet is asked for twice. Both are of the slowest path; the timeout covers a round trip
-    /// and a quarter and the peer's `ack_delay`, after which a `BLOCK_NACK` comes; less than 1 us
-    /// counts as 1 us.
+    /// Sets the timeout and the RTT. A block without feedback for `timeout` after its last packet is given up, for
+    /// packets sent from now on. No packet is retransmitted twice on request within `rtt`. Both are of the slowest
+    /// path; the timeout covers a round trip and a quarter and the peer's `ack_delay`, after which a `BLOCK_NACK`
+    /// arrives; less than 1 us counts as 1 us.
     pub fn set_timing(&mut self, timeout: Span, rtt: Span) {
         self.timeout = timeout.max(Span::from_us(1));
         self.rtt = rtt;
     }
 
-    /// What the buffers of parity could hold, in bytes.
+    /// Returns the capacity of the parity buffers, in bytes.
     #[cfg(test)]
     pub(super) fn memory(&self) -> usize {
         self.parity.bytes()
     }
 
-    /// Which packets are coded, from the next block on.
+    /// Sets the packets that are coded, from the next block on.
     pub fn set_coding(&mut self, coding: Coding) {
         self.coding = coding;
     }
 
-    /// What it keeps counts so many bytes in memory.
+    /// Returns the accounted memory, in bytes.
     pub fn kept(&self) -> u64 {
         self.kept + BLOCK_BYTES * self.ring.span()
     }
 
-    /// Where the next data packet goes; none if it is not coded, or no block fits into memory. An offer holds
-    /// until anything else is called.
+    /// Returns the place of the next data packet. None if it is not coded, or no block fits into memory. An offer holds
+    /// until another method is called.
     ///
-    /// `mss` is the most bytes of a symbol: what the smallest packet of the paths in use has room for behind a SOURCE
-    /// frame, less 2. A block that has begun takes the next packets even if nothing is pending; an empty symbol fills a
-    /// place then. If the block has a symbol for which packets have become too small, it is given up.
+    /// `mss` is the maximum length of a symbol, in bytes: the room after a SOURCE frame in the smallest packet of the
+    /// paths in use, less 2. A block that has begun takes the next packets even if nothing is pending; an empty symbol
+    /// then fills a place. If packets have become too small for a symbol of the block, the block is given up.
     pub fn offer(&mut self, pending: Pending, mss: u16, conditions: Conditions) -> Option<Offer> {
         if let Some((number, block)) = self.open() {
             if block.longest <= mss {
@@ -265,15 +266,15 @@ impl Coder {
         (fits && block <= varint::MOST).then_some(Offer { tag: Tag { block, shape, place: 0 }, most: mss })
     }
 
-    /// The block that lacks data.
+    /// Returns the block that lacks data.
     fn open(&self) -> Option<(u64, &Block)> {
         let last = self.ring.next().checked_sub(1)?;
         let block = self.ring.get(last).filter(|block| !block.is_complete())?;
         Some((last, block))
     }
 
-    /// A packet leaves as was offered. `symbol` is what follows its SOURCE frame, and not longer than [`Offer::most`];
-    /// `content` is a number by which the caller finds the same bytes again.
+    /// Records the transmission of an offered packet. `symbol` is the rest of the packet after its SOURCE frame, of at
+    /// most [`Offer::most`] bytes; `content` is a number by which the user of the coder finds the same bytes again.
     pub fn push(&mut self, now: Time, offer: Offer, symbol: &[u8], content: u64) {
         let Offer { tag, most } = offer;
         if tag.place == 0 && tag.block == self.ring.next() {
@@ -330,7 +331,7 @@ impl Coder {
         self.timers.prune(ring.live(), |block| ring.get(block).is_some());
     }
 
-    /// All data of a block left: keeps its parity.
+    /// Stores the parity of a block whose data was all sent.
     fn complete(&mut self, number: u64) {
         let Some(block) = self.ring.get_mut(number) else { return };
         let len = block.parity_len();
@@ -347,24 +348,24 @@ impl Coder {
         debug_assert_ne!(block.held, 0, "the last packet has just left");
     }
 
-    /// Whether parity is due.
+    /// Returns whether parity is due.
     pub fn has_parity(&self) -> bool {
         !self.due.is_empty()
     }
 
-    /// The parity packet that leaves next.
+    /// Returns the next parity packet.
     pub fn next_parity(&self) -> Option<Tag> {
         let number = *self.due.front()?;
         self.ring.get(number).map(|block| block.tag(number, block.left))
     }
 
-    /// The bytes of the PARITY frame of a packet; none if it is not kept (any more).
+    /// Returns the length of a packet's PARITY frame, in bytes. None if the packet is not stored, or no longer.
     pub fn parity_len(&self, tag: Tag) -> Option<usize> {
         let block = self.ring.get(tag.block).filter(|block| block.is_complete() && tag.is_parity())?;
         Some(PARITY_HEAD + varint::len(tag.block) + block.parity_len())
     }
 
-    /// Appends the PARITY frame that leaves next, which must be the packet's last, and gives its packet.
+    /// Appends the next PARITY frame, which must be the packet's last frame. Returns its tag.
     pub fn put_parity(&mut self, now: Time, out: &mut Vec<u8>) -> Option<Tag> {
         let tag = self.next_parity()?;
         if !self.put_again(tag, out) {
@@ -382,8 +383,8 @@ impl Coder {
         Some(tag)
     }
 
-    /// Appends the PARITY frame of a packet, which must be the packet's last. False, and nothing is written, if the
-    /// block is over by now.
+    /// Appends the PARITY frame of a packet, which must be the packet's last frame. Returns false, and writes nothing,
+    /// if the block is over.
     pub fn put_again(&mut self, tag: Tag, out: &mut Vec<u8>) -> bool {
         let block = self.ring.get(tag.block).filter(|_| tag.is_parity());
         let Some(packet) = block.and_then(|block| block.packets.get(usize::from(tag.place))) else { return false };
@@ -393,7 +394,7 @@ impl Coder {
         true
     }
 
-    /// A packet of a block was acknowledged.
+    /// Handles the acknowledgement of a packet of a block.
     pub fn acked(&mut self, tag: Tag) {
         let Some(block) = self.ring.get_mut(tag.block) else { return };
         block.lands(tag.place);
@@ -412,25 +413,25 @@ impl Coder {
         }
     }
 
-    /// A packet of a block counts as lost: to be told once for each time that it left.
+    /// Declares a packet of a block lost. Called once for each lost transmission.
     pub fn lost(&mut self, tag: Tag) {
         let Some(block) = self.ring.get_mut(tag.block) else { return };
         let mark = bit(tag.place) & first(block.left) & !block.acked;
         if block.lands(tag.place) {
             block.lost |= mark & !block.again;
         }
-        // What is neither acknowledged nor lost may still come.
+        // Packets that are neither acknowledged nor lost may still arrive.
         let may_come = u32::from(packets(block.shape)) - block.lost.count_ones();
         let lacks = u32::from(block.shape.data).saturating_sub(may_come);
         let wanted = lowest(block.lost, with_spares(lacks, self.loss));
         self.ask(tag.block, wanted);
     }
 
-    /// The peer misses packets of a block. Bits of places that it does not have mean nothing, nor do blocks that are
-    /// over.
+    /// Handles a `BLOCK_NACK`: the peer lacks packets of a block. Ignores bits of places that the block does not have,
+    /// and blocks that are over.
     ///
     /// # Errors
-    /// [`BlockError::Unsent`] if no packet of the block left.
+    /// [`BlockError::Unsent`] if no packet of the block was sent.
     pub fn on_nack(&mut self, block: u64, missing: u64, now: Time) -> Result<(), BlockError> {
         let sent = self.ring.next();
         if block >= sent {
@@ -444,7 +445,7 @@ impl Coder {
         Ok(())
     }
 
-    /// Packets of a block are to leave again.
+    /// Queues packets of a block for retransmission.
     fn ask(&mut self, number: u64, wanted: u64) {
         let Some(block) = self.ring.get_mut(number) else { return };
         debug_assert_eq!(wanted & (block.again | block.acked | !first(block.left)), 0);
@@ -454,11 +455,11 @@ impl Coder {
         self.again.extend(places.map(|place| (number, place)));
     }
 
-    /// `count` blocks from `first` on are whole at the peer. Takes as long as there are such blocks, whatever the
-    /// count.
+    /// Handles a `BLOCK_WHOLE`: `count` blocks from `first` on are complete at the peer. Takes time in proportion to
+    /// the live blocks among them, whatever the count.
     ///
     /// # Errors
-    /// [`BlockError::Unsent`] if fewer packets of one of them left than it has data, and then nothing changes.
+    /// [`BlockError::Unsent`] if one of them has data that was not sent; then nothing changes.
     pub fn on_whole(&mut self, first: u64, count: u64) -> Result<(), BlockError> {
         let Some(more) = count.checked_sub(1) else { return Ok(()) };
         let last = first.saturating_add(more);
@@ -477,8 +478,8 @@ impl Coder {
         Ok(())
     }
 
-    /// No more of a block is sent; its contents that are not acknowledged come back as [`Resend::Plain`]. For packets
-    /// that cannot be sent again as they were: a stream was reset, or its parity fits into no packet any more.
+    /// Gives up a block: its unacknowledged contents are returned as [`Resend::Plain`]. For packets that cannot be
+    /// retransmitted as they were: a stream was reset, or the parity no longer fits into a packet.
     pub fn give_up(&mut self, block: u64) {
         if let Some(given_up) = self.ring.get_mut(block) {
             self.notes.note(|| BlockEvent::GivenUp { block });
@@ -487,7 +488,7 @@ impl Coder {
         self.end(block);
     }
 
-    /// Forgets a block whose contents were given back.
+    /// Forgets a block whose contents were returned.
     fn end(&mut self, number: u64) {
         let Some(mut block) = self.ring.remove(number) else { return };
         debug_assert_eq!(block.held, 0);
@@ -501,7 +502,7 @@ impl Coder {
         self.tidy();
     }
 
-    /// Drops what is first in line and leaves no more.
+    /// Drops entries at the front of the queues that are no longer due.
     fn tidy(&mut self) {
         while self.due.front().is_some_and(|&number| self.ring.get(number).is_none()) {
             self.due.pop_front();
@@ -515,12 +516,12 @@ impl Coder {
         self.ring.get(number).is_some_and(|block| block.again & bit(place) != 0)
     }
 
-    /// Whether something is to be sent again.
+    /// Returns whether a retransmission is due.
     pub fn has_resend(&self) -> bool {
         !self.plain.is_empty() || !self.again.is_empty()
     }
 
-    /// What leaves again next, and does so now.
+    /// Returns the next retransmission and records it as sent now.
     pub fn next_resend(&mut self, now: Time) -> Option<Resend> {
         if let Some(content) = self.plain.pop_front() {
             return Some(Resend::Plain { content });
@@ -537,17 +538,17 @@ impl Coder {
         Some(if tag.is_parity() { Resend::Parity { tag } } else { Resend::Source { tag, content } })
     }
 
-    /// A content that the peer has, because its packet was acknowledged or its block is whole.
+    /// Returns a content that the peer has, because its packet was acknowledged or its block is complete.
     pub fn next_delivered(&mut self) -> Option<u64> {
         self.delivered.pop_front()
     }
 
-    /// When [`Coder::on_timer`] is to be called; [`Time::NEVER`] if it need not.
+    /// Returns the time of the next [`Coder::on_timer`] call; [`Time::NEVER`] if none is needed.
     pub fn next_timer(&mut self) -> Time {
         self.timers.first(&mut self.ring).map_or(Time::NEVER, |(due, _)| due)
     }
 
-    /// Gives up blocks of which nothing was heard in time. A block with packets that wait to leave has another timeout.
+    /// Gives up blocks without feedback in time. A block with packets that wait to be sent gets another timeout.
     pub fn on_timer(&mut self, now: Time) {
         loop {
             let first = self.timers.first(&mut self.ring);
@@ -563,7 +564,7 @@ impl Coder {
 }
 
 impl Block {
-    /// The contents that were not given back.
+    /// Takes the contents that were not returned.
     fn take_held(&mut self) -> impl Iterator<Item = u64> {
         let held = core::mem::take(&mut self.held);
         let data = self.packets.iter().take(self.shape.data.into()).enumerate();
@@ -577,7 +578,7 @@ impl Timed for Ring<Block> {
     }
 }
 
-/// What the symbols of a block with parity of `len` bytes count in memory.
+/// Returns the accounted memory of a block's symbols with parity of `len` bytes.
 fn symbol_bytes(shape: Shape, len: usize) -> u64 {
     u64::from(shape.data) * SYMBOL_BYTES + u64::from(shape.parity) * (len as u64 + SYMBOL_BYTES)
 }

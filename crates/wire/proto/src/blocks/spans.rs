@@ -4,7 +4,8 @@ use alloc::vec::Vec;
 
 use flow::Range;
 
-/// The most ranges of a set. Ranges are many only where many blocks in a row take turns in being whole and not.
+/// Maximum number of ranges in a set. Ranges are numerous only if consecutive blocks alternate between complete and
+/// incomplete.
 pub(super) const MOST_SPANS: usize = 256;
 
 /// Numbers as ranges that do not touch, the lowest first.
@@ -14,7 +15,7 @@ pub(super) struct Spans {
 }
 
 impl Spans {
-    /// Adds numbers. If these are too many ranges, the lowest is taken out and given back.
+    /// Adds numbers. If there are then too many ranges, the lowest is removed and returned.
     pub(super) fn insert(&mut self, range: Range) -> Option<Range> {
         // The ranges that it overlaps or touches become one with it.
         let from = self.kept.partition_point(|kept| kept.last.saturating_add(1) < range.first);
@@ -49,8 +50,8 @@ impl Spans {
     }
 }
 
-/// The blocks that are over at a receiver: they are whole, or forgotten. It forgets the rest of its past, too: all blocks
-/// below a floor count as over.
+/// Blocks that are over at a receiver: complete or forgotten. Older ranges are forgotten, too: all blocks below a floor
+/// count as over.
 #[derive(Default, Debug)]
 pub(super) struct Over {
     floor: u64,
@@ -63,7 +64,7 @@ impl Over {
         block < self.floor || self.above.contains(block)
     }
 
-    /// The lowest block that may be open.
+    /// Returns the lowest block that may be open.
     #[cfg(test)]
     pub(super) fn floor(&self) -> u64 {
         self.floor
@@ -78,7 +79,7 @@ impl Over {
         }
     }
 
-    /// All blocks below `floor` are over.
+    /// Declares all blocks below `floor` over.
     pub(super) fn raise(&mut self, floor: u64) {
         self.floor = self.floor.max(floor);
         while let Some(lowest) = self.above.kept.first().filter(|lowest| lowest.first <= self.floor) {
@@ -95,7 +96,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// As sets of numbers do.
+        /// The sets agree with sets of numbers.
         #[test]
         fn as_a_set(steps in proptest::collection::vec((0..120u64, 0..6u64, 0..20u8), 0..100)) {
             let (mut spans, mut set) = (Spans::default(), BTreeSet::new());

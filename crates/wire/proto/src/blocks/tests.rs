@@ -17,7 +17,7 @@ const RTT: Span = Span::from_ms(10);
 const TIMEOUT: Span = Span::from_ms(30);
 const START: Time = Time::from_ms(1_000);
 const EIGHT_TWO: Shape = Shape { data: 8, parity: 2 };
-/// Nothing was lost, as far as is known: what leaves again is what is needed.
+/// No known losses: exactly the needed packets are retransmitted.
 const CALM: Conditions = Conditions { loss: Frac::ZERO, bdp: 10_000 };
 const LOSSY: Conditions = Conditions { loss: Frac::millionths(20_000), bdp: 10_000 };
 
@@ -37,14 +37,14 @@ fn rebuilding(window: u64) -> Rebuilding {
     rebuilding
 }
 
-/// A symbol of a content.
+/// Returns a symbol of a content.
 fn symbol(content: u64, len: usize) -> Vec<u8> {
     let mut bytes: Vec<u8> = (0..len as u64).map(|at| (mix(content * 1_000 + at) >> 32) as u8).collect();
     bytes.iter_mut().zip(content.to_be_bytes()).for_each(|(byte, of_content)| *byte ^= of_content);
     bytes
 }
 
-/// Sends these contents, coded, and gives their packets.
+/// Sends these contents, coded. Returns their packets.
 fn send(coder: &mut Coder, now: Time, contents: std::ops::Range<u64>) -> Vec<Tag> {
     let end = contents.end;
     let one = |content| {
@@ -94,7 +94,7 @@ fn plain(contents: impl IntoIterator<Item = u64>) -> Vec<Resend> {
     contents.into_iter().map(|content| Resend::Plain { content }).collect()
 }
 
-/// Parity is that of the naive engine over lengths, symbols and zeros.
+/// Checks that parity is that of the naive engine over lengths, symbols and zeros.
 fn check_parity(shape: Shape, lens: &[usize]) {
     let mut coder = Coder::new(Coding::Fixed(shape), WINDOW);
     for (place, &len) in lens.iter().enumerate() {
@@ -173,7 +173,7 @@ fn packets_leave_again_as_their_block_needs() {
     assert_eq!((coder.kept(), coder.next_timer()), (0, Time::NEVER));
 }
 
-/// Where packets are lost, more leave than the block lacks, of those that it misses.
+/// With losses, more packets are retransmitted than the block lacks, all of them missing ones.
 #[test]
 fn what_leaves_again_has_spares() {
     let mut coder = coder("8,2", WINDOW);
@@ -187,7 +187,7 @@ fn what_leaves_again_has_spares() {
     assert_eq!(resent(&mut coder, START + RTT), both);
 }
 
-/// A packet that counted as lost may come, and of two copies one may.
+/// A packet that was declared lost may arrive, and so may one of two copies.
 #[test]
 fn what_may_still_come_is_not_needed() {
     let mut coder = coder("8,2", WINDOW);
@@ -579,8 +579,8 @@ fn symbols_are_rebuilt_whatever_the_shape() {
     }
 }
 
-/// What is over is remembered in few ranges. A block that is open stays so, even if all before some range counts as
-/// over.
+/// Blocks that are over are stored in few ranges. An open block stays open, even if all blocks before some range count
+/// as over.
 #[test]
 fn an_open_block_outlives_many_later_ones() {
     let (one, two) = (Shape { data: 1, parity: 1 }, Shape { data: 2, parity: 1 });
@@ -596,7 +596,7 @@ fn an_open_block_outlives_many_later_ones() {
     assert_eq!(all.next_rebuilt(), Some(&b"b"[..]));
 }
 
-/// Symbols that are short while they come and long once they are rebuilt stay within the window, too.
+/// Symbols that are short on arrival and long once rebuilt stay within the window, too.
 #[test]
 fn rebuilding_stays_within_the_window() {
     let shape = Shape { data: 40, parity: 8 };
@@ -654,7 +654,7 @@ struct Link {
     coder: Coder,
     rebuilding: Rebuilding,
     windows: [u64; 2],
-    /// What each content's symbol is.
+    /// The symbol of each content.
     symbols: Vec<Vec<u8>>,
     /// Contents that the receiver has, and those that it rebuilt.
     read: BTreeSet<u64>,
@@ -691,7 +691,7 @@ impl Link {
         self.events.insert((at, self.random.0), event);
     }
 
-    /// A packet leaves.
+    /// Sends a packet.
     fn transmit(&mut self, tag: Tag, symbol: &[u8]) {
         if self.random.below(100) < self.loss {
             self.after(12_000, Event::Lost(tag));
@@ -775,10 +775,10 @@ impl Link {
         }
     }
 
-    /// What the receiver rebuilt and says.
+    /// Delivers the rebuilt symbols and the reports of the receiver.
     fn answer(&mut self) {
         while let Some(symbol) = self.rebuilding.next_rebuilt().map(<[u8]>::to_vec) {
-            // Which one it is, its bytes say: symbols differ.
+            // Its bytes identify it: symbols differ.
             let content =
                 self.symbols.iter().position(|known| *known == symbol).expect("a symbol that was sent") as u64;
             let (&tag, _) = self.by_tag.iter().find(|&(_, &known)| known == content).unwrap();
@@ -827,7 +827,7 @@ impl Link {
     }
 }
 
-/// With room for all blocks and exact acknowledgements, coded packets come through the blocks alone: none times out.
+/// With memory for all blocks and exact acknowledgements, blocks alone repair coded packets: none times out.
 #[test]
 fn blocks_repair_what_a_link_loses() {
     for (coding, loss) in [("8,2", 0), ("8,2", 5), ("8,2", 30), ("32,4", 5), ("1,1", 10)] {
@@ -843,7 +843,7 @@ fn blocks_repair_what_a_link_loses() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Whatever the link does, each content comes back once, delivered only if the receiver has it, and memory is
+    /// Each content is returned once, whatever the link does: delivered only if the receiver has it, and memory is
     /// bounded.
     #[test]
     fn every_content_comes_back_once(
@@ -901,7 +901,8 @@ proptest! {
         prop_assert_eq!((all.kept(), all.next_timer()), (0, Time::NEVER));
     }
 
-    /// A receiver that lies gets errors or what it asks for; each content comes back once, and memory is bounded.
+    /// A receiver that lies gets errors or the packets it requests; each content is returned once, and memory is
+    /// bounded.
     #[test]
     fn a_lying_receiver(
         window in 0..40_000u64,

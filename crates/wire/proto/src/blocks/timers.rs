@@ -1,16 +1,16 @@
-//! One timer a block, many blocks: a heap of times that may be early, looked up again when they come first.
+//! One timer per block, for many blocks: a heap of times that may be early, checked again when they come first.
 //!
-//! A timer that moves later, as it does with every packet, costs nothing until its old time comes first.
+//! A timer that moves later, as it does with every packet, costs nothing until its old time is first.
 
 use alloc::collections::BinaryHeap;
 use core::cmp::Reverse;
 
 use units::Time;
 
-/// What a block keeps of its timer.
+/// Timer state of a block.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Timer {
-    /// When it is due; [`Time::NEVER`] if it is not set.
+    /// Due time; [`Time::NEVER`] if not set.
     due: Time,
     /// The time of its entry, not later than `due`; [`Time::NEVER`] if it has none.
     entry: Time,
@@ -22,7 +22,7 @@ impl Timer {
 
 /// Blocks that have timers.
 pub(super) trait Timed {
-    /// The timer of a block that still is.
+    /// Returns the timer of a block, if the block still exists.
     fn timer(&mut self, block: u64) -> Option<&mut Timer>;
 }
 
@@ -42,7 +42,7 @@ impl Timers {
         }
     }
 
-    /// The first timer that is due and its block.
+    /// Returns the timer with the earliest time, and its block.
     pub(super) fn first(&mut self, blocks: &mut impl Timed) -> Option<(Time, u64)> {
         while let Some(mut first) = self.entries.peek_mut() {
             let Reverse((time, block)) = *first;
@@ -64,7 +64,7 @@ impl Timers {
         None
     }
 
-    /// Drops entries of blocks that are no more, if they are most of them: `live` blocks are left.
+    /// Drops entries of blocks that no longer exist, if they are the majority: `live` blocks remain.
     pub(super) fn prune(&mut self, live: usize, is_live: impl Fn(u64) -> bool) {
         if self.entries.len() > 2 * live + 64 {
             self.entries.retain(|Reverse((_, block))| is_live(*block));
@@ -90,7 +90,7 @@ mod tests {
     }
 
     proptest! {
-        /// As a search through all timers does.
+        /// The timers agree with a search through all of them.
         #[test]
         fn as_a_search(steps in proptest::collection::vec((0..8u64, 0..100u64, 0..4u8), 0..200)) {
             let (mut timers, mut live) = (Timers::default(), BTreeMap::<u64, (Timer, Time)>::new());

@@ -1,4 +1,4 @@
-//! Paths come, are proved, move and go (`docs/src/transport.md`, "Paths").
+//! Life cycle of paths: opening, validation, migration and retirement (`docs/src/transport.md`, "Paths").
 
 use core::mem;
 
@@ -16,12 +16,12 @@ use crate::side::Side;
 use crate::via::Via;
 use crate::{Id, TOKEN_LEN};
 
-/// Frames of the connection itself that may wait because of what a peer asks for: two for each path that there may be, twice.
+/// Maximum number of waiting connection-level frames that a peer's requests cause: two per possible path, twice.
 const MOST_WAITING: usize = 256;
-/// So many strikes of a timer in a row may show that packets are too long.
+/// Consecutive expirations of a timer that may show that packets are too long.
 const MOST_STRIKES: u8 = 2;
-/// They show it only so long after the first of them: a host that has much to do is silent for hundreds of milliseconds, which is
-/// more common than a path that suddenly takes less.
+/// Minimum time since the first of these expirations: a busy host is silent for hundreds of milliseconds, which is more
+/// common than a path whose maximum packet size suddenly falls.
 const BLACK_HOLE_WAIT: Span = Span::from_s(1);
 
 impl Data {
@@ -29,13 +29,13 @@ impl Data {
         self.paths.iter_mut().find(|path| path.number == number)
     }
 
-    /// Tells whoever watches what becomes of a path.
+    /// Reports a change of a path to the observer.
     pub(super) fn tell_of_path(&self, now: Time, at: usize, change: PathChange) {
         let Path { number, via, .. } = self.paths[at];
         self.watch.tell(now, || Event::Path { path: number, via, change });
     }
 
-    /// Tells whoever watches that the longest packet of a path is another one.
+    /// Reports a new maximum packet size of a path to the observer.
     pub(super) fn tell_of_size(&self, now: Time, at: usize, old: u16) {
         let Path { number: path, search, .. } = &self.paths[at];
         let (path, new, is_done) = (*path, search.size(), search.is_done());
@@ -44,7 +44,7 @@ impl Data {
         }
     }
 
-    /// Both ends know each other: paths may be opened.
+    /// Confirms the handshake: both ends know each other, and paths may be opened.
     pub(crate) fn confirm(&mut self) -> Result<(), Fault> {
         if !mem::replace(&mut self.is_confirmed, true) {
             while self.next_path < self.most_paths {
@@ -54,7 +54,7 @@ impl Data {
         Ok(())
     }
 
-    /// Gives the peer an ID for one path more.
+    /// Issues an ID to the peer for one more path.
     pub(super) fn give_id(&mut self) -> Result<(), Fault> {
         let (path, id) = (self.next_path, self.shared.new_id()?);
         let token = self.shared.reset_token(id);
@@ -69,7 +69,7 @@ impl Data {
         Ok(())
     }
 
-    /// The path whose packets the peer sends to this ID. Opens it if it is new.
+    /// Returns the path whose packets the peer sends to this ID. Opens it if it is new.
     pub(super) fn path_of(&mut self, now: Time, id: Id, via: Via) -> Option<usize> {
         if let Some(at) = self.paths.iter().position(|path| path.ours == id) {
             return Some(at);
@@ -86,7 +86,7 @@ impl Data {
         Some(at)
     }
 
-    /// A path that carries nothing yet.
+    /// Adds a path that carries nothing yet.
     fn add_path(&mut self, now: Time, number: u32, ids: (Id, (Id, [u8; TOKEN_LEN])), via: Via) -> Option<usize> {
         let law = self.own_law();
         let unused =
@@ -108,12 +108,12 @@ impl Data {
         Some(at)
     }
 
-    /// The law of a path that begins; none if one decides for all.
+    /// Creates the law of a new path; none if one law decides for all.
     fn own_law(&self) -> Option<Law> {
         (!self.shared.settings.one_law).then(|| make_law(&self.shared, self.base_rtt, SMALLEST_MSS))
     }
 
-    /// The longest packet that is tried.
+    /// Returns the maximum packet size to try.
     fn most_packet(&self) -> u16 {
         self.shared.settings.max_packet.min(self.theirs.max_packet as u16)
     }
@@ -123,7 +123,7 @@ impl Data {
         self.chance
     }
 
-    /// A caller opens the next path from another of its ports. Gives the path's number; none if none is free now.
+    /// Opens a caller's next path, from another of its ports. Returns the path's number; none if none is free now.
     pub(crate) fn open_path(&mut self, now: Time, socket: u16) -> Option<u32> {
         let used = self.paths.iter().filter(|path| path.is_used()).count() as u32;
         let number = *self.offered.keys().find(|number| self.outbox_ref().given.contains_key(number))?;
@@ -140,7 +140,7 @@ impl Data {
         Some(number)
     }
 
-    /// Takes a path out of use, and tells the peer.
+    /// Retires a path, and notifies the peer.
     pub(crate) fn retire_path(&mut self, now: Time, number: u32) -> Result<(), Fault> {
         let until = now.saturating_add(self.timeout().times(3));
         let others = self.paths.iter().any(|path| path.number != number && path.is_used());
@@ -180,7 +180,7 @@ impl Data {
         if path >= self.next_path.max(self.most_paths) + self.most_paths + gone {
             return Err(Fault::new(Code::FLOW, "more paths than were allowed"));
         }
-        // An ID that comes again for a path that is over says nothing.
+        // A repeated ID for a path that is over carries no information.
         if self.outbox_ref().given.contains_key(&path) || path >= self.next_path {
             self.offered.insert(path, (id, token));
             self.news.push(News::MorePaths);
@@ -210,7 +210,7 @@ impl Data {
             self.outbox().push(Own::PathRetire { path, reason: 0 });
             self.news.push(News::OldId(id));
             self.give_id()?;
-            // Each costs two frames, so a peer that retires paths faster than it hears of new ones is not served.
+            // Each costs two frames, so a peer that retires paths faster than it receives new ones is not served.
             if self.outbox().waiting() > MOST_WAITING {
                 return Err(Fault::new(Code::FLOW, "more paths than were allowed"));
             }
@@ -218,9 +218,9 @@ impl Data {
         Ok(())
     }
 
-    /// The peer has answered a challenge.
+    /// Handles the response to a challenge.
     pub(super) fn on_response(&mut self, now: Time, number: u32, via: Via, value: [u8; 8]) {
-        // Who is the only one under a law has it for itself.
+        // The only path under a law has that law for itself.
         let alone = self.paths.iter().filter(|path| path.is_used()).count() == 1;
         let law = if alone { Some(make_law(&self.shared, self.base_rtt, SMALLEST_MSS)) } else { self.own_law() };
         let most = self.most_packet();
@@ -235,7 +235,7 @@ impl Data {
         let mut change = PathChange::Validated;
         match path.before {
             Some((before, budget)) if before == via => {
-                // The peer is still where it was: somebody forwarded its packets.
+                // The peer is still at its old address: a third party forwarded its packets.
                 (path.via, path.budget) = (before, budget);
                 change = PathChange::MovedBack;
             }
@@ -266,8 +266,8 @@ impl Data {
         self.tell_metrics(now, at, None);
     }
 
-    /// Where only the long packets of a path are lost, or nothing comes any more, they may be too long for it now (RFC 8899
-    /// §4.3).
+    /// Checks a path for a black hole: if only its long packets are lost, or nothing arrives any more, they may be too
+    /// long for it now (RFC 8899 §4.3).
     pub(super) fn look_for_black_hole(&mut self, now: Time, at: usize, subflow: u8) {
         let path = &mut self.paths[at];
         let only_small_come = self.channel.work_mut().lost_full(subflow).is_black_hole();
@@ -282,7 +282,8 @@ impl Data {
         }
     }
 
-    /// A packet came from another address than those before, with the highest number of its path.
+    /// Handles the peer's migration: a packet arrived from another address than those before, with the highest number
+    /// of its path.
     pub(super) fn on_moved(&mut self, arrival: &Arrival) {
         let &Arrival { now, path, via, len, .. } = arrival;
         let until = self.gives_up_at(now);

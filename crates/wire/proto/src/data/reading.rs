@@ -1,4 +1,4 @@
-//! What a packet says: it is opened, and its frames are read.
+//! Received packets: opening them, and reading their frames.
 
 use flow::{AckError, Acks};
 use laws::Notification;
@@ -18,7 +18,8 @@ use crate::via::Via;
 use crate::{ID_LEN, Id};
 
 impl Data {
-    /// Opens a packet with a short header. Gives the number of its path, and where its frames are; none if it does not open.
+    /// Opens a packet with a short header. Returns the number of its path, and the place of its frames; none if it does
+    /// not open.
     pub(crate) fn open(
         &mut self,
         now: Time,
@@ -36,7 +37,7 @@ impl Data {
         }
         self.note_update(now, KeyCause::Remote);
         let Some(opened) = opened else {
-            // A path that nobody has proved to want is not kept.
+            // A path without an authenticated packet is not kept.
             if self.paths[at].state == State::Opening
                 && self.paths[at].arrivals.newest().is_none()
                 && self.paths[at].next == 0
@@ -51,7 +52,7 @@ impl Data {
         Ok(path.arrivals.is_new(opened.number).then_some((path.number, opened)))
     }
 
-    /// If the key has changed, the peer may have changed it: packets from now on are under the new one.
+    /// Reports a key update, if there was one. The peer may have caused it: packets from now on are under the new key.
     pub(super) fn note_update(&mut self, now: Time, cause: KeyCause) {
         if self.updates != self.keys.updates() {
             self.updates = self.keys.updates();
@@ -61,7 +62,7 @@ impl Data {
         }
     }
 
-    /// Reads the frames of a packet that opened; each was checked by itself. AUTH is passed over: it was looked at before.
+    /// Reads the frames of a packet that opened; each was checked by itself. Skips AUTH: it was handled before.
     pub(crate) fn read(&mut self, arrival: Arrival, payload: &[u8]) -> Result<Outcome, Fault> {
         let Arrival { now, came, path, number, codepoint, via, len } = arrival;
         if self.came(&arrival).is_none() {
@@ -112,7 +113,7 @@ impl Data {
         Ok(Outcome::Read)
     }
 
-    /// A packet of a path opened. None if it came from where it must not.
+    /// Counts an opened packet towards its path's amplification limit. None if it arrived from an invalid address.
     pub(super) fn came(&mut self, arrival: &Arrival) -> Option<()> {
         let (side, &Arrival { path, via, len, .. }) = (self.side, arrival);
         let path = self.path_mut(path)?;
@@ -170,12 +171,12 @@ impl Data {
         Ok(Taken::Yes)
     }
 
-    /// The blocks of this end, of which a frame speaks.
+    /// Returns the blocks that this end sends, for a frame that refers to `block`.
     fn coder(&mut self, block: u64) -> Result<&mut Coder, Fault> {
         Ok(self.outbox().coder.as_mut().ok_or(BlockError::Unsent { block, sent: 0 })?)
     }
 
-    /// Reads what was rebuilt of a block, as if its packets had come.
+    /// Reads the rebuilt symbols of a block, as if their packets had arrived.
     fn read_rebuilt(&mut self, block: u64) -> Result<(), Fault> {
         let Some(rebuilding) = &mut self.rebuilding else { return Ok(()) };
         let outbox = self.channel.work_mut();
@@ -190,7 +191,7 @@ impl Data {
             }
         }
         if !all {
-            // Its sender hears nothing of it, and sends it again.
+            // Its sender gets no report of it, and retransmits it.
             rebuilding.is_not_read(block);
         }
         Ok(())
@@ -274,15 +275,15 @@ impl Data {
         Ok(())
     }
 
-    /// A stream's buffer holds two windows: what is in flight, and what may leave when that is acknowledged. More would only
-    /// fill the processor's caches.
+    /// Sets the buffer of a stream to two windows: the data in flight, and the data that may be sent when that is
+    /// acknowledged. More would only fill the processor's caches.
     fn size_buffers(&mut self) {
         let most = self.shared.settings.send_buffer;
         let wanted = self.channel.permit().window.get().saturating_mul(2);
         self.outbox().streams.set_send_buffer(wanted.clamp(LEAST_SEND_BUFFER.min(most), most));
     }
 
-    /// Tells both ends of blocks what the network does.
+    /// Passes the network conditions to the senders and receivers of blocks.
     fn tell_blocks(&mut self, subflow: u8) {
         let (stats, rtt) = (*self.channel.stats(), self.channel.smoothed_rtt(subflow));
         let (ack_delay, bdp) = (Span::from_us(self.theirs.ack_delay as i64), self.channel.permit().window);

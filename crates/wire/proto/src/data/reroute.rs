@@ -1,9 +1,11 @@
-//! A path on which nothing comes any more goes elsewhere, as `UnoLB` does it (Bonato et al., "Uno", SC 2025, §4.2, Algorithm 2).
+//! Rerouting: a path on which nothing arrives any more is replaced, as in `UnoLB` (Bonato et al., "Uno", SC 2025, §4.2,
+//! Algorithm 2).
 //!
-//! Of the paths whose timers have struck the one that was silent longest is retired, if another was acknowledged after its timer
-//! first struck; the caller opens another from another of its ports, and the first path that opens goes on by the law of the one
-//! that was retired. The paper re-routes at a `NACK` or the first timeout. Here the timer must have struck twice: on a long path
-//! single packets are lost by chance, and a queue that fills makes an acknowledgement late.
+//! Of the paths whose timers have expired, the one that was silent longest is retired, if another was acknowledged
+//! after that timer first expired; the caller opens another from another of its ports, and the first path that opens
+//! takes over the law of the retired one. The paper re-routes at a `NACK` or the first timeout. Here the timer must
+//! have expired twice: on a long path single packets are lost by chance, and a queue that fills delays
+//! acknowledgements.
 
 use alloc::vec::Vec;
 
@@ -16,34 +18,34 @@ use crate::outbox::Own;
 use crate::path::{Path, State};
 use crate::side::Side;
 
-/// Strikes in a row of a path's timer that make it silent: its probe was not heard of, either.
+/// Consecutive expirations of a path's timer that make it silent: its probe was not acknowledged, either.
 const STRIKES: u8 = 2;
 
-/// What is known of paths that went elsewhere.
+/// State of replaced paths.
 #[derive(Default)]
 pub(super) struct Rerouting {
-    /// When the last one went; never, if none did.
+    /// Time at which the last path was replaced; none before the first.
     last: Option<Time>,
-    /// Laws of paths that were retired, for those that open in their places, and what they have heard of as delivered.
+    /// Laws of retired paths, for the paths that open in their places, and the bytes reported to them as delivered.
     laws: Vec<(Law, Bytes)>,
 }
 
 impl Rerouting {
-    /// A path is retired.
+    /// Keeps the law of a retired path.
     pub(super) fn keep(&mut self, law: (Law, Bytes), most: u32) {
         if self.laws.len() < most as usize {
             self.laws.push(law);
         }
     }
 
-    /// The law of a path that opens in the place of another.
+    /// Takes the law for a path that opens in the place of another.
     pub(super) fn take(&mut self) -> Option<(Law, Bytes)> {
         self.laws.pop()
     }
 }
 
 impl Data {
-    /// A timer has struck.
+    /// Replaces the path that was silent longest, after a timer has expired.
     pub(super) fn leave_silent(&mut self, now: Time) -> Result<(), Fault> {
         if !self.is_confirmed || !self.may_reroute(now) {
             return Ok(());
@@ -63,25 +65,28 @@ impl Data {
         Ok(())
     }
 
-    /// As many paths may go within three timeouts as there may be open: so long the peer keeps IDs of those that went.
+    /// Returns whether a path may be replaced now. Within three timeouts, no more paths may be replaced than may be
+    /// open: the peer keeps IDs of retired paths for that time.
     fn may_reroute(&self, now: Time) -> bool {
         let wait = self.timeout().times(3).over(self.most_paths).max(self.base_rtt);
         self.rerouting.last.is_none_or(|last| now.saturating_since(last) > wait)
     }
 
-    /// How often in a row the timer of a path has struck; none unless it carries data, and the peer will not give it up.
+    /// Returns the consecutive timer expirations of a path; none unless it carries data and the peer will not give it
+    /// up.
     fn strikes(&self, now: Time, path: &Path) -> Option<u8> {
         let is_settled = path.state == State::Open && path.budget.is_proved() && path.settles_at <= now;
         path.subflow.filter(|_| is_settled).map(|subflow| self.channel.strikes(subflow))
     }
 
-    /// Whether a path carries data when that of this number has gone: it is another one, and not silent itself.
+    /// Returns whether a path still carries data after path `without` is retired: it is another one, and not silent
+    /// itself.
     fn stays(&self, now: Time, path: &Path, without: u32) -> bool {
         path.number != without && self.strikes(now, path).is_some_and(|strikes| strikes < STRIKES)
     }
 
-    /// The caller leaves a path for one from another port. Nothing happens if another one went a moment ago, or no other is
-    /// sure to stay.
+    /// Replaces a path of the caller by one from another port. Does nothing if another was replaced a moment ago, or no
+    /// other is sure to stay.
     pub(crate) fn replace_path(&mut self, now: Time, number: u32) -> Result<(), Fault> {
         let is_open = |number| self.paths.iter().any(|path| path.number == number && path.state == State::Open);
         let others = self.paths.iter().any(|path| self.stays(now, path, number));

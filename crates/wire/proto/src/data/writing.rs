@@ -1,4 +1,4 @@
-//! What leaves: packets of data in batches, and answers, challenges and probes on their own.
+//! Sending: packets of data in batches; acknowledgements, challenges and probes on their own.
 
 use alloc::vec::Vec;
 use core::mem;
@@ -19,13 +19,14 @@ use crate::via::Via;
 
 /// Frames of the connection itself that wait; blocks keep theirs beyond.
 const MOST_OWN: usize = 64;
-/// Packets that only acknowledge, after which one asks for an acknowledgement: what was told is forgotten then.
+/// Number of ack-only packets after which one requests an acknowledgement, so that ranges which the peer has received
+/// can be forgotten.
 const SILENT: u32 = 32;
-/// What leaves at once has so many bytes at most: the longest payload that UDP takes over IPv4.
+/// Maximum length of a batch, in bytes: the longest UDP payload over IPv4.
 const LONGEST_BATCH: usize = 65_507;
 /// Bytes that an acknowledgement's ranges may take in a packet that carries something else.
 const ACK_ROOM: usize = 300;
-/// A probe of the packet size is lost after so long at least: hosts are late at times.
+/// Minimum time until a probe of the packet size is declared lost: hosts are sometimes late.
 const PROBE_WAIT: Span = Span::from_ms(200);
 
 /// A packet whose frames are written and that is not sealed yet.
@@ -33,17 +34,18 @@ const PROBE_WAIT: Span = Span::from_ms(200);
 struct Written {
     /// Its path, by place.
     at: usize,
-    /// Where it leaves to.
+    /// Its four-tuple.
     via: Via,
-    /// Where it begins.
+    /// Offset at which it begins.
     start: usize,
     number: u64,
-    /// Whether it counts as in flight.
+    /// Set if it counts as in flight.
     in_flight: bool,
 }
 
 impl Data {
-    /// Appends packets of one size, the last one may be shorter, for one datagram each. Gives where they go and that size.
+    /// Appends packets of one size, of which the last may be shorter, one per datagram. Returns their four-tuple and
+    /// that size.
     pub(crate) fn write(&mut self, now: Time, most: usize, out: &mut Vec<u8>) -> Result<Option<(Sent, usize)>, Fault> {
         if self.keys.wants_update() {
             self.update_keys(now);
@@ -78,7 +80,7 @@ impl Data {
         Ok(self.write_answer(now, out))
     }
 
-    /// Appends a packet's header. Gives where it begins.
+    /// Appends a packet's header. Returns the offset at which the packet begins.
     pub(super) fn begin(&self, at: usize, out: &mut Vec<u8>) -> usize {
         let start = out.len();
         put_short(out, self.paths[at].theirs.0, self.keys.phase(), NUMBER_LEN);
@@ -86,7 +88,7 @@ impl Data {
         start
     }
 
-    /// Seals the packet at the end of `out`. Gives its length.
+    /// Seals the packet at the end of `out`. Returns its length.
     fn finish(&mut self, now: Time, out: &mut Vec<u8>, packet: Written) -> usize {
         let Written { at, via, start, number, in_flight } = packet;
         let shortest = start + SHORTEST_PACKET - SEAL_LEN;
@@ -160,8 +162,8 @@ impl Data {
         Ok(sent.map(|len| (Sent { via, codepoint: Codepoint::NotEct }, len)))
     }
 
-    /// Appends the PING of a liveness probe, if this path owes one. No window or pace holds it back: a probe that has not left would
-    /// pass for one that nobody answered.
+    /// Appends the PING of a liveness probe, if this path owes one. Neither window nor pacing delays it: an unsent
+    /// probe would look like one without an answer.
     fn write_ping(&mut self, now: Time, at: usize, out: &mut Vec<u8>) -> Option<(Sent, usize)> {
         let path = &mut self.paths[at];
         if !path.owes_ping || path.budget.room() < SHORTEST_PACKET as u64 {
@@ -189,7 +191,8 @@ impl Data {
         Some((Sent { via, codepoint: Codepoint::NotEct }, len))
     }
 
-    /// What blocks have to say is to be sent, unless much waits already: what they have not said they keep, in bounded memory.
+    /// Queues the reports of blocks, unless many frames wait already: unqueued reports stay with the blocks, in bounded
+    /// memory.
     fn speak_of_blocks(&mut self) {
         let outbox = self.channel.work_mut();
         while let Some(rebuilding) = &mut self.rebuilding
@@ -248,7 +251,7 @@ impl Data {
         (count > 0).then_some((Sent { via, codepoint }, segment))
     }
 
-    /// A number is left out now and then: whoever acknowledges it acknowledges what did not come.
+    /// Skips a packet number now and then: a peer that acknowledges it acknowledges packets that it did not receive.
     fn leave_out_numbers(&mut self, now: Time, at: usize, subflow: u8) {
         if self.paths[at].next >= self.paths[at].skip_at {
             let step = 1 + self.draw() % (2 * SKIP_EVERY);
@@ -259,8 +262,8 @@ impl Data {
         }
     }
 
-    /// Appends an acknowledgement of what has come on a path, if anything has, in about `room` bytes. Gives the highest number that
-    /// it names.
+    /// Appends an acknowledgement of the packets received on a path, if there are any, in about `room` bytes. Returns
+    /// the highest number that it contains.
     fn put_answer(&mut self, now: Time, at: usize, out: &mut Vec<u8>, room: usize) -> Option<u64> {
         let (began, path) = (self.began, &mut self.paths[at]);
         if path.arrivals.is_echo() {
@@ -280,7 +283,7 @@ impl Data {
         Some(newest)
     }
 
-    /// A packet with an acknowledgement left.
+    /// Records a packet with an acknowledgement.
     fn note_told(&mut self, at: usize, number: u64, newest: Option<u64>) {
         let told = &mut self.paths[at].told;
         if let Some(newest) = newest
@@ -290,7 +293,7 @@ impl Data {
         }
     }
 
-    /// Appends a packet that only acknowledges, if one is due.
+    /// Appends an ack-only packet, if one is due.
     fn write_answer(&mut self, now: Time, out: &mut Vec<u8>) -> Option<(Sent, usize)> {
         let due = |path: &Path| path.can_answer() && path.arrivals.answer_at() <= now;
         let at = self.paths.iter().position(due)?;
@@ -314,7 +317,8 @@ impl Data {
         let at = self.paths.iter().position(Path::is_used)?;
         let number = self.channel.number_apart(self.paths[at].subflow?, now)?;
         let (start, via) = (self.begin(at, out), self.paths[at].via);
-        // What has come before is acknowledged, once more if need be: whatever said so may come after this, and then nobody reads it.
+        // Received packets are acknowledged, once more if need be: an earlier ACK may arrive after this packet, and is
+        // then not read.
         for path in 0..self.paths.len() {
             if out.len() - start < usize::from(SMALLEST) / 2 {
                 self.put_answer(now, path, out, ACK_ROOM);

@@ -1,4 +1,4 @@
-//! ACK frames: what has come on a path, with ECN counts and, where they are wanted, receive times.
+//! ACK frames: the packets received on a path, with ECN counts and, if requested, receive times.
 
 use alloc::vec::Vec;
 
@@ -8,28 +8,28 @@ use units::{Span, Time};
 use super::fields::{Fields, FrameError};
 use crate::varint::{self, Reader};
 
-/// Spans and times are below this many ns: 104 days, which fit in picoseconds.
+/// The exclusive upper bound of spans and times, in ns: 104 days, which fit in picoseconds.
 pub const LONGEST_NS: u64 = 1 << 53;
 pub(super) const ACK: u64 = 0x02;
 pub(super) const ACK_TIMES: u64 = 0x03;
 
-/// What has come on a path. Ranges and times were checked when it was read.
+/// The packets received on a path. Ranges and times were checked when the frame was read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Ack<'a> {
     /// The path's number.
     pub path: u32,
-    /// The newest packets that came.
+    /// The newest range of received packets.
     pub newest: Range,
-    /// How long the receiver had the newest packet before it answered.
+    /// Time between the arrival of the newest packet and this ACK.
     pub delay: Span,
-    /// How many packets came with which codepoint.
+    /// Number of received packets by ECN codepoint.
     pub ecn: EcnCounts,
     ranges: (usize, &'a [u8]),
     times: (usize, &'a [u8]),
 }
 
 impl<'a> Ack<'a> {
-    /// The ranges, the newest first; at most [`MOST_RANGES`], with a number missing between two.
+    /// Returns the ranges, newest first; at most [`MOST_RANGES`], with at least one missing number between two.
     pub fn ranges(&self) -> impl Iterator<Item = Range> + 'a {
         let (count, bytes) = self.ranges;
         let (mut reader, mut first) = (Reader::new(bytes), self.newest.first);
@@ -41,7 +41,8 @@ impl<'a> Ack<'a> {
         core::iter::once(self.newest).chain(others)
     }
 
-    /// When packets came, by the receiver's clock: number and time, the highest number first; at most [`MOST_TIMES`].
+    /// Returns receive times by the receiver's clock as packet number and time, highest number first; at most
+    /// [`MOST_TIMES`].
     pub fn received(&self) -> impl Iterator<Item = (u64, Time)> + 'a {
         let (count, bytes) = self.times;
         let (mut reader, mut number) = (Reader::new(bytes), self.newest.last);
@@ -51,8 +52,8 @@ impl<'a> Ack<'a> {
         })
     }
 
-    /// Appends a frame with these ranges and times, which are as [`Ack::ranges`] and [`Ack::received`] give them. A delay or a
-    /// time that is too long is cut to just under [`LONGEST_NS`].
+    /// Appends a frame with these ranges and times, in the order of [`Ack::ranges`] and [`Ack::received`]. A delay or
+    /// time that is too long is limited to just under [`LONGEST_NS`].
     ///
     /// # Panics
     /// In debug builds, if there is no range, or one is not below the one before it.
@@ -120,7 +121,7 @@ impl<'a> Ack<'a> {
     }
 }
 
-/// The range below one that begins at `above`; none if there cannot be one.
+/// Returns the range below one that begins at `above`; none if there cannot be one.
 fn next_range(reader: &mut Reader, above: u64) -> Option<Range> {
     let last = above.checked_sub(reader.varint().ok()?.checked_add(2)?)?;
     let first = last.checked_sub(reader.varint().ok()?)?;

@@ -1,11 +1,11 @@
-//! The fields of a frame, and what can be wrong with them.
+//! Frame fields and their errors.
 
 use flow::MOST_PACKETS;
 use thiserror::Error;
 
 use crate::varint::{self, Cut, Reader};
 
-/// The most parity packets of a block.
+/// The maximum number of parity packets of a block.
 pub const MOST_PARITY: u8 = 16;
 
 /// A block's packets.
@@ -17,28 +17,28 @@ pub struct Shape {
     pub parity: u8,
 }
 
-/// Why a payload cannot be read. It closes the connection.
+/// Error of a payload that cannot be read. It closes the connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
 pub enum FrameError {
-    /// It holds no frame.
+    /// The payload contains no frame.
     #[error("a packet without a frame")]
     Empty,
     /// The payload ends within a frame.
     #[error("the packet ends within a frame {frame}")]
     Cut {
-        /// Which.
+        /// The frame's name.
         frame: &'static str,
     },
-    /// There is no such frame.
+    /// The frame type is unknown.
     #[error("there is no frame of type {kind:#x}")]
     Unknown {
-        /// Its type.
+        /// The frame type.
         kind: u64,
     },
-    /// A type takes more bytes than it must.
+    /// The frame type is not minimally encoded.
     #[error("the frame type {kind:#x} takes more bytes than it needs")]
     LongType {
-        /// The type.
+        /// The frame type.
         kind: u64,
     },
     /// A field is out of range.
@@ -48,14 +48,14 @@ pub enum FrameError {
         frame: &'static str,
         /// Its field.
         field: &'static str,
-        /// What it is.
+        /// The field's value.
         value: u64,
-        /// The least that it may be.
+        /// The smallest valid value.
         least: u64,
-        /// The most that it may be.
+        /// The largest valid value.
         most: u64,
     },
-    /// A reason is no text.
+    /// The reason is not UTF-8.
     #[error("the reason of a frame CLOSE is not UTF-8")]
     NoText,
 }
@@ -92,12 +92,12 @@ impl<'a> Fields<'_, 'a> {
         self.within("path", 0, u32::MAX.into()).map(|path| path as u32)
     }
 
-    /// A number less than others: BLOCKED counts streams from 1.
+    /// Reads a stream number. The limit is one below that of varints, because BLOCKED counts streams from 1.
     pub(super) fn stream(&mut self) -> Result<u64, FrameError> {
         self.within("stream", 0, varint::MOST - 1)
     }
 
-    /// Data behind its length, which begins at `offset`.
+    /// Reads length-prefixed data that begins at `offset`.
     pub(super) fn data_from(&mut self, offset: u64) -> Result<&'a [u8], FrameError> {
         let data = self.read(Reader::counted)?;
         self.ends_in_range(offset, data)?;

@@ -1,7 +1,7 @@
-//! Frames: what a packet's payload holds. The fields are in `docs/src/transport.md`, "Frames".
+//! Frames: the contents of a packet's payload. The fields are in `docs/src/transport.md`, "Frames".
 //!
-//! A frame is read whole or not at all, and each of its fields is in range then. What two frames say together (a stream's
-//! total, numbers that were never sent) is checked by who keeps the connection's state.
+//! A frame is read completely or not at all, and then each of its fields is in range. Consistency between frames (a
+//! stream's total, numbers that were never sent) is checked by the owner of the connection's state.
 
 use alloc::vec::Vec;
 
@@ -21,34 +21,34 @@ pub use fields::{FrameError, MOST_PARITY, Shape};
 /// The longest reason of a [`Frame::Close`], in bytes.
 pub const LONGEST_REASON: usize = 256;
 
-/// One frame. Numbers are at most [`varint::MOST`] where nothing else is said.
+/// One frame. Numbers are at most [`varint::MOST`] unless stated otherwise.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Frame<'a> {
-    /// So many bytes of nothing, at least 1.
+    /// Padding bytes, at least 1.
     Padding(usize),
-    /// Wants an acknowledgement.
+    /// Requests an acknowledgement.
     Ping,
-    /// What has come on a path.
+    /// Packets received on a path.
     Ack(Ack<'a>),
     /// Part of the handshake.
     Crypto {
-        /// Where it begins; with the data at most [`varint::MOST`].
+        /// Offset of the data. Offset plus length is at most [`varint::MOST`].
         offset: u64,
-        /// The part.
+        /// Handshake data.
         data: &'a [u8],
     },
     /// The connection ends.
     Close {
-        /// Why.
+        /// Error code.
         code: u64,
         /// The type of the frame that caused it; 0 if none.
         kind: u64,
-        /// The same in words; at most [`LONGEST_REASON`] bytes.
+        /// Reason as text; at most [`LONGEST_REASON`] bytes.
         reason: &'a str,
     },
-    /// The listener knows the caller.
+    /// The listener admits the caller.
     Done,
-    /// Asks for a response with this value on the same path.
+    /// Requests a response with this value on the same path.
     PathChallenge([u8; 8]),
     /// The value of a challenge.
     PathResponse([u8; 8]),
@@ -58,19 +58,19 @@ pub enum Frame<'a> {
         path: u32,
         /// The ID.
         id: Id,
-        /// What a stateless reset for it ends with.
+        /// Stateless reset token of this ID.
         token: [u8; TOKEN_LEN],
     },
     /// A path is not used any more.
     PathRetire {
         /// The path's number.
         path: u32,
-        /// Why.
+        /// Error code.
         reason: u64,
     },
     /// The caller proves that it holds a ticket.
     Auth {
-        /// Which ticket.
+        /// Ticket ID.
         ticket: [u8; 8],
         /// The proof.
         proof: [u8; 32],
@@ -81,50 +81,50 @@ pub enum Frame<'a> {
     MaxStreamData {
         /// The stream.
         stream: u64,
-        /// How many.
+        /// The limit in bytes.
         bytes: u64,
     },
     /// Streams that may be opened.
     MaxStreams {
-        /// Whether these are the one-way ones.
+        /// Set for unidirectional streams, not bidirectional ones.
         one_way: bool,
-        /// How many; at most 2^32.
+        /// The limit; at most 2^32.
         count: u64,
     },
-    /// More would be sent if it were allowed.
+    /// Data is blocked by flow control.
     Blocked {
-        /// On this stream; none for the connection.
+        /// The blocked stream; none if the connection is blocked.
         stream: Option<u64>,
-        /// The limit that it met, in bytes.
+        /// The limit that was reached, in bytes.
         at: u64,
     },
-    /// A stream ends before its end.
+    /// Abrupt end of a stream.
     ResetStream {
         /// The stream.
         stream: u64,
-        /// Why, in the application's words.
+        /// Application error code.
         code: u64,
-        /// How many bytes count as sent on it.
+        /// Bytes that count as sent on the stream.
         total: u64,
     },
-    /// No more of a stream is wanted.
+    /// Request to stop sending on a stream.
     StopSending {
         /// The stream.
         stream: u64,
-        /// Why, in the application's words.
+        /// Application error code.
         code: u64,
     },
     /// Part of a stream.
     Stream(StreamFrame<'a>),
     /// A datagram.
     Datagram(&'a [u8]),
-    /// All frames behind it in the packet are a block's symbol.
+    /// Start of a block's symbol, which consists of all following frames in the packet.
     Source {
         /// The block.
         block: u64,
         /// The block's packets.
         shape: Shape,
-        /// Which of its data packets.
+        /// Index among the block's data packets.
         place: u8,
     },
     /// A block's parity.
@@ -133,23 +133,23 @@ pub enum Frame<'a> {
         block: u64,
         /// The block's packets.
         shape: Shape,
-        /// Which of its packets: the first parity packet follows the last data packet.
+        /// Index among the block's packets: the first parity packet follows the last data packet.
         place: u8,
         /// The symbol.
         symbol: &'a [u8],
     },
-    /// A block misses packets.
+    /// Request for missing packets of a block.
     BlockNack {
         /// The block.
         block: u64,
         /// A bit for each of its packets that is missing.
         missing: u64,
     },
-    /// Blocks are whole.
+    /// Blocks that are complete.
     BlockWhole {
         /// The first of them.
         first: u64,
-        /// How many, at least 1; the last is at most [`varint::MOST`].
+        /// Number of blocks, at least 1. The number of the last block is at most [`varint::MOST`].
         count: u64,
     },
 }
@@ -159,15 +159,15 @@ pub enum Frame<'a> {
 pub struct StreamFrame<'a> {
     /// The stream.
     pub stream: u64,
-    /// Where the part begins.
+    /// Offset of the data.
     pub offset: u64,
-    /// How many bytes the stream has, where that is known; not fewer than end with this part.
+    /// Total length of the stream in bytes, if known; at least the end of this part.
     pub total: Option<u64>,
-    /// Whether the stream ends with this part.
+    /// Set if the stream ends with this part.
     pub ends: bool,
-    /// Whether the frame says how long it is. If not, it is the packet's last.
+    /// Set if the frame has a length field. Without one, it is the last frame of the packet.
     pub counted: bool,
-    /// The part. It ends at [`varint::MOST`] or before.
+    /// Stream data. It ends at or before [`varint::MOST`].
     pub data: &'a [u8],
 }
 
@@ -184,12 +184,12 @@ pub struct Frames<'a> {
 }
 
 impl<'a> Frames<'a> {
-    /// Of this payload.
+    /// Reads the frames of this payload.
     pub const fn new(payload: &'a [u8]) -> Self {
         Self { reader: Reader::new(payload), begun: false }
     }
 
-    /// What has not been read: behind a [`Frame::Source`], the symbol.
+    /// Returns the unread bytes. After a [`Frame::Source`], this is the symbol.
     pub const fn rest(&self) -> &'a [u8] {
         self.reader.rest()
     }
@@ -212,12 +212,12 @@ impl<'a> Iterator for Frames<'a> {
 }
 
 impl<'a> Frame<'a> {
-    /// Whether a packet with it must be acknowledged. A packet of padding need not be, and is in flight all the same.
+    /// Returns whether the frame is ack-eliciting. A packet of padding is not, but is in flight.
     pub const fn counts(&self) -> bool {
         !matches!(self, Self::Padding(_) | Self::Ack(_) | Self::Close { .. })
     }
 
-    /// Whether it may stand in packets of the handshake.
+    /// Returns whether the frame is allowed in packets of the handshake.
     pub const fn is_of_handshake(&self) -> bool {
         matches!(self, Self::Padding(_) | Self::Ping | Self::Ack(_) | Self::Crypto { .. } | Self::Close { .. })
     }
@@ -355,7 +355,7 @@ impl<'a> StreamFrame<'a> {
         out.extend(self.data);
     }
 
-    /// Appends what stands before the data, of which `len` bytes are to follow.
+    /// Appends the head of the frame, which precedes `len` bytes of data.
     pub(crate) fn put_head(&self, len: usize, out: &mut Vec<u8>) {
         let flag = |set: bool, flag: u64| if set { flag } else { 0 };
         varint::put(
@@ -380,7 +380,7 @@ fn put_bytes(out: &mut Vec<u8>, kind: u64, parts: &[&[u8]]) {
     }
 }
 
-/// The name of the frames of a type; none if there are none.
+/// Returns the name of a frame type; none if the type is unknown.
 fn name(kind: u64) -> Option<&'static str> {
     let at = NAMES.partition_point(|&(first, _)| first <= kind);
     let (first, name) = *NAMES[..at].last()?;

@@ -1,4 +1,4 @@
-//! What can be wrong with a stream: with what the peer sends on it, and with what the application wants.
+//! Errors of a stream: of the peer's frames, and of the application's calls.
 
 use thiserror::Error;
 
@@ -8,87 +8,88 @@ pub const STREAM: u64 = 5;
 /// The code of a CLOSE frame: more bytes or streams than were allowed.
 pub const FLOW: u64 = 6;
 
-/// What a peer did wrong. It closes the connection with [`StreamError::code`].
+/// Protocol violation by the peer. It closes the connection with [`StreamError::code`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
 pub enum StreamError {
-    /// It sends on a stream on which it cannot send (RFC 9000 §19.8).
+    /// The peer sends on a stream on which it cannot send (RFC 9000 §19.8).
     #[error("the peer sends on stream {stream}, on which only this end sends")]
     NotTheirs {
         /// The stream.
         stream: u64,
     },
-    /// It answers on a stream on which it sends alone (RFC 9000 §19.5, §19.10).
+    /// The peer sends `MAX_STREAM_DATA` or `STOP_SENDING` for a stream on which only the peer sends (RFC 9000 §19.5,
+    /// §19.10).
     #[error("the peer wants to steer what this end sends on stream {stream}, on which only the peer sends")]
     NotOurs {
         /// The stream.
         stream: u64,
     },
-    /// It names a stream that only this end can open, and has not.
+    /// The peer refers to a stream that only this end can open, and has not.
     #[error("the peer names stream {stream}, which this end has not opened")]
     NotOpened {
         /// The stream.
         stream: u64,
     },
-    /// It opens more streams than were allowed (RFC 9000 §4.6).
+    /// The peer opens more streams than were allowed (RFC 9000 §4.6).
     #[error("the peer opens stream {stream}; {allowed} streams of this kind were allowed")]
     TooManyStreams {
         /// The stream.
         stream: u64,
-        /// How many of its kind.
+        /// Limit of the number of streams of its kind.
         allowed: u64,
     },
-    /// It sends more on a stream than was allowed (RFC 9000 §4.1).
+    /// The peer sends more on a stream than was allowed (RFC 9000 §4.1).
     #[error("stream {stream} goes up to byte {end}; {allowed} bytes were allowed on it")]
     TooManyStreamBytes {
         /// The stream.
         stream: u64,
-        /// Where what it sent ends.
+        /// End offset of the sent bytes.
         end: u64,
-        /// Where it had to end.
+        /// Limit of that offset.
         allowed: u64,
     },
-    /// It sends more on all streams together than was allowed (RFC 9000 §4.1).
+    /// The peer sends more on all streams together than was allowed (RFC 9000 §4.1).
     #[error("stream {stream} brings {new} new bytes; {allowed} more were allowed on the connection")]
     TooManyBytes {
         /// The stream.
         stream: u64,
-        /// By how many bytes the streams grow.
+        /// Number of bytes by which the streams grow.
         new: u64,
-        /// By how many they could.
+        /// Number of bytes by which they may grow.
         allowed: u64,
     },
-    /// Different bytes came for one place.
+    /// Data differs from data received earlier at the same offset.
     #[error("other bytes of stream {stream} came before for the same place, at {offset} or later")]
     Conflict {
         /// The stream.
         stream: u64,
-        /// Where the piece that came last begins.
+        /// Offset of the frame that arrived last.
         offset: u64,
     },
-    /// Bytes came beyond the stream's end, or its end lies before bytes that came (RFC 9000 §4.5).
+    /// Data was received beyond the stream's end, or its end is below received data (RFC 9000 §4.5).
     #[error("stream {stream} goes up to byte {reaches}, and ends at {end}")]
     BeyondEnd {
         /// The stream.
         stream: u64,
-        /// Where its bytes end.
+        /// End offset of its data.
         reaches: u64,
-        /// Where the stream ends.
+        /// End offset of the stream.
         end: u64,
     },
-    /// Its end or total has changed, or the two differ (RFC 9000 §4.5).
+    /// The stream's end or total has changed, or the two differ (RFC 9000 §4.5).
     #[error("stream {stream} ends at {now}, and before at {before}")]
     EndChanged {
         /// The stream.
         stream: u64,
-        /// Where it was to end before.
+        /// Earlier end offset.
         before: u64,
-        /// Where it is to end now.
+        /// Present end offset.
         now: u64,
     },
 }
 
 impl StreamError {
-    /// The code with which the connection closes: [`STREAM`] or [`FLOW`].
+    /// Returns the code with which the connection closes: [`STREAM`] or [`FLOW`].
     pub const fn code(&self) -> u64 {
         match self {
             Self::NotTheirs { .. }
@@ -102,58 +103,58 @@ impl StreamError {
     }
 }
 
-/// Why an application cannot write to a stream, end it, or reset it.
+/// Reason why an application cannot write to a stream, end it, or reset it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
 pub enum WriteError {
-    /// There is no such stream, or only the peer sends on it, or it is delivered or reset and forgotten.
+    /// The stream was never open, or only the peer sends on it, or it is delivered or reset and forgotten.
     #[error("nothing can be sent on this stream: it was never open, or is done")]
     Unknown,
-    /// Its end was written.
+    /// The stream's end was written.
     #[error("the stream's end was written before")]
     Finished,
     /// The application has reset it.
     #[error("the stream was reset, with code {code}")]
     Reset {
-        /// Why.
+        /// Code of the reset.
         code: u64,
     },
     /// The peer wants no more of it.
     #[error("the peer wants no more of this stream, with code {code}")]
     Stopped {
-        /// Why, in the peer's words.
+        /// The peer's code.
         code: u64,
     },
     /// A message would be longer than its total. Nothing was taken.
     #[error("{written} bytes were to be in this message of {total}")]
     TooLong {
-        /// How long it would be.
+        /// Length that the message would have, in bytes.
         written: u64,
-        /// How long it must be.
+        /// Required length, in bytes.
         total: u64,
     },
     /// A message was to end before its total.
     #[error("only {written} bytes were written of this message of {total}")]
     TooShort {
-        /// How long it is.
+        /// Present length, in bytes.
         written: u64,
-        /// How long it must be.
+        /// Required length, in bytes.
         total: u64,
     },
 }
 
-/// Why an application gets nothing from a stream.
+/// Reason why an application can read nothing from a stream.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
 pub enum ReadError {
-    /// More will come.
+    /// No data is available yet.
     #[error("nothing of this stream has come that was not read")]
     Blocked,
-    /// The peer has reset it. This is said once.
+    /// The peer has reset it. Reported once.
     #[error("the peer reset the stream, with code {code}")]
     Reset {
-        /// Why, in the peer's words.
+        /// The peer's code.
         code: u64,
     },
-    /// There is no such stream, or only this end sends on it, or its end or reset was told, or it was stopped.
+    /// The stream was never open, or only this end sends on it, or its end or reset was reported, or it was stopped.
     #[error("nothing can be read from this stream: it was never open, or is done")]
     Unknown,
 }

@@ -1,32 +1,33 @@
-//! What the application should hear.
+//! Stream events for the application.
 
 use super::id::{Direction, StreamId};
 
-/// Something happened. Each kind waits at most once for each stream, and a stream is remembered until its events are taken.
+/// Event of the streams. At most one of each kind waits for each stream, and a stream is not forgotten until its events
+/// are taken.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum StreamEvent {
-    /// [`Streams::accept`](super::Streams::accept) gives streams, until it gives none.
+    /// [`Streams::accept`](super::Streams::accept) returns streams, until it returns none.
     Opened,
-    /// A call of [`Streams::open`](super::Streams::open) for this direction was refused and will not be now.
+    /// A call of [`Streams::open`](super::Streams::open) for this direction was refused, and would now succeed.
     MoreStreams(Direction),
-    /// There are bytes to read, or the end is.
+    /// Data can be read, or the end of the stream.
     Readable(StreamId),
     /// A write was cut short, and an eighth of the buffer is free now.
     Writable(StreamId),
     /// The peer has acknowledged everything that was written, and the end.
     Delivered(StreamId),
-    /// The peer has reset the stream. Reading says it, too, and then forgets the stream.
+    /// The peer has reset the stream. Reading reports it, too, and then forgets the stream.
     Reset {
         /// The stream.
         id: StreamId,
-        /// Why, in the peer's words.
+        /// The peer's code.
         code: u64,
     },
     /// The peer wants no more of the stream. It was reset with the same code.
     Stopped {
         /// The stream.
         id: StreamId,
-        /// Why, in the peer's words.
+        /// The peer's code.
         code: u64,
     },
 }

@@ -1,4 +1,4 @@
-//! What the peer's frames say.
+//! Frames received from the peer.
 
 use super::control::Control;
 use super::error::StreamError;
@@ -89,7 +89,7 @@ impl Streams {
         Ok(())
     }
 
-    /// Takes a `MAX_STREAMS` frame: how many streams may be opened, at most 2^32. Less than before is old.
+    /// Takes a `MAX_STREAMS` frame: the number of streams that may be opened, at most 2^32. Less than before is old.
     pub fn on_max_streams(&mut self, one_way: bool, count: u64) {
         let direction = if one_way { Direction::OneWay } else { Direction::Both };
         let own = &mut self.own[direction.index()];
@@ -110,7 +110,7 @@ impl Streams {
         stream.map_or(Ok(()), |stream| self.meet_receiving(StreamId::from(stream)))
     }
 
-    /// The peer sends on a stream.
+    /// Handles the peer's sending on a stream: opens the stream if it is new.
     fn meet_receiving(&mut self, id: StreamId) -> Result<(), StreamError> {
         if self.receiving.contains_key(&id) {
             return Ok(());
@@ -121,7 +121,7 @@ impl Streams {
         self.meet(id)
     }
 
-    /// The peer speaks of what this end sends on a stream.
+    /// Handles a frame of the peer about this end's sending on a stream: opens the stream if it is new.
     fn meet_sending(&mut self, id: StreamId) -> Result<(), StreamError> {
         if self.sending.contains_key(&id) {
             return Ok(());

@@ -1,4 +1,4 @@
-//! The bytes of a stream that are to be sent again, and how many they are.
+//! Bytes of a stream to be retransmitted, and their number.
 
 use core::ops::Range;
 
@@ -11,12 +11,12 @@ pub(super) struct Lost {
 }
 
 impl Lost {
-    /// How many bytes.
+    /// Returns the number of lost bytes.
     pub(super) const fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// The lowest of them that follow each other.
+    /// Returns the lowest contiguous range of them.
     pub(super) fn first(&self) -> Option<&Range<u64>> {
         self.ranges.first()
     }
@@ -35,7 +35,7 @@ impl Lost {
         }
     }
 
-    /// How many bytes of a range are there.
+    /// Returns the number of lost bytes in a range.
     fn shared(&self, range: &Range<u64>) -> u64 {
         let overlapping = self.ranges.overlapping(range);
         overlapping.map(|part| part.end.min(range.end) - part.start.max(range.start)).sum()

@@ -1,17 +1,18 @@
-//! All streams of one connection, in both directions, under flow control: RFC 9000 §2 to §4, restricted and extended as in
-//! `docs/src/transport.md`, "Streams, messages, datagrams".
+//! All streams of one connection, in both directions, under flow control: RFC 9000 §2 to §4, restricted and extended as
+//! in `docs/src/transport.md`, "Streams, messages, datagrams".
 //!
-//! The application opens, accepts, writes and reads. What the peer's frames say goes to the methods `on_...`. What is to be
-//! sent is fetched by [`Streams::put_frame`] and [`Streams::next_control`], and whoever sends packets says of each whether
-//! it was acknowledged or lost.
+//! The application opens, accepts, writes and reads. The peer's frames are passed to the methods `on_...`. Frames to be
+//! sent are taken from [`Streams::put_frame`] and [`Streams::next_control`], and the sender of packets reports each as
+//! acknowledged or lost.
 //!
-//! A stream is remembered until the peer has acknowledged what this end sends on it, the application has read what the peer
-//! sends or knows that it was reset or has stopped it, and has taken the stream's events. Then nothing is left of it, and
-//! the peer may open another one. So an application takes events until there are none.
+//! A stream is kept until the peer has acknowledged what this end sends on it, the application has read what the peer
+//! sends or knows that it was reset or has stopped it, and has taken the stream's events. Then no state is left, and
+//! the peer may open another one. So an application must take events until there are none.
 //!
-//! Whatever a peer sends, an end keeps at most [`Limits::max_data`] bytes in order and, ahead of gaps, pieces that count twice
-//! as much, each its length and 64 bytes. A receive buffer keeps capacity that was read until its stream is idle: at most 64 MiB over all
-//! streams of an endpoint, beyond 32 KiB of each stream. The state of a stream takes less than 1 KiB.
+//! Whatever a peer sends, an end keeps at most [`Limits::max_data`] bytes in order and, ahead of gaps, pieces that
+//! count at most twice that, each its length and 64 bytes. A receive buffer keeps capacity that was read until its
+//! stream is idle: at most 64 MiB over all streams of an endpoint, beyond 32 KiB of each stream. The state of a stream
+//! takes less than 1 KiB.
 //!
 //! ```
 //! use proto::frame::{Frame, Frames};
@@ -73,13 +74,14 @@ pub use id::{Direction, StreamId};
 pub use recv::{Read, Taken};
 pub use send::Chunk;
 
-/// What a stream may hold however much the others do: what a program writes at a time.
+/// Minimum buffer of a stream, in bytes, whatever the others hold: the data that a program writes at a time.
 const LEAST_KEPT: u64 = 64 << 10;
-/// Bytes of a connection's window that are reserved for each stream which a peer may have open: so many may be on their way or not
-/// read, however much other streams hold. Where windows are small it is less (`docs/src/transport.md`, "Streams, messages, datagrams").
+/// Bytes of a connection's window that are reserved for each stream that a peer may have open: this much may be in
+/// flight or unread, however much other streams hold. With small windows it is less (`docs/src/transport.md`, "Streams,
+/// messages, datagrams").
 pub const RESERVED: u64 = 64 << 10;
 
-/// What an endpoint may send at first, as its peer's transport parameters say.
+/// Initial limits of an endpoint's sending, as in its peer's transport parameters.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Limits {
     /// Bytes on all streams together; below 2^62.
@@ -93,7 +95,7 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// The peer has said nothing yet.
+    /// No limits have been received from the peer yet.
     const NONE: Self = Self { max_data: 0, max_stream_data: 0, max_streams_bidi: 0, max_streams_uni: 0 };
 
     /// Streams, by direction.
@@ -102,20 +104,20 @@ impl Limits {
     }
 }
 
-/// The reservation of a stream that has a window of so many bytes.
+/// Returns the reservation of a stream with a window of `window` bytes.
 fn reservation(window: u64) -> u64 {
     RESERVED.min(window)
 }
 
-/// Bytes of what `receiver` allows that are reserved for the streams on which `sender` may send. A stream can always have its whole
-/// window if no other holds anything.
+/// Returns the bytes of `receiver`'s limits that are reserved for the streams on which `sender` may send. A stream can
+/// always have its whole window if no other holds anything.
 fn reserve(receiver: &Limits, sender: &Limits) -> u64 {
     let streams = receiver.max_streams_bidi + receiver.max_streams_uni + sender.max_streams_bidi;
     let wanted = reservation(receiver.max_stream_data).saturating_mul(streams);
     wanted.min(receiver.max_data.saturating_sub(receiver.max_stream_data))
 }
 
-/// When the peer is told that it may send more.
+/// Time at which the peer gets more credit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Credited {
     /// Before it runs out.
@@ -128,7 +130,7 @@ enum Credited {
 #[derive(Clone, Copy, Default, Debug)]
 struct Own {
     opened: u64,
-    /// So many may be opened.
+    /// Limit of the number of streams that may be opened.
     limit: u64,
     /// The application was refused one.
     wanted: bool,
@@ -139,12 +141,12 @@ struct Own {
 #[derive(Debug)]
 pub struct Streams {
     side: Side,
-    /// What the peer could send at first: windows from then on.
+    /// Initial limits of the peer's sending: afterwards, the windows.
     ours: Limits,
-    /// What this end could send at first.
+    /// Initial limits of this end's sending.
     theirs: Limits,
     send_buffer: u64,
-    /// What all streams together hold, about.
+    /// Approximate limit of the bytes that all streams hold together.
     send_pool: u64,
     sending: BTreeMap<StreamId, Sending>,
     receiving: BTreeMap<StreamId, Receiving>,
@@ -154,20 +156,21 @@ pub struct Streams {
     peers: [Opened; 2],
     turns: Turns,
     waiting: waiting::Sum,
-    /// Bytes that the application says it is still to write.
+    /// Bytes that the application has announced and not yet written.
     expected: Option<u64>,
     /// Bytes that were sent for the first time, and may be.
     sent: u64,
     max_sent: u64,
-    /// The limit of which the peer was told, or is to be told, that it holds this end up.
+    /// Limit in the last BLOCKED frame of the connection, sent or due.
     blocked_at: Option<u64>,
-    /// Bytes that have come as flow control counts them, may come as far as the peer was told, and nobody will read any more.
+    /// Bytes that were received, as flow control counts them; that may be received, by the last limit sent; and that
+    /// were read or will not be read.
     received: u64,
     max_received: u64,
     consumed: u64,
     /// Streams that were read since their last `MAX_STREAM_DATA`.
     unreported: BTreeSet<StreamId>,
-    /// What all streams keep ahead of gaps counts so many bytes.
+    /// Accounted memory of the bytes that all streams keep ahead of gaps.
     ahead: usize,
     /// Counter of receive buffer memory.
     memory: ReceiveMemory,
@@ -179,8 +182,8 @@ pub struct Streams {
 }
 
 impl Streams {
-    /// Without streams. The peer may send what `ours` says. A stream holds at most `send_buffer` bytes that are not
-    /// acknowledged.
+    /// Creates the state of a connection without streams. The peer may send within `ours`. A stream holds at most
+    /// `send_buffer` unacknowledged bytes.
     ///
     /// # Panics
     /// In debug builds, if a limit is out of its range.
@@ -216,18 +219,18 @@ impl Streams {
         }
     }
 
-    /// From now on a stream holds at most so many bytes that are not acknowledged; what it holds already stays.
+    /// Limits a stream to `bytes` unacknowledged bytes from now on; bytes that it already holds stay.
     pub fn set_send_buffer(&mut self, bytes: u64) {
         self.send_buffer = bytes;
     }
 
-    /// All streams together hold about so many bytes that are not acknowledged: while there are more, a stream is given room up
-    /// to 64 KiB.
+    /// Limits all streams together to about `bytes` unacknowledged bytes: above that, a stream is allowed up to 64 KiB.
     pub fn set_send_pool(&mut self, bytes: u64) {
         self.send_pool = bytes;
     }
 
-    /// Sets the counter of receive buffer memory, which all connections of an endpoint share. Applies to streams opened from now on.
+    /// Sets the counter of receive buffer memory, which all connections of an endpoint share. Applies to streams opened
+    /// from now on.
     pub(crate) fn set_receive_memory(&mut self, memory: ReceiveMemory) {
         self.memory = memory;
     }
@@ -246,33 +249,34 @@ impl Streams {
         }
     }
 
-    /// Whether an application has more to send, and a full buffer or the peer's limit keeps it.
+    /// Returns whether an application has more to send, and a full buffer or the peer's limit blocks it.
     pub fn is_held_back(&self) -> bool {
         self.waiting.held_back > 0 || self.blocked_at.is_some()
     }
 
-    /// The application will write about so many bytes more, on all streams together, or does not know. Each write is taken off.
+    /// Announces about `bytes` more bytes that the application will write, on all streams together; none if it does not
+    /// know. Each write is subtracted.
     pub fn expect(&mut self, bytes: Option<u64>) {
         self.expected = bytes;
     }
 
-    /// So many of the announced bytes will not be written after all.
+    /// Withdraws `bytes` of the announced bytes, which will not be written.
     pub fn forgo(&mut self, bytes: u64) {
         self.expected = self.expected.map(|expected| expected.saturating_sub(bytes));
     }
 
-    /// How many bytes are not acknowledged, those not yet written among them, if the application has said how many these are. What
-    /// was acknowledged behind a gap counts until the gap is closed.
+    /// Returns the number of unacknowledged bytes, including those not yet written; none unless the application has
+    /// announced these. Bytes acknowledged behind a gap count until the gap is closed.
     pub fn left(&self) -> Option<u64> {
         self.expected.map(|expected| expected.saturating_add(self.waiting.kept))
     }
 
-    /// The most bytes that a stream may hold now.
+    /// Returns the maximum number of bytes that a stream may hold now.
     fn most_kept(&self) -> u64 {
         if self.waiting.kept < self.send_pool { self.send_buffer } else { self.send_buffer.min(LEAST_KEPT) }
     }
 
-    /// What this end may send, from the peer's transport parameters. Before, nothing can be opened.
+    /// Sets the limits of this end's sending, from the peer's transport parameters. Before, no stream can be opened.
     pub fn set_peer_limits(&mut self, limits: Limits) {
         self.theirs = limits;
         let open: Vec<StreamId> = self.sending.keys().copied().collect();
@@ -288,14 +292,14 @@ impl Streams {
         }
     }
 
-    /// Opens a stream. None while the peer allows no more; a [`StreamEvent::MoreStreams`] follows when it does. The peer
-    /// hears of it with the first bytes.
+    /// Opens a stream. None while the peer allows no more; a [`StreamEvent::MoreStreams`] follows when it does. The
+    /// first bytes announce the stream to the peer.
     pub fn open(&mut self, direction: Direction) -> Option<StreamId> {
         self.open_with(direction, None)
     }
 
-    /// Opens a one-way stream that has exactly `total` bytes, below 2^62. It ends by itself when they are written, and the
-    /// peer knows the total from its first frame. None as for [`Streams::open`], or if there cannot be so many bytes.
+    /// Opens a one-way stream of exactly `total` bytes, below 2^62. It ends by itself when they are written, and the
+    /// peer knows the total from its first frame. None as for [`Streams::open`], or if `total` is too large.
     pub fn open_message(&mut self, total: u64) -> Option<StreamId> {
         if total > varint::MOST { None } else { self.open_with(Direction::OneWay, Some(total)) }
     }
@@ -312,7 +316,7 @@ impl Streams {
         Some(id)
     }
 
-    /// The next stream that the peer opened; in the order of their numbers, those of both directions first.
+    /// Returns the next stream that the peer opened; in the order of their numbers, those of both directions first.
     pub fn accept(&mut self) -> Option<StreamId> {
         [Direction::Both, Direction::OneWay].into_iter().find_map(|direction| {
             let nth = self.peers[direction.index()].accept()?;
@@ -320,10 +324,10 @@ impl Streams {
         })
     }
 
-    /// Takes bytes to be sent. Gives how many: as many as the stream's buffer has room for.
+    /// Takes bytes to be sent. Returns their number: as many as the stream's buffer has room for.
     ///
     /// # Errors
-    /// If the stream takes none any more, or they are too many for a message.
+    /// If the stream takes no more bytes, or they are too many for a message.
     pub fn write(&mut self, id: StreamId, data: &[u8]) -> Result<usize, WriteError> {
         let most = self.most_kept();
         let written = self.change_sending(id, |sending| sending.write(data, most))?;
@@ -331,19 +335,19 @@ impl Streams {
         Ok(written)
     }
 
-    /// Ends a stream behind what was written. A message ends by itself.
+    /// Ends a stream after the written bytes. A message ends by itself.
     ///
     /// # Errors
-    /// If the stream was ended or reset, or a message is not written whole.
+    /// If the stream was ended or reset, or a message is not completely written.
     pub fn finish(&mut self, id: StreamId) -> Result<(), WriteError> {
         self.change_sending(id, Sending::finish)
     }
 
-    /// Gives up a stream: what is not delivered may never be. The peer hears `code`, below 2^62. A stream that is delivered,
-    /// or was reset, stays as it is.
+    /// Resets a stream: undelivered data may never be delivered. The peer receives `code`, below 2^62. A stream that is
+    /// delivered, or was reset, stays as it is.
     ///
     /// # Errors
-    /// If there is no such stream.
+    /// If the stream is unknown.
     ///
     /// # Panics
     /// In debug builds, if `code` is over [`varint::MOST`].
@@ -366,14 +370,14 @@ impl Streams {
         Ok(())
     }
 
-    /// How many bytes that were written to a stream wait for acknowledgement. A byte that was acknowledged before one in front
-    /// of it waits with that one.
+    /// Returns the number of bytes that were written to a stream and wait for acknowledgement. A byte that was
+    /// acknowledged before an earlier one waits with that one.
     pub fn unacked(&self, id: StreamId) -> u64 {
         self.sending.get(&id).map_or(0, Sending::kept)
     }
 
-    /// Whether the peer has everything that was written to a stream and its end. Also true of a stream that was reset, once
-    /// it is forgotten; false of one that was never open.
+    /// Returns whether the peer has acknowledged everything that was written to a stream and its end. Also true of a
+    /// stream that was reset, once it is forgotten; false of one that was never open.
     pub fn is_delivered(&self, id: StreamId) -> bool {
         match self.sending.get(&id) {
             Some(sending) => sending.is_delivered(),
@@ -382,10 +386,11 @@ impl Streams {
         }
     }
 
-    /// Reads what has come in order. With the last bytes it says that the stream ends; that may be without bytes.
+    /// Reads received data in order. The last bytes come with the end of the stream; the end may also come without
+    /// bytes.
     ///
     /// # Errors
-    /// If there is nothing to read.
+    /// If no data is available.
     pub fn read(&mut self, id: StreamId, out: &mut [u8]) -> Result<Read, ReadError> {
         self.reach(id);
         let receiving = self.receiving.get_mut(&id).ok_or(ReadError::Unknown)?;
@@ -401,8 +406,8 @@ impl Streams {
         read
     }
 
-    /// Wants no more of a stream: what came is dropped, and what still comes. The peer hears `code`, below 2^62, unless the
-    /// end was known.
+    /// Stops reading a stream: received data is dropped, and so is later data. The peer receives `code`, below 2^62,
+    /// unless the end was known.
     ///
     /// # Errors
     /// [`ReadError::Unknown`] if nothing can be read from it any more.
@@ -424,12 +429,13 @@ impl Streams {
         Ok(())
     }
 
-    /// How many bytes the peer will have sent on a stream in all, where that is known: of a message from its first frame on.
+    /// Returns the total number of bytes that the peer will have sent on a stream, if known: for a message from its
+    /// first frame on.
     pub fn total(&self, id: StreamId) -> Option<u64> {
         self.receiving.get(&id)?.size()
     }
 
-    /// What happened, the first first.
+    /// Returns the next event, in order of occurrence.
     pub fn next_event(&mut self) -> Option<StreamEvent> {
         loop {
             let event = self.events.pop_front()?;
@@ -490,7 +496,7 @@ impl Streams {
         }
     }
 
-    /// The application uses a stream, which the peer may have opened without using it.
+    /// Handles the application's use of a stream, which the peer may have opened without using it.
     fn reach(&mut self, id: StreamId) {
         if id.opened_by() != self.side && self.peers[id.direction().index()].reach(id.nth()) == Some(Admitted::First) {
             self.create(id, None);
@@ -508,7 +514,7 @@ impl Streams {
         Ok(changed)
     }
 
-    /// Brings what depends on a stream that this end sends up to date: its place among those that wait, and BLOCKED.
+    /// Updates the state that depends on a stream that this end sends: its place among waiting streams, and BLOCKED.
     fn settle(&mut self, id: StreamId) {
         let Some(sending) = self.sending.get_mut(&id) else { return };
         let need = sending.need();
@@ -528,7 +534,7 @@ impl Streams {
         self.settle_connection();
     }
 
-    /// The same for the connection.
+    /// Updates the connection's BLOCKED frame.
     fn settle_connection(&mut self) {
         let blocked = self.turns.is_held_up(self.credit()).then_some(self.max_sent);
         if blocked != self.blocked_at {
@@ -542,10 +548,11 @@ impl Streams {
         }
     }
 
-    /// Nobody will read these bytes any more, so the peer may send others. To be called, too, when more bytes have come.
+    /// Counts `bytes` as consumed: they will not be read any more, so the peer may send others. Also called when more
+    /// bytes have arrived.
     ///
-    /// The peer is told before it runs out: when what it may send beyond what is reserved is no more than what it could be given.
-    /// So what some streams hold and nobody reads slows the others down, and never stops them.
+    /// The peer gets new limits before it runs out: when its credit beyond the reserved bytes is no more than what it
+    /// could be granted. So unread data of some streams slows the others down, and never blocks them.
     fn consume(&mut self, bytes: u64, credited: Credited) {
         self.consumed += bytes;
         let reserve = reserve(&self.ours, &self.theirs);
@@ -560,8 +567,8 @@ impl Streams {
         }
     }
 
-    /// Queues `MAX_STREAM_DATA` for all streams read since their last one, then `MAX_DATA`. A peer that learned of the connection's limit
-    /// alone would take their bytes for unread, and give the credit to other streams.
+    /// Queues `MAX_STREAM_DATA` for all streams read since their last one, then `MAX_DATA`. A peer that received only
+    /// the connection's limit would take their bytes for unread, and use the credit for other streams.
     fn raise_limits(&mut self) {
         self.controls.extend(core::mem::take(&mut self.unreported).into_iter().map(Control::MaxStreamData));
         self.controls.insert(Control::MaxData);
@@ -598,7 +605,7 @@ impl Streams {
         }
     }
 
-    /// A direction of a stream is forgotten, and the stream with the second one.
+    /// Forgets a direction of a stream, and the stream with the second one.
     fn tidy(&mut self, id: StreamId) {
         if id.opened_by() == self.side || self.sending.contains_key(&id) || self.receiving.contains_key(&id) {
             return;

@@ -1,33 +1,33 @@
-//! Which of the peer's streams of one direction are open, without an entry for each: RFC 9000 §2.1, §3, §4.6.
+//! Open streams of one direction that the peer opened, without an entry for each: RFC 9000 §2.1, §3, §4.6.
 //!
-//! A stream that the peer opens opens all of lower numbers. Of those no state is kept until somebody uses them. Streams that
-//! are done are known by having been used, so they cost nothing.
+//! A stream that the peer opens opens all of lower numbers. They have no state until they are used. Streams that are
+//! done count as used, so they cost nothing.
 
 use rangemap::RangeSet;
 
 /// The most streams of a direction in a connection's life.
 const MOST_STREAMS: u64 = 1 << 32;
 
-/// What is known of a stream that the peer can open.
+/// State of a stream that the peer can open.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Admitted {
-    /// It is used for the first time.
+    /// The stream is used for the first time.
     First,
-    /// It was used before, and may be forgotten since.
+    /// The stream was used before, and may be forgotten since.
     Known,
 }
 
 #[derive(Debug)]
 pub(super) struct Opened {
-    /// So many may be open at a time.
+    /// Maximum number of open streams.
     window: u64,
-    /// So many may be opened, as far as the peer was told.
+    /// Limit of the number of streams, as last sent to the peer.
     limit: u64,
     /// Streams below this number are open, or were.
     begun: u64,
     /// Streams below this number were accepted.
     accepted: u64,
-    /// So many are done.
+    /// Number of streams that are done.
     closed: u64,
     /// Streams that are open and were not used. Not more than are open.
     unused: RangeSet<u64>,
@@ -39,10 +39,10 @@ impl Opened {
         Self { window, limit: window, begun: 0, accepted: 0, closed: 0, unused: RangeSet::new() }
     }
 
-    /// The peer uses a stream, and opens it if it was not open.
+    /// Handles the peer's use of a stream, and opens it if it was not open.
     ///
     /// # Errors
-    /// If it may not: with how many it may open.
+    /// If it may not: the number of streams that it may open.
     pub(super) fn admit(&mut self, nth: u64) -> Result<Admitted, u64> {
         if nth >= self.limit {
             return Err(self.limit);
@@ -57,7 +57,7 @@ impl Opened {
         Ok(Admitted::First)
     }
 
-    /// The application uses a stream. None if it is not open.
+    /// Handles the application's use of a stream. None if it is not open.
     pub(super) fn reach(&mut self, nth: u64) -> Option<Admitted> {
         (nth < self.begun).then(|| self.first_use(nth))
     }
@@ -70,12 +70,12 @@ impl Opened {
         Admitted::First
     }
 
-    /// Whether the stream was used, and so has state or is done.
+    /// Returns whether the stream was used, and so has state or is done.
     pub(super) fn was_used(&self, nth: u64) -> bool {
         nth < self.begun && !self.unused.contains(&nth)
     }
 
-    /// The number of the next stream that the application has not accepted.
+    /// Returns the number of the next stream that the application has not accepted.
     pub(super) fn accept(&mut self) -> Option<u64> {
         let nth = self.accepted;
         self.can_accept().then(|| {
@@ -93,12 +93,12 @@ impl Opened {
         debug_assert!(self.closed <= self.begun);
     }
 
-    /// Whether the peer should be told that it may open more: it has opened most of those that it was told of.
+    /// Returns whether the peer should get a higher limit: it has opened most of the streams that its limit allows.
     pub(super) fn wants_raise(&self) -> bool {
         self.next_limit() > self.limit && self.limit - self.begun <= self.window / 2
     }
 
-    /// Allows as many as can be allowed. Gives how many.
+    /// Raises the limit as far as possible. Returns the limit.
     pub(super) fn raise(&mut self) -> u64 {
         self.limit = self.next_limit();
         self.limit

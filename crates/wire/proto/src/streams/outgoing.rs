@@ -1,4 +1,4 @@
-//! What goes to the peer, and what became of it.
+//! Frames sent to the peer, and their acknowledgement or loss.
 
 use alloc::vec::Vec;
 
@@ -11,13 +11,13 @@ use super::{Streams, reserve};
 use crate::frame::Frame;
 
 impl Streams {
-    /// Whether [`Streams::put_frame`] would append a frame if there is room.
+    /// Returns whether [`Streams::put_frame`] would append a frame if there is room.
     pub fn has_pending(&self) -> bool {
         self.turns.first(self.credit()).is_some()
     }
 
-    /// How many bytes [`Streams::put_frame`] could send before the application writes more or the peer allows more, and
-    /// whether the ends of all streams that they belong to are written. Bytes that were lost count, too.
+    /// Returns the number of bytes that [`Streams::put_frame`] could send before the application writes more or the
+    /// peer allows more, and whether the ends of all streams that they belong to are written. Lost bytes count, too.
     pub fn pending(&self) -> (u64, bool) {
         // Reserved bytes first: in which order streams take their turns does not change the sum.
         let credit = self.max_sent - self.sent;
@@ -27,8 +27,8 @@ impl Streams {
         (self.waiting.lost + reserved + shared, self.waiting.open == 0)
     }
 
-    /// How many bytes all that is pending takes in frames that fill `room` bytes each, with the head of the stream that is
-    /// next: an upper bound where one stream is pending, by a few bytes.
+    /// Returns the length of all pending bytes in frames that fill `room` bytes each, with the head of the stream that
+    /// is next: an upper bound if one stream is pending, by a few bytes.
     pub fn pending_in_frames(&self, room: u64) -> u64 {
         let (bytes, _) = self.pending();
         let next =
@@ -37,9 +37,9 @@ impl Streams {
         bytes + bytes.div_ceil(room.saturating_sub(head).max(1)).saturating_mul(head)
     }
 
-    /// Appends a STREAM frame of at most `room` bytes. Lost bytes go before new ones, whatever their streams' priorities.
-    /// A frame that fills `room` has no length field, so `room` must be all that is left of the packet. None if nothing is
-    /// to be sent, or the frame that is next has no room for a byte.
+    /// Appends a STREAM frame of at most `room` bytes. Lost bytes go before new ones, whatever their streams'
+    /// priorities. A frame that fills `room` has no length field, so `room` must be all that is left of the packet.
+    /// None if nothing is due, or the next frame has no room for a byte.
     pub fn put_frame(&mut self, out: &mut Vec<u8>, room: usize) -> Option<Chunk> {
         let (credit, shared) = (self.max_sent - self.sent, self.shared_credit());
         let id = self.turns.first(self.credit())?;
@@ -58,9 +58,10 @@ impl Streams {
         reserve(&self.theirs, &self.ours).saturating_sub(self.waiting.used)
     }
 
-    /// Returns the credit that all streams share: the peer's limit beyond unused reservations, and at most the shared part of the window
-    /// less what streams hold of it as far as this end knows. The second bound is for `MAX_DATA` that arrives before `MAX_STREAM_DATA`,
-    /// the first for streams that this end has forgotten and the peer has not read.
+    /// Returns the credit that all streams share: the peer's limit beyond unused reservations, and at most the shared
+    /// part of the window less what streams hold of it as far as this end knows. The second bound is for `MAX_DATA`
+    /// that arrives before `MAX_STREAM_DATA`, the first for streams that this end has forgotten and the peer has not
+    /// read.
     fn shared_credit(&self) -> u64 {
         let unreserved = (self.max_sent - self.sent).saturating_sub(self.spare());
         unreserved.min(self.shared_left())
@@ -81,13 +82,13 @@ impl Streams {
         }
     }
 
-    /// Appends the bytes of a frame that was written before once more, for a packet that is rebuilt as it was. False if the
-    /// stream is reset or forgotten, or part of the bytes is acknowledged and gone; then nothing is appended.
+    /// Appends the bytes of an earlier frame once more, for a packet that is rebuilt as it was. Returns false, and
+    /// appends nothing, if the stream is reset or forgotten, or part of the bytes is acknowledged and gone.
     pub fn put_again(&self, chunk: &Chunk, out: &mut Vec<u8>) -> bool {
         self.sending.get(&chunk.stream).is_some_and(|sending| sending.put_again(chunk, out))
     }
 
-    /// A packet with this frame was acknowledged.
+    /// Handles the acknowledgement of a packet with this frame.
     pub fn acked(&mut self, chunk: &Chunk) {
         let (id, most) = (chunk.stream, self.most_kept());
         let Some(sending) = self.sending.get_mut(&id) else { return };
@@ -103,7 +104,7 @@ impl Streams {
         self.settle(id);
     }
 
-    /// A packet with this frame was lost. What of it is not acknowledged goes again.
+    /// Handles the loss of a packet with this frame: its unacknowledged bytes are retransmitted.
     pub fn lost(&mut self, chunk: &Chunk) {
         if let Some(sending) = self.sending.get_mut(&chunk.stream) {
             sending.lost(chunk);
@@ -111,18 +112,19 @@ impl Streams {
         }
     }
 
-    /// Whether [`Streams::next_control`] gives something.
+    /// Returns whether [`Streams::next_control`] returns a frame.
     pub fn has_control(&self) -> bool {
         !self.controls.is_empty()
     }
 
-    /// The next frame besides STREAM that is to be sent. It does not wait any more then.
+    /// Takes the next frame to be sent other than STREAM.
     pub fn next_control(&mut self) -> Option<Control> {
         self.controls.pop_first()
     }
 
-    /// Appends a frame with what is true now; at most [`LONGEST_CONTROL`](super::LONGEST_CONTROL) bytes. False, and nothing
-    /// appended, if it is not needed any more; that is never so right after [`Streams::next_control`] gave it.
+    /// Appends a frame with the present values, of at most [`LONGEST_CONTROL`](super::LONGEST_CONTROL) bytes. Returns
+    /// false, and appends nothing, if it is not needed any more; that is never the case right after
+    /// [`Streams::next_control`] returned it.
     pub fn put_control(&mut self, control: Control, out: &mut Vec<u8>) -> bool {
         let frame = self.control_frame(control);
         if let Some(frame) = frame {
@@ -161,7 +163,7 @@ impl Streams {
         stream.map_or(self.blocked_at, |id| self.sending.get(&id).and_then(Sending::blocked))
     }
 
-    /// A packet with this frame was acknowledged.
+    /// Handles the acknowledgement of a packet with this frame.
     pub fn control_acked(&mut self, control: Control) {
         if let Control::ResetStream(id) = control
             && let Some(sending) = self.sending.get_mut(&id)
@@ -172,7 +174,7 @@ impl Streams {
         }
     }
 
-    /// A packet with this frame was lost. It goes again if it is still needed.
+    /// Handles the loss of a packet with this frame, which is sent again if still needed.
     pub fn control_lost(&mut self, control: Control) {
         let again = match control {
             Control::MaxData => return self.raise_limits(),

@@ -9,49 +9,51 @@ use crate::frame::StreamFrame;
 use crate::receive_memory::ReceiveMemory;
 use crate::varint;
 
-/// The most gaps in a stream: one packet in 20 lost of 80,000, which are 1 Gb/s over a second. What is kept behind them counts
-/// against [`most_ahead`], so they cost no memory of their own, and no order of pieces costs more than a search.
+/// Maximum number of gaps in a stream: one packet in 20 lost of 80,000, which are 1 Gb/s over a second. Data behind
+/// them counts against [`most_ahead`], so they cost no memory of their own, and no order of pieces costs more than a
+/// search.
 const MOST_GAPS: usize = 4_096;
 
-/// What was read.
+/// Result of a read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Read {
-    /// How many bytes.
+    /// Number of bytes.
     pub bytes: usize,
-    /// Whether the stream ends behind them. It is forgotten then.
+    /// Set if the stream ends after them. It is then forgotten.
     pub ends: bool,
 }
 
-/// What became of a frame.
+/// Result of a frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Taken {
     /// Its packet can be acknowledged.
     Yes,
-    /// It would leave too many gaps, or too much ahead of them. Its packet must be dropped and not acknowledged.
+    /// The frame would leave too many gaps, or too much data ahead of them. Its packet must be dropped and not
+    /// acknowledged.
     Dropped,
 }
 
-/// What a frame changed.
+/// Changes by a frame.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub(super) struct Change {
-    /// By how many bytes the stream has grown, as flow control counts.
+    /// Number of bytes by which the stream has grown, as flow control counts.
     pub(super) new: u64,
-    /// How many of the stream's bytes nobody will read.
+    /// Number of the stream's bytes that will not be read.
     pub(super) wasted: u64,
-    /// Whether there is more to read.
+    /// Set if there is more to read.
     pub(super) readable: bool,
-    /// Whether the stream has just been reset.
+    /// Set if the stream has just been reset.
     pub(super) reset: bool,
 }
 
 #[derive(Debug)]
 enum State {
     Open(Assembler),
-    /// The application wants no more. The end is not known yet.
+    /// The application has stopped reading. The end is not known yet.
     Stopped {
         code: u64,
     },
-    /// The peer has reset it; the application has not been told.
+    /// The peer has reset it; the reset was not reported to the application.
     Reset {
         code: u64,
     },
@@ -62,15 +64,15 @@ enum State {
 #[derive(Debug)]
 pub(super) struct Receiving {
     state: State,
-    /// Where the last byte ends that the peer has sent.
+    /// End offset of the data that the peer has sent.
     highest: u64,
-    /// The total of a message, as its frames say.
+    /// Total of a message, as stated in its frames.
     total: Option<u64>,
-    /// Where the stream ends, as its last frame or a reset says. Then it is `highest`.
+    /// End offset of the stream, from its last frame or a reset. Then it equals `highest`.
     end: Option<u64>,
     /// The end is a reset's: a message may have been meant to be longer.
     is_cut: bool,
-    /// Up to where the peer may send, as far as it was told.
+    /// Limit of the peer's sending, as last reported to it.
     limit: u64,
     window: u64,
     /// Events that wait to be taken.
@@ -94,8 +96,8 @@ impl Receiving {
         }
     }
 
-    /// Takes a frame, while all streams may grow by `credit` bytes and this one may keep what counts `most_ahead` bytes ahead
-    /// of gaps. After an error, or if it is dropped, nothing has changed.
+    /// Takes a frame, while all streams may grow by `credit` bytes and this one may keep data that counts `most_ahead`
+    /// bytes ahead of gaps. After an error, or if it is dropped, nothing has changed.
     pub(super) fn on_frame(
         &mut self,
         frame: &StreamFrame,
@@ -156,7 +158,7 @@ impl Receiving {
         Ok((Taken::Yes, change))
     }
 
-    /// Takes a reset (RFC 9000 §4.5). A stream that has come whole is read as if there were none.
+    /// Takes a reset (RFC 9000 §4.5). A stream that was received completely is read as if there were none.
     pub(super) fn on_reset(&mut self, id: StreamId, code: u64, at: u64, credit: u64) -> Result<Change, StreamError> {
         let stream = id.number();
         if let Some(end) = self.end
@@ -190,7 +192,7 @@ impl Receiving {
         Ok(change)
     }
 
-    /// By how much the stream grows when it reaches so far.
+    /// Returns the number of bytes by which the stream grows when it reaches `reaches`.
     fn grown(&self, stream: u64, reaches: u64, credit: u64) -> Result<u64, StreamError> {
         if reaches > self.limit {
             return Err(StreamError::TooManyStreamBytes { stream, end: reaches, allowed: self.limit });
@@ -224,7 +226,7 @@ impl Receiving {
         }
     }
 
-    /// The application wants no more. Gives how many bytes nobody will read; none if it knew the end already.
+    /// Stops reading. Returns the number of bytes that will not be read; none if the application already knew the end.
     pub(super) fn stop(&mut self, code: u64) -> Option<u64> {
         match mem::replace(&mut self.state, State::Stopped { code }) {
             State::Open(bytes) => {
@@ -247,19 +249,19 @@ impl Receiving {
         }
     }
 
-    /// A stream that was stopped is done once it is known how many bytes count for it.
+    /// Marks a stopped stream as done once the number of its bytes is known.
     fn settle(&mut self) {
         if matches!(self.state, State::Stopped { .. }) && self.size() == Some(self.highest) {
             self.state = State::Done;
         }
     }
 
-    /// How many bytes the stream has, where that is known.
+    /// Returns the length of the stream in bytes, if known.
     pub(super) fn size(&self) -> Option<u64> {
         self.end.or(self.total)
     }
 
-    /// What is kept ahead of gaps counts so many bytes.
+    /// Returns the accounted memory of data ahead of gaps, in bytes.
     pub(super) fn ahead(&self) -> usize {
         match &self.state {
             State::Open(bytes) => ahead(bytes),
@@ -274,32 +276,32 @@ impl Receiving {
         }
     }
 
-    /// Returns whether it has memory that [`Receiving::release_idle`] may give back, now or later.
+    /// Returns whether [`Receiving::release_idle`] may release memory, now or later.
     pub(super) fn is_large(&self) -> bool {
         matches!(&self.state, State::Open(bytes) if bytes.is_large())
     }
 
-    /// Whether the application can read, now or later.
+    /// Returns whether the application can read, now or later.
     pub(super) fn is_open(&self) -> bool {
         matches!(self.state, State::Open(_))
     }
 
-    /// Whether the application is to be told of a reset.
+    /// Returns whether a reset is still to be reported to the application.
     pub(super) fn is_reset(&self) -> bool {
         matches!(self.state, State::Reset { .. })
     }
 
-    /// Whether nothing will come of it any more.
+    /// Returns whether the stream is done.
     pub(super) fn is_done(&self) -> bool {
         matches!(self.state, State::Done)
     }
 
-    /// Whether it can be forgotten.
+    /// Returns whether the stream can be forgotten.
     pub(super) fn is_over(&self) -> bool {
         self.is_done() && !self.told_readable && !self.told_reset
     }
 
-    /// The code of a stream that the application stopped and the peer has not ended.
+    /// Returns the code of a stream that the application stopped and the peer has not ended.
     pub(super) fn stopped(&self) -> Option<u64> {
         match self.state {
             State::Stopped { code } => Some(code),
@@ -307,7 +309,8 @@ impl Receiving {
         }
     }
 
-    /// Returns whether `MAX_STREAM_DATA` is due: half of the window was read, and the stream goes on behind the old one.
+    /// Returns whether `MAX_STREAM_DATA` is due: half of the window was read, and the stream continues beyond the old
+    /// limit.
     pub(super) fn wants_raise(&self) -> bool {
         let goes_on = self.total.is_none_or(|total| total > self.limit);
         goes_on && self.next_limit().is_some_and(|limit| limit - self.limit >= (self.window / 2).max(1))
@@ -318,13 +321,13 @@ impl Receiving {
         self.next_limit().is_some_and(|limit| limit > self.limit)
     }
 
-    /// Allows what can be allowed. None if the peer needs no more: all has come that counts.
+    /// Raises the limit as far as possible. None if the peer needs no more: all data that counts has arrived.
     pub(super) fn raise(&mut self) -> Option<u64> {
         self.limit = self.next_limit()?;
         Some(self.limit)
     }
 
-    /// The limit that can be told, also one that was told and lost.
+    /// Returns the limit that can be reported, or that was reported and lost.
     pub(super) fn next_limit(&self) -> Option<u64> {
         let State::Open(bytes) = &self.state else { return None };
         let more = self.end.is_none() && self.total.is_none_or(|total| total > self.highest);
@@ -340,8 +343,8 @@ impl Receiving {
     }
 }
 
-/// What may be kept ahead of gaps under a window of so many bytes. It is more than the window, because a piece counts more
-/// than its bytes.
+/// Returns the maximum accounted memory ahead of gaps under a window of `window` bytes. It exceeds the window, because
+/// a piece counts more than its bytes.
 pub(super) fn most_ahead(window: u64) -> usize {
     usize::try_from(window.saturating_mul(2)).unwrap_or(usize::MAX)
 }

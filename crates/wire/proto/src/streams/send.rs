@@ -14,25 +14,25 @@ use super::waiting::Waiting;
 use crate::frame::StreamFrame;
 use crate::varint;
 
-/// A STREAM frame that was written: which bytes of which stream.
+/// The contents of a STREAM frame that was written: its stream and its bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Chunk {
     /// The stream.
     pub stream: StreamId,
-    /// Where its bytes begin.
+    /// Offset of its bytes.
     pub offset: u64,
-    /// How many bytes.
+    /// Number of bytes.
     pub len: u32,
-    /// Whether the stream ends behind them.
+    /// Set if the stream ends after them.
     pub ends: bool,
-    /// Whether all of it left before.
+    /// Set if all of it was sent before.
     pub again: bool,
-    /// Whether the frame says how long it is. If not, it must be the last one of its packet.
+    /// Set if the frame has a length field. If not, it must be the last one of its packet.
     pub counted: bool,
 }
 
 impl Chunk {
-    /// Where its bytes end.
+    /// Returns the end offset of its bytes.
     pub const fn end(&self) -> u64 {
         self.offset + self.len as u64
     }
@@ -47,7 +47,7 @@ enum Phase {
     /// The end is in flight.
     EndSent,
     EndAcked,
-    /// Nothing is sent but a reset, until that is acknowledged.
+    /// Only a reset is sent, until it is acknowledged.
     Reset {
         code: u64,
         by_peer: bool,
@@ -59,26 +59,26 @@ enum Phase {
 pub(super) struct Sending {
     /// From `acked_to` on.
     bytes: VecDeque<u8>,
-    /// Everything before is acknowledged.
+    /// All bytes before this offset are acknowledged.
     acked_to: u64,
-    /// Everything from here on was never sent. Not below `acked_to`.
+    /// All bytes from this offset on were never sent. Not below `acked_to`.
     next: u64,
     /// Acknowledged, from `acked_to` on.
     acked: RangeSet<u64>,
-    /// To be sent again: between `acked_to` and `next`, and not in `acked`.
+    /// Bytes to be retransmitted: between `acked_to` and `next`, and not in `acked`.
     lost: Lost,
     phase: Phase,
-    /// How many bytes a message has.
+    /// Number of bytes of a message.
     total: Option<u64>,
     /// Limit of the peer, and its window beyond what it has read.
     limit: u64,
     window: u64,
     pub(super) place: Place,
-    /// What of it is in the sum over all streams.
+    /// Its part of the sum over all streams.
     pub(super) summed: Waiting,
     /// The application could not write all that it wanted.
     wants_room: bool,
-    /// The limit of which the peer was told, or is to be told, that it holds this stream up.
+    /// Limit in the last BLOCKED frame of the stream, sent or due.
     pub(super) blocked_at: Option<u64>,
     /// Events that wait to be taken.
     pub(super) told_writable: bool,
@@ -87,7 +87,7 @@ pub(super) struct Sending {
 }
 
 impl Sending {
-    /// The peer keeps a window of `window` bytes. A message of a known total ends by itself.
+    /// Creates a stream. The peer keeps a window of `window` bytes. A message of a known total ends by itself.
     pub(super) fn new(window: u64, total: Option<u64>) -> Self {
         Self {
             bytes: VecDeque::new(),
@@ -153,7 +153,7 @@ impl Sending {
         }
     }
 
-    /// Gives up what is not delivered. Gives whether that changed something.
+    /// Gives up undelivered data. Returns whether that changed anything.
     pub(super) fn reset(&mut self, code: u64, by_peer: bool) -> bool {
         if self.is_delivered() || matches!(self.phase, Phase::Reset { .. }) {
             return false;
@@ -166,18 +166,18 @@ impl Sending {
         true
     }
 
-    /// The peer allows bytes up to here. A lower limit than before is old.
+    /// Raises the peer's limit. A lower limit than before is old.
     pub(super) fn raise(&mut self, limit: u64) {
         self.limit = self.limit.max(limit);
     }
 
-    /// The peer keeps a window of so many bytes, as it says now for the first time.
+    /// Sets the peer's window, when it is first known.
     pub(super) fn set_window(&mut self, window: u64) {
         self.window = window;
         self.raise(window);
     }
 
-    /// Bytes in flight or at the peer that its application has not read, as far as the peer has said.
+    /// Returns the bytes in flight, or at the peer and unread, as far as known from its limits.
     fn unread(&self) -> u64 {
         self.next.saturating_sub(self.limit.saturating_sub(self.window))
     }
@@ -187,7 +187,8 @@ impl Sending {
         super::reservation(self.window).saturating_sub(self.unread())
     }
 
-    /// Appends a frame of at most `room` bytes, with at most `credit` new bytes of data. Gives how many of them are new.
+    /// Appends a frame of at most `room` bytes, with at most `credit` new bytes of data. Returns the frame's contents
+    /// and the number of new bytes.
     pub(super) fn put(&mut self, id: StreamId, out: &mut Vec<u8>, room: usize, credit: u64) -> Option<(Chunk, u64)> {
         let written = self.written();
         let (offset, until) = match self.lost.first() {
@@ -225,17 +226,18 @@ impl Sending {
         Some((Chunk { stream: id, offset, len: len as u32, ends: frame.ends, again, counted: frame.counted }, new))
     }
 
-    /// The bytes of a frame's head, less the length that only a frame has which others follow.
+    /// Returns the length of a frame's head in bytes, without the length field that only a frame followed by others
+    /// has.
     fn head(&self, id: StreamId, offset: u64) -> usize {
         1 + varint::len(id.number()) + varint::len(offset) + self.total.map_or(0, varint::len)
     }
 
-    /// The most bytes that the heads of the frames have which are to be sent.
+    /// Returns the maximum length of the heads of the frames that are due.
     pub(super) fn most_head(&self, id: StreamId) -> usize {
         self.head(id, self.written())
     }
 
-    /// Appends the same frame as before. False if not all of its bytes are held.
+    /// Appends the same frame as before. Returns false if not all of its bytes are stored.
     pub(super) fn put_again(&self, chunk: &Chunk, out: &mut Vec<u8>) -> bool {
         if matches!(self.phase, Phase::Reset { .. }) || chunk.offset < self.acked_to || chunk.end() > self.next {
             return false;
@@ -255,7 +257,7 @@ impl Sending {
         out.extend_from_slice(&back[part(back, behind(from), behind(from + len))]);
     }
 
-    /// The peer has these bytes.
+    /// Handles the acknowledgement of these bytes.
     pub(super) fn acked(&mut self, chunk: &Chunk) {
         let range = self.unacked(chunk);
         if matches!(self.phase, Phase::Reset { .. }) {
@@ -281,7 +283,7 @@ impl Sending {
         self.acked_to = end;
     }
 
-    /// What of these bytes is not acknowledged goes again.
+    /// Queues the unacknowledged bytes of a lost frame for retransmission.
     pub(super) fn lost(&mut self, chunk: &Chunk) {
         let range = self.unacked(chunk);
         if matches!(self.phase, Phase::Reset { .. }) {
@@ -302,14 +304,14 @@ impl Sending {
         }
     }
 
-    /// The part of a chunk that is not below `acked_to`. Empty if there is none.
+    /// Returns the part of a chunk that is not below `acked_to`. Empty if there is none.
     fn unacked(&self, chunk: &Chunk) -> Range<u64> {
         chunk.offset.max(self.acked_to)..chunk.end().min(self.next)
     }
 
-    /// Whether the application should hear that there is room: it wanted some, and an eighth of the buffer is free. While a packet
-    /// that was lost twice comes, most of the buffer may be sent and not acknowledged in order; if half had to be free, there
-    /// would be nothing to send meanwhile.
+    /// Returns whether to report room to the application: it wanted some, and an eighth of the buffer is free. While a
+    /// packet that was lost twice is on its way, most of the buffer may be sent and not acknowledged in order; if half
+    /// had to be free, there would be nothing to send meanwhile.
     pub(super) fn take_room(&mut self, most: u64) -> bool {
         let has_room = self.wants_room && self.bytes.len() as u64 <= most - most / 8 && self.phase == Phase::Open;
         self.wants_room &= !has_room;
@@ -327,7 +329,7 @@ impl Sending {
         }
     }
 
-    /// What waits to be sent as far as the stream's limit goes.
+    /// Returns the data that waits to be sent, as far as the stream's limit allows.
     pub(super) fn waiting(&self) -> Waiting {
         let kept = self.kept();
         let is_held_back = self.blocked().is_some() || (self.wants_room && self.phase == Phase::Open);
@@ -347,13 +349,13 @@ impl Sending {
         }
     }
 
-    /// The limit that holds up new bytes.
+    /// Returns the limit that blocks new bytes.
     pub(super) fn blocked(&self) -> Option<u64> {
         let waits = self.written() > self.next && !matches!(self.phase, Phase::Reset { .. });
         (waits && self.next >= self.limit).then_some(self.limit)
     }
 
-    /// The code of a reset that the peer has not acknowledged, and how many bytes count as sent.
+    /// Returns the code of a reset that the peer has not acknowledged, and the number of bytes that count as sent.
     pub(super) fn reset_due(&self) -> Option<(u64, u64)> {
         match self.phase {
             Phase::Reset { code, acked: false, .. } => Some((code, self.next)),
@@ -367,28 +369,28 @@ impl Sending {
         }
     }
 
-    /// Whether the peer has acknowledged everything and the end.
+    /// Returns whether the peer has acknowledged everything and the end.
     pub(super) fn is_delivered(&self) -> bool {
         self.phase == Phase::EndAcked && self.bytes.is_empty()
     }
 
-    /// Whether it can be forgotten.
+    /// Returns whether the stream can be forgotten.
     pub(super) fn is_over(&self) -> bool {
         let done = self.is_delivered() || matches!(self.phase, Phase::Reset { acked: true, .. });
         done && !self.told_writable && !self.told_stopped && !self.told_delivered
     }
 
-    /// Whether there is a reason to tell the application that it may write.
+    /// Returns whether the application may write.
     pub(super) fn is_open(&self) -> bool {
         self.phase == Phase::Open
     }
 
-    /// Up to where the application has written.
+    /// Returns the end offset of the written bytes.
     fn written(&self) -> u64 {
         self.acked_to + self.bytes.len() as u64
     }
 
-    /// Up to where the peer allows to send what was written.
+    /// Returns the end offset of the written bytes that the peer allows to be sent.
     fn sendable(&self) -> u64 {
         self.written().min(self.limit)
     }

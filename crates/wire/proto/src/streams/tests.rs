@@ -9,7 +9,7 @@ mod link;
 
 const LIMITS: Limits = Limits { max_data: 1000, max_stream_data: 400, max_streams_bidi: 4, max_streams_uni: 4 };
 
-/// Two ends that have told each other their limits.
+/// Creates two ends that have exchanged their limits.
 fn pair(limits: Limits, send_buffer: u64) -> (Streams, Streams) {
     let mut ends = [Side::Caller, Side::Listener].map(|side| Streams::new(side, limits, send_buffer));
     for end in &mut ends {
@@ -19,7 +19,7 @@ fn pair(limits: Limits, send_buffer: u64) -> (Streams, Streams) {
     (caller, listener)
 }
 
-/// Gives a packet's frames to an end, as far as it takes them.
+/// Passes a packet's frames to an end, as far as it takes them.
 fn take(end: &mut Streams, payload: &[u8]) -> Result<Taken, StreamError> {
     for frame in Frames::new(payload) {
         match frame.unwrap() {
@@ -50,7 +50,7 @@ struct Packet {
 }
 
 impl Packet {
-    /// The next one of at most `size` bytes. None if there is nothing to send.
+    /// Returns the next packet of at most `size` bytes. None if nothing is due.
     fn next(from: &mut Streams, size: usize) -> Option<Self> {
         let mut packet = Self::default();
         while size - packet.payload.len() >= LONGEST_CONTROL
@@ -104,7 +104,7 @@ fn events(end: &mut Streams) -> Vec<StreamEvent> {
     core::iter::from_fn(|| end.next_event()).collect()
 }
 
-/// Reads until nothing is left: the bytes, and what comes instead of more.
+/// Reads until nothing is left. Returns the bytes, and the reason why no more can be read.
 fn read_all(end: &mut Streams, id: StreamId) -> (Vec<u8>, Result<(), ReadError>) {
     let (mut all, mut part) = (Vec::new(), [0; 7]);
     loop {
@@ -120,22 +120,22 @@ fn read_all(end: &mut Streams, id: StreamId) -> (Vec<u8>, Result<(), ReadError>)
     }
 }
 
-/// Part of a stream as the peer sends it.
+/// Returns a part of a stream as the peer sends it.
 fn piece(stream: StreamId, offset: u64, data: &[u8]) -> StreamFrame<'_> {
     StreamFrame { stream: stream.number(), offset, total: None, ends: false, counted: true, data }
 }
 
-/// The same for the last part.
+/// Returns the last part of a stream.
 fn last(stream: StreamId, offset: u64, data: &[u8]) -> StreamFrame<'_> {
     StreamFrame { ends: true, ..piece(stream, offset, data) }
 }
 
-/// The same for a message's part.
+/// Returns a part of a message.
 fn of_message(stream: StreamId, total: u64, offset: u64, data: &[u8]) -> StreamFrame<'_> {
     StreamFrame { total: Some(total), ..piece(stream, offset, data) }
 }
 
-/// What must be true of an end at any time, whatever its peer sends.
+/// Checks the invariants of an end, which hold at any time, whatever its peer sends.
 fn check(end: &Streams) {
     let window = |bytes: u64| bytes as usize;
     let (mut held, mut ahead) = (0, 0);
@@ -174,7 +174,7 @@ fn check(end: &Streams) {
     assert!(end.has_pending() || end.pending().0 == 0);
 }
 
-/// Nothing is left of any stream.
+/// Checks that no state of any stream is left.
 fn check_forgotten(end: &Streams) {
     check(end);
     assert!(end.sending.is_empty(), "{:?}", end.sending);

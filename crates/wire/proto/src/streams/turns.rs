@@ -1,17 +1,17 @@
-//! Which stream sends next: the highest priority first, and streams of one priority in turn.
+//! Scheduling of streams: the highest priority first, and round-robin among streams of one priority.
 
 use alloc::collections::BTreeSet;
 use core::cmp::Reverse;
 
 use super::id::StreamId;
 
-/// What a stream could put into a packet.
+/// Kind of data that a stream could put into a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Need {
     Nothing,
     /// Bytes that were lost, or an end without bytes: flow control does not count them.
     Free,
-    /// New bytes, of which some are within what the stream may send however much the others hold.
+    /// New bytes, some of which are within the stream's reservation, whatever the others hold.
     Reserved,
     /// New bytes that need credit which all streams share.
     Shared,
@@ -50,12 +50,13 @@ pub(super) struct Turns {
     free: BTreeSet<Key>,
     reserved: BTreeSet<Key>,
     shared: BTreeSet<Key>,
-    /// Later than every turn that was given.
+    /// Later than every assigned turn.
     next: u64,
 }
 
 impl Turns {
-    /// The stream that is to send: one that flow control does not hold up, or else one whose new bytes the credit allows.
+    /// Returns the stream that sends next: one that flow control does not block, or else one whose new bytes the credit
+    /// allows.
     pub(super) fn first(&self, credit: Credit) -> Option<StreamId> {
         let fresh = || {
             let reserved = self.reserved.first().filter(|_| credit >= Credit::Reserved);
@@ -65,12 +66,12 @@ impl Turns {
         self.free.first().or_else(fresh).map(|&(_, _, stream)| stream)
     }
 
-    /// Whether a stream waits to send new bytes that the credit does not allow.
+    /// Returns whether a stream waits to send new bytes that the credit does not allow.
     pub(super) fn is_held_up(&self, credit: Credit) -> bool {
         !self.reserved.is_empty() && credit < Credit::Reserved || !self.shared.is_empty() && credit < Credit::Shared
     }
 
-    /// Says what a stream needs now. If that is new to it, it stands behind the others of its priority.
+    /// Sets what a stream needs now. If that changes, it goes behind the others of its priority.
     pub(super) fn set(&mut self, stream: StreamId, place: &mut Place, need: Need) {
         if place.need != need {
             self.leave(stream, place);
@@ -78,7 +79,7 @@ impl Turns {
         }
     }
 
-    /// The stream has sent, and needs this now: the others of its priority go before it.
+    /// Records that a stream has sent, and its present need: the others of its priority go before it.
     pub(super) fn sent(&mut self, stream: StreamId, place: &mut Place, need: Need) {
         let alone = |set: &BTreeSet<Key>| {
             let next = set.iter().find(|&&(_, _, other)| other != stream);

@@ -1,21 +1,21 @@
-//! How much waits to be sent, and for acknowledgement, summed up over all streams without a walk.
+//! Amounts of data that wait to be sent and for acknowledgement, summed over all streams without a walk.
 
-/// What a stream could send if the connection had credit, and what it keeps.
+/// Data that a stream could send if the connection had credit, and data that it keeps.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub(super) struct Waiting {
     /// Bytes that were lost.
     pub(super) lost: u64,
-    /// Bytes that were never sent, as far as the stream's limit goes.
+    /// Bytes that were never sent, up to the stream's limit.
     pub(super) fresh: u64,
-    /// Those of `fresh` that the stream may send however much the others hold.
+    /// Bytes of `fresh` within the stream's reservation, which it may send whatever the others hold.
     pub(super) reserved: u64,
-    /// Bytes of its reservation that the peer has got, or will, and has not read as far as this end knows.
+    /// Bytes of its reservation that the peer has received, or will receive, and has not read as far as this end knows.
     pub(super) used: u64,
-    /// Such bytes beyond its reservation.
+    /// The same beyond its reservation.
     pub(super) over: u64,
-    /// Whether something waits and the application may write more behind it.
+    /// Set if data waits and the application may write more after it.
     pub(super) is_open: bool,
-    /// Whether the application has more, and a full buffer or the peer's limit keeps it.
+    /// Set if the application has more, and a full buffer or the peer's limit blocks it.
     pub(super) is_held_back: bool,
     /// Bytes that were written and are not acknowledged.
     pub(super) kept: u64,
@@ -29,15 +29,15 @@ pub(super) struct Sum {
     pub(super) reserved: u64,
     pub(super) used: u64,
     pub(super) over: u64,
-    /// How many streams are open.
+    /// Number of open streams.
     pub(super) open: usize,
-    /// How many are held back.
+    /// Number of streams that are held back.
     pub(super) held_back: usize,
     pub(super) kept: u64,
 }
 
 impl Sum {
-    /// What waits on a stream has changed.
+    /// Replaces a stream's part of the sum.
     pub(super) fn replace(&mut self, before: Waiting, now: Waiting) {
         self.lost = self.lost - before.lost + now.lost;
         self.fresh = self.fresh - before.fresh + now.fresh;

@@ -1,4 +1,5 @@
-//! A flood of a listener in virtual time: hosts that call it and fall silent, and holders of a ticket that call meanwhile.
+//! A flood of a listener in virtual time: hosts that connect and fall silent, and holders of a ticket that connect
+//! meanwhile.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{Ipv6Addr, SocketAddr};
@@ -27,7 +28,7 @@ const TICKET: [u8; 8] = [4; 8];
 const SECRET: [u8; 16] = [3; 16];
 /// The round trip of a flood's hosts.
 const FLOOD_RTT: Span = Span::from_ms(20);
-/// When the first holder calls: a flood has taken all slots by then.
+/// Time at which the first holder connects: a flood has taken all slots by then.
 pub const FIRST_CALL: Time = Time::from_ms(800);
 
 /// The last thing that a host of a flood sends. All follow a Retry.
@@ -54,7 +55,7 @@ pub struct Flood {
     pub per_second: u64,
 }
 
-/// Holders of a ticket that call one after another, from [`FIRST_CALL`] on.
+/// Holders of a ticket that connect one after another, from [`FIRST_CALL`] on.
 #[derive(Clone, Copy, Debug)]
 pub struct Group {
     pub holders: u16,
@@ -73,7 +74,7 @@ pub enum Network {
     Other,
 }
 
-/// The address of a host. The networks of the flood come first.
+/// Returns the address of a host. The networks of the flood come first.
 fn host(network: u64, number: u64) -> SocketAddr {
     let mut address = [0; 16];
     address[..4].copy_from_slice(&[0x20, 1, 0x0d, 0xb8]);
@@ -82,7 +83,7 @@ fn host(network: u64, number: u64) -> SocketAddr {
     (Ipv6Addr::from(address), 4_000).into()
 }
 
-/// A listener, or an endpoint that only calls.
+/// Creates a listener, or an endpoint that only connects.
 pub fn endpoint(provider: &Arc<CryptoProvider>, seed: u8, side: Side) -> Endpoint {
     let law = |path: &Path| Law::NewReno(NewReno::new(path, newreno::Params::for_path(path)));
     let settings = Settings::new(Service::named("test"), Arc::new(law));
@@ -110,7 +111,7 @@ pub struct Initial<'a> {
 }
 
 impl Initial<'_> {
-    /// The packet, sealed as anybody can who knows the ID (RFC 9001 §5.2).
+    /// Returns the packet, sealed as any host can that knows the ID (RFC 9001 §5.2).
     pub fn seal(&self) -> Vec<u8> {
         let DirectionalKeys { header, packet: key } = initial_keys(self.side, self.first_id).local;
         let mut packet = Vec::new();
@@ -161,24 +162,24 @@ impl Caller {
         Some(initial.seal())
     }
 
-    /// The way to it.
+    /// Returns its four-tuple.
     pub fn via(&self) -> Via {
         Via { socket: 0, remote: self.address }
     }
 
-    /// Gives a listener its first packet.
+    /// Passes its first packet to a listener.
     pub fn call(&self, listener: &mut Endpoint, now: Time, frames: &[u8]) -> Received {
         listener.on_datagram(now, self.via(), Codepoint::NotEct, &mut self.first(frames))
     }
 
-    /// Gives a listener its packet after a Retry.
+    /// Passes its packet after a Retry to a listener.
     pub fn follow(&self, listener: &mut Endpoint, now: Time, retry: &[u8], frames: &[u8]) -> Received {
         let mut packet = self.second(retry, frames).expect("a Retry");
         listener.on_datagram(now, self.via(), Codepoint::NotEct, &mut packet)
     }
 }
 
-/// The `ClientHello` of a caller.
+/// Returns the `ClientHello` of a caller.
 pub fn client_hello(provider: &Arc<CryptoProvider>) -> Vec<u8> {
     let mut caller = endpoint(provider, 9, Side::Caller);
     let handle = caller.call(Time::ZERO, LISTENER, Trust::Anyone, None).expect("a call");
@@ -225,7 +226,7 @@ struct Holder {
 /// Outcome of a run.
 #[derive(Clone, Debug)]
 pub struct Report {
-    /// For each group, how long its holders took from the call to the admission; none for a holder that was not admitted.
+    /// Time of each holder of each group from the call to the admission; none for a holder that was not admitted.
     pub took: Vec<Vec<Option<Span>>>,
     /// The most connections that the listener had at a time.
     pub max_connections: usize,
@@ -299,7 +300,7 @@ impl World {
         world
     }
 
-    /// Runs until all holders are admitted, or the last one has called for so long. The flood lasts.
+    /// Runs until all holders are admitted, or the last one has waited for `patience`. The flood lasts.
     pub fn run(mut self, patience: Span) -> Report {
         let last = self.holders.values().map(|holder| holder.called).max().unwrap_or(FIRST_CALL);
         let (end, mut attackers) = (last.saturating_add(patience), 0);
@@ -343,7 +344,7 @@ impl World {
         self.sent += 1;
     }
 
-    /// Half of a host's round trip.
+    /// Returns half of a host's round trip.
     fn way(&self, host: SocketAddr) -> Span {
         self.holders.get(&host).map_or(FLOOD_RTT, |holder| holder.rtt).over(2)
     }
@@ -403,7 +404,7 @@ impl World {
         }
     }
 
-    /// Gives a datagram to a holder, or lets it act because its timer is due.
+    /// Passes a datagram to a holder, or lets it act because its timer is due.
     fn serve_holder(&mut self, host: SocketAddr, datagram: Option<Vec<u8>>) {
         let now = self.now;
         let holder = self.holders.get_mut(&host).expect("a holder");
@@ -429,7 +430,7 @@ impl World {
         }
     }
 
-    /// A host of the flood calls.
+    /// Starts the connection of a host of the flood.
     fn attack(&mut self, caller: Caller) {
         let host = caller.address;
         if matches!(self.flood.last, Last::Finished | Last::Auth) {
@@ -443,7 +444,7 @@ impl World {
         self.send(FLOOD_RTT.over(2), Datagram { to: End::Listener, host, bytes });
     }
 
-    /// A datagram comes to a host of the flood.
+    /// Handles a datagram at a host of the flood.
     fn answer(&mut self, host: SocketAddr, bytes: &mut [u8]) {
         if let Some(&handle) = self.calls.get(&host) {
             self.callers.on_datagram(self.now, LISTENER, Codepoint::NotEct, bytes);
@@ -454,7 +455,7 @@ impl World {
         }
     }
 
-    /// Sends what a caller of the flood has to send, up to its last packet.
+    /// Sends the pending packets of a caller of the flood, up to its last packet.
     fn transmit(&mut self, host: SocketAddr, handle: Handle) {
         let mut out = Vec::new();
         while let Some(transmit) = self.callers.poll_transmit(self.now, handle, 1, &mut out) {

@@ -1,5 +1,5 @@
-//! A deterministic world: two endpoints, a network, and applications that check each byte, in virtual time. A seed gives the
-//! same run to the byte.
+//! A deterministic world: two endpoints, a network, and applications that check each byte, in virtual time. The same
+//! seed produces the same run, byte for byte.
 
 pub mod network;
 pub mod provider;
@@ -24,73 +24,75 @@ use units::{Bytes, Frac, Rate, Span, Time};
 
 use self::network::{Dice, End, LISTENER, Network, Weather};
 
-/// The byte that belongs at an offset of a stream.
+/// Returns the byte that belongs at an offset of a stream.
 pub fn byte(stream: u64, offset: u64) -> u8 {
     units::mix64((stream << 40) ^ (offset / 8)).to_le_bytes()[(offset % 8) as usize]
 }
 
-/// What an application sends on one stream.
+/// Data that an application sends on one stream.
 #[derive(Clone, Copy, Debug)]
 pub struct Job {
     pub from: End,
     pub bytes: u64,
-    /// Whether the receiver knows the total from the beginning.
+    /// Set if the receiver knows the total from the beginning.
     pub message: bool,
-    /// Whether the other end sends as much back.
+    /// Set if the other end sends the same amount back.
     pub echo: bool,
 }
 
 /// Behaviour of the receiving application on a stream.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Reader {
-    /// It reads what comes.
+    /// The application reads all data.
     Reads,
-    /// It reads nothing from the first time on until the second one.
+    /// The application reads nothing from the first time on until the second one.
     Pauses(Time, Time),
-    /// It wants no more from then on.
+    /// The application stops reading at this time.
     Stops(Time),
 }
 
-/// How a world is.
+/// Configuration of a world.
 #[derive(Clone, Debug)]
 pub struct Scene {
     pub seed: u64,
     pub weather: Weather,
     pub jobs: Vec<Job>,
-    /// Behaviour of the receiver on each one-way stream of the client, in the order in which they are opened. It reads others.
+    /// Behaviour of the receiver on each one-way stream of the caller, in the order in which they are opened. It reads
+    /// others.
     pub readers: Vec<Reader>,
     /// Limits of both ends, if not the usual ones.
     pub limits: Option<Limits>,
-    /// Then the caller sends so many messages of so many bytes, each a while after the one before was delivered.
+    /// Number and size in bytes of messages that the caller sends afterwards, each a while after the previous one was
+    /// delivered.
     pub series: (u64, u64),
     pub paths: u8,
     /// Datagrams of noise.
     pub noise: u64,
-    /// A reader takes so many bytes at a time, and then waits for so long.
+    /// Bytes that a reader takes at a time, and the wait after that.
     pub reader: (usize, Span),
     /// Applications write nothing from the first time on until the second one.
     pub quiet: Option<(Time, Time)>,
-    /// The clock of the caller stands still for so long now and then.
+    /// Duration for which the caller's clock stands still now and then.
     pub stalls: Span,
-    /// One packet in so many lies.
+    /// One packet in `lies` lies.
     pub lies: u64,
-    /// Either end changes its keys at one call in so many; 0 for never.
+    /// Either end updates its keys at one call in `updates`; 0 for never.
     pub updates: u64,
     pub coding: &'static str,
     /// Bytes that either end keeps of blocks.
     pub coding_window: u32,
     pub law: &'static str,
-    /// Whether it decides for all paths.
+    /// Set if one law decides for all paths.
     pub one_law: bool,
-    /// The threshold by which packets are held at either end, if they are.
+    /// Threshold of On-Ramp at either end, if it is used.
     pub on_ramp: Option<Span>,
-    /// Bytes of a stream that may be under way.
+    /// Maximum number of bytes of a stream in flight.
     pub window: u64,
     pub max_packet: u16,
 }
 
 impl Scene {
-    /// A network of so much rate and delay, in which nothing happens.
+    /// Returns a network of this rate and delay without disturbances.
     pub fn fair(rate: Rate, delay: Span) -> Self {
         Self {
             seed: 1,
@@ -122,16 +124,16 @@ impl Scene {
 struct Application {
     /// Bytes still to be written, and how many are; by stream.
     writing: BTreeMap<StreamId, (u64, u64)>,
-    /// Bytes that came, by stream.
+    /// Received bytes, by stream.
     reading: BTreeMap<StreamId, u64>,
     delivered: u64,
     ended: u64,
-    /// When the end of each stream was read.
+    /// Time at which the end of each stream was read.
     ends: BTreeMap<StreamId, Time>,
-    /// The message of a series that is under way, and when it began; when the next one may.
+    /// The message of a series in progress, and its start time; the earliest start time of the next one.
     message: Option<(StreamId, Time)>,
     next_message: Time,
-    /// How long the messages of a series took.
+    /// Durations of the messages of a series.
     took: Vec<Span>,
 }
 
@@ -147,7 +149,7 @@ struct Party {
     events: Vec<String>,
     stalled_until: Time,
     wants_paths: u8,
-    /// Whether it was told that there may be more, and has not tried since.
+    /// Set if another path may be available, and it has not tried to open one since.
     may_open: bool,
     next_socket: u16,
     gone: u32,
@@ -157,7 +159,7 @@ struct Party {
 /// Outcome of a run.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Report {
-    /// When all was delivered; never if it was not.
+    /// Time at which all data was delivered; never if it was not.
     pub done: Time,
     pub connected: Option<Time>,
     pub admitted: Option<Time>,
@@ -167,13 +169,14 @@ pub struct Report {
     pub datagrams: u64,
     pub updates: u64,
     pub open_paths: u32,
-    /// Paths that the caller took out of use.
+    /// Paths that the caller retired.
     pub gone: u32,
-    /// How long datagrams were on their way, all together, over how many left.
+    /// Transit times of datagrams, summed up, divided by the number sent.
     pub way: Span,
-    /// When the listener read the end of each one-way stream of the caller; in the order in which they were opened.
+    /// Time at which the listener read the end of each one-way stream of the caller, in the order in which they were
+    /// opened.
     pub ends: BTreeMap<u64, Time>,
-    /// How long each message of a series took, from its first write until its sender knew that it was delivered.
+    /// Duration of each message of a series, from its first write until its sender knew that it was delivered.
     pub took: Vec<Span>,
 }
 
@@ -191,7 +194,8 @@ pub struct World {
 const SECRET: [u8; 16] = [3; 16];
 const TICKET: [u8; 8] = [4; 8];
 
-/// The law of a name, or of `NAME,PARAMETER=VALUE,...` with bytes, switches and fractions with a point as values.
+/// Returns the law of a name, or of `NAME,PARAMETER=VALUE,...` with bytes, switches and fractions with a point as
+/// values.
 fn law(text: &str) -> Arc<dyn Fn(&Path) -> Law + Send + Sync> {
     let mut words = text.split(',');
     let kind = words.next().and_then(laws::catalog::Kind::from_name).expect("a law");
@@ -219,7 +223,7 @@ impl World {
         Self::watched(scene, None)
     }
 
-    /// The same, with somebody who watches both ends.
+    /// Creates a world in which an observer watches both ends.
     pub fn watched(scene: Scene, observe: Option<ObserverMaker>) -> Self {
         provider::begin(scene.seed, scene.lies);
         let provider = provider::provider();
@@ -388,7 +392,7 @@ impl World {
         }
     }
 
-    /// Somebody sends what is no packet, or looks like one.
+    /// Sends a datagram that is no packet, or only looks like one.
     fn make_noise(&mut self) {
         let len = 1 + self.dice.below(1_300) as usize;
         let mut bytes: Vec<u8> = (0..len).map(|_| self.dice.draw() as u8).collect();
@@ -440,7 +444,7 @@ impl World {
         panic!("an endpoint sends without end");
     }
 
-    /// What the application at an end does.
+    /// Runs the application at an end.
     fn apply(&mut self, at: usize) {
         let now = self.now;
         let party = &mut self.parties[at];
@@ -681,7 +685,7 @@ impl World {
             && self.parties[0].application.delivered + self.parties[1].application.delivered > 0
     }
 
-    /// What left and was lost at an end, on all paths.
+    /// Returns the counters of sent and lost packets at an end, over all paths.
     pub fn stats(&mut self, end: End) -> Option<flow::ChannelStats> {
         let party = &mut self.parties[end as usize];
         party.endpoint.connection(party.handle?).map(|connection| connection.stats())
@@ -692,7 +696,7 @@ impl World {
         self.parties[end as usize].endpoint.receive_memory()
     }
 
-    /// The events of an end, in words.
+    /// Returns the events of an end, as text.
     pub fn events(&self, end: End) -> &[String] {
         &self.parties[end as usize].events
     }

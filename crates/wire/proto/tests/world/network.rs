@@ -9,7 +9,7 @@ use fabric::{Arrival, PlainPort, PortConfig, PortParams};
 use flow::Codepoint;
 use units::{Bytes, Frac, Rate, Span, Time, mix64};
 
-/// Chances that a seed gives.
+/// Random choices that follow from a seed.
 #[derive(Clone, Copy, Debug)]
 pub struct Dice(pub u64);
 
@@ -19,7 +19,7 @@ impl Dice {
         mix64(self.0)
     }
 
-    /// Below `n`, which is over 0.
+    /// Draws a number below `n`, which is over 0.
     pub fn below(&mut self, n: u64) -> u64 {
         self.draw() % n
     }
@@ -29,7 +29,7 @@ impl Dice {
     }
 }
 
-/// What happens to datagrams. A chance of 0 is never; another is one in so many.
+/// Disturbances of datagrams. A chance of 0 is never; otherwise, it is one in this number.
 #[derive(Clone, Copy, Debug)]
 pub struct Weather {
     pub rate: Rate,
@@ -45,18 +45,18 @@ pub struct Weather {
     pub bleaching: bool,
     /// Longer datagrams are lost.
     pub mtu: usize,
-    /// Nothing gets through from the one to the other.
+    /// Outage: datagrams are lost from the first time to the second.
     pub black_hole: (Time, Time),
-    /// From then on nothing gets through to or from this socket of the caller.
+    /// Dead path: datagrams to and from this socket of the caller are lost from this time on.
     pub dead: (Time, u16),
-    /// From then on the mtu is the second.
+    /// The MTU changes to this value at this time.
     pub mtu_falls: (Time, usize),
-    /// Then the caller's address changes, if ever.
+    /// Time at which the caller's address changes, if ever.
     pub rebinding: Time,
 }
 
 impl Weather {
-    /// Nothing happens.
+    /// Returns a network without disturbances.
     pub fn fair(rate: Rate, delay: Span) -> Self {
         Self {
             rate,
@@ -77,7 +77,7 @@ impl Weather {
     }
 }
 
-/// Which end of the network.
+/// An end of the network.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum End {
     Caller,
@@ -105,10 +105,10 @@ impl Datagram {
     }
 }
 
-/// The listener's address; the caller's have other hosts.
+/// The listener's address; the caller's addresses have other hosts.
 pub const LISTENER: &str = "192.0.2.2:4433";
 
-/// Whether an address is neither the caller's nor the listener's.
+/// Returns whether an address is neither the caller's nor the listener's.
 pub fn is_stranger(address: SocketAddr) -> bool {
     matches!(address.ip(), IpAddr::V4(ip) if ip.octets()[0] == 203)
 }
@@ -122,10 +122,10 @@ pub struct Network {
     sent: u64,
     /// Datagrams that may be replayed.
     old: Vec<Datagram>,
-    /// The caller's address outside of its NAT, by socket, and when it was given.
+    /// The caller's addresses outside its NAT, by socket, and the times at which they were assigned.
     outside: BTreeMap<u16, (Time, SocketAddr)>,
     next_port: u16,
-    /// How long the ways of all datagrams took together.
+    /// Sum of the transit times of all datagrams.
     pub ways: Span,
     /// Bytes that each address has got from the listener and sent to it.
     pub traffic: BTreeMap<SocketAddr, (u64, u64)>,
@@ -152,7 +152,7 @@ impl Network {
         }
     }
 
-    /// The caller's address as the listener sees it.
+    /// Returns the caller's address as the listener sees it.
     fn outside(&mut self, now: Time, socket: u16) -> SocketAddr {
         let moved = now >= self.weather.rebinding;
         match self.outside.get(&socket) {
@@ -167,7 +167,7 @@ impl Network {
         }
     }
 
-    /// A datagram leaves an end.
+    /// Sends a datagram from an end.
     pub fn send(&mut self, now: Time, from: End, socket: u16, remote: SocketAddr, codepoint: Codepoint, bytes: &[u8]) {
         let (to, source, at) = match from {
             End::Caller => {
@@ -230,7 +230,7 @@ impl Network {
         self.arrive(arrives, datagram);
     }
 
-    /// A datagram comes from nowhere.
+    /// Schedules the arrival of a datagram, whether or not an end has sent it.
     pub fn arrive(&mut self, at: Time, datagram: Datagram) {
         self.sent += 1;
         self.on_the_way.push(Reverse((at, self.sent, datagram)));

@@ -1,5 +1,5 @@
-//! A provider of cryptography that a seed repeats: randomness and key exchange are made up, packet protection is real. It also
-//! watches that no key seals two packets under one nonce.
+//! A provider of cryptography that is reproducible from a seed: randomness and key exchange are made up, packet
+//! protection is real. It also checks that no key seals two packets under one nonce.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
@@ -22,9 +22,9 @@ thread_local! {
     static NONCES: RefCell<BTreeSet<(u64, u32, u64)>> = RefCell::default();
 }
 
-/// Begins a run: what is random follows from the seed, and no nonce was used.
+/// Begins a run: randomness follows from the seed, and no nonce was used.
 ///
-/// One packet in `lies` says something else than its sender meant, and is sealed all the same; 0 for none.
+/// One packet in `lies` has other contents than its sender meant, and is sealed all the same; 0 for none.
 pub fn begin(seed: u64, lies: u64) {
     RANDOM.set(mix64(seed));
     LIES.set(lies);
@@ -32,12 +32,12 @@ pub fn begin(seed: u64, lies: u64) {
     NONCES.take();
 }
 
-/// The next packet that is sealed says this instead of what its sender meant, as far as it is long enough.
+/// Replaces the contents of the next sealed packet by these frames, as far as it is long enough.
 pub fn say(frames: &[u8]) {
     SAYS.set(Some(frames.to_vec()));
 }
 
-/// The provider of all endpoints of a world.
+/// Returns the provider of all endpoints of a world.
 pub fn provider() -> Arc<CryptoProvider> {
     static PROVIDER: LazyLock<Arc<CryptoProvider>> = LazyLock::new(|| {
         let real = aws_lc_rs::default_provider();
@@ -75,7 +75,7 @@ impl SecureRandom for Seeded {
     }
 }
 
-/// A key exchange whose secret everybody knows.
+/// A key exchange with a publicly known secret.
 #[derive(Debug)]
 struct Known;
 
@@ -103,7 +103,7 @@ impl ActiveKeyExchange for Known {
     }
 }
 
-/// An algorithm whose keys are watched.
+/// An algorithm whose use of keys is checked.
 struct Watched {
     real: &'static dyn Algorithm,
 }
@@ -123,7 +123,7 @@ impl Algorithm for Watched {
     }
 }
 
-/// Changes what a packet says, now and then: a byte near its beginning, where frames have their types and numbers.
+/// Changes the contents of a packet now and then: a byte near its beginning, where frames have their types and numbers.
 fn lie(payload: &mut [u8]) {
     if let Some(frames) = SAYS.take() {
         payload.fill(0);

@@ -1,4 +1,4 @@
-//! What a SOCKS client says, and how a stream begins: `cargo +nightly fuzz run socks` in `crates/wire/proxy`.
+//! Messages of a SOCKS client, and the beginning of a stream: `cargo +nightly fuzz run socks` in `crates/wire/proxy`.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! What tests of two ends on one machine begin with.
+//! Setup of tests of two ends on one machine.
 
 use std::future::Future;
 use std::net::SocketAddr;
@@ -30,7 +30,7 @@ pub(crate) fn caller(config: &Config) -> Endpoint {
     Endpoint::call_from(anywhere(), config).unwrap()
 }
 
-/// Runs a future of a test to its end. Those who wait on other threads do so within the same time.
+/// Runs a future of a test to its end. Waits on other threads have the same time limit.
 #[track_caller]
 pub(crate) fn wait<T>(future: impl Future<Output = T>) -> T {
     block_on(PATIENCE, "both ends do what this part of the test needs", future)

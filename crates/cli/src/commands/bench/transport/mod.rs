@@ -1,5 +1,5 @@
-//! `narrows bench transport`: how many bits of payload a second of processor time carries over the transport, beside the
-//! kernel's TCP. `docs/src/perf.md`.
+//! `narrows bench transport`: bits of payload that a second of processor time carries over the transport, compared with
+//! the kernel's TCP. `docs/src/perf.md`.
 //!
 //! The workloads take turns, so that what else the machine does meets all of them. Of each the round that took the least
 //! processor time counts, because what disturbs a round only ever makes it slower.
@@ -26,13 +26,13 @@ const BOUND: Duration = Duration::from_mins(1);
 const LEAST: u64 = 64 << 10;
 /// The most bytes of a transfer: TCP carries them within the bound.
 const MOST: u64 = 64 << 30;
-/// What the kernel counts processor time by. No transfer is free.
+/// The resolution of the kernel's processor time. No transfer is free.
 const RESOLUTION_S: f64 = 1e-6;
 
-/// Over what bytes go.
+/// The carrier of the bytes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Carrier {
-    /// The transport, in packets of so many bytes of UDP payload, with this coding.
+    /// The transport, in packets of `packet` bytes of UDP payload, with this coding.
     Transport { packet: u16, coding: &'static str },
     /// The kernel's TCP, in clear.
     Tcp,
@@ -57,9 +57,9 @@ struct Measured {
     wall_s: f64,
     gbit_per_core_s: f64,
     gbit_per_s: f64,
-    /// There is none where TCP was not measured.
+    /// None where TCP was not measured.
     ratio_to_tcp: Option<f64>,
-    /// What TCP does not tell.
+    /// Statistics that TCP does not report.
     packet_bytes: Option<u16>,
     packets: Option<u64>,
     lost: Option<u64>,
@@ -177,7 +177,7 @@ mod tests {
 
     use super::*;
 
-    /// A transfer that has no time fails with exit code 1 and says which one it was.
+    /// A transfer that has no time fails with exit code 1 and is named.
     #[test]
     fn what_does_not_end_is_named() {
         for (name, carrier) in WORKLOADS {

@@ -30,36 +30,37 @@ use study::Stopwatch;
 const ANY: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 /// Bytes that are written or read at a time.
 const CHUNK: usize = 256 << 10;
-/// What may be in flight. Sockets take it where Linux allows them 1 MiB (`net.core.rmem_max`), so nothing is lost. A quarter of
-/// it costs up to a third more for each bit, in smaller batches. Four times as much gains nothing.
+/// The maximum number of bytes in flight. Sockets accept it where Linux allows them 1 MiB (`net.core.rmem_max`), so
+/// nothing is lost. A quarter of it costs up to a third more for each bit, in smaller batches. Four times as much gains
+/// nothing.
 const WINDOW: Bytes = Bytes::new(1 << 20);
 /// Bytes of the stream that may be under way, as in `narrows perf`.
 const STREAM_WINDOW: u64 = 16 << 20;
 /// The first probe of the packet size gets through at once, or the loopback does not take such packets.
 const SEARCH: Duration = Duration::from_secs(5);
-/// A blocked TCP socket looks at the time so often.
+/// The interval at which a blocked TCP socket checks the time.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// How long a transfer may take.
+/// The maximum duration of a transfer.
 pub(super) struct Bound {
     clock: Stopwatch,
     most: Duration,
 }
 
-/// What a transfer took.
+/// The cost of a transfer.
 pub(super) struct Cost {
     /// Processor time of this process, thus of both ends.
     pub(super) cpu_s: f64,
     pub(super) wall_s: f64,
-    /// What only the transport knows.
+    /// Counters of the transport; none for TCP.
     pub(super) sent: Option<Sent>,
 }
 
-/// What the sending end counts.
+/// The sender's counters.
 pub(super) struct Sent {
     /// The longest UDP payload that got through.
     pub(super) packet_bytes: u16,
-    /// Packets with data or parity, and of them those held for lost.
+    /// Packets with data or parity, and the number of them declared lost.
     pub(super) packets: u64,
     pub(super) lost: u64,
 }
@@ -83,7 +84,7 @@ impl From<io::Error> for Trouble {
     }
 }
 
-/// Sends so many bytes over the transport, in packets of so many bytes of UDP payload.
+/// Sends bytes over the transport, in packets of `packet` bytes of UDP payload.
 pub(super) fn over_transport(packet: u16, coding: &str, bytes: u64, bound: &Bound) -> Result<Cost, Trouble> {
     let config = config(packet, coding)?;
     let listener = Endpoint::listen(ANY, &config)?;
@@ -149,7 +150,7 @@ async fn receive(connection: &Connection) -> Result<u64, Trouble> {
     }
 }
 
-/// Sends so many bytes over one connection of the kernel's TCP.
+/// Sends bytes over one connection of the kernel's TCP.
 pub(super) fn over_tcp(bytes: u64, bound: &Bound) -> Result<Cost, Trouble> {
     let listener = TcpListener::bind(ANY)?;
     let mut here = TcpStream::connect(listener.local_addr()?)?;
@@ -195,8 +196,8 @@ fn patient(bound: &Bound, mut act: impl FnMut() -> io::Result<usize>) -> Result<
     }
 }
 
-/// Sends on this thread and receives on another one. If sending fails, the connection is given up, which ends receiving. Gives
-/// how many bytes came.
+/// Sends on this thread and receives on another one. If sending fails, the connection is given up, which ends
+/// receiving. Returns the number of bytes received.
 fn both(
     send: impl FnOnce() -> Result<(), Trouble>,
     receive: impl FnOnce() -> Result<u64, Trouble> + Send,

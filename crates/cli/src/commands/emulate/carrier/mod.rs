@@ -31,18 +31,18 @@ use crate::exit::Failure;
 use crate::peer::patience::pause;
 use study::Stopwatch;
 
-/// Where endpoints listen.
+/// The port on which endpoints listen.
 const LISTEN_PORT: u16 = 5_001;
-/// Handshakes at a time: fewer than a listener takes without asking callers to prove their addresses.
+/// Handshakes at a time: fewer than a listener accepts without address validation.
 const AT_A_TIME: usize = 12;
-/// How long making all connections may take.
+/// The maximum time to make all connections.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// So often it is looked whether they are made.
+/// The interval at which connections are checked.
 const LOOK: Duration = Duration::from_millis(5);
 /// Bytes that are written or read at a time; all zeros.
 static ZEROS: [u8; 256 << 10] = [0; 256 << 10];
 
-/// What left before a flow began: handshakes and searches for the packet size are not its.
+/// Counts of packets that left before a flow began: handshakes and searches for the packet size are not its own.
 #[derive(Clone, Copy, Default)]
 struct Before {
     packets: u64,
@@ -53,7 +53,7 @@ struct Before {
 #[derive(Default)]
 struct Flow {
     size: u64,
-    /// Whether its law hears how much of that is left.
+    /// Set if its law receives the number of bytes left.
     announces_size: bool,
     sender: RefCell<Option<Connection>>,
     receiver: RefCell<Option<Connection>>,
@@ -67,14 +67,14 @@ impl Flow {
         self.sender.borrow().is_some() && self.receiver.borrow().is_some()
     }
 
-    /// Whether it is connected by so many paths, all of which carry packets of this size.
+    /// Returns whether it is connected by `paths` paths, all of which carry packets of this size.
     fn is_ready(&self, paths: usize, packet: u16) -> bool {
         let made = self.sender.borrow().as_ref().map_or_else(Vec::new, Connection::paths);
         self.is_connected() && made.len() == paths && made.iter().all(|path| path.is_open && path.packet_size == packet)
     }
 }
 
-/// What has happened, by flow.
+/// Events, by flow.
 type Events = Rc<RefCell<Vec<(usize, Event)>>>;
 
 /// Runs a scenario's flows that [`refuse`] does not refuse.
@@ -99,7 +99,7 @@ struct Transport<'a> {
 }
 
 impl<'a> Transport<'a> {
-    /// It must be used by the thread that makes it.
+    /// Returns a carrier. It must be used by the thread that makes it.
     fn new(built: &'a BuiltRun, ipv6: bool, burst: Option<u32>) -> Self {
         let announces_size = built.setup.host.known_sizes;
         let flow =

@@ -1,4 +1,4 @@
-//! What the transport is told for each flow, and which scenarios it can do.
+//! Settings of the transport for each flow, and the check that it supports a scenario.
 
 use std::fmt;
 use std::sync::Arc;
@@ -18,10 +18,10 @@ use crate::peer::law::{accepted, needs};
 
 /// Flows, each with a connection and a port of its own: what one thread reads from all ports of a host in time.
 const MOST_FLOWS: usize = 1_000;
-/// A connection may be silent for so long: flows wait for their start. The longest that the transport knows.
+/// The idle timeout of a connection: flows wait for their start. The maximum of the transport.
 const IDLE: Span = Span::from_s(600);
-/// What stands in a packet beside its IP and UDP headers and payload: the transport's header, its seal, and the head of a STREAM
-/// frame of a stream under a gigabyte (`docs/src/transport.md`).
+/// Bytes of a packet in addition to its IP and UDP headers and payload: the transport's header, its seal, and the head
+/// of a STREAM frame of a stream under a gigabyte (`docs/src/transport.md`).
 const TRANSPORT: u32 = 12 + 16 + 6;
 /// An acknowledgement's UDP payload: header, seal, and an ACK frame of one range with its counts.
 const ACK: u32 = 12 + 16 + 20;
@@ -84,7 +84,7 @@ pub(crate) fn refuse(run: &Run, built: &BuiltRun, args: &EmulateArgs) -> Result<
     }
 }
 
-/// How packets of a flow are made up, in bytes.
+/// The sizes of a flow's packets, in bytes.
 #[derive(PartialEq)]
 struct Sizes {
     payload: u32,
@@ -99,7 +99,7 @@ impl fmt::Display for Sizes {
     }
 }
 
-/// What of `[host]` is not the transport's: the simulator is another host then.
+/// Returns warnings about values of `[host]` that differ from the transport's: the simulator is another host then.
 pub(crate) fn warnings(built: &BuiltRun, ipv6: bool) -> Vec<String> {
     let host = &built.setup.host;
     let header = ip_udp(ipv6) + TRANSPORT;
@@ -118,7 +118,7 @@ pub(crate) fn warnings(built: &BuiltRun, ipv6: bool) -> Vec<String> {
     said
 }
 
-/// What a host's end is told: what it takes from callers. It sends nothing but acknowledgements by this.
+/// Returns the settings of a host's endpoint for incoming connections. It sends nothing but acknowledgements by them.
 pub(super) fn of_host(built: &BuiltRun, ipv6: bool, law: LawMaker) -> Settings {
     let setup = &built.setup;
     let mut settings = Settings::new(Service::named("emulate"), law);
@@ -142,7 +142,7 @@ pub(super) fn of_host(built: &BuiltRun, ipv6: bool, law: LawMaker) -> Settings {
     settings
 }
 
-/// What a flow's connection is told: its law, as the simulator makes it, and its coding.
+/// Returns the settings of a flow's connection: its law, as the simulator makes it, and its coding.
 pub(super) fn of_flow(built: &BuiltRun, flow: usize, burst: Option<u32>, host: &Settings) -> Settings {
     let setup = &built.setup;
     let spec = setup.flows[flow];

@@ -12,13 +12,13 @@ use std::time::Duration;
 
 type Task = Pin<Box<dyn Future<Output = ()>>>;
 
-/// Which tasks can go on, and the thread that runs them.
+/// The tasks that can go on, and the thread that runs them.
 struct Ready {
     tasks: Mutex<Vec<usize>>,
     thread: Thread,
 }
 
-/// Says that one task can go on.
+/// The waker of one task.
 struct Call {
     ready: Arc<Ready>,
     task: usize,
@@ -61,8 +61,8 @@ impl Tasks {
         self.new.clone()
     }
 
-    /// Runs what can go on, each task once; `after` is called after each. If none can, sleeps until one can, or for so long, and
-    /// then runs them.
+    /// Runs the tasks that can go on, each once; `after` is called after each. If none can, sleeps until one can, at
+    /// most for `most`, and then runs them.
     pub(super) fn run(&mut self, most: Duration, mut after: impl FnMut()) {
         self.take_new();
         if self.ready().is_empty() {

@@ -1,4 +1,5 @@
-//! `[topology]` with `kind = "custom"`: nodes and links one by one, and hosts that hang from a switch by their number.
+//! `[topology]` with `kind = "custom"`: nodes and links one by one, and hosts that are attached to a switch, given by
+//! their number.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU16;
@@ -67,8 +68,8 @@ table! {
 }
 
 impl NodeSpec {
-    /// The hosts that hang from it, with the rate and delay of their links; none where it has none. Refuses keys without
-    /// which the others say nothing.
+    /// Returns the number of hosts attached to the node, with the rate and delay of their links; none without hosts.
+    /// Refuses keys that mean nothing without the others.
     pub(crate) fn hanging(&self) -> Result<Option<(u16, Rate, At<Span>)>, Fault> {
         let Some(hosts) = self.hosts else {
             let stray = [
@@ -98,7 +99,7 @@ impl NodeSpec {
         Ok(Some((hosts.get(), *rate, delay)))
     }
 
-    /// The name of one of the hosts that hang from it.
+    /// Returns the name of one of the attached hosts.
     pub(crate) fn host_name(&self, number: u16) -> String {
         format!("{}.h{number}", *self.name)
     }
@@ -154,7 +155,7 @@ impl CustomTopology {
     }
 }
 
-/// The switch whose `hosts` a name is one of.
+/// Returns the switch with an attached host of this name.
 fn switch_of<'a>(names: &BTreeMap<&'a str, &'a NodeSpec>, name: &str) -> Option<&'a str> {
     let (switch, number) = name.rsplit_once(".h")?;
     let node = *names.get(switch)?;

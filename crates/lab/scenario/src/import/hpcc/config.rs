@@ -10,12 +10,12 @@ use crate::error::{Fault, Origin};
 use crate::quantity::Decimal;
 use crate::tree::{Node, Value};
 
-/// What a configuration says, each value with its place.
+/// Settings of a configuration, each value with its place.
 #[derive(Default)]
 pub(super) struct Config {
     values: BTreeMap<&'static str, (String, Origin)>,
     maps: BTreeMap<&'static str, Map>,
-    /// Keys that say nothing here.
+    /// Keys without effect here.
     pub(super) ignored: Vec<&'static str>,
 }
 
@@ -83,7 +83,7 @@ const IGNORED: [&str; 18] = [
     "PINT_PROB",
 ];
 
-/// Whether a word is a key of a configuration, in whatever case.
+/// Returns whether a word is a key of a configuration, in upper or lower case.
 pub(crate) fn is_setting(word: &str) -> bool {
     let mut known = HEEDED.iter().chain(&IGNORED).chain(&MAPS);
     known.any(|key| key.eq_ignore_ascii_case(word))
@@ -144,7 +144,7 @@ pub(super) fn read(text: &str, source: u32) -> Result<Config, Fault> {
 }
 
 impl Config {
-    /// A map's entry for links of this rate, and where it stands.
+    /// Returns a map's entry for links of this rate, with its place.
     pub(super) fn mapped(&self, key: &'static str, rate: Rate) -> Result<(Decimal, Origin), Fault> {
         let Some(map) = self.maps.get(key) else {
             return Err(Fault::new(Origin::NOWHERE, format!("the configuration has no {key}"))
@@ -156,7 +156,7 @@ impl Config {
         })
     }
 
-    /// Whether there is a key, and where its value stands.
+    /// Returns the place of a key's value; none without the key.
     pub(super) fn place(&self, key: &str) -> Option<Origin> {
         self.values.get(key).map(|value| value.1)
     }
@@ -182,7 +182,7 @@ impl Config {
         self.parsed(key, default, "a number that is not negative", Decimal::parse)
     }
 
-    /// A number of a unit that is so many picoseconds.
+    /// Returns a time that is given as a number of units of `unit_ps` picoseconds.
     pub(super) fn time(&self, key: &str, default: Span, unit_ps: u64) -> Result<Span, Fault> {
         let span = |text: &str| {
             let ps = Decimal::parse(text)?.of(unit_ps);

@@ -58,7 +58,7 @@ pub struct HpccNames<'a> {
     pub config: &'a str,
 }
 
-/// Words in order, each with its place: the simulator does not heed lines.
+/// Words in order, each with its place: the simulator ignores line breaks.
 struct Words<'a> {
     text: &'a str,
     source: u32,
@@ -117,7 +117,8 @@ impl<'a> Words<'a> {
 /// Makes a scenario from a topology, flows and, if there is one, a configuration.
 ///
 /// # Errors
-/// When a file is malformed, or says what a scenario cannot: links that go down, HPCC-PINT, hosts with several links.
+/// When a file is malformed, or contains settings that a scenario cannot express: links that go down, HPCC-PINT, hosts
+/// with several links.
 pub fn import_hpcc(
     topology: &str,
     flows: &str,
@@ -176,7 +177,7 @@ fn imported(
     Imported { toml: to_toml(&all), flows: file, notes }.checked(names.scenario)
 }
 
-/// What runs.
+/// Law, `CC_MODE` and scheme of a configuration.
 struct SchemeOf {
     law: &'static str,
     mode: u32,
@@ -220,7 +221,7 @@ fn scheme(
     let flag = |key, default| config.switch(key, default).map(Value::Boolean);
     let gain = float(config.decimal("EWMA_GAIN", Decimal::new(625, 4))?);
 
-    // The key that says it, the parameter, its value.
+    // The key in the configuration, the parameter, its value.
     let mut params: Vec<(&str, &str, Value)> = Vec::new();
     if mode != 0 {
         params.push(("MIN_RATE", "min_rate", rate("MIN_RATE", 100)?));
@@ -288,8 +289,8 @@ fn scheme(
     Ok(SchemeOf { law, mode, table })
 }
 
-/// How time is counted there: in whole nanoseconds, cut from floating point, and what falls on one of them in the order in
-/// which it was scheduled.
+/// Returns the simulator's clock: whole nanoseconds, cut from floating point, and events at the same nanosecond in the
+/// order in which they were scheduled.
 fn clock() -> Value {
     Value::table([
         ("tick", Value::string("1ns")),
@@ -298,7 +299,7 @@ fn clock() -> Value {
     ])
 }
 
-/// How hosts behave there.
+/// Returns the simulator's host settings.
 fn host(payload: u32, mode: u32, multi: u32) -> Value {
     // 14 B for the link, 20 for IP, 8 for UDP, 6 of its own; TIMELY adds a timestamp. An acknowledgement has 46 B and
     // is padded to 60, and HPCC's reports come on top of the 46.
@@ -367,7 +368,7 @@ fn switch(config: &Config) -> Result<Value, Fault> {
     ]))
 }
 
-/// What was not taken over, to be said.
+/// Adds notes on settings that are not taken over.
 fn ignored(config: &Config, notes: &mut Vec<String>) -> Result<(), Fault> {
     let mut note = |said: bool, text: &str| {
         if said {
@@ -392,13 +393,13 @@ fn ignored(config: &Config, notes: &mut Vec<String>) -> Result<(), Fault> {
 
 /// The settings of ports by class, and of cables that differ.
 struct Ports {
-    /// By class name and kind of cable; the kind that most cables of the class have is the class's.
+    /// Kind of cable by class name: the kind that most cables of the class have.
     of_class: BTreeMap<&'static str, Kind>,
     settings: BTreeMap<Kind, Value>,
     default_loss: Decimal,
 }
 
-/// What the settings of a cable's ports depend on: rate, delay in picoseconds, loss.
+/// Properties of a cable that determine the settings of its ports: rate, delay in picoseconds, loss.
 type Kind = (u64, u64, String);
 
 impl Ports {
@@ -438,7 +439,7 @@ impl Ports {
 
     /// The keys of `[port]` for a cable.
     fn of(&self, config: &Config, link: &Link, nic: Rate, configured: bool) -> Result<Value, Fault> {
-        // alpha is 1/8, doubled with each doubling of the rate over the card's, up to 1.
+        // alpha is 1/8, doubled with each doubling of the rate over the NIC's, up to 1.
         let (mut shift, mut rate) = (3u32, link.rate.bps());
         while rate > nic.bps() && shift > 0 {
             shift -= 1;
@@ -536,7 +537,8 @@ fn class_of(group: u32) -> u32 {
     if (1..=7).contains(&group) { group } else { 1 }
 }
 
-/// The entries of `[[traffic]]`, one a priority group, and the file beside the scenario if there are many flows.
+/// Returns the entries of `[[traffic]]`, one per priority group, and the file next to the scenario if there are many
+/// flows.
 fn traffic(
     network: &Topology,
     flows: &[Flow],

@@ -103,7 +103,7 @@ pub(super) fn read(text: &str, source: u32, notes: &mut Vec<String>) -> Result<T
     Ok(Topology { switch, links, datacenter })
 }
 
-/// The node that stands for a node's part; the way to it is halved.
+/// Returns the node that represents a node's part; halves the path to it.
 fn root(part: &mut [usize], mut node: usize) -> usize {
     while part[node] != node {
         part[node] = part[part[node]];
@@ -112,7 +112,7 @@ fn root(part: &mut [usize], mut node: usize) -> usize {
     node
 }
 
-/// What long links separate, if each part has a host.
+/// Returns the datacenter of each node: the parts that long links separate, if each part has a host.
 fn datacenters(switch: &[bool], links: &[Link], notes: &mut Vec<String>) -> Vec<u16> {
     let mut part: Vec<usize> = (0..switch.len()).collect();
     for link in links.iter().filter(|link| link.delay < LONG_HAUL) {
@@ -147,7 +147,7 @@ impl Topology {
         if self.switch[node as usize] { format!("switch{node}") } else { format!("host{node}") }
     }
 
-    /// The rate of the first host's card.
+    /// Returns the rate of the first host's NIC.
     pub(super) fn nic_rate(&self) -> Rate {
         let first = self.switch.iter().position(|&switch| !switch).unwrap_or(0) as u32;
         self.links.iter().find(|link| link.ends.contains(&first)).map_or(Rate::ZERO, |link| link.rate)

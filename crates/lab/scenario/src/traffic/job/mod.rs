@@ -32,7 +32,7 @@ use crate::config::Job;
 use crate::error::Fault;
 use crate::random::Draws;
 
-/// What a flow of a job is for.
+/// Purpose of a flow of a job.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum StepKind {
     /// Ranks that share a layer sum up activations.
@@ -68,30 +68,30 @@ impl StepKind {
 pub struct JobFlows {
     /// Its name.
     pub name: String,
-    /// When it begins to compute.
+    /// Time at which it begins to compute.
     pub start: Span,
     /// Its ranks.
     pub ranks: u32,
     /// Its hosts.
     pub hosts: usize,
-    /// What each flow is for, from the first on.
+    /// Purpose of each flow, from the first on.
     pub kinds: Vec<StepKind>,
     /// Its first flow.
     pub first: FlowId,
-    /// Its iterations, in order: their flows stand one behind the other.
+    /// Its iterations, in order: their flows follow each other.
     pub iterations: Vec<JobIteration>,
-    /// Of each kind, the payload of an iteration.
+    /// Payload of an iteration by purpose.
     pub payload: Vec<(StepKind, Bytes)>,
 }
 
 /// An iteration of a job.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct JobIteration {
-    /// How many flows it has.
+    /// Number of its flows.
     pub flows: u32,
-    /// The iteration is over when all of these have happened, and so long after each.
+    /// The iteration is over when all of these causes have happened, and for each the time has passed since.
     pub ends: Vec<(Cause, Span)>,
-    /// How long it would take if no flow took any time.
+    /// Its duration if flows took no time.
     pub compute: Span,
 }
 
@@ -160,7 +160,8 @@ struct Maker<'a> {
     kinds: Vec<StepKind>,
     /// By rank: when it is ready for what comes next.
     ranks: Vec<Ready>,
-    /// What is on its way to a stage: when it has come, by the ranks of the stage in the order of [`Maker::members`].
+    /// Inputs on their way to a stage: times of their receipt, by the ranks of the stage in the order of
+    /// [`Maker::members`].
     coming: BTreeMap<(u32, Turn), Vec<Ready>>,
 }
 
@@ -170,7 +171,7 @@ impl<'a> Maker<'a> {
         Self { shape, made: Made::default(), kinds: Vec::new(), ranks, coming: BTreeMap::new() }
     }
 
-    /// When the iteration is over that was made last.
+    /// Returns the end of the last iteration: its causes, and the time after each.
     fn ends(&self) -> Vec<(Cause, Span)> {
         let mut all = Ready::at(Span::ZERO);
         self.ranks.iter().for_each(|ready| all.join(ready));
@@ -198,7 +199,7 @@ impl<'a> Maker<'a> {
         self.sum_up_gradients();
     }
 
-    /// Whether what a stage needs for that is made.
+    /// Returns whether the flows that a stage needs for `turn` are made.
     fn may(&self, stage: u32, turn: Turn) -> bool {
         let is_first = match turn.way {
             Way::Forward => stage == 0,
@@ -330,7 +331,7 @@ impl<'a> Maker<'a> {
         self.kinds.resize(self.made.flows.len(), kind);
     }
 
-    /// A rank hands its activations to another one, and goes on. Gives when they have come.
+    /// Sends the activations of a rank to another one; the rank goes on. Returns the time of their receipt.
     fn send(&mut self, from: usize, to: usize) -> Ready {
         let flow = FlowId(self.made.flows.len() as u32);
         let ready = &self.ranks[from];

@@ -1,4 +1,4 @@
-//! In which order a stage takes micro-batches.
+//! Order in which a stage takes micro-batches.
 //!
 //! 1F1B: Narayanan et al., SC 2021, "Efficient Large-Scale Language Model Training on GPU Clusters Using Megatron-LM", §2.2.1
 //! (`PipeDream-Flush`). Stage s of p goes forward p - s - 1 times, then forward and backward in turn, then backward for what is
@@ -6,21 +6,21 @@
 
 use crate::config::PipelineWord;
 
-/// Which way a stage computes.
+/// Direction in which a stage computes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) enum Way {
     Forward,
     Backward,
 }
 
-/// What a stage computes at a time: one micro-batch, one way.
+/// Unit of a stage's computing: one micro-batch, one way.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) struct Turn {
     pub(super) way: Way,
     pub(super) micro_batch: u32,
 }
 
-/// What a stage of so many computes in an iteration, in this order.
+/// Returns the turns of a stage in an iteration, in order, for a pipeline of `stages` stages.
 pub(super) fn order(schedule: PipelineWord, stage: u32, stages: u32, micro_batches: u32) -> Vec<Turn> {
     let ahead = match schedule {
         PipelineWord::OneForwardOneBackward => (stages - stage - 1).min(micro_batches),

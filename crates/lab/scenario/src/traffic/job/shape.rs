@@ -1,4 +1,4 @@
-//! What a job amounts to: who its ranks are, how much they send, how long they compute.
+//! Dimensions of a job: its ranks, the bytes that they send, the time that they compute.
 //!
 //! For B sequences a micro-batch of s tokens, h numbers a token, b bytes a number, P parameters, and t, p, d, e ranks that
 //! share a layer, stages, copies and copies that share experts:
@@ -51,10 +51,10 @@ pub(super) struct Shape {
     pub(super) hosts: Vec<HostId>,
     pub(super) tensor_plan: Plan,
     pub(super) data_plan: Plan,
-    /// Whether layers are mixtures of experts whose tokens go to other ranks.
+    /// Layers are mixtures of experts whose tokens go to other ranks.
     pub(super) exchanges: bool,
     pub(super) activations: Bytes,
-    /// What a rank has for all ranks of its expert group.
+    /// Bytes of a rank for all ranks of its expert group.
     pub(super) tokens: Bytes,
     /// By stage.
     gradients: Vec<Bytes>,
@@ -62,7 +62,7 @@ pub(super) struct Shape {
     pub(super) embedding: Option<Bytes>,
     /// By stage: how long it computes forward and backward on a micro-batch.
     compute: Vec<[Span; 2]>,
-    /// How long an all-reduce of a tensor group in one host takes.
+    /// Duration of an all-reduce of a tensor group in one host.
     pub(super) local: Span,
 }
 
@@ -139,12 +139,12 @@ impl Shape {
         Ok(shape)
     }
 
-    /// How many ranks there are.
+    /// Returns the number of ranks.
     pub(super) fn ranks(&self) -> u32 {
         self.tensor * self.stages * self.copies
     }
 
-    /// Whether the ranks of a tensor group are on different hosts.
+    /// Returns whether the ranks of a tensor group are on different hosts.
     pub(super) fn sums_over_network(&self) -> bool {
         self.tensor > 1 && self.ranks_per_host == 1
     }
@@ -163,12 +163,12 @@ impl Shape {
         self.hosts[rank / self.ranks_per_host as usize]
     }
 
-    /// What a rank of a stage has to sum up with its copies, but for experts.
+    /// Returns the bytes that a rank of a stage sums up with its copies, except for experts.
     pub(super) fn gradients(&self, stage: u32) -> Bytes {
         self.gradients[stage as usize]
     }
 
-    /// How long a stage computes on a micro-batch.
+    /// Returns the time for which a stage computes on a micro-batch.
     pub(super) fn compute(&self, stage: u32, way: Way) -> Span {
         self.compute[stage as usize][usize::from(way == Way::Backward)]
     }
@@ -222,7 +222,7 @@ impl Shape {
     }
 }
 
-/// Refuses a number that cannot be cut into so many equal parts.
+/// Refuses a number that cannot be divided into `parts` equal parts.
 fn divides(what: &str, number: u64, origin: Origin, by: &str, parts: u32) -> Result<(), Fault> {
     if number.is_multiple_of(parts.into()) {
         return Ok(());
@@ -231,7 +231,7 @@ fn divides(what: &str, number: u64, origin: Origin, by: &str, parts: u32) -> Res
         .label(format!("expected a multiple of {parts}")))
 }
 
-/// How many experts a layer has, zero if it has none.
+/// Returns the number of experts of a layer, zero without experts.
 fn experts(job: &Job) -> Result<u64, Fault> {
     let model = &job.model;
     let Some(experts) = model.experts else {
@@ -279,20 +279,20 @@ fn hosts(job: &Job, draws: Draws, ground: &Ground<'_>) -> Result<Vec<HostId>, Fa
     Ok(hosts)
 }
 
-/// Parameters and bytes. In integers that do not overflow: at most 2^63 parameters, of 2^8 bytes.
+/// Parameters and bytes, as integers that do not overflow: at most 2^63 parameters, of 2^8 bytes.
 struct Sizes {
-    /// Of a stage, without the embedding and experts.
+    /// Parameters of a stage, without the embedding and experts.
     stage: u128,
     stages: u32,
     tensor: u128,
-    /// Of all experts of a stage.
+    /// Parameters of all experts of a stage.
     experts: u128,
-    /// Of them, those to which a token goes.
+    /// Those of the experts to which a token goes.
     active_experts: u128,
     expert_groups: u128,
     embedding: Option<u128>,
     bytes: u128,
-    /// Of a micro-batch.
+    /// Tokens of a micro-batch.
     tokens: u128,
     activations: u128,
 }

@@ -33,7 +33,7 @@ impl Flood {
         Some(id)
     }
 
-    /// The sender writes all that it may, and everything arrives and is acknowledged.
+    /// Writes all that the sender may write; everything arrives and is acknowledged.
     fn go_on(&mut self) {
         for turn in 0.. {
             assert!(turn < 1_000, "the ends do not come to rest");
@@ -69,7 +69,7 @@ impl Flood {
         self.go_on();
     }
 
-    /// Reads a stream in pieces, and returns how many bytes came of `wanted`.
+    /// Reads a stream in pieces. Returns the number of bytes received, at most `wanted`.
     fn drain(&mut self, id: StreamId, wanted: u64) -> u64 {
         let mut got = 0;
         while got < wanted {
@@ -82,7 +82,8 @@ impl Flood {
     }
 }
 
-/// However many streams are full and not read, one that is read gets as much as is asked for, and so does each that is read again.
+/// However many streams are full and unread, a stream that is read gets all requested bytes, and so does each that is
+/// read again.
 #[test]
 fn streams_that_nobody_reads_stop_no_other() {
     let more = 4 * WINDOW;
@@ -106,7 +107,8 @@ fn streams_that_nobody_reads_stop_no_other() {
     }
 }
 
-/// The connection's limit arrives before those of the streams whose bytes it gives back: others do not take their part meanwhile.
+/// The connection's limit arrives before those of the streams whose bytes it returns: others do not take their part
+/// meanwhile.
 #[test]
 fn limits_of_streams_may_come_late() {
     let mut flood = Flood::new(ROOMY);
@@ -128,7 +130,7 @@ fn limits_of_streams_may_come_late() {
     }
 }
 
-/// Without others a stream has its whole window, also where the connection has no more than that.
+/// A stream without others has its whole window, even if the connection has no more than that.
 #[test]
 fn what_is_reserved_takes_nothing_from_a_stream_alone() {
     for max_data in [WINDOW, WINDOW + 1, 2 * WINDOW, ROOMY.max_data] {
@@ -138,7 +140,7 @@ fn what_is_reserved_takes_nothing_from_a_stream_alone() {
     }
 }
 
-/// While nothing is short, limits are told as seldom as half of a window is read.
+/// While there is enough credit, limits are sent only once per half window read.
 #[test]
 fn limits_are_told_seldom_while_there_is_enough() {
     let mut flood = Flood::new(ROOMY);
@@ -171,7 +173,7 @@ fn op() -> impl Strategy<Value = Op> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Whatever applications did before, each stream that they read from now on goes on for as long as they read it.
+    /// Each stream that is read from now on continues for as long as it is read, whatever applications did before.
     #[test]
     fn who_reads_goes_on(ops in proptest::collection::vec(op(), 1..80), windows in 1u64..18, window in 1u64 << 10..1 << 17) {
         let reserved = reservation(window);

@@ -9,7 +9,7 @@ const CALLERS_ONE_WAY: StreamId = StreamId::new(Side::Caller, Direction::OneWay,
 const LISTENERS: StreamId = StreamId::new(Side::Listener, Direction::Both, 0);
 const LISTENERS_ONE_WAY: StreamId = StreamId::new(Side::Listener, Direction::OneWay, 0);
 
-/// A listener to which these frames have come.
+/// Returns a listener that has received these frames.
 fn listener(frames: &[StreamFrame]) -> Streams {
     let (_, mut listener) = pair(LIMITS, 1000);
     for frame in frames {
@@ -223,7 +223,7 @@ fn what_cannot_be_read_is_told() {
     assert_eq!(caller.read(id, &mut [0]), Err(ReadError::Unknown));
 }
 
-/// What nobody acknowledges holds no more than the pool, and 64 KiB of each stream. Who waits goes on with its own
+/// Unacknowledged data holds no more than the pool, and 64 KiB of each stream. A waiting stream continues with its own
 /// acknowledgements.
 #[test]
 fn all_streams_share_a_pool() {
@@ -288,7 +288,7 @@ fn events_are_told_once() {
     assert_eq!(events(&mut listener), [StreamEvent::Reset { id, code: 6 }]);
 }
 
-/// Room is told when an eighth of the buffer is free, and not for every packet.
+/// Room is reported when an eighth of the buffer is free, and not for every packet.
 #[test]
 fn room_is_told_when_there_is_enough() {
     let (mut caller, _) = pair(LIMITS, 100);
@@ -304,7 +304,7 @@ fn room_is_told_when_there_is_enough() {
     assert_eq!(events(&mut caller), []);
 }
 
-/// An event that no call can follow up any more is not told.
+/// An event that no call can follow up any more is not reported.
 #[test]
 fn old_events_are_not_told() {
     let mut stopped = listener(&[piece(CALLERS, 0, b"a")]);
@@ -334,8 +334,8 @@ fn a_reset_after_everything_came_changes_nothing() {
     assert_eq!(events(&mut listener), read);
 }
 
-/// Frames of a message that was reset half-way may come late. Their total is no contradiction, in whatever state the stream
-/// is then.
+/// Frames of a message that was reset half-way may arrive late. Their total is no contradiction, whatever the stream's
+/// state is then.
 #[test]
 fn late_frames_of_a_message_that_was_reset_are_no_error() {
     let id = CALLERS_ONE_WAY;
@@ -407,7 +407,7 @@ fn streams_open_those_before_them() {
     assert!(!listener.is_delivered(nth(0)));
 }
 
-/// The peer is told of more streams when it has used half of them, and at the latest when it has used all.
+/// The peer gets a new stream limit when it has used half of its streams, and at the latest when it has used all.
 #[test]
 fn streams_are_allowed_in_time() {
     let mut listener = listener(&[]);
@@ -602,7 +602,7 @@ fn frames_fit_where_they_are_put() {
     }
 }
 
-/// Reading, stopping and resets give the peer room for as many bytes again.
+/// Reading, stopping and resets return the same number of bytes of credit to the peer.
 #[test]
 fn limits_rise_when_nobody_waits_for_the_bytes() {
     let limits = Limits { max_data: 400, ..LIMITS };
@@ -643,7 +643,7 @@ fn limits_rise_when_nobody_waits_for_the_bytes() {
     assert_eq!(core::iter::from_fn(|| caller.next_control()).collect::<Vec<_>>(), [Control::Blocked(None)]);
 }
 
-/// What the peer says before its parameters are known is kept.
+/// Data that the peer sends before its parameters are known is kept.
 #[test]
 fn streams_of_the_peer_wait_for_its_limits() {
     let mut listener = Streams::new(Side::Listener, LIMITS, 1000);
@@ -773,8 +773,8 @@ fn a_bulk_stream_is_one_range() {
     }
 }
 
-/// What the application says it will write, and what it has written and the peer has not acknowledged. More than it said is no
-/// error; and it may say something else at any time.
+/// The remaining bytes are the announced ones, and the written ones that the peer has not acknowledged. More than
+/// announced is no error; and the announcement may change at any time.
 #[test]
 fn what_is_left_is_what_was_announced_less_what_came() {
     let (mut caller, _) = pair(LIMITS, 1000);

@@ -21,7 +21,7 @@ enum Op {
     MaxStreamData(u64, u64),
     MaxStreams(bool, u64),
     Blocked(Option<u64>),
-    /// What the application does.
+    /// Application calls, from this variant on.
     Open(bool),
     Write {
         stream: u64,
@@ -76,7 +76,7 @@ fn op() -> impl Strategy<Value = Op> {
     ]
 }
 
-/// What an end says of a frame. It may be an error, and mostly is.
+/// Applies a frame to an end. The result may be an error, and mostly is.
 fn apply(end: &mut Streams, op: &Op) -> Result<(), StreamError> {
     match *op {
         Op::Stream { stream, offset, total, ends, len } => {
@@ -118,7 +118,7 @@ fn apply(end: &mut Streams, op: &Op) -> Result<(), StreamError> {
 }
 
 proptest! {
-    /// Whatever comes, there is no panic and no memory beyond the limits, even if nobody closes the connection.
+    /// Lies cause no panic and no memory beyond the limits, even if the connection is not closed.
     #[test]
     fn lies_cost_no_memory(ops in proptest::collection::vec(op(), 1..300), is_caller: bool, max_data in 1u64..1200) {
         let side = if is_caller { Side::Caller } else { Side::Listener };
@@ -134,7 +134,8 @@ proptest! {
     }
 }
 
-/// Frames that cost most: many streams, single bytes, gaps everywhere, the same again. Time is in proportion to the frames.
+/// The most expensive frames: many streams, single bytes, gaps everywhere, the same again. Time is in proportion to the
+/// frames.
 #[test]
 fn gaps_on_many_streams_are_not_slow() {
     let limits = Limits { max_data: 1 << 30, max_stream_data: 1 << 20, max_streams_bidi: 0, max_streams_uni: 1000 };

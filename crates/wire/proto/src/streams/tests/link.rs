@@ -52,7 +52,7 @@ struct InFlight {
     is_lost: bool,
 }
 
-/// What an application knows of one direction of a stream.
+/// State of one direction of a stream, as known to the application.
 #[derive(Default, Debug)]
 struct Direct {
     total: Option<u64>,
@@ -73,7 +73,7 @@ struct World {
     directions: [BTreeMap<StreamId, Direct>; 2],
 }
 
-/// The byte that belongs at an offset.
+/// Returns the byte that belongs at an offset.
 fn byte(stream: StreamId, offset: u64) -> u8 {
     (stream.number() * 31 + offset * 7 + offset / 256) as u8
 }
@@ -174,7 +174,7 @@ impl World {
         self.links[end].extend(packet.map(|packet| InFlight { packet, has_come: false, is_lost: false }));
     }
 
-    /// A packet comes, perhaps not for the first time.
+    /// Handles the arrival of a packet, perhaps not for the first time.
     fn arrive(&mut self, end: usize, at: usize) {
         let Some(sent) = self.links[end].get_mut(at) else { return };
         let to = &mut self.ends[1 - end];
@@ -194,7 +194,7 @@ impl World {
         }
     }
 
-    /// The sender takes a packet for lost. It may arrive all the same, and be acknowledged.
+    /// Declares a packet lost at the sender. It may arrive all the same, and be acknowledged.
     fn lose(&mut self, end: usize, at: usize) {
         if let Some(sent) = self.links[end].get_mut(at)
             && !core::mem::replace(&mut sent.is_lost, true)
@@ -281,7 +281,7 @@ impl World {
         self.ends.iter().for_each(check);
     }
 
-    /// The link mends, applications end their streams and read all. Then nothing may be left.
+    /// Repairs the link; applications end their streams and read all. Then no state may remain.
     fn end(mut self) {
         for turn in 0.. {
             assert!(turn < 100_000, "the ends do not come to rest");
