@@ -1,6 +1,6 @@
-//! The structure that ARCHITECTURE.md states is the one that the sources have: which group and which crate uses which, in what order
-//! the modules of a crate stand, and that none of them go in circles. Two ways to name a module are not seen: through a name
-//! that the root exports by a glob, and by a path that a macro puts together.
+//! The structure that ARCHITECTURE.md and `structure.md` state is that of the sources: the dependencies of groups and crates, and
+//! the order of the modules of a crate, none of which use each other in circles. Two ways to name a module are not seen: through
+//! a name that the root exports by a glob, and by a path that a macro puts together.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -40,16 +40,21 @@ fn crates() -> Vec<String> {
     folders().into_keys().collect()
 }
 
-/// The rows of the table in ARCHITECTURE.md whose heading has this line.
+/// Groups and crates, for readers; and modules, which only this test and who moves them need.
+const PAGES: [&str; 2] = ["ARCHITECTURE.md", "crates/cli/tests/cli/structure.md"];
+
+/// Returns the rows of the table with this heading, on either of the pages.
 fn table(heading: &str) -> Vec<[String; 2]> {
-    let text = fs::read_to_string(root().join("ARCHITECTURE.md")).unwrap();
-    let rows = text.lines().skip_while(|line| *line != heading).skip(2).take_while(|line| line.starts_with('|'));
+    let pages = PAGES.map(|page| fs::read_to_string(root().join(page)).unwrap());
+    let rows = pages.iter().flat_map(|text| {
+        text.lines().skip_while(|line| *line != heading).skip(2).take_while(|line| line.starts_with('|'))
+    });
     let cells = |row: &str| {
         let cells: Vec<&str> = row.trim_matches('|').split('|').map(str::trim).collect();
         [0, 1].map(|cell| cells[cell].to_owned())
     };
     let rows: Vec<_> = rows.map(cells).collect();
-    assert!(!rows.is_empty(), "ARCHITECTURE.md has no table {heading}");
+    assert!(!rows.is_empty(), "{PAGES:?} have no table {heading}");
     rows
 }
 
@@ -377,4 +382,31 @@ fn crates_use_what_is_stated() {
         assert_eq!(uses, quoted(used).into_iter().collect(), "{name}");
         assert!(uses.iter().all(|used| names[..place].contains(used)), "{name} uses what stands behind it");
     }
+}
+
+/// Each file that ARCHITECTURE.md or a page of decisions names in backquotes exists: from the root, or below the folder of a crate.
+#[test]
+fn named_files_exist() {
+    let folders = folders();
+    let mut pages = vec![root().join("ARCHITECTURE.md")];
+    pages.extend(fs::read_dir(root().join("docs/decisions")).unwrap().map(|entry| entry.unwrap().path()));
+    let (mut named, mut missing) = (0, Vec::new());
+    for page in pages {
+        let text = fs::read_to_string(&page).unwrap();
+        for name in text.lines().flat_map(quoted) {
+            let is_file = [".rs", ".md", ".toml", ".py"].iter().any(|extension| name.ends_with(extension));
+            let plain = name.chars().all(|c| c.is_ascii_alphanumeric() || "/._-".contains(c));
+            if !is_file || !plain || !name.contains('/') {
+                continue;
+            }
+            named += 1;
+            let (first, rest) = name.split_once('/').unwrap();
+            let in_crate = folders.get(first).map(|folder| [folder.join(rest), folder.join("src").join(rest)]);
+            let places = in_crate.into_iter().flatten().chain([root().join(&name)]);
+            if !places.into_iter().any(|path| path.exists()) {
+                missing.push(format!("{}: `{name}`", page.display()));
+            }
+        }
+    }
+    assert!(named >= 20 && missing.is_empty(), "{named} files are named; these are not there:\n{}", missing.join("\n"));
 }

@@ -803,3 +803,73 @@ fn what_is_left_is_what_was_announced_less_what_came() {
     assert_eq!(caller.left(), None);
     check(&caller);
 }
+
+/// A stream is held back by a full buffer, by its own limit or by the connection's, and only while the application has more.
+#[test]
+fn a_full_buffer_or_a_limit_holds_back() {
+    let (mut caller, mut listener) = pair(Limits { max_data: 300, ..LIMITS }, 100);
+    let id = caller.open(Direction::Both).unwrap();
+    assert_eq!((caller.write(id, &[1; 60]), caller.unacked(id), caller.is_held_back()), (Ok(60), 60, false));
+    assert_eq!((caller.write(id, &[1; 60]), caller.unacked(id), caller.is_held_back()), (Ok(40), 100, true));
+    // More room, as for a larger window. Nothing waits for it until the application writes again.
+    caller.set_send_buffer(400);
+    assert_eq!((caller.write(id, &[1; 200]), caller.unacked(id), caller.is_held_back()), (Ok(200), 300, false));
+    let packet = Packet::next(&mut caller, 1200).unwrap();
+    assert_eq!(take(&mut listener, &packet.payload), Ok(Taken::Yes));
+    // The connection's limit is reached.
+    assert_eq!((caller.write(id, &[1; 50]), caller.unacked(id), caller.is_held_back()), (Ok(50), 350, true));
+    packet.acked(&mut caller);
+    assert_eq!((caller.unacked(id), caller.is_held_back()), (50, true));
+    assert_eq!(caller.unacked(StreamId::new(Side::Caller, Direction::Both, 1)), 0);
+    read_all(&mut listener, id).1.unwrap_err();
+    settle(&mut listener, &mut caller);
+    assert_eq!((caller.unacked(id), caller.is_held_back()), (0, false));
+}
+
+/// Buffers of all streams are counted in the memory of the endpoint. A large one that is idle twice is released.
+#[test]
+fn memory_of_idle_streams_is_released() {
+    const BYTES: usize = 256 << 10;
+    let limits = Limits { max_data: 1 << 20, max_stream_data: 1 << 20, ..LIMITS };
+    let (_, mut listener) = pair(limits, 1000);
+    let memory = ReceiveMemory::default();
+    listener.set_receive_memory(memory.clone());
+    assert!(!listener.is_large());
+    assert_eq!(listener.on_stream(&piece(CALLERS, 0, &[7])), Ok(Taken::Yes));
+    assert!(!listener.is_large() && memory.bytes() > 0);
+    assert_eq!(listener.on_stream(&piece(CALLERS, 1, &vec![7; BYTES])), Ok(Taken::Yes));
+    let second = StreamId::new(Side::Caller, Direction::Both, 1);
+    assert_eq!(listener.on_stream(&piece(second, 0, &[7])), Ok(Taken::Yes));
+    assert!(listener.is_large() && memory.bytes() >= BYTES);
+    assert_eq!(read_all(&mut listener, CALLERS).0.len(), BYTES + 1);
+    // The first call sees that bytes arrived, the second one that none did. The stream may be of any order among the others.
+    listener.release_idle();
+    assert!(listener.is_large() && memory.bytes() >= BYTES);
+    listener.release_idle();
+    assert!(!listener.is_large() && memory.bytes() < BYTES);
+    check(&listener);
+}
+
+/// Data that is ahead of a gap counts against the connection; a reset stream takes its own off, and no other's.
+#[test]
+fn a_reset_stream_keeps_nothing_ahead() {
+    let mut listener = listener(&[piece(CALLERS, 100, b"ahead"), piece(StreamId::new(Side::Caller, Direction::Both, 1), 50, b"too")]);
+    let before = listener.ahead;
+    assert!(before > 0);
+    assert_eq!(listener.on_reset(CALLERS.number(), 1, 200), Ok(()));
+    assert!(listener.ahead > 0 && listener.ahead < before, "{} of {before}", listener.ahead);
+    check(&listener);
+}
+
+/// The application is told once that it may open a stream again, and only if it may.
+#[test]
+fn more_streams_are_told_when_one_may_be_opened() {
+    let (mut caller, _) = pair(Limits { max_streams_bidi: 1, ..LIMITS }, 1000);
+    events(&mut caller);
+    assert_eq!(caller.open(Direction::Both), Some(CALLERS));
+    assert_eq!(caller.open(Direction::Both), None);
+    caller.on_max_streams(false, 1);
+    assert_eq!(events(&mut caller), []);
+    caller.on_max_streams(false, 2);
+    assert_eq!(events(&mut caller), [StreamEvent::MoreStreams(Direction::Both)]);
+}
