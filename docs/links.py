@@ -32,7 +32,8 @@ def faults(page: Path) -> list[str]:
 
 
 def main() -> int:
-    pages = sorted(ROOT.glob("*.md")) + sorted((ROOT / "docs/src").rglob("*.md"))
+    pages = [page for folder in (ROOT, ROOT / "docs/decisions") for page in sorted(folder.glob("*.md"))]
+    pages += sorted((ROOT / "docs/src").rglob("*.md"))
     listed = {(ROOT / "docs/src" / link).resolve() for link in LINK.findall((ROOT / "docs/src/SUMMARY.md").read_text())}
     bad = 0
     for page in pages:

@@ -2,7 +2,7 @@
 //! before, and between the two lies more than a core's own caches hold; where the next packet, or the next free place, will
 //! be is known long before it is its turn.
 
-#![cfg_attr(target_arch = "x86_64", expect(unsafe_code, reason = "`bench engine` shows the gain: see ARCHITECTURE.md"))]
+#![cfg_attr(target_arch = "x86_64", expect(unsafe_code, reason = "`bench engine` shows the gain"))]
 
 /// Prefetch distance in packets: two are in one cache line, so this is the line after the one that is being read.
 pub(crate) const AHEAD: u32 = 2;
