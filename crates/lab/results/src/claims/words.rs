@@ -49,7 +49,7 @@ words! {
         Credits = "credits",
         Flows = "flows",
     }
-    /// What is sampled: of ports, and `buffer` of switches, and `rate` of flows.
+    /// Sampled quantity: of ports, and `buffer` of switches, and `rate` of flows.
     Sampled {
         Queue = "queue",
         Phantom = "phantom",
@@ -59,13 +59,14 @@ words! {
         Buffer = "buffer",
         Rate = "rate",
     }
-    /// Of a class of flows, with a statistic; `iteration` of a training job.
+    /// Measure of a class of flows, with a statistic; `iteration` of a training job.
     SpreadKey {
         Fct = "fct",
         Slowdown = "slowdown",
         Iteration = "iteration",
     }
-    /// Of a class of flows, alone; `end_to_end` of an imported schedule, and what follows it of a training job.
+    /// Measure of a class of flows, without a statistic; `end_to_end` of an imported schedule, and those after it of a
+    /// training job.
     TotalKey {
         Goodput = "goodput",
         Count = "count",
