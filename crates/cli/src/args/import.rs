@@ -6,37 +6,39 @@ use clap::{Args, Subcommand, ValueEnum};
 
 #[derive(Subcommand, Debug)]
 pub(crate) enum ImportCommand {
-    /// A connection matrix (.cm), and a topology (.topo) if there is one, of htsim.
+    /// Import an htsim connection matrix (.cm) and topology (.topo).
     Htsim(ImportHtsimArgs),
-    /// A topology, flows and, if there is one, a configuration of HPCC's ns-3 simulator.
+    /// Import the topology, flows and settings of HPCC's ns-3 simulator.
     Hpcc(ImportHpccArgs),
-    /// A GOAL schedule of LogGOPSim or ATLAHS, text or binary.
+    /// Import a GOAL schedule of LogGOPSim or ATLAHS, text or binary.
     Goal(ImportGoalArgs),
-    /// Chakra execution traces, a file a rank.
+    /// Import Chakra execution traces, one file per rank.
     Chakra(ImportChakraArgs),
-    /// A collective algorithm of MSCCL, in XML.
+    /// Import an MSCCL collective algorithm (XML).
     Msccl(ImportMscclArgs),
-    /// A training workload of SimAI, as AICB writes it.
+    /// Import a SimAI training workload, as AICB writes it.
     Simai(ImportSimaiArgs),
-    /// Flows as CSV: start,from,to,bytes.
+    /// Import a list of flows from CSV: start,from,to,bytes.
     Flows(ImportTrafficArgs),
-    /// Flow records as CSV, as nfdump writes them.
+    /// Import flow records from nfdump's CSV (NetFlow, IPFIX).
     Netflow(ImportTrafficArgs),
-    /// A capture, pcap or pcapng: a flow for each direction of each TCP and UDP flow in it.
+    /// Import flows from a packet capture (pcap or pcapng).
+    ///
+    /// Each direction of each TCP and UDP flow becomes a flow.
     Pcap(ImportTrafficArgs),
-    /// A network in GraphML, as the Internet Topology Zoo and networkx write it.
+    /// Import a GraphML network (Internet Topology Zoo, networkx).
     Graphml(ImportGraphmlArgs),
-    /// A network as CSV: from,to,rate,delay.
+    /// Import a network from CSV: from,to,rate,delay.
     Links(ImportGraphArgs),
-    /// A lab of containerlab.
+    /// Import a containerlab topology (YAML).
     Containerlab(ImportGraphArgs),
-    /// A network in SNDlib's native format.
+    /// Import a network in SNDlib's native format.
     Sndlib(ImportSndlibArgs),
 }
 
 #[derive(Args, Debug)]
 pub(crate) struct ImportSndlibArgs {
-    /// What one unit of a capacity is, such as 1Mbps; the format gives it none.
+    /// Rate of one capacity unit, as in 1Mbps; the format does not state it.
     #[arg(long, value_name = "RATE")]
     pub(crate) unit: Option<String>,
     #[command(flatten)]
@@ -45,10 +47,10 @@ pub(crate) struct ImportSndlibArgs {
 
 #[derive(Args, Debug)]
 pub(crate) struct ImportGraphmlArgs {
-    /// One unit of a rate, bandwidth or capacity that has none in the file, such as 1Gbps.
+    /// Rate of one unit, as in 1Gbps, for rates and capacities without a unit in the file.
     #[arg(long, value_name = "RATE")]
     pub(crate) unit: Option<String>,
-    /// One unit of a delay or latency that has none in the file, such as 1ms.
+    /// Time of one unit, as in 1ms, for delays without a unit in the file.
     #[arg(long, value_name = "TIME")]
     pub(crate) delay_unit: Option<String>,
     #[command(flatten)]
@@ -57,53 +59,66 @@ pub(crate) struct ImportGraphmlArgs {
 
 #[derive(Args, Debug)]
 pub(crate) struct ImportGraphArgs {
-    /// The network.
+    /// Network file.
     pub(crate) graph: PathBuf,
-    /// The rate of links of which the file says none, such as 10Gbps.
+    /// Rate of links without one in the file, as in 10Gbps. Default: 100Gbps.
     #[arg(long)]
     pub(crate) rate: Option<String>,
-    /// The delay of links of which the file says none, such as 2ms.
+    /// Delay of links without one in the file, as in 2ms.
+    ///
+    /// Between nodes with coordinates, it is that of light in glass instead. Default: 1ms for GraphML and SNDlib, 1us
+    /// otherwise.
     #[arg(long)]
     pub(crate) delay: Option<String>,
-    /// How many hosts each switch gets. A place of a wide-area network has one, switches of a lab with hosts none.
+    /// Number of hosts to attach to each switch.
+    ///
+    /// Default: 1 if the file has fewer than two hosts, as in wide-area networks; otherwise none.
     #[arg(long, value_name = "N")]
     pub(crate) hosts: Option<std::num::NonZeroU16>,
-    /// The rate of their links; that of the fastest link if not given.
+    /// Rate of the links to these hosts. Default: that of the fastest link.
     #[arg(long, value_name = "RATE")]
     pub(crate) host_rate: Option<String>,
-    /// The scenario file to write; an earlier one that nobody edited is replaced, another file is not.
+    /// Scenario file to write.
+    ///
+    /// An existing file is overwritten only if Narrows wrote it and it was not edited since.
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: PathBuf,
 }
 
-/// Where imported traffic goes, and what is written.
+/// Target of imported traffic.
 #[derive(Args, Debug)]
 pub(crate) struct ImportOnto {
-    /// The scenario whose network, ports, hosts and schemes are used; its traffic is replaced.
+    /// Scenario to take the network, ports, hosts and schemes from.
+    ///
+    /// Its traffic is replaced. Default: two fat trees that are large enough, under DCTCP.
     #[arg(long, value_name = "FILE")]
     pub(crate) scenario: Option<PathBuf>,
-    /// The scenario file to write; an earlier one that nobody edited is replaced, another file is not.
+    /// Scenario file to write.
+    ///
+    /// An existing file is overwritten only if Narrows wrote it and it was not edited since.
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: PathBuf,
 }
 
 #[derive(Args, Debug)]
 pub(crate) struct ImportTrafficArgs {
-    /// The traffic.
+    /// Traffic file.
     pub(crate) traffic: PathBuf,
-    /// How to place senders and receivers whose names are not names of hosts, in order of appearance.
+    /// Placement on hosts, in order of appearance.
+    ///
+    /// For senders and receivers whose names are not names of hosts.
     #[arg(long, value_enum, default_value_t = Placement::Block)]
     pub(crate) placement: Placement,
     #[command(flatten)]
     pub(crate) onto: ImportOnto,
 }
 
-/// On which hosts ranks are, or whoever sends and receives.
+/// Placement of ranks, or of senders and receivers, on hosts.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Placement {
-    /// Even parts of them, in order, in each datacenter.
+    /// Equal parts in each datacenter, in order.
     Block,
-    /// Each in the datacenter after the last one's.
+    /// Round robin over the datacenters.
     Cyclic,
     /// Rank 0 on host 0, rank 1 on host 1, and so on.
     Packed,
@@ -111,13 +126,15 @@ pub(crate) enum Placement {
 
 #[derive(Args, Debug)]
 pub(crate) struct ImportChakraArgs {
-    /// The traces, one for each rank; in the order of the numbers in their names, if these are 0, 1 and so on.
+    /// Trace files, one for each rank.
+    ///
+    /// In the order of the numbers in their names, if these are 0, 1 and so on.
     #[arg(required = true)]
     pub(crate) traces: Vec<PathBuf>,
-    /// Groups of ranks that collectives name, as JSON: {"0": [0, 1], "1": [2, 3]}.
+    /// JSON file with the process groups of collectives, as in {"0": [0, 1], "1": [2, 3]}.
     #[arg(long, value_name = "FILE")]
     pub(crate) groups: Option<PathBuf>,
-    /// On which hosts ranks are.
+    /// Placement of ranks on hosts.
     #[arg(long, value_enum, default_value_t = Placement::Block)]
     pub(crate) placement: Placement,
     #[command(flatten)]
@@ -126,12 +143,12 @@ pub(crate) struct ImportChakraArgs {
 
 #[derive(Args, Debug)]
 pub(crate) struct ImportMscclArgs {
-    /// The algorithm.
+    /// Algorithm file.
     pub(crate) algorithm: PathBuf,
-    /// What the algorithm works on, in all its chunks together, such as 64MiB; without a unit, in bytes.
+    /// Size of the data over all chunks of the algorithm, as in 64MiB; bytes without a unit.
     #[arg(long)]
     pub(crate) size: String,
-    /// On which hosts GPUs are.
+    /// Placement of GPUs on hosts.
     #[arg(long, value_enum, default_value_t = Placement::Block)]
     pub(crate) placement: Placement,
     #[command(flatten)]
@@ -140,15 +157,17 @@ pub(crate) struct ImportMscclArgs {
 
 #[derive(Args, Debug)]
 pub(crate) struct ImportSimaiArgs {
-    /// The workload.
+    /// Workload file.
     pub(crate) workload: PathBuf,
-    /// How many passes there are, one after the other.
+    /// Number of passes (training iterations), one after the other.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) passes: u32,
-    /// The number of ranks, for a workload whose first line does not say it, as of older revisions of AICB.
+    /// Number of ranks, if the first line of the workload does not state it.
+    ///
+    /// Workloads of older AICB revisions need this.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) ranks: Option<u32>,
-    /// On which hosts ranks are.
+    /// Placement of ranks on hosts.
     #[arg(long, value_enum, default_value_t = Placement::Block)]
     pub(crate) placement: Placement,
     #[command(flatten)]
@@ -157,13 +176,14 @@ pub(crate) struct ImportSimaiArgs {
 
 #[derive(Args, Debug)]
 pub(crate) struct ImportGoalArgs {
-    /// The schedule.
+    /// Schedule file.
     pub(crate) schedule: PathBuf,
-    /// Sends up to this size have ended once they have begun, others once they are acknowledged; LogGOPSim's S. Without a unit, in
-    /// bytes.
+    /// Largest send that counts as complete when it starts (LogGOPSim's S).
+    ///
+    /// Larger sends are complete when they are acknowledged; 0 applies this to all. Bytes without a unit.
     #[arg(long, value_name = "SIZE", default_value = "65535B")]
     pub(crate) eager: String,
-    /// On which hosts ranks are.
+    /// Placement of ranks on hosts.
     #[arg(long, value_enum, default_value_t = Placement::Block)]
     pub(crate) placement: Placement,
     #[command(flatten)]
@@ -172,13 +192,15 @@ pub(crate) struct ImportGoalArgs {
 
 #[derive(Args, Debug)]
 pub(crate) struct ImportHpccArgs {
-    /// The topology.
+    /// Topology file.
     pub(crate) topology: PathBuf,
-    /// The flows.
+    /// Flow file.
     pub(crate) flows: PathBuf,
-    /// The configuration.
+    /// Configuration file.
     pub(crate) config: Option<PathBuf>,
-    /// The scenario file to write; an earlier one that nobody edited is replaced, another file is not.
+    /// Scenario file to write.
+    ///
+    /// An existing file is overwritten only if Narrows wrote it and it was not edited since.
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: PathBuf,
 }
@@ -186,22 +208,26 @@ pub(crate) struct ImportHpccArgs {
 /// The unit of `start` in a connection matrix.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum StartUnit {
-    /// Picoseconds, for programs that take the number as it is, such as csg-htsim for NDP.
+    /// Picoseconds: for programs that use the number as it is, such as csg-htsim for NDP.
     Ps,
-    /// Microseconds, for programs that convert it, such as uet-htsim for UEC (uec.cpp) and csg-htsim for EQDS.
+    /// Microseconds: for programs that convert it, such as uet-htsim for UEC (uec.cpp) and csg-htsim for EQDS.
     Us,
 }
 
 #[derive(Args, Debug)]
 pub(crate) struct ImportHtsimArgs {
-    /// The connection matrix.
+    /// Connection matrix file (.cm).
     pub(crate) matrix: PathBuf,
-    /// The topology.
+    /// Topology file (.topo).
     pub(crate) topology: Option<PathBuf>,
-    /// The unit of `start` in the connection matrix; the file does not say it. Needed unless all flows start at 0.
+    /// Unit of `start` in the connection matrix; the file does not state it.
+    ///
+    /// Needed unless all flows start at 0.
     #[arg(long, value_enum, value_name = "UNIT")]
     pub(crate) start_unit: Option<StartUnit>,
-    /// The scenario file to write; an earlier one that nobody edited is replaced, another file is not.
+    /// Scenario file to write.
+    ///
+    /// An existing file is overwritten only if Narrows wrote it and it was not edited since.
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: PathBuf,
 }

@@ -8,65 +8,78 @@ use super::CsvArgs;
 
 #[derive(Subcommand, Debug)]
 pub(crate) enum KernelCommand {
-    /// Load a law into the kernel; it stays until it is unloaded or the machine restarts.
+    /// Load a control law into the kernel's TCP.
+    ///
+    /// It stays loaded until `narrows kernel unload` or a reboot. Without --default, --netns, --route or --cgroup, only
+    /// sockets that request it by name use it (iperf3 -C NAME). Load it at both ends: a listener under another law
+    /// refuses ECN.
     Load(KernelLoadArgs),
-    /// What is loaded, who uses it, and the state of every socket that runs it.
+    /// Show loaded laws, their users and the state of their sockets.
     Status(KernelStatusArgs),
-    /// Take laws out of the kernel again, and put back what was there before.
+    /// Unload control laws and restore the previous settings.
+    ///
+    /// Sockets that run a law keep it until they close.
     Unload(KernelUnloadArgs),
-    /// Look whether this machine can run laws in its kernel, and say what is missing.
+    /// Check whether this machine can run laws in its kernel.
+    ///
+    /// Reports what is missing.
     Doctor(KernelDoctorArgs),
-    /// Write the BPF objects of this build into a directory, for machines without clang.
+    /// Write this build's BPF objects, for machines without clang.
     Export {
-        /// Where they go; it is made if need be. Earlier objects are replaced, other files are not.
+        /// Output directory; created if missing.
+        ///
+        /// Only earlier exports are overwritten.
         directory: PathBuf,
     },
 }
 
 #[derive(Args, Debug)]
 pub(crate) struct KernelLoadArgs {
-    /// Which law.
+    /// Control law to load, as in gemini.
     pub(crate) law: String,
-    /// Make it the default of this network namespace.
+    /// Use it for new connections of this network namespace by default.
     #[arg(long)]
     pub(crate) default: bool,
-    /// Make it the default of another network namespace, by its name or path. May be repeated.
+    /// Use it by default in another network namespace, given by name or path. May be repeated.
     #[arg(long, value_name = "NAME")]
     pub(crate) netns: Vec<String>,
-    /// Use it for connections over one route that is there, of IPv4 or IPv6, as in 10.0.0.0/8. May be repeated.
+    /// Use it on an existing IPv4 or IPv6 route, as in 10.0.0.0/8. May be repeated.
     #[arg(long, value_name = "PREFIX")]
     pub(crate) route: Vec<String>,
-    /// Use it for sockets of a cgroup (version 2), by its directory. May be repeated.
+    /// Use it for sockets of a cgroup (version 2), given by its directory. May be repeated.
     #[arg(long, value_name = "DIR")]
     pub(crate) cgroup: Vec<PathBuf>,
-    /// A parameter of the law, as in k=75KB; `narrows laws NAME` lists them. May be repeated.
+    /// Parameter of the law, as in k=75KB; `narrows laws NAME` lists them. May be repeated.
     #[arg(long = "param", value_name = "NAME=VALUE")]
     pub(crate) params: Vec<String>,
-    /// Rate of the narrowest link that flows will cross: laws scale with it.
+    /// Rate of the slowest link on the flows' paths, as in 1Gbps; laws scale with it.
     #[arg(long, value_name = "RATE", default_value = "10Gbps")]
     pub(crate) line_rate: String,
-    /// Base round trip of all flows. Default: what a flow's handshake takes, then the least that it sees.
+    /// Base RTT of all flows, 1us to 10s.
+    ///
+    /// Set it if handshakes may meet full queues. Default: the RTT of each flow's handshake, then the minimum that the
+    /// flow measures.
     #[arg(long, value_name = "TIME")]
     pub(crate) base_rtt: Option<String>,
-    /// Base round trip inside a datacenter.
+    /// Base RTT inside a datacenter, 1us to 10s.
     #[arg(long, value_name = "TIME", default_value = "100us")]
     pub(crate) intra_rtt: String,
-    /// Its name in the kernel, at most 15 bytes. Default: `narrows_LAW`.
+    /// Name in the kernel, at most 15 bytes. Default: `narrows_LAW`.
     #[arg(long = "as", value_name = "NAME")]
     pub(crate) name: Option<String>,
-    /// Keep it only while this command runs: until Ctrl-C.
+    /// Keep it loaded only until Ctrl-C.
     #[arg(long)]
     pub(crate) hold: bool,
 }
 
 #[derive(Args, Debug)]
 pub(crate) struct KernelStatusArgs {
-    /// Only this law.
+    /// Show only this law.
     pub(crate) law: Option<String>,
-    /// Show it anew every second, until Ctrl-C.
+    /// Refresh every second, until Ctrl-C.
     #[arg(long, conflicts_with_all = ["json", "csv"])]
     pub(crate) watch: bool,
-    /// As JSON.
+    /// Print the result as JSON on standard output, and nothing else there.
     #[arg(long)]
     pub(crate) json: bool,
     #[command(flatten)]
@@ -75,17 +88,17 @@ pub(crate) struct KernelStatusArgs {
 
 #[derive(Args, Debug)]
 pub(crate) struct KernelUnloadArgs {
-    /// Which laws.
+    /// Laws to unload.
     #[arg(required_unless_present = "all")]
     pub(crate) laws: Vec<String>,
-    /// All that are loaded.
+    /// Unload all loaded laws.
     #[arg(long, conflicts_with = "laws")]
     pub(crate) all: bool,
 }
 
 #[derive(Args, Debug)]
 pub(crate) struct KernelDoctorArgs {
-    /// As JSON.
+    /// Print the result as JSON on standard output, and nothing else there.
     #[arg(long)]
     pub(crate) json: bool,
     #[command(flatten)]

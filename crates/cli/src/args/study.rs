@@ -9,9 +9,9 @@ use super::{Common, CsvArgs, FileArgs};
 
 #[derive(Args, Debug)]
 pub(crate) struct NewLawArgs {
-    /// Its name in files: lower-case letters, digits and hyphens, as in my-law.
+    /// Name of the law: lower-case letters, digits and hyphens, as in my-law.
     pub(crate) name: String,
-    /// The checkout.
+    /// Checkout of Narrows to change.
     #[arg(long, value_name = "DIR", default_value = ".")]
     pub(crate) source: PathBuf,
 }
@@ -32,14 +32,18 @@ pub(crate) struct RunArgs {
     pub(crate) common: Common,
 }
 
-/// What the command line varies beside the file.
+/// Keys and seeds that the command line varies, in addition to the file's grid.
 #[derive(Args, Debug)]
 pub(crate) struct VaryArgs {
-    /// A key of the scenario and the values that it takes in turn, as in traffic.0.load=20%,40%,80%. May be repeated: every
-    /// combination is run.
+    /// Vary a key over several values, as in traffic.0.load=20%,40%,80%.
+    ///
+    /// May be repeated: every combination is run. Replaces the values that the key has in `[grid]`. Values that contain
+    /// commas need a TOML array: `'host.path=["ecmp", "spray"]'`.
     #[arg(long = "over", value_name = "KEY=VALUES", value_parser = key_value)]
     pub(crate) over: Vec<(String, String)>,
-    /// Run every point with so many seeds: the scenario's and those after it.
+    /// Number of seeds for each point: the scenario's and the following ones.
+    ///
+    /// 1 to 10000. With several seeds, averages have confidence intervals.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=10_000))]
     pub(crate) seeds: Option<u64>,
 }
@@ -49,8 +53,8 @@ pub(crate) struct VaryArgs {
     args_conflicts_with_subcommands = true,
     subcommand_negates_reqs = true,
     after_help = "Examples:\n  narrows sweep study.toml --over traffic.0.load=20%,40%,80% --seeds 5\n  \
-    narrows sweep study.toml --shard $SLURM_ARRAY_TASK_ID/8\n  narrows sweep merge study.toml out/study-*-of-8 --out out/study\n  \
-    narrows sweep status out/study"
+    narrows sweep study.toml --shard $SLURM_ARRAY_TASK_ID/8\n  \
+    narrows sweep merge study.toml out/study-*-of-8 --out out/study\n  narrows sweep status out/study"
 )]
 pub(crate) struct SweepArgs {
     #[command(subcommand)]
@@ -59,14 +63,17 @@ pub(crate) struct SweepArgs {
     pub(crate) file: Option<FileArgs>,
     #[command(flatten)]
     pub(crate) vary: VaryArgs,
-    /// Run one part of the runs, as in 3/8: every eighth from the third on. Each shard needs a directory of its own; by default
-    /// it is called after it. `narrows sweep merge` puts them together.
+    /// Run one shard, as in 3/8: every eighth run, starting with the third.
+    ///
+    /// Each shard needs a results directory of its own; default: out/NAME-3-of-8. `narrows sweep merge` combines them.
     #[arg(long, value_name = "I/N")]
     pub(crate) shard: Option<study::Shard>,
-    /// Print the names of the runs, and run nothing; with --json, also their keys.
+    /// List the names of the runs and exit; with --json, also their keys.
     #[arg(long, conflicts_with = "csv")]
     pub(crate) list: bool,
-    /// Give the runs to a Ray cluster: ray://HOST:PORT, or `local` for one that is begun here. Needs the Python package.
+    /// Run on a Ray cluster: ray://HOST:PORT, or `local` to start one here.
+    ///
+    /// Needs the Python package.
     #[arg(long, value_name = "ADDRESS", conflicts_with_all = ["shard", "list", "anew", "json", "threads"])]
     pub(crate) ray: Option<String>,
     #[command(flatten)]
@@ -75,23 +82,28 @@ pub(crate) struct SweepArgs {
 
 #[derive(Subcommand, Debug)]
 pub(crate) enum SweepCommand {
-    /// Put the results of shards together, with the same options that they were given. Nothing is run.
+    /// Combine the results of shards into one directory.
+    ///
+    /// Needs the options that the shards were given. Runs nothing. Exit code 1 if runs are missing; those found are
+    /// kept.
     Merge(Box<MergeArgs>),
-    /// Say which runs of a directory are finished, running, waiting and failed, and why.
+    /// Show which runs are finished, running, waiting or failed, and why.
+    ///
+    /// Also works while the sweep is running.
     Status(StatusArgs),
 }
 
 #[derive(Args, Debug)]
-#[command(
-    after_help = "Every run, over all seeds and all points of the file's own grid, must hold the objectives.\n\nExamples:\n  \
-    narrows size net.toml --slo 'p99(intra.slowdown) <= 5' --slo 'p99(inter.fct) <= 60ms'\n  \
+#[command(after_help = "The objectives must hold in every run: at all seeds and all points of the file's grid.\n\n\
+    Examples:\n  narrows size net.toml --slo 'p99(intra.slowdown) <= 5' --slo 'p99(inter.fct) <= 60ms'\n  \
     narrows size net.toml --slo 'network.drops == 0' --least switch.buffer=1MB..32MB --as-written\n  \
-    narrows size net.toml --slo 'p99(slowdown) <= 8' --try schemes.uno.params.unocc.alpha=0.001,0.002"
-)]
+    narrows size net.toml --slo 'p99(slowdown) <= 8' --try schemes.uno.params.unocc.alpha=0.001,0.002")]
 pub(crate) struct SizeArgs {
     #[command(flatten)]
     pub(crate) file: FileArgs,
-    /// What must hold, in the words of claims about one run, as in 'p99(intra.slowdown) <= 5'. May be repeated.
+    /// Objective: a comparison about one run, as in 'p99(intra.slowdown) <= 5'.
+    ///
+    /// Metrics are those of papers' claims (`docs/src/reference/claims.md`). May be repeated: all objectives must hold.
     #[arg(long = "slo", value_name = "CHECK", required = true)]
     pub(crate) objectives: Vec<String>,
     #[command(flatten)]
@@ -102,22 +114,28 @@ pub(crate) struct SizeArgs {
 
 #[derive(Args, Debug)]
 #[command(
-    after_help = "Every run, over all seeds and all points of the file's own grid, must hold the objectives. Of the schemes that do, the \
-    first choice is the one with the least score at the settings found for it.\n\nExamples:\n  narrows choose net.toml\n  \
+    after_help = "The objectives must hold in every run: at all seeds and all points of the file's grid. Of the \
+    schemes that meet them, the recommended one has the lowest score at the settings found for it.\n\nExamples:\n  \
+    narrows choose net.toml\n  \
     narrows choose net.toml --slo 'p99(intra.slowdown) <= 5' --cell 'p99(inter.fct)' --seeds 5"
 )]
 pub(crate) struct ChooseArgs {
     #[command(flatten)]
     pub(crate) file: FileArgs,
-    /// Objective: a claim about one run, as in 'p99(intra.slowdown) <= 5'. May be repeated. Default: each
-    /// metric of --cell that is a p99 is within --within of the best scheme's as the file is written.
+    /// Objective: a comparison about one run, as in 'p99(intra.slowdown) <= 5'.
+    ///
+    /// May be repeated: all objectives must hold. Default: each p99 among the scored metrics is within --within of the
+    /// best scheme's value as the file is written.
     #[arg(long = "slo", value_name = "CHECK")]
     pub(crate) objectives: Vec<String>,
     /// Allowed excess over the best scheme, for the default objectives.
+    ///
+    /// A number or a percentage, as in 0.25 or 25%.
     #[arg(long, value_name = "SHARE", default_value = "25%", value_parser = share, conflicts_with = "objectives")]
     pub(crate) within: f64,
-    /// A metric of a run that is scored, less being better, as in `p99(inter.slowdown)`; may be repeated. Default: the median and
-    /// the p99 of the slowdown of each size bin, or of each class of flows.
+    /// Metric to score, lower is better, as in 'p99(inter.slowdown)'.
+    ///
+    /// May be repeated. Default: the median and the p99 of the slowdown for each size bin, or for each class of flows.
     #[arg(long, value_name = "METRIC")]
     pub(crate) cell: Vec<String>,
     #[command(flatten)]
@@ -129,21 +147,29 @@ pub(crate) struct ChooseArgs {
 /// Search range and settings.
 #[derive(Args, Debug)]
 pub(crate) struct SearchArgs {
-    /// The key whose least value is sought, and where, as in port.inter.buffer=50KB..2MB. Default: port.buffer, or switch.buffer
-    /// where switches share theirs, from a 32nd of what the file has to four times as much.
+    /// Key to minimize and its range, as in port.inter.buffer=50KB..2MB.
+    ///
+    /// Its value can be a size, a rate, a time or a number. A key of schemes.NAME. sizes that scheme alone. Default:
+    /// port.buffer, or switch.buffer where switches share it, from 1/32 to 4 times the file's value.
     #[arg(long, value_name = "KEY=LOW..HIGH", value_parser = key_value)]
     pub(crate) least: Option<(String, String)>,
-    /// How many values of that key there are to a doubling, evenly spread over logarithms.
+    /// Number of values to try per doubling of that key, 1 to 32.
+    ///
+    /// Values are evenly spaced on a logarithmic scale. With 4, each is 19 % above the one before.
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=32))]
     pub(crate) steps: u32,
-    /// A key and values of it to try beside, as in port.ecn.min=10%,25%. May be repeated: every combination is tried. A key of
-    /// schemes.NAME. is tried with that scheme alone. Default: thresholds of marks where ports mark, drain rates of phantom queues.
+    /// Try values of another key, too, as in port.ecn.min=10%,25%.
+    ///
+    /// May be repeated: every combination is tried. A key of schemes.NAME. is tried with that scheme alone. Default:
+    /// ECN marking thresholds where ports mark, and drain rates of phantom queues.
     #[arg(long = "try", value_name = "KEY=VALUES", value_parser = key_value, conflicts_with = "as_written")]
     pub(crate) choices: Vec<(String, String)>,
-    /// Try nothing beside: all other settings stay as the file has them.
+    /// Try no other keys: all other settings stay as in the file.
     #[arg(long)]
     pub(crate) as_written: bool,
-    /// Run every point with so many seeds: the scenario's and those after it.
+    /// Number of seeds for each point: the scenario's and the following ones.
+    ///
+    /// Not used if the file's `[grid]` varies `seed`.
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u64).range(1..=10_000))]
     pub(crate) seeds: u64,
 }
@@ -154,7 +180,7 @@ pub(crate) struct MergeArgs {
     pub(crate) file: FileArgs,
     #[command(flatten)]
     pub(crate) vary: VaryArgs,
-    /// The shards' directories of results, whole or not.
+    /// Results directories of the shards, complete or not.
     #[arg(required = true, value_name = "DIR")]
     pub(crate) from: Vec<PathBuf>,
     #[command(flatten)]
@@ -163,39 +189,45 @@ pub(crate) struct MergeArgs {
 
 #[derive(Args, Debug)]
 pub(crate) struct StatusArgs {
-    /// The directory of results.
+    /// Results directory of the sweep.
     pub(crate) directory: PathBuf,
-    /// Print it as JSON.
+    /// Print the result as JSON on standard output, and nothing else there.
     #[arg(long)]
     pub(crate) json: bool,
 }
 
 #[derive(Args, Debug)]
 #[command(
-    after_help = "Needs root, iproute2 and /dev/net/tun. Hosts are network namespaces, named as in the scenario; \
-    in them /etc/hosts has all names.\n\nExamples:\n  narrows emulate pair.toml --scheme cubic\n  narrows emulate pair.toml \
-    --with 'right.host0=iperf3 -s' -- iperf3 -c right.host0\n  narrows emulate pair.toml --on left.host0 -- bash"
+    after_help = "Needs root, iproute2 and /dev/net/tun. Hosts are network namespaces, named as in the scenario; in \
+    them, /etc/hosts lists all hosts.\n\nExamples:\n  narrows emulate pair.toml --scheme cubic\n  \
+    narrows emulate pair.toml --with 'right.host0=iperf3 -s' -- iperf3 -c right.host0\n  \
+    narrows emulate pair.toml --on left.host0 -- bash"
 )]
 pub(crate) struct EmulateArgs {
     #[command(flatten)]
     pub(crate) file: FileArgs,
-    /// Override a key of the scenario, as in topology.k=4 or traffic.0.size=64MiB. May be repeated.
+    /// Override a key of the scenario, as in topology.k=4 or traffic.0.size=64MiB.
+    ///
+    /// Array elements are selected by index. May be repeated.
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = key_value)]
     pub(crate) set: Vec<(String, String)>,
-    /// All columns of the table, however narrow the terminal.
+    /// Show all columns of tables, even if they are wider than the terminal.
     #[arg(long)]
     pub(crate) wide: bool,
-    /// The seed on which marks, losses and the choice of paths depend.
+    /// Seed of ECN marks, losses and path choice. Default: the scenario's `seed`.
     #[arg(long, value_parser = seed)]
     pub(crate) seed: Option<u64>,
-    /// Run schemes without a key that real packets do not heed, such as host.recovery. The runs' names and manifests say
-    /// so. May be repeated.
+    /// Drop a key that has no effect on real packets, such as host.recovery.
+    ///
+    /// A scheme that has such keys is refused otherwise. The results record the dropped keys. May be repeated.
     #[arg(long, value_name = "KEY")]
     pub(crate) without: Vec<String>,
-    /// The directory for results. Default: out/NAME-emulated, by the scenario's name.
+    /// Results directory. Default: out/NAME-emulated, from the scenario's name.
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
-    /// Do all runs, also those that an interrupted command has finished, and replace finished runs of other settings.
+    /// Run everything again, and replace finished runs.
+    ///
+    /// Also repeats runs that an interrupted command finished, and replaces finished runs of other settings.
     #[arg(long)]
     pub(crate) anew: bool,
     /// Print the summary as JSON on standard output, and nothing else there.
@@ -203,104 +235,125 @@ pub(crate) struct EmulateArgs {
     pub(crate) json: bool,
     #[command(flatten)]
     pub(crate) csv: CsvArgs,
-    /// No progress and no table.
+    /// Print only warnings and errors, on standard error.
     #[arg(long, short)]
     pub(crate) quiet: bool,
-    /// The host where the command runs. Default: the scenario's first.
+    /// Host that runs the command. Default: the scenario's first host.
     #[arg(long, value_name = "HOST", requires = "command")]
     pub(crate) on: Option<String>,
-    /// Start a program on a host before the command, such as a server; it is ended after the command. May be repeated.
+    /// Run a program on a host in the background, such as a server.
+    ///
+    /// It starts before the command, which waits until the program listens on a TCP port, or for one second. It ends
+    /// after the command. May be repeated.
     #[arg(long, value_name = "HOST=COMMAND", value_parser = host_command, requires = "command")]
     pub(crate) with: Vec<(String, String)>,
-    /// Write what leaves a port, such as left>right, to a pcapng file; an earlier capture is replaced, another file is
-    /// not. May be repeated.
+    /// Capture the packets that leave a port, such as left>right, as pcapng.
+    ///
+    /// With several runs, each has its own file, named after the run. Only an earlier capture of Narrows is
+    /// overwritten. May be repeated.
     #[arg(long, value_name = "PORT=FILE", value_parser = port_file)]
     pub(crate) pcap: Vec<(String, PathBuf)>,
-    /// The most that TCP hands a device at a time, or that the transport's pacing makes up for at once, 1500B to 64KiB; a
-    /// simulated host hands over packet by packet. Default: 64KiB.
+    /// Maximum burst size, 1500B to 64KiB.
+    ///
+    /// For kernel TCP, the most that it hands to the device at once (GSO size); for --stack narrows, the most that
+    /// leaves at once to catch up with pacing. A simulated host sends packet by packet. Default: 64KiB.
     #[arg(long, value_name = "SIZE")]
     pub(crate) burst: Option<String>,
-    /// What carries the scenario's flows.
+    /// Transport that carries the scenario's flows.
     #[arg(long, value_enum, default_value = "kernel")]
     pub(crate) stack: Stack,
-    /// Do not ask for real-time scheduling: the emulator is then late by milliseconds under load.
+    /// Do not request real-time scheduling.
+    ///
+    /// The emulator may then be late by milliseconds under load.
     #[arg(long)]
     pub(crate) no_real_time: bool,
-    /// The scenario's flows over IPv6.
+    /// Carry the scenario's flows over IPv6.
     #[arg(long)]
     pub(crate) ipv6: bool,
-    /// A command to run on a host instead of the scenario's traffic, once a scheme.
+    /// Command to run on a host instead of the scenario's traffic, once per scheme.
     #[arg(last = true, value_name = "COMMAND")]
     pub(crate) command: Vec<std::ffi::OsString>,
 }
 
 #[derive(Args, Debug)]
 pub(crate) struct CheckArgs {
-    /// The scenario files.
+    /// Scenario files (TOML).
     #[arg(required = true)]
     pub(crate) scenarios: Vec<PathBuf>,
-    /// Show only these schemes; all are checked, but for what is odd and not wrong.
+    /// Show only this scheme; errors in the others are still reported. May be repeated.
     #[arg(long = "scheme", value_name = "NAME", conflicts_with = "resolved")]
     pub(crate) schemes: Vec<String>,
-    /// Override a key of the scenario.
+    /// Override a key of the scenario, as in topology.k=4. May be repeated.
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = key_value)]
     pub(crate) set: Vec<(String, String)>,
-    /// One of the scenario's scales, such as quick; of an experiment also paper, which is the file as it stands.
+    /// Apply a scale of the file (`[scale.NAME]`), such as quick.
+    ///
+    /// For files of papers' experiments, `paper` is the file as written.
     #[arg(long)]
     pub(crate) scale: Option<String>,
-    /// Print the whole scenario, every default filled in.
+    /// Print the complete scenario with all defaults filled in.
     #[arg(long)]
     pub(crate) resolved: bool,
-    /// Say nothing where nothing is wrong.
+    /// Print only errors.
     #[arg(long, short)]
     pub(crate) quiet: bool,
-    /// Print the load of links by class as CSV on standard output, and nothing else there.
+    /// Print link loads by class as CSV on standard output, and nothing else there.
     #[arg(long, conflicts_with_all = ["resolved", "quiet"])]
     pub(crate) csv: bool,
 }
 
-/// What carries the flows of a scenario on real packets.
+/// Transport of a scenario's flows on real packets.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Stack {
-    /// The kernel's TCP.
+    /// Kernel TCP.
     Kernel,
-    /// The transport of `narrows perf` in user space: any law but those that need credits or switches' reports.
+    /// Narrows transport in user space (UDP), under any law that needs neither credits nor INT.
     Narrows,
 }
 
-/// How large a paper's experiment is run.
+/// Size of a paper's experiment.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Scale {
-    /// The paper's size.
+    /// Size of the paper's experiment; one seed may take hours.
     Paper,
-    /// A size that ends within minutes on two cores, most figures in under one; the file says what was scaled.
+    /// Smaller size, within minutes on two cores; the file states what was scaled down.
     Quick,
 }
 
 #[derive(Args, Debug)]
 pub(crate) struct ReproduceArgs {
-    /// Which: a paper (uno), a figure (uno/fig8-mixed) or its file, a figure's beginning (uno/fig8), or all. Without, the
-    /// papers are listed.
+    /// Papers or figures: a paper (uno), a figure (uno/fig8-mixed) or its file, or all.
+    ///
+    /// The beginning of a figure's name (uno/fig8) selects all figures that begin so. Without a name, the command lists
+    /// the papers.
     pub(crate) what: Vec<String>,
-    /// How large.
+    /// Size of the experiments.
     #[arg(long, value_enum, default_value = "quick")]
     pub(crate) scale: Scale,
-    /// Over how many seeds a verdict is. Default: 5 at the quick scale, 3 at the paper's.
+    /// Number of seeds for each verdict, 1 to 100.
+    ///
+    /// Default: 5 at the quick scale, 3 at the paper scale.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=100))]
     pub(crate) seeds: Option<u64>,
-    /// Where the papers' scenario files are.
+    /// Directory of the papers' scenario files, with a folder for each paper.
     #[arg(long, value_name = "DIR", default_value = "papers")]
     pub(crate) papers: PathBuf,
-    /// Write this run's verdicts into the files as the recorded ones.
+    /// Save the verdicts in the scenario files, as the recorded ones.
+    ///
+    /// Later runs are compared with them. Not with --set or --seed.
     #[arg(long)]
     pub(crate) record: bool,
-    /// Write the claims and verdicts as a Markdown page, too; sections of other figures that it has stay.
+    /// Also write claims and verdicts to a Markdown page.
+    ///
+    /// Its sections about other figures are kept.
     #[arg(long, value_name = "FILE")]
     pub(crate) page: Option<PathBuf>,
-    /// Also judge claims again with the change of each suspected cause ([[cause]]) of the files.
+    /// Also judge claims again with each suspected cause removed.
+    ///
+    /// The files list suspected causes as `[[cause]]`.
     #[arg(long)]
     pub(crate) causes: bool,
-    /// Also write each table cell's value for every seed to PAPER/values, for `narrows score --against`.
+    /// Also write table values for each seed to PAPER/values, for `narrows score --against`.
     #[arg(long)]
     pub(crate) values: bool,
     #[command(flatten)]
@@ -309,9 +362,9 @@ pub(crate) struct ReproduceArgs {
 
 #[derive(Args, Debug)]
 pub(crate) struct LawsArgs {
-    /// Only this law, with its parameters.
+    /// Show only this law, with its parameters.
     pub(crate) law: Option<String>,
-    /// As JSON.
+    /// Print the result as JSON on standard output, and nothing else there.
     #[arg(long)]
     pub(crate) json: bool,
     #[command(flatten)]

@@ -8,9 +8,10 @@ use super::CsvArgs;
 
 #[derive(Args, Debug)]
 #[command(
-    after_help = "A duration is a number of seconds, or has a unit: 500ms, 10s, 5min, 2h, 1d. Bytes may have k, M, G or T (of \
-    1000) or KiB, MiB, GiB or TiB.\n\nExamples:\n  narrows perf --listen 0.0.0.0        # prints a ticket\n  narrows perf \
-    @ticket --time 30 --law bbr\n  narrows perf - --bytes 4G --reverse --streams 4 < ticket",
+    after_help = "DURATION is a number of seconds, or has a unit: 500ms, 10s, 5min, 2h, 1d. BYTES is a number of \
+    bytes, or has a unit: k, M, G or T (powers of 1000), KiB, MiB, GiB or TiB.\n\nExamples:\n  \
+    narrows perf --listen 0.0.0.0        # prints a ticket\n  narrows perf @ticket --time 30 --law bbr\n  \
+    narrows perf - --bytes 4G --reverse --streams 4 < ticket",
     mut_arg("keep", needs_listen),
     mut_arg("valid", needs_listen),
     mut_arg("addresses", needs_listen),
@@ -19,36 +20,44 @@ use super::CsvArgs;
     mut_arg("fingerprint", |arg| arg.conflicts_with("listen"))
 )]
 pub(crate) struct PerfArgs {
-    /// Whom to call: a ticket, @FILE that has one, - for standard input, or an address with --fingerprint or --insecure. Other
-    /// users of this machine see its command lines, so keep tickets in files.
+    /// Listener: a ticket, @FILE with a ticket, - for standard input, or an address.
+    ///
+    /// An address is HOST or HOST:PORT (default port 4700), and also needs --fingerprint or --insecure. Keep tickets in
+    /// files: other users of this machine can read its command lines.
     #[arg(value_name = "TICKET|ADDR", required_unless_present = "listen", conflicts_with = "listen")]
     pub(crate) peer: Option<String>,
-    /// Wait for a caller at this address, and print a ticket that lets one in. Without a port: 4700.
+    /// Wait for a client at this address, as in 0.0.0.0, and print a ticket for it.
+    ///
+    /// The default port is 4700 (UDP).
     #[arg(long, value_name = "ADDR", conflicts_with = "csv")]
     pub(crate) listen: Option<String>,
-    /// Send for so long. Default: 10.
+    /// Duration of the test, at most 1d. Default: 10 s.
     #[arg(long, short = 't', value_name = "DURATION", conflicts_with_all = ["listen", "bytes"])]
     pub(crate) time: Option<String>,
-    /// Send so many bytes, over all streams; with --messages: in each.
+    /// Total bytes to send over all streams, instead of --time.
+    ///
+    /// With --messages: bytes of each message.
     #[arg(long, short = 'n', value_name = "BYTES", conflicts_with = "listen")]
     pub(crate) bytes: Option<String>,
-    /// Send so many messages instead, one at a time on the idle connection, each of --bytes (100k if nothing is said), and say
-    /// how long they took until this end knew that they were delivered.
+    /// Measure the latency of N messages instead, 1 to 1000000.
+    ///
+    /// Messages of --bytes each (default: 100k) are sent one at a time on the idle connection. Reports the time until
+    /// the sender knew that each was delivered.
     #[arg(long, value_name = "N", conflicts_with_all = ["listen", "time", "reverse", "streams"],
           value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub(crate) messages: Option<u32>,
-    /// The listener sends, by the law that it was started with.
+    /// Receive instead of sending: the listener sends, under its own control law.
     #[arg(long, short = 'R', conflicts_with_all = ["listen", "law", "params", "line_rate"])]
     pub(crate) reverse: bool,
-    /// Streams at a time.
+    /// Number of parallel streams, 1 to 128.
     #[arg(long, short = 'P', value_name = "N", default_value_t = 1, conflicts_with = "listen",
           value_parser = clap::value_parser!(u16).range(1..=128))]
     pub(crate) streams: u16,
-    /// Paths at a time, each from a port of its own.
+    /// Number of network paths to use at once, 1 to 64, each from its own UDP port.
     #[arg(long, value_name = "N", default_value_t = 1, conflicts_with = "listen",
           value_parser = clap::value_parser!(u8).range(1..=64))]
     pub(crate) paths: u8,
-    /// How often a line says how it goes.
+    /// Time between progress lines, 10ms to 1h.
     #[arg(long, short = 'i', value_name = "DURATION", default_value = "1", conflicts_with = "listen")]
     pub(crate) interval: String,
     /// Print the result as JSON on standard output, and nothing else there.
@@ -67,20 +76,23 @@ pub(crate) struct PerfArgs {
 #[derive(Args, Debug)]
 #[command(
     override_usage = "narrows send [OPTIONS] PATH... TICKET|ADDR",
-    after_help = "Exit codes: 0 all is on the receiver's disk, 1 something is not, 2 usage or input, 130 interrupted.\n\nExamples:\n  \
-    narrows send photos notes.txt @ticket\n  ssh there narrows recv inbox | narrows send photos -",
-    mut_arg("insecure", |arg| arg.help("Take any listener for the right one"))
+    after_help = "Exit codes: 0 everything is on the receiver's disk, 1 something is not, 2 usage or input, 130 \
+    interrupted.\n\nExamples:\n  narrows send photos notes.txt @ticket\n  \
+    ssh there narrows recv inbox | narrows send photos -",
+    mut_arg("insecure", |arg| arg.help("Do not authenticate the listener"))
 )]
 pub(crate) struct SendArgs {
-    /// Files and directories, each known by its last name at the receiver; and last, whom to send to: a ticket, @FILE that has
-    /// one, - for a line on standard input, or an address with --fingerprint or --insecure. Other users of this machine see
-    /// its command lines, so keep tickets in files.
+    /// Files and directories to send, and last the receiver.
+    ///
+    /// The receiver stores each path under its last component. The receiver is a ticket, @FILE with a ticket, - for a
+    /// ticket on standard input, or an address. An address is HOST or HOST:PORT (default port 4700), and also needs
+    /// --fingerprint or --insecure. Keep tickets in files: other users of this machine can read its command lines.
     #[arg(value_name = "PATH... TICKET|ADDR", required = true)]
     pub(crate) words: Vec<PathBuf>,
-    /// Compare files of equal size by their hashes, and not by their times.
+    /// Compare files of equal size by hash, not by modification time.
     #[arg(long, short = 'c')]
     pub(crate) checksum: bool,
-    /// Paths at a time, each from a port of its own.
+    /// Number of network paths to use at once, 1 to 64, each from its own UDP port.
     #[arg(long = "paths", value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=64))]
     pub(crate) paths: u8,
     #[command(flatten)]
@@ -93,8 +105,8 @@ pub(crate) struct SendArgs {
 
 #[derive(Args, Debug)]
 #[command(
-    after_help = "Exit codes: 0 all is on the disk, 1 something is not, 2 usage or input, 130 interrupted.\n\nExamples:\n  narrows \
-    recv inbox > ticket\n  narrows recv inbox --listen 192.0.2.1:4800 --keep",
+    after_help = "Exit codes: 0 everything is on the disk, 1 something is not, 2 usage or input, 130 interrupted.\n\n\
+    Examples:\n  narrows recv inbox > ticket\n  narrows recv inbox --listen 192.0.2.1:4800 --keep",
     mut_arg("law", |arg| arg.hide(true)),
     mut_arg("params", |arg| arg.hide(true)),
     mut_arg("one_law", |arg| arg.hide(true)),
@@ -103,17 +115,23 @@ pub(crate) struct SendArgs {
     mut_arg("coding", |arg| arg.hide(true)),
 )]
 pub(crate) struct RecvArgs {
-    /// Where files go; it is made if need be. Nothing is written outside of it.
+    /// Destination directory; created if missing.
+    ///
+    /// Nothing is written outside of it.
     #[arg(value_name = "DIR")]
     pub(crate) directory: PathBuf,
-    /// Wait for the sender at this address. Without a port: 4700.
+    /// Address on which to wait for the sender; default port 4700 (UDP).
     #[arg(long, value_name = "ADDR", default_value = "0.0.0.0")]
     pub(crate) listen: String,
-    /// Replace files that are there and differ. Without, they stay, and those of the sender are refused.
+    /// Overwrite existing files that differ.
+    ///
+    /// Without this option, existing files are kept and the sender's are refused.
     #[arg(long)]
     pub(crate) replace: bool,
-    /// Give all files and directories the sender's permissions. Without, new ones get them under this end's umask, and those
-    /// that are there keep their own. setuid, setgid and sticky bits are not sent in either case.
+    /// Set the sender's permissions on all files and directories.
+    ///
+    /// Without this option, new ones get the sender's permissions under this machine's umask, and existing ones keep
+    /// their own. The setuid, setgid and sticky bits are never sent.
     #[arg(long)]
     pub(crate) exact_modes: bool,
     #[command(flatten)]
@@ -124,60 +142,73 @@ pub(crate) struct RecvArgs {
     pub(crate) end: EndArgs,
 }
 
-/// How a transfer of files is shown.
+/// Output of a file transfer.
 #[derive(Args, Clone, Copy, Debug)]
 pub(crate) struct ShowArgs {
-    /// No progress and no summary: what failed alone, on standard error.
+    /// Print neither progress nor a summary, only errors on standard error.
     #[arg(long, short)]
     pub(crate) quiet: bool,
-    /// Print what came of it as JSON on standard output; a receiver's ticket comes first.
+    /// Print the result as JSON on standard output; a receiver prints its ticket first.
     #[arg(long, short = 'J')]
     pub(crate) json: bool,
 }
 
 #[derive(Subcommand, Debug)]
 pub(crate) enum ProxyCommand {
-    /// The end where destinations are: listens, and connects to what its rules allow.
+    /// Run the proxy's server end, near the destinations.
+    ///
+    /// Listens for near ends and connects to the destinations that its rules allow. Without rules it connects nowhere.
     Far(Box<FarArgs>),
-    /// The end where programs are: takes their connections by SOCKS, at forwarded ports, or redirected by the kernel.
+    /// Run the proxy's client end, near the programs.
+    ///
+    /// Accepts their connections by SOCKS 5 (--socks), at forwarded ports (--forward), or redirected by the kernel
+    /// (--transparent).
     Near(Box<NearArgs>),
 }
 
 #[derive(Args, Debug)]
 #[command(
-    after_help = "Rules are HOST:PORTS: a name, an address, a network or *; a port, a range or *. A name leads to no loopback, \
-    link-local or metadata address, and * has none: name these by address.\n\nExamples:\n  narrows proxy far --listen 0.0.0.0 --allow \
-    '*:443' --allow 10.1.0.0/16:5201-5210 > ticket\n  narrows proxy far --listen 0.0.0.0 --ticket \
-    /var/lib/narrows/ticket --allow files.example.org:873",
+    after_help = "A rule is HOST:PORTS. HOST is a name, an address, a network or *; PORTS is a port, a range or *. \
+    Loopback, link-local and cloud metadata addresses are never part of * or of a name (except localhost): allow them \
+    by address.\n\nExamples:\n  \
+    narrows proxy far --listen 0.0.0.0 --allow '*:443' --allow 10.1.0.0/16:5201-5210 > ticket\n  \
+    narrows proxy far --listen 0.0.0.0 --ticket /var/lib/narrows/ticket --allow files.example.org:873",
     mut_arg("window", |arg| arg.default_value("64MiB"))
 )]
 pub(crate) struct FarArgs {
-    /// Wait for near ends at this address, and print a ticket that lets them in. Without a port: 4700.
+    /// Wait for near ends at this address, and print a ticket for them.
+    ///
+    /// The default port is 4700 (UDP).
     #[arg(long, value_name = "ADDR")]
     pub(crate) listen: String,
-    /// Connect to where this rule says. Without rules no connection is made. May be repeated.
+    /// Allow connections to these destinations, as in '*:443'. May be repeated.
+    ///
+    /// Without this option, no connection is made.
     #[arg(long, value_name = "HOST:PORTS")]
     pub(crate) allow: Vec<String>,
-    /// Let in the near end that has this key, without a ticket. May be repeated.
+    /// Accept the near end with this key, without a ticket. May be repeated.
     #[arg(long, value_name = "SHA256:...")]
     pub(crate) allow_caller: Vec<String>,
-    /// Let in anyone who reaches this address.
+    /// Accept any client, without a ticket or a known key.
     #[arg(long)]
     pub(crate) insecure: bool,
-    /// Keep the ticket in this file, so that near ends come in again after a restart. It is made if need be, for its owner
-    /// alone.
+    /// Keep the ticket in this file, so that it stays valid after a restart.
+    ///
+    /// The file is created if missing, readable by its owner only.
     #[arg(long, value_name = "FILE")]
     pub(crate) ticket: Option<PathBuf>,
-    /// How long a new ticket is valid. Default: it does not end.
+    /// Lifetime of a new ticket, 1s to 365d. Default: unlimited.
     #[arg(long, value_name = "DURATION")]
     pub(crate) valid: Option<String>,
-    /// An address for the ticket. Without, those that the listener has are found. May be repeated.
+    /// Address to put into the ticket, such as that of a NAT.
+    ///
+    /// May be repeated, up to 8 times. Default: the listener's own addresses.
     #[arg(long = "address", value_name = "ADDR")]
     pub(crate) addresses: Vec<String>,
-    /// Threads over which connections are spread, each on one of them.
+    /// Number of transport threads, 1 to 64; each connection uses one of them.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=64))]
     pub(crate) threads: u8,
-    /// Say what becomes of each connection.
+    /// Log each connection and its outcome on standard error.
     #[arg(long, short = 'v')]
     pub(crate) verbose: bool,
     #[command(flatten)]
@@ -186,31 +217,37 @@ pub(crate) struct FarArgs {
 
 #[derive(Args, Debug)]
 #[command(
-    after_help = "Without a host, an address is at 127.0.0.1: 1080 is 127.0.0.1:1080.\n\nExamples:\n  narrows proxy near @ticket \
-    --socks 1080\n  narrows proxy near @ticket --forward 5201=server.example:5201\n  narrows proxy near @ticket \
-    --transparent 1081    # as root; see the book for the redirection",
+    after_help = "An address without a host is on 127.0.0.1: 1080 means 127.0.0.1:1080.\n\nExamples:\n  \
+    narrows proxy near @ticket --socks 1080\n  narrows proxy near @ticket --forward 5201=server.example:5201\n  \
+    narrows proxy near @ticket --transparent 1081    # as root; see the book for the redirection",
     group(ArgGroup::new("entrances").args(["socks", "forward", "transparent"]).required(true).multiple(true)),
     mut_arg("window", |arg| arg.default_value("64MiB")),
-    mut_arg("insecure", |arg| arg.help("Take any listener for the right one"))
+    mut_arg("insecure", |arg| arg.help("Do not authenticate the listener"))
 )]
 pub(crate) struct NearArgs {
-    /// The far end: a ticket, @FILE that has one, - for standard input, or an address with --fingerprint or --insecure. Other
-    /// users of this machine see its command lines, so keep tickets in files.
+    /// Far end: a ticket, @FILE with a ticket, - for standard input, or an address.
+    ///
+    /// An address is HOST or HOST:PORT (default port 4700), and also needs --fingerprint or --insecure. Keep tickets in
+    /// files: other users of this machine can read its command lines.
     #[arg(value_name = "TICKET|ADDR")]
     pub(crate) peer: String,
-    /// Take connections by SOCKS 5 at this address. May be repeated.
+    /// Accept SOCKS 5 connections at this address, as in 1080. May be repeated.
     #[arg(long, value_name = "ADDR")]
     pub(crate) socks: Vec<String>,
-    /// Take connections at this address, all for one destination. May be repeated.
+    /// Forward connections at this address to one destination, as in 5201=server:5201.
+    ///
+    /// May be repeated.
     #[arg(long, value_name = "ADDR=HOST:PORT")]
     pub(crate) forward: Vec<String>,
-    /// Take connections that the kernel redirects to this address, for where they were to go. May be repeated.
+    /// Accept connections that the kernel redirects to this address.
+    ///
+    /// They go to their original destinations. May be repeated.
     #[arg(long, value_name = "ADDR")]
     pub(crate) transparent: Vec<String>,
-    /// Paths at a time, each from a port of its own.
+    /// Number of network paths to use at once, 1 to 64, each from its own UDP port.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=64))]
     pub(crate) paths: u8,
-    /// Say what becomes of each connection.
+    /// Log each connection and its outcome on standard error.
     #[arg(long, short = 'v')]
     pub(crate) verbose: bool,
     #[command(flatten)]
@@ -219,81 +256,100 @@ pub(crate) struct NearArgs {
     pub(crate) end: EndArgs,
 }
 
-/// Whether a caller knows its listener.
+/// Authentication of the listener by a client.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct CallArgs {
-    /// The key that the listener must have.
+    /// Key fingerprint that the listener must have; needed with an address, not with a ticket.
     #[arg(long, value_name = "SHA256:...", conflicts_with = "insecure")]
     pub(crate) fingerprint: Option<String>,
-    /// Take any listener for the right one; with --listen: let anyone in.
+    /// Do not authenticate the listener; with --listen: accept any client.
     #[arg(long)]
     pub(crate) insecure: bool,
 }
 
-/// Whom a listener lets in.
+/// Admission of clients by a listener.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct DeskArgs {
-    /// The ticket lets its holder in more than once, and the listener goes on after the first one.
+    /// Accept the ticket more than once, and keep listening after the first client.
     #[arg(long)]
     pub(crate) keep: bool,
-    /// How long the ticket is valid.
+    /// Lifetime of the ticket, 1s to 365d.
     #[arg(long, value_name = "DURATION", default_value = "1d")]
     pub(crate) valid: String,
-    /// An address for the ticket. Without, those that the listener has are found. May be repeated.
+    /// Address to put into the ticket, such as that of a NAT.
+    ///
+    /// May be repeated, up to 8 times. Default: the listener's own addresses.
     #[arg(long = "address", value_name = "ADDR")]
     pub(crate) addresses: Vec<String>,
-    /// Let in the caller that has this key, without a ticket. May be repeated.
+    /// Accept the client with this key, without a ticket. May be repeated.
     #[arg(long, value_name = "SHA256:...")]
     pub(crate) allow: Vec<String>,
-    /// Threads over which connections are spread, each on one of them.
+    /// Number of transport threads, 1 to 64; each connection uses one of them.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=64))]
     pub(crate) threads: u8,
 }
 
-/// How an end sends, and who it is.
+/// Settings of one end of a connection: control law, limits, identity.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct EndArgs {
-    /// The law by which this end sends; each path has one. `narrows laws` lists them. Default: bbr
-    /// with an initial window of 128 kB, which losses do not hold.
+    /// Control law for sending; `narrows laws` lists them.
+    ///
+    /// Laws that need credits or INT are refused. Each path has its own instance unless --one-law is given. Default:
+    /// bbr with `initial_window=128kB`, `recovery=false` (losses do not limit the window) and `probe_rtt_window=0.5`; a
+    /// law that is named has its own defaults.
     #[arg(long, value_name = "NAME")]
     pub(crate) law: Option<String>,
-    /// One law for all paths of a connection, which takes them for one path, instead of one for each.
+    /// Run one instance of the law for all paths of a connection, as if they were one path.
     #[arg(long)]
     pub(crate) one_law: bool,
-    /// A parameter of the law, as in k=75KB; `narrows laws NAME` lists them. May be repeated.
+    /// Parameter of the law, as in k=75KB; `narrows laws NAME` lists them. May be repeated.
     #[arg(long = "param", value_name = "NAME=VALUE", requires = "law")]
     pub(crate) params: Vec<String>,
-    /// Hold packets while the one-way delay is over the least of late by more than this, as in 2ms: On-Ramp, under any law.
+    /// Hold packets while the one-way delay exceeds its recent minimum by this, as in 2ms.
+    ///
+    /// This is On-Ramp; it works under any law. 1us to 10s. Default: off.
     #[arg(long, value_name = "THRESHOLD", allow_hyphen_values = true)]
     pub(crate) on_ramp: Option<String>,
-    /// Rate of the narrowest link that the transfer will cross: laws scale with it. Default: 10Gbps.
+    /// Rate of the slowest link on the path, as in 1Gbps; laws scale with it. Default: 10Gbps.
     #[arg(long, value_name = "RATE")]
     pub(crate) line_rate: Option<String>,
-    /// Which packets this end codes, so that the other one can rebuild lost ones: off, all in blocks of k data and m
-    /// parity packets (8,2), tail (the last round trip of what ends), or auto (as tail, as losses and a budget of 10 %
-    /// have it; auto=5%).
+    /// Erasure coding of sent packets, to rebuild lost ones: `off`, `K,M`, `tail` or `auto`.
+    ///
+    /// `K,M`, as in `8,2`, codes all packets, in blocks of K data and M parity packets. `tail` codes only the last
+    /// bandwidth-delay product before the end of the data. `auto` is like `tail`, with as much parity as the loss rate
+    /// requires, within a budget of 10 % (`auto=5%` for another one).
     #[arg(long, value_name = "CODING", default_value = "auto")]
     pub(crate) coding: String,
-    /// The longest UDP payload that is tried, in bytes. Default: 1472; with --listen: the caller's.
+    /// Largest UDP payload to try, in bytes, 1200 to 65527.
+    ///
+    /// Path MTU discovery finds the size that fits; the smaller value of both ends applies. Default: 1472, for an MTU
+    /// of 1500; 65527 for a listener.
     #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u16).range(1_200..=65_527))]
     pub(crate) packet: Option<u16>,
-    /// Bytes of each stream that may be under way: at least the rate times the round trip.
+    /// Flow control window of each stream, 64KiB to 4GiB.
+    ///
+    /// At least the rate times the RTT; about three times that if packets are lost. The smaller value of both ends
+    /// applies.
     #[arg(long, short = 'w', value_name = "BYTES", default_value = "64MiB")]
     pub(crate) window: String,
-    /// Give up after so long without a sign of the peer, 1 to 600 s; the shorter of both ends' counts.
+    /// Idle timeout: give up after this time without a packet of the peer, 1 to 600 s.
+    ///
+    /// The smaller value of both ends applies.
     #[arg(long, value_name = "DURATION", default_value = "30")]
     pub(crate) idle: String,
-    /// The file with this machine's key; it is made if need be. Default: `narrows/identity` in
-    /// `$XDG_STATE_HOME` or `~/.local/state`.
+    /// File with this machine's secret key; created if missing.
+    ///
+    /// Default: `narrows/identity` in `$XDG_STATE_HOME` or `~/.local/state`.
     #[arg(long, value_name = "FILE")]
     pub(crate) identity: Option<PathBuf>,
-    /// Write what happens in each connection to a file of its own in this directory, in qlog's format: packets, losses, what the
-    /// law does. The directory is made if need be.
+    /// Write a qlog file for each connection to this directory; created if missing.
+    ///
+    /// Logs contain packets, losses and the decisions of the control law.
     #[arg(long, value_name = "DIR")]
     pub(crate) qlog: Option<PathBuf>,
 }
 
-/// An option of a command that also calls: only a listener has it.
+/// Restricts an option of a command that also connects to listeners.
 fn needs_listen(option: clap::Arg) -> clap::Arg {
     // What is required is not asked for where something else rules it out, as whom to call does with --listen.
     option.requires("listen").conflicts_with("peer")

@@ -9,25 +9,25 @@ pub(super) fn key_value(text: &str) -> Result<(String, String), String> {
     }
 }
 
-/// A number, or a percentage as one.
+/// Parses a number or a percentage.
 pub(super) fn hundredths(text: &str) -> Option<f64> {
     let (number, unit) = text.strip_suffix('%').map_or((text, 1.0), |percent| (percent, 100.0));
     number.trim().parse::<f64>().ok().map(|number| number / unit)
 }
 
-/// A part of all, as a number or in percent.
+/// Parses a fraction, over 0 and at most 1, as a number or a percentage.
 pub(super) fn part(text: &str) -> Result<f64, String> {
     let said = || format!("{text} is not a part of all, over 0 and at most 1, such as 0.05 or 5%");
     hundredths(text).filter(|part| *part > 0.0 && *part <= 1.0).ok_or_else(said)
 }
 
-/// A relative difference, as a number or in percent.
+/// Parses a relative difference, from 0 to 10, as a number or a percentage.
 pub(super) fn share(text: &str) -> Result<f64, String> {
     let said = || format!("{text} is not a relative difference from 0 to 10, such as 0.05 or 5%");
     hundredths(text).filter(|share| (0.0..=10.0).contains(share)).ok_or_else(said)
 }
 
-/// A seed from 0 to 2^63 - 1, the largest whole number that a scenario file can hold.
+/// Parses a seed from 0 to 2^63 - 1, the largest integer that a scenario file can hold.
 pub(super) fn seed(text: &str) -> Result<u64, String> {
     let most = i64::MAX as u64;
     text.parse().ok().filter(|&seed| seed <= most).ok_or_else(|| format!("a seed is a whole number from 0 to {most}"))

@@ -29,11 +29,11 @@ parameters! { path;
     initial_window: Bytes = range::ten_packets(path), "10 packets", range::BYTE, range::WINDOW;
     /// Largest window, in own BDPs.
     max_bdp: Fraction = range::UNLIMITED, "no limit", range::TINY, range::UNLIMITED;
-    /// How much delay counts against rate: a flow aims at one over this of its own packets in the queue (delta).
+    /// Weight of delay against rate (delta): a flow aims at 1/delta packets of its own in the queue.
     delta: Fraction = Frac::HALF, "0.5", Frac::millionths(1_000), Frac::from_bits(4 << 32);
-    /// How long the smallest RTT holds.
+    /// Length of the min RTT filter: time after which the smallest RTT expires (RTTmin).
     min_rtt_window: Span = Span::from_s(10), "10 s", range::SHORT, range::LONG;
-    /// Whether the law competes where a queue never empties, by AIMD on 1/delta (§2.2).
+    /// Competes by AIMD on 1/delta where the queue never empties (competitive mode, §2.2).
     competitive: Switch = false, "false", false, true;
 }
 

@@ -22,23 +22,23 @@ parameters! { path;
     max_bdp: Fraction = range::UNLIMITED, "no limit", range::TINY, range::UNLIMITED;
     /// Share of the window that is left after a loss (beta of RFC 9438).
     beta: Fraction = Frac::millionths(700_000), "0.7", Frac::ZERO, Frac::ONE;
-    /// How fast the window grows, in packets per second cubed (C).
+    /// Constant of window growth, in packets per second cubed (C).
     c: Fraction = Frac::millionths(400_000), "0.4", Frac::millionths(1), Frac::from_bits(1_000 << 32);
-    /// Whether a flow that is still shrinking gives up more, so that newcomers grow (§4.7).
+    /// Makes a flow that is still shrinking give up more, so that newcomers grow (fast convergence, §4.7).
     fast_convergence: Switch = true, "true", false, true;
-    /// Whether the window is never under what AIMD with the same cut would have (§4.3).
+    /// Keeps the window at or above that of AIMD with the same cut (Reno-friendly region, §4.3).
     reno_friendly: Switch = true, "true", false, true;
-    /// Whether packets are spread over the smoothed RTT: at twice window / RTT below half the threshold, else at 1.2 times.
+    /// Paces packets over the smoothed RTT: at 2 times window / RTT below half of ssthresh, else at 1.2 times.
     paced: Switch = false, "false", false, true;
-    /// Whether marks cut the window.
+    /// Cuts the window on marks.
     ecn: Switch = false, "false", false, true;
     /// Share of the window that is left after a mark (beta of RFC 8511).
     ecn_beta: Fraction = Frac::millionths(850_000), "0.85", Frac::ZERO, Frac::ONE;
-    /// Whether the first slow start ends when round trips grow (`HyStart++`, RFC 9406).
+    /// Ends the first slow start when RTTs grow (`HyStart++`, RFC 9406).
     hystart: Switch = false, "false", false, true;
-    /// Whether a slow start ends when a train of acknowledgements is as long as half the path (Linux's `HyStart`).
+    /// Ends slow start when an ACK train lasts half the smallest RTT, all of it if paced (Linux's `HyStart`).
     hystart_train: Switch = false, "false", false, true;
-    /// Whether a slow start ends when round trips grow by an eighth, at least 4 and at most 16 ms (Linux's `HyStart`).
+    /// Ends slow start when RTTs grow by an eighth, at least 4 and at most 16 ms (Linux's `HyStart`).
     hystart_delay: Switch = false, "false", false, true;
 }
 

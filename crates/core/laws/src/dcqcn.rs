@@ -16,37 +16,37 @@ use crate::params::{parameters, range};
 use crate::{Ack, Acted, ControlLaw, Cookie, Loss, Notification, Path, Permit, Sent};
 
 parameters! { path;
-    /// Rate at which a flow starts and over which it never is.
+    /// Initial and maximum rate.
     line_rate: Rate = path.line_rate, "narrowest link of the path", range::SLOW, range::FAST;
     /// The lowest rate.
     min_rate: Rate = Rate::from_mbps(10), "10 Mb/s", range::SLOW, range::FAST;
-    /// Weight of the newest sign of congestion in the average (g).
+    /// Weight of the newest sample in the average of congestion (g).
     alpha_gain: Fraction = Frac::ratio(1, 256), "1/256", Frac::ZERO, Frac::ONE;
     /// Time without notification after which the average decays (K).
     alpha_timer: Span = Span::from_us(55), "55 us", range::SHORT, range::LONG;
-    /// Time between two looks at whether to cut; 0 to cut with each notification.
+    /// Interval at which notifications are checked for a cut; 0: each notification cuts at once.
     decrease_interval: Span = Span::ZERO, "0", Span::ZERO, range::LONG;
     /// Time between two increases (T).
     increase_timer: Span = Span::from_us(55), "55 us", range::SHORT, range::LONG;
     /// Payload sent between two increases (B); 0 for none.
     byte_counter: Bytes = Bytes::new(10_000_000), "10 MB", Bytes::ZERO, range::WINDOW;
-    /// Increases after a cut that only go back towards the rate before it (F).
+    /// Increases after a cut that only return towards the rate before it (fast recovery, F).
     fast_recovery_stages: Count = 5, "5", 0, 1_000_000;
     /// Additive increase of the target (`R_AI`).
     additive: Rate = Rate::from_mbps(40), "40 Mb/s", range::STILL, range::FAST;
     /// Hyper increase of the target (`R_HAI`).
     hyper: Rate = Rate::from_mbps(400), "400 Mb/s, ten times R_AI", range::STILL, range::FAST;
-    /// Whether a cut makes the rate before it the target even if there was no increase since the last one.
+    /// Sets the target to the rate before each cut; off: only if there was an increase since the last cut.
     clamp_target: Switch = true, "true", false, true;
-    /// Share of the rate that is left when the first notification comes, before any cut.
+    /// Share of the rate that is left after the first notification, before any cut.
     rate_on_first_cnp: Fraction = Frac::ONE, "1", Frac::ZERO, Frac::ONE;
-    /// Whether marked acknowledgements are notifications too.
+    /// Treats marked ACKs as notifications, too.
     cnp_from_acks: Switch = false, "false", false, true;
-    /// Whether a window limits what is in flight.
+    /// Limits the bytes in flight by a window.
     windowed: Switch = false, "false", false, true;
-    /// That window, at line rate.
+    /// Window at line rate, with `windowed`.
     window: Bytes = path.bdp(), "1 own BDP", range::BYTE, range::WINDOW;
-    /// Whether the window shrinks with the rate.
+    /// Scales the window in proportion to the rate; off: it stays at `window`.
     window_scales: Switch = true, "true", false, true;
 }
 

@@ -12,19 +12,19 @@ use crate::params::{parameters, range};
 use crate::{Ack, Acted, ControlLaw, Loss, Notification, Path, Permit, Round};
 
 parameters! { path;
-    /// Rate at which a flow starts and over which it never is.
+    /// Initial and maximum rate.
     line_rate: Rate = path.line_rate, "narrowest link of the path", range::SLOW, range::FAST;
     /// The lowest rate.
     min_rate: Rate = Rate::from_mbps(100), "100 Mb/s", range::SLOW, range::FAST;
     /// Weight of the newest round in the average marked fraction (g).
     ewma_gain: Fraction = Frac::ratio(1, 16), "1/16", Frac::ZERO, Frac::ONE;
-    /// What a round trip without a cut adds.
+    /// Additive increase per round trip without a cut.
     additive: Rate = Rate::of(path.mss, path.base_rtt), "1 packet a base RTT", range::STILL, range::FAST;
-    /// Whether a window limits what is in flight.
+    /// Limits the bytes in flight by a window.
     windowed: Switch = true, "true", false, true;
-    /// That window, at line rate.
+    /// Window at line rate, with `windowed`.
     window: Bytes = path.bdp(), "1 own BDP", range::BYTE, range::WINDOW;
-    /// Whether the window shrinks with the rate.
+    /// Scales the window in proportion to the rate; off: it stays at `window`.
     window_scales: Switch = true, "true", false, true;
 }
 

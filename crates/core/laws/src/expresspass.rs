@@ -13,35 +13,35 @@ use crate::params::{parameters, range};
 use crate::{Ack, Acted, ControlLaw, Loss, Notification, Path, Permit};
 
 parameters! { path;
-    /// The rate over which credits never are (`max_rate`).
+    /// Maximum rate of credits (`max_rate`).
     max_rate: Rate = largest_rate(path), "84/(162 B + payload) of the narrowest link", range::SLOW, range::FAST;
-    /// The share of that at which a flow starts (alpha).
+    /// Initial rate of credits, as a share of `max_rate` (alpha).
     initial: Fraction = Frac::HALF, "0.5", Frac::millionths(1_000), Frac::ONE;
-    /// A flow of fewer packets starts at a rate as much lower.
+    /// Packets below which the initial rate of a flow is proportionally lower.
     small_flow: Count = 40, "40", 1, 1 << 20;
-    /// The largest weight of `max_rate` where the rate grows (`w_max`); it starts there.
+    /// Initial and largest weight of `max_rate` in an increase (`w_max`).
     w_max: Fraction = Frac::HALF, "0.5", Frac::millionths(1_000), Frac::ONE;
-    /// The smallest (`w_min`), at most `w_max`.
+    /// Smallest such weight (`w_min`), at most `w_max`.
     w_min: Fraction = Frac::millionths(10_000), "0.01", Frac::millionths(100), Frac::ONE;
-    /// What the weight grows by where the rate has grown before.
+    /// Growth of the weight at an increase that follows another one.
     w_step: Fraction = Frac::millionths(50_000), "0.05", Frac::ZERO, Frac::ONE;
-    /// Loss of credits over which the rate is cut (`target_loss`).
+    /// Credit loss above which the rate is cut (`target_loss`).
     target_loss: Fraction = Frac::millionths(125_000), "0.125", Frac::ZERO, Frac::ONE;
-    /// Whether that is the more the farther the rate is from `max_rate`: times `1 - rate / max_rate`.
+    /// Scales the target loss by the distance of the rate from `max_rate`: `1 - rate / max_rate`.
     target_scales: Switch = true, "true", false, true;
-    /// How unevenly credits are spaced: gaps are drawn from 1 minus to 1 plus this.
+    /// Jitter of the gaps between credits: each is drawn from 1 minus this to 1 plus this times the even gap.
     jitter: Fraction = Frac::millionths(100_000), "0.1", Frac::ZERO, Frac::ONE;
-    /// A request that no credit follows is repeated after this time.
+    /// Time after which a request that no credit follows is repeated.
     retry: Span = Span::from_ms(100), "100 ms", range::SHORT, range::LONG;
-    /// Whether receivers send no more credits than packets were asked for.
+    /// Limits the credits of a receiver to the packets requested.
     stops_at_demand: Switch = false, "false", false, true;
-    /// Whether senders stop credits as soon as those of the last RTT cover the packets left, or only when none is left.
+    /// Stops credits once those of the last RTT cover the packets left; off: once no packet is left.
     stops_ahead: Switch = true, "true", false, true;
-    /// Whether data leaves at line rate, without credits, for the first round trip (Aeolus).
+    /// Sends at line rate, without credits, for the first round trip (Aeolus).
     early_start: Switch = false, "false", false, true;
-    /// Whether a probe follows an early start and finds what of it was lost (Aeolus); off: later packets or timeouts do.
+    /// Sends a probe after an early start to detect its losses (Aeolus); off: later packets or timeouts detect them.
     probe: Switch = true, "true", false, true;
-    /// What the application's send buffer holds, where the demand is read off there; 0: the flow's size is known.
+    /// Size of the application's send buffer, from which the demand is read; 0: the flow's size is known.
     send_buffer: Bytes = Bytes::ZERO, "0", Bytes::ZERO, range::WINDOW;
 }
 

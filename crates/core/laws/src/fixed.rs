@@ -9,7 +9,7 @@ use crate::{Ack, Acted, ControlLaw, Loss, Notification, Path, Permit, Window};
 parameters! { path;
     /// The window.
     window: Bytes = path.bdp(), "1 own BDP", range::BYTE, range::WINDOW;
-    /// Whether packets are spread over the base RTT.
+    /// Paces packets over the base RTT.
     paced: Switch = false, "false", false, true;
 }
 

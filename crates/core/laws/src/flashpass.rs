@@ -13,33 +13,33 @@ use crate::params::{parameters, range};
 use crate::{Ack, Acted, ControlLaw, Loss, Notification, Path, Permit};
 
 parameters! { path;
-    /// The rate at which emulation packets start and over which they never are (`max_emulation_rate`).
+    /// Initial and maximum rate of emulation packets (`max_emulation_rate`).
     max_rate: Rate = largest_rate(path), "84/(162 B + payload) of the narrowest link", range::SLOW, range::FAST;
-    /// Loss of emulation packets under which the rate grows, at most `max_target_loss`.
+    /// Loss of emulation packets below which the rate grows, at most `max_target_loss`.
     min_target_loss: Fraction = Frac::millionths(10_000), "0.01", Frac::ZERO, Frac::ONE;
-    /// Loss of emulation packets over which the rate is cut.
+    /// Loss of emulation packets above which the rate is cut.
     max_target_loss: Fraction = Frac::millionths(100_000), "0.1", Frac::ZERO, Frac::ONE;
-    /// Whether the rate is controlled (Algorithm 1); off: it stays at its largest.
+    /// Controls the rate (Algorithm 1); off: it stays at `max_rate`.
     feedback: Switch = true, "true", false, true;
-    /// Whether a cut goes to the rate at which credits came, so that the losses of one rate cut once; off: line 4 of Algorithm 1 to the letter.
+    /// Cuts to the arrival rate of credits, so that losses of one rate cut once; off: Algorithm 1, line 4, as written.
     cuts_once: Switch = true, "true", false, true;
-    /// Whether data waits until its exact time (`T + T_wait`); off: it leaves when its credit comes.
+    /// Holds data until its exact time (`T + T_wait`); off: data leaves when its credit arrives.
     timed: Switch = true, "true", false, true;
-    /// That wait (`T_wait`); 0: the longest base RTT of the network and the longest waits of emulation packets on its way.
+    /// `T_wait`; 0: the longest base RTT of the network plus the longest waits of emulation packets on its path.
     wait: Span = Span::ZERO, "0", Span::ZERO, range::LONG;
-    /// Whether emulation packets beyond the demand are marked to be dropped first (over-provisioning).
+    /// Marks emulation packets beyond the demand to be dropped first (over-provisioning).
     over_provisioning: Switch = true, "true", false, true;
-    /// Whether over-provisioned emulation packets count among those that will bring credits (`E_out` of equation 2).
+    /// Counts over-provisioned packets among those expected to return as credits (`E_out` of equation 2).
     counts_spared: Switch = true, "true", false, true;
-    /// Whether the receiver answers several emulation packets at once where there is time.
+    /// Lets the receiver echo several emulation packets at once where time allows.
     batches: Switch = true, "true", false, true;
-    /// How unevenly emulation packets are spaced: gaps are drawn from 1 minus to 1 plus this.
+    /// Jitter of the gaps between emulation packets: drawn from 1 minus this to 1 plus this times the even gap.
     jitter: Fraction = Frac::millionths(100_000), "0.1", Frac::ZERO, Frac::ONE;
-    /// Whether data leaves at line rate, without credits, for the first round trip (Aeolus).
+    /// Sends at line rate, without credits, for the first round trip (Aeolus).
     early_start: Switch = true, "true", false, true;
-    /// Whether a probe follows an early start and finds what of it was lost (Aeolus); off: later packets or timeouts do.
+    /// Sends a probe after an early start to detect its losses (Aeolus); off: later packets or timeouts detect them.
     probe: Switch = true, "true", false, true;
-    /// What the application's send buffer holds, where the demand is read off there; 0: the flow's size is known.
+    /// Size of the application's send buffer, from which the demand is read; 0: the flow's size is known.
     send_buffer: Bytes = Bytes::ZERO, "0", Bytes::ZERO, range::WINDOW;
 }
 

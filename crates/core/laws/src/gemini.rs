@@ -16,7 +16,7 @@ parameters! { path;
     initial_window: Bytes = range::ten_packets(path), "10 packets", range::BYTE, range::WINDOW;
     /// Largest window, in own BDPs.
     max_bdp: Fraction = range::UNLIMITED, "no limit", range::TINY, range::UNLIMITED;
-    /// Whether packets are spread over the base RTT.
+    /// Paces packets over the base RTT, in slow start over half of it.
     paced: Switch = true, "true", false, true;
     /// Marking threshold that the cut is scaled by (K).
     k: Bytes = path.mss.ratio(path.line_rate.bps(), 20_000_000), "50 packets per Gb/s", range::BYTE, range::WINDOW;
@@ -34,7 +34,7 @@ parameters! { path;
     max_cut: Fraction = Frac::HALF, "0.5", Frac::ZERO, Frac::ONE;
     /// Weight of the newest round in the average marked fraction.
     ewma_gain: Fraction = Frac::ratio(1, 16), "1/16", Frac::ZERO, Frac::ONE;
-    /// Whether a cut for marks or delay ends slow start, as in Linux's DCTCP.
+    /// Ends slow start at a cut for marks or delay, as in Linux's DCTCP.
     cut_ends_slow_start: Switch = true, "true", false, true;
 }
 

@@ -13,7 +13,7 @@ use crate::params::{parameters, range};
 use crate::{Ack, Acted, ControlLaw, Hop, Loss, MOST_HOPS, Notification, Path, Permit};
 
 parameters! { path;
-    /// Rate at which a flow starts and over which it never is.
+    /// Initial and maximum rate.
     line_rate: Rate = path.line_rate, "narrowest link of the path", range::SLOW, range::FAST;
     /// The lowest rate.
     min_rate: Rate = Rate::from_mbps(10), "10 Mb/s", range::SLOW, range::FAST;
@@ -25,19 +25,19 @@ parameters! { path;
     additive: Rate = Rate::from_bps(path.line_rate.bps() / 2_000), "1/2000 of the narrowest link: (1 - eta) / N for N = 100 flows", range::STILL, range::FAST;
     /// Round trip by which queues and averages are measured (T).
     base_rtt: Span = path.base_rtt, "own base RTT", range::SHORT, range::LONG;
-    /// Whether every acknowledgement changes the rate, from the reference that each round trip sets.
+    /// Updates the rate on every ACK, from the reference that each round trip sets; off: once per round trip.
     fast_react: Switch = true, "true", false, true;
-    /// Whether averages have 48 binary places and not 32, next to nothing from the floating point of the authors' simulator.
+    /// Averages with 48 fractional bits instead of 32, close to the floating point of the authors' simulator.
     fine: Switch = false, "false", false, true;
-    /// Whether reports of ports near the source drive a second rate, and the smaller of the two holds (HPCC*).
+    /// Runs a second loop on reports of ports near the source; the smaller of both rates applies (HPCC*).
     near_loop: Switch = false, "false", false, true;
-    /// Round trip of that loop.
+    /// Round trip by which `near_loop` measures queues and averages.
     near_rtt: Span = path.intra_rtt, "base RTT inside a datacenter", range::SHORT, range::LONG;
-    /// Whether a window limits what is in flight.
+    /// Limits the bytes in flight by a window.
     windowed: Switch = true, "true", false, true;
-    /// That window, at line rate.
+    /// Window at line rate, with `windowed`.
     window: Bytes = path.bdp(), "1 own BDP", range::BYTE, range::WINDOW;
-    /// Whether the window shrinks with the rate.
+    /// Scales the window in proportion to the rate; off: it stays at `window`.
     window_scales: Switch = true, "true", false, true;
 }
 

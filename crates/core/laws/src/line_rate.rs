@@ -10,9 +10,9 @@ use crate::{Ack, Acted, ControlLaw, Loss, Notification, Path, Permit};
 parameters! { path;
     /// The rate.
     line_rate: Rate = path.line_rate, "narrowest link of the path", range::SLOW, range::FAST;
-    /// Whether a window limits what is in flight.
+    /// Limits the bytes in flight by a window.
     windowed: Switch = false, "false", false, true;
-    /// That window.
+    /// Window, with `windowed`.
     window: Bytes = path.bdp(), "1 own BDP", range::BYTE, range::WINDOW;
 }
 

@@ -15,11 +15,11 @@ parameters! { path;
     initial_bdp: Fraction = Frac::ONE, "1", range::TINY, range::UNLIMITED;
     /// Largest window, in own BDPs.
     max_bdp: Fraction = range::UNLIMITED, "no limit", range::TINY, range::UNLIMITED;
-    /// What a marked packet takes off the window, in packets.
+    /// Decrease of the window per marked packet, in packets.
     mark_cut: Fraction = Frac::HALF, "0.5", Frac::ZERO, Frac::from_bits(16 << 32);
     /// Share of the window that is left after a loss.
     beta: Fraction = Frac::HALF, "0.5", Frac::ZERO, Frac::ONE;
-    /// Whether a timeout collapses the window to one packet; else it changes nothing.
+    /// Collapses the window to one packet on a timeout; off: a timeout changes nothing.
     timeout_collapses: Switch = true, "true", false, true;
 }
 

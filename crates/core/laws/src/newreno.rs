@@ -16,7 +16,7 @@ parameters! { path;
     max_bdp: Fraction = range::UNLIMITED, "no limit", range::TINY, range::UNLIMITED;
     /// Share of the window that is left after a loss (beta).
     beta: Fraction = Frac::HALF, "0.5", Frac::ZERO, Frac::ONE;
-    /// Whether marks cut the window.
+    /// Cuts the window on marks.
     ecn: Switch = false, "false", false, true;
     /// Share of the window that is left after a mark (beta of RFC 8511).
     ecn_beta: Fraction = Frac::millionths(800_000), "0.8", Frac::ZERO, Frac::ONE;

@@ -28,31 +28,31 @@ parameters! { path;
     alpha: Fraction = Frac::from_bits(4 << 32), "4", Frac::ZERO, MOST;
     /// Fair increase a window, in packets times a (fi).
     fi: Fraction = Frac::from_bits(5 << 32), "5", Frac::ZERO, MOST;
-    /// Increase a round trip whatever is heard, in packets times a.
+    /// Unconditional increase per round trip, in packets times a.
     eta: Fraction = Frac::millionths(150_000), "0.15", Frac::ZERO, MOST;
     /// Fast increase, in acknowledged bytes times a.
     fast_gain: Fraction = Frac::millionths(250_000), "0.25", Frac::ZERO, MOST;
     /// Queueing delay under which a window of unmarked acknowledgements begins the fast increase.
     fast_delay: Span = Span::from_us(1), "1 us", Span::ZERO, range::LONG;
-    /// How strongly an average delay over the target cuts (gamma).
+    /// Gain of the cut for an average delay over the target (gamma).
     gamma: Fraction = Frac::millionths(800_000), "0.8", Frac::ZERO, Frac::ONE;
-    /// The most that a cut takes off the window.
+    /// Largest share of the window that a cut takes.
     most_cut: Fraction = Frac::HALF, "0.5", Frac::ZERO, Frac::ONE;
     /// Weight of the newest sample in the average delay.
     delay_gain: Fraction = Frac::millionths(12_500), "0.0125", Frac::ZERO, Frac::ONE;
-    /// What an unmarked sample over the target counts as in that average, in base RTTs.
+    /// Value of an unmarked sample over the target in the average delay, in base RTTs.
     unmarked_delay: Fraction = Frac::millionths(250_000), "0.25", Frac::ZERO, MOST;
     /// Packets acknowledged after which increases are granted; at the latest after a base RTT.
     adjust_packets: Count = 8, "8", 0, 1 << 20;
-    /// Whether Quick Adapt acts at all.
+    /// Enables Quick Adapt.
     quick_adapt: Switch = true, "true", false, true;
     /// Share of the largest window under which the bytes acknowledged in a period mean extreme congestion.
     qa_gate: Fraction = Frac::millionths(125_000), "0.125", Frac::ZERO, Frac::ONE;
-    /// Queueing delay at which Quick Adapt asks without a loss, in targets.
+    /// Queueing delay above which Quick Adapt is triggered without a loss, in targets.
     qa_delay: Fraction = Frac::from_bits(4 << 32), "4", Frac::ZERO, MOST;
-    /// Whether after a strike unmarked acknowledgements of what was in flight are ignored, too; off: marked ones alone.
+    /// Ignores unmarked ACKs, too, of the bytes in flight when Quick Adapt acted; off: marked ones only.
     qa_ignores_unmarked: Switch = true, "true", false, true;
-    /// Whether lost bytes are taken off the window where Quick Adapt does not strike, nor ignores.
+    /// Takes lost bytes off the window, unless Quick Adapt acts on the loss or ignores it.
     loss_cut: Switch = true, "true", false, true;
 }
 

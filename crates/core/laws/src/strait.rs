@@ -18,31 +18,31 @@ parameters! { path;
     max_bdp: Fraction = Frac::ONE, "1", range::TINY, range::UNLIMITED;
     /// Additive increase a round trip without marks, as a share of the own BDP (a).
     alpha: Fraction = Frac::millionths(10_000), "0.01", Frac::ZERO, Frac::ONE;
-    /// What a base RTT cuts in which everything was marked (g).
+    /// Share of the window that a base RTT cuts in which everything was marked (g).
     gain: Fraction = Frac::HALF.half(), "0.25", Frac::ZERO, Frac::ONE;
-    /// Least time between two cuts; one takes this share of a base RTT's (T).
+    /// Minimum time between two cuts (T); each is T / base RTT of what a base RTT cuts.
     period: Span = path.intra_rtt, "the intra-datacenter RTT", range::SHORT, range::LONG;
     /// Weight of the newest period in the average marked fraction.
     ewma_gain: Fraction = Frac::HALF.half(), "0.25", Frac::ZERO, Frac::ONE;
     /// Multiplicative increase a round trip once nothing was marked or lost for a base RTT and for `fast_periods` (f).
     fast: Fraction = Frac::HALF.half(), "0.25", Frac::ZERO, Frac::ONE;
-    /// Least length of that time, in periods: more than a few flows in balance need from one mark to the next.
+    /// Minimum length of that time, in periods: longer than a few flows in balance take from one mark to the next.
     fast_periods: Count = 32, "32", 0, 1 << 10;
-    /// A window grows only while so much of it is in flight: what was not used was not proven (RFC 7661, §4.2).
+    /// Share of the window in flight below which it does not grow: unused capacity is unproven (RFC 7661, §4.2).
     validated: Fraction = Frac::HALF, "0.5", Frac::ZERO, Frac::ONE;
-    /// The most that a flow weighs: increases are times the weight, cuts over it (Y).
+    /// Largest weight of a flow: increases are multiplied by the weight, cuts divided by it (Y).
     young_weight: Fraction = Frac::from_bits(16 << 32), "16", Frac::ONE, Frac::from_bits(1024 << 32);
-    /// A flow that has delivered so many own BDPs or more weighs 1; before, this over what it has delivered (S).
+    /// Own BDPs delivered, from which on a flow weighs 1; before, it weighs this over the BDPs delivered (S).
     young_bdp: Fraction = Frac::from_bits(if path.is_long() { 4 } else { 64 } << 32), "64; 4 where the base RTT is over twice the intra-datacenter RTT", Frac::ZERO, range::UNLIMITED;
-    /// Where hosts know how long flows are: one with so many own BDPs left or more weighs 1; with fewer, this over what is left.
+    /// Own BDPs left, where hosts know flow sizes, from which up a flow weighs 1; with fewer, this over those left.
     left_bdp: Fraction = Frac::from_bits(if path.is_long() { 8 } else { 64 } << 32), "64; 8 where the base RTT is over twice the intra-datacenter RTT", Frac::ZERO, range::UNLIMITED;
-    /// Whether Quick Adapt acts at all.
+    /// Enables Quick Adapt.
     quick_adapt: Switch = true, "true", false, true;
     /// Share of the window under which the bytes acknowledged in a period with a mark or a loss mean extreme congestion (beta).
     beta: Fraction = Frac::HALF, "0.5", Frac::ZERO, Frac::ONE;
-    /// How long Quick Adapt counts, in base RTTs.
+    /// Length of a period of Quick Adapt, in base RTTs.
     qa_period: Fraction = Frac::millionths(1_050_000), "1.05", Frac::millionths(100_000), Frac::from_bits(100 << 32);
-    /// What Quick Adapt leaves at least, in own BDPs.
+    /// Smallest window that Quick Adapt sets, in own BDPs.
     qa_floor_bdp: Fraction = Frac::millionths(100_000), "0.1", Frac::ZERO, Frac::ONE;
 }
 

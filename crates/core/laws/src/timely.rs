@@ -12,7 +12,7 @@ use crate::params::{parameters, range};
 use crate::{Ack, Acted, ControlLaw, Loss, Notification, Path, Permit, Round};
 
 parameters! { path;
-    /// Rate at which a flow starts and over which it never is.
+    /// Initial and maximum rate.
     line_rate: Rate = path.line_rate, "narrowest link of the path", range::SLOW, range::FAST;
     /// The lowest rate.
     min_rate: Rate = Rate::from_mbps(10), "10 Mb/s", range::SLOW, range::FAST;
@@ -20,9 +20,9 @@ parameters! { path;
     additive: Rate = Rate::from_mbps(10), "10 Mb/s", range::STILL, range::FAST;
     /// Hyperactive increase (N times delta).
     hyper: Rate = Rate::from_mbps(50), "50 Mb/s, five times the paper's delta", range::STILL, range::FAST;
-    /// Increases in a row after which they are hyperactive.
+    /// Increases in a row after which they are hyperactive (HAI).
     hyper_after: Count = 5, "5", 0, 1_000_000;
-    /// Whether increases below `t_low` count for that and become hyperactive too.
+    /// Counts increases below `t_low`, too, and makes them hyperactive.
     hyper_below_low: Switch = false, "false", false, true;
     /// Multiplicative decrease (beta).
     beta: Fraction = Frac::millionths(800_000), "0.8", Frac::ZERO, Frac::ONE;
@@ -30,19 +30,19 @@ parameters! { path;
     ewma_gain: Fraction = Frac::millionths(875_000), "0.875", Frac::ZERO, Frac::ONE;
     /// RTT under which the rate grows whatever the gradient (`T_low`), at most `t_high`.
     t_low: Span = Span::from_us(50), "50 us", Span::ZERO, range::LONG;
-    /// RTT over which it is cut whatever the gradient (`T_high`).
+    /// RTT over which the rate is cut whatever the gradient (`T_high`).
     t_high: Span = Span::from_us(500), "500 us", Span::ZERO, range::LONG;
-    /// What the gradient is divided by (`minRTT`).
+    /// Divisor of the gradient (`minRTT`).
     min_rtt: Span = Span::from_us(20), "20 us", range::SHORT, range::LONG;
-    /// Payload acknowledged between two steps; 0 for a step each acknowledgement.
+    /// Payload acknowledged between two steps; 0: a step per ACK.
     segment: Bytes = Bytes::new(65_536), "64 KiB", Bytes::ZERO, range::WINDOW;
-    /// Whether there is one step a round trip instead.
+    /// Takes one step per round trip instead.
     per_round: Switch = false, "false", false, true;
-    /// Whether a window limits what is in flight.
+    /// Limits the bytes in flight by a window.
     windowed: Switch = false, "false", false, true;
-    /// That window, at line rate.
+    /// Window at line rate, with `windowed`.
     window: Bytes = path.bdp(), "1 own BDP", range::BYTE, range::WINDOW;
-    /// Whether the window shrinks with the rate.
+    /// Scales the window in proportion to the rate; off: it stays at `window`.
     window_scales: Switch = true, "true", false, true;
 }
 

@@ -17,7 +17,7 @@ parameters! { path;
     initial_bdp: Fraction = Frac::ONE, "1", range::TINY, range::UNLIMITED;
     /// Largest window, in own BDPs.
     max_bdp: Fraction = Frac::ONE, "1", range::TINY, range::UNLIMITED;
-    /// Whether packets are spread over the base RTT.
+    /// Paces packets over the base RTT.
     paced: Switch = true, "true", false, true;
     /// Additive increase a round trip, as a share of the own BDP (alpha).
     alpha: Fraction = Frac::millionths(1_000), "0.001", Frac::ZERO, Frac::ONE;
@@ -25,29 +25,29 @@ parameters! { path;
     epoch_period: Span = path.intra_rtt, "the intra-datacenter RTT", range::SHORT, range::LONG;
     /// Weight of the newest epoch in the average marked fraction (gain of E).
     ewma_gain: Fraction = Frac::HALF, "0.5", Frac::ZERO, Frac::ONE;
-    /// How strongly marks cut: 4K / (K + own BDP) at a marked fraction of 1 (K).
+    /// Strength of cuts for marks: 4K / (K + own BDP) at a marked fraction of 1 (K).
     k: Bytes = path.intra_bdp().ratio(1, 7), "1/7 of the intra-datacenter BDP", range::BYTE, range::WINDOW;
     /// Smallest RTT of an epoch over the base RTT that still means an empty real queue (delay == 0).
     delay_tolerance: Span = path.intra_rtt.times(55).over(1_000), "5.5 % of the intra-datacenter RTT", Span::ZERO, range::LONG;
     /// The same as a share of the flow's own base RTT; the larger of the two holds.
     delay_tolerance_share: Fraction = Frac::ZERO, "0", Frac::ZERO, Frac::from_bits(100 << 32);
-    /// Whether the RTT of the packet that ends an epoch is looked at instead of the smallest of the epoch.
+    /// Uses the RTT of the packet that ends an epoch instead of the epoch's smallest.
     delay_of_last: Switch = false, "false", false, true;
-    /// What a cut is scaled by when only the phantom queue is congested (0.3 in Algorithm 1, line 10).
+    /// Factor of a cut when only the phantom queue is congested (0.3 in Algorithm 1, line 10).
     md_scale: Fraction = Frac::millionths(300_000), "0.3", Frac::ZERO, Frac::ONE;
-    /// Whether that scale multiplies again at each such epoch until the real queue is congested.
+    /// Multiplies by that factor again at each such epoch until the real queue is congested.
     md_scale_compounds: Switch = false, "false", false, true;
-    /// Whether Quick Adapt acts at all.
+    /// Enables Quick Adapt.
     quick_adapt: Switch = true, "true", false, true;
     /// Share of the window under which the bytes acknowledged in a period mean extreme congestion (beta).
     beta: Fraction = Frac::HALF, "0.5", Frac::ZERO, Frac::ONE;
-    /// How long Quick Adapt counts, in base RTTs.
+    /// Length of a period of Quick Adapt, in base RTTs.
     qa_period: Fraction = Frac::millionths(1_050_000), "1.05", Frac::millionths(100_000), Frac::from_bits(100 << 32);
-    /// Share of the acknowledged bytes that becomes the window when Quick Adapt strikes.
+    /// Share of the acknowledged bytes that becomes the window when Quick Adapt acts.
     qa_keep: Fraction = Frac::ONE, "1", Frac::ZERO, Frac::ONE;
-    /// Whether the pause after a strike lasts until a packet is acknowledged that left after it; off: one base RTT by the clock.
+    /// Ends the pause after Quick Adapt with the ACK of a packet sent after it; off: after one base RTT.
     qa_pause_by_packet: Switch = true, "true", false, true;
-    /// Whether epochs start over, too, when such a packet ends the pause.
+    /// Restarts epochs, too, when such an ACK ends the pause.
     qa_restarts_epochs: Switch = false, "false", false, true;
 }
 

@@ -43,21 +43,21 @@ parameters! { path;
     drain_gain: Fraction = Frac::millionths(346_574), "0.347, one over the startup gain", Frac::millionths(10_000), Frac::ONE;
     /// Gain of the window after startup.
     cwnd_gain: Fraction = Frac::from_bits(2 << 32), "2", Frac::ONE, Frac::from_bits(100 << 32);
-    /// How long the smallest RTT holds.
+    /// Length of the min RTT filter: time after which the smallest RTT expires.
     min_rtt_window: Span = Span::from_s(10), "10 s", range::SHORT, range::LONG;
-    /// Whether the pipe is drained to measure the smallest RTT again when it has aged.
+    /// Drains the pipe to measure the smallest RTT again once it has expired (ProbeRTT).
     probe_rtt: Switch = true, "true", false, true;
-    /// The window that a probe of the smallest RTT keeps, in measured BDPs; 4 packets if that is more.
+    /// Window in ProbeRTT, in measured BDPs; at least 4 packets.
     probe_rtt_window: Fraction = Frac::ZERO, "0", Frac::ZERO, Frac::ONE;
-    /// Whether a loss holds the window: packets are conserved for a round trip, and the window is restored after recovery.
+    /// Limits the window after a loss: packet conservation for a round trip; restores it after recovery.
     recovery: Switch = true, "true", false, true;
-    /// Whether a timeout leaves a window of one packet that is not restored; else what is in flight and one packet, until recovery ends.
+    /// Collapses the window to one packet on a timeout, for good; off: to in flight plus a packet until recovery ends.
     timeout_collapses: Switch = false, "false", false, true;
-    /// Whether the window opens by what acknowledgements bring in bunches.
+    /// Enlarges the window by the measured ACK aggregation (Linux's `extra_acked`).
     ack_aggregation: Switch = true, "true", false, true;
-    /// How far the pace stays under the estimate.
+    /// Share by which the pacing rate stays below pacing gain times bandwidth.
     pacing_margin: Fraction = Frac::millionths(10_000), "0.01", Frac::ZERO, Frac::HALF;
-    /// How long a probe of the smallest RTT takes at least.
+    /// Minimum duration of ProbeRTT.
     probe_rtt_time: Span = Span::from_ms(200), "200 ms", range::SHORT, range::LONG;
     /// Chooses, with the time, the phase in which the gain cycle starts.
     cycle_seed: Count = 0, "0", 0, u64::MAX;

@@ -82,9 +82,9 @@ fn is_brought(name: &str) -> bool {
 table! {
     /// A law that the calling program supplies. The Python package writes the table; the command has no such laws.
     BroughtLaw {
-        /// What it is written in: 1 to 32 letters, digits, spaces and `+`, `#`, `.`, `-`.
+        /// Programming language of its source: 1 to 32 letters, digits, spaces and `+`, `#`, `.`, `-`.
         language: At<String>;
-        /// The SHA-256 of its source in hexadecimal: a law that was changed is another run.
+        /// SHA-256 of its source in hexadecimal: a changed law is another run.
         sha256: At<String>;
         /// Its parameters and their defaults: whole numbers, numbers, or true and false.
         params: Named<Node> = Named::default();

@@ -8,37 +8,39 @@ use crate::decode::{At, table, words};
 use crate::error::Fault;
 
 words! {
-    /// What becomes of a time that is a whole number of ticks.
+    /// Rounding of a time that is a whole number of ticks.
     WholeWord, "\"kept\" or \"short\"" {
-        /// It stays.
+        /// Unchanged.
         Kept = "kept",
-        /// It loses a tick.
+        /// One tick less.
         Short = "short",
     }
 }
 
 words! {
-    /// In which order a node takes what comes to it at the same time.
+    /// Order of simultaneous arrivals at a node.
     TiesWord, "\"input\" or \"scheduled\"" {
         /// By input.
         Input = "input",
-        /// What was scheduled first.
+        /// By scheduling, earliest first.
         Scheduled = "scheduled",
     }
 }
 
 table! {
-    /// How simulated time is counted. Other simulators count it in steps, and this reproduces what follows from that.
+    /// Resolution of simulated time. Other simulators count it in steps, and these keys reproduce the effects of that.
     Clock {
-        /// How long a packet's service lasts at any port, and the time between two paced packets, are whole multiples of this,
-        /// rounded down: `1ns` for simulators in whole nanoseconds. `off`: exact, in picoseconds.
+        /// Unit of the transmission time of a packet at any port, and of the time between two paced packets: both are
+        /// rounded down to whole multiples of it. `1ns` for simulators in whole nanoseconds. `off`: exact, in
+        /// picoseconds.
         tick: At<OffOr<Span>> = At::default_of(OffOr::Off);
-        /// What becomes of such a time that is a whole number of ticks: `kept`; or `short`: it loses one, as in old versions of
-        /// ns-3, whose conversion from floating point cuts off what a double cannot hold.
+        /// Rounding of such a time that is a whole number of ticks. `kept`: it is unchanged. `short`: it loses a tick,
+        /// as in old versions of ns-3, whose conversion from floating point truncates what a double cannot represent.
         whole: At<WholeWord> = At::default_of(WholeWord::Kept);
-        /// What comes to a switch at the same time is taken in the order of its inputs (`input`), or of what was scheduled first
-        /// (`scheduled`): what began to leave its sender first, and of that, what follows from the earlier event, as where all
-        /// events lie in one queue. The latter is for switches that share their buffer, and slower.
+        /// Order of packets that arrive at a switch at the same time. `input`: by input. `scheduled`: by scheduling, as
+        /// with one FIFO event queue: the packet that began to leave its sender first, and among packets that began
+        /// together the one that follows from the earlier event. `scheduled` is for switches that share their buffer,
+        /// and slower.
         ties: At<TiesWord> = At::default_of(TiesWord::Input);
     }
 }

@@ -20,43 +20,48 @@ const PARITY: NonZeroU8 = match NonZeroU8::new(2) {
 };
 
 words! {
-    /// When a receiver asks for a block.
+    /// Trigger of a receiver's NACK for a block.
     NackWord, "\"timer\" or \"gaps\"" {
-        /// When its timer ends.
+        /// Expiry of the block timer.
         Timer = "timer",
-        /// Also when gaps show that it cannot be given back.
+        /// Also gaps that show that the block cannot be decoded.
         Gaps = "gaps",
     }
 }
 
 words! {
-    /// When a sender sends packets of a block again.
+    /// Trigger of a sender's retransmission for a block.
     ResendWord, "\"asked\" or \"known\"" {
-        /// When the receiver asks or a timeout strikes.
+        /// A NACK or a retransmission timeout.
         Asked = "asked",
-        /// Also when it knows that too many are lost.
+        /// Also more losses than parity can repair.
         Known = "known",
     }
 }
 
 table! {
-    /// Erasure coding (Uno's `UnoRC`): flows are cut into blocks, any `data` packets of which give it back. Needs `recovery = "selective"`.
+    /// Erasure coding (Uno's `UnoRC`): flows are cut into blocks, each of which can be decoded from any `data` of its packets. Needs `recovery = "selective"`.
     CodingTable {
         /// Data packets of a block (k).
         data: At<NonZeroU8> = At::default_of(DATA);
         /// Parity packets of a block (m); with `data` at most 48.
         parity: NonZeroU8 = PARITY;
-        /// Which flows are coded: those inside a datacenter, those between two, or all.
+        /// Coded flows: those inside a datacenter, those between two, or all.
         scope: Scope = Scope::Inter;
-        /// Payload at a flow's end that is coded. `auto`: all.
+        /// Payload at the end of a flow that is coded. `auto`: all.
         tail: Auto<Bytes> = Auto::Auto;
-        /// How long after a block's first packet its receiver asks for it. `auto`: the longest wait in all queues of the way there, and the time that a block takes on the narrowest link of all equal paths.
+        /// Time after a block's first packet at which its receiver sends a NACK for it. `auto`: the longest wait in all
+        /// queues of the forward path, plus the time that a block takes on the narrowest link of all equal paths.
         block_timer: Auto<Span> = Auto::Auto;
-        /// `timer`: a receiver asks for a block when its timer ends. `gaps`: also as soon as later packets on the same subflows show that more are missing than parity makes up for; not with `path = "spray"`.
+        /// `timer`: a receiver sends a NACK for a block when its timer expires. `gaps`: also as soon as later packets
+        /// on the same subflows show that more are missing than parity can repair; not with `path = "spray"` or
+        /// `"reps"`.
         nack: At<NackWord> = At::default_of(NackWord::Timer);
-        /// `asked`: packets of a block are sent again when the receiver asks or a timeout strikes. `known`: also as soon as the sender holds more for lost than parity makes up for.
+        /// `asked`: packets of a block are retransmitted on a NACK or a retransmission timeout. `known`: also as soon
+        /// as the sender has declared more packets lost than parity can repair.
         resend: ResendWord = ResendWord::Asked;
-        /// Whether an acknowledgement also says which of the eight packets before its own on the subflow came. Without it, which is the paper's, a packet whose acknowledgement is lost counts as lost for the law.
+        /// Adds to each ACK which of the eight packets before its own on the subflow arrived. Without it, as in the
+        /// paper, a packet whose ACK is lost counts as lost for the law.
         history: At<bool> = At::default_of(false);
     }
 }

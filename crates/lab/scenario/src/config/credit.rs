@@ -20,13 +20,14 @@ const PACKETS: NonZeroU32 = match NonZeroU32::new(8) {
 table! {
     /// A queue of credits: let out at the rate at which full data packets could follow, 84/(84+1538) of the link for packets of 1538 bytes on the wire.
     CreditQueueTable {
-        /// Credits that may wait.
+        /// Number of credits that may wait.
         limit: NonZeroU32 = PACKETS;
-        /// Credits that may be spared (over-provisioned ones) are dropped where so many wait, or more.
+        /// Number of waiting credits from which on credits that may be dropped (over-provisioned ones) are dropped.
         threshold: u32 = 2;
         /// Bytes of credits that may leave at once after a silence, at least one credit of 84 bytes.
         burst: At<Bytes> = At::default_of(Bytes::new(168));
-        /// Data sent without a credit is dropped where the queue of data holds so many full packets, or more; `off`: it is treated like other data.
+        /// Length of the data queue, in full packets, from which on data sent without a credit is dropped; `off`: it is
+        /// treated like other data.
         unscheduled: OffOr<u32> = OffOr::On(2);
     }
 }

@@ -10,21 +10,23 @@ use crate::error::Fault;
 use crate::quantity::Share;
 
 table! {
-    /// `[[failure]]`: links that are down for some time. What is on its way over such a link or is sent over it is lost; ports and routes know nothing of it, but for `reroute`.
+    /// `[[failure]]`: links that are down for some time. Packets on such a link, and those sent over it, are lost; ports and routes do not react to it, except with `reroute`.
     Failure {
-        /// Which links, in one direction: named as in results, such as `dc0.border>dc1.border#3`, or by class: `class:inter`.
+        /// Links, each in one direction: named as in results, such as `dc0.border>dc1.border#3`, or by class:
+        /// `class:inter`.
         ports: At<Vec<At<String>>>;
-        /// Only so many of them, drawn by the seed.
+        /// Number of them that fail, drawn by the seed; all if not given.
         count: Option<At<NonZeroU32>> = None;
-        /// Whether the way back over the same cables is down, too.
+        /// Takes the reverse direction of the same cables down, too.
         both: bool = true;
-        /// When they go down.
+        /// Time at which they go down.
         at: Span = Span::ZERO;
-        /// When they come up again; never if not given.
+        /// Time at which they come up again; never if not given.
         until: Option<At<Span>> = None;
-        /// They go down again each time this has passed: flapping.
+        /// Period after which they go down again: flapping.
         every: Option<At<Span>> = None;
-        /// After this time routes avoid a link that is down, and after this time they take it again. If not given, routes never learn of it.
+        /// Time after which routes avoid a link that went down, and use a link again that came up. If not given, routes
+        /// never change.
         reroute: Option<At<Span>> = None;
     }
 }
@@ -56,11 +58,12 @@ impl Failure {
 }
 
 table! {
-    /// Losses that come together: each group of data packets that follow each other at a port loses one packet, two, ..., with these probabilities.
+    /// Burst losses: each group of consecutive data packets at a port loses one, two, ..., with these probabilities.
     BurstTable {
         /// Data packets of a group, from 1 to 64.
         group: At<NonZeroU32> = At::default_of(TEN);
-        /// The probability that exactly one packet of a group is lost, exactly two, and so on; up to 8 numbers, together at most 1.
+        /// Probabilities that exactly one packet of a group is lost, exactly two, and so on; up to 8 numbers, with a
+        /// sum of at most 1.
         rates: At<Vec<At<Share>>>;
     }
 }

@@ -32,7 +32,7 @@ impl Field for GridValues {
 }
 
 words! {
-    /// How points of a sample are drawn.
+    /// Sampling method.
     DrawWord, "\"sobol\" or \"random\"" {
         /// Quasi-random: Sobol's sequence, scrambled as by Owen, which fills the space evenly. Best of 2, 4, 8, ... points.
         Sobol = "sobol",
@@ -42,23 +42,23 @@ words! {
 }
 
 words! {
-    /// What is even about a range.
+    /// Scale on which a range is sampled uniformly.
     SpreadWord, "\"linear\" or \"log\"" {
-        /// The numbers.
+        /// Linear.
         Linear = "linear",
-        /// Their logarithms: as many values from 1 to 10 as from 10 to 100.
+        /// Logarithmic: as many values from 1 to 10 as from 10 to 100.
         Log = "log",
     }
 }
 
 table! {
-    /// The values of a key of a sample: all from one number to another, both of them included. They are of the kind of the ends (a whole number, one with a point, one with a unit) and have four digits, more where the range is narrow; whole numbers have all.
+    /// Values of a key of a sample: all from one number to another, both included. They have the kind of the ends (a whole number, one with a point, one with a unit) and four digits, more where the range is narrow; whole numbers have all.
     Range {
-        /// The least.
+        /// Smallest value.
         from: Node;
-        /// The greatest.
+        /// Largest value.
         to: Node;
-        /// What is even about it.
+        /// Scale on which it is sampled uniformly. `log`: as many values from 1 to 10 as from 10 to 100.
         spread: SpreadWord = SpreadWord::Linear;
     }
 }
@@ -98,11 +98,12 @@ impl Field for SampleValues {
 table! {
     /// `[sample]`: points that are drawn. Every one is a run of every scheme, at each point of `[grid]`.
     Sample {
-        /// How many. Points that turn out alike are run once.
+        /// Number of points. Identical points are run once.
         points: NonZeroU32;
-        /// How they are drawn.
+        /// Sampling method. `sobol`: quasi-random, by Sobol's sequence with Owen's scrambling, which fills the space
+        /// evenly, best with 2, 4, 8, ... points. `random`: each by chance.
         method: DrawWord = DrawWord::Sobol;
-        /// Another one gives other points.
+        /// Seed of the points: another one gives other points.
         seed: u32 = 1;
         /// Keys as in `[grid]`, and a range or a list of values for each.
         keys: Named<At<SampleValues>>;
@@ -112,7 +113,7 @@ table! {
 table! {
     /// One set of overrides.
     Scale {
-        /// What was scaled, in words.
+        /// Description of what was scaled.
         note: String = String::new();
         /// Keys, with dots and array indices as for `--set`, and their values.
         set: Named<Node> = Named::default();
@@ -120,15 +121,16 @@ table! {
 }
 
 table! {
-    /// More runs beside the grid's: the same with some keys changed.
+    /// Runs in addition to the grid's: the same with some keys changed.
     Variant {
-        /// What is other, in words.
+        /// Description of the difference.
         label: String = String::new();
         /// Keys, with dots and array indices as for `--set`, and their values.
         set: Named<Node> = Named::default();
-        /// The values that keys of `[grid]` take in it: by default each takes its first one, and with `[]` it is left alone.
+        /// Values of keys of `[grid]` in these runs: by default the first one of each, and with `[]` the key is left
+        /// unchanged.
         grid: Named<GridValues> = Named::default();
-        /// Only these schemes. By default all.
+        /// Schemes to run; all by default.
         schemes: Option<Vec<At<String>>> = None;
     }
 }

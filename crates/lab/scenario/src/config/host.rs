@@ -30,27 +30,27 @@ const ENTROPIES: NonZeroU16 = match NonZeroU16::new(256) {
 };
 
 words! {
-    /// How losses are mended.
+    /// Loss recovery.
     RecoveryWord, "\"selective\" or \"go-back-n\"" {
-        /// What is missing is sent again.
+        /// Retransmits missing packets.
         Selective = "selective",
-        /// All from the first missing packet on is sent again.
+        /// Retransmits all packets from the first missing one on.
         GoBackN = "go-back-n",
     }
 }
 
 words! {
-    /// What receivers acknowledge.
+    /// Packets that receivers acknowledge.
     AcksWord, "\"all\" or \"nack-only\"" {
         /// Every packet.
         All = "all",
-        /// Nothing: they say what they miss, and once that all has come.
+        /// None: receivers send NACKs, and an acknowledgement of the complete flow.
         NackOnly = "nack-only",
     }
 }
 
 words! {
-    /// What a retransmission timeout counts from.
+    /// Start of the retransmission timer.
     LossTimerWord, "\"flow\" or \"packet\"" {
         /// The flow's last acknowledgement.
         Flow = "flow",
@@ -60,31 +60,31 @@ words! {
 }
 
 words! {
-    /// What happens to a window that is not used.
+    /// Treatment of a window that is not used (congestion window validation).
     ValidationWord, "\"off\", \"linux\" or \"rfc7661\"" {
-        /// Nothing.
+        /// None.
         Off = "off",
-        /// As RFC 2861 and Linux have it.
+        /// RFC 2861, as in Linux.
         Linux = "linux",
-        /// As RFC 7661 has it.
+        /// RFC 7661.
         Rfc7661 = "rfc7661",
     }
 }
 
 words! {
-    /// When a window is full.
+    /// Condition under which a window is full.
     WindowWord, "\"strict\" or \"overshoot\"" {
-        /// When the next packet does not fit.
+        /// The next packet does not fit.
         Strict = "strict",
-        /// When no byte fits.
+        /// No byte fits.
         Overshoot = "overshoot",
     }
 }
 
 words! {
-    /// What a pacing rate counts.
+    /// Bytes that a pacing rate counts.
     PaceWord, "\"payload\" or \"wire\"" {
-        /// Payload alone.
+        /// Payload only.
         Payload = "payload",
         /// Headers too.
         Wire = "wire",
@@ -97,22 +97,24 @@ const OR_ACK: NonZeroU16 = match NonZeroU16::new(78) {
 };
 
 table! {
-    /// On-Ramp: a flow waits at its host while its packets' one-way delay is over a threshold, under any law.
+    /// On-Ramp: holds a flow at its host while the one-way delay of its packets is over a threshold, under any law.
     OnRampTable {
-        /// One-way delays over this pause the flow (T). `auto`: twice `clock_sigma` over the base one-way delay of a flow's own path.
+        /// One-way delay over which the flow is held (T). `auto`: twice `clock_sigma` over the base one-way delay of a
+        /// flow's own path.
         threshold: At<Auto<Span>>;
-        /// Whether `threshold` is of the queueing delay: over the base one-way delay of a flow's own path, over the routes
-        /// that hold when a packet leaves. For paths as unlike as those inside and between datacenters.
+        /// Applies `threshold` to the queueing delay: to the one-way delay over the base one-way delay of a flow's own
+        /// path, over the routes that hold when a packet leaves. For paths as different as those inside and between
+        /// datacenters.
         over_base: bool = false;
         /// Weight of the newest measurement in the correction for the lag of feedback (g), over 0.
         gain: At<Share> = At::default_of(Share(Decimal::new(625, 4)));
-        /// Whether pauses are not corrected for the lag of feedback (the paper's equation 2).
+        /// Strawman: holds are not corrected for the lag of feedback (the paper's equation 2).
         strawman: bool = false;
-        /// Packets that one OR-ACK answers.
+        /// Packets per OR-ACK.
         ack_every: NonZeroU32 = NonZeroU32::MIN;
         /// Size of an OR-ACK on the wire, in bytes.
         ack_size: NonZeroU16 = OR_ACK;
-        /// Whether a flow starts with what the last OR-ACK from its receiver said to its host.
+        /// Starts a flow with the state that the last OR-ACK from its receiver left at its host.
         memory: bool = false;
     }
 }
@@ -128,7 +130,7 @@ words! {
 }
 
 table! {
-    /// How long packets that came lie in a host before its transport hears of them, those of one flow in order.
+    /// Processing delay of arriving packets in a host, before its transport receives them, in order within a flow.
     JitterTable {
         /// The mean, over 0 and at most 1 s.
         mean: At<Span>;
@@ -148,23 +150,27 @@ impl JitterTable {
 }
 
 table! {
-    /// What Linux's TCP does beside its law: `"linux"` is a table of defaults.
+    /// Behaviour of Linux's TCP in addition to its law. `"linux"` is a table of defaults.
     TcpTable {
         /// Linux's `HyStart`: `hystart_train` and `hystart_delay` of Cubic are on where the scheme does not set them.
         hystart: bool = true;
-        /// A cut, for a loss or marks, is spread over the round trip (PRR).
+        /// Spreads a cut, for a loss or marks, over the round trip (PRR).
         prr: bool = true;
-        /// The window shrinks when a flow was idle: `tcp_slow_start_after_idle`. TCP's laws do it: `cubic`, `newreno`, `dctcp`, `vegas`, `gemini`.
+        /// Shrinks the window after a flow was idle: `tcp_slow_start_after_idle`. For TCP's laws: `cubic`, `newreno`,
+        /// `dctcp`, `vegas`, `gemini`.
         idle_restart: bool = true;
-        /// What happens to a window that a flow does not use, beyond that it does not grow. `linux`: it falls half of the way to what was used after a retransmission timeout in which it was never full. `rfc7661`: a loss or mark cuts what was in use, and it is halved after five minutes. The same laws do it.
+        /// Treatment of a window that a flow does not use, beyond not growing it. `linux`: after one retransmission
+        /// timeout in which it was never full, it falls half of the way to what was used. `rfc7661`: a loss or mark
+        /// cuts what was in use, and the window is halved after five minutes. For the same laws.
         validation: ValidationWord = ValidationWord::Off;
-        /// A host remembers of a destination at which window slow start ended, and new connections there start with that: `tcp_no_metrics_save` is off, and since Linux 5.6 `tcp_no_ssthresh_metrics_save` too.
+        /// Remembers for each destination the window at which slow start ended (ssthresh), and starts new connections
+        /// there with it: `tcp_no_metrics_save` is off, and since Linux 5.6 `tcp_no_ssthresh_metrics_save` too.
         remember_ssthresh: bool = false;
     }
 }
 
 layered! {
-    /// How all hosts behave.
+    /// Settings of all hosts.
     Host {
         /// Payload of a full packet, in bytes; with the header at most 65535.
         payload: At<NonZeroU16> = At::default_of(PAYLOAD);
@@ -172,53 +178,76 @@ layered! {
         header: At<u16> = At::default_of(64);
         /// Size of an acknowledgement on the wire, in bytes, 1 to 65535.
         ack_size: At<NonZeroU16> = At::default_of(ACK_SIZE);
-        /// Packets that one acknowledgement answers.
+        /// Packets per acknowledgement.
         ack_every: NonZeroU8 = NonZeroU8::MIN;
-        /// How long an acknowledgement may be held back where `ack_every` is over 1. `auto`: a quarter of the base RTT.
+        /// Maximum delay of an acknowledgement where `ack_every` is over 1. `auto`: a quarter of the base RTT.
         ack_delay: Auto<Span> = Auto::Auto;
-        /// `ecmp`: one path a flow. `repath`: one path a flow, another one after each of its timeouts. `spray`: each packet draws its own (RPS). `unolb`: subflows in turn, each with a path that it leaves when it is bad. `plb`: one path a flow, another one when it is congested. `reps`: each packet takes the entropy of one that was acknowledged without a mark, or draws one. The last three also as tables with a `kind`.
+        /// `ecmp`: one path per flow. `repath`: one path per flow, another one after each of its timeouts. `spray`: a
+        /// path drawn for each packet (RPS). `unolb`: subflows in turn, each on a path that it leaves after losses.
+        /// `plb`: one path per flow, another one on congestion. `reps`: each packet takes the entropy of a packet that
+        /// was acknowledged without a mark, or draws one. The last three also as tables with a `kind`.
         path: Paths = Paths::Ecmp;
-        /// How many paths `spray` and `reps` draw from.
+        /// Number of paths from which `spray` and `reps` draw.
         entropies: NonZeroU16 = ENTROPIES;
         /// Erasure coding of flows: `true` for 8 data and 2 parity packets a block between datacenters, `false`, or a table.
         coding: At<OffOr<CodingTable>> = At::default_of(OffOr::Off), "Replaces it whole.";
         /// Reordering tolerance before a packet counts as lost. `auto`: a quarter of the base RTT, and with `spray`, and with `unolb` under one law, at least the longest wait in all queues of the path.
         reordering: Auto<Span> = Auto::Auto;
-        /// Least retransmission timeout. `auto`: the base RTT with every queue full, over the slowest of the equal paths, or 5/4 of the base RTT if that is more; with `go-back-n` at least the base RTT and 4 ms.
+        /// Minimum retransmission timeout. `auto`: the base RTT with every queue full, over the slowest of the equal
+        /// paths, or 5/4 of the base RTT if that is more; with `go-back-n` at least the base RTT and 4 ms.
         rto_min: Auto<Span> = Auto::Auto;
-        /// Largest retransmission timeout.
+        /// Maximum retransmission timeout.
         rto_max: Span = Span::from_s(4);
-        /// Whether laws are told of timeouts.
+        /// Notifies laws of timeouts.
         timeouts_cut: bool = true;
-        /// `flow`: one timer a flow. It starts again with each acknowledgement, follows the round trips and backs off. `packet`: one timer a packet. It strikes `rto_min` after the packet left (at least 5/4 of the base RTT), takes that packet alone and does not back off. Its automatic length counts queues of the way back only where acknowledgements wait in them (no `control_priority`).
+        /// `flow`: one retransmission timer per flow, which each ACK restarts; it follows the RTT and backs off.
+        /// `packet`: one timer per packet, which expires `rto_min` after the packet left (at least 5/4 of the base
+        /// RTT), declares that packet alone lost and does not back off. Its automatic length counts queues of the
+        /// reverse path only where ACKs wait in them (no `control_priority`).
         loss_timer: At<LossTimerWord> = At::default_of(LossTimerWord::Flow);
-        /// `selective`: what is missing is sent again. `go-back-n`: receivers take packets in order only and ask for the rest again.
+        /// `selective`: missing packets are retransmitted. `go-back-n`: receivers accept packets in order only and
+        /// request all from the first missing one on.
         recovery: RecoveryWord = RecoveryWord::Selective;
-        /// With `go-back-n`: a receiver asks for the same packet once in this time. Under a round trip it asks again before the packet can have come, and everything from it on is sent again each time: `narrows check` warns of that.
+        /// With `go-back-n`: minimum time between two NACKs of a receiver for the same packet. If it is under a round
+        /// trip, a receiver repeats the NACK before the packet can arrive, and all packets from it on are retransmitted
+        /// each time: `narrows check` warns of that.
         nack_interval: Span = Span::from_us(500);
-        /// `all`: receivers acknowledge every packet, `ack_every` at a time. `nack-only`: receivers only say what they miss and, at the end, that all has come, as in ExpressPass's simulator. Only for laws whose credits let flows send. Needs `recovery = "go-back-n"`, and refuses `ack_every` over 1. Where a scheme sets `acks` and not `ack_every`, the `ack_every` of `[host]` is for the other schemes.
+        /// `all`: receivers acknowledge every packet, `ack_every` at a time. `nack-only`: receivers only send NACKs
+        /// and, at the end, an acknowledgement of the complete flow, as in ExpressPass's simulator. Only for laws whose
+        /// credits let flows send. Needs `recovery = "go-back-n"`, and refuses `ack_every` over 1. Where a scheme sets
+        /// `acks` and not `ack_every`, the `ack_every` of `[host]` is for the other schemes.
         acks: At<AcksWord> = At::default_of(AcksWord::All);
-        /// What a law's pacing rate counts. `payload`: payload alone. `wire`: headers too, as network cards that pace do.
+        /// Bytes that a law's pacing rate counts. `payload`: payload only. `wire`: headers too, as in NICs that pace.
         pace: PaceWord = PaceWord::Payload;
-        /// Whether pacing makes up for packets that a full window or a busy card held back.
+        /// Lets pacing catch up on packets that a full window or a busy NIC held back.
         catch_up: bool = true;
-        /// `strict`: a packet leaves if it fits the window. `overshoot`: as long as the window is not full, as in HPCC's simulator.
+        /// `strict`: a packet leaves if it fits the window. `overshoot`: a packet leaves unless the window is full, as
+        /// in HPCC's simulator.
         window_check: WindowWord = WindowWord::Strict;
-        /// Least time between two notifications (CNP) of a flow, which receivers send on marks, or `off`.
+        /// Minimum time between two congestion notification packets (CNPs) of a flow, which receivers send on marks, or
+        /// `off`.
         cnp: At<OffOr<Span>> = At::default_of(OffOr::Off);
-        /// Size of such a notification on the wire, in bytes.
+        /// Size of a CNP on the wire, in bytes.
         cnp_size: NonZeroU16 = ACK_SIZE;
-        /// Payload that a flow hands to the card at once and that is held as one (GSO); a packet if less.
+        /// GSO size: payload that a flow passes to the NIC at once and that is held as one; at least one packet.
         segment: At<Bytes> = At::default_of(Bytes::ZERO);
-        /// Payload of one flow that may lie between law and card (TCP small queues). `off`: the card asks flows in turn.
+        /// Payload of one flow that may wait between law and NIC (TCP small queues). `off`: the NIC polls flows in
+        /// turn.
         small_queue: OffOr<Bytes> = OffOr::Off;
-        /// Whether the small queue paces, as Linux's FQ does. The law's round trips then count the wait there, and On-Ramp's hold with it. Needs `small_queue`.
+        /// Paces in the small queue, as Linux's FQ does. The law's RTTs then include the wait there, and On-Ramp's hold
+        /// with it. Needs `small_queue`.
         fq: At<bool> = At::default_of(false);
-        /// Flows that have sent less payload than this have their turns at the card before the others, as new flows have in Linux's FQ (`initial_quantum` in tc-fq(8)). `window`: less than the window that their law begins with, or a BDP of their own if that is less. Zero: all have turns alike.
+        /// Payload sent below which a flow has its turns at the NIC before the others, as new flows have in Linux's FQ
+        /// (`initial_quantum` in tc-fq(8)). `window`: the initial window of the flow's law, or its own BDP if that is
+        /// less. Zero: all flows have turns alike.
         initial_quantum: WindowOr<Bytes> = WindowOr::Set(Bytes::ZERO);
-        /// Whether hosts know how long flows are, as where applications say how long their messages are. Laws that use it hear how much is left (Strait does). `initial_quantum` then lets flows go first that have less than that left to send, in full packets, however much they have sent.
+        /// Lets hosts know the size of flows, as where applications state the length of their messages. Laws that use
+        /// it receive the bytes left (Strait does). `initial_quantum` then gives precedence to flows that have less
+        /// than that left to send, in full packets, however much they have sent.
         known_sizes: bool = false;
-        /// Whether hosts give credits for what they are to receive, at their link's rate, in turn to all flows that ask (RCCC, the receiver's credits of Ultra Ethernet). Not with laws that have credits of their own, nor coding.
+        /// Lets hosts send credits for the data that they are to receive, at their link's rate, in turn to all flows
+        /// that request them (RCCC, the receiver's credits of Ultra Ethernet). Not with laws that have credits of their
+        /// own, nor coding.
         receiver_credits: At<bool> = At::default_of(false);
         /// Standard deviation of hosts' clocks right after a synchronisation.
         clock_sigma: Span = Span::ZERO;
@@ -226,20 +255,25 @@ layered! {
         clock_drift: Drift = Drift(0);
         /// Time between synchronisations; `off`: never after the first, at time zero.
         clock_resync: At<OffOr<Span>> = At::default_of(OffOr::Off);
-        /// Holding flows at the edge, or `off`.
+        /// On-Ramp, which holds flows at the edge, or `off`.
         on_ramp: OffOr<OnRampTable> = OffOr::Off, "Replaces it whole.";
         /// Bytes that reports of ports (INT) add to each data packet and each acknowledgement where a law reads them.
         int_header: At<u16> = At::default_of(42);
-        /// Reports of ports in HPCC's simulator's units, this many times 128 bytes sent and 80 bytes that wait, and in whole nanoseconds; 0: exact.
+        /// Units of reports of ports as in HPCC's simulator: this many times 128 bytes sent and 80 bytes that wait, and
+        /// whole nanoseconds; 0: exact.
         int_multi: u32 = 0;
-        /// Up to so much is added, evenly distributed, to each round trip that a law hears of: an error of measurement.
+        /// Measurement error of RTTs: a time from 0 to this, evenly distributed, is added to each RTT that a law
+        /// receives.
         rtt_noise: Span = Span::ZERO;
-        /// Processing delay of hosts: how long a packet that came lies between the card and the transport, such as `{ mean = "1us" }`, or `off`. Packets of one flow stay in order. Not with `ties = "scheduled"`.
+        /// Processing delay of hosts: the time of an arriving packet between the NIC and the transport, such as
+        /// `{ mean = "1us" }`, or `off`. Packets of one flow stay in order. Not with `ties = "scheduled"`.
         jitter: At<OffOr<JitterTable>> = At::default_of(OffOr::Off), "Replaces it whole.";
-        /// What Linux's TCP does beside its law. `linux`: all of it. A table switches parts off, such as `{ hystart = false }`. `off`: nothing. Not for laws that set their own windows in Linux, such as BBR. Needs `recovery = "selective"`.
+        /// Behaviour of Linux's TCP in addition to its law. `linux`: all of it. A table switches parts off, such as
+        /// `{ hystart = false }`. `off`: none of it. Not for laws that set their own windows in Linux, such as BBR.
+        /// Needs `recovery = "selective"`.
         tcp: At<OffOr<TcpTable>> = At::default_of(OffOr::Off), "Replaces it whole.";
     }    as "As in `[host]`.";
-    /// What a scheme changes of `[host]`: the same keys, without defaults.
+    /// Changes of a scheme to `[host]`: the same keys, without defaults.
     over HostOver;
 }
 

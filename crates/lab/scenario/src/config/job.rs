@@ -107,7 +107,7 @@ impl Field for Places {
 }
 
 words! {
-    /// In which order the stages of a pipeline take micro-batches.
+    /// Order in which the stages of a pipeline take micro-batches.
     PipelineWord, "\"1f1b\" or \"gpipe\"" {
         /// A stage goes backward as soon as it can, and forward and backward in turn from then on.
         OneForwardOneBackward = "1f1b",
@@ -127,31 +127,32 @@ words! {
 }
 
 table! {
-    /// `model` of a job: what is trained, a transformer.
+    /// `model` of a job: the transformer that is trained.
     Model {
         /// Its parameters, all experts included.
         params: At<u64>;
         /// Its layers: a multiple of `pipeline`.
         layers: At<NonZeroU32>;
-        /// Numbers of a token between layers: a multiple of `tensor`.
+        /// Hidden size, the activations of a token between layers: a multiple of `tensor`.
         hidden: At<NonZeroU32>;
         /// Tokens of a sequence.
         sequence: At<NonZeroU32>;
-        /// Tokens that there are. If given, `vocabulary` x `hidden` of the parameters are the embedding, which the first and the last stage both hold and keep alike.
+        /// Vocabulary size in tokens. If given, `vocabulary` x `hidden` of the parameters are the embedding, which the
+        /// first and the last stage both hold and keep alike.
         vocabulary: Option<At<NonZeroU32>> = None;
         /// Experts of each layer, a multiple of `expert`. If given, every layer is a mixture of experts.
         experts: Option<At<NonZeroU32>> = None;
-        /// To how many of them a token goes.
+        /// Number of experts to which a token goes.
         top_k: At<NonZeroU32> = At::default_of(NonZeroU32::MIN);
         /// Parameters of all experts of all layers together; if not given, 8 x `hidden`^2 x `experts` x `layers`.
         expert_params: Option<At<u64>> = None;
-        /// Bytes of a parameter, of a gradient and of a number between layers.
+        /// Bytes of a parameter, of a gradient and of an activation.
         bytes_per_param: NonZeroU8 = NonZeroU8::MIN.saturating_add(1);
     }
 }
 
 table! {
-    /// `parallel` of a job: into how many parts it is cut. `tensor` x `pipeline` x `data` are its ranks.
+    /// `parallel` of a job: the degrees of parallelism. `tensor` x `pipeline` x `data` are its ranks.
     Parallel {
         /// Ranks that share each layer.
         tensor: At<NonZeroU32> = At::default_of(NonZeroU32::MIN);
@@ -165,7 +166,7 @@ table! {
 }
 
 table! {
-    /// `compute` of a job: how long a stage computes on a micro-batch, all its layers together.
+    /// `compute` of a job: compute time of a stage for a micro-batch, all its layers together.
     ComputeTimes {
         /// Forward.
         forward: Span;
@@ -175,7 +176,7 @@ table! {
 }
 
 table! {
-    /// `collectives` of a job: how ranks sum up. Experts exchange tokens as `all-to-all` does in `[[traffic]]`, in one way.
+    /// `collectives` of a job: the algorithms of its all-reduces. Experts exchange tokens as `all-to-all` does in `[[traffic]]`, which has one algorithm.
     Collectives {
         /// Activations, in groups of `tensor` ranks.
         tensor: At<Algorithm> = At::default_of(Algorithm::Ring);
@@ -187,25 +188,29 @@ table! {
 table! {
     /// `[[job]]`: a training job. Its flows wait for each other and for computing, iteration after iteration.
     Job {
-        /// Its name in results, which no other job and no traffic has.
+        /// Its name in results, different from those of other jobs and of traffic.
         name: At<String>;
         /// The class of its packets at switches that share their buffer, 1 to 7.
         class: DataClass = DataClass(1);
-        /// Whether its flows are held by On-Ramp where `[host]` has it.
+        /// Lets On-Ramp hold its flows, where `[host]` has it.
         on_ramp: bool = true;
-        /// `new`: each flow opens a connection and closes it. `kept`: a flow goes on a connection that an earlier one of the same two hosts, class and law left and that has nothing to send; if there is none, it opens one. Laws that send by credits open one for each flow.
+        /// `new`: each flow opens a connection and closes it. `kept`: a flow reuses a connection that an earlier one of
+        /// the same two hosts, class and law left and that has nothing to send; if there is none, it opens one. Laws
+        /// that send by credits open one for each flow.
         connections: Connections = Connections::New;
-        /// What is trained.
+        /// The model that is trained.
         model: Model;
-        /// How it is cut.
+        /// Degrees of parallelism.
         parallel: Parallel = Field::decode(&Node::empty_table())?;
-        /// Where: as many hosts as there are ranks, or tensor groups with `ranks_per_host`. Ranks fill hosts in this order, the ranks of a tensor group next to each other.
+        /// Hosts: as many as there are ranks, or tensor groups with `ranks_per_host`. Ranks fill hosts in this order,
+        /// the ranks of a tensor group next to each other.
         place: At<Places>;
-        /// Draws the order of the hosts of `place` by `seed`.
+        /// Shuffles the hosts of `place` by `seed`.
         shuffle: bool = false;
-        /// What is drawn depends on it; if not given, on the scenario's `seed` and the job's number.
+        /// Seed of what the job draws; if not given, it follows from the scenario's `seed` and the job's number.
         seed: Option<u64> = None;
-        /// Which groups lie farthest apart in the order of hosts.
+        /// Groups that are farthest apart in the order of hosts. `pipeline`: the stages of a pipeline; neighbouring
+        /// hosts are in one stage. `data`: the copies of the model; neighbouring hosts are in one pipeline.
         outermost: Outermost = Outermost::Pipeline;
         /// 1, or `tensor`: then a tensor group is one host, and its all-reduces are no flows.
         ranks_per_host: At<NonZeroU32> = At::default_of(NonZeroU32::MIN);
@@ -215,17 +220,17 @@ table! {
         micro_batches: At<NonZeroU32>;
         /// Sequences of a micro-batch.
         batch: NonZeroU32 = NonZeroU32::MIN;
-        /// How long ranks compute. Either this or `flops`.
+        /// Compute times of ranks. Either this or `flops`.
         compute: Option<At<ComputeTimes>> = None;
-        /// How fast each rank computes.
+        /// Floating-point operations per second of each rank.
         flops: Option<At<Flops>> = None;
-        /// How ranks sum up.
+        /// Algorithms of all-reduces.
         collectives: Collectives = Field::decode(&Node::empty_table())?;
         /// The order of micro-batches in a stage.
         schedule: PipelineWord = PipelineWord::OneForwardOneBackward;
-        /// How many iterations there are.
+        /// Number of iterations.
         iterations: At<NonZeroU32> = At::default_of(NonZeroU32::MIN);
-        /// When it begins to compute.
+        /// Time at which it begins to compute.
         start: Span = Span::ZERO;
     }
 }

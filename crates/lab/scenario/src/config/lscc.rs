@@ -18,29 +18,30 @@ const NOTIFICATION: NonZeroU16 = match NonZeroU16::new(64) {
 const SHORTEST: Span = Span::from_us(1);
 
 table! {
-    /// LSCC: at every long-haul link, the far end calculates a rate from its ingress queue and feeds it back, the near end tells sources to send less. Needs `[switch]`.
+    /// LSCC: at every long-haul link, the far end calculates a rate from its ingress queue and feeds it back, and the near end notifies sources to send less. Needs `[switch]`.
     Lscc {
         /// Time between two rates (T).
         period: At<Span>;
         /// The ingress queue that the far end aims at (`Q_ref`).
         q_ref: At<Bytes>;
-        /// The most that two rates in turn differ by (delta R).
+        /// Maximum difference of two consecutive rates (delta R).
         delta_r: Rate;
         /// The lowest rate fed back (`R_min`).
         r_min: At<Rate> = At::default_of(Rate::from_mbps(100));
         /// The highest rate fed back (`R_max`); by default the long-haul link's.
         r_max: Option<At<Rate>> = None;
-        /// The near end's pseudo queue over which sources are told (`Q*_ref`); by default `q_ref`.
+        /// Pseudo queue of the near end over which sources are notified (`Q*_ref`); by default `q_ref`.
         near_q_ref: Option<Bytes> = None;
-        /// Least time between two notifications of one flow.
+        /// Minimum time between two notifications of one flow.
         interval: At<Span> = At::default_of(Span::from_us(50));
-        /// Flows that have sent less than this are told whether marked or not. `auto`: what the fastest host sends in the longest base RTT between datacenters.
+        /// Bytes sent below which a flow is notified whether marked or not. `auto`: what the fastest host sends in the
+        /// longest base RTT between datacenters.
         long_flow: Auto<Bytes> = Auto::Auto;
         /// Time after which the near end forgets marks; by default `period`.
         reset: Option<At<Span>> = None;
         /// Size of a notification on the wire, in bytes.
         size: NonZeroU16 = NOTIFICATION;
-        /// Whether sources get the reports of ports (INT) instead of notifications (HPCC*).
+        /// Sends sources the reports of ports (INT) instead of notifications (HPCC*).
         telemetry: bool = false;
     }
 }
@@ -74,7 +75,7 @@ impl Lscc {
 }
 
 table! {
-    /// SWING, as we read its published description: at each end of each long-haul link stands a relay that passes pauses and resumes on and holds what arrives meanwhile. Needs `[switch]` with `pfc`.
+    /// SWING, as we read its published description: a relay at each end of each long-haul link forwards pauses and resumes and holds what arrives meanwhile. Needs `[switch]` with `pfc`.
     SwingTable {
         /// Propagation delay between a border switch and its relay.
         delay: At<Span> = At::default_of(Span::from_us(1));

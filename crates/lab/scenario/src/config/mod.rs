@@ -70,22 +70,23 @@ table! {
     Config {
         /// The version of this format: 1.
         schema: At<u64> = At::default_of(SCHEMA);
-        /// A scenario beside this one, which this one is with changes: tables are laid over its own key by key, all else
-        /// replaces what it has, and so does a table of another `kind`. `name` is this file's own.
+        /// Base scenario, a file in the same directory, to which this one makes changes: tables are laid over those of
+        /// the base key by key, all else replaces the base's, and so does a table of another `kind`. `name` is this
+        /// file's own.
         extends: Option<String> = None;
         /// Keys of the extended scenario that this one does not have, with dots: `["schemes.cubic", "grid"]`.
         without: Vec<String> = Vec::new();
         /// The scenario's name: letters, digits, `-`, `_`, `+` and `.`.
         name: At<String>;
-        /// What it shows, in a line.
+        /// Summary in one line.
         title: String = String::new();
-        /// More about it.
+        /// Longer description.
         description: String = String::new();
-        /// Everything random depends on this number.
+        /// Seed of everything random.
         seed: u64 = 1;
         /// The simulated time at which the run ends even if flows are left.
         stop: At<Span> = At::default_of(Span::from_s(10));
-        /// How simulated time is counted; without it, exactly.
+        /// Resolution of simulated time; without this table, exact.
         clock: Clock = crate::decode::Field::decode(&Node::empty_table())?;
         /// Hosts, switches and links.
         topology: At<Topology>;
@@ -95,17 +96,17 @@ table! {
         switch: Option<Switch> = None;
         /// The hosts.
         host: Host = crate::decode::Field::decode(&Node::empty_table())?;
-        /// What is compared: each scheme is a run. At least one.
+        /// Schemes to compare: each is a run. At least one.
         schemes: At<Named<Scheme>>;
         /// Laws that the calling program supplies (Python), by names that begin with a capital letter.
         laws: Named<BroughtLaw> = Named::default();
-        /// What is sent: each entry makes flows, all in one run. At least one, or a job.
+        /// Traffic: each entry makes flows, all in one run. At least one, or a job.
         traffic: At<Vec<At<Traffic>>> = At::default_of(Vec::new());
-        /// Models that are trained, all in one run, beside what is sent.
+        /// Training jobs, all in one run, in addition to the traffic.
         job: Vec<At<Job>> = Vec::new();
         /// Links that fail.
         failure: Vec<At<Failure>> = Vec::new();
-        /// What is sampled.
+        /// Sampling over time.
         series: Series = crate::decode::Field::decode(&Node::empty_table())?;
         /// Bins of the summary by name: flows of sizes from a lower end up to, but without, an upper end, of all flows, of those
         /// inside or between datacenters, or of the traffic of a name.
@@ -114,17 +115,17 @@ table! {
         grid: Named<GridValues> = Named::default();
         /// Points one by one, each with a value for the same keys: every one is a run of every scheme, at each point of `[grid]`.
         points: Vec<At<Named<Node>>> = Vec::new();
-        /// Points that are drawn, at random or quasi-random.
+        /// Points that are drawn, random or quasi-random.
         sample: Option<Sample> = None;
         /// More runs of every scheme, each with some keys changed.
         variants: Named<Variant> = Named::default();
         /// Sets of overrides, chosen by `--scale`. Of an experiment (a file with `[paper]`, claims or tables) the file as it stands is the scale `paper`.
         scale: Named<Scale> = Named::default();
-        /// What a paper says of this experiment.
+        /// Statements of a paper on this experiment.
         paper: Option<Node> = None;
         /// Claims to judge.
         claim: Vec<Node> = Vec::new();
-        /// Suspected causes of what claims do not reproduce.
+        /// Suspected causes of claims that are not reproduced.
         cause: Vec<At<Cause>> = Vec::new();
         /// Tables of what runs measured, averaged over seeds.
         table: Vec<Node> = Vec::new();

@@ -32,33 +32,33 @@ const ROUNDS: NonZeroU32 = match NonZeroU32::new(12) {
 words! {
     /// A way of choosing paths, with its defaults.
     PathWord, "\"ecmp\", \"repath\", \"spray\", \"unolb\", \"plb\", \"reps\" or a table such as { kind = \"unolb\", subflows = 8 }" {
-        /// One path a flow, by a hash.
+        /// One path per flow, by a hash.
         Ecmp = "ecmp",
-        /// One path a flow, another one after each timeout.
+        /// One path per flow, another one after each timeout.
         Repath = "repath",
-        /// Each packet its own.
+        /// One path per packet.
         Spray = "spray",
         /// Subflows in turn.
         UnoLb = "unolb",
-        /// One path a flow, another one when it is congested.
+        /// One path per flow, another one on congestion.
         Plb = "plb",
-        /// Each packet that of one that was acknowledged without a mark.
+        /// The path of a packet that was acknowledged without a mark, for each packet.
         Reps = "reps",
     }
 }
 
 words! {
-    /// Where a bad subflow goes.
+    /// New path of a bad subflow.
     RerouteWord, "\"acked\" or \"random\"" {
-        /// Onto the path of one that was acknowledged lately.
+        /// The path of a subflow with a recent acknowledgement.
         Acked = "acked",
-        /// Anywhere.
+        /// A random one.
         Random = "random",
     }
 }
 
 words! {
-    /// Who has a law.
+    /// Owner of a law.
     LawsWord, "\"flow\" or \"subflow\"" {
         /// The flow.
         Flow = "flow",
@@ -68,39 +68,44 @@ words! {
 }
 
 table! {
-    /// Uno's load balancer (Algorithm 2): a flow's packets go round robin over subflows, each on a path of its own; a request for a block or a timeout moves one that lost a packet, at most once in a base RTT.
+    /// Uno's load balancer (Algorithm 2): a flow's packets go round robin over subflows, each on a path of its own; a NACK for a block or a timeout moves a subflow that lost a packet, at most once in a base RTT.
     UnoLbTable {
         /// Subflows (n), 1 to 64.
         subflows: At<NonZeroU8> = At::default_of(SUBFLOWS);
-        /// How recent an acknowledgement on another subflow must be for a bad one to take its path. `auto`: one base RTT.
+        /// Maximum age of an acknowledgement on another subflow for a bad subflow to take its path. `auto`: one base
+        /// RTT.
         recent: Auto<Span> = Auto::Auto;
-        /// `acked`: a bad subflow takes the path of a random one that had recent acknowledgements. `random`: every subflow that had none for half a base RTT draws a path, as in Uno's published simulator.
+        /// `acked`: a bad subflow takes the path of a random one with recent acknowledgements. `random`: every subflow
+        /// without any for half a base RTT draws a path, as in Uno's published simulator.
         reroute: RerouteWord = RerouteWord::Acked;
-        /// `flow`: one law decides over all subflows, and packets take them in turn. `subflow`: each has a law of its own, which hears of its packets alone, and packets take the next one in turn that may send. Together they may have in flight what as many flows may. Needs selective recovery, `ack_every` = 1 and no segments; not with `nack` = "gaps" or a history in `coding`.
+        /// `flow`: one law for all subflows, and packets take them in turn. `subflow`: each has a law of its own, which
+        /// receives the feedback of its packets alone, and packets take the next one in turn that may send. Together
+        /// they may have as much in flight as that number of flows. Needs selective recovery, `ack_every` = 1 and no
+        /// segments; not with `nack` = "gaps" or a history in `coding`.
         laws: At<LawsWord> = At::default_of(LawsWord::Flow);
     }
 }
 
 table! {
-    /// PLB: one path a flow, and another one after congested round trips in a row, and after a timeout.
+    /// PLB: one path per flow, and another one after consecutive congested round trips, and after a timeout.
     PlbTable {
         /// A round trip in which more than this share was marked is congested (K).
         threshold: Share = Share(Decimal::new(5, 1));
-        /// Congested round trips in a row after which the path is changed when nothing is in flight (N).
+        /// Consecutive congested round trips after which the path is changed when nothing is in flight (N).
         idle_rounds: NonZeroU32 = IDLE_ROUNDS;
-        /// Congested round trips in a row after which it is changed at once (M).
+        /// Consecutive congested round trips after which it is changed at once (M).
         rounds: NonZeroU32 = ROUNDS;
     }
 }
 
 table! {
-    /// REPS: each packet takes the entropy of one that was acknowledged without a mark, and draws one of `entropies` if there is none.
+    /// REPS: each packet takes the entropy of a packet that was acknowledged without a mark, and draws one of `entropies` if there is none.
     RepsTable {
-        /// Entropies that are kept, the newest ones.
+        /// Number of entropies that are kept, the newest ones.
         buffer: NonZeroU8 = RING;
-        /// How long after a timeout no packet draws: those that are kept are taken again and again.
+        /// Time after a timeout in which no packet draws: kept entropies are used again and again.
         freeze: Span = Span::from_ms(10);
-        /// Packets that draw after that, to find paths.
+        /// Number of packets that draw after that, to find paths.
         explore: u16 = 16;
     }
 }
@@ -110,9 +115,9 @@ kinds! {
     PathTable {
         /// Subflows in turn.
         UnoLb(UnoLbTable) = "unolb",
-        /// One path a flow, another one when it is congested.
+        /// One path per flow, another one on congestion.
         Plb(PlbTable) = "plb",
-        /// Each packet that of one that was acknowledged without a mark.
+        /// The path of a packet that was acknowledged without a mark, for each packet.
         Reps(RepsTable) = "reps",
     }
 }
@@ -122,9 +127,9 @@ kinds! {
 pub enum Paths {
     /// One path a flow.
     Ecmp,
-    /// One path a flow, another one after each timeout.
+    /// One path per flow, another one after each timeout.
     Repath,
-    /// Each packet its own.
+    /// One path per packet.
     Spray,
     /// A way of choosing paths with settings.
     Table(PathTable),

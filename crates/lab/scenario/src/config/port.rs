@@ -258,7 +258,7 @@ impl Field for Phantom {
 }
 
 words! {
-    /// When marking is decided.
+    /// Time of the marking decision.
     MarkTime, "\"enqueue\" or \"dequeue\"" {
         /// On the queue that a packet finds.
         Enqueue = "enqueue",
@@ -268,13 +268,13 @@ words! {
 }
 
 words! {
-    /// How the packet in service counts.
+    /// Contribution of the packet in service to the queue.
     ServiceView, "\"remainder\", \"whole\" or \"excluded\"" {
-        /// By what is left of it.
+        /// Its remainder.
         Remainder = "remainder",
-        /// Whole, as in htsim.
+        /// All of it, as in htsim.
         Whole = "whole",
-        /// Not at all, as in ns-3.
+        /// No part of it, as in ns-3.
         Excluded = "excluded",
     }
 }
@@ -284,37 +284,41 @@ layered! {
     Port {
         /// Room for waiting packets, the one in service included. `bdp`: what the port sends within the longest base RTT of the network; `0.5bdp`: half of that.
         buffer: At<Buffer> = At::default_of(Buffer::Bytes(Bytes::new(1 << 20)));
-        /// When the queue marks.
+        /// ECN marking by the queue.
         ecn: Ecn = Ecn::decode(&Node::empty_table())?, "Replaces it whole.";
-        /// A phantom queue beside the real one; a packet is marked if either asks.
+        /// Phantom queue in addition to the real one; a packet is marked if either marks it.
         phantom: Phantom = Phantom::Off, "Replaces it whole.";
-        /// Whether acknowledgements go before all data.
+        /// Strict priority of acknowledgements over all data.
         control_priority: bool = false;
-        /// Whether data that finds no room loses its payload alone; what marks is then the data that waits. Not with `[switch]`, nor where ports report themselves.
+        /// Packet trimming: data that finds no room loses its payload alone; marks then depend on the data that waits.
+        /// Not with `[switch]`, nor where ports report themselves.
         trim: At<OffOr<TrimTable>> = At::default_of(OffOr::Off), "Replaces it whole.";
-        /// When marking is decided.
+        /// Time of the marking decision: when a packet arrives, on the queue that it finds (`enqueue`), or when it
+        /// leaves, on the queue that it leaves behind (`dequeue`).
         mark_at: MarkTime = MarkTime::Enqueue;
-        /// How the packet in service counts in the queue.
+        /// Contribution of the packet in service to the queue: its remainder, all of it (as in htsim) or nothing (as in
+        /// ns-3).
         in_service: ServiceView = ServiceView::Remainder;
         /// Share of packets that a link loses by chance, under 1.
         loss: At<Share> = At::default_of(Share(Decimal::ZERO));
-        /// Losses by chance that come together, beside `loss`.
+        /// Burst losses, in addition to `loss`.
         loss_bursts: OffOr<BurstTable> = OffOr::Off, "Replaces it whole.";
         /// With `[switch]` and `pfc`: room for what arrives after a pause was sent, for each data class in use. `auto`: what the cable may bring; `bdp`: what it carries in its own round trip.
         headroom: Headroom = Headroom::Auto;
     }
     open {
-        /// With `[switch]`: what came in over the cable may hold this many times what is left of the shared part; then its sender is paused, or what comes is dropped. Either this or `xoff`.
+        /// With `[switch]`: ingress limit, the buffer that packets of the cable may hold, as a multiple of the free
+        /// shared buffer; at the limit its sender is paused, or packets are dropped. Either this or `xoff`.
         alpha: At<Decimal>, "Takes the place of `xoff`.";
         /// With `[switch]`: the same limit in bytes. By default `alpha = 0.125`.
         xoff: At<Bytes>, "Takes the place of `alpha`.";
-        /// With `[switch]`: the sender resumes when that much less is held. Either this or `xon`.
+        /// With `[switch]`: decrease of what is held after which the sender resumes. Either this or `xon`.
         hysteresis: At<Bytes>, "Takes the place of `xon`.";
         /// With `[switch]` and `xoff`: the sender resumes when no more than this is held. By default `hysteresis = 3072`.
         xon: At<Bytes>, "Takes the place of `hysteresis`.";
     }
     alone {
-        /// A queue of credits beside that of data, in hosts too. `auto`: where the scheme's laws send credits.
+        /// A credit queue in addition to the data queue, in hosts too. `auto`: where the scheme's laws send credits.
         credit_queue: CreditChoice = CreditChoice::Auto, "Replaces it whole.";
     }
     places {
@@ -332,7 +336,7 @@ layered! {
         other, "For all other ports between switches.";
     }
     as "As in `[port]`.";
-    /// What a scheme changes of `[port]`: the same keys, without defaults.
+    /// Changes of a scheme to `[port]`: the same keys, without defaults.
     over PortOver;
     /// Settings of one link class: the keys of `[port]`, without defaults.
     patch PortPatch;

@@ -57,13 +57,13 @@ table! {
         intra: Option<At<LawName>> = None;
         /// The law of flows between datacenters.
         inter: Option<At<LawName>> = None;
-        /// What changes in `[port]`.
+        /// Changes to `[port]`.
         port: Option<PortOver> = None;
-        /// What changes in `[host]`.
+        /// Changes to `[host]`.
         host: Option<HostOver> = None;
-        /// What changes in `[switch]`; `off`: every port has a queue of its own.
+        /// Changes to `[switch]`; `off`: every port has a queue of its own.
         switch: Option<OffOr<SwitchOver>> = None;
-        /// LSCC's controllers at long-haul links, around any law that hears of notifications or of marks.
+        /// LSCC's controllers at long-haul links, around any law that receives notifications or marks.
         lscc: Option<Lscc> = None;
         /// SWING's relays in long-haul links, under any law.
         swing: At<OffOr<SwingTable>> = At::default_of(OffOr::Off);

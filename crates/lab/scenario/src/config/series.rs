@@ -47,19 +47,24 @@ impl Field for FlowChoice {
 }
 
 table! {
-    /// What is sampled over time.
+    /// Sampling over time.
     Series {
         /// Time between samples; zero samples nothing.
         interval: Span = Span::ZERO;
-        /// Ports whose queues are sampled, and of which each pause is noted: a link such as `dc0.border>dc1.border#0` (without `#`: all parallel ones), `class:inter` for all of a class, `receiver` for the switch ports towards the receivers of incasts.
+        /// Ports whose queues are sampled and whose pauses are recorded: a link such as `dc0.border>dc1.border#0`
+        /// (without `#`: all parallel ones), `class:inter` for all of a class, `receiver` for the switch ports towards
+        /// the receivers of incasts.
         ports: Vec<At<String>> = Vec::new();
         /// Switches whose shared buffer is sampled: a name such as `dc1.border`, `tier:border` for all of a tier (`edge`, `aggregation`, `core`, `border`, `relay`), or `all`.
         switches: Vec<At<String>> = Vec::new();
         /// Flows whose rate and window are sampled.
         flows: At<FlowChoice> = At::default_of(FlowChoice::None);
-        /// Flows of whose packets the one-way delay is compared with what their senders had heard when they left: the last one-way delay that On-Ramp measured, and the last round trip. Needs `[switch]` and no interval; not where ports report themselves (INT).
+        /// Flows whose packets' one-way delays are compared with what their senders knew when they left: the last
+        /// one-way delay that On-Ramp measured, and the last RTT. Needs `[switch]` and no interval; not where ports
+        /// report themselves (INT).
         predictors: At<FlowChoice> = At::default_of(FlowChoice::None);
-        /// Over how much time Jain's index compares what sampled flows got: a whole number of intervals, at least one. If not given, the longest base round trip.
+        /// Time over which Jain's index compares the data delivered by sampled flows: a whole number of intervals, at
+        /// least one. If not given, the longest base RTT.
         fairness_window: Option<Span> = None;
     }
 }

@@ -57,7 +57,9 @@ table! {
     PfcTable {
         /// Size of a pause frame on the wire, in bytes.
         frame: NonZeroU16 = FRAME;
-        /// Whether the switches are relays: they pass pauses on, and ask for pauses themselves where `alpha` or `xoff` says so (SWING's relays only before their buffer would overflow). In a loop of relays a pause goes round for ever.
+        /// Makes the switches relays: they forward pauses, and request pauses themselves where `alpha` or `xoff`
+        /// requires it (SWING's relays only before their buffer would overflow). In a loop of relays a pause circulates
+        /// for ever.
         relay: bool = false;
     }
 }
@@ -74,22 +76,23 @@ layered! {
     Switch {
         /// Room for all packets that wait in a switch.
         buffer: At<Pool> = At::default_of(Pool::Bytes(Bytes::new(32 << 20)));
-        /// Of that, kept for each ingress port and data class in use.
+        /// Part of `buffer` that is reserved for each ingress port and data class in use.
         reserve: At<Bytes> = At::default_of(Bytes::new(4_096));
-        /// A packet is dropped where its egress queue holds this many times what is left of the shared part, or `off`.
+        /// Egress limit, as a multiple of the free shared buffer: a packet is dropped where its egress queue holds this
+        /// much, or `off`.
         egress_alpha: At<OffOr<Decimal>> = At::default_of(OffOr::Off);
-        /// Whether ports report themselves to packets that ask (INT). `auto`: if a law of the scheme reads reports.
+        /// Lets ports report themselves to packets that request it (INT). `auto`: if a law of the scheme reads reports.
         int: Auto<bool> = Auto::Auto;
-        /// Whether ports of these switches mark; with false none does, whatever `[port]` says.
+        /// Lets ports of these switches mark; with false none does, whatever `[port]` sets.
         marks: bool = true;
     }
     open {}
     alone {
-        /// Whether switches pause who sends to them; else what finds no room is dropped.
+        /// Lets switches pause their senders (PFC); otherwise packets that find no room are dropped.
         pfc: OffOr<PfcTable> = OffOr::Off;
     }
     places {
-        /// Other settings for switches that hosts hang from and that touch no link between datacenters.
+        /// Other settings for switches with hosts attached and without links between datacenters.
         edge, "For switches that hosts hang from.";
         /// Other settings for switches between edge and core.
         aggregation, "For switches between edge and core.";
@@ -99,7 +102,7 @@ layered! {
         border, "For switches at the links between datacenters.";
     }
     as "As in `[switch]`.";
-    /// What a scheme changes of `[switch]`: the same keys, without defaults.
+    /// Changes of a scheme to `[switch]`: the same keys, without defaults.
     over SwitchOver;
     /// Settings of one tier of switches: keys of `[switch]`, without defaults.
     patch SwitchPatch;

@@ -41,7 +41,7 @@ kinds! {
 table! {
     /// `kind = "fat-trees"`: k-ary fat trees, each with a border switch, the borders joined in a full mesh.
     FatTrees {
-        /// How many trees.
+        /// Number of trees.
         datacenters: NonZeroU16 = count(2);
         /// Ports of a switch, even: a tree has k pods of k/2 edge and k/2 aggregation switches and (k/2)^2 core switches.
         k: At<Arity> = At::default_of(Arity(8));
@@ -83,7 +83,7 @@ table! {
     InterPair {
         /// The two datacenters, from 0.
         between: At<Vec<u16>>;
-        /// How many; by default `inter_links`.
+        /// Number of links; by default `inter_links`.
         links: Option<NonZeroU16> = None;
         /// Rate of each; by default `inter_rate`.
         rate: Option<Rate> = None;
@@ -97,7 +97,7 @@ table! {
 table! {
     /// `kind = "clos"`: trees of three tiers or two. Each edge switch (top of rack) is joined to every aggregation switch of its pod; the first aggregation switch of every pod to the first of equal parts of the core switches, the second to the second, and so on. Without core switches and with one pod it is a leaf-spine network, whose spines are its aggregation switches. Several trees have a border switch each, joined to every core switch (without core: every spine, and without these every edge switch), the borders in a full mesh.
     Clos {
-        /// How many trees, all alike.
+        /// Number of trees, all alike.
         datacenters: NonZeroU16 = count(1);
         /// Pods of a tree.
         pods: NonZeroU16 = count(1);
@@ -198,7 +198,7 @@ table! {
         host_rate: Option<At<EachHost<Rate>>> = None;
         /// Propagation delay of each host's link, one or a list.
         host_delay: At<EachHost<Span>> = At::default_of(EachHost::Same(Span::from_us(1)));
-        /// Whether the sides are two datacenters, the link between them the long haul.
+        /// Puts the sides into two datacenters, with the link between them as the long haul.
         two_datacenters: bool = false;
     }
 }
@@ -206,7 +206,7 @@ table! {
 table! {
     /// `kind = "single-switch"`: hosts on one switch.
     SingleSwitch {
-        /// How many, at least 2.
+        /// Number of hosts, at least 2.
         hosts: At<NonZeroU16>;
         /// Rate of each host's link, one or a list.
         rate: At<EachHost<Rate>> = At::default_of(EachHost::Same(Rate::from_gbps(100)));

@@ -168,7 +168,7 @@ impl Field for DataClass {
 }
 
 words! {
-    /// What flows find at their start.
+    /// Connections on which flows start.
     Connections, "\"new\" or \"kept\"" {
         /// Each opens a connection and closes it.
         New = "new",
@@ -227,7 +227,7 @@ impl Field for HostSet {
 }
 
 kinds! {
-    /// What is sent.
+    /// Traffic of one kind.
     Traffic {
         /// Many to one.
         Incast(Incast) = "incast",
@@ -239,7 +239,7 @@ kinds! {
         Poisson(Poisson) = "poisson",
         /// Random requests, each answered by several hosts at once.
         Requests(Requests) = "requests",
-        /// Clients that ask for the next when they have one.
+        /// Clients that request the next read when one is complete.
         ClosedLoop(ClosedLoop) = "closed-loop",
         /// Iterations of allreduce.
         Allreduce(Allreduce) = "allreduce",
@@ -259,11 +259,13 @@ table! {
         name: Option<String> = None;
         /// The class of its packets at switches that share their buffer, 1 to 7.
         class: DataClass = DataClass(1);
-        /// Whether these flows are held by On-Ramp where `[host]` has it.
+        /// Lets On-Ramp hold these flows, where `[host]` has it.
         on_ramp: bool = true;
-        /// `new`: each flow opens a connection and closes it. `kept`: a flow goes on a connection that an earlier one of the same two hosts, class and law left and that has nothing to send, so its window and what it knows of round trips and paths are there already; if there is none, it opens one. Laws that send by credits open one for each flow.
+        /// `new`: each flow opens a connection and closes it. `kept`: a flow reuses a connection that an earlier one of
+        /// the same two hosts, class and law left and that has nothing to send, with its window and its state of RTTs
+        /// and paths; if there is none, it opens one. Laws that send by credits open one for each flow.
         connections: Connections = Connections::New;
-        /// Who receives.
+        /// Receiver.
         receiver: At<HostRef> = At::default_of(HostRef::Index(0));
         /// Senders in the receiver's datacenter.
         intra: At<u32> = At::default_of(0);
@@ -271,7 +273,7 @@ table! {
         inter: At<u32> = At::default_of(0);
         /// Size of each flow.
         size: At<Bytes>;
-        /// When the first flow starts.
+        /// Start of the first flow.
         start: Span = Span::ZERO;
         /// Time between one flow's start and the next one's.
         stagger: Span = Span::ZERO;
@@ -285,15 +287,17 @@ table! {
         name: Option<String> = None;
         /// The class of its packets at switches that share their buffer, 1 to 7.
         class: DataClass = DataClass(1);
-        /// Whether these flows are held by On-Ramp where `[host]` has it.
+        /// Lets On-Ramp hold these flows, where `[host]` has it.
         on_ramp: bool = true;
-        /// `new`: each flow opens a connection and closes it. `kept`: a flow goes on a connection that an earlier one of the same two hosts, class and law left and that has nothing to send, so its window and what it knows of round trips and paths are there already; if there is none, it opens one. Laws that send by credits open one for each flow.
+        /// `new`: each flow opens a connection and closes it. `kept`: a flow reuses a connection that an earlier one of
+        /// the same two hosts, class and law left and that has nothing to send, with its window and its state of RTTs
+        /// and paths; if there is none, it opens one. Laws that send by credits open one for each flow.
         connections: Connections = Connections::New;
         /// Pairs of sender and receiver.
         flows: At<Vec<At<Vec<At<HostRef>>>>>;
         /// Size of each flow; by default more than its links carry until the stop.
         size: Option<At<Bytes>> = None;
-        /// When the first flow starts.
+        /// Start of the first flow.
         start: Span = Span::ZERO;
         /// Time between one flow's start and the next one's.
         stagger: Span = Span::ZERO;
@@ -301,7 +305,7 @@ table! {
 }
 
 words! {
-    /// Where a permutation's receivers are.
+    /// Location of a flow's receiver.
     Scope, "\"intra\", \"inter\" or \"any\"" {
         /// In the sender's datacenter.
         Intra = "intra",
@@ -330,15 +334,18 @@ table! {
         name: Option<String> = None;
         /// The class of its packets at switches that share their buffer, 1 to 7.
         class: DataClass = DataClass(1);
-        /// Whether these flows are held by On-Ramp where `[host]` has it.
+        /// Lets On-Ramp hold these flows, where `[host]` has it.
         on_ramp: bool = true;
-        /// `new`: each flow opens a connection and closes it. `kept`: a flow goes on a connection that an earlier one of the same two hosts, class and law left and that has nothing to send, so its window and what it knows of round trips and paths are there already; if there is none, it opens one. Laws that send by credits open one for each flow.
+        /// `new`: each flow opens a connection and closes it. `kept`: a flow reuses a connection that an earlier one of
+        /// the same two hosts, class and law left and that has nothing to send, with its window and its state of RTTs
+        /// and paths; if there is none, it opens one. Laws that send by credits open one for each flow.
         connections: Connections = Connections::New;
-        /// Where receivers are.
+        /// Location of the receivers: in the sender's datacenter (`intra`), in another one (`inter`), or anywhere
+        /// (`any`).
         scope: At<Scope> = At::default_of(Scope::Any);
         /// Size of each flow.
         size: At<Bytes>;
-        /// When all flows start.
+        /// Start of all flows.
         start: Span = Span::ZERO;
     }
 }
@@ -375,7 +382,7 @@ impl Field for Ratio {
 }
 
 words! {
-    /// What a ratio counts.
+    /// Unit of a ratio.
     RatioOf, "\"flows\" or \"bytes\"" {
         /// Flows.
         Flows = "flows",
@@ -391,9 +398,11 @@ table! {
         name: Option<String> = None;
         /// The class of its packets at switches that share their buffer, 1 to 7.
         class: DataClass = DataClass(1);
-        /// Whether these flows are held by On-Ramp where `[host]` has it.
+        /// Lets On-Ramp hold these flows, where `[host]` has it.
         on_ramp: bool = true;
-        /// `new`: each flow opens a connection and closes it. `kept`: a flow goes on a connection that an earlier one of the same two hosts, class and law left and that has nothing to send, so its window and what it knows of round trips and paths are there already; if there is none, it opens one. Laws that send by credits open one for each flow.
+        /// `new`: each flow opens a connection and closes it. `kept`: a flow reuses a connection that an earlier one of
+        /// the same two hosts, class and law left and that has nothing to send, with its window and its state of RTTs
+        /// and paths; if there is none, it opens one. Laws that send by credits open one for each flow.
         connections: Connections = Connections::New;
         /// Sizes of flows inside a datacenter: the name of a shipped distribution or a file beside the scenario.
         intra: Option<At<String>> = None;
@@ -401,81 +410,85 @@ table! {
         inter: Option<At<String>> = None;
         /// Mean utilisation, in each direction, of the links of class `load_of` by payload that crosses them; up to 1.
         load: At<Decimal>;
-        /// The link class that `load` speaks of.
+        /// Link class to which `load` refers.
         load_of: At<LinkClass> = At::default_of(LinkClass::Inter);
-        /// Intra to inter; needed where both are given.
+        /// Ratio of intra to inter; needed where both are given.
         ratio: Option<At<Ratio>> = None;
-        /// What `ratio` counts.
+        /// Unit of `ratio`: flows, or bytes of payload.
         ratio_of: RatioOf = RatioOf::Flows;
-        /// Who sends; `load` then speaks of the links that these hosts' flows can cross.
+        /// Senders; `load` then refers to the links that these hosts' flows can cross.
         from: At<HostSet> = At::default_of(HostSet::All);
-        /// Who receives.
+        /// Receivers.
         to: At<HostSet> = At::default_of(HostSet::All);
-        /// When arrivals begin.
+        /// Start of arrivals.
         start: Span = Span::ZERO;
-        /// Flows arrive for this long. Either this or `flows`.
+        /// Duration of arrivals. Either this or `flows`.
         window: Option<At<Span>> = None;
-        /// So many flows arrive.
+        /// Number of flows that arrive.
         flows: Option<At<NonZeroU32>> = None;
     }
 }
 
 table! {
-    /// `kind = "requests"`: at random times a random host asks others, which all answer at once: incasts as a load. A request is complete with its last flow.
+    /// `kind = "requests"`: at random times a random host requests data from others, which all answer at once: incasts as a load. A request is complete with its last flow.
     Requests {
         /// Its name in results.
         name: Option<String> = None;
         /// The class of its packets at switches that share their buffer, 1 to 7.
         class: DataClass = DataClass(1);
-        /// Whether these flows are held by On-Ramp where `[host]` has it.
+        /// Lets On-Ramp hold these flows, where `[host]` has it.
         on_ramp: bool = true;
-        /// `new`: each flow opens a connection and closes it. `kept`: a flow goes on a connection that an earlier one of the same two hosts, class and law left and that has nothing to send, so its window and what it knows of round trips and paths are there already; if there is none, it opens one. Laws that send by credits open one for each flow.
+        /// `new`: each flow opens a connection and closes it. `kept`: a flow reuses a connection that an earlier one of
+        /// the same two hosts, class and law left and that has nothing to send, with its window and its state of RTTs
+        /// and paths; if there is none, it opens one. Laws that send by credits open one for each flow.
         connections: Connections = Connections::New;
-        /// How many answer a request: other hosts, drawn anew each time.
+        /// Number of hosts that answer a request: other hosts, drawn for each request.
         fanout: At<NonZeroU32>;
         /// Size of each answer.
         size: At<Bytes>;
         /// Mean utilisation of the hosts' links by these answers, over 0 and up to 1.
         load: At<Decimal>;
-        /// Who asks and answers.
+        /// Hosts that request and answer.
         among: At<HostSet> = At::default_of(HostSet::All);
-        /// When arrivals begin.
+        /// Start of arrivals.
         start: Span = Span::ZERO;
-        /// Requests arrive for this long. Either this or `requests`.
+        /// Duration of arrivals. Either this or `requests`.
         window: Option<At<Span>> = None;
-        /// So many requests arrive.
+        /// Number of requests that arrive.
         requests: Option<At<NonZeroU32>> = None;
     }
 }
 
 table! {
-    /// `kind = "closed-loop"`: clients read from servers. A client keeps some reads under way, and asks for the next one when one has come, so the load follows from how fast reads are. A read is a flow from the server to the client. The next one on its connection starts when the client has every byte and has computed, one one-way delay later, for its request comes that way; on a kept connection also not before the server has everything acknowledged.
+    /// `kind = "closed-loop"`: clients read from servers. A client keeps a number of reads outstanding and requests the next one when one is complete, so the load follows from how fast reads are. A read is a flow from the server to the client. The next one on its connection starts when the client has every byte and has computed, one one-way delay later, which its request takes; on a kept connection also not before the server has everything acknowledged.
     ClosedLoop {
         /// Its name in results.
         name: Option<String> = None;
         /// The class of its packets at switches that share their buffer, 1 to 7.
         class: DataClass = DataClass(1);
-        /// Whether these flows are held by On-Ramp where `[host]` has it.
+        /// Lets On-Ramp hold these flows, where `[host]` has it.
         on_ramp: bool = true;
-        /// `new`: each flow opens a connection and closes it. `kept`: a flow goes on a connection that an earlier one of the same two hosts, class and law left and that has nothing to send, so its window and what it knows of round trips and paths are there already; if there is none, it opens one. Laws that send by credits open one for each flow.
+        /// `new`: each flow opens a connection and closes it. `kept`: a flow reuses a connection that an earlier one of
+        /// the same two hosts, class and law left and that has nothing to send, with its window and its state of RTTs
+        /// and paths; if there is none, it opens one. Laws that send by credits open one for each flow.
         connections: Connections = Connections::New;
-        /// Who reads.
+        /// Hosts that read.
         clients: At<HostSet>;
-        /// From whom: as many clients from each, those next to each other from one.
+        /// Hosts that clients read from: as many clients per server, neighbouring clients from the same one.
         servers: At<HostSet>;
-        /// So many of the clients read, the first ones; all if not given. With 0 nothing is read.
+        /// Number of clients that read, the first ones; all if not given. With 0 nothing is read.
         active: Option<At<u32>> = None;
-        /// How many reads each client keeps under way, each on a connection of its own.
+        /// Number of reads that each client keeps outstanding, each on a connection of its own.
         outstanding: At<NonZeroU32> = At::default_of(NonZeroU32::MIN);
         /// Size of each read. Either this or `sizes`.
         size: Option<At<Bytes>> = None;
         /// Sizes of reads: the name of a shipped distribution or a file beside the scenario.
         sizes: Option<At<String>> = None;
-        /// How many reads each client makes in all, its connections in turn; if not given, it reads until the stop.
+        /// Total number of reads of each client, its connections in turn; if not given, it reads until the stop.
         reads: Option<At<NonZeroU32>> = None;
-        /// How long a client computes on what has come before it asks for the next (its think time).
+        /// Think time: the time for which a client computes on a complete read before it requests the next.
         compute: Span = Span::ZERO;
-        /// When the first read starts.
+        /// Start of the first read.
         start: Span = Span::ZERO;
         /// Time between the first read of one connection and of the next one, those of a client one after the other.
         stagger: Span = Span::ZERO;
@@ -483,7 +496,7 @@ table! {
 }
 
 words! {
-    /// Who sends to whom in an allreduce.
+    /// Communication pattern of an allreduce.
     Pattern, "\"ring\" or \"pairs\"" {
         /// Each rank to the next one of its group, in `2(n - 1)` steps of an n-th of the data each.
         Ring = "ring",
@@ -493,39 +506,44 @@ words! {
 }
 
 table! {
-    /// `kind = "allreduce"`: a training job. In each iteration the ranks of a group sum up what each of them has: they reduce and scatter it, then gather all of it. A rank takes its steps in turn: it begins one when the step before has come from its neighbour and has begun here too, and an iteration when it has computed for a while after that; an iteration of a group, from when its last rank begins to its last flow's end, is one collective in results.
+    /// `kind = "allreduce"`: a training job. In each iteration the ranks of a group sum up their data: a reduce-scatter, then an all-gather. A rank takes its steps in turn: it begins a step when the previous one has arrived from its neighbour and has begun at the rank itself, too, and an iteration when it has computed for `compute` after that; an iteration of a group, from the time at which its last rank begins to its last flow's end, is one collective in results.
     Allreduce {
         /// Its name in results.
         name: Option<String> = None;
         /// The class of its packets at switches that share their buffer, 1 to 7.
         class: DataClass = DataClass(1);
-        /// Whether these flows are held by On-Ramp where `[host]` has it.
+        /// Lets On-Ramp hold these flows, where `[host]` has it.
         on_ramp: bool = true;
-        /// `new`: each flow opens a connection and closes it. `kept`: a flow goes on a connection that an earlier one of the same two hosts, class and law left and that has nothing to send, so its window and what it knows of round trips and paths are there already; if there is none, it opens one. Laws that send by credits open one for each flow.
+        /// `new`: each flow opens a connection and closes it. `kept`: a flow reuses a connection that an earlier one of
+        /// the same two hosts, class and law left and that has nothing to send, with its window and its state of RTTs
+        /// and paths; if there is none, it opens one. Laws that send by credits open one for each flow.
         connections: Connections = Connections::New;
         /// The groups: the ranks of each, in order. Either this or `count`.
         groups: Option<At<Vec<At<Vec<At<HostRef>>>>>> = None;
-        /// So many groups, of which each has as many ranks from each of the first two datacenters: spread over edge switches and pods.
+        /// Number of groups, each with `ranks` ranks from each of the first two datacenters, spread over edge switches
+        /// and pods.
         count: Option<At<NonZeroU32>> = None;
         /// Ranks of a group from each datacenter, with `count`.
         ranks: At<NonZeroU32> = At::default_of(NonZeroU32::MIN);
-        /// Who sends to whom.
+        /// Communication pattern: each rank sends to the next one of its group (`ring`), or to its counterpart in the
+        /// other half and back (`pairs`).
         pattern: Pattern = Pattern::Ring;
-        /// What each rank has, in bytes.
+        /// Bytes of each rank in an iteration.
         size: At<Bytes>;
-        /// If given, what each rank has differs from iteration to iteration, evenly from `size` to this, drawn by the seed.
+        /// Largest size, if it differs from iteration to iteration: evenly distributed from `size` to this, drawn by
+        /// the seed.
         size_to: Option<At<Bytes>> = None;
-        /// How many there are.
+        /// Number of iterations.
         iterations: At<NonZeroU32> = At::default_of(NonZeroU32::MIN);
-        /// How long a rank computes between two of them.
+        /// Time for which a rank computes between two iterations.
         compute: Span = Span::ZERO;
-        /// When the first one begins.
+        /// Start of the first iteration.
         start: Span = Span::ZERO;
     }
 }
 
 words! {
-    /// What ranks do together.
+    /// Collective operation.
     Operation, "\"all-reduce\", \"all-gather\", \"reduce-scatter\", \"all-to-all\", \"broadcast\" or \"pipeline\"" {
         /// Each ends with the sum of what all have.
         AllReduce = "all-reduce",
@@ -543,7 +561,7 @@ words! {
 }
 
 words! {
-    /// Who sends to whom, and when.
+    /// Algorithm of a collective operation.
     Algorithm, "\"ring\", \"tree\" or \"halving-doubling\"" {
         /// Each rank to the next one.
         Ring = "ring",
@@ -555,35 +573,42 @@ words! {
 }
 
 table! {
-    /// `kind = "collective"`: iterations of a collective operation among the ranks of a group. What a rank sends waits for what it needs: data that comes, its own last send, and time to compute. An iteration of a group is one collective in results.
+    /// `kind = "collective"`: iterations of a collective operation among the ranks of a group. A send of a rank waits for what it needs: arriving data, the rank's previous send, and time to compute. An iteration of a group is one collective in results.
     Collective {
         /// Its name in results.
         name: Option<String> = None;
         /// The class of its packets at switches that share their buffer, 1 to 7.
         class: DataClass = DataClass(1);
-        /// Whether these flows are held by On-Ramp where `[host]` has it.
+        /// Lets On-Ramp hold these flows, where `[host]` has it.
         on_ramp: bool = true;
-        /// `new`: each flow opens a connection and closes it. `kept`: a flow goes on a connection that an earlier one of the same two hosts, class and law left and that has nothing to send, so its window and what it knows of round trips and paths are there already; if there is none, it opens one. Laws that send by credits open one for each flow.
+        /// `new`: each flow opens a connection and closes it. `kept`: a flow reuses a connection that an earlier one of
+        /// the same two hosts, class and law left and that has nothing to send, with its window and its state of RTTs
+        /// and paths; if there is none, it opens one. Laws that send by credits open one for each flow.
         connections: Connections = Connections::New;
-        /// What the ranks do.
+        /// Collective operation.
         operation: At<Operation>;
-        /// How. `all-reduce`: `ring` by default, `tree` or `halving-doubling`; `all-gather` and `reduce-scatter`: `ring` by default, or `halving-doubling`; `broadcast`: `tree` by default, or `ring`; the others have one way. `halving-doubling` needs a power of two of ranks.
+        /// Algorithm. `all-reduce`: `ring` by default, `tree` or `halving-doubling`; `all-gather` and `reduce-scatter`:
+        /// `ring` by default, or `halving-doubling`; `broadcast`: `tree` by default, or `ring`; the others have one
+        /// algorithm. `halving-doubling` needs a power of two of ranks.
         algorithm: Option<At<Algorithm>> = None;
         /// The groups: the ranks of each, in order. Either this or `count`.
         groups: Option<At<Vec<At<Vec<At<HostRef>>>>>> = None;
-        /// So many groups, of which each has as many ranks from each of the first two datacenters: spread over edge switches and pods.
+        /// Number of groups, each with `ranks` ranks from each of the first two datacenters, spread over edge switches
+        /// and pods.
         count: Option<At<NonZeroU32>> = None;
         /// Ranks of a group from each datacenter, with `count`.
         ranks: At<NonZeroU32> = At::default_of(NonZeroU32::MIN);
-        /// The data of an iteration: what each rank has to sum up (`all-reduce`, `reduce-scatter`) or to send (`all-to-all`), what all gather (`all-gather`), what the first rank has (`broadcast`), or what a stage hands on in all micro-batches together (`pipeline`).
+        /// Data of an iteration: what each rank has to sum up (`all-reduce`, `reduce-scatter`) or to send
+        /// (`all-to-all`), what all gather (`all-gather`), what the first rank has (`broadcast`), or what a stage hands
+        /// on in all micro-batches together (`pipeline`).
         size: At<Bytes>;
-        /// Into how many parts a `pipeline` cuts an iteration.
+        /// Number of micro-batches into which a `pipeline` divides an iteration.
         microbatches: Option<At<NonZeroU32>> = None;
-        /// How many iterations there are.
+        /// Number of iterations.
         iterations: At<NonZeroU32> = At::default_of(NonZeroU32::MIN);
-        /// How long a rank computes between two iterations; a stage of a `pipeline`: on each micro-batch.
+        /// Time for which a rank computes between two iterations; for a stage of a `pipeline`: on each micro-batch.
         compute: Span = Span::ZERO;
-        /// When the first one begins.
+        /// Start of the first iteration.
         start: Span = Span::ZERO;
     }
 }
@@ -595,11 +620,14 @@ table! {
         name: Option<String> = None;
         /// The class of its packets at switches that share their buffer, 1 to 7.
         class: DataClass = DataClass(1);
-        /// Whether these flows are held by On-Ramp where `[host]` has it.
+        /// Lets On-Ramp hold these flows, where `[host]` has it.
         on_ramp: bool = true;
-        /// `new`: each flow opens a connection and closes it. `kept`: a flow goes on a connection that an earlier one of the same two hosts, class and law left and that has nothing to send, so its window and what it knows of round trips and paths are there already; if there is none, it opens one. Laws that send by credits open one for each flow.
+        /// `new`: each flow opens a connection and closes it. `kept`: a flow reuses a connection that an earlier one of
+        /// the same two hosts, class and law left and that has nothing to send, with its window and its state of RTTs
+        /// and paths; if there is none, it opens one. Laws that send by credits open one for each flow.
         connections: Connections = Connections::New;
-        /// A CSV file beside the scenario: `start,src,dst,bytes[,after][,compute]`. A cell of `bytes` may be empty. Several events of `after` have blanks between them. Either this or `flows`.
+        /// A CSV file beside the scenario: `start,src,dst,bytes[,after][,compute]`. A cell of `bytes` may be empty.
+        /// Several events of `after` are separated by blanks. Either this or `flows`.
         file: Option<At<String>> = None;
         /// The flows.
         flows: Option<At<Vec<Flow>>> = None;
@@ -609,11 +637,11 @@ table! {
 }
 
 words! {
-    /// On which hosts ranks are, or whoever sends and receives.
+    /// Placement of ranks, or of senders and receivers, on hosts.
     Placement, "\"block\", \"cyclic\" or \"packed\"" {
-        /// Even parts of them, in order, in each datacenter.
+        /// Equal parts in each datacenter, in order.
         Block = "block",
-        /// Each in the datacenter after the last one's.
+        /// Round robin over the datacenters.
         Cyclic = "cyclic",
         /// Rank 0 on host 0, rank 1 on host 1, and so on.
         Packed = "packed",
@@ -623,17 +651,21 @@ words! {
 table! {
     /// One flow.
     Flow {
-        /// When it starts; zero if neither this nor `after` is given. With `after`: its earliest start.
+        /// Start; zero if neither this nor `after` is given. With `after`: its earliest start.
         start: Option<At<Span>> = None;
-        /// Who sends.
+        /// Sender.
         src: At<HostRef>;
-        /// Who receives.
+        /// Receiver.
         dst: At<HostRef>;
-        /// How much; by default more than its links carry until the stop.
+        /// Size; by default more than its links carry until the stop.
         size: Option<At<Bytes>> = None;
-        /// Starts after events of other flows of this list, counted from 0: one, or an array of which it waits for all. `3`: flow 3 is complete, its sender has everything acknowledged. `"received:3"`: its receiver has every byte. `"begun:3"`: it has started, and has the same sender. News from another host than the sender takes the path's one-way delay. `"received:3+10us"`: the sender computes for so long on that event alone, beside what else it does.
+        /// Events of other flows of this list, counted from 0, after which it starts: one, or an array of which it
+        /// waits for all. `3`: flow 3 is complete, its sender has everything acknowledged. `"received:3"`: its receiver
+        /// has every byte. `"begun:3"`: it has started, and has the same sender. An event at another host than the
+        /// sender counts one one-way delay of the path later. `"received:3+10us"`: the sender computes for that time on
+        /// that event alone, in parallel with other work.
         after: Option<At<FlowEvents>> = None;
-        /// How long the sender computes first: from `start`, or from the last of `after`; no time if not given.
+        /// Time for which the sender computes first: from `start`, or from the last of `after`; no time if not given.
         compute: Option<Span> = None;
     }
 }
@@ -659,17 +691,19 @@ words! {
 }
 
 table! {
-    /// `kind = "import"`: traffic of another program, on this scenario's network: the flows that [`narrows import`](import.md) makes of the same file. What is assumed and left out is a note of `check` and of results.
+    /// `kind = "import"`: traffic of another program, on this scenario's network: the flows that [`narrows import`](import.md) makes of the same file. Assumptions and omissions are notes of `check` and of results.
     Import {
         /// Its name in results.
         name: Option<String> = None;
         /// The class of its packets at switches that share their buffer, 1 to 7.
         class: DataClass = DataClass(1);
-        /// Whether these flows are held by On-Ramp where `[host]` has it.
+        /// Lets On-Ramp hold these flows, where `[host]` has it.
         on_ramp: bool = true;
-        /// `new`: each flow opens a connection and closes it. `kept`: a flow goes on a connection that an earlier one of the same two hosts, class and law left and that has nothing to send, so its window and what it knows of round trips and paths are there already; if there is none, it opens one. Laws that send by credits open one for each flow.
+        /// `new`: each flow opens a connection and closes it. `kept`: a flow reuses a connection that an earlier one of
+        /// the same two hosts, class and law left and that has nothing to send, with its window and its state of RTTs
+        /// and paths; if there is none, it opens one. Laws that send by credits open one for each flow.
         connections: Connections = Connections::New;
-        /// What the file is.
+        /// Format of the file.
         format: At<ForeignFormat>;
         /// The file, beside the scenario. Either this or `files`.
         file: Option<At<String>> = None;
@@ -677,15 +711,18 @@ table! {
         files: Option<At<Vec<At<String>>>> = None;
         /// `chakra`: a file of the groups of ranks that collectives name, as JSON.
         groups: Option<At<String>> = None;
-        /// On which hosts ranks are, and senders and receivers unless all have hosts' names or numbers. `block`: even parts of them, in order, in each datacenter. `cyclic`: each in the datacenter after the last one's. `packed`: rank 0 on host 0, rank 1 on host 1, and so on.
+        /// Placement on hosts of ranks, and of senders and receivers unless all have hosts' names or numbers. `block`:
+        /// equal parts in each datacenter, in order. `cyclic`: round robin over the datacenters. `packed`: rank 0 on
+        /// host 0, rank 1 on host 1, and so on.
         placement: Placement = Placement::Block;
-        /// `goal`: sends up to this size have ended once they have begun, others once they are acknowledged; LogGOPSim's S, 65535 B if not given.
+        /// `goal`: size up to which a send is complete once it has begun; larger ones are once they are acknowledged.
+        /// LogGOPSim's S, 65535 B if not given.
         eager: Option<At<Bytes>> = None;
-        /// `msccl`: what the algorithm works on, in all its chunks together.
+        /// `msccl`: size of the data over all chunks of the algorithm.
         size: Option<At<Bytes>> = None;
-        /// `simai`: how many passes there are, one after the other; one if not given.
+        /// `simai`: number of passes, one after the other; one if not given.
         passes: Option<At<NonZeroU32>> = None;
-        /// `simai`: how many ranks there are, for a workload whose first line does not say it (`all_gpus`).
+        /// `simai`: number of ranks, for a workload whose first line does not state it (`all_gpus`).
         ranks: Option<At<NonZeroU32>> = None;
         /// Added to every start.
         start: Span = Span::ZERO;

@@ -19,9 +19,9 @@ const TRIMMED: NonZeroU16 = match NonZeroU16::new(64) {
 };
 
 table! {
-    /// Packet trimming: data that finds no room in `buffer` loses its payload, and its header goes on as a control packet. The receiver asks for it again. Control packets then go first and have a buffer of their own.
+    /// Packet trimming: data that finds no room in `buffer` loses its payload, and its header is forwarded as a control packet. The receiver requests it again. Control packets then have priority and a buffer of their own.
     TrimTable {
-        /// What is left of a trimmed packet on the wire, in bytes.
+        /// Size of a trimmed packet on the wire, in bytes.
         header: NonZeroU16 = TRIMMED;
         /// Room for control packets that wait, acknowledgements and headers, the one in service included. `auto`: twice `buffer`, as in htsim.
         control: Auto<Bytes> = Auto::Auto;

@@ -22,7 +22,7 @@ table! {
 }
 
 words! {
-    /// What a node is.
+    /// Kind of a node.
     NodeWord, "\"host\" or \"switch\"" {
         /// An end host.
         Host = "host",
@@ -34,13 +34,14 @@ words! {
 table! {
     /// A host or switch.
     NodeSpec {
-        /// Its name, of which there is one.
+        /// Its name, different from all others.
         name: At<String>;
         /// `host` or `switch`. Hosts are numbered in this order.
         kind: NodeWord;
         /// Its datacenter, from 0.
         datacenter: u16 = 0;
-        /// Of a switch: so many hosts in its datacenter, each with one link to it. Those of `s` are named `s.h0`, `s.h1` and so on.
+        /// Number of hosts attached to a switch, in its datacenter, each with one link to it. Those of `s` are named
+        /// `s.h0`, `s.h1` and so on.
         hosts: Option<At<NonZeroU16>> = None;
         /// Rate of their links; needed with `hosts`.
         host_rate: Option<At<Rate>> = None;
@@ -58,9 +59,9 @@ table! {
         rate: Rate;
         /// Propagation delay, over zero.
         delay: At<Span>;
-        /// Where it lies; by default `inter` between datacenters, `host` at a host, else `other`.
+        /// Link class; by default `inter` between datacenters, `host` at a host, else `other`.
         class: Option<LinkClass> = None;
-        /// How many run in parallel.
+        /// Number of parallel links.
         parallel: NonZeroU16 = NonZeroU16::MIN;
         /// Other settings for its ports, laid over all others.
         port: Option<PortPatch> = None;

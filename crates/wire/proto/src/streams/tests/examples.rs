@@ -853,7 +853,8 @@ fn memory_of_idle_streams_is_released() {
 /// Data that is ahead of a gap counts against the connection; a reset stream takes its own off, and no other's.
 #[test]
 fn a_reset_stream_keeps_nothing_ahead() {
-    let mut listener = listener(&[piece(CALLERS, 100, b"ahead"), piece(StreamId::new(Side::Caller, Direction::Both, 1), 50, b"too")]);
+    let mut listener =
+        listener(&[piece(CALLERS, 100, b"ahead"), piece(StreamId::new(Side::Caller, Direction::Both, 1), 50, b"too")]);
     let before = listener.ahead;
     assert!(before > 0);
     assert_eq!(listener.on_reset(CALLERS.number(), 1, 200), Ok(()));
