@@ -31,7 +31,7 @@ parameters! { path;
     max_bdp: Fraction = range::UNLIMITED, "no limit", range::TINY, range::UNLIMITED;
     /// Weight of delay against rate (delta): a flow aims at 1/delta packets of its own in the queue.
     delta: Fraction = Frac::HALF, "0.5", Frac::millionths(1_000), Frac::from_bits(4 << 32);
-    /// Length of the min RTT filter: time after which the smallest RTT expires (RTTmin).
+    /// Length of the min RTT filter: time after which the smallest RTT expires (`RTTmin`).
     min_rtt_window: Span = Span::from_s(10), "10 s", range::SHORT, range::LONG;
     /// Competes by AIMD on 1/delta where the queue never empties (competitive mode, §2.2).
     competitive: Switch = false, "false", false, true;

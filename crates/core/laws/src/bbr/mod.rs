@@ -45,9 +45,9 @@ parameters! { path;
     cwnd_gain: Fraction = Frac::from_bits(2 << 32), "2", Frac::ONE, Frac::from_bits(100 << 32);
     /// Length of the min RTT filter: time after which the smallest RTT expires.
     min_rtt_window: Span = Span::from_s(10), "10 s", range::SHORT, range::LONG;
-    /// Drains the pipe to measure the smallest RTT again once it has expired (ProbeRTT).
+    /// Drains the pipe to measure the smallest RTT again once it has expired (`ProbeRTT`).
     probe_rtt: Switch = true, "true", false, true;
-    /// Window in ProbeRTT, in measured BDPs; at least 4 packets.
+    /// Window in `ProbeRTT`, in measured BDPs; at least 4 packets.
     probe_rtt_window: Fraction = Frac::ZERO, "0", Frac::ZERO, Frac::ONE;
     /// Limits the window after a loss: packet conservation for a round trip; restores it after recovery.
     recovery: Switch = true, "true", false, true;
@@ -57,7 +57,7 @@ parameters! { path;
     ack_aggregation: Switch = true, "true", false, true;
     /// Share by which the pacing rate stays below pacing gain times bandwidth.
     pacing_margin: Fraction = Frac::millionths(10_000), "0.01", Frac::ZERO, Frac::HALF;
-    /// Minimum duration of ProbeRTT.
+    /// Minimum duration of `ProbeRTT`.
     probe_rtt_time: Span = Span::from_ms(200), "200 ms", range::SHORT, range::LONG;
     /// Chooses, with the time, the phase in which the gain cycle starts.
     cycle_seed: Count = 0, "0", 0, u64::MAX;
