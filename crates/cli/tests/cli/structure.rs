@@ -25,7 +25,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// Returns the folders of all crates by their names. A crate lies in the folder of its group, `cli` in none.
+/// Returns the folders of all crates by their names. A crate is in the folder of its group, and `cli` in no group.
 fn folders() -> BTreeMap<String, PathBuf> {
     let inside = |folder: &Path| -> Vec<PathBuf> {
         fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).filter(|path| path.is_dir()).collect()

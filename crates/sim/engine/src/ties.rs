@@ -8,7 +8,7 @@
 //! event that it follows from was scheduled, and the time at which the event that scheduled it was scheduled itself
 //! ([`Since`]). If these are the same, too, the order is that of the last packets on the same links.
 //!
-//! So the order looks back two steps and not to the beginning, and only at links' packets and hosts' alarms: a packet
+//! The order looks back two steps and not to the beginning, and only at links' packets and hosts' alarms: a packet
 //! that was held back by a pause, or released by a law's timer, counts as following from the event that comes next at
 //! its switch, or from the beginning.
 
