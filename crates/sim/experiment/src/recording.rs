@@ -195,6 +195,17 @@ pub enum SenderWait {
     Acks,
 }
 
+impl PacketKind {
+    /// Returns whether it is neither data nor an answer to data: a credit, or another signal.
+    pub const fn is_signal(self) -> bool {
+        // Without a wildcard: a new kind must be placed here.
+        match self {
+            Self::Data | Self::Trimmed | Self::Ack | Self::Nack => false,
+            Self::Credit | Self::Signal(_) => true,
+        }
+    }
+}
+
 impl PacketId {
     /// Returns true if it is a packet of the receiver that answers a data packet.
     pub fn answers_data(&self) -> bool {

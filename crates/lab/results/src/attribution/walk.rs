@@ -219,9 +219,7 @@ impl Walk<'_> {
     fn explain_signal(&mut self, from: Time, kind: StepKind) {
         let losses = &self.log.losses;
         let here = &losses[losses.partition_point(|loss| loss.time < from)..];
-        let is_lost = |loss: &&PacketLoss| {
-            loss.cause != DropCause::Full && matches!(loss.packet.kind, PacketKind::Credit | PacketKind::Signal(_))
-        };
+        let is_lost = |loss: &&PacketLoss| loss.cause != DropCause::Full && loss.packet.kind.is_signal();
         let lost = here.iter().find(is_lost).filter(|loss| loss.time < self.at);
         if let Some(&loss) = lost {
             self.explain(loss.time, StepKind::Loss { found: LossFound::Credit, loss: Some(loss) });
