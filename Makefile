@@ -1,6 +1,8 @@
 # Two commands: `make demo` and `make test`. Both install what they need.
 
 CARGO ?= cargo
+# A tool that is built here runs for seconds: it is built without optimisation.
+INSTALL = CARGO_PROFILE_DEV_DEBUG=0 $(CARGO) install --debug --locked --no-default-features --root $(TOOLS)
 # An existing mdbook of this version is used; else it is built once into .tools.
 MDBOOK_VERSION := 0.5.4
 TOOLS := $(CURDIR)/.tools
@@ -60,7 +62,7 @@ lint:
 unit:
 	NARROWS_ALL_CASES=1 $(CARGO) test $(CRATES) --locked --no-fail-fast $(FEATURES)
 	$(CARGO) test --locked -p narrows --no-default-features --test cli a_build_without
-	$(CARGO) test --release --locked -p narrows-engine --test analytic_marks -- --ignored
+	$(CARGO) test $(CRATES) --locked $(FEATURES) --test engine -- --ignored
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc $(CRATES) --no-deps --locked --quiet $(FEATURES)
 
 # Python with what the tests need, apart from the system's.
@@ -119,7 +121,7 @@ $(MDBOOK):
 	@if command -v mdbook >/dev/null && [ "$$(mdbook --version)" = "mdbook v$(MDBOOK_VERSION)" ]; then \
 		mkdir -p $(TOOLS)/bin && ln -sf "$$(command -v mdbook)" $@; \
 	else \
-		$(CARGO) install mdbook --version $(MDBOOK_VERSION) --locked --no-default-features --features search --root $(TOOLS); \
+		$(INSTALL) mdbook --version $(MDBOOK_VERSION) --features search; \
 	fi
 
 # The report's tests open it in Chromium. Where that cannot be installed, they report themselves as skipped.
@@ -134,7 +136,7 @@ licences: $(DENY)
 
 $(DENY):
 	@if command -v cargo-deny >/dev/null; then mkdir -p $(TOOLS)/bin && ln -sf "$$(command -v cargo-deny)" $@; \
-	else $(CARGO) install cargo-deny --version $(DENY_VERSION) --locked --no-default-features --root $(TOOLS); fi
+	else $(INSTALL) cargo-deny --version $(DENY_VERSION); fi
 
 dist: build wheel ## a tarball of the command and the laws' BPF objects, and a wheel
 	@$(CAN_BUILD_BPF) || { echo "error: \`make toolchain\` first: a release has the laws in it"; exit 1; }

@@ -1,5 +1,6 @@
 //! Memory cost of packets and flows. One test, so that nothing else uses the measured heap.
 
+#[path = "engine/common/mod.rs"]
 mod common;
 
 use common::{flow, setup};

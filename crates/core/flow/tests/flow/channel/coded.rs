@@ -1,0 +1,224 @@
+//! Flows whose blocks give back what was lost.
+
+use flow::{Code, LossTimer, PathChoice, Recovery, UnoLb};
+use laws::catalog::Kind;
+use proptest::prelude::*;
+use units::{Bytes, Span};
+
+use super::world::{Channel, Coding, Flow, any_kind, channel, flow, transfer};
+
+/// All of a flow that the channel tests have, in flight at once.
+const WIDE: u64 = 1 << 30;
+
+fn code() -> impl Strategy<Value = Code> {
+    let tail = proptest::option::weighted(0.3, 1..500_000u64);
+    (1..=16u8, 1..=8u8, tail).prop_map(|(data, parity, tail)| Code { data, parity, tail: tail.map(Bytes::new) })
+}
+
+fn coding(timer: impl Strategy<Value = Span>) -> impl Strategy<Value = Coding> {
+    (code(), any::<bool>(), timer).prop_map(|(code, eager, timer)| Coding {
+        code,
+        eager,
+        timer,
+        subflows: 0,
+        history: 0,
+    })
+}
+
+fn paths() -> impl Strategy<Value = PathChoice> {
+    prop_oneof![
+        Just(PathChoice::PerFlow),
+        (1..=64u8, any::<bool>()).prop_map(|(subflows, random)| PathChoice::UnoLb(UnoLb {
+            subflows,
+            recent: None,
+            random,
+            own_laws: false,
+        })),
+    ]
+}
+
+/// Longer than any flow here lasts: only what is not a timer asks.
+const NEVER: Span = Span::from_s(1_000_000);
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 1500, ..ProptestConfig::default() })]
+
+    /// Every block is recovered, over any channel, with any requests and under every law, and at every moment what was
+    /// sent is acknowledged, lost or in flight.
+    #[test]
+    fn every_flow_ends_over_any_channel(
+        flow in flow(any_kind()), channel in channel(0..400u64),
+        coding in coding((1..5_000i64).prop_map(Span::from_us)), subflows in 0..12u8, history in 0..12u8, paths in paths(),
+    ) {
+        let ack_every = if history > 0 { 1 } else { flow.ack_every };
+        let coding = Some(Coding { subflows, history, ..coding });
+        let tally = transfer(Flow { ack_every, coding, paths, ..flow }, channel)?;
+        prop_assert!(tally.stats.packets_sent > 0);
+    }
+
+    /// The same where each subflow has a law.
+    #[test]
+    fn every_flow_ends_with_a_law_a_subflow(
+        flow in flow(any_kind()), channel in channel(0..400u64),
+        coding in coding((1..5_000i64).prop_map(Span::from_us)), laws in 2..=64u8, random in any::<bool>(),
+    ) {
+        let paths = PathChoice::UnoLb(UnoLb { subflows: laws, recent: None, random, own_laws: true });
+        let tally = transfer(Flow { ack_every: 1, coding: Some(coding), paths, ..flow }, channel)?;
+        prop_assert!(tally.stats.packets_sent > 0);
+    }
+
+    /// The same where each packet has a timer.
+    #[test]
+    fn every_flow_ends_with_a_timer_a_packet(
+        flow in flow(any_kind()), channel in channel(0..400u64),
+        coding in coding((1..5_000i64).prop_map(Span::from_us)), paths in paths(),
+    ) {
+        transfer(Flow { loss_timer: LossTimer::Packet, coding: Some(coding), paths, ..flow }, channel)?;
+    }
+
+    /// A block that loses no more packets than it has parity is never sent again, whatever comes late: neither where the
+    /// whole flow leaves at once and timers wait for the latest packet, nor at any window where no timer ends.
+    #[test]
+    fn what_parity_covers_is_not_sent_again(
+        flow in flow(Just(Kind::Fixed)), channel in channel(Just(0u64)), coding in coding(Just(NEVER)), paths in paths(),
+        wide in any::<bool>(), ack_every in 1..3u8,
+    ) {
+        let channel = Channel { block_loss: coding.code.parity.into(), ..channel };
+        let timer = if wide { channel.jitter + Span::from_us(1) } else { NEVER };
+        let window = if wide { WIDE } else { flow.window };
+        let coding = Some(Coding { timer, code: Code { tail: None, ..coding.code }, ..coding });
+        let ack_every = if channel.jitter.is_zero() { ack_every } else { 1 };
+        let paced = flow.paced && !wide;
+        let tally = transfer(Flow { ack_every, window, paced, coding, paths, ..flow }, channel)?;
+        prop_assert_eq!(tally.stats.retransmits, 0, "{:?}", tally);
+        prop_assert!(!wide || channel.block_loss == 1 || tally.lost_data > 0);
+    }
+
+    /// Without a loss parity is all that is sent beside the data, m packets a block, and nothing is asked for.
+    #[test]
+    fn without_a_loss_parity_is_all_the_cost(
+        packets in 1..300u32, base in channel(Just(0u64)), code in code(), paths in paths(), eager in any::<bool>(),
+    ) {
+        let code = Code { tail: None, ..code };
+        let coding = Some(Coding { code, eager, timer: base.jitter + Span::from_us(1), subflows: 0, history: 0 });
+        let flow = Flow {
+            packets, last: 1_000, ack_every: 1, window: WIDE, paced: false, kind: Kind::Fixed,
+            recovery: Recovery::Selective, loss_timer: LossTimer::Flow, coding, paths,
+        };
+        let stats = transfer(flow, base)?.stats;
+        let blocks = u64::from(packets.div_ceil(code.data.into()));
+        prop_assert_eq!((stats.retransmits, stats.nacks, stats.timeouts), (0, 0, 0));
+        prop_assert_eq!(stats.parity, blocks * u64::from(code.parity));
+        prop_assert_eq!(stats.packets_sent, u64::from(packets) + stats.parity);
+        // Of full blocks exactly m/k.
+        if packets % u32::from(code.data) == 0 {
+            prop_assert_eq!(stats.parity * u64::from(code.data), u64::from(packets) * u64::from(code.parity));
+        }
+    }
+
+    /// Only the packets over the parity are sent again, once, where every block loses more than its parity.
+    #[test]
+    fn just_enough_is_sent_again(
+        blocks in 1..40u32, base in channel(Just(0u64)), over in 1..4u64, eager in any::<bool>(), seed in any::<u64>(),
+    ) {
+        let code = Code { data: 8, parity: 2, tail: None };
+        let channel = Channel { jitter: Span::ZERO, duplication: 0, seed, block_loss: 2 + over, ..base };
+        let flow = Flow {
+            packets: 8 * blocks, last: 1_000, ack_every: 1, window: WIDE, paced: false, kind: Kind::Fixed,
+            recovery: Recovery::Selective, coding: Some(Coding { code, eager, timer: Span::from_us(1), subflows: 0, history: 0 }),
+            loss_timer: LossTimer::Flow, paths: PathChoice::PerFlow,
+        };
+        let tally = transfer(flow, channel)?;
+        prop_assert_eq!(tally.stats.retransmits, tally.lost_data - 2 * u64::from(blocks));
+    }
+}
+
+/// Full packets in turn over ten subflows, paced.
+fn spread(packets: u32, window: u64, coding: Option<Coding>) -> Flow {
+    Flow {
+        packets,
+        last: 1_000,
+        ack_every: 1,
+        window,
+        paced: true,
+        kind: Kind::Fixed,
+        recovery: Recovery::Selective,
+        loss_timer: LossTimer::Flow,
+        coding,
+        paths: PathChoice::UnoLb(UnoLb { subflows: 10, recent: None, random: false, own_laws: false }),
+    }
+}
+
+/// Gaps tell of every lost block that others follow, long before a timer or a timeout.
+#[test]
+fn gaps_ask_a_round_trip_after_the_loss() {
+    let rtt = Span::from_ms(2);
+    let channel = Channel {
+        base_rtt: rtt,
+        jitter: Span::ZERO,
+        loss: 0,
+        spares_data: false,
+        block_loss: 4,
+        duplication: 0,
+        marks: 0,
+        seed: 4,
+    };
+    let ends = |subflows| {
+        let code = Code { data: 8, parity: 2, tail: None };
+        let coding = Some(Coding { code, eager: false, timer: NEVER, subflows, history: 0 });
+        let flow = spread(80, 50_000, coding);
+        transfer(flow, channel).expect("the flow ends")
+    };
+    let (asked, silent) = (ends(10), ends(0));
+    // Three or four of each block are lost. Of the last one nobody asks: nothing follows it.
+    assert!((9..=18).contains(&asked.stats.nacks), "{asked:?}");
+    assert_eq!(silent.stats.nacks, 0);
+    assert_eq!(asked.stats.retransmits, asked.lost_data - 2 * 10);
+    assert!(asked.ended < silent.ended, "{asked:?} {silent:?}");
+}
+
+/// A flow that sends a block more slowly than the receiver waits for it is asked for packets that are only under way: its law
+/// hears of no loss, and nothing is sent again.
+#[test]
+fn a_slow_flow_loses_nothing_by_being_asked() {
+    let channel = Channel {
+        base_rtt: Span::from_ms(2),
+        jitter: Span::from_us(100),
+        loss: 0,
+        spares_data: false,
+        block_loss: 0,
+        duplication: 0,
+        marks: 0,
+        seed: 5,
+    };
+    let code = Code { data: 8, parity: 2, tail: None };
+    let coding = Some(Coding { code, eager: false, timer: Span::from_us(50), subflows: 0, history: 0 });
+    let tally = transfer(spread(800, 3_000, coding), channel).expect("the flow ends");
+    assert!(tally.stats.nacks > 200, "{tally:?}");
+    assert_eq!((tally.told, tally.stats.retransmits), (0, 0), "{tally:?}");
+}
+
+/// With a history the law hears of no loss where only acknowledgements are lost; without one, of each.
+#[test]
+fn a_history_makes_up_for_lost_acknowledgements() {
+    let channel = Channel {
+        base_rtt: Span::from_ms(2),
+        jitter: Span::ZERO,
+        loss: 100,
+        spares_data: true,
+        block_loss: 0,
+        duplication: 0,
+        marks: 0,
+        seed: 9,
+    };
+    let told = |history| {
+        let code = Code { data: 8, parity: 2, tail: None };
+        let coding = Some(Coding { code, eager: false, timer: NEVER, subflows: 0, history });
+        let flow = spread(4_000, 500_000, coding);
+        let tally = transfer(flow, channel).expect("the flow ends");
+        assert!(tally.lost_data == 0 && tally.lost_acks > 400, "{tally:?}");
+        tally.told / 1_000
+    };
+    let (without, with) = (told(0), told(10));
+    assert!(without > 350 && with == 0, "{without} and {with} packets");
+}

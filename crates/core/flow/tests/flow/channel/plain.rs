@@ -1,0 +1,88 @@
+//! Flows without coding.
+
+use flow::{LossTimer, PathChoice, Recovery, UnoLb};
+use laws::catalog::Kind;
+use proptest::prelude::*;
+use units::Span;
+
+use super::world::{Channel, Flow, any_kind, channel, flow, transfer};
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 1500, ..ProptestConfig::default() })]
+
+    /// Every flow ends over any channel (it loses up to two packets in five), under every law: all is delivered,
+    /// nothing is in flight after, nothing acknowledged is sent again, the window holds.
+    #[test]
+    fn every_flow_ends_over_any_channel(flow in flow(any_kind()), channel in channel(0..400u64)) {
+        let tally = transfer(flow, channel)?;
+        // A window that shrinks can leave the receiver waiting for a packet that may not be sent, unless it
+        // acknowledges every one.
+        let lost = tally.lost_data + tally.lost_acks;
+        prop_assert!(flow.ack_every > 1 || u64::from(tally.stats.timeouts) <= lost, "{tally:?}");
+    }
+
+    /// The same where each subflow has a law.
+    #[test]
+    fn every_flow_ends_with_a_law_a_subflow(
+        flow in flow(any_kind()), channel in channel(0..400u64), laws in 2..=64u8, random in any::<bool>(),
+    ) {
+        let paths = PathChoice::UnoLb(UnoLb { subflows: laws, recent: None, random, own_laws: true });
+        let tally = transfer(Flow { ack_every: 1, paths, ..flow }, channel)?;
+        let lost = tally.lost_data + tally.lost_acks;
+        prop_assert!(u64::from(tally.stats.timeouts) <= lost, "{tally:?}");
+    }
+
+    /// The same where each packet has a timer. The timer strikes only what was lost, or whose acknowledgement was lost.
+    #[test]
+    fn every_flow_ends_with_a_timer_a_packet(flow in flow(any_kind()), channel in channel(0..400u64)) {
+        let tally = transfer(Flow { loss_timer: LossTimer::Packet, ..flow }, channel)?;
+        let lost = tally.lost_data + tally.lost_acks;
+        prop_assert!(flow.ack_every > 1 || tally.stats.retransmits <= lost, "{tally:?}");
+    }
+
+    /// Under a constant window each timeout answers at least one loss: no storms. What is sent again was lost, or its
+    /// acknowledgement was, or (a lost packet was to ask for it) is still held back by the receiver.
+    #[test]
+    fn timeouts_and_retransmissions_answer_losses(flow in flow(Just(Kind::Fixed)), channel in channel(0..200u64)) {
+        let tally = transfer(flow, channel)?;
+        let lost = tally.lost_data + tally.lost_acks;
+        prop_assert!(u64::from(tally.stats.timeouts) <= lost, "{tally:?}");
+        prop_assert!(tally.stats.retransmits <= lost * u64::from(flow.ack_every), "{tally:?}");
+        prop_assert!(tally.stats.retransmits > 0 || tally.lost_data == 0, "{tally:?}");
+    }
+
+    /// Without a loss nothing is sent again and no timer strikes, whatever comes late or twice.
+    #[test]
+    fn reordering_and_duplicates_alone_cost_nothing(flow in flow(Just(Kind::Fixed)), channel in channel(Just(0u64))) {
+        let tally = transfer(flow, channel)?;
+        prop_assert_eq!((tally.stats.retransmits, tally.stats.timeouts, tally.stats.spurious), (0, 0, 0));
+    }
+
+    /// Go-back-N over a channel that loses and duplicates but keeps the order, under every law: the flow ends, and each
+    /// byte is acknowledged once, when the cumulative number passes it.
+    #[test]
+    fn every_flow_ends_going_back(flow in flow(any_kind()), channel in channel(0..400u64), nack_us in 0..5_000i64) {
+        let recovery = Recovery::GoBackN { nack_interval: Span::from_us(nack_us), acks: true };
+        transfer(Flow { recovery, ..flow }, Channel { jitter: Span::ZERO, ..channel })?;
+    }
+
+    /// The same where nothing is acknowledged before the end, under a law that needs no acknowledgement. A timer
+    /// strikes only for a loss: of the last packet, a request, or the last word.
+    #[test]
+    fn every_flow_ends_without_acknowledgements(
+        flow in flow(Just(Kind::ExpressPass)), channel in channel(0..400u64),
+    ) {
+        let recovery = Recovery::GoBackN { nack_interval: channel.base_rtt, acks: false };
+        let tally = transfer(Flow { recovery, ..flow }, Channel { jitter: Span::ZERO, ..channel })?;
+        prop_assert!(u64::from(tally.stats.timeouts) <= tally.lost_data + tally.lost_acks, "{tally:?}");
+        prop_assert!(tally.stats.retransmits > 0 || tally.lost_data == 0, "{tally:?}");
+    }
+
+    /// Without a loss nothing is asked for again and no timer strikes.
+    #[test]
+    fn in_order_nothing_is_asked_for_again(flow in flow(Just(Kind::Fixed)), channel in channel(Just(0u64))) {
+        let recovery = Recovery::GoBackN { nack_interval: Span::ZERO, acks: true };
+        let tally = transfer(Flow { recovery, ..flow }, Channel { jitter: Span::ZERO, ..channel })?;
+        prop_assert_eq!((tally.stats.retransmits, tally.stats.timeouts, tally.stats.nacks), (0, 0, 0));
+    }
+}

@@ -1,0 +1,103 @@
+//! A receiver that does not acknowledge: what a request does, and what ends a flow that loses its last packet, a
+//! request or the last word.
+
+use crate::open::{Open, send};
+use flow::{AckHeader, FlowConfig, Receiver, Recovery, Reply, Sender};
+use units::{Bytes, Span, Time};
+
+const RTT: Span = Span::from_us(100);
+const RECOVERY: Recovery = Recovery::GoBackN { nack_interval: RTT, acks: false };
+
+/// A flow of four packets that all leave at time zero.
+fn four() -> (Sender<Open>, Receiver) {
+    let config = FlowConfig { recovery: RECOVERY, ..FlowConfig::new(Bytes::new(4_000), 1_000, RTT) };
+    let mut sender = Sender::new(config, Open, Time::ZERO);
+    assert_eq!(send(&mut sender, Time::ZERO), [0, 1, 2, 3]);
+    (sender, Receiver::new(4, 8, RECOVERY))
+}
+
+/// Packets come to a receiver. Gives what it answers.
+fn arrive(receiver: &mut Receiver, now: Time, packets: &[u32]) -> Vec<Reply> {
+    packets.iter().flat_map(|&seq| receiver.on_data(now, seq, false, true)).flatten().collect()
+}
+
+fn hear(sender: &mut Sender<Open>, now: Time, reply: Reply) {
+    let Reply { seq, covers, cumulative, marked, nack } = reply;
+    let header = AckHeader { seq, covers, cumulative, marked, attempt: 1 };
+    if nack { sender.on_nack(now, &header) } else { sender.on_ack(now, &header, &[]) }
+}
+
+/// Fires the sender's timer. Returns the time, and the packets sent then.
+fn strike(sender: &mut Sender<Open>) -> (Time, Vec<u32>) {
+    let now = sender.next_timer();
+    sender.on_timer(now);
+    (now, send(sender, now))
+}
+
+/// Packet 1 is lost: one request, which acknowledges packet 0, and all from 1 on are sent again.
+#[test]
+fn a_request_goes_back() {
+    let (mut sender, mut receiver) = four();
+    let asked = arrive(&mut receiver, Time::from_us(50), &[0, 2, 3]);
+    assert_eq!(asked, [Reply { seq: 2, covers: 1, cumulative: 1, marked: false, nack: true }]);
+    hear(&mut sender, Time::from_us(100), asked[0]);
+    assert_eq!((sender.delivered(), sender.in_flight()), (Bytes::new(1_000), Bytes::ZERO));
+    assert_eq!(send(&mut sender, Time::from_us(100)), [1, 2, 3]);
+    let said = arrive(&mut receiver, Time::from_us(150), &[1, 2, 3]);
+    assert_eq!(said, [Reply { seq: 3, covers: 1, cumulative: 4, marked: false, nack: false }]);
+    hear(&mut sender, Time::from_us(200), said[0]);
+    assert!(sender.is_complete() && sender.in_flight().is_zero());
+    assert_eq!((sender.stats().retransmits, sender.stats().nacks, sender.stats().timeouts), (3, 1, 0));
+}
+
+/// The last packet is lost. It goes again, alone, after a timeout, and then after one twice as long.
+#[test]
+fn a_lost_last_packet_is_sent_again_alone() {
+    let (mut sender, mut receiver) = four();
+    assert_eq!(arrive(&mut receiver, Time::from_us(50), &[0, 1, 2]), []);
+    let (first, sent) = strike(&mut sender);
+    assert!(first >= Time::ZERO + RTT.times(2), "{first}");
+    assert_eq!(sent, [3]);
+    let (second, sent) = strike(&mut sender);
+    assert_eq!((second.since(first), sent), (first.since(Time::ZERO).times(2), vec![3]));
+    let said = arrive(&mut receiver, second, &[3]);
+    hear(&mut sender, second + RTT, said[0]);
+    assert!(sender.is_complete() && receiver.is_complete());
+    assert_eq!(sender.stats().retransmits, 2);
+}
+
+/// The request for packet 1 is lost: the last packet, which the timer sends again, makes the receiver repeat it.
+#[test]
+fn a_lost_request_is_repeated_for_the_last_packet() {
+    let (mut sender, mut receiver) = four();
+    assert_eq!(arrive(&mut receiver, Time::from_us(50), &[0, 2, 3]).len(), 1);
+    let (now, sent) = strike(&mut sender);
+    assert_eq!(sent, [3]);
+    let asked = arrive(&mut receiver, now, &[3]);
+    hear(&mut sender, now, asked[0]);
+    assert_eq!(send(&mut sender, now), [1, 2, 3]);
+    let said = arrive(&mut receiver, now, &[1, 2, 3]);
+    hear(&mut sender, now, said[0]);
+    assert!(sender.is_complete());
+}
+
+/// The last word is lost: the last packet, which comes again, gets it again.
+#[test]
+fn a_lost_last_word_is_repeated() {
+    let (mut sender, mut receiver) = four();
+    assert_eq!(arrive(&mut receiver, Time::from_us(50), &[0, 1, 2, 3]).len(), 1);
+    let (now, sent) = strike(&mut sender);
+    let said = arrive(&mut receiver, now, &sent);
+    hear(&mut sender, now, said[0]);
+    assert!(sender.is_complete());
+    assert_eq!((sender.stats().retransmits, sender.delivered()), (1, Bytes::new(4_000)));
+}
+
+/// The answer to a probe acknowledges what it says has come. The rest of what left before the probe goes again.
+#[test]
+fn the_answer_to_a_probe_acknowledges() {
+    let (mut sender, _) = four();
+    sender.on_probe_answer(Time::from_us(100), Time::ZERO, 2);
+    assert_eq!((sender.delivered(), sender.in_flight()), (Bytes::new(2_000), Bytes::ZERO));
+    assert_eq!(send(&mut sender, Time::from_us(100)), [2, 3]);
+}

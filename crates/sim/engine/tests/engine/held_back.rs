@@ -1,0 +1,49 @@
+//! A delayed answer refers to the packet that it acknowledges.
+
+use crate::common;
+use engine::host::{Context, Hosts, Wire};
+use engine::{Body, Header, Packet};
+use experiment::HostConfig;
+use fabric::{HostId, PortConfig};
+use laws::Law;
+use laws::catalog::Kind;
+use units::{Rate, Span, Time};
+
+/// A NIC that keeps its packets.
+#[derive(Default)]
+struct Kept(Vec<Packet>);
+
+impl Wire for Kept {
+    fn idle_at(&self) -> Time {
+        Time::ZERO
+    }
+
+    fn transmit(&mut self, packet: Packet) {
+        self.0.push(packet);
+    }
+}
+
+#[test]
+fn a_duplicate_leaves_what_is_held_back_its_transmission_and_path() {
+    let port = PortConfig::new(Rate::from_gbps(100), Span::from_us(1));
+    let network = common::pipe(1, &port, Rate::from_gbps(100), Span::from_us(1));
+    let mut setup = common::setup(network, vec![common::flow(0, 1, 1_000_000)], Time::from_ms(1));
+    setup.host = HostConfig { ack_every: 4, ..setup.host };
+    let law = common::law(Kind::Dctcp, &[]);
+    let context = Context::new(&setup, &law);
+    let mut hosts = Hosts::<Law>::new(&[HostId(1)], &setup);
+    let mut wire = Kept::default();
+    let data = [(0, 1, 7), (1, 1, 7), (0, 2, 9)];
+    for (ps, (seq, attempt, entropy)) in (1_000..).zip(data) {
+        let header = Header { time: Time::from_ps(ps), entropy, ..Header::default() };
+        let packet = Packet::new(header, Body::Data { seq, attempt, credit: None });
+        hosts.on_packet(0, &packet, engine::Report::NONE, &context, &mut wire);
+    }
+    hosts.on_local(0, hosts.next_at(0, Time::ZERO), &context, &mut wire);
+    let said = |ack: &Packet| match ack.body() {
+        Body::Ack(header) => (header.seq, header.covers, header.attempt, ack.entropy),
+        body => panic!("{body:?} is no acknowledgement"),
+    };
+    let seen: Vec<_> = wire.0.iter().map(said).collect();
+    assert_eq!(seen, [(0, 1, 2, 9), (1, 2, 1, 7)]);
+}

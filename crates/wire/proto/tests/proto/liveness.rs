@@ -1,0 +1,382 @@
+//! Used tickets: whose proof makes a listener probe the caller that it serves, and when another caller takes its place.
+//! The application is that of `narrows recv`.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+
+use flow::Codepoint;
+use laws::{Law, NewReno, Path, newreno};
+use proto::closed::{Closed, Code};
+use proto::connection::{Connection, Event, Liveness};
+use proto::endpoint::{Endpoint, Handle, Received};
+use proto::identity::{Identity, Trust};
+use proto::secret::Secret;
+use proto::service::Service;
+use proto::settings::Settings;
+use proto::side::Side;
+use proto::streams::Direction;
+use proto::via::Via;
+use units::{Span, Time};
+
+const LISTENER: Via = Via { socket: 0, remote: SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 4_433) };
+const TICKET: [u8; 8] = [4; 8];
+const SECRET: [u8; 16] = [3; 16];
+/// One-way delay.
+const DELAY: Span = Span::from_ms(200);
+const RTT: Span = Span::from_ms(400);
+
+fn endpoint(seed: u8, side: Side) -> Endpoint {
+    let identity = Identity::from_seed(&crate::world::provider::provider(), &[seed; 32]).unwrap();
+    let law = |path: &Path| Law::NewReno(NewReno::new(path, newreno::Params::for_path(path)));
+    let mut settings = Settings::new(Service::named("test"), Arc::new(law));
+    // Callers speak only where they must.
+    settings.keep_alive = None;
+    Endpoint::new(Time::ZERO, (settings, crate::world::provider::provider()), identity, side == Side::Listener).unwrap()
+}
+
+/// A caller, and its connection at either end.
+struct Caller {
+    endpoint: Endpoint,
+    handle: Handle,
+    via: Via,
+    there: Option<Handle>,
+    /// Set once its process is killed: it sends nothing any more.
+    is_dead: bool,
+    /// Datagrams for it get lost in this time.
+    deaf: (Time, Time),
+    /// Datagrams that the listener sent to it.
+    sent_to: u32,
+    closed: Option<Closed>,
+}
+
+struct Flight {
+    at: Time,
+    caller: usize,
+    to_listener: bool,
+    bytes: Vec<u8>,
+}
+
+/// A listener that serves one caller, and other callers that connect meanwhile.
+struct Scene {
+    now: Time,
+    delay: Span,
+    listener: Endpoint,
+    callers: Vec<Caller>,
+    flights: Vec<Flight>,
+    /// Place of the caller that is served, and the secret with which it may reconnect.
+    served: Option<(usize, Secret)>,
+    /// Callers that wait for the result of a probe.
+    waiting: Option<usize>,
+    /// Start times of probes, and their end times with their results.
+    begun: Vec<Time>,
+    ended: Vec<(Time, Liveness)>,
+}
+
+impl Scene {
+    /// Creates a scene in which the first caller is served.
+    fn new(seed: u64) -> Self {
+        Self::with_delay(seed, DELAY)
+    }
+
+    fn with_delay(seed: u64, delay: Span) -> Self {
+        crate::world::provider::begin(seed, 0);
+        let mut scene = Self {
+            now: Time::ZERO,
+            delay,
+            listener: endpoint(1, Side::Listener),
+            callers: Vec::new(),
+            flights: Vec::new(),
+            served: None,
+            waiting: None,
+            begun: Vec::new(),
+            ended: Vec::new(),
+        };
+        scene.call(Secret::new(SECRET));
+        scene.run(Time::from_ms(3_000));
+        assert!(scene.served.is_some());
+        scene
+    }
+
+    /// Adds a caller that has this secret.
+    fn call(&mut self, secret: Secret) {
+        let place = self.callers.len() as u8;
+        let mut endpoint = endpoint(10 + place, Side::Caller);
+        let handle = endpoint.call(self.now, LISTENER, Trust::Anyone, Some((TICKET, secret))).unwrap();
+        let via = Via { socket: 0, remote: SocketAddr::from(([10, 0, 0, 1 + place], 1)) };
+        self.callers.push(Caller {
+            endpoint,
+            handle,
+            via,
+            there: None,
+            is_dead: false,
+            deaf: (Time::NEVER, Time::NEVER),
+            sent_to: 0,
+            closed: None,
+        });
+    }
+
+    /// Returns the resumption secret of the first caller.
+    fn resumption(&mut self) -> Secret {
+        let Caller { endpoint, handle, .. } = &mut self.callers[0];
+        endpoint.connection(*handle).unwrap().resumption(&Secret::new(SECRET)).unwrap()
+    }
+
+    fn at_listener(&mut self, caller: usize) -> &mut Connection {
+        let there = self.callers[caller].there.unwrap();
+        self.listener.connection(there).unwrap()
+    }
+
+    fn run(&mut self, until: Time) {
+        for _ in 0..10_000 {
+            self.act();
+            self.transmit();
+            let mut next = self.flights.iter().map(|flight| flight.at).min().unwrap_or(Time::NEVER);
+            for caller in &mut self.callers {
+                if !caller.is_dead {
+                    next = next.min(caller.endpoint.connection(caller.handle).unwrap().next_timer());
+                }
+                let there = caller.there.and_then(|there| self.listener.connection(there));
+                next = next.min(there.map_or(Time::NEVER, Connection::next_timer));
+            }
+            if next > until {
+                self.now = until;
+                return;
+            }
+            self.now = self.now.max(next);
+            self.deliver();
+            for caller in &mut self.callers {
+                if !caller.is_dead {
+                    caller.endpoint.on_timer(self.now, caller.handle);
+                }
+                if let Some(there) = caller.there {
+                    self.listener.on_timer(self.now, there);
+                }
+            }
+        }
+        panic!("time stands still");
+    }
+
+    fn transmit(&mut self) {
+        let at = self.now + self.delay;
+        let mut out = Vec::new();
+        for (place, caller) in self.callers.iter_mut().enumerate() {
+            while !caller.is_dead
+                && let Some(transmit) = caller.endpoint.poll_transmit(self.now, caller.handle, 1, &mut out)
+            {
+                assert_eq!(out.len(), transmit.segment);
+                self.flights.push(Flight { at, caller: place, to_listener: true, bytes: std::mem::take(&mut out) });
+            }
+            while let Some(there) = caller.there
+                && self.listener.poll_transmit(self.now, there, 1, &mut out).is_some()
+            {
+                caller.sent_to += 1;
+                self.flights.push(Flight { at, caller: place, to_listener: false, bytes: std::mem::take(&mut out) });
+            }
+        }
+    }
+
+    fn deliver(&mut self) {
+        let now = self.now;
+        let (due, later) = std::mem::take(&mut self.flights).into_iter().partition(|flight| flight.at <= now);
+        self.flights = later;
+        let due: Vec<Flight> = due;
+        for Flight { caller, to_listener, mut bytes, .. } in due {
+            let caller = &mut self.callers[caller];
+            if to_listener {
+                let received = self.listener.on_datagram(now, caller.via, Codepoint::NotEct, &mut bytes);
+                if let Received::New(handle) = received {
+                    caller.there = Some(handle);
+                }
+            } else if !caller.is_dead && !(caller.deaf.0..caller.deaf.1).contains(&now) {
+                caller.endpoint.on_datagram(now, LISTENER, Codepoint::NotEct, &mut bytes);
+            }
+        }
+    }
+
+    /// Runs the listener's application, as in `narrows recv`, and records how callers end.
+    fn act(&mut self) {
+        for place in 0..self.callers.len() {
+            let caller = &mut self.callers[place];
+            while let Some(event) = caller.endpoint.connection(caller.handle).and_then(Connection::poll_event) {
+                if let Event::Closed(closed) = event {
+                    caller.closed = Some(closed);
+                }
+            }
+            let Some(there) = caller.there else { continue };
+            while let Some(event) = self.listener.connection(there).and_then(Connection::poll_event) {
+                match event {
+                    Event::Claim(claim) => {
+                        assert_eq!(claim.ticket, TICKET);
+                        self.judge(place);
+                    }
+                    Event::Probed(liveness) => self.end_probe(liveness),
+                    _ => {}
+                }
+            }
+        }
+    }
+
+    fn judge(&mut self, place: usize) {
+        let now = self.now;
+        let needed = self.served.as_ref().map_or(Secret::new(SECRET), |(_, resumption)| resumption.clone());
+        let connection = self.at_listener(place);
+        if !connection.proves(&needed) {
+            return connection.refuse(now);
+        }
+        connection.admit(now);
+        let resumption = connection.resumption(&Secret::new(SECRET)).unwrap();
+        if let Some((first, _)) = self.served {
+            self.waiting = Some(place);
+            self.begun.push(now);
+            self.at_listener(first).probe(now);
+        } else {
+            self.served = Some((place, resumption));
+        }
+    }
+
+    fn end_probe(&mut self, liveness: Liveness) {
+        let now = self.now;
+        self.ended.push((now, liveness));
+        let (first, resumption) = self.served.take().unwrap();
+        let second = self.waiting.take().unwrap();
+        let (loser, served) = if liveness == Liveness::Silent { (first, second) } else { (second, first) };
+        self.at_listener(loser).close(now, Code::BUSY, "");
+        self.served = Some((served, resumption));
+    }
+
+    /// Returns the place of the caller that is served.
+    fn served(&self) -> usize {
+        self.served.as_ref().unwrap().0
+    }
+
+    fn closed(&self, caller: usize) -> Option<Code> {
+        match self.callers[caller].closed {
+            Some(Closed::There { code, .. }) => Some(code),
+            _ => None,
+        }
+    }
+}
+
+/// The listener declares the first caller gone after two probe timeouts, and not before: each is a round trip, its
+/// uncertainty, which is at least a quarter and here no more, and the delay of acknowledgements, twice. Timeouts of its
+/// own packets meanwhile, each later than the last, change nothing.
+#[test]
+fn a_silent_caller_is_replaced_after_two_timeouts() {
+    let mut scene = Scene::new(1);
+    let resumption = scene.resumption();
+    scene.callers[0].is_dead = true;
+    let now = scene.now;
+    let killed = scene.at_listener(0);
+    killed.ping();
+    let began = now + Span::from_s(9);
+    scene.run(began);
+    assert!(scene.callers[0].closed.is_none() && scene.ended.is_empty());
+    scene.call(resumption.clone());
+    scene.run(began + Span::from_s(4));
+    let [(ended, Liveness::Silent)] = scene.ended[..] else { panic!("{:?}", scene.ended) };
+    let took = ended.since(scene.begun[0]);
+    let timeout = RTT + RTT.over(4) + Span::from_ms(1).times(2);
+    assert!(took > RTT.times(2) && took <= timeout.times(2), "{took:?} of {timeout:?} each");
+    assert_eq!((scene.served(), scene.closed(1)), (1, None));
+    // The secret stays the same: a second kill is no end, either.
+    scene.callers[1].is_dead = true;
+    scene.call(resumption);
+    scene.run(began + Span::from_s(9));
+    assert_eq!((scene.served(), scene.closed(2), scene.ended.len()), (2, None, 2));
+}
+
+/// A caller that answers stays, whatever the second one can prove: after one PING if it arrives, after two if the first
+/// one is lost.
+#[test]
+fn a_caller_that_answers_is_never_replaced() {
+    for (loses_first, rounds) in [(false, 1), (true, 2)] {
+        let mut scene = Scene::new(2);
+        let resumption = scene.resumption();
+        scene.call(resumption);
+        // The second caller's proof arrives after one and a half round trips, and its own handshake sends nothing to
+        // the first caller.
+        let comes = scene.now + DELAY.times(3);
+        if loses_first {
+            scene.callers[0].deaf = (comes, comes + RTT);
+        }
+        let before = scene.callers[0].sent_to;
+        scene.run(comes + Span::from_s(3));
+        let [(ended, Liveness::Alive)] = scene.ended[..] else { panic!("{:?}", scene.ended) };
+        assert_eq!(scene.begun, [comes]);
+        let waited = if rounds == 1 { Span::ZERO } else { RTT.times(5).over(4) };
+        let answered = comes + waited + RTT;
+        assert!(ended >= answered && ended <= answered + Span::from_ms(10), "{ended:?}, {answered:?}");
+        assert_eq!(scene.callers[0].sent_to - before, rounds);
+        assert_eq!((scene.served(), scene.closed(0), scene.closed(1)), (0, None, Some(Code::BUSY)));
+    }
+}
+
+/// Probes are also sent if an outage has filled the window and the next timer is far off. Otherwise the caller would
+/// count as silent: its own timers are as late.
+#[test]
+fn a_full_window_holds_no_probe_back() {
+    let mut scene = Scene::new(5);
+    let resumption = scene.resumption();
+    scene.callers[0].deaf = (scene.now, scene.now + Span::from_s(9));
+    let streams = scene.at_listener(0).streams().unwrap();
+    let stream = streams.open(Direction::OneWay).unwrap();
+    streams.write(stream, &vec![0; 200_000]).unwrap();
+    scene.run(scene.now + Span::from_s(9));
+    scene.call(resumption);
+    scene.run(scene.now + Span::from_s(4));
+    let [(ended, Liveness::Alive)] = scene.ended[..] else { panic!("{:?}", scene.ended) };
+    assert!(ended.since(scene.begun[0]) < RTT + Span::from_ms(10));
+}
+
+/// A packet sent before the probe began does not count as an answer: its sender may be gone since.
+#[test]
+fn what_left_before_is_no_answer() {
+    let mut scene = Scene::new(7);
+    let resumption = scene.resumption();
+    scene.call(resumption);
+    let comes = scene.now + DELAY.times(3);
+    scene.run(comes - Span::from_ms(2));
+    let Caller { endpoint, handle, .. } = &mut scene.callers[0];
+    endpoint.connection(*handle).unwrap().ping();
+    scene.run(comes - Span::from_ms(1));
+    scene.callers[0].is_dead = true;
+    assert!(scene.flights.iter().any(|flight| flight.caller == 0 && flight.to_listener && flight.at > comes));
+    scene.run(comes + Span::from_s(4));
+    let [(_, Liveness::Silent)] = scene.ended[..] else { panic!("{:?}", scene.ended) };
+    assert_eq!((scene.begun[0], scene.served()), (comes, 1));
+}
+
+/// A host may be late by more than the probe timeout of a short path.
+#[test]
+fn a_caller_on_a_short_path_has_200_ms_for_each_answer() {
+    let mut scene = Scene::with_delay(6, Span::from_us(100));
+    let resumption = scene.resumption();
+    scene.callers[0].is_dead = true;
+    scene.call(resumption);
+    scene.run(scene.now + Span::from_s(1));
+    let [(ended, Liveness::Silent)] = scene.ended[..] else { panic!("{:?}", scene.ended) };
+    assert_eq!(ended.since(scene.begun[0]), Span::from_ms(400));
+}
+
+/// A used ticket, a secret of another connection and a guess prove nothing. They cause no probe, even if the first
+/// caller is gone.
+#[test]
+fn nobody_else_makes_a_listener_probe() {
+    let mut scene = Scene::new(3);
+    let resumption = scene.resumption();
+    let mut other = Scene::new(4);
+    let foreign = other.resumption();
+    assert!(foreign != resumption && resumption != Secret::new(SECRET));
+    scene.callers[0].is_dead = true;
+    let before = scene.callers[0].sent_to;
+    for secret in [Secret::new(SECRET), foreign, Secret::new([9; 16])] {
+        scene.call(secret);
+        scene.run(scene.now + Span::from_s(3));
+        assert_eq!(scene.closed(scene.callers.len() - 1), Some(Code::REFUSED));
+    }
+    assert_eq!((scene.served(), scene.begun.len(), scene.callers[0].sent_to), (0, 0, before));
+    // Both ends have the same secret, which is of this connection alone.
+    let ticket = Secret::new(SECRET);
+    assert!(scene.at_listener(0).resumption(&ticket) == Some(resumption.clone()));
+    assert!(scene.at_listener(1).resumption(&ticket) != Some(resumption));
+}

@@ -1,0 +1,744 @@
+//! Strangers: a listener's answers to hosts without a connection, and admission of callers.
+
+use std::collections::BTreeSet;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex};
+
+use flow::Codepoint;
+use laws::{Law, NewReno, Path, newreno};
+use proto::VERSION;
+use proto::closed::{Closed, Code};
+use proto::connection::Event;
+use proto::endpoint::{Endpoint, Handle, Received};
+use proto::frame::Frame;
+use proto::header::{Header, Packet};
+use proto::identity::{Identity, Trust};
+use proto::observe::{Birth, Observer, ObserverMaker};
+use proto::secret::Secret;
+use proto::service::Service;
+use proto::settings::Settings;
+use proto::via::Via;
+use units::{Span, Time};
+
+use crate::flood::{Caller, Flood, Group, Initial, Last, Network, World};
+
+/// The longest that a holder of a ticket waits for its admission during a flood.
+const LIMIT: Span = Span::from_s(3);
+
+const LISTENER: Via =
+    Via { socket: 0, remote: SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 4_433) };
+
+fn endpoint(seed: u8, listens: bool) -> Endpoint {
+    endpoint_with_paths(seed, listens, 1)
+}
+
+fn endpoint_with_paths(seed: u8, listens: bool, paths: u8) -> Endpoint {
+    endpoint_of("test", seed, listens, paths)
+}
+
+fn endpoint_of(service: &str, seed: u8, listens: bool, paths: u8) -> Endpoint {
+    let identity = Identity::from_seed(&crate::world::provider::provider(), &[seed; 32]).unwrap();
+    let settings = Settings { paths, ..settings_of(service) };
+    Endpoint::new(Time::ZERO, (settings, crate::world::provider::provider()), identity, listens).unwrap()
+}
+
+fn settings_of(service: &str) -> Settings {
+    let law = |path: &Path| Law::NewReno(NewReno::new(path, newreno::Params::for_path(path)));
+    Settings::new(Service::named(service), Arc::new(law))
+}
+
+fn caller(host: u8, port: u16) -> Via {
+    Via { socket: 0, remote: SocketAddr::from(([10, 0, 0, host], port)) }
+}
+
+fn call(endpoint: &mut Endpoint, secret: Option<([u8; 8], Secret)>) -> Handle {
+    endpoint.call(Time::ZERO, LISTENER, Trust::Anyone, secret).unwrap()
+}
+
+/// Takes the pending datagrams of a connection.
+fn sent(endpoint: &mut Endpoint, handle: Handle, now: Time) -> Vec<Vec<u8>> {
+    let (mut all, mut out) = (Vec::new(), Vec::new());
+    while let Some(transmit) = endpoint.poll_transmit(now, handle, 10, &mut out) {
+        all.extend(out.chunks(transmit.segment).map(<[u8]>::to_vec));
+        out.clear();
+    }
+    all
+}
+
+/// Takes the pending answers of an endpoint to strangers.
+fn answers(endpoint: &mut Endpoint) -> Vec<Vec<u8>> {
+    let (mut all, mut out) = (Vec::new(), Vec::new());
+    while endpoint.poll_answer(&mut out).is_some() {
+        all.push(std::mem::take(&mut out));
+    }
+    all
+}
+
+fn receive(endpoint: &mut Endpoint, now: Time, via: Via, datagrams: Vec<Vec<u8>>) -> Vec<Received> {
+    let mut receive = |mut datagram: Vec<u8>| endpoint.on_datagram(now, via, Codepoint::NotEct, &mut datagram);
+    datagrams.into_iter().map(&mut receive).collect()
+}
+
+fn events(endpoint: &mut Endpoint, handle: Handle) -> Vec<Event> {
+    std::iter::from_fn(|| endpoint.connection(handle)?.poll_event()).collect()
+}
+
+/// Connects two endpoints, as far as the claim. Returns the listener's handle.
+fn meet(ours: (&mut Endpoint, Handle), listener: &mut Endpoint, via: Via, now: Time) -> Handle {
+    let (endpoint, handle) = ours;
+    let mut accepted = None;
+    for _ in 0..4 {
+        for received in receive(listener, now, via, sent(endpoint, handle, now)) {
+            if let Received::New(handle) = received {
+                accepted = Some(handle);
+            }
+        }
+        if let Some(there) = accepted {
+            let datagrams = sent(listener, there, now);
+            receive(endpoint, now, LISTENER, datagrams);
+        }
+    }
+    accepted.unwrap()
+}
+
+#[test]
+fn another_version_is_told_which_is_spoken() {
+    crate::world::provider::begin(1, 0);
+    let mut listener = endpoint(1, true);
+    let mut datagram = vec![0xc0, 0, 0, 0, 9, 3, 1, 2, 3, 2, 7, 8];
+    datagram.resize(1_199, 0);
+    receive(&mut listener, Time::ZERO, caller(1, 1), vec![datagram.clone()]);
+    assert!(answers(&mut listener).is_empty(), "a short datagram is answered");
+    datagram.push(0);
+    receive(&mut listener, Time::ZERO, caller(1, 1), vec![datagram]);
+    let told = &answers(&mut listener)[0];
+    let packet = Packet::read(told).unwrap();
+    assert_eq!(packet.header, Header::OtherVersion { version: 0, to: &[7, 8], from: &[1, 2, 3] });
+    assert!(told.ends_with(&VERSION.to_be_bytes()));
+}
+
+#[test]
+fn a_caller_hears_that_its_version_is_not_spoken() {
+    crate::world::provider::begin(2, 0);
+    let mut endpoint = endpoint(2, false);
+    let handle = call(&mut endpoint, None);
+    let first = sent(&mut endpoint, handle, Time::ZERO).remove(0);
+    let Header::Long { to, from, .. } = Packet::read(&first).unwrap().header else { panic!("a long header") };
+    let mut told = Vec::new();
+    proto::header::put_versions(&mut told, &from, to);
+    // A list that has the version that was spoken is nobody's.
+    receive(&mut endpoint, Time::ZERO, LISTENER, vec![told.clone()]);
+    assert_eq!(events(&mut endpoint, handle), []);
+    *told.last_mut().unwrap() ^= 1;
+    assert_eq!(receive(&mut endpoint, Time::ZERO, LISTENER, vec![told]), [Received::Connection(handle)]);
+    assert_eq!(events(&mut endpoint, handle), [Event::Closed(Closed::Version)]);
+}
+
+#[test]
+fn an_unknown_connection_is_reset_by_its_token_alone() {
+    crate::world::provider::begin(3, 0);
+    let (mut listener, mut endpoint) = (endpoint(1, true), endpoint(2, false));
+    let handle = call(&mut endpoint, None);
+    let via = caller(1, 1);
+    let there = meet((&mut endpoint, handle), &mut listener, via, Time::ZERO);
+    listener.connection(there).unwrap().admit(Time::ZERO);
+    listener.settle(there);
+    let _ = (events(&mut endpoint, handle), sent(&mut listener, there, Time::ZERO));
+    // The listener forgets the connection.
+    listener.connection(there).unwrap().close(Time::ZERO, Code::NONE, "");
+    listener.on_timer(Time::from_ms(600_000), there);
+    assert!(listener.forget(there));
+    // What the caller sends is answered by less than it has, and each time.
+    endpoint.connection(handle).unwrap().ping();
+    // Pacing has let time pass.
+    let ping = sent(&mut endpoint, handle, Time::from_ms(500));
+    let len = ping[0].len();
+    receive(&mut listener, Time::ZERO, via, ping);
+    let reset = answers(&mut listener).remove(0);
+    assert!(reset.len() < len && reset[0] & 0xc0 == 0x40);
+    // Another address, or another token, ends nothing.
+    let mut forged = reset.clone();
+    *forged.last_mut().unwrap() ^= 1;
+    receive(&mut endpoint, Time::ZERO, LISTENER, vec![forged]);
+    receive(&mut endpoint, Time::ZERO, caller(9, 9), vec![reset.clone()]);
+    assert_eq!(events(&mut endpoint, handle), []);
+    assert_eq!(receive(&mut endpoint, Time::ZERO, LISTENER, vec![reset]), [Received::Connection(handle)]);
+    assert_eq!(events(&mut endpoint, handle), [Event::Closed(Closed::Reset)]);
+}
+
+fn team(seed: u8, of: u8) -> Vec<Endpoint> {
+    let identity = Identity::from_seed(&crate::world::provider::provider(), &[seed; 32]).unwrap();
+    let settings = Settings { paths: 4, ..settings_of("test") };
+    Endpoint::team(Time::ZERO, (settings, crate::world::provider::provider()), &identity, of).unwrap()
+}
+
+/// A reset has no ID, so it may arrive at any endpoint of a team. That endpoint passes it to the one that has the
+/// connection.
+#[test]
+fn a_reset_finds_the_connection_in_a_team() {
+    crate::world::provider::begin(11, 0);
+    let (mut team, mut endpoint) = (team(1, 3), endpoint(2, false));
+    let handle = call(&mut endpoint, None);
+    let via = caller(1, 1);
+    let there = meet((&mut endpoint, handle), &mut team[1], via, Time::ZERO);
+    team[1].connection(there).unwrap().admit(Time::ZERO);
+    let datagrams = sent(&mut team[1], there, Time::ZERO);
+    receive(&mut endpoint, Time::ZERO, LISTENER, datagrams);
+    // The caller forgets the connection, and its word of that is lost.
+    endpoint.connection(handle).unwrap().close(Time::ZERO, Code::NONE, "");
+    endpoint.on_timer(Time::from_ms(600_000), handle);
+    let _ = events(&mut endpoint, handle);
+    assert!(endpoint.forget(handle));
+    team[1].connection(there).unwrap().ping();
+    let ping = sent(&mut team[1], there, Time::from_ms(500));
+    receive(&mut endpoint, Time::ZERO, LISTENER, ping);
+    let reset = answers(&mut endpoint).remove(0);
+    let _ = events(&mut team[1], there);
+    let received = receive(&mut team[2], Time::ZERO, via, vec![reset]);
+    let Received::MaybeReset(token) = received[0] else { panic!("{received:?}") };
+    assert_eq!(team[0].on_reset(Time::ZERO, via, &token), None);
+    assert_eq!(team[1].on_reset(Time::ZERO, caller(9, 9), &token), None);
+    assert_eq!(team[1].on_reset(Time::ZERO, via, &token), Some(there));
+    assert_eq!(events(&mut team[1], there), [Event::Closed(Closed::Reset)]);
+    // All together show so many, as they answer.
+    let shown = (0..300).filter(|at| {
+        let received = receive(&mut team[at % 3], Time::ZERO, caller(1, 2), vec![vec![0x40; 41]]);
+        matches!(received[..], [Received::MaybeReset(_)])
+    });
+    assert_eq!(shown.count(), 99);
+}
+
+/// A Retry's token comes back to the endpoint that made it, as it is bound to the address; all IDs that an endpoint
+/// issues later identify the endpoint.
+#[test]
+fn an_id_names_its_endpoint() {
+    crate::world::provider::begin(12, 0);
+    let mut team = team(1, 3);
+    for port in 1..=16 {
+        let mut endpoint = endpoint(2, false);
+        let handle = call(&mut endpoint, None);
+        let first = sent(&mut endpoint, handle, Time::ZERO);
+        receive(&mut team[usize::from(port) % 3], Time::ZERO, caller(1, port), first);
+    }
+    // Whichever endpoints have them, this address has as many handshakes as it may have.
+    let (mut endpoint, via, now) = (endpoint_with_paths(2, false, 4), caller(1, 99), Time::ZERO);
+    let handle = call(&mut endpoint, None);
+    let first = sent(&mut endpoint, handle, now);
+    assert_eq!(receive(&mut team[1], now, via, first), [Received::Nothing]);
+    let told = answers(&mut team[1]);
+    receive(&mut endpoint, now, LISTENER, told);
+    let there = meet((&mut endpoint, handle), &mut team[1], via, now);
+    team[1].connection(there).unwrap().admit(now);
+    let datagrams = sent(&mut team[1], there, now);
+    receive(&mut endpoint, now, LISTENER, datagrams);
+    let connection = endpoint.connection(handle).unwrap();
+    for socket in 1..4 {
+        connection.open_path(now, socket).unwrap();
+    }
+    connection.ping();
+    let datagrams = sent(&mut endpoint, handle, now);
+    let ids: BTreeSet<[u8; 8]> = datagrams.iter().map(|it| it[1..9].try_into().unwrap()).collect();
+    assert!(ids.len() == 4 && ids.iter().all(|id| id[0] % 3 == 1), "{ids:?}");
+    // Another endpoint that gets such a packet ends nothing by a reset.
+    let answered = team.iter_mut().map(|endpoint| {
+        receive(endpoint, now, via, vec![[&[0x40, 1][..], &[0; 60]].concat()]);
+        answers(endpoint).len()
+    });
+    assert_eq!(answered.collect::<Vec<_>>(), [0, 1, 0]);
+}
+
+#[test]
+fn resets_are_few() {
+    crate::world::provider::begin(4, 0);
+    let mut listener = endpoint(1, true);
+    for second in 0..3 {
+        let now = Time::from_ms(1_000 * second);
+        let mut told = 0;
+        for _ in 0..300 {
+            receive(&mut listener, now, caller(1, 1), vec![vec![0x40; 100]]);
+            told += answers(&mut listener).len();
+        }
+        assert_eq!(told, 100);
+    }
+    receive(&mut listener, Time::from_ms(9_000), caller(1, 1), vec![vec![0x40; 41]]);
+    assert!(answers(&mut listener).is_empty(), "a short packet is answered");
+}
+
+/// A caller must validate its address under load, before any state is kept. Each token is redeemed once, from its
+/// address.
+#[test]
+fn a_retry_proves_an_address() {
+    crate::world::provider::begin(5, 0);
+    let mut listener = endpoint(1, true);
+    // Sixteen callers at each of four addresses need prove nothing.
+    for port in 0..64 {
+        let mut endpoint = endpoint(2, false);
+        let handle = call(&mut endpoint, None);
+        let first = sent(&mut endpoint, handle, Time::ZERO);
+        let received = receive(&mut listener, Time::ZERO, caller(1 + port / 16, port.into()), first);
+        assert!(matches!(received[..], [Received::New(_)]), "{port}");
+    }
+    let mut endpoint = endpoint(2, false);
+    let handle = call(&mut endpoint, None);
+    let first = sent(&mut endpoint, handle, Time::ZERO);
+    let via = caller(9, 1);
+    assert_eq!(receive(&mut listener, Time::ZERO, via, first), [Received::Nothing]);
+    let retry = answers(&mut listener).remove(0);
+    // A Retry that was changed is none.
+    let mut forged = retry.clone();
+    forged[30] ^= 1;
+    receive(&mut endpoint, Time::ZERO, LISTENER, vec![forged]);
+    assert!(sent(&mut endpoint, handle, Time::ZERO).is_empty());
+    receive(&mut endpoint, Time::ZERO, LISTENER, vec![retry.clone()]);
+    let second = sent(&mut endpoint, handle, Time::ZERO);
+    assert_eq!(second.len(), 1);
+    // The token is of this address, and of now.
+    assert_eq!(receive(&mut listener, Time::ZERO, caller(8, 1), second.clone()), [Received::Nothing]);
+    assert_eq!(receive(&mut listener, Time::from_ms(10_000), via, second.clone()), [Received::Nothing]);
+    let received = receive(&mut listener, Time::from_ms(9_999), via, second.clone());
+    assert!(matches!(received[..], [Received::New(_)]));
+    // The same packet again is the same connection's; a Retry again does nothing.
+    let Received::New(there) = received[0] else { panic!("a connection") };
+    assert_eq!(receive(&mut listener, Time::from_ms(9_999), via, second), [Received::Connection(there)]);
+    receive(&mut endpoint, Time::ZERO, LISTENER, vec![retry]);
+    let now = Time::from_ms(9_999);
+    let datagrams = sent(&mut listener, there, now);
+    receive(&mut endpoint, now, LISTENER, datagrams);
+    assert_eq!(events(&mut endpoint, handle), [Event::Connected]);
+}
+
+/// Every cause of a refusal looks the same.
+#[test]
+fn who_has_no_ticket_is_refused() {
+    crate::world::provider::begin(6, 0);
+    let known = Secret::new([5; 16]);
+    for (ticket, secret, is_known) in [([1; 8], [5; 16], true), ([1; 8], [6; 16], false), ([0; 8], [5; 16], true)] {
+        let (mut listener, mut endpoint) = (endpoint(1, true), endpoint(2, false));
+        let handle = call(&mut endpoint, Some((ticket, Secret::new(secret))));
+        let there = meet((&mut endpoint, handle), &mut listener, caller(1, 1), Time::ZERO);
+        let claim = events(&mut listener, there).into_iter().find_map(|event| match event {
+            Event::Claim(claim) => Some(claim),
+            _ => None,
+        });
+        assert_eq!(claim.unwrap().ticket, ticket);
+        let connection = listener.connection(there).unwrap();
+        assert_eq!(connection.proves(&known), is_known);
+        assert!(connection.streams().is_none());
+        if is_known && ticket == [1; 8] {
+            connection.admit(Time::ZERO);
+            assert!(connection.streams().is_some());
+            continue;
+        }
+        connection.refuse(Time::ZERO);
+        let datagrams = sent(&mut listener, there, Time::ZERO);
+        receive(&mut endpoint, Time::ZERO, LISTENER, datagrams);
+        let closed = Event::Closed(Closed::There { code: Code::REFUSED, reason: String::new() });
+        assert!(events(&mut endpoint, handle).contains(&closed));
+    }
+}
+
+/// The longest RTT reported on a connection.
+#[derive(Default)]
+struct LongestRtt(Mutex<Span>);
+
+impl Observer for LongestRtt {
+    fn on_event(&self, _: Time, event: &proto::observe::Event) {
+        if let proto::observe::Event::Metrics { metrics, .. } = event {
+            let mut longest = self.0.lock().unwrap();
+            *longest = metrics.latest_rtt.map_or(*longest, |rtt| rtt.max(*longest));
+        }
+    }
+}
+
+/// A listener that admits a caller late acknowledges nothing that was sent after the waiting packets: the caller's law
+/// receives no loss. And its ACKs state how long the acknowledged packets have waited.
+#[test]
+fn who_waits_to_be_let_in_loses_nothing() {
+    crate::world::provider::begin(12, 0);
+    for writes_early in [false, true] {
+        let (mut listener, mut endpoint) = (endpoint(1, true), endpoint(2, false));
+        let longest = Arc::new(LongestRtt::default());
+        let watch = longest.clone();
+        let observe: ObserverMaker = Arc::new(move |_| Some(watch.clone()));
+        let settings = Arc::new(Settings { observe: Some(observe), ..settings_of("test") });
+        let handle = endpoint.call_with(Time::ZERO, LISTENER, (Trust::Anyone, None), settings).unwrap();
+        let via = caller(1, 1);
+        let there = meet((&mut endpoint, handle), &mut listener, via, Time::ZERO);
+        let window = endpoint.connection(handle).unwrap().laws().window;
+        let (mut back, mut stream, mut admitted) = (Vec::new(), None, None);
+        for step in 0..200 {
+            let now = Time::from_ms(10 * step);
+            receive(&mut endpoint, now, LISTENER, std::mem::take(&mut back));
+            let connection = endpoint.connection(handle).unwrap();
+            if stream.is_none() && (writes_early && step == 3 || admitted.is_some()) {
+                let streams = connection.streams().unwrap();
+                let opened = streams.open(proto::streams::Direction::OneWay).unwrap();
+                streams.write(opened, b"hello").unwrap();
+                streams.finish(opened).unwrap();
+                stream = Some(opened);
+            }
+            // With nothing else to send, it asks whether the listener is there.
+            if step % 10 == 9 {
+                connection.ping();
+            }
+            endpoint.on_timer(now, handle);
+            receive(&mut listener, now, via, sent(&mut endpoint, handle, now));
+            if admitted.is_none() && step == 40 {
+                listener.connection(there).unwrap().admit(now);
+                admitted = Some(now);
+            }
+            listener.on_timer(now, there);
+            back = sent(&mut listener, there, now);
+        }
+        let connection = endpoint.connection(handle).unwrap();
+        assert!(connection.is_delivered(stream.unwrap()));
+        let (stats, laws) = (connection.stats(), connection.laws());
+        assert_eq!((stats.lost, laws.acted.loss_cuts), (stats.spurious, 0), "{stats:?}");
+        assert!(laws.window >= window, "{} of {window}", laws.window);
+        // The newest of what waited had waited for 50 ms; a packet and its answer take 10.
+        let longest = *longest.0.lock().unwrap();
+        assert!((Span::from_ms(1)..Span::from_ms(25)).contains(&longest), "{longest}");
+    }
+}
+
+/// A caller that does not identify itself is refused after 10 s, and costs nothing then.
+#[test]
+fn who_says_nothing_is_forgotten() {
+    crate::world::provider::begin(7, 0);
+    let (mut listener, mut endpoint) = (endpoint(1, true), endpoint(2, false));
+    let handle = call(&mut endpoint, None);
+    let first = sent(&mut endpoint, handle, Time::ZERO);
+    let received = receive(&mut listener, Time::ZERO, caller(1, 1), first);
+    let Received::New(there) = received[0] else { panic!("a connection") };
+    let mut now = Time::ZERO;
+    let mut left = sent(&mut listener, there, now).iter().map(Vec::len).sum::<usize>();
+    while !listener.connection(there).unwrap().is_over() {
+        now = listener.connection(there).unwrap().next_timer();
+        listener.on_timer(now, there);
+        left += sent(&mut listener, there, now).iter().map(Vec::len).sum::<usize>();
+    }
+    assert_eq!(now, Time::ZERO + Span::from_s(10));
+    assert!(left <= 3 * 1_200, "{left} bytes to an address that is not proved");
+    assert_eq!(events(&mut listener, there), [Event::Closed(Closed::Silence)]);
+    assert!(listener.forget(there) && listener.handles().next().is_none());
+}
+
+/// The listener has another key than expected.
+#[test]
+fn another_key_is_noticed() {
+    crate::world::provider::begin(8, 0);
+    let (mut listener, mut endpoint) = (endpoint(1, true), endpoint(2, false));
+    let expected = Identity::from_seed(&crate::world::provider::provider(), &[3; 32]).unwrap().fingerprint();
+    let handle = endpoint.call(Time::ZERO, LISTENER, Trust::Fingerprint(expected), None).unwrap();
+    let there = meet((&mut endpoint, handle), &mut listener, caller(1, 1), Time::ZERO);
+    let told = events(&mut endpoint, handle);
+    assert!(matches!(told[..], [Event::Closed(Closed::Here { code: Code(0x100..0x200), .. })]), "{told:?}");
+    let heard = events(&mut listener, there);
+    assert!(matches!(heard[..], [Event::Closed(Closed::There { .. })]), "{heard:?}");
+}
+
+/// A forged address does not shut out its owner: the real host validates it, and is admitted.
+#[test]
+fn an_address_cannot_be_shut_out() {
+    crate::world::provider::begin(9, 0);
+    let mut listener = endpoint(1, true);
+    for port in 0..16 {
+        let mut endpoint = endpoint(2, false);
+        let handle = call(&mut endpoint, None);
+        let first = sent(&mut endpoint, handle, Time::ZERO);
+        receive(&mut listener, Time::ZERO, caller(1, port), first);
+    }
+    let mut endpoint = endpoint(2, false);
+    let handle = call(&mut endpoint, None);
+    let first = sent(&mut endpoint, handle, Time::ZERO);
+    assert_eq!(receive(&mut listener, Time::ZERO, caller(1, 99), first), [Received::Nothing]);
+    let told = answers(&mut listener);
+    receive(&mut endpoint, Time::ZERO, LISTENER, told);
+    let second = sent(&mut endpoint, handle, Time::ZERO);
+    assert!(matches!(receive(&mut listener, Time::ZERO, caller(1, 99), second)[..], [Received::New(_)]));
+    // Elsewhere nobody is kept waiting.
+    let mut endpoint = self::endpoint(2, false);
+    let handle = call(&mut endpoint, None);
+    let first = sent(&mut endpoint, handle, Time::ZERO);
+    assert!(matches!(receive(&mut listener, Time::ZERO, caller(2, 1), first)[..], [Received::New(_)]));
+}
+
+/// A known caller retires path after path, none of which it opened: it does not get new ones forever.
+#[test]
+fn paths_are_not_given_for_ever() {
+    crate::world::provider::begin(10, 0);
+    let (mut listener, mut endpoint) = (endpoint_with_paths(1, true, 4), endpoint_with_paths(2, false, 4));
+    let handle = call(&mut endpoint, None);
+    let there = meet((&mut endpoint, handle), &mut listener, caller(1, 1), Time::ZERO);
+    listener.connection(there).unwrap().admit(Time::ZERO);
+    listener.settle(there);
+    let _ = events(&mut listener, there);
+    let mut path = 0;
+    for packet in 1..20 {
+        let mut frames = Vec::new();
+        while frames.len() < 900 {
+            path += 1;
+            Frame::PathRetire { path, reason: 0 }.put(&mut frames);
+        }
+        let now = Time::from_ms(500 * packet);
+        let streams = endpoint.connection(handle).unwrap().streams().unwrap();
+        let stream = streams.open(proto::streams::Direction::OneWay).unwrap();
+        streams.write(stream, &[0; 1_000]).unwrap();
+        crate::world::provider::say(&frames);
+        let datagrams = sent(&mut endpoint, handle, now);
+        receive(&mut listener, now, caller(1, 1), datagrams);
+    }
+    let told = events(&mut listener, there);
+    assert!(told.iter().any(|event| matches!(event, Event::Closed(Closed::Here { code: Code::FLOW, .. }))), "{told:?}");
+}
+
+/// A caller of another service: both ends know at once the requested and the offered service, and the listener keeps no
+/// state.
+#[test]
+fn another_service_is_refused_at_both_ends() {
+    crate::world::provider::begin(1, 0);
+    let (mut listener, mut caller_end) = (endpoint_of("perf", 1, true, 1), endpoint_of("files", 2, false, 1));
+    let (perf, files) = (Some(Service::named("perf")), Some(Service::named("files")));
+    let expected = vec![Event::Closed(Closed::Service { asked: files, here: perf })];
+    let (via, now) = (caller(1, 1), Time::ZERO);
+    let calling = call(&mut caller_end, None);
+    let received = receive(&mut listener, now, via, sent(&mut caller_end, calling, now));
+    let Received::New(there) = received[0] else { panic!("{received:?}") };
+    assert_eq!(events(&mut listener, there), expected);
+    assert!(listener.connection(there).unwrap().streams().is_none());
+    let answer = sent(&mut listener, there, now);
+    assert_eq!(answer.len(), 1);
+    receive(&mut caller_end, now, LISTENER, answer);
+    assert_eq!(events(&mut caller_end, calling), expected);
+    // Who comes again is told again: nothing is remembered.
+    assert_eq!(listener.connection(there).unwrap().next_timer(), now);
+    listener.on_timer(now, there);
+    assert!(listener.forget(there));
+    assert_eq!(listener.handles().count(), 0);
+}
+
+/// A connection that has settings of its own is watched by their observer, and not by the endpoint's.
+#[test]
+fn own_settings_bring_their_own_observer() {
+    crate::world::provider::begin(1, 0);
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let births = seen.clone();
+    let observe: ObserverMaker = Arc::new(move |birth: &Birth| {
+        births.lock().unwrap().push(birth.service);
+        None
+    });
+    let settings = Settings { observe: Some(observe), ..settings_of("own") };
+    let mut endpoint = endpoint(2, false);
+    endpoint.call_with(Time::ZERO, LISTENER, (Trust::Anyone, None), Arc::new(settings)).unwrap();
+    call(&mut endpoint, None);
+    assert_eq!(*seen.lock().unwrap(), [Service::named("own")]);
+}
+
+/// Returns an Initial packet with a CLOSE, as any host that saw the caller's first packet can make it (RFC 9001 §5.2).
+fn initial_close(first_id: &[u8], to: proto::Id, code: u64, reason: &str) -> Vec<u8> {
+    let mut frames = Vec::new();
+    Frame::Close { code, kind: 0, reason }.put(&mut frames);
+    Initial { side: rustls::Side::Server, first_id, to: &to, from: [9; 8], token: &[], frames: &frames }.seal()
+}
+
+/// The name of another service, as sent by a listener, may be anything: it is shown as another service, not verbatim.
+#[test]
+fn an_odd_name_of_a_service_is_not_shown() {
+    for (reason, here) in
+        [("narrows-1/x", Some(Service::named("x"))), ("narrows-1/\u{202e}x", None), ("\u{1b}[2J", None)]
+    {
+        crate::world::provider::begin(1, 0);
+        let mut caller_end = endpoint(2, false);
+        let calling = call(&mut caller_end, None);
+        let first = sent(&mut caller_end, calling, Time::ZERO);
+        let Header::Long { to, from, .. } = Packet::read(&first[0]).unwrap().header else {
+            panic!("no Initial packet")
+        };
+        let answer = initial_close(to, from, Code::NO_SUCH_SERVICE.0, reason);
+        receive(&mut caller_end, Time::ZERO, LISTENER, vec![answer]);
+        let closed = Closed::Service { asked: Some(Service::named("test")), here };
+        assert_eq!(events(&mut caller_end, calling), [Event::Closed(closed.clone())]);
+        assert!(!closed.to_string().contains(['\u{202e}', '\u{1b}']), "{closed}");
+    }
+}
+
+/// Callers of other services get that answer at most a hundred times in a second, and leave no state behind.
+#[test]
+fn callers_of_other_services_cost_little() {
+    crate::world::provider::begin(1, 0);
+    let (mut listener, mut caller_end) = (endpoint_of("perf", 1, true, 1), endpoint_of("files", 2, false, 1));
+    let mut told = 0;
+    for round in 0..300u16 {
+        let now = if round < 200 { Time::ZERO } else { Time::from_ms(1_500) };
+        let calling = call(&mut caller_end, None);
+        let first = sent(&mut caller_end, calling, Time::ZERO);
+        match receive(&mut listener, now, caller((round % 250) as u8, 1 + round), first)[0] {
+            Received::New(there) => {
+                told += 1;
+                assert_eq!(sent(&mut listener, there, now).len(), 1);
+                listener.on_timer(now, there);
+                assert!(listener.forget(there));
+            }
+            Received::Nothing => {}
+            received => panic!("{received:?}"),
+        }
+        assert_eq!(listener.handles().count(), 0);
+    }
+    assert_eq!(told, 200);
+}
+
+/// Hosts that fall silent, or show no ticket, take nothing from holders of a ticket: neither from those elsewhere, far
+/// away, nor from those in a network of their own, nearby. Each flood has taken all slots before the first holder
+/// connects, and lasts.
+#[track_caller]
+fn holders_get_in(last: Last, networks: u64) {
+    crate::world::provider::begin(1, 0);
+    let group = |network, rtt| Group { holders: 20, network, rtt, interval: Span::from_ms(50) };
+    let groups = [group(Network::Other, Span::from_ms(200)), group(Network::Flood, Span::from_ms(20))];
+    let report = World::new(&crate::world::provider::provider(), Flood { last, networks, per_second: 2_500 }, &groups)
+        .run(LIMIT);
+    for (group, took) in groups.iter().zip(&report.took) {
+        let late = took.iter().filter(|took| took.is_none_or(|took| took > LIMIT)).count();
+        assert_eq!(late, 0, "{last:?} from {networks} networks: {group:?}: {took:?}");
+    }
+    assert!(report.max_connections <= 1_024 + 40, "{} connections", report.max_connections);
+}
+
+#[test]
+fn silent_strangers_shut_nobody_out() {
+    for last in [Last::Ping, Last::ClientHello] {
+        for networks in [1, 64] {
+            holders_get_in(last, networks);
+        }
+    }
+}
+
+/// Nor do those that send a part of a `ClientHello`, that finish TLS and show no ticket, or that show a wrong one.
+#[test]
+fn no_other_strangers_shut_anybody_out() {
+    for last in [Last::Fragment, Last::Finished, Last::Auth] {
+        for networks in [1, 64] {
+            holders_get_in(last, networks);
+        }
+    }
+}
+
+/// Twenty holders of one network have handshakes open at a time, more than each network of the flood could have.
+#[test]
+fn holders_of_one_network_outlast_a_flood() {
+    crate::world::provider::begin(1, 0);
+    let (network, rtt, interval) = (Network::Other, Span::from_ms(200), Span::from_ms(10));
+    let flood = Flood { last: Last::ClientHello, networks: 64, per_second: 2_500 };
+    let group = Group { holders: 100, network, rtt, interval };
+    let report = World::new(&crate::world::provider::provider(), flood, &[group]).run(LIMIT);
+    assert!(report.took[0].iter().all(|took| took.is_some_and(|took| took <= LIMIT)), "{:?}", report.took);
+}
+
+/// Frames of a packet: a complete `ClientHello`, or as much of it as this.
+fn crypto(len: usize) -> Vec<u8> {
+    let hello = crate::flood::client_hello(&crate::world::provider::provider());
+    let mut frames = Vec::new();
+    Frame::Crypto { offset: 0, data: &hello[..len.min(hello.len())] }.put(&mut frames);
+    frames
+}
+
+/// Fills a listener with as many handshakes as need no token. Returns the frames of a caller's packet.
+fn crowded(listener: &mut Endpoint) -> Vec<u8> {
+    let frames = crypto(usize::MAX);
+    let mut number = 0;
+    while let Received::New(_) = Caller::new(1_000 + number, number).call(listener, Time::ZERO, &frames) {
+        number += 1;
+    }
+    // The last one got a Retry.
+    assert_eq!((listener.handles().count(), answers(listener).len()), (64, 1));
+    frames
+}
+
+/// A first datagram without a complete `ClientHello` leaves no state behind, and the next one may have its token.
+#[test]
+fn a_token_lasts_until_a_client_hello_comes() {
+    crate::world::provider::begin(13, 0);
+    let mut listener = endpoint(1, true);
+    let hello = crowded(&mut listener);
+    let (caller, now) = (Caller::new(1, 1), Time::ZERO);
+    assert_eq!(caller.call(&mut listener, now, &hello), Received::Nothing);
+    let retry = answers(&mut listener).remove(0);
+    let mut not_tls = Vec::new();
+    Frame::Crypto { offset: 0, data: &[1, 0, 0, 1, 9] }.put(&mut not_tls);
+    let mut ping = Vec::new();
+    Frame::Ping.put(&mut ping);
+    for frames in [ping, crypto(100), not_tls] {
+        assert_eq!(caller.follow(&mut listener, now, &retry, &frames), Received::Nothing);
+        assert_eq!(listener.handles().count(), 64);
+    }
+    let Received::New(there) = caller.follow(&mut listener, now, &retry, &hello) else { panic!("a connection") };
+    assert_eq!(caller.follow(&mut listener, now, &retry, &hello), Received::Connection(there));
+    // It is good once.
+    listener.connection(there).unwrap().close(now, Code::NONE, "");
+    listener.settle(there);
+    assert_eq!(caller.follow(&mut listener, now, &retry, &hello), Received::Nothing);
+}
+
+/// Callers follow a Retry until no slot is free, and as many more as this. Returns the connections that were evicted.
+fn fill(listener: &mut Endpoint, slots: u64, more: u64) -> Vec<Handle> {
+    let hello = crowded(listener);
+    for number in 64..slots + more {
+        let (caller, now) = (Caller::new(1_000, number), Time::from_us(number));
+        assert_eq!(caller.call(listener, now, &hello), Received::Nothing);
+        let retry = answers(listener).remove(0);
+        assert!(matches!(caller.follow(listener, now, &retry, &hello), Received::New(_)));
+    }
+    std::iter::from_fn(|| listener.poll_evicted()).collect()
+}
+
+/// A listener's driver learns which connections made room.
+#[test]
+fn an_evicted_connection_is_over() {
+    crate::world::provider::begin(14, 0);
+    let mut listener = endpoint(1, true);
+    let evicted = fill(&mut listener, 1_024, 3);
+    assert_eq!(evicted.len(), 3);
+    for handle in evicted {
+        assert_eq!(events(&mut listener, handle), [Event::Closed(Closed::Silence)]);
+        assert!(sent(&mut listener, handle, Time::from_ms(5_000)).is_empty());
+        assert!(listener.forget(handle));
+    }
+    assert_eq!(listener.handles().count(), 1_024);
+}
+
+/// A caller that waits for the application keeps its slot, while younger ones of its network are evicted.
+#[test]
+fn a_caller_that_sent_auth_is_not_evicted() {
+    crate::world::provider::begin(16, 0);
+    let (mut listener, mut endpoint) = (endpoint(1, true), endpoint(2, false));
+    let handle = call(&mut endpoint, None);
+    let there = meet((&mut endpoint, handle), &mut listener, Caller::new(1_000, 9_999).via(), Time::ZERO);
+    let evicted = fill(&mut listener, 1_024, 1_100);
+    assert!(evicted.len() == 1_100 && !evicted.contains(&there));
+    assert!(matches!(events(&mut listener, there)[..], [Event::Connected, Event::Claim(_)]));
+}
+
+/// Callers that have validated their address in the handshake do not block others at that address.
+#[test]
+fn who_has_proved_an_address_makes_room_for_others() {
+    crate::world::provider::begin(17, 0);
+    let mut listener = endpoint(1, true);
+    for port in 0..40 {
+        let mut endpoint = endpoint(2, false);
+        let handle = call(&mut endpoint, None);
+        meet((&mut endpoint, handle), &mut listener, caller(1, port), Time::ZERO);
+    }
+}
+
+/// Callers that the kernel brings all to one endpoint of a team take slots of that one alone.
+#[test]
+fn endpoints_of_a_team_have_slots_of_their_own() {
+    crate::world::provider::begin(15, 0);
+    let mut team = team(1, 2);
+    assert_eq!(fill(&mut team[0], 512, 600).len(), 600);
+    let (caller, now, hello) = (Caller::new(1, 1), Time::from_ms(2), crypto(usize::MAX));
+    assert_eq!(caller.call(&mut team[1], now, &hello), Received::Nothing);
+    let retry = answers(&mut team[1]).remove(0);
+    assert!(matches!(caller.follow(&mut team[1], now, &retry, &hello), Received::New(_)));
+    assert_eq!(team[1].poll_evicted(), None);
+}
