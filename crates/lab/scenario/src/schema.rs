@@ -21,11 +21,11 @@ mod tests {
 
     use super::*;
     use crate::config::{
-        Allreduce, BroughtLaw, BurstTable, Cable, Cause, Clock, Clos, ClosedLoop, CodingTable, Collective, Collectives,
-        ComputeTimes, CustomTopology, Dumbbell, Failure, FatTrees, Flow, Host, Import, Incast, InterPair, Job, List,
-        Long, Lscc, Model, NodeSpec, OnRampTable, Parallel, Permutation, PfcTable, PhantomTable, PlbTable, Poisson,
-        Port, Range, Red, RepsTable, Requests, Sample, Scale, Scheme, Series, SingleSwitch, Step, SwingTable, Switch,
-        TrimTable, UnoLbTable,
+        Allreduce, BroughtLaw, BurstTable, Cable, Cause, Clock, Clos, ClosedLoop, CoDelTable, CodingTable, Collective,
+        Collectives, ComputeTimes, CustomTopology, Dumbbell, Failure, FatTrees, Flow, FqCoDelTable, Host, Import,
+        Incast, InterPair, Job, List, Long, Lscc, Model, NodeSpec, OnRampTable, Parallel, Permutation, PfcTable,
+        PhantomTable, PlbTable, Poisson, Port, Range, Red, RepsTable, Requests, Sample, Scale, Scheme, Series,
+        SingleSwitch, Step, SwingTable, Switch, TrimTable, UnoLbTable,
     };
 
     const BEGIN: &str =
@@ -74,6 +74,8 @@ mod tests {
         section::<Step>(&mut out, "`ecn` by a step");
         section::<PhantomTable>(&mut out, "`phantom`");
         section::<TrimTable>(&mut out, "`trim`");
+        section::<CoDelTable>(&mut out, "`codel`");
+        section::<FqCoDelTable>(&mut out, "`fq_codel`");
         section::<BurstTable>(&mut out, "`loss_bursts`");
         section::<Switch>(&mut out, "`[switch]`");
         section::<PfcTable>(&mut out, "`pfc`");

@@ -62,6 +62,7 @@ mod tests {
             control,
             credit: false,
             expendable: false,
+            flow: 0,
             identity: nth,
         }
     }

@@ -5,7 +5,10 @@ use units::{Bytes, Frac, Rate, Serializer, Span, Tick, Time};
 
 use crate::arrival::{Arrival, draw};
 use crate::bursts::{BurstError, Bursts};
+use crate::codel::LONGEST_INTERVAL;
 use crate::credit::{CreditError, CreditParams, CreditQueue};
+use crate::discipline::Discipline;
+use crate::fq_codel::MAX_QUEUES;
 use crate::gate::{Gate, Limit};
 use crate::mark::Marker;
 use crate::service::{LONGEST, SLOWEST, long_service, service};
@@ -84,6 +87,9 @@ pub struct PortConfig {
     pub phantom: Option<Phantom>,
     /// Control packets (acknowledgements) go before all data.
     pub control_priority: bool,
+    /// Queue discipline. CoDel and FQ-CoDel mark by themselves, so they go with no other marking, no priority, no trimming
+    /// and no credits. Ports of switches that share a buffer, and hosts' NICs, have FIFOs.
+    pub discipline: Discipline,
     /// Time of the marking decision.
     pub mark_at: MarkAt,
     /// Contribution of the packet in service to the backlog.
@@ -114,6 +120,7 @@ impl PortConfig {
             ecn: None,
             phantom: None,
             control_priority: false,
+            discipline: Discipline::Fifo,
             mark_at: MarkAt::Enqueue,
             in_service: InService::Remainder,
             loss: Frac::ZERO,
@@ -144,11 +151,31 @@ impl PortConfig {
     /// Returns whether queueing, marking and drops are decided when a packet arrives. Where services are rounded, the
     /// time until the port becomes idle does not determine how many bytes wait.
     fn decides_at_once(&self) -> bool {
-        self.mark_at == MarkAt::Enqueue
+        self.discipline == Discipline::Fifo
+            && self.mark_at == MarkAt::Enqueue
             && self.in_service == InService::Remainder
             && self.credits.is_none()
             && self.trim.is_none()
             && self.tick.is_none()
+    }
+
+    fn check_discipline(&self) -> Result<(), PortError> {
+        let is_valid = match self.discipline {
+            Discipline::Fifo => return Ok(()),
+            Discipline::CoDel(codel) => codel.is_valid(),
+            Discipline::FqCoDel(fq_codel) => fq_codel.is_valid(),
+        };
+        let alone = self.ecn.is_none()
+            && self.phantom.is_none()
+            && self.mark_at == MarkAt::Enqueue
+            && !self.control_priority
+            && self.trim.is_none()
+            && self.credits.is_none();
+        match (is_valid, alone) {
+            (true, true) => Ok(()),
+            (false, _) => Err(PortError::Discipline),
+            (true, false) => Err(PortError::DisciplineBeside),
+        }
     }
 
     /// Returns the maximum that may wait here, data and control; [`Bytes::MAX`] is unlimited.
@@ -185,6 +212,13 @@ pub enum PortError {
     Credits(#[from] CreditError),
     #[error("a port that trims leaves at least a byte of a packet, and lets control go first")]
     Trim,
+    #[error(
+        "CoDel needs a target over 0 and at most the interval, and an interval of at most {LONGEST_INTERVAL}; FQ-CoDel 1 to \
+         {MAX_QUEUES} queues and a quantum of at least one byte"
+    )]
+    Discipline,
+    #[error("CoDel and FQ-CoDel go with no other marking, no priority of control, no trimming and no credit queue")]
+    DisciplineBeside,
 }
 
 /// A [`PortConfig`] in time of service, for the hot path. Ports of one kind share it.
@@ -232,6 +266,7 @@ impl PortParams {
         if config.trim.is_some_and(|trim| trim.header == 0 || !config.control_priority) {
             return Err(PortError::Trim);
         }
+        config.check_discipline()?;
         let serializer = Serializer::new(config.rate);
         let room = |bytes| if bytes == Bytes::MAX { Span::MAX } else { long_service(serializer, bytes) };
         let phantom = config.phantom.as_ref().map(|phantom| PhantomParams::new(phantom, config.rate)).transpose()?;
@@ -402,6 +437,7 @@ mod tests {
             control: false,
             credit: false,
             expendable: false,
+            flow: 0,
             identity: 1,
         };
         let mut plain = crate::PlainPort::default();

@@ -1,34 +1,41 @@
-//! A port whose service order or marking is not known at enqueue: control before data, marks at dequeue, a
+//! A port whose service order or marking is not known at enqueue: control before data, CoDel, marks at dequeue, a
 //! backlog that counts whole packets, a queue of credits. It is served lazily: it remembers when it falls idle and replays its
 //! service decisions when it is next touched, so a hop is still one event.
-
-use std::collections::VecDeque;
 
 use units::{Bytes, Span, Time};
 
 use crate::Passage;
 use crate::arrival::{Arrival, draw};
 use crate::credit::{CreditGate, CreditParams};
-use crate::port::{InService, MarkAt, PhantomQueue, PortParams};
+use crate::discipline::{Queues, Waiting};
+use crate::port::{InService, MarkAt, PhantomQueue, PortConfig, PortParams};
 
 /// Item carried by a port with real queues.
-pub trait Item {
+pub trait Item: Sized {
     /// Returns the packet as a port sees it, with its arrival time.
     fn arrival(&self) -> Arrival;
+
+    /// Returns the packet without its payload, as a port that trims sends it on with `header` bytes; none if it has no
+    /// payload.
+    fn trimmed(&self, header: u16) -> Option<Self> {
+        let _ = header;
+        None
+    }
 }
 
-#[derive(Debug)]
-struct Waiting<P> {
-    item: P,
-    service: Span,
-    marked: bool,
+/// Exit of a packet from the queues of a port.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Exit {
+    /// Its service began.
+    Served(Passage),
+    /// The discipline dropped it.
+    Dropped,
 }
 
 /// A port with real queues of `P`.
 #[derive(Debug)]
 pub struct QueuedPort<P> {
-    control: VecDeque<Waiting<P>>,
-    data: VecDeque<Waiting<P>>,
+    queues: Queues<P>,
     /// Service time of all that waits.
     queued: Span,
     /// Service time of the control packets among them: kept where the port trims.
@@ -46,11 +53,11 @@ pub struct QueuedPort<P> {
     credits: CreditGate<P>,
 }
 
-impl<P> Default for QueuedPort<P> {
-    fn default() -> Self {
+impl<P: Item> QueuedPort<P> {
+    /// Returns an idle port with the queues of a configuration.
+    pub fn new(config: &PortConfig) -> Self {
         Self {
-            control: VecDeque::new(),
-            data: VecDeque::new(),
+            queues: Queues::new(config),
             queued: Span::ZERO,
             queued_control: Span::ZERO,
             idle_at: Time::ZERO,
@@ -61,10 +68,8 @@ impl<P> Default for QueuedPort<P> {
             credits: CreditGate::default(),
         }
     }
-}
 
-impl<P: Item> QueuedPort<P> {
-    /// Replays service up to the packet's arrival, then queues the packet. Packets whose service began go to `out` in
+    /// Replays service up to the packet's arrival, then queues the packet. Packets that leave the queues go to `out` in
     /// order. Returns the item if the buffer has no room for it; data refused by a port that trims may be offered again
     /// as a control packet.
     #[inline]
@@ -74,7 +79,7 @@ impl<P: Item> QueuedPort<P> {
         salt: u64,
         packet: &Arrival,
         item: P,
-        mut out: impl FnMut(P, Passage),
+        mut out: impl FnMut(P, Exit),
     ) -> Option<P> {
         self.advance(params, salt, packet.now, &mut out);
         if let Some(credits) = &params.credits {
@@ -86,14 +91,19 @@ impl<P: Item> QueuedPort<P> {
             }
         }
         let service = params.exact_service(packet.size);
-        // The buffer is physical: what is left of the packet in service still lies in it.
-        let (held, room) = match params.control {
-            None => (self.held(packet.now), params.buffer),
-            Some(control) if packet.control => (self.held_of(true, packet.now), control),
-            Some(_) => (self.held_of(false, packet.now), params.buffer),
-        };
-        if held + service > room {
-            return Some(item);
+        loop {
+            // The buffer is physical: what is left of the packet in service still lies in it.
+            let (held, room) = match params.control {
+                None => (self.held(packet.now), params.buffer),
+                Some(control) if packet.control => (self.held_of(true, packet.now), control),
+                Some(_) => (self.held_of(false, packet.now), params.buffer),
+            };
+            if held + service <= room {
+                break;
+            }
+            let Some(evicted) = self.queues.evict() else { return Some(item) };
+            self.queued -= evicted.service;
+            out(evicted.item, Exit::Dropped);
         }
         let mut marked = params.phantom.as_ref().is_some_and(|phantom| self.phantom.add(phantom, salt, packet));
         if params.config.mark_at == MarkAt::Enqueue {
@@ -105,19 +115,23 @@ impl<P: Item> QueuedPort<P> {
         // A port that falls idle at this very time decides only when all that comes at this time is in.
         if self.idle_at < packet.now {
             self.idle_at = packet.now;
-            self.serves_control = packet.control;
-            self.serve(waiting, params, salt, &mut out);
+            if self.queues.may_bypass() {
+                self.serves_control = packet.control;
+                self.serve(waiting, params, salt, &mut out);
+                return None;
+            }
+            self.queued += service;
+            self.queues.push(waiting, packet);
+            if let Some(next) = self.take_next(params, &mut out) {
+                self.serve(next, params, salt, &mut out);
+            }
             return None;
         }
         self.queued += service;
         if params.control.is_some() && packet.control {
             self.queued_control += service;
         }
-        if params.config.control_priority && packet.control {
-            self.control.push_back(waiting);
-        } else {
-            self.data.push_back(waiting);
-        }
+        self.queues.push(waiting, packet);
         None
     }
 
@@ -128,7 +142,7 @@ impl<P: Item> QueuedPort<P> {
         params: &PortParams,
         packet: &Arrival,
         item: P,
-        mut out: impl FnMut(P, Passage),
+        mut out: impl FnMut(P, Exit),
     ) -> Option<P> {
         if self.idle_at < packet.now && self.credits.passes(credits, packet.size, packet.now) {
             self.idle_at = packet.now;
@@ -141,32 +155,39 @@ impl<P: Item> QueuedPort<P> {
 
     /// Replays every service decision taken before `until`.
     #[inline]
-    pub fn advance(&mut self, params: &PortParams, salt: u64, until: Time, mut out: impl FnMut(P, Passage)) {
+    pub fn advance(&mut self, params: &PortParams, salt: u64, until: Time, mut out: impl FnMut(P, Exit)) {
         if !self.credits.is_empty() {
             self.advance_with_credits(params, salt, until, &mut out);
         }
         while self.idle_at < until && self.queued > Span::ZERO {
-            let Some(next) = self.take_next(params) else { return };
+            let Some(next) = self.take_next(params, &mut out) else { return };
             self.serve(next, params, salt, &mut out);
         }
     }
 
-    /// Takes the next packet off the queues: control, where there is some.
+    /// Takes the next packet to serve off the queues, at the time the port falls idle. Packets that the discipline drops
+    /// go to `out`.
     #[inline(always)]
-    fn take_next(&mut self, params: &PortParams) -> Option<Waiting<P>> {
-        let control = self.control.pop_front();
-        self.serves_control = control.is_some();
-        let next = control.or_else(|| self.data.pop_front())?;
-        self.queued -= next.service;
+    fn take_next(&mut self, params: &PortParams, out: &mut impl FnMut(P, Exit)) -> Option<Waiting<P>> {
+        let mut dropped = Span::ZERO;
+        let next = self.queues.pop(self.idle_at, &mut |waiting| {
+            dropped += waiting.service;
+            out(waiting.item, Exit::Dropped);
+        });
+        self.queued -= dropped;
+        debug_assert!(next.is_some() || self.queued == Span::ZERO, "packets wait and none is next");
+        let next = next?;
+        self.serves_control = next.from_control;
+        self.queued -= next.waiting.service;
         if params.control.is_some() && self.serves_control {
-            self.queued_control -= next.service;
+            self.queued_control -= next.waiting.service;
         }
-        Some(next)
+        Some(next.waiting)
     }
 
     /// The same, until no credit waits any more.
     #[inline(never)]
-    fn advance_with_credits(&mut self, params: &PortParams, salt: u64, until: Time, out: &mut impl FnMut(P, Passage)) {
+    fn advance_with_credits(&mut self, params: &PortParams, salt: u64, until: Time, out: &mut impl FnMut(P, Exit)) {
         let Some(credits) = &params.credits else { return };
         while let Some(eligible_at) = self.credits.eligible_at(credits) {
             let eligible_at = eligible_at.max(self.idle_at);
@@ -176,7 +197,7 @@ impl<P: Item> QueuedPort<P> {
                 return;
             }
             if waits_for_data {
-                let Some(next) = self.take_next(params) else { return };
+                let Some(next) = self.take_next(params, out) else { return };
                 self.serve(next, params, salt, out);
             } else if let Some((item, size)) = self.credits.pop(credits, begins) {
                 self.idle_at = begins;
@@ -186,16 +207,16 @@ impl<P: Item> QueuedPort<P> {
     }
 
     /// Takes a credit into service at the time the port falls idle. Credits are neither marked nor in a phantom queue.
-    fn serve_credit(&mut self, item: P, size: u32, params: &PortParams, out: &mut impl FnMut(P, Passage)) {
+    fn serve_credit(&mut self, item: P, size: u32, params: &PortParams, out: &mut impl FnMut(P, Exit)) {
         self.serving = params.exact_service(size);
         self.serves_credit = true;
         self.idle_at += params.service(size);
-        out(item, Passage { arrives: self.idle_at + params.delay, marked: false });
+        out(item, Exit::Served(Passage { arrives: self.idle_at + params.delay, marked: false }));
     }
 
     /// Takes a packet into service at the time the port falls idle.
     #[inline(always)]
-    fn serve(&mut self, mut next: Waiting<P>, params: &PortParams, salt: u64, out: &mut impl FnMut(P, Passage)) {
+    fn serve(&mut self, mut next: Waiting<P>, params: &PortParams, salt: u64, out: &mut impl FnMut(P, Exit)) {
         let begins = self.idle_at;
         let lasts = if params.config.tick.is_none() { next.service } else { params.service(next.item.arrival().size) };
         self.serving = next.service;
@@ -208,7 +229,7 @@ impl<P: Item> QueuedPort<P> {
             next.marked |= params.phantom.as_ref().is_some_and(|phantom| self.phantom.asks(phantom, salt, &at));
             next.marked &= at.ecn_capable;
         }
-        out(next.item, Passage { arrives: self.idle_at + params.delay, marked: next.marked });
+        out(next.item, Exit::Served(Passage { arrives: self.idle_at + params.delay, marked: next.marked }));
     }
 
     fn backlog(&self, params: &PortParams, now: Time) -> Span {
@@ -239,7 +260,7 @@ impl<P: Item> QueuedPort<P> {
 
     /// Returns all packets that wait, without the credits in their own queue.
     pub fn waiting(&self) -> impl Iterator<Item = &P> {
-        self.control.iter().chain(&self.data).map(|waiting| &waiting.item)
+        self.queues.waiting().into_iter().flatten().map(|waiting| &waiting.item)
     }
 
     /// Checks that the counts match the queues. Returns the number of entries examined.
@@ -247,7 +268,7 @@ impl<P: Item> QueuedPort<P> {
     /// # Errors
     /// When it is not: what is wrong.
     pub fn check(&self) -> Result<usize, String> {
-        let [control, data] = [&self.control, &self.data].map(|queue| queue.iter().map(|it| it.service).sum::<Span>());
+        let [control, data] = self.queues.waiting().map(|queue| queue.map(|it| it.service).sum::<Span>());
         if control + data != self.queued {
             return Err(format!("a port's queue lasts {:?} and is taken for {:?}", control + data, self.queued));
         }
@@ -255,7 +276,7 @@ impl<P: Item> QueuedPort<P> {
         if self.queued_control != control && self.queued_control != Span::ZERO {
             return Err(format!("a port's control lasts {control:?} and is taken for {:?}", self.queued_control));
         }
-        Ok(1 + self.control.len() + self.data.len())
+        Ok(1 + self.waiting().count())
     }
 
     /// Returns whether packets wait whose service has not begun.
@@ -314,7 +335,13 @@ mod tests {
     }
 
     fn arrival(now: Time, size: u32, control: bool, identity: u64) -> Arrival {
-        Arrival { now, size, ecn_capable: !control, control, credit: false, expendable: false, identity }
+        Arrival { now, size, ecn_capable: !control, control, credit: false, expendable: false, flow: 0, identity }
+    }
+
+    /// The passage of a packet that is served.
+    fn served(exit: Exit) -> Passage {
+        let Exit::Served(passage) = exit else { panic!("dropped") };
+        passage
     }
 
     impl Item for Arrival {
@@ -328,18 +355,18 @@ mod tests {
         #[test]
         fn agrees_with_the_plain_port(packets in proptest::collection::vec((0..400_000u64, 64..4160u32), 1..300)) {
             let params = PortParams::new(&config()).unwrap();
-            let (mut plain, mut queued) = (PlainPort::default(), QueuedPort::default());
+            let (mut plain, mut queued) = (PlainPort::default(), QueuedPort::new(params.config()));
             let (mut expected, mut got) = (Vec::new(), Vec::new());
             let mut now = Time::ZERO;
             for (id, &(gap, size)) in packets.iter().enumerate() {
                 now += Span::from_unsigned_ps(gap);
                 let packet = arrival(now, size, false, id as u64);
                 expected.extend(plain.enqueue(&params, 7, &packet).map(|passage| (id, passage)));
-                queued.enqueue(&params, 7, &packet, packet, |it, passage| got.push((it.identity as usize, passage)));
+                queued.enqueue(&params, 7, &packet, packet, |it, exit| got.push((it.identity as usize, served(exit))));
                 let off = plain.queue(&params, now).get().abs_diff(queued.queue(&params, now).get());
                 prop_assert!(off == 0 && plain.queue(&params, now).get() <= 40_000);
             }
-            queued.advance(&params, 7, Time::NEVER, |it, passage| got.push((it.identity as usize, passage)));
+            queued.advance(&params, 7, Time::NEVER, |it, exit| got.push((it.identity as usize, served(exit))));
             prop_assert_eq!(expected, got);
         }
 
@@ -347,15 +374,15 @@ mod tests {
         #[test]
         fn control_goes_first(packets in proptest::collection::vec((0..100_000u64, any::<bool>()), 1..300)) {
             let params = PortParams::new(&PortConfig { control_priority: true, buffer: Bytes::MAX, ..config() }).unwrap();
-            let mut queued = QueuedPort::default();
+            let mut queued = QueuedPort::new(params.config());
             let mut departures = Vec::new();
             let mut now = Time::ZERO;
             for &(gap, control) in &packets {
                 now += Span::from_unsigned_ps(gap);
                 let packet = arrival(now, if control { 64 } else { 4160 }, control, now.ps());
-                queued.enqueue(&params, 7, &packet, packet, |it, passage| departures.push(((it.now, it.control), passage)));
+                queued.enqueue(&params, 7, &packet, packet, |it, exit| departures.push(((it.now, it.control), served(exit))));
             }
-            queued.advance(&params, 7, Time::NEVER, |it, passage| departures.push(((it.now, it.control), passage)));
+            queued.advance(&params, 7, Time::NEVER, |it, exit| departures.push(((it.now, it.control), served(exit))));
             prop_assert_eq!(departures.len(), packets.len());
             for &((_, control), passage) in &departures {
                 let start = passage.arrives.saturating_sub(Span::from_ps(1_000_000 + 332_800));
@@ -371,7 +398,7 @@ mod tests {
     #[test]
     fn a_queue_that_is_taken_for_another_length_is_found() {
         let params = PortParams::new(&config()).unwrap();
-        let mut port = QueuedPort::default();
+        let mut port = QueuedPort::new(params.config());
         for at in 0..3 {
             let packet = arrival(Time::from_ps(at), 1_000, false, at);
             port.enqueue(&params, 7, &packet, packet, |_, _| {});
@@ -387,16 +414,16 @@ mod tests {
         let queue = crate::CreditQueue { burst: Bytes::new(84), ..crate::CreditQueue::usual() };
         let port = PortConfig { credits: Some(queue), ..PortConfig::new(Rate::from_gbps(10), Span::from_us(1)) };
         let params = PortParams::new(&port).unwrap();
-        let mut queued = QueuedPort::default();
+        let mut queued = QueuedPort::new(params.config());
         let credit = |ps, identity| Arrival { credit: true, ..arrival(Time::from_ps(ps), 84, true, identity) };
         let data = |ps, identity| arrival(Time::from_ps(ps), 1_538, false, identity);
         let mut began = Vec::new();
         let sizes = [67_200, 1_230_400].map(Span::from_ps);
         let packets = [credit(1, 0), credit(2, 1), data(3, 2), data(4, 3), credit(5, 4), data(6_000_000, 5)];
         for packet in packets {
-            let refused = queued.enqueue(&params, 7, &packet, packet, |item, passage| {
+            let refused = queued.enqueue(&params, 7, &packet, packet, |item, exit| {
                 let lasts = sizes[usize::from(!item.credit)];
-                began.push((item.identity, (passage.arrives - params.delay - lasts).ps()));
+                began.push((item.identity, (served(exit).arrives - params.delay - lasts).ps()));
             });
             assert!(refused.is_none());
         }
@@ -419,7 +446,7 @@ mod tests {
             ..PortConfig::new(Rate::from_gbps(10), Span::from_us(1))
         };
         let params = PortParams::new(&port).unwrap();
-        let mut queued = QueuedPort::default();
+        let mut queued = QueuedPort::new(params.config());
         let mut takes = |expendable| {
             let packet = Arrival { expendable, ..arrival(Time::from_ps(10), 1_500, false, 0) };
             queued.enqueue(&params, 7, &packet, packet, |_, _| {}).is_none()
@@ -444,12 +471,12 @@ mod tests {
         assert!(!port.is_plain() && !port.is_plain_but_for_order());
         assert_eq!(port.longest_wait(), Some(Rate::from_gbps(10).time_for(Bytes::new(3_192))));
         let params = PortParams::new(&port).unwrap();
-        let mut queued = QueuedPort::default();
+        let mut queued = QueuedPort::new(params.config());
         let mut left = Vec::new();
         let mut offer = |ps, size, control, id| {
             let packet = arrival(Time::from_ps(ps), size, control, id);
-            let refused = queued.enqueue(&params, 7, &packet, packet, |it, passage| {
-                left.push((it.identity, (passage.arrives - params.delay).ps(), passage.marked));
+            let refused = queued.enqueue(&params, 7, &packet, packet, |it, exit| {
+                left.push((it.identity, (served(exit).arrives - params.delay).ps(), served(exit).marked));
             });
             queued.check().unwrap();
             refused.is_none()
@@ -463,8 +490,8 @@ mod tests {
         // One of control has left and counts no more.
         assert!(!offer(gone, 64, true, 9));
         assert!(offer(gone + 51_200, 64, true, 10));
-        queued.advance(&params, 7, Time::NEVER, |it, passage| {
-            left.push((it.identity, (passage.arrives - params.delay).ps(), passage.marked));
+        queued.advance(&params, 7, Time::NEVER, |it, exit| {
+            left.push((it.identity, (served(exit).arrives - params.delay).ps(), served(exit).marked));
         });
         // Packet 1 finds 1500 B of data, packet 7 as much; what waits of control marks nothing.
         let control = 10 + 1_200_000;
@@ -495,9 +522,9 @@ mod tests {
             };
             let marks = |port: &PortConfig| {
                 let params = PortParams::new(port).unwrap();
-                let mut queued = QueuedPort::default();
+                let mut queued = QueuedPort::new(params.config());
                 let mut marks = Vec::new();
-                let mut out = |it: Arrival, passage: Passage| marks.extend((!it.control).then_some(passage.marked));
+                let mut out = |it: Arrival, exit: Exit| marks.extend((!it.control).then_some(served(exit).marked));
                 // 40 control packets are 2560 bytes; the data that leaves first leaves them behind, too.
                 let control = (0..40).map(|id| arrival(Time::from_ps(10), 64, true, id));
                 let data = arrival(Time::from_ps(10), 500, false, 99);

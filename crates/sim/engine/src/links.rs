@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use experiment::{ByKind, DropCause, Setup};
 use fabric::{
-    Arrival, HostId, LinkId, Losses, NodeId, Outages, Passage, PlainPort, PortParams, RoutesFrom, switch_salt,
+    HostId, LinkId, NodeId, Outages, Passage, Port, PortMode, PortOutlet, PortParams, RoutesFrom, switch_salt,
 };
 use units::{Span, Time};
 
@@ -17,36 +17,43 @@ use crate::reports::{Record, Reports};
 use crate::schedule::Schedule;
 use crate::ties::Since;
 
-/// The port that feeds a link, where the link leads, and its counters: one cache line.
+/// A port and the destination of its link: one cache line.
 #[repr(align(64))]
 pub(crate) struct Egress {
-    pub(crate) port: PlainPort,
-    pub(crate) bytes: u64,
-    pub(crate) packets: u64,
-    /// Longest backlog, as time of service.
-    pub(crate) max_backlog: Span,
-    pub(crate) marks: u64,
-    pub(crate) drops: u32,
-    /// The destination of packets: the receiving node's FIFO here, or an outbox if the link leaves the partition.
-    pub(crate) target: u32,
-    /// The receiving node here.
-    pub(crate) node: u32,
-    pub(crate) params: u16,
-    pub(crate) away: bool,
-    pub(crate) mode: Mode,
+    pub(crate) port: Port,
+    pub(crate) way: Way,
 }
 
-/// The packets that may take the plain path through a port.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Mode {
-    /// Everyone.
-    Plain,
-    /// Everyone now, but data that finds the port busy must wait, because control may still come and go first.
-    Ordered,
-    /// Data waits. More data waits behind it; control goes before it.
-    Waiting,
-    /// None: the plane keeps more state of the port, and serves it.
-    Special,
+const _: () = assert!(size_of::<Egress>() == 64);
+
+/// Destination of a link's packets.
+#[derive(Clone, Copy)]
+pub(crate) struct Way {
+    /// The receiving node's FIFO here, or an outbox.
+    target: u32,
+    /// The receiving node here; [`ELSEWHERE`] if it is in another partition.
+    node: u32,
+}
+
+const ELSEWHERE: u32 = u32::MAX;
+
+impl Way {
+    /// The way to a node of this partition.
+    pub(crate) fn to_node(node: u32, fifo: u32) -> Self {
+        debug_assert!(node != ELSEWHERE, "more nodes than numbers");
+        Self { target: fifo, node }
+    }
+
+    /// The way to another partition.
+    pub(crate) fn to_outbox(outbox: u32) -> Self {
+        Self { target: outbox, node: ELSEWHERE }
+    }
+
+    /// Returns whether the link leaves the partition.
+    #[inline(always)]
+    fn is_away(self) -> bool {
+        self.node == ELSEWHERE
+    }
 }
 
 /// Data that waits at a port where control goes first: a FIFO in addition to those of the links. The port itself counts
@@ -88,7 +95,7 @@ pub(crate) struct Links {
     /// The origin of the event of the packet that leaves now, if that matters.
     pub(crate) since: Option<Since>,
     pub(crate) toll: Toll,
-    /// Links that are down at times. Their ports are of [`Mode::Special`], but for those of switches that share a buffer.
+    /// Links that are down at times. Their ports are of [`PortMode::Extended`], but for those of switches that share a buffer.
     pub(crate) failing: BTreeMap<u32, Failing>,
 }
 
@@ -134,53 +141,6 @@ pub(crate) struct Failing {
     pub(crate) delay: Span,
     /// Packets that were on the way then, or sent.
     pub(crate) lost: u64,
-}
-
-/// The fields of an [`Egress`] that hold its link's destination.
-#[derive(Clone, Copy)]
-pub(crate) struct Way {
-    target: u32,
-    node: u32,
-    away: bool,
-}
-
-impl Egress {
-    #[inline(always)]
-    pub(crate) fn way(&self) -> Way {
-        Way { target: self.target, node: self.node, away: self.away }
-    }
-
-    /// Queues a packet at a plain port, and counts it. `None` if it found no room.
-    #[inline(always)]
-    pub(crate) fn admit(&mut self, params: &PortParams, salt: u64, arrival: &Arrival) -> Option<Passage> {
-        let passage = self.port.enqueue(params, salt, arrival);
-        self.counted(arrival, passage)
-    }
-
-    /// The same at a switch.
-    #[inline(always)]
-    fn admit_exact(&mut self, params: &PortParams, salt: u64, arrival: &Arrival) -> Option<Passage> {
-        let passage = self.port.enqueue_exact(params, salt, arrival);
-        self.counted(arrival, passage)
-    }
-
-    #[inline(always)]
-    fn counted(&mut self, arrival: &Arrival, passage: Option<Passage>) -> Option<Passage> {
-        let Some(passage) = passage else {
-            self.drops = self.drops.saturating_add(1);
-            return None;
-        };
-        self.max_backlog = self.max_backlog.max(self.port.idle_at().since(arrival.now));
-        self.count(arrival.size, passage);
-        Some(passage)
-    }
-
-    #[inline(always)]
-    pub(crate) fn count(&mut self, size: u32, passage: Passage) {
-        self.bytes += u64::from(size);
-        self.packets += 1;
-        self.marks += u64::from(passage.marked);
-    }
 }
 
 impl Overtaken {
@@ -257,8 +217,8 @@ pub(crate) enum Stopped {
     Done,
     /// The FIFO that a packet is to go to must grow; the packet is still first in line.
     Full { turn: u64, fifo: usize },
-    /// The first packet in line goes to a special port.
-    Special { turn: u64, link: usize },
+    /// The first packet in line goes to a port that needs its extras, or whose waiting packets must be served first.
+    Extended { turn: u64, link: usize },
 }
 
 impl Links {
@@ -284,14 +244,16 @@ impl Links {
             let input = tree.input(turn);
             let (place, packet) = fifos.first(input);
             let link = chooser.by_hash(packet);
-            let port = &mut egress[link];
+            let Egress { port, way } = &mut egress[link];
             let arrival = packet.arrival();
-            if port.mode != Mode::Plain {
+            if port.mode != PortMode::Fifo {
                 let goes = match port.mode {
-                    Mode::Plain => true,
-                    Mode::Ordered => arrival.control || port.port.idle_at() < arrival.now,
-                    Mode::Waiting if !arrival.control => false,
-                    Mode::Waiting | Mode::Special => return (Stopped::Special { turn, link }, forwarded),
+                    PortMode::Fifo => true,
+                    PortMode::Priority => arrival.control || port.idle_at() < arrival.now,
+                    PortMode::PriorityBacklogged if !arrival.control => false,
+                    PortMode::PriorityBacklogged | PortMode::Extended => {
+                        return (Stopped::Extended { turn, link }, forwarded);
+                    }
                 };
                 if !goes {
                     let waits = &mut overtaken[link];
@@ -302,62 +264,56 @@ impl Links {
                     let head = fifos.drop_first(input);
                     turn = tree.replace(turn, if head < end { follow(turn, head.since(start)) } else { DONE });
                     forwarded += 1;
-                    let idle_at = port.port.idle_at();
-                    let passage = port.admit_exact(&params[port.params as usize], salts.of(link), &arrival);
+                    let idle_at = port.idle_at();
+                    let passage = port.enqueue_exact(&params[port.params as usize], salts.of(link), &arrival);
                     let Some(passage) = passage else {
                         toll.count(link, &fifos.at(place), DropCause::Full);
                         continue;
                     };
-                    if port.mode == Mode::Ordered {
-                        port.mode = Mode::Waiting;
+                    if port.mode == PortMode::Priority {
+                        port.mode = PortMode::PriorityBacklogged;
                         waits.begin(link, idle_at, backlogged);
                     }
                     fifos.pass_on(place, target, arrival.now, passage.marked);
                     continue;
                 }
             }
-            let target = port.target as usize;
-            if !port.away && fifos.is_full(target) {
+            let target = way.target as usize;
+            if !way.is_away() && fifos.is_full(target) {
                 return (Stopped::Full { turn, fifo: target }, forwarded);
             }
             // Whose turn is next does not depend on what becomes of this packet: found out first, it is known sooner.
             let head = fifos.drop_first(input);
             turn = tree.replace(turn, if head < end { follow(turn, head.since(start)) } else { DONE });
             forwarded += 1;
-            let Some(passage) = port.admit_exact(&params[port.params as usize], salts.of(link), &arrival) else {
+            let Some(passage) = port.enqueue_exact(&params[port.params as usize], salts.of(link), &arrival) else {
                 toll.count(link, &fifos.at(place), DropCause::Full);
                 continue;
             };
-            if port.away {
+            if way.is_away() {
                 outboxes[target].packets.push(fifos.at(place).passed(passage));
             } else if fifos.pass_on(place, target, passage.arrives, passage.marked) {
-                schedule.activate(port.node as usize, passage.arrives);
+                schedule.activate(way.node as usize, passage.arrives);
             }
         }
         (Stopped::Done, forwarded)
     }
 
     /// Queues a packet at a port where control goes before data.
-    #[expect(clippy::too_many_arguments, reason = "what the borrow of the plane is split into")]
-    pub(crate) fn enqueue_ordered(
+    pub(crate) fn enqueue_by_priority(
         &mut self,
         link: usize,
         mut packet: Packet,
-        arrival: &Arrival,
         params: &PortParams,
         salt: u64,
-        losses: Option<&mut Losses>,
         backlogged: &mut Vec<u32>,
     ) {
-        let egress = &mut self.egress[link];
-        let idle_at = egress.port.idle_at();
-        let Some(passage) = egress.admit_exact(params, salt, arrival) else {
+        let arrival = packet.arrival();
+        let port = &mut self.egress[link].port;
+        let idle_at = port.idle_at();
+        let Some(passage) = port.enqueue_exact(params, salt, &arrival) else {
             return self.toll.count(link, &packet, DropCause::Full);
         };
-        if losses.is_some_and(|losses| losses.loses(params, salt, arrival)) {
-            self.toll.count(link, &packet, DropCause::Chance);
-            packet.set_lost();
-        }
         let fifo = self.overtaken[link].fifo as usize;
         let waits = !self.fifos.is_empty(fifo) && {
             self.replay(link, params, arrival.now);
@@ -370,18 +326,14 @@ impl Links {
             arrives = *served_at + params.delay();
         } else if waits || !arrival.control && idle_at >= arrival.now {
             if !waits {
-                if self.egress[link].mode == Mode::Ordered {
-                    self.egress[link].mode = Mode::Waiting;
-                }
+                self.egress[link].port.mode = PortMode::PriorityBacklogged;
                 self.overtaken[link].begin(link, idle_at, backlogged);
             }
             packet.mark(passage.marked);
             self.fifos.push(fifo, packet);
             return;
         }
-        if !packet.is_lost() {
-            self.depart(link, &packet, Passage { arrives, ..passage });
-        }
+        self.depart(link, &packet, Passage { arrives, ..passage });
     }
 
     /// Sends waiting packets whose service begins before `until`.
@@ -392,18 +344,16 @@ impl Links {
         while served_at < until && !self.fifos.is_empty(fifo) {
             let packet = self.fifos.pop(fifo);
             served_at = served_at.max(packet.time) + params.service(packet.size.into());
-            if !packet.is_lost() {
-                self.depart(link, &packet, Passage { arrives: served_at + params.delay(), marked: false });
-            }
+            self.depart(link, &packet, Passage { arrives: served_at + params.delay(), marked: false });
         }
         self.overtaken[link].served_at = served_at;
-        if self.fifos.is_empty(fifo) && self.egress[link].mode == Mode::Waiting {
-            self.egress[link].mode = Mode::Ordered;
+        if self.fifos.is_empty(fifo) {
+            self.egress[link].port.mode = PortMode::Priority;
         }
     }
 
     /// Replays a port's service to the end of a window. Returns whether data still waits.
-    pub(crate) fn serve_ordered(&mut self, link: usize, params: &PortParams, end: Time) -> bool {
+    pub(crate) fn serve_by_priority(&mut self, link: usize, params: &PortParams, end: Time) -> bool {
         self.replay(link, params, end);
         let overtaken = &mut self.overtaken[link];
         overtaken.listed = !self.fifos.is_empty(overtaken.fifo as usize);
@@ -423,13 +373,13 @@ impl Links {
             self.forget(report);
             return;
         }
-        self.depart_by(self.egress[link].way(), packet, passage, report);
+        self.depart_by(self.egress[link].way, packet, passage, report);
     }
 
     /// Works as [`Links::depart_with`], for a link that is never down: see [`Links::failing`].
     #[inline(always)]
     pub(crate) fn depart_by(&mut self, way: Way, packet: &Packet, passage: Passage, report: Report) {
-        if way.away {
+        if way.is_away() {
             let mail = &mut self.outboxes[way.target as usize];
             mail.packets.push(packet.passed(passage));
             if let Some(reports) = &mut self.reports {
@@ -465,22 +415,32 @@ impl Links {
             reports.forget(report);
         }
     }
+}
 
-    /// Sends a packet on its way when its service begins, unless the link loses it.
+/// The link behind a port, for what leaves the port.
+pub(crate) struct LinkOutlet<'a> {
+    pub(crate) links: &'a mut Links,
+    pub(crate) link: usize,
+    /// Report of the packet that is queued. Only hosts' NICs have one to pass on, and these keep no packet back.
+    pub(crate) report: Report,
+}
+
+impl PortOutlet<Packet> for LinkOutlet<'_> {
     #[inline(always)]
-    pub(crate) fn depart_or_lose(
-        &mut self,
-        link: usize,
-        packet: &Packet,
-        passage: Passage,
-        params: &PortParams,
-        salt: u64,
-        losses: &mut Losses,
-    ) {
-        if losses.loses(params, salt, &packet.arrival()) {
-            self.toll.count(link, packet, DropCause::Chance);
-        } else {
-            self.depart(link, packet, passage);
-        }
+    fn send(&mut self, packet: Packet, passage: Passage) {
+        self.links.depart_with(self.link, &packet, passage, self.report);
+    }
+
+    fn discard(&mut self, packet: Packet, cause: DropCause) {
+        self.links.toll.count(self.link, &packet, cause);
+        self.links.forget(self.report);
+    }
+
+    fn lose(&mut self, packet: Packet, _: Passage) {
+        self.discard(packet, DropCause::Chance);
+    }
+
+    fn trim(&mut self, packet: &Packet) {
+        self.links.toll.count_data(packet);
     }
 }

@@ -97,7 +97,6 @@ const fn flag(flag: u8) -> u16 {
 }
 
 const ASK: u8 = 4;
-const LOST: u8 = 8;
 const EXPENDABLE: u8 = 16;
 const PINNED: u8 = 32;
 
@@ -313,16 +312,6 @@ impl Packet {
         self.label | if marked { flag(MARKED) } else { 0 }
     }
 
-    /// Returns whether the link behind the port where it waits will lose it.
-    #[inline(always)]
-    pub(crate) fn is_lost(&self) -> bool {
-        self.has(LOST)
-    }
-
-    pub(crate) fn set_lost(&mut self) {
-        self.set(LOST, true);
-    }
-
     pub(crate) fn set_ask(&mut self, ask: bool) {
         self.set(ASK, ask);
     }
@@ -352,6 +341,7 @@ impl Packet {
             control: !data & !self.is_probe(),
             credit: self.is_credit(),
             expendable: self.is_expendable(),
+            flow: self.flow,
             // Another transmission comes at another time, an acknowledgement at another port.
             identity: u64::from(self.flow) << 32 | u64::from(self.number),
         }
@@ -362,6 +352,10 @@ impl Item for Packet {
     #[inline(always)]
     fn arrival(&self) -> Arrival {
         self.arrival()
+    }
+
+    fn trimmed(&self, header: u16) -> Option<Self> {
+        self.is_data().then(|| self.trimmed(header))
     }
 }
 

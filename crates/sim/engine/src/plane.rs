@@ -1,38 +1,29 @@
-//! The data plane of one partition: its switches, window by window, and the functions that few ports need outside of
-//! the hot loop: sampling, loss by chance, lazily served queues.
+//! The data plane of one partition: its switches, window by window, and the ports that need more than the hot loop does.
 
-use std::collections::BTreeMap;
+mod build;
+mod outcome;
+
 use std::sync::Arc;
 
-use experiment::{
-    DropCause, LinkOutcome, PauseSample, PortSample, RecordConfig, Setup, SwitchOutcome, SwitchSample, Ties,
-};
-use fabric::{LinkId, Losses, NodeId, NodeKind, Passage, PlainPort, PortParams, QueuedPort, switch_salt};
+use experiment::{DropCause, PortSample, Setup, SwitchSample};
+use fabric::{LinkId, NodeId, Passage, PortExtras, PortMode, PortParams};
 use laws::Hop;
-use units::{Bytes, Rate, Span, Time, mix64};
+use units::{Bytes, Rate, Span, Time};
 
-use crate::fifo::Fifos;
-use crate::layout::Layout;
-use crate::links::{Chooser, Egress, Failing, Links, Mail, Mode, NO_FIFO, Overtaken, Salts, Stopped, Toll};
+use crate::links::{Chooser, Egress, LinkOutlet, Links, Mail, Salts, Stopped};
 use crate::merge::{DONE, Entrants, Merge, Tree, follow};
 use crate::packet::{Packet, Report};
 use crate::recorder::{LossLog, Recorder};
-use crate::reports::Reports;
 use crate::schedule::Schedule;
 use crate::shared::{Around, SharedNode};
 use crate::ticks::Ticks;
 use crate::ties::Since;
 
-/// State of a port of [`Mode::Special`]; few ports have it.
-struct Special {
+/// A port in [`PortMode::Extended`]; few ports are.
+struct Extended {
     link: u32,
-    /// Set if the port is served lazily.
-    lazy: Option<QueuedPort<Packet>>,
     ticks: Ticks,
-    losses: Losses,
-    unscheduled_drops: u64,
-    credit_drops: u64,
-    trims: u64,
+    extras: PortExtras<Packet>,
 }
 
 pub(crate) struct Plane {
@@ -42,18 +33,18 @@ pub(crate) struct Plane {
     seed: u64,
     switch_salt: Vec<u64>,
     inputs: Vec<(u32, u32)>,
-    /// By node: the special ports that hold packets back.
+    /// By node: the ports at which packets wait for a service decision.
     backlogged: Vec<Vec<u32>>,
     links: Links,
     /// The network's port settings, at hand.
     params: Arc<[PortParams]>,
-    specials: Vec<Special>,
-    /// By link: its place in `specials`.
-    special_of: Vec<u32>,
+    extended: Vec<Extended>,
+    /// By link: its index in `extended`.
+    extended_of: Vec<Option<u32>>,
     /// Switches that share their buffer.
     shared: Vec<SharedNode>,
-    /// By node: its place in `shared`.
-    shared_of: Vec<u32>,
+    /// By node: its index in `shared`.
+    shared_of: Vec<Option<u32>>,
     entrants: Entrants,
     samples: Vec<PortSample>,
     switch_samples: Vec<SwitchSample>,
@@ -63,139 +54,6 @@ pub(crate) struct Plane {
 }
 
 impl Plane {
-    pub(crate) fn new(
-        index: usize,
-        setup: &Setup,
-        layout: &Layout,
-        window: Span,
-        record: Option<&RecordConfig>,
-    ) -> Self {
-        let network = &setup.network;
-        let recorder = record.map(|config| Box::new(Recorder::new(index, setup, layout, config)));
-        let (first_node, end_node) = (layout.node_start[index], layout.node_start[index + 1]);
-        let (first_link, end_link) = (layout.link_start[index], layout.link_start[index + 1]);
-        let (mut egress, mut outboxes, mut specials) = (Vec::new(), Vec::new(), Vec::new());
-        let inputs = layout.inputs[first_node as usize..end_node as usize].to_vec();
-        let mut fifos = inputs.iter().map(|range| range.1).max().unwrap_or(0);
-        let mut overtaken = Vec::new();
-        let mut special_of = vec![u32::MAX; (end_link - first_link) as usize];
-        for link in first_link..end_link {
-            let details = &network.links()[link as usize];
-            let to = layout.partition_of(details.to);
-            let (fifo, node) = (layout.fifo_of[link as usize], details.to.0 - layout.node_start[to]);
-            let away = to != index;
-            if away {
-                outboxes.push(Mail { to, fifo, node, packets: Vec::new(), records: Vec::new(), since: Vec::new() });
-            }
-            // A host passes its NIC one packet at a time, so its port is plain in any configuration.
-            let from_host = matches!(network.nodes()[details.from.index()].kind, NodeKind::Host(_));
-            let config = network.port(LinkId(link)).config();
-            let ordered = !from_host && config.is_plain_but_for_order();
-            let shared = setup.shares(details.from);
-            let ordered = ordered && !shared;
-            let lazy = !from_host && !shared && !config.is_plain() && !ordered;
-            overtaken.push(Overtaken {
-                served_at: Time::ZERO,
-                fifo: if ordered { fifos } else { NO_FIFO },
-                listed: false,
-            });
-            fifos += u32::from(ordered);
-            let sampled = setup.series.samples(LinkId(link));
-            let fails = network.outages(LinkId(link)).is_some();
-            let special = !shared && (lazy || sampled || fails || config.loses());
-            if special {
-                special_of[(link - first_link) as usize] = specials.len() as u32;
-                let interval = if sampled { setup.series.interval } else { Span::ZERO };
-                specials.push(Special {
-                    link: link - first_link,
-                    lazy: lazy.then(QueuedPort::default),
-                    ticks: Ticks::new(interval, Time::ZERO),
-                    losses: Losses::default(),
-                    unscheduled_drops: 0,
-                    credit_drops: 0,
-                    trims: 0,
-                });
-            }
-            egress.push(Egress {
-                port: PlainPort::default(),
-                bytes: 0,
-                packets: 0,
-                max_backlog: Span::ZERO,
-                marks: 0,
-                drops: 0,
-                target: if away { outboxes.len() as u32 - 1 } else { fifo },
-                node,
-                params: details.params,
-                away,
-                mode: match (special, ordered) {
-                    (true, _) => Mode::Special,
-                    (false, true) => Mode::Ordered,
-                    (false, false) => Mode::Plain,
-                },
-            });
-        }
-        let nodes = (end_node - first_node) as usize;
-        let salts = Salts { seed: mix64(setup.seed), first_link };
-        let (mut shared, mut shared_of) = (Vec::new(), vec![u32::MAX; nodes]);
-        let classes = setup.classes_in_use();
-        let params: Arc<[PortParams]> = network.params().into();
-        let schedule = Schedule::new(nodes, window);
-        for node in first_node..end_node {
-            if setup.shares(NodeId(node)) {
-                let switch = SharedNode::new(NodeId(node), first_link, salts, classes, Arc::clone(&params), setup);
-                shared_of[(node - first_node) as usize] = shared.len() as u32;
-                shared.push(switch);
-            }
-        }
-        let mut plane = Self {
-            first_node,
-            first_link,
-            window,
-            seed: mix64(setup.seed),
-            switch_salt: (first_node..end_node).map(|node| switch_salt(setup.seed, NodeId(node))).collect(),
-            inputs,
-            backlogged: vec![Vec::new(); nodes],
-            links: Links {
-                egress,
-                overtaken,
-                fifos: Fifos::new(fifos as usize, setup.carries_reports(), setup.ties == Ties::Scheduled),
-                outboxes,
-                schedule,
-                reports: setup.carries_reports().then(Reports::new),
-                since: (setup.ties == Ties::Scheduled).then_some(Since::BEGINNING),
-                toll: Toll::new(
-                    first_link..end_link,
-                    setup.flows.len(),
-                    recorder.as_ref().map(|recorder| Box::new(recorder.loss_log())),
-                ),
-                failing: failing(setup, first_link..end_link),
-            },
-            params,
-            specials,
-            special_of,
-            entrants: Entrants::default(),
-            shared,
-            shared_of,
-            samples: Vec::new(),
-            switch_samples: Vec::new(),
-            forwarded: 0,
-            recorder,
-        };
-        plane.wake();
-        plane
-    }
-
-    /// Schedules switches whose controllers or samples have events of their own: these occur before the first packet,
-    /// too. A switch without either is not scheduled: a run in which nothing is scheduled ends.
-    fn wake(&mut self) {
-        for (node, &shared) in self.shared_of.iter().enumerate().filter(|(_, shared)| **shared != u32::MAX) {
-            let next = self.shared[shared as usize].next_at();
-            if next.is_set() {
-                self.links.schedule.activate_between(node, next);
-            }
-        }
-    }
-
     pub(crate) fn schedule(&mut self) -> &mut Schedule {
         &mut self.links.schedule
     }
@@ -211,7 +69,7 @@ impl Plane {
 
     /// Returns the service time of a packet at a port.
     pub(crate) fn service(&self, link: usize, packet: &Packet) -> Span {
-        self.params[self.links.egress[link].params as usize].service(packet.size.into())
+        self.params[self.links.egress[link].port.params as usize].service(packet.size.into())
     }
 
     /// Returns the first packet on a link that is not empty, and the origin of its event.
@@ -240,29 +98,6 @@ impl Plane {
     /// The number in the network of the first node here.
     pub(crate) fn first_node(&self) -> u32 {
         self.first_node
-    }
-
-    /// Checks a node's links and ports once it has run up to `now`. Returns how many entries it examined.
-    ///
-    /// # Errors
-    /// When something is wrong: what.
-    pub(crate) fn check(&self, node: usize, now: Time, setup: &Setup) -> Result<usize, String> {
-        let (first, past) = self.inputs[node];
-        let mut examined = 1;
-        for fifo in first..past {
-            let checked = self.links.fifos.check(fifo as usize, now);
-            examined += checked.map_err(|what| format!("input {}: {what}", fifo - first))?;
-        }
-        for link in setup.network.links_out(NodeId(self.first_node + node as u32)) {
-            let local = (link - self.first_link) as usize;
-            if let Some(special) = self.specials.get(self.special_of[local] as usize)
-                && let Some(lazy) = &special.lazy
-            {
-                examined += lazy.check().map_err(|what| format!("link {link}: {what}"))?;
-            }
-        }
-        let shared = self.shared.get(self.shared_of[node] as usize);
-        Ok(examined + shared.map_or(Ok(0), SharedNode::check)?)
     }
 
     /// Prefetches the report of the packet at position `behind` after the first of a host's link, if it is an
@@ -334,7 +169,6 @@ impl Plane {
 
     /// Runs a node while all arrivals are in the rings.
     fn run_on_routes(&mut self, node: usize, start: Time, end: Time, setup: &Setup) {
-        let shared = self.shared_of[node];
         let (first, past) = (self.inputs[node].0 as usize, self.inputs[node].1 as usize);
         if self.recorder.is_some() {
             self.record_arrivals(first..past, end, setup);
@@ -351,7 +185,7 @@ impl Plane {
                 next = next.min(head);
             }
         }
-        if shared != u32::MAX {
+        if let Some(shared) = self.shared_of[node] {
             self.run_shared(node, shared as usize, &mut entrants, (first, start, end), setup);
             next = entrants.inputs().map(|input| self.links.fifos.head(input)).fold(next, Time::min);
             next = next.min(self.shared[shared as usize].next_at());
@@ -473,8 +307,8 @@ impl Plane {
             match stopped {
                 Stopped::Done => return,
                 Stopped::Full { turn, fifo } if self.links.fifos.grow(fifo) => winner = turn,
-                Stopped::Full { turn, .. } | Stopped::Special { turn, .. } => {
-                    let link = if let Stopped::Special { link, .. } = stopped { Some(link) } else { None };
+                Stopped::Full { turn, .. } | Stopped::Extended { turn, .. } => {
+                    let link = if let Stopped::Extended { link, .. } = stopped { Some(link) } else { None };
                     let head = self.forward_first(node, tree.input(turn), link, chooser, setup);
                     winner = tree.replace(turn, if head < end { follow(turn, head.since(start)) } else { DONE });
                 }
@@ -528,43 +362,32 @@ impl Plane {
         Chooser { routes, switch_salt: self.switch_salt[node], first_link: self.first_link, switch }
     }
 
-    /// Queues a packet that a host sends at `packet.time`, with its report. A host's NIC is at most sampled, or loses
-    /// by chance: it serves in order.
+    /// Queues a packet that a host sends at `packet.time`, with its report.
     #[inline(always)]
     pub(crate) fn enqueue_with(&mut self, link: usize, packet: Packet, report: Report, setup: &Setup) {
-        let salt = self.salt(link);
-        let arrival = packet.arrival();
-        if self.links.egress[link].mode == Mode::Special {
-            let special = &mut self.specials[self.special_of[link] as usize];
-            debug_assert!(special.lazy.is_none(), "a card serves in order");
-            if special.ticks.are_due(arrival.now) {
-                special.sample(&mut self.links, arrival.now, setup, salt, self.first_link, &mut self.samples);
-            }
+        let port = &mut self.links.egress[link].port;
+        if port.mode != PortMode::Fifo {
+            return self.enqueue_extended(link, packet, report, setup);
         }
-        let egress = &mut self.links.egress[link];
-        let params = &self.params[egress.params as usize];
-        let Some(passage) = egress.admit(params, salt, &arrival) else {
-            self.links.toll.count(link, &packet, DropCause::Full);
-            return self.links.forget(report);
-        };
-        let loses = |special: &mut Special| special.losses.loses(params, salt, &arrival);
-        if egress.mode == Mode::Special && loses(&mut self.specials[self.special_of[link] as usize]) {
-            self.links.toll.count(link, &packet, DropCause::Chance);
-            self.links.forget(report);
-        } else {
+        let params = &self.params[port.params as usize];
+        let salt = Salts { seed: self.seed, first_link: self.first_link }.of(link);
+        if let Some(passage) = port.enqueue(params, salt, &packet.arrival()) {
             self.links.depart_with(link, &packet, passage, report);
+        } else {
+            self.links.toll.count(link, &packet, DropCause::Full);
+            self.links.forget(report);
         }
     }
 
-    /// Queues a packet that comes to a port at `packet.time`.
+    /// Queues a packet that arrives at a switch's port at `packet.time`.
     #[inline(always)]
     pub(crate) fn enqueue(&mut self, node: usize, link: usize, packet: Packet, setup: &Setup) {
         let salt = self.salt(link);
-        let egress = &mut self.links.egress[link];
-        if egress.mode != Mode::Plain {
-            self.enqueue_special(node, link, packet, setup);
-        } else if let Some(passage) = egress.admit(&self.params[egress.params as usize], salt, &packet.arrival()) {
-            let way = egress.way();
+        let Egress { port, way } = &mut self.links.egress[link];
+        if port.mode != PortMode::Fifo {
+            self.enqueue_held(node, link, packet, setup);
+        } else if let Some(passage) = port.enqueue(&self.params[port.params as usize], salt, &packet.arrival()) {
+            let way = *way;
             debug_assert!(!self.links.failing.contains_key(&(link as u32)), "link {link} may be down");
             self.links.depart_by(way, &packet, passage, Report::NONE);
         } else {
@@ -572,99 +395,100 @@ impl Plane {
         }
     }
 
-    /// Queues a packet at a port that is sampled, loses packets by chance, or is served lazily.
+    /// Queues a packet at a switch's port that may keep it for a later service decision.
     #[inline(never)]
-    fn enqueue_special(&mut self, node: usize, link: usize, packet: Packet, setup: &Setup) {
-        let salt = self.salt(link);
-        let arrival = &packet.arrival();
-        let params = &self.params[self.links.egress[link].params as usize];
-        if self.links.egress[link].mode != Mode::Special {
-            self.links.enqueue_ordered(link, packet, arrival, params, salt, None, &mut self.backlogged[node]);
-            return;
+    fn enqueue_held(&mut self, node: usize, link: usize, packet: Packet, setup: &Setup) {
+        if self.links.egress[link].port.mode != PortMode::Extended {
+            let params = &self.params[self.links.egress[link].port.params as usize];
+            let (salt, backlogged) = (self.salt(link), &mut self.backlogged[node]);
+            return self.links.enqueue_by_priority(link, packet, params, salt, backlogged);
         }
-        let special = &mut self.specials[self.special_of[link] as usize];
-        if special.ticks.are_due(arrival.now) {
-            special.sample(&mut self.links, arrival.now, setup, salt, self.first_link, &mut self.samples);
-        }
-        let losses = &mut special.losses;
-        let Some(lazy) = &mut special.lazy else {
-            if self.links.overtaken[link].fifo != NO_FIFO {
-                let backlogged = &mut self.backlogged[node];
-                self.links.enqueue_ordered(link, packet, arrival, params, salt, Some(losses), backlogged);
-                return;
-            }
-            let egress = &mut self.links.egress[link];
-            if let Some(passage) = egress.admit(params, salt, arrival) {
-                self.links.depart_or_lose(link, &packet, passage, params, salt, losses);
-            } else {
-                self.links.toll.count(link, &packet, DropCause::Full);
-            }
-            return;
-        };
-        let waited = lazy.has_waiting();
-        let links = &mut self.links;
-        let mut out = |packet: Packet, passage| {
-            links.egress[link].count(packet.size.into(), passage);
-            links.depart_or_lose(link, &packet, passage, params, salt, losses);
-        };
-        let mut refused = lazy.enqueue(params, salt, arrival, packet, &mut out);
-        // Expendable packets are dropped completely.
-        if let (Some(data), Some(trim)) = (&refused, params.config().trim)
-            && data.is_data()
-            && !arrival.expendable
+        self.enqueue_extended(link, packet, Report::NONE, setup);
+        let backlogged = &mut self.backlogged[node];
+        if self.extended_of[link].is_some_and(|place| self.extended[place as usize].extras.has_waiting())
+            && !backlogged.contains(&(link as u32))
         {
-            let header = data.trimmed(trim.header);
-            refused = lazy.enqueue(params, salt, &header.arrival(), header, &mut out);
-            special.trims += 1;
-            self.links.toll.count_data(&packet);
-        }
-        let egress = &mut self.links.egress[link];
-        if refused.is_some() && arrival.credit && params.credits().is_some() {
-            special.credit_drops += 1;
-        } else if let Some(refused) = refused {
-            egress.drops = egress.drops.saturating_add(1);
-            self.links.toll.count(link, &refused, DropCause::Full);
-            special.unscheduled_drops += u64::from(arrival.expendable && params.credits().is_some());
-        } else if !(arrival.credit && params.credits().is_some()) {
-            egress.max_backlog = egress.max_backlog.max(lazy.held(arrival.now));
-        }
-        if lazy.has_waiting() && !waited && !self.backlogged[node].contains(&(link as u32)) {
-            self.backlogged[node].push(link as u32);
+            backlogged.push(link as u32);
         }
     }
 
-    /// Replays the service of a node's lazy ports to the end of its window, after all that the window enqueued. Returns
-    /// the time of the next scheduling decision of a port at which packets still wait.
+    /// Queues a packet, with its report, at a port in [`PortMode::Extended`].
+    fn enqueue_extended(&mut self, link: usize, packet: Packet, report: Report, setup: &Setup) {
+        self.sample_until(link, packet.time, setup);
+        let salt = self.salt(link);
+        let Some(place) = self.extended_of[link] else { return debug_assert!(false, "link {link} has no extras") };
+        let mut port = self.links.egress[link].port;
+        let mut outlet = LinkOutlet { links: &mut self.links, link, report };
+        let params = &self.params[port.params as usize];
+        self.extended[place as usize].extras.enqueue(&mut port, params, salt, packet, &mut outlet);
+        self.links.egress[link].port = port;
+    }
+
+    /// Replays the service of a node's ports to the end of its window, after all that the window enqueued. Returns the time
+    /// of the next service decision of a port at which packets still wait.
     fn serve_backlog(&mut self, node: usize, end: Time, setup: &Setup) -> Time {
         let mut next = Time::NEVER;
         let mut backlogged = std::mem::take(&mut self.backlogged[node]);
         backlogged.retain(|&link| {
             let link = link as usize;
-            let salt = self.salt(link);
-            let params = &self.params[self.links.egress[link].params as usize];
-            if self.links.overtaken[link].fifo != NO_FIFO {
-                let waits = self.links.serve_ordered(link, params, end);
+            let port = &self.links.egress[link].port;
+            let (params, mode) = (port.params as usize, port.mode);
+            if mode != PortMode::Extended {
+                let waits = self.links.serve_by_priority(link, &self.params[params], end);
                 if waits {
                     next = next.min(self.links.overtaken[link].served_at);
                 }
                 return waits;
             }
-            let special = &mut self.specials[self.special_of[link] as usize];
-            if special.ticks.are_due(end) {
-                special.sample(&mut self.links, end, setup, salt, self.first_link, &mut self.samples);
-            }
-            let (links, losses) = (&mut self.links, &mut special.losses);
-            let Some(lazy) = &mut special.lazy else { return false };
-            lazy.advance(params, salt, end, |packet, passage| {
-                links.egress[link].count(packet.size.into(), passage);
-                links.depart_or_lose(link, &packet, passage, params, salt, losses);
-            });
-            next = next.min(lazy.next_service(params));
-            lazy.has_waiting()
+            self.sample_until(link, end, setup);
+            self.advance(link, end);
+            let Some(place) = self.extended_of[link] else { return false };
+            let extras = &self.extended[place as usize].extras;
+            next = next.min(extras.next_service(&self.params[params]));
+            extras.has_waiting()
         });
         self.backlogged[node] = backlogged;
         debug_assert!(next >= end, "a decision was left out");
         next
+    }
+
+    /// Replays the service of a port in [`PortMode::Extended`] that begins before `until`.
+    fn advance(&mut self, link: usize, until: Time) {
+        let Some(place) = self.extended_of[link] else { return };
+        let salt = self.salt(link);
+        let mut port = self.links.egress[link].port;
+        let params = &self.params[port.params as usize];
+        let mut outlet = LinkOutlet { links: &mut self.links, link, report: Report::NONE };
+        self.extended[place as usize].extras.advance(&mut port, params, salt, until, &mut outlet);
+        self.links.egress[link].port = port;
+    }
+
+    /// Takes the samples of a port in [`PortMode::Extended`] that are due before `now`.
+    #[inline]
+    fn sample_until(&mut self, link: usize, now: Time, setup: &Setup) {
+        if self.extended_of[link].is_some_and(|place| self.extended[place as usize].ticks.are_due(now)) {
+            self.sample(link, now, setup);
+        }
+    }
+
+    #[cold]
+    fn sample(&mut self, link: usize, now: Time, setup: &Setup) {
+        let Some(place) = self.extended_of[link] else { return };
+        while let Some(due) = self.extended[place as usize].ticks.due(now) {
+            self.advance(link, due);
+            let port = &self.links.egress[link].port;
+            let params = &setup.network.params()[port.params as usize];
+            let occupancy = self.extended[place as usize].extras.occupancy(port, params, due);
+            self.samples.push(PortSample {
+                time: due,
+                link: LinkId(self.first_link + link as u32),
+                queue: occupancy.queue,
+                phantom: occupancy.phantom,
+                ingress: Bytes::ZERO,
+                pseudo: Bytes::ZERO,
+                feedback: Rate::MAX,
+            });
+        }
     }
 
     /// Takes what has been sent to other partitions.
@@ -689,127 +513,6 @@ impl Plane {
             if self.links.fifos.push_passed(mail.fifo as usize, &packet, passed, report, since) {
                 self.links.schedule.activate_between(mail.node as usize, packet.time);
             }
-        }
-    }
-
-    /// The links' outcomes, in order, from the partition's first link on.
-    pub(crate) fn outcomes<'a>(&'a self, ended: Time, setup: &'a Setup) -> impl Iterator<Item = LinkOutcome> + 'a {
-        self.links.egress.iter().enumerate().map(move |(link, egress)| {
-            let from = setup.network.links()[self.first_link as usize + link].from;
-            let mut outcome = LinkOutcome {
-                packets: egress.packets,
-                bytes: Bytes::new(egress.bytes),
-                drops: egress.drops.into(),
-                marks: egress.marks,
-                lost: self.links.toll.links[link],
-                max_queue: setup.network.params()[egress.params as usize].bytes_in(egress.max_backlog),
-                ..LinkOutcome::default()
-            };
-            if let Some(special) = self.specials.get(self.special_of[link] as usize) {
-                outcome.losses = special.losses.count();
-                outcome.unscheduled_drops = special.unscheduled_drops;
-                outcome.credit_drops = special.credit_drops;
-                outcome.trims = special.trims;
-            }
-            let place = self.shared_of[(from.0 - self.first_node) as usize];
-            if let Some(shared) = self.shared.get(place as usize) {
-                (outcome.losses, outcome.max_queue, outcome.pauses, outcome.paused) = shared.link(link, ended);
-            }
-            outcome.losses += self.links.failing.get(&(link as u32)).map_or(0, |failing| failing.lost);
-            outcome
-        })
-    }
-
-    /// Data packets that were lost, by flow.
-    pub(crate) fn lost_of(&self) -> &[u32] {
-        &self.links.toll.flows
-    }
-
-    /// Data packets on links and in switches, without those that are lost already.
-    pub(crate) fn data_in_flight(&self) -> u64 {
-        let lazy = self.specials.iter().filter_map(|special| special.lazy.as_ref()).flat_map(QueuedPort::waiting);
-        let shared = self.shared.iter().flat_map(SharedNode::waiting);
-        let packets = self.links.fifos.packets().chain(lazy).chain(shared);
-        packets.filter(|packet| packet.is_data() && !packet.is_lost()).count() as u64
-    }
-
-    /// Returns the outcomes of switches that share their buffer.
-    pub(crate) fn switches(&self) -> impl Iterator<Item = SwitchOutcome> + '_ {
-        self.shared.iter().map(SharedNode::outcome)
-    }
-
-    /// Returns the pauses of sampled ports, up to `end`.
-    pub(crate) fn kept_pauses<'a>(&'a self, end: Time, setup: &'a Setup) -> impl Iterator<Item = PauseSample> + 'a {
-        self.shared.iter().flat_map(move |shared| shared.kept_pauses(end, setup))
-    }
-
-    /// Ports that wait for the other end and make senders wait in turn: (port, port of the senders' cable, class).
-    pub(crate) fn held_back(&self, setup: &Setup) -> Vec<(LinkId, LinkId, u8)> {
-        self.shared.iter().flat_map(|shared| shared.held_back(setup)).collect()
-    }
-
-    /// Samples every chosen port and switch up to the end of the run, and returns all samples.
-    pub(crate) fn finish(&mut self, end: Time, setup: &Setup) -> (Vec<PortSample>, Vec<SwitchSample>) {
-        for special in 0..self.specials.len() {
-            let salt = self.salt(self.specials[special].link as usize);
-            self.specials[special].sample(&mut self.links, end, setup, salt, self.first_link, &mut self.samples);
-        }
-        for node in 0..self.shared_of.len() {
-            let place = self.shared_of[node] as usize;
-            if place < self.shared.len() {
-                let (switch, mut around) = self.around(node, place, end, setup);
-                switch.finish(end, &mut around);
-            }
-        }
-        (std::mem::take(&mut self.samples), std::mem::take(&mut self.switch_samples))
-    }
-}
-
-/// The links of a range that are down at times, by their number there.
-fn failing(setup: &Setup, range: std::ops::Range<u32>) -> BTreeMap<u32, Failing> {
-    let inside = setup.network.failing().filter(|(link, _)| range.contains(&link.0));
-    let failing = inside.map(|(link, outages)| {
-        let delay = setup.network.port(link).delay();
-        (link.0 - range.start, Failing { outages: outages.clone(), delay, lost: 0 })
-    });
-    failing.collect()
-}
-
-impl Special {
-    /// Takes the samples that are due before `now`.
-    #[cold]
-    fn sample(
-        &mut self,
-        links: &mut Links,
-        now: Time,
-        setup: &Setup,
-        salt: u64,
-        first_link: u32,
-        samples: &mut Vec<PortSample>,
-    ) {
-        let link = self.link as usize;
-        let params = &setup.network.params()[links.egress[link].params as usize];
-        while let Some(due) = self.ticks.due(now) {
-            let losses = &mut self.losses;
-            let (queue, phantom) = if let Some(lazy) = &mut self.lazy {
-                lazy.advance(params, salt, due, |packet, passage| {
-                    links.egress[link].count(packet.size.into(), passage);
-                    links.depart_or_lose(link, &packet, passage, params, salt, losses);
-                });
-                (lazy.queue(params, due), lazy.phantom().occupancy(params, due))
-            } else {
-                let port = &links.egress[link].port;
-                (port.queue(params, due), port.phantom().occupancy(params, due))
-            };
-            samples.push(PortSample {
-                time: due,
-                link: LinkId(first_link + self.link),
-                queue,
-                phantom,
-                ingress: Bytes::ZERO,
-                pseudo: Bytes::ZERO,
-                feedback: Rate::MAX,
-            });
         }
     }
 }

@@ -96,9 +96,9 @@ impl Outlet<Carried> for Leaving<'_> {
         let Carried { packet, report } = item;
         let mut report = *report;
         let link = self.first_link + departure.port;
-        let egress = &mut self.links.egress[link];
-        egress.count(packet.size.into(), departure.passage);
-        let params = &self.params[egress.params as usize];
+        let port = &mut self.links.egress[link].port;
+        port.count(packet.size.into(), departure.passage);
+        let params = &self.params[port.params as usize];
         if let Some(ties) = &mut self.ties {
             let gone = departure.passage.arrives - params.delay();
             self.links.since = Some(ties.leaves(departure.port, departure.begins, gone));
@@ -136,8 +136,7 @@ impl Outlet<Carried> for Leaving<'_> {
 
     fn drop(&mut self, item: &Carried, port: usize, _: bool) {
         let link = self.first_link + port;
-        let egress = &mut self.links.egress[link];
-        egress.drops = egress.drops.saturating_add(1);
+        self.links.egress[link].port.count_drop();
         self.links.toll.count(link, &item.packet, DropCause::Full);
         self.links.forget(item.report);
     }

@@ -17,14 +17,15 @@ mod setup;
 mod start;
 mod waits;
 
+pub use fabric::DropCause;
 pub use ideals::Ideals;
 pub use identities::broken_identities;
 pub use jitter::{Jitter, JitterShape};
 pub use outcome::{ByKind, EngineStats, FlowOutcome, LinkOutcome, Outcome, SwitchOutcome};
 pub use predictions::{Pairs, Predictions};
 pub use recording::{
-    DropCause, FlowLog, LinkSpan, LinkUse, PacketArrival, PacketDeparture, PacketId, PacketKind, PacketLoss,
-    RecordConfig, Recording, SenderEvent, SenderView, SenderWait,
+    FlowLog, LinkSpan, LinkUse, PacketArrival, PacketDeparture, PacketId, PacketKind, PacketLoss, RecordConfig,
+    Recording, SenderEvent, SenderView, SenderWait,
 };
 pub use series::{FlowSample, PauseSample, PortSample, SwitchSample};
 pub use setup::{

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use fabric::LinkId;
+use fabric::{DropCause, LinkId};
 use laws::Acted;
 use units::{Bytes, Time};
 
@@ -127,17 +127,6 @@ pub struct PacketLoss {
     pub packet: PacketId,
     /// The cause of the loss.
     pub cause: DropCause,
-}
-
-/// Causes of losses.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum DropCause {
-    /// The queue or the buffer was full.
-    Full,
-    /// The link was down.
-    Down,
-    /// The link lost it by chance.
-    Chance,
 }
 
 /// A sender has received something, or has acted, or its state has changed.

@@ -10,7 +10,7 @@ use std::collections::{BinaryHeap, VecDeque};
 use std::sync::Arc;
 
 use experiment::{LinkOutcome, PortSample, SeriesConfig};
-use fabric::{HostId, LinkId, Network, NodeId, NodeKind, Routes, path_hash, switch_salt};
+use fabric::{HostId, LinkId, Network, NodeId, NodeKind, Occupancy, Routes, path_hash, switch_salt};
 use units::{Span, Time, mix64};
 
 use super::RunStart;
@@ -18,7 +18,7 @@ use super::alarm::Alarm;
 use super::delivery::{Delivery, Hold};
 use super::frames::Frames;
 use super::outcome::Refused;
-use super::port::{Left, Port, Segment};
+use super::port::{Left, OutputPort, Segment};
 use super::samples::Samples;
 use crate::namespace::Addresses;
 use crate::packet::{Destination, Fault, Headers};
@@ -99,7 +99,7 @@ pub(crate) struct Plane {
     watched: Vec<bool>,
     /// By node.
     switch_salt: Vec<u64>,
-    ports: Vec<Port>,
+    ports: Vec<OutputPort>,
     /// Segments on each link, with the time of their arrival, in that order.
     links: Vec<VecDeque<Segment>>,
     /// True for a port whose service is among the events.
@@ -128,10 +128,10 @@ impl Plane {
             NodeKind::Host(host) => Next::Host(host),
             NodeKind::Switch => Next::Switch(link.to),
         };
-        // A host hands its card few packets at a time, so its port is plain whatever is configured.
-        let is_plain = |link: usize| {
-            let from_host = matches!(network.nodes()[links[link].from.index()].kind, NodeKind::Host(_));
-            from_host || network.port(LinkId(link as u32)).config().is_plain()
+        // A host hands its NIC few packets at a time, so its port is a FIFO whatever is configured.
+        let port = |link: usize, salt| match network.nodes()[links[link].from.index()].kind {
+            NodeKind::Host(_) => OutputPort::of_nic(salt),
+            NodeKind::Switch => OutputPort::of_switch(network.port(LinkId(link as u32)), salt),
         };
         let seed = mix64(parts.seed);
         let hosts = 0..network.hosts().len() as u32;
@@ -141,7 +141,7 @@ impl Plane {
             next: links.iter().map(to).collect(),
             watched: (0..links.len()).map(|link| parts.watched.contains(&LinkId(link as u32))).collect(),
             switch_salt: nodes.map(|node| switch_salt(parts.seed, node)).collect(),
-            ports: (0..links.len()).map(|link| Port::new(is_plain(link), seed ^ (link as u64) << 20)).collect(),
+            ports: (0..links.len()).map(|link| port(link, seed ^ (link as u64) << 20)).collect(),
             links: vec![VecDeque::new(); links.len()],
             served: vec![false; links.len()],
             holds: hosts.map(|host| Hold::new(HostId(host), parts.coalesce)).collect(),
@@ -206,6 +206,7 @@ impl Plane {
                 ecn_capable: headers.is_ecn_capable(),
                 control: headers.is_control(),
                 marked: false,
+                flow: headers.flow as u32,
             };
             self.enqueue(card, segment, observer);
         }
@@ -310,9 +311,7 @@ impl Plane {
     fn enqueue(&mut self, link: usize, segment: Segment, observer: &mut impl Observer) {
         let params = self.network.port(LinkId(link as u32));
         let mut left = std::mem::take(&mut self.left);
-        if !self.ports[link].enqueue(params, segment, &mut left) {
-            self.frames.release(segment.frame, 1);
-        }
+        self.ports[link].enqueue(params, segment, &mut left);
         self.depart(link, &mut left, observer);
         self.left = left;
         self.plan_service(link);
@@ -332,17 +331,25 @@ impl Plane {
         if self.served[link] {
             return;
         }
-        if let Some(at) = self.ports[link].serves_at() {
+        let params = self.network.port(LinkId(link as u32));
+        if let Some(at) = self.ports[link].serves_at(params) {
             self.served[link] = true;
             self.events.push(Reverse((at, Event::Service(link as u32))));
-            self.alarm.service(link, at, self.network.port(LinkId(link as u32)).delay());
+            self.alarm.service(link, at, params.delay());
         }
     }
 
     /// Segments leave a port.
     fn depart(&mut self, link: usize, left: &mut Vec<Left>, observer: &mut impl Observer) {
         let delay = self.network.port(LinkId(link as u32)).delay();
-        for Left { mut segment, passage, lost } in left.drain(..) {
+        for left in left.drain(..) {
+            let (mut segment, passage) = match left {
+                Left::Sent { segment, passage } | Left::Lost { segment, passage } => (segment, passage),
+                Left::Dropped { segment } => {
+                    self.frames.release(segment.frame, 1);
+                    continue;
+                }
+            };
             if self.watched[link] {
                 let frame = self.frames.get(segment.frame);
                 observer.depart(Departure {
@@ -354,6 +361,7 @@ impl Plane {
                     marked: segment.marked,
                 });
             }
+            let lost = matches!(left, Left::Lost { .. });
             let cut = !lost && self.is_cut(LinkId(link as u32), passage.arrives - delay, passage.arrives);
             if cut {
                 self.ports[link].lose(&segment);
@@ -380,7 +388,7 @@ impl Plane {
         while let Some(due) = self.samples.due(now) {
             let at = zero + due.since(Time::ZERO);
             for &link in &self.samples.ports {
-                let (queue, phantom) = self.ports[link.index()].queues(self.network.port(link), at);
+                let Occupancy { queue, phantom } = self.ports[link.index()].occupancy(self.network.port(link), at);
                 self.samples.taken.push(PortSample {
                     time: due,
                     link,

@@ -1,8 +1,8 @@
-//! A port of the network with its counters: `fabric`'s, as the simulator has it.
+//! A port of the network: `fabric`'s, as the simulator has it, and what leaves it.
 
 use experiment::{ByKind, LinkOutcome};
-use fabric::{Arrival, Item, Losses, Passage, PlainPort, PortParams, QueuedPort};
-use units::{Bytes, Span, Time};
+use fabric::{Arrival, DropCause, Item, Occupancy, Passage, Port, PortExtras, PortMode, PortOutlet, PortParams};
+use units::Time;
 
 /// One packet on the wire, on its way.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -21,6 +21,8 @@ pub(crate) struct Segment {
     pub(crate) control: bool,
     /// True if a port has marked it.
     pub(crate) marked: bool,
+    /// Its connection, by which a port may queue it.
+    pub(crate) flow: u32,
 }
 
 impl Item for Segment {
@@ -33,156 +35,127 @@ impl Item for Segment {
             control: self.control,
             credit: false,
             expendable: false,
+            flow: self.flow,
             identity: self.identity,
         }
     }
 }
 
+/// An output port and its link's losses.
 #[derive(Debug)]
-enum Queue {
-    Plain(PlainPort),
-    Lazy(QueuedPort<Segment>),
-}
-
-/// An output port and the link behind it.
-#[derive(Debug)]
-pub(crate) struct Port {
-    queue: Queue,
+pub(crate) struct OutputPort {
+    port: Port,
+    extras: PortExtras<Segment>,
     salt: u64,
-    packets: u64,
-    bytes: u64,
-    drops: u64,
-    losses: Losses,
     lost: ByKind,
     /// Lost because the link was down.
     cut: u64,
-    marks: u64,
-    max_backlog: Span,
 }
 
 /// A segment that leaves a port.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Left {
-    /// Marked if this port or one before has marked it.
-    pub(crate) segment: Segment,
-    pub(crate) passage: Passage,
-    /// True if the link loses it.
-    pub(crate) lost: bool,
+pub(crate) enum Left {
+    /// It is on the link. Marked if this port or one before has marked it.
+    Sent { segment: Segment, passage: Passage },
+    /// It leaves, and the link loses it.
+    Lost { segment: Segment, passage: Passage },
+    /// The port dropped it.
+    Dropped { segment: Segment },
 }
 
-impl Port {
-    pub(crate) fn new(plain: bool, salt: u64) -> Self {
-        let queue = if plain { Queue::Plain(PlainPort::default()) } else { Queue::Lazy(QueuedPort::default()) };
-        Self {
-            queue,
-            salt,
-            packets: 0,
-            bytes: 0,
-            drops: 0,
-            losses: Losses::default(),
-            lost: ByKind::default(),
-            cut: 0,
-            marks: 0,
-            max_backlog: Span::ZERO,
-        }
+/// Collects the segments that leave a port.
+struct Leaving<'a> {
+    left: &'a mut Vec<Left>,
+    lost: &'a mut ByKind,
+}
+
+impl PortOutlet<Segment> for Leaving<'_> {
+    fn send(&mut self, mut segment: Segment, passage: Passage) {
+        segment.marked |= passage.marked;
+        self.left.push(Left::Sent { segment, passage });
     }
 
-    /// A segment arrives. What leaves goes to `left`, which is empty, this one or others; returns
-    /// whether there was room.
-    pub(crate) fn enqueue(&mut self, params: &PortParams, segment: Segment, left: &mut Vec<Left>) -> bool {
-        let arrival = segment.arrival();
-        let held = match &mut self.queue {
-            Queue::Plain(port) => port.enqueue(params, self.salt, &arrival).map(|passage| {
-                left.push(Left { segment, passage, lost: false });
-                port.idle_at().since(arrival.now)
-            }),
-            Queue::Lazy(port) => {
-                let refused = port.enqueue(params, self.salt, &arrival, segment, |segment, passage| {
-                    left.push(Left { segment, passage, lost: false });
-                });
-                refused.is_none().then(|| port.held(arrival.now))
-            }
-        };
-        self.count(params, left);
-        let Some(held) = held else {
-            self.drops += 1;
-            self.lost_one(arrival.control);
-            return false;
-        };
-        self.max_backlog = self.max_backlog.max(held);
-        true
+    fn discard(&mut self, segment: Segment, _: DropCause) {
+        count_lost(self.lost, &segment);
+        self.left.push(Left::Dropped { segment });
     }
 
-    /// Replays the service that begins before `until`. What leaves goes to `left`, which is empty.
+    fn lose(&mut self, mut segment: Segment, passage: Passage) {
+        segment.marked |= passage.marked;
+        count_lost(self.lost, &segment);
+        self.left.push(Left::Lost { segment, passage });
+    }
+}
+
+/// Counts a segment that was lost: TCP without payload is an acknowledgement.
+fn count_lost(lost: &mut ByKind, segment: &Segment) {
+    let kind = if segment.control { &mut lost.acks } else { &mut lost.data };
+    *kind += 1;
+}
+
+impl OutputPort {
+    /// Returns an idle port of a switch.
+    pub(crate) fn of_switch(params: &PortParams, salt: u64) -> Self {
+        Self::new(PortExtras::of_switch(params.config()), salt)
+    }
+
+    /// Returns an idle NIC.
+    pub(crate) fn of_nic(salt: u64) -> Self {
+        Self::new(PortExtras::of_nic(), salt)
+    }
+
+    /// All ports here are served with their extras: sockets cost far more than a branch saves. The router looks settings
+    /// up by link.
+    fn new(extras: PortExtras<Segment>, salt: u64) -> Self {
+        Self { port: Port::new(0, PortMode::Extended), extras, salt, lost: ByKind::default(), cut: 0 }
+    }
+
+    /// A segment arrives. All that leaves goes to `left`: this one or others.
+    pub(crate) fn enqueue(&mut self, params: &PortParams, segment: Segment, left: &mut Vec<Left>) {
+        let mut outlet = Leaving { left, lost: &mut self.lost };
+        self.extras.enqueue(&mut self.port, params, self.salt, segment, &mut outlet);
+    }
+
+    /// Replays the service that begins before `until`. What leaves goes to `left`.
     pub(crate) fn advance(&mut self, params: &PortParams, until: Time, left: &mut Vec<Left>) {
-        if let Queue::Lazy(port) = &mut self.queue {
-            port.advance(params, self.salt, until, |segment, passage| {
-                left.push(Left { segment, passage, lost: false });
-            });
-        }
-        self.count(params, left);
+        let mut outlet = Leaving { left, lost: &mut self.lost };
+        self.extras.advance(&mut self.port, params, self.salt, until, &mut outlet);
     }
 
     /// The link is down and loses a segment that left.
     pub(crate) fn lose(&mut self, segment: &Segment) {
         self.cut += 1;
-        self.lost_one(segment.control);
-    }
-
-    /// Counts a segment that was lost: TCP without payload is an acknowledgement.
-    fn lost_one(&mut self, control: bool) {
-        let kind = if control { &mut self.lost.acks } else { &mut self.lost.data };
-        *kind += 1;
-    }
-
-    /// Counts what leaves, and lets chance take its part.
-    fn count(&mut self, params: &PortParams, all: &mut [Left]) {
-        for left in all {
-            self.packets += 1;
-            self.bytes += u64::from(left.segment.size);
-            self.marks += u64::from(left.passage.marked);
-            left.segment.marked |= left.passage.marked;
-            left.lost = self.losses.loses(params, self.salt, &left.segment.arrival());
-            if left.lost {
-                self.lost_one(left.segment.control);
-            }
-        }
+        count_lost(&mut self.lost, segment);
     }
 
     /// Returns the next service time of waiting segments: just after the port falls idle, when all arrivals of that
     /// time are in. None if no segment waits.
-    pub(crate) fn serves_at(&self) -> Option<Time> {
-        match &self.queue {
-            Queue::Plain(_) => None,
-            Queue::Lazy(port) => port.has_waiting().then(|| port.idle_at().just_after()),
-        }
+    pub(crate) fn serves_at(&self, params: &PortParams) -> Option<Time> {
+        self.extras.has_waiting().then(|| self.extras.next_service(params).just_after())
     }
 
     /// Returns the time at which the port falls idle, apart from waiting segments.
     pub(crate) fn idle_at(&self) -> Time {
-        match &self.queue {
-            Queue::Plain(port) => port.idle_at(),
-            Queue::Lazy(port) => port.idle_at(),
-        }
+        self.extras.idle_at(&self.port)
     }
 
     /// Bytes in the real and in the phantom queue; service has been replayed to `now`.
-    pub(crate) fn queues(&self, params: &PortParams, now: Time) -> (Bytes, Bytes) {
-        match &self.queue {
-            Queue::Plain(port) => (port.queue(params, now), port.phantom().occupancy(params, now)),
-            Queue::Lazy(port) => (port.queue(params, now), port.phantom().occupancy(params, now)),
-        }
+    pub(crate) fn occupancy(&self, params: &PortParams, now: Time) -> Occupancy {
+        self.extras.occupancy(&self.port, params, now)
     }
 
     pub(crate) fn outcome(&self, params: &PortParams) -> LinkOutcome {
         LinkOutcome {
-            packets: self.packets,
-            bytes: Bytes::new(self.bytes),
-            drops: self.drops,
-            losses: self.losses.count() + self.cut,
+            packets: self.port.packets(),
+            bytes: self.port.bytes(),
+            drops: self.port.drops(),
+            losses: self.extras.losses() + self.cut,
             lost: self.lost,
-            marks: self.marks,
-            max_queue: params.bytes_in(self.max_backlog),
+            marks: self.port.marks(),
+            max_queue: self.port.max_queue(params),
+            credit_drops: self.extras.credit_drops,
+            unscheduled_drops: self.extras.unscheduled_drops,
+            trims: self.extras.trims,
             ..LinkOutcome::default()
         }
     }

@@ -4,7 +4,7 @@ use std::sync::{Arc, OnceLock};
 
 use experiment::SeriesConfig;
 use fabric::{
-    Arrival, Builder, Ecn, HostId, InService, Item, LinkClass, LinkId, Losses, MarkAt, Network, Passage, Phantom,
+    Arrival, Builder, Ecn, Exit, HostId, InService, Item, LinkClass, LinkId, Losses, MarkAt, Network, Passage, Phantom,
     PlainPort, PortConfig, QueuedPort, Routes,
 };
 use proptest::prelude::*;
@@ -201,7 +201,7 @@ struct Packet {
 impl Item for Packet {
     fn arrival(&self) -> Arrival {
         let Self { now, identity, size, control, ecn_capable, .. } = *self;
-        Arrival { now, size, ecn_capable, control, credit: false, expendable: false, identity }
+        Arrival { now, size, ecn_capable, control, credit: false, expendable: false, flow: 0, identity }
     }
 }
 
@@ -221,12 +221,18 @@ fn feed(network: &Network, link: LinkId, arriving: Vec<Packet>, card: bool) -> (
             }
         }
     } else {
-        let mut port = QueuedPort::default();
+        let mut port = QueuedPort::new(params.config());
         for packet in arriving {
-            let refused = port.enqueue(params, salt, &packet.arrival(), packet.clone(), &mut leave);
+            let refused = port.enqueue(params, salt, &packet.arrival(), packet.clone(), |packet, exit| match exit {
+                Exit::Served(passage) => leave(packet, passage),
+                Exit::Dropped => panic!("a FIFO dropped a packet"),
+            });
             drops += u64::from(refused.is_some());
         }
-        port.advance(params, salt, Time::NEVER, &mut leave);
+        port.advance(params, salt, Time::NEVER, |packet, exit| match exit {
+            Exit::Served(passage) => leave(packet, passage),
+            Exit::Dropped => panic!("a FIFO dropped a packet"),
+        });
     }
     let sent = out.len();
     let mut losses = Losses::default();

@@ -15,7 +15,7 @@ use std::ops::Range;
 
 use ::laws::catalog::{Marks, Value as LawValue};
 use experiment::{Causes, FlowId, FlowSpec, HostConfig, InitialQuantum, Module, ModuleSpec, Setup, Start, Ties};
-use fabric::{HostId, LinkClass, LinkId, Network, NodeKind, PortConfig, PortParams, Routes};
+use fabric::{Discipline, HostId, LinkClass, LinkId, Network, NodeKind, PortConfig, PortParams, Routes};
 use flow::PathChoice;
 use flow::{Blocks, Recovery};
 use units::{Bytes, Span, Time};
@@ -137,7 +137,7 @@ impl Run {
             )
             .label("needs a topology with two datacenters"));
         }
-        trims_alone(config, scheme, &network, sharing.is_some())?;
+        ports_decide_alone(config, scheme, &network, sharing.is_some())?;
         let (network, routes) = failures::failing(&config.failure, network, routes, *config.stop, config.seed)?;
         host.longest_echo = sends_credits.then(|| credits::longest_echo(&network, &routes, &host, queue)).flatten();
         let longest_inter = survey.base_rtt(false).map(|range| range.max);
@@ -385,19 +385,36 @@ impl Drafted {
     }
 }
 
-/// Refuses trimming where ports decide together: switches that share a buffer, report themselves or have controllers.
-fn trims_alone(config: &Config, scheme: &Scheme, network: &Network, shares: bool) -> Result<(), Fault> {
-    let trims = network.params().iter().any(|port| port.config().trim.is_some());
+/// Refuses trimming and CoDel where the ports of a switch decide together: where it shares a buffer, reports its queues or
+/// has controllers.
+fn ports_decide_alone(config: &Config, scheme: &Scheme, network: &Network, shares: bool) -> Result<(), Fault> {
     let together =
         shares || scheme.reads_reports() || scheme.lscc.is_some() || *config.series.predictors != FlowChoice::None;
-    if !trims || !together {
+    if !together {
         return Ok(());
     }
-    let of_scheme = scheme.port.as_ref().and_then(|port| port.trim.as_ref());
-    let at = of_scheme.filter(|trim| trim.as_ref().is_some()).unwrap_or(&config.port.trim).origin;
-    Err(Fault::new(at, "a port trims by its own queue, and here the ports of a switch decide together")
-        .label("trims")
-        .help("give the scheme switch = \"off\", no `lscc` and no law that reads reports, and [series] no predictors; or port.trim = false"))
+    let fault = |at, what: &str, label: &str, off: &str| {
+        Err(Fault::new(at, what).label(label).help(format!(
+            "give the scheme switch = \"off\", no `lscc` and no law that reads reports, and [series] no predictors; or {off}"
+        )))
+    };
+    let of_scheme = scheme.port.as_ref();
+    if network.params().iter().any(|port| port.config().trim.is_some()) {
+        let trim = of_scheme.and_then(|port| port.trim.as_ref()).filter(|trim| trim.as_ref().is_some());
+        let at = trim.unwrap_or(&config.port.trim).origin;
+        let what = "a port trims by its own queue, and here the ports of a switch decide together";
+        return fault(at, what, "trims", "port.trim = false");
+    }
+    if network.params().iter().any(|port| port.config().discipline != Discipline::Fifo) {
+        let codel = [of_scheme.and_then(|port| port.codel.as_ref()), Some(&config.port.codel)];
+        let fq_codel = [of_scheme.and_then(|port| port.fq_codel.as_ref()), Some(&config.port.fq_codel)];
+        let codel = codel.into_iter().flatten().find(|codel| codel.as_ref().is_some()).map(|codel| codel.origin);
+        let fq_codel = fq_codel.into_iter().flatten().find(|it| it.as_ref().is_some()).map(|it| it.origin);
+        let at = codel.or(fq_codel).unwrap_or(config.port.codel.origin);
+        let what = "the ports of a switch that decide together have FIFOs";
+        return fault(at, what, "another discipline", "port.codel = false and port.fq_codel = false");
+    }
+    Ok(())
 }
 
 /// Refuses a clock whose ticks are longer than a packet: a port would then send an unlimited number of packets at one

@@ -2,7 +2,9 @@
 
 mod custom;
 
-use fabric::{Builder, CreditQueue, Gate, Limit, LinkClass, Network, NetworkError, PortConfig, Relay, topology};
+use fabric::{
+    Builder, CreditQueue, Discipline, Gate, Limit, LinkClass, Network, NetworkError, PortConfig, Relay, topology,
+};
 use units::{Bytes, Frac, Rate, Serializer, Span};
 
 use super::switches::Sharing;
@@ -66,6 +68,11 @@ impl Parts<'_> {
         let settings = self.config.port.settings(class, self.scheme.port.as_ref()).with(patch);
         self.check_headroom(settings.headroom)?;
         let port = settings.config(&self.cable(rate, delay))?;
+        if port.discipline != Discipline::Fifo && self.credits.is_some() {
+            return Err(Fault::new(settings.discipline_origin(), "a port with a credit queue has a FIFO for its data")
+                .label("expected false")
+                .help("or credit_queue = \"off\" in [port], if the scheme's laws send no credits"));
+        }
         Ok(PortConfig { credits: self.credits, tick: self.config.clock.tick(), ..port })
     }
 

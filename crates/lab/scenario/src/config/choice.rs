@@ -3,6 +3,7 @@
 use serde_json::{Value as Json, json};
 use units::{Bytes, Span};
 
+use super::codel::{CoDelTable, FqCoDelTable};
 use super::coding::CodingTable;
 use super::failure::BurstTable;
 use super::host::{JitterTable, OnRampTable, TcpTable};
@@ -183,6 +184,8 @@ macro_rules! or_table {
 or_table! {
     CodingTable, "true, false or { data = 8, parity = 2 }";
     SwingTable, "true, false or { delay = \"1us\", headroom = \"bdp\" }";
+    CoDelTable, "true, false or { target = \"50us\", interval = \"1ms\" }";
+    FqCoDelTable, "true, false or { target = \"50us\", interval = \"1ms\", quantum = 4096 }";
     TrimTable, "true, false or { header = 64, control = \"1MB\" }";
     PfcTable, "true, false or { frame = 64, relay = false }";
 }

@@ -3,6 +3,7 @@
 mod brought;
 mod choice;
 mod clock;
+mod codel;
 mod coding;
 mod credit;
 mod failure;
@@ -31,6 +32,7 @@ use crate::tree::Node;
 pub use brought::{BroughtLaw, LawName};
 pub use choice::{Auto, OffOr, WindowOr};
 pub use clock::{Clock, TiesWord, WholeWord};
+pub use codel::{CoDelTable, FqCoDelTable};
 pub use coding::{CodingTable, NackWord, ResendWord};
 pub use credit::{CreditChoice, CreditQueueTable};
 pub use failure::{BurstTable, Failure};

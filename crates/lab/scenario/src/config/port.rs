@@ -1,10 +1,11 @@
 //! `[port]`: buffers and marking of switch ports, by link class and by scheme.
 
-use fabric::{InService, LinkClass, MarkAt, PortConfig};
+use fabric::{Discipline, InService, LinkClass, MarkAt, PortConfig};
 use serde_json::{Value as Json, json};
 use units::{Bytes, Frac, Rate, Span, Tick};
 
 use super::choice::OffOr;
+use super::codel::{CoDelTable, FqCoDelTable};
 use super::credit::CreditChoice;
 use super::failure::BurstTable;
 use super::gate::{ALPHA, CablePorts, HYSTERESIS, Headroom, Off, Resume, gate};
@@ -293,6 +294,10 @@ layered! {
         /// Packet trimming: data that finds no room loses its payload alone; marks then depend on the data that waits.
         /// Not with `[switch]`, nor where ports report themselves.
         trim: At<OffOr<TrimTable>> = At::default_of(OffOr::Off), "Replaces it whole.";
+        /// CoDel in place of the FIFO. Not with another marking, `control_priority`, `trim`, `credit_queue` or `[switch]`.
+        codel: At<OffOr<CoDelTable>> = At::default_of(OffOr::Off), "Replaces it whole.";
+        /// FQ-CoDel in place of the FIFO; the same limits.
+        fq_codel: At<OffOr<FqCoDelTable>> = At::default_of(OffOr::Off), "Replaces it whole.";
         /// Time of the marking decision: when a packet arrives, on the queue that it finds (`enqueue`), or when it
         /// leaves, on the queue that it leaves behind (`dequeue`).
         mark_at: MarkTime = MarkTime::Enqueue;
@@ -510,6 +515,42 @@ impl PortSettings {
         if unsaid { fault.help("with [switch] ports have no buffer of their own by default") } else { fault }
     }
 
+    /// The queue discipline. The default thresholds of `ecn` do not apply to CoDel, which marks by itself.
+    fn discipline(&self) -> Result<Discipline, Fault> {
+        let (codel, fq_codel) = (self.codel.as_ref(), self.fq_codel.as_ref());
+        let (name, at, discipline) = match (codel, fq_codel) {
+            (None, None) => return Ok(Discipline::Fifo),
+            (Some(_), Some(_)) => {
+                return Err(Fault::new(self.fq_codel.origin, "a port has one queue discipline")
+                    .label("expected false next to `codel`")
+                    .at_least(self.codel.origin));
+            }
+            (Some(codel), None) => ("codel", self.codel.origin, codel.discipline()?),
+            (None, Some(fq_codel)) => ("fq_codel", self.fq_codel.origin, fq_codel.discipline()?),
+        };
+        let thresholds = self.ecn.thresholds();
+        let marks = thresholds.is_some_and(|(min, max, _)| [min, max].iter().any(|it| it.origin != Origin::NOWHERE));
+        let other = [
+            (marks, "ecn", "ecn = \"off\""),
+            (self.phantom != Phantom::Off, "phantom", "phantom = \"off\""),
+            (self.mark_at != MarkTime::Enqueue, "mark_at", "mark_at = \"enqueue\""),
+            (self.control_priority, "control_priority", "control_priority = false"),
+            (self.trim.as_ref().is_some(), "trim", "trim = false"),
+        ];
+        match other.iter().find(|(is_set, ..)| *is_set) {
+            Some((_, key, off)) => {
+                Err(Fault::new(at, format!("`{name}` does not go with `{key}`"))
+                    .label(format!("expected false, or {off}")))
+            }
+            None => Ok(discipline),
+        }
+    }
+
+    /// The place in the file of the queue discipline.
+    pub(crate) fn discipline_origin(&self) -> Origin {
+        if self.codel.as_ref().is_some() { self.codel.origin } else { self.fq_codel.origin }
+    }
+
     /// Returns the simulator's settings.
     pub(crate) fn config(&self, cable: &CablePorts) -> Result<PortConfig, Fault> {
         let &CablePorts { rate, delay, rtt, .. } = cable;
@@ -531,7 +572,11 @@ impl PortSettings {
             )
             .label("expected less, or \"unlimited\""));
         }
-        let ecn = self.ecn.thresholds().map(|thresholds| {
+        let discipline = self.discipline()?;
+        let thresholds = self.ecn.thresholds().filter(|(min, max, _)| {
+            discipline == Discipline::Fifo || [min, max].iter().any(|it| it.origin != Origin::NOWHERE)
+        });
+        let ecn = thresholds.map(|thresholds| {
             let relative = [thresholds.0, thresholds.1].into_iter().find(|at| matches!(at.value, Threshold::Share(_)));
             match (size, relative) {
                 (None, Some(at)) => Err(self.relative_to_nothing(at)),
@@ -569,6 +614,7 @@ impl PortSettings {
             ecn: ecn.transpose()?,
             phantom,
             control_priority: self.control_priority || trim.is_some(),
+            discipline,
             trim,
             mark_at: match self.mark_at {
                 MarkTime::Enqueue => MarkAt::Enqueue,

@@ -10,6 +10,7 @@ mod collectives;
 #[cfg(feature = "import")]
 mod corpus;
 mod credits;
+mod disciplines;
 mod errors;
 mod extends;
 mod failures;

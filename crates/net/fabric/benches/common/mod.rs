@@ -1,6 +1,6 @@
 //! Ports and what comes to them.
 
-use fabric::{Arrival, Ecn, Item, Passage, Phantom, PlainPort, PortConfig, PortParams, QueuedPort};
+use fabric::{Arrival, Ecn, Exit, Item, Passage, Phantom, PlainPort, PortConfig, PortParams, QueuedPort};
 use units::{Bytes, Frac, Rate, Span, Time, mix64};
 
 /// Time for which packets arrive before the port's service is replayed, as by a switch.
@@ -33,7 +33,7 @@ impl Item for Packet {
     #[inline]
     fn arrival(&self) -> Arrival {
         let Self { now, identity, size, control } = *self;
-        Arrival { now, size, ecn_capable: !control, control, credit: false, expendable: false, identity }
+        Arrival { now, size, ecn_capable: !control, control, credit: false, expendable: false, flow: 0, identity }
     }
 }
 
@@ -58,17 +58,22 @@ pub(crate) fn plain(params: &PortParams, packets: &[Packet]) -> u64 {
 
 /// All through a port that is served lazily, to the end of each window.
 pub(crate) fn lazy(params: &PortParams, packets: &[Packet]) -> u64 {
-    let mut port = QueuedPort::default();
+    let mut port = QueuedPort::new(params.config());
     let (mut sum, mut end) = (0u64, Time::ZERO + WINDOW);
     for packet in packets {
         while packet.now >= end {
-            port.advance(params, 7, end, |_, passage| sum = sum.wrapping_add(digest(passage)));
+            port.advance(params, 7, end, |_, exit| sum = sum.wrapping_add(served(exit)));
             end += WINDOW;
         }
         let arrival = packet.arrival();
-        port.enqueue(params, 7, &arrival, *packet, |_, passage| sum = sum.wrapping_add(digest(passage)));
+        port.enqueue(params, 7, &arrival, *packet, |_, exit| sum = sum.wrapping_add(served(exit)));
     }
     sum
+}
+
+fn served(exit: Exit) -> u64 {
+    let Exit::Served(passage) = exit else { panic!("a FIFO dropped a packet") };
+    digest(passage)
 }
 
 fn digest(passage: Passage) -> u64 {

@@ -14,6 +14,7 @@ mod conservation;
 mod credit_recovery;
 mod credits;
 mod determinism;
+mod disciplines;
 mod failing;
 mod held_back;
 mod host_edge;

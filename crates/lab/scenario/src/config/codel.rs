@@ -1,0 +1,73 @@
+//! `codel` and `fq_codel` of `[port]`: queue disciplines.
+
+use std::num::NonZeroU32;
+
+use fabric::{CoDel, Discipline, FqCoDel, LONGEST_INTERVAL, MAX_QUEUES, Response};
+use units::Span;
+
+use crate::decode::{At, table};
+use crate::error::Fault;
+
+table! {
+    /// CoDel (RFC 8289): drops, or marks, when packets have waited longer than `target` for a whole `interval`. The defaults are the RFC's, for wide-area networks; inside a datacenter a `target` of some ten microseconds and an `interval` of the longest RTT serve.
+    CoDelTable {
+        /// Acceptable sojourn time.
+        target: At<Span> = At::default_of(CoDel::RFC.target);
+        /// Time for which the sojourn time must exceed `target` before the first drop; about the longest RTT.
+        interval: At<Span> = At::default_of(CoDel::RFC.interval);
+        /// ECN-capable packets are marked instead of dropped.
+        ecn: bool = true;
+    }
+}
+
+table! {
+    /// FQ-CoDel (RFC 8290): a queue per hash of the flow, served by deficit round robin with new flows first, and CoDel in each queue.
+    FqCoDelTable {
+        /// Number of queues.
+        queues: At<NonZeroU32> = At::default_of(NonZeroU32::MIN.saturating_add(FqCoDel::RFC.queues - 1));
+        /// Bytes that a queue may send in a round; about the MTU.
+        quantum: NonZeroU32 = NonZeroU32::MIN.saturating_add(FqCoDel::RFC.quantum - 1);
+        /// Acceptable sojourn time.
+        target: At<Span> = At::default_of(CoDel::RFC.target);
+        /// Time for which the sojourn time must exceed `target` before the first drop; about the longest RTT.
+        interval: At<Span> = At::default_of(CoDel::RFC.interval);
+        /// ECN-capable packets are marked instead of dropped.
+        ecn: bool = true;
+    }
+}
+
+impl CoDelTable {
+    pub(super) fn discipline(&self) -> Result<Discipline, Fault> {
+        codel(self.target, self.interval, self.ecn).map(Discipline::CoDel)
+    }
+}
+
+impl FqCoDelTable {
+    pub(super) fn discipline(&self) -> Result<Discipline, Fault> {
+        let queues = self.queues.get();
+        if queues > MAX_QUEUES {
+            return Err(Fault::new(self.queues.origin, format!("{queues} queues"))
+                .label(format!("expected at most {MAX_QUEUES}")));
+        }
+        let codel = codel(self.target, self.interval, self.ecn)?;
+        Ok(Discipline::FqCoDel(FqCoDel { codel, queues, quantum: self.quantum.get() }))
+    }
+}
+
+fn codel(target: At<Span>, interval: At<Span>, ecn: bool) -> Result<CoDel, Fault> {
+    if target.value <= Span::ZERO {
+        return Err(Fault::new(target.origin, "a target of no time").label("expected more than 0"));
+    }
+    if interval.value > LONGEST_INTERVAL {
+        let what = format!("an interval of {}", interval.value);
+        return Err(Fault::new(interval.origin, what).label(format!("expected at most {LONGEST_INTERVAL}")));
+    }
+    if target.value > interval.value {
+        let what = format!("a target of {} is longer than the interval, {}", target.value, interval.value);
+        return Err(Fault::new(target.origin, what)
+            .label(format!("expected at most {}", interval.value))
+            .at_least(interval.origin));
+    }
+    let response = if ecn { Response::Mark } else { Response::Drop };
+    Ok(CoDel { target: target.value, interval: interval.value, response })
+}

@@ -1,0 +1,123 @@
+//! Queue disciplines of lazily served ports: which packet is served next, and which are dropped or marked before.
+//!
+//! A port admits packets, times their service and counts them; its discipline keeps those that wait. A discipline is one
+//! file like `codel.rs`, with an arm in [`Discipline`] and in [`Queues`].
+
+use std::collections::VecDeque;
+
+use units::{Span, Time};
+
+use crate::arrival::Arrival;
+use crate::codel::{CoDel, CoDelQueue};
+use crate::fq_codel::{FqCoDel, FqCoDelQueues};
+use crate::port::PortConfig;
+use crate::queued::Item;
+
+/// Queue discipline of a switch's port.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
+pub enum Discipline {
+    /// First in, first out; with `control_priority` control packets go first.
+    #[default]
+    Fifo,
+    /// One queue that CoDel drops from or marks (RFC 8289).
+    CoDel(CoDel),
+    /// Flow queueing with CoDel in each queue (RFC 8290).
+    FqCoDel(FqCoDel),
+}
+
+/// A packet that waits for service.
+#[derive(Debug)]
+pub(crate) struct Waiting<P> {
+    pub(crate) item: P,
+    /// Its service time.
+    pub(crate) service: Span,
+    /// Set if the port marks it.
+    pub(crate) marked: bool,
+}
+
+/// The packet to serve next.
+pub(crate) struct Next<P> {
+    pub(crate) waiting: Waiting<P>,
+    /// Set if it was taken from the queue of control packets.
+    pub(crate) from_control: bool,
+}
+
+/// Packets that wait at a port, in the structure of its discipline.
+#[derive(Debug)]
+pub(crate) enum Queues<P> {
+    Priority(PriorityQueues<P>),
+    CoDel(CoDelQueue<P>),
+    FqCoDel(Box<FqCoDelQueues<P>>),
+}
+
+/// Two FIFOs, the first with strict priority.
+#[derive(Debug)]
+pub(crate) struct PriorityQueues<P> {
+    control: VecDeque<Waiting<P>>,
+    data: VecDeque<Waiting<P>>,
+    control_priority: bool,
+}
+
+impl<P: Item> Queues<P> {
+    pub(crate) fn new(config: &PortConfig) -> Self {
+        match config.discipline {
+            Discipline::Fifo => Self::Priority(PriorityQueues {
+                control: VecDeque::new(),
+                data: VecDeque::new(),
+                control_priority: config.control_priority,
+            }),
+            Discipline::CoDel(config) => Self::CoDel(CoDelQueue::new(config)),
+            Discipline::FqCoDel(config) => Self::FqCoDel(Box::new(FqCoDelQueues::new(config))),
+        }
+    }
+
+    /// Returns whether a packet that finds the port idle may be served without passing the queues.
+    #[inline(always)]
+    pub(crate) fn may_bypass(&self) -> bool {
+        matches!(self, Self::Priority(_))
+    }
+
+    /// Queues a packet that the port has admitted.
+    #[inline(always)]
+    pub(crate) fn push(&mut self, waiting: Waiting<P>, packet: &Arrival) {
+        match self {
+            Self::Priority(queues) if queues.control_priority && packet.control => queues.control.push_back(waiting),
+            Self::Priority(queues) => queues.data.push_back(waiting),
+            Self::CoDel(queue) => queue.push(waiting, packet),
+            Self::FqCoDel(queues) => queues.push(waiting, packet),
+        }
+    }
+
+    /// Takes the packet whose service begins at `now`; those that the discipline drops go to `dropped`.
+    #[inline(always)]
+    pub(crate) fn pop(&mut self, now: Time, dropped: &mut impl FnMut(Waiting<P>)) -> Option<Next<P>> {
+        match self {
+            Self::Priority(queues) => {
+                let control = queues.control.pop_front();
+                let from_control = control.is_some();
+                let waiting = control.or_else(|| queues.data.pop_front())?;
+                Some(Next { waiting, from_control })
+            }
+            Self::CoDel(queue) => queue.pop(now, dropped).map(|waiting| Next { waiting, from_control: false }),
+            Self::FqCoDel(queues) => queues.pop(now, dropped).map(|waiting| Next { waiting, from_control: false }),
+        }
+    }
+
+    /// Takes a waiting packet to be dropped in place of one that arrives at a full buffer; none where the arriving packet
+    /// is dropped.
+    pub(crate) fn evict(&mut self) -> Option<Waiting<P>> {
+        match self {
+            Self::Priority(_) | Self::CoDel(_) => None,
+            Self::FqCoDel(queues) => queues.evict(),
+        }
+    }
+
+    /// Returns the packets that wait: control packets, and all others.
+    pub(crate) fn waiting(&self) -> [Box<dyn Iterator<Item = &Waiting<P>> + '_>; 2] {
+        match self {
+            Self::Priority(queues) => [Box::new(queues.control.iter()), Box::new(queues.data.iter())],
+            Self::CoDel(queue) => [Box::new(std::iter::empty()), Box::new(queue.iter())],
+            Self::FqCoDel(queues) => [Box::new(std::iter::empty()), Box::new(queues.iter())],
+        }
+    }
+}

@@ -1,0 +1,336 @@
+//! An output port with its counters, as the simulator and the emulator have it: service, admission, marking, losses on
+//! the link, and what is counted of them.
+//!
+//! The configuration selects the code path once, as the port's [`PortMode`]. Where departures are known at enqueue the
+//! queue is one number, in [`Port`]. All other state, which few ports need, is in [`PortExtras`].
+
+use units::{Bytes, Span, Time};
+
+use crate::arrival::Arrival;
+use crate::losses::Losses;
+use crate::plain::{Passage, PlainPort};
+use crate::port::{PortConfig, PortParams};
+use crate::queued::{Exit, Item, QueuedPort};
+
+/// Causes of losses.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum DropCause {
+    /// The queue or the buffer was full.
+    Full,
+    /// The link was down.
+    Down,
+    /// The link lost it by chance.
+    Chance,
+    /// The queue discipline dropped it.
+    Discipline,
+}
+
+/// Code path of packets through a port.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum PortMode {
+    /// A FIFO: the departure is known at enqueue.
+    Fifo,
+    /// Control first, and no data waits: a FIFO for now. Data that finds the port busy must wait, because control may
+    /// still overtake it.
+    Priority,
+    /// Control first, and data waits: more data waits behind it.
+    PriorityBacklogged,
+    /// Served with [`PortExtras`].
+    Extended,
+}
+
+impl PortMode {
+    /// Returns the mode of a switch's port that shares no buffer. `extended` is set if the port needs its extras for
+    /// another reason than its configuration: it is sampled, or its link fails.
+    pub fn of_switch(config: &PortConfig, extended: bool) -> Self {
+        match () {
+            () if extended || config.loses() => Self::Extended,
+            () if config.is_plain() => Self::Fifo,
+            () if config.is_plain_but_for_order() => Self::Priority,
+            () => Self::Extended,
+        }
+    }
+
+    /// Returns the mode of a host's NIC. A host passes its NIC one packet at a time, so it is a FIFO in any
+    /// configuration.
+    pub fn of_nic(config: &PortConfig, extended: bool) -> Self {
+        if extended || config.loses() { Self::Extended } else { Self::Fifo }
+    }
+}
+
+/// A FIFO port and its counters: 56 bytes, so that a link's fields next to it fit in one cache line.
+#[derive(Clone, Copy, Debug)]
+pub struct Port {
+    fifo: PlainPort,
+    packets: u64,
+    bytes: u64,
+    marks: u64,
+    /// Longest backlog, as time of service.
+    max_backlog: Span,
+    drops: u32,
+    /// Index of its settings among the network's.
+    pub params: u16,
+    /// Code path of its packets.
+    pub mode: PortMode,
+}
+
+const _: () = assert!(size_of::<Port>() == 56);
+
+impl Port {
+    /// Returns an idle port.
+    pub fn new(params: u16, mode: PortMode) -> Self {
+        let fifo = PlainPort::default();
+        Self { fifo, packets: 0, bytes: 0, marks: 0, max_backlog: Span::ZERO, drops: 0, params, mode }
+    }
+
+    /// Queues a packet in the FIFO and counts it. Returns `None` if the buffer has no room for it.
+    #[inline(always)]
+    pub fn enqueue(&mut self, params: &PortParams, salt: u64, packet: &Arrival) -> Option<Passage> {
+        let passage = self.fifo.enqueue(params, salt, packet);
+        self.counted(packet, passage)
+    }
+
+    /// Works as [`Port::enqueue`], at a port whose services are not rounded, as those of all FIFOs of switches are.
+    #[inline(always)]
+    pub fn enqueue_exact(&mut self, params: &PortParams, salt: u64, packet: &Arrival) -> Option<Passage> {
+        let passage = self.fifo.enqueue_exact(params, salt, packet);
+        self.counted(packet, passage)
+    }
+
+    #[inline(always)]
+    fn counted(&mut self, packet: &Arrival, passage: Option<Passage>) -> Option<Passage> {
+        let Some(passage) = passage else {
+            self.count_drop();
+            return None;
+        };
+        self.max_backlog = self.max_backlog.max(self.fifo.idle_at().since(packet.now));
+        self.count(packet.size, passage);
+        Some(passage)
+    }
+
+    /// Counts a packet whose service begins.
+    #[inline(always)]
+    pub fn count(&mut self, size: u32, passage: Passage) {
+        self.bytes += u64::from(size);
+        self.packets += 1;
+        self.marks += u64::from(passage.marked);
+    }
+
+    /// Counts a packet that the port drops.
+    #[inline]
+    pub fn count_drop(&mut self) {
+        self.drops = self.drops.saturating_add(1);
+    }
+
+    /// Returns the time at which the FIFO becomes idle if no packet follows.
+    #[inline]
+    pub fn idle_at(&self) -> Time {
+        self.fifo.idle_at()
+    }
+
+    /// Packets whose service began.
+    pub fn packets(&self) -> u64 {
+        self.packets
+    }
+
+    /// Bytes of those packets.
+    pub fn bytes(&self) -> Bytes {
+        Bytes::new(self.bytes)
+    }
+
+    /// Packets marked here.
+    pub fn marks(&self) -> u64 {
+        self.marks
+    }
+
+    /// Packets dropped here, credits in their own queue excepted.
+    pub fn drops(&self) -> u64 {
+        self.drops.into()
+    }
+
+    /// Returns the longest queue, the packet in service by its remainder.
+    pub fn max_queue(&self, params: &PortParams) -> Bytes {
+        params.bytes_in(self.max_backlog)
+    }
+}
+
+/// Receiver of the packets that leave a port.
+pub trait PortOutlet<P> {
+    /// Sends a packet on its way over the link.
+    fn send(&mut self, item: P, passage: Passage);
+
+    /// Discards a packet that the port dropped.
+    fn discard(&mut self, item: P, cause: DropCause);
+
+    /// Discards a packet that the link loses by chance once it has left the port.
+    fn lose(&mut self, item: P, passage: Passage);
+
+    /// Notes that a packet's payload is dropped; the rest of it goes on.
+    fn trim(&mut self, item: &P) {
+        let _ = item;
+    }
+}
+
+/// State of a port in [`PortMode::Extended`], in addition to its [`Port`].
+#[derive(Debug)]
+pub struct PortExtras<P> {
+    /// The queues, if departures are not known at enqueue.
+    queues: Option<QueuedPort<P>>,
+    losses: Losses,
+    /// Data dropped because it was sent without a credit.
+    pub unscheduled_drops: u64,
+    /// Credits dropped at their own queue.
+    pub credit_drops: u64,
+    /// Packets whose payload was dropped.
+    pub trims: u64,
+}
+
+impl<P: Item + Copy> PortExtras<P> {
+    /// Returns the state of an idle port of a switch.
+    pub fn of_switch(config: &PortConfig) -> Self {
+        let queues = (!config.is_plain()).then(|| QueuedPort::new(config));
+        Self { queues, ..Self::of_nic() }
+    }
+
+    /// Returns the state of an idle NIC.
+    pub fn of_nic() -> Self {
+        Self { queues: None, losses: Losses::default(), unscheduled_drops: 0, credit_drops: 0, trims: 0 }
+    }
+
+    /// Replays service up to the packet's arrival, then queues the packet. What leaves the port goes to `outlet`: this
+    /// packet, or others.
+    pub fn enqueue(
+        &mut self,
+        port: &mut Port,
+        params: &PortParams,
+        salt: u64,
+        item: P,
+        outlet: &mut impl PortOutlet<P>,
+    ) {
+        let arrival = item.arrival();
+        let Some(queues) = &mut self.queues else {
+            return match port.enqueue(params, salt, &arrival) {
+                None => outlet.discard(item, DropCause::Full),
+                Some(passage) if self.losses.loses(params, salt, &arrival) => outlet.lose(item, passage),
+                Some(passage) => outlet.send(item, passage),
+            };
+        };
+        let losses = &mut self.losses;
+        let mut refused = {
+            let mut out = |item, exit| leave(port, losses, params, salt, item, exit, outlet);
+            queues.enqueue(params, salt, &arrival, item, &mut out)
+        };
+        // Expendable packets are dropped completely.
+        if let (Some(item), Some(trim)) = (&refused, params.config().trim)
+            && !arrival.expendable
+            && let Some(header) = item.trimmed(trim.header)
+        {
+            outlet.trim(item);
+            self.trims += 1;
+            let mut out = |item, exit| leave(port, losses, params, salt, item, exit, outlet);
+            refused = queues.enqueue(params, salt, &header.arrival(), header, &mut out);
+        }
+        let is_credit = arrival.credit && params.credits().is_some();
+        match refused {
+            Some(_) if is_credit => self.credit_drops += 1,
+            Some(item) => {
+                port.count_drop();
+                self.unscheduled_drops += u64::from(arrival.expendable && params.credits().is_some());
+                outlet.discard(item, DropCause::Full);
+            }
+            None if is_credit => {}
+            None => port.max_backlog = port.max_backlog.max(queues.held(arrival.now)),
+        }
+    }
+
+    /// Replays the service that begins before `until`. What leaves the port goes to `outlet`.
+    pub fn advance(
+        &mut self,
+        port: &mut Port,
+        params: &PortParams,
+        salt: u64,
+        until: Time,
+        outlet: &mut impl PortOutlet<P>,
+    ) {
+        let losses = &mut self.losses;
+        if let Some(queues) = &mut self.queues {
+            queues.advance(params, salt, until, |item, exit| leave(port, losses, params, salt, item, exit, outlet));
+        }
+    }
+
+    /// Returns whether packets wait whose service has not begun.
+    pub fn has_waiting(&self) -> bool {
+        self.queues.as_ref().is_some_and(QueuedPort::has_waiting)
+    }
+
+    /// Returns the packets that wait, without the credits in their own queue.
+    pub fn waiting(&self) -> impl Iterator<Item = &P> {
+        self.queues.iter().flat_map(QueuedPort::waiting)
+    }
+
+    /// Returns the time of the next service if no packet follows; [`Time::NEVER`] if none waits.
+    pub fn next_service(&self, params: &PortParams) -> Time {
+        self.queues.as_ref().map_or(Time::NEVER, |queues| queues.next_service(params))
+    }
+
+    /// Returns the time at which the port becomes idle, apart from packets that wait in queues.
+    pub fn idle_at(&self, port: &Port) -> Time {
+        self.queues.as_ref().map_or(port.idle_at(), QueuedPort::idle_at)
+    }
+
+    /// Returns the bytes in the port's queue and in its phantom queue at a time. Exact only once service has been replayed
+    /// to that time.
+    pub fn occupancy(&self, port: &Port, params: &PortParams, now: Time) -> Occupancy {
+        let (queue, phantom) = match &self.queues {
+            Some(queues) => (queues.queue(params, now), queues.phantom()),
+            None => (port.fifo.queue(params, now), port.fifo.phantom()),
+        };
+        Occupancy { queue, phantom: phantom.occupancy(params, now) }
+    }
+
+    /// Packets that the link lost by chance.
+    pub fn losses(&self) -> u64 {
+        self.losses.count()
+    }
+
+    /// Checks that the counts match the queues. Returns the number of entries examined.
+    ///
+    /// # Errors
+    /// When one does not: the difference.
+    pub fn check(&self) -> Result<usize, String> {
+        self.queues.as_ref().map_or(Ok(0), QueuedPort::check)
+    }
+}
+
+/// Bytes in the queues of a port.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Occupancy {
+    /// The queue, the remainder of the packet in service included.
+    pub queue: Bytes,
+    /// The phantom queue.
+    pub phantom: Bytes,
+}
+
+/// Passes a packet that leaves the queues on to the outlet, unless the link loses it.
+#[inline]
+fn leave<P: Item>(
+    port: &mut Port,
+    losses: &mut Losses,
+    params: &PortParams,
+    salt: u64,
+    item: P,
+    exit: Exit,
+    outlet: &mut impl PortOutlet<P>,
+) {
+    let Exit::Served(passage) = exit else {
+        port.count_drop();
+        return outlet.discard(item, DropCause::Discipline);
+    };
+    let arrival = item.arrival();
+    port.count(arrival.size, passage);
+    if losses.loses(params, salt, &arrival) {
+        outlet.lose(item, passage);
+    } else {
+        outlet.send(item, passage);
+    }
+}
