@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
-"""Writes the tables of docs/src/papers/bake-off.md from results of papers/bake-off.
+"""Writes the tables of bake-off.md and bake-off-scores.md in docs/src/papers from results of papers/bake-off.
 
-usage: NARROWS=PROGRAM bake_off.py PAGE OUT [MORE]
+usage: NARROWS=PROGRAM bake_off.py PAGES OUT [MORE]
+
+PAGES is docs/src/papers, or a folder with copies of both pages.
 
 OUT has a directory of results for each network: `trees`, `border` and so on, as `narrows run` or `reproduce` leaves them. What
 is said of a network that OUT does not have stays as it is, but for the table of all networks. MORE may have directories of the
@@ -184,7 +186,7 @@ def jobs(runs: list[Run], order: list[str]) -> str:
 
 
 def main() -> int:
-    page, out, *more = map(Path, sys.argv[1:])
+    pages, out, *more = map(Path, sys.argv[1:])
     parts: dict[str, str] = {}
     every: dict[str, dict[str, Run]] = {}
     for network in NETWORKS:
@@ -211,8 +213,9 @@ def main() -> int:
             [name(labels[scheme]), *(ratio(found[scheme]["g"]) if scheme in found else "" for found in every.values())]
             for scheme in order
         ]
-        parts["every"] = table(["", *(f"`{each}`" for each in NETWORKS)], rows)
-    return 0 if fill(page, parts) else 1
+        if not fill(pages / "bake-off.md", {"every": table(["", *(f"`{each}`" for each in NETWORKS)], rows)}):
+            return 1
+    return 0 if fill(pages / "bake-off-scores.md", parts) else 1
 
 
 if __name__ == "__main__":

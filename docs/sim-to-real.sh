@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Makes the tables of docs/src/sim-to-real.md: runs the scenarios of scenarios/sim-to-real simulated, then as real
+# Makes the tables of docs/src/sim-to-real-tables.md: runs the scenarios of scenarios/sim-to-real simulated, then as real
 # packets, several times, and puts them side by side. Needs root and a quiet machine: 14 minutes for each time.
 #   cargo build --release -p narrows --features bpf && sudo env PATH="$PWD/target/release:$PATH" docs/sim-to-real.sh
 #
@@ -7,14 +7,14 @@
 #   TIMES    how often each scenario is sent; by default 5
 #   PARTS    which scenarios; by default "two eight deep transport". What the page says of others stays as it is.
 #   SET      a setting for all runs, such as stop=4s: a trial. Then PAGE says which copy of the page is written.
-#   PAGE     the page; by default docs/src/sim-to-real.md
+#   PAGE     the page; by default docs/src/sim-to-real-tables.md
 #   OUT      where results are kept; by default out/sim-to-real
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 narrows=${NARROWS:-narrows}
 times=${TIMES:-5}
-page=${PAGE:-docs/src/sim-to-real.md}
+page=${PAGE:-docs/src/sim-to-real-tables.md}
 out=${OUT:-out/sim-to-real}
 read -r -a parts <<< "${PARTS:-two eight deep transport}"
 settings=()

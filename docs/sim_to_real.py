@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes the tables of docs/src/sim-to-real.md from results that docs/sim-to-real.sh made.
+"""Writes the tables of docs/src/sim-to-real-tables.md from results that docs/sim-to-real.sh made.
 
 usage: sim_to_real.py PAGE OUT MACHINE
 

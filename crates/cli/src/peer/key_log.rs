@@ -1,5 +1,5 @@
 //! TLS's secrets on disk, where the environment asks for them: `SSLKEYLOGFILE`, in the format that browsers and other programs
-//! write and capture tools read (draft-ietf-tls-keylogfile). `docs/src/transport.md`, "Secrets on disk".
+//! write and capture tools read (draft-ietf-tls-keylogfile). `docs/src/transport-security.md`, "Secrets on disk".
 
 use std::fs::OpenOptions;
 use std::os::unix::fs::OpenOptionsExt;

@@ -1,5 +1,5 @@
 //! Slots of a listener for callers that it has not admitted yet, and the choice of the caller that is evicted when no
-//! slot is free. `docs/src/transport.md`, "Under load".
+//! slot is free. `docs/src/transport-security.md`, "Under load".
 //!
 //! A caller is silent until it has sent AUTH, which it may never do. The silent caller with the largest product of its
 //! age and its network's slots is evicted. So a network that floods the listener has its own callers evicted, the

@@ -1,5 +1,5 @@
 //! Listener group: endpoints that listen at one address, each in a thread of its own. Admission limits shared by the
-//! group, and the owner of each connection ID. `docs/src/transport.md`, "Several threads".
+//! group, and the owner of each connection ID. `docs/src/transport-security.md`, "Several threads".
 //!
 //! Each endpoint has its own connections, so the shared state consists of lock-free counters. If two endpoints count at
 //! the same moment, address validation may be required one handshake too early, but never too late.

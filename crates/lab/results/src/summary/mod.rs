@@ -1,4 +1,4 @@
-//! `summary.json`: a run in numbers. Its shape is a contract; `docs/src/reference/results.md` documents each key.
+//! `summary.json`: a run in numbers. Its shape is a contract; `docs/src/reference/summary.md` documents each key.
 
 mod cells;
 mod fairness;

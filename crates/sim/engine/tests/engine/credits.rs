@@ -89,7 +89,7 @@ enum Begins {
 }
 
 impl Crash {
-    /// The longest queue, as `docs/src/papers/flashpass.md` derives it.
+    /// The longest queue, as `docs/src/papers/flashpass-causes.md` derives it.
     fn queue(&self, begins: Begins) -> u64 {
         let credit = self.rate.time_for(Bytes::new(BOTH));
         let data = |flow: usize| {

@@ -1,5 +1,5 @@
 //! Coded blocks: packets with parity, from which a receiver rebuilds lost packets without a round trip. Bonato et al.,
-//! "Uno" (SC 2025), §4.2 (UnoRC); the frames and rules are in `docs/src/transport.md`, "Blocks".
+//! "Uno" (SC 2025), §4.2 (UnoRC); the frames and rules are in `docs/src/transport-data.md`, "Blocks".
 //!
 //! A sender has a [`Coder`], a receiver a [`Rebuilding`], one each per direction of a connection. Neither sends
 //! anything: a connection takes the next frames from them and reports arrivals, acknowledgements and losses to them.

@@ -1,4 +1,4 @@
-//! The receiver's blocks: storage, rebuilding and requests. `docs/src/transport.md`, "Blocks".
+//! The receiver's blocks: storage, rebuilding and requests. `docs/src/transport-data.md`, "Blocks".
 
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;

@@ -1,4 +1,4 @@
-//! The sender's blocks: coding and retransmission. `docs/src/transport.md`, "Blocks".
+//! The sender's blocks: coding and retransmission. `docs/src/transport-data.md`, "Blocks".
 //!
 //! A lost packet is not retransmitted as long as its block can be rebuilt without it. It is retransmitted when a
 //! `BLOCK_NACK` requests it, or when too many packets of the block are known to be lost for the rest to suffice. If a

@@ -1,5 +1,5 @@
 //! All streams of one connection, in both directions, under flow control: RFC 9000 §2 to §4, restricted and extended as
-//! in `docs/src/transport.md`, "Streams, messages, datagrams".
+//! in `docs/src/transport-data.md`, "Streams, messages, datagrams".
 //!
 //! The application opens, accepts, writes and reads. The peer's frames are passed to the methods `on_...`. Frames to be
 //! sent are taken from [`Streams::put_frame`] and [`Streams::next_control`], and the sender of packets reports each as
@@ -77,8 +77,8 @@ pub use send::Chunk;
 /// Minimum buffer of a stream, in bytes, whatever the others hold: the data that a program writes at a time.
 const LEAST_KEPT: u64 = 64 << 10;
 /// Bytes of a connection's window that are reserved for each stream that a peer may have open: this much may be in
-/// flight or unread, however much other streams hold. With small windows it is less (`docs/src/transport.md`, "Streams,
-/// messages, datagrams").
+/// flight or unread, however much other streams hold. With small windows it is less
+/// (`docs/src/transport-data.md`, "Streams, messages, datagrams").
 pub const RESERVED: u64 = 64 << 10;
 
 /// Initial limits of an endpoint's sending, as in its peer's transport parameters.
