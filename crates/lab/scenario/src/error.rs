@@ -5,6 +5,7 @@ use std::sync::Arc;
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 use thiserror::Error;
 
+use crate::index::index32;
 use crate::kind::Kind;
 
 /// Error of a scenario that cannot be used.
@@ -111,13 +112,18 @@ impl Origin {
     pub const NOWHERE: Self = Self { source: u32::MAX, start: 0, end: 0 };
 
     pub(crate) fn new(source: u32, range: std::ops::Range<usize>) -> Self {
-        Self { source, start: range.start as u32, end: range.end as u32 }
+        Self { source, start: offset(range.start), end: offset(range.end) }
     }
 
     /// The same, `by` bytes later in the text.
     pub(crate) fn shifted(self, by: usize) -> Self {
-        Self { start: self.start + by as u32, end: self.end + by as u32, ..self }
+        Self { start: self.start.saturating_add(offset(by)), end: self.end.saturating_add(offset(by)), ..self }
     }
+}
+
+/// Returns an offset in a text; the end of a text over 4 GiB, which is cut off for display only.
+fn offset(byte: usize) -> u32 {
+    u32::try_from(byte).unwrap_or(u32::MAX)
 }
 
 /// An error without the text of its file, which [`Sources::explain`] adds.
@@ -203,7 +209,7 @@ impl Sources {
     /// Adds a text; a text over 4 GiB is cut off for display only.
     pub(crate) fn add(&mut self, name: impl Into<String>, text: &str) -> u32 {
         self.0.push(Source { name: name.into(), text: Arc::from(text), is_not: None });
-        self.0.len() as u32 - 1
+        index32(self.0.len()) - 1
     }
 
     /// Adds a file that should be of a kind. If the text is not of that kind, errors show no part of it.
@@ -226,7 +232,7 @@ impl Sources {
         let source = self.0.get(origin.source as usize);
         let written = source.and_then(|source| source.text.get(origin.start as usize..origin.end as usize));
         if let Some(at) = written.and_then(|written| written.find(text)) {
-            let place = |byte: usize| origin.start + (at + byte) as u32;
+            let place = |byte: usize| origin.start.saturating_add(offset(at + byte));
             fault.origin = Origin { start: place(bytes.start), end: place(bytes.end), ..origin };
         }
         self.explain(fault)

@@ -5,6 +5,13 @@
 //! show file, line, column and a caret ([`Error`]).
 
 #![forbid(unsafe_code)]
+#![deny(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    clippy::cast_possible_wrap,
+    clippy::cast_precision_loss,
+    clippy::cast_lossless
+)]
 
 pub mod argument;
 mod build;
@@ -22,6 +29,7 @@ mod foreign;
 pub mod fuzzing;
 #[cfg(feature = "import")]
 pub mod import;
+mod index;
 mod inputs;
 mod kind;
 mod law_plan;

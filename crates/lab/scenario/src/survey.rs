@@ -6,6 +6,7 @@ use fabric::{HostId, LinkClass, Network, Routes, base_one_way};
 use units::{Bytes, Rate, Span};
 
 use crate::class::FlowClass;
+use crate::index::index32;
 
 /// Number of link classes.
 const CLASSES: usize = LinkClass::ALL.len();
@@ -63,7 +64,7 @@ impl Survey {
         let mut keys = std::collections::BTreeMap::new();
         let mut groups: Vec<Group> = Vec::new();
         let mut group_of = Vec::with_capacity(network.hosts().len());
-        for index in 0..network.hosts().len() as u32 {
+        for index in 0..index32(network.hosts().len()) {
             let id = HostId(index);
             let up = &network.links()[network.uplink(id).index()];
             let down = &network.links()[up.reverse.index()];
@@ -72,7 +73,7 @@ impl Survey {
                 groups.len() - 1
             });
             groups[group].hosts.push(id);
-            group_of.push(group as u32);
+            group_of.push(index32(group));
         }
         let mut pairs = Vec::with_capacity(groups.len() * groups.len());
         for (a, from) in groups.iter().enumerate() {
@@ -182,7 +183,7 @@ impl Survey {
                 }
             }
         }
-        (sum / sources.max(1)) as u64
+        u64::try_from(sum / sources.max(1)).unwrap_or(u64::MAX)
     }
 
     /// The groups of one datacenter, or of all others, in order: what an incast chooses its senders from.

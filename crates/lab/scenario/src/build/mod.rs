@@ -30,6 +30,7 @@ use crate::class::FlowClass;
 use crate::config::{CodingTable, Config, FlowChoice, Host, OffOr, Scheme, Treatment};
 use crate::decode::At;
 use crate::error::Fault;
+use crate::index::index32;
 use crate::law_plan::LawPlan;
 use crate::run::Run;
 use crate::survey::Survey;
@@ -328,7 +329,7 @@ impl Drafted {
         keeps: [bool; 2],
     ) -> Result<(), Fault> {
         let (network, host) = (ground.network, ground.host);
-        let first = self.flows.len() as u32;
+        let first = index32(self.flows.len());
         let set_here = self.causes.join(&made.causes, FlowId(first));
         for draft in made.flows {
             let same = network.datacenter_of(draft.src) == network.datacenter_of(draft.dst);
@@ -365,7 +366,7 @@ impl Drafted {
         self.requests.extend(made.requests.into_iter().map(together));
         self.collectives.extend(made.collectives.into_iter().map(together));
         self.jobs.extend(made.job.map(|job| job.numbered_from(FlowId(first))));
-        let flows = first..self.flows.len() as u32;
+        let flows = first..index32(self.flows.len());
         let schedule = |start: Span| {
             let start = Time::from_ps(start.unsigned_ps());
             ScheduleFlows { traffic: usize::from(entry), start, flows: flows.clone() }
@@ -466,7 +467,7 @@ fn too_shallow(network: &Network, host: &HostConfig) -> Option<String> {
         let is_switch = network.nodes()[from.index()].kind == NodeKind::Switch;
         is_switch && network.port(link).config().buffer < packet
     };
-    let mut ports = (0..network.links().len() as u32).map(LinkId).filter(small);
+    let mut ports = (0..index32(network.links().len())).map(LinkId).filter(small);
     let first = ports.next()?;
     let (buffer, name) = (network.port(first).config().buffer, network.link_name(first));
     Some(format!(
@@ -489,7 +490,7 @@ fn trims_in_vain(network: &Network, host: &HostConfig) -> Option<String> {
             None
         }
     };
-    let mut found = (0..network.links().len() as u32)
+    let mut found = (0..index32(network.links().len()))
         .map(LinkId)
         .filter_map(|link| of_port(network.port(link).config()).map(|said| (link, said)));
     let (first, said) = found.next()?;

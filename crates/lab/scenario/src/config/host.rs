@@ -430,7 +430,7 @@ impl Host {
                 drift_ppb: self.clock_drift.0,
                 resync: self.clock_resync.value(),
             },
-            segment: self.segment.get() as u32,
+            segment: u32::try_from(self.segment.get()).unwrap_or(u32::MAX),
             small_queue: self.small_queue.value(),
             fq: *self.fq,
             int,

@@ -154,8 +154,9 @@ pub struct DataClass(pub u8);
 impl Field for DataClass {
     const EXPECTS: &'static str = "a whole number from 1 to 7";
     fn decode(node: &Node) -> Result<Self, Fault> {
-        match node.value {
-            Value::Integer(class @ 1..=7) => Ok(Self(class as u8)),
+        let Value::Integer(class) = node.value else { return Err(unexpected::<Self>(node)) };
+        match u8::try_from(class) {
+            Ok(class @ 1..=7) => Ok(Self(class)),
             _ => Err(unexpected::<Self>(node)),
         }
     }

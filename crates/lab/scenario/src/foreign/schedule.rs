@@ -18,6 +18,7 @@ use super::{Foreign, Listed, Seats, Traffic, Unplaced, flow_size};
 use crate::circle::circle;
 use crate::config::{FlowEvent, FlowState, PAYLOAD, Placement};
 use crate::error::{Fault, Origin};
+use crate::index::index32;
 use crate::kind::Kind;
 use crate::quantity::{LONGEST, write_bytes, write_span};
 
@@ -255,7 +256,7 @@ fn matched(goal: &Goal, files: &Files<'_>, made: &mut Made) -> Result<FlowOf, Fa
         for (op, what) in rank.ops.iter().enumerate() {
             let OpKind::Send { bytes, to, tag } = what.kind else { continue };
             let origin = files.origin(what.at);
-            let flow = made.flows.len() as u32;
+            let flow = index32(made.flows.len());
             let size = flow_size(bytes, PAYLOAD.get().into(), origin)?;
             made.flows.push(Flow { src: number, dst: to, bytes: size, begin: When::default() });
             of[number as usize][op] = Some(flow);
@@ -308,7 +309,7 @@ fn flows(goal: &Goal, eager: u64, files: &Files<'_>) -> Result<Made, Fault> {
                 places[*flow as usize] = rank.ops[op].at;
             }
         }
-        of_rank((rank, number as u32), &flow_of[number], files, &mut made, &mut work)?;
+        of_rank((rank, index32(number)), &flow_of[number], files, &mut made, &mut work)?;
     }
     let after = |flow: usize| made.flows[flow].begin.events.iter().map(|event| event.flow as usize).collect::<Vec<_>>();
     if let Some(circle) = circle(made.flows.len(), after) {
@@ -560,7 +561,7 @@ mod tests {
                 let rank = usize::from(item.ranks.0);
                 let other = (rank + usize::from(item.ranks.1)) % 3;
                 let begin = |rank: usize, made: &mut Rank, due: &[Vec<[u64; 2]>]| {
-                    let op = made.ops.len() as u32;
+                    let op = index32(made.ops.len());
                     let mut begin = 0;
                     for (on, begun) in item.requires.iter().filter(|_| op > 0) {
                         let on = u32::from(*on) % op;
@@ -577,10 +578,10 @@ mod tests {
                 if item.message {
                     let [come, more] = item.ns;
                     let (tag, bytes) = (0, 1);
-                    op(rank, OpKind::Send { bytes, to: other as u32, tag }, [at, if eager { at } else { at + come + more }]);
+                    op(rank, OpKind::Send { bytes, to: index32(other), tag }, [at, if eager { at } else { at + come + more }]);
                     sent[rank].push([at, at + come, at + come + more]);
                     let posted = begin(other, &mut ranks[other], &due);
-                    let kind = OpKind::Recv { bytes, from: rank as u32, tag };
+                    let kind = OpKind::Recv { bytes, from: index32(rank), tag };
                     ranks[other].ops.push(Op { kind, cpu: 0, at: Place::default() });
                     due[other].push([posted, posted.max(at + come)]);
                 } else {

@@ -149,7 +149,7 @@ fn dated(transfers: Transfers, source: u32, notes: &mut Vec<String>) -> Vec<Sent
         .into_iter()
         .filter(|transfer| transfer.start_ns < longest)
         .map(|transfer| Sent {
-            start: Span::from_ns(transfer.start_ns as i64),
+            start: Span::from_ns(i64::try_from(transfer.start_ns).unwrap_or(i64::MAX)),
             from: transfer.from,
             to: transfer.to,
             bytes: transfer.bytes,

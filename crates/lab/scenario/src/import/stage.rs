@@ -116,7 +116,11 @@ impl Stage {
     ) -> Result<Imported, Fault> {
         // Whole seconds, ten more than the last start.
         let seconds = (last.unsigned_ps() / 1_000_000_000_000).saturating_add(11);
-        let until = if last.is_zero() { Span::ZERO } else { Span::from_s(seconds as i64).min(LONGEST) };
+        let until = if last.is_zero() {
+            Span::ZERO
+        } else {
+            Span::from_s(i64::try_from(seconds).unwrap_or(i64::MAX)).min(LONGEST)
+        };
         let toml = self.toml(scenario, title, &notes.join(". "), traffic, until);
         Imported { toml, flows, notes }.checked(scenario)
     }
@@ -125,10 +129,10 @@ impl Stage {
 /// Returns a network for `hosts` hosts: two fat trees.
 fn two_datacenters(hosts: usize) -> Result<(Value, String), Fault> {
     let each = hosts.div_ceil(2).max(1);
-    let Some(k) = (2..=128usize).step_by(2).find(|k| k.pow(3) / 4 >= each) else {
+    let Some(k) = (2..=128u32).step_by(2).find(|k| k.pow(3) as usize / 4 >= each) else {
         let message = format!("{hosts} hosts are more than two fat trees have");
         return Err(Fault::new(Origin::NOWHERE, message).help("give a network with `--scenario`"));
     };
-    let topology = Value::table([("kind", Value::string("fat-trees")), ("k", Value::Integer(k as i64))]);
+    let topology = Value::table([("kind", Value::string("fat-trees")), ("k", Value::Integer(k.into()))]);
     Ok((topology, format!("two datacenters, each a fat tree with k = {k}")))
 }

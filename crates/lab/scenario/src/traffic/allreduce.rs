@@ -16,6 +16,7 @@ use super::steps::Group;
 use super::{Ground, Made};
 use crate::config::{Allreduce, Pattern};
 use crate::error::Fault;
+use crate::index::index32;
 use crate::random::Draws;
 
 pub(crate) fn make(allreduce: &Allreduce, draws: Draws, ground: &Ground<'_>) -> Result<Made, Fault> {
@@ -40,7 +41,7 @@ pub(crate) fn make(allreduce: &Allreduce, draws: Draws, ground: &Ground<'_>) -> 
         let rings = rings.iter().map(|ranks| Group::new(ranks, allreduce.start, allreduce.compute));
         let mut rings: Vec<Group<'_>> = rings.collect();
         for iteration in 0..iterations.get() {
-            let first = made.flows.len() as u32;
+            let first = index32(made.flows.len());
             // All groups of a job have the same in an iteration.
             let size = size(sizes, draws.at(iteration.into()));
             for group in &mut rings {
@@ -48,7 +49,7 @@ pub(crate) fn make(allreduce: &Allreduce, draws: Draws, ground: &Ground<'_>) -> 
                 let chunk = Bytes::new(size.get().div_ceil(group.len().into()));
                 ring(group, chunk, 2 * (group.len() - 1), &mut made);
             }
-            made.collectives.push((first, made.flows.len() as u32));
+            made.collectives.push((first, index32(made.flows.len())));
         }
     }
     Ok(made)

@@ -6,6 +6,7 @@ use super::{Draft, DraftStart, Ground, Made, later};
 use crate::config::Incast;
 use crate::decode::At;
 use crate::error::Fault;
+use crate::index::index32;
 
 pub(crate) fn make(incast: &Incast, ground: &Ground<'_>) -> Result<Made, Fault> {
     let receiver = ground.host_of(&incast.receiver)?;
@@ -27,7 +28,7 @@ pub(crate) fn make(incast: &Incast, ground: &Ground<'_>) -> Result<Made, Fault> 
         start = later(start, incast.stagger);
     }
     // All together are one request: it is complete with the last.
-    let requests = if flows.is_empty() { Vec::new() } else { vec![(0, flows.len() as u32)] };
+    let requests = if flows.is_empty() { Vec::new() } else { vec![(0, index32(flows.len()))] };
     Ok(Made { flows, receivers: vec![receiver], requests, ..Made::default() })
 }
 

@@ -16,6 +16,7 @@ use crate::Error;
 use crate::config::law_setting;
 use crate::decode::{At, Field};
 use crate::error::{Fault, Origin, Sources};
+use crate::index::index32;
 use crate::kind::Kind as FileKind;
 use crate::quantity::{Decimal, write_span};
 use crate::tree::{Node, Value};
@@ -324,7 +325,7 @@ fn mebibytes(config: &Config) -> Result<u64, Fault> {
 }
 
 /// Kept for each port and class, in bytes.
-const RESERVE: u64 = 4_096;
+const RESERVE: u32 = 4_096;
 
 /// Three one-way products of rate and delay, cut to bytes before they are tripled.
 fn headroom(link: &Link) -> u128 {
@@ -363,7 +364,7 @@ fn roomy(config: &Config, network: &Topology, flows: &[Flow], configured: bool) 
 fn switch(config: &Config) -> Result<Value, Fault> {
     Ok(Value::table([
         ("buffer", Bytes::new(mebibytes(config)? << 20).encode()),
-        ("reserve", Value::Integer(RESERVE as i64)),
+        ("reserve", Value::Integer(RESERVE.into())),
         ("pfc", Value::table([("frame", Value::Integer(43))])),
     ]))
 }
@@ -486,7 +487,7 @@ impl Ports {
     /// `[topology]`.
     fn topology(&self, network: &Topology) -> Value {
         let mut nodes = Vec::new();
-        for node in 0..network.switch.len() as u32 {
+        for node in 0..index32(network.switch.len()) {
             let datacenter = network.datacenter[node as usize];
             let kind = if network.switch[node as usize] { "switch" } else { "host" };
             nodes.push(Node::made(Value::table([
@@ -573,7 +574,7 @@ fn traffic(
             ("start", flow.start.encode()),
             ("src", Value::string(network.name(flow.src))),
             ("dst", Value::string(network.name(flow.dst))),
-            ("size", Value::Integer(flow.bytes as i64)),
+            ("size", Value::Integer(i64::try_from(flow.bytes).unwrap_or(i64::MAX))),
         ]))
     };
     let entry = |group: &u32| {
