@@ -51,7 +51,7 @@ impl Distribution {
     /// The shipped one of that name, or else the one in that file.
     pub(crate) fn named(name: &At<String>, inputs: &Inputs) -> Result<Self, Fault> {
         if let Some((_, text)) = SHIPPED.iter().find(|(known, _)| *known == name.value) {
-            return Self::read(text, u32::MAX);
+            return Self::read(text, None);
         }
         if !name.contains(['.', '/']) && !inputs.is_there(name) {
             let message =
@@ -66,8 +66,9 @@ impl Distribution {
         Self::read(&text, source)
     }
 
-    fn read(text: &str, source: u32) -> Result<Self, Fault> {
+    fn read(text: &str, source: impl Into<Option<u32>>) -> Result<Self, Fault> {
         let mut points: Vec<(u64, u64)> = Vec::new();
+        let source = source.into();
         let mut last = Origin::new(source, 0..0);
         let mut start = 0;
         let blank = |c: char| c.is_whitespace() || c == BYTE_ORDER_MARK;

@@ -62,7 +62,7 @@ pub use class::FlowClass;
 pub use config::{Cause, Config};
 pub use decode::{At, Named};
 pub use distribution::Distribution;
-pub use error::{Diagnostic, Error, Origin, Place, nearest};
+pub use error::{Colour, Diagnostic, Error, Origin, Place, nearest};
 pub use inputs::{Content, FOREIGN, Input, LIST, SCENARIO};
 pub use law_plan::{Brought, LawPlan};
 pub use load::{AppliedScale, Part, Scenario, as_written, load, parse, text_of};

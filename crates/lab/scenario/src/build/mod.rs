@@ -27,7 +27,7 @@ pub use switches::{CableLine, SwitchLine};
 
 use crate::Error;
 use crate::class::FlowClass;
-use crate::config::{CodingTable, Config, FlowChoice, Host, OffOr, Scheme, Treatment};
+use crate::config::{CodingTable, Config, CreditLaw, FlowChoice, Host, OffOr, Scheme, SwitchBuffers, Treatment};
 use crate::decode::At;
 use crate::error::Fault;
 use crate::index::index32;
@@ -95,22 +95,24 @@ impl Run {
         let inputs = self.inputs.of_a_run();
         let nobody = || Fault::new(config.schemes.origin, format!("no scheme `{}`", self.scheme));
         let scheme: &Scheme = config.schemes.get(&self.scheme).ok_or_else(nobody)?;
-        let int = scheme.reads_reports();
+        let reports = scheme.reports();
         let host: Host = config.host.with(scheme.host.as_ref());
-        host.check(int)?;
+        host.check(reports)?;
         let coding = host.coding.clone();
         let coding_scope = coding.as_ref().map_or("", |it| it.scope.name());
         let sharing = Sharing::new(config, scheme)?;
-        let ties = config.clock.ties(sharing.is_some())?;
+        let buffers = if sharing.is_some() { SwitchBuffers::Shared } else { SwitchBuffers::PerPort };
+        let ties = config.clock.ties(buffers)?;
         if ties == Ties::Scheduled && host.jitter.as_ref().is_some() {
             return Err(Fault::new(host.jitter.origin, "the order of what was scheduled knows no delays in hosts")
                 .label("not with ties = \"scheduled\" of [clock]"));
         }
-        credits::check(scheme, &host, sharing.is_some())?;
+        credits::check(scheme, &host, buffers)?;
         credits::check_acks(config, scheme, &host)?;
-        let mut host = HostConfig { tick: config.clock.tick(), ..host.config(int) };
+        let mut host = HostConfig { tick: config.clock.tick(), ..host.config(reports) };
         let sends_credits = scheme.credit_law().is_some();
-        let queue = config.port.credit_queue(scheme.port.as_ref()).config(host.mss + host.header, sends_credits)?;
+        let credit_law = if sends_credits { CreditLaw::Present } else { CreditLaw::Absent };
+        let queue = config.port.credit_queue(scheme.port.as_ref()).config(host.mss + host.header, credit_law)?;
         let topology = |error: fabric::NetworkError| Fault::new(config.topology.origin, error.to_string());
         let network = |rtt| {
             Parts { config, scheme, sharing: sharing.as_ref(), packet: host.mss + host.header, rtt, credits: queue }
@@ -121,8 +123,11 @@ impl Run {
         ticks_fit(config, &bare, host.mss + host.header)?;
         let routes = Routes::new(&bare).map_err(topology)?;
         let survey = Survey::new(&bare, &routes, &host);
-        let longest =
-            [true, false].into_iter().filter_map(|inside| survey.base_rtt(inside)).map(|range| range.max).max();
+        let longest = [FlowClass::Intra, FlowClass::Inter]
+            .into_iter()
+            .filter_map(|class| survey.base_rtt(class))
+            .map(|range| range.max)
+            .max();
         let network = match longest {
             Some(rtt) if config.port.asks_for_bdp(scheme.port.as_ref()) => network(rtt)?,
             _ => bare,
@@ -138,10 +143,10 @@ impl Run {
             )
             .label("needs a topology with two datacenters"));
         }
-        trims_alone(config, scheme, &network, sharing.is_some())?;
+        trims_alone(config, scheme, &network, buffers)?;
         let (network, routes) = failures::failing(&config.failure, network, routes, *config.stop, config.seed)?;
         host.longest_echo = sends_credits.then(|| credits::longest_echo(&network, &routes, &host, queue)).flatten();
-        let longest_inter = survey.base_rtt(false).map(|range| range.max);
+        let longest_inter = survey.base_rtt(FlowClass::Inter).map(|range| range.max);
         let modules = match &scheme.lscc {
             Some(lscc) => switches::modules(lscc, &network, longest_inter)?,
             None => Vec::new(),
@@ -220,7 +225,7 @@ impl Run {
         warnings.extend(offered.warning);
         let listed = (0..).zip(&flows).filter(|(flow, _)| open_ended.iter().all(|range| !range.contains(flow)));
         let listed: Vec<&FlowSpec> = listed.map(|(_, flow)| flow).collect();
-        let asked = (arrivals, requested, loops);
+        let asked = report::OfferedTraffic { arrivals, requested, loops };
         let mut report = Report::new(&network, &survey, &listed, asked, lines, Time::ZERO + *config.stop);
         let intra_rtt = [report.intra_rtt.map(|range| range.max), report.inter_rtt.map(|range| range.min)];
         let intra_rtt = intra_rtt.into_iter().flatten().next().unwrap_or(Span::ZERO);
@@ -341,7 +346,7 @@ impl Drafted {
                 }
                 DraftStart::Waits { causes, after } => Start::Waits { causes: set_here(causes), after },
             };
-            let coded = coding.as_ref().is_some_and(|coding| coding.scope.has(same));
+            let coded = coding.as_ref().is_some_and(|coding| coding.scope.has(class));
             if let Some(chosen) = host.coding.filter(|_| coded)
                 && Blocks::checked(draft.size, host.mss, &chosen.code).is_none()
             {
@@ -387,10 +392,12 @@ impl Drafted {
 }
 
 /// Refuses trimming where ports decide together: switches that share a buffer, report themselves or have controllers.
-fn trims_alone(config: &Config, scheme: &Scheme, network: &Network, shares: bool) -> Result<(), Fault> {
+fn trims_alone(config: &Config, scheme: &Scheme, network: &Network, buffers: SwitchBuffers) -> Result<(), Fault> {
     let trims = network.params().iter().any(|port| port.config().trim.is_some());
-    let together =
-        shares || scheme.reads_reports() || scheme.lscc.is_some() || *config.series.predictors != FlowChoice::None;
+    let together = buffers == SwitchBuffers::Shared
+        || scheme.reads_reports()
+        || scheme.lscc.is_some()
+        || *config.series.predictors != FlowChoice::None;
     if !trims || !together {
         return Ok(());
     }

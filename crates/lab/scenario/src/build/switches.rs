@@ -6,7 +6,7 @@ use fabric::{Gate, Link, LinkClass, LinkId, Network, NetworkError, NodeId, NodeK
 use laws::lscc::{CalculationParams, LimitingParams};
 use units::{Bytes, Rate, Span};
 
-use crate::config::{Auto, Config, Lscc, OffOr, Scheme, Switch, SwitchOver, SwitchSettings, Tier};
+use crate::config::{Auto, Config, Lscc, OffOr, PortReports, Scheme, Switch, SwitchOver, SwitchSettings, Tier};
 use crate::decode::At;
 use crate::error::{Fault, Origin};
 use crate::index::index32;
@@ -16,7 +16,7 @@ pub(crate) struct Sharing<'a> {
     table: std::borrow::Cow<'a, Switch>,
     over: Option<&'a SwitchOver>,
     /// Set if packets ask for reports.
-    asked: bool,
+    reports: PortReports,
 }
 
 impl<'a> Sharing<'a> {
@@ -38,7 +38,7 @@ impl<'a> Sharing<'a> {
         }
         if let Some(sharing) = &sharing
             && scheme.reads_reports()
-            && Tier::ALL.into_iter().all(|tier| !sharing.settings(tier).config(true).int)
+            && Tier::ALL.into_iter().all(|tier| !sharing.settings(tier).config(PortReports::Carried).int)
         {
             return Err(Fault::new(
                 Origin::NOWHERE,
@@ -50,7 +50,7 @@ impl<'a> Sharing<'a> {
     }
 
     fn asked(config: &'a Config, scheme: &'a Scheme) -> Result<Option<Self>, Fault> {
-        let asked = scheme.reads_reports();
+        let reports = scheme.reports();
         let over = match &scheme.switch {
             Some(OffOr::Off) => return Ok(None),
             Some(OffOr::On(over)) => Some(over),
@@ -61,7 +61,7 @@ impl<'a> Sharing<'a> {
             None if over.is_some() => std::borrow::Cow::Owned(Switch::of_defaults()?),
             None => return Ok(None),
         };
-        Ok(Some(Self { table, over, asked }))
+        Ok(Some(Self { table, over, reports }))
     }
 
     /// Pauses; all tiers pause alike.
@@ -78,7 +78,7 @@ impl<'a> Sharing<'a> {
     pub(crate) fn lay(&self, network: Network) -> Result<Network, NetworkError> {
         let network = network.without_marks(|network, node| !self.settings(tier(network, node)).marks)?;
         Ok(network.sharing(|network, node| {
-            let settings = || self.settings(tier(network, node)).config(self.asked);
+            let settings = || self.settings(tier(network, node)).config(self.reports);
             Some(network.nodes()[node.index()].switch.unwrap_or_else(settings))
         }))
     }

@@ -152,7 +152,7 @@ pub(super) fn targets(scheme_name: &str, scheme: &Scheme, plan: &LawPlan, survey
     let mut said = Vec::new();
     for class in [FlowClass::Intra, FlowClass::Inter] {
         let Some((law, set)) = plan.law(class) else { continue };
-        let Some(rtt) = survey.base_rtt(class == FlowClass::Intra) else { continue };
+        let Some(rtt) = survey.base_rtt(class) else { continue };
         for RttTarget { name, default } in rtt_targets(law) {
             let found = set.iter().find(|(known, _)| *known == name).map(|&(_, value)| value);
             let Some(Value::Span(target)) = found.or(default.map(Value::Span)) else { continue };

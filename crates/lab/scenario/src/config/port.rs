@@ -168,12 +168,21 @@ pub enum Ecn {
     Step(Step),
 }
 
+/// Thresholds of marking, and its probability at the upper one.
+struct MarkThresholds {
+    min: At<Threshold>,
+    max: At<Threshold>,
+    probability: Share,
+}
+
 impl Ecn {
-    fn thresholds(&self) -> Option<(At<Threshold>, At<Threshold>, Share)> {
+    fn thresholds(&self) -> Option<MarkThresholds> {
         match self {
             Self::Off => None,
-            Self::Red(red) => Some((red.min, red.max, red.probability)),
-            Self::Step(step) => Some((step.step, step.step, Share(Decimal::ONE))),
+            Self::Red(red) => Some(MarkThresholds { min: red.min, max: red.max, probability: red.probability }),
+            Self::Step(step) => {
+                Some(MarkThresholds { min: step.step, max: step.step, probability: Share(Decimal::ONE) })
+            }
         }
     }
 }
@@ -426,7 +435,7 @@ impl Port {
             self.buffer.value = Buffer::Unlimited;
         }
         // The default thresholds are shares of a limit that is not there.
-        if self.ecn.thresholds().is_some_and(|(min, max, _)| [min, max].iter().all(|it| it.origin == Origin::NOWHERE)) {
+        if self.ecn.thresholds().is_some_and(|it| [it.min, it.max].iter().all(|it| it.origin == Origin::NOWHERE)) {
             self.ecn = Ecn::Off;
         }
         if self.alpha.is_none() && self.xoff.is_none() {
@@ -486,7 +495,7 @@ impl PortSettings {
     /// The queue at which marking begins, if the port marks on its real queue and that is known: a time is only where
     /// all such ports have one `rate`.
     pub(crate) fn ecn_min(&self, rate: Option<Rate>) -> Option<Bytes> {
-        let (min, ..) = self.ecn.thresholds()?;
+        let min = self.ecn.thresholds()?.min;
         match (min.value, self.buffer.value) {
             (Threshold::Share(_), Buffer::Bdp(_)) => None,
             (Threshold::Time(span), _) => rate.map(|rate| rate.bytes_in(span)),
@@ -513,7 +522,8 @@ impl PortSettings {
     /// Returns the simulator's settings.
     pub(crate) fn config(&self, cable: &CablePorts) -> Result<PortConfig, Fault> {
         let &CablePorts { rate, delay, rtt, .. } = cable;
-        let marks = |(min, max, probability): (At<Threshold>, At<Threshold>, Share), size: Bytes| {
+        let marks = |thresholds: &MarkThresholds, size: Bytes| {
+            let MarkThresholds { min, max, probability } = thresholds;
             let (low, high) = (min.of(size, rate), max.of(size, rate));
             if low > high {
                 return Err(Fault::new(min.origin, format!("marking would begin at {low} and be certain from {high}"))
@@ -532,10 +542,11 @@ impl PortSettings {
             .label("expected less, or \"unlimited\""));
         }
         let ecn = self.ecn.thresholds().map(|thresholds| {
-            let relative = [thresholds.0, thresholds.1].into_iter().find(|at| matches!(at.value, Threshold::Share(_)));
+            let relative =
+                [thresholds.min, thresholds.max].into_iter().find(|at| matches!(at.value, Threshold::Share(_)));
             match (size, relative) {
                 (None, Some(at)) => Err(self.relative_to_nothing(at)),
-                (size, _) => marks(thresholds, size.unwrap_or(Bytes::ZERO)),
+                (size, _) => marks(&thresholds, size.unwrap_or(Bytes::ZERO)),
             }
         });
         let phantom = match &self.phantom {
@@ -551,7 +562,10 @@ impl PortSettings {
                 Some(fabric::Phantom {
                     size: phantom.size,
                     drain,
-                    ecn: marks((phantom.min, phantom.max, phantom.probability), phantom.size)?,
+                    ecn: marks(
+                        &MarkThresholds { min: phantom.min, max: phantom.max, probability: phantom.probability },
+                        phantom.size,
+                    )?,
                 })
             }
         };

@@ -13,6 +13,7 @@ use crate::error::Fault;
 use crate::quantity::Decimal;
 use crate::tree::{Node, Value};
 
+pub(crate) use custom::AttachedHosts;
 pub use custom::{Cable, CustomTopology, NodeSpec, NodeWord};
 
 const fn count(n: u16) -> NonZeroU16 {

@@ -11,7 +11,7 @@ use formats::graph::{Capacity, Delay, Direction, Graph, Link, Position, Quoted};
 use units::{Rate, Span};
 
 use super::Imported;
-use super::stage::Stage;
+use super::stage::{ListedTraffic, Stage};
 use crate::Error;
 use crate::decode::Field;
 use crate::error::{Fault, Origin, Sources};
@@ -166,15 +166,18 @@ pub fn import_graph(
         GraphFormat::Containerlab => formats::containerlab::read(text),
         GraphFormat::SndLib => formats::sndlib::read(text),
     };
-    let graph =
-        read.map_err(|error| explain(Foreign { name: names.graph, bytes: text.as_bytes(), source }.fault(error)))?;
+    let graph = read.map_err(|error| {
+        explain(Foreign { name: names.graph, bytes: text.as_bytes(), source: Some(source) }.fault(error))
+    })?;
     let mut notes = Vec::new();
     let topology = network(&graph, format, &chosen, source, &mut notes).map_err(explain)?;
     notes.push("ports have this project's defaults; the scheme runs DCTCP; each host sends 1 MB to another: give it other traffic, as with `narrows import flows FILE --scenario`".into());
     let stage = Stage::with(topology, format!("the network of {}", names.graph))?;
     let traffic = Value::table([("kind", Value::string("permutation")), ("size", Value::string("1MB"))]);
     let title = format!("imported from {}: {}", format.name(), names.graph);
-    stage.with_traffic((names.scenario, &title), (traffic, None), Span::ZERO, notes).map_err(explain)
+    stage
+        .with_traffic(names.scenario, &title, ListedTraffic { traffic, flows: None }, Span::ZERO, notes)
+        .map_err(explain)
 }
 
 fn chosen(options: &GraphOptions<'_>, sources: &mut Sources) -> Result<Chosen, Fault> {

@@ -36,6 +36,12 @@ const KEPT: [&str; 9] = ["seed", "clock", "topology", "port", "switch", "host", 
 /// The time at which runs end at the earliest.
 const STOP: Span = Span::from_s(10);
 
+/// An entry of `[[traffic]]`, and the file next to the scenario that it names: name and text.
+pub(super) struct ListedTraffic {
+    pub(super) traffic: Value,
+    pub(super) flows: Option<(String, String)>,
+}
+
 impl Stage {
     /// Returns the stage of a scenario, if one is given; otherwise that of two datacenters with at least `hosts` hosts.
     pub(super) fn new(base: Option<&Base<'_>>, hosts: usize, notes: &mut Vec<String>) -> Result<Self, Error> {
@@ -109,8 +115,9 @@ impl Stage {
     /// The scenario with its traffic. What happens there begins at `last` at the latest, as far as is known.
     pub(super) fn with_traffic(
         &self,
-        (scenario, title): (&str, &str),
-        (traffic, flows): (Value, Option<(String, String)>),
+        scenario: &str,
+        title: &str,
+        traffic: ListedTraffic,
         last: Span,
         notes: Vec<String>,
     ) -> Result<Imported, Fault> {
@@ -121,8 +128,8 @@ impl Stage {
         } else {
             Span::from_s(i64::try_from(seconds).unwrap_or(i64::MAX)).min(LONGEST)
         };
-        let toml = self.toml(scenario, title, &notes.join(". "), traffic, until);
-        Imported { toml, flows, notes }.checked(scenario)
+        let toml = self.toml(scenario, title, &notes.join(". "), traffic.traffic, until);
+        Imported { toml, flows: traffic.flows, notes }.checked(scenario)
     }
 }
 

@@ -179,7 +179,7 @@ fn capacity(network: &Network, class: LinkClass) -> u64 {
 impl Part {
     /// Payload on links of a class for one arrival of any part, in units of 2^-16 bytes, each link counted.
     fn crossing(&self, class: LinkClass, ends: &Ends, ground: &Ground<'_>) -> u128 {
-        let links = ground.survey.mean_links(self.class == FlowClass::Intra, class, &ends.from, &ends.to);
+        let links = ground.survey.mean_links(self.class, class, &ends.from, &ends.to);
         let per_flow = (u128::from(self.sizes.mean_bits()) * u128::from(links)) >> 32;
         (per_flow * u128::from(self.share)) >> 32
     }

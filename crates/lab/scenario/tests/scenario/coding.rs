@@ -86,7 +86,7 @@ fn refused(set: &[(&str, &str)], place: &str, names: &[&str]) {
 
 #[test]
 fn what_cannot_be_is_refused() {
-    refused(&[("host.path", "flowlet")], "--set:1:11", &["host.path", "\"unolb\""]);
+    refused(&[("host.path", "flowlet")], "--set:1:11", &["\"unolb\""]);
     refused(&[("host.path", "{ kind = \"unolb\", subflows = 65 }")], "--set:1:40", &["65", "64"]);
     refused(&[("host.path", "{ kind = \"unolb\", subflow = 8 }")], "--set:1:29", &["`subflow`"]);
     refused(&[("host.coding", "{ data = 40, parity = 9 }")], "--set:1:22", &["49", "48"]);

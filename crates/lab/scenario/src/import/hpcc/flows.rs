@@ -102,7 +102,7 @@ fn as_read(seconds: f64) -> Span {
 }
 
 fn parsed<T: Number>(word: (&str, Origin), what: &str) -> Result<T, Fault> {
-    super::parsed(word, || {
+    super::parsed(word.0, word.1, || {
         Fault::new(word.1, format!("expected {what}, found `{}`", word.0)).label(format!("expected {what}"))
     })
 }
