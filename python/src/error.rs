@@ -20,7 +20,7 @@ create_exception!(
 
 /// A scenario that is wrong.
 pub(crate) fn of_scenario(py: Python<'_>, error: &scenario::Error) -> PyErr {
-    let raised = ScenarioError::new_err(error.render(false));
+    let raised = ScenarioError::new_err(error.render(scenario::Colour::Plain));
     let value = raised.value(py);
     let (place, help) = match error {
         scenario::Error::Invalid(diagnostic) => (diagnostic.place.as_ref(), diagnostic.help.as_slice()),

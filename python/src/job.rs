@@ -151,7 +151,7 @@ pub(crate) fn run_study(
         claims: &[],
         tables: &[],
         anew,
-        others: Others::replaced_if(anew),
+        others: if anew { Others::Replace } else { Others::Keep },
     };
     let (finished, stopped) = py.detach(|| done(&study, &caller, &tell, &show));
     if let Some(raised) = host.raised() {

@@ -61,7 +61,7 @@ impl From<anyhow::Error> for Failure {
 /// A scenario that cannot be used: its message with caret, in colour where that is wanted.
 impl From<scenario::Error> for Failure {
     fn from(error: scenario::Error) -> Self {
-        Self::Input(error.render(colour()))
+        Self::Input(error.render(if colour() { scenario::Colour::Ansi } else { scenario::Colour::Plain }))
     }
 }
 

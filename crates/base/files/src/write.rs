@@ -19,7 +19,7 @@ pub fn replace(path: &Path, text: &str) -> Result<(), Error> {
     let written = || {
         let mut draft = Draft::new(path)?;
         draft.write_all(text.as_bytes())?;
-        draft.put_over(true)
+        draft.put_over(Placement::Replace)
     };
     written().map_err(Error::io("write", path))
 }
@@ -171,7 +171,8 @@ impl Draft {
     pub fn put(self) -> io::Result<()> {
         let now = self.names.as_ref().map_or(Seen(None), |names| Seen::of(&names.1));
         let is_the_same = now.0.is_some() && now == self.replaces;
-        self.keep(is_the_same, "somebody made or changed it meanwhile")
+        let placement = if is_the_same { Placement::Replace } else { Placement::IfMissing };
+        self.keep(placement, "somebody made or changed it meanwhile")
     }
 
     /// Puts a file that is not whole in place where there is none: it replaces nothing.
@@ -179,11 +180,11 @@ impl Draft {
     /// # Errors
     /// As [`Draft::put`], and when there is a file of that name.
     pub fn put_if_missing(self) -> io::Result<()> {
-        self.keep(false, "there is a file of that name")
+        self.keep(Placement::IfMissing, "there is a file of that name")
     }
 
-    fn keep(mut self, replaces: bool, taken: &str) -> io::Result<()> {
-        let put = self.put_over(replaces);
+    fn keep(mut self, placement: Placement, taken: &str) -> io::Result<()> {
+        let put = self.put_over(placement);
         let Some((partial, _)) = self.names.take() else { return put };
         put.map_err(|error| {
             let kind = error.kind();
@@ -200,18 +201,26 @@ impl Draft {
         })
     }
 
-    fn put_over(&mut self, replaces: bool) -> io::Result<()> {
+    fn put_over(&mut self, placement: Placement) -> io::Result<()> {
         let Some((partial, target)) = &self.names else { return Ok(()) };
         self.file.sync_all()?;
-        if replaces {
-            fs::rename(partial, target)?;
-        } else {
-            name_first(partial, target)?;
+        match placement {
+            Placement::Replace => fs::rename(partial, target)?,
+            Placement::IfMissing => name_first(partial, target)?,
         }
         let directory = parent_of(target).to_path_buf();
         self.names = None;
         sync_directory(&directory)
     }
+}
+
+/// Treatment of a file of the draft's name.
+#[derive(Clone, Copy)]
+enum Placement {
+    /// Over the file of that name.
+    Replace,
+    /// Where there is no file of that name.
+    IfMissing,
 }
 
 impl Write for Draft {

@@ -91,7 +91,7 @@ pub(crate) fn of<'a>(
         claims: &[],
         tables: &[],
         anew: common.anew,
-        others: Others::replaced_if(common.anew),
+        others: if common.anew { Others::Replace } else { Others::Keep },
     }
 }
 

@@ -40,7 +40,7 @@ impl ConnectError {
     /// Describes the failure for the user. `deed` is what both ends do, such as `the test`.
     pub(crate) fn explained(self, way: &Way, end: &End, deed: &str) -> Failure {
         match self {
-            Self::Connection { trouble, address } => failure(&trouble, (way, address), end, deed),
+            Self::Connection { trouble, address } => failure(&trouble, way, address, end, deed),
             Self::Other(failure) => failure,
         }
     }
@@ -102,7 +102,7 @@ fn silence(addresses: &[SocketAddr], end: &End) -> Failure {
 }
 
 /// Returns the message to a caller about trouble with this listener, and a remedy.
-pub(crate) fn failure(trouble: &Trouble, (way, address): (&Way, SocketAddr), end: &End, deed: &str) -> Failure {
+pub(crate) fn failure(trouble: &Trouble, way: &Way, address: SocketAddr, end: &End, deed: &str) -> Failure {
     let text = match trouble {
         Trouble::Interrupted => return Failure::Interrupted(format!("{deed} was not finished")),
         Trouble::Transport(Error::Closed(Closed::There { code: Code::REFUSED, .. })) => match way {

@@ -68,7 +68,7 @@ impl<'a> Terms<'a> {
     /// If something that is asked for is wrong.
     pub(crate) fn new(asked: Asked<'a>) -> Result<Self, Failure> {
         let at = addresses("--listen", asked.listen)?[0];
-        let range = (Duration::from_secs(1), LONGEST_VALID);
+        let range = Duration::from_secs(1)..=LONGEST_VALID;
         let valid = asked.valid.map(|text| duration("--valid", text, range)).transpose()?;
         let (option, keys) = asked.allow;
         let allowed = keys.iter().map(|text| fingerprint(option, text)).collect::<Result<_, _>>()?;

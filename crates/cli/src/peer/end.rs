@@ -59,8 +59,8 @@ impl End {
     /// If an argument is wrong, or there can be no identity.
     pub(crate) fn new(args: &EndArgs, pair: Pair, room: Room) -> Result<Self, Failure> {
         let law = Chosen::new(args)?;
-        let window = bytes("--window", &args.window, (64 << 10, LARGEST_WINDOW))?;
-        let idle = duration("--idle", &args.idle, (Duration::from_secs(1), Duration::from_mins(10)))?;
+        let window = bytes("--window", &args.window, 64 << 10..=LARGEST_WINDOW)?;
+        let idle = duration("--idle", &args.idle, Duration::from_secs(1)..=Duration::from_mins(10))?;
         let mut settings = Settings::new(pair.service, law.maker());
         settings.one_law = args.one_law;
         settings.key_log = key_log::from_environment()?;

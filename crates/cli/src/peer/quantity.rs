@@ -1,5 +1,6 @@
 //! Durations and amounts, as people who measure networks write and read them.
 
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use crate::exit::Failure;
@@ -29,7 +30,8 @@ fn split(text: &str) -> Option<(f64, &str)> {
 }
 
 /// A duration in a range.
-pub(crate) fn duration(option: &str, text: &str, (least, most): (Duration, Duration)) -> Result<Duration, Failure> {
+pub(crate) fn duration(option: &str, text: &str, range: RangeInclusive<Duration>) -> Result<Duration, Failure> {
+    let (least, most) = range.into_inner();
     let read = || {
         let (number, unit) = split(text.trim())?;
         let (_, ns) = TIMES.iter().find(|(known, _)| *known == unit)?;
@@ -46,7 +48,8 @@ pub(crate) fn duration(option: &str, text: &str, (least, most): (Duration, Durat
 }
 
 /// An amount of data in a range.
-pub(crate) fn bytes(option: &str, text: &str, (least, most): (u64, u64)) -> Result<u64, Failure> {
+pub(crate) fn bytes(option: &str, text: &str, range: RangeInclusive<u64>) -> Result<u64, Failure> {
+    let (least, most) = range.into_inner();
     let read = || {
         let (number, unit) = split(text.trim())?;
         let unit = unit.strip_suffix('B').unwrap_or(unit);
@@ -101,7 +104,7 @@ pub(crate) fn in_words(time: Duration) -> String {
 mod tests {
     use super::*;
 
-    const RANGE: (Duration, Duration) = (Duration::from_millis(1), Duration::from_hours(48));
+    const RANGE: RangeInclusive<Duration> = Duration::from_millis(1)..=Duration::from_hours(48);
 
     #[test]
     fn durations_are_seconds_or_have_a_unit() {
@@ -120,10 +123,10 @@ mod tests {
     fn amounts_are_bytes_or_have_a_unit() {
         for (text, expected) in [("20M", 20_000_000), ("64KiB", 65_536), ("1.5GB", 1_500_000_000), ("7", 7), ("7B", 7)]
         {
-            assert_eq!(bytes("--bytes", text, (1, u64::MAX)).unwrap(), expected, "{text}");
+            assert_eq!(bytes("--bytes", text, 1..=u64::MAX).unwrap(), expected, "{text}");
         }
         for text in ["", "0", "20Mbit", "M", "-3", "2e3", "99999999T"] {
-            assert!(bytes("--bytes", text, (1, u64::MAX)).is_err(), "{text}");
+            assert!(bytes("--bytes", text, 1..=u64::MAX).is_err(), "{text}");
         }
     }
 

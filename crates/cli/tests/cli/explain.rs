@@ -27,9 +27,7 @@ fn the_slowest_flows_are_told_with_typical_ones() {
         let slowdown = &class["traits"]["slowdown"];
         assert!(slowdown["slowest"].as_f64().unwrap() >= 1.0, "{class}");
     }
-    scratch
-        .narrows("explain r --run uno,traffic.0.load=0.9")
-        .fails(2, &["no run `uno,traffic.0.load=0.9`", "did you mean"]);
+    scratch.narrows("explain r --run uno,traffic.0.load=0.9").fails(2, &["no run `uno,traffic.0.load=0.9`"]);
     scratch.narrows("explain r --share 0").fails(2, &["0 is not a part of all"]);
     scratch.narrows("explain s.toml").fails(2, &["is a file and no directory of results"]);
     scratch.narrows("explain none").fails(2, &["none"]);
@@ -98,15 +96,13 @@ fn what_cannot_be_explained_is_said() {
     scratch.narrows("run s.toml --out r").ok();
     scratch.narrows("explain none").fails(2, &["none"]);
     scratch.narrows("explain s.toml").fails(2, &["is a file and no directory of results"]);
-    scratch
-        .narrows("explain r --only schema=uno")
-        .fails(2, &["runs have no key `schema`; there are scheme, traffic.0.load"]);
+    scratch.narrows("explain r --only schema=uno").fails(2, &["`schema`", "traffic.0.load"]);
     scratch.narrows("explain r --only scheme=dctcp").fails(2, &["no run has scheme=dctcp; there are uno"]);
     scratch.narrows("explain r --only uno").fails(2, &["`uno` is not KEY=VALUE"]);
     scratch.narrows("explain r --class far").fails(2, &["intra, inter"]);
-    scratch.narrows("explain r --flow 3").fails(2, &["--flow 3 is one of each of", "choose a run with --run"]);
+    scratch.narrows("explain r --flow 3").fails(2, &["--flow", "--run"]);
     let unknown = "explain r --run uno,traffic.0.load=0.2 --flow 9999999";
-    scratch.narrows(unknown).fails(2, &["`uno,traffic.0.load=0.2` has no flow 9999999", "expected a number from 0 to"]);
+    scratch.narrows(unknown).fails(2, &["`uno,traffic.0.load=0.2`", "9999999"]);
     scratch.narrows("explain r --bins").fails(2, &["the scenario has no size bins"]);
     scratch.narrows("explain r --run uno,traffic.0.load=0.2 --only load=20%").fails(2, &["cannot be used with"]);
 }
@@ -142,9 +138,9 @@ fn inputs_are_needed_again() {
     let bins = scratch.narrows("explain r --bins --quiet").ok();
     assert!(bins.out.contains("small") && bins.out.contains("rest"), "{bins}");
     scratch.write("flows.csv", &flows.replace("5KB", "6KB"));
-    scratch.narrows("explain r").fails(2, &["flows.csv` is not the file that", "--inputs"]);
+    scratch.narrows("explain r").fails(2, &["flows.csv", "--inputs"]);
     std::fs::remove_file(scratch.path("flows.csv")).unwrap();
-    scratch.narrows("explain r").fails(2, &["flows.csv", "--inputs names another directory"]);
+    scratch.narrows("explain r").fails(2, &["flows.csv", "--inputs"]);
     scratch.narrows("explain r --traits").ok();
     std::fs::create_dir(scratch.path("kept")).unwrap();
     scratch.write("kept/flows.csv", flows);

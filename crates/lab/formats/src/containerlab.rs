@@ -210,17 +210,19 @@ mod tests {
 
     #[test]
     fn mistakes_have_their_place() {
-        for (from, to, part) in [
-            ("leaf1:e1-1\"", "leaf9:e1-1\"", "no node `leaf9`"),
-            (", \"leaf1:e1-1\"", "", "1 endpoints"),
-            ("    client1:\n", "    leaf1:\n", "leaf1"),
-            ("topology:", "topologie:", "no `topology.nodes`"),
-            ("[\"spine", "[\"spine\n", "not YAML"),
-            ("    leaf1: *d", "    <<: *d", "merged in"),
-            ("  links:\n", "  links: 3\n  lonks:\n", "no list"),
+        for (from, to, place, name) in [
+            ("leaf1:e1-1\"", "leaf9:e1-1\"", "12:33", "`leaf9`"),
+            (", \"leaf1:e1-1\"", "", "12:18", ""),
+            ("    client1:\n", "    leaf1:\n", "9:5", ""),
+            ("topology:", "topologie:", "1:1", "`topology.nodes`"),
+            ("[\"spine", "[\"spine\n", "12:19", ""),
+            ("    leaf1: *d", "    <<: *d", "8:9", ""),
+            ("  links:\n", "  links: 3\n  lonks:\n", "11:10", ""),
         ] {
-            let error = read(&LAB.replacen(from, to, 1)).unwrap_err().to_string();
-            assert!(error.contains(part), "{part}: {error}");
+            let text = LAB.replacen(from, to, 1);
+            let error = read(&text).unwrap_err();
+            assert_eq!(error.line_and_column(&text), place, "{error}");
+            assert!(error.to_string().contains(name), "{error}");
         }
         assert!(read("").is_err() && read(&"[".repeat(500)).is_err() && read(&"- ".repeat(90_000)).is_err());
     }

@@ -72,3 +72,20 @@ impl Error {
         }
     }
 }
+
+#[cfg(test)]
+impl Error {
+    /// `LINE:COLUMN` of an error in `text`.
+    pub(crate) fn line_and_column(&self, text: &str) -> String {
+        assert!(matches!(self, Self::Text { .. }), "{self}");
+        let before = &text[..self.at().range().start];
+        let column = before.chars().rev().take_while(|&c| c != '\n').count() + 1;
+        format!("{}:{column}", before.matches('\n').count() + 1)
+    }
+
+    /// The part of an invalid binary file that an error names.
+    pub(crate) fn byte_range(&self) -> Range<usize> {
+        assert!(matches!(self, Self::Bytes { .. }), "{self}");
+        self.at().range()
+    }
+}

@@ -93,16 +93,17 @@ mod tests {
 
     #[test]
     fn mistakes_have_their_line() {
-        for (text, part) in [
-            ("", "empty"),
-            ("start,from,to\n", "not the header"),
-            ("start,from,to,bytes,cost\n", "unknown column `cost`"),
-            ("start,time,to,bytes\n", "`time` says what"),
-            ("start,from,to,bytes\n0s,a,,5\n", "no receiver"),
-            ("start,from,to,bytes\n0s,a\n", "no receiver"),
+        for (text, place, name) in [
+            ("", "1:1", ""),
+            ("start,from,to\n", "1:1", ""),
+            ("start,from,to,bytes,cost\n", "1:1", "`cost`"),
+            ("start,time,to,bytes\n", "1:1", "`time`"),
+            ("start,from,to,bytes\n0s,a,,5\n", "2:1", ""),
+            ("start,from,to,bytes\n0s,a\n", "2:1", ""),
         ] {
-            let error = read(text).unwrap_err().to_string();
-            assert!(error.contains(part), "{part}: {error}");
+            let error = read(text).unwrap_err();
+            assert_eq!(error.line_and_column(text), place, "{error}");
+            assert!(error.to_string().contains(name), "{error}");
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::index::index32;
 use crate::{Error, Place};
 
 /// A graph.
@@ -102,7 +103,7 @@ pub(crate) struct Names(BTreeMap<String, u32>);
 impl Names {
     /// Adds a node; refuses a second node with the same name.
     pub(crate) fn add(&mut self, graph: &mut Graph, node: Node) -> Result<u32, Error> {
-        let number = graph.nodes.len() as u32;
+        let number = index32(graph.nodes.len());
         if self.0.insert(node.name.clone(), number).is_some() {
             let what = format!("two nodes are called `{}`", node.name);
             return Err(Error::text(node.at, what, "expected another name"));
@@ -115,7 +116,7 @@ impl Names {
     pub(crate) fn of(&mut self, graph: &mut Graph, name: &str, at: Place) -> u32 {
         let known = self.0.get(name).copied();
         known.unwrap_or_else(|| {
-            let number = graph.nodes.len() as u32;
+            let number = index32(graph.nodes.len());
             self.0.insert(name.to_owned(), number);
             graph.nodes.push(Node { name: name.to_owned(), position: None, at });
             number

@@ -6,6 +6,13 @@
 //! input's size.
 
 #![forbid(unsafe_code)]
+#![deny(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    clippy::cast_possible_wrap,
+    clippy::cast_precision_loss,
+    clippy::cast_lossless
+)]
 
 pub mod capture;
 pub mod chakra;
@@ -15,6 +22,7 @@ pub mod flows;
 pub mod goal;
 pub mod graph;
 pub mod graphml;
+mod index;
 mod lines;
 pub mod links;
 pub mod msccl;

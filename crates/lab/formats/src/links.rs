@@ -94,15 +94,16 @@ mod tests {
 
     #[test]
     fn mistakes_have_their_line() {
-        for (text, part) in [
-            ("", "empty"),
-            ("from,rate\na,1\n", "not the header"),
-            ("from,to,cost\n", "unknown column `cost`"),
-            ("from,to,delay,latency_ms\n", "says what another"),
-            ("from,to\na,\n", "lacks an end"),
+        for (text, place, name) in [
+            ("", "1:1", ""),
+            ("from,rate\na,1\n", "1:1", ""),
+            ("from,to,cost\n", "1:1", "`cost`"),
+            ("from,to,delay,latency_ms\n", "1:1", ""),
+            ("from,to\na,\n", "2:1", ""),
         ] {
-            let error = read(text).unwrap_err().to_string();
-            assert!(error.contains(part), "{part}: {error}");
+            let error = read(text).unwrap_err();
+            assert_eq!(error.line_and_column(text), place, "{error}");
+            assert!(error.to_string().contains(name), "{error}");
         }
     }
 }

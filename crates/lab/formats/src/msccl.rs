@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 use roxmltree::{Document, Node};
 
 use crate::goal::{Edge, Goal, Op, OpKind, Rank};
+use crate::index::index32;
 use crate::lines::Lines;
 use crate::{Error, Place};
 
@@ -43,7 +44,7 @@ pub fn read(text: &str, size: u64) -> Result<Goal, Error> {
     if root.has_attribute("ngpus") {
         number(root, "ngpus", &format!("{}, the number of <gpu>", gpus.len()), |&count: &usize| count == gpus.len())?;
     }
-    let ranks = by_id.iter().map(|(&id, &gpu)| rank(gpu, id, gpus.len() as u32, chunk));
+    let ranks = by_id.iter().map(|(&id, &gpu)| rank(gpu, id, index32(gpus.len()), chunk));
     Ok(Goal { ranks: ranks.collect::<Result<_, _>>()? })
 }
 
@@ -85,7 +86,7 @@ fn rank(gpu: Node<'_, '_>, id: u32, gpus: u32, chunk: u64) -> Result<Rank, Error
                     return Err(Error::text(at, what, "expected s, r, rcs, rrs, rrc, rrcs, cpy, re or nop"));
                 }
             };
-            let first = made.ops.len() as u32;
+            let first = index32(made.ops.len());
             if receives {
                 let kind = OpKind::Recv { bytes: message()?, from: peer("recv", at)?, tag: channel };
                 made.ops.push(Op { kind, cpu: number_of_block, at });
@@ -100,7 +101,7 @@ fn rank(gpu: Node<'_, '_>, id: u32, gpus: u32, chunk: u64) -> Result<Rank, Error
             if !receives && !sends {
                 made.ops.push(Op { kind: OpKind::Calc { ns: 0 }, cpu: number_of_block, at });
             }
-            let ends = (first, made.ops.len() as u32 - 1);
+            let ends = (first, index32(made.ops.len()) - 1);
             if let Some((_, last)) = before.replace(ends) {
                 made.edges.push(after(first, last, &made));
             }
@@ -191,23 +192,25 @@ mod tests {
 
     #[test]
     fn mistakes_have_their_place() {
-        for (from, to, part) in [
-            ("</algo>", "", "not XML"),
-            ("algo", "alga", "not XML"),
-            ("nchunksperloop=\"2\"", "nchunksperloop=\"0\"", "nchunksperloop=\"0\""),
-            ("ngpus=\"2\"", "ngpus=\"3\"", "ngpus=\"3\""),
-            ("<gpu id=\"1\"", "<gpu id=\"0\"", "two GPUs"),
-            ("send=\"1\" recv", "send=\"-1\" recv", "send=\"-1\""),
-            ("send=\"1\" recv", "send=\"0\" recv", "expected another GPU"),
-            ("type=\"rrcs\"", "type=\"x\"", "`x` are unknown"),
-            ("depid=\"1\" deps=\"0\"", "depid=\"1\" deps=\"9\"", "no step 9 of block 1"),
-            ("step s=\"1\"", "step s=\"7\"", "steps are in order"),
-            ("tb id=\"1\"", "tb id=\"0\"", "two blocks"),
-            ("cnt=\"1\"", "cnt=\"0\"", "a message of 0 chunks"),
+        for (from, to, place, name) in [
+            ("</algo>", "", "1:1", ""),
+            ("algo", "alga", "17:1", ""),
+            ("nchunksperloop=\"2\"", "nchunksperloop=\"0\"", "1:1", "nchunksperloop=\"0\""),
+            ("ngpus=\"2\"", "ngpus=\"3\"", "1:1", "ngpus=\"3\""),
+            ("<gpu id=\"1\"", "<gpu id=\"0\"", "10:3", ""),
+            ("send=\"1\" recv", "send=\"-1\" recv", "4:7", "send=\"-1\""),
+            ("send=\"1\" recv", "send=\"0\" recv", "4:7", ""),
+            ("type=\"rrcs\"", "type=\"x\"", "5:7", "`x`"),
+            ("depid=\"1\" deps=\"0\"", "depid=\"1\" deps=\"9\"", "6:7", ""),
+            ("step s=\"1\"", "step s=\"7\"", "5:7", ""),
+            ("tb id=\"1\"", "tb id=\"0\"", "8:45", ""),
+            ("cnt=\"1\"", "cnt=\"0\"", "4:7", ""),
         ] {
-            let error = read(&RING.replacen(from, to, 1), 100).unwrap_err().to_string();
-            assert!(error.contains(part), "{part}: {error}");
+            let text = RING.replacen(from, to, 1);
+            let error = read(&text, 100).unwrap_err();
+            assert_eq!(error.line_and_column(&text), place, "{error}");
+            assert!(error.to_string().contains(name), "{error}");
         }
-        assert!(read("<a/>", 1).unwrap_err().to_string().contains("no algorithm"));
+        assert_eq!(read("<a/>", 1).unwrap_err().line_and_column("<a/>"), "1:1");
     }
 }

@@ -136,14 +136,16 @@ mod tests {
 
     #[test]
     fn mistakes_have_their_line() {
-        for (from, to, part) in [
-            ("sa,", "source,", "no column is called `sa`"),
-            ("23:59:59", "23:99:59", "no time"),
-            (",1500,", ",1.5 M,", "`1.5 M` is no number of bytes"),
-            ("10.0.0.2", "", "lacks an address"),
+        for (from, to, place, name) in [
+            ("sa,", "source,", "1:1", "`sa`"),
+            ("23:59:59", "23:99:59", "2:1", ""),
+            (",1500,", ",1.5 M,", "2:1", "`1.5 M`"),
+            ("10.0.0.2", "", "2:1", ""),
         ] {
-            let error = read(&OLD.replacen(from, to, 1)).unwrap_err().to_string();
-            assert!(error.contains(part), "{part}: {error}");
+            let text = OLD.replacen(from, to, 1);
+            let error = read(&text).unwrap_err();
+            assert_eq!(error.line_and_column(&text), place, "{error}");
+            assert!(error.to_string().contains(name), "{error}");
         }
     }
 }

@@ -9,6 +9,7 @@
 
 use crate::Place;
 use crate::goal::{Edge, Op, OpKind, Rank};
+use crate::index::index32;
 
 /// Maximum number of operations. More are a mistake: collectives of many ranks have many.
 pub(crate) const MOST: usize = 20_000_000;
@@ -23,6 +24,30 @@ pub(crate) enum Collective {
     Broadcast,
 }
 
+/// A rank among the members of a collective.
+#[derive(Clone, Copy)]
+pub(crate) struct Membership<'a> {
+    pub(crate) members: &'a [u32],
+    /// Position of the rank in `members`.
+    pub(crate) place: usize,
+}
+
+impl Membership<'_> {
+    /// Returns the member that is `by` positions further along the ring.
+    fn neighbour(self, by: usize) -> u32 {
+        self.members[(self.place + by) % self.members.len()]
+    }
+}
+
+/// First and last operation of a collective at a rank.
+#[derive(Clone, Copy)]
+pub(crate) struct CollectiveOps {
+    /// All others wait for it.
+    pub(crate) first: u32,
+    /// It waits for all others.
+    pub(crate) last: u32,
+}
+
 /// A rank that is being built, and the position in the file of its next operations.
 pub(crate) struct Maker<'a> {
     pub(crate) made: &'a mut Rank,
@@ -32,7 +57,7 @@ pub(crate) struct Maker<'a> {
 impl Maker<'_> {
     pub(crate) fn op(&mut self, kind: OpKind) -> u32 {
         self.made.ops.push(Op { kind, cpu: 0, at: self.at });
-        self.made.ops.len() as u32 - 1
+        index32(self.made.ops.len()) - 1
     }
 
     pub(crate) fn edge(&mut self, op: u32, on: u32) {
@@ -41,26 +66,16 @@ impl Maker<'_> {
         self.made.edges.push(Edge { op, on, begun });
     }
 
-    /// Appends the operations of the rank at `place` of `members` in a collective of `total` bytes. Returns the first
-    /// one, for which all the others wait, and the last one, which waits for all of them. `tag` is the collective's
-    /// own.
-    pub(crate) fn collective(
-        &mut self,
-        what: Collective,
-        total: u64,
-        (members, place): (&[u32], usize),
-        tag: u32,
-    ) -> (u32, u32) {
+    /// Appends the operations of a rank in a collective of `total` bytes. `tag` is the collective's own.
+    pub(crate) fn collective(&mut self, what: Collective, total: u64, of: Membership<'_>, tag: u32) -> CollectiveOps {
         let first = self.op(OpKind::Calc { ns: 0 });
-        let neighbour = |by: usize| members[(place + by) % members.len()];
-        let count = members.len();
+        let neighbour = |by: usize| of.neighbour(by);
+        let (count, place) = (of.members.len(), of.place);
         let part = total.div_ceil(count.max(1) as u64);
         let ends = match what {
             _ if count < 2 => vec![first],
-            Collective::AllReduce => self.ring(2 * (count - 1), part, (neighbour(1), neighbour(count - 1)), first, tag),
-            Collective::AllGather | Collective::ReduceScatter => {
-                self.ring(count - 1, part, (neighbour(1), neighbour(count - 1)), first, tag)
-            }
+            Collective::AllReduce => self.ring(2 * (count - 1), part, of, first, tag),
+            Collective::AllGather | Collective::ReduceScatter => self.ring(count - 1, part, of, first, tag),
             Collective::AllToAll => {
                 let mut receives = vec![first];
                 for by in 1..count {
@@ -88,11 +103,12 @@ impl Maker<'_> {
         for on in ends {
             self.edge(end, on);
         }
-        (first, end)
+        CollectiveOps { first, last: end }
     }
 
     /// Appends the steps along a ring. Returns the last send and the last receive.
-    fn ring(&mut self, steps: usize, part: u64, (to, from): (u32, u32), first: u32, tag: u32) -> Vec<u32> {
+    fn ring(&mut self, steps: usize, part: u64, of: Membership<'_>, first: u32, tag: u32) -> Vec<u32> {
+        let (to, from) = (of.neighbour(1), of.neighbour(of.members.len() - 1));
         let (mut send_after, mut recv_after) = (first, first);
         for _ in 0..steps {
             let send = self.op(OpKind::Send { bytes: part, to, tag });

@@ -210,15 +210,17 @@ mod tests {
 
     #[test]
     fn mistakes_have_their_place() {
-        for (from, to, part) in [
-            ("( Bonn Ulm ) 40", "( Bonn Um ) 40", "no node `Um`"),
-            ("Ulm (", "Bonn (", "two nodes are called `Bonn`"),
-            ("7.10", "x", "`x` is no number"),
-            ("LINKS", "LINK", "unknown section `LINK`"),
-            ("UNLIMITED\n)", "", "ends here"),
+        for (from, to, place, name) in [
+            ("( Bonn Ulm ) 40", "( Bonn Um ) 40", "12:13", "`Um`"),
+            ("Ulm (", "Bonn (", "8:3", "`Bonn`"),
+            ("7.10", "x", "7:10", "`x`"),
+            ("LINKS", "LINK", "11:1", "`LINK`"),
+            ("UNLIMITED\n)", "", "18:1", ""),
         ] {
-            let error = read(&SMALL.replacen(from, to, 1)).unwrap_err().to_string();
-            assert!(error.contains(part), "{part}: {error}");
+            let text = SMALL.replacen(from, to, 1);
+            let error = read(&text).unwrap_err();
+            assert_eq!(error.line_and_column(&text), place, "{error}");
+            assert!(error.to_string().contains(name), "{error}");
         }
         assert_eq!(read("").unwrap(), Graph::default());
     }

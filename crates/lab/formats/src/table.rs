@@ -99,13 +99,18 @@ pub(crate) fn with_unit(cell: &str, unit: &str) -> String {
 }
 
 fn broken(error: &csv::Error) -> Error {
-    let at = error.position().map_or(0, |position| position.byte() as usize);
+    let at = error.position().map_or(0, byte_of);
     Error::text(Place::new(at..at), format!("this is not CSV: {error}"), "expected cells with commas between them")
+}
+
+/// Returns the offset of a position in a text.
+fn byte_of(position: &Position) -> usize {
+    usize::try_from(position.byte()).unwrap_or(usize::MAX)
 }
 
 /// Returns the line of a record.
 fn line_of(text: &str, shift: usize, position: Option<&Position>) -> Place {
-    let from = (position.map_or(0, Position::byte) as usize + shift).min(text.len());
+    let from = position.map_or(0, byte_of).saturating_add(shift).min(text.len());
     // What stands before a record on lines of their own, such as comments, is counted as its part.
     let mut start = from;
     for line in text.get(from..).unwrap_or_default().split_inclusive('\n') {

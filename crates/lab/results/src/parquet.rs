@@ -236,13 +236,13 @@ fn read_table(name: &'static str, bytes: Vec<u8>, path: &Path) -> Result<Frame, 
 
 fn read_part(column: &mut Column, reader: ColumnReader, rows: usize) -> ParquetResult<()> {
     match (column, reader) {
-        (Column::Int(values), ColumnReader::Int64ColumnReader(reader)) => values.extend(all(reader, rows)?.0),
-        (Column::Real(values), ColumnReader::DoubleColumnReader(reader)) => values.extend(all(reader, rows)?.0),
-        (Column::Flag(values), ColumnReader::BoolColumnReader(reader)) => values.extend(all(reader, rows)?.0),
+        (Column::Int(values), ColumnReader::Int64ColumnReader(reader)) => values.extend(all(reader, rows)?.values),
+        (Column::Real(values), ColumnReader::DoubleColumnReader(reader)) => values.extend(all(reader, rows)?.values),
+        (Column::Flag(values), ColumnReader::BoolColumnReader(reader)) => values.extend(all(reader, rows)?.values),
         (Column::OptInt(values), ColumnReader::Int64ColumnReader(reader)) => values.extend(join(all(reader, rows)?)),
         (Column::OptReal(values), ColumnReader::DoubleColumnReader(reader)) => values.extend(join(all(reader, rows)?)),
         (Column::Text(texts), ColumnReader::ByteArrayColumnReader(reader)) => {
-            for text in all(reader, rows)?.0 {
+            for text in all(reader, rows)?.values {
                 texts.push(text.as_utf8()?);
             }
         }
@@ -251,8 +251,15 @@ fn read_part(column: &mut Column, reader: ColumnReader, rows: usize) -> ParquetR
     Ok(())
 }
 
-/// All values of a column chunk, and for each row of an optional one whether there is one.
-fn all<T: DataType>(mut reader: ColumnReaderImpl<T>, rows: usize) -> ParquetResult<(Vec<T::T>, Vec<i16>)> {
+/// Values of a column chunk.
+struct Chunk<T> {
+    values: Vec<T>,
+    /// Definition level of each row of an optional column: 0 without a value.
+    levels: Vec<i16>,
+}
+
+/// All values of a column chunk.
+fn all<T: DataType>(mut reader: ColumnReaderImpl<T>, rows: usize) -> ParquetResult<Chunk<T::T>> {
     let (mut values, mut levels, mut read) = (Vec::new(), Vec::new(), 0);
     while read < rows {
         let (records, _, _) = reader.read_records(rows - read, Some(&mut levels), None, &mut values)?;
@@ -261,12 +268,12 @@ fn all<T: DataType>(mut reader: ColumnReaderImpl<T>, rows: usize) -> ParquetResu
         }
         read += records;
     }
-    Ok((values, levels))
+    Ok(Chunk { values, levels })
 }
 
-fn join<T>((values, levels): (Vec<T>, Vec<i16>)) -> Vec<Option<T>> {
-    let mut values = values.into_iter();
-    levels.into_iter().map(|level| if level > 0 { values.next() } else { None }).collect()
+fn join<T>(chunk: Chunk<T>) -> Vec<Option<T>> {
+    let mut values = chunk.values.into_iter();
+    chunk.levels.into_iter().map(|level| if level > 0 { values.next() } else { None }).collect()
 }
 
 #[cfg(test)]

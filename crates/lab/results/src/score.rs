@@ -515,7 +515,7 @@ mod tests {
         assert_eq!(Reference::of(&[], &schemes(), &[]), Err(ScoreError::Nothing));
         let mut other = schemes();
         other[3].manifest.scenario = "other".into();
-        assert!(said(&other).contains("of the scenario `other`, and the reference is of `"));
+        assert!(said(&other).contains("`other`"));
         // What was edited sizes and indexes nothing.
         let broken: [fn(&mut Reference); 7] = [
             |it| it.points[0].cells.truncate(1),

@@ -18,7 +18,7 @@ fn parts(bytes: &[u8]) -> Vec<String> {
 
 /// An error can be shown, with and without colour.
 fn shown(error: &Error) {
-    assert!(!error.render(false).is_empty() && !error.render(true).is_empty());
+    assert!(!error.render(scenario::Colour::Plain).is_empty() && !error.render(scenario::Colour::Ansi).is_empty());
 }
 
 /// A scenario that parses can be written, and the written file reads back as the same scenario.

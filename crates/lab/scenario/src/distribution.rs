@@ -51,7 +51,7 @@ impl Distribution {
     /// The shipped one of that name, or else the one in that file.
     pub(crate) fn named(name: &At<String>, inputs: &Inputs) -> Result<Self, Fault> {
         if let Some((_, text)) = SHIPPED.iter().find(|(known, _)| *known == name.value) {
-            return Self::read(text, u32::MAX);
+            return Self::read(text, None);
         }
         if !name.contains(['.', '/']) && !inputs.is_there(name) {
             let message =
@@ -66,8 +66,9 @@ impl Distribution {
         Self::read(&text, source)
     }
 
-    fn read(text: &str, source: u32) -> Result<Self, Fault> {
+    fn read(text: &str, source: impl Into<Option<u32>>) -> Result<Self, Fault> {
         let mut points: Vec<(u64, u64)> = Vec::new();
+        let source = source.into();
         let mut last = Origin::new(source, 0..0);
         let mut start = 0;
         let blank = |c: char| c.is_whitespace() || c == BYTE_ORDER_MARK;
@@ -106,19 +107,19 @@ impl Distribution {
 
     /// The size at 64 random bits, at least 1 byte.
     pub(crate) fn sample(&self, bits: u64) -> u64 {
-        let share = ((u128::from(bits) * u128::from(FULL)) >> 64) as u64;
+        let share = u64::try_from((u128::from(bits) * u128::from(FULL)) >> 64).unwrap_or(FULL);
         // The first point above the share, and the one before it: the first point's share is 0.
         let above = self.points.partition_point(|&(_, known)| known <= share).clamp(1, self.points.len() - 1);
         let ((low, from), (high, to)) = (self.points[above - 1], self.points[above]);
         let part = u128::from(high - low) * u128::from(share - from) / u128::from((to - from).max(1));
-        (low + part as u64).max(1)
+        (low + u64::try_from(part).unwrap_or(high - low)).max(1)
     }
 
     /// The mean size in units of 2^-16 bytes.
     pub(crate) fn mean_bits(&self) -> u64 {
         let area = |pair: &[(u64, u64)]| u128::from(pair[1].1 - pair[0].1) * u128::from(pair[0].0 + pair[1].0);
         let sum: u128 = self.points.windows(2).map(area).sum();
-        (sum * (1 << 15) / u128::from(FULL)) as u64
+        u64::try_from(sum * (1 << 15) / u128::from(FULL)).unwrap_or(u64::MAX)
     }
 }
 

@@ -5,7 +5,17 @@ use std::sync::Arc;
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 use thiserror::Error;
 
+use crate::index::index32;
 use crate::kind::Kind;
+
+/// Colour of a message.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Colour {
+    /// By ANSI escape sequences.
+    Ansi,
+    /// None.
+    Plain,
+}
 
 /// Error of a scenario that cannot be used.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
@@ -22,8 +32,8 @@ pub enum Error {
 }
 
 impl Error {
-    /// The message for a terminal, with or without colour.
-    pub fn render(&self, colour: bool) -> String {
+    /// The message for a terminal.
+    pub fn render(&self, colour: Colour) -> String {
         match self {
             Self::Invalid(diagnostic) => diagnostic.render(colour),
             Self::Unreadable(_) => self.to_string(),
@@ -70,8 +80,11 @@ impl Place {
 
 impl Diagnostic {
     /// The message with the place under it.
-    pub fn render(&self, colour: bool) -> String {
-        let renderer = if colour { Renderer::styled() } else { Renderer::plain() };
+    pub fn render(&self, colour: Colour) -> String {
+        let renderer = match colour {
+            Colour::Ansi => Renderer::styled(),
+            Colour::Plain => Renderer::plain(),
+        };
         let title = Level::ERROR.primary_title(self.message.as_str());
         // The renderer leaves C1 control characters as they are. The replacement is as long, so that the range holds.
         let text =
@@ -94,30 +107,36 @@ impl Diagnostic {
 
 impl std::fmt::Display for Diagnostic {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.render(false))
+        f.write_str(&self.render(Colour::Plain))
     }
 }
 
 /// A range of bytes in one of the texts read; the place of a default is [`Origin::NOWHERE`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Origin {
-    source: u32,
+    /// Number of the text; none for what is in no text.
+    source: Option<u32>,
     start: u32,
     end: u32,
 }
 
 impl Origin {
     /// Not in any text.
-    pub const NOWHERE: Self = Self { source: u32::MAX, start: 0, end: 0 };
+    pub const NOWHERE: Self = Self { source: None, start: 0, end: 0 };
 
-    pub(crate) fn new(source: u32, range: std::ops::Range<usize>) -> Self {
-        Self { source, start: range.start as u32, end: range.end as u32 }
+    pub(crate) fn new(source: impl Into<Option<u32>>, range: std::ops::Range<usize>) -> Self {
+        Self { source: source.into(), start: offset(range.start), end: offset(range.end) }
     }
 
     /// The same, `by` bytes later in the text.
     pub(crate) fn shifted(self, by: usize) -> Self {
-        Self { start: self.start + by as u32, end: self.end + by as u32, ..self }
+        Self { start: self.start.saturating_add(offset(by)), end: self.end.saturating_add(offset(by)), ..self }
     }
+}
+
+/// Returns an offset in a text; the end of a text over 4 GiB, which is cut off for display only.
+fn offset(byte: usize) -> u32 {
+    u32::try_from(byte).unwrap_or(u32::MAX)
 }
 
 /// An error without the text of its file, which [`Sources::explain`] adds.
@@ -202,8 +221,9 @@ struct Source {
 impl Sources {
     /// Adds a text; a text over 4 GiB is cut off for display only.
     pub(crate) fn add(&mut self, name: impl Into<String>, text: &str) -> u32 {
+        debug_assert!(self.0.len() < u32::MAX as usize, "texts have numbers of 32 bits");
         self.0.push(Source { name: name.into(), text: Arc::from(text), is_not: None });
-        self.0.len() as u32 - 1
+        index32(self.0.len()) - 1
     }
 
     /// Adds a file that should be of a kind. If the text is not of that kind, errors show no part of it.
@@ -223,18 +243,22 @@ impl Sources {
     /// Explains a fault in a string, at `bytes` of its text, or at the whole string if it is written with escapes.
     pub(crate) fn explain_within(&self, mut fault: Fault, text: &str, bytes: &std::ops::Range<usize>) -> Error {
         let origin = fault.origin;
-        let source = self.0.get(origin.source as usize);
+        let source = self.source(origin);
         let written = source.and_then(|source| source.text.get(origin.start as usize..origin.end as usize));
         if let Some(at) = written.and_then(|written| written.find(text)) {
-            let place = |byte: usize| origin.start + (at + byte) as u32;
+            let place = |byte: usize| origin.start.saturating_add(offset(at + byte));
             fault.origin = Origin { start: place(bytes.start), end: place(bytes.end), ..origin };
         }
         self.explain(fault)
     }
 
+    fn source(&self, origin: Origin) -> Option<&Source> {
+        self.0.get(origin.source? as usize)
+    }
+
     pub(crate) fn explain(&self, fault: Fault) -> Error {
         let Fault { message, label, help, origin } = fault;
-        let source = self.0.get(origin.source as usize);
+        let source = self.source(origin);
         if let Some(Source { name, is_not: Some(kind), .. }) = source {
             let message = format!("`{name}` is not {}", kind.name);
             let help = vec![kind.expected.to_owned()];
@@ -278,7 +302,7 @@ mod tests {
         assert!(text.contains("error: not 2") && text.contains("--> a.toml:2:7"), "{text}");
         assert!(text.contains("two = 3") && text.contains("^ here"), "{text}");
         assert!(text.contains("did you mean `two`?"), "{text}");
-        assert!(!text.contains('\u{1b}') && error.render(true).contains('\u{1b}'));
+        assert!(!text.contains('\u{1b}') && error.render(Colour::Ansi).contains('\u{1b}'));
         let Error::Invalid(diagnostic) = error else { unreachable!() };
         let place = diagnostic.place.unwrap();
         assert_eq!((place.line(), place.column()), (2, 7));

@@ -45,11 +45,14 @@ impl Content {
     }
 }
 
+/// A file that was read, and its number among the sources, which files that are no text lack.
+type Numbered = (Option<u32>, Input);
+
 /// The files read so far. Runs of one scenario share them, and each knows which it named itself.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct Inputs {
     directory: PathBuf,
-    files: Arc<Mutex<BTreeMap<String, (u32, Input)>>>,
+    files: Arc<Mutex<BTreeMap<String, Numbered>>>,
     sources: Arc<Mutex<Sources>>,
     named: Arc<Mutex<BTreeSet<String>>>,
 }
@@ -71,7 +74,7 @@ impl Inputs {
     }
 
     /// The text of a file and its number among the sources. If the text is not of the kind, errors show nothing of it.
-    pub(crate) fn read(&self, name: &At<String>, kind: Kind) -> Result<(u32, Arc<str>), Fault> {
+    pub(crate) fn read(&self, name: &At<String>, kind: Kind) -> Result<(Option<u32>, Arc<str>), Fault> {
         let open = |path: &Path| files::text(path, LIST).map(|text| Content::Text(text.into()));
         let (source, input) = self.open(name, Some(kind), open)?;
         match input.content {
@@ -86,7 +89,7 @@ impl Inputs {
 
     /// A file and its number among the sources, which bytes have none of: nor has text if no kind of text is expected.
     #[cfg(feature = "import")]
-    pub(crate) fn read_foreign(&self, name: &At<String>, kind: Option<Kind>) -> Result<(u32, Input), Fault> {
+    pub(crate) fn read_foreign(&self, name: &At<String>, kind: Option<Kind>) -> Result<Numbered, Fault> {
         self.open(name, kind, |path| {
             let bytes = files::read(path, FOREIGN)?;
             Ok(match std::str::from_utf8(&bytes) {
@@ -102,16 +105,20 @@ impl Inputs {
         name: &At<String>,
         kind: Option<Kind>,
         open: impl FnOnce(&Path) -> Result<Content, files::Error>,
-    ) -> Result<(u32, Input), Fault> {
+    ) -> Result<Numbered, Fault> {
         self.named.lock().unwrap_or_else(PoisonError::into_inner).insert(name.value.clone());
         let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((source, input)) = files.get_mut(&name.value) {
             let mut sources = self.sources.lock().unwrap_or_else(PoisonError::into_inner);
             match (kind, &input.content) {
-                (Some(kind), Content::Text(text)) if *source == u32::MAX => {
-                    *source = sources.add_file(input.path.display().to_string(), text, kind);
+                (Some(kind), Content::Text(text)) if source.is_none() => {
+                    *source = Some(sources.add_file(input.path.display().to_string(), text, kind));
                 }
-                (Some(kind), _) => sources.expect(*source, kind),
+                (Some(kind), _) => {
+                    if let Some(source) = *source {
+                        sources.expect(source, kind);
+                    }
+                }
                 (None, _) => {}
             }
             return Ok((*source, input.clone()));
@@ -133,18 +140,18 @@ impl Inputs {
 
     fn insert(
         &self,
-        files: &mut BTreeMap<String, (u32, Input)>,
+        files: &mut BTreeMap<String, Numbered>,
         name: &str,
         content: Content,
         kind: Option<Kind>,
-    ) -> (u32, Input) {
+    ) -> Numbered {
         let path = self.directory.join(name);
         let source = match (&content, kind) {
             (Content::Text(text), Some(kind)) => {
                 let mut sources = self.sources.lock().unwrap_or_else(PoisonError::into_inner);
-                sources.add_file(path.display().to_string(), text, kind)
+                Some(sources.add_file(path.display().to_string(), text, kind))
             }
-            _ => u32::MAX,
+            _ => None,
         };
         let input = Input { path, content };
         files.insert(name.to_owned(), (source, input.clone()));

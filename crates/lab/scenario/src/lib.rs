@@ -5,6 +5,13 @@
 //! show file, line, column and a caret ([`Error`]).
 
 #![forbid(unsafe_code)]
+#![deny(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    clippy::cast_possible_wrap,
+    clippy::cast_precision_loss,
+    clippy::cast_lossless
+)]
 
 pub mod argument;
 mod build;
@@ -22,6 +29,7 @@ mod foreign;
 pub mod fuzzing;
 #[cfg(feature = "import")]
 pub mod import;
+mod index;
 mod inputs;
 mod kind;
 mod law_plan;
@@ -54,7 +62,7 @@ pub use class::FlowClass;
 pub use config::{Cause, Config};
 pub use decode::{At, Named};
 pub use distribution::Distribution;
-pub use error::{Diagnostic, Error, Origin, Place, nearest};
+pub use error::{Colour, Diagnostic, Error, Origin, Place, nearest};
 pub use inputs::{Content, FOREIGN, Input, LIST, SCENARIO};
 pub use law_plan::{Brought, LawPlan};
 pub use load::{AppliedScale, Part, Scenario, as_written, load, parse, text_of};

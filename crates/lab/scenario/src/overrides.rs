@@ -27,7 +27,7 @@ pub struct Overrides {
 }
 
 /// Parses the key and value of an argument, whose text is `source`.
-fn argument((key, text): (&str, &str), source: u32) -> Result<(Path, Node), Fault> {
+fn argument(key: &str, text: &str, source: u32) -> Result<(Path, Node), Fault> {
     let path = Path::parse(key, Origin::new(source, 0..key.len()))?;
     let value_at = key.len() + 1;
     let value = parse_argument(text, source).map_err(|fault| fault.shifted(value_at))?;
@@ -43,13 +43,13 @@ pub(crate) fn apply_arguments(
 ) -> Result<(), Fault> {
     for (key, text) in &overrides.set {
         let source = sources.add(SET, &format!("{key}={text}"));
-        let (path, value) = argument((key, text), source)?;
+        let (path, value) = argument(key, text, source)?;
         path.known(root, keys)?;
         set(root, &path, &value)?;
     }
     for (key, values) in &overrides.over {
         let source = sources.add("--over", &format!("{key}={values}"));
-        let (path, values) = argument((key, values), source)?;
+        let (path, values) = argument(key, values, source)?;
         path.known(root, keys)?;
         let origin = Origin::new(source, 0..key.len());
         set(root, &Path::of_grid(key, origin), &values)?;

@@ -110,6 +110,7 @@ impl Decimal {
     }
 
     /// About this, the same bits on every machine.
+    #[expect(clippy::cast_precision_loss, reason = "the nearest of 53 bits is meant")]
     fn approximate(self) -> f64 {
         // The library's powers may differ between machines; this one is exact.
         self.digits as f64 / 10u64.pow(self.scale) as f64
@@ -275,7 +276,7 @@ const SPEEDS: Units = &[
 const LONGEST_PS: u64 = 1_000_000_000_000_000_000;
 /// The same as a span.
 #[cfg(feature = "import")]
-pub(crate) const LONGEST: Span = Span::from_ps(LONGEST_PS as i64);
+pub(crate) const LONGEST: Span = Span::from_unsigned_ps(LONGEST_PS);
 /// The fastest processor that files hold, in operations a second.
 const MOST_FLOPS: u64 = 1_000_000_000_000_000_000;
 /// The largest size that files hold: 16 TiB, 2^32 packets of 4 KiB.
@@ -440,7 +441,7 @@ pub(crate) fn write_rate(rate: Rate) -> String {
 impl Field for Span {
     const EXPECTS: &'static str = "a time such as \"2ms\" or \"14us\"";
     fn decode(node: &Node) -> Result<Self, Fault> {
-        with_unit::<Self>(node, TIMES, LONGEST_PS).map(|ps| Self::from_ps(ps as i64))
+        with_unit::<Self>(node, TIMES, LONGEST_PS).map(Self::from_unsigned_ps)
     }
     fn encode(&self) -> Value {
         Value::string(write_span(*self))
@@ -476,7 +477,7 @@ pub struct Drift(pub u32);
 impl Field for Drift {
     const EXPECTS: &'static str = "a drift such as \"20ppm\" or \"100ppb\"";
     fn decode(node: &Node) -> Result<Self, Fault> {
-        with_unit::<Self>(node, DRIFTS, MOST_DRIFT).map(|ppb| Self(ppb as u32))
+        with_unit::<Self>(node, DRIFTS, MOST_DRIFT).map(|ppb| Self(u32::try_from(ppb).unwrap_or(u32::MAX)))
     }
     fn encode(&self) -> Value {
         Value::string(if self.0 == 0 { "0ppb".into() } else { written(self.0.into(), DRIFTS) })
@@ -626,6 +627,7 @@ impl Ends {
 
 impl Number {
     /// Reads a number that is not negative.
+    #[expect(clippy::cast_precision_loss, reason = "the nearest of 53 bits is meant")]
     pub(crate) fn of(node: &Node) -> Result<Self, Fault> {
         let fault = || {
             refuse_negative::<Decimal>(node).unwrap_or_else(|| {
@@ -684,6 +686,7 @@ impl Number {
         let whole = matches!(self.kind, NumberKind::Whole | NumberKind::Unit(_));
         let value = if whole { value.round() } else { value };
         // More where the ends differ in their last digits alone.
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a number of digits")]
         let alike = libm::log10(to.value / (to.value - self.value)).max(0.0) as usize;
         let digits = if self.is_whole() { 17 } else { (DRAWN_DIGITS - 1 + alike).min(15) };
         let rounded = Decimal::parse(&format!("{value:.digits$e}")).unwrap_or(Decimal::ZERO);

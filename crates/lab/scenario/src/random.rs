@@ -23,7 +23,7 @@ impl Draws {
 
     /// Returns a number under `n`, each equally likely to one part in 2^32; 0 if `n` is 0.
     pub(crate) fn below(self, index: u64, n: usize) -> usize {
-        ((u128::from(self.at(index)) * n as u128) >> 64) as usize
+        usize::try_from((u128::from(self.at(index)) * n as u128) >> 64).unwrap_or(usize::MAX)
     }
 }
 
@@ -35,6 +35,7 @@ mod tests {
     #[test]
     fn exponential_times_have_their_mean() {
         let draws = Draws::new(1, 0);
+        #[expect(clippy::cast_precision_loss, reason = "a mean is compared to two digits")]
         let as_float = |bits| exponential(bits) as f64 / (1u64 << EXPONENTIAL_BITS) as f64;
         let mean = (0..100_000).map(|i| as_float(draws.at(i))).sum::<f64>() / 100_000.0;
         // The standard error is 1 / sqrt(100,000) = 0.0032.

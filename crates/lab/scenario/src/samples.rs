@@ -6,6 +6,7 @@ use units::mix64;
 
 use crate::config::{DrawWord, Range, Sample, SampleValues, SpreadWord};
 use crate::error::{Fault, Origin};
+use crate::index::index32;
 use crate::quantity::Ends;
 use crate::tree::Node;
 
@@ -30,8 +31,8 @@ pub(crate) fn draw(sample: &Sample) -> Result<Vec<Vec<Node>>, Fault> {
     for point in 0..sample.points.get() {
         let value = |(place, key): (usize, &Between)| {
             let at = match sample.method {
-                DrawWord::Sobol => f64::from(sobol_burley::sample(point, place as u32, sample.seed)),
-                DrawWord::Random => by_chance(point, place as u32, sample.seed),
+                DrawWord::Sobol => f64::from(sobol_burley::sample(point, index32(place), sample.seed)),
+                DrawWord::Random => by_chance(point, index32(place), sample.seed),
             };
             key.value(at)
         };
@@ -48,7 +49,9 @@ fn by_chance(point: u32, place: u32, seed: u32) -> f64 {
     // The hash of 0 is 0, which no point is to begin with.
     let stream = mix64((u64::from(seed) << 32 | u64::from(place)).wrapping_add(0x9e37_79b9_7f4a_7c15));
     let bits = mix64(stream.wrapping_add(point.into()));
-    (bits >> 11) as f64 / (1u64 << 53) as f64
+    #[expect(clippy::cast_precision_loss, reason = "53 bits, which are exact")]
+    let number = (bits >> 11) as f64 / (1u64 << 53) as f64;
+    number
 }
 
 fn between(values: &SampleValues, origin: Origin) -> Result<Between, Fault> {
@@ -72,7 +75,16 @@ impl Between {
     /// The value at a number of [0, 1).
     fn value(&self, at: f64) -> Node {
         let (ends, spread) = match self {
-            Self::Choice(values) => return values[((at * values.len() as f64) as usize).min(values.len() - 1)].clone(),
+            Self::Choice(values) => {
+                #[expect(
+                    clippy::cast_possible_truncation,
+                    clippy::cast_sign_loss,
+                    clippy::cast_precision_loss,
+                    reason = "an index among the few values of a file"
+                )]
+                let index = (at * values.len() as f64) as usize;
+                return values[index.min(values.len() - 1)].clone();
+            }
             Self::Range { ends, spread } => (ends, spread),
         };
         let (low, high) = (ends.low(), ends.high());
@@ -145,6 +157,7 @@ mod tests {
             let points = drawn(&text(seed)).unwrap();
             points.iter().map(|point| Number::of(&point[0]).unwrap().value()).collect::<Vec<_>>()
         };
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "an index of 64 cells")]
         let mut cells: Vec<usize> = values(1).iter().map(|value| (value * 64.0) as usize).collect();
         assert_ne!(values(1), values(2));
         cells.sort_unstable();

@@ -6,6 +6,7 @@ use fabric::{HostId, LinkClass, Network, Routes, base_one_way};
 use units::{Bytes, Rate, Span};
 
 use crate::class::FlowClass;
+use crate::index::index32;
 
 /// Number of link classes.
 const CLASSES: usize = LinkClass::ALL.len();
@@ -63,7 +64,7 @@ impl Survey {
         let mut keys = std::collections::BTreeMap::new();
         let mut groups: Vec<Group> = Vec::new();
         let mut group_of = Vec::with_capacity(network.hosts().len());
-        for index in 0..network.hosts().len() as u32 {
+        for index in 0..index32(network.hosts().len()) {
             let id = HostId(index);
             let up = &network.links()[network.uplink(id).index()];
             let down = &network.links()[up.reverse.index()];
@@ -72,7 +73,7 @@ impl Survey {
                 groups.len() - 1
             });
             groups[group].hosts.push(id);
-            group_of.push(group as u32);
+            group_of.push(index32(group));
         }
         let mut pairs = Vec::with_capacity(groups.len() * groups.len());
         for (a, from) in groups.iter().enumerate() {
@@ -126,8 +127,7 @@ impl Survey {
     }
 
     /// Base round trips between hosts of one datacenter, or of two.
-    pub(crate) fn base_rtt(&self, inside: bool) -> Option<RttRange> {
-        let class = if inside { FlowClass::Intra } else { FlowClass::Inter };
+    pub(crate) fn base_rtt(&self, class: FlowClass) -> Option<RttRange> {
         let rtts = || self.reaches(class).map(|reach| reach.base_rtt);
         rtts().min().zip(rtts().max()).map(|(min, max)| RttRange { min, max })
     }
@@ -153,7 +153,7 @@ impl Survey {
 
     /// The links of a class that a random flow crosses on average, in units of 2^-32: its source any host of `from`
     /// that has a destination, its destination any of `to` in the same datacenter (or any in another).
-    pub(crate) fn mean_links(&self, inside: bool, class: LinkClass, from: &[bool], to: &[bool]) -> u64 {
+    pub(crate) fn mean_links(&self, flows: FlowClass, class: LinkClass, from: &[bool], to: &[bool]) -> u64 {
         let count = |group: &Group, in_from: bool, in_to: bool| {
             let is = |host: &&HostId| (!in_from || from[host.index()]) && (!in_to || to[host.index()]);
             group.hosts.iter().filter(is).count() as u128
@@ -167,7 +167,7 @@ impl Survey {
             for (own, itself) in [(both, 1), (count(group, true, false) - both, 0)] {
                 let (mut destinations, mut links) = (0u128, 0u128);
                 for (b, other) in self.groups.iter().enumerate() {
-                    if own == 0 || (group.datacenter == other.datacenter) != inside {
+                    if own == 0 || (group.datacenter == other.datacenter) != (flows == FlowClass::Intra) {
                         continue;
                     }
                     let count = receivers[b] - if a == b { itself } else { 0 };
@@ -182,12 +182,12 @@ impl Survey {
                 }
             }
         }
-        (sum / sources.max(1)) as u64
+        u64::try_from(sum / sources.max(1)).unwrap_or(u64::MAX)
     }
 
-    /// The groups of one datacenter, or of all others, in order: what an incast chooses its senders from.
-    pub(crate) fn groups(&self, datacenter: u16, inside: bool) -> impl Iterator<Item = &[HostId]> {
-        let wanted = move |group: &&Group| (group.datacenter == datacenter) == inside;
+    /// The groups whose hosts have flows of a class with those of a datacenter, in order: an incast's senders.
+    pub(crate) fn groups(&self, datacenter: u16, class: FlowClass) -> impl Iterator<Item = &[HostId]> {
+        let wanted = move |group: &&Group| (group.datacenter == datacenter) == (class == FlowClass::Intra);
         self.groups.iter().filter(wanted).map(|group| group.hosts.as_slice())
     }
 }

@@ -22,17 +22,26 @@ pub trait Host: Sync {
     /// Returns the request to this backend in addition to the scenario.
     fn asked(&self) -> String;
 
-    /// Refuses a run that it cannot execute, before the first one begins. `of_many` is set if the study has other runs.
+    /// Refuses a run that it cannot execute, before the first one begins.
     ///
     /// # Errors
     /// If it cannot execute the run.
-    fn check(&self, run: &Run, built: &BuiltRun, of_many: bool) -> Result<(), Error>;
+    fn check(&self, run: &Run, built: &BuiltRun, of: StudySize) -> Result<(), Error>;
 
     /// Executes a run.
     ///
     /// # Errors
     /// If the run fails or is interrupted.
     fn run(&self, one: One<'_>) -> Result<RunResults, Error>;
+}
+
+/// Number of a study's runs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum StudySize {
+    /// The run is alone.
+    OneRun,
+    /// There are others.
+    ManyRuns,
 }
 
 /// A run to execute.
@@ -47,8 +56,8 @@ pub struct One<'a> {
     pub threads: usize,
     /// Set if other runs are executed at the same time.
     pub others: bool,
-    /// Set if the study has other runs.
-    pub of_many: bool,
+    /// Number of the study's runs.
+    pub of: StudySize,
     /// Observer of the study.
     pub watch: &'a dyn Watch,
     /// Progress display.
@@ -90,7 +99,7 @@ impl Host for Simulator {
         String::new()
     }
 
-    fn check(&self, run: &Run, built: &BuiltRun, _: bool) -> Result<(), Error> {
+    fn check(&self, run: &Run, built: &BuiltRun, _: StudySize) -> Result<(), Error> {
         built.laws.brought().next().map_or(Ok(()), |law| Err(refuse(run, law)))
     }
 
@@ -212,6 +221,6 @@ schemes = { mixed = { intra = "Halve", inter = "Third" } }
                 "the scheme `mixed` runs {name}, a law in Python; only narrows.run(..., laws=[{name}]) can run it"
             ))
         );
-        assert_eq!(Simulator::default().check(&run, &built, false).unwrap_err().to_string(), all[0]);
+        assert_eq!(Simulator::default().check(&run, &built, StudySize::OneRun).unwrap_err().to_string(), all[0]);
     }
 }

@@ -31,7 +31,7 @@ mod workers;
 pub use clock::{Stopwatch, seconds_since_1970};
 pub use describe::{check_tables, figure, known_schemes, metric_names, summaries, tables, wrong_at};
 pub use error::{Error, kept};
-pub use host::{Host, One, Simulator, flow_number, refuse};
+pub use host::{Host, One, Simulator, StudySize, flow_number, refuse};
 #[cfg(feature = "ledger")]
 pub use ledger::Ledger;
 pub use notes::{NoNotes, Notes, Planned};

@@ -10,7 +10,7 @@ use results::averages::{Table, TableSpec};
 use results::claims::possible::Names;
 use results::claims::{Claim, Judgement, Runs, name_in_claims};
 use results::settings;
-use results::store::{Earlier, Fates, FileHash, Manifest, Plan, REPORT, Taken, Writer};
+use results::store::{Earlier, Fates, FileHash, Manifest, Plan, REPORT, Reuse, Taken, Writer};
 use results::tables::FlowTable;
 use results::{CodeVersions, RunInfo, RunResults, SizeBin, SweepColumns};
 use scenario::{BuiltRun, Run, Scenario};
@@ -19,7 +19,7 @@ use crate::clock::Stopwatch;
 use crate::columns::columns;
 use crate::describe::{figure, info, known_schemes, named, possible_tables, size_bins, summaries, tables};
 use crate::error::Error;
-use crate::host::{Host, One};
+use crate::host::{Host, One, StudySize};
 use crate::notes::{Notes, Planned};
 use crate::page::{self, Page};
 use crate::program::program;
@@ -72,13 +72,6 @@ pub enum Others {
     Keep,
     /// They are deleted when the study is complete, as the user requested.
     Replace,
-}
-
-impl Others {
-    /// Returns the treatment for a command that does or does not execute all runs again.
-    pub fn replaced_if(anew: bool) -> Self {
-        if anew { Self::Replace } else { Self::Keep }
-    }
 }
 
 /// A part of a study's runs: every `of`-th, from the `number`-th on.
@@ -187,6 +180,10 @@ impl Work {
         self.runs.len() == 1
     }
 
+    fn size(&self) -> StudySize {
+        if self.is_alone() { StudySize::OneRun } else { StudySize::ManyRuns }
+    }
+
     fn written(&self, results: RunResults) -> Written {
         Written::new(results, &self.bins, self.runs.len())
     }
@@ -247,10 +244,11 @@ impl Study<'_> {
         if tables.is_empty() && !self.claims.is_empty() {
             tables.push(TableSpec::of_completion_times());
         }
+        let size = if runs.len() > 1 { StudySize::ManyRuns } else { StudySize::OneRun };
         let known = |number: usize| {
             let run = &runs[number];
             let built = run.build()?;
-            self.host.check(run, &built, runs.len() > 1)?;
+            self.host.check(run, &built, size)?;
             let columns = columns[number].clone();
             let info = self.info(run, &columns, &built);
             let names = Names::of(&info);
@@ -420,7 +418,8 @@ impl Study<'_> {
         // Found out now, not after all runs.
         writer.report_may_go()?;
         if !planned.is_alone() {
-            let noted: Vec<Planned<'_>> = planned.runs.iter().zip(&planned.infos).map(note_of).collect();
+            let noted: Vec<Planned<'_>> =
+                planned.runs.iter().zip(&planned.infos).map(|(run, known)| note_of(run, known)).collect();
             self.say(self.notes.planned(&self.out, &noted));
         }
         Ok(writer)
@@ -436,19 +435,20 @@ impl Study<'_> {
     /// Returns the results of earlier commands, by index of the run.
     fn earlier(&self, planned: &Work, writer: &Writer) -> Result<Vec<Option<Written>>, Error> {
         let mut earlier = Vec::with_capacity(planned.runs.len());
+        let reuse = if self.host.repeats() { Reuse::AllSets } else { Reuse::NextSet };
         for (number, (run, known)) in planned.runs.iter().zip(&planned.infos).enumerate() {
             if self.watch.interrupted() {
                 let unread = (number..planned.runs.len())
-                    .filter(|&run| !self.anew && writer.seems_finished(run, self.host.repeats(), self.from))
+                    .filter(|&run| !self.anew && writer.seems_finished(run, reuse, self.from))
                     .inspect(|&run| self.say(self.notes.kept(&planned.runs[run].id)))
                     .count();
                 let finished = earlier.iter().flatten().count() + unread;
-                return Err(self.cut_short(writer, Error::Interrupted, false, finished, planned.runs.len()));
+                return Err(self.cut_short(writer, Error::Interrupted, 0, finished, planned.runs.len()));
             }
             let found = if self.anew {
                 Earlier::Nothing
             } else {
-                writer.earlier(number, self.host.repeats(), self.from, &known.resolved, &known.columns)?
+                writer.earlier(number, reuse, self.from, &known.resolved, &known.columns)?
             };
             earlier.push(match found {
                 Earlier::Kept(kept) => {
@@ -506,7 +506,7 @@ impl Study<'_> {
             let name = &runs[index].id;
             self.say(self.notes.begun(name));
             let clock = Stopwatch::start();
-            let result = self.one(planned, index, inside, workers > 1, &*board);
+            let result = self.one(planned, index, inside, workers, &*board);
             match result.and_then(|result| Ok(writer.keep(&result).map(|()| planned.written(result))?)) {
                 Ok(result) => {
                     lock(&done)[index] = Some(result);
@@ -533,24 +533,24 @@ impl Study<'_> {
                 self.watch.tell(&format!("the run `{run}` failed: {why}"));
             }
         }
-        let has_failed = !failed.is_empty();
-        let cause = fatal.or_else(|| has_failed.then_some(Error::Failed { runs: failed }));
+        let failures = failed.len();
+        let cause = fatal.or_else(|| (failures > 0).then_some(Error::Failed { runs: failed }));
         match cause {
             None => Ok(done.into_iter().flatten().collect()),
             Some(cause) => {
                 let finished = done.iter().flatten().count();
-                Err(self.cut_short(writer, cause, has_failed, finished, runs.len()))
+                Err(self.cut_short(writer, cause, failures, finished, runs.len()))
             }
         }
     }
 
     /// Returns the error of a study that ends before all of its runs. Without any result, its records are deleted.
-    fn cut_short(&self, writer: &Writer, cause: Error, has_failed: bool, finished: usize, of: usize) -> Error {
+    fn cut_short(&self, writer: &Writer, cause: Error, failures: usize, finished: usize, of: usize) -> Error {
         // In a directory that was moved the same command finds none of them.
         if writer.lock().is_none_or(|lock| lock.check().is_err()) {
             return cause;
         }
-        if finished == 0 && !has_failed && !writer.has_results() {
+        if finished == 0 && failures == 0 && !writer.has_results() {
             self.notes.forget(&self.out);
         }
         Error::Stopped { cause: cause.into(), finished, of }
@@ -562,14 +562,14 @@ impl Study<'_> {
         planned: &Work,
         index: usize,
         threads: usize,
-        others: bool,
+        workers: usize,
         board: &dyn Board,
     ) -> Result<RunResults, Error> {
         let run = &planned.runs[index];
         let built = run.build()?;
         let info = self.info(run, &planned.infos[index].columns, &built);
-        let (of_many, watch) = (!planned.is_alone(), self.watch);
-        let one = One { run, built, info, threads, others, of_many, watch, board };
+        let (others, of, watch) = (workers > 1, planned.size(), self.watch);
+        let one = One { run, built, info, threads, others, of, watch, board };
         let failed = |why: String| Error::Failed { runs: vec![(run.id.clone(), why)] };
         match catch_unwind(AssertUnwindSafe(|| self.host.run(one))) {
             Ok(Err(Error::Broken(broken))) => Err(failed(broken.to_string())),
@@ -601,7 +601,7 @@ impl Study<'_> {
             Ok(Cow::Owned(writer.with_flows(run)?))
         };
         let tails = tails::read(&runs, self.threads, with_flows).map_err(|error| match error {
-            Error::Interrupted => self.cut_short(writer, error, false, runs.len(), runs.len()),
+            Error::Interrupted => self.cut_short(writer, error, 0, runs.len(), runs.len()),
             error => error,
         })?;
         let figure = figure(self.scenario).unwrap_or_default();
@@ -644,7 +644,7 @@ fn of_shard(shard: &Shard) -> String {
 }
 
 /// Returns the record of a planned run.
-fn note_of<'a>((run, known): (&'a Run, &'a Known)) -> Planned<'a> {
+fn note_of<'a>(run: &'a Run, known: &'a Known) -> Planned<'a> {
     let point = serde_json::to_string(&known.point).unwrap_or_default();
     Planned { run: &run.id, key: &known.key, scheme: &run.scheme, point, seed: known.seed }
 }

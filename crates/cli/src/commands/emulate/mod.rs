@@ -14,7 +14,7 @@ use fabric::{LinkId, Network};
 use results::store::{RUNS, run_folder};
 use results::{Class, Emulator, RunInfo, RunResults, Soundness};
 use scenario::{BuiltRun, Overrides, RealHost, Run};
-use study::{Host, One, Stopwatch, program};
+use study::{Host, One, Stopwatch, StudySize, program};
 
 use crate::args::{Common, EmulateArgs, Stack};
 use crate::exit::{Failure, tell};
@@ -122,8 +122,8 @@ impl Host for Emulation<'_> {
         replay(self.args).join("\0")
     }
 
-    fn check(&self, run: &Run, built: &BuiltRun, of_many: bool) -> Result<(), study::Error> {
-        Ok(self.refuse(run, built, of_many)?)
+    fn check(&self, run: &Run, built: &BuiltRun, of: StudySize) -> Result<(), study::Error> {
+        Ok(self.refuse(run, built, of)?)
     }
 
     fn run(&self, one: One<'_>) -> Result<RunResults, study::Error> {
@@ -142,7 +142,7 @@ impl Emulation<'_> {
     }
 
     /// Refuses what cannot be emulated, before the first run begins.
-    fn refuse(&self, run: &Run, built: &BuiltRun, of_many: bool) -> Result<(), Failure> {
+    fn refuse(&self, run: &Run, built: &BuiltRun, of: StudySize) -> Result<(), Failure> {
         checks::refuse(built)?;
         match self.args.stack {
             Stack::Kernel => checks::refuse_of_kernel(built, self.args)?,
@@ -151,7 +151,7 @@ impl Emulation<'_> {
         run.check_support(self.host())?;
         burst(self.args)?;
         let network = &built.setup.network;
-        let captures = self.ports(network, run, of_many)?;
+        let captures = self.ports(network, run, of)?;
         for (number, (_, file)) in captures.iter().enumerate() {
             outside_of(file, &self.out, PCAP)?;
             NamedFile::new(file, Kind::Capture, PCAP)?;
@@ -174,7 +174,7 @@ impl Emulation<'_> {
     }
 
     /// Does a run.
-    fn emulate(&self, One { run, built, info, of_many, board, .. }: One<'_>) -> Result<RunResults, Failure> {
+    fn emulate(&self, One { run, built, info, of, board, .. }: One<'_>) -> Result<RunResults, Failure> {
         let mut provided = match self.args.stack {
             Stack::Kernel => laws::provide(run, &built)?,
             Stack::Narrows => laws::Provided::of_user_space(&built),
@@ -185,7 +185,7 @@ impl Emulation<'_> {
             ipv6: self.args.ipv6,
             burst: burst(self.args)?,
             real_time: !self.args.no_real_time,
-            pcap: self.ports(&built.setup.network, run, of_many)?,
+            pcap: self.ports(&built.setup.network, run, of)?,
             law_state: provided.law_state.take(),
         };
         let clock = Stopwatch::start();
@@ -200,7 +200,7 @@ impl Emulation<'_> {
                 Stack::Narrows => carrier::run(&built, options, &mut watch)?,
             }
         } else {
-            if !self.args.quiet && !self.args.json && !self.args.csv.is_asked() && of_many {
+            if !self.args.quiet && !self.args.json && !self.args.csv.is_asked() && of == StudySize::ManyRuns {
                 tell(&format!("{}:", run.id));
             }
             let network = &built.setup.network;
@@ -289,7 +289,7 @@ impl Emulation<'_> {
     }
 
     /// The ports that are captured, and where to. Of several runs, each has files of its own.
-    fn ports(&self, network: &Network, run: &Run, of_many: bool) -> Result<Vec<(LinkId, PathBuf)>, Failure> {
+    fn ports(&self, network: &Network, run: &Run, of: StudySize) -> Result<Vec<(LinkId, PathBuf)>, Failure> {
         let all = || (0..network.links().len() as u32).map(LinkId);
         let find = |(port, file): &(String, PathBuf)| {
             let link = all().find(|&link| network.link_name(link) == *port).ok_or_else(|| {
@@ -300,7 +300,7 @@ impl Emulation<'_> {
             let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
             // Named like the runs' folders, so that each run has a file of its own.
             let id = run_folder(&run.id).split_off(RUNS.len() + 1);
-            let name = if of_many { format!("{id}-{name}") } else { name };
+            let name = if of == StudySize::ManyRuns { format!("{id}-{name}") } else { name };
             Ok((link, file.with_file_name(name)))
         };
         self.args.pcap.iter().map(find).collect()

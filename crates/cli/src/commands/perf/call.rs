@@ -31,14 +31,14 @@ pub(super) fn call(peer: &str, args: &PerfArgs) -> Result<(), Failure> {
     let way = Way::new(peer, &args.call)?;
     let amount = if let Some(count) = args.messages {
         let text = args.bytes.as_deref().unwrap_or(USUAL_MESSAGE);
-        Amount::Messages { count, bytes: bytes("--bytes", text, (1, MOST_BYTES / u64::from(count)))? }
+        Amount::Messages { count, bytes: bytes("--bytes", text, 1..=MOST_BYTES / u64::from(count))? }
     } else if let Some(text) = &args.bytes {
-        Amount::Bytes(bytes("--bytes", text, (1, MOST_BYTES))?)
+        Amount::Bytes(bytes("--bytes", text, 1..=MOST_BYTES)?)
     } else {
         let text = args.time.as_deref().unwrap_or(USUAL_TIME);
-        Amount::TimeMs(duration("--time", text, (Duration::from_millis(1), LONGEST_TIME))?.as_millis() as u64)
+        Amount::TimeMs(duration("--time", text, Duration::from_millis(1)..=LONGEST_TIME)?.as_millis() as u64)
     };
-    let every = duration("--interval", &args.interval, (Duration::from_millis(10), Duration::from_hours(1)))?;
+    let every = duration("--interval", &args.interval, Duration::from_millis(10)..=Duration::from_hours(1))?;
     let room = Room { paths: args.paths, packet: ETHERNET_PACKET, both_ways: 0, one_way: MOST_STREAMS.into() };
     let end = End::new(&args.end, PERF, room)?;
     listen_for_interrupts();
@@ -60,7 +60,7 @@ pub(super) fn call(peer: &str, args: &PerfArgs) -> Result<(), Failure> {
         Err(trouble) => {
             let trouble = explained(&connection, trouble);
             endpoint.end(trouble.code(), &trouble.to_peer());
-            return Err(failure(&trouble, (&way, address), &end, DEED));
+            return Err(failure(&trouble, &way, address, &end, DEED));
         }
     };
     watch.finish();

@@ -135,7 +135,7 @@ fn check_window(bytes: u64) -> Result<(), String> {
 }
 
 impl Totals {
-    pub(super) fn new(bytes: Vec<u64>, (time, cpu): (Duration, Duration), (packets, lost): (u64, u64)) -> Self {
+    pub(super) fn new(bytes: Vec<u64>, time: Duration, cpu: Duration, packets: u64, lost: u64) -> Self {
         let ns = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
         Self { version: VERSION, bytes, time_ns: ns(time), cpu_ns: ns(cpu), packets, lost }
     }
@@ -264,8 +264,7 @@ mod tests {
         let text = serde_json::to_string(&request).unwrap();
         assert_eq!(text, r#"{"version":1,"reverse":true,"streams":4,"amount":{"time_ms":10000},"window_bytes":1}"#);
         assert_eq!(parse::<Request>(text.as_bytes()), Ok(request));
-        let most =
-            Totals::new(vec![u64::MAX; MOST_STREAMS.into()], (Duration::MAX, Duration::MAX), (u64::MAX, u64::MAX));
+        let most = Totals::new(vec![u64::MAX; MOST_STREAMS.into()], Duration::MAX, Duration::MAX, u64::MAX, u64::MAX);
         assert!(serde_json::to_vec(&most).unwrap().len() <= LONGEST);
     }
 
@@ -293,7 +292,7 @@ mod tests {
 
     #[test]
     fn both_ends_must_have_counted_the_same() {
-        let totals = |bytes: &[u64], s| Totals::new(bytes.to_vec(), (Duration::from_secs(s), Duration::ZERO), (0, 0));
+        let totals = |bytes: &[u64], s| Totals::new(bytes.to_vec(), Duration::from_secs(s), Duration::ZERO, 0, 0);
         let own = totals(&[5, 6], 1);
         let agrees = |theirs: Totals| theirs.agrees(&own, "got", Duration::from_secs(2));
         assert_eq!(agrees(totals(&[5, 6], 2)), Ok(()));

@@ -23,7 +23,8 @@ async fn transfer(sends: bool, load: &Load, meter: &Meter<'_>) -> Result<Totals,
     }
     let stats = meter.connection.stats();
     let bytes = meter.counts().iter().map(std::cell::Cell::get).collect();
-    Ok(Totals::new(bytes, meter.times(), (stats.packets_sent, stats.lost)))
+    let (time, cpu) = meter.times();
+    Ok(Totals::new(bytes, time, cpu, stats.packets_sent, stats.lost))
 }
 
 /// The caller's end: requests a test, and does its part. Returns the listener's answer, too.

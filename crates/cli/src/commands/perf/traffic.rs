@@ -57,7 +57,7 @@ impl Load {
 /// Sends until the peer has all.
 pub(super) async fn send(load: &Load, meter: &Meter<'_>) -> Result<(), Trouble> {
     if let Amount::Messages { count, bytes } = load.amount {
-        return send_messages((count, bytes), meter).await;
+        return send_messages(count, bytes, meter).await;
     }
     let mut streams = Vec::new();
     for _ in 0..load.streams {
@@ -65,7 +65,7 @@ pub(super) async fn send(load: &Load, meter: &Meter<'_>) -> Result<(), Trouble> 
     }
     meter.begin(streams.iter().map(SendStream::id).collect());
     let data = vec![0x6e; CHUNK];
-    let part = |(at, stream)| -> Part<'_> { Box::pin(send_one(stream, (load, at), meter, &data)) };
+    let part = |(at, stream)| -> Part<'_> { Box::pin(send_one(stream, load, at, meter, &data)) };
     all(streams.iter_mut().enumerate().map(part).collect()).await?;
     meter.end();
     Ok(())
@@ -73,7 +73,7 @@ pub(super) async fn send(load: &Load, meter: &Meter<'_>) -> Result<(), Trouble> 
 
 /// Sends one message after the other. Each begins on an idle connection, [`IDLE_RTTS`] round trips after this end
 /// knew that the one before was delivered, and its time counts from the first write until this end knows that all of it was delivered.
-async fn send_messages((count, bytes): (u32, u64), meter: &Meter<'_>) -> Result<(), Trouble> {
+async fn send_messages(count: u32, bytes: u64, meter: &Meter<'_>) -> Result<(), Trouble> {
     let data = vec![0x6e; CHUNK];
     for at in 0..count {
         if at > 0 {
@@ -102,7 +102,8 @@ fn to_duration(span: Span) -> Duration {
 
 async fn send_one(
     stream: &mut SendStream,
-    (load, at): (&Load, usize),
+    load: &Load,
+    at: usize,
     meter: &Meter<'_>,
     data: &[u8],
 ) -> Result<(), Trouble> {

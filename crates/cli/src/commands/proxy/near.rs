@@ -157,7 +157,7 @@ impl Caller {
             }
             // Another key, or another program, at that address.
             (Error::Closed(Closed::Here { .. } | Closed::Service { .. }), _) => {
-                let text = failure(&Trouble::from(error), (&self.way, address), &self.end, DEED).to_string();
+                let text = failure(&Trouble::from(error), &self.way, address, &self.end, DEED).to_string();
                 Refusal::ForGood(text.trim_start_matches("error: ").to_owned())
             }
             (error, _) => Refusal::ForNow(format!("{address}: {error}")),

@@ -65,21 +65,29 @@ impl Board {
     }
 }
 
+/// Bytes moved in the last seconds, and the time that they took.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Recent {
+    bytes: u64,
+    time: Duration,
+}
+
 impl State {
-    /// Bytes, and the time in which they moved.
-    fn recent(&mut self, now: Duration, moved: u64) -> (u64, Duration) {
+    fn recent(&mut self, now: Duration, moved: u64) -> Recent {
         if self.steps.back().is_none_or(|last| now >= last.0 + STEP) {
             self.steps.push_back((now, moved));
         }
         while self.steps.len() > 2 && self.steps[1].0 + RATE_OVER < now {
             self.steps.pop_front();
         }
-        self.steps.front().map_or((0, Duration::ZERO), |&(from, before)| (moved - before, now.saturating_sub(from)))
+        let &(from, before) = self.steps.front().unwrap_or(&(now, moved));
+        Recent { bytes: moved - before, time: now.saturating_sub(from) }
     }
 }
 
 /// Such as `1.20 GB of 4.00 GB, 12 of 40 entries, 812 Mbit/s, about 30 s left`.
-fn line(progress: &Progress, (bytes, time): (u64, Duration)) -> String {
+fn line(progress: &Progress, recent: Recent) -> String {
+    let Recent { bytes, time } = recent;
     let done = progress.moved_bytes + progress.had_bytes;
     let left = progress.total_bytes.saturating_sub(done);
     let left = if bytes > 0 && left > 0 {
@@ -146,21 +154,24 @@ mod tests {
             entries: 12,
             failed: 0,
         };
-        let recent = (1_000_000_000, Duration::from_secs(10));
+        let recent = Recent { bytes: 1_000_000_000, time: Duration::from_secs(10) };
         let text = "1.20 GB of 4.00 GB, 12 of 40 entries, 800 Mbit/s, about 28 s left";
         assert_eq!(line(&progress, recent), text);
         (progress.moved_bytes, progress.failed) = (5_000_000_000, 2);
-        assert_eq!(line(&progress, (0, Duration::ZERO)), "5.20 GB of 5.20 GB, 12 of 40 entries, 0 bit/s, 2 failed");
+        assert_eq!(
+            line(&progress, Recent { bytes: 0, time: Duration::ZERO }),
+            "5.20 GB of 5.20 GB, 12 of 40 entries, 0 bit/s, 2 failed"
+        );
     }
 
     #[test]
     fn the_rate_is_of_the_last_seconds() {
         let mut state = State::default();
         let s = Duration::from_secs;
-        assert_eq!(state.recent(s(0), 0), (0, s(0)));
-        assert_eq!(state.recent(s(2), 20), (20, s(2)));
-        assert_eq!(state.recent(s(20), 30), (10, s(18)));
-        assert_eq!(state.recent(s(29), 130), (110, s(27)));
-        assert_eq!(state.recent(s(31), 230), (200, s(11)));
+        assert_eq!(state.recent(s(0), 0), Recent { bytes: 0, time: s(0) });
+        assert_eq!(state.recent(s(2), 20), Recent { bytes: 20, time: s(2) });
+        assert_eq!(state.recent(s(20), 30), Recent { bytes: 10, time: s(18) });
+        assert_eq!(state.recent(s(29), 130), Recent { bytes: 110, time: s(27) });
+        assert_eq!(state.recent(s(31), 230), Recent { bytes: 200, time: s(11) });
     }
 }

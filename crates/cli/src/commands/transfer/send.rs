@@ -59,7 +59,7 @@ pub(crate) fn send(args: &SendArgs) -> Result<(), Failure> {
                 own.remove();
             }
             endpoint.end(code, &words);
-            return Err(match failure(&trouble, (&way, address), &end, DEED) {
+            return Err(match failure(&trouble, &way, address, &end, DEED) {
                 Failure::Run(error) => Failure::Run(anyhow::anyhow!("{error}\nhelp: {GOES_ON}")),
                 Failure::Interrupted(text) => Failure::Interrupted(format!("{text}; {GOES_ON}")),
                 other => other,

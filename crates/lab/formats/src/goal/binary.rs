@@ -6,7 +6,7 @@
 //! operation, and lists of the operations that wait for each. Older writers omit the cookie, or the cookie and the two
 //! u8.
 
-use super::{Edge, Goal, Op, OpKind, Rank, other_rank, peer};
+use super::{Edge, Goal, Op, OpKind, Other, Rank, other_rank, peer};
 use crate::{Error, Place};
 
 const COOKIE: u64 = 4223;
@@ -124,8 +124,26 @@ pub(super) fn read(file: &[u8]) -> Result<Goal, Error> {
     Ok(goal)
 }
 
-/// The lists of an operation: (its number, whether they wait for its start, offset in the lists, length).
-type List = (u32, bool, u32, u32);
+/// The rank number and the processor tag that stand for any: -1 as 32 bits.
+const ANY: u32 = u32::MAX;
+
+/// Operations that wait for operation `on`, in the lists of its rank.
+struct List {
+    on: u32,
+    /// They wait for its start.
+    begun: bool,
+    from: u32,
+    count: u32,
+}
+
+/// An operation as it is written.
+struct Entry {
+    kind: u8,
+    other: u32,
+    size: u64,
+    tag: u32,
+    at: Place,
+}
 
 fn part_of(reader: &mut Reader<'_>, rank: u32, ranks: u32) -> Result<Rank, Error> {
     let top = reader.at;
@@ -146,19 +164,19 @@ fn part_of(reader: &mut Reader<'_>, rank: u32, ranks: u32) -> Result<Rank, Error
     for op in 0..count {
         let at = Place::new(reader.at..reader.at + ENTRY);
         stated.push(reader.u32()?);
-        let (kind, other, size, tag) = (reader.u8()?, reader.u32()?, reader.u64()?, reader.u32()?);
+        let entry = Entry { kind: reader.u8()?, other: reader.u32()?, size: reader.u64()?, tag: reader.u32()?, at };
         let (cpu, _nic) = (reader.u8()?, reader.u8()?);
         for begun in [false, true] {
             let (count, from) = (reader.u32()?, reader.u32()?);
             if count > 0 {
-                lists.push((op, begun, from, count));
+                lists.push(List { on: op, begun, from, count });
             }
         }
-        made.ops.push(Op { kind: kind_of(kind, (other, rank, ranks), size, tag, at)?, cpu: cpu.into(), at });
+        made.ops.push(Op { kind: entry.kind_at(rank, ranks)?, cpu: cpu.into(), at });
     }
     let waits = reader.at;
     let mut left = reader.left(4);
-    for (on, begun, from, count) in lists {
+    for List { on, begun, from, count } in lists {
         let at = made.ops[on as usize].at;
         let here = (from as usize).checked_add(count as usize).filter(|end| *end <= reader.left(4));
         if here.is_none() || count as usize > left {
@@ -187,30 +205,36 @@ fn part_of(reader: &mut Reader<'_>, rank: u32, ranks: u32) -> Result<Rank, Error
     Ok(made)
 }
 
-fn kind_of(kind: u8, (other, rank, ranks): (u32, u32, u32), size: u64, tag: u32, at: Place) -> Result<OpKind, Error> {
-    if kind == 3 {
-        return Ok(OpKind::Calc { ns: size });
+impl Entry {
+    /// Returns the operation, one of `rank` in a schedule of `ranks`.
+    fn kind_at(self, rank: u32, ranks: u32) -> Result<OpKind, Error> {
+        let Self { kind, other, size, tag, at } = self;
+        if kind == 3 {
+            return Ok(OpKind::Calc { ns: size });
+        }
+        if !matches!(kind, 1 | 2) {
+            return Err(Error::bytes(at, format!("operations of type {kind} are unknown"), "expected 1, 2 or 3"));
+        }
+        let other = if other == ANY { Other::Any } else { Other::Rank(other) };
+        let other = peer(other, rank, ranks).map_err(|what| Error::bytes(at, what, other_rank(ranks)))?;
+        if size == 0 {
+            return Err(Error::bytes(at, "a message of no bytes", "expected a size over 0"));
+        }
+        if kind == 1 {
+            return Ok(OpKind::Send { bytes: size, to: other, tag });
+        }
+        if tag == ANY {
+            let what = "a receive of any tag cannot be read: which send it takes is known only at run time";
+            return Err(Error::bytes(at, what, "expected the tag of a send"));
+        }
+        Ok(OpKind::Recv { bytes: size, from: other, tag })
     }
-    if !matches!(kind, 1 | 2) {
-        return Err(Error::bytes(at, format!("operations of type {kind} are unknown"), "expected 1, 2 or 3"));
-    }
-    peer(other, rank, ranks).map_err(|what| Error::bytes(at, what, other_rank(ranks)))?;
-    if size == 0 {
-        return Err(Error::bytes(at, "a message of no bytes", "expected a size over 0"));
-    }
-    if kind == 1 {
-        return Ok(OpKind::Send { bytes: size, to: other, tag });
-    }
-    if tag == u32::MAX {
-        let what = "a receive of any tag cannot be read: which send it takes is known only at run time";
-        return Err(Error::bytes(at, what, "expected the tag of a send"));
-    }
-    Ok(OpKind::Recv { bytes: size, from: other, tag })
 }
 
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
+    use crate::index::index32;
 
     /// Writes a schedule in binary form, as those programs do.
     pub(crate) fn written(goal: &Goal, layout: Layout) -> Vec<u8> {
@@ -219,7 +243,7 @@ pub(super) mod tests {
         if layout.cookie {
             file.extend(COOKIE.to_le_bytes());
         }
-        file.extend((ranks as u32).to_le_bytes());
+        file.extend(index32(ranks).to_le_bytes());
         if layout.maxima {
             file.extend([0, 0]);
         }
@@ -227,10 +251,10 @@ pub(super) mod tests {
         file.resize(table + 16 * ranks, 0);
         for (number, rank) in goal.ranks.iter().enumerate() {
             let begin = file.len() - layout.base();
-            let waits = |op: u32| rank.edges.iter().filter(|edge| edge.op == op).count() as u32;
-            let roots: Vec<u32> = (0..rank.ops.len() as u32).filter(|&op| waits(op) == 0).collect();
-            file.extend((rank.ops.len() as u32).to_le_bytes());
-            file.extend((roots.len() as u32).to_le_bytes());
+            let waits = |op: u32| index32(rank.edges.iter().filter(|edge| edge.op == op).count());
+            let roots: Vec<u32> = (0..index32(rank.ops.len())).filter(|&op| waits(op) == 0).collect();
+            file.extend(index32(rank.ops.len()).to_le_bytes());
+            file.extend(index32(roots.len()).to_le_bytes());
             file.extend(roots.iter().flat_map(|root| root.to_le_bytes()));
             let mut lists: Vec<u32> = Vec::new();
             for (op, what) in (0u32..).zip(&rank.ops) {
@@ -244,7 +268,7 @@ pub(super) mod tests {
                 file.extend(other.to_le_bytes());
                 file.extend(size.to_le_bytes());
                 file.extend(tag.to_le_bytes());
-                file.extend([what.cpu as u8, 0]);
+                file.extend([u8::try_from(what.cpu).unwrap(), 0]);
                 for begun in [false, true] {
                     let those: Vec<u32> = rank
                         .edges
@@ -252,8 +276,8 @@ pub(super) mod tests {
                         .filter(|edge| (edge.on, edge.begun) == (op, begun))
                         .map(|edge| edge.op)
                         .collect();
-                    file.extend((those.len() as u32).to_le_bytes());
-                    file.extend((lists.len() as u32).to_le_bytes());
+                    file.extend(index32(those.len()).to_le_bytes());
+                    file.extend(index32(lists.len()).to_le_bytes());
                     lists.extend(those);
                 }
             }
@@ -276,19 +300,23 @@ pub(super) mod tests {
         let wrong = |at: usize, value: &[u8]| {
             let mut bytes = good.clone();
             bytes[at..at + value.len()].copy_from_slice(value);
-            read(&bytes).unwrap_err().to_string()
+            read(&bytes).unwrap_err().byte_range()
         };
         let huge = u32::MAX.to_le_bytes();
-        assert!(wrong(part, &huge).contains("more than its part holds"));
-        assert!(wrong(part + 4, &huge).contains("more than its part holds"));
-        assert!(
-            wrong(14, &huge).contains("no GOAL schedule") && wrong(22, &huge).contains("expected a part of the file")
-        );
+        // More operations than its part holds.
+        for count in [part, part + 4] {
+            assert_eq!(wrong(count, &huge).start, part);
+        }
+        // The place of the first rank's part, then its end.
+        assert_eq!(wrong(14, &huge), 0..0);
+        assert_eq!(wrong(22, &huge), 14..30);
         let first_op = part + 12;
-        assert!(wrong(first_op + 4, &[9]).contains("type 9"));
-        assert!(wrong(first_op + 23, &huge).contains("more than its part lists"));
-        assert!(wrong(first_op + ENTRY, &[7]).contains("another number of operations"));
+        let [first, second] = [first_op, first_op + ENTRY].map(|op| op..op + ENTRY);
+        // An unknown type, more that wait than its part lists, and another number of operations to wait for.
+        assert_eq!(wrong(first_op + 4, &[9]), first);
+        assert_eq!(wrong(first_op + 23, &huge), first);
+        assert_eq!(wrong(first_op + ENTRY, &[7]), second);
         assert!(read(&good[..good.len() - 1]).is_err());
-        assert!(read(b"\xff\xfe nothing").unwrap_err().to_string().contains("no GOAL schedule"));
+        assert_eq!(read(b"\xff\xfe nothing").unwrap_err().byte_range(), 0..0);
     }
 }

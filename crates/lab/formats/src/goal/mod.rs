@@ -88,16 +88,21 @@ pub fn read(file: &[u8]) -> Result<Goal, Error> {
     }
 }
 
-/// Checks that the message's other end is another rank of the schedule.
-fn peer(peer: u32, rank: u32, ranks: u32) -> Result<(), String> {
-    if peer == u32::MAX {
-        Err("a receive from anyone cannot be read: which send it takes is known only at run time".into())
-    } else if peer >= ranks {
-        Err(format!("there is no rank {peer}: the schedule has {ranks}"))
-    } else if peer == rank {
-        Err(format!("a message of rank {rank} with itself"))
-    } else {
-        Ok(())
+/// The other end of a message, as a schedule states it.
+#[derive(Clone, Copy)]
+enum Other {
+    Rank(u32),
+    /// Any rank: -1 in the text.
+    Any,
+}
+
+/// Returns the message's other end if it is another rank of the schedule.
+fn peer(other: Other, rank: u32, ranks: u32) -> Result<u32, String> {
+    match other {
+        Other::Any => Err("a receive from anyone cannot be read: which send it takes is known only at run time".into()),
+        Other::Rank(other) if other >= ranks => Err(format!("there is no rank {other}: the schedule has {ranks}")),
+        Other::Rank(other) if other == rank => Err(format!("a message of rank {rank} with itself")),
+        Other::Rank(other) => Ok(other),
     }
 }
 
@@ -111,6 +116,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::index::index32;
 
     fn operations() -> impl Strategy<Value = (OpKind, u32)> {
         let bytes = 1..1_000_000u64;
@@ -126,7 +132,7 @@ mod tests {
         let edges = proptest::collection::vec((any::<u32>(), any::<u32>(), any::<bool>()), 0..20);
         let ops = proptest::collection::vec(operations(), 1..12);
         (ops, edges).prop_map(|(ops, edges)| {
-            let count = ops.len() as u32;
+            let count = index32(ops.len());
             let ops = ops.into_iter().map(|(kind, cpu)| Op { kind, cpu, at: Place::default() }).collect();
             let edge = |(op, on, begun): (u32, u32, bool)| Edge { op: op % count, on: on % count, begun };
             let mut edges: Vec<Edge> = edges.into_iter().map(edge).collect();

@@ -5,7 +5,8 @@
 
 use std::collections::BTreeMap;
 
-use super::{Edge, Goal, Op, OpKind, Rank, other_rank, peer};
+use super::{Edge, Goal, Op, OpKind, Other, Rank, other_rank, peer};
+use crate::index::index32;
 use crate::{Error, Place};
 
 /// A word of the text and its place.
@@ -140,7 +141,7 @@ fn block(words: &mut Words<'_>, rank: u32, ranks: u32) -> Result<Rank, Error> {
                 let next = words.needed("`:`, `requires` or `irequires`")?;
                 match next.0 {
                     ":" => {
-                        if labels.insert(label, made.ops.len() as u32).is_some() {
+                        if labels.insert(label, index32(made.ops.len())).is_some() {
                             let what = format!("two operations of rank {rank} are labelled `{label}`");
                             return Err(Error::text(first.1, what, "expected another label"));
                         }
@@ -187,9 +188,11 @@ fn operation(words: &mut Words<'_>, first: Word<'_>, rank: u32, ranks: u32) -> R
         let sends = first.0 == "send";
         words.word(if sends { "to" } else { "from" })?;
         let (word, at) = words.needed("a rank")?;
-        let other = if word == "-1" { Some(u32::MAX) } else { word.parse().ok() };
-        let Some(other) = other else { return Err(unexpected((word, at), "a rank")) };
-        peer(other, rank, ranks).map_err(|what| Error::text(at, what, other_rank(ranks)))?;
+        let other = match word {
+            "-1" => Other::Any,
+            _ => Other::Rank(word.parse().map_err(|_| unexpected((word, at), "a rank"))?),
+        };
+        let other = peer(other, rank, ranks).map_err(|what| Error::text(at, what, other_rank(ranks)))?;
         if words.takes("tag")? {
             let (word, at) = words.needed("a tag")?;
             if word == "-1" {
@@ -257,26 +260,28 @@ mod tests {
 
     #[test]
     fn mistakes_have_their_place() {
-        for (from, to, parts) in [
-            ("num_ranks 2", "num_ranks 3", ["rank 2 has no block", "num_ranks"].as_slice()),
-            ("num_ranks 2", "num_ranks 1", &["no rank 1: the schedule has 1"]),
-            ("num_ranks 2", "num_ranks 4000000000", &["rank 2 has no block"]),
-            ("rank 1 {", "rank 0 {", &["with itself"]),
-            ("l2: send", "l1: send", &["labelled `l1`", "another label"]),
-            ("requires l1", "requires l9", &["no operation `l9`"]),
-            ("10b to 1", "0b to 1", &["no bytes", "over 0"]),
-            ("10b to 1", "10b to 7", &["no rank 7", "0 to 1"]),
-            ("10b to 1", "10b to 0", &["with itself"]),
-            ("10b to 1", "10kb to 1", &["`10kb`", "100b"]),
-            ("from 1 tag 6", "from -1 tag 6", &["from anyone"]),
-            ("from 1 tag 6", "from 1 tag -1", &["of any tag"]),
-            ("calc 100", "calc x", &["`x`", "nanoseconds"]),
-            ("*/", "", &["not closed"]),
-            ("nic 1\n}", "nic 1\n", &["ends here"]),
-            ("l3 irequires", "l3 needs", &["`needs`", "irequires"]),
+        for (from, to, place, name) in [
+            ("num_ranks 2", "num_ranks 3", "1:11", ""),
+            ("num_ranks 2", "num_ranks 1", "5:19", ""),
+            ("num_ranks 2", "num_ranks 4000000000", "1:11", ""),
+            ("rank 1 {", "rank 0 {", "11:23", ""),
+            ("l2: send", "l1: send", "5:3", "`l1`"),
+            ("requires l1", "requires l9", "7:13", "`l9`"),
+            ("10b to 1", "0b to 1", "5:12", ""),
+            ("10b to 1", "10b to 7", "5:19", ""),
+            ("10b to 1", "10b to 0", "5:19", ""),
+            ("10b to 1", "10kb to 1", "5:12", "`10kb`"),
+            ("from 1 tag 6", "from -1 tag 6", "6:21", ""),
+            ("from 1 tag 6", "from 1 tag -1", "6:27", ""),
+            ("calc 100", "calc x", "4:12", "`x`"),
+            ("*/", "", "10:1", ""),
+            ("nic 1\n}", "nic 1\n", "14:1", ""),
+            ("l3 irequires", "l3 needs", "8:6", "`needs`"),
         ] {
-            let error = read(&RING.replacen(from, to, 1)).unwrap_err().to_string();
-            assert!(parts.iter().all(|part| error.contains(part)), "{from} -> {to}: {error}");
+            let text = RING.replacen(from, to, 1);
+            let error = read(&text).unwrap_err();
+            assert_eq!(error.line_and_column(&text), place, "{error}");
+            assert!(error.to_string().contains(name), "{error}");
         }
         assert!(read("").is_err() && read("num_ranks").is_err() && read("num_ranks 0").unwrap().ranks.is_empty());
     }

@@ -72,7 +72,7 @@ fn runs_may_be_abbreviated() {
     assert_eq!(holds("a[traffic.0.size=1KB].all.count == a[1.size=1KB].all.count"), Ok(true));
     let said = holds("a[size=1KB].all.count == 1").unwrap_err();
     assert!(
-        said.contains("`a,size=1KB` is the name of several runs: a,traffic.0.size=1KB; a,traffic.1.size=1KB"),
+        said.contains("`a,size=1KB`") && said.contains("traffic.0.size") && said.contains("traffic.1.size"),
         "{said}"
     );
 }

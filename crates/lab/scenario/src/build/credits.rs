@@ -8,13 +8,13 @@ use laws::catalog::{Kind, Value};
 use units::{Bytes, Span, Time};
 
 use crate::class::FlowClass;
-use crate::config::{AcksWord, At, Config, FlowChoice, Host, LawName, Paths, Scheme, Setting};
+use crate::config::{AcksWord, At, Config, FlowChoice, Host, LawName, Paths, Scheme, Setting, SwitchBuffers};
 use crate::error::Fault;
 use crate::law_plan::LawPlan;
 use crate::survey::Survey;
 
 /// Refuses a scheme whose credits could not emulate its data, or two kinds of them.
-pub(crate) fn check(scheme: &Scheme, host: &Host, shares: bool) -> Result<(), Fault> {
+pub(crate) fn check(scheme: &Scheme, host: &Host, buffers: SwitchBuffers) -> Result<(), Fault> {
     if *host.receiver_credits {
         let fault = |what: String| Fault::new(host.receiver_credits.origin, what);
         if let Some(law) = scheme.credit_law() {
@@ -37,7 +37,7 @@ pub(crate) fn check(scheme: &Scheme, host: &Host, shares: bool) -> Result<(), Fa
             .label("sends credits")
             .help("give the scheme host.coding = false"));
     }
-    if shares || scheme.reads_reports() {
+    if buffers == SwitchBuffers::Shared || scheme.reads_reports() {
         return Err(fault("needs ports with queues of their own, for data and for credits")
             .label("sends credits")
             .help("give the scheme switch = \"off\", and no law that reads reports of ports"));
@@ -142,7 +142,7 @@ pub(crate) fn longest_echo(
     let changes = iter::successors(Some(Time::ZERO), |&time| routes.change_between(time, Time::NEVER));
     let longest = changes.filter_map(|time| {
         let survey = Survey::new(network, routes.at(time), host);
-        let ranges = [true, false].into_iter().filter_map(|inside| survey.base_rtt(inside));
+        let ranges = [FlowClass::Intra, FlowClass::Inter].into_iter().filter_map(|class| survey.base_rtt(class));
         Some(ranges.map(|range| range.max).max()? + wait.times(survey.most_links().into()))
     });
     longest.max()

@@ -10,6 +10,7 @@ use crate::class::FlowClass;
 use crate::config::{Config, LawName, Scheme, Setting};
 use crate::decode::At;
 use crate::error::{Fault, Origin};
+use crate::index::index32;
 use crate::law_plan::{Brought, LawPlan, Planned};
 
 /// The parameters that `tcp` of `[host]` switches on, of laws that have them.
@@ -21,7 +22,7 @@ const NSCC_TARGET: &str = "target";
 /// Plans the laws of a scheme on a network.
 pub(super) fn plan(config: &Config, scheme: &Scheme, network: &Network) -> Result<LawPlan, Fault> {
     let of_hosts = || network.links().iter().enumerate().filter(|(_, link)| link.class == LinkClass::Host);
-    let rate = |index: usize| network.port(LinkId(index as u32)).config().rate;
+    let rate = |index: usize| network.port(LinkId(index32(index))).config().rate;
     let common = of_hosts().next().map(|(first, _)| rate(first));
     let common = common.filter(|&common| of_hosts().all(|(index, _)| rate(index) == common));
     let [intra, inter] = scheme.by_class()?;

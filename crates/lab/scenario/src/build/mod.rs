@@ -27,9 +27,10 @@ pub use switches::{CableLine, SwitchLine};
 
 use crate::Error;
 use crate::class::FlowClass;
-use crate::config::{CodingTable, Config, FlowChoice, Host, OffOr, Scheme, Treatment};
+use crate::config::{CodingTable, Config, CreditLaw, FlowChoice, Host, OffOr, Scheme, SwitchBuffers, Treatment};
 use crate::decode::At;
 use crate::error::Fault;
+use crate::index::index32;
 use crate::law_plan::LawPlan;
 use crate::run::Run;
 use crate::survey::Survey;
@@ -94,22 +95,24 @@ impl Run {
         let inputs = self.inputs.of_a_run();
         let nobody = || Fault::new(config.schemes.origin, format!("no scheme `{}`", self.scheme));
         let scheme: &Scheme = config.schemes.get(&self.scheme).ok_or_else(nobody)?;
-        let int = scheme.reads_reports();
+        let reports = scheme.reports();
         let host: Host = config.host.with(scheme.host.as_ref());
-        host.check(int)?;
+        host.check(reports)?;
         let coding = host.coding.clone();
         let coding_scope = coding.as_ref().map_or("", |it| it.scope.name());
         let sharing = Sharing::new(config, scheme)?;
-        let ties = config.clock.ties(sharing.is_some())?;
+        let buffers = if sharing.is_some() { SwitchBuffers::Shared } else { SwitchBuffers::PerPort };
+        let ties = config.clock.ties(buffers)?;
         if ties == Ties::Scheduled && host.jitter.as_ref().is_some() {
             return Err(Fault::new(host.jitter.origin, "the order of what was scheduled knows no delays in hosts")
                 .label("not with ties = \"scheduled\" of [clock]"));
         }
-        credits::check(scheme, &host, sharing.is_some())?;
+        credits::check(scheme, &host, buffers)?;
         credits::check_acks(config, scheme, &host)?;
-        let mut host = HostConfig { tick: config.clock.tick(), ..host.config(int) };
+        let mut host = HostConfig { tick: config.clock.tick(), ..host.config(reports) };
         let sends_credits = scheme.credit_law().is_some();
-        let queue = config.port.credit_queue(scheme.port.as_ref()).config(host.mss + host.header, sends_credits)?;
+        let credit_law = if sends_credits { CreditLaw::Present } else { CreditLaw::Absent };
+        let queue = config.port.credit_queue(scheme.port.as_ref()).config(host.mss + host.header, credit_law)?;
         let topology = |error: fabric::NetworkError| Fault::new(config.topology.origin, error.to_string());
         let network = |rtt| {
             Parts { config, scheme, sharing: sharing.as_ref(), packet: host.mss + host.header, rtt, credits: queue }
@@ -120,8 +123,11 @@ impl Run {
         ticks_fit(config, &bare, host.mss + host.header)?;
         let routes = Routes::new(&bare).map_err(topology)?;
         let survey = Survey::new(&bare, &routes, &host);
-        let longest =
-            [true, false].into_iter().filter_map(|inside| survey.base_rtt(inside)).map(|range| range.max).max();
+        let longest = [FlowClass::Intra, FlowClass::Inter]
+            .into_iter()
+            .filter_map(|class| survey.base_rtt(class))
+            .map(|range| range.max)
+            .max();
         let network = match longest {
             Some(rtt) if config.port.asks_for_bdp(scheme.port.as_ref()) => network(rtt)?,
             _ => bare,
@@ -137,10 +143,10 @@ impl Run {
             )
             .label("needs a topology with two datacenters"));
         }
-        ports_decide_alone(config, scheme, &network, sharing.is_some())?;
+        ports_decide_alone(config, scheme, &network, buffers)?;
         let (network, routes) = failures::failing(&config.failure, network, routes, *config.stop, config.seed)?;
         host.longest_echo = sends_credits.then(|| credits::longest_echo(&network, &routes, &host, queue)).flatten();
-        let longest_inter = survey.base_rtt(false).map(|range| range.max);
+        let longest_inter = survey.base_rtt(FlowClass::Inter).map(|range| range.max);
         let modules = match &scheme.lscc {
             Some(lscc) => switches::modules(lscc, &network, longest_inter)?,
             None => Vec::new(),
@@ -219,7 +225,7 @@ impl Run {
         warnings.extend(offered.warning);
         let listed = (0..).zip(&flows).filter(|(flow, _)| open_ended.iter().all(|range| !range.contains(flow)));
         let listed: Vec<&FlowSpec> = listed.map(|(_, flow)| flow).collect();
-        let asked = (arrivals, requested, loops);
+        let asked = report::OfferedTraffic { arrivals, requested, loops };
         let mut report = Report::new(&network, &survey, &listed, asked, lines, Time::ZERO + *config.stop);
         let intra_rtt = [report.intra_rtt.map(|range| range.max), report.inter_rtt.map(|range| range.min)];
         let intra_rtt = intra_rtt.into_iter().flatten().next().unwrap_or(Span::ZERO);
@@ -328,7 +334,7 @@ impl Drafted {
         keeps: [bool; 2],
     ) -> Result<(), Fault> {
         let (network, host) = (ground.network, ground.host);
-        let first = self.flows.len() as u32;
+        let first = index32(self.flows.len());
         let set_here = self.causes.join(&made.causes, FlowId(first));
         for draft in made.flows {
             let same = network.datacenter_of(draft.src) == network.datacenter_of(draft.dst);
@@ -340,7 +346,7 @@ impl Drafted {
                 }
                 DraftStart::Waits { causes, after } => Start::Waits { causes: set_here(causes), after },
             };
-            let coded = coding.as_ref().is_some_and(|coding| coding.scope.has(same));
+            let coded = coding.as_ref().is_some_and(|coding| coding.scope.has(class));
             if let Some(chosen) = host.coding.filter(|_| coded)
                 && Blocks::checked(draft.size, host.mss, &chosen.code).is_none()
             {
@@ -365,7 +371,7 @@ impl Drafted {
         self.requests.extend(made.requests.into_iter().map(together));
         self.collectives.extend(made.collectives.into_iter().map(together));
         self.jobs.extend(made.job.map(|job| job.numbered_from(FlowId(first))));
-        let flows = first..self.flows.len() as u32;
+        let flows = first..index32(self.flows.len());
         let schedule = |start: Span| {
             let start = Time::from_ps(start.unsigned_ps());
             ScheduleFlows { traffic: usize::from(entry), start, flows: flows.clone() }
@@ -387,9 +393,16 @@ impl Drafted {
 
 /// Refuses trimming and CoDel where the ports of a switch decide together: where it shares a buffer, reports its queues or
 /// has controllers.
-fn ports_decide_alone(config: &Config, scheme: &Scheme, network: &Network, shares: bool) -> Result<(), Fault> {
-    let together =
-        shares || scheme.reads_reports() || scheme.lscc.is_some() || *config.series.predictors != FlowChoice::None;
+fn ports_decide_alone(
+    config: &Config,
+    scheme: &Scheme,
+    network: &Network,
+    buffers: SwitchBuffers,
+) -> Result<(), Fault> {
+    let together = buffers == SwitchBuffers::Shared
+        || scheme.reads_reports()
+        || scheme.lscc.is_some()
+        || *config.series.predictors != FlowChoice::None;
     if !together {
         return Ok(());
     }
@@ -483,7 +496,7 @@ fn too_shallow(network: &Network, host: &HostConfig) -> Option<String> {
         let is_switch = network.nodes()[from.index()].kind == NodeKind::Switch;
         is_switch && network.port(link).config().buffer < packet
     };
-    let mut ports = (0..network.links().len() as u32).map(LinkId).filter(small);
+    let mut ports = (0..index32(network.links().len())).map(LinkId).filter(small);
     let first = ports.next()?;
     let (buffer, name) = (network.port(first).config().buffer, network.link_name(first));
     Some(format!(
@@ -506,7 +519,7 @@ fn trims_in_vain(network: &Network, host: &HostConfig) -> Option<String> {
             None
         }
     };
-    let mut found = (0..network.links().len() as u32)
+    let mut found = (0..index32(network.links().len()))
         .map(LinkId)
         .filter_map(|link| of_port(network.port(link).config()).map(|said| (link, said)));
     let (first, said) = found.next()?;

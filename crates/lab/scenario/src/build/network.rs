@@ -381,7 +381,7 @@ fn solve(rtt: At<Span>, other: u64, links: u64) -> Result<Span, Fault> {
         )
         .label(format!("expected over {other}")));
     }
-    over_zero(At { value: Span::from_ps(left as i64), origin: rtt.origin })
+    over_zero(At { value: Span::from_unsigned_ps(left), origin: rtt.origin })
 }
 
 /// The longest delay of a link: a path of ten, there and back, stays far inside a [`Span`].

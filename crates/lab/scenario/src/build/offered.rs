@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use fabric::{HostId, LinkClass, LinkId, Network, NodeId, NodeKind, Routes};
 
 use crate::class::FlowClass;
+use crate::index::index32;
 use crate::traffic::Demand;
 use units::Span;
 
@@ -58,7 +59,7 @@ pub(super) fn offered(network: &Network, routes: &Routes, demands: &[Demand]) ->
         }
     }
     let ppm = |link: usize| {
-        let rate = u128::from(network.port(LinkId(link as u32)).config().rate.bps()).max(1);
+        let rate = u128::from(network.port(LinkId(index32(link))).config().rate.bps()).max(1);
         u64::try_from((bits[link] * 1_000_000 / rate) >> FRACTION).unwrap_or(u64::MAX)
     };
     let mut most: BTreeMap<Direction, usize> = BTreeMap::new();
@@ -72,7 +73,7 @@ pub(super) fn offered(network: &Network, routes: &Routes, demands: &[Demand]) ->
     }
     let line = |(direction, &link): (&Direction, &usize)| LinkLoad {
         class: direction.class,
-        link: network.link_name(LinkId(link as u32)),
+        link: network.link_name(LinkId(index32(link))),
         ppm: ppm(link),
     };
     let most_loaded: Vec<LinkLoad> = most.iter().map(line).collect();
@@ -115,7 +116,7 @@ struct Senders {
 /// Offered bits per second of a demand by link, in units of 2^-20.
 fn spread(network: &Network, routes: &Routes, demand: &Demand) -> Vec<u128> {
     let mut bits = vec![0u128; network.links().len()];
-    let hosts = || (0..network.hosts().len() as u32).map(HostId);
+    let hosts = || (0..index32(network.hosts().len())).map(HostId);
     let switch_of = |host: HostId| network.links()[network.uplink(host).index()].to;
     let reaches = |from: u16, to: u16| match demand.class {
         None => true,

@@ -173,15 +173,23 @@ pub struct ClassLoad {
     pub arrivals_ppm: u64,
 }
 
+/// Traffic whose flows are drawn, or follow others.
+pub(crate) struct OfferedTraffic {
+    pub(crate) arrivals: Vec<Arrivals>,
+    pub(crate) requested: Vec<Requested>,
+    pub(crate) loops: Vec<Loop>,
+}
+
 impl Report {
     pub(crate) fn new(
         network: &Network,
         survey: &Survey,
         flows: &[&FlowSpec],
-        (arrivals, requested, loops): (Vec<Arrivals>, Vec<Requested>, Vec<Loop>),
+        offered: OfferedTraffic,
         shared: Vec<SwitchLine>,
         stop: Time,
     ) -> Self {
+        let OfferedTraffic { arrivals, requested, loops } = offered;
         let outages = |(_, it): (LinkId, &Outages)| it.spans().filter(|(from, _)| *from < stop).count();
         let mut loads = Vec::new();
         for class in LinkClass::ALL {
@@ -204,8 +212,8 @@ impl Report {
             hosts: network.hosts().len(),
             switches: network.nodes().len() - network.hosts().len(),
             links: network.links().len(),
-            intra_rtt: survey.base_rtt(true),
-            inter_rtt: survey.base_rtt(false),
+            intra_rtt: survey.base_rtt(FlowClass::Intra),
+            inter_rtt: survey.base_rtt(FlowClass::Inter),
             classes: Vec::new(),
             most_loaded: Vec::new(),
             flows: flows.len(),

@@ -9,6 +9,7 @@ use units::Span;
 use crate::config::{FlowChoice, Series, Tier};
 use crate::decode::At;
 use crate::error::Fault;
+use crate::index::index32;
 
 /// Resolves the names of `[series]`.
 pub(crate) fn series(
@@ -90,9 +91,9 @@ const MOST_SAMPLES: u64 = 200_000_000;
 
 fn flows_chosen(choice: &At<FlowChoice>, flows: usize) -> Result<Vec<FlowId>, Fault> {
     Ok(match &choice.value {
-        FlowChoice::All => (0..flows as u32).map(FlowId).collect(),
+        FlowChoice::All => (0..index32(flows)).map(FlowId).collect(),
         FlowChoice::None => Vec::new(),
-        FlowChoice::First(count) => (0..(*count).min(flows as u32)).map(FlowId).collect(),
+        FlowChoice::First(count) => (0..(*count).min(index32(flows))).map(FlowId).collect(),
         FlowChoice::Listed(ids) => {
             if let Some(id) = ids.iter().find(|&&id| id as usize >= flows) {
                 return Err(Fault::new(choice.origin, format!("there is no flow {id}: the run has {flows}"))
@@ -113,7 +114,7 @@ pub(crate) fn ports_named(
     if let (Some(receivers), "receiver") = (receivers, name.as_str()) {
         return Ok(receivers.iter().map(|&host| network.links()[network.uplink(host).index()].reverse).collect());
     }
-    let all = (0..network.links().len() as u32).map(LinkId);
+    let all = (0..index32(network.links().len())).map(LinkId);
     if let Some(class) = name.strip_prefix("class:") {
         let class = LinkClass::from_name(class).ok_or_else(|| {
             Fault::new(name.origin, format!("unknown link class `{class}`"))
@@ -141,7 +142,7 @@ pub(crate) fn ports_named(
 /// Switches by name, by tier, or all, as far as they share their buffers.
 fn switches_named(name: &At<String>, network: &Network) -> Result<Vec<NodeId>, Fault> {
     let nodes = network.nodes();
-    let sharing = || (0..nodes.len() as u32).map(NodeId).filter(|node| nodes[node.index()].switch.is_some());
+    let sharing = || (0..index32(nodes.len())).map(NodeId).filter(|node| nodes[node.index()].switch.is_some());
     if name.value == "all" {
         return Ok(sharing().collect());
     }
@@ -155,7 +156,7 @@ fn switches_named(name: &At<String>, network: &Network) -> Result<Vec<NodeId>, F
     }
     let switches = || nodes.iter().enumerate().filter(|(_, node)| node.kind == NodeKind::Switch);
     match switches().find(|(_, node)| node.name == name.value) {
-        Some((index, node)) => Ok(node.switch.iter().map(|_| NodeId(index as u32)).collect()),
+        Some((index, node)) => Ok(node.switch.iter().map(|_| NodeId(index32(index))).collect()),
         None => Err(Fault::new(name.origin, format!("unknown switch `{}`", name.value))
             .label("unknown switch")
             .suggest(name, switches().map(|(_, node)| node.name.as_str()).take(MOST_SUGGESTED))
@@ -172,7 +173,7 @@ fn links_named(name: &str, network: &Network) -> Vec<LinkId> {
         Some((ends, place)) => (ends, Some(place)),
         None => (name, None),
     };
-    let node = |name: &str| network.nodes().iter().position(|node| node.name == name).map(|at| NodeId(at as u32));
+    let node = |name: &str| network.nodes().iter().position(|node| node.name == name).map(|at| NodeId(index32(at)));
     let Some((from, to)) = ends.split_once('>').and_then(|(from, to)| Some((node(from)?, node(to)?))) else {
         return Vec::new();
     };

@@ -6,16 +6,17 @@ use fabric::{Gate, Link, LinkClass, LinkId, Network, NetworkError, NodeId, NodeK
 use laws::lscc::{CalculationParams, LimitingParams};
 use units::{Bytes, Rate, Span};
 
-use crate::config::{Auto, Config, Lscc, OffOr, Scheme, Switch, SwitchOver, SwitchSettings, Tier};
+use crate::config::{Auto, Config, Lscc, OffOr, PortReports, Scheme, Switch, SwitchOver, SwitchSettings, Tier};
 use crate::decode::At;
 use crate::error::{Fault, Origin};
+use crate::index::index32;
 
 /// The switches of a scheme that share their buffers.
 pub(crate) struct Sharing<'a> {
     table: std::borrow::Cow<'a, Switch>,
     over: Option<&'a SwitchOver>,
     /// Set if packets ask for reports.
-    asked: bool,
+    reports: PortReports,
 }
 
 impl<'a> Sharing<'a> {
@@ -37,7 +38,7 @@ impl<'a> Sharing<'a> {
         }
         if let Some(sharing) = &sharing
             && scheme.reads_reports()
-            && Tier::ALL.into_iter().all(|tier| !sharing.settings(tier).config(true).int)
+            && Tier::ALL.into_iter().all(|tier| !sharing.settings(tier).config(PortReports::Carried).int)
         {
             return Err(Fault::new(
                 Origin::NOWHERE,
@@ -49,7 +50,7 @@ impl<'a> Sharing<'a> {
     }
 
     fn asked(config: &'a Config, scheme: &'a Scheme) -> Result<Option<Self>, Fault> {
-        let asked = scheme.reads_reports();
+        let reports = scheme.reports();
         let over = match &scheme.switch {
             Some(OffOr::Off) => return Ok(None),
             Some(OffOr::On(over)) => Some(over),
@@ -60,7 +61,7 @@ impl<'a> Sharing<'a> {
             None if over.is_some() => std::borrow::Cow::Owned(Switch::of_defaults()?),
             None => return Ok(None),
         };
-        Ok(Some(Self { table, over, asked }))
+        Ok(Some(Self { table, over, reports }))
     }
 
     /// Pauses; all tiers pause alike.
@@ -77,7 +78,7 @@ impl<'a> Sharing<'a> {
     pub(crate) fn lay(&self, network: Network) -> Result<Network, NetworkError> {
         let network = network.without_marks(|network, node| !self.settings(tier(network, node)).marks)?;
         Ok(network.sharing(|network, node| {
-            let settings = || self.settings(tier(network, node)).config(self.asked);
+            let settings = || self.settings(tier(network, node)).config(self.reports);
             Some(network.nodes()[node.index()].switch.unwrap_or_else(settings))
         }))
     }
@@ -111,7 +112,7 @@ fn behind_relay(network: &Network, node: NodeId) -> bool {
 pub(crate) fn looped_relays(network: &Network) -> Option<String> {
     let relays = |node: NodeId| network.nodes()[node.index()].switch.and_then(|it| it.pfc).is_some_and(|pfc| pfc.relay);
     // Relays that cables have joined so far have one root.
-    let mut parents: Vec<NodeId> = (0..network.nodes().len() as u32).map(NodeId).collect();
+    let mut parents: Vec<NodeId> = (0..index32(network.nodes().len())).map(NodeId).collect();
     let root = |parents: &[NodeId], mut node: NodeId| {
         while parents[node.index()] != node {
             node = parents[node.index()];
@@ -135,7 +136,7 @@ pub(crate) fn looped_relays(network: &Network) -> Option<String> {
 
 /// LSCC's controllers: at each long-haul link one for what leaves, one for what comes in.
 pub(crate) fn modules(lscc: &Lscc, network: &Network, longest_rtt: Option<Span>) -> Result<Vec<ModuleSpec>, Fault> {
-    let fastest = (0..network.hosts().len() as u32).map(|host| {
+    let fastest = (0..index32(network.hosts().len())).map(|host| {
         let uplink = network.uplink(fabric::HostId(host));
         network.port(uplink).config().rate
     });
@@ -157,13 +158,13 @@ pub(crate) fn modules(lscc: &Lscc, network: &Network, longest_rtt: Option<Span>)
             .label("needs [switch]")
             .help("add a table [switch], for instance with buffer = \"32MiB\" and pfc = true"));
         }
-        let port = network.port(LinkId(index as u32)).config();
+        let port = network.port(LinkId(index32(index))).config();
         let highest = lscc.r_max.map_or(port.rate, |rate| *rate);
         if *lscc.r_min > highest {
             return Err(Fault::new(lscc.r_min.origin, format!("the lowest rate, {}, is over {highest}", *lscc.r_min))
                 .label("expected at most the rate of the links between datacenters"));
         }
-        let link = LinkId(index as u32);
+        let link = LinkId(index32(index));
         let limiting = LimitingParams {
             reference: lscc.near_q_ref.unwrap_or(*lscc.q_ref),
             interval: *lscc.interval,
@@ -236,7 +237,7 @@ pub(crate) fn lines(
     let mut lines: Vec<SwitchLine> = Vec::new();
     for (index, node) in network.nodes().iter().enumerate() {
         let (NodeKind::Switch, Some(switch)) = (node.kind, node.switch) else { continue };
-        let id = NodeId(index as u32);
+        let id = NodeId(index32(index));
         let mut gates: Vec<CableLine> = Vec::new();
         let (mut headroom, mut ports) = (Bytes::ZERO, 0);
         for link in network.links_out(id) {

@@ -126,7 +126,8 @@ fn room(network: &Network, link: LinkId, port: &PortConfig) -> Option<Room> {
 /// The equilibrium of a dynamic threshold: `alpha / (1 + alpha)` of the shared part; `alpha` in units of 2^-32.
 fn dynamic(shared: Bytes, alpha: u64) -> Bytes {
     let (alpha, one) = (u128::from(alpha), 1u128 << 32);
-    Bytes::new((u128::from(shared.get()) * alpha / (one + alpha)) as u64)
+    let part = u128::from(shared.get()) * alpha / (one + alpha);
+    Bytes::new(u64::try_from(part).unwrap_or(u64::MAX))
 }
 
 /// The key that sets `ecn` or `phantom` of ports of a class.
@@ -151,7 +152,7 @@ pub(super) fn targets(scheme_name: &str, scheme: &Scheme, plan: &LawPlan, survey
     let mut said = Vec::new();
     for class in [FlowClass::Intra, FlowClass::Inter] {
         let Some((law, set)) = plan.law(class) else { continue };
-        let Some(rtt) = survey.base_rtt(class == FlowClass::Intra) else { continue };
+        let Some(rtt) = survey.base_rtt(class) else { continue };
         for RttTarget { name, default } in rtt_targets(law) {
             let found = set.iter().find(|(known, _)| *known == name).map(|&(_, value)| value);
             let Some(Value::Span(target)) = found.or(default.map(Value::Span)) else { continue };

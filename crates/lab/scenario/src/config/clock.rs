@@ -3,7 +3,7 @@
 use experiment::Ties;
 use units::{Span, Tick};
 
-use super::OffOr;
+use super::{OffOr, SwitchBuffers};
 use crate::decode::{At, table, words};
 use crate::error::Fault;
 
@@ -60,15 +60,15 @@ impl Clock {
         Ok(())
     }
 
-    /// The order of ties. `shares` is whether a scheme's switches share their buffers.
+    /// The order of ties, where a scheme's switches share their buffers or not.
     ///
     /// # Errors
     /// When they do not, and the order is that of what was scheduled: only they keep what that order depends on.
-    pub(crate) fn ties(&self, shares: bool) -> Result<Ties, Fault> {
+    pub(crate) fn ties(&self, buffers: SwitchBuffers) -> Result<Ties, Fault> {
         if *self.ties == TiesWord::Input {
             return Ok(Ties::Input);
         }
-        if !shares {
+        if buffers == SwitchBuffers::PerPort {
             return Err(Fault::new(
                 self.ties.origin,
                 "the order of what was scheduled is that of switches that share their buffer",

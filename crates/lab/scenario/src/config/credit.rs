@@ -71,12 +71,18 @@ impl Field for CreditChoice {
     }
 }
 
+/// A law of the scheme that sends credits.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum CreditLaw {
+    Present,
+    Absent,
+}
+
 impl CreditChoice {
-    /// The queue as the simulator takes it, where a full data packet has `data` bytes on the wire and the scheme's laws
-    /// send credits, or not.
-    pub(crate) fn config(&self, data: u32, credits: bool) -> Result<Option<CreditQueue>, Fault> {
+    /// The queue as the simulator takes it, where a full data packet has `data` bytes on the wire.
+    pub(crate) fn config(&self, data: u32, law: CreditLaw) -> Result<Option<CreditQueue>, Fault> {
         let table = match self {
-            Self::Auto if credits => CreditQueueTable::decode(&Node::empty_table())?,
+            Self::Auto if law == CreditLaw::Present => CreditQueueTable::decode(&Node::empty_table())?,
             Self::Auto | Self::Off => return Ok(None),
             Self::On(table) => table.clone(),
         };

@@ -306,14 +306,22 @@ impl TcpTable {
     }
 }
 
+/// Reports of ports (INT) in packets.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum PortReports {
+    Carried,
+    Absent,
+}
+
 impl Host {
-    /// Refuses combinations that single values cannot show. `int` states whether packets carry reports of ports.
-    pub(crate) fn check(&self, int: bool) -> Result<(), Fault> {
-        let reports = if int { *self.int_header } else { 0 };
+    /// Refuses combinations that single values cannot show.
+    pub(crate) fn check(&self, int: PortReports) -> Result<(), Fault> {
+        let carried = int == PortReports::Carried;
+        let reports = if carried { *self.int_header } else { 0 };
         let wire = u64::from(self.payload.get()) + u64::from(*self.header) + u64::from(reports);
         if wire > 65_535 {
             let fault = Fault::new(self.payload.origin, format!("a packet of {wire} B on the wire is over 65535 B"));
-            let keys = if int { "payload, header and int_header" } else { "payload and header" };
+            let keys = if carried { "payload, header and int_header" } else { "payload and header" };
             let fault = fault.label(format!("{keys} are at most 65535 together"));
             return Err(fault.at_least(self.header.origin).at_least(self.int_header.origin));
         }
@@ -392,8 +400,9 @@ impl Host {
         host
     }
 
-    /// Returns the simulator's settings. `int` states whether packets carry reports of ports.
-    pub(crate) fn config(&self, int: bool) -> HostConfig {
+    /// Returns the simulator's settings.
+    pub(crate) fn config(&self, int: PortReports) -> HostConfig {
+        let int = int == PortReports::Carried;
         let reports = if int { u32::from(*self.int_header) } else { 0 };
         HostConfig {
             mss: self.payload.get().into(),
@@ -430,7 +439,7 @@ impl Host {
                 drift_ppb: self.clock_drift.0,
                 resync: self.clock_resync.value(),
             },
-            segment: self.segment.get() as u32,
+            segment: u32::try_from(self.segment.get()).unwrap_or(u32::MAX),
             small_queue: self.small_queue.value(),
             fq: *self.fq,
             int,

@@ -34,14 +34,15 @@ pub use choice::{Auto, OffOr, WindowOr};
 pub use clock::{Clock, TiesWord, WholeWord};
 pub use codel::{CoDelTable, FqCoDelTable};
 pub use coding::{CodingTable, NackWord, ResendWord};
+pub(crate) use credit::CreditLaw;
 pub use credit::{CreditChoice, CreditQueueTable};
 pub use failure::{BurstTable, Failure};
 pub(crate) use gate::CablePorts;
 pub use gate::{Headroom, Off, Resume};
 pub use grid::{Cause, DrawWord, GridValues, Range, Sample, SampleValues, Scale, SpreadWord, Variant};
-#[cfg(feature = "import")]
-pub(crate) use host::PAYLOAD;
 pub use host::{AcksWord, Host, HostOver, OnRampTable, RecoveryWord, TcpTable};
+#[cfg(feature = "import")]
+pub(crate) use host::{PAYLOAD, PortReports};
 pub use job::{Collectives, ComputeTimes, Job, Model, Outermost, Parallel, PipelineWord, Placed, Places};
 pub use lscc::{Lscc, SwingTable};
 pub use paths::{PathTable, PathWord, Paths, PlbTable, RepsTable, RerouteWord, UnoLbTable};
@@ -52,7 +53,9 @@ pub use port::{
 pub(crate) use scheme::{LAW_PARAMS, law_setting};
 pub use scheme::{LawParams, Scheme, Setting};
 pub use series::{FlowChoice, Series, SizeRange};
+pub(crate) use switch::SwitchBuffers;
 pub use switch::{PfcTable, Pool, Switch, SwitchOver, SwitchPatch, SwitchSettings, Tier};
+pub(crate) use topology::AttachedHosts;
 pub use topology::{
     Cable, Clos, CustomTopology, Dumbbell, EachHost, FatTrees, InterPair, NodeSpec, NodeWord, SingleSwitch, Topology,
 };
@@ -204,7 +207,7 @@ impl Config {
         self.failure.iter().try_for_each(|failure| failure.check())?;
         self.topology.check()?;
         self.port.check()?;
-        self.host.check(false)
+        self.host.check(PortReports::Absent)
     }
 
     /// Refuses job names that results cannot tell apart from those of other jobs and other groups of flows.

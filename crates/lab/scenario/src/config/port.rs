@@ -169,12 +169,28 @@ pub enum Ecn {
     Step(Step),
 }
 
+/// Thresholds of marking, and its probability at the upper one.
+struct MarkThresholds {
+    min: At<Threshold>,
+    max: At<Threshold>,
+    probability: Share,
+}
+
+impl MarkThresholds {
+    /// Returns whether the file has one of them; otherwise both are defaults.
+    fn are_set(&self) -> bool {
+        [self.min, self.max].iter().any(|at| at.origin != Origin::NOWHERE)
+    }
+}
+
 impl Ecn {
-    fn thresholds(&self) -> Option<(At<Threshold>, At<Threshold>, Share)> {
+    fn thresholds(&self) -> Option<MarkThresholds> {
         match self {
             Self::Off => None,
-            Self::Red(red) => Some((red.min, red.max, red.probability)),
-            Self::Step(step) => Some((step.step, step.step, Share(Decimal::ONE))),
+            Self::Red(red) => Some(MarkThresholds { min: red.min, max: red.max, probability: red.probability }),
+            Self::Step(step) => {
+                Some(MarkThresholds { min: step.step, max: step.step, probability: Share(Decimal::ONE) })
+            }
         }
     }
 }
@@ -431,7 +447,7 @@ impl Port {
             self.buffer.value = Buffer::Unlimited;
         }
         // The default thresholds are shares of a limit that is not there.
-        if self.ecn.thresholds().is_some_and(|(min, max, _)| [min, max].iter().all(|it| it.origin == Origin::NOWHERE)) {
+        if self.ecn.thresholds().is_some_and(|thresholds| !thresholds.are_set()) {
             self.ecn = Ecn::Off;
         }
         if self.alpha.is_none() && self.xoff.is_none() {
@@ -491,7 +507,7 @@ impl PortSettings {
     /// The queue at which marking begins, if the port marks on its real queue and that is known: a time is only where
     /// all such ports have one `rate`.
     pub(crate) fn ecn_min(&self, rate: Option<Rate>) -> Option<Bytes> {
-        let (min, ..) = self.ecn.thresholds()?;
+        let min = self.ecn.thresholds()?.min;
         match (min.value, self.buffer.value) {
             (Threshold::Share(_), Buffer::Bdp(_)) => None,
             (Threshold::Time(span), _) => rate.map(|rate| rate.bytes_in(span)),
@@ -528,8 +544,7 @@ impl PortSettings {
             (Some(codel), None) => ("codel", self.codel.origin, codel.discipline()?),
             (None, Some(fq_codel)) => ("fq_codel", self.fq_codel.origin, fq_codel.discipline()?),
         };
-        let thresholds = self.ecn.thresholds();
-        let marks = thresholds.is_some_and(|(min, max, _)| [min, max].iter().any(|it| it.origin != Origin::NOWHERE));
+        let marks = self.ecn.thresholds().is_some_and(|thresholds| thresholds.are_set());
         let other = [
             (marks, "ecn", "ecn = \"off\""),
             (self.phantom != Phantom::Off, "phantom", "phantom = \"off\""),
@@ -554,7 +569,8 @@ impl PortSettings {
     /// Returns the simulator's settings.
     pub(crate) fn config(&self, cable: &CablePorts) -> Result<PortConfig, Fault> {
         let &CablePorts { rate, delay, rtt, .. } = cable;
-        let marks = |(min, max, probability): (At<Threshold>, At<Threshold>, Share), size: Bytes| {
+        let marks = |thresholds: &MarkThresholds, size: Bytes| {
+            let MarkThresholds { min, max, probability } = thresholds;
             let (low, high) = (min.of(size, rate), max.of(size, rate));
             if low > high {
                 return Err(Fault::new(min.origin, format!("marking would begin at {low} and be certain from {high}"))
@@ -573,14 +589,14 @@ impl PortSettings {
             .label("expected less, or \"unlimited\""));
         }
         let discipline = self.discipline()?;
-        let thresholds = self.ecn.thresholds().filter(|(min, max, _)| {
-            discipline == Discipline::Fifo || [min, max].iter().any(|it| it.origin != Origin::NOWHERE)
-        });
+        let thresholds =
+            self.ecn.thresholds().filter(|thresholds| discipline == Discipline::Fifo || thresholds.are_set());
         let ecn = thresholds.map(|thresholds| {
-            let relative = [thresholds.0, thresholds.1].into_iter().find(|at| matches!(at.value, Threshold::Share(_)));
+            let relative =
+                [thresholds.min, thresholds.max].into_iter().find(|at| matches!(at.value, Threshold::Share(_)));
             match (size, relative) {
                 (None, Some(at)) => Err(self.relative_to_nothing(at)),
-                (size, _) => marks(thresholds, size.unwrap_or(Bytes::ZERO)),
+                (size, _) => marks(&thresholds, size.unwrap_or(Bytes::ZERO)),
             }
         });
         let phantom = match &self.phantom {
@@ -596,7 +612,10 @@ impl PortSettings {
                 Some(fabric::Phantom {
                     size: phantom.size,
                     drain,
-                    ecn: marks((phantom.min, phantom.max, phantom.probability), phantom.size)?,
+                    ecn: marks(
+                        &MarkThresholds { min: phantom.min, max: phantom.max, probability: phantom.probability },
+                        phantom.size,
+                    )?,
                 })
             }
         };

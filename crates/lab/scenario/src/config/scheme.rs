@@ -10,7 +10,7 @@ use crate::error::{Fault, Origin};
 use crate::quantity::Decimal;
 use crate::tree::{Node, Value};
 
-use super::{BroughtLaw, HostOver, LawName, Lscc, OffOr, PortOver, SwingTable, SwitchOver};
+use super::{BroughtLaw, HostOver, LawName, Lscc, OffOr, PortOver, PortReports, SwingTable, SwitchOver};
 
 /// A law's parameter as the file sets it.
 #[derive(Clone, PartialEq, Debug)]
@@ -219,6 +219,11 @@ impl Scheme {
         let reads = |law: &LawName| law.info().is_some_and(|info| info.reads_reports);
         let laws = self.laws().is_ok_and(|(intra, inter)| reads(intra) || reads(inter));
         laws || self.lscc.as_ref().is_some_and(|lscc| lscc.telemetry)
+    }
+
+    /// Returns whether packets carry reports of ports.
+    pub(crate) fn reports(&self) -> PortReports {
+        if self.reads_reports() { PortReports::Carried } else { PortReports::Absent }
     }
 }
 

@@ -5,12 +5,21 @@ use std::num::NonZeroU16;
 use serde_json::{Value as Json, json};
 use units::Bytes;
 
+use super::host::PortReports;
 use super::layered::layered;
 use super::{Auto, OffOr};
 use crate::decode::{At, Field, table};
 use crate::error::Fault;
 use crate::quantity::Decimal;
 use crate::tree::{Node, Value};
+
+/// Buffers of a scheme's switches.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum SwitchBuffers {
+    /// Shared by the ports of a switch.
+    Shared,
+    PerPort,
+}
 
 /// Buffer of a whole switch.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -184,14 +193,14 @@ impl SwitchSettings {
         Ok(())
     }
 
-    /// Returns the simulator's settings. `asked` states whether packets ask for reports.
-    pub(crate) fn config(&self, asked: bool) -> fabric::Switch {
+    /// Returns the simulator's settings.
+    pub(crate) fn config(&self, reports: PortReports) -> fabric::Switch {
         fabric::Switch {
             buffer: self.buffer.bytes(),
             reserve: *self.reserve,
             egress_alpha: self.egress_alpha.value().map(Decimal::frac),
             pfc: self.pfc.config(),
-            int: self.int.value().unwrap_or(asked),
+            int: self.int.value().unwrap_or(reports == PortReports::Carried),
         }
     }
 }

@@ -13,6 +13,7 @@ use crate::error::Fault;
 use crate::quantity::Decimal;
 use crate::tree::{Node, Value};
 
+pub(crate) use custom::AttachedHosts;
 pub use custom::{Cable, CustomTopology, NodeSpec, NodeWord};
 
 const fn count(n: u16) -> NonZeroU16 {
@@ -292,8 +293,8 @@ impl Field for Arity {
     const EXPECTS: &'static str = "an even number, 2 to 128";
     fn decode(node: &Node) -> Result<Self, Fault> {
         let Value::Integer(k) = node.value else { return Err(unexpected::<Self>(node)) };
-        match k {
-            2..=128 if k % 2 == 0 => Ok(Self(k as u16)),
+        match u16::try_from(k) {
+            Ok(even @ 2..=128) if even % 2 == 0 => Ok(Self(even)),
             _ => {
                 let fault = Fault::new(node.origin, format!("a fat tree's k is even, 2 to 128, not {k}"))
                     .label(format!("expected {}", Self::EXPECTS));

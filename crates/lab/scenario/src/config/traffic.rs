@@ -6,6 +6,7 @@ use fabric::LinkClass;
 use serde_json::{Value as Json, json};
 use units::{Bytes, Span};
 
+use crate::class::FlowClass;
 use crate::decode::{At, Field, kinds, table, unexpected, words};
 use crate::error::Fault;
 use crate::quantity::{Decimal, write_span};
@@ -154,8 +155,9 @@ pub struct DataClass(pub u8);
 impl Field for DataClass {
     const EXPECTS: &'static str = "a whole number from 1 to 7";
     fn decode(node: &Node) -> Result<Self, Fault> {
-        match node.value {
-            Value::Integer(class @ 1..=7) => Ok(Self(class as u8)),
+        let Value::Integer(class) = node.value else { return Err(unexpected::<Self>(node)) };
+        match u8::try_from(class) {
+            Ok(class @ 1..=7) => Ok(Self(class)),
             _ => Err(unexpected::<Self>(node)),
         }
     }
@@ -317,11 +319,11 @@ words! {
 }
 
 impl Scope {
-    /// Returns whether the scope contains flows that stay inside their datacenter (`inside`), or those that leave it.
-    pub(crate) fn has(self, inside: bool) -> bool {
+    /// Returns whether the scope contains flows of a class.
+    pub(crate) fn has(self, class: FlowClass) -> bool {
         match self {
-            Self::Intra => inside,
-            Self::Inter => !inside,
+            Self::Intra => class == FlowClass::Intra,
+            Self::Inter => class == FlowClass::Inter,
             Self::Any => true,
         }
     }

@@ -27,7 +27,7 @@ pub(crate) struct Foreign<'a> {
     pub(crate) name: &'a str,
     pub(crate) bytes: &'a [u8],
     /// Its number among the sources, where errors can show a line of it.
-    pub(crate) source: u32,
+    pub(crate) source: Option<u32>,
 }
 
 impl<'a> Foreign<'a> {
@@ -66,6 +66,15 @@ pub(crate) struct Listed {
     pub(crate) after: Vec<FlowEvent>,
 }
 
+/// Origin of the network that traffic is placed on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum NetworkSource {
+    /// The user's.
+    Given,
+    /// Made for the traffic.
+    Made,
+}
+
 /// Traffic that was read and is on no hosts yet.
 pub(crate) struct Traffic {
     /// Source of the traffic, in words.
@@ -97,18 +106,17 @@ impl Traffic {
         }
     }
 
-    /// Returns the flows on hosts of a network, and all notes. Names in the file are looked up in the network if it is
-    /// `given`.
+    /// Returns the flows on hosts of a network, and all notes. Names in the file are looked up in a given network.
     pub(crate) fn on(
         self,
         seats: &Seats,
-        given: bool,
+        network: NetworkSource,
         placement: Placement,
     ) -> Result<(Vec<Listed>, Vec<String>), Fault> {
         let mut notes = self.notes;
         let listed = match self.what {
             Unplaced::Messages(made) => made.on(seats, placement, &mut notes)?,
-            Unplaced::Transfers(sent) => transfers::on(&sent, seats, given, placement, &mut notes)?,
+            Unplaced::Transfers(sent) => transfers::on(&sent, seats, network, placement, &mut notes)?,
         };
         Ok((listed, notes))
     }

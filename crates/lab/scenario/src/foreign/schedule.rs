@@ -18,6 +18,7 @@ use super::{Foreign, Listed, Seats, Traffic, Unplaced, flow_size};
 use crate::circle::circle;
 use crate::config::{FlowEvent, FlowState, PAYLOAD, Placement};
 use crate::error::{Fault, Origin};
+use crate::index::index32;
 use crate::kind::Kind;
 use crate::quantity::{LONGEST, write_bytes, write_span};
 
@@ -48,7 +49,7 @@ const MOST_EVENTS: usize = 40_000_000;
 /// A GOAL schedule, as text or as bytes: formats as LogGOPSim's and ATLAHS's `txt2bin` read and write them. Sends of up to `eager`
 /// bytes have ended once they have begun: the S of LogGOPSim.
 pub(crate) fn goal(file: Foreign<'_>, eager: Bytes) -> Result<Traffic, Fault> {
-    let shown = if is_binary(file.bytes) { Foreign { source: u32::MAX, ..file } } else { file };
+    let shown = if is_binary(file.bytes) { Foreign { source: None, ..file } } else { file };
     let goal = read(file.bytes).map_err(|error| shown.fault(error))?;
     let mut notes = Vec::new();
     if eager > Bytes::ZERO {
@@ -61,7 +62,7 @@ pub(crate) fn goal(file: Foreign<'_>, eager: Bytes) -> Result<Traffic, Fault> {
 /// else in the order given.
 pub(crate) fn chakra(files: &[Foreign<'_>], groups: &Groups) -> Result<Traffic, Fault> {
     // Traces are bytes: errors show nothing of them.
-    let mut files: Vec<Foreign<'_>> = files.iter().map(|file| Foreign { source: u32::MAX, ..*file }).collect();
+    let mut files: Vec<Foreign<'_>> = files.iter().map(|file| Foreign { source: None, ..*file }).collect();
     let mut order: Vec<(Option<usize>, Foreign<'_>)> = files.iter().map(|file| (number_in(file.name), *file)).collect();
     order.sort_by_key(|(number, _)| *number);
     if order.iter().enumerate().all(|(rank, (number, _))| *number == Some(rank)) {
@@ -190,19 +191,18 @@ impl Files<'_> {
         let Some(file) = self.0.get(rank as usize).or(self.0.first()) else {
             return Fault::new(Origin::NOWHERE, what).help(expected);
         };
-        if file.source == u32::MAX {
-            return Fault::new(Origin::NOWHERE, format!("`{}`, byte {}: {what}", file.name, range.start))
-                .help(expected);
+        match file.source {
+            Some(source) => Fault::new(Origin::new(source, range), what).label(expected),
+            None => {
+                Fault::new(Origin::NOWHERE, format!("`{}`, byte {}: {what}", file.name, range.start)).help(expected)
+            }
         }
-        Fault::new(Origin::new(file.source, range), what).label(expected)
     }
 
     /// The file that has all ranks, for a fault without help of its own.
     fn origin(&self, at: formats::Place) -> Origin {
-        self.0
-            .first()
-            .filter(|file| file.source != u32::MAX)
-            .map_or(Origin::NOWHERE, |file| Origin::new(file.source, at.range()))
+        let source = self.0.first().and_then(|file| file.source);
+        source.map_or(Origin::NOWHERE, |source| Origin::new(source, at.range()))
     }
 
     fn names(&self) -> String {
@@ -255,7 +255,7 @@ fn matched(goal: &Goal, files: &Files<'_>, made: &mut Made) -> Result<FlowOf, Fa
         for (op, what) in rank.ops.iter().enumerate() {
             let OpKind::Send { bytes, to, tag } = what.kind else { continue };
             let origin = files.origin(what.at);
-            let flow = made.flows.len() as u32;
+            let flow = index32(made.flows.len());
             let size = flow_size(bytes, PAYLOAD.get().into(), origin)?;
             made.flows.push(Flow { src: number, dst: to, bytes: size, begin: When::default() });
             of[number as usize][op] = Some(flow);
@@ -308,7 +308,7 @@ fn flows(goal: &Goal, eager: u64, files: &Files<'_>) -> Result<Made, Fault> {
                 places[*flow as usize] = rank.ops[op].at;
             }
         }
-        of_rank((rank, number as u32), &flow_of[number], files, &mut made, &mut work)?;
+        of_rank(rank, index32(number), &flow_of[number], files, &mut made, &mut work)?;
     }
     let after = |flow: usize| made.flows[flow].begin.events.iter().map(|event| event.flow as usize).collect::<Vec<_>>();
     if let Some(circle) = circle(made.flows.len(), after) {
@@ -320,7 +320,8 @@ fn flows(goal: &Goal, eager: u64, files: &Files<'_>) -> Result<Made, Fault> {
 
 /// Determines the start of each send of a rank.
 fn of_rank(
-    (rank, number): (&Rank, u32),
+    rank: &Rank,
+    number: u32,
     flow_of: &[Option<u32>],
     files: &Files<'_>,
     made: &mut Made,
@@ -560,7 +561,7 @@ mod tests {
                 let rank = usize::from(item.ranks.0);
                 let other = (rank + usize::from(item.ranks.1)) % 3;
                 let begin = |rank: usize, made: &mut Rank, due: &[Vec<[u64; 2]>]| {
-                    let op = made.ops.len() as u32;
+                    let op = index32(made.ops.len());
                     let mut begin = 0;
                     for (on, begun) in item.requires.iter().filter(|_| op > 0) {
                         let on = u32::from(*on) % op;
@@ -577,10 +578,10 @@ mod tests {
                 if item.message {
                     let [come, more] = item.ns;
                     let (tag, bytes) = (0, 1);
-                    op(rank, OpKind::Send { bytes, to: other as u32, tag }, [at, if eager { at } else { at + come + more }]);
+                    op(rank, OpKind::Send { bytes, to: index32(other), tag }, [at, if eager { at } else { at + come + more }]);
                     sent[rank].push([at, at + come, at + come + more]);
                     let posted = begin(other, &mut ranks[other], &due);
-                    let kind = OpKind::Recv { bytes, from: rank as u32, tag };
+                    let kind = OpKind::Recv { bytes, from: index32(rank), tag };
                     ranks[other].ops.push(Op { kind, cpu: 0, at: Place::default() });
                     due[other].push([posted, posted.max(at + come)]);
                 } else {
@@ -623,7 +624,7 @@ mod tests {
     fn refused(schedule: &str) -> String {
         let mut sources = Sources::default();
         let source = sources.add_file("a.goal", schedule, GOAL);
-        let read = goal(Foreign { name: "a.goal", bytes: schedule.as_bytes(), source }, Bytes::ZERO);
+        let read = goal(Foreign { name: "a.goal", bytes: schedule.as_bytes(), source: Some(source) }, Bytes::ZERO);
         sources.explain(read.err().unwrap()).to_string()
     }
 
@@ -658,7 +659,7 @@ mod tests {
             ("{\"g\": [4]}", "under 1"),
             ("{\"k\": \"secret\"}", "line 1, column"),
         ] {
-            let file = Foreign { name: "g.json", bytes: groups.as_bytes(), source: u32::MAX };
+            let file = Foreign { name: "g.json", bytes: groups.as_bytes(), source: None };
             let error = Sources::default().explain(super::groups(Some(file), 1).unwrap_err()).to_string();
             assert!(error.contains(part) && error.contains("`g.json`") && !error.contains("secret"), "{error}");
         }

@@ -4,6 +4,7 @@ use fabric::{HostId, Network};
 
 use crate::config::{HostRef, Placement};
 use crate::error::{Fault, Origin};
+use crate::index::index32;
 
 /// The hosts of a network.
 pub(crate) struct Seats {
@@ -25,7 +26,7 @@ impl Seats {
     pub(crate) fn of(self, network: &Network) -> Self {
         let hosts: Vec<String> =
             network.hosts().iter().map(|node| network.nodes()[node.index()].name.clone()).collect();
-        let datacenter = (0..hosts.len() as u32).map(|host| network.datacenter_of(HostId(host))).collect();
+        let datacenter = (0..index32(hosts.len())).map(|host| network.datacenter_of(HostId(host))).collect();
         Self { hosts, datacenter, what: self.what }
     }
 
@@ -46,7 +47,7 @@ impl Seats {
         for rank in 0..ranks {
             let datacenter = match placement {
                 Placement::Packed => {
-                    hosts.push(HostRef::Index(rank as u32));
+                    hosts.push(HostRef::Index(index32(rank)));
                     continue;
                 }
                 Placement::Block => rank * of.len() / ranks,

@@ -12,7 +12,7 @@ use formats::flows::Flow;
 use formats::transfers::Transfers;
 use units::{Bytes, Span};
 
-use super::{Foreign, Listed, Seats, Traffic, Unplaced, flow_size};
+use super::{Foreign, Listed, NetworkSource, Seats, Traffic, Unplaced, flow_size};
 use crate::config::{HostRef, PAYLOAD, Placement};
 use crate::decode::Field;
 use crate::error::{Fault, Origin};
@@ -88,7 +88,7 @@ pub(crate) fn transfers(file: Foreign<'_>, format: TrafficFormat) -> Result<Traf
     let sent = match format {
         TrafficFormat::Flows => plain(formats::flows::read(file.text()?).map_err(fault)?, file.source)?,
         TrafficFormat::Netflow => dated(formats::netflow::read(file.text()?).map_err(fault)?, file.source, &mut notes),
-        TrafficFormat::Capture => dated(formats::capture::read(file.bytes).map_err(fault)?, u32::MAX, &mut notes),
+        TrafficFormat::Capture => dated(formats::capture::read(file.bytes).map_err(fault)?, None, &mut notes),
     };
     if sent.is_empty() {
         let message = format!("`{}` has no transfer", file.name);
@@ -100,15 +100,15 @@ pub(crate) fn transfers(file: Foreign<'_>, format: TrafficFormat) -> Result<Traf
     Ok(Traffic { from: format.name(), what: Unplaced::Transfers(sent), notes })
 }
 
-/// The flows on hosts of a network, which is `given` or was made for them.
+/// The flows on hosts of a network.
 pub(super) fn on(
     sent: &[Sent],
     seats: &Seats,
-    given: bool,
+    network: NetworkSource,
     placement: Placement,
     notes: &mut Vec<String>,
 ) -> Result<Vec<Listed>, Fault> {
-    let hosts = hosts(sent, seats, given, placement, notes)?;
+    let hosts = hosts(sent, seats, network, placement, notes)?;
     let listed = |sent: &Sent| {
         let [src, dst] = [&sent.from, &sent.to].map(|end| hosts[end.as_str()].clone());
         let bytes = flow_size(sent.bytes, PAYLOAD.get().into(), sent.origin)?;
@@ -118,7 +118,7 @@ pub(super) fn on(
 }
 
 /// Reads the values of plain CSV flows, which have units.
-fn plain(flows: Vec<Flow>, source: u32) -> Result<Vec<Sent>, Fault> {
+fn plain(flows: Vec<Flow>, source: Option<u32>) -> Result<Vec<Sent>, Fault> {
     let read = |flow: Flow| {
         let node = |text: &str, at: Place| Node { value: Value::string(text), origin: Origin::new(source, at.range()) };
         let origin = Origin::new(source, flow.at.range());
@@ -138,7 +138,7 @@ fn plain(flows: Vec<Flow>, source: u32) -> Result<Vec<Sent>, Fault> {
 }
 
 /// Transfers that have a date, counted from the first.
-fn dated(transfers: Transfers, source: u32, notes: &mut Vec<String>) -> Vec<Sent> {
+fn dated(transfers: Transfers, source: Option<u32>, notes: &mut Vec<String>) -> Vec<Sent> {
     for what in &transfers.left_out {
         notes.push(format!("left out: {what}"));
     }
@@ -149,7 +149,7 @@ fn dated(transfers: Transfers, source: u32, notes: &mut Vec<String>) -> Vec<Sent
         .into_iter()
         .filter(|transfer| transfer.start_ns < longest)
         .map(|transfer| Sent {
-            start: Span::from_ns(transfer.start_ns as i64),
+            start: Span::from_ns(i64::try_from(transfer.start_ns).unwrap_or(i64::MAX)),
             from: transfer.from,
             to: transfer.to,
             bytes: transfer.bytes,
@@ -179,7 +179,7 @@ pub(super) fn ends(sent: &[Sent]) -> Vec<&str> {
 fn hosts<'a>(
     sent: &'a [Sent],
     seats: &Seats,
-    given: bool,
+    network: NetworkSource,
     placement: Placement,
     notes: &mut Vec<String>,
 ) -> Result<BTreeMap<&'a str, HostRef>, Fault> {
@@ -189,6 +189,7 @@ fn hosts<'a>(
     let number = |end: &str| end.parse::<u32>().ok().filter(|&number| (number as usize) < seats.hosts.len());
     let host =
         |end: &&'a str| names.get(*end).copied().or_else(|| number(end)).map(|number| (*end, HostRef::Index(number)));
+    let given = network == NetworkSource::Given;
     if given && let Some(found) = ends.iter().map(host).collect::<Option<BTreeMap<&str, HostRef>>>() {
         return Ok(found);
     }

@@ -39,7 +39,7 @@ fn inline(flow: &Listed) -> Value {
         ("start", flow.start.encode()),
         ("src", flow.src.encode()),
         ("dst", flow.dst.encode()),
-        ("size", flow.bytes.map_or(Value::Absent, |bytes| Value::Integer(bytes as i64))),
+        ("size", flow.bytes.map_or(Value::Absent, |bytes| Value::Integer(i64::try_from(bytes).unwrap_or(i64::MAX)))),
         ("after", if flow.after.is_empty() { Value::Absent } else { after() }),
     ])
 }

@@ -9,6 +9,7 @@ use super::{StartUnit, after, flow_size, lines, number};
 use crate::circle::circle;
 use crate::config::PAYLOAD;
 use crate::error::{Fault, Origin};
+use crate::index::index32;
 use crate::quantity::{Decimal, LONGEST, write_span};
 
 /// Contents of a matrix.
@@ -107,7 +108,7 @@ impl Reading {
         let Some((src, dst)) = ends else {
             return Err(Fault::new(origin, format!("`{pair}` is no pair of hosts")).label("expected `0->1`"));
         };
-        let index = self.connections.len() as u32;
+        let index = index32(self.connections.len());
         let (mut size, mut start, mut waits_for) = (None, None, None);
         let mut at = 1;
         while at < words.len() {

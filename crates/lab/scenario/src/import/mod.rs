@@ -206,7 +206,7 @@ fn lines(text: &str, source: u32) -> impl Iterator<Item = Vec<(&str, Origin)>> {
 fn number<T: Number>(words: &[(&str, Origin)], at: usize) -> Result<T, Fault> {
     let (word, origin) = after(words, at)?;
     let bad = || Fault::new(origin, format!("`{}` needs a number, not `{word}`", words[at].0)).label("not a number");
-    parsed((word, origin), bad)
+    parsed(word, origin, bad)
 }
 
 /// The word after a keyword that needs a number.
@@ -245,7 +245,7 @@ numbers! {
 }
 
 /// A word as a number. A number that is too large gets an error of its own; `bad` is the error of any other word.
-fn parsed<T: Number>((word, origin): (&str, Origin), bad: impl FnOnce() -> Fault) -> Result<T, Fault> {
+fn parsed<T: Number>(word: &str, origin: Origin, bad: impl FnOnce() -> Fault) -> Result<T, Fault> {
     T::read(word).ok_or_else(|| {
         if word.bytes().all(|byte| byte.is_ascii_digit()) && !word.is_empty() {
             Fault::new(origin, format!("`{word}` is over {}", T::MOST)).label(format!("expected at most {}", T::MOST))

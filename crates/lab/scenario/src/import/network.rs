@@ -11,7 +11,7 @@ use formats::graph::{Capacity, Delay, Direction, Graph, Link, Position, Quoted};
 use units::{Rate, Span};
 
 use super::Imported;
-use super::stage::Stage;
+use super::stage::{ListedTraffic, Stage};
 use crate::Error;
 use crate::decode::Field;
 use crate::error::{Fault, Origin, Sources};
@@ -166,15 +166,18 @@ pub fn import_graph(
         GraphFormat::Containerlab => formats::containerlab::read(text),
         GraphFormat::SndLib => formats::sndlib::read(text),
     };
-    let graph =
-        read.map_err(|error| explain(Foreign { name: names.graph, bytes: text.as_bytes(), source }.fault(error)))?;
+    let graph = read.map_err(|error| {
+        explain(Foreign { name: names.graph, bytes: text.as_bytes(), source: Some(source) }.fault(error))
+    })?;
     let mut notes = Vec::new();
     let topology = network(&graph, format, &chosen, source, &mut notes).map_err(explain)?;
     notes.push("ports have this project's defaults; the scheme runs DCTCP; each host sends 1 MB to another: give it other traffic, as with `narrows import flows FILE --scenario`".into());
     let stage = Stage::with(topology, format!("the network of {}", names.graph))?;
     let traffic = Value::table([("kind", Value::string("permutation")), ("size", Value::string("1MB"))]);
     let title = format!("imported from {}: {}", format.name(), names.graph);
-    stage.with_traffic((names.scenario, &title), (traffic, None), Span::ZERO, notes).map_err(explain)
+    stage
+        .with_traffic(names.scenario, &title, ListedTraffic { traffic, flows: None }, Span::ZERO, notes)
+        .map_err(explain)
 }
 
 fn chosen(options: &GraphOptions<'_>, sources: &mut Sources) -> Result<Chosen, Fault> {
@@ -350,7 +353,7 @@ impl LinkValues<'_> {
         let rate = match (&link.rate, self.chosen.unit) {
             (Some(Capacity::Rate(rate)), _) => Some(Rate::decode(&self.quantity(rate))?),
             (Some(Capacity::Bps(rate)), _) => Some(bps(*rate)?),
-            (Some(Capacity::Units(units)), Some(unit)) => Some(bps((unit.bps() as f64 * units).round() as u64)?),
+            (Some(Capacity::Units(units)), Some(unit)) => Some(bps(multiple(unit, *units))?),
             (Some(Capacity::Units(units)), None) if self.chosen.rate.is_none() => {
                 let help = "give --unit 1Gbps, or whatever one unit is; or --rate, for all links of such a capacity";
                 return Err(self.without_unit(link, "capacity", *units, help));
@@ -366,13 +369,13 @@ impl LinkValues<'_> {
         let delay = match (&link.delay, self.chosen.delay_unit) {
             (Some(Delay::Time(delay)), _) => Some(Span::decode(&self.quantity(delay))?),
             (Some(Delay::Units(units)), Some(unit)) => {
-                let ps = (unit.ps() as f64 * units).round();
-                if !(0.0..=LONGEST.ps() as f64).contains(&ps) {
+                let delay = times(unit, *units);
+                if delay.is_none() {
                     let message = format!("this link has a delay of {units} times {}", write_span(unit));
                     let origin = Origin::new(self.source, link.at.range());
                     return Err(Fault::new(origin, message).label(format!("expected 0 to {}", write_span(LONGEST))));
                 }
-                Some(Span::from_ps(ps as i64))
+                delay
             }
             (Some(Delay::Units(units)), None) if self.chosen.delay.is_none() => {
                 let help = "give --delay-unit 1ms, or whatever one unit is; or --delay, for all links of such a delay";
@@ -533,6 +536,28 @@ fn directions(known: &BTreeMap<Likeness, Bundle>, graph: &Graph) -> Result<usize
     Ok(one_way)
 }
 
+/// Returns a number of units of a rate, in bits a second; saturates.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    clippy::cast_precision_loss,
+    reason = "rounded to what 53 bits hold, and refused if it is no rate of a file"
+)]
+fn multiple(unit: Rate, units: f64) -> u64 {
+    (unit.bps() as f64 * units).round() as u64
+}
+
+/// Returns a number of units of a time, if that is a time of a file.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_precision_loss,
+    reason = "rounded to what 53 bits hold, and limited"
+)]
+fn times(unit: Span, units: f64) -> Option<Span> {
+    let ps = (unit.ps() as f64 * units).round();
+    (0.0..=LONGEST.ps() as f64).contains(&ps).then(|| Span::from_ps(ps as i64))
+}
+
 /// The delay of light in glass along a great circle: whole microseconds, at least one.
 fn in_glass(here: Position, there: Position) -> Span {
     let [from, to] = [here, there].map(|place| place.latitude.to_radians());
@@ -541,7 +566,9 @@ fn in_glass(here: Position, there: Position) -> Span {
     let half = |angle: f64| libm::sin(angle / 2.0);
     let of = half(to - from).powi(2) + libm::cos(from) * libm::cos(to) * half(east).powi(2);
     let kilometres = 2.0 * EARTH * libm::asin(libm::sqrt(of.clamp(0.0, 1.0)));
-    Span::from_us(((kilometres / IN_GLASS * 1e6).round() as i64).max(1))
+    #[expect(clippy::cast_possible_truncation, reason = "at most half of the earth's circumference")]
+    let us = (kilometres / IN_GLASS * 1e6).round() as i64;
+    Span::from_us(us.max(1))
 }
 
 /// The largest part of a graph that is joined: its nodes, and its cables by their places among these.
@@ -601,7 +628,7 @@ fn datacenters(has_hosts: &[bool], cables: &[Cable], notes: &mut Vec<String>) ->
     }
     let mut numbers: BTreeMap<usize, u16> = BTreeMap::new();
     for node in (0..count).filter(|&node| has_hosts[node]) {
-        let next = numbers.len().min(usize::from(u16::MAX)) as u16;
+        let next = u16::try_from(numbers.len()).unwrap_or(u16::MAX);
         numbers.entry(parts.root(node)).or_insert(next);
     }
     let mut datacenter: Vec<Option<u16>> = (0..count).map(|node| numbers.get(&parts.root(node)).copied()).collect();

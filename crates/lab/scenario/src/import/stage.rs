@@ -36,6 +36,12 @@ const KEPT: [&str; 9] = ["seed", "clock", "topology", "port", "switch", "host", 
 /// The time at which runs end at the earliest.
 const STOP: Span = Span::from_s(10);
 
+/// An entry of `[[traffic]]`, and the file next to the scenario that it names: name and text.
+pub(super) struct ListedTraffic {
+    pub(super) traffic: Value,
+    pub(super) flows: Option<(String, String)>,
+}
+
 impl Stage {
     /// Returns the stage of a scenario, if one is given; otherwise that of two datacenters with at least `hosts` hosts.
     pub(super) fn new(base: Option<&Base<'_>>, hosts: usize, notes: &mut Vec<String>) -> Result<Self, Error> {
@@ -109,26 +115,31 @@ impl Stage {
     /// The scenario with its traffic. What happens there begins at `last` at the latest, as far as is known.
     pub(super) fn with_traffic(
         &self,
-        (scenario, title): (&str, &str),
-        (traffic, flows): (Value, Option<(String, String)>),
+        scenario: &str,
+        title: &str,
+        traffic: ListedTraffic,
         last: Span,
         notes: Vec<String>,
     ) -> Result<Imported, Fault> {
         // Whole seconds, ten more than the last start.
         let seconds = (last.unsigned_ps() / 1_000_000_000_000).saturating_add(11);
-        let until = if last.is_zero() { Span::ZERO } else { Span::from_s(seconds as i64).min(LONGEST) };
-        let toml = self.toml(scenario, title, &notes.join(". "), traffic, until);
-        Imported { toml, flows, notes }.checked(scenario)
+        let until = if last.is_zero() {
+            Span::ZERO
+        } else {
+            Span::from_s(i64::try_from(seconds).unwrap_or(i64::MAX)).min(LONGEST)
+        };
+        let toml = self.toml(scenario, title, &notes.join(". "), traffic.traffic, until);
+        Imported { toml, flows: traffic.flows, notes }.checked(scenario)
     }
 }
 
 /// Returns a network for `hosts` hosts: two fat trees.
 fn two_datacenters(hosts: usize) -> Result<(Value, String), Fault> {
     let each = hosts.div_ceil(2).max(1);
-    let Some(k) = (2..=128usize).step_by(2).find(|k| k.pow(3) / 4 >= each) else {
+    let Some(k) = (2..=128u32).step_by(2).find(|k| k.pow(3) as usize / 4 >= each) else {
         let message = format!("{hosts} hosts are more than two fat trees have");
         return Err(Fault::new(Origin::NOWHERE, message).help("give a network with `--scenario`"));
     };
-    let topology = Value::table([("kind", Value::string("fat-trees")), ("k", Value::Integer(k as i64))]);
+    let topology = Value::table([("kind", Value::string("fat-trees")), ("k", Value::Integer(k.into()))]);
     Ok((topology, format!("two datacenters, each a fat tree with k = {k}")))
 }

@@ -5,8 +5,8 @@ use crate::Error;
 use crate::config::Placement;
 use crate::decode::Field;
 use crate::error::{Fault, Sources};
-use crate::foreign::{self, Foreign, GOAL, MSCCL, SIMAI, Traffic, TrafficFormat};
-use crate::import::stage::{Base, Stage};
+use crate::foreign::{self, Foreign, GOAL, MSCCL, NetworkSource, SIMAI, Traffic, TrafficFormat};
+use crate::import::stage::{Base, ListedTraffic, Stage};
 use crate::kind::Kind;
 use crate::tree::parse_argument;
 use formats::simai::WorkloadOptions;
@@ -142,7 +142,7 @@ fn size(text: &str, option: &str, sources: &mut Sources) -> Result<Bytes, Fault>
 /// Adds a file to the sources. Errors may show its lines if it is text of the kind.
 fn file<'a>(name: &'a str, bytes: &'a [u8], kind: Option<Kind>, sources: &mut Sources) -> Foreign<'a> {
     let text = kind.and_then(|kind| Some((std::str::from_utf8(bytes).ok()?, kind)));
-    Foreign { name, bytes, source: text.map_or(u32::MAX, |(text, kind)| sources.add_file(name, text, kind)) }
+    Foreign { name, bytes, source: text.map(|(text, kind)| sources.add_file(name, text, kind)) }
 }
 
 /// The scenario of traffic that was read.
@@ -157,8 +157,11 @@ fn scenario_of(
     let mut traffic = read.map_err(explain)?;
     let stage = Stage::new(base, traffic.hosts(), &mut traffic.notes)?;
     let (title, last) = (format!("imported from {}: {}", traffic.from, names.traffic), traffic.last());
-    let (listed, notes) = traffic.on(&stage.seats, base.is_some(), placement).map_err(explain)?;
-    stage.with_traffic((names.scenario, &title), list(&listed, names.scenario), last, notes).map_err(explain)
+    let network = if base.is_some() { NetworkSource::Given } else { NetworkSource::Made };
+    let (listed, notes) = traffic.on(&stage.seats, network, placement).map_err(explain)?;
+    let (traffic, flows) = list(&listed, names.scenario);
+    let traffic = ListedTraffic { traffic, flows };
+    stage.with_traffic(names.scenario, &title, traffic, last, notes).map_err(explain)
 }
 
 #[cfg(test)]

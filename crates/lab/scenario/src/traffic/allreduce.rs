@@ -16,6 +16,7 @@ use super::steps::Group;
 use super::{Ground, Made};
 use crate::config::{Allreduce, Pattern};
 use crate::error::Fault;
+use crate::index::index32;
 use crate::random::Draws;
 
 pub(crate) fn make(allreduce: &Allreduce, draws: Draws, ground: &Ground<'_>) -> Result<Made, Fault> {
@@ -25,8 +26,9 @@ pub(crate) fn make(allreduce: &Allreduce, draws: Draws, ground: &Ground<'_>) -> 
     if let Some((index, ranks)) = odd {
         return Err(unfit(index, ranks, "an even number, for pairs", origin));
     }
-    let sizes = (ground.size(allreduce.size)?, allreduce.size_to.map(|most| ground.size(most)).transpose()?);
-    if let (low, Some(high)) = sizes
+    let low = ground.size(allreduce.size)?;
+    let high = allreduce.size_to.map(|most| ground.size(most)).transpose()?;
+    if let Some(high) = high
         && low > high
     {
         let origin = allreduce.size_to.map_or(allreduce.size.origin, |most| most.origin);
@@ -40,22 +42,22 @@ pub(crate) fn make(allreduce: &Allreduce, draws: Draws, ground: &Ground<'_>) -> 
         let rings = rings.iter().map(|ranks| Group::new(ranks, allreduce.start, allreduce.compute));
         let mut rings: Vec<Group<'_>> = rings.collect();
         for iteration in 0..iterations.get() {
-            let first = made.flows.len() as u32;
+            let first = index32(made.flows.len());
             // All groups of a job have the same in an iteration.
-            let size = size(sizes, draws.at(iteration.into()));
+            let size = size(low, high, draws.at(iteration.into()));
             for group in &mut rings {
                 group.begin(&made);
                 let chunk = Bytes::new(size.get().div_ceil(group.len().into()));
                 ring(group, chunk, 2 * (group.len() - 1), &mut made);
             }
-            made.collectives.push((first, made.flows.len() as u32));
+            made.collectives.push((first, index32(made.flows.len())));
         }
     }
     Ok(made)
 }
 
 /// Returns the bytes of each rank in an iteration.
-fn size((low, high): (Bytes, Option<Bytes>), drawn: u64) -> Bytes {
+fn size(low: Bytes, high: Option<Bytes>, drawn: u64) -> Bytes {
     let span = high.map_or(0, |high| high.get() - low.get());
     Bytes::new(low.get() + ((u128::from(drawn) * (u128::from(span) + 1)) >> 64) as u64)
 }

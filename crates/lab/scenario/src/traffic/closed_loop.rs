@@ -13,6 +13,7 @@ use crate::config::{ClosedLoop, Connections};
 use crate::decode::At;
 use crate::distribution::Distribution;
 use crate::error::Fault;
+use crate::index::index32;
 use crate::random::Draws;
 
 /// More reads than this are a mistake.
@@ -135,7 +136,7 @@ impl Chain {
                 DraftStart::Waits { causes, after: entry.compute }
             }
         };
-        self.last = Some(FlowId(made.flows.len() as u32));
+        self.last = Some(FlowId(index32(made.flows.len())));
         made.flows.push(Draft { src: self.server, dst: self.client, size, start });
         self.left = self.left.map(|left| left - 1);
         let least = [self.rate.time_for(size), self.request, entry.compute];
@@ -147,7 +148,7 @@ impl Chain {
 fn pairs(entry: &ClosedLoop, ground: &Ground<'_>) -> Result<Vec<(HostId, HostId)>, Fault> {
     let hosts = |set| -> Result<Vec<HostId>, Fault> {
         let members = ground.members(set)?;
-        Ok((0..members.len() as u32).map(HostId).filter(|host| members[host.index()]).collect())
+        Ok((0..index32(members.len())).map(HostId).filter(|host| members[host.index()]).collect())
     };
     let (clients, servers) = (hosts(&entry.clients)?, hosts(&entry.servers)?);
     let active = match entry.active {

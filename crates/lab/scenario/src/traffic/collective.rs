@@ -30,6 +30,7 @@ use super::{Ground, Made};
 use crate::config::{Algorithm, Collective, Operation};
 use crate::decode::At;
 use crate::error::Fault;
+use crate::index::index32;
 
 /// Operation and algorithm of a group.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -60,13 +61,13 @@ pub(crate) fn make(collective: &Collective, ground: &Ground<'_>) -> Result<Made,
     for ranks in &groups {
         let mut group = Group::new(ranks, start, compute);
         for iteration in 0..iterations.get() {
-            let first = made.flows.len() as u32;
+            let first = index32(made.flows.len());
             group.begin(&made);
             if let (Plan::Pipeline { .. }, 1..) = (plan, iteration) {
                 group.hear(0, &made);
             }
             plan.iterate(&mut group, size, &mut made);
-            made.collectives.push((first, made.flows.len() as u32));
+            made.collectives.push((first, index32(made.flows.len())));
         }
     }
     Ok(made)
@@ -378,7 +379,7 @@ mod tests {
             let mut pairs: Vec<_> = made.flows.iter().map(|flow| (flow.src, flow.dst)).collect();
             pairs.sort_unstable();
             pairs.dedup();
-            assert_eq!(pairs.len() as u32, ranks * (ranks - 1));
+            assert_eq!(index32(pairs.len()), ranks * (ranks - 1));
         }
     }
 

@@ -8,6 +8,7 @@ use super::Ground;
 use crate::config::HostRef;
 use crate::decode::At;
 use crate::error::{Fault, Origin};
+use crate::index::index32;
 
 /// More flows than this are a mistake.
 const MOST_FLOWS: u64 = 10_000_000;
@@ -74,7 +75,7 @@ fn spread(count: u32, ranks: u32, origin: Origin, ground: &Ground<'_>) -> Result
     }
     let wanted = count as usize * ranks as usize;
     let of = |datacenter: u16| {
-        let hosts = (0..network.hosts().len() as u32).map(HostId);
+        let hosts = (0..index32(network.hosts().len())).map(HostId);
         let hosts: Vec<HostId> = hosts.filter(|&host| network.datacenter_of(host) == datacenter).collect();
         if hosts.len() < wanted {
             let message =

@@ -7,7 +7,7 @@ use super::{Ground, Made, list};
 use crate::config::{Flow, FlowEvents, ForeignFormat, Import};
 use crate::decode::At;
 use crate::error::{Fault, Origin};
-use crate::foreign::{self, Foreign, GOAL, Listed, MSCCL, SIMAI, Seats, Traffic, TrafficFormat};
+use crate::foreign::{self, Foreign, GOAL, Listed, MSCCL, NetworkSource, SIMAI, Seats, Traffic, TrafficFormat};
 use crate::inputs::Input;
 
 /// Default of `eager`: sends up to this size have ended once they have begun, as with LogGOPSim's default S.
@@ -30,13 +30,16 @@ pub(super) fn make(entry: &Import, ground: &Ground<'_>) -> Result<Made, Fault> {
         ForeignFormat::Netflow => TrafficFormat::Netflow.kind(),
         ForeignFormat::Chakra | ForeignFormat::Pcap => None,
     };
-    let opened = |name: &At<String>, kind| ground.inputs.read_foreign(name, kind).map(Opened::new);
+    let opened = |name: &At<String>, kind| {
+        let (source, input) = ground.inputs.read_foreign(name, kind)?;
+        Ok(Opened::new(source, input))
+    };
     let files = names.value.iter().map(|name| opened(name, kind)).collect::<Result<Vec<Opened>, Fault>>()?;
     let groups = entry.groups.as_ref().map(|name| opened(name, None)).transpose()?;
     let files: Vec<Foreign<'_>> = files.iter().map(Opened::foreign).collect();
     let read = traffic(entry, &files, groups.as_ref().map(Opened::foreign));
     let seats = Seats::unknown("the network of this scenario").of(ground.network);
-    let placed = read.and_then(|traffic| traffic.on(&seats, true, entry.placement));
+    let placed = read.and_then(|traffic| traffic.on(&seats, NetworkSource::Given, entry.placement));
     let (listed, notes) = placed.map_err(|fault| fault.at_least(names.origin))?;
     let flows: Vec<Flow> = listed.into_iter().map(|flow| of_list(flow, names.origin)).collect();
     let mut made = list::drafts(&flows, names.origin, entry.start, ground)?;
@@ -102,12 +105,12 @@ fn traffic(entry: &Import, files: &[Foreign<'_>], groups: Option<Foreign<'_>>) -
 /// A file that was read.
 struct Opened {
     name: String,
-    source: u32,
+    source: Option<u32>,
     input: Input,
 }
 
 impl Opened {
-    fn new((source, input): (u32, Input)) -> Self {
+    fn new(source: Option<u32>, input: Input) -> Self {
         Self { name: input.path.display().to_string(), source, input }
     }
 

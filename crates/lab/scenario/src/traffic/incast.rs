@@ -3,22 +3,24 @@
 use fabric::HostId;
 
 use super::{Draft, DraftStart, Ground, Made, later};
+use crate::class::FlowClass;
 use crate::config::Incast;
 use crate::decode::At;
 use crate::error::Fault;
+use crate::index::index32;
 
 pub(crate) fn make(incast: &Incast, ground: &Ground<'_>) -> Result<Made, Fault> {
     let receiver = ground.host_of(&incast.receiver)?;
     let size = ground.size(incast.size)?;
     let home = ground.network.datacenter_of(receiver);
     let mut senders = Vec::new();
-    for (wanted, inside) in [(incast.intra, true), (incast.inter, false)] {
-        let candidates: Vec<&[HostId]> = ground.survey.groups(home, inside).collect();
+    for (wanted, class) in [(incast.intra, FlowClass::Intra), (incast.inter, FlowClass::Inter)] {
+        let candidates: Vec<&[HostId]> = ground.survey.groups(home, class).collect();
         let own_switch = |host: HostId| ground.network.links()[ground.network.uplink(host).index()].to;
         // Groups at the receiver's own switch come last.
         let (own, others): (Vec<&[HostId]>, Vec<&[HostId]>) =
             candidates.into_iter().partition(|group| own_switch(group[0]) == own_switch(receiver));
-        senders.extend(choose(wanted, &others, &own, receiver, inside)?);
+        senders.extend(choose(wanted, &others, &own, receiver, class)?);
     }
     let mut start = incast.start;
     let mut flows = Vec::with_capacity(senders.len());
@@ -27,7 +29,7 @@ pub(crate) fn make(incast: &Incast, ground: &Ground<'_>) -> Result<Made, Fault> 
         start = later(start, incast.stagger);
     }
     // All together are one request: it is complete with the last.
-    let requests = if flows.is_empty() { Vec::new() } else { vec![(0, flows.len() as u32)] };
+    let requests = if flows.is_empty() { Vec::new() } else { vec![(0, index32(flows.len()))] };
     Ok(Made { flows, receivers: vec![receiver], requests, ..Made::default() })
 }
 
@@ -38,7 +40,7 @@ fn choose(
     others: &[&[HostId]],
     own: &[&[HostId]],
     receiver: HostId,
-    inside: bool,
+    class: FlowClass,
 ) -> Result<Vec<HostId>, Fault> {
     let count = *wanted as usize;
     if (1..=others.len()).contains(&count) {
@@ -53,7 +55,10 @@ fn choose(
         }
     }
     if chosen.len() < count {
-        let place = if inside { "in the receiver's datacenter" } else { "in other datacenters" };
+        let place = match class {
+            FlowClass::Intra => "in the receiver's datacenter",
+            FlowClass::Inter => "in other datacenters",
+        };
         return Err(Fault::new(wanted.origin, format!("{count} senders, but only {} hosts {place}", chosen.len()))
             .label(format!("expected 0 to {}", chosen.len())));
     }

@@ -208,7 +208,8 @@ fn columns(cells: &[(Cow<'_, str>, Origin)], line: Origin) -> Result<Vec<Column>
 
 /// Reads `start,src,dst,bytes[,after][,compute]`: a header, then a flow a line. Several events in a cell of `after` have
 /// blanks between them.
-pub(crate) fn read(text: &str, source: u32) -> Result<Vec<Flow>, Fault> {
+pub(crate) fn read(text: &str, source: impl Into<Option<u32>>) -> Result<Vec<Flow>, Fault> {
+    let source = source.into();
     let mut flows = Vec::new();
     let mut header: Option<Vec<Column>> = None;
     let mut start = 0;
@@ -238,7 +239,7 @@ pub(crate) fn read(text: &str, source: u32) -> Result<Vec<Flow>, Fault> {
 }
 
 /// The cells of a line, without the blanks and quotes around them. Two quotes in a quoted cell are one.
-fn cells(line: &str, source: u32, line_start: usize) -> Result<Vec<(Cow<'_, str>, Origin)>, Fault> {
+fn cells(line: &str, source: Option<u32>, line_start: usize) -> Result<Vec<(Cow<'_, str>, Origin)>, Fault> {
     let mut cells = Vec::with_capacity(5);
     let mut at = 0;
     loop {
@@ -291,8 +292,9 @@ fn flow(columns: &[Column], cells: &[(Cow<'_, str>, Origin)]) -> Result<Flow, Fa
         Some((columns[place], (cells[place].0.as_ref(), cells[place].1)))
     };
     let needed = |wanted: Column| cell(wanted).ok_or_else(|| Fault::new(Origin::NOWHERE, "a column is missing"));
-    let start = time(needed(Column::Start(None))?, "start")?;
-    let compute = cell(Column::Compute(None)).map_or(Ok(None), |cell| time(cell, "compute"))?;
+    let (column, text) = needed(Column::Start(None))?;
+    let start = time(column, text, "start")?;
+    let compute = cell(Column::Compute(None)).map_or(Ok(None), |(column, text)| time(column, text, "compute"))?;
     let size = match needed(Column::Size(None))? {
         (Column::Size(Some(unit)), text) => optional(text, |text| in_unit(text, unit))?,
         (_, text) => optional::<At<Bytes>>(text, number)?,
@@ -308,7 +310,7 @@ fn flow(columns: &[Column], cells: &[(Cow<'_, str>, Origin)]) -> Result<Flow, Fa
 }
 
 /// The time in a cell of a column called `heading`, if there is one.
-fn time((column, text): (Column, (&str, Origin)), heading: &str) -> Result<Option<At<Span>>, Fault> {
+fn time(column: Column, text: (&str, Origin), heading: &str) -> Result<Option<At<Span>>, Fault> {
     match column {
         Column::Start(Some(unit)) | Column::Compute(Some(unit)) => optional(text, |text| in_unit(text, unit)),
         _ => optional(text, |text| Value::string(text)).map_err(|fault| match text.0.parse::<f64>() {
@@ -400,7 +402,7 @@ mod tests {
         for text in same {
             assert_eq!(read(&text, 0).unwrap_or_else(|fault| panic!("{text}: {fault:?}")), expected, "{text}");
         }
-        let quoted = cells("\"a, \"\"b\"\"\" ,c", 0, 0).unwrap();
+        let quoted = cells("\"a, \"\"b\"\"\" ,c", Some(0), 0).unwrap();
         assert_eq!((quoted[0].0.as_ref(), quoted[1].0.as_ref(), quoted.len()), ("a, \"b\"", "c", 2));
     }
 

@@ -45,6 +45,7 @@ use crate::class::FlowClass;
 use crate::config::{HostRef, HostSet, Long, Traffic};
 use crate::decode::At;
 use crate::error::{Fault, Origin};
+use crate::index::index32;
 use crate::inputs::Inputs;
 use crate::random::Draws;
 use crate::survey::Survey;
@@ -193,7 +194,7 @@ impl Ground<'_> {
             HostRef::Name(name) => {
                 let name_of = |node: &fabric::NodeId| self.network.nodes()[node.index()].name.as_str();
                 match hosts.iter().position(|node| name_of(node) == name) {
-                    Some(index) => Ok(HostId(index as u32)),
+                    Some(index) => Ok(HostId(index32(index))),
                     None => Err(Fault::new(at.origin, format!("unknown host `{name}`"))
                         .label("unknown host")
                         .suggest(name, hosts.iter().map(name_of))),

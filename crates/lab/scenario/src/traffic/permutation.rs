@@ -5,12 +5,13 @@ use fabric::HostId;
 use super::{Draft, DraftStart, Ground, Made};
 use crate::config::{Permutation, Scope};
 use crate::error::Fault;
+use crate::index::index32;
 use crate::random::Draws;
 
 pub(crate) fn make(permutation: &Permutation, draws: Draws, ground: &Ground<'_>) -> Result<Made, Fault> {
     let size = ground.size(permutation.size)?;
     let network = ground.network;
-    let all: Vec<HostId> = (0..network.hosts().len() as u32).map(HostId).collect();
+    let all: Vec<HostId> = (0..index32(network.hosts().len())).map(HostId).collect();
     let parts: Vec<Vec<HostId>> = match *permutation.scope {
         Scope::Intra => (0..network.datacenters()).map(|dc| network.hosts_in(dc).collect()).collect(),
         Scope::Inter | Scope::Any => vec![all],

@@ -6,6 +6,7 @@ use super::Ground;
 use crate::config::{HostRef, Placed, Places};
 use crate::decode::At;
 use crate::error::Fault;
+use crate::index::index32;
 
 /// The hosts, each once.
 pub(super) fn hosts(places: &At<Places>, ground: &Ground<'_>) -> Result<Vec<HostId>, Fault> {
@@ -25,7 +26,7 @@ pub(super) fn hosts(places: &At<Places>, ground: &Ground<'_>) -> Result<Vec<Host
 }
 
 fn part(place: &At<Placed>, ground: &Ground<'_>) -> Result<Vec<HostId>, Fault> {
-    let all = || (0..ground.network.hosts().len() as u32).map(HostId);
+    let all = || (0..index32(ground.network.hosts().len())).map(HostId);
     Ok(match &place.value {
         Placed::All => all().collect(),
         Placed::Even => all().step_by(2).collect(),

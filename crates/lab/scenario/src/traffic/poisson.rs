@@ -9,6 +9,7 @@ use crate::config::{HostSet, Poisson, Ratio, RatioOf};
 use crate::decode::At;
 use crate::distribution::Distribution;
 use crate::error::Fault;
+use crate::index::index32;
 use crate::random::Draws;
 
 /// More flows than this are a mistake.
@@ -77,7 +78,7 @@ fn parts(poisson: &Poisson, ends: &Ends, places: &Places, ground: &Ground<'_>) -
     for (class, name) in [(FlowClass::Intra, &poisson.intra), (FlowClass::Inter, &poisson.inter)] {
         let Some(name) = name else { continue };
         let sizes = Distribution::named(name, ground.inputs)?;
-        let sources: Vec<HostId> = (0..ground.network.hosts().len() as u32)
+        let sources: Vec<HostId> = (0..index32(ground.network.hosts().len()))
             .map(HostId)
             .filter(|&host| ends.from[host.index()] && places.count(host, class) > 0)
             .collect();
@@ -114,7 +115,7 @@ fn shares(ratio: Ratio, of: RatioOf, sizes: [&Distribution; 2]) -> [u64; 2] {
         RatioOf::Bytes => (intra * u128::from(sizes[1].mean_bits()), inter * u128::from(sizes[0].mean_bits())),
     };
     // Under 2^20 * 2^60 each, so the shift fits.
-    let first = ((intra << 32) / (intra + inter).max(1)) as u64;
+    let first = u64::try_from((intra << 32) / (intra + inter).max(1)).unwrap_or(u64::MAX);
     [first, (1 << 32) - first]
 }
 
@@ -178,7 +179,7 @@ fn capacity(network: &Network, class: LinkClass) -> u64 {
 impl Part {
     /// Payload on links of a class for one arrival of any part, in units of 2^-16 bytes, each link counted.
     fn crossing(&self, class: LinkClass, ends: &Ends, ground: &Ground<'_>) -> u128 {
-        let links = ground.survey.mean_links(self.class == FlowClass::Intra, class, &ends.from, &ends.to);
+        let links = ground.survey.mean_links(self.class, class, &ends.from, &ends.to);
         let per_flow = (u128::from(self.sizes.mean_bits()) * u128::from(links)) >> 32;
         (per_flow * u128::from(self.share)) >> 32
     }
@@ -196,15 +197,15 @@ fn arrivals(traffic: usize, parts: &[Part], gap: u128, ends: &Ends, ground: &Gro
                 // Bytes a gap, 2^-16, to bits per second, times 10^6.
                 let bps_ppm =
                     part.crossing(class, ends, ground).saturating_mul(8_000_000_000_000 << 4) / gap * 1_000_000;
-                (class, (bps_ppm / u128::from(capacity)) as u64)
+                (class, u64::try_from(bps_ppm / u128::from(capacity)).unwrap_or(u64::MAX))
             })
         });
         Arrivals {
             traffic,
             class: part.class,
-            per_1000_s: per_1000_s as u64,
+            per_1000_s: u64::try_from(per_1000_s).unwrap_or(u64::MAX),
             mean_size: Bytes::new(part.sizes.mean_bits() >> 16),
-            offered: Rate::from_bps((bytes_per_1000_s * 8 / 1_000) as u64),
+            offered: Rate::from_bps(u64::try_from(bytes_per_1000_s * 8 / 1_000).unwrap_or(u64::MAX)),
             load_ppm: load_ppm.collect(),
         }
     };
@@ -290,7 +291,7 @@ impl Ends {
     fn capacity(&self, network: &Network, class: LinkClass) -> Option<u64> {
         let rate = |link: LinkId| network.port(link).config().rate.bps();
         let hosts = |members: &[bool]| {
-            let ids = (0..members.len() as u32).map(HostId);
+            let ids = (0..index32(members.len())).map(HostId);
             ids.filter(|host| members[host.index()]).collect::<Vec<_>>()
         };
         let up = |host: HostId| network.uplink(host);
@@ -310,7 +311,7 @@ impl Ends {
                 let links = network.links().iter().enumerate().filter(|(_, link)| {
                     link.class == class && from.contains(&datacenter(link.from)) && to.contains(&datacenter(link.to))
                 });
-                Some(links.map(|(index, _)| rate(LinkId(index as u32))).sum())
+                Some(links.map(|(index, _)| rate(LinkId(index32(index)))).sum())
             }
             LinkClass::Edge | LinkClass::Core | LinkClass::Border | LinkClass::Other => None,
         }
@@ -329,7 +330,7 @@ struct Places {
 impl Places {
     fn new(network: &Network, to: &[bool]) -> Self {
         let hosts = network.hosts().len();
-        let mut order: Vec<HostId> = (0..hosts as u32).map(HostId).filter(|host| to[host.index()]).collect();
+        let mut order: Vec<HostId> = (0..index32(hosts)).map(HostId).filter(|host| to[host.index()]).collect();
         order.sort_by_key(|&host| network.datacenter_of(host));
         let mut place = vec![None; hosts];
         let mut parts = vec![(0, 0); usize::from(network.datacenters())];
@@ -342,7 +343,7 @@ impl Places {
             start += part.len();
         }
         let home = |host| parts[usize::from(network.datacenter_of(HostId(host)))];
-        Self { order, place, home: (0..hosts as u32).map(home).collect() }
+        Self { order, place, home: (0..index32(hosts)).map(home).collect() }
     }
 
     /// Returns the number of destinations of a host.

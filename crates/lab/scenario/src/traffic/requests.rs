@@ -6,6 +6,7 @@ use units::{Bytes, EXPONENTIAL_BITS, Rate, Span, exponential};
 use super::{Demand, Draft, DraftStart, Ground, Made, later};
 use crate::config::Requests;
 use crate::error::Fault;
+use crate::index::index32;
 use crate::random::Draws;
 
 /// More flows than this are a mistake.
@@ -31,7 +32,7 @@ pub struct Requested {
 pub(crate) fn make(entry: &Requests, traffic: usize, draws: Draws, ground: &Ground<'_>) -> Result<Made, Fault> {
     let size = ground.size(entry.size)?;
     let members = ground.members(&entry.among)?;
-    let hosts: Vec<HostId> = (0..members.len() as u32).map(HostId).filter(|host| members[host.index()]).collect();
+    let hosts: Vec<HostId> = (0..index32(members.len())).map(HostId).filter(|host| members[host.index()]).collect();
     let fanout = entry.fanout.get() as usize;
     if fanout >= hosts.len() {
         return Err(Fault::new(
@@ -55,14 +56,14 @@ pub(crate) fn make(entry: &Requests, traffic: usize, draws: Draws, ground: &Grou
         }
         let start = i64::try_from(ps + u128::from(entry.start.unsigned_ps())).unwrap_or(i64::MAX);
         let receiver = draws.below(request * each + 1, hosts.len());
-        let first = made.flows.len() as u32;
+        let first = index32(made.flows.len());
         for sender in senders(fanout, hosts.len() - 1, |n, place| draws.below(request * each + 2 + place, n)) {
             // The receiver is none of them: places from its own on are one further.
             let src = hosts[sender + usize::from(sender >= receiver)];
             let start = DraftStart::At(Span::from_ps(start));
             made.flows.push(Draft { src, dst: hosts[receiver], size, start });
         }
-        made.requests.push((first, made.flows.len() as u32));
+        made.requests.push((first, index32(made.flows.len())));
     }
     // gap is in units of 2^-20 ps.
     let per_1000_s = u64::try_from((1_000_000_000_000_000u128 << 20) / gap.max(1)).unwrap_or(u64::MAX);

@@ -9,6 +9,7 @@ use units::{Bytes, Span};
 
 use super::ready::Ready;
 use super::{Draft, DraftStart, Made, later};
+use crate::index::index32;
 
 /// Condition of a rank's send on the send before it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -88,12 +89,12 @@ impl<'a> Group<'a> {
 
     /// Returns the number of ranks.
     pub(super) fn len(&self) -> u32 {
-        self.ranks.len() as u32
+        index32(self.ranks.len())
     }
 
     /// Begins a new iteration.
     pub(super) fn begin(&mut self, made: &Made) {
-        self.first = made.flows.len() as u32;
+        self.first = index32(made.flows.len());
     }
 
     /// The sends of one step. A rank that needs nothing of this iteration first has computed since the last one.
@@ -129,7 +130,7 @@ impl<'a> Group<'a> {
 
     /// Makes the next send of a rank wait, too, until the last flow so far is received.
     pub(super) fn hear(&mut self, rank: u32, made: &Made) {
-        let last = made.flows.len() as u32 - 1;
+        let last = index32(made.flows.len()) - 1;
         self.parties[rank as usize].came.push(last);
     }
 
@@ -144,7 +145,7 @@ impl<'a> Group<'a> {
     }
 
     fn send(&mut self, send: Send, start: DraftStart, made: &mut Made) {
-        let flow = made.flows.len() as u32;
+        let flow = index32(made.flows.len());
         let [src, dst] = [send.from, send.to].map(|rank| self.ranks[rank as usize]);
         made.flows.push(Draft { src, dst, size: send.size, start });
         self.parties[send.from as usize].sent = Some(flow);

@@ -3,20 +3,22 @@
 use experiment::Module;
 use fabric::{Limit, LinkClass, LinkId, Network, NodeKind};
 use scenario::config::Tier;
-use scenario::{BuiltRun, Overrides, Scenario, parse};
+use scenario::{BuiltRun, Error, Overrides, Scenario, parse};
 use units::{Bytes, Frac, Rate, Span};
+
+use crate::place::points_at;
 
 const LOSSLESS: &str = include_str!("../files/lossless.toml");
 
-fn with(text: &str, set: &[(&str, &str)]) -> Result<Scenario, String> {
+fn with(text: &str, set: &[(&str, &str)]) -> Result<Scenario, Error> {
     let set = set.iter().map(|&(key, value)| (key.to_owned(), value.to_owned())).collect();
-    parse(text, "test.toml", &Overrides { set, ..Overrides::default() }).map_err(|error| error.to_string())
+    parse(text, "test.toml", &Overrides { set, ..Overrides::default() })
 }
 
-fn run(set: &[(&str, &str)], scheme: &str) -> Result<BuiltRun, String> {
+fn run(set: &[(&str, &str)], scheme: &str) -> Result<BuiltRun, Error> {
     let scenario = with(LOSSLESS, set)?;
     let run = scenario.runs().into_iter().find(|run| run.scheme == scheme).unwrap();
-    run.build().map_err(|error| error.to_string())
+    run.build()
 }
 
 fn built(scheme: &str) -> BuiltRun {
@@ -165,7 +167,7 @@ fn lscc_stands_at_both_ends_of_every_long_haul() {
         }
     }
     let error = run(&[("schemes.lscc.switch", "\"off\"")], "lscc").unwrap_err();
-    assert!(error.contains("needs [switch]"), "{error}");
+    points_at(&error, "test.toml:61:19", &["[switch]"]);
 }
 
 #[test]
@@ -179,7 +181,7 @@ fn reports_cost_bytes_and_need_switches_that_give_them() {
         |module: &experiment::ModuleSpec| matches!(module.module, Module::RateLimiting(limiting) if limiting.telemetry);
     assert!(built.setup.modules.iter().any(limiting));
     let error = run(&[("schemes.hpcc-star.switch", "\"off\"")], "hpcc-star").unwrap_err();
-    assert!(error.contains("needs [switch]") && error.contains("INT"), "{error}");
+    points_at(&error, "test.toml:64:7", &["[switch]", "INT"]);
 }
 
 #[test]
@@ -197,7 +199,7 @@ fn swings_relays_hold_a_round_trip() {
     let border = built.report.shared.iter().find(|line| line.tier == Tier::Border).unwrap();
     assert!(border.headroom < Bytes::new(1_000_000), "its long haul is 1 us now: {}", border.headroom);
     let error = run(&[("switch.pfc", "false")], "swing").unwrap_err();
-    assert!(error.contains("pfc = true"), "{error}");
+    points_at(&error, "test.toml:71:9", &["pfc = true"]);
     let one = "name = \"t\"\n[topology]\nkind = \"single-switch\"\nhosts = 4\nrate = \"10Gbps\"\n[switch]\npfc = true\n\
                [schemes.a]\nlaw = \"dctcp\"\nswing = true\n[[traffic]]\nkind = \"permutation\"\nsize = \"1MB\"\n";
     let error = with(one, &[]).unwrap().runs()[0].build().unwrap_err().to_string();
@@ -207,48 +209,47 @@ fn swings_relays_hold_a_round_trip() {
 #[test]
 fn a_buffer_too_small_for_its_headroom_is_refused_with_the_numbers() {
     let error = run(&[("switch.border.buffer", "32MiB")], "pfc").unwrap_err();
-    assert!(error.contains("dc0.border") && error.contains("33554432 B") && error.contains("100226176 B"), "{error}");
-    assert!(error.contains("[switch] buffer") && error.contains("--set"), "{error}");
+    points_at(&error, "--set:1:22", &["dc0.border", "33554432 B", "100226176 B", "[switch]"]);
     // Two data classes need twice the headroom of one, 50 MB.
     assert!(run(&[("switch.border.buffer", "64MiB")], "pfc").is_err());
     assert!(run(&[("switch.border.buffer", "64MiB"), ("traffic.1.class", "3")], "pfc").is_ok());
 }
 
+#[track_caller]
+fn refused(set: &[(&str, &str)], place: &str, names: &[&str]) {
+    points_at(&run(set, "pfc").unwrap_err(), place, names);
+}
+
 #[test]
 fn mistakes_are_said_where_they_stand() {
-    let fault = |set: &[(&str, &str)]| run(set, "pfc").unwrap_err();
-    let said = |set: &[(&str, &str)], what: &str| {
-        let error = fault(set);
-        assert!(error.contains(what), "{what}: {error}");
-    };
-    said(&[("port.inter.xon", "6MB")], "resume at");
-    said(&[("port.inter.alpha", "0.5")], "`xon` needs `xoff`");
-    said(&[("port.alpha", "0")], "times what is left");
-    said(&[("port.alpha", "1024.5")], "times what is left");
-    said(&[("switch.egress_alpha", "0")], "every packet is dropped");
-    said(&[("switch.border.egress_alpha", "0.0")], "every packet is dropped");
-    said(&[("switch.pfc", "{ frame = 65536 }")], "65535");
-    said(&[("host.cnp", "0us")], "endlessly often");
-    for (key, costs) in [("period", "over the long haul"), ("interval", "to every flow")] {
+    refused(&[("port.inter.xon", "6MB")], "--set:1:16", &[]);
+    refused(&[("port.inter.alpha", "0.5")], "test.toml:33:31", &["`xon`", "`xoff`"]);
+    refused(&[("port.alpha", "0")], "--set:1:12", &[]);
+    refused(&[("port.alpha", "1024.5")], "--set:1:12", &[]);
+    refused(&[("switch.egress_alpha", "0")], "--set:1:21", &[]);
+    refused(&[("switch.border.egress_alpha", "0.0")], "--set:1:28", &[]);
+    refused(&[("switch.pfc", "{ frame = 65536 }")], "--set:1:22", &["65535"]);
+    refused(&[("host.cnp", "0us")], "--set:1:10", &[]);
+    for (key, place) in [("period", "--set:1:26"), ("interval", "--set:1:28")] {
         let key = format!("schemes.lscc.lscc.{key}");
         for time in ["0s", "1ns", "999ns"] {
             let error = run(&[(&key, time)], "lscc").unwrap_err();
-            assert!(error.contains(costs) && error.contains("expected at least 1.000 us"), "{error}");
+            points_at(&error, place, &["1.000 us"]);
         }
         run(&[(&key, "1us")], "lscc").unwrap();
     }
-    said(&[("host.clock_drift", "5")], "ppm");
-    said(&[("traffic.0.class", "8")], "from 1 to 7");
-    said(&[("traffic.0.to", "16..40")], "no host 39");
-    said(&[("traffic.0.load_of", "core")], "is not known");
+    refused(&[("host.clock_drift", "5")], "--set:1:18", &[]);
+    refused(&[("traffic.0.class", "8")], "--set:1:17", &[]);
+    refused(&[("traffic.0.to", "16..40")], "--set:1:14", &["39"]);
+    refused(&[("traffic.0.load_of", "core")], "--set:1:19", &[]);
     let error = run(&[("schemes.lscc.lscc.r_min", "300Gbps")], "lscc").unwrap_err();
-    assert!(error.contains("is over 200"), "{error}");
-    said(&[("schemes.lscc.swing", "true")], "either `lscc` or `swing`");
-    said(&[("switch.bufer", "1MB")], "did you mean `buffer`");
-    said(&[("series.switches", "[\"tier:edg\"]")], "did you mean `edge`");
-    said(&[("port.ecn", "{ min = \"10%\", max = \"20%\" }")], "unlimited buffer");
+    points_at(&error, "--set:1:25", &["200"]);
+    refused(&[("schemes.lscc.swing", "true")], "test.toml:61:19", &["`lscc`", "`swing`"]);
+    refused(&[("switch.bufer", "1MB")], "--set:1:1", &["`buffer`"]);
+    refused(&[("series.switches", "[\"tier:edg\"]")], "--set:1:18", &["`edge`"]);
+    refused(&[("port.ecn", "{ min = \"10%\", max = \"20%\" }")], "--set:1:18", &[]);
     let error = parse(&LOSSLESS.replace("alpha = 0.125", "alpha = 0.125\nxoff = 5"), "t", &Overrides::default());
-    assert!(error.unwrap_err().to_string().contains("say the same"));
+    points_at(&error.unwrap_err(), "t:28:8", &[]);
 }
 
 #[test]
@@ -259,12 +260,12 @@ fn what_contradicts_itself_is_refused_or_warned_of() {
     )
     .map(drop)
     .unwrap_err();
-    assert!(error.contains("`near_loop`") && error.contains("telemetry = true"), "{error}");
+    points_at(&error, "--set:1:41", &["`near_loop`", "telemetry = true"]);
     let deaf = [("schemes.hpcc-star.lscc.telemetry", "true"), ("schemes.hpcc-star.params.hpcc.near_loop", "false")];
     let error = run(&deaf, "hpcc-star").map(drop).unwrap_err();
-    assert!(error.contains("no law here reads them") && error.contains("near_loop = true"), "{error}");
+    points_at(&error, "test.toml:67:19", &["near_loop = true"]);
     let error = run(&[("clock", "{ tick = \"1ns\" }")], "pfc").map(drop).unwrap_err();
-    assert!(error.contains("headroom = \"auto\"") && error.contains("give [port] headroom"), "{error}");
+    points_at(&error, "--set:1:16", &["headroom = \"auto\"", "[port]"]);
     // Between datacenters an empty path takes over a millisecond.
     let held = |threshold: &str| {
         let on_ramp = format!("{{ threshold = \"{threshold}\" }}");
@@ -305,16 +306,10 @@ fn a_law_that_the_near_end_cannot_reach_is_warned_of() {
 
 #[test]
 fn every_accepted_value_is_named() {
-    let said = |set: &[(&str, &str)], parts: &[&str]| {
-        let error = run(set, "pfc").unwrap_err();
-        for part in parts {
-            assert!(error.contains(part), "{part}: {error}");
-        }
-    };
-    said(&[("host.cnp", "\"never\"")], &["expected \"off\" or a time such as \"50us\"", "never"]);
-    said(&[("host.on_ramp", "true")], &["expected \"off\" or a table such as { threshold"]);
-    said(&[("host.on_ramp", "{ threshhold = \"1us\" }")], &["did you mean `threshold`"]);
-    said(&[("host.small_queue", "\"all\"")], &["expected \"off\" or a size"]);
+    refused(&[("host.cnp", "\"never\"")], "--set:1:10", &["\"off\"", "\"50us\""]);
+    refused(&[("host.on_ramp", "true")], "--set:1:14", &["\"off\""]);
+    refused(&[("host.on_ramp", "{ threshhold = \"1us\" }")], "--set:1:16", &["`threshold`"]);
+    refused(&[("host.small_queue", "\"all\"")], "--set:1:18", &["\"off\""]);
 }
 
 #[test]
@@ -334,13 +329,13 @@ fn the_network_of_hpcc() {
                 [[traffic]]\nkind = \"permutation\"\nsize = \"1MB\"\n";
     let build = |set: &[(&str, &str)]| {
         let scenario = with(text, set)?;
-        scenario.runs()[0].build().map_err(|error| error.to_string())
+        scenario.runs()[0].build()
     };
     let built = build(&[]).unwrap();
     assert_eq!((built.report.hosts, built.report.switches, built.report.links), (320, 56, 960));
-    assert!(build(&[("topology.cores", "6")]).unwrap_err().contains("no multiple"));
-    assert!(build(&[("topology.cores", "0")]).unwrap_err().contains("5 pods"));
-    assert!(build(&[("topology.hosts_per_tor", "[1, 2]")]).unwrap_err().contains("20 racks"));
+    points_at(&build(&[("topology.cores", "6")]).unwrap_err(), "--set:1:16", &[]);
+    points_at(&build(&[("topology.cores", "0")]).unwrap_err(), "--set:1:16", &[]);
+    points_at(&build(&[("topology.hosts_per_tor", "[1, 2]")]).unwrap_err(), "--set:1:24", &["20"]);
     let two = build(&[("topology.datacenters", "2"), ("topology.inter_delay", "2ms")]).unwrap();
     assert_eq!((two.report.hosts, two.report.switches), (640, 114));
 }
@@ -365,7 +360,7 @@ fn requests_are_groups_of_flows_from_different_hosts() {
                 [[traffic]]\nkind = \"requests\"\nfanout = 40\nsize = \"2KB\"\nload = 0.02\nrequests = 2000\n";
     let build = |set: &[(&str, &str)]| {
         let scenario = with(text, set)?;
-        scenario.runs()[0].build().map_err(|error| error.to_string())
+        scenario.runs()[0].build()
     };
     let built = build(&[]).unwrap();
     assert_eq!((built.requests.len(), built.setup.flows.len()), (2_000, 80_000));
@@ -386,10 +381,10 @@ fn requests_are_groups_of_flows_from_different_hosts() {
     let experiment::Start::At(last) = built.setup.flows.last().unwrap().start else { panic!() };
     let mean_us = last.since(units::Time::ZERO).ps() / 1_000_000 / 2_000 * 50;
     assert!((3_000..3_400).contains(&mean_us), "{mean_us} us");
-    assert!(build(&[("traffic.0.fanout", "50")]).unwrap_err().contains("at most 49"));
-    assert!(build(&[("traffic.0.load", "1.5")]).unwrap_err().contains("up to 1"));
-    assert!(build(&[("traffic.0.window", "1ns")]).unwrap_err().contains("zero flows"));
-    assert!(build(&[("traffic.0.among", "even")]).unwrap_err().contains("25 hosts"));
+    points_at(&build(&[("traffic.0.fanout", "50")]).unwrap_err(), "--set:1:18", &["49"]);
+    points_at(&build(&[("traffic.0.load", "1.5")]).unwrap_err(), "--set:1:16", &[]);
+    points_at(&build(&[("traffic.0.window", "1ns")]).unwrap_err(), "test.toml:8:1", &[]);
+    points_at(&build(&[("traffic.0.among", "even")]).unwrap_err(), "test.toml:10:10", &["25"]);
 }
 
 #[test]

@@ -24,6 +24,7 @@ mod hpcc;
 mod htsim;
 mod jobs;
 mod lossless;
+mod place;
 mod scenarios;
 #[cfg(feature = "import")]
 mod totals;

@@ -6,6 +6,8 @@ use proptest::prelude::*;
 use scenario::{BuiltRun, FlowClass, Overrides, Scenario, parse};
 use units::{Bytes, Rate, Span, Time};
 
+use crate::place::points_at;
+
 const MIXED: &str = include_str!("../files/mixed.toml");
 
 fn read(text: &str) -> Scenario {
@@ -295,11 +297,9 @@ fn an_experiment_as_it_stands_is_the_scale_paper() {
     let scenario = parse(MIXED, "test.toml", &overrides).unwrap();
     assert_eq!((&scenario.scale, &scenario.config), (&None, &read(MIXED).config));
     let (text, _) = MIXED.split_once("[paper]").unwrap();
-    let refused = parse(text, "test.toml", &overrides).unwrap_err().to_string();
-    assert!(refused.contains("no scale `paper`") && refused.contains("known: `quick`"), "{refused}");
+    points_at(&parse(text, "test.toml", &overrides).unwrap_err(), "--scale:1:1", &["`paper`", "`quick`"]);
     let text = format!("{MIXED}\n[scale.paper]\nset = {{ seed = 2 }}\n");
-    let refused = parse(&text, "test.toml", &Overrides::default()).unwrap_err().to_string();
-    assert!(refused.contains("the file as it stands") && refused.contains("test.toml:"), "{refused}");
+    points_at(&parse(&text, "test.toml", &Overrides::default()).unwrap_err(), "test.toml:78:8", &["`paper`"]);
 }
 
 #[test]

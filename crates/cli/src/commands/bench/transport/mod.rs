@@ -83,7 +83,7 @@ const KEYS: [&str; 10] = [
 
 pub(crate) fn transport(args: &BenchTransportArgs) -> Result<(), Failure> {
     check_csv(&args.csv, &[TABLE])?;
-    let bytes = bytes("--bytes", &args.bytes, (LEAST, MOST))?;
+    let bytes = bytes("--bytes", &args.bytes, LEAST..=MOST)?;
     let chosen: Vec<_> = WORKLOADS.into_iter().filter(|(name, _)| name.contains(&args.only)).collect();
     if chosen.is_empty() {
         let names = WORKLOADS.map(|(name, _)| name).join(", ");

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use fabric::{Builder, LinkClass};
 
 use super::{Parts, over_zero};
-use crate::config::{CustomTopology, NodeWord};
+use crate::config::{AttachedHosts, CustomTopology, NodeWord};
 use crate::error::Fault;
 
 impl Parts<'_> {
@@ -13,7 +13,7 @@ impl Parts<'_> {
         let links: u64 = custom.links.iter().map(|cable| u64::from(cable.parallel.get())).sum();
         let mut hanging: u64 = 0;
         for node in custom.nodes.iter() {
-            hanging += node.hanging()?.map_or(0, |(hosts, ..)| u64::from(hosts));
+            hanging += node.attached()?.map_or(0, |hosts| u64::from(hosts.count));
         }
         self.limit(custom.nodes.len() as u64 + hanging, links + hanging)?;
         if let Some(node) = custom.nodes.iter().find(|node| node.datacenter == u16::MAX) {
@@ -26,7 +26,7 @@ impl Parts<'_> {
                 NodeWord::Host => builder.host(node.datacenter, node.name.as_str()),
                 NodeWord::Switch => builder.switch(node.datacenter, node.name.as_str()),
             };
-            if let Some((hosts, rate, delay)) = node.hanging()? {
+            if let Some(AttachedHosts { count: hosts, rate, delay }) = node.attached()? {
                 let delay = over_zero(delay)?;
                 for number in 0..hosts {
                     let host = builder.host(node.datacenter, node.host_name(number));

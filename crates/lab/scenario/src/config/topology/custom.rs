@@ -68,10 +68,17 @@ table! {
     }
 }
 
+/// Hosts attached to a switch, with the rate and delay of their links.
+pub(crate) struct AttachedHosts {
+    pub(crate) count: u16,
+    pub(crate) rate: Rate,
+    pub(crate) delay: At<Span>,
+}
+
 impl NodeSpec {
-    /// Returns the number of hosts attached to the node, with the rate and delay of their links; none without hosts.
+    /// Returns the hosts attached to the node; none without hosts.
     /// Refuses keys that mean nothing without the others.
-    pub(crate) fn hanging(&self) -> Result<Option<(u16, Rate, At<Span>)>, Fault> {
+    pub(crate) fn attached(&self) -> Result<Option<AttachedHosts>, Fault> {
         let Some(hosts) = self.hosts else {
             let stray = [
                 self.host_rate.map(|rate| ("host_rate", rate.origin)),
@@ -97,7 +104,7 @@ impl NodeSpec {
             .label("needs `host_rate` and `host_delay`")
             .help("such as host_rate = \"10Gbps\", host_delay = \"1us\""));
         };
-        Ok(Some((hosts.get(), *rate, delay)))
+        Ok(Some(AttachedHosts { count: hosts.get(), rate: *rate, delay }))
     }
 
     /// Returns the name of one of the attached hosts.
@@ -115,7 +122,7 @@ impl CustomTopology {
                 let message = format!("two nodes are named `{}`", *node.name);
                 return Err(Fault::new(node.name.origin, message).label("used before"));
             }
-            node.hanging()?;
+            node.attached()?;
         }
         for node in self.nodes.iter() {
             if let Some(switch) = switch_of(&names, &node.name) {

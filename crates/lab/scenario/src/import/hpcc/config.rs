@@ -110,7 +110,7 @@ pub(super) fn read(text: &str, source: u32) -> Result<Config, Fault> {
                 let rate = words.number::<u64>("a link rate in bits per second")?;
                 let (word, place) = words.needed("a threshold or probability")?;
                 let bad = || Fault::new(place, format!("expected a threshold or probability, found `{word}`"));
-                let value = parsed((word, place), || bad().label("not such a number"))?;
+                let value = parsed(word, place, || bad().label("not such a number"))?;
                 entries.insert(rate, (value, place));
             }
             config.maps.insert(map, Map { place: origin, entries });
@@ -171,7 +171,7 @@ impl Config {
     pub(super) fn count(&self, key: &str, default: u32) -> Result<u32, Fault> {
         let Some((text, origin)) = self.values.get(key) else { return Ok(default) };
         let what = "expected a whole number";
-        parsed((text, *origin), || Fault::new(*origin, format!("{key} is a whole number, not `{text}`")).label(what))
+        parsed(text, *origin, || Fault::new(*origin, format!("{key} is a whole number, not `{text}`")).label(what))
     }
 
     pub(super) fn switch(&self, key: &str, default: bool) -> Result<bool, Fault> {

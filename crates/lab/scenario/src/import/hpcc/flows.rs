@@ -6,6 +6,7 @@ use super::topology::Topology;
 use super::{Number, Words};
 use crate::error::{Fault, Origin};
 use crate::import::flow_size;
+use crate::index::index32;
 use crate::quantity::Decimal;
 
 /// A flow as the file has it.
@@ -30,7 +31,7 @@ pub(super) fn read(
 ) -> Result<Vec<Flow>, Fault> {
     let mut words = Words::new(text, source);
     let count: u32 = words.at_most(50_000_000, "the number of flows")?;
-    let nodes = topology.switch.len() as u32;
+    let nodes = index32(topology.switch.len());
     let mut lines: Vec<(u32, u32, Line<'_>)> = Vec::new();
     for _ in 0..count {
         let (src, dst) = (words.node(nodes)?, words.node(nodes)?);
@@ -92,13 +93,16 @@ pub(super) fn read(
 /// double has them, and then whole nanoseconds, both cut off.
 fn as_read(seconds: f64) -> Span {
     let whole = seconds.floor();
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a part of 1, in units of 2^-64")]
     let part = ((seconds - whole) * 2f64.powi(64)) as u64;
-    let ns = (u128::from(part) * 1_000_000_000) >> 64;
-    Span::from_ns(whole as i64 * 1_000_000_000 + ns as i64)
+    let ns = i64::try_from((u128::from(part) * 1_000_000_000) >> 64).unwrap_or(i64::MAX);
+    #[expect(clippy::cast_possible_truncation, reason = "at most 10^6 s")]
+    let whole = whole as i64;
+    Span::from_ns(whole * 1_000_000_000 + ns)
 }
 
 fn parsed<T: Number>(word: (&str, Origin), what: &str) -> Result<T, Fault> {
-    super::parsed(word, || {
+    super::parsed(word.0, word.1, || {
         Fault::new(word.1, format!("expected {what}, found `{}`", word.0)).label(format!("expected {what}"))
     })
 }

@@ -16,6 +16,7 @@ use crate::Error;
 use crate::config::law_setting;
 use crate::decode::{At, Field};
 use crate::error::{Fault, Origin, Sources};
+use crate::index::index32;
 use crate::kind::Kind as FileKind;
 use crate::quantity::{Decimal, write_span};
 use crate::tree::{Node, Value};
@@ -90,7 +91,7 @@ impl<'a> Words<'a> {
     fn number<T: Number>(&mut self, what: &str) -> Result<T, Fault> {
         let (word, origin) = self.needed(what)?;
         let bad = || Fault::new(origin, format!("expected {what}, found `{word}`")).label("not such a number");
-        parsed((word, origin), bad)
+        parsed(word, origin, bad)
     }
 
     fn at_most(&mut self, most: u32, what: &str) -> Result<u32, Fault> {
@@ -139,7 +140,7 @@ fn imported(
     names: &HpccNames<'_>,
 ) -> Result<Imported, Fault> {
     let mut notes = Vec::new();
-    let configured = config.is_some();
+    let settings = if config.is_some() { SettingsSource::File } else { SettingsSource::Defaults };
     let config = config.map_or_else(|| Ok(Config::default()), |(text, source)| config::read(text, source))?;
     let network = topology::read(topology.0, topology.1, &mut notes)?;
     let payload = config.count("PACKET_PAYLOAD_SIZE", 1_000)?;
@@ -150,9 +151,9 @@ fn imported(
     }
     let flows = flows::read(flows.0, flows.1, &network, payload, &mut notes)?;
 
-    let scheme = scheme(&config, &network, payload, configured, &mut notes)?;
-    let ports = Ports::new(&config, &network, configured)?;
-    roomy(&config, &network, &flows, configured)?;
+    let scheme = scheme(&config, &network, payload, settings, &mut notes)?;
+    let ports = Ports::new(&config, &network, settings)?;
+    roomy(&config, &network, &flows, settings)?;
     let stop = config.time("SIMULATOR_STOP_TIME", Span::from_ps(3_010_000_000_000), 1_000_000_000_000)?;
     if network.links.iter().any(|link| ports.loses(link)) {
         notes.push("losses by chance are of ports of switches; hosts' own ports lose nothing".into());
@@ -177,6 +178,15 @@ fn imported(
     Imported { toml: to_toml(&all), flows: file, notes }.checked(names.scenario)
 }
 
+/// Origin of the settings of hosts and ports.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum SettingsSource {
+    /// A configuration of the HPCC simulator.
+    File,
+    /// This project's defaults.
+    Defaults,
+}
+
 /// Law, `CC_MODE` and scheme of a configuration.
 struct SchemeOf {
     law: &'static str,
@@ -188,7 +198,7 @@ fn scheme(
     config: &Config,
     network: &Topology,
     payload: u32,
-    configured: bool,
+    settings: SettingsSource,
     notes: &mut Vec<String>,
 ) -> Result<SchemeOf, Fault> {
     let mode = config.count("CC_MODE", 1)?;
@@ -206,7 +216,7 @@ fn scheme(
         }
     };
     let law = kind.info().name;
-    if !configured {
+    if settings == SettingsSource::Defaults {
         notes.push("no configuration was given: DCQCN with this project's parameters, told by each acknowledgement, marking from 32 us to 128 us of each port's rate, 32 MiB a switch".into());
         let params = Value::table([("cnp_from_acks", Value::Boolean(true))]);
         let table = [("law", Value::string(law)), ("params", Value::table([(law, params)]))];
@@ -324,7 +334,7 @@ fn mebibytes(config: &Config) -> Result<u64, Fault> {
 }
 
 /// Kept for each port and class, in bytes.
-const RESERVE: u64 = 4_096;
+const RESERVE: u32 = 4_096;
 
 /// Three one-way products of rate and delay, cut to bytes before they are tripled.
 fn headroom(link: &Link) -> u128 {
@@ -334,7 +344,7 @@ fn headroom(link: &Link) -> u128 {
 
 /// Refuses buffers that the headrooms of a switch's cables and its reserves leave nothing of: there the simulator's
 /// thresholds wrap around.
-fn roomy(config: &Config, network: &Topology, flows: &[Flow], configured: bool) -> Result<(), Fault> {
+fn roomy(config: &Config, network: &Topology, flows: &[Flow], settings: SettingsSource) -> Result<(), Fault> {
     let buffer = u128::from(mebibytes(config)? << 20);
     let classes: BTreeSet<u32> = flows.iter().map(|flow| class_of(flow.group)).collect();
     let mut kept = vec![0u128; network.switch.len()];
@@ -353,7 +363,7 @@ fn roomy(config: &Config, network: &Topology, flows: &[Flow], configured: bool) 
     let fault = Fault::new(config.place("BUFFER_SIZE").unwrap_or(Origin::NOWHERE), message)
         .label(format!("expected at least {} (MiB)", (kept >> 20) + 1))
         .help("the headroom of a cable is three times its rate times its delay; in the simulator thresholds wrap around where it does not fit, and nothing is ever paused");
-    Err(if configured {
+    Err(if settings == SettingsSource::File {
         fault
     } else {
         fault.help("without a configuration switches have 32 MiB: give one with BUFFER_SIZE")
@@ -363,7 +373,7 @@ fn roomy(config: &Config, network: &Topology, flows: &[Flow], configured: bool) 
 fn switch(config: &Config) -> Result<Value, Fault> {
     Ok(Value::table([
         ("buffer", Bytes::new(mebibytes(config)? << 20).encode()),
-        ("reserve", Value::Integer(RESERVE as i64)),
+        ("reserve", Value::Integer(RESERVE.into())),
         ("pfc", Value::table([("frame", Value::Integer(43))])),
     ]))
 }
@@ -403,7 +413,7 @@ struct Ports {
 type Kind = (u64, u64, String);
 
 impl Ports {
-    fn new(config: &Config, network: &Topology, configured: bool) -> Result<Self, Fault> {
+    fn new(config: &Config, network: &Topology, settings: SettingsSource) -> Result<Self, Fault> {
         let default_loss = config.decimal("ERROR_RATE_PER_LINK", Decimal::ZERO)?;
         let mut ports = Self { of_class: BTreeMap::new(), settings: BTreeMap::new(), default_loss };
         let nic = network.nic_rate();
@@ -412,8 +422,8 @@ impl Ports {
             let kind = ports.kind(link);
             *counts.entry((class(network, link), kind.clone())).or_default() += 1;
             if !ports.settings.contains_key(&kind) {
-                let settings = ports.of(config, link, nic, configured)?;
-                ports.settings.insert(kind, settings);
+                let made = ports.of(config, link, nic, settings)?;
+                ports.settings.insert(kind, made);
             }
         }
         for ((class, kind), count) in &counts {
@@ -438,7 +448,7 @@ impl Ports {
     }
 
     /// The keys of `[port]` for a cable.
-    fn of(&self, config: &Config, link: &Link, nic: Rate, configured: bool) -> Result<Value, Fault> {
+    fn of(&self, config: &Config, link: &Link, nic: Rate, settings: SettingsSource) -> Result<Value, Fault> {
         // alpha is 1/8, doubled with each doubling of the rate over the NIC's, up to 1.
         let (mut shift, mut rate) = (3u32, link.rate.bps());
         while rate > nic.bps() && shift > 0 {
@@ -446,7 +456,7 @@ impl Ports {
             rate /= 2;
         }
         let alpha = [Decimal::ONE, Decimal::new(5, 1), Decimal::new(25, 2), Decimal::new(125, 3)][shift as usize];
-        let ecn = if !configured {
+        let ecn = if settings == SettingsSource::Defaults {
             marking(Value::string("32us"), Value::string("128us"), Decimal::new(2, 1))
         } else if config.switch("ENABLE_QCN", true)? {
             let [min, max, most] = ["KMIN_MAP", "KMAX_MAP", "PMAX_MAP"].map(|key| config.mapped(key, link.rate));
@@ -486,7 +496,7 @@ impl Ports {
     /// `[topology]`.
     fn topology(&self, network: &Topology) -> Value {
         let mut nodes = Vec::new();
-        for node in 0..network.switch.len() as u32 {
+        for node in 0..index32(network.switch.len()) {
             let datacenter = network.datacenter[node as usize];
             let kind = if network.switch[node as usize] { "switch" } else { "host" };
             nodes.push(Node::made(Value::table([
@@ -573,7 +583,7 @@ fn traffic(
             ("start", flow.start.encode()),
             ("src", Value::string(network.name(flow.src))),
             ("dst", Value::string(network.name(flow.dst))),
-            ("size", Value::Integer(flow.bytes as i64)),
+            ("size", Value::Integer(i64::try_from(flow.bytes).unwrap_or(i64::MAX))),
         ]))
     };
     let entry = |group: &u32| {

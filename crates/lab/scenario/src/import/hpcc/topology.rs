@@ -7,6 +7,7 @@ use units::{Rate, Span};
 use super::Words;
 use crate::decode::Field;
 use crate::error::{Fault, Origin};
+use crate::index::index32;
 use crate::quantity::Decimal;
 use crate::tree::{Node, Value};
 
@@ -123,7 +124,7 @@ fn datacenters(switch: &[bool], links: &[Link], notes: &mut Vec<String>) -> Vec<
     let mut numbers: BTreeMap<usize, u16> = BTreeMap::new();
     for (node, &root) in roots.iter().enumerate() {
         if !switch[node] {
-            let next = numbers.len() as u16;
+            let next = u16::try_from(numbers.len()).unwrap_or(u16::MAX);
             numbers.entry(root).or_insert(next);
         }
     }
@@ -149,7 +150,7 @@ impl Topology {
 
     /// Returns the rate of the first host's NIC.
     pub(super) fn nic_rate(&self) -> Rate {
-        let first = self.switch.iter().position(|&switch| !switch).unwrap_or(0) as u32;
+        let first = index32(self.switch.iter().position(|&switch| !switch).unwrap_or(0));
         self.links.iter().find(|link| link.ends.contains(&first)).map_or(Rate::ZERO, |link| link.rate)
     }
 
@@ -164,7 +165,7 @@ impl Topology {
             list.sort_by_key(|entry| entry.0);
         }
         let (mut rtt, mut bdp) = (0u128, 0u128);
-        for host in (0..self.switch.len() as u32).filter(|&node| !self.switch[node as usize]) {
+        for host in (0..index32(self.switch.len())).filter(|&node| !self.switch[node as usize]) {
             // Delay and sending time in nanoseconds, and the narrowest link, along the first shortest path found.
             let mut reached: Vec<Option<(u128, u128, u64)>> = vec![None; self.switch.len()];
             reached[host as usize] = Some((0, 0, u64::MAX));
@@ -190,7 +191,7 @@ impl Topology {
                 let (false, Some((delay, sending, narrowest))) = (self.switch[node], path) else { continue };
                 let round = delay * 2 + sending;
                 rtt = rtt.max(round);
-                if node as u32 != host {
+                if index32(node) != host {
                     bdp = bdp.max(round * u128::from(*narrowest) / 8_000_000_000);
                 }
             }

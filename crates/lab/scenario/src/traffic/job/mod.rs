@@ -30,6 +30,7 @@ use super::steps::Group;
 use super::{Draft, Ground, Made};
 use crate::config::Job;
 use crate::error::Fault;
+use crate::index::index32;
 use crate::random::Draws;
 
 /// Purpose of a flow of a job.
@@ -122,7 +123,7 @@ pub(crate) fn make(job: &Job, index: usize, ground: &Ground<'_>) -> Result<Made,
     let (mut first, mut begins) = (0, job.start);
     for _ in 0..job.iterations.get() {
         maker.iterate(&orders);
-        let ended = maker.made.flows.len() as u32;
+        let ended = index32(maker.made.flows.len());
         let ends = maker.ranks.iter().map(Ready::ideal).max().unwrap_or(begins);
         iterations.push(JobIteration { flows: ended - first, ends: maker.ends(), compute: ends - begins });
         maker.made.collectives.push((first, ended));
@@ -238,7 +239,10 @@ impl<'a> Maker<'a> {
             }
             return;
         }
-        let until = |half: u32| Span::from_ps((i128::from(all.ps()) * i128::from(half) / i128::from(halves)) as i64);
+        let until = |half: u32| {
+            let ps = i128::from(all.ps()) * i128::from(half) / i128::from(halves);
+            Span::from_ps(i64::try_from(ps).unwrap_or(i64::MAX))
+        };
         for half in 0..halves {
             // Experts are the second half of a layer, so the first one on the way back.
             let is_of_experts = shape.exchanges && (half % 2 == 1) == (way == Way::Forward);
@@ -333,7 +337,7 @@ impl<'a> Maker<'a> {
 
     /// Sends the activations of a rank to another one; the rank goes on. Returns the time of their receipt.
     fn send(&mut self, from: usize, to: usize) -> Ready {
-        let flow = FlowId(self.made.flows.len() as u32);
+        let flow = FlowId(index32(self.made.flows.len()));
         let ready = &self.ranks[from];
         let (start, ideal) = (ready.start(&mut self.made.causes), ready.ideal());
         let [src, dst] = [from, to].map(|rank| self.shape.host(rank));
