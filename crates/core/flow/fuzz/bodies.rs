@@ -7,7 +7,8 @@
 use std::collections::VecDeque;
 
 use flow::{
-    AckError, Acks, Answering, Arrivals, Channel, ChannelConfig, Codepoint, EcnCounts, LossTimer, Range, SendState,
+    AckEliciting, AckError, Acks, Answering, Arrivals, Channel, ChannelConfig, Codepoint, EcnCounts, LossTimer,
+    PacketNumbers, Range, SendState,
 };
 use laws::catalog::{self, Kind};
 use laws::{Law, Path, on_ramp};
@@ -155,7 +156,8 @@ impl World {
     fn arrive(&mut self, packet: Packet) {
         let codepoint = if packet.marked { Codepoint::Ce } else { Codepoint::Ect0 };
         let arrivals = &mut self.arrivals[usize::from(packet.subflow)];
-        if arrivals.on_packet(self.now, packet.number, codepoint, packet.wants) && packet.content.len > 0 {
+        let eliciting = if packet.wants { AckEliciting::Yes } else { AckEliciting::No };
+        if arrivals.on_packet(self.now, packet.number, codepoint, eliciting) && packet.content.len > 0 {
             let new = self.read.add(packet.content);
             self.read_new += new;
         }
@@ -257,7 +259,7 @@ impl World {
                     }
                     2 => drop(self.channel.skip_number(subflow, self.now)),
                     3 if !self.closed[usize::from(subflow)] => {
-                        self.channel.renew_subflow(subflow, None, false, self.now);
+                        self.channel.reset_subflow(subflow, None, PacketNumbers::Continue, self.now);
                     }
                     _ => self.arrivals[usize::from(subflow)].forget_below(script.number(0)),
                 }

@@ -165,13 +165,13 @@ pub(crate) struct Heard {
     /// The last number that was left out on purpose.
     skipped: Option<u64>,
     /// The shortest round trip so far, the receiver's delay included.
-    least_rtt: Span,
+    least_rtt: Option<Span>,
 }
 
 impl Heard {
     /// The same peer on another way: nothing of round trips and marks that were to be counted stays.
     pub(crate) fn begin_anew(&mut self) {
-        (self.marks, self.least_rtt) = (0, Span::MAX);
+        (self.marks, self.least_rtt) = (0, None);
     }
 
     pub(crate) const fn new() -> Self {
@@ -182,7 +182,7 @@ impl Heard {
             ecn_fails: false,
             marks: 0,
             skipped: None,
-            least_rtt: Span::MAX,
+            least_rtt: None,
         }
     }
 
@@ -270,8 +270,9 @@ impl Heard {
     /// Returns the amount by which the RTT reported to the law is below the measured one: the receiver's delay, unless
     /// that would make the RTT lower than the minimum (RFC 9002 §5.3).
     pub(crate) fn receivers_part(&mut self, rtt: Span, delay: Span) -> Span {
-        self.least_rtt = self.least_rtt.min(rtt);
-        if rtt - self.least_rtt >= delay { delay } else { Span::ZERO }
+        let least = self.least_rtt.map_or(rtt, |least| least.min(rtt));
+        self.least_rtt = Some(least);
+        if rtt - least >= delay { delay } else { Span::ZERO }
     }
 }
 

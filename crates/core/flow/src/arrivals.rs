@@ -7,6 +7,15 @@ use units::{Span, Time};
 use crate::acks::{Acks, EcnCounts, MOST_RANGES, MOST_TIMES};
 use crate::ranges::Ranges;
 
+/// Property of a packet to elicit an acknowledgement (RFC 9000 §2).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum AckEliciting {
+    /// The packet elicits an acknowledgement.
+    Yes,
+    /// The packet is only acknowledged with others.
+    No,
+}
+
 /// The ECN codepoint of a packet's IP header (RFC 3168 §5).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Codepoint {
@@ -80,13 +89,14 @@ impl Arrivals {
         self.newest.map(|(number, _)| number)
     }
 
-    /// Records the arrival of authentic packet `number`; `wants` is whether it elicits an acknowledgement. Returns
-    /// whether it must be processed: not if it is a duplicate, or so old that this is unknown; then its sender has
+    /// Records the arrival of authentic packet `number`. Returns whether it must be processed: not if it is a duplicate, or so old that this is unknown; then its sender has
     /// declared it lost and sends its content under another number.
     ///
     /// An acknowledgement is due at once where a number is missing, where a late packet arrives, and where marking
     /// changes (RFC 9000 §13.2.1; RFC 8257 §3.2).
-    pub fn on_packet(&mut self, now: Time, number: u64, codepoint: Codepoint, wants: bool) -> bool {
+    pub fn on_packet(&mut self, now: Time, number: u64, codepoint: Codepoint, eliciting: AckEliciting) -> bool {
+        debug_assert!(self.newest.is_none_or(|(_, came)| came <= now), "a packet arrives before the newest one");
+        debug_assert!(self.times.len() <= MOST_TIMES, "{} receive times", self.times.len());
         let highest = self.numbers.highest();
         if !self.numbers.insert(number) {
             return false;
@@ -109,7 +119,7 @@ impl Arrivals {
             }
             self.times.push((number, now));
         }
-        if wants {
+        if eliciting == AckEliciting::Yes {
             self.unanswered += 1;
             let at_once = !in_order || changed || self.unanswered >= self.answering.every;
             let due = if at_once { now } else { now.saturating_add(self.answering.delay) };
@@ -132,6 +142,7 @@ impl Arrivals {
     /// sent anyway may carry an acknowledgement.
     pub fn answer(&mut self, now: Time) -> Option<Acks<'_>> {
         let (_, came) = self.newest?;
+        debug_assert!(came <= now, "an acknowledgement leaves before its newest packet arrived");
         let is_echo = self.unanswered == 0;
         (self.unanswered, self.answer_at) = (0, Time::NEVER);
         let kept = self.numbers.newest_first();
@@ -155,6 +166,7 @@ impl Arrivals {
     pub fn forget_below(&mut self, number: u64) {
         let keep = self.newest.map_or(0, |(newest, _)| newest);
         self.numbers.forget_below(number.min(keep));
+        debug_assert_eq!(self.numbers.highest(), self.newest(), "the newest packet stays known");
     }
 }
 
@@ -174,6 +186,7 @@ mod tests {
         let mut arrivals = arrivals(4);
         let mut come = |us: u64, number, codepoint, wants| {
             let now = Time::from_us(us);
+            let wants = if wants { AckEliciting::Yes } else { AckEliciting::No };
             let is_new = arrivals.on_packet(now, number, codepoint, wants);
             let due = arrivals.answer_at();
             if due <= now {
@@ -207,7 +220,7 @@ mod tests {
         let mut answer = |us, number: Option<u64>| {
             let now = Time::from_us(us);
             if let Some(number) = number {
-                arrivals.on_packet(now, number, Codepoint::NotEct, true);
+                arrivals.on_packet(now, number, Codepoint::NotEct, AckEliciting::Yes);
             }
             let is_echo = arrivals.is_echo();
             let ranges = arrivals.answer(now).unwrap().ranges.len();
@@ -229,7 +242,7 @@ mod tests {
         let mut read = alloc::collections::BTreeSet::new();
         for step in 0..100_000u64 {
             let number = if step % 3 == 0 { step * 1_000 } else { units::mix64(step) >> 3 };
-            if arrivals.on_packet(Time::from_ns(step), number, Codepoint::Ect1, true) {
+            if arrivals.on_packet(Time::from_ns(step), number, Codepoint::Ect1, AckEliciting::Yes) {
                 assert!(read.insert(number), "{number} is read twice");
             }
         }
@@ -242,7 +255,7 @@ mod tests {
     fn what_the_peer_knows_is_not_said_again() {
         let mut arrivals = arrivals(1);
         for number in [0, 1, 2, 5, 6, 9] {
-            arrivals.on_packet(Time::ZERO, number, Codepoint::NotEct, true);
+            arrivals.on_packet(Time::ZERO, number, Codepoint::NotEct, AckEliciting::Yes);
         }
         arrivals.forget_below(6);
         let ranges = [Range::of(9), Range::of(6)];
@@ -250,6 +263,6 @@ mod tests {
         // The newest stays, whatever the peer claims to know.
         arrivals.forget_below(1_000);
         assert_eq!(arrivals.answer(Time::ZERO).unwrap().ranges, [Range::of(9)]);
-        assert!(!arrivals.on_packet(Time::ZERO, 3, Codepoint::NotEct, true));
+        assert!(!arrivals.on_packet(Time::ZERO, 3, Codepoint::NotEct, AckEliciting::Yes));
     }
 }

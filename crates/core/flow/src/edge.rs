@@ -241,6 +241,7 @@ impl SmallQueue {
             self.waiting_bytes -= u64::from(waits.bytes);
             self.waiting.pop_front();
         }
+        debug_assert_eq!(self.waiting.is_empty(), self.waiting_bytes == 0, "{} bytes wait", self.waiting_bytes);
     }
 
     fn release<L: ControlLaw>(&mut self, sender: &mut Sender<L>, now: Time, segment: u32) {
@@ -267,6 +268,7 @@ impl SmallQueue {
         let segment = match self.waiting.pop_front() {
             Some(segment) => {
                 self.waiting_bytes -= u64::from(segment.bytes);
+                debug_assert_eq!(self.waiting.is_empty(), self.waiting_bytes == 0, "{} bytes wait", self.waiting_bytes);
                 segment
             }
             None => release(sender, now),

@@ -15,11 +15,11 @@ mod acks;
 mod arrivals;
 mod blocks;
 mod channel;
-mod control;
 pub mod credits;
 mod edge;
 mod history;
 mod hold;
+mod law_state;
 mod noise;
 mod outstanding;
 mod pacer;
@@ -36,18 +36,21 @@ mod tracker;
 mod usage;
 
 pub use acks::{AckError, Acks, EcnCounts, MOST_PACKET_NUMBERS, MOST_RANGES, MOST_TIMES};
-pub use arrivals::{Answering, Arrivals, Codepoint};
+pub use arrivals::{AckEliciting, Answering, Arrivals, Codepoint};
 pub use blocks::{Blocks, Code, MOST_PACKETS};
-pub use channel::{Acked, Channel, ChannelConfig, ChannelStats, Departed, MOST_OUTSTANDING, Parcel, Why, Work};
-pub use control::SendState;
+pub use channel::{
+    Acked, Channel, ChannelConfig, ChannelStats, DataSending, Departed, MOST_OUTSTANDING, MovedLaw, PacketNumbers,
+    Parcel, Why, Work,
+};
 pub use edge::{Edge, EdgeConfig, Reading};
 pub use hold::{Handover, Hold};
+pub use law_state::SendState;
 pub use noise::Noise;
 pub use outstanding::{LossTimer, Timing};
 pub use pacer::Pacing;
-pub use paths::{PathChoice, Plb, Reps, UnoLb};
+pub use paths::{EntropyEcho, PathChoice, Plb, Reps, UnoLb};
 pub use ranges::Range;
-pub use receiver::{Receiver, Reply};
+pub use receiver::{DataHeader, Receiver, Reply};
 pub use sender::{
     AckHeader, Connection, FlowConfig, FlowStats, Recovery, Remembered, Segment, Sender, SenderCoding, TcpConfig,
 };

@@ -1,4 +1,4 @@
-//! Packets in flight on a path: their send times, loss detection, and the events for the law ([`Control`]).
+//! Packets in flight on a path: their send times, loss detection, and the events for the law ([`LawState`]).
 //!
 //! A packet is lost once one sent `reordering` later has been acknowledged (RACK, RFC 8985, without its probe), or,
 //! when a timer expires, one sent later at all. Packets are kept in the order in which they were sent, so the oldest
@@ -14,7 +14,7 @@ use core::mem;
 use laws::{Ack, ControlLaw, Cookie, Hop, Loss, LossCause, Sent};
 use units::{Bytes, Span, Time};
 
-use crate::control::{Control, Lack};
+use crate::law_state::LawState;
 use crate::records::{Departure, Record, Records, State};
 use crate::rtt::RttEstimator;
 
@@ -43,6 +43,24 @@ pub(crate) enum Answers {
     Another,
     /// The acknowledgement's own packet is not the newest one.
     Others,
+}
+
+/// Report of losses to the law, or not.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum NotifyLaw {
+    /// The law is notified.
+    Yes,
+    /// The losses are dropped without a notification.
+    No,
+}
+
+/// Evidence that a packet whose timer has expired is lost.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum LossEvidence {
+    /// A packet that was sent later has arrived, so time alone proves the older one lost.
+    LaterArrival,
+    /// Nothing but the retransmission timeout.
+    Timeout,
 }
 
 /// Packets newly acknowledged by one acknowledgement, or several at once.
@@ -125,30 +143,31 @@ impl<C: Copy> Outstanding<C> {
 
     /// Resets all state except packet numbers and what late acknowledgements refer to. Nothing may be in flight.
     pub(crate) fn begin_anew(&mut self, timing: &Timing) {
-        debug_assert_eq!(self.oldest(), None);
+        debug_assert_eq!(self.oldest(), None, "a packet is in flight on a subflow that is reset");
         let records = mem::replace(&mut self.records, Records::new());
         let Self { heard, oldest, .. } = *self;
         *self = Self { heard, records, oldest, ..Self::new(timing) };
     }
 
-    /// Records a transmission under `control`. Returns its packet number.
+    /// Records a transmission under `law_state`. Returns its packet number.
     #[inline(always)]
-    pub(crate) fn sent<L: ControlLaw>(&mut self, control: &mut Control<L>, departure: Departure<C>) -> u64 {
+    pub(crate) fn sent<L: ControlLaw>(&mut self, law_state: &mut LawState<L>, departure: Departure<C>) -> u64 {
         let now = departure.now;
         let size = Bytes::new(departure.bytes.into());
-        if control.in_flight.is_zero() {
-            control.flight_began = now;
-            control.delivered_time = now;
+        if law_state.in_flight.is_zero() {
+            law_state.flight_began = now;
+            law_state.delivered_time = now;
         }
-        let elapsed = now.since(control.flight_began);
-        let mut record = Record::new(departure, control.delivered, control.delivered_time, elapsed);
-        record.set_sample_limited(control.lack() == Some(Lack::Data));
+        let elapsed = now.since(law_state.flight_began);
+        let mut record = Record::new(departure, law_state.delivered, law_state.delivered_time, elapsed);
+        record.set_sample_limit(law_state.lack());
         debug_assert!(now >= self.left_from, "a packet leaves at {now:?}, before one that left already");
+        debug_assert!(self.oldest <= self.records.end(), "packet {} is unsent and not in flight", self.oldest);
         let number = self.records.push(record);
-        control.in_flight += size;
+        law_state.in_flight += size;
         let retransmission = departure.attempt != 1;
-        let sent = Sent { now, bytes: size, in_flight: control.in_flight, retransmission };
-        let cookie = control.law.on_sent(&sent);
+        let sent = Sent { now, bytes: size, in_flight: law_state.in_flight, retransmission };
+        let cookie = law_state.law.on_sent(&sent);
         self.records.keep(cookie);
         number
     }
@@ -158,6 +177,7 @@ impl<C: Copy> Outstanding<C> {
         let nothing = Departure { now, bytes: 0, content, attempt: 0, path: 0 };
         let mut record = Record::new(nothing, Bytes::ZERO, now, Span::ZERO);
         record.become_state(State::Done);
+        debug_assert!(now >= self.left_from, "a packet leaves at {now:?}, before one that left already");
         let number = self.records.push(record);
         self.records.keep(Cookie::NONE);
         // Who only answers has nothing in flight, and keeps nothing.
@@ -165,17 +185,18 @@ impl<C: Copy> Outstanding<C> {
         number
     }
 
-    /// Marks a packet that left while there was less to send under `control` than its law permitted.
-    pub(crate) fn mark_limited<L>(&mut self, number: u64, control: &Control<L>) {
+    /// Marks a packet that left while there was less to send under `law_state` than its law permitted.
+    pub(crate) fn mark_limited<L>(&mut self, number: u64, law_state: &LawState<L>) {
+        debug_assert_eq!(number + 1, self.records.end(), "only the packet sent last can end a burst");
         let record = self.records.get_mut(number);
-        record.set_app_limited(true);
-        record.set_sample_limited(control.lack() == Some(Lack::Data));
+        record.mark_app_limited();
+        record.set_sample_limit(law_state.lack());
     }
 
     /// Removes a packet from flight, because its content is known to have arrived. Returns its previous record, unless
     /// that is done already.
     #[inline(always)]
-    pub(crate) fn take<L>(&mut self, control: &mut Control<L>, number: u64) -> Option<Record<C>> {
+    pub(crate) fn take<L>(&mut self, law_state: &mut LawState<L>, number: u64) -> Option<Record<C>> {
         let record = self.records.get_mut(number);
         let was = *record;
         if was.state() == State::Done {
@@ -183,7 +204,7 @@ impl<C: Copy> Outstanding<C> {
         }
         record.become_state(State::Done);
         if was.is_in_flight() {
-            control.in_flight -= was.bytes();
+            law_state.leave_flight(was.bytes());
         }
         Some(was)
     }
@@ -192,19 +213,21 @@ impl<C: Copy> Outstanding<C> {
     #[inline(always)]
     pub(crate) fn acked<'a, L: ControlLaw>(
         &mut self,
-        control: &mut Control<L>,
+        law_state: &mut LawState<L>,
         now: Time,
         batch: &Batch<'a, C>,
     ) -> Ack<'a> {
         let Batch { number, record, answers, acked, marked, left, noise, limited, unfilled, hops } = *batch;
-        control.deliver(acked);
+        debug_assert!(now >= self.heard, "an acknowledgement at {now:?} comes after one at {:?}", self.heard);
+        debug_assert!(number < self.records.end() && marked <= acked, "{marked:?} of {acked:?} up to packet {number}");
+        law_state.deliver(acked);
         self.rtt.progress();
         // No time is taken from any departure but the one that the acknowledgement answers.
         let rtt = if answers == Answers::This { now.since(record.sent_at) } else { self.rtt.smoothed() };
         let sent_at = now - rtt;
         if answers == Answers::This {
             self.rtt.sample(rtt);
-            control.flight_began = control.flight_began.max(sent_at);
+            law_state.flight_began = law_state.flight_began.max(sent_at);
             self.newest_arrived = self.newest_arrived.max(sent_at);
         }
         let ack = Ack {
@@ -212,11 +235,11 @@ impl<C: Copy> Outstanding<C> {
             sent_at,
             rtt: rtt + noise,
             acked,
-            marked: if now < control.asked_until { acked } else { marked },
-            in_flight: control.in_flight,
-            delivered: control.delivered,
+            marked: if now < law_state.asked_until { acked } else { marked },
+            in_flight: law_state.in_flight,
+            delivered: law_state.delivered,
             left,
-            delivered_at_send: record.delivered(control.delivered),
+            delivered_at_send: record.delivered(law_state.delivered),
             delivered_time_at_send: record.delivered_time(),
             send_elapsed: record.send_elapsed(),
             app_limited: record.is_app_limited() || limited || unfilled,
@@ -224,8 +247,8 @@ impl<C: Copy> Outstanding<C> {
             cookie: self.records.cookie(number),
             hops,
         };
-        control.law.on_ack(&ack);
-        (control.delivered_time, self.heard) = (now, now);
+        law_state.law.on_ack(&ack);
+        (law_state.delivered_time, self.heard) = (now, now);
         ack
     }
 
@@ -288,13 +311,13 @@ impl<C: Copy> Outstanding<C> {
         self.oldest().filter(|&(_, sent_at)| gone(sent_at)).map(|(number, _)| number)
     }
 
-    /// Declares a packet in flight lost. [`Outstanding::tell_of_losses`] notifies the law.
-    pub(crate) fn lose<L>(&mut self, control: &mut Control<L>, number: u64) -> Record<C> {
+    /// Declares a packet in flight lost. [`Outstanding::report_losses`] notifies the law.
+    pub(crate) fn lose<L>(&mut self, law_state: &mut LawState<L>, number: u64) -> Record<C> {
         let record = self.records.get_mut(number);
         debug_assert!(record.is_in_flight(), "packet {number} is lost twice");
         record.become_state(State::Lost);
         let record = *record;
-        control.in_flight -= record.bytes();
+        law_state.leave_flight(record.bytes());
         self.lost += record.bytes();
         self.lost_sent_at = self.lost_sent_at.max(record.sent_at);
         record
@@ -305,17 +328,19 @@ impl<C: Copy> Outstanding<C> {
         (self.lost, self.lost_sent_at)
     }
 
-    /// Reports the losses that the law has not received yet, if `hears` is set. Returns their payload.
-    pub(crate) fn tell_of_losses<L: ControlLaw>(
+    /// Reports the losses that the law has not received yet, or drops them. Returns their payload.
+    pub(crate) fn report_losses<L: ControlLaw>(
         &mut self,
-        control: &mut Control<L>,
+        law_state: &mut LawState<L>,
         now: Time,
         cause: LossCause,
-        hears: bool,
+        notify: NotifyLaw,
     ) -> Bytes {
+        debug_assert!(self.lost_sent_at <= now, "a packet sent at {:?} is lost at {now:?}", self.lost_sent_at);
+        debug_assert!(!self.lost.is_zero() || self.lost_sent_at == Time::ZERO, "a send time without a loss");
         let (lost, sent_at) = (mem::take(&mut self.lost), mem::replace(&mut self.lost_sent_at, Time::ZERO));
-        if !lost.is_zero() && hears {
-            control.law.on_loss(&Loss { now, sent_at, lost, in_flight: control.in_flight, cause });
+        if !lost.is_zero() && notify == NotifyLaw::Yes {
+            law_state.law.on_loss(&Loss { now, sent_at, lost, in_flight: law_state.in_flight, cause });
         }
         lost
     }
@@ -323,6 +348,7 @@ impl<C: Copy> Outstanding<C> {
     /// Drops all records of sent packets and frees their memory: a connection may be idle for long.
     pub(crate) fn abandon(&mut self) {
         self.records.abandon();
+        debug_assert!(self.oldest <= self.records.end(), "packet {} is unsent and not in flight", self.oldest);
         (self.lost, self.lost_sent_at) = (Bytes::ZERO, Time::ZERO);
     }
 
@@ -389,11 +415,11 @@ impl<C: Copy> Outstanding<C> {
     }
 
     /// Returns whether the oldest packet's timeout has expired.
-    pub(crate) fn is_overdue(&mut self, now: Time, timing: &Timing) -> bool {
+    pub(crate) fn rto_expired(&mut self, now: Time, timing: &Timing) -> bool {
         self.oldest().is_some_and(|(_, sent_at)| self.times_out(sent_at, timing) <= now)
     }
 
-    /// Returns the next packet to declare lost once [`Outstanding::is_overdue`] returns true, one per call, the oldest
+    /// Returns the next packet to declare lost once [`Outstanding::rto_expired`] returns true, one per call, the oldest
     /// first.
     ///
     /// Where a packet that left later has arrived, time has proved the older one lost (RFC 8985 §6.2, step 5): the path
@@ -403,13 +429,19 @@ impl<C: Copy> Outstanding<C> {
     /// Once one is overdue, the rest need only be older than a round trip and its reordering (RFC 8985 §6.3). Were they to
     /// wait for a timeout each, backed off by the one before, a window lost whole and larger than what the law then permits
     /// would come back a packet at a time and ever more slowly.
-    pub(crate) fn next_overdue(&mut self, now: Time, proved: bool, timing: &Timing) -> Option<u64> {
+    pub(crate) fn next_expired(&mut self, now: Time, evidence: LossEvidence, timing: &Timing) -> Option<u64> {
         if timing.loss_timer == LossTimer::Packet {
             let timeout = timing.rto_min;
             return self.oldest_if(|sent_at| sent_at + timeout <= now);
         }
         let overdue = self.rtt.smoothed() + self.reordering;
         let newest_arrived = self.newest_arrived;
-        self.oldest_if(|sent_at| (!proved || sent_at < newest_arrived) && sent_at + overdue <= now)
+        self.oldest_if(|sent_at| {
+            let may_be_lost = match evidence {
+                LossEvidence::LaterArrival => sent_at < newest_arrived,
+                LossEvidence::Timeout => true,
+            };
+            may_be_lost && sent_at + overdue <= now
+        })
     }
 }

@@ -113,6 +113,15 @@ fn salt(seed: u64, flow: u32) -> u64 {
     mix64(seed ^ mix64(u64::from(flow)))
 }
 
+/// Entropy of a packet, as its acknowledgement returns it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct EntropyEcho {
+    /// The entropy that the packet was sent with.
+    pub entropy: u16,
+    /// The packet was marked.
+    pub marked: bool,
+}
+
 /// The paths of one flow.
 #[derive(Debug)]
 pub(crate) struct Paths {
@@ -253,10 +262,10 @@ impl Paths {
         matches!(self.rule, Rule::Reps(_))
     }
 
-    /// An acknowledgement brings the entropy of its packet.
-    pub(crate) fn recycle(&mut self, now: Time, entropy: u16, marked: bool) {
+    /// Records the entropy of the packet that an acknowledgement acknowledges.
+    pub(crate) fn recycle(&mut self, now: Time, echo: EntropyEcho) {
         if let Rule::Reps(ring) = &mut self.rule {
-            ring.hear(now, entropy, marked);
+            ring.receive(now, echo);
         }
     }
 
@@ -350,6 +359,7 @@ impl Ring {
     }
 
     fn take(&mut self, salt: u64) -> u16 {
+        debug_assert!(self.valid <= self.entropies.len(), "{} of {}", self.valid, self.entropies.len());
         if self.exploring > 0 {
             self.exploring -= 1;
             return self.draw(salt);
@@ -366,7 +376,9 @@ impl Ring {
         self.entropies[self.round]
     }
 
-    fn hear(&mut self, now: Time, entropy: u16, marked: bool) {
+    fn receive(&mut self, now: Time, echo: EntropyEcho) {
+        let EntropyEcho { entropy, marked } = echo;
+        debug_assert!(self.head < self.size() && self.valid <= self.entropies.len(), "{} {}", self.head, self.valid);
         if self.frozen.is_some_and(|until| now >= until) {
             self.frozen = None;
             self.exploring = self.reps.explore;
@@ -600,7 +612,7 @@ mod tests {
     fn the_oldest_unmarked_entropy_is_taken_first_and_once() {
         let mut paths = ring();
         for (entropy, marked) in [(2_001, false), (2_002, true), (2_003, false), (2_004, false)] {
-            paths.recycle(us(1), entropy, marked);
+            paths.recycle(us(1), EntropyEcho { entropy, marked });
         }
         assert!(paths.recycles());
         // Then none is left: the rest is drawn, and the marked one never comes back.
@@ -612,10 +624,10 @@ mod tests {
     fn a_full_ring_loses_its_oldest() {
         let mut paths = ring();
         for entropy in 2_000..2_006 {
-            paths.recycle(us(1), entropy, false);
+            paths.recycle(us(1), EntropyEcho { entropy, marked: false });
         }
         assert_eq!(take(&mut paths, 4), [2_002, 2_003, 2_004, 2_005]);
-        paths.recycle(us(2), 2_006, false);
+        paths.recycle(us(2), EntropyEcho { entropy: 2_006, marked: false });
         assert_eq!(take(&mut paths, 2), [&[2_006][..], &drawn(1)].concat());
     }
 
@@ -623,7 +635,7 @@ mod tests {
     fn a_timeout_freezes_what_worked_and_then_explores() {
         let mut paths = ring();
         for entropy in [2_001, 2_002, 2_003] {
-            paths.recycle(us(1), entropy, false);
+            paths.recycle(us(1), EntropyEcho { entropy, marked: false });
         }
         paths.on_timeout(us(100), 1);
         // First what is not taken yet, then the ring again and again; nothing is drawn.
@@ -632,13 +644,13 @@ mod tests {
         assert_eq!(again[..3], again[3..]);
         assert_eq!(again.iter().copied().collect::<BTreeSet<u16>>(), BTreeSet::from([2_001, 2_002, 2_003]));
         // What is acknowledged meanwhile goes in. A further timeout prolongs nothing.
-        paths.recycle(us(5_000), 2_004, false);
+        paths.recycle(us(5_000), EntropyEcho { entropy: 2_004, marked: false });
         paths.on_timeout(us(9_000), 1);
         assert_eq!(take(&mut paths, 1), [2_004]);
         // The first acknowledgement after 10 ms ends it; three packets draw before its entropy is taken.
-        paths.recycle(us(10_099), 2_005, true);
+        paths.recycle(us(10_099), EntropyEcho { entropy: 2_005, marked: true });
         assert!(take(&mut paths, 1)[0] > 2_000);
-        paths.recycle(us(10_100), 2_005, false);
+        paths.recycle(us(10_100), EntropyEcho { entropy: 2_005, marked: false });
         paths.on_timeout(us(10_200), 1);
         assert_eq!(take(&mut paths, 4), [&drawn(3)[..], &[2_005]].concat());
         // While it explored no timeout froze it.
@@ -651,7 +663,7 @@ mod tests {
         paths.on_timeout(us(1), 1);
         assert_eq!(take(&mut paths, 3), drawn(3));
         let signal = paths.signal_entropy();
-        paths.recycle(us(2), 2_001, false);
+        paths.recycle(us(2), EntropyEcho { entropy: 2_001, marked: false });
         assert_eq!((paths.signal_entropy(), take(&mut paths, 1)), (signal, vec![2_001]));
     }
 

@@ -25,15 +25,15 @@ pub(crate) struct Ramp {
     most: Span,
     /// Packets whose delay is not known yet, in the order in which they were sent.
     sent: VecDeque<(u64, Mark)>,
-    /// Minimum delay of this period and of the one before, by the two clocks.
-    least: [Span; 2],
+    /// Minimum delay of this period and of the one before, by the two clocks; none where no delay was measured.
+    least: [Option<Span>; 2],
     began: Time,
 }
 
 impl Ramp {
     pub(crate) fn new(params: Params, now: Time) -> Self {
         let most = params.threshold + LONGEST;
-        Self { rule: OnRamp::new(params), most, sent: VecDeque::new(), least: [Span::MAX; 2], began: now }
+        Self { rule: OnRamp::new(params), most, sent: VecDeque::new(), least: [None; 2], began: now }
     }
 
     /// Returns the time until which nothing may be sent (`t_NextPkt`).
@@ -46,6 +46,7 @@ impl Ramp {
         while self.sent.front().is_some_and(|&(number, _)| number < first) {
             self.sent.pop_front();
         }
+        debug_assert!(self.sent.back().is_none_or(|&(last, _)| last < number), "packet {number} is sent twice");
         self.sent.push_back((number, self.rule.mark(now)));
     }
 
@@ -57,13 +58,14 @@ impl Ramp {
         self.sent.drain(..=place);
         let passed = now.saturating_since(self.began);
         if passed >= PERIOD.times(2) {
-            (self.least, self.began) = ([Span::MAX; 2], now);
+            (self.least, self.began) = ([None; 2], now);
         } else if passed >= PERIOD {
-            self.least = [Span::MAX, self.least[0]];
+            self.least = [None, self.least[0]];
             self.began += PERIOD;
         }
-        self.least[0] = self.least[0].min(delay);
-        let least = self.least[0].min(self.least[1]);
+        let of_period = self.least[0].map_or(delay, |least| least.min(delay));
+        self.least[0] = Some(of_period);
+        let least = self.least[1].map_or(of_period, |before| before.min(of_period));
         let over = Span::from_ps(delay.ps().saturating_sub(least.ps()));
         self.rule.on_or_ack(now, over.min(self.most), mark);
     }

@@ -59,6 +59,24 @@ pub struct Receiver {
     history: Option<Box<History>>,
 }
 
+/// Header fields of a data packet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct DataHeader {
+    /// Its number in the flow.
+    pub seq: u32,
+    /// It was marked on its way.
+    pub marked: bool,
+    /// The sender asks for an acknowledgement at once ([`crate::Segment::asks`]).
+    pub asks: bool,
+}
+
+/// Novelty of a packet of a coded flow.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Novelty {
+    New,
+    Duplicate,
+}
+
 /// State of the requests for a missing packet.
 #[derive(Debug)]
 struct Asking {
@@ -119,11 +137,11 @@ impl Receiver {
         self.tracker.as_mut()?.next_nack(now)
     }
 
-    /// Records packet `seq` of a coded flow, whether it is new or not.
+    /// Records packet `seq` of a coded flow.
     #[inline(never)]
-    fn track(&mut self, now: Time, seq: u32, is_new: bool) {
+    fn track(&mut self, now: Time, seq: u32, novelty: Novelty) {
         let Some(tracker) = &mut self.tracker else { return };
-        let spare = if is_new { tracker.on_new(now, seq) } else { None };
+        let spare = if novelty == Novelty::New { tracker.on_new(now, seq) } else { None };
         tracker.find_gaps(seq);
         let Some((first, spare)) = spare else { return };
         for place in 0..64 {
@@ -148,24 +166,27 @@ impl Receiver {
         self.next == self.total
     }
 
-    /// Packet `seq` arrives at `now`. `ask` is the sender's wish for an acknowledgement at once. The first reply goes
-    /// before the second: a change of marks or order flushes what was pending.
+    /// Records a packet that arrives at `now`. The first reply goes before the second: a change of marks or order
+    /// flushes what was pending.
     #[inline]
-    pub fn on_data(&mut self, now: Time, seq: u32, marked: bool, ask: bool) -> [Option<Reply>; 2] {
+    pub fn on_data(&mut self, now: Time, packet: DataHeader) -> [Option<Reply>; 2] {
+        let DataHeader { seq, marked, asks } = packet;
+        debug_assert!(seq < self.total, "packet {seq} of {}", self.total);
+        debug_assert!(self.next + self.early <= self.total, "{} packets arrived of {}", self.received(), self.total);
         let expected = self.next;
         let in_order = seq == expected;
         if in_order && self.early == 0 {
             self.next += 1;
         } else if self.asking.is_some() {
-            return self.refuse(now, seq, marked);
+            return self.refuse(now, packet);
         } else if !self.record_out_of_order(seq) {
-            self.track(now, seq, false);
+            self.track(now, seq, Novelty::Duplicate);
             // A duplicate: its acknowledgement was lost, or it was sent again needlessly.
             let covers = self.covers(seq);
             return [None, Some(Reply { seq, covers, cumulative: self.next, marked, nack: false })];
         }
         if self.tracker.is_some() {
-            self.track(now, seq, true);
+            self.track(now, seq, Novelty::New);
         }
         if self.is_silent() {
             let last = Reply { seq, covers: 1, cumulative: self.next, marked, nack: false };
@@ -186,7 +207,7 @@ impl Receiver {
         self.pending_marked = marked;
         // Out of order, or a hole filled, or packets still missing: not the next packet and nothing else.
         let irregular = self.next != expected + 1 || self.early > 0;
-        let at_once = ask || irregular || self.next == self.total;
+        let at_once = asks || irregular || self.next == self.total;
         if at_once || self.pending >= self.ack_every {
             let covers = core::mem::take(&mut self.pending);
             return [flushed, Some(Reply { seq, covers, cumulative: self.next, marked, nack: false })];
@@ -201,7 +222,7 @@ impl Receiver {
     /// Of a packet that came before, it repeats the acknowledgement.
     pub fn on_trimmed(&mut self, now: Time, seq: u32) -> [Option<Reply>; 2] {
         if self.asking.is_some() {
-            return self.refuse(now, seq, false);
+            return self.refuse(now, DataHeader { seq, marked: false, asks: false });
         }
         let nack = !self.has(seq);
         // A history says which packets came before; a packet that came says so again.
@@ -237,7 +258,9 @@ impl Receiver {
 
     /// Acknowledges a packet that is not the next one where no other is accepted.
     #[inline(never)]
-    fn refuse(&mut self, now: Time, seq: u32, marked: bool) -> [Option<Reply>; 2] {
+    fn refuse(&mut self, now: Time, packet: DataHeader) -> [Option<Reply>; 2] {
+        let DataHeader { seq, marked, .. } = packet;
+        debug_assert!(self.asking.is_some(), "packets are taken out of order, too");
         // The answer's cumulative number settles what is pending, so its marks go first.
         let flushed = self.flush();
         let answer = Reply { seq, covers: 1, cumulative: self.next, marked, nack: false };
@@ -304,7 +327,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn replies(receiver: &mut Receiver, seq: u32, marked: bool, ask: bool) -> Vec<Reply> {
-        receiver.on_data(Time::ZERO, seq, marked, ask).into_iter().flatten().collect()
+        receiver.on_data(Time::ZERO, DataHeader { seq, marked, asks: ask }).into_iter().flatten().collect()
     }
 
     #[test]
@@ -336,7 +359,7 @@ mod tests {
     fn what_is_out_of_order_is_asked_for_again_now_and_then() {
         let recovery = Recovery::GoBackN { nack_interval: Span::from_us(5), acks: true };
         let mut receiver = Receiver::new(10, 2, recovery);
-        let mut at = |us, seq, marked| receiver.on_data(Time::from_us(us), seq, marked, false);
+        let mut at = |us, seq, marked| receiver.on_data(Time::from_us(us), DataHeader { seq, marked, asks: false });
         let ack = |seq, covers, cumulative, marked| Some(Reply { seq, covers, cumulative, marked, nack: false });
         let nack = |seq, cumulative| Some(Reply { seq, covers: 1, cumulative, marked: false, nack: true });
         assert_eq!(at(0, 0, true), [None, None]);
@@ -361,7 +384,7 @@ mod tests {
         let recovery = Recovery::GoBackN { nack_interval: Span::from_us(5), acks: false };
         for ack_every in [1, 2] {
             let mut receiver = Receiver::new(4, ack_every, recovery);
-            let mut at = |us, seq| receiver.on_data(Time::from_us(us), seq, true, true)[1];
+            let mut at = |us, seq| receiver.on_data(Time::from_us(us), DataHeader { seq, marked: true, asks: true })[1];
             let nack = |seq, cumulative| Some(Reply { seq, covers: 1, cumulative, marked: true, nack: true });
             let done = |seq| Some(Reply { seq, covers: 1, cumulative: 4, marked: true, nack: false });
             assert_eq!([at(0, 0), at(1, 0)], [None, None]);
@@ -422,7 +445,7 @@ mod tests {
     fn a_trimmed_packet_goes_back_where_order_is_kept() {
         let recovery = Recovery::GoBackN { nack_interval: Span::from_us(5), acks: true };
         let mut receiver = Receiver::new(10, 4, recovery);
-        receiver.on_data(Time::ZERO, 0, false, false);
+        receiver.on_data(Time::ZERO, DataHeader { seq: 0, marked: false, asks: false });
         let flushed = Some(Reply { seq: 0, covers: 1, cumulative: 1, marked: false, nack: false });
         let asked = Some(Reply { seq: 1, covers: 1, cumulative: 1, marked: false, nack: true });
         assert_eq!(receiver.on_trimmed(Time::from_us(1), 1), [flushed, asked]);

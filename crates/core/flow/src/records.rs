@@ -6,6 +6,7 @@ use alloc::boxed::Box;
 use laws::Cookie;
 use units::{Bytes, Span, Time};
 
+use crate::law_state::Lack;
 use crate::ring::Ring;
 
 /// State of a transmission.
@@ -126,8 +127,8 @@ impl<C> Record<C> {
         self.past & LIMITED != 0
     }
 
-    pub(crate) fn set_app_limited(&mut self, limited: bool) {
-        self.past = self.past & !LIMITED | u64::from(limited);
+    pub(crate) fn mark_app_limited(&mut self) {
+        self.past |= LIMITED;
     }
 
     #[inline(always)]
@@ -135,9 +136,10 @@ impl<C> Record<C> {
         self.past & SAMPLE_LIMITED != 0
     }
 
+    /// Records the lack, if any, that limited the packet. Only a lack of data keeps it from measuring bandwidth.
     #[inline(always)]
-    pub(crate) fn set_sample_limited(&mut self, limited: bool) {
-        self.past = self.past & !SAMPLE_LIMITED | if limited { SAMPLE_LIMITED } else { 0 };
+    pub(crate) fn set_sample_limit(&mut self, lack: Option<Lack>) {
+        self.past = self.past & !SAMPLE_LIMITED | if lack == Some(Lack::Data) { SAMPLE_LIMITED } else { 0 };
     }
 
     #[inline(always)]
@@ -205,6 +207,7 @@ impl<C: Copy> Records<C> {
     /// Appends the record of the next packet, and returns its number.
     #[inline(always)]
     pub(crate) fn push(&mut self, record: Record<C>) -> u64 {
+        debug_assert!(self.cookies.as_ref().is_none_or(|cookies| cookies.end() == self.end()), "a cookie is missing");
         self.ring.push(record)
     }
 
@@ -218,12 +221,14 @@ impl<C: Copy> Records<C> {
     pub(crate) fn forget_left_before(&mut self, time: Time) {
         self.ring
             .forget_while(|record| record.state() == State::Done || !record.is_in_flight() && record.sent_at < time);
+        debug_assert!(self.len() == 0 || self.ring.get(self.first()).state() != State::Done, "a done record is first");
     }
 
     /// Forgets all records, and frees their memory.
     pub(crate) fn abandon(&mut self) {
         self.ring = Ring::starting_at(self.ring.end());
         self.cookies = None;
+        debug_assert_eq!(self.len(), 0, "records are left");
     }
 
     /// Returns the value that the law stored with a packet.
@@ -249,6 +254,7 @@ impl<C: Copy> Records<C> {
             cookies.push(Cookie::NONE);
         }
         cookies.push(cookie);
+        debug_assert_eq!((cookies.first(), cookies.end()), (first, end), "cookies and records differ");
     }
 }
 
@@ -273,7 +279,8 @@ mod tests {
             let since = now - Span::from_ms(280_000);
             let departure = Departure { now, bytes, content: 7u32, attempt, path };
             let mut record = Record::new(departure, delivered, since, Span::from_ms(4_398));
-            record.set_app_limited(true);
+            assert!(!record.is_app_limited());
+            record.mark_app_limited();
             for state in State::ALL {
                 record.become_state(state);
                 assert_eq!((record.state(), record.is_in_flight()), (state, state == State::InFlight));
@@ -284,8 +291,6 @@ mod tests {
                 assert_eq!((record.attempt(), record.path(), record.is_app_limited()), (attempt, path, true));
                 assert!(Span::from_ms(4_398) - record.send_elapsed() < Span::from_ns(2));
             }
-            record.set_app_limited(false);
-            assert_eq!((record.is_app_limited(), record.attempt(), record.path()), (false, attempt, path));
         }
         // What is too long ago or lasted too long saturates.
         let record = Record::new(Departure { now, ..departure(0) }, Bytes::ZERO, Time::ZERO, Span::from_s(9));

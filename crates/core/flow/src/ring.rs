@@ -60,6 +60,7 @@ impl<T: Copy> Ring<T> {
     #[inline(always)]
     pub(crate) fn push(&mut self, value: T) -> u64 {
         let number = self.end;
+        debug_assert!(self.base <= self.first && self.first <= number, "{} {} {number}", self.base, self.first);
         if (number - self.first) as usize == self.slots.len() {
             self.grow(value);
         }

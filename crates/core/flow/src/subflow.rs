@@ -13,58 +13,62 @@ use alloc::vec::Vec;
 use laws::{Ack, Acted, ControlLaw, LossCause, Notification, Permit};
 use units::{Bytes, Rate, Time};
 
-use crate::control::{Control, SendState};
-use crate::outstanding::{Batch, Outstanding, Timing};
+use crate::law_state::{LawState, SendState};
+use crate::outstanding::{Batch, NotifyLaw, Outstanding, Timing};
 use crate::records::{Departure, Record};
 
-/// A law, and what is in flight under it.
+/// A subflow of a [`crate::Sender`]: its packets in flight, and the law of its own that they are sent under.
+///
+/// A [`crate::Channel`] keeps the same two parts, [`LawState`] and [`Outstanding`], in two types, `SubflowState` and
+/// `LawGroup`: there one law may decide for several subflows, so no subflow can own it. Here the law's state lies next
+/// to its packets, which saves an index on the simulator's hot path.
 #[derive(Debug)]
 pub(crate) struct Subflow<L, C> {
-    pub(crate) control: Control<L>,
+    pub(crate) law_state: LawState<L>,
     pub(crate) out: Outstanding<C>,
 }
 
 impl<L: ControlLaw, C: Copy> Subflow<L, C> {
     pub(crate) fn new(law: L, timing: &Timing, now: Time) -> Self {
-        Self { control: Control::new(law, now), out: Outstanding::new(timing) }
+        Self { law_state: LawState::new(law, now), out: Outstanding::new(timing) }
     }
 
     #[inline(always)]
     pub(crate) fn sent(&mut self, departure: Departure<C>) -> u64 {
-        self.out.sent(&mut self.control, departure)
+        self.out.sent(&mut self.law_state, departure)
     }
 
     #[inline(always)]
     pub(crate) fn take(&mut self, number: u64) -> Option<Record<C>> {
-        self.out.take(&mut self.control, number)
+        self.out.take(&mut self.law_state, number)
     }
 
     #[inline(always)]
     pub(crate) fn acked<'a>(&mut self, now: Time, batch: &Batch<'a, C>) -> Ack<'a> {
-        self.out.acked(&mut self.control, now, batch)
+        self.out.acked(&mut self.law_state, now, batch)
     }
 
     pub(crate) fn lose(&mut self, number: u64) -> Record<C> {
-        self.out.lose(&mut self.control, number)
+        self.out.lose(&mut self.law_state, number)
     }
 
-    pub(crate) fn tell_of_losses(&mut self, now: Time, cause: LossCause, hears: bool) -> Bytes {
-        self.out.tell_of_losses(&mut self.control, now, cause, hears)
+    pub(crate) fn report_losses(&mut self, now: Time, cause: LossCause, notify: NotifyLaw) -> Bytes {
+        self.out.report_losses(&mut self.law_state, now, cause, notify)
     }
 
     pub(crate) fn notify(&mut self, notification: &Notification) {
-        self.control.notify(notification, self.out.smoothed_rtt());
+        self.law_state.notify(notification, self.out.smoothed_rtt());
     }
 
     /// Drops the records of all sent packets. Nothing is left to send.
     pub(crate) fn abandon(&mut self) {
         self.out.abandon();
-        self.control.fall_idle();
+        self.law_state.fall_idle();
     }
 
     /// Checks that the counts match the records. Returns the number of records examined.
     pub(crate) fn check(&self) -> Result<usize, String> {
-        let (in_flight, count) = (self.out.check()?, self.control.in_flight);
+        let (in_flight, count) = (self.out.check()?, self.law_state.in_flight);
         if in_flight == count {
             return Ok((self.out.records.end() - self.out.records.first()) as usize);
         }
@@ -147,7 +151,7 @@ impl<L: ControlLaw, C: Copy> Subflows<L, C> {
     /// Returns the action counts of their laws together.
     pub(crate) fn acted(&self) -> Acted {
         let mut acted = Acted::default();
-        self.iter().for_each(|subflow| acted.add(&subflow.control.law.acted()));
+        self.iter().for_each(|subflow| acted.add(&subflow.law_state.law.acted()));
         acted
     }
 
@@ -183,6 +187,7 @@ impl<L: ControlLaw, C: Copy> Subflows<L, C> {
     #[inline(always)]
     pub(crate) fn end_turn(&mut self, subflow: u8) {
         let count = self.count();
+        debug_assert!(subflow < count, "subflow {subflow} of {count}");
         if let Some(others) = &mut self.others {
             others.turn = if subflow + 1 < count { subflow + 1 } else { 0 };
         }
@@ -192,9 +197,9 @@ impl<L: ControlLaw, C: Copy> Subflows<L, C> {
     #[inline]
     pub(crate) fn permit(&self) -> Permit {
         if !self.are_several() {
-            return self.first.control.permit;
+            return self.first.law_state.permit;
         }
-        together(self.iter().map(|subflow| subflow.control.permit))
+        together(self.iter().map(|subflow| subflow.law_state.permit))
     }
 }
 

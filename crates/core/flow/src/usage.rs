@@ -16,7 +16,7 @@ use alloc::boxed::Box;
 use laws::{Notification, validation};
 use units::{Bytes, Span, Time};
 
-use crate::control::Control;
+use crate::law_state::LawState;
 
 /// Rules for a window that the sender does not use.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
@@ -117,27 +117,27 @@ impl Usage {
         }
     }
 
-    /// Records that no more packets are sent for now, because the window is `full` or for another reason; `timeout` is
-    /// that of the path. Returns the notification for the law.
+    /// Records that no more packets are sent for now, because the window has no room for a packet of `mss` bytes or for
+    /// another reason; `timeout` is that of the path. Returns the notification for the law.
     pub(crate) fn after_burst<L>(
         &mut self,
         now: Time,
-        control: &Control<L>,
-        full: bool,
+        law_state: &LawState<L>,
+        mss: u32,
         timeout: Span,
     ) -> Option<Notification<'static>> {
         let unused = self.validation.as_mut().filter(|unused| unused.rule == Validation::Linux)?;
-        if full {
+        if law_state.is_full(mss) {
             (unused.full_at, unused.used) = (now, Bytes::ZERO);
             return None;
         }
-        unused.used = unused.used.max(control.in_flight);
+        unused.used = unused.used.max(law_state.in_flight);
         if now.since(unused.full_at) < timeout {
             return None;
         }
         let used = core::mem::replace(&mut unused.used, Bytes::ZERO);
         unused.full_at = now;
-        validation::after_timeout(control.permit.window, used, unused.initial)
+        validation::after_timeout(law_state.permit.window, used, unused.initial)
     }
 
     /// Returns whether a window is in use, so that it may grow. Call it before an acknowledgement is passed to the law.

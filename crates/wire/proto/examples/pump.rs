@@ -6,10 +6,11 @@ use std::sync::Arc;
 use flow::Codepoint;
 use laws::{Fixed, Law, Path, fixed};
 use proto::connection::Event;
-use proto::endpoint::{Endpoint, Handle, Received};
+use proto::endpoint::{Endpoint, EndpointConfig, Handle, Received};
 use proto::identity::{Identity, Trust};
 use proto::service::Service;
 use proto::settings::Settings;
+use proto::side::Side;
 use proto::via::Via;
 use units::{Bytes, Span, Time};
 
@@ -47,16 +48,12 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     settings.max_packet = args.get(1).map_or(Ok(1_400), |text| text.parse())?;
     settings.coding = args.get(2).map_or("off", |text| text).parse()?;
     let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
-    let endpoint = |seed: u8, listens| {
+    let endpoint = |seed: u8, side| {
         let identity = Identity::from_seed(&provider, &[seed; 32])?;
-        Ok::<_, Box<dyn std::error::Error>>(Endpoint::new(
-            Time::ZERO,
-            (settings.clone(), provider.clone()),
-            identity,
-            listens,
-        )?)
+        let config = EndpointConfig { settings: settings.clone(), provider: provider.clone(), identity };
+        Ok::<_, Box<dyn std::error::Error>>(Endpoint::new(Time::ZERO, config, side)?)
     };
-    let (mut caller, mut listener) = (endpoint(1, false)?, endpoint(2, true)?);
+    let (mut caller, mut listener) = (endpoint(1, Side::Caller)?, endpoint(2, Side::Listener)?);
     let ours = caller.call(Time::ZERO, via(2), Trust::Anyone, None)?;
     let (mut theirs, mut now, mut out) = (None, Time::ZERO, Vec::new());
     let part = vec![7; 1 << 16];

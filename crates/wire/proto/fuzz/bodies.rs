@@ -6,13 +6,14 @@ use std::sync::Arc;
 use flow::Codepoint;
 use laws::{Law, NewReno, Path, newreno};
 use proto::connection::Event;
-use proto::endpoint::{Endpoint, Handle, Received};
+use proto::endpoint::{Endpoint, EndpointConfig, Handle, Received};
 use proto::frame::{Frame, FrameError, Frames};
 use proto::header::{Header, Packet, SAMPLE};
 use proto::identity::{Identity, Trust};
 use proto::parameters::Parameters;
 use proto::service::Service;
 use proto::settings::Settings;
+use proto::side::Side;
 use proto::via::Via;
 use units::Time;
 
@@ -83,7 +84,7 @@ fn endpoint(seed: u8) -> Endpoint {
     (settings.coding, settings.paths) = (proto::blocks::Coding::Tail, 3);
     let provider = provider::provider();
     let identity = Identity::from_seed(&provider, &[seed; 32]).unwrap();
-    Endpoint::new(Time::ZERO, (settings, provider), identity, true).unwrap()
+    Endpoint::new(Time::ZERO, EndpointConfig { settings, provider, identity }, Side::Listener).unwrap()
 }
 
 fn via(host: u8) -> Via {

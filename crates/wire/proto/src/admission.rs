@@ -39,6 +39,7 @@ impl<T> Waiting<T> {
             self.counted += bytes + HELD_COST;
             self.packets.push(packet());
         }
+        debug_assert!(self.counted <= MOST_HELD && self.packets.len() * HELD_COST <= self.counted, "{}", self.counted);
     }
 }
 

@@ -12,6 +12,7 @@ use core::ops::Bound::{Excluded, Included};
 
 use thiserror::Error;
 
+use crate::narrow::to_usize;
 use crate::receive_memory::{BufferShare, ReceiveMemory};
 use crate::varint;
 
@@ -84,7 +85,7 @@ impl Assembler {
     pub(crate) fn insert(&mut self, offset: u64, data: &[u8]) -> Result<Inserted, Conflict> {
         debug_assert!(offset <= varint::MOST && data.len() as u64 <= varint::MOST - offset);
         let end = self.end();
-        let known = end.saturating_sub(offset).min(data.len() as u64) as usize;
+        let known = to_usize(end.saturating_sub(offset).min(data.len() as u64));
         self.compare_with_ready(offset, &data[..known])?;
         let (offset, data) = (offset + known as u64, &data[known..]);
         if data.is_empty() {
@@ -95,7 +96,7 @@ impl Assembler {
         }
         if !self.ahead.is_empty() {
             for (&start, piece) in self.ahead.range(..offset + data.len() as u64) {
-                compare((offset, data), (start, piece))?;
+                compare(Piece { offset, bytes: data }, Piece { offset: start, bytes: piece })?;
             }
         }
         self.ready.extend(data);
@@ -163,8 +164,10 @@ impl Assembler {
     /// Compares bytes up to at most `end()` with those that were not read.
     fn compare_with_ready(&self, offset: u64, data: &[u8]) -> Result<(), Conflict> {
         let (front, back) = self.ready.as_slices();
-        compare((offset, data), (self.consumed, front))?;
-        compare((offset, data), (self.consumed + front.len() as u64, back))?;
+        let new = Piece { offset, bytes: data };
+        let front = Piece { offset: self.consumed, bytes: front };
+        compare(new, front)?;
+        compare(new, Piece { offset: front.end(), bytes: back })?;
         Ok(())
     }
 
@@ -183,7 +186,7 @@ impl Assembler {
             }
             joined += usize::from(last_end != Some(start));
             last_end = Some(end);
-            known += compare((offset, data), (start, piece))?;
+            known += compare(Piece { offset, bytes: data }, Piece { offset: start, bytes: piece })?;
             if start < offset {
                 from = end.min(until);
             } else if end > until {
@@ -196,7 +199,7 @@ impl Assembler {
             return Ok(Inserted::Taken);
         }
         let gaps = self.gaps + 1 - joined;
-        let data = &data[(from - offset) as usize..(to - offset) as usize];
+        let data = &data[to_usize(from - offset)..to_usize(to - offset)];
         let cost_after = self.cost - replaced + cost(data);
         if gaps > self.most_gaps || cost_after > self.most_ahead {
             return Ok(Inserted::Refused);
@@ -208,7 +211,15 @@ impl Assembler {
         }
         self.ahead.insert(from, data.to_vec());
         (self.gaps, self.cost) = (gaps, cost_after);
+        self.check_ahead();
         Ok(Inserted::Taken)
+    }
+
+    /// Checks the counts of the pieces ahead, in debug builds.
+    fn check_ahead(&self) {
+        debug_assert!(self.gaps <= self.most_gaps && self.cost <= self.most_ahead, "{} {}", self.gaps, self.cost);
+        debug_assert_eq!(self.ahead.is_empty(), self.gaps == 0, "{} gaps", self.gaps);
+        debug_assert!(self.ahead.first_key_value().is_none_or(|(&start, _)| start > self.end()), "no gap is first");
     }
 
     /// Appends the pieces that the bytes in order have reached to those bytes.
@@ -218,13 +229,14 @@ impl Assembler {
         {
             let (start, piece) = first.remove_entry();
             self.cost -= cost(&piece);
-            if let Some(new) = piece.get((self.end() - start) as usize..) {
+            if let Some(new) = piece.get(to_usize(self.end() - start)..) {
                 self.ready.extend(new);
             }
             let end = start + piece.len() as u64;
             let run_goes_on = self.ahead.first_key_value().is_some_and(|(&next, _)| next == end);
             self.gaps -= usize::from(!run_goes_on);
         }
+        self.check_ahead();
     }
 }
 
@@ -232,15 +244,33 @@ fn cost(piece: &[u8]) -> usize {
     piece.len() + PIECE_COST
 }
 
+/// Consecutive bytes of the data.
+#[derive(Clone, Copy)]
+struct Piece<'a> {
+    /// Offset of the first byte.
+    offset: u64,
+    bytes: &'a [u8],
+}
+
+impl<'a> Piece<'a> {
+    fn end(&self) -> u64 {
+        self.offset + self.bytes.len() as u64
+    }
+
+    /// Returns the bytes from `from` to `to`, both of which lie within the piece.
+    fn part(&self, from: u64, to: u64) -> &'a [u8] {
+        &self.bytes[to_usize(from - self.offset)..to_usize(to - self.offset)]
+    }
+}
+
 /// Returns the number of bytes that two pieces share.
-fn compare((a, ours): (u64, &[u8]), (b, theirs): (u64, &[u8])) -> Result<usize, Conflict> {
-    let from = a.max(b);
-    let to = (a + ours.len() as u64).min(b + theirs.len() as u64);
+fn compare(one: Piece, other: Piece) -> Result<usize, Conflict> {
+    let (from, to) = (one.offset.max(other.offset), one.end().min(other.end()));
     if from >= to {
         return Ok(0);
     }
-    let part = |start: u64| (from - start) as usize..(to - start) as usize;
-    if ours[part(a)] == theirs[part(b)] { Ok((to - from) as usize) } else { Err(Conflict) }
+    let shared = one.part(from, to);
+    if shared == other.part(from, to) { Ok(shared.len()) } else { Err(Conflict) }
 }
 
 #[cfg(test)]

@@ -18,12 +18,21 @@ pub(crate) struct LostFull {
     small: u64,
 }
 
+/// Size of a packet relative to the smallest packet size.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum PacketSize {
+    /// At most the smallest packet size.
+    Small,
+    /// Longer than that.
+    Full,
+}
+
 impl LostFull {
-    pub(crate) fn come(&mut self, is_small: bool, order: u64) {
-        if is_small {
-            self.small = self.small.max(order);
-        } else {
-            *self = Self { came: self.came.max(order), small: self.small, ..Self::default() };
+    /// Records the arrival of a packet.
+    pub(crate) fn on_arrival(&mut self, size: PacketSize, order: u64) {
+        match size {
+            PacketSize::Small => self.small = self.small.max(order),
+            PacketSize::Full => *self = Self { came: self.came.max(order), small: self.small, ..Self::default() },
         }
     }
 
@@ -33,6 +42,7 @@ impl LostFull {
             self.first = if self.in_a_row == 0 { order } else { self.first.min(order) };
             self.in_a_row = self.in_a_row.saturating_add(1);
         }
+        debug_assert!(self.in_a_row == 0 || self.first > self.came, "a loss from before the newest arrival counts");
     }
 
     /// Returns whether only small packets arrive.
@@ -50,21 +60,21 @@ mod tests {
     #[test]
     fn small_packets_alone_prove_a_black_hole() {
         let mut full = LostFull::default();
-        full.come(true, 4);
+        full.on_arrival(PacketSize::Small, 4);
         for order in [5, 6, 7] {
             full.lose(order);
         }
         assert!(!full.is_black_hole());
-        full.come(true, 8);
+        full.on_arrival(PacketSize::Small, 8);
         assert!(full.is_black_hole());
 
         let mut full = LostFull::default();
-        full.come(true, 8);
+        full.on_arrival(PacketSize::Small, 8);
         for order in [5, 6, 7] {
             full.lose(order);
         }
         assert!(full.is_black_hole());
-        full.come(false, 7);
+        full.on_arrival(PacketSize::Full, 7);
         for order in [3, 4, 6] {
             full.lose(order);
         }

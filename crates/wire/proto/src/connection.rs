@@ -15,11 +15,12 @@ use units::{Bytes, Span, Time};
 use crate::admission::{Admission, Content, Early, Sealed};
 use crate::blocks::CodingStats;
 use crate::closed::{Closed, Code, Fault};
-use crate::data::{Arrival, Data, News, Outcome};
+use crate::data::{Arrival, Data, NewData, News, Outcome};
 use crate::handshake::{Agreed, Came, Handshake, Read, other_service};
 use crate::header::{Header, LongKind, Packet, TAG_LEN};
 use crate::identity::Fingerprint;
 use crate::keys::Opened;
+use crate::narrow::to_i64;
 use crate::observe::{self, KeyCause, Progress, Watch};
 use crate::outbox::Own;
 use crate::parameters::{FirstId, Parameters};
@@ -132,8 +133,8 @@ pub struct PathStats {
     pub packet_size: u16,
     /// The smoothed round trip.
     pub rtt: Span,
-    /// The shortest round trip; the longest span if none was measured.
-    pub least_rtt: Span,
+    /// The shortest round trip; none if none was measured.
+    pub least_rtt: Option<Span>,
     /// Sent packets, including ack-only packets.
     pub packets: u64,
     /// Bytes of frames that the peer has acknowledged.
@@ -176,6 +177,33 @@ enum Life {
     Over,
 }
 
+/// Parameters of a connection whose handshake has begun.
+pub(crate) struct NewConnection {
+    pub(crate) now: Time,
+    pub(crate) shared: Shared,
+    pub(crate) side: Side,
+    pub(crate) own_id: Id,
+    /// Four-tuple of the handshake.
+    pub(crate) via: Via,
+    /// The ID to which the caller sent its first packet.
+    pub(crate) first_id: FirstId,
+    pub(crate) handshake: Handshake,
+    /// Identifier and secret of a caller's ticket, if it has one.
+    pub(crate) secret: Option<(TicketId, Secret)>,
+}
+
+/// A packet with a short header, and the circumstances of its arrival.
+struct ShortPacket<'a> {
+    now: Time,
+    /// Arrival time: earlier than `now` if the packet had to wait.
+    came: Time,
+    via: Via,
+    codepoint: Codepoint,
+    /// Its destination ID.
+    to: Id,
+    packet: &'a mut [u8],
+}
+
 /// One connection.
 pub struct Connection {
     shared: Shared,
@@ -210,14 +238,10 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// Creates the connection of a handshake that has begun. `secret` has the identifier and the secret of a caller's
-    /// ticket, if it has one.
-    pub(crate) fn new(
-        (now, shared, side): (Time, Shared, Side),
-        (own_id, via, first_id): (Id, Via, FirstId),
-        handshake: Handshake,
-        secret: Option<(TicketId, Secret)>,
-    ) -> Self {
+    /// Creates the connection of a handshake that has begun.
+    pub(crate) fn new(new: NewConnection) -> Self {
+        let NewConnection { now, shared, side, own_id, via, first_id, handshake, secret } = new;
+        debug_assert!(secret.is_none() || side == Side::Caller, "a listener has no ticket");
         let idle = shared.settings.idle;
         let budget = if side == Side::Caller { Budget::PROVED } else { Budget::default() };
         Self {
@@ -302,7 +326,7 @@ impl Connection {
     pub(crate) fn paths_to(&self, via: Via) -> impl Iterator<Item = [u8; TOKEN_LEN]> + '_ {
         let paths = self.data.iter().flat_map(|data| data.paths());
         // Packets of a path that is retired may be replayed, and are reset then.
-        paths.filter(move |path| path.via == via && path.is_used()).map(|path| path.theirs.1)
+        paths.filter(move |path| path.via == via && path.is_used()).map(|path| path.theirs.token)
     }
 
     /// Returns the ID to which the caller sent its first packet.
@@ -328,6 +352,7 @@ impl Connection {
         if self.life != Life::Open {
             return;
         }
+        self.check_state();
         if via == self.via {
             self.budget.came(datagram.len());
         }
@@ -355,7 +380,9 @@ impl Connection {
                     }
                 }
                 Header::OtherVersion { .. } => break,
-                Header::Short { to } => self.on_short((now, now), (via, codepoint), to, &mut rest[..len]),
+                Header::Short { to } => {
+                    self.on_short(ShortPacket { now, came: now, via, codepoint, to, packet: &mut rest[..len] })
+                }
             };
             if let Err(fault) = outcome {
                 self.fail(now, fault);
@@ -401,6 +428,19 @@ impl Connection {
         Ok(())
     }
 
+    /// Checks what holds between calls of a connection, in debug builds.
+    fn check_state(&self) {
+        let is_open = self.life == Life::Open;
+        debug_assert!(!is_open || self.data.is_some() || self.handshake.is_open(), "an open connection has no keys");
+        debug_assert!(self.side == Side::Listener || self.admission.is_known(), "a caller waits for admission");
+        debug_assert!(
+            self.side == Side::Listener || self.budget.is_proved(),
+            "a caller's listener has an amplification limit"
+        );
+        debug_assert!(self.probe.is_none_or(|probe| probe.rounds <= LIVENESS_ROUNDS), "{:?}", self.probe);
+        debug_assert!(!is_open || self.data.is_some() || !self.admission.is_known() || self.side == Side::Caller);
+    }
+
     /// Opens the data phase once the handshake is complete; takes the updates.
     fn go_on(&mut self, now: Time) {
         if self.life == Life::Open
@@ -417,16 +457,25 @@ impl Connection {
         }
         let Some(agreed) = self.handshake.agreed()? else { return Ok(()) };
         let Agreed { keys, secrets, theirs, peer_id, peer, exporter, rtt } = agreed;
-        self.idle = self.idle.min(Span::from_ms(theirs.idle as i64));
+        self.idle = self.idle.min(Span::from_ms(to_i64(theirs.idle)));
         (self.peer, self.exporter) = (peer, exporter);
         let ours: Parameters = self.shared.settings.parameters();
         let (space, cause) = (observe::Space::Data, KeyCause::Tls);
         self.watch.tell(now, || observe::Event::Parameters { ours: &ours, theirs: &theirs });
         self.watch.tell(now, || observe::Event::Keys { space, updates: 0, cause });
         self.watch.tell(now, || observe::Event::Progress(Progress::Connected));
-        let context = (now, self.shared.clone(), self.side);
-        let keys = (data_keys(keys, secrets), self.watch.clone());
-        let mut data = Data::new(context, keys, theirs, (self.own_id, peer_id), (self.via, rtt))?;
+        let mut data = Data::new(NewData {
+            now,
+            shared: self.shared.clone(),
+            side: self.side,
+            keys: data_keys(keys, secrets),
+            watch: self.watch.clone(),
+            theirs,
+            own_id: self.own_id,
+            peer_id,
+            via: self.via,
+            rtt,
+        })?;
         if self.side == Side::Caller {
             let outbox = data.outbox();
             if let Some((ticket, secret)) = &self.secret {
@@ -438,19 +487,14 @@ impl Connection {
         self.events.push_back(Event::Connected);
         for Sealed { came, via, codepoint, mut packet } in self.early.take() {
             if let Ok(Packet { header: Header::Short { to }, .. }) = Packet::read(&packet) {
-                self.on_short((now, came), (via, codepoint), to, &mut packet)?;
+                self.on_short(ShortPacket { now, came, via, codepoint, to, packet: &mut packet })?;
             }
         }
         Ok(())
     }
 
-    fn on_short(
-        &mut self,
-        (now, came): (Time, Time),
-        (via, codepoint): (Via, Codepoint),
-        to: Id,
-        packet: &mut [u8],
-    ) -> Result<(), Fault> {
+    fn on_short(&mut self, received: ShortPacket) -> Result<(), Fault> {
+        let ShortPacket { now, came, via, codepoint, to, packet } = received;
         let len = packet.len();
         let Some(data) = &mut self.data else {
             self.early.keep(now, via, codepoint, packet);
@@ -518,6 +562,7 @@ impl Connection {
     pub fn admit(&mut self, now: Time) {
         let Some(data) = self.data.as_mut().filter(|_| self.life == Life::Open) else { return };
         let Some(held) = self.admission.admit() else { return };
+        debug_assert!(self.side == Side::Listener && self.admission.is_known(), "a caller admits");
         data.outbox().push(Own::Done);
         self.watch.tell(now, || observe::Event::Progress(Progress::Admitted));
         self.handshake.end();
@@ -549,6 +594,7 @@ impl Connection {
     }
 
     fn fail(&mut self, now: Time, fault: Fault) {
+        self.check_state();
         if self.life != Life::Open {
             return;
         }
@@ -561,6 +607,7 @@ impl Connection {
     /// Refuses a caller that asks for another service, once: a caller that retries begins anew, so strangers cost
     /// nothing.
     fn turn_away(&mut self, now: Time, asked: Option<Service>) {
+        debug_assert!(self.side == Side::Listener && self.data.is_none(), "a caller that is known is turned away");
         let here = self.shared.settings.service;
         self.say_closed(now, Closed::Service { asked, here: Some(here) });
         let fault = other_service(here);
@@ -573,6 +620,7 @@ impl Connection {
     }
 
     fn drain(&mut self, now: Time, Fault { code, reason }: Fault) {
+        self.check_state();
         if self.life == Life::Open {
             let closed = if code == Code::NO_SUCH_SERVICE && self.side == Side::Caller && self.data.is_none() {
                 let here = Service::of_alpn(reason.as_bytes());
@@ -591,6 +639,7 @@ impl Connection {
     }
 
     fn end(&mut self, now: Time, closed: Closed) {
+        self.check_state();
         if self.life == Life::Open {
             self.say_closed(now, closed);
         }
@@ -605,6 +654,7 @@ impl Connection {
     }
 
     fn take_news(&mut self, now: Time) {
+        self.check_state();
         let Some(data) = &mut self.data else { return };
         for news in data.take_news() {
             match news {
@@ -628,6 +678,7 @@ impl Connection {
 
     /// Returns the next event, in order of occurrence.
     pub fn poll_event(&mut self) -> Option<Event> {
+        self.check_state();
         if let Some(event) = self.events.pop_front() {
             return Some(event);
         }
@@ -719,6 +770,7 @@ impl Connection {
     }
 
     fn begin_round(&mut self, now: Time, probe: Probe) {
+        debug_assert!(self.life == Life::Open && self.probe.is_none(), "two liveness probes at a time");
         let pto = self.data.as_mut().map_or(Span::ZERO, |data| data.probe());
         self.probe = Some(Probe { until: now.saturating_add(pto.max(MIN_LIVENESS_ROUND)), ..probe });
     }
@@ -769,6 +821,7 @@ impl Connection {
     /// Appends at most `most` datagrams of one size and one four-tuple; the last one may be shorter. None if nothing is
     /// due now.
     pub fn poll_transmit(&mut self, now: Time, most: usize, out: &mut Vec<u8>) -> Option<Transmit> {
+        self.check_state();
         match self.life {
             Life::Open => {}
             Life::Closing { .. } => return self.write_close(now, out),
@@ -850,6 +903,7 @@ impl Connection {
 
     /// Handles the time of [`Connection::next_timer`].
     pub fn on_timer(&mut self, now: Time) {
+        self.check_state();
         match self.life {
             Life::Closing { until, .. } | Life::Draining(until) => {
                 if until <= now {

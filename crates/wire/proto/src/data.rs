@@ -9,18 +9,20 @@ use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use core::mem;
 
-use flow::{Answering, Channel, ChannelConfig, Codepoint, Pacing, Range};
+use flow::{Answering, Channel, ChannelConfig, Codepoint, DataSending, Pacing, Range};
 use laws::Law;
 use units::{Bytes, Span, Time};
 
+use crate::Id;
 use crate::blocks::{Coder, Coding, CodingStats, Rebuilding};
 use crate::closed::Fault;
 use crate::datagrams::Datagrams;
 use crate::keys::DataKeys;
+use crate::narrow::{to_i64, to_u16, to_u32, to_usize};
 use crate::observe::{self, Event, KeyCause, LostNote, Metrics, PathChange, Watch};
 use crate::outbox::{DATAGRAM_HEAD, DatagramError, OVERHEAD, Outbox};
 use crate::parameters::Parameters;
-use crate::path::{Budget, Path, State};
+use crate::path::{Budget, IssuedId, Path, PathIds, State};
 use crate::search::SMALLEST;
 use crate::settings::{LONGEST_ACK_DELAY, Settings};
 use crate::shared::Shared;
@@ -28,13 +30,12 @@ use crate::side::Side;
 use crate::space::FIRST_RTT;
 use crate::streams::{Limits, Streams};
 use crate::via::Via;
-use crate::{Id, TOKEN_LEN};
 use reroute::Rerouting;
 
 /// Average interval between skipped packet numbers.
 const SKIP_EVERY: u64 = 1_024;
 /// Bytes of frames in a packet of the smallest size.
-const SMALLEST_MSS: u32 = SMALLEST as u32 - OVERHEAD as u32;
+const SMALLEST_MSS: u32 = to_u32(SMALLEST as u64 - OVERHEAD as u64);
 /// The last ACK of a burst with losses is sent twice, this fraction of a round trip apart: losses that occur together
 /// are over by then, and its sender has not timed out.
 const ECHOES: u32 = 8;
@@ -112,7 +113,7 @@ pub(crate) struct Data {
     rebuilding: Option<Rebuilding>,
     paths: Vec<Path>,
     /// IDs that the peer issued for paths that are not open.
-    offered: BTreeMap<u32, (Id, [u8; TOKEN_LEN])>,
+    offered: BTreeMap<u32, IssuedId>,
     /// The first path for which neither end has issued an ID, and the maximum number of paths.
     next_path: u32,
     most_paths: u32,
@@ -136,15 +137,27 @@ pub(crate) struct Data {
     times: Vec<(u64, Time)>,
 }
 
+/// Parameters of a data phase.
+pub(crate) struct NewData {
+    pub(crate) now: Time,
+    pub(crate) shared: Shared,
+    pub(crate) side: Side,
+    pub(crate) keys: DataKeys,
+    pub(crate) watch: Watch,
+    pub(crate) theirs: Parameters,
+    /// The IDs of path 0, to which the peer and this end send.
+    pub(crate) own_id: Id,
+    pub(crate) peer_id: Id,
+    /// Four-tuple of the handshake.
+    pub(crate) via: Via,
+    /// The shortest round trip of the handshake, if one was measured.
+    pub(crate) rtt: Option<Span>,
+}
+
 impl Data {
     /// Creates the data phase. Path 0 is open, on the four-tuple of the handshake.
-    pub(crate) fn new(
-        (now, shared, side): (Time, Shared, Side),
-        (keys, watch): (DataKeys, Watch),
-        theirs: Parameters,
-        (own_id, peer_id): (Id, Id),
-        (via, rtt): (Via, Option<Span>),
-    ) -> Result<Self, Fault> {
+    pub(crate) fn new(new: NewData) -> Result<Self, Fault> {
+        let NewData { now, shared, side, keys, watch, theirs, own_id, peer_id, via, rtt } = new;
         let settings = &shared.settings;
         // No path is shorter than this, and no law can do with none.
         let base_rtt = rtt.unwrap_or(FIRST_RTT).max(Span::from_us(1));
@@ -155,8 +168,8 @@ impl Data {
             timestamps: theirs.times == 1,
         };
         let reset = theirs.reset.unwrap_or_default();
-        let most_packet = settings.max_packet.min(theirs.max_packet as u16);
-        let ids = (own_id, (peer_id, reset));
+        let most_packet = settings.max_packet.min(to_u16(theirs.max_packet));
+        let ids = PathIds { ours: own_id, theirs: IssuedId { id: peer_id, token: reset } };
         let mut path = Path::new(0, ids, via, State::Open, answering, most_packet);
         (path.budget, path.subflow) = (Budget::PROVED, Some(0));
         let mut streams = Streams::new(side, settings.limits, LEAST_SEND_BUFFER.min(settings.send_buffer));
@@ -171,17 +184,17 @@ impl Data {
         let mut config = ChannelConfig::new(base_rtt, SMALLEST_MSS);
         // A probe that is sent too early costs a packet. So the timeout is the minimum of RFC 9002 §6.2.1, plus the
         // lateness of hosts.
-        config.timing.rto_min = base_rtt + Span::from_us(theirs.ack_delay as i64) + LATENESS;
+        config.timing.rto_min = base_rtt + Span::from_us(to_i64(theirs.ack_delay)) + LATENESS;
         config.timing.rto_max = LONGEST_TIMEOUT;
         config.on_ramp = settings.on_ramp;
-        config.pacing = Pacing { header: OVERHEAD as u32, burst: settings.burst, ..Pacing::PLAIN };
+        config.pacing = Pacing { header: to_u32(OVERHEAD as u64), burst: settings.burst, ..Pacing::PLAIN };
         let law = make_law(&shared, base_rtt, SMALLEST_MSS);
         let chance = u64::from_be_bytes(shared.random()?);
         let may_code = settings.coding != Coding::Off && theirs.coding_window > 0;
         let mut coder = may_code.then(|| Coder::new(settings.coding, theirs.coding_window));
         let mut rebuilding = (settings.coding_window > 0).then(|| Rebuilding::new(settings.coding_window.into()));
         if let Some(rebuilding) = &mut rebuilding {
-            rebuilding.set_timing(Span::from_us(theirs.ack_delay as i64), base_rtt);
+            rebuilding.set_timing(Span::from_us(to_i64(theirs.ack_delay)), base_rtt);
         }
         if watch.is_on() {
             if let Some(coder) = &mut coder {
@@ -191,7 +204,7 @@ impl Data {
                 rebuilding.notes.begin();
             }
         }
-        let most_paths = u32::from(settings.paths.clamp(1, 64)).min(theirs.paths as u32);
+        let most_paths = u32::from(settings.paths.clamp(1, 64)).min(to_u32(theirs.paths));
         path.skip_at = 1 + chance % SKIP_EVERY;
         let mut outbox = Outbox::new(streams, coder, SMALLEST_MSS);
         if watch.is_on() {
@@ -238,7 +251,7 @@ impl Data {
             in_flight,
             pacing: permit.pacing,
             smoothed_rtt: self.channel.smoothed_rtt(subflow),
-            least_rtt: (path.least_rtt < Span::MAX).then_some(path.least_rtt),
+            least_rtt: path.least_rtt,
             latest_rtt,
             strikes: self.channel.strikes(subflow),
         };
@@ -288,7 +301,7 @@ impl Data {
     /// Sends a datagram, if it fits into a packet of every path.
     pub(crate) fn send_datagram(&mut self, datagram: &[u8]) -> Result<(), DatagramError> {
         // A path may fall back to the smallest size at any time.
-        let most = (SMALLEST_MSS as usize - DATAGRAM_HEAD).min(self.theirs.max_datagram as usize);
+        let most = (SMALLEST_MSS as usize - DATAGRAM_HEAD).min(to_usize(self.theirs.max_datagram));
         self.outbox().push_datagram(datagram, most)
     }
 
@@ -313,13 +326,13 @@ impl Data {
     pub(crate) fn timeout(&self) -> Span {
         let open = self.paths.iter().filter_map(|path| path.subflow);
         open.map(|subflow| self.channel.timeout(subflow)).max().unwrap_or_else(|| self.base_rtt.times(3))
-            + Span::from_us(self.theirs.ack_delay as i64)
+            + Span::from_us(to_i64(self.theirs.ack_delay))
     }
 
     /// Returns the largest of the open paths' minimum round trips.
     pub(crate) fn min_rtt(&self) -> Span {
         let open = self.paths.iter().filter(|path| path.subflow.is_some());
-        let measured = open.map(|path| path.least_rtt).filter(|&rtt| rtt < Span::MAX);
+        let measured = open.filter_map(|path| path.least_rtt);
         measured.max().unwrap_or(self.base_rtt)
     }
 
@@ -331,8 +344,8 @@ impl Data {
             path.owes_ping = true;
             path.pto
         });
-        let pto = pto.max().filter(|&pto| pto > Span::ZERO).unwrap_or_else(|| self.base_rtt.times(3));
-        pto + Span::from_us(self.theirs.ack_delay as i64)
+        let pto = pto.max().flatten().unwrap_or_else(|| self.base_rtt.times(3));
+        pto + Span::from_us(to_i64(self.theirs.ack_delay))
     }
 
     /// Returns the time at which a challenge sent now is given up.
@@ -389,7 +402,9 @@ impl Data {
             }
             if let Some((before, budget)) = path.before.take() {
                 (path.via, path.budget) = (before, budget);
-                path.subflow.into_iter().for_each(|subflow| self.channel.set_open(subflow, true));
+                if let Some(subflow) = path.subflow {
+                    self.channel.set_data_sending(subflow, DataSending::Allowed);
+                }
                 let (path, via, change) = (path.number, path.via, PathChange::MovedBack);
                 self.watch.tell(now, || Event::Path { path, via, change });
             } else if path.state == State::Opening {

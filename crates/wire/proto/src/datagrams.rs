@@ -25,6 +25,7 @@ impl Datagrams {
             self.counted += counts;
             self.queue.push_back(datagram.to_vec());
         }
+        debug_assert!(self.counted <= MOST && self.queue.len() * COST <= self.counted, "{} bytes count", self.counted);
         fits
     }
 
@@ -35,6 +36,7 @@ impl Datagrams {
     pub(crate) fn pop(&mut self) -> Option<Vec<u8>> {
         let datagram = self.queue.pop_front()?;
         self.counted -= datagram.len() + COST;
+        debug_assert_eq!(self.queue.is_empty(), self.counted == 0, "{} bytes count", self.counted);
         Some(datagram)
     }
 

@@ -13,8 +13,8 @@ use thiserror::Error;
 use units::Time;
 
 use crate::closed::Fault;
-use crate::connection::{Connection, IdChange, Transmit, tag_of_retry};
-use crate::handshake::{Context, Handshake, has_client_hello};
+use crate::connection::{Connection, IdChange, NewConnection, Transmit, tag_of_retry};
+use crate::handshake::{Context, Handshake, HandshakeIds, has_client_hello};
 use crate::header::{Header, LongKind, Packet, SHORTEST_PACKET, SHORTEST_RESET, TAG_LEN, put_retry, put_versions};
 use crate::identity::{self, Identity, Trust};
 use crate::observe::{Birth, Watch};
@@ -88,6 +88,26 @@ struct Answer {
     bytes: Vec<u8>,
 }
 
+/// Parameters of an endpoint.
+#[derive(Clone)]
+pub struct EndpointConfig {
+    /// Settings of its connections.
+    pub settings: Settings,
+    /// Algorithms of TLS.
+    pub provider: Arc<CryptoProvider>,
+    /// The key that it proves to have.
+    pub identity: Identity,
+}
+
+/// Authentication of both ends of a connection, as its caller requires and offers it.
+#[derive(Clone)]
+pub struct Authentication {
+    /// Keys of a listener that are accepted.
+    pub trust: Trust,
+    /// Identifier and secret of the caller's ticket, if it has one.
+    pub secret: Option<(TicketId, Secret)>,
+}
+
 /// All connections of one endpoint. A caller has one, a listener one per caller.
 pub struct Endpoint {
     shared: Shared,
@@ -105,19 +125,18 @@ pub struct Endpoint {
 }
 
 impl Endpoint {
-    /// Creates an endpoint without connections. It listens, or only calls.
+    /// Creates an endpoint without connections. Each endpoint may call; that of a listener also accepts connections.
     ///
     /// # Errors
     /// If the provider lacks algorithms that the protocol needs, or returns no random numbers.
-    pub fn new(
-        now: Time,
-        (settings, provider): (Settings, Arc<CryptoProvider>),
-        identity: Identity,
-        listens: bool,
-    ) -> Result<Self, EndpointError> {
+    pub fn new(now: Time, config: EndpointConfig, side: Side) -> Result<Self, EndpointError> {
+        let EndpointConfig { settings, provider, identity } = config;
         let (service, key_log) = (settings.service, settings.key_log.clone());
-        let listens = if listens { Some(identity::listener(&provider, &identity, service, key_log)?) } else { None };
-        Self::member(now, Shared::new((settings, provider), Member::alone())?, identity, listens)
+        let listens = match side {
+            Side::Caller => None,
+            Side::Listener => Some(identity::listener(&provider, &identity, service, key_log)?),
+        };
+        Self::member(now, Shared::new(settings, provider, Member::alone())?, identity, listens)
     }
 
     /// Creates `of` endpoints, at least one, that listen at one address together, each for a thread of its own.
@@ -129,14 +148,10 @@ impl Endpoint {
     ///
     /// # Errors
     /// As for [`Endpoint::new`].
-    pub fn team(
-        now: Time,
-        (settings, provider): (Settings, Arc<CryptoProvider>),
-        identity: &Identity,
-        of: u8,
-    ) -> Result<Vec<Self>, EndpointError> {
-        let tls = identity::listener(&provider, identity, settings.service, settings.key_log.clone())?;
-        let shared = Shared::new((settings, provider), Member::alone())?;
+    pub fn team(now: Time, config: EndpointConfig, of: u8) -> Result<Vec<Self>, EndpointError> {
+        let EndpointConfig { settings, provider, identity } = config;
+        let tls = identity::listener(&provider, &identity, settings.service, settings.key_log.clone())?;
+        let shared = Shared::new(settings, provider, Member::alone())?;
         let all = Member::all(of).into_iter().map(|member| {
             let shared = Shared { member, ..shared.clone() };
             Self::member(now, shared, identity.clone(), Some(tls.clone()))
@@ -178,7 +193,7 @@ impl Endpoint {
         trust: Trust,
         secret: Option<(TicketId, Secret)>,
     ) -> Result<Handle, EndpointError> {
-        self.call_with(now, via, (trust, secret), self.shared.settings.clone())
+        self.call_with(now, via, Authentication { trust, secret }, self.shared.settings.clone())
     }
 
     /// Opens a connection with settings of its own. Its idle timeout, limits and law may differ from the endpoint's;
@@ -190,9 +205,10 @@ impl Endpoint {
         &mut self,
         now: Time,
         via: Via,
-        (trust, secret): (Trust, Option<(TicketId, Secret)>),
+        authentication: Authentication,
         settings: Arc<Settings>,
     ) -> Result<Handle, EndpointError> {
+        let Authentication { trust, secret } = authentication;
         let shared = Shared { settings, ..self.shared.clone() };
         let (service, key_log) = (shared.settings.service, shared.settings.key_log.clone());
         let tls = identity::caller(&shared.provider, trust, Some(&self.identity), service, key_log)?;
@@ -204,9 +220,11 @@ impl Endpoint {
             ..shared.settings.parameters()
         };
         let context = self.begin(&shared.settings, Birth { now, side: Side::Caller, first_id, via, service });
-        let handshake = Handshake::call(context, tls, first_id, (own_id, &ours))?;
-        let connection = Connection::new((now, shared, Side::Caller), (own_id, via, first_id), handshake, secret);
-        Ok(self.add(connection))
+        let ids = HandshakeIds { first: first_id, own: own_id, peer: first_id };
+        let handshake = Handshake::call(context, tls, ids, &ours)?;
+        let side = Side::Caller;
+        let new = NewConnection { now, shared, side, own_id, via, first_id, handshake, secret };
+        Ok(self.add(Connection::new(new)))
     }
 
     /// Returns the initial context of a connection's handshake.
@@ -218,7 +236,8 @@ impl Endpoint {
     fn add(&mut self, connection: Connection) -> Handle {
         let handle = Handle(self.next);
         self.next += 1;
-        self.connections.insert(handle, Entry { connection: Box::new(connection), ids: Vec::new() });
+        let before = self.connections.insert(handle, Entry { connection: Box::new(connection), ids: Vec::new() });
+        debug_assert!(before.is_none(), "two connections have one handle");
         self.settle(handle);
         handle
     }
@@ -259,6 +278,7 @@ impl Endpoint {
                 }
             }
         }
+        debug_assert!(ids.iter().all(|id| self.ids.get(id) == Some(&handle)), "an ID leads elsewhere");
         if self.strangers.contains(handle) {
             if !connection.is_young() {
                 self.strangers.remove(handle);
@@ -277,7 +297,8 @@ impl Endpoint {
         let is_over = self.connections.get(&handle).is_some_and(|entry| entry.connection.is_over());
         if is_over {
             for id in self.connections.remove(&handle).into_iter().flat_map(|entry| entry.ids) {
-                self.ids.remove(&id);
+                let named = self.ids.remove(&id);
+                debug_assert_eq!(named, Some(handle), "an ID leads elsewhere");
             }
             self.strangers.remove(handle);
         }
@@ -395,9 +416,18 @@ impl Endpoint {
         let service = self.shared.settings.service;
         let birth = Birth { now, side: Side::Listener, first_id, via: first.via, service };
         let context = self.begin(&self.shared.settings, birth);
-        let handshake = Handshake::accept(context, tls, (first.to, first.from), (own_id, &ours)).ok()?;
-        let context = (now, self.shared.clone(), Side::Listener);
-        let mut connection = Connection::new(context, (own_id, first.via, first.to), handshake, None);
+        let ids = HandshakeIds { first: first.to, own: own_id, peer: FirstId::from(first.from) };
+        let handshake = Handshake::accept(context, tls, ids, &ours).ok()?;
+        let mut connection = Connection::new(NewConnection {
+            now,
+            shared: self.shared.clone(),
+            side: Side::Listener,
+            own_id,
+            via: first.via,
+            first_id: first.to,
+            handshake,
+            secret: None,
+        });
         if token.is_some() {
             connection.validate_address();
         }
@@ -436,6 +466,7 @@ impl Endpoint {
         if self.answers.len() < MOST_ANSWERS {
             self.answers.push_back(Answer { via, bytes });
         }
+        debug_assert!(self.answers.len() <= MOST_ANSWERS, "{} answers wait", self.answers.len());
     }
 
     /// Handles a packet with a short header that belongs to no connection.

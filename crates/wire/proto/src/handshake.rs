@@ -4,7 +4,7 @@
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use flow::{Acks, Codepoint, SendState};
+use flow::{AckEliciting, Acks, Codepoint, SendState};
 use rustls::quic::{Keys, Secrets};
 use rustls::{ClientConfig, ServerConfig, SupportedCipherSuite};
 use units::{Span, Time};
@@ -15,7 +15,8 @@ use crate::closed::{Code, Fault};
 use crate::frame::{Ack, Frame, Frames};
 use crate::header::{Header, LongKind, Packet as AnyPacket, put_long};
 use crate::identity::Fingerprint;
-use crate::keys::{Place, SEAL_LEN};
+use crate::keys::{Opened, Place, SEAL_LEN};
+use crate::narrow::{to_u16, to_usize};
 use crate::observe::{self, Event, KeyCause, LostNote, Packet, Watch};
 use crate::parameters::{FirstId, Parameters};
 use crate::receive_memory::ReceiveMemory;
@@ -80,6 +81,18 @@ pub(crate) struct Context {
     pub(crate) watch: Watch,
 }
 
+/// IDs of a handshake.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct HandshakeIds {
+    /// Destination of the packet that begins the handshake: at a listener that of the caller's first packet, or of the
+    /// first after a Retry.
+    pub(crate) first: FirstId,
+    /// ID of this end, which is also in its parameters.
+    pub(crate) own: Id,
+    /// Destination of this end's packets: at a caller `first`, at a listener the caller's ID.
+    pub(crate) peer: FirstId,
+}
+
 /// The handshake of a connection.
 #[expect(clippy::struct_field_names, reason = "the two kinds of its packets are called so")]
 pub(crate) struct Handshake {
@@ -109,17 +122,17 @@ pub(crate) struct Handshake {
 }
 
 impl Handshake {
-    /// Creates a caller's handshake. `ours` has `own_id`.
+    /// Creates a caller's handshake.
     pub(crate) fn call(
         context: Context,
         config: Arc<ClientConfig>,
-        first_id: FirstId,
-        (own_id, ours): (Id, &Parameters),
+        ids: HandshakeIds,
+        ours: &Parameters,
     ) -> Result<Self, Fault> {
         let mut parameters = Vec::new();
         ours.put(&mut parameters);
         let tls = Tls::call(config, parameters).map_err(|error| internal(&error))?;
-        let this = Self::new(Side::Caller, context, tls, first_id, (own_id, first_id))?;
+        let this = Self::new(Side::Caller, context, tls, ids)?;
         let hello = this.initial.as_ref().map_or(0, |initial| initial.channel.work().len());
         if hello > MAX_CLIENT_HELLO {
             let reason = alloc::format!("the ClientHello has {hello} bytes; at most {MAX_CLIENT_HELLO} fit one packet");
@@ -128,29 +141,24 @@ impl Handshake {
         Ok(this)
     }
 
-    /// Creates a listener's handshake, whose caller sends from `peer_id`, and sent its first packet to `first_id`. The
-    /// received packet was sent to `to`: the same ID, or that of a Retry.
+    /// Creates a listener's handshake.
     pub(crate) fn accept(
         context: Context,
         config: Arc<ServerConfig>,
-        (to, peer_id): (FirstId, Id),
-        (own_id, ours): (Id, &Parameters),
+        ids: HandshakeIds,
+        ours: &Parameters,
     ) -> Result<Self, Fault> {
         let mut parameters = Vec::new();
         ours.put(&mut parameters);
         let tls = Tls::accept(config, parameters).map_err(|error| internal(&error))?;
-        let mut this = Self::new(Side::Listener, context, tls, to, (own_id, FirstId::from(peer_id)))?;
+        let mut this = Self::new(Side::Listener, context, tls, ids)?;
         this.has_peer_id = true;
         Ok(this)
     }
 
-    fn new(
-        side: Side,
-        Context { now, suites, service, watch }: Context,
-        tls: Tls,
-        first_id: FirstId,
-        (own_id, peer_id): (Id, FirstId),
-    ) -> Result<Self, Fault> {
+    fn new(side: Side, context: Context, tls: Tls, ids: HandshakeIds) -> Result<Self, Fault> {
+        let Context { now, suites, service, watch } = context;
+        let HandshakeIds { first: first_id, own: own_id, peer: peer_id } = ids;
         let keys = initial_keys(&suites, first_id.as_bytes(), side).ok_or_else(no_initial_keys)?;
         let mut this = Self {
             side,
@@ -225,7 +233,7 @@ impl Handshake {
         }
         let Some(space) = self.space_mut(kind) else { return Ok(Read::Nothing) };
         let Ok(opened) = space.keys.open(packet, number_at, space.arrivals.newest()) else { return Ok(Read::Nothing) };
-        let (whole, payload) = (packet.len(), &packet[opened.payload]);
+        let (whole, payload) = (packet.len(), &packet[opened.payload.clone()]);
         // Anybody can make an Initial packet, so no such packet closes a connection.
         let forgiving = kind == LongKind::Initial;
         if !space.arrivals.is_new(opened.number) {
@@ -235,8 +243,8 @@ impl Handshake {
         self.watch.tell(now, || {
             Event::Received(Packet { space: seen(kind), path: 0, number, len, payload, in_flight: false })
         });
-        let wants = match check(payload, opened.is_plain) {
-            Ok(wants) => wants,
+        let eliciting = match check(&opened, payload) {
+            Ok(eliciting) => eliciting,
             Err(_) if forgiving => return Ok(Read::Nothing),
             Err(fault) => return Err(fault),
         };
@@ -249,7 +257,7 @@ impl Handshake {
             Err(Refusal::Fault(fault)) => return Err(fault),
         }
         if let Some(space) = self.space_mut(kind) {
-            space.arrivals.on_packet(now, opened.number, codepoint, wants);
+            space.arrivals.on_packet(now, opened.number, codepoint, eliciting);
         }
         if !self.has_peer_id {
             (self.peer_id, self.has_peer_id) = (FirstId::from(from), true);
@@ -401,7 +409,7 @@ impl Handshake {
 
     /// Appends a packet of at most `room` bytes, if there is one to send.
     pub(crate) fn write(&mut self, now: Time, out: &mut Vec<u8>, room: u64) -> bool {
-        let room = room.min(SMALLEST.into()) as usize;
+        let room = to_usize(room.min(SMALLEST.into()));
         for kind in [LongKind::Initial, LongKind::Handshake] {
             if room as u64 >= least_room(kind) && self.space_mut(kind).is_some_and(|space| space.has_something(now)) {
                 let written = self.write_one(now, kind, out, room, |space, out, most| space.write(now, out, most));
@@ -449,7 +457,7 @@ impl Handshake {
             out.resize(least, 0);
         }
         let length = out.len() - frames_at + NUMBER_LEN + SEAL_LEN;
-        out[length_at..length_at + 2].copy_from_slice(&varint::in_two(length as u16));
+        out[length_at..length_at + 2].copy_from_slice(&varint::in_two(to_u16(length as u64)));
         self.watch.tell(now, || {
             let (len, payload) = (out.len() + SEAL_LEN - start, &out[frames_at..]);
             Event::Sent(Packet { space: seen(kind), path: 0, number, len, payload, in_flight })
@@ -514,8 +522,8 @@ fn initial_crypto(suites: &[SupportedCipherSuite], first_id: FirstId, datagram: 
     let mut packet = datagram[..len].to_vec();
     let keys = initial_keys(suites, first_id.as_bytes(), Side::Listener)?;
     let opened = keys.open(&mut packet, number_at, None).ok()?;
-    let payload = &packet[opened.payload];
-    check(payload, opened.is_plain).ok()?;
+    let payload = &packet[opened.payload.clone()];
+    check(&opened, payload).ok()?;
     let mut incoming = Assembler::new(MOST_GAPS, MOST_AHEAD, ReceiveMemory::default());
     for frame in Frames::new(payload) {
         if let Ok(Frame::Crypto { offset, data }) = frame {
@@ -565,20 +573,23 @@ impl From<Fault> for Refusal {
     }
 }
 
-/// Checks all frames before any is read. Returns whether the packet is ack-eliciting.
-fn check(payload: &[u8], is_plain: bool) -> Result<bool, Fault> {
-    if !is_plain {
+/// Checks a packet that was opened, and all frames of its payload, before any is read. Returns whether it is
+/// ack-eliciting.
+fn check(opened: &Opened, payload: &[u8]) -> Result<AckEliciting, Fault> {
+    if !opened.is_plain {
         return Err(Fault::new(Code::FRAME, "the reserved bits of a header are not 0"));
     }
-    let mut wants = false;
+    let mut eliciting = AckEliciting::No;
     for frame in Frames::new(payload) {
         let frame = frame?;
         if !frame.is_of_handshake() {
             return Err(Fault::new(Code::FRAME, "a frame that the handshake does not have"));
         }
-        wants |= frame.counts();
+        if frame.counts() {
+            eliciting = AckEliciting::Yes;
+        }
     }
-    Ok(wants)
+    Ok(eliciting)
 }
 
 fn alert_fault(Alert(alert): Alert) -> Fault {
@@ -635,7 +646,7 @@ mod tests {
         let via = Via { socket: 0, remote: ([127, 0, 0, 1], 1).into() };
         let birth = observe::Birth { now: Time::ZERO, side: Side::Caller, first_id, via, service };
         let context = Context { now: Time::ZERO, suites, service, watch: Watch::new(None, &birth) };
-        Handshake::call(context, tls, first_id, ([2; 8], &ours))
+        Handshake::call(context, tls, HandshakeIds { first: first_id, own: [2; 8], peer: first_id }, &ours)
     }
 
     /// The longest service name and the largest parameters fit, also behind the longest token.

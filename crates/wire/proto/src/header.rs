@@ -4,6 +4,7 @@
 use alloc::vec::Vec;
 use thiserror::Error;
 
+use crate::narrow::to_u8;
 use crate::varint::{self, Cut, Reader};
 use crate::{ID_LEN, Id, VERSION};
 
@@ -191,7 +192,7 @@ pub fn put_long(out: &mut Vec<u8>, kind: LongKind, to: &[u8], from: Id, token: &
         LongKind::Initial => 0,
         LongKind::Handshake => 2,
     };
-    put_invariant(out, kind_bits, number_len as u8 - 1, to, from);
+    put_invariant(out, kind_bits, to_u8(number_len as u64) - 1, to, from);
     if kind == LongKind::Initial {
         varint::put(out, token.len() as u64);
         out.extend(token);
@@ -212,7 +213,7 @@ pub fn put_versions(out: &mut Vec<u8>, to: &[u8], from: &[u8]) {
     out.push(LONG | FIXED);
     out.extend(0u32.to_be_bytes());
     for id in [to, from] {
-        out.push(id.len() as u8);
+        out.push(to_u8(id.len() as u64));
         out.extend(id);
     }
     out.extend(VERSION.to_be_bytes());
@@ -221,16 +222,38 @@ pub fn put_versions(out: &mut Vec<u8>, to: &[u8], from: &[u8]) {
 fn put_invariant(out: &mut Vec<u8>, kind: u8, low: u8, to: &[u8], from: Id) {
     out.push(LONG | FIXED | kind << 4 | low);
     out.extend(VERSION.to_be_bytes());
-    out.push(to.len() as u8);
+    out.push(to_u8(to.len() as u64));
     out.extend(to);
-    out.push(ID_LEN as u8);
+    out.push(to_u8(ID_LEN as u64));
     out.extend(from);
 }
 
+/// Key phase bit of a short header, by its value in the first byte (RFC 9001 §6).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub enum KeyPhase {
+    /// The bit is 0.
+    Zero = 0,
+    /// The bit is 1.
+    One = 1 << 2,
+}
+
+impl KeyPhase {
+    /// Returns the key phase after `updates` key updates.
+    pub const fn after(updates: u64) -> Self {
+        if updates & 1 == 0 { Self::Zero } else { Self::One }
+    }
+
+    /// Returns the key phase of a short header without header protection.
+    pub const fn of(first_byte: u8) -> Self {
+        if first_byte & Self::One as u8 == 0 { Self::Zero } else { Self::One }
+    }
+}
+
 /// Appends a short header up to its packet number. `number_len` is 1 to 4.
-pub fn put_short(out: &mut Vec<u8>, to: Id, key_phase: bool, number_len: usize) {
+pub fn put_short(out: &mut Vec<u8>, to: Id, key_phase: KeyPhase, number_len: usize) {
     debug_assert!((1..=4).contains(&number_len));
-    out.push(FIXED | u8::from(key_phase) << 2 | (number_len as u8 - 1));
+    out.push(FIXED | key_phase as u8 | (to_u8(number_len as u64) - 1));
     out.extend(to);
 }
 
@@ -315,7 +338,7 @@ mod tests {
         fn what_is_written_is_read(
             to in proptest::collection::vec(any::<u8>(), 8..21), from: Id, kind in 0..4,
             token in proptest::collection::vec(any::<u8>(), 1..40),
-            (number, acked, phase) in (0u64..1 << 30, any::<u64>(), any::<bool>()),
+            (number, acked, phase) in (0u64..1 << 30, any::<u64>(), any::<u64>()),
             body in proptest::collection::vec(any::<u8>(), 20..60),
         ) {
             let acked = acked.checked_rem(number + 1).filter(|acked| *acked < number);
@@ -323,7 +346,7 @@ mod tests {
             let mut out = Vec::new();
             let header = match kind {
                 0 => {
-                    put_short(&mut out, from, phase, len);
+                    put_short(&mut out, from, KeyPhase::after(phase), len);
                     Header::Short { to: from }
                 }
                 1 => {

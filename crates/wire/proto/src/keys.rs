@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 use rustls::quic::{DirectionalKeys, HeaderProtectionKey, Keys, PacketKey, PacketKeySet, Secrets};
 use units::{Span, Time};
 
-use crate::header::{SAMPLE, put_number, whole_number};
+use crate::header::{KeyPhase, SAMPLE, put_number, whole_number};
 
 /// Bytes that sealing adds.
 pub(crate) const SEAL_LEN: usize = 16;
@@ -20,8 +20,20 @@ const SHORT: usize = 2_048;
 pub(crate) const MOST_FAILURES: u64 = 1 << 36;
 
 /// Returns the number of packets that one key may seal (RFC 9001 §6.6 and §B.1.1).
-const fn most_sealed(all_short: bool) -> u64 {
-    if all_short { 1 << 27 } else { 1 << 22 }
+const fn most_sealed(lengths: SealedLengths) -> u64 {
+    match lengths {
+        SealedLengths::Short => 1 << 27,
+        SealedLengths::Any => 1 << 22,
+    }
+}
+
+/// Lengths of the packets that a connection has sealed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum SealedLengths {
+    /// All were short: at most [`SHORT`] bytes.
+    Short,
+    /// Some were longer.
+    Any,
 }
 
 /// Path and packet number, from which the nonce is made.
@@ -109,7 +121,6 @@ pub(crate) struct HandshakeKeys(pub(crate) Keys);
 /// The reserved bits of a long and of a short header.
 const LONG_RESERVED: u8 = 0x0c;
 const SHORT_RESERVED: u8 = 0x18;
-const PHASE: u8 = 0x04;
 
 impl HandshakeKeys {
     /// Seals the packet at the end of a buffer.
@@ -149,6 +160,18 @@ impl SeenPhase {
     }
 }
 
+/// A received packet with a short header, and the receiving state of its path.
+pub(crate) struct SealedPacket<'a> {
+    pub(crate) packet: &'a mut [u8],
+    /// Offset of its packet number.
+    pub(crate) number_at: usize,
+    /// Its path.
+    pub(crate) path: u32,
+    /// The highest number received on that path.
+    pub(crate) newest: Option<u64>,
+    pub(crate) seen: &'a mut SeenPhase,
+}
+
 /// The keys of short-header packets, and their updates.
 pub(crate) struct DataKeys {
     header_local: Box<dyn HeaderProtectionKey>,
@@ -163,8 +186,7 @@ pub(crate) struct DataKeys {
     updates: u64,
     /// Packets sealed with the present key.
     sealed: u64,
-    /// Set if all packets of this connection were short.
-    all_short: bool,
+    lengths: SealedLengths,
     /// Set if a packet sealed with the present key was acknowledged.
     is_acknowledged: bool,
     /// The earliest time of the next key update.
@@ -185,7 +207,7 @@ impl DataKeys {
             secrets,
             updates: 0,
             sealed: 0,
-            all_short: true,
+            lengths: SealedLengths::Short,
             is_acknowledged: false,
             not_before: Time::ZERO,
             failures: 0,
@@ -193,8 +215,8 @@ impl DataKeys {
     }
 
     /// Returns the key phase bit of packets that are sealed now.
-    pub(crate) fn phase(&self) -> bool {
-        self.updates & 1 == 1
+    pub(crate) fn phase(&self) -> KeyPhase {
+        KeyPhase::after(self.updates)
     }
 
     /// Returns the number of key updates.
@@ -204,19 +226,22 @@ impl DataKeys {
 
     /// Returns whether the present key has reached its limit of sealed packets.
     pub(crate) fn is_used_up(&self) -> bool {
-        self.sealed >= most_sealed(self.all_short)
+        self.sealed >= most_sealed(self.lengths)
     }
 
     /// Returns whether the present key should be replaced: it has sealed half of its limit.
     pub(crate) fn wants_update(&self) -> bool {
-        self.sealed >= most_sealed(self.all_short) / 2
+        self.sealed >= most_sealed(self.lengths) / 2
     }
 
     /// Seals the packet at the end of a buffer. Its header has the bit of [`DataKeys::phase`].
     pub(crate) fn seal(&mut self, out: &mut Vec<u8>, place: Place, which: Numbered) {
+        debug_assert!(!self.is_used_up(), "a key has sealed {} packets", self.sealed);
         self.sealed += 1;
         seal(&*self.header_local, &*self.now.local, out, place, which);
-        self.all_short &= out.len() - place.start <= SHORT;
+        if out.len() - place.start > SHORT {
+            self.lengths = SealedLengths::Any;
+        }
     }
 
     /// Notes that a packet sealed after `updates` key updates was acknowledged.
@@ -244,29 +269,15 @@ impl DataKeys {
         (self.sealed, self.is_acknowledged) = (0, false);
     }
 
-    /// Opens a packet of a path; `newest` is the highest number received on it. A packet of the next phase that opens
-    /// updates the keys.
-    pub(crate) fn open(
-        &mut self,
-        (now, timeout): (Time, Span),
-        packet: &mut [u8],
-        number_at: usize,
-        path: (u32, Option<u64>, &mut SeenPhase),
-    ) -> Result<Opened, Unopened> {
-        let (path, newest, seen) = path;
-        let opened = self.try_open((now, timeout), packet, number_at, (path, newest), seen);
+    /// Opens a packet of a path. A packet of the next phase that opens updates the keys.
+    pub(crate) fn open(&mut self, now: Time, timeout: Span, sealed: SealedPacket) -> Result<Opened, Unopened> {
+        let opened = self.try_open(now, timeout, sealed);
         self.failures += u64::from(opened.is_err());
         opened
     }
 
-    fn try_open(
-        &mut self,
-        (now, timeout): (Time, Span),
-        packet: &mut [u8],
-        number_at: usize,
-        (path, newest): (u32, Option<u64>),
-        seen: &mut SeenPhase,
-    ) -> Result<Opened, Unopened> {
+    fn try_open(&mut self, now: Time, timeout: Span, sealed: SealedPacket) -> Result<Opened, Unopened> {
+        let SealedPacket { packet, number_at, path, newest, seen } = sealed;
         if self.before.as_ref().is_some_and(|&(_, until)| until <= now) {
             self.before = None;
         }
@@ -277,7 +288,7 @@ impl DataKeys {
             payload: at..at + payload,
             is_plain: packet[0] & SHORT_RESERVED == 0,
         };
-        if (packet[0] & PHASE != 0) == self.phase() {
+        if KeyPhase::of(packet[0]) == self.phase() {
             let payload = open(&*self.now.remote, packet, at, which)?;
             seen.came(number, self.updates);
             self.came_under_present(now, timeout);

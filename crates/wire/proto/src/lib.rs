@@ -20,6 +20,17 @@
 
 #![no_std]
 #![forbid(unsafe_code)]
+// Sizes come from the peer: a conversion states its range. Tests convert small constants.
+#![cfg_attr(
+    not(test),
+    deny(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        clippy::cast_possible_wrap,
+        clippy::cast_precision_loss,
+        clippy::cast_lossless
+    )
+)]
 
 extern crate alloc;
 
@@ -38,6 +49,7 @@ mod handshake;
 pub mod header;
 pub mod identity;
 mod keys;
+mod narrow;
 mod notes;
 pub mod observe;
 mod outbox;

@@ -8,16 +8,18 @@ use flow::{Parcel, Why, Work};
 use laws::LossCause;
 use units::{Frac, Time};
 
-use crate::black_hole::LostFull;
+use crate::black_hole::{LostFull, PacketSize};
 use crate::blocks::{Coder, Conditions, LENGTH_BYTES, Offer, Pending, Resend, Tag};
 use crate::datagrams::Datagrams;
 use crate::frame::Frame;
 use crate::header::SHORTEST_PACKET;
 use crate::keys::SEAL_LEN;
+use crate::narrow::{to_u16, to_u32};
 use crate::notes::Notes;
 use crate::observe::LostNote;
+use crate::path::IssuedId;
 use crate::streams::{Chunk, Control, LONGEST_CONTROL, Streams};
-use crate::{ID_LEN, Id, TOKEN_LEN, varint};
+use crate::{ID_LEN, varint};
 
 /// Bytes of a packet number in a short header. Three are enough for 2^22 packets in flight.
 pub(crate) const NUMBER_LEN: usize = 3;
@@ -115,7 +117,7 @@ impl Handle {
     }
 
     fn of(number: u64) -> Self {
-        Self { at: (number >> 32) as u32, stamp: number as u32 }
+        Self { at: to_u32(number >> 32), stamp: to_u32(number & u64::from(u32::MAX)) }
     }
 }
 
@@ -126,6 +128,15 @@ enum Fate {
     /// A later packet arrived first.
     Overtaken,
     Unknown,
+}
+
+/// Outcome of a frame that was sent.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum FrameOutcome {
+    /// It arrived.
+    Delivered,
+    /// It may be lost, and is sent again if it is still needed.
+    Resend,
 }
 
 /// Contents of a packet, or of one symbol of a block.
@@ -165,7 +176,7 @@ impl Contents {
     fn handle(&mut self, at: usize) -> Handle {
         let slot = &mut self.slots[at];
         slot.stamp = slot.stamp.wrapping_add(1).max(1);
-        Handle { at: at as u32, stamp: slot.stamp }
+        Handle { at: to_u32(at as u64), stamp: slot.stamp }
     }
 
     /// Returns the contents, unless they were released.
@@ -179,6 +190,7 @@ impl Contents {
         let at = handle.at as usize;
         let slot = self.slots.get_mut(at).filter(|slot| slot.stamp == handle.stamp && handle.stamp != 0)?;
         slot.stamp = slot.stamp.wrapping_add(1).max(1);
+        debug_assert!(self.free.len() < self.slots.len(), "more slots are free than there are");
         self.free.push(handle.at);
         Some(at)
     }
@@ -208,7 +220,7 @@ pub(crate) struct Outbox {
     /// Contents of AUTH: ticket ID and proof.
     pub(crate) auth: ([u8; 8], [u8; 32]),
     /// IDs that the peer may send to, by path.
-    pub(crate) given: BTreeMap<u32, (Id, [u8; TOKEN_LEN])>,
+    pub(crate) given: BTreeMap<u32, IssuedId>,
     /// Reports of complete blocks since they were last repeated.
     wholes: VecDeque<(u64, u64)>,
     datagrams: Datagrams,
@@ -323,7 +335,7 @@ impl Outbox {
             Own::Done => Frame::Done.put(out),
             Own::PathRetire { path, reason } => Frame::PathRetire { path, reason }.put(out),
             Own::PathId(path) => {
-                if let Some(&(id, token)) = self.given.get(&path) {
+                if let Some(&IssuedId { id, token }) = self.given.get(&path) {
                     Frame::PathId { path, id, token }.put(out);
                 }
             }
@@ -339,7 +351,7 @@ impl Outbox {
             && let Some(resend) = coder.next_resend(self.now)
         {
             match resend {
-                Resend::Plain { content } => self.symbol_is_over(content, false),
+                Resend::Plain { content } => self.symbol_is_over(content, FrameOutcome::Resend),
                 Resend::Parity { tag } => {
                     let (begun, len) = (self.packet.len(), coder.parity_len(tag));
                     put_parity_padding(&mut self.packet, tag, len, limit);
@@ -414,7 +426,7 @@ impl Outbox {
         let (bytes, ends) = self.streams.pending();
         let least = self.least_mss as usize;
         let coder = self.coder.as_mut().filter(|_| bytes > 0)?;
-        let most = least.saturating_sub(SOURCE_LEN + LENGTH_BYTES).min(u16::MAX.into()) as u16;
+        let most = to_u16(least.saturating_sub(SOURCE_LEN + LENGTH_BYTES).min(u16::MAX.into()) as u64);
         let bytes = self.streams.pending_in_frames(most.into());
         coder.offer(Pending { bytes, ends }, most, self.conditions)
     }
@@ -434,7 +446,7 @@ impl Outbox {
             self.packet.resize(shortest, 0);
         }
         let slot = &mut self.contents.slots[at];
-        (slot.frames, slot.bytes) = (frames, (self.packet.len() - symbol_at) as u32);
+        (slot.frames, slot.bytes) = (frames, to_u32((self.packet.len() - symbol_at) as u64));
         let content = self.contents.handle(at).number();
         if let Some(coder) = &mut self.coder {
             coder.push(self.now, offer, &self.packet[symbol_at..], content);
@@ -484,52 +496,50 @@ impl Outbox {
         (None, again && only_streams)
     }
 
-    fn settle(&mut self, carried: Carried, came: bool) {
-        match carried {
-            Carried::Stream(chunk) if came => self.streams.acked(&chunk),
-            Carried::Stream(chunk) => self.streams.lost(&chunk),
-            Carried::Control(control) if came => self.streams.control_acked(control),
-            Carried::Control(control) => self.streams.control_lost(control),
+    fn settle(&mut self, carried: Carried, outcome: FrameOutcome) {
+        match (carried, outcome) {
+            (Carried::Stream(chunk), FrameOutcome::Delivered) => self.streams.acked(&chunk),
+            (Carried::Stream(chunk), FrameOutcome::Resend) => self.streams.lost(&chunk),
+            (Carried::Control(control), FrameOutcome::Delivered) => self.streams.control_acked(control),
+            (Carried::Control(control), FrameOutcome::Resend) => self.streams.control_lost(control),
             // If a block is still incomplete, a new NACK is sent.
-            Carried::Own(Own::Ping | Own::Nack { .. }) => {}
-            Carried::Own(own) if !came => self.push(own),
-            Carried::Own(_) => {}
+            (Carried::Own(Own::Ping | Own::Nack { .. }), _) | (Carried::Own(_), FrameOutcome::Delivered) => {}
+            (Carried::Own(own), FrameOutcome::Resend) => self.push(own),
         }
     }
 
     /// Releases a packet that was delivered or lost, and settles its contents.
     fn is_over(&mut self, handle: Handle, fate: Fate) {
-        let came = fate == Fate::Came;
+        let outcome = if fate == Fate::Came { FrameOutcome::Delivered } else { FrameOutcome::Resend };
         let Some(at) = self.contents.release(handle) else { return };
         let slot = &mut self.contents.slots[at];
         let (mut frames, bytes, order, subflow, tag) =
             (mem::take(&mut slot.frames), slot.bytes, slot.order, slot.subflow, slot.tag.take());
-        let is_small = bytes <= self.small;
+        let size = if bytes <= self.small { PacketSize::Small } else { PacketSize::Full };
         match fate {
-            Fate::Came => self.lost_full(subflow).come(is_small, order),
-            Fate::Overtaken if !is_small => self.lost_full(subflow).lose(order),
+            Fate::Came => self.lost_full(subflow).on_arrival(size, order),
+            Fate::Overtaken if size == PacketSize::Full => self.lost_full(subflow).lose(order),
             Fate::Overtaken | Fate::Unknown => {}
         }
         for carried in frames.drain(..) {
-            self.settle(carried, came);
+            self.settle(carried, outcome);
         }
         self.contents.slots[at].frames = frames;
         if let (Some(tag), Some(coder)) = (tag, &mut self.coder) {
-            if came {
-                coder.acked(tag);
-            } else {
-                coder.lost(tag);
+            match outcome {
+                FrameOutcome::Delivered => coder.acked(tag),
+                FrameOutcome::Resend => coder.lost(tag),
             }
             self.settle_blocks();
         }
     }
 
     /// Releases a symbol that was delivered, or that is to be sent without its block.
-    fn symbol_is_over(&mut self, content: u64, came: bool) {
+    fn symbol_is_over(&mut self, content: u64, outcome: FrameOutcome) {
         let Some(at) = self.contents.release(Handle::of(content)) else { return };
         let mut frames = mem::take(&mut self.contents.slots[at].frames);
         for carried in frames.drain(..) {
-            self.settle(carried, came);
+            self.settle(carried, outcome);
         }
         self.contents.slots[at].frames = frames;
     }
@@ -537,7 +547,7 @@ impl Outbox {
     /// Settles the symbols that the coder knows to be delivered.
     pub(crate) fn settle_blocks(&mut self) {
         while let Some(content) = self.coder.as_mut().and_then(Coder::next_delivered) {
-            self.symbol_is_over(content, true);
+            self.symbol_is_over(content, FrameOutcome::Delivered);
         }
     }
 }
@@ -570,7 +580,7 @@ impl Work for Outbox {
         if self.packet.len() < shortest {
             self.packet.resize(shortest, 0);
         }
-        let bytes = (self.packet.len() - begun) as u32;
+        let bytes = to_u32((self.packet.len() - begun) as u64);
         self.departures += 1;
         let slot = &mut self.contents.slots[at];
         (slot.frames, slot.bytes, slot.subflow, slot.tag) = (frames, bytes, subflow, tag);

@@ -4,6 +4,7 @@ use alloc::vec::Vec;
 use thiserror::Error;
 
 use crate::header::LONGEST_ID;
+use crate::narrow::to_u8;
 use crate::varint::{self, Cut, Reader};
 use crate::{ID_LEN, Id, TOKEN_LEN};
 
@@ -69,7 +70,7 @@ impl FirstId {
     pub fn new(id: &[u8]) -> Option<Self> {
         let mut bytes = [0; LONGEST_ID];
         bytes.get_mut(..id.len()).filter(|bytes| bytes.len() >= ID_LEN)?.copy_from_slice(id);
-        Some(Self { len: id.len() as u8, bytes })
+        Some(Self { len: to_u8(id.len() as u64), bytes })
     }
 
     /// Returns its bytes.
@@ -82,7 +83,7 @@ impl From<Id> for FirstId {
     fn from(id: Id) -> Self {
         let mut bytes = [0; LONGEST_ID];
         bytes[..ID_LEN].copy_from_slice(&id);
-        Self { len: ID_LEN as u8, bytes }
+        Self { len: to_u8(ID_LEN as u64), bytes }
     }
 }
 

@@ -6,6 +6,7 @@ use flow::{Answering, Arrivals};
 use units::{Bytes, Span, Time};
 
 use crate::keys::SeenPhase;
+use crate::narrow::to_usize;
 use crate::search::Search;
 use crate::via::Via;
 use crate::{Id, TOKEN_LEN};
@@ -99,6 +100,7 @@ impl Challenge {
             self.values.pop_front();
         }
         self.values.push_back(value);
+        debug_assert!(self.values.len() <= MOST_CHALLENGES, "{} challenges", self.values.len());
         self.owed = self.before.map(|_| value);
         // Ever more slowly, as other probes.
         self.again_at = now.saturating_add(wait.times(1 << (self.values.len() - 1)));
@@ -124,6 +126,23 @@ pub(crate) struct Told {
     pub(crate) newest: u64,
 }
 
+/// An ID as its issuer gives it to the other end.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct IssuedId {
+    pub(crate) id: Id,
+    /// The token at the end of a reset for it.
+    pub(crate) token: [u8; TOKEN_LEN],
+}
+
+/// The IDs of a path.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct PathIds {
+    /// The ID to which the peer sends.
+    pub(crate) ours: Id,
+    /// The ID to which this end sends.
+    pub(crate) theirs: IssuedId,
+}
+
 /// One path.
 #[derive(Debug)]
 pub(crate) struct Path {
@@ -132,8 +151,8 @@ pub(crate) struct Path {
     pub(crate) subflow: Option<u8>,
     /// The ID to which the peer sends.
     pub(crate) ours: Id,
-    /// The ID to which this end sends, and the token at the end of a reset for it.
-    pub(crate) theirs: (Id, [u8; TOKEN_LEN]),
+    /// The ID to which this end sends.
+    pub(crate) theirs: IssuedId,
     pub(crate) via: Via,
     pub(crate) budget: Budget,
     pub(crate) state: State,
@@ -161,9 +180,9 @@ pub(crate) struct Path {
     /// Set while packets are sent ECN-capable.
     pub(crate) ecn: bool,
     /// The shortest round trip that was measured.
-    pub(crate) least_rtt: Span,
-    /// Probe timeout without backoff, as of the last acknowledgement; zero before the first.
-    pub(crate) pto: Span,
+    pub(crate) least_rtt: Option<Span>,
+    /// Probe timeout without backoff, as of the last acknowledgement; none before the first.
+    pub(crate) pto: Option<Span>,
     /// Set until the PING of a liveness probe is sent.
     pub(crate) owes_ping: bool,
     /// Bytes of frames that the peer has acknowledged, and those that arrived CE-marked.
@@ -174,12 +193,13 @@ pub(crate) struct Path {
 impl Path {
     pub(crate) fn new(
         number: u32,
-        (ours, theirs): (Id, (Id, [u8; TOKEN_LEN])),
+        ids: PathIds,
         via: Via,
         state: State,
         answering: Answering,
         most_packet: u16,
     ) -> Self {
+        let PathIds { ours, theirs } = ids;
         Self {
             number,
             subflow: None,
@@ -203,8 +223,8 @@ impl Path {
             silent: 0,
             acked_at: Time::ZERO,
             ecn: true,
-            least_rtt: Span::MAX,
-            pto: Span::ZERO,
+            least_rtt: None,
+            pto: None,
             owes_ping: false,
             acked: Bytes::ZERO,
             marked: Bytes::ZERO,
@@ -227,7 +247,8 @@ impl Path {
         if self.responses.len() == MOST_CHALLENGES {
             self.responses.pop_front();
         }
-        self.responses.push_back(Response { value, via, most: len.saturating_mul(AMPLIFICATION as usize) });
+        self.responses.push_back(Response { value, via, most: len.saturating_mul(to_usize(AMPLIFICATION)) });
+        debug_assert!(self.responses.len() <= MOST_CHALLENGES, "{} responses", self.responses.len());
     }
 
     pub(crate) fn next_response(&mut self) -> Option<Response> {

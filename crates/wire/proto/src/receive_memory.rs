@@ -36,7 +36,8 @@ impl BufferShare {
         if bytes > self.bytes {
             self.memory.0.fetch_add(bytes - self.bytes, Relaxed);
         } else if bytes < self.bytes {
-            self.memory.0.fetch_sub(self.bytes - bytes, Relaxed);
+            let before = self.memory.0.fetch_sub(self.bytes - bytes, Relaxed);
+            debug_assert!(before >= self.bytes - bytes, "{before} bytes are counted");
         }
         self.bytes = bytes;
     }

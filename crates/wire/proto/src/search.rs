@@ -2,6 +2,8 @@
 
 use units::{Span, Time};
 
+use crate::narrow::to_u16;
+
 /// UDP payload that every path supports, in bytes (RFC 9000 §14).
 pub(crate) const SMALLEST: u16 = 1_200;
 /// Lost probes after which a size is considered too long (RFC 8899 §5.1.2).
@@ -68,6 +70,7 @@ impl Search {
     /// Notes that the probe was sent as packet `number`. It is declared lost after `wait`.
     pub(crate) fn left(&mut self, number: u64, now: Time, wait: Span) {
         if let Some(probe) = &mut self.probe {
+            debug_assert!(probe.left.is_none(), "a probe is in flight already");
             probe.left = Some((number, now.saturating_add(wait)));
         }
     }
@@ -84,12 +87,13 @@ impl Search {
     }
 
     fn go_on(&mut self, now: Time) {
+        debug_assert!(u32::from(self.size) < self.too_long, "{} bytes get through, and do not", self.size);
         let between = self.too_long - u32::from(self.size);
         if between <= u32::from(CLOSE_ENOUGH) {
             self.probe = None;
             self.again_at = now.saturating_add(AGAIN);
         } else {
-            let size = (u32::from(self.size) + between / 2) as u16;
+            let size = to_u16(u64::from(self.size) + u64::from(between / 2));
             self.probe = Some(Probe { size, left: None, tries: 0 });
         }
     }
@@ -120,6 +124,7 @@ impl Search {
 
     /// Falls back to the smallest size: packets of the present size do not get through any more.
     pub(crate) fn fall(&mut self, now: Time) {
+        debug_assert!(self.size >= SMALLEST, "a size of {} bytes", self.size);
         (self.size, self.probe) = (SMALLEST, None);
         self.again_at = now.saturating_add(AFTER_FALL);
     }

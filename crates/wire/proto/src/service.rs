@@ -6,6 +6,7 @@ use core::str::FromStr;
 
 use thiserror::Error;
 
+use crate::narrow::to_u8;
 use crate::varint::{Cut, Reader};
 
 /// Prefix of a service's name: the protocol and its version.
@@ -64,7 +65,7 @@ impl Service {
             alpn[at] = byte;
             at += 1;
         }
-        Ok(Self { alpn, len: at as u8 })
+        Ok(Self { alpn, len: to_u8(at as u64) })
     }
 
     /// Returns its name, without the protocol's prefix.

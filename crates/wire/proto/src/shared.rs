@@ -25,7 +25,7 @@ pub(crate) struct Shared {
 
 impl Shared {
     /// Creates the state of an endpoint that is `member` of its group.
-    pub(crate) fn new((settings, provider): (Settings, Arc<CryptoProvider>), member: Member) -> Result<Self, Fault> {
+    pub(crate) fn new(settings: Settings, provider: Arc<CryptoProvider>, member: Member) -> Result<Self, Fault> {
         let mut shared = Self {
             settings: Arc::new(settings),
             provider,

@@ -7,8 +7,9 @@ use laws::{Fixed, Law, Path, fixed};
 use units::{Bytes, Rate, Span, Time};
 
 use crate::assembler::Assembler;
-use crate::frame::{Ack, Frame};
+use crate::frame::{Ack, AckContent, Frame};
 use crate::keys::HandshakeKeys;
+use crate::narrow::to_u32;
 use crate::notes::Notes;
 use crate::observe::LostNote;
 use crate::receive_memory::ReceiveMemory;
@@ -82,10 +83,12 @@ impl Work for Crypto {
 
     fn take(&mut self, _: u8, _: u32) -> Parcel<Part> {
         let before = self.packet.len();
+        debug_assert!(self.left <= self.said.len(), "{} of {} bytes were sent", self.left, self.said.len());
         // The oldest first: while a peer is silent one packet leaves at a time, and each should have its turn.
         let again = (!self.lost.is_empty()).then(|| self.lost.remove(0));
-        let mut part = again.unwrap_or(Part { offset: self.left as u32, len: (self.said.len() - self.left) as u32 });
-        let room = self.most.saturating_sub(before + CRYPTO_HEAD) as u32;
+        let mut part = again
+            .unwrap_or(Part { offset: to_u32(self.left as u64), len: to_u32((self.said.len() - self.left) as u64) });
+        let room = to_u32(self.most.saturating_sub(before + CRYPTO_HEAD) as u64);
         if part.len > room {
             if again.is_some() {
                 self.lost.insert(0, Part { offset: part.offset + room, len: part.len - room });
@@ -100,7 +103,7 @@ impl Work for Crypto {
             Frame::Ping.put(&mut self.packet);
         }
         self.ping = false;
-        Parcel { bytes: (self.packet.len() - before) as u32, content: part, again: again.is_some() }
+        Parcel { bytes: to_u32((self.packet.len() - before) as u64), content: part, again: again.is_some() }
     }
 
     fn acked(&mut self, part: Part) {
@@ -164,7 +167,8 @@ impl Space {
         if self.arrivals.newest().is_some()
             && let Some(acks) = self.arrivals.answer(now)
         {
-            Ack::put(out, (0, acks.delay), acks.ranges, acks.ecn.unwrap_or_default(), &[]);
+            let ecn = acks.ecn.unwrap_or_default();
+            Ack::put(out, &AckContent { path: 0, delay: acks.delay, ranges: acks.ranges, ecn, times: &[] });
             self.arrivals.answered();
         }
         let work = self.channel.work_mut();

@@ -109,6 +109,7 @@ impl Strangers {
     pub(crate) fn claim(&mut self, handle: Handle) {
         let Some(Stranger { caller, .. }) = self.all.get(&handle) else { return };
         let network = self.networks.get_mut(&network(caller.remote.ip()));
+        debug_assert!(network.is_some(), "a connection has a slot, and its network has none");
         if network.is_some_and(|network| network.silent.remove(&handle)) {
             self.silent -= 1;
         }
@@ -118,7 +119,8 @@ impl Strangers {
     pub(crate) fn remove(&mut self, handle: Handle) {
         self.claim(handle);
         let Some(Stranger { caller, .. }) = self.all.remove(&handle) else { return };
-        self.handles.remove(&caller);
+        let named = self.handles.remove(&caller);
+        debug_assert!(named.is_some(), "a connection has a slot, and its caller no name");
         let key = network(caller.remote.ip());
         if let Some(network) = self.networks.get_mut(&key) {
             network.slots -= 1;

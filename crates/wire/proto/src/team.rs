@@ -25,8 +25,34 @@ const MIN_SHARE: usize = 128;
 /// service, and datagrams that are forwarded to all endpoints.
 const MOST_STRANGERS: u64 = 100;
 
-/// A free entry of [`Team::unproved`]. As an IPv6 network this would be a multicast network, which is never a source.
-const FREE: u64 = u64::MAX;
+/// An entry for the network of a caller that has not validated its address ([`network`]), or none.
+#[derive(Debug)]
+struct NetworkEntry(AtomicU64);
+
+impl NetworkEntry {
+    /// Value of a free entry. As an IPv6 network this would be a multicast network, which is never a source.
+    const FREE: u64 = u64::MAX;
+
+    const fn free() -> Self {
+        Self(AtomicU64::new(Self::FREE))
+    }
+
+    /// Takes the entry for a network if it is free. Returns whether it was.
+    fn take(&self, network: u64) -> bool {
+        debug_assert_ne!(network, Self::FREE, "the network of a caller is a multicast network");
+        self.0.compare_exchange(Self::FREE, network, SeqCst, SeqCst).is_ok()
+    }
+
+    fn release(&self) {
+        let network = self.0.swap(Self::FREE, SeqCst);
+        debug_assert_ne!(network, Self::FREE, "an entry is released twice");
+    }
+
+    /// Returns whether the entry is taken for this network.
+    fn is_of(&self, network: u64) -> bool {
+        self.0.load(SeqCst) == network
+    }
+}
 
 /// State shared by the endpoints of a group.
 #[derive(Debug)]
@@ -35,7 +61,7 @@ struct Team {
     /// Number of open handshakes.
     young: AtomicUsize,
     /// Addresses of callers that are not validated, at most [`LOAD`].
-    unproved: [AtomicU64; LOAD],
+    unproved: [NetworkEntry; LOAD],
     /// The second of the last response to an unknown sender, and the number of responses in it: 32 bits each.
     strangers: AtomicU64,
 }
@@ -57,7 +83,7 @@ pub(crate) struct Place {
 
 impl Team {
     fn new(of: u8) -> Arc<Self> {
-        let unproved = [const { AtomicU64::new(FREE) }; LOAD];
+        let unproved = [const { NetworkEntry::free() }; LOAD];
         Arc::new(Self { of, young: AtomicUsize::new(0), unproved, strangers: AtomicU64::new(0) })
     }
 }
@@ -104,10 +130,9 @@ impl Member {
         let team = &self.team;
         team.young.fetch_update(SeqCst, SeqCst, |young| (young < LOAD).then_some(young + 1)).ok()?;
         let network = network(remote);
-        let takes = |entry: &AtomicU64| entry.compare_exchange(FREE, network, SeqCst, SeqCst).is_ok();
-        let place = Place { team: team.clone(), entry: team.unproved.iter().position(takes) };
+        let place = Place { team: team.clone(), entry: team.unproved.iter().position(|entry| entry.take(network)) };
         // With this one. All that count at the same time see each other.
-        let neighbours = team.unproved.iter().filter(|entry| entry.load(SeqCst) == network).count();
+        let neighbours = team.unproved.iter().filter(|entry| entry.is_of(network)).count();
         (place.entry.is_some() && neighbours <= MOST_YOUNG_EACH).then_some(place)
     }
 
@@ -133,7 +158,7 @@ impl Place {
     /// Notes that the caller has validated its address.
     pub(crate) fn prove(&mut self) {
         if let Some(entry) = self.entry.take() {
-            self.team.unproved[entry].store(FREE, SeqCst);
+            self.team.unproved[entry].release();
         }
     }
 }
@@ -142,7 +167,8 @@ impl Drop for Place {
     fn drop(&mut self) {
         // In this order: there are never more entries than handshakes.
         self.prove();
-        self.team.young.fetch_sub(1, SeqCst);
+        let young = self.team.young.fetch_sub(1, SeqCst);
+        debug_assert!(young > 0, "a handshake ends that was not counted");
     }
 }
 
@@ -192,7 +218,7 @@ mod tests {
         assert!(enter(0, 99).is_none());
         drop(places);
         assert_eq!(team[0].team.young.load(SeqCst), 0);
-        assert!(team[0].team.unproved.iter().all(|entry| entry.load(SeqCst) == FREE));
+        assert!(team[0].team.unproved.iter().all(|entry| entry.is_of(NetworkEntry::FREE)));
     }
 
     #[test]

@@ -11,6 +11,7 @@ use data_encoding::{BASE32_NOPAD, DecodeKind};
 use thiserror::Error;
 
 use crate::identity::Fingerprint;
+use crate::narrow::to_u8;
 use crate::secret::{SECRET_LEN, Secret, sha256};
 use crate::varint::{Cut, Reader};
 
@@ -93,7 +94,7 @@ impl fmt::Display for Ticket {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut bytes = Vec::new();
         debug_assert!((1..=MOST_ADDRESSES).contains(&self.addresses.len()), "{} addresses", self.addresses.len());
-        bytes.push(self.addresses.len().min(MOST_ADDRESSES) as u8);
+        bytes.push(to_u8(self.addresses.len().min(MOST_ADDRESSES) as u64));
         for address in self.addresses.iter().take(MOST_ADDRESSES) {
             match address.ip() {
                 IpAddr::V4(ip) => {

@@ -8,6 +8,7 @@ use units::{Span, Time};
 
 use crate::Id;
 use crate::closed::Fault;
+use crate::narrow::to_u8;
 use crate::parameters::FirstId;
 use crate::secret::Key;
 use crate::shared::Shared;
@@ -72,7 +73,7 @@ impl Tokens {
             (self.before, self.since) = (Some(core::mem::replace(&mut self.key, new)), now);
         }
         let mut token = now.ps().to_be_bytes().to_vec();
-        token.push(first_id.as_bytes().len() as u8);
+        token.push(to_u8(first_id.as_bytes().len() as u64));
         token.extend(first_id.as_bytes());
         let tag = self.key.tag(&[&token, &retry_id, &address(remote)]);
         token.extend(tag);
@@ -135,7 +136,7 @@ mod tests {
         let law = |path: &Path| Law::Fixed(Fixed::new(path, fixed::Params::for_path(path)));
         let settings = Settings::new(Service::named("test"), Arc::new(law));
         let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
-        let shared = Shared::new((settings, provider), Member::alone()).unwrap();
+        let shared = Shared::new(settings, provider, Member::alone()).unwrap();
         let mut tokens = Tokens::new(Time::ZERO, &shared).unwrap();
         let (remote, first_id) = (SocketAddr::from(([10, 0, 0, 1], 1)), FirstId::from([1; 8]));
         // One is made every second, and redeemed 4 s later.

@@ -3,6 +3,8 @@
 
 use alloc::vec::Vec;
 
+use crate::narrow::{to_u8, to_u16, to_u32};
+
 /// The largest value.
 pub const MOST: u64 = (1 << 62) - 1;
 
@@ -26,9 +28,9 @@ pub const fn len(value: u64) -> usize {
 /// In debug builds, if it is over [`MOST`].
 pub fn put(out: &mut Vec<u8>, value: u64) {
     match len(value) {
-        1 => out.push(value as u8),
-        2 => out.extend((value as u16 | 0x4000).to_be_bytes()),
-        4 => out.extend((value as u32 | 0x8000_0000).to_be_bytes()),
+        1 => out.push(to_u8(value)),
+        2 => out.extend((to_u16(value) | 0x4000).to_be_bytes()),
+        4 => out.extend((to_u32(value) | 0x8000_0000).to_be_bytes()),
         _ => out.extend((value | 0xc000_0000_0000_0000).to_be_bytes()),
     }
 }

@@ -65,14 +65,14 @@ pub(crate) async fn answer(receive: &mut RecvStream, wait: Duration) -> Result<(
 /// the far end has yet to answer, it has `wait` for that, and what the program sends is already on its way.
 pub(crate) async fn copy(
     leg: &mut Leg,
-    (mut send, mut receive): (SendStream, RecvStream),
+    mut send: SendStream,
+    mut receive: RecvStream,
     wait: Option<Duration>,
 ) -> (Count, Result<(), Trouble>) {
     let mut count = Count::default();
-    let (taken, given) = (&mut count.taken, &mut count.given);
     let outcome = tokio::select! {
         biased;
-        ended = both(leg, (&mut send, taken), (&mut receive, given), wait) => ended,
+        ended = both(leg, &mut send, &mut receive, &mut count, wait) => ended,
         error = leg.failed() => Err(Trouble::Tcp(error)),
     };
     if outcome.is_ok() {
@@ -86,10 +86,12 @@ pub(crate) async fn copy(
 
 async fn both(
     leg: &Leg,
-    (send, taken): (&mut SendStream, &mut u64),
-    (receive, given): (&mut RecvStream, &mut u64),
+    send: &mut SendStream,
+    receive: &mut RecvStream,
+    count: &mut Count,
     wait: Option<Duration>,
 ) -> Result<(), Trouble> {
+    let Count { taken, given } = count;
     let give = async {
         if let Some(wait) = wait {
             answer(receive, wait).await?;

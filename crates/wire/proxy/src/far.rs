@@ -79,7 +79,7 @@ impl Far {
         let to = match read {
             Ok(Ok(Ok(to))) => to,
             Ok(Ok(Err(error))) => {
-                return self.refuse(from, None, (send, receive), Answer::new(Reply::Failure, &error.to_string())).await;
+                return self.refuse(from, None, send, receive, Answer::new(Reply::Failure, &error.to_string())).await;
             }
             // Who asks for nothing gets no answer.
             Ok(Err(_)) | Err(_) => return,
@@ -87,7 +87,7 @@ impl Far {
         if permit.is_none() {
             let answer =
                 Answer::new(Reply::Failure, &format!("{MOST_FLOWS} connections are open at the far end already"));
-            return self.refuse(from, Some(to), (send, receive), answer).await;
+            return self.refuse(from, Some(to), send, receive, answer).await;
         }
         let reached = tokio::select! {
             biased;
@@ -97,13 +97,13 @@ impl Far {
         };
         let (tcp, at) = match reached {
             Ok(reached) => reached,
-            Err(answer) => return self.refuse(from, Some(to), (send, receive), answer).await,
+            Err(answer) => return self.refuse(from, Some(to), send, receive, answer).await,
         };
         (self.log)(Event::Opened { from: from.clone(), to: to.clone(), at: Some(at) });
         let mut leg = Leg::new(tcp);
         let answered = send.write_all(&Answer::new(Reply::Succeeded, "").put()).await;
         let (count, outcome) = match answered {
-            Ok(()) => copy(&mut leg, (send, receive), None).await,
+            Ok(()) => copy(&mut leg, send, receive, None).await,
             Err(error) => (Count::default(), Err(error.into())),
         };
         let trouble = outcome.err().map(|trouble| trouble.to_string());
@@ -114,7 +114,8 @@ impl Far {
         &self,
         from: Arc<str>,
         to: Option<Destination>,
-        (mut send, mut receive): (SendStream, RecvStream),
+        mut send: SendStream,
+        mut receive: RecvStream,
         answer: Answer,
     ) {
         let put = answer.put();

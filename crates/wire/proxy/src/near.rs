@@ -23,7 +23,7 @@ use crate::header;
 use crate::leg::Leg;
 use crate::parse;
 use crate::reply::Reply;
-use crate::socks::{self, Request, SocksError};
+use crate::socks::{self, Method, Request, SocksError};
 
 /// Time limit for a SOCKS client's request: programs send it at once.
 const HANDSHAKE_WAIT: Duration = Duration::from_secs(10);
@@ -129,7 +129,7 @@ async fn accept(door: Door, shared: Arc<Shared>) {
         tokio::select! {
             (permit, accepted) = next => match (permit, accepted) {
                 (Ok(permit), Ok((tcp, from))) => {
-                    flows.spawn(flow(door.kind.clone(), at, (tcp, from), shared.clone(), permit));
+                    flows.spawn(flow(door.kind.clone(), at, tcp, from, shared.clone(), permit));
                 }
                 // One that has gone before it was accepted is nothing to wait for.
                 (_, Err(error)) if error.kind() == io::ErrorKind::ConnectionAborted => {}
@@ -149,13 +149,14 @@ async fn accept(door: Door, shared: Arc<Shared>) {
 async fn flow(
     kind: Kind,
     door: SocketAddr,
-    (tcp, from): (TcpStream, SocketAddr),
+    tcp: TcpStream,
+    from: SocketAddr,
     shared: Arc<Shared>,
     _permit: OwnedSemaphorePermit,
 ) {
     let from: Arc<str> = from.to_string().into();
     let (mut leg, mut to) = (Leg::new(tcp), None);
-    if let Err(Refused { reply, words, says }) = carry((&kind, door), &shared, &from, &mut leg, &mut to).await {
+    if let Err(Refused { reply, words, says }) = carry(&kind, door, &shared, &from, &mut leg, &mut to).await {
         (shared.log)(Event::Refused { from, to, reply, words });
         if kind == Kind::Socks && !says.is_empty() {
             leg.farewell(&says).await;
@@ -164,7 +165,8 @@ async fn flow(
 }
 
 async fn carry(
-    (kind, door): (&Kind, SocketAddr),
+    kind: &Kind,
+    door: SocketAddr,
     shared: &Shared,
     from: &Arc<str>,
     leg: &mut Leg,
@@ -200,7 +202,7 @@ async fn carry(
         wait = None;
     }
     (shared.log)(Event::Opened { from: from.clone(), to: to.clone(), at: None });
-    match copy(leg, (send, receive), wait).await {
+    match copy(leg, send, receive, wait).await {
         (_, Err(trouble @ (Trouble::Refused(_) | Trouble::NoAnswer | Trouble::Header(_)))) => Err(trouble.into()),
         (count, outcome) => {
             let trouble = outcome.err().map(|trouble| trouble.to_string());
@@ -217,15 +219,14 @@ async fn handshake(leg: &Leg) -> Result<Destination, Refused> {
         let says = error.reply().map_or_else(Vec::new, |reply| socks::answer(reply).to_vec());
         Refused::early(error.to_string(), &says)
     };
-    let can_do_without =
-        parse::read(leg.tcp(), socks::greeting).await.map_err(hung_up)?.map_err(|error| wrong(&error))?;
-    if !can_do_without {
+    let method = parse::read(leg.tcp(), socks::greeting).await.map_err(hung_up)?.map_err(|error| wrong(&error))?;
+    if method == Method::NoneAcceptable {
         return Err(Refused::early(
             "it wants to authenticate itself, and there is nothing of the kind",
-            &socks::method(false),
+            &socks::method(method),
         ));
     }
-    leg.write_all(&socks::method(true)).await.map_err(hung_up)?;
+    leg.write_all(&socks::method(method)).await.map_err(hung_up)?;
     match parse::read(leg.tcp(), socks::request).await.map_err(hung_up)?.map_err(|error| wrong(&error))? {
         Request::Connect(destination) => Ok(destination),
         Request::Other { command } => Err(Refused::new(

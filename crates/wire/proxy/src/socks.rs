@@ -61,23 +61,36 @@ fn version(bytes: &[u8]) -> Result<(), SocksError> {
     }
 }
 
-/// Reads a client's first message: its authentication methods. Returns whether it can do without authentication.
+/// Authentication method of a client (RFC 1928 §3).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Method {
+    /// The client can do without authentication.
+    NoAuthentication,
+    /// The client offers no method that there is here.
+    NoneAcceptable,
+}
+
+/// Reads a client's first message: its authentication methods. Returns the one to use.
 ///
 /// # Errors
 /// If it does not speak SOCKS 5.
-pub fn greeting(bytes: &[u8]) -> Result<Parsed<bool>, SocksError> {
+pub fn greeting(bytes: &[u8]) -> Result<Parsed<Method>, SocksError> {
     version(bytes)?;
     let Some(&count) = bytes.get(1) else { return Ok(Parsed::Need(2)) };
     let used = 2 + usize::from(count);
     Ok(match bytes.get(2..used) {
-        Some(methods) => Parsed::Done(methods.contains(&NO_AUTHENTICATION), used),
+        Some(methods) if methods.contains(&NO_AUTHENTICATION) => Parsed::Done(Method::NoAuthentication, used),
+        Some(_) => Parsed::Done(Method::NoneAcceptable, used),
         None => Parsed::Need(used),
     })
 }
 
-/// Returns the reply to that. The client must close if it cannot do without authentication.
-pub fn method(can_do_without: bool) -> [u8; 2] {
-    [VERSION, if can_do_without { NO_AUTHENTICATION } else { NO_METHOD }]
+/// Returns the reply to that. The client must close if no method is acceptable.
+pub fn method(method: Method) -> [u8; 2] {
+    match method {
+        Method::NoAuthentication => [VERSION, NO_AUTHENTICATION],
+        Method::NoneAcceptable => [VERSION, NO_METHOD],
+    }
 }
 
 /// Reads a request.
@@ -110,9 +123,9 @@ mod tests {
 
     #[test]
     fn a_client_is_understood() {
-        assert_eq!(greeting(&[5, 2, 2, 0, 5]), Ok(Parsed::Done(true, 4)));
-        assert_eq!(greeting(&[5, 1, 2]), Ok(Parsed::Done(false, 3)));
-        assert_eq!(greeting(&[5, 0]), Ok(Parsed::Done(false, 2)));
+        assert_eq!(greeting(&[5, 2, 2, 0, 5]), Ok(Parsed::Done(Method::NoAuthentication, 4)));
+        assert_eq!(greeting(&[5, 1, 2]), Ok(Parsed::Done(Method::NoneAcceptable, 3)));
+        assert_eq!(greeting(&[5, 0]), Ok(Parsed::Done(Method::NoneAcceptable, 2)));
         assert_eq!(greeting(&[]), Ok(Parsed::Need(2)));
         assert_eq!(greeting(b"GET / HTTP/1.1"), Err(SocksError::Version { version: b'G' }));
         let there = "192.0.2.1:80".parse().unwrap();
@@ -121,7 +134,8 @@ mod tests {
         assert_eq!(request(&[5, 1, 0, 9]).unwrap_err().reply(), Some(Reply::AddressNotSupported));
         assert_eq!(request(&[5, 1, 1]).unwrap_err().reply(), Some(Reply::Failure));
         assert_eq!(request(&[4, 1]).unwrap_err().reply(), None);
-        assert_eq!((method(true), method(false)), ([5, 0], [5, 255]));
+        assert_eq!(method(Method::NoAuthentication), [5, 0]);
+        assert_eq!(method(Method::NoneAcceptable), [5, 255]);
         assert_eq!(answer(Reply::Refused)[..2], [5, 5]);
     }
 

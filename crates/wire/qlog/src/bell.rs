@@ -6,6 +6,15 @@ use std::time::Duration;
 /// Maximum delay until an event is on the disk.
 const LATEST: Duration = Duration::from_millis(100);
 
+/// Urgency of a write.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Urgency {
+    /// After [`LATEST`] at most.
+    Soon,
+    /// At once, because there is much data.
+    AtOnce,
+}
+
 /// A signal that wakes the writer thread.
 #[derive(Default)]
 pub(crate) struct Bell {
@@ -26,8 +35,9 @@ impl Bell {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Requests a write: soon, or at once if there is much data.
-    pub(crate) fn ring(&self, is_many: bool) {
+    /// Requests a write.
+    pub(crate) fn ring(&self, urgency: Urgency) {
+        let is_many = urgency == Urgency::AtOnce;
         let mut state = self.lock();
         let was = state.some && (state.many || !is_many);
         state.some = true;
@@ -55,6 +65,7 @@ impl Bell {
             .rung
             .wait_timeout_while(state, LATEST, |state| !state.many && !state.is_over)
             .unwrap_or_else(PoisonError::into_inner);
+        debug_assert!(state.some || state.is_over, "the writer wakes without a reason");
         (state.some, state.many) = (false, false);
         state.is_over
     }

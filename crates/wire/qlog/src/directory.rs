@@ -9,7 +9,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use proto::observe::{Birth, Observer, ObserverMaker};
 
-use crate::bell::Bell;
+use crate::bell::{Bell, Urgency};
 use crate::frames::Hex;
 use crate::log::{Handle, Log};
 use crate::record::end;
@@ -61,7 +61,7 @@ impl Directory {
         Arc::new(move |birth: &Birth| {
             let log = Arc::new(Log::new(*birth, now().as_millis() as u64));
             logs.lock().unwrap_or_else(PoisonError::into_inner).push(log.clone());
-            bell.ring(false);
+            bell.ring(Urgency::Soon);
             Some(Arc::new(Handle { log, bell: bell.clone() }) as Arc<dyn Observer>)
         })
     }

@@ -11,7 +11,7 @@ use proto::side::Side;
 use serde::Serialize;
 use units::Time;
 
-use crate::bell::Bell;
+use crate::bell::{Bell, Urgency};
 use crate::frames::{Listed, Places};
 use crate::record::{
     BlockData, ClosedData, GapData, KeyData, LostData, PacketData, PacketHeader, ParametersData, PathData, Raw,
@@ -277,7 +277,7 @@ impl Observer for Handle {
         drop(waiting);
         let is_many = before < MANY && after >= MANY;
         if is_many || (before == 0 && after > 0) {
-            self.bell.ring(is_many);
+            self.bell.ring(if is_many { Urgency::AtOnce } else { Urgency::Soon });
         }
     }
 }
@@ -288,6 +288,6 @@ impl Drop for Handle {
         waiting.put_gap();
         waiting.is_over = true;
         drop(waiting);
-        self.bell.ring(false);
+        self.bell.ring(Urgency::Soon);
     }
 }

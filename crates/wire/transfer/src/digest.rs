@@ -28,7 +28,7 @@ pub(crate) fn chunks_of(size: u64) -> u64 {
 
 /// The bytes of a chunk.
 pub(crate) fn chunk_len(size: u64, chunk: u64) -> usize {
-    size.saturating_sub(chunk.saturating_mul(CHUNK as u64)).min(CHUNK as u64) as usize
+    usize::try_from(size.saturating_sub(chunk.saturating_mul(CHUNK as u64))).unwrap_or(CHUNK).min(CHUNK)
 }
 
 /// The value of a chunk of a file of this size: the chaining value of its subtree, or the file's hash if it is the only one.

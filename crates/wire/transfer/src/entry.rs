@@ -7,7 +7,7 @@ use crate::name::{Name, NameError, check_target};
 /// Permissions that are sent: read, write and execute. The setuid, setgid and sticky bits are not.
 pub(crate) const MODES: u32 = 0o777;
 /// The largest file: offsets are signed numbers of 64 bits.
-const LARGEST: u64 = i64::MAX as u64;
+const LARGEST: u64 = i64::MAX.cast_unsigned();
 /// Nanoseconds of a second.
 const SECOND_NS: u32 = 1_000_000_000;
 
@@ -18,6 +18,13 @@ pub struct Stamp {
     pub s: i64,
     /// Nanoseconds.
     pub ns: u32,
+}
+
+impl Stamp {
+    /// Creates a stamp from a file's seconds and nanoseconds. The kernel returns nanoseconds below 10^9.
+    pub(crate) fn of_file(s: i64, ns: i64) -> Self {
+        Self { s, ns: u32::try_from(ns).unwrap_or(0) }
+    }
 }
 
 /// The kind of an entry.

@@ -79,9 +79,9 @@ impl There {
         };
         Self {
             what,
-            size: stat.st_size as u64,
+            size: stat.st_size.cast_unsigned(),
             mode: stat.st_mode & ALL_MODE_BITS,
-            mtime: Stamp { s: stat.st_mtime, ns: stat.st_mtime_nsec as u32 },
+            mtime: Stamp::of_file(stat.st_mtime, stat.st_mtime_nsec),
             inode: (stat.st_dev, stat.st_ino),
         }
     }
@@ -305,12 +305,7 @@ impl<'a> View<'a> {
     }
 
     /// Sets a directory's time, and its mode if that changes. `sent` are the sender's permissions.
-    pub(crate) fn finish_directory(
-        &mut self,
-        name: &Name,
-        (mode, sent): (FinalMode, u32),
-        mtime: Stamp,
-    ) -> io::Result<()> {
+    pub(crate) fn finish_directory(&mut self, name: &Name, mode: FinalMode, sent: u32, mtime: Stamp) -> io::Result<()> {
         let (directory, last) = self.at(name)?;
         let opened = openat(directory, last, DIRECTORY, Mode::empty())?;
         futimens(&opened, &AS_IT_IS, &time(mtime))?;

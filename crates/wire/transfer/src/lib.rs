@@ -8,6 +8,17 @@
 //! No name of a peer leads out of the folder: [`Name`] has plain components alone, and directories are opened one by one
 //! and never through a link.
 #![forbid(unsafe_code)]
+// Sizes come from the peer: a conversion states its range. Tests convert small constants.
+#![cfg_attr(
+    not(test),
+    deny(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        clippy::cast_possible_wrap,
+        clippy::cast_precision_loss,
+        clippy::cast_lossless
+    )
+)]
 
 mod chunks;
 mod crew;

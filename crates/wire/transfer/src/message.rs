@@ -14,6 +14,8 @@ use crate::digest::{CHUNK, Digest};
 use crate::entry::Entry;
 use crate::error::Error;
 use crate::name::Name;
+use crate::send::SendOptions;
+use crate::walk::Amount;
 
 /// The priority of the listing and of replies: data waits for them.
 pub(crate) const URGENT: i32 = 1;
@@ -47,8 +49,9 @@ pub struct Hello {
 }
 
 impl Hello {
-    /// Creates it for `lanes` data streams and this number of found entries and bytes.
-    pub fn new(lanes: u8, checksum: bool, (entries, bytes): (u64, u64)) -> Self {
+    /// Creates the first message of a sender that found this amount.
+    pub fn new(options: SendOptions, amount: Amount) -> Self {
+        let (SendOptions { lanes, checksum }, Amount { entries, bytes }) = (options, amount);
         Self { version: VERSION, service: SERVICE.to_owned(), lanes, checksum, entries, bytes }
     }
 }
@@ -255,6 +258,7 @@ pub(crate) fn put(out: &mut Vec<u8>, message: &impl Serialize) {
     let buffer = std::mem::take(out);
     // What is made of numbers, names and short texts can be written.
     *out = postcard::to_extend(message, Extended::new(buffer)).map(|it| it.0).unwrap_or_default();
+    #[expect(clippy::cast_possible_truncation, reason = "a message has at most `LONGEST_FRAME` bytes")]
     let len = (out.len() - at - 4) as u32;
     out[at..at + 4].copy_from_slice(&len.to_be_bytes());
 }
@@ -278,7 +282,9 @@ impl Extend<u8> for Extended {
 /// A first message with its length.
 pub(crate) fn first_frame(message: &impl First) -> Vec<u8> {
     let text = serde_json::to_vec(message).unwrap_or_default();
-    [&(text.len() as u32).to_be_bytes(), &text[..]].concat()
+    #[expect(clippy::cast_possible_truncation, reason = "the first messages have a few hundred bytes")]
+    let len = text.len() as u32;
+    [&len.to_be_bytes(), &text[..]].concat()
 }
 
 /// Reads a message from its bytes. An error is the rest of a sentence about the peer.
@@ -448,7 +454,11 @@ mod tests {
     #[test]
     fn other_services_and_versions_are_told_apart() {
         let said = |text: &str| parse_first::<Hello>(text.as_bytes()).unwrap_err();
-        let hello = String::from_utf8(first_frame(&Hello::new(4, false, (1, 2)))[4..].to_vec()).unwrap();
+        let hello = String::from_utf8(
+            first_frame(&Hello::new(SendOptions { lanes: 4, checksum: false }, Amount { entries: 1, bytes: 2 }))[4..]
+                .to_vec(),
+        )
+        .unwrap();
         assert_eq!(parse_first::<Hello>(hello.as_bytes()).unwrap().bytes, 2);
         assert!(said(&hello.replace("\"version\":1", "\"version\":7")).starts_with("speaks version 7 of the transfer"));
         assert!(said(r#"{"version":1,"reverse":false}"#).starts_with("does not transfer files"));

@@ -114,14 +114,15 @@ impl<'a> Shelf<'a> {
         drop(names);
         if is_there {
             // Unreadable chunks begin again.
-            let _ = self.verify((&key, &sums), entry.size(), &mut resume, goes_on);
+            let _ = self.verify(&key, &sums, entry.size(), &mut resume, goes_on);
         }
         resume
     }
 
     fn verify(
         &self,
-        (key, sums): (&str, &str),
+        key: &str,
+        sums: &str,
         size: u64,
         resume: &mut Resume,
         goes_on: impl Fn() -> bool,

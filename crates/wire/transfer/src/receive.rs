@@ -84,6 +84,24 @@ struct NotedDirectory {
     mode: FinalMode,
 }
 
+/// Comparison of files of equal size.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Comparison {
+    /// By their times.
+    Times,
+    /// By their hashes.
+    Hashes,
+}
+
+/// Presence of an entry before the transfer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Presence {
+    /// It existed, and is the same.
+    Existed,
+    /// It is made, or brought up to date.
+    New,
+}
+
 struct Receiver<'a> {
     crew: Crew<'a>,
     folder: &'a Folder,
@@ -127,7 +145,7 @@ pub fn receive(
         let it = &receiver;
         // The queue's end is that of the listing, of all lanes and of the thread that starts them.
         let (whole, queue) = sync_channel(WAITING);
-        it.crew.spawn_with(scope, whole, move |whole| it.begin(connection, scope, (whole, queue)));
+        it.crew.spawn_with(scope, whole, move |whole| it.begin(connection, scope, whole, queue));
         it.crew.wait(|| watch.look(&it.counts.progress()));
     });
     let summary = receiver.summary();
@@ -140,7 +158,8 @@ impl<'a> Receiver<'a> {
         &'s self,
         connection: &'s Connection,
         scope: &'s Scope<'s, '_>,
-        (whole, queue): (&SyncSender<Whole>, Queue<Whole>),
+        whole: &SyncSender<Whole>,
+        queue: Queue<Whole>,
     ) -> Result<(), Error>
     where
         'a: 's,
@@ -157,7 +176,8 @@ impl<'a> Receiver<'a> {
         wait(say.write_all(&first_frame(&Welcome::new(self.free()?))))?;
         self.crew.spawn(scope, move || self.outbox.run(&self.crew, say));
         self.crew.spawn(scope, move || self.finish(&queue));
-        self.crew.spawn_with(scope, whole.clone(), move |_until_listed| self.judge_all(listing, hello.checksum));
+        let comparison = if hello.checksum { Comparison::Hashes } else { Comparison::Times };
+        self.crew.spawn_with(scope, whole.clone(), move |_until_listed| self.judge_all(listing, comparison));
         for _ in 0..hello.lanes {
             let stream = wait(connection.accept_stream())?;
             if stream.send.is_some() {
@@ -193,7 +213,8 @@ impl<'a> Receiver<'a> {
         self.outbox.push(&self.crew, &Reply::Failed { number, name: name.clone(), why: brief(why) });
     }
 
-    fn settle(&self, number: u64, was_there: bool) {
+    fn settle(&self, number: u64, presence: Presence) {
+        let was_there = presence == Presence::Existed;
         add(if was_there { &self.counts.same } else { &self.counts.made }, 1);
         add(&self.counts.entries, 1);
         self.outbox.push(&self.crew, &Reply::Settled { number, was_there });
@@ -206,12 +227,12 @@ impl<'a> Receiver<'a> {
         state.keys.remove(key);
     }
 
-    fn judge_all(&self, mut listing: Frames<RecvStream>, checksum: bool) -> Result<(), Error> {
+    fn judge_all(&self, mut listing: Frames<RecvStream>, comparison: Comparison) -> Result<(), Error> {
         let (mut view, mut number) = (View::new(self.folder), 0);
         while let Some(message) = listing.next::<Listing>()? {
             match message {
                 Listing::Entry(entry) => {
-                    self.judge(&mut view, number, entry, checksum)?;
+                    self.judge(&mut view, number, entry, comparison)?;
                     number += 1;
                 }
                 Listing::End { entries, failed } => {
@@ -231,16 +252,16 @@ impl<'a> Receiver<'a> {
     }
 
     /// Decides what is done with an entry.
-    fn judge(&self, view: &mut View, number: u64, entry: Entry, checksum: bool) -> Result<(), Error> {
+    fn judge(&self, view: &mut View, number: u64, entry: Entry, comparison: Comparison) -> Result<(), Error> {
         match entry.kind {
-            Kind::File { .. } => self.judge_file(view, number, entry, checksum),
+            Kind::File { .. } => self.judge_file(view, number, entry, comparison),
             Kind::Directory => {
                 match self.make_directory(view, &entry) {
                     // One that was there gets its time, so it counts as made as well.
                     Ok(mode) => {
                         self.note_cost(&entry)?;
                         lock(&self.later).directories.push(NotedDirectory { number, entry, mode });
-                        self.settle(number, false);
+                        self.settle(number, Presence::New);
                     }
                     Err(error) => self.fail(number, &entry.name, &error.to_string()),
                 }
@@ -252,7 +273,7 @@ impl<'a> Receiver<'a> {
                 } else {
                     self.note_cost(&entry)?;
                     lock(&self.later).links.push((number, entry));
-                    self.settle(number, false);
+                    self.settle(number, Presence::New);
                 }
                 Ok(())
             }
@@ -280,8 +301,9 @@ impl<'a> Receiver<'a> {
     }
 
     /// Sets a directory's time and mode.
-    fn finish_directory(&self, view: &mut View, NotedDirectory { entry, mode, .. }: &NotedDirectory) -> io::Result<()> {
-        view.finish_directory(&entry.name, (*mode, entry.mode), entry.mtime)?;
+    fn finish_directory(&self, view: &mut View, directory: &NotedDirectory) -> io::Result<()> {
+        let NotedDirectory { entry, mode, .. } = directory;
+        view.finish_directory(&entry.name, *mode, entry.mode, entry.mtime)?;
         if *mode != FinalMode::Kept {
             self.shelf.unmark_open(entry);
         }
@@ -310,7 +332,7 @@ impl<'a> Receiver<'a> {
         }
     }
 
-    fn judge_file(&self, view: &mut View, number: u64, entry: Entry, checksum: bool) -> Result<(), Error> {
+    fn judge_file(&self, view: &mut View, number: u64, entry: Entry, comparison: Comparison) -> Result<(), Error> {
         let there = match view.look(&entry.name) {
             Ok(there) => there,
             Err(error) => {
@@ -325,7 +347,7 @@ impl<'a> Receiver<'a> {
                 self.fail(number, &entry.name, &in_the_way(there).to_string());
                 return Ok(());
             }
-            if may_be_same && checksum {
+            if may_be_same && comparison == Comparison::Hashes {
                 have = match view.digest(&entry.name, size, || !self.crew.is_over()) {
                     Ok(digest) => Some(digest),
                     Err(error) => {
@@ -373,7 +395,7 @@ impl<'a> Receiver<'a> {
         match view.touch(&entry.name, there, self.permissions(entry, Some(there)), entry.mtime) {
             Ok(()) => {
                 add(&self.counts.had_bytes, entry.size());
-                self.settle(number, true);
+                self.settle(number, Presence::Existed);
             }
             Err(error) => self.fail(number, &entry.name, &format!("its mode and time cannot be set: {error}")),
         }
@@ -427,7 +449,7 @@ impl<'a> Receiver<'a> {
                 if wanted.entry.size() > CHUNK as u64 {
                     self.shelf.remove_sums(key);
                 }
-                self.settle(number, false);
+                self.settle(number, Presence::New);
             }
             Err(error) => self.fail(number, name, &self.explained(&error, wanted.entry.size(), wanted.entry.size())),
         }

@@ -98,7 +98,8 @@ struct Sender<'a> {
 pub fn send(
     connection: &Connection,
     sources: &[Source],
-    (options, amount): (SendOptions, Amount),
+    options: SendOptions,
+    amount: Amount,
     watch: &dyn Watch,
 ) -> Result<Outcome, Error> {
     let sender = Sender {
@@ -147,7 +148,7 @@ impl<'a> Sender<'a> {
         connection.expect(Some(amount.bytes));
         let (mut say, hear) = wait(connection.open())?;
         say.set_priority(URGENT);
-        let hello = Hello::new(self.options.lanes, self.options.checksum, (amount.entries, amount.bytes));
+        let hello = Hello::new(self.options, amount);
         wait(say.write_all(&first_frame(&hello)))?;
         let mut replies = Frames::new(hear);
         let welcome: Welcome = replies.first()?;
@@ -474,7 +475,9 @@ impl<'a, 's> Lane<'a, 's> {
             let value = read_chunk(&file, &mut self.chunk, job.size, chunk)?;
             tree.push(value);
             let data = std::mem::take(&mut self.chunk);
-            put(&mut self.records, &Record::Chunk { len: data.len() as u32, value });
+            #[expect(clippy::cast_possible_truncation, reason = "a chunk has at most `CHUNK` bytes, 1 MiB")]
+            let len = data.len() as u32;
+            put(&mut self.records, &Record::Chunk { len, value });
             let sent = if data.len() >= LARGE {
                 self.flush().and_then(|()| Ok(wait(self.stream.write_all(&data))?))
             } else {

@@ -165,7 +165,7 @@ fn entry(path: &Path, name: Name) -> Result<Entry, String> {
 }
 
 pub(crate) fn stamp(metadata: &Metadata) -> Stamp {
-    Stamp { s: metadata.mtime(), ns: metadata.mtime_nsec() as u32 }
+    Stamp::of_file(metadata.mtime(), metadata.mtime_nsec())
 }
 
 /// A path of this machine for people.

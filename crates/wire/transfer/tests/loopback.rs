@@ -16,8 +16,8 @@ use proto::service::Service;
 use proto::settings::Settings;
 use testing::{PATIENCE, block_on};
 use transfer::{
-    CHUNK, Entry, Error, Folder, Hello, Kind, Listing, Modes, Name, Outcome, Progress, ReceiveOptions, Record, Reply,
-    SendOptions, Source, Stamp, Summary, Watch, receive, send, survey,
+    Amount, CHUNK, Entry, Error, Folder, Hello, Kind, Listing, Modes, Name, Outcome, Progress, ReceiveOptions, Record,
+    Reply, SendOptions, Source, Stamp, Summary, Watch, receive, send, survey,
 };
 use transport::{Config, Connection, Endpoint};
 
@@ -162,7 +162,7 @@ fn transfer_of(scratch: &Scratch, paths: &[PathBuf], options: Options) -> Ends {
     let (sent, received) = connected(
         |connection| {
             let amount = survey(&sources, || true);
-            send(connection, &sources, (SendOptions { lanes: 3, checksum: options.checksum }, amount), &sender)
+            send(connection, &sources, SendOptions { lanes: 3, checksum: options.checksum }, amount, &sender)
         },
         |connection| {
             let options = ReceiveOptions { replace: options.replace, modes: options.modes };
@@ -498,7 +498,7 @@ fn a_file_that_changes_while_it_is_sent_fails_alone() {
     let (sent, received) = connected(
         |connection| {
             let options = SendOptions { lanes: 2, checksum: false };
-            send(connection, &sources, (options, survey(&sources, || true)), &watch)
+            send(connection, &sources, options, survey(&sources, || true), &watch)
         },
         |connection| receive(connection, &folder, ReceiveOptions::default(), &receiver),
     );
@@ -564,7 +564,9 @@ fn lied(scratch: &Scratch, lies: &[&[u8]]) -> (String, Vec<String>) {
 }
 
 fn hello() -> Vec<u8> {
-    let text = serde_json::to_vec(&Hello::new(1, false, (1, 1))).unwrap();
+    let text =
+        serde_json::to_vec(&Hello::new(SendOptions { lanes: 1, checksum: false }, Amount { entries: 1, bytes: 1 }))
+            .unwrap();
     [&(text.len() as u32).to_be_bytes(), &text[..]].concat()
 }
 

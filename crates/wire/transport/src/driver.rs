@@ -18,7 +18,7 @@ use proto::via::Via;
 use units::Time;
 
 use crate::clock::{END, LAST_WORD};
-use crate::shared::{Core, State};
+use crate::shared::{Core, Holder, State};
 use crate::socket::{Inbox, Socket};
 
 /// Batches that a connection sends before another one has its turn.
@@ -160,7 +160,7 @@ impl Driver {
                 match state.endpoint.on_datagram(now, via, codepoint, datagram) {
                     Received::Nothing => {}
                     Received::Connection(handle) => state.touch(handle),
-                    Received::New(handle) => state.add(handle, paths, false),
+                    Received::New(handle) => state.add(handle, paths, Holder::Nobody),
                     Received::MaybeReset(token) => self.resets.push((via, token)),
                 }
                 // What is kept of them is freed when they have their turn.

@@ -8,9 +8,11 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use proto::closed::Code;
+use proto::endpoint::{Authentication, EndpointConfig};
 use proto::identity::{Identity, SEED_LEN, Trust};
 use proto::secret::Secret;
 use proto::settings::Settings;
+use proto::side::Side;
 use proto::ticket::TicketId;
 use proto::via::Via;
 use rustls::crypto::{CryptoProvider, aws_lc_rs};
@@ -20,7 +22,7 @@ use crate::connection::{Connection, Incoming};
 use crate::driver::Driver;
 use crate::error::Error;
 use crate::lobby::{Caller, Lobby, Stray};
-use crate::shared::{Core, State};
+use crate::shared::{Core, Holder, State};
 use crate::socket::Socket;
 
 /// Maximum wait for a socket to take the last packets, in milliseconds.
@@ -108,8 +110,9 @@ impl Endpoint {
         }
         let sockets = Socket::bind_all(address, threads)?;
         let paths = settings.paths;
-        let endpoints = proto::endpoint::Endpoint::team(clock.now(), (settings, provider), &identity, threads)
-            .map_err(io::Error::other)?;
+        let endpoints =
+            proto::endpoint::Endpoint::team(clock.now(), EndpointConfig { settings, provider, identity }, threads)
+                .map_err(io::Error::other)?;
         Self::new(endpoints, sockets, clock, paths)
     }
 
@@ -121,8 +124,8 @@ impl Endpoint {
         let Config { settings, identity, provider, .. } = config.clone();
         let socket = Socket::bind(address)?;
         let (clock, paths) = (Clock::new(), settings.paths);
-        let endpoint = proto::endpoint::Endpoint::new(clock.now(), (settings, provider), identity, false)
-            .map_err(io::Error::other)?;
+        let config = EndpointConfig { settings, provider, identity };
+        let endpoint = proto::endpoint::Endpoint::new(clock.now(), config, Side::Caller).map_err(io::Error::other)?;
         Self::new(vec![endpoint], vec![socket], clock, paths)
     }
 
@@ -136,7 +139,7 @@ impl Endpoint {
         let address = sockets[0].address()?;
         let lobby = Arc::new(Lobby::default());
         let cores = endpoints.into_iter().zip(sockets).enumerate().map(|(thread, (endpoint, socket))| {
-            let state = State::new(endpoint, socket, (thread, lobby.clone()))?;
+            let state = State::new(endpoint, socket, thread, lobby.clone())?;
             Ok(Arc::new(Core::new(state, clock)?))
         });
         let cores: Arc<[Arc<Core>]> = cores.collect::<io::Result<_>>()?;
@@ -187,10 +190,10 @@ impl Endpoint {
         let handle = {
             let (mut state, via) = (self.core().lock(), Via { socket: port.socket, remote });
             let now = self.core().clock.now();
-            let called = state.endpoint.call_with(now, via, (trust, None), Arc::new(settings));
+            let called = state.endpoint.call_with(now, via, Authentication { trust, secret: None }, Arc::new(settings));
             state.ports.give(port.socket, called.as_ref().ok().copied());
             let handle = called?;
-            state.add(handle, paths, true);
+            state.add(handle, paths, Holder::Application);
             handle
         };
         self.core().ring();
@@ -217,7 +220,7 @@ impl Endpoint {
         let handle = {
             let mut state = self.core().lock();
             let handle = state.endpoint.call(self.core().clock.now(), Via { socket: 0, remote }, trust, secret)?;
-            state.add(handle, self.paths, true);
+            state.add(handle, self.paths, Holder::Application);
             handle
         };
         self.core().ring();
@@ -386,7 +389,8 @@ mod tests {
         socket.connect(listener.address()).unwrap();
         socket.set_read_timeout(Some(Duration::from_millis(200))).unwrap();
         let (clock, via) = (Clock::new(), Via { socket: 0, remote: listener.address() });
-        let mut caller = proto::endpoint::Endpoint::new(clock.now(), (settings, provider), identity, false).unwrap();
+        let config = EndpointConfig { settings, provider, identity };
+        let mut caller = proto::endpoint::Endpoint::new(clock.now(), config, Side::Caller).unwrap();
         let mut resent = 0;
         let entries = || listener.core().lock().entries.len();
         for calls in 0..CALLERS {

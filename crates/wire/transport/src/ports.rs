@@ -91,6 +91,7 @@ impl Ports {
         if at == self.ports.len() {
             self.ports.push(None);
         }
+        debug_assert!(self.ports[at].is_none(), "port {at} is replaced while it is open");
         self.ports[at] = Some((Arc::new(socket), owner));
         Some(number)
     }

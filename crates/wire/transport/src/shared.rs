@@ -81,11 +81,13 @@ impl Entry {
             self.datagrams.push_back(datagram);
             self.wake(woken);
         }
+        debug_assert!(self.datagram_bytes <= MOST_UNREAD, "{} bytes wait to be read", self.datagram_bytes);
     }
 
     /// Returns the next received datagram.
     pub(crate) fn next_datagram(&mut self) -> Option<Vec<u8>> {
         let datagram = self.datagrams.pop_front()?;
+        debug_assert!(self.datagram_bytes >= datagram.len() + DATAGRAM_COST, "{} bytes wait", self.datagram_bytes);
         self.datagram_bytes -= datagram.len() + DATAGRAM_COST;
         Some(datagram)
     }
@@ -101,6 +103,15 @@ impl Entry {
             self.others.push(context.waker().clone());
         }
     }
+}
+
+/// Holder of a new connection.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Holder {
+    /// The application has a handle of it.
+    Application,
+    /// Nobody yet: it is not accepted.
+    Nobody,
 }
 
 pub(crate) struct State {
@@ -121,7 +132,7 @@ pub(crate) struct State {
 }
 
 impl State {
-    pub(crate) fn new(endpoint: Endpoint, socket: Socket, (thread, lobby): (usize, Arc<Lobby>)) -> io::Result<Self> {
+    pub(crate) fn new(endpoint: Endpoint, socket: Socket, thread: usize, lobby: Arc<Lobby>) -> io::Result<Self> {
         let local = socket.address()?;
         Ok(Self {
             endpoint,
@@ -153,7 +164,9 @@ impl State {
     }
 
     /// Adds a new connection, which an application has, or may get.
-    pub(crate) fn add(&mut self, handle: Handle, most_paths: u8, is_held: bool) {
+    pub(crate) fn add(&mut self, handle: Handle, most_paths: u8, holder: Holder) {
+        debug_assert!(!self.entries.contains_key(&handle), "a connection is added twice");
+        let is_held = holder == Holder::Application;
         self.entries.insert(handle, Entry { timer: Time::NEVER, is_held, most_paths, ..Entry::default() });
         self.touch(handle);
     }
@@ -166,6 +179,7 @@ impl State {
     /// Returns the first connection that is due.
     pub(crate) fn next_due(&mut self, now: Time) -> Option<Handle> {
         let &(time, handle) = self.timers.first()?;
+        debug_assert!(time.is_set(), "a timer that never expires is queued");
         if time > now {
             return None;
         }

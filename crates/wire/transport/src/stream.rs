@@ -16,7 +16,8 @@ use crate::wait::wait;
 /// Does something with a stream, or waits for it.
 fn poll_stream<T>(
     held: &Held,
-    (stream, wish): (StreamId, Wish),
+    stream: StreamId,
+    wish: Wish,
     context: &Context,
     act: impl FnOnce(&mut Streams) -> Poll<Result<T, Error>>,
 ) -> Poll<Result<T, Error>> {
@@ -74,7 +75,7 @@ impl SendStream {
     }
 
     pub(crate) fn poll_write(&mut self, context: &Context, data: &[u8]) -> Poll<Result<usize, Error>> {
-        poll_stream(&self.held, (self.stream, Wish::Write), context, |streams| match streams.write(self.stream, data) {
+        poll_stream(&self.held, self.stream, Wish::Write, context, |streams| match streams.write(self.stream, data) {
             Ok(0) if !data.is_empty() => Poll::Pending,
             written => Poll::Ready(written.map_err(Error::from)),
         })
@@ -232,7 +233,7 @@ impl RecvStream {
             return Poll::Ready(Ok(0));
         }
         let stream = self.stream;
-        let read = poll_stream(&self.held, (stream, Wish::Read), context, |streams| match streams.read(stream, out) {
+        let read = poll_stream(&self.held, stream, Wish::Read, context, |streams| match streams.read(stream, out) {
             Err(ReadError::Blocked) | Ok(Read { bytes: 0, ends: false }) => Poll::Pending,
             read => Poll::Ready(read.map_err(Error::from)),
         });
@@ -271,7 +272,7 @@ impl RecvStream {
         }
         let stream = self.stream;
         let ended = poll_fn(|context| {
-            poll_stream(&self.held, (stream, Wish::Read), context, |streams| match streams.read(stream, &mut []) {
+            poll_stream(&self.held, stream, Wish::Read, context, |streams| match streams.read(stream, &mut []) {
                 Ok(Read { ends: true, .. }) => Poll::Ready(Ok(())),
                 Err(ReadError::Blocked) | Ok(_) => Poll::Pending,
                 Err(error) => Poll::Ready(Err(error.into())),

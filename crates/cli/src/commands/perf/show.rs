@@ -81,7 +81,7 @@ impl Shown<'_> {
                 path.path,
                 path.packet_size,
                 in_ms(path.rtt),
-                if path.least_rtt == Span::MAX { "unknown".to_owned() } else { in_ms(path.least_rtt) },
+                path.least_rtt.map_or_else(|| "unknown".to_owned(), in_ms),
             ));
         }
         let sent = self.both()[0].1;
@@ -240,7 +240,7 @@ fn path_as_json(path: &PathStats) -> Value {
         "is_open": path.is_open,
         "packet_bytes": path.packet_size,
         "rtt_ns": path.rtt.ns(),
-        "least_rtt_ns": (path.least_rtt != Span::MAX).then(|| path.least_rtt.ns()),
+        "least_rtt_ns": path.least_rtt.map(Span::ns),
         "packets": path.packets,
         "acked_bytes": path.acked.get(),
         "marked_bytes": path.marked.get(),

@@ -43,7 +43,7 @@ pub(crate) fn send(args: &SendArgs) -> Result<(), Failure> {
     let Begun { call: Call { endpoint, connection, address }, own } = call(&way, resumption.as_ref(), &end)?;
     let board = Board::new(args.show);
     let options = SendOptions { lanes: LANES, checksum: args.checksum };
-    let sent = transfer::send(&connection, &sources, (options, amount), &board);
+    let sent = transfer::send(&connection, &sources, options, amount, &board);
     let (notes, clock) = board.end();
     let outcome = match sent {
         Ok(outcome) => outcome,

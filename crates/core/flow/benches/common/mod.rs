@@ -1,6 +1,6 @@
 //! A flow in steady state: for each acknowledgement another packet.
 
-use flow::{AckHeader, FlowConfig, Receiver, Recovery, Segment, Sender};
+use flow::{AckHeader, DataHeader, FlowConfig, Receiver, Recovery, Segment, Sender};
 use laws::catalog::{Kind, Value, build};
 use laws::{Law, Path};
 use units::{Bytes, Rate, Span, Time, mix64};
@@ -45,7 +45,8 @@ impl Steady {
     pub(crate) fn step(&mut self) {
         let place = if self.reorders { mix64(self.steps) } else { self.steps };
         let segment = &mut self.in_flight[place as usize % WINDOW];
-        let [_, reply] = self.receiver.on_data(self.now, segment.seq, false, segment.asks());
+        let [_, reply] =
+            self.receiver.on_data(self.now, DataHeader { seq: segment.seq, marked: false, asks: segment.asks() });
         let reply = reply.expect("every packet is acknowledged");
         self.now += Span::from_ns(330);
         let ack = AckHeader {

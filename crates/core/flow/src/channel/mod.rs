@@ -9,9 +9,9 @@
 //! Loss detection, flight size and send permission are those of the simulator's [`crate::Sender`].
 
 mod config;
-mod governor;
-mod lane;
+mod law_group;
 mod strikes;
+mod subflow;
 mod work;
 
 use alloc::vec;
@@ -21,15 +21,16 @@ use laws::{Acted, ControlLaw, Loss, LossCause, Notification, Permit, marked_shar
 use units::{Bytes, Span, Time};
 
 pub use config::{ChannelConfig, MOST_OUTSTANDING};
-use governor::Governor;
-use lane::Lane;
+use law_group::LawGroup;
 use strikes::{Silence, Strikes};
+use subflow::SubflowState;
 pub use work::{Parcel, Why, Work};
 
 use crate::acks::{AckError, Acks};
-use crate::control::{Control, Lack, SendState};
-use crate::outstanding::{Answers, Batch, LossTimer, Outstanding};
+use crate::law_state::{Lack, LawState, RateChange, SendState};
+use crate::outstanding::{Answers, Batch, LossEvidence, LossTimer, NotifyLaw, Outstanding};
 use crate::ramp::Ramp;
+use crate::ranges::Range;
 use crate::records::{Departure, Record, State};
 use crate::subflow::{in_turn, together};
 
@@ -84,19 +85,49 @@ pub struct Acked {
     pub one_way: Option<Span>,
 }
 
+/// Maximum number of subflows of a channel, closed ones included.
+const MOST_SUBFLOWS: usize = 255;
+
+/// Permission to send packets of the work on a subflow.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum DataSending {
+    /// Packets of the work may be sent.
+    Allowed,
+    /// Only packets outside of the work may be sent.
+    Forbidden,
+}
+
+/// Packet numbers of a subflow that is reset.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum PacketNumbers {
+    /// They continue: the subflow stays in its packet number space.
+    Continue,
+    /// They begin at 0: the subflow is on another path, in a packet number space of its own.
+    Restart,
+}
+
+/// A law that moves from one subflow to another.
+#[derive(Clone, Debug)]
+pub struct MovedLaw<L> {
+    /// The law.
+    pub law: L,
+    /// Delivered payload as reported to it ([`Channel::delivered`]).
+    pub delivered: Bytes,
+}
+
 /// The sending end of a connection under laws `L`, which carries the work `W`.
 ///
 /// Subflows are identified by the numbers that the channel returned. [`Channel::acked`] checks the peer's number; all
 /// other methods panic at a number that was not returned.
 #[derive(Debug)]
 pub struct Channel<L, W: Work> {
-    lanes: Vec<Lane<W::Content>>,
-    /// One per law that a lane has had of its own.
-    governors: Vec<Governor<L>>,
+    subflows: Vec<SubflowState<W::Content>>,
+    /// One per law that a subflow has had of its own.
+    groups: Vec<LawGroup<L>>,
     /// The subflow whose turn is next.
     turn: u8,
     config: ChannelConfig,
-    retimes: bool,
+    rate_change: RateChange,
     work: W,
     stats: ChannelStats,
 }
@@ -105,9 +136,9 @@ impl<L: ControlLaw, W: Work> Channel<L, W> {
     /// A channel of one subflow, whose first packet may leave at `now`.
     pub fn new(config: ChannelConfig, law: L, work: W, now: Time) -> Self {
         Self {
-            retimes: law.retimes(),
-            lanes: vec![Lane::new(&config, 0, now)],
-            governors: vec![Governor::new(&config, law, now)],
+            rate_change: RateChange::of(&law),
+            subflows: vec![SubflowState::new(&config, 0, now)],
+            groups: vec![LawGroup::new(&config, law, now)],
             turn: 0,
             config,
             work,
@@ -119,127 +150,129 @@ impl<L: ControlLaw, W: Work> Channel<L, W> {
     /// both, and receives the events of both as of one path. Returns its number; none if there have been 255, closed
     /// ones included.
     pub fn add_subflow(&mut self, law: Option<L>, now: Time) -> Option<u8> {
-        let number = u8::try_from(self.lanes.len()).ok().filter(|&number| number < u8::MAX)?;
+        let number = u8::try_from(self.subflows.len()).ok().filter(|_| self.subflows.len() < MOST_SUBFLOWS)?;
         let of = match law {
             None => 0,
             Some(law) => {
-                self.governors.push(Governor::new(&self.config, law, now));
-                (self.governors.len() - 1) as u8
+                self.groups.push(LawGroup::new(&self.config, law, now));
+                (self.groups.len() - 1) as u8
             }
         };
-        self.lanes.push(Lane::new(&self.config, of, now));
+        self.subflows.push(SubflowState::new(&self.config, of, now));
         self.tell_least_mss(of);
+        debug_assert_eq!(self.subflows(), number + 1, "a subflow's number is its place");
         Some(number)
     }
 
     /// A subflow and its law.
-    fn parts(&mut self, subflow: u8) -> (&mut Lane<W::Content>, &mut Governor<L>) {
-        let lane = &mut self.lanes[usize::from(subflow)];
-        let governor = &mut self.governors[usize::from(lane.law)];
-        (lane, governor)
+    fn parts(&mut self, subflow: u8) -> (&mut SubflowState<W::Content>, &mut LawGroup<L>) {
+        let state = &mut self.subflows[usize::from(subflow)];
+        let group = &mut self.groups[usize::from(state.law)];
+        (state, group)
     }
 
-    fn control(&self, subflow: u8) -> &Control<L> {
-        &self.governors[usize::from(self.lanes[usize::from(subflow)].law)].control
+    fn law_state(&self, subflow: u8) -> &LawState<L> {
+        &self.groups[usize::from(self.subflows[usize::from(subflow)].law)].law_state
     }
 
     /// Closes a subflow: nothing is sent on it any more, and its content in flight is returned to the work. Its packet
     /// numbers stay known. Its law is not notified of timeouts that are still unreported: the state of a path that was
     /// left does not apply to another.
     pub fn close_subflow(&mut self, subflow: u8) {
-        let lane = &mut self.lanes[usize::from(subflow)];
-        let control = &mut self.governors[usize::from(lane.law)].control;
-        lane.open = false;
-        lane.strikes = Strikes::default();
-        while let Some((number, _)) = lane.out.oldest() {
-            if let Some(record) = lane.out.take(control, number) {
+        let state = &mut self.subflows[usize::from(subflow)];
+        let law_state = &mut self.groups[usize::from(state.law)].law_state;
+        state.open = false;
+        state.strikes = Strikes::default();
+        while let Some((number, _)) = state.out.oldest() {
+            if let Some(record) = state.out.take(law_state, number) {
                 self.work.lost(record.content, Why::Closed);
             }
         }
         // A late answer says nothing of what comes then.
-        lane.out.records.forget_left_before(Time::NEVER);
-        let law = lane.law;
+        state.out.records.forget_left_before(Time::NEVER);
+        debug_assert_eq!(state.out.records.len(), 0, "a closed subflow keeps records");
+        let law = state.law;
         self.tell_least_mss(law);
     }
 
     /// Permits or forbids packets of the work on a subflow. Packets in flight stay in flight, and packets outside of
     /// the work may still be sent.
-    pub fn set_open(&mut self, subflow: u8, is_open: bool) {
-        let lane = &mut self.lanes[usize::from(subflow)];
-        lane.open = is_open;
-        let law = lane.law;
+    pub fn set_data_sending(&mut self, subflow: u8, sending: DataSending) {
+        debug_assert!(subflow < self.subflows(), "subflow {subflow} of {}", self.subflows());
+        let state = &mut self.subflows[usize::from(subflow)];
+        state.open = sending == DataSending::Allowed;
+        let law = state.law;
         self.tell_least_mss(law);
     }
 
     /// Resets a subflow, with this law, or with its current one: its content in flight is returned to the work, and its
-    /// RTT estimate is discarded. `numbers_too` is whether the subflow is on another path, where numbers begin at 0; if
-    /// not, they continue. A law that also decides for other open subflows must not be replaced.
-    pub fn renew_subflow(&mut self, subflow: u8, law: Option<L>, numbers_too: bool, now: Time) {
-        let of = self.lanes[usize::from(subflow)].law;
+    /// RTT estimate is discarded. A law that also decides for other open subflows must not be replaced.
+    pub fn reset_subflow(&mut self, subflow: u8, law: Option<L>, numbers: PacketNumbers, now: Time) {
+        let of = self.subflows[usize::from(subflow)].law;
         let mut others =
-            self.lanes.iter().enumerate().filter(|&(at, lane)| at != usize::from(subflow) && lane.law == of);
-        debug_assert!(law.is_none() || others.all(|(_, lane)| !lane.open), "a law that others send by is replaced");
+            self.subflows.iter().enumerate().filter(|&(at, state)| at != usize::from(subflow) && state.law == of);
+        debug_assert!(law.is_none() || others.all(|(_, state)| !state.open), "a law that others send by is replaced");
         self.close_subflow(subflow);
         let config = self.config;
-        let (lane, governor) = self.parts(subflow);
-        let new = Lane::new(&config, lane.law, now);
-        if numbers_too {
-            *lane = new;
-        } else {
-            let Lane { out, heard, .. } = core::mem::replace(lane, new);
-            (lane.out, lane.heard) = (out, heard);
-            lane.out.begin_anew(&config.timing);
-            lane.heard.begin_anew();
+        let (state, group) = self.parts(subflow);
+        let new = SubflowState::new(&config, state.law, now);
+        match numbers {
+            PacketNumbers::Restart => *state = new,
+            PacketNumbers::Continue => {
+                let SubflowState { out, heard, .. } = core::mem::replace(state, new);
+                (state.out, state.heard) = (out, heard);
+                state.out.begin_anew(&config.timing);
+                state.heard.begin_anew();
+            }
         }
-        let of = lane.law;
+        let of = state.law;
         let Some(law) = law else { return self.tell_least_mss(of) };
-        if numbers_too {
-            *governor = Governor::new(&config, law, now);
-        } else {
-            governor.begin_anew(&config, law, now);
+        match numbers {
+            PacketNumbers::Restart => *group = LawGroup::new(&config, law, now),
+            PacketNumbers::Continue => group.begin_anew(&config, law, now),
         }
     }
 
-    /// Moves the law of another subflow to one on which no packet of the work has been sent yet. `delivered` is the
-    /// delivered payload as reported to that law ([`Channel::delivered`]); counting continues from there, because laws
-    /// count round trips by it.
-    pub fn adopt(&mut self, subflow: u8, (law, delivered): (L, Bytes), now: Time) {
-        self.renew_subflow(subflow, Some(law), false, now);
-        let (lane, governor) = self.parts(subflow);
-        debug_assert_eq!(lane.out.records.len(), 0, "a packet counts from before");
-        governor.control.delivered = delivered;
+    /// Moves the law of another subflow to one on which no packet of the work has been sent yet. Delivered payload is
+    /// counted on from what was reported to that law, because laws count round trips by it.
+    pub fn adopt(&mut self, subflow: u8, moved: MovedLaw<L>, now: Time) {
+        let MovedLaw { law, delivered } = moved;
+        self.reset_subflow(subflow, Some(law), PacketNumbers::Continue, now);
+        let (state, group) = self.parts(subflow);
+        debug_assert_eq!(state.out.records.len(), 0, "a packet counts from before");
+        group.law_state.delivered = delivered;
         // Whatever the law was told of another path's packets.
-        governor.mss = 0;
+        group.mss = None;
     }
 
     /// Returns the delivered payload as reported to a subflow's law.
     pub fn delivered(&self, subflow: u8) -> Bytes {
-        self.control(subflow).delivered
+        self.law_state(subflow).delivered
     }
 
     /// A full packet of a subflow has this payload from now on, 1 to 65,535 bytes: its path takes longer packets, or no longer
     /// ones.
     pub fn set_mss(&mut self, subflow: u8, mss: u32) {
         debug_assert!((1..1 << 16).contains(&mss), "an MSS of {mss} bytes");
-        let lane = &mut self.lanes[usize::from(subflow)];
-        lane.mss = mss;
-        let law = lane.law;
+        let state = &mut self.subflows[usize::from(subflow)];
+        state.mss = mss;
+        let law = state.law;
         self.tell_least_mss(law);
     }
 
     /// Notifies a law of the smallest MSS of its subflows, if it has changed: of the open ones, or of all if none is
     /// open.
     fn tell_least_mss(&mut self, law: u8) {
-        let least = |of: fn(&Lane<W::Content>) -> bool| {
-            let mine = self.lanes.iter().filter(|lane| lane.law == law && of(lane));
-            mine.map(|lane| lane.mss).min()
+        let least = |of: fn(&SubflowState<W::Content>) -> bool| {
+            let mine = self.subflows.iter().filter(|state| state.law == law && of(state));
+            mine.map(|state| state.mss).min()
         };
-        let Some(least) = least(|lane| lane.open).or_else(|| least(|_| true)) else { return };
-        let (retimes, pacing) = (self.retimes, self.config.pacing);
-        let governor = &mut self.governors[usize::from(law)];
-        if core::mem::replace(&mut governor.mss, least) != least {
-            governor.control.law.on_notification(&Notification::Mss(Bytes::new(least.into())));
-            governor.control.read_permit(retimes, &pacing);
+        let Some(least) = least(|state| state.open).or_else(|| least(|_| true)) else { return };
+        let (rate_change, pacing) = (self.rate_change, self.config.pacing);
+        let group = &mut self.groups[usize::from(law)];
+        if group.mss.replace(least) != Some(least) {
+            group.law_state.law.on_notification(&Notification::Mss(Bytes::new(least.into())));
+            group.law_state.read_permit(rate_change, &pacing);
         }
     }
 
@@ -265,73 +298,73 @@ impl<L: ControlLaw, W: Work> Channel<L, W> {
 
     /// Returns the number of subflows, closed ones included.
     pub fn subflows(&self) -> u8 {
-        self.lanes.len() as u8
+        self.subflows.len() as u8
     }
 
     /// The law of a subflow.
     pub fn law(&self, subflow: u8) -> &L {
-        &self.control(subflow).law
+        &self.law_state(subflow).law
     }
 
     /// Returns the last permit of a subflow's law, and the payload in flight under it.
     pub fn state(&self, subflow: u8) -> (Permit, Bytes) {
-        let control = self.control(subflow);
-        (control.permit, control.in_flight)
+        let law_state = self.law_state(subflow);
+        (law_state.permit, law_state.in_flight)
     }
 
     /// Returns the action counts of all laws together.
     pub fn acted(&self) -> Acted {
         let mut acted = Acted::default();
-        self.governors.iter().for_each(|governor| acted.add(&governor.control.law.acted()));
+        self.groups.iter().for_each(|group| acted.add(&group.law_state.law.acted()));
         acted
     }
 
     /// Returns the last permits of all laws together, those of closed subflows included.
     pub fn permit(&self) -> Permit {
-        together(self.governors.iter().map(|governor| governor.control.permit))
+        together(self.groups.iter().map(|group| group.law_state.permit))
     }
 
     /// Payload in flight on all subflows.
     pub fn in_flight(&self) -> Bytes {
-        self.governors.iter().fold(Bytes::ZERO, |sum, governor| sum + governor.control.in_flight)
+        self.groups.iter().fold(Bytes::ZERO, |sum, group| sum + group.law_state.in_flight)
     }
 
     /// Returns the number of packet records on all subflows.
     pub fn remembered(&self) -> u64 {
-        self.lanes.iter().map(|lane| lane.out.records.len()).sum()
+        self.subflows.iter().map(|state| state.out.records.len()).sum()
     }
 
     /// The smoothed round trip of a subflow.
     pub fn smoothed_rtt(&self, subflow: u8) -> Span {
-        self.lanes[usize::from(subflow)].out.smoothed_rtt()
+        self.subflows[usize::from(subflow)].out.smoothed_rtt()
     }
 
     /// Returns the time that a subflow waits for an acknowledgement before its timer expires.
     pub fn timeout(&self, subflow: u8) -> Span {
-        self.lanes[usize::from(subflow)].out.timeout(&self.config.timing)
+        self.subflows[usize::from(subflow)].out.timeout(&self.config.timing)
     }
 
     /// Returns the total time that On-Ramp has held a subflow, whether there was something to send or not, the current
     /// hold included.
     pub fn held(&self, subflow: u8) -> Span {
-        self.lanes[usize::from(subflow)].ramp.as_ref().map_or(Span::ZERO, Ramp::held)
+        self.subflows[usize::from(subflow)].ramp.as_ref().map_or(Span::ZERO, Ramp::held)
     }
 
     /// Returns the time at which a subflow's timer first expired since the last newly acknowledged packet; `None` if it
     /// has not.
     pub fn struck_at(&self, subflow: u8) -> Option<Time> {
-        self.lanes[usize::from(subflow)].strikes.first_at()
+        self.subflows[usize::from(subflow)].strikes.first_at()
     }
 
     /// Returns the number of consecutive timer expirations of a subflow since the last newly acknowledged packet
     /// (`pto_count`).
     pub fn strikes(&self, subflow: u8) -> u8 {
-        self.lanes[usize::from(subflow)].strikes.count()
+        self.subflows[usize::from(subflow)].strikes.count()
     }
 
     /// Returns whether a subflow's peer sees the codepoints that packets are sent with. If not, marks are unknown.
     pub fn ecn_works(&self, subflow: u8) -> bool {
-        self.lanes[usize::from(subflow)].heard.ecn_works()
+        self.subflows[usize::from(subflow)].heard.ecn_works()
     }
 
     /// Returns whether a packet may be sent at `now`.
@@ -344,13 +377,13 @@ impl<L: ControlLaw, W: Work> Channel<L, W> {
     /// # Errors
     /// If none may send now: when one may.
     pub fn choose(&mut self, now: Time) -> Result<u8, SendState> {
-        let Self { lanes, governors, turn, work, config, .. } = self;
-        for lane in lanes.iter_mut() {
-            config.make_room(&mut lane.out);
+        let Self { subflows, groups, turn, work, config, .. } = self;
+        for state in subflows.iter_mut() {
+            config.make_room(&mut state.out);
         }
-        in_turn(lanes.len() as u8, *turn, None, |subflow| {
-            let lane = &lanes[usize::from(subflow)];
-            lane.poll(now, config, &governors[usize::from(lane.law)].control, work)
+        in_turn(subflows.len() as u8, *turn, None, |subflow| {
+            let state = &subflows[usize::from(subflow)];
+            state.poll(now, config, &groups[usize::from(state.law)].law_state, work)
         })
     }
 
@@ -362,16 +395,18 @@ impl<L: ControlLaw, W: Work> Channel<L, W> {
 
     /// Sends a packet on this subflow, whosever turn it is; none if none may leave there now.
     pub fn send_on(&mut self, now: Time, subflow: u8) -> Option<Departed<W::Content>> {
-        let Self { lanes, governors, work, config, .. } = self;
-        let lane = &mut lanes[usize::from(subflow)];
-        config.make_room(&mut lane.out);
-        let state = lane.poll(now, config, &governors[usize::from(lane.law)].control, work);
-        (state == SendState::Now).then(|| self.send_chosen(now, subflow))
+        let Self { subflows, groups, work, config, .. } = self;
+        let state = &mut subflows[usize::from(subflow)];
+        config.make_room(&mut state.out);
+        let permission = state.poll(now, config, &groups[usize::from(state.law)].law_state, work);
+        (permission == SendState::Now).then(|| self.send_chosen(now, subflow))
     }
 
     fn send_chosen(&mut self, now: Time, chosen: u8) -> Departed<W::Content> {
-        let parcel = self.work.take(chosen, self.lanes[usize::from(chosen)].mss);
+        let parcel = self.work.take(chosen, self.subflows[usize::from(chosen)].mss);
         let Parcel { bytes, content, again } = parcel;
+        debug_assert!(bytes <= self.subflows[usize::from(chosen)].mss, "a packet of {bytes} bytes exceeds its MSS");
+        debug_assert!(self.subflows[usize::from(chosen)].open, "a closed subflow sends");
         // Who sends again has waited for an answer, and was not idle.
         if !again {
             self.resume(now, chosen);
@@ -381,47 +416,46 @@ impl<L: ControlLaw, W: Work> Channel<L, W> {
         self.stats.retransmits += u64::from(again);
         self.turn = if chosen + 1 < self.subflows() { chosen + 1 } else { 0 };
         let pacing = self.config.pacing;
-        let (lane, governor) = self.parts(chosen);
-        lane.strikes.sent();
+        let (state, group) = self.parts(chosen);
+        state.strikes.sent();
         let attempt = 1 + u8::from(again);
-        let number = lane.out.sent(&mut governor.control, Departure { now, bytes, content, attempt, path: 0 });
-        if governor.control.lack().is_some() {
-            lane.out.mark_limited(number, &governor.control);
+        let number = state.out.sent(&mut group.law_state, Departure { now, bytes, content, attempt, path: 0 });
+        if group.law_state.lack().is_some() {
+            state.out.mark_limited(number, &group.law_state);
         }
-        if let Some(ramp) = &mut lane.ramp {
-            ramp.sent(now, number, lane.out.records.first());
+        if let Some(ramp) = &mut state.ramp {
+            ramp.sent(now, number, state.out.records.first());
         }
-        governor.control.pacer.on_sent(now, governor.control.permit.pacing, bytes, &pacing);
+        group.law_state.pacer.on_sent(now, group.law_state.permit.pacing, bytes, &pacing);
         let resent = if again { Bytes::new(bytes.into()) } else { Bytes::ZERO };
-        governor.usage.sent(now, resent);
+        group.usage.sent(now, resent);
         let then = self.poll(now);
         let timing = self.config.timing;
-        let (lane, governor) = self.parts(chosen);
-        let full = governor.control.is_full(lane.mss);
-        if full {
-            governor.full_at = Some(now);
+        let (state, group) = self.parts(chosen);
+        if group.law_state.is_full(state.mss) {
+            group.full_at = Some(now);
         }
-        if governor.control.pacer.next() > now {
-            governor.paced_at = Some(now);
+        if group.law_state.pacer.next() > now {
+            group.paced_at = Some(now);
         }
         if then != SendState::Now {
-            let timeout = lane.out.timeout(&timing);
-            if let Some(told) = governor.usage.after_burst(now, &governor.control, full, timeout) {
+            let timeout = state.out.timeout(&timing);
+            if let Some(told) = group.usage.after_burst(now, &group.law_state, state.mss, timeout) {
                 self.notify(chosen, &told);
             }
         }
         let ran_out = then == SendState::Blocked && self.work.next_bytes(self.config.mss).is_none();
         let ran_out = ran_out.then(|| if self.work.is_held_back() { Lack::Room } else { Lack::Data });
-        let chosens = self.lanes[usize::from(chosen)].law;
-        for (law, governor) in self.governors.iter_mut().enumerate() {
-            governor.ran_out = ran_out;
+        let chosens = self.subflows[usize::from(chosen)].law;
+        for (law, group) in self.groups.iter_mut().enumerate() {
+            group.ran_out = ran_out;
             let Some(lack) = ran_out else { continue };
-            if !governor.control.run_out(lack) {
+            if !group.law_state.run_out(lack) {
                 continue;
             }
-            governor.paced_at = None;
+            group.paced_at = None;
             if law == usize::from(chosens) {
-                self.lanes[usize::from(chosen)].out.mark_limited(number, &governor.control);
+                self.subflows[usize::from(chosen)].out.mark_limited(number, &group.law_state);
             }
         }
         Departed { subflow: chosen, number, parcel, then }
@@ -431,14 +465,14 @@ impl<L: ControlLaw, W: Work> Channel<L, W> {
     /// idle period, if any.
     fn resume(&mut self, now: Time, subflow: u8) {
         let timing = self.config.timing;
-        let (lane, governor) = self.parts(subflow);
-        if !governor.control.in_flight.is_zero() {
+        let (state, group) = self.parts(subflow);
+        if !group.law_state.in_flight.is_zero() {
             return;
         }
-        let (idle, ran_out) = (governor.usage.before_sending(now, lane.out.timeout(&timing)), governor.ran_out);
+        let (idle, ran_out) = (group.usage.before_sending(now, state.out.timeout(&timing)), group.ran_out);
         if let Some(lack) = ran_out {
             // The last packet may have filled the window, which has been empty since.
-            governor.control.run_out(lack);
+            group.law_state.run_out(lack);
             self.notify(subflow, &Notification::Resumed { now });
         }
         if let Some(idle) = idle {
@@ -449,8 +483,9 @@ impl<L: ControlLaw, W: Work> Channel<L, W> {
     /// Returns the number of a packet that is sent on a subflow outside of the work: an acknowledgement, or another
     /// that no window counts. None if too much is outstanding for any packet to be sent.
     pub fn number_apart(&mut self, subflow: u8, now: Time) -> Option<u64> {
-        let out = &mut self.lanes[usize::from(subflow)].out;
+        let out = &mut self.subflows[usize::from(subflow)].out;
         self.config.make_room(out);
+        debug_assert!(out.records.len() <= self.config.most_outstanding, "{} records", out.records.len());
         self.config.leaves_room(out).then(|| out.sent_apart(now, W::Content::default()))
     }
 
@@ -458,7 +493,9 @@ impl<L: ControlLaw, W: Work> Channel<L, W> {
     /// it acknowledges a packet that did not arrive. The last number that was skipped is kept.
     pub fn skip_number(&mut self, subflow: u8, now: Time) -> Option<u64> {
         let number = self.number_apart(subflow, now)?;
-        self.lanes[usize::from(subflow)].heard.skip(number);
+        let state = &mut self.subflows[usize::from(subflow)];
+        debug_assert_eq!(number + 1, state.out.records.end(), "the number that is skipped is the last one");
+        state.heard.skip(number);
         Some(number)
     }
 
@@ -468,24 +505,24 @@ impl<L: ControlLaw, W: Work> Channel<L, W> {
     /// If it cannot be true. Then nothing has changed.
     pub fn acked(&mut self, now: Time, subflow: u8, acks: &Acks) -> Result<Acked, AckError> {
         let subflows = self.subflows();
-        let Some(lane) = self.lanes.get_mut(usize::from(subflow)) else {
+        let Some(state) = self.subflows.get_mut(usize::from(subflow)) else {
             return Err(AckError::NoSubflow { subflow, subflows });
         };
-        let control = &mut self.governors[usize::from(lane.law)].control;
-        lane.heard.check(acks, lane.out.records.end())?;
-        let timed = one_way(&lane.out, acks);
-        if let (Some(ramp), Some((number, delay))) = (&mut lane.ramp, timed) {
+        let law_state = &mut self.groups[usize::from(state.law)].law_state;
+        state.heard.check(acks, state.out.records.end())?;
+        let timed = one_way(&state.out, acks);
+        if let (Some(ramp), Some((number, delay))) = (&mut state.ramp, timed) {
             ramp.heard(now, number, delay);
         }
         let mut taken = Acked { one_way: timed.map(|(_, delay)| delay), ..Acked::default() };
         let mut newest: Option<(u64, Record<W::Content>)> = None;
         let (mut late, mut overtaken) = (0, 0);
         for range in acks.ranges {
-            for number in range.first.max(lane.out.records.first())..range.last.saturating_add(1) {
-                let Some(record) = lane.out.take(control, number) else { continue };
+            for number in range.first.max(state.out.records.first())..range.last.saturating_add(1) {
+                let Some(record) = state.out.take(law_state, number) else { continue };
                 if record.state() == State::Lost {
                     late += 1;
-                    overtaken += u64::from(!lane.strikes.came(number, record.bytes()));
+                    overtaken += u64::from(!state.strikes.came(number, record.bytes()));
                 }
                 taken.packets += 1;
                 taken.bytes += record.bytes();
@@ -495,20 +532,21 @@ impl<L: ControlLaw, W: Work> Channel<L, W> {
                 self.work.acked(record.content);
             }
         }
-        let marks = lane.heard.take(acks, taken.packets);
+        debug_assert!(late <= taken.packets && overtaken <= late, "{overtaken} of {late} of {}", taken.packets);
+        let marks = state.heard.take(acks, taken.packets);
         let Some((number, record)) = newest else { return Ok(taken) };
         taken.marked = marked_share(taken.bytes, taken.packets, marks);
-        let strikes::Answered { ends_silence, over } = lane.strikes.heard(number);
+        let strikes::Answered { ends_silence, over } = state.strikes.heard(number);
         // Whatever the window says, something must leave whose answer shows the rest.
-        if ends_silence && lane.strikes.open().is_some() && lane.out.oldest().is_none() {
-            lane.strikes.probe();
+        if ends_silence && state.strikes.open().is_some() && state.out.oldest().is_none() {
+            state.strikes.probe();
         }
         self.stats.spurious += late;
         self.stats.marked += taken.marked;
         // Only the newest packet of all has a delay of the receiver, and measures a round trip.
         let measures = acks.ranges.first().is_some_and(|range| range.last == number);
         let rtt = now.since(record.sent_at);
-        let noise = if measures { Span::ZERO - lane.heard.receivers_part(rtt, acks.delay) } else { Span::ZERO };
+        let noise = if measures { Span::ZERO - state.heard.receivers_part(rtt, acks.delay) } else { Span::ZERO };
         let answers = if measures { Answers::This } else { Answers::Others };
         taken.rtt = measures.then_some(rtt + noise);
         let Acked { bytes: acked, marked, .. } = taken;
@@ -517,21 +555,21 @@ impl<L: ControlLaw, W: Work> Channel<L, W> {
         }
         let ChannelConfig { timing, pacing, .. } = self.config;
         let left = self.work.left().map_or(Bytes::MAX, Bytes::new);
-        let retimes = self.retimes;
-        let (lane, governor) = self.parts(subflow);
-        let Governor { control, usage, full_at, paced_at, .. } = governor;
-        let limited = !usage.is_valid(control.permit.window);
+        let rate_change = self.rate_change;
+        let (state, group) = self.parts(subflow);
+        let LawGroup { law_state, usage, full_at, paced_at, .. } = group;
+        let limited = !usage.is_valid(law_state.permit.window);
         let unfilled = (*full_at).max(*paced_at).is_none_or(|at| at < record.sent_at);
         let batch = Batch { number, record, answers, acked, marked, left, noise, limited, unfilled, hops: &[] };
-        let told = lane.out.acked(control, now, &batch);
+        let told = state.out.acked(law_state, now, &batch);
         // No number is used twice, so what left well before this packet is overtaken.
-        lane.out.arrived(record.sent_at);
+        state.out.arrived(record.sent_at);
         if overtaken > 0 {
-            lane.out.tolerate_more(&timing);
+            state.out.tolerate_more(&timing);
         }
-        control.read_permit(retimes, &pacing);
-        let (delivered, rtt) = (told.delivered - told.delivered_at_send, lane.out.smoothed_rtt());
-        if let Some(told) = usage.acked(now, told.sent_at, delivered, rtt, control.permit.window) {
+        law_state.read_permit(rate_change, &pacing);
+        let (delivered, rtt) = (told.delivered - told.delivered_at_send, state.out.smoothed_rtt());
+        if let Some(told) = usage.acked(now, told.sent_at, delivered, rtt, law_state.permit.window) {
             self.notify(subflow, &told);
         }
         if let Some(silence) = over {
@@ -546,12 +584,12 @@ impl<L: ControlLaw, W: Work> Channel<L, W> {
     /// the path was not dead: these are ordinary losses.
     fn settle(&mut self, now: Time, subflow: u8, silence: &Silence) {
         let ChannelConfig { pacing, timeouts_cut, .. } = self.config;
-        let lane = &self.lanes[usize::from(subflow)];
-        let (first, last) = silence.numbers;
+        let state = &self.subflows[usize::from(subflow)];
+        let Range { first, last } = silence.numbers;
         // Of what is forgotten nothing is known.
         let (mut lost, mut sent_at) = (Bytes::ZERO, Time::ZERO);
-        for number in first.max(lane.out.records.first())..=last {
-            let record = lane.out.records.get(number);
+        for number in first.max(state.out.records.first())..=last {
+            let record = state.out.records.get(number);
             if record.state() == State::Lost {
                 lost += record.bytes();
                 sent_at = record.sent_at;
@@ -565,10 +603,10 @@ impl<L: ControlLaw, W: Work> Channel<L, W> {
         if cause != LossCause::Timeout {
             self.before_cut(now, subflow, sent_at, lost);
         }
-        let retimes = self.retimes;
-        let control = &mut self.parts(subflow).1.control;
-        control.law.on_loss(&Loss { now, sent_at, lost, in_flight: control.in_flight, cause });
-        control.read_permit(retimes, &pacing);
+        let rate_change = self.rate_change;
+        let law_state = &mut self.parts(subflow).1.law_state;
+        law_state.law.on_loss(&Loss { now, sent_at, lost, in_flight: law_state.in_flight, cause });
+        law_state.read_permit(rate_change, &pacing);
     }
 
     /// Declares packets in flight on a subflow lost while `next` returns one, and notifies the law. A timeout with
@@ -581,37 +619,37 @@ impl<L: ControlLaw, W: Work> Channel<L, W> {
         next: impl Fn(&mut Outstanding<W::Content>) -> Option<u64>,
     ) {
         let ChannelConfig { timing, pacing, timeouts_cut, .. } = self.config;
-        let retimes = self.retimes;
-        let lane = &mut self.lanes[usize::from(subflow)];
-        let control = &mut self.governors[usize::from(lane.law)].control;
-        let mut numbers: Option<(u64, u64)> = None;
-        while let Some(number) = next(&mut lane.out) {
-            let record = lane.out.lose(control, number);
-            numbers = Some((numbers.map_or(number, |(first, _)| first), number));
+        let rate_change = self.rate_change;
+        let state = &mut self.subflows[usize::from(subflow)];
+        let law_state = &mut self.groups[usize::from(state.law)].law_state;
+        let mut numbers: Option<Range> = None;
+        while let Some(number) = next(&mut state.out) {
+            let record = state.out.lose(law_state, number);
+            numbers = Some(Range { first: numbers.map_or(number, |range| range.first), last: number });
             self.stats.lost += 1;
             self.work.lost(record.content, Why::Lost { subflow, number, cause });
         }
-        let (lost, sent_at) = lane.out.held_for_lost();
+        let (lost, sent_at) = state.out.held_for_lost();
         let is_timeout = cause == LossCause::Timeout;
         let waits = is_timeout && timing.loss_timer == LossTimer::Probe;
         let numbers = numbers.filter(|_| waits);
-        if let Some(before) = numbers.and_then(|numbers| lane.strikes.take(numbers, lost)) {
+        if let Some(before) = numbers.and_then(|numbers| state.strikes.take(numbers, lost)) {
             self.settle(now, subflow, &before);
         }
         if !lost.is_zero() && !is_timeout {
             self.before_cut(now, subflow, sent_at, lost);
         }
-        let hears = !is_timeout || (timeouts_cut && !waits);
-        let (lane, Governor { control, .. }) = self.parts(subflow);
-        if !lane.out.tell_of_losses(control, now, cause, hears).is_zero() {
-            control.read_permit(retimes, &pacing);
+        let notify = if !is_timeout || (timeouts_cut && !waits) { NotifyLaw::Yes } else { NotifyLaw::No };
+        let (state, LawGroup { law_state, .. }) = self.parts(subflow);
+        if !state.out.report_losses(law_state, now, cause, notify).is_zero() {
+            law_state.read_permit(rate_change, &pacing);
         }
     }
 
     /// Prepares the law for losses or marks of packets sent at `sent_at` and later that are no longer in flight.
     fn before_cut(&mut self, now: Time, subflow: u8, sent_at: Time, gone: Bytes) {
-        let Governor { control, usage, .. } = self.parts(subflow).1;
-        let (window, flight) = (control.permit.window, control.in_flight + gone);
+        let LawGroup { law_state, usage, .. } = self.parts(subflow).1;
+        let (window, flight) = (law_state.permit.window, law_state.in_flight + gone);
         if let Some(told) = usage.before_cut(now, sent_at, flight, window) {
             self.notify(subflow, &told);
         }
@@ -621,7 +659,7 @@ impl<L: ControlLaw, W: Work> Channel<L, W> {
     /// how much reordering there is; packets that timeouts declared lost are kept until it is known whether they
     /// arrived.
     fn forget(&mut self, now: Time, subflow: u8) {
-        let Lane { out, strikes, .. } = &mut self.lanes[usize::from(subflow)];
+        let SubflowState { out, strikes, .. } = &mut self.subflows[usize::from(subflow)];
         if strikes.open().is_some() {
             return;
         }
@@ -632,21 +670,22 @@ impl<L: ControlLaw, W: Work> Channel<L, W> {
     /// Returns the next time at which [`Channel::on_timer`] must be called. It moves with every acknowledgement.
     pub fn next_timer(&mut self) -> Time {
         let timing = &self.config.timing;
-        let strikes = self.lanes.iter_mut().map(|lane| lane.out.deadline(timing));
-        let laws = self.governors.iter().map(|governor| governor.control.law.next_timer());
+        let strikes = self.subflows.iter_mut().map(|state| state.out.deadline(timing));
+        let laws = self.groups.iter().map(|group| group.law_state.law.next_timer());
         strikes.chain(laws).min().unwrap_or(Time::NEVER)
     }
 
     /// The time of [`Channel::next_timer`] has come.
     pub fn on_timer(&mut self, now: Time) {
-        for Governor { control, .. } in &mut self.governors {
-            if control.law.next_timer() <= now {
-                control.law.on_timer(now);
-                control.read_permit(self.retimes, &self.config.pacing);
+        debug_assert!(self.groups.len() <= self.subflows.len(), "a law without a subflow");
+        for LawGroup { law_state, .. } in &mut self.groups {
+            if law_state.law.next_timer() <= now {
+                law_state.law.on_timer(now);
+                law_state.read_permit(self.rate_change, &self.config.pacing);
             }
         }
         for subflow in 0..self.subflows() {
-            if self.lanes[usize::from(subflow)].out.deadline(&self.config.timing) <= now {
+            if self.subflows[usize::from(subflow)].out.deadline(&self.config.timing) <= now {
                 self.on_deadline(now, subflow);
                 self.forget(now, subflow);
             }
@@ -657,27 +696,31 @@ impl<L: ControlLaw, W: Work> Channel<L, W> {
     fn on_deadline(&mut self, now: Time, subflow: u8) {
         let timing = self.config.timing;
         if timing.loss_timer != LossTimer::Packet {
-            self.lose_while(now, subflow, LossCause::Reordered, |out| out.next_overdue(now, true, &timing));
-            if !self.lanes[usize::from(subflow)].out.is_overdue(now, &timing) {
+            self.lose_while(now, subflow, LossCause::Reordered, |out| {
+                out.next_expired(now, LossEvidence::LaterArrival, &timing)
+            });
+            if !self.subflows[usize::from(subflow)].out.rto_expired(now, &timing) {
                 return;
             }
         }
-        let lane = &mut self.lanes[usize::from(subflow)];
-        lane.out.back_off();
-        let probes_still = lane.strikes.strike(now);
+        let state = &mut self.subflows[usize::from(subflow)];
+        state.out.back_off();
+        let probes_still = state.strikes.strike(now);
         if probes_still && timing.loss_timer == LossTimer::Probe {
             self.stats.probes += 1;
             // If there is nothing new to send, the oldest content goes again. Its packet stays in flight.
-            if self.work.next_bytes(lane.mss).is_none()
-                && let Some((number, _)) = lane.out.oldest()
+            if self.work.next_bytes(state.mss).is_none()
+                && let Some((number, _)) = state.out.oldest()
             {
-                self.work.lost(lane.out.records.get(number).content, Why::Probe);
+                self.work.lost(state.out.records.get(number).content, Why::Probe);
             }
             self.probe(subflow);
         } else {
             self.stats.timeouts += 1;
-            self.lose_while(now, subflow, LossCause::Timeout, |out| out.next_overdue(now, false, &timing));
-            if self.lanes[usize::from(subflow)].strikes.open().is_some() {
+            self.lose_while(now, subflow, LossCause::Timeout, |out| {
+                out.next_expired(now, LossEvidence::Timeout, &timing)
+            });
+            if self.subflows[usize::from(subflow)].strikes.open().is_some() {
                 self.probe(subflow);
             }
         }
@@ -685,19 +728,20 @@ impl<L: ControlLaw, W: Work> Channel<L, W> {
 
     /// Permits one more packet on a subflow; if there is nothing to send, asks the work for a probe.
     fn probe(&mut self, subflow: u8) {
-        let lane = &mut self.lanes[usize::from(subflow)];
-        lane.strikes.probe();
-        if self.work.next_bytes(lane.mss).is_none() {
+        let state = &mut self.subflows[usize::from(subflow)];
+        state.strikes.probe();
+        if self.work.next_bytes(state.mss).is_none() {
             self.work.probe();
         }
     }
 
     /// A signal arrives for a subflow's law.
     pub fn notify(&mut self, subflow: u8, notification: &Notification) {
-        let (retimes, pacing) = (self.retimes, self.config.pacing);
-        let (lane, Governor { control, .. }) = self.parts(subflow);
-        control.notify(notification, lane.out.smoothed_rtt());
-        control.read_permit(retimes, &pacing);
+        debug_assert!(subflow < self.subflows(), "subflow {subflow} of {}", self.subflows());
+        let (rate_change, pacing) = (self.rate_change, self.config.pacing);
+        let (state, LawGroup { law_state, .. }) = self.parts(subflow);
+        law_state.notify(notification, state.out.smoothed_rtt());
+        law_state.read_permit(rate_change, &pacing);
     }
 }
 

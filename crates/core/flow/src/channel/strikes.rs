@@ -5,6 +5,8 @@
 
 use units::{Bytes, Time};
 
+use crate::ranges::Range;
+
 /// Maximum number of consecutive timer expirations that only send probes. At the next one, content in flight is
 /// returned to the work (RFC 9002 §7.6: three).
 const PROBES: u8 = 2;
@@ -12,8 +14,8 @@ const PROBES: u8 = 2;
 /// Packets of a subflow that timeouts declared lost, until an acknowledgement shows whether they arrived.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Silence {
-    /// Numbers of its first packet and its last one.
-    pub(super) numbers: (u64, u64),
+    /// Numbers from its first packet to its last one.
+    pub(super) numbers: Range,
     /// Payload.
     lost: Bytes,
     /// Payload of these packets that has arrived after all.
@@ -96,11 +98,13 @@ impl Strikes {
 
     /// Records a timeout of packets with these numbers and this payload. If something was acknowledged since the last
     /// timeout, returns the packets of that one: no acknowledgement of them is awaited any more.
-    pub(super) fn take(&mut self, numbers: (u64, u64), lost: Bytes) -> Option<Silence> {
+    pub(super) fn take(&mut self, numbers: Range, lost: Bytes) -> Option<Silence> {
+        debug_assert!(numbers.first <= numbers.last, "{numbers:?}");
+        debug_assert!(self.silence.is_none_or(|old| old.numbers.last < numbers.first), "a packet times out twice");
         let new = Silence { numbers, lost, came: Bytes::ZERO, lasts: true };
         match self.silence.replace(new) {
             Some(before) if before.lasts => {
-                let numbers = (before.numbers.0, numbers.1);
+                let numbers = Range { first: before.numbers.first, last: numbers.last };
                 self.silence = Some(Silence { numbers, lost: before.lost + lost, ..before });
                 None
             }
@@ -110,7 +114,7 @@ impl Strikes {
 
     /// Records the arrival of a packet that was declared lost. Returns whether a timeout had declared it lost.
     pub(super) fn came(&mut self, number: u64, bytes: Bytes) -> bool {
-        let taken = self.silence.as_mut().filter(|it| (it.numbers.0..=it.numbers.1).contains(&number));
+        let taken = self.silence.as_mut().filter(|it| it.numbers.contains(number));
         match taken {
             Some(silence) => silence.came += bytes,
             None => return false,
@@ -121,14 +125,14 @@ impl Strikes {
     /// Processes the number of the newest packet that an acknowledgement newly acknowledges.
     pub(super) fn heard(&mut self, number: u64) -> Answered {
         // What left before a silence says nothing of it.
-        let ends_silence = self.silence.is_none_or(|silence| silence.numbers.0 <= number);
+        let ends_silence = self.silence.is_none_or(|silence| silence.numbers.first <= number);
         if ends_silence {
             (self.count, self.first_at, self.probes) = (0, None, 0);
         }
         if let Some(silence) = &mut self.silence {
             silence.lasts &= !ends_silence;
         }
-        Answered { ends_silence, over: self.silence.take_if(|silence| silence.numbers.1 <= number) }
+        Answered { ends_silence, over: self.silence.take_if(|silence| silence.numbers.last <= number) }
     }
 }
 
@@ -138,11 +142,15 @@ mod tests {
 
     const KB: Bytes = Bytes::new(1_000);
 
+    fn range(first: u64, last: u64) -> Range {
+        Range { first, last }
+    }
+
     fn struck() -> Strikes {
         let mut strikes = Strikes::default();
         let probes = [1, 2, 3].map(|ms| strikes.strike(Time::from_ms(ms)));
         assert_eq!((probes, strikes.first_at()), ([true, true, false], Some(Time::from_ms(1))));
-        assert!(strikes.take((10, 19), KB).is_none());
+        assert!(strikes.take(range(10, 19), KB).is_none());
         strikes
     }
 
@@ -167,18 +175,18 @@ mod tests {
         assert_eq!((strikes.count(), strikes.first_at(), strikes.open()), (0, None, Some(Bytes::new(900))));
         // What is newer than all of it shows the rest.
         let over = strikes.heard(20).over.unwrap();
-        assert_eq!((over.numbers, over.open(), strikes.open()), ((10, 19), Bytes::new(900), None));
+        assert_eq!((over.numbers, over.open(), strikes.open()), (range(10, 19), Bytes::new(900), None));
     }
 
     #[test]
     fn two_timeouts_are_one_silence_unless_something_was_heard_between() {
         let mut strikes = struck();
-        assert!(strikes.take((20, 24), KB).is_none());
+        assert!(strikes.take(range(20, 24), KB).is_none());
         assert_eq!(strikes.open(), Some(Bytes::new(2_000)));
-        assert_eq!(strikes.heard(24).over.unwrap().numbers, (10, 24));
+        assert_eq!(strikes.heard(24).over.unwrap().numbers, range(10, 24));
         let mut strikes = struck();
         strikes.heard(15);
-        let before = strikes.take((20, 24), KB).unwrap();
-        assert_eq!((before.numbers, strikes.open()), ((10, 19), Some(KB)));
+        let before = strikes.take(range(20, 24), KB).unwrap();
+        assert_eq!((before.numbers, strikes.open()), (range(10, 19), Some(KB)));
     }
 }

@@ -37,10 +37,23 @@ pub struct Crediting<L> {
     sent: u64,
 }
 
+/// Parameters of a receiver that sends credits.
+#[derive(Clone, Copy, Debug)]
+pub struct CreditingConfig {
+    /// Distance of credits.
+    pub spacing: Spacing,
+    /// Credits stop once there are as many as the sender asked for.
+    pub stops_at_demand: bool,
+    /// Base round trip of the flow's path.
+    pub base_rtt: Span,
+    /// Maximum base round trip of the network, waits of credits in their queues included.
+    pub longest: Span,
+}
+
 impl<L: ControlLaw> Crediting<L> {
-    /// Creates the state of a flow of which nothing has arrived, with the base round trip of its path and the maximum
-    /// one of the network, waits of credits in their queues included.
-    pub fn new(law: L, spacing: Spacing, stops_at_demand: bool, base_rtt: Span, longest: Span) -> Self {
+    /// Creates the state of a flow of which nothing has arrived.
+    pub fn new(law: L, config: CreditingConfig) -> Self {
+        let CreditingConfig { spacing, stops_at_demand, base_rtt, longest } = config;
         Self {
             law,
             spacing,
@@ -94,6 +107,7 @@ impl<L: ControlLaw> Crediting<L> {
         let Some(gap) = number.checked_sub(self.expected).filter(|&gap| (gap as usize) < self.out.len()) else {
             return;
         };
+        debug_assert_eq!(self.number - self.expected, self.out.len() as u32, "one entry per unresolved credit");
         self.lost += u64::from(gap);
         self.known += u64::from(gap) + 1;
         self.expected = number + 1;
@@ -132,6 +146,7 @@ impl<L: ControlLaw> Crediting<L> {
             self.law.on_notification(&Notification::Credits { sent, returned, elapsed, rtt: self.rtt });
             (self.known, self.lost, self.updated) = (0, 0, now);
         }
+        debug_assert!(self.active && self.lost <= self.known, "{} of {} credits are lost", self.lost, self.known);
         let number = self.number;
         self.number += 1;
         self.sent += 1;

@@ -34,10 +34,10 @@ impl Early {
         self.until = Time::ZERO;
     }
 
-    /// Returns the end of the early start: `now`, once there is nothing more to send.
-    pub(super) fn ends(&self, has_data: bool, now: Time) -> Time {
+    /// Returns the end of the early start: `now`, once no packet waits to be sent.
+    pub(super) fn ends(&self, waiting: u32, now: Time) -> Time {
         let ends = if self.next < self.until { self.until } else { now };
-        if has_data { ends } else { now }
+        if waiting > 0 { ends } else { now }
     }
 
     pub(super) fn has_sent(&self) -> bool {

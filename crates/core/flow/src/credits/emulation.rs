@@ -8,8 +8,32 @@ use units::{Rate, Span, Time};
 
 use super::{CreditConfig, Echo, Spacing};
 
-/// A round of emulation packets that is over: how many, how many came back, how long it took.
-pub(super) type Round = (u64, u64, Span);
+/// A round of emulation packets that is over.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Round {
+    /// Emulation packets of the round.
+    pub(super) sent: u64,
+    /// Emulation packets among them that were echoed.
+    pub(super) returned: u64,
+    /// Duration of the round.
+    pub(super) elapsed: Span,
+}
+
+/// Outcome of an emulation packet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Outcome {
+    Echoed,
+    Lost,
+}
+
+/// Use of a round's counts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum RoundUse {
+    /// The law is notified of them: credits could arrive from the round's beginning on.
+    Report,
+    /// They are dropped: it is the first round, or the first after a pause.
+    Drop,
+}
 
 /// An emulation packet whose fate is not known.
 #[derive(Debug)]
@@ -40,8 +64,7 @@ pub(super) struct Emulation {
     /// Emulation packets of the round whose outcome is known, and those of them that were echoed.
     sent: u64,
     returned: u64,
-    /// Credits could arrive from the round's beginning on.
-    judged: bool,
+    round_use: RoundUse,
 }
 
 impl Emulation {
@@ -66,7 +89,7 @@ impl Emulation {
             round_began: now,
             sent: 0,
             returned: 0,
-            judged: false,
+            round_use: RoundUse::Drop,
         }
     }
 
@@ -79,10 +102,10 @@ impl Emulation {
     /// demand.
     pub(super) fn send(&mut self, now: Time, rate: Rate, uncovered: u32) -> (u32, bool) {
         while self.out.front().is_some_and(|out| out.left + self.given_up < now) {
-            self.settle(false);
+            self.settle(Outcome::Lost);
         }
         if self.out.is_empty() {
-            self.begin_round(now, false);
+            self.begin_round(now, RoundUse::Drop);
         }
         let expendable = self.over_provisioning.is_some_and(|rule| {
             let out = if rule.counts_spared { self.out.len() as u64 } else { self.ordinary };
@@ -105,18 +128,19 @@ impl Emulation {
     }
 
     /// Removes the oldest one, whose outcome is known. Returns its send time.
-    fn settle(&mut self, returned: bool) -> Option<Time> {
+    fn settle(&mut self, outcome: Outcome) -> Option<Time> {
+        debug_assert_eq!(self.number - self.first, self.out.len() as u32, "one entry per unresolved packet");
         let out = self.out.pop_front()?;
         self.ordinary -= u64::from(!out.expendable);
         self.first += 1;
         self.sent += 1;
-        self.returned += u64::from(returned);
+        self.returned += u64::from(outcome == Outcome::Echoed);
         Some(out.left)
     }
 
     /// A round begins with the next emulation packet.
-    fn begin_round(&mut self, now: Time, judged: bool) {
-        (self.sent, self.returned, self.judged) = (0, 0, judged);
+    fn begin_round(&mut self, now: Time, round_use: RoundUse) {
+        (self.sent, self.returned, self.round_use) = (0, 0, round_use);
         (self.round_began, self.round_end) = (now, self.number + 1);
     }
 
@@ -134,7 +158,8 @@ impl Emulation {
         while self.first <= echo.newest {
             let (number, back) = (self.first, echo.newest - self.first);
             let returned = back < 32 && echo.map >> back & 1 != 0;
-            let Some(left) = self.settle(returned) else { break };
+            let outcome = if returned { Outcome::Echoed } else { Outcome::Lost };
+            let Some(left) = self.settle(outcome) else { break };
             if returned {
                 credit(number, self.wait.map_or(now, |wait| left + wait));
             }
@@ -142,9 +167,9 @@ impl Emulation {
         if self.first < self.round_end {
             return None;
         }
-        let round = (self.sent, self.returned, now.since(self.round_began));
-        let judged = self.judged;
-        self.begin_round(now, true);
-        judged.then_some(round)
+        let round = Round { sent: self.sent, returned: self.returned, elapsed: now.since(self.round_began) };
+        let round_use = self.round_use;
+        self.begin_round(now, RoundUse::Report);
+        (round_use == RoundUse::Report).then_some(round)
     }
 }

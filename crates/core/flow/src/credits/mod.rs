@@ -23,14 +23,14 @@ use laws::credits::{Credits, Driver, Wait};
 use laws::{ControlLaw, Notification};
 use units::{Bytes, Frac, Rate, Span, Tick, Time, mix64, mul_div};
 
-pub use crediting::Crediting;
+pub use crediting::{Crediting, CreditingConfig};
 pub use echoing::{Echo, Echoing};
 
 use crate::{Segment, SendState, Sender};
 use early::Early;
-use emulation::Emulation;
+use emulation::{Emulation, Round};
 use pulls::Pulls;
-use requests::Requests;
+use requests::{Requests, StopRule};
 
 /// Initial parameters of a credit-scheduled flow.
 #[derive(Clone, Copy, Debug)]
@@ -198,7 +198,10 @@ impl Scheduled {
                 Spacing { jitter, tick: config.tick, salt: config.salt },
                 now,
             )),
-            Driver::Receiver { retry, stops_ahead, .. } => Side::Asks(Requests::new(retry, stops_ahead, now)),
+            Driver::Receiver { retry, stops_ahead, .. } => {
+                let rule = if stops_ahead { StopRule::Ahead } else { StopRule::AtEnd };
+                Side::Asks(Requests::new(retry, rule, now))
+            }
             Driver::Host => Side::Pulls(Pulls::new(config.base_rtt.times(RETRY), config.packets_of_a_bdp())),
         };
         Self {
@@ -276,6 +279,7 @@ impl Scheduled {
             }
             _ => None,
         };
+        debug_assert!(credit.is_some() || matches!(self.side, Side::Pulls(_)) || self.early.is_some(), "no credit");
         let segment = sender.send(now);
         if let (None, Side::Pulls(pulls)) = (credit, &mut self.side) {
             pulls.spend_free();
@@ -296,7 +300,7 @@ impl Scheduled {
             Side::Asks(requests) => requests.next(uncovered, sender.smoothed_rtt()),
             Side::Pulls(pulls) => pulls.next(uncovered),
         };
-        let early = self.early.as_ref().map_or(Time::NEVER, |early| early.ends(self.demand(sender) > 0, now));
+        let early = self.early.as_ref().map_or(Time::NEVER, |early| early.ends(self.demand(sender), now));
         own.min(early).max(now)
     }
 
@@ -304,7 +308,7 @@ impl Scheduled {
     pub fn act<L: ControlLaw>(&mut self, sender: &mut Sender<L>, now: Time) -> Option<Signal> {
         let demand = self.demand(sender);
         if let Some(early) = &self.early
-            && early.ends(demand > 0, now) <= now
+            && early.ends(demand, now) <= now
         {
             let probes = early.has_sent() && self.config.credits.probe;
             self.early = None;
@@ -350,7 +354,7 @@ impl Scheduled {
                 hand.push_back(Held { due, number });
             }
         });
-        if let Some((sent, returned, elapsed)) = round {
+        if let Some(Round { sent, returned, elapsed }) = round {
             let rtt = sender.smoothed_rtt();
             sender.on_notification(&Notification::Credits { sent, returned, elapsed, rtt });
         }

@@ -8,10 +8,19 @@ use units::{Span, Time};
 
 use super::Signal;
 
+/// Time of the stop message.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum StopRule {
+    /// No packet waits for a credit.
+    AtEnd,
+    /// As many credits arrived in the last round trip as packets wait.
+    Ahead,
+}
+
 #[derive(Debug)]
 pub(super) struct Requests {
     retry: Span,
-    stops_ahead: bool,
+    stop_rule: StopRule,
     /// Time of the next request while the receiver is not known to send credits.
     ask_at: Time,
     /// The last message was a stop.
@@ -25,10 +34,10 @@ pub(super) struct Requests {
 }
 
 impl Requests {
-    pub(super) fn new(retry: Span, stops_ahead: bool, now: Time) -> Self {
+    pub(super) fn new(retry: Span, stop_rule: StopRule, now: Time) -> Self {
         Self {
             retry,
-            stops_ahead,
+            stop_rule,
             ask_at: now,
             stopped: false,
             wants_stop: false,
@@ -63,13 +72,14 @@ impl Requests {
 
     /// A credit comes, and leaves `left` packets that none covers.
     pub(super) fn on_credit(&mut self, now: Time, left: u32, rtt: Span) {
+        debug_assert!(self.heard <= now, "a credit arrives at {now:?}, before one at {:?}", self.heard);
         self.heard = now;
         self.ask_at = now.saturating_add(self.retry);
         self.recent.push_back(now);
         while self.recent.front().is_some_and(|&came| came + rtt < now) {
             self.recent.pop_front();
         }
-        let covered = self.stops_ahead && self.recent.len() >= left as usize;
+        let covered = self.stop_rule == StopRule::Ahead && self.recent.len() >= left as usize;
         self.wants_stop = now >= self.stop_again && (left == 0 || covered);
     }
 }
@@ -82,7 +92,7 @@ mod tests {
     #[test]
     fn a_round_trip_may_be_longer_than_time_has_run() {
         let (rtt, longer) = (Span::from_us(10), Span::from_ms(5));
-        let mut requests = Requests::new(Span::from_ms(100), true, Time::ZERO);
+        let mut requests = Requests::new(Span::from_ms(100), StopRule::Ahead, Time::ZERO);
         assert_eq!(requests.act(Time::ZERO, 3, rtt), Some(Signal::Request { packets: 3 }));
         requests.on_credit(Time::from_us(20), 0, rtt);
         assert_eq!(requests.act(Time::from_us(20), 0, rtt), Some(Signal::Stop));

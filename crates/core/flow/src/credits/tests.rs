@@ -32,6 +32,8 @@ fn flow(kind: Kind, packets: u64, settings: &[(&str, Setting)]) -> (Scheduled, S
 }
 
 const SPACING: Spacing = Spacing { jitter: Frac::ZERO, tick: Tick::NONE, salt: 7 };
+const CREDITING: CreditingConfig =
+    CreditingConfig { spacing: SPACING, stops_at_demand: false, base_rtt: PATH.base_rtt, longest: PATH.base_rtt };
 const EVEN: (&str, Setting) = ("jitter", Setting::Fraction(Frac::ZERO));
 const LATE_START: (&str, Setting) = ("early_start", Setting::Switch(false));
 
@@ -236,7 +238,7 @@ fn echoes_are_batched_while_there_is_time() {
 #[test]
 fn a_receiver_paces_credits_and_counts_gaps() {
     let law = build(Kind::ExpressPass, &PATH, &[]).unwrap();
-    let mut crediting = Crediting::new(law, SPACING, true, PATH.base_rtt, PATH.base_rtt);
+    let mut crediting = Crediting::new(law, CreditingConfig { stops_at_demand: true, ..CREDITING });
     assert_eq!(crediting.next_action(), Time::NEVER);
     crediting.on_request(Time::from_us(500), 1_000);
     let mut times = Vec::new();
@@ -265,7 +267,7 @@ fn a_receiver_paces_credits_and_counts_gaps() {
 #[test]
 fn credits_without_an_answer_are_given_up() {
     let law = build(Kind::ExpressPass, &PATH, &[]).unwrap();
-    let mut crediting = Crediting::new(law, SPACING, false, PATH.base_rtt, Span::from_us(1_200));
+    let mut crediting = Crediting::new(law, CreditingConfig { longest: Span::from_us(1_200), ..CREDITING });
     crediting.on_request(Time::ZERO, 1_000_000);
     let mut until = |end: Time, answers: bool| {
         let before = crediting.stats().0;

@@ -69,10 +69,10 @@ mod tests {
         }
         assert_eq!(sender.check(), Ok(4));
         let subflow = sender.subflows.get_mut(0);
-        subflow.control.in_flight += Bytes::new(1);
+        subflow.law_state.in_flight += Bytes::new(1);
         assert!(sender.check().unwrap_err().contains("in flight by the records"));
         let subflow = sender.subflows.get_mut(0);
-        subflow.control.in_flight -= Bytes::new(1);
+        subflow.law_state.in_flight -= Bytes::new(1);
         subflow.out.records.get_mut(2).sent_at = Time::ZERO;
         assert!(sender.check().unwrap_err().contains("packet 2 left before"));
         sender.subflows.get_mut(0).out.records.get_mut(2).sent_at = Time::from_us(3);
@@ -84,7 +84,7 @@ mod tests {
             assert!(stats.check(Bytes::ZERO).unwrap_err().contains("of 1 packets sent"), "{stats:?}");
         }
         sender.config.size = Bytes::ZERO;
-        sender.subflows.get_mut(0).control.delivered = Bytes::new(1);
+        sender.subflows.get_mut(0).law_state.delivered = Bytes::new(1);
         assert!(sender.check().unwrap_err().contains("are delivered"));
     }
 }

@@ -18,7 +18,7 @@
 use laws::{ControlLaw, LossCause};
 use units::{Bytes, Span, Time};
 
-use super::{AckHeader, Newest, Sender};
+use super::{AckHeader, BlockCount, LastTransmission, Newest, Sender};
 use crate::history;
 use crate::records::State;
 use crate::tracker::BlockNack;
@@ -43,7 +43,7 @@ impl<L: ControlLaw> Sender<L> {
         let subflows = self.config.coding.map_or(1, |coding| coding.history.max(1));
         for seq in history::came(ack.seq, ack.covers, subflows.into()) {
             let mut this = None;
-            if let Some((bytes, was)) = self.take_was(seq, &mut this, false) {
+            if let Some((bytes, was)) = self.take_was(seq, &mut this, BlockCount::Leave) {
                 taken += bytes;
                 *newest = newest.or(this);
                 self.settle_in_block(seq, was);
@@ -77,7 +77,8 @@ impl<L: ControlLaw> Sender<L> {
         self.stats.recovered += u64::from(recovered);
         let packets = ledger.blocks().packets(block);
         for seq in packets {
-            let Some((subflow, number, record)) = self.numbers.place(seq, &self.subflows) else { continue };
+            let Some(last) = self.numbers.last_transmission(seq, &self.subflows) else { continue };
+            let LastTransmission { subflow, number, record } = last;
             if !record.is_in_flight() {
                 self.subflows.get_mut(subflow).take(number);
                 self.numbers.settle(seq);
@@ -92,7 +93,8 @@ impl<L: ControlLaw> Sender<L> {
         let Some(block) = ledger.blocks().block_of(seq) else { return };
         let needed = ledger.on_missing(now, block);
         let is_eager = ledger.is_eager(block);
-        if let Some((subflow, number, _)) = self.numbers.place(seq, &self.subflows) {
+        if let Some(last) = self.numbers.last_transmission(seq, &self.subflows) {
+            let LastTransmission { subflow, number, .. } = last;
             let record = self.subflows.get_mut(subflow).out.records.get_mut(number);
             record.become_state(if needed { State::Missing } else { State::Done });
             if !needed {
@@ -123,7 +125,8 @@ impl<L: ControlLaw> Sender<L> {
         }
         let mut paths = 0;
         for seq in packets {
-            let Some((subflow, number, _)) = self.numbers.place(seq, &self.subflows) else { continue };
+            let Some(last) = self.numbers.last_transmission(seq, &self.subflows) else { continue };
+            let LastTransmission { subflow, number, .. } = last;
             let record = self.subflows.get_mut(subflow).out.records.get_mut(number);
             let state = record.state();
             if state == State::Missing && excess > 0 {
@@ -154,13 +157,14 @@ impl<L: ControlLaw> Sender<L> {
         let packets = blocks.packets(nack.block);
         let underway = self.config.base_rtt + self.config.coding.map_or(Span::ZERO, |coding| coding.longest_wait);
         for seq in packets.clone() {
-            let Some((subflow, number, record)) = self.numbers.place(seq, &self.subflows) else { continue };
+            let Some(last) = self.numbers.last_transmission(seq, &self.subflows) else { continue };
+            let LastTransmission { subflow, number, record } = last;
             let named = nack.missing >> (seq - packets.start) & 1 != 0;
             if named && record.is_in_flight() && record.sent_at + underway <= now {
                 self.lose(now, subflow, number);
             }
         }
-        self.tell_of_losses(now, LossCause::Nack);
+        self.report_losses(now, LossCause::Nack);
         self.resend_asked(now, nack.block);
         self.trim_all();
     }

@@ -14,6 +14,7 @@ use super::ledger::Ledger;
 use super::numbers::Numbers;
 use super::tcp::Tcp;
 use super::{FlowConfig, FlowStats, Recovery, Sender, Subflow, Subflows, TcpConfig};
+use crate::law_state::RateChange;
 use crate::outstanding::LossTimer;
 use crate::paths::Paths;
 
@@ -44,7 +45,7 @@ impl<L: ControlLaw> Connection<L> {
         let blocks = config.blocks();
         let short = blocks.map_or(total - 1..total, |blocks| blocks.short());
         let last_bytes = ((config.size.get() - 1) % u64::from(config.mss) + 1) as u32;
-        let ledger = blocks.zip(config.coding).map(|(blocks, coding)| Box::new(Ledger::new(blocks, coding.eager)));
+        let ledger = blocks.zip(config.coding).map(|(blocks, coding)| Box::new(Ledger::new(blocks, coding)));
         let selects = ledger.is_some() || config.loss_timer == LossTimer::Packet || config.tcp != TcpConfig::default();
         debug_assert!(!selects || config.recovery == Recovery::Selective);
         debug_assert!(config.loss_timer != LossTimer::Probe, "probes are a channel's");
@@ -56,7 +57,7 @@ impl<L: ControlLaw> Connection<L> {
             numbers.begin_at(self.subflows.get(0).out.records.end());
         }
         Sender {
-            retimes: self.subflows.get(0).control.law.retimes(),
+            rate_change: RateChange::of(&self.subflows.get(0).law_state.law),
             in_order: config.recovery != Recovery::Selective,
             before: Before::of(&self.subflows),
             subflows: self.subflows,
@@ -82,7 +83,7 @@ impl<L: ControlLaw> Sender<L> {
         }
         let mut connection = Connection { subflows: self.subflows, paths: self.paths, tcp: self.tcp };
         for subflow in connection.subflows.iter_mut() {
-            subflow.control.read_permit(self.retimes, &self.config.pacing);
+            subflow.law_state.read_permit(self.rate_change, &self.config.pacing);
         }
         connection
     }
@@ -104,7 +105,7 @@ pub(super) struct Before {
 
 impl Before {
     fn of<L: ControlLaw>(subflows: &Subflows<L>) -> Self {
-        Self { delivered: subflows.sum(|subflow| subflow.control.delivered), acted: subflows.acted() }
+        Self { delivered: subflows.sum(|subflow| subflow.law_state.delivered), acted: subflows.acted() }
     }
 }
 

@@ -11,7 +11,7 @@ use std::println;
 use units::{Bytes, Rate, Span, Time, mix64};
 
 use super::{AckHeader, FlowConfig, Recovery, SendState, Sender};
-use crate::{Pacing, Receiver};
+use crate::{DataHeader, Pacing, Receiver};
 
 const MSS: u32 = 1_000;
 
@@ -75,7 +75,11 @@ fn transfer(window: u32, loss: u64, late: u64) -> Work {
         }
         let queue = if soon <= later { &mut acks } else { &mut late_acks };
         let Some((_, segment)) = queue.pop_front() else { continue };
-        for reply in receiver.on_data(now, segment.seq, false, segment.asks()).into_iter().flatten() {
+        for reply in receiver
+            .on_data(now, DataHeader { seq: segment.seq, marked: false, asks: segment.asks() })
+            .into_iter()
+            .flatten()
+        {
             let (seq, covers, cumulative, marked) = (reply.seq, reply.covers, reply.cumulative, reply.marked);
             sender.on_ack(now, &AckHeader { seq, covers, cumulative, marked, attempt: segment.attempt }, &[]);
             costs.push(sender.looks() - looks);

@@ -23,7 +23,7 @@
 use laws::{ControlLaw, Hop, LossCause};
 use units::{Bytes, Time};
 
-use super::{AckHeader, Recovery, Sender};
+use super::{AckHeader, BlockCount, LastTransmission, Recovery, Sender};
 
 impl<L: ControlLaw> Sender<L> {
     #[inline(never)]
@@ -37,7 +37,7 @@ impl<L: ControlLaw> Sender<L> {
         // last of all.
         let mut reached_own = false;
         for seq in settled {
-            let bytes = self.take(seq, if reached_own { &mut later } else { &mut newest }, false);
+            let bytes = self.take(seq, if reached_own { &mut later } else { &mut newest }, BlockCount::Leave);
             acked += bytes;
             if ack.marked && covered.contains(&seq) {
                 marked += bytes;
@@ -71,13 +71,14 @@ impl<L: ControlLaw> Sender<L> {
     fn go_back(&mut self, now: Time, cause: LossCause) {
         self.numbers.wait_no_more();
         for seq in self.numbers.first()..self.numbers.end() {
-            let Some((subflow, number, record)) = self.numbers.place(seq, &self.subflows) else { continue };
+            let Some(last) = self.numbers.last_transmission(seq, &self.subflows) else { continue };
+            let LastTransmission { subflow, number, record } = last;
             if record.is_in_flight() {
                 self.subflows.get_mut(subflow).lose(number);
             }
             self.numbers.wait(seq);
         }
-        self.tell_of_losses(now, cause);
+        self.report_losses(now, cause);
     }
 
     /// The receiver has every packet below the cumulative number, and no other packet that left before the probe.
@@ -115,10 +116,10 @@ impl<L: ControlLaw> Sender<L> {
         }
         // Whatever subflow it was: with subflows little comes in order.
         self.count_timeout(now, 0, 1);
-        let last = self.numbers.place(self.numbers.total() - 1, &self.subflows);
-        if let Some((subflow, number, _)) = last.filter(|_| self.is_silent()) {
+        let last = self.numbers.last_transmission(self.numbers.total() - 1, &self.subflows);
+        if let Some(LastTransmission { subflow, number, .. }) = last.filter(|_| self.is_silent()) {
             self.lose(now, subflow, number);
-            self.tell_of_losses(now, LossCause::Timeout);
+            self.report_losses(now, LossCause::Timeout);
         } else {
             self.go_back(now, LossCause::Timeout);
         }

@@ -9,6 +9,7 @@ use alloc::collections::VecDeque;
 
 use units::{Bytes, Time};
 
+use super::config::SenderCoding;
 use crate::blocks::Blocks;
 use crate::records::State;
 
@@ -42,9 +43,9 @@ pub(super) struct Ledger {
 }
 
 impl Ledger {
-    pub(super) fn new(blocks: Blocks, eager: bool) -> Self {
+    pub(super) fn new(blocks: Blocks, coding: SenderCoding) -> Self {
         let (counts, waiting) = (VecDeque::new(), VecDeque::new());
-        Self { blocks, eager, first: 0, counts, told: 0, delivered: Bytes::ZERO, waiting }
+        Self { blocks, eager: coding.eager, first: 0, counts, told: 0, delivered: Bytes::ZERO, waiting }
     }
 
     pub(super) fn blocks(&self) -> &Blocks {
@@ -65,6 +66,7 @@ impl Ledger {
         if self.counts.is_empty() {
             self.first = self.first.max(self.blocks.block_of(seq).unwrap_or(0));
         }
+        debug_assert!(self.counts.is_empty() || self.blocks.packets(self.first).end > seq, "a settled block is kept");
     }
 
     /// The next block that ends at `seq` or below and was not given before.
@@ -94,6 +96,7 @@ impl Ledger {
         };
         let (needed, is_parity) = (self.blocks.data(block), self.blocks.is_parity(seq));
         let count = self.count(block)?;
+        debug_assert!(was != State::Missing || count.missing > 0 || count.settled, "block {block} misses no packet");
         count.missing -= u8::from(was == State::Missing);
         count.acked += 1;
         if count.settled {
@@ -121,6 +124,7 @@ impl Ledger {
         let (parity, eager) = (self.blocks.parity(), self.eager);
         let Some(count) = self.count(block).filter(|it| !it.settled) else { return false };
         count.missing += 1;
+        debug_assert!(count.acked < u8::MAX - count.missing, "block {block} has more packets than any block");
         if count.missing > parity && !eager && !count.asked && !count.waits {
             count.waits = true;
             self.waiting.push_back((block, now));

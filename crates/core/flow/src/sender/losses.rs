@@ -3,8 +3,8 @@
 use laws::{ControlLaw, LossCause};
 use units::Time;
 
-use super::{AckHeader, LossTimer, Sender};
-use crate::outstanding::Outstanding;
+use super::{AckHeader, LastTransmission, LossTimer, Sender};
+use crate::outstanding::{LossEvidence, NotifyLaw, Outstanding};
 
 impl<L: ControlLaw> Sender<L> {
     #[inline(always)]
@@ -22,12 +22,12 @@ impl<L: ControlLaw> Sender<L> {
     /// The receiver got a transmission without its payload.
     pub(super) fn on_trimmed(&mut self, now: Time, nack: &AckHeader) {
         self.cumulative = self.cumulative.max(nack.cumulative);
-        let place = self.numbers.place(nack.seq, &self.subflows);
+        let last = self.numbers.last_transmission(nack.seq, &self.subflows);
         // Of an old one the packet has been sent again since, or was held for lost already.
-        let cut = place.filter(|(_, _, record)| record.attempt() == nack.attempt && record.is_in_flight());
-        if let Some((subflow, number, _)) = cut {
+        let cut = last.filter(|last| last.record.attempt() == nack.attempt && last.record.is_in_flight());
+        if let Some(LastTransmission { subflow, number, .. }) = cut {
             let paths = self.lose(now, subflow, number);
-            self.tell_of_losses(now, LossCause::Nack);
+            self.report_losses(now, LossCause::Nack);
             if self.ledger.is_none() {
                 self.paths.leave_bad(now, paths);
             }
@@ -57,7 +57,7 @@ impl<L: ControlLaw> Sender<L> {
         if paths == 0 {
             self.trim(subflow);
         } else {
-            self.tell_of_losses(now, cause);
+            self.report_losses(now, cause);
         }
         paths
     }
@@ -75,21 +75,22 @@ impl<L: ControlLaw> Sender<L> {
     }
 
     /// Reports declared losses to the laws that have not received them.
-    pub(super) fn tell_of_losses(&mut self, now: Time, cause: LossCause) {
-        let hears = cause != LossCause::Timeout || self.config.timeouts_cut;
+    pub(super) fn report_losses(&mut self, now: Time, cause: LossCause) {
+        let notifies = cause != LossCause::Timeout || self.config.timeouts_cut;
+        let notify = if notifies { NotifyLaw::Yes } else { NotifyLaw::No };
         for subflow in self.subflows.all() {
-            if self.tcp.is_some() && hears && cause != LossCause::Timeout {
+            if self.tcp.is_some() && notifies && cause != LossCause::Timeout {
                 let (lost, sent_at) = self.subflows.get(subflow).out.held_for_lost();
                 if !lost.is_zero() {
                     self.before_cut(now, sent_at, lost);
                 }
             }
             let before = self.window_before();
-            let lost = self.subflows.get_mut(subflow).tell_of_losses(now, cause, hears);
+            let lost = self.subflows.get_mut(subflow).report_losses(now, cause, notify);
             if lost.is_zero() {
                 continue;
             }
-            self.stats.heard += u32::from(hears);
+            self.stats.heard += u32::from(notifies);
             self.read_permit(subflow);
             if self.tcp.is_some() {
                 self.spread_cut(before, lost, Some(cause));
@@ -110,15 +111,17 @@ impl<L: ControlLaw> Sender<L> {
     /// that lost them, one bit each; none if it was no timeout.
     pub(super) fn lose_overdue(&mut self, now: Time, subflow: u8) -> u64 {
         let timing = self.timing();
-        if !self.subflows.get_mut(subflow).out.is_overdue(now, &timing) {
+        if !self.subflows.get_mut(subflow).out.rto_expired(now, &timing) {
             return 0;
         }
         if timing.loss_timer != LossTimer::Packet {
-            self.lose_while(now, subflow, LossCause::Reordered, |out| out.next_overdue(now, true, &timing));
-            if !self.subflows.get_mut(subflow).out.is_overdue(now, &timing) {
+            self.lose_while(now, subflow, LossCause::Reordered, |out| {
+                out.next_expired(now, LossEvidence::LaterArrival, &timing)
+            });
+            if !self.subflows.get_mut(subflow).out.rto_expired(now, &timing) {
                 return 0;
             }
         }
-        self.lose_while(now, subflow, LossCause::Timeout, |out| out.next_overdue(now, false, &timing))
+        self.lose_while(now, subflow, LossCause::Timeout, |out| out.next_expired(now, LossEvidence::Timeout, &timing))
     }
 }

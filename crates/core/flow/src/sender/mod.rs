@@ -34,18 +34,18 @@ use alloc::boxed::Box;
 use laws::{ControlLaw, Hop, LossCause, Notification};
 use units::{Bytes, Span, Time};
 
-use crate::control::{Lack, SendState};
+use crate::law_state::{Lack, RateChange, SendState};
 use crate::outstanding::{Answers, Batch, LossTimer, Timing};
-use crate::paths::Paths;
+use crate::paths::{EntropyEcho, Paths};
 use crate::records::{Departure, Record, State};
 use crate::subflow::Subflow;
 pub use config::{FlowConfig, Recovery, SenderCoding};
 use connection::Before;
 pub use connection::{Connection, Remembered};
 use ledger::Ledger;
-use numbers::Numbers;
-use tcp::Tcp;
+use numbers::{LastTransmission, Numbers};
 pub use tcp::TcpConfig;
+use tcp::{CumulativeAck, Tcp};
 
 /// A packet to send.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -125,6 +125,15 @@ struct Newest {
     was: Record<u32>,
 }
 
+/// Update of the block of an acknowledged packet of a coded flow.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum BlockCount {
+    /// The packet counts in its block.
+    Update,
+    /// Its block is left as it is: it is updated elsewhere, or there are no blocks.
+    Leave,
+}
+
 /// The sending end of one flow under the law `L`.
 #[derive(Debug)]
 pub struct Sender<L> {
@@ -136,8 +145,8 @@ pub struct Sender<L> {
     cumulative: u32,
     /// [`Recovery::GoBackN`].
     in_order: bool,
-    /// Property of the law: [`ControlLaw::retimes`].
-    retimes: bool,
+    /// Property of the law.
+    rate_change: RateChange,
     stats: FlowStats,
     paths: Paths,
     /// Block state of a coded flow.
@@ -178,8 +187,8 @@ impl<L: ControlLaw> Sender<L> {
 
     /// Records the entropy of the packet that an acknowledgement acknowledges (REPS). Call it before
     /// [`Sender::on_ack`].
-    pub fn recycle(&mut self, now: Time, entropy: u16, marked: bool) {
-        self.paths.recycle(now, entropy, marked);
+    pub fn recycle(&mut self, now: Time, echo: EntropyEcho) {
+        self.paths.recycle(now, echo);
     }
 
     /// Counters so far.
@@ -191,7 +200,7 @@ impl<L: ControlLaw> Sender<L> {
     #[inline]
     pub fn delivered(&self) -> Bytes {
         match &self.ledger {
-            None => self.subflows.sum(|subflow| subflow.control.delivered) - self.before.delivered,
+            None => self.subflows.sum(|subflow| subflow.law_state.delivered) - self.before.delivered,
             Some(ledger) => ledger.delivered(),
         }
     }
@@ -209,21 +218,21 @@ impl<L: ControlLaw> Sender<L> {
 
     /// Returns the payload sent and neither acknowledged nor declared lost.
     pub fn in_flight(&self) -> Bytes {
-        self.subflows.sum(|subflow| subflow.control.in_flight)
+        self.subflows.sum(|subflow| subflow.law_state.in_flight)
     }
 
     /// Returns whether an event can move an already scheduled packet to an earlier time: a new rate does, or another
     /// subflow may send sooner.
     #[inline]
     pub fn retimes(&self) -> bool {
-        self.retimes || self.subflows.are_several()
+        self.rate_change == RateChange::Immediate || self.subflows.are_several()
     }
 
     /// Returns the law's own timer; part of [`Sender::next_timer`]. Unlike the rest of that it can move to an earlier
     /// time, at any event that the law receives.
     #[inline]
     pub fn law_timer(&self) -> Time {
-        self.subflows.earliest(|subflow| subflow.control.law.next_timer())
+        self.subflows.earliest(|subflow| subflow.law_state.law.next_timer())
     }
 
     /// The first packet that is not acknowledged, or has not been sent.
@@ -260,7 +269,7 @@ impl<L: ControlLaw> Sender<L> {
 
     /// Returns the earliest send time of the next packet by its pacing, regardless of the window.
     pub fn next_send(&self) -> Time {
-        self.subflows.earliest(|subflow| subflow.control.pacer.next())
+        self.subflows.earliest(|subflow| subflow.law_state.pacer.next())
     }
 
     fn timing(&self) -> Timing {
@@ -282,7 +291,7 @@ impl<L: ControlLaw> Sender<L> {
         if self.subflows.are_several() {
             return self.poll_several(now, bytes);
         }
-        self.subflows.get(0).control.poll(now, self.counted(bytes))
+        self.subflows.get(0).law_state.poll(now, self.counted(bytes))
     }
 
     /// Returns the bytes that a packet counts against the window: one byte where the window may be overshot.
@@ -358,7 +367,7 @@ impl<L: ControlLaw> Sender<L> {
             Some(seq) => (seq, self.supersede(seq)),
             None => (self.numbers.end(), 1),
         };
-        if self.subflows.get(chosen).control.in_flight.is_zero() {
+        if self.subflows.get(chosen).law_state.in_flight.is_zero() {
             self.paths.on_idle();
         }
         let path = if self.subflows.are_several() { chosen } else { self.paths.subflow(seq, attempt) };
@@ -366,18 +375,19 @@ impl<L: ControlLaw> Sender<L> {
         let subflow = self.subflows.get_mut(chosen);
         let number = subflow.sent(Departure { now, bytes, content: seq, attempt, path });
         self.numbers.sent(seq, chosen, number);
-        let permit = subflow.control.permit;
-        subflow.control.pacer.on_sent(now, permit.pacing, bytes, &self.config.pacing);
+        let permit = subflow.law_state.permit;
+        subflow.law_state.pacer.on_sent(now, permit.pacing, bytes, &self.config.pacing);
         let then = if let Some(next) = self.next_bytes() {
             self.poll_for(now, next)
         } else {
             self.run_out(chosen, number);
             SendState::Blocked
         };
+        let segment = Segment { seq, bytes, attempt, path, then };
         if self.tcp.is_some() {
-            self.note_sent(now, bytes, attempt != 1, then);
+            self.note_sent(now, &segment);
         }
-        Segment { seq, bytes, attempt, path, then }
+        segment
     }
 
     /// Notes that nothing is left to send after packet `number` of the subflow `chosen`.
@@ -385,8 +395,8 @@ impl<L: ControlLaw> Sender<L> {
     fn run_out(&mut self, chosen: u8, number: u64) {
         for subflow in self.subflows.all() {
             let it = self.subflows.get_mut(subflow);
-            if it.control.run_out(Lack::Data) && subflow == chosen {
-                it.out.mark_limited(number, &it.control);
+            if it.law_state.run_out(Lack::Data) && subflow == chosen {
+                it.out.mark_limited(number, &it.law_state);
             }
         }
     }
@@ -408,7 +418,8 @@ impl<L: ControlLaw> Sender<L> {
             self.on_ack_in_order(now, ack, hops);
             return;
         }
-        let advanced = ack.cumulative > self.cumulative;
+        let cumulative =
+            if ack.cumulative > self.cumulative { CumulativeAck::Advanced } else { CumulativeAck::Repeated };
         self.cumulative = self.cumulative.max(ack.cumulative);
         if self.tcp.is_some() {
             self.end_reduction();
@@ -420,7 +431,7 @@ impl<L: ControlLaw> Sender<L> {
         let first = (ack.seq + 1 - covers).max(self.numbers.first());
         let mut parity = Bytes::ZERO;
         for seq in first..=ack.seq {
-            let bytes = self.take(seq, &mut newest, true);
+            let bytes = self.take(seq, &mut newest, BlockCount::Update);
             acked += bytes;
             if self.is_parity(seq) {
                 parity += bytes;
@@ -446,25 +457,25 @@ impl<L: ControlLaw> Sender<L> {
         self.find_reordered_losses(now, newest.subflow);
         self.settle_if_all_came();
         if self.tcp.is_some() {
-            self.reduce(advanced);
+            self.reduce(cumulative);
         }
     }
 
     /// Records the acknowledgement of a packet, if it is not settled. Returns its payload.
     #[inline(always)]
-    fn take(&mut self, seq: u32, newest: &mut Option<Newest>, counts: bool) -> Bytes {
-        self.take_was(seq, newest, counts).map_or(Bytes::ZERO, |(bytes, _)| bytes)
+    fn take(&mut self, seq: u32, newest: &mut Option<Newest>, count: BlockCount) -> Bytes {
+        self.take_was(seq, newest, count).map_or(Bytes::ZERO, |(bytes, _)| bytes)
     }
 
     /// Records the acknowledgement of a packet, if it is not settled. Returns its payload and its previous state.
     #[inline(always)]
-    fn take_was(&mut self, seq: u32, newest: &mut Option<Newest>, counts: bool) -> Option<(Bytes, State)> {
+    fn take_was(&mut self, seq: u32, newest: &mut Option<Newest>, count: BlockCount) -> Option<(Bytes, State)> {
         let (subflow, number) = self.numbers.last(seq, &self.subflows)?;
         let was = self.subflows.get_mut(subflow).take(number)?;
         self.numbers.settle(seq);
         self.stats.spurious += u64::from(!was.is_in_flight());
         *newest = Some(Newest { seq, subflow, number, was });
-        if counts && self.ledger.is_some() {
+        if count == BlockCount::Update && self.ledger.is_some() {
             self.count_in_block(seq, subflow, was.state());
         }
         Some((was.bytes(), was.state()))
@@ -499,7 +510,7 @@ impl<L: ControlLaw> Sender<L> {
         let batch = Batch { number, record, answers, acked, marked, left, noise, limited, unfilled: false, hops };
         let told = it.acked(now, &batch);
         it.out.records.trim();
-        it.control.read_permit(self.retimes, &self.config.pacing);
+        it.law_state.read_permit(self.rate_change, &self.config.pacing);
         if answers == Answers::Another {
             self.stats.spurious += 1;
             it.out.tolerate_more(&self.config.timing());
@@ -549,7 +560,8 @@ impl<L: ControlLaw> Sender<L> {
     /// not the last transmission, or the packet is settled, the report is outdated and ignored: no time is known for
     /// it.
     pub fn on_direct_int(&mut self, now: Time, seq: u32, attempt: u8, hops: &[Hop]) {
-        let Some((subflow, _, record)) = self.numbers.place(seq, &self.subflows) else { return };
+        let Some(last) = self.numbers.last_transmission(seq, &self.subflows) else { return };
+        let LastTransmission { subflow, record, .. } = last;
         if record.attempt() == attempt {
             let sent_at = record.sent_at;
             self.notify(subflow, &Notification::DirectInt { now, sent_at, hops });
@@ -574,7 +586,7 @@ impl<L: ControlLaw> Sender<L> {
 
     /// Updates the permit of a subflow's law.
     fn read_permit(&mut self, subflow: u8) {
-        self.subflows.get_mut(subflow).control.read_permit(self.retimes, &self.config.pacing);
+        self.subflows.get_mut(subflow).law_state.read_permit(self.rate_change, &self.config.pacing);
         self.reduce_window();
     }
 
@@ -611,7 +623,7 @@ impl<L: ControlLaw> Sender<L> {
         let Some((subflow, number)) = self.numbers.last(seq, &self.subflows) else { return };
         let it = self.subflows.get_mut(subflow);
         let Some(record) = it.take(number) else { return };
-        it.control.deliver(record.bytes());
+        it.law_state.deliver(record.bytes());
         self.numbers.settle(seq);
         if self.ledger.is_some() {
             self.count_in_block(seq, subflow, record.state());
@@ -655,7 +667,7 @@ impl<L: ControlLaw> Sender<L> {
     /// The time of [`Sender::next_timer`] has come.
     pub fn on_timer(&mut self, now: Time) {
         for subflow in self.subflows.all() {
-            let law = &mut self.subflows.get_mut(subflow).control.law;
+            let law = &mut self.subflows.get_mut(subflow).law_state.law;
             if law.next_timer() <= now {
                 law.on_timer(now);
                 self.read_permit(subflow);

@@ -30,6 +30,16 @@ enum Places {
     Kept(Ring<Place>),
 }
 
+/// The last transmission of a packet of the flow.
+#[derive(Clone, Copy)]
+pub(super) struct LastTransmission<'a> {
+    /// Its subflow.
+    pub(super) subflow: u8,
+    /// Its packet number there.
+    pub(super) number: u64,
+    pub(super) record: &'a Record<u32>,
+}
+
 /// The packets of one flow.
 #[derive(Debug)]
 pub(super) struct Numbers {
@@ -48,8 +58,8 @@ pub(super) struct Numbers {
     /// The first packet that has not been sent.
     end: u32,
     places: Places,
-    /// From this packet on they left in order.
-    ordered_from: u32,
+    /// From this packet on they left in order; none where they never do, on several subflows.
+    ordered_from: Option<u32>,
     /// Lost packets that wait to be sent again; some are settled by now.
     lost: VecDeque<u32>,
 }
@@ -67,7 +77,7 @@ impl Numbers {
             first: 0,
             end: 0,
             places: Places::InOrder(0),
-            ordered_from: 0,
+            ordered_from: Some(0),
             lost: VecDeque::new(),
         }
     }
@@ -76,7 +86,7 @@ impl Numbers {
     pub(super) fn spread(&mut self) {
         self.subflow_bits = SUBFLOW_BITS;
         self.places = Places::Kept(Ring::starting_at(0));
-        self.ordered_from = u32::MAX;
+        self.ordered_from = None;
     }
 
     /// The first departure has this number.
@@ -133,22 +143,22 @@ impl Numbers {
         Some((subflow, last - u64::from(back)))
     }
 
-    /// The subflow, the number and the record of a packet's last departure, if it is not settled.
+    /// A packet's last transmission, if the packet is not settled.
     #[inline(always)]
-    pub(super) fn place<'a, L: ControlLaw>(
+    pub(super) fn last_transmission<'a, L: ControlLaw>(
         &self,
         seq: u32,
         subflows: &'a Subflows<L>,
-    ) -> Option<(u8, u64, &'a Record<u32>)> {
+    ) -> Option<LastTransmission<'a>> {
         let (subflow, number) = self.last(seq, subflows)?;
         let record = subflows.get(subflow).out.records.get(number);
-        (record.state() != State::Done).then_some((subflow, number, record))
+        (record.state() != State::Done).then_some(LastTransmission { subflow, number, record })
     }
 
     /// The record of a packet's last departure, if it is not settled.
     #[inline(always)]
     pub(super) fn record<'a, L: ControlLaw>(&self, seq: u32, subflows: &'a Subflows<L>) -> Option<&'a Record<u32>> {
-        self.place(seq, subflows).map(|(_, _, record)| record)
+        self.last_transmission(seq, subflows).map(|last| last.record)
     }
 
     /// A lost packet is about to leave again: from now on packets' last departures are kept.
@@ -162,12 +172,13 @@ impl Numbers {
             }
             self.places = Places::Kept(places);
         }
-        self.ordered_from = self.ordered_from.max(self.end);
+        self.ordered_from = self.ordered_from.map(|from| from.max(self.end));
     }
 
     /// Records a transmission of a packet, the first one or a later one.
     #[inline(always)]
     pub(super) fn sent(&mut self, seq: u32, subflow: u8, number: u64) {
+        debug_assert!(self.first <= seq && seq <= self.end && seq < self.total, "packet {seq} of {}", self.total);
         if let Places::Kept(places) = &mut self.places {
             let place = ((number as u32) << self.subflow_bits | u32::from(subflow)) << 1;
             if seq == self.end {
@@ -182,6 +193,7 @@ impl Numbers {
     /// Settles a packet: the record of its last transmission is done.
     #[inline(always)]
     pub(super) fn settle(&mut self, seq: u32) {
+        debug_assert!((self.first..self.end).contains(&seq), "{seq} is not in {}..{}", self.first, self.end);
         if let Places::Kept(places) = &mut self.places {
             *places.get_mut(seq.into()) = SETTLED;
         }
@@ -202,7 +214,7 @@ impl Numbers {
             places.forget_while(|&place| place == SETTLED);
             self.first = places.first() as u32;
         }
-        if self.first >= self.ordered_from {
+        if self.ordered_from.is_some_and(|from| self.first >= from) {
             let records = &subflows.get(0).out.records;
             debug_assert_eq!(records.end() - records.first(), u64::from(self.end - self.first));
             self.places = Places::InOrder(records.end() - u64::from(self.end));
@@ -211,6 +223,7 @@ impl Numbers {
 
     /// A lost packet waits to be sent again.
     pub(super) fn wait(&mut self, seq: u32) {
+        debug_assert!(seq < self.end, "packet {seq} waits to be sent again, and was never sent");
         self.lost.push_back(seq);
     }
 

@@ -29,9 +29,10 @@ impl<L: ControlLaw> Sender<L> {
     /// Returns the subflow on which a packet of `bytes` may be sent at `now`, or the time at which one may.
     #[inline(never)]
     pub(super) fn choose(&self, now: Time, bytes: u32) -> Result<u8, SendState> {
-        let lost_by = self.numbers.first_lost().and_then(|seq| self.numbers.place(seq, &self.subflows)).map(|at| at.0);
+        let lost = self.numbers.first_lost().and_then(|seq| self.numbers.last_transmission(seq, &self.subflows));
+        let lost_by = lost.map(|last| last.subflow);
         let counted = self.counted(bytes);
-        self.subflows.choose(lost_by, |_, subflow| subflow.control.poll(now, counted))
+        self.subflows.choose(lost_by, |_, subflow| subflow.law_state.poll(now, counted))
     }
 
     /// Returns whether a packet of `bytes` may be sent at `now` on any subflow.
@@ -42,7 +43,7 @@ impl<L: ControlLaw> Sender<L> {
 
     /// The law that decides; where each subflow has one, that of the first.
     pub fn law(&self) -> &L {
-        &self.subflows.get(0).control.law
+        &self.subflows.get(0).law_state.law
     }
 
     /// Returns the action counts of the law on this flow, or of all laws together.

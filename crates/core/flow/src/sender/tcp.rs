@@ -19,7 +19,7 @@
 use laws::{Ack, ControlLaw, LossCause};
 use units::{Bytes, Time, mul_div};
 
-use super::{SendState, Sender};
+use super::{Segment, SendState, Sender};
 use crate::usage::{Usage, UsageRules, Validation};
 
 /// Features of Linux's TCP that are enabled.
@@ -65,6 +65,23 @@ impl Tcp {
     }
 }
 
+/// Movement of the cumulative number by an acknowledgement.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum CumulativeAck {
+    /// It moved.
+    Advanced,
+    /// It is that of an earlier acknowledgement.
+    Repeated,
+}
+
+/// `SafeACK` of RFC 9937 §5.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum SafeAck {
+    /// The cumulative number moved, and nothing was lost.
+    Yes,
+    No,
+}
+
 /// A reduction under way. Names in comments are the RFCs'.
 #[derive(Clone, PartialEq, Eq, Debug)]
 struct Reduction {
@@ -84,9 +101,8 @@ impl Reduction {
         Self { target, flight, delivered: Bytes::ZERO, out: Bytes::ZERO, end, window: Bytes::ZERO }
     }
 
-    /// `delivered` bytes came, and `in_flight` are in flight now. `safe` (RFC 9937's `SafeACK`): the cumulative number
-    /// moved, and nothing was lost.
-    fn on_delivered(&mut self, delivered: Bytes, in_flight: Bytes, safe: bool, mss: Bytes) {
+    /// `delivered` bytes came, and `in_flight` are in flight now.
+    fn on_delivered(&mut self, delivered: Bytes, in_flight: Bytes, safe: SafeAck, mss: Bytes) {
         self.delivered += delivered;
         let more = if in_flight > self.target {
             // CEIL(prr_delivered * ssthresh / RecoverFS) - prr_out
@@ -95,7 +111,7 @@ impl Reduction {
         } else {
             // MAX(prr_delivered - prr_out, DeliveredData), and a packet more in slow start's bound
             let bound = self.delivered.saturating_sub(self.out).max(delivered);
-            let bound = if safe { bound + mss } else { bound };
+            let bound = if safe == SafeAck::Yes { bound + mss } else { bound };
             bound.min(self.target - in_flight)
         };
         // The first lost packet goes again at once.
@@ -113,7 +129,7 @@ impl<L: ControlLaw> Sender<L> {
     /// Sets the permitted window to that of the reduction while a cut is being spread, whatever the law permits.
     pub(super) fn reduce_window(&mut self) {
         if let Some(reduction) = self.tcp.as_ref().and_then(|tcp| tcp.reduction.as_ref()) {
-            self.subflows.get_mut(0).control.permit.window = reduction.window;
+            self.subflows.get_mut(0).law_state.permit.window = reduction.window;
         }
     }
 
@@ -205,11 +221,13 @@ impl<L: ControlLaw> Sender<L> {
     }
 
     /// Sets what may be in flight while a cut is being spread, once an acknowledgement is processed completely.
-    pub(super) fn reduce(&mut self, advanced: bool) {
+    pub(super) fn reduce(&mut self, cumulative: CumulativeAck) {
         let (in_flight, mss) = (self.in_flight(), Bytes::new(self.config.mss.into()));
         let Some(tcp) = &mut self.tcp else { return };
         if let Some(reduction) = &mut tcp.reduction {
-            reduction.on_delivered(tcp.acked, in_flight, advanced && !tcp.lost, mss);
+            let is_safe = cumulative == CumulativeAck::Advanced && !tcp.lost;
+            let safe = if is_safe { SafeAck::Yes } else { SafeAck::No };
+            reduction.on_delivered(tcp.acked, in_flight, safe, mss);
             self.read_permit(0);
         }
         self.note_acked(Bytes::ZERO);
@@ -226,18 +244,17 @@ impl<L: ControlLaw> Sender<L> {
         }
     }
 
-    /// Records that a packet of `bytes` was sent, for the first time or `again`; `then` is when another may be sent.
-    pub(super) fn note_sent(&mut self, now: Time, bytes: u32, again: bool, then: SendState) {
-        let (timing, mss, bytes) = (self.timing(), self.config.mss, Bytes::new(bytes.into()));
+    /// Records that a packet was sent.
+    pub(super) fn note_sent(&mut self, now: Time, segment: &Segment) {
+        let (timing, mss, bytes) = (self.timing(), self.config.mss, Bytes::new(segment.bytes.into()));
         let subflow = self.subflows.get(0);
         let Some(tcp) = &mut self.tcp else { return };
         if let Some(reduction) = &mut tcp.reduction {
             reduction.out += bytes;
         }
-        tcp.usage.sent(now, if again { bytes } else { Bytes::ZERO });
-        if then != SendState::Now
-            && let Some(told) =
-                tcp.usage.after_burst(now, &subflow.control, subflow.control.is_full(mss), subflow.out.timeout(&timing))
+        tcp.usage.sent(now, if segment.attempt == 1 { Bytes::ZERO } else { bytes });
+        if segment.then != SendState::Now
+            && let Some(told) = tcp.usage.after_burst(now, &subflow.law_state, mss, subflow.out.timeout(&timing))
         {
             self.notify(0, &told);
         }
@@ -260,7 +277,7 @@ mod tests {
         let mut sent = [0; 19];
         for sent in &mut sent {
             in_flight -= MSS;
-            reduction.on_delivered(MSS, in_flight, false, MSS);
+            reduction.on_delivered(MSS, in_flight, SafeAck::No, MSS);
             while in_flight + MSS <= reduction.window {
                 in_flight += MSS;
                 reduction.out += MSS;
@@ -280,26 +297,26 @@ mod tests {
         let begin = || Reduction { out: MSS, ..Reduction::new(MSS.times(10), MSS.times(20), 20) };
         // Conservative: as much as was delivered. In slow start's bound: a packet more.
         let mut conservative = begin();
-        conservative.on_delivered(MSS, MSS.times(4), false, MSS);
+        conservative.on_delivered(MSS, MSS.times(4), SafeAck::No, MSS);
         assert_eq!(conservative.window, MSS.times(5));
         let mut slow_start = begin();
-        slow_start.on_delivered(MSS, MSS.times(4), true, MSS);
+        slow_start.on_delivered(MSS, MSS.times(4), SafeAck::Yes, MSS);
         assert_eq!(slow_start.window, MSS.times(6));
         // What was delivered and not used may be used later: 6 delivered, 1 out.
-        conservative.on_delivered(MSS.times(5), MSS.times(4), false, MSS);
+        conservative.on_delivered(MSS.times(5), MSS.times(4), SafeAck::No, MSS);
         assert_eq!(conservative.window, MSS.times(9));
         // Never over the target.
-        slow_start.on_delivered(MSS.times(5), MSS.times(8), true, MSS);
+        slow_start.on_delivered(MSS.times(5), MSS.times(8), SafeAck::Yes, MSS);
         assert_eq!(slow_start.window, MSS.times(10));
     }
 
     #[test]
     fn the_first_packet_goes_again_whatever_the_share() {
         let mut reduction = Reduction::new(MSS, MSS.times(100), 100);
-        reduction.on_delivered(MSS, MSS.times(98), false, MSS);
+        reduction.on_delivered(MSS, MSS.times(98), SafeAck::No, MSS);
         assert_eq!(reduction.window, MSS.times(99));
         reduction.out = MSS;
-        reduction.on_delivered(MSS, MSS.times(97), false, MSS);
+        reduction.on_delivered(MSS, MSS.times(97), SafeAck::No, MSS);
         assert_eq!(reduction.window, MSS.times(97));
     }
 

@@ -5,8 +5,8 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 
 use flow::{
-    AckError, Acked, Acks, Channel, ChannelConfig, Departed, EcnCounts, LossTimer, MOST_OUTSTANDING, Parcel, Range,
-    SendState, UsageRules, Validation, Why, Work,
+    AckError, Acked, Acks, Channel, ChannelConfig, DataSending, Departed, EcnCounts, LossTimer, MOST_OUTSTANDING,
+    MovedLaw, PacketNumbers, Parcel, Range, SendState, UsageRules, Validation, Why, Work,
 };
 use laws::{Ack, Acted, ControlLaw, Loss, LossCause, Notification, Permit, on_ramp};
 use units::{Bytes, Rate, Span, Time};
@@ -316,12 +316,13 @@ fn a_path_goes_and_another_comes() {
 /// A subflow begins anew: on the same path its numbers go on, and an old one is still known; on another they begin at 0.
 #[test]
 fn a_subflow_begins_anew() {
-    for other_path in [false, true] {
+    for numbers in [PacketNumbers::Continue, PacketNumbers::Restart] {
+        let other_path = numbers == PacketNumbers::Restart;
         let (mut channel, _) = channel(4, 8_000);
         let law = channel.law(0).clone();
         let left = send(&mut channel, Time::ZERO);
         assert_eq!(left.len(), 4);
-        channel.renew_subflow(0, Some(law), other_path, Time::from_us(100));
+        channel.reset_subflow(0, Some(law), numbers, Time::from_us(100));
         assert!(channel.in_flight().is_zero());
         let again = send(&mut channel, Time::from_us(100));
         let first = if other_path { 0 } else { 4 };
@@ -344,7 +345,7 @@ fn a_late_answer_says_nothing_of_another_path() {
     channel.acked(Time::from_us(1_000), 0, &acks(&range(4, 4))).unwrap();
     assert_eq!(channel.stats().lost, 3);
     let law = channel.law(0).clone();
-    channel.renew_subflow(0, Some(law), false, Time::from_us(1_000));
+    channel.reset_subflow(0, Some(law), PacketNumbers::Continue, Time::from_us(1_000));
     let before = heard.borrow().len();
     let late = channel.acked(Time::from_us(9_000), 0, &acks(&range(0, 2))).unwrap();
     assert_eq!((late, heard.borrow().len()), (Acked::default(), before));
@@ -376,8 +377,8 @@ fn one_law_knows_the_shortest_packet() {
     channel.set_mss(0, 1_400);
     channel.add_subflow(None, Time::ZERO);
     channel.set_mss(1, 1_200);
-    channel.set_open(1, false);
-    channel.set_open(1, true);
+    channel.set_data_sending(1, DataSending::Forbidden);
+    channel.set_data_sending(1, DataSending::Allowed);
     channel.close_subflow(1);
     assert_eq!(*told.borrow(), [1_400, 1_000, 1_200, 1_400, 1_200, 1_400]);
 }
@@ -411,10 +412,10 @@ fn a_law_that_moves_counts_on() {
     send(&mut channel, Time::ZERO);
     channel.acked(Time::from_us(400), 0, &acks(&range(0, 3))).unwrap();
     assert_eq!(channel.add_subflow(Some(law), Time::from_us(400)), Some(1));
-    let moves = (channel.law(0).clone(), channel.delivered(0));
+    let moved = MovedLaw { law: channel.law(0).clone(), delivered: channel.delivered(0) };
     channel.close_subflow(0);
-    channel.adopt(1, moves, Time::from_us(400));
-    channel.set_open(1, true);
+    channel.adopt(1, moved, Time::from_us(400));
+    channel.set_data_sending(1, DataSending::Allowed);
     assert!(send(&mut channel, Time::from_us(400)).iter().all(|it| it.subflow == 1));
     channel.acked(Time::from_us(800), 1, &acks(&range(0, 3))).unwrap();
     assert_eq!(*heard.borrow(), [(4_000, 0), (8_000, 4_000)]);
@@ -440,7 +441,7 @@ fn one_law_decides_for_two_paths() {
     let left = send(&mut channel, Time::from_us(800));
     assert!(left.iter().all(|it| it.subflow == 1) && channel.in_flight() == Bytes::new(4_000), "{left:?}");
     // Another path takes the place of the first, and the law goes on.
-    channel.renew_subflow(0, None, true, Time::from_us(900));
+    channel.reset_subflow(0, None, PacketNumbers::Restart, Time::from_us(900));
     channel.acked(Time::from_us(1_200), 1, &acks(&range(2, 2))).unwrap();
     assert_eq!(send(&mut channel, Time::from_us(1_200))[0].number, 0);
     assert_eq!(heard.borrow().last(), Some(&(6_000, 2_000)));

@@ -6,8 +6,8 @@ use std::collections::{BTreeSet, VecDeque};
 use std::rc::Rc;
 
 use flow::{
-    AckHeader, Answering, Arrivals, Channel, ChannelConfig, Codepoint, FlowConfig, LossTimer, Parcel, Receiver,
-    Recovery, SendState, Sender, TcpConfig, Timing, UsageRules, Validation, Why, Work,
+    AckEliciting, AckHeader, Answering, Arrivals, Channel, ChannelConfig, Codepoint, DataHeader, FlowConfig, LossTimer,
+    Parcel, Receiver, Recovery, SendState, Sender, TcpConfig, Timing, UsageRules, Validation, Why, Work,
 };
 use laws::catalog::{self, Kind};
 use laws::{Ack, Acted, ControlLaw, Cookie, Law, Loss, Notification, Path, Permit, Sent};
@@ -144,7 +144,7 @@ impl Host for Simulated {
     fn arrive(&mut self, now: Time, marked: Option<bool>) {
         let (seq, attempt) = self.away.pop_front().unwrap();
         let Some(marked) = marked else { return };
-        for reply in self.receiver.on_data(now, seq, marked, false).into_iter().flatten() {
+        for reply in self.receiver.on_data(now, DataHeader { seq, marked, asks: false }).into_iter().flatten() {
             let header = AckHeader {
                 seq: reply.seq,
                 covers: reply.covers,
@@ -191,7 +191,7 @@ impl Host for Transport {
         let number = self.away.pop_front().unwrap();
         let Some(marked) = marked else { return };
         let codepoint = if marked { Codepoint::Ce } else { Codepoint::Ect0 };
-        assert!(self.arrivals.on_packet(now, number, codepoint, true));
+        assert!(self.arrivals.on_packet(now, number, codepoint, AckEliciting::Yes));
         assert_eq!(self.arrivals.answer_at(), now, "each packet is answered at once");
         let acks = self.arrivals.answer(now).unwrap();
         self.channel.acked(now, 0, &acks).unwrap();

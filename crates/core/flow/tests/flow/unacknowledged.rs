@@ -2,7 +2,7 @@
 //! request or the last word.
 
 use crate::open::{Open, send};
-use flow::{AckHeader, FlowConfig, Receiver, Recovery, Reply, Sender};
+use flow::{AckHeader, DataHeader, FlowConfig, Receiver, Recovery, Reply, Sender};
 use units::{Bytes, Span, Time};
 
 const RTT: Span = Span::from_us(100);
@@ -18,7 +18,8 @@ fn four() -> (Sender<Open>, Receiver) {
 
 /// Packets come to a receiver. Gives what it answers.
 fn arrive(receiver: &mut Receiver, now: Time, packets: &[u32]) -> Vec<Reply> {
-    packets.iter().flat_map(|&seq| receiver.on_data(now, seq, false, true)).flatten().collect()
+    let packet = |&seq: &u32| DataHeader { seq, marked: false, asks: true };
+    packets.iter().map(packet).flat_map(|packet| receiver.on_data(now, packet)).flatten().collect()
 }
 
 fn hear(sender: &mut Sender<Open>, now: Time, reply: Reply) {

@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 use experiment::{FlowOutcome, FlowSpec, Setup};
 use fabric::{CreditGate, CreditParams, Offered};
 use flow::Recovery;
-use flow::credits::{CreditStats, Crediting, Echo, Echoing, Signal, Spacing};
+use flow::credits::{CreditStats, Crediting, CreditingConfig, Echo, Echoing, Signal, Spacing};
 use laws::credits::{CREDIT_SIZE, Driver};
 use laws::{Acted, ControlLaw, Path};
 use units::{Bytes, Span, Time};
@@ -498,7 +498,8 @@ fn answering_part<L: ControlLaw, F: Fn(&FlowSpec, &Path) -> L>(
     match config.credits.driver {
         Driver::Receiver { jitter, stops_at_demand, .. } => {
             let spacing = Spacing { jitter, tick: config.tick, salt: config.salt };
-            Part::Credits(Crediting::new(law, spacing, stops_at_demand, path.base_rtt, config.longest))
+            let (base_rtt, longest) = (path.base_rtt, config.longest);
+            Part::Credits(Crediting::new(law, CreditingConfig { spacing, stops_at_demand, base_rtt, longest }))
         }
         Driver::Host => Part::Given(Given::default()),
         Driver::Sender { batches, .. } => Part::Echoes(Echoing::new(config.wait().filter(|_| batches))),

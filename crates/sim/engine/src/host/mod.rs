@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, BinaryHeap};
 use experiment::{Cause, FlowId, FlowOutcome, FlowSample, FlowSpec, Pending, Predictions, Setup, Start, Waits};
 use fabric::{HostId, LinkId};
 use flow::credits::Scheduled;
-use flow::{Hold, PathChoice};
+use flow::{EntropyEcho, Hold, PathChoice};
 use laws::on_ramp::{Memory, OnRamp};
 use laws::{ControlLaw, Hop, Path};
 use units::{Bytes, Span, Time};
@@ -365,7 +365,7 @@ impl<L: ControlLaw> Hosts<L> {
             at.measure(&active.sender, now, header.seq, header.attempt);
         }
         if active.sender.recycles() {
-            active.sender.recycle(now, packet.entropy, header.marked);
+            active.sender.recycle(now, EntropyEcho { entropy: packet.entropy, marked: header.marked });
         }
         active.sender.on_ack(now, &header, hops);
         if active.sender.is_complete() {

@@ -1,7 +1,7 @@
 //! The receiving side: what answers a packet, now or after a while.
 
 use experiment::{Cause, FlowId, FlowSpec, Setup};
-use flow::{AckHeader, PathChoice, Receiver, Reply};
+use flow::{AckHeader, DataHeader, PathChoice, Receiver, Reply};
 use laws::ControlLaw;
 use laws::cnp::Generator;
 use units::{Span, Time};
@@ -72,7 +72,8 @@ impl<L: ControlLaw> Hosts<L> {
             notes.answer_apart(packet, spec, setup, state, wire);
         }
         let now = packet.time;
-        let replies = receiving.receiver.on_data(now, seq, packet.is_marked(), packet.asks());
+        let replies =
+            receiving.receiver.on_data(now, DataHeader { seq, marked: packet.is_marked(), asks: packet.asks() });
         if let Some(flushed) = replies[0] {
             let report = receiving.take_report();
             state.answer(acknowledgement(&receiving.held_back, spec, flushed, packet.time, setup), report, wire);

@@ -7,6 +7,7 @@ use flow::MOST_PACKETS;
 
 use super::LENGTH_BYTES;
 use crate::frame::Shape;
+use crate::narrow::to_u16;
 
 /// Encoders, and the state of the current block.
 #[derive(Default, Debug)]
@@ -46,7 +47,7 @@ impl Encoding {
         debug_assert!(symbol.len() + LENGTH_BYTES <= self.padded.len(), "{} bytes", symbol.len());
         let (head, rest) = self.padded.split_at_mut(LENGTH_BYTES);
         let (body, zeros) = rest.split_at_mut(symbol.len());
-        head.copy_from_slice(&(symbol.len() as u16).to_be_bytes());
+        head.copy_from_slice(&to_u16(symbol.len() as u64).to_be_bytes());
         body.copy_from_slice(symbol);
         zeros.fill(0);
         let pushed = self.encoders[self.current].push(place.into(), &self.padded);

@@ -10,6 +10,7 @@ use units::Frac;
 
 use super::binomial;
 use crate::frame::{MOST_PARITY, Shape};
+use crate::narrow::to_u8;
 
 /// Blocks of [`Coding::Tail`]: those of Uno (SC 2025, §4.2).
 const TAIL: Shape = Shape { data: 8, parity: 2 };
@@ -134,10 +135,10 @@ impl Coding {
                 spent.begin(pending.bytes);
                 let most = (budget.of(conditions.bdp) / mss).max(1).saturating_sub(spent.parity);
                 // At most 32, because there are `blocks` of them.
-                let data = packets.div_ceil(blocks) as u8;
+                let data = to_u8(packets.div_ceil(blocks));
                 let failing = Frac::from_bits(MOST_FAILING.bits() / blocks);
                 let wanted = binomial::parity(data, conditions.loss, failing).unwrap_or(MOST_PARITY);
-                let parity = wanted.min((most / blocks).min(MOST_PARITY.into()) as u8);
+                let parity = wanted.min(to_u8((most / blocks).min(MOST_PARITY.into())));
                 spent.add(parity);
                 (parity > 0).then_some(Shape { data, parity })
             }
@@ -148,7 +149,7 @@ impl Coding {
 
 /// Returns the shape with at most `packets` data packets. None if there are none.
 fn cut(shape: Shape, packets: u64) -> Option<Shape> {
-    let data = packets.min(shape.data.into()) as u8;
+    let data = to_u8(packets.min(shape.data.into()));
     (data > 0).then_some(Shape { data, ..shape })
 }
 

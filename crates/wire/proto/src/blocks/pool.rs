@@ -3,6 +3,8 @@
 use alloc::vec::Vec;
 use core::mem;
 
+use crate::narrow::to_u32;
+
 /// Maximum capacity of the spare buffers, in bytes.
 const MOST_SPARE: usize = 1 << 19;
 
@@ -48,7 +50,7 @@ impl Pool {
         self.slots.push(symbol);
         // Symbols count at least 64 bytes each in less than 2^62 bytes of memory; a machine with 2^32 of them has 256
         // GiB.
-        self.slots.len() as u32 - 1
+        to_u32(self.slots.len() as u64 - 1)
     }
 
     pub(super) fn get(&self, symbol: u32) -> &[u8] {

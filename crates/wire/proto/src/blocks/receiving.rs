@@ -15,6 +15,7 @@ use super::spans::{Over, Spans};
 use super::timers::{Timed, Timer, Timers};
 use super::{BLOCK_BYTES, BlockEvent, LENGTH_BYTES, SYMBOL_BYTES, Tag, bit, first, packets};
 use crate::frame::{MOST_PARITY, Shape};
+use crate::narrow::{to_u8, to_u16};
 use crate::notes::Notes;
 
 /// Maximum number of requests without an answer. Then a block is forgotten: the sender has given it up.
@@ -253,7 +254,7 @@ impl Rebuilding {
             block.longest = block.longest.max(symbol.len());
             let mut buffer = self.pool.take(symbol.len() + LENGTH_BYTES);
             let (head, body) = buffer.split_at_mut(LENGTH_BYTES);
-            head.copy_from_slice(&(symbol.len() as u16).to_be_bytes());
+            head.copy_from_slice(&to_u16(symbol.len() as u64).to_be_bytes());
             body.copy_from_slice(symbol);
             buffer
         };
@@ -295,7 +296,7 @@ impl Rebuilding {
         let Some(block) = self.open.remove(&number) else { return };
         self.kept -= block.bytes;
         for (place, &symbol) in block.symbols.iter().enumerate() {
-            if block.present & bit(place as u8) != 0 {
+            if block.present & bit(to_u8(place as u64)) != 0 {
                 self.pool.free(symbol);
             }
         }
@@ -332,7 +333,7 @@ impl Rebuilding {
         debug_assert_eq!(repaired, Ok(()));
 
         let missing = places(first(shape.data) & !came);
-        let wrong = missing.zip(&rebuilt).find_map(|(place, symbol)| check(number, place as u8, symbol).err());
+        let wrong = missing.zip(&rebuilt).find_map(|(place, symbol)| check(number, to_u8(place as u64), symbol).err());
         self.close(number);
         self.over.insert(number);
         let rebuilt = rebuilt.into_iter().take(lost);
@@ -342,7 +343,7 @@ impl Rebuilding {
             return Err(wrong);
         }
         self.recovered += 1;
-        self.notes.note(|| BlockEvent::Recovered { block: number, packets: lost as u8 });
+        self.notes.note(|| BlockEvent::Recovered { block: number, packets: to_u8(lost as u64) });
         self.rebuilt.extend(rebuilt);
         // If there are more ranges than are kept, the oldest is not reported. The sender's timeout covers such blocks,
         // too.

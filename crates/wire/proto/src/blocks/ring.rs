@@ -2,6 +2,8 @@
 
 use alloc::collections::VecDeque;
 
+use crate::narrow::to_usize;
+
 #[derive(Debug)]
 enum Slot<T> {
     Live(T),
@@ -40,7 +42,7 @@ impl<T> Ring<T> {
 
     fn at(&self, number: u64) -> Option<usize> {
         // Slots are in memory: an offset among them is a `usize`.
-        number.checked_sub(self.base).filter(|&at| at < self.span()).map(|at| at as usize)
+        number.checked_sub(self.base).filter(|&at| at < self.span()).map(to_usize)
     }
 
     pub(super) fn get(&self, number: u64) -> Option<&T> {

@@ -18,6 +18,7 @@ use super::ring::Ring;
 use super::timers::{Timed, Timer, Timers};
 use super::{BLOCK_BYTES, BlockEvent, LENGTH_BYTES, SYMBOL_BYTES, Tag, bit, first, lowest, packets};
 use crate::frame::{Frame, MOST_PARITY, Shape};
+use crate::narrow::{to_u8, to_u16, to_u32};
 use crate::notes::Notes;
 use crate::varint;
 
@@ -163,13 +164,14 @@ impl Block {
     }
 
     /// Returns the packets to retransmit, out of those that a receiver misses, so that it has enough at this loss rate.
-    fn needed(&self, missing: u64, (now, rtt): (Time, Span), loss: Frac) -> u64 {
+    fn needed(&self, missing: u64, network: &NetworkState) -> u64 {
+        let &NetworkState { now, rtt, loss } = network;
         let missing = missing & self.all() & !self.acked;
         let mut coming = self.again | !first(self.left);
         let mut too_soon = 0;
         for (place, packet) in self.packets.iter().enumerate() {
             if packet.sent.saturating_add(rtt) > now {
-                let mark = bit(place as u8);
+                let mark = bit(to_u8(place as u64));
                 if packet.under_way > 0 { coming |= mark } else { too_soon |= mark }
             }
         }
@@ -183,11 +185,20 @@ impl Block {
 /// probability of [`MOST_FAILING_AGAIN`]. Retransmissions are few, and each further round trip delays all data that
 /// waits for the block.
 fn with_spares(lacks: u32, loss: Frac) -> u32 {
-    let data = lacks.min(u32::from(u8::MAX)) as u8;
+    let data = to_u8(u64::from(lacks).min(u8::MAX.into()));
     if data == 0 {
         return 0;
     }
     lacks + u32::from(binomial::parity(data, loss, MOST_FAILING_AGAIN).unwrap_or(MOST_PARITY))
+}
+
+/// State of the network when a receiver asks for packets.
+#[derive(Clone, Copy, Debug)]
+struct NetworkState {
+    now: Time,
+    rtt: Span,
+    /// Fraction of packets that are lost.
+    loss: Frac,
 }
 
 impl Coder {
@@ -297,7 +308,7 @@ impl Coder {
             self.give_up(number);
             return;
         }
-        block.longest = block.longest.max(symbol.len() as u16);
+        block.longest = block.longest.max(to_u16(symbol.len() as u64));
         self.encoding.push(tag.place, symbol);
         self.timers.set(&mut block.timer, number, now.saturating_add(self.timeout));
         if block.is_complete() {
@@ -389,7 +400,7 @@ impl Coder {
         let block = self.ring.get(tag.block).filter(|_| tag.is_parity());
         let Some(packet) = block.and_then(|block| block.packets.get(usize::from(tag.place))) else { return false };
         let Tag { block, shape, place } = tag;
-        Frame::Parity { block, shape, place, symbol: self.parity.get(packet.symbol as u32) }.put(out);
+        Frame::Parity { block, shape, place, symbol: self.parity.get(to_u32(packet.symbol)) }.put(out);
         self.parity_sent += 1;
         true
     }
@@ -439,7 +450,7 @@ impl Coder {
         }
         self.notes.note(|| BlockEvent::Requested { block, missing });
         let Some(asked) = self.ring.get_mut(block) else { return Ok(()) };
-        let wanted = asked.needed(missing, (now, self.rtt), self.loss);
+        let wanted = asked.needed(missing, &NetworkState { now, rtt: self.rtt, loss: self.loss });
         self.timers.set(&mut asked.timer, block, now.saturating_add(self.timeout));
         self.ask(block, wanted);
         Ok(())
@@ -494,7 +505,7 @@ impl Coder {
         debug_assert_eq!(block.held, 0);
         self.kept -= block.bytes;
         for packet in block.packets.drain(..).skip(block.shape.data.into()) {
-            self.parity.free(packet.symbol as u32);
+            self.parity.free(to_u32(packet.symbol));
         }
         if self.spare.len() < MOST_SPARE {
             self.spare.push(block.packets);
@@ -568,7 +579,7 @@ impl Block {
     fn take_held(&mut self) -> impl Iterator<Item = u64> {
         let held = core::mem::take(&mut self.held);
         let data = self.packets.iter().take(self.shape.data.into()).enumerate();
-        data.filter(move |&(place, _)| held & bit(place as u8) != 0).map(|(_, packet)| packet.symbol)
+        data.filter(move |&(place, _)| held & bit(to_u8(place as u64)) != 0).map(|(_, packet)| packet.symbol)
     }
 }
 

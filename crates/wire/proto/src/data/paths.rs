@@ -2,15 +2,17 @@
 
 use core::mem;
 
+use flow::{DataSending, MovedLaw, PacketNumbers};
 use laws::Law;
 use units::{Span, Time, mix64};
 
 use super::{Arrival, Data, News, SKIP_EVERY, SMALLEST_MSS, make_law};
 use crate::black_hole::LostFull;
 use crate::closed::{Code, Fault};
+use crate::narrow::{to_u16, to_u32};
 use crate::observe::{Event, PathChange};
 use crate::outbox::Own;
-use crate::path::{Budget, Challenge, Path, State};
+use crate::path::{Budget, Challenge, IssuedId, Path, PathIds, State};
 use crate::search::{SMALLEST, Search};
 use crate::side::Side;
 use crate::via::Via;
@@ -59,7 +61,7 @@ impl Data {
         let (path, id) = (self.next_path, self.shared.new_id()?);
         let token = self.shared.reset_token(id);
         self.next_path += 1;
-        self.outbox().given.insert(path, (id, token));
+        self.outbox().given.insert(path, IssuedId { id, token });
         self.outbox().push(Own::PathId(path));
         self.news.push(News::NewId(id));
         // The peer may have forgotten an old path sooner, and given its ID before.
@@ -75,33 +77,37 @@ impl Data {
             return Some(at);
         }
         // The caller alone opens paths.
-        let number = *self.outbox_ref().given.iter().find(|(_, given)| given.0 == id)?.0;
+        let number = *self.outbox_ref().given.iter().find(|(_, given)| given.id == id)?.0;
         if self.side == Side::Caller {
             return None;
         }
         let theirs = self.offered.remove(&number)?;
-        let (ours, _) = *self.outbox_ref().given.get(&number)?;
-        let (at, until) = (self.add_path(now, number, (ours, theirs), via)?, self.gives_up_at(now));
+        let ours = self.outbox_ref().given.get(&number)?.id;
+        let (at, until) = (self.add_path(now, number, PathIds { ours, theirs }, via)?, self.gives_up_at(now));
         self.paths[at].challenge = Some(Challenge::new(via, None, now, until));
         Some(at)
     }
 
     /// Adds a path that carries nothing yet.
-    fn add_path(&mut self, now: Time, number: u32, ids: (Id, (Id, [u8; TOKEN_LEN])), via: Via) -> Option<usize> {
+    fn add_path(&mut self, now: Time, number: u32, ids: PathIds, via: Via) -> Option<usize> {
         let law = self.own_law();
         let unused =
             (0..self.channel.subflows()).find(|&slot| self.paths.iter().all(|path| path.subflow != Some(slot)));
         let subflow = if let Some(slot) = unused {
-            self.channel.renew_subflow(slot, law, true, now);
+            self.channel.reset_subflow(slot, law, PacketNumbers::Restart, now);
             slot
         } else {
             self.channel.add_subflow(law, now)?
         };
-        self.channel.set_open(subflow, false);
+        self.channel.set_data_sending(subflow, DataSending::Forbidden);
         *self.outbox().lost_full(subflow) = LostFull::default();
         let mut path = Path::new(number, ids, via, State::Opening, self.answering, self.most_packet());
         path.subflow = Some(subflow);
         path.skip_at = 1 + self.draw() % SKIP_EVERY;
+        debug_assert!(
+            self.paths.iter().all(|other| other.number != number && other.ours != path.ours),
+            "path {number}"
+        );
         self.paths.push(path);
         let at = self.paths.len() - 1;
         self.tell_of_path(now, at, PathChange::Probing);
@@ -115,7 +121,7 @@ impl Data {
 
     /// Returns the maximum packet size to try.
     fn most_packet(&self) -> u16 {
-        self.shared.settings.max_packet.min(self.theirs.max_packet as u16)
+        self.shared.settings.max_packet.min(to_u16(self.theirs.max_packet))
     }
 
     pub(super) fn draw(&mut self) -> u64 {
@@ -125,16 +131,16 @@ impl Data {
 
     /// Opens a caller's next path, from another of its ports. Returns the path's number; none if none is free now.
     pub(crate) fn open_path(&mut self, now: Time, socket: u16) -> Option<u32> {
-        let used = self.paths.iter().filter(|path| path.is_used()).count() as u32;
+        let used = to_u32(self.paths.iter().filter(|path| path.is_used()).count() as u64);
         let number = *self.offered.keys().find(|number| self.outbox_ref().given.contains_key(number))?;
         if self.side == Side::Listener || used >= self.most_paths {
             return None;
         }
         let remote = self.paths.iter().find(|path| path.is_used())?.via.remote;
-        let (theirs, (ours, _)) = (self.offered.remove(&number)?, *self.outbox_ref().given.get(&number)?);
+        let (theirs, ours) = (self.offered.remove(&number)?, self.outbox_ref().given.get(&number)?.id);
         let via = Via { socket, remote };
         let until = self.gives_up_at(now);
-        let at = self.add_path(now, number, (ours, theirs), via)?;
+        let at = self.add_path(now, number, PathIds { ours, theirs }, via)?;
         let path = &mut self.paths[at];
         (path.budget, path.challenge) = (Budget::PROVED, Some(Challenge::new(via, None, now, until)));
         Some(number)
@@ -150,12 +156,13 @@ impl Data {
         if !others {
             return Err(Fault::new(Code::NONE, "the last path was retired"));
         }
+        debug_assert!(path.subflow.is_some(), "path {number} is used without a subflow");
         let was_open = path.state == State::Open;
         (path.state, path.challenge) = (State::Retired(until), None);
         if let Some(subflow) = path.subflow.take() {
             if was_open && !self.shared.settings.one_law {
-                let law = (self.channel.law(subflow).clone(), self.channel.delivered(subflow));
-                self.rerouting.keep(law, self.most_paths);
+                let (law, delivered) = (self.channel.law(subflow).clone(), self.channel.delivered(subflow));
+                self.rerouting.keep(MovedLaw { law, delivered }, self.most_paths);
             }
             self.channel.close_subflow(subflow);
         }
@@ -167,8 +174,8 @@ impl Data {
     }
 
     pub(super) fn on_path_id(&mut self, path: u32, id: Id, token: [u8; TOKEN_LEN]) -> Result<(), Fault> {
-        let contradicts = self.paths.iter().any(|open| open.number == path && open.theirs.0 != id)
-            || self.offered.get(&path).is_some_and(|offered| offered.0 != id);
+        let contradicts = self.paths.iter().any(|open| open.number == path && open.theirs.id != id)
+            || self.offered.get(&path).is_some_and(|offered| offered.id != id);
         if contradicts {
             return Err(Fault::new(Code::FRAME, "a path's ID has changed"));
         }
@@ -176,13 +183,13 @@ impl Data {
             return Ok(());
         }
         // Paths that went are behind those that are offered: so many are not retired at a time.
-        let gone = self.paths.iter().filter(|path| !path.is_used()).count() as u32;
+        let gone = to_u32(self.paths.iter().filter(|path| !path.is_used()).count() as u64);
         if path >= self.next_path.max(self.most_paths) + self.most_paths + gone {
             return Err(Fault::new(Code::FLOW, "more paths than were allowed"));
         }
         // A repeated ID for a path that is over carries no information.
         if self.outbox_ref().given.contains_key(&path) || path >= self.next_path {
-            self.offered.insert(path, (id, token));
+            self.offered.insert(path, IssuedId { id, token });
             self.news.push(News::MorePaths);
         }
         if self.offered.len() > 2 * self.most_paths as usize {
@@ -205,7 +212,7 @@ impl Data {
             return Ok(());
         }
         // It was never open here: it is answered all the same, and there may be another one.
-        if let Some((id, _)) = self.outbox().given.remove(&path) {
+        if let Some(IssuedId { id, .. }) = self.outbox().given.remove(&path) {
             self.offered.remove(&path);
             self.outbox().push(Own::PathRetire { path, reason: 0 });
             self.news.push(News::OldId(id));
@@ -255,12 +262,12 @@ impl Data {
             Some(_) => {
                 // The way to the new address is another one.
                 path.budget.prove();
-                (path.search, path.least_rtt) = (Search::new(most), Span::MAX);
-                self.channel.renew_subflow(subflow, law, false, now);
+                (path.search, path.least_rtt) = (Search::new(most), None);
+                self.channel.reset_subflow(subflow, law, PacketNumbers::Continue, now);
             }
         }
         (path.before, path.challenge) = (None, None);
-        self.channel.set_open(subflow, true);
+        self.channel.set_data_sending(subflow, DataSending::Allowed);
         self.tell_of_path(now, at, change);
         self.tell_of_size(now, at, old);
         self.tell_metrics(now, at, None);
@@ -297,7 +304,7 @@ impl Data {
         match path.before.take() {
             Some((before, budget)) if before == via => {
                 (path.via, path.budget, path.challenge) = (before, budget, None);
-                self.channel.set_open(subflow, true);
+                self.channel.set_data_sending(subflow, DataSending::Allowed);
                 self.tell_of_path(now, at, PathChange::MovedBack);
                 return;
             }
@@ -307,7 +314,7 @@ impl Data {
         (path.via, path.budget) = (via, Budget::default());
         path.budget.came(len);
         path.challenge = Some(Challenge::new(via, path.before.map(|(via, _)| via), now, until));
-        self.channel.set_open(subflow, false);
+        self.channel.set_data_sending(subflow, DataSending::Forbidden);
         self.tell_of_path(now, at, PathChange::Moved);
     }
 }

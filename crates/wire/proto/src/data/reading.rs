@@ -1,6 +1,6 @@
 //! Received packets: opening them, and reading their frames.
 
-use flow::{AckError, Acks};
+use flow::{AckEliciting, AckError, Acks};
 use laws::Notification;
 use units::{Frac, Span, Time};
 
@@ -8,12 +8,13 @@ use super::{Arrival, Data, LATENESS, LEAST_SEND_BUFFER, News, Outcome};
 use crate::blocks::{BlockError, Coder, Conditions};
 use crate::closed::{Code, Fault};
 use crate::frame::{Ack, Frame, Frames};
-use crate::keys::{MOST_FAILURES, Opened};
+use crate::keys::{MOST_FAILURES, Opened, SealedPacket};
+use crate::narrow::{to_i64, to_u32};
 use crate::observe::{self, Event, KeyCause};
 use crate::outbox::OVERHEAD;
 use crate::path::{State, Told};
 use crate::side::Side;
-use crate::streams::Taken;
+use crate::streams::{Direction, Taken};
 use crate::via::Via;
 use crate::{ID_LEN, Id};
 
@@ -30,8 +31,14 @@ impl Data {
         let Some(at) = self.path_of(now, id, via) else { return Ok(None) };
         let timeout = self.timeout();
         let path = &mut self.paths[at];
-        let from = (path.number, path.arrivals.newest(), &mut path.seen);
-        let opened = self.keys.open((now, timeout), packet, 1 + ID_LEN, from).ok();
+        let sealed = SealedPacket {
+            packet,
+            number_at: 1 + ID_LEN,
+            path: path.number,
+            newest: path.arrivals.newest(),
+            seen: &mut path.seen,
+        };
+        let opened = self.keys.open(now, timeout, sealed).ok();
         if self.keys.failures >= MOST_FAILURES {
             return Err(Fault::new(Code::KEYS, "too many packets that do not open"));
         }
@@ -105,7 +112,8 @@ impl Data {
             path.respond(value, via, len);
         }
         let is_newest = path.arrivals.newest().is_none_or(|newest| newest < number);
-        path.arrivals.on_packet(came, number, codepoint, wants);
+        let eliciting = if wants { AckEliciting::Yes } else { AckEliciting::No };
+        path.arrivals.on_packet(came, number, codepoint, eliciting);
         if is_newest && path.via != via {
             self.on_moved(&arrival);
         }
@@ -142,7 +150,9 @@ impl Data {
             Frame::PathRetire { path, reason } => self.on_path_retire(now, path, reason)?,
             Frame::MaxData(bytes) => streams.on_max_data(bytes),
             Frame::MaxStreamData { stream, bytes } => streams.on_max_stream_data(stream, bytes)?,
-            Frame::MaxStreams { one_way, count } => streams.on_max_streams(one_way, count),
+            Frame::MaxStreams { one_way, count } => {
+                streams.on_max_streams(if one_way { Direction::OneWay } else { Direction::Both }, count);
+            }
             Frame::Blocked { stream, .. } => streams.on_blocked(stream)?,
             Frame::ResetStream { stream, code, total } => streams.on_reset(stream, code, total)?,
             Frame::StopSending { stream, code } => streams.on_stop(stream, code)?,
@@ -237,7 +247,7 @@ impl Data {
         };
         path.ecn &= self.channel.ecn_works(subflow);
         if acked.packets > 0 {
-            (path.acked_at, path.pto) = (now, self.channel.timeout(subflow));
+            (path.acked_at, path.pto) = (now, Some(self.channel.timeout(subflow)));
         }
         path.acked += acked.bytes;
         path.marked += acked.marked;
@@ -250,13 +260,14 @@ impl Data {
         }
         let old = path.search.size();
         if path.search.acked(now, named) {
-            let mss = u32::from(path.search.size()) - OVERHEAD as u32;
+            let mss = u32::from(path.search.size()) - to_u32(OVERHEAD as u64);
             self.channel.set_mss(subflow, mss);
             self.tell_of_size(now, at, old);
         }
         let path = &mut self.paths[at];
-        if let Some(rtt) = acked.rtt.filter(|&rtt| rtt < path.least_rtt && rtt > Span::ZERO) {
-            path.least_rtt = rtt;
+        let is_shorter = |rtt: &Span| path.least_rtt.is_none_or(|least| *rtt < least);
+        if let Some(rtt) = acked.rtt.filter(|rtt| is_shorter(rtt) && *rtt > Span::ZERO) {
+            path.least_rtt = Some(rtt);
             let is_least = rtt < self.base_rtt;
             if is_least {
                 self.base_rtt = rtt;
@@ -286,7 +297,7 @@ impl Data {
     /// Passes the network conditions to the senders and receivers of blocks.
     fn tell_blocks(&mut self, subflow: u8) {
         let (stats, rtt) = (*self.channel.stats(), self.channel.smoothed_rtt(subflow));
-        let (ack_delay, bdp) = (Span::from_us(self.theirs.ack_delay as i64), self.channel.permit().window);
+        let (ack_delay, bdp) = (Span::from_us(to_i64(self.theirs.ack_delay)), self.channel.permit().window);
         let slowest = self.paths.iter().filter_map(|path| path.subflow).map(|it| self.channel.smoothed_rtt(it)).max();
         let slowest = slowest.unwrap_or(rtt);
         if let Some(rebuilding) = &mut self.rebuilding {

@@ -9,8 +9,9 @@
 
 use alloc::vec::Vec;
 
+use flow::MovedLaw;
 use laws::Law;
-use units::{Bytes, Time};
+use units::Time;
 
 use super::Data;
 use crate::closed::Fault;
@@ -26,20 +27,21 @@ const STRIKES: u8 = 2;
 pub(super) struct Rerouting {
     /// Time at which the last path was replaced; none before the first.
     last: Option<Time>,
-    /// Laws of retired paths, for the paths that open in their places, and the bytes reported to them as delivered.
-    laws: Vec<(Law, Bytes)>,
+    /// Laws of retired paths, for the paths that open in their places.
+    laws: Vec<MovedLaw<Law>>,
 }
 
 impl Rerouting {
     /// Keeps the law of a retired path.
-    pub(super) fn keep(&mut self, law: (Law, Bytes), most: u32) {
+    pub(super) fn keep(&mut self, law: MovedLaw<Law>, most: u32) {
         if self.laws.len() < most as usize {
             self.laws.push(law);
         }
+        debug_assert!(self.laws.len() <= most as usize, "{} laws for {most} paths", self.laws.len());
     }
 
     /// Takes the law for a path that opens in the place of another.
-    pub(super) fn take(&mut self) -> Option<(Law, Bytes)> {
+    pub(super) fn take(&mut self) -> Option<MovedLaw<Law>> {
         self.laws.pop()
     }
 }

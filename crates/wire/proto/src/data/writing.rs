@@ -8,9 +8,10 @@ use units::{Span, Time};
 
 use super::{Data, SKIP_EVERY, Sent};
 use crate::closed::Fault;
-use crate::frame::{Ack, Frame};
+use crate::frame::{Ack, AckContent, Frame};
 use crate::header::{SHORTEST_PACKET, put_short};
 use crate::keys::{Numbered, Place, SEAL_LEN, leave_number};
+use crate::narrow::{to_u32, to_usize};
 use crate::observe::{self, Event};
 use crate::outbox::{HEAD_LEN, NUMBER_LEN, OVERHEAD, Own};
 use crate::path::{Path, Response, SHORTEST_ANSWER, State, Told};
@@ -28,6 +29,14 @@ const LONGEST_BATCH: usize = 65_507;
 const ACK_ROOM: usize = 300;
 /// Minimum time until a probe of the packet size is declared lost: hosts are sometimes late.
 const PROBE_WAIT: Span = Span::from_ms(200);
+
+/// Path and four-tuple of a packet. The address that a challenge goes to may not be that of the path.
+#[derive(Clone, Copy)]
+struct Route {
+    /// Index of the path.
+    at: usize,
+    via: Via,
+}
 
 /// A packet whose frames are written and that is not sealed yet.
 #[derive(Clone, Copy)]
@@ -83,7 +92,7 @@ impl Data {
     /// Appends a packet's header. Returns the offset at which the packet begins.
     pub(super) fn begin(&self, at: usize, out: &mut Vec<u8>) -> usize {
         let start = out.len();
-        put_short(out, self.paths[at].theirs.0, self.keys.phase(), NUMBER_LEN);
+        put_short(out, self.paths[at].theirs.id, self.keys.phase(), NUMBER_LEN);
         leave_number(out, NUMBER_LEN);
         start
     }
@@ -115,10 +124,11 @@ impl Data {
     fn write_apart(
         &mut self,
         now: Time,
-        (at, via): (usize, Via),
+        route: Route,
         out: &mut Vec<u8>,
         fill: impl FnOnce(&mut Vec<u8>),
     ) -> Option<usize> {
+        let Route { at, via } = route;
         let number = self.channel.number_apart(self.paths[at].subflow?, now)?;
         let start = self.begin(at, out);
         fill(out);
@@ -134,27 +144,27 @@ impl Data {
         let mut frames = Vec::new();
         let (via, most) = if let Some(Response { value, via, most }) = path.next_response() {
             Frame::PathResponse(value).put(&mut frames);
-            (via, most)
+            (via, Some(most))
         } else if let Some(challenge) = path.challenge.as_mut().filter(|challenge| challenge.due() <= now) {
             if let (Some(value), Some(before)) = (challenge.owed.take(), challenge.before) {
                 // There it was proved to be.
                 Frame::PathChallenge(value).put(&mut frames);
-                (before, usize::MAX)
+                (before, None)
             } else {
                 let value = self.shared.random()?;
                 challenge.left(value, now, wait);
                 Frame::PathChallenge(value).put(&mut frames);
-                (challenge.via, usize::MAX)
+                (challenge.via, None)
             }
         } else {
             return Ok(None);
         };
-        let room = if via == path.via { path.budget.room().min(SMALLEST.into()) as usize } else { SMALLEST.into() };
-        let len = room.min(most);
+        let room = if via == path.via { to_usize(path.budget.room().min(SMALLEST.into())) } else { SMALLEST.into() };
+        let len = most.map_or(room, |most| room.min(most));
         if len < SHORTEST_PACKET {
             return Ok(None);
         }
-        let sent = self.write_apart(now, (at, via), out, |out| {
+        let sent = self.write_apart(now, Route { at, via }, out, |out| {
             let end = out.len() + len - OVERHEAD;
             out.append(&mut frames);
             out.resize(end, 0);
@@ -171,7 +181,7 @@ impl Data {
         }
         path.owes_ping = false;
         let via = path.via;
-        let len = self.write_apart(now, (at, via), out, |out| Frame::Ping.put(out))?;
+        let len = self.write_apart(now, Route { at, via }, out, |out| Frame::Ping.put(out))?;
         Some((Sent { via, codepoint: Codepoint::NotEct }, len))
     }
 
@@ -180,7 +190,7 @@ impl Data {
         let due = |path: &&Path| path.state == State::Open && path.budget.is_proved() && path.search.due().is_some();
         let at = self.paths.iter().position(|path| due(&path)).filter(|_| self.is_confirmed)?;
         let (size, via) = (usize::from(self.paths[at].search.due()?), self.paths[at].via);
-        let len = self.write_apart(now, (at, via), out, |out| {
+        let len = self.write_apart(now, Route { at, via }, out, |out| {
             let end = out.len() + size - OVERHEAD;
             Frame::Ping.put(out);
             out.resize(end, 0);
@@ -215,7 +225,7 @@ impl Data {
         let most = most.min(LONGEST_BATCH / full).max(1);
         let (mut segment, mut count) = (0, 0);
         let sizes = self.paths.iter().filter(|path| path.state == State::Open).map(|path| path.search.size());
-        let least = u32::from(sizes.min().unwrap_or(SMALLEST)) - OVERHEAD as u32;
+        let least = u32::from(sizes.min().unwrap_or(SMALLEST)) - to_u32(OVERHEAD as u64);
         let outbox = self.channel.work_mut();
         (outbox.least_mss, outbox.now) = (least, now);
         while count < most {
@@ -278,7 +288,8 @@ impl Data {
         self.times.extend(acks.received.iter().filter(|&&(number, came)| number <= newest && came >= began));
         self.times.sort_unstable_by_key(|&(number, _)| core::cmp::Reverse(number));
         self.times.iter_mut().for_each(|(_, time)| *time = Time::from_ps(time.saturating_since(began).unsigned_ps()));
-        Ack::put(out, (path.number, acks.delay), ranges, acks.ecn.unwrap_or_default(), &self.times);
+        let ecn = acks.ecn.unwrap_or_default();
+        Ack::put(out, &AckContent { path: path.number, delay: acks.delay, ranges, ecn, times: &self.times });
         path.arrivals.answered();
         Some(newest)
     }
@@ -300,7 +311,7 @@ impl Data {
         let number = self.channel.number_apart(self.paths[at].subflow?, now)?;
         let (start, via) = (self.begin(at, out), self.paths[at].via);
         // As much as the address may get, less what a packet has besides.
-        let room = self.paths[at].budget.room().min(u64::from(SMALLEST)) as usize;
+        let room = to_usize(self.paths[at].budget.room().min(u64::from(SMALLEST)));
         self.put_answer(now, at, out, room - SHORTEST_ANSWER);
         let len = self.finish(now, out, Written { at, via, start, number, in_flight: false });
         let path = &mut self.paths[at];

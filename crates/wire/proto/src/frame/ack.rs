@@ -6,6 +6,7 @@ use flow::{EcnCounts, MOST_RANGES, MOST_TIMES, Range};
 use units::{Span, Time};
 
 use super::fields::{Fields, FrameError};
+use crate::narrow::{to_i64, to_usize};
 use crate::varint::{self, Reader};
 
 /// The exclusive upper bound of spans and times, in ns: 104 days, which fit in picoseconds.
@@ -26,6 +27,21 @@ pub struct Ack<'a> {
     pub ecn: EcnCounts,
     ranges: (usize, &'a [u8]),
     times: (usize, &'a [u8]),
+}
+
+/// Content of an ACK frame that is written.
+#[derive(Clone, Copy, Debug)]
+pub struct AckContent<'a> {
+    /// The path's number.
+    pub path: u32,
+    /// Time between the arrival of the newest packet and this ACK.
+    pub delay: Span,
+    /// Ranges of received packets, newest first.
+    pub ranges: &'a [Range],
+    /// Number of received packets by ECN codepoint.
+    pub ecn: EcnCounts,
+    /// Receive times as packet number and time, highest number first.
+    pub times: &'a [(u64, Time)],
 }
 
 impl<'a> Ack<'a> {
@@ -52,12 +68,13 @@ impl<'a> Ack<'a> {
         })
     }
 
-    /// Appends a frame with these ranges and times, in the order of [`Ack::ranges`] and [`Ack::received`]. A delay or
+    /// Appends a frame with this content: ranges and times in the order of [`Ack::ranges`] and [`Ack::received`]. A delay or
     /// time that is too long is limited to just under [`LONGEST_NS`].
     ///
     /// # Panics
     /// In debug builds, if there is no range, or one is not below the one before it.
-    pub fn put(out: &mut Vec<u8>, (path, delay): (u32, Span), ranges: &[Range], ecn: EcnCounts, times: &[(u64, Time)]) {
+    pub fn put(out: &mut Vec<u8>, content: &AckContent) {
+        let &AckContent { path, delay, ranges, ecn, times } = content;
         let Some((newest, others)) = ranges.split_first() else {
             debug_assert!(false, "an acknowledgement of nothing");
             return;
@@ -66,7 +83,7 @@ impl<'a> Ack<'a> {
         varint::put(out, if times.is_empty() { ACK } else { ACK_TIMES });
         varint::put(out, path.into());
         varint::put(out, newest.last);
-        varint::put(out, (delay.ns().max(0) as u64).min(LONGEST_NS - 1));
+        varint::put(out, delay.ns().max(0).cast_unsigned().min(LONGEST_NS - 1));
         varint::put(out, others.len() as u64);
         varint::put(out, newest.last - newest.first);
         let mut above = newest.first;
@@ -91,11 +108,12 @@ impl<'a> Ack<'a> {
         }
     }
 
-    pub(super) fn read(fields: &mut Fields<'_, 'a>, has_times: bool) -> Result<Self, FrameError> {
+    /// Reads the fields of a frame of type [`ACK`] or [`ACK_TIMES`].
+    pub(super) fn read(fields: &mut Fields<'_, 'a>, kind: u64) -> Result<Self, FrameError> {
         let path = fields.path()?;
         let last = fields.varint()?;
-        let delay = Span::from_ns(fields.within("delay", 0, LONGEST_NS - 1)? as i64);
-        let count = fields.within("ranges", 0, MOST_RANGES as u64 - 1)? as usize;
+        let delay = Span::from_ns(to_i64(fields.within("delay", 0, LONGEST_NS - 1)?));
+        let count = to_usize(fields.within("ranges", 0, MOST_RANGES as u64 - 1)?);
         let newest = Range { first: last - fields.within("first", 0, last)?, last };
         let before = fields.reader.rest();
         let mut above = newest.first;
@@ -109,7 +127,7 @@ impl<'a> Ack<'a> {
         }
         let ranges = (count, &before[..before.len() - fields.reader.rest().len()]);
         let ecn = EcnCounts { ect0: fields.varint()?, ect1: fields.varint()?, ce: fields.varint()? };
-        let count = if has_times { fields.within("times", 0, MOST_TIMES as u64)? as usize } else { 0 };
+        let count = if kind == ACK_TIMES { to_usize(fields.within("times", 0, MOST_TIMES as u64)?) } else { 0 };
         let before = fields.reader.rest();
         let mut above = newest.last;
         for done in 0..count {

@@ -3,6 +3,7 @@
 use flow::MOST_PACKETS;
 use thiserror::Error;
 
+use crate::narrow::to_u32;
 use crate::varint::{self, Cut, Reader};
 
 /// The maximum number of parity packets of a block.
@@ -89,7 +90,7 @@ impl<'a> Fields<'_, 'a> {
     }
 
     pub(super) fn path(&mut self) -> Result<u32, FrameError> {
-        self.within("path", 0, u32::MAX.into()).map(|path| path as u32)
+        self.within("path", 0, u32::MAX.into()).map(to_u32)
     }
 
     /// Reads a stream number. The limit is one below that of varints, because BLOCKED counts streams from 1.

@@ -9,13 +9,14 @@ use flow::Range;
 
 use self::ack::{ACK, ACK_TIMES};
 use self::fields::Fields;
+use crate::narrow::to_usize;
 use crate::varint::{self, Cut, Reader};
 use crate::{Id, TOKEN_LEN};
 
 mod ack;
 mod fields;
 
-pub use ack::{Ack, LONGEST_NS};
+pub use ack::{Ack, AckContent, LONGEST_NS};
 pub use fields::{FrameError, MOST_PARITY, Shape};
 
 /// The longest reason of a [`Frame::Close`], in bytes.
@@ -239,7 +240,7 @@ impl<'a> Frame<'a> {
                 Self::Padding(1 + more)
             }
             0x01 => Self::Ping,
-            ACK | ACK_TIMES => Self::Ack(Ack::read(fields, kind == ACK_TIMES)?),
+            ACK | ACK_TIMES => Self::Ack(Ack::read(fields, kind)?),
             0x06 => {
                 let offset = fields.varint()?;
                 Self::Crypto { offset, data: fields.data_from(offset)? }
@@ -247,7 +248,7 @@ impl<'a> Frame<'a> {
             0x08 => {
                 let (code, kind) = (fields.varint()?, fields.varint()?);
                 let len = fields.within("reason", 0, LONGEST_REASON as u64)?;
-                let reason = fields.read(|reader| reader.bytes(len as usize))?;
+                let reason = fields.read(|reader| reader.bytes(to_usize(len)))?;
                 Self::Close { code, kind, reason: str::from_utf8(reason).map_err(|_| FrameError::NoText)? }
             }
             0x09 => Self::Done,
@@ -289,7 +290,8 @@ impl<'a> Frame<'a> {
             Self::Ping => out.push(0x01),
             Self::Ack(ack) => {
                 let (ranges, times): (Vec<Range>, Vec<_>) = (ack.ranges().collect(), ack.received().collect());
-                Ack::put(out, (ack.path, ack.delay), &ranges, ack.ecn, &times);
+                let Ack { path, delay, ecn, .. } = ack;
+                Ack::put(out, &AckContent { path, delay, ranges: &ranges, ecn, times: &times });
             }
             Self::Crypto { offset, data } => {
                 numbers(out, &[0x06, offset, data.len() as u64]);

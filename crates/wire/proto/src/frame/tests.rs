@@ -214,7 +214,8 @@ proptest! {
             .collect();
         let ecn = EcnCounts { ect0: ecn[0].into(), ect1: ecn[1].into(), ce: ecn[2].into() };
         let mut bytes = Vec::new();
-        Ack::put(&mut bytes, (path, Span::from_ns(delay_ns)), &ranges, ecn, &times);
+        let delay = Span::from_ns(delay_ns);
+        Ack::put(&mut bytes, &AckContent { path, delay, ranges: &ranges, ecn, times: &times });
         let frames = read(&bytes).unwrap();
         let [Frame::Ack(ack)] = frames[..] else { panic!("{frames:?}") };
         prop_assert_eq!((ack.path, ack.delay, ack.ecn), (path, Span::from_ns(delay_ns), ecn));

@@ -6,6 +6,7 @@ use super::event::StreamEvent;
 use super::id::StreamId;
 use super::opened::Admitted;
 use super::recv::{self, Change, Taken};
+use super::send::ResetBy;
 use super::{Credited, Direction, Streams};
 use crate::frame::StreamFrame;
 
@@ -60,7 +61,7 @@ impl Streams {
         let id = StreamId::from(stream);
         self.meet_sending(id)?;
         let Some(sending) = self.sending.get_mut(&id) else { return Ok(()) };
-        if sending.reset(code, true) {
+        if sending.reset(code, ResetBy::Peer) {
             sending.told_stopped = true;
             self.events.push_back(StreamEvent::Stopped { id, code });
             self.controls.insert(Control::ResetStream(id));
@@ -90,8 +91,7 @@ impl Streams {
     }
 
     /// Takes a `MAX_STREAMS` frame: the number of streams that may be opened, at most 2^32. Less than before is old.
-    pub fn on_max_streams(&mut self, one_way: bool, count: u64) {
-        let direction = if one_way { Direction::OneWay } else { Direction::Both };
+    pub fn on_max_streams(&mut self, direction: Direction, count: u64) {
         let own = &mut self.own[direction.index()];
         own.limit = own.limit.max(count);
         if own.wanted && own.opened < own.limit {

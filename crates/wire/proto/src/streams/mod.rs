@@ -47,7 +47,7 @@ use alloc::vec::Vec;
 
 use self::opened::{Admitted, Opened};
 use self::recv::Receiving;
-use self::send::Sending;
+use self::send::{ResetBy, Sending};
 use self::turns::Turns;
 use self::waiting::Waiting;
 use crate::receive_memory::ReceiveMemory;
@@ -146,8 +146,8 @@ pub struct Streams {
     /// Initial limits of this end's sending.
     theirs: Limits,
     send_buffer: u64,
-    /// Approximate limit of the bytes that all streams hold together.
-    send_pool: u64,
+    /// Approximate limit of the bytes that all streams hold together, if there is one.
+    send_pool: Option<u64>,
     sending: BTreeMap<StreamId, Sending>,
     receiving: BTreeMap<StreamId, Receiving>,
     /// By direction.
@@ -195,7 +195,7 @@ impl Streams {
             ours,
             theirs: Limits::NONE,
             send_buffer,
-            send_pool: u64::MAX,
+            send_pool: None,
             sending: BTreeMap::new(),
             receiving: BTreeMap::new(),
             own: [Own::default(); 2],
@@ -226,7 +226,7 @@ impl Streams {
 
     /// Limits all streams together to about `bytes` unacknowledged bytes: above that, a stream is allowed up to 64 KiB.
     pub fn set_send_pool(&mut self, bytes: u64) {
-        self.send_pool = bytes;
+        self.send_pool = Some(bytes);
     }
 
     /// Sets the counter of receive buffer memory, which all connections of an endpoint share. Applies to streams opened
@@ -273,11 +273,13 @@ impl Streams {
 
     /// Returns the maximum number of bytes that a stream may hold now.
     fn most_kept(&self) -> u64 {
-        if self.waiting.kept < self.send_pool { self.send_buffer } else { self.send_buffer.min(LEAST_KEPT) }
+        let has_room = self.send_pool.is_none_or(|pool| self.waiting.kept < pool);
+        if has_room { self.send_buffer } else { self.send_buffer.min(LEAST_KEPT) }
     }
 
     /// Sets the limits of this end's sending, from the peer's transport parameters. Before, no stream can be opened.
     pub fn set_peer_limits(&mut self, limits: Limits) {
+        debug_assert!(limits.max_data <= varint::MOST && limits.max_stream_data <= varint::MOST, "{limits:?}");
         self.theirs = limits;
         let open: Vec<StreamId> = self.sending.keys().copied().collect();
         for id in open {
@@ -288,7 +290,7 @@ impl Streams {
         }
         self.on_max_data(limits.max_data);
         for (direction, count) in [Direction::Both, Direction::OneWay].into_iter().zip(limits.max_streams()) {
-            self.on_max_streams(direction == Direction::OneWay, count);
+            self.on_max_streams(direction, count);
         }
     }
 
@@ -312,6 +314,7 @@ impl Streams {
         }
         let id = StreamId::new(self.side, direction, own.opened);
         own.opened += 1;
+        debug_assert!(own.opened <= own.limit, "{} of {} streams", own.opened, own.limit);
         self.create(id, total);
         Some(id)
     }
@@ -353,7 +356,7 @@ impl Streams {
     /// In debug builds, if `code` is over [`varint::MOST`].
     pub fn reset(&mut self, id: StreamId, code: u64) -> Result<(), WriteError> {
         debug_assert!(code <= varint::MOST);
-        if self.change_sending(id, |sending| Ok(sending.reset(code, false)))? {
+        if self.change_sending(id, |sending| Ok(sending.reset(code, ResetBy::Application)))? {
             self.controls.insert(Control::ResetStream(id));
         }
         Ok(())
@@ -487,6 +490,7 @@ impl Streams {
 
     /// Makes the state of a stream that has just been opened or used for the first time.
     fn create(&mut self, id: StreamId, total: Option<u64>) {
+        debug_assert!(!self.sending.contains_key(&id) && !self.receiving.contains_key(&id), "a stream is opened twice");
         if id.is_sent_by(self.side) {
             self.sending.insert(id, Sending::new(self.theirs.max_stream_data, total));
             self.settle(id);
@@ -536,6 +540,7 @@ impl Streams {
 
     /// Updates the connection's BLOCKED frame.
     fn settle_connection(&mut self) {
+        debug_assert!(self.sent <= self.max_sent, "{} of {} bytes were sent", self.sent, self.max_sent);
         let blocked = self.turns.is_held_up(self.credit()).then_some(self.max_sent);
         if blocked != self.blocked_at {
             self.blocked_at = blocked;
@@ -555,6 +560,8 @@ impl Streams {
     /// could be granted. So unread data of some streams slows the others down, and never blocks them.
     fn consume(&mut self, bytes: u64, credited: Credited) {
         self.consumed += bytes;
+        debug_assert!(self.consumed <= self.received, "{} of {} bytes were read", self.consumed, self.received);
+        debug_assert!(self.received <= self.max_received, "{} of {} bytes", self.received, self.max_received);
         let reserve = reserve(&self.ours, &self.theirs);
         let step = reservation(self.ours.max_stream_data).min(self.ours.max_data) / 2;
         let (given, gained) = (self.max_received - self.received, self.next_max_received() - self.max_received);

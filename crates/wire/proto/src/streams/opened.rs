@@ -54,6 +54,7 @@ impl Opened {
             self.unused.insert(self.begun..nth);
         }
         self.begun = nth + 1;
+        debug_assert!(self.accepted < self.begun && self.begun <= self.limit, "{} of {}", self.begun, self.limit);
         Ok(Admitted::First)
     }
 
@@ -100,6 +101,7 @@ impl Opened {
 
     /// Raises the limit as far as possible. Returns the limit.
     pub(super) fn raise(&mut self) -> u64 {
+        debug_assert!(self.begun <= self.limit && self.limit <= self.next_limit(), "a limit falls from {}", self.limit);
         self.limit = self.next_limit();
         self.limit
     }

@@ -154,6 +154,8 @@ impl Receiving {
             State::Reset { .. } | State::Done => {}
         }
         (self.total, self.end, self.highest) = (total, end, self.highest + new);
+        debug_assert!(self.highest <= self.limit, "{} of {} bytes", self.highest, self.limit);
+        debug_assert!(self.size().is_none_or(|size| self.highest <= size), "bytes beyond the end");
         self.settle();
         Ok((Taken::Yes, change))
     }
@@ -188,6 +190,7 @@ impl Receiving {
         }
         self.is_cut |= self.end.is_none();
         (self.end, self.highest) = (Some(at), at);
+        debug_assert!(self.highest <= self.limit, "{} of {} bytes", self.highest, self.limit);
         self.settle();
         Ok(change)
     }
@@ -230,6 +233,7 @@ impl Receiving {
     pub(super) fn stop(&mut self, code: u64) -> Option<u64> {
         match mem::replace(&mut self.state, State::Stopped { code }) {
             State::Open(bytes) => {
+                debug_assert!(bytes.consumed() <= self.highest, "more bytes were read than received");
                 let wasted = self.highest - bytes.consumed();
                 self.settle();
                 Some(wasted)

@@ -12,6 +12,7 @@ use super::lost::Lost;
 use super::turns::{Need, Place};
 use super::waiting::Waiting;
 use crate::frame::StreamFrame;
+use crate::narrow::{to_u32, to_usize};
 use crate::varint;
 
 /// The contents of a STREAM frame that was written: its stream and its bytes.
@@ -38,6 +39,15 @@ impl Chunk {
     }
 }
 
+/// End that has reset a stream.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum ResetBy {
+    /// The application of this end.
+    Application,
+    /// The peer, by `STOP_SENDING`.
+    Peer,
+}
+
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Phase {
     /// The application may write.
@@ -50,7 +60,7 @@ enum Phase {
     /// Only a reset is sent, until it is acknowledged.
     Reset {
         code: u64,
-        by_peer: bool,
+        by: ResetBy,
         acked: bool,
     },
 }
@@ -119,7 +129,7 @@ impl Sending {
             return Err(WriteError::TooLong { written: written.saturating_add(data.len() as u64), total });
         }
         let room = most.saturating_sub(self.bytes.len() as u64).min(varint::MOST - written);
-        let count = room.min(data.len() as u64) as usize;
+        let count = to_usize(room.min(data.len() as u64));
         self.bytes.extend(&data[..count]);
         if !data.is_empty() {
             self.wants_room = count < data.len();
@@ -148,17 +158,17 @@ impl Sending {
         match self.phase {
             Phase::Open => Ok(()),
             Phase::EndDue | Phase::EndSent | Phase::EndAcked => Err(WriteError::Finished),
-            Phase::Reset { code, by_peer: true, .. } => Err(WriteError::Stopped { code }),
-            Phase::Reset { code, by_peer: false, .. } => Err(WriteError::Reset { code }),
+            Phase::Reset { code, by: ResetBy::Peer, .. } => Err(WriteError::Stopped { code }),
+            Phase::Reset { code, by: ResetBy::Application, .. } => Err(WriteError::Reset { code }),
         }
     }
 
     /// Gives up undelivered data. Returns whether that changed anything.
-    pub(super) fn reset(&mut self, code: u64, by_peer: bool) -> bool {
+    pub(super) fn reset(&mut self, code: u64, by: ResetBy) -> bool {
         if self.is_delivered() || matches!(self.phase, Phase::Reset { .. }) {
             return false;
         }
-        self.phase = Phase::Reset { code, by_peer, acked: false };
+        self.phase = Phase::Reset { code, by, acked: false };
         self.bytes = VecDeque::new();
         self.acked.clear();
         self.lost = Lost::default();
@@ -219,11 +229,16 @@ impl Sending {
         }
         let new = end.saturating_sub(self.next);
         self.next += new;
+        debug_assert!(new == 0 || new <= credit && self.next <= self.limit, "{new} new bytes, {credit} allowed");
+        debug_assert!(self.acked_to <= self.next && self.next <= written, "{} of {written} bytes", self.next);
         if frame.ends {
             self.phase = Phase::EndSent;
         }
         let again = offset < self.next - new;
-        Some((Chunk { stream: id, offset, len: len as u32, ends: frame.ends, again, counted: frame.counted }, new))
+        Some((
+            Chunk { stream: id, offset, len: to_u32(len as u64), ends: frame.ends, again, counted: frame.counted },
+            new,
+        ))
     }
 
     /// Returns the length of a frame's head in bytes, without the length field that only a frame followed by others
@@ -249,7 +264,7 @@ impl Sending {
     }
 
     fn copy(&self, offset: u64, len: usize, out: &mut Vec<u8>) {
-        let from = (offset - self.acked_to) as usize;
+        let from = to_usize(offset - self.acked_to);
         let (front, back) = self.bytes.as_slices();
         let part = |slice: &[u8], from: usize, to: usize| from.min(slice.len())..to.min(slice.len());
         out.extend_from_slice(&front[part(front, from, from + len)]);
@@ -279,12 +294,14 @@ impl Sending {
             end = end.max(first.end);
             self.acked.remove(first);
         }
-        self.bytes.drain(..(end - self.acked_to) as usize);
+        self.bytes.drain(..to_usize(end - self.acked_to));
         self.acked_to = end;
+        debug_assert!(self.acked_to <= self.next, "{} of {} bytes are acknowledged", self.acked_to, self.next);
     }
 
     /// Queues the unacknowledged bytes of a lost frame for retransmission.
     pub(super) fn lost(&mut self, chunk: &Chunk) {
+        debug_assert!(self.acked_to <= self.next, "{} of {} bytes are acknowledged", self.acked_to, self.next);
         let range = self.unacked(chunk);
         if matches!(self.phase, Phase::Reset { .. }) {
             return;

@@ -32,7 +32,9 @@ fn take(end: &mut Streams, payload: &[u8]) -> Result<Taken, StreamError> {
             Frame::StopSending { stream, code } => end.on_stop(stream, code)?,
             Frame::MaxData(bytes) => end.on_max_data(bytes),
             Frame::MaxStreamData { stream, bytes } => end.on_max_stream_data(stream, bytes)?,
-            Frame::MaxStreams { one_way, count } => end.on_max_streams(one_way, count),
+            Frame::MaxStreams { one_way, count } => {
+                end.on_max_streams(if one_way { Direction::OneWay } else { Direction::Both }, count);
+            }
             Frame::Blocked { stream, at: _ } => end.on_blocked(stream)?,
             Frame::Padding(_) => {}
             other => panic!("{other:?} is not of a stream"),

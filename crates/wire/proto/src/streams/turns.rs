@@ -109,7 +109,8 @@ impl Turns {
         self.next += 1;
         let key = key(stream, place);
         if let Some(set) = self.of_mut(need) {
-            set.insert(key);
+            let is_new = set.insert(key);
+            debug_assert!(is_new, "a stream has two places");
         }
     }
 

@@ -8,7 +8,7 @@ use flow::Codepoint;
 use laws::{Law, NewReno, Path, newreno};
 use proto::closed::{Closed, Code};
 use proto::connection::{Connection, Event, Liveness};
-use proto::endpoint::{Endpoint, Handle, Received};
+use proto::endpoint::{Endpoint, EndpointConfig, Handle, Received};
 use proto::identity::{Identity, Trust};
 use proto::secret::Secret;
 use proto::service::Service;
@@ -31,7 +31,8 @@ fn endpoint(seed: u8, side: Side) -> Endpoint {
     let mut settings = Settings::new(Service::named("test"), Arc::new(law));
     // Callers speak only where they must.
     settings.keep_alive = None;
-    Endpoint::new(Time::ZERO, (settings, crate::world::provider::provider()), identity, side == Side::Listener).unwrap()
+    let provider = crate::world::provider::provider();
+    Endpoint::new(Time::ZERO, EndpointConfig { settings, provider, identity }, side).unwrap()
 }
 
 /// A caller, and its connection at either end.

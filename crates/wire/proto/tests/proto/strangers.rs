@@ -9,7 +9,7 @@ use laws::{Law, NewReno, Path, newreno};
 use proto::VERSION;
 use proto::closed::{Closed, Code};
 use proto::connection::Event;
-use proto::endpoint::{Endpoint, Handle, Received};
+use proto::endpoint::{Authentication, Endpoint, EndpointConfig, Handle, Received};
 use proto::frame::Frame;
 use proto::header::{Header, Packet};
 use proto::identity::{Identity, Trust};
@@ -17,6 +17,7 @@ use proto::observe::{Birth, Observer, ObserverMaker};
 use proto::secret::Secret;
 use proto::service::Service;
 use proto::settings::Settings;
+use proto::side::Side;
 use proto::via::Via;
 use units::{Span, Time};
 
@@ -32,6 +33,8 @@ fn endpoint(seed: u8, listens: bool) -> Endpoint {
     endpoint_with_paths(seed, listens, 1)
 }
 
+const ANYONE: Authentication = Authentication { trust: Trust::Anyone, secret: None };
+
 fn endpoint_with_paths(seed: u8, listens: bool, paths: u8) -> Endpoint {
     endpoint_of("test", seed, listens, paths)
 }
@@ -39,7 +42,9 @@ fn endpoint_with_paths(seed: u8, listens: bool, paths: u8) -> Endpoint {
 fn endpoint_of(service: &str, seed: u8, listens: bool, paths: u8) -> Endpoint {
     let identity = Identity::from_seed(&crate::world::provider::provider(), &[seed; 32]).unwrap();
     let settings = Settings { paths, ..settings_of(service) };
-    Endpoint::new(Time::ZERO, (settings, crate::world::provider::provider()), identity, listens).unwrap()
+    let provider = crate::world::provider::provider();
+    let side = if listens { Side::Listener } else { Side::Caller };
+    Endpoint::new(Time::ZERO, EndpointConfig { settings, provider, identity }, side).unwrap()
 }
 
 fn settings_of(service: &str) -> Settings {
@@ -169,7 +174,8 @@ fn an_unknown_connection_is_reset_by_its_token_alone() {
 fn team(seed: u8, of: u8) -> Vec<Endpoint> {
     let identity = Identity::from_seed(&crate::world::provider::provider(), &[seed; 32]).unwrap();
     let settings = Settings { paths: 4, ..settings_of("test") };
-    Endpoint::team(Time::ZERO, (settings, crate::world::provider::provider()), &identity, of).unwrap()
+    let provider = crate::world::provider::provider();
+    Endpoint::team(Time::ZERO, EndpointConfig { settings, provider, identity }, of).unwrap()
 }
 
 /// A reset has no ID, so it may arrive at any endpoint of a team. That endpoint passes it to the one that has the
@@ -361,7 +367,7 @@ fn who_waits_to_be_let_in_loses_nothing() {
         let watch = longest.clone();
         let observe: ObserverMaker = Arc::new(move |_| Some(watch.clone()));
         let settings = Arc::new(Settings { observe: Some(observe), ..settings_of("test") });
-        let handle = endpoint.call_with(Time::ZERO, LISTENER, (Trust::Anyone, None), settings).unwrap();
+        let handle = endpoint.call_with(Time::ZERO, LISTENER, ANYONE, settings).unwrap();
         let via = caller(1, 1);
         let there = meet((&mut endpoint, handle), &mut listener, via, Time::ZERO);
         let window = endpoint.connection(handle).unwrap().laws().window;
@@ -529,7 +535,7 @@ fn own_settings_bring_their_own_observer() {
     });
     let settings = Settings { observe: Some(observe), ..settings_of("own") };
     let mut endpoint = endpoint(2, false);
-    endpoint.call_with(Time::ZERO, LISTENER, (Trust::Anyone, None), Arc::new(settings)).unwrap();
+    endpoint.call_with(Time::ZERO, LISTENER, ANYONE, Arc::new(settings)).unwrap();
     call(&mut endpoint, None);
     assert_eq!(*seen.lock().unwrap(), [Service::named("own")]);
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use flow::Codepoint;
 use laws::{Law, NewReno, Path, newreno};
 use proto::connection::Event;
-use proto::endpoint::{Endpoint, Handle, Received};
+use proto::endpoint::{Endpoint, EndpointConfig, Handle, Received};
 use proto::frame::{Frame, Frames};
 use proto::header::{Header, LongKind, Packet, put_long};
 use proto::identity::{Identity, Trust};
@@ -88,7 +88,8 @@ pub fn endpoint(provider: &Arc<CryptoProvider>, seed: u8, side: Side) -> Endpoin
     let law = |path: &Path| Law::NewReno(NewReno::new(path, newreno::Params::for_path(path)));
     let settings = Settings::new(Service::named("test"), Arc::new(law));
     let identity = Identity::from_seed(provider, &[seed; 32]).expect("an identity");
-    Endpoint::new(Time::ZERO, (settings, provider.clone()), identity, side == Side::Listener).expect("an endpoint")
+    let config = EndpointConfig { settings, provider: provider.clone(), identity };
+    Endpoint::new(Time::ZERO, config, side).expect("an endpoint")
 }
 
 fn initial_keys(side: rustls::Side, first_id: &[u8]) -> Keys {

@@ -12,7 +12,7 @@ use laws::catalog::Value;
 use laws::{Law, Path, on_ramp};
 use proto::closed::{Closed, Code};
 use proto::connection::Event;
-use proto::endpoint::{Endpoint, Handle, Received};
+use proto::endpoint::{Endpoint, EndpointConfig, Handle, Received};
 use proto::identity::{Identity, Trust};
 use proto::observe::ObserverMaker;
 use proto::secret::Secret;
@@ -244,10 +244,9 @@ impl World {
         settings.observe = observe;
         let party = |end: End, seed: u8| {
             let identity = Identity::from_seed(&provider, &[seed; 32]).expect("an identity");
-            let listens = end == End::Listener;
             let fingerprint = identity.fingerprint();
-            let context = (settings.clone(), provider.clone());
-            let endpoint = Endpoint::new(Time::ZERO, context, identity, listens).expect("an endpoint");
+            let config = EndpointConfig { settings: settings.clone(), provider: provider.clone(), identity };
+            let endpoint = Endpoint::new(Time::ZERO, config, side(end)).expect("an endpoint");
             let party = Party {
                 end,
                 endpoint,

@@ -6,8 +6,8 @@ use std::collections::BinaryHeap;
 use std::rc::Rc;
 
 use flow::{
-    AckHeader, BlockNack, Blocks, Code, FlowConfig, FlowStats, LossTimer, PathChoice, Receiver, Recovery, SendState,
-    Sender, SenderCoding,
+    AckHeader, BlockNack, Blocks, Code, DataHeader, FlowConfig, FlowStats, LossTimer, PathChoice, Receiver, Recovery,
+    SendState, Sender, SenderCoding,
 };
 use laws::catalog::{Kind, Value, build};
 use laws::{Ack, Acted, ControlLaw, Cookie, Law, Loss, Notification, Path, Permit, Sent};
@@ -312,7 +312,7 @@ pub(crate) fn transfer(flow: Flow, channel: Channel) -> Result<Tally, TestCaseEr
                 world.count += 1;
                 came[seq as usize] = true;
                 let marked = world.chance(channel.marks, 4);
-                for reply in receiver.on_data(world.now, seq, marked, ask).into_iter().flatten() {
+                for reply in receiver.on_data(world.now, DataHeader { seq, marked, asks: ask }).into_iter().flatten() {
                     let (seq, covers, cumulative, nack) = (reply.seq, reply.covers, reply.cumulative, reply.nack);
                     world.carry(Event::Ack { seq, covers, cumulative, marked: reply.marked, attempt, nack });
                 }

@@ -869,8 +869,8 @@ fn more_streams_are_told_when_one_may_be_opened() {
     events(&mut caller);
     assert_eq!(caller.open(Direction::Both), Some(CALLERS));
     assert_eq!(caller.open(Direction::Both), None);
-    caller.on_max_streams(false, 1);
+    caller.on_max_streams(Direction::Both, 1);
     assert_eq!(events(&mut caller), []);
-    caller.on_max_streams(false, 2);
+    caller.on_max_streams(Direction::Both, 2);
     assert_eq!(events(&mut caller), [StreamEvent::MoreStreams(Direction::Both)]);
 }

@@ -92,7 +92,9 @@ fn apply(end: &mut Streams, op: &Op) -> Result<(), StreamError> {
         Op::Stop(stream) => end.on_stop(stream, 4)?,
         Op::MaxData(bytes) => end.on_max_data(bytes),
         Op::MaxStreamData(stream, bytes) => end.on_max_stream_data(stream, bytes)?,
-        Op::MaxStreams(one_way, count) => end.on_max_streams(one_way, count),
+        Op::MaxStreams(one_way, count) => {
+            end.on_max_streams(if one_way { Direction::OneWay } else { Direction::Both }, count);
+        }
         Op::Blocked(stream) => end.on_blocked(stream)?,
         Op::Open(true) => drop(end.open(Direction::OneWay)),
         Op::Open(false) => drop(end.open(Direction::Both)),

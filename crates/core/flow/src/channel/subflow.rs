@@ -7,15 +7,18 @@ use super::config::ChannelConfig;
 use super::strikes::Strikes;
 use super::work::Work;
 use crate::acks::Heard;
-use crate::control::{Control, SendState};
+use crate::law_state::{LawState, SendState};
 use crate::outstanding::Outstanding;
 use crate::ramp::Ramp;
 
 /// A subflow: packets in flight on a path, and the acknowledgement state of its peer.
+///
+/// Its law is in a [`LawGroup`](super::law_group::LawGroup), because one law may decide for several subflows. A
+/// [`crate::Sender`], each of whose subflows has a law of its own, keeps both in one `Subflow`.
 #[derive(Debug)]
-pub(super) struct Lane<C> {
+pub(super) struct SubflowState<C> {
     pub(super) out: Outstanding<C>,
-    /// Index of its law.
+    /// Index of the group of its law.
     pub(super) law: u8,
     pub(super) heard: Heard,
     pub(super) mss: u32,
@@ -25,7 +28,7 @@ pub(super) struct Lane<C> {
     pub(super) ramp: Option<Ramp>,
 }
 
-impl<C: Copy> Lane<C> {
+impl<C: Copy> SubflowState<C> {
     pub(super) fn new(config: &ChannelConfig, law: u8, now: Time) -> Self {
         Self {
             out: Outstanding::new(&config.timing),
@@ -38,12 +41,12 @@ impl<C: Copy> Lane<C> {
         }
     }
 
-    /// Returns whether a packet of the work may be sent on this subflow, under `control`.
+    /// Returns whether a packet of the work may be sent on this subflow, under `law_state`.
     pub(super) fn poll<L: ControlLaw, W: Work>(
         &self,
         now: Time,
         config: &ChannelConfig,
-        control: &Control<L>,
+        law_state: &LawState<L>,
         work: &mut W,
     ) -> SendState {
         if !self.open || !config.leaves_room(&self.out) {
@@ -53,15 +56,15 @@ impl<C: Copy> Lane<C> {
             None => SendState::Blocked,
             Some(_) if self.strikes.allow_a_probe() => SendState::Now,
             Some(_) if self.strikes.hold_all_back() => SendState::Blocked,
-            Some(bytes) if self.strikes.open().is_some_and(|open| control.is_full_with(open, bytes)) => {
+            Some(bytes) if self.strikes.open().is_some_and(|open| law_state.is_full_with(open, bytes)) => {
                 SendState::Blocked
             }
-            Some(bytes) => self.after_hold(now, control.poll(now, bytes)),
+            Some(bytes) => self.after_hold(now, law_state.poll(now, bytes)),
         }
     }
 }
 
-impl<C> Lane<C> {
+impl<C> SubflowState<C> {
     /// Delays a permitted send time until the On-Ramp hold ends.
     fn after_hold(&self, now: Time, state: SendState) -> SendState {
         let until = self.ramp.as_ref().map_or(Time::ZERO, Ramp::until);

@@ -6,6 +6,22 @@ use units::{Bytes, Span, Time};
 
 use crate::pacer::{Pacer, Pacing};
 
+/// Effect of a new pacing rate on packets that already wait ([`ControlLaw::retimes`]).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum RateChange {
+    /// It applies to the next packet.
+    NextPacket,
+    /// It also moves packets that already wait.
+    Immediate,
+}
+
+impl RateChange {
+    /// Returns the effect that a law asks for.
+    pub(crate) fn of<L: ControlLaw>(law: &L) -> Self {
+        if law.retimes() { Self::Immediate } else { Self::NextPacket }
+    }
+}
+
 /// Permission of a flow to send.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SendState {
@@ -34,9 +50,9 @@ pub(crate) enum Lack {
     Room,
 }
 
-/// A law and its pace.
+/// A law, its last permit, its pace, and what it counts.
 #[derive(Debug)]
-pub(crate) struct Control<L> {
+pub(crate) struct LawState<L> {
     pub(crate) law: L,
     /// Last permit of the law.
     pub(crate) permit: Permit,
@@ -56,7 +72,7 @@ pub(crate) struct Control<L> {
     limit: Option<Limit>,
 }
 
-impl<L: ControlLaw> Control<L> {
+impl<L: ControlLaw> LawState<L> {
     /// Creates the state before the first packet, which may be sent at `now`.
     pub(crate) fn new(law: L, now: Time) -> Self {
         Self {
@@ -74,17 +90,16 @@ impl<L: ControlLaw> Control<L> {
 
     /// Resets all state, with this law, except for what late acknowledgements refer to. Nothing may be in flight.
     pub(crate) fn begin_anew(&mut self, law: L, now: Time) {
-        debug_assert!(self.in_flight.is_zero());
+        debug_assert!(self.in_flight.is_zero(), "{:?} are in flight under a law that is replaced", self.in_flight);
         let Self { delivered, delivered_time, .. } = *self;
         *self = Self { delivered, delivered_time, ..Self::new(law, now) };
     }
 
-    /// Updates the permit from the law. `retimes` is whether a new rate moves packets that already wait
-    /// ([`ControlLaw::retimes`]).
+    /// Updates the permit from the law.
     #[inline(always)]
-    pub(crate) fn read_permit(&mut self, retimes: bool, pacing: &Pacing) {
+    pub(crate) fn read_permit(&mut self, rate_change: RateChange, pacing: &Pacing) {
         let permit = self.law.permit();
-        if retimes && permit.pacing != self.permit.pacing {
+        if rate_change == RateChange::Immediate && permit.pacing != self.permit.pacing {
             self.pacer.retime(self.permit.pacing, permit.pacing, pacing);
         }
         self.permit = permit;
@@ -112,7 +127,7 @@ impl<L: ControlLaw> Control<L> {
     }
 }
 
-impl<L> Control<L> {
+impl<L> LawState<L> {
     /// Notes that nothing is left to send. If the window has room, what leaves from now on is limited until more is delivered than has
     /// left so far: until then samples tell of the pause. While data are known to have been lacking, a lack of room afterwards measures no
     /// bandwidth, either. Returns whether the window has room.
@@ -129,6 +144,13 @@ impl<L> Control<L> {
     #[inline(always)]
     pub(crate) fn lack(&self) -> Option<Lack> {
         self.limit.map(|limit| limit.lack)
+    }
+
+    /// Removes a packet of this payload from flight.
+    #[inline(always)]
+    pub(crate) fn leave_flight(&mut self, bytes: Bytes) {
+        debug_assert!(bytes <= self.in_flight, "{bytes:?} leave a flight of {:?}", self.in_flight);
+        self.in_flight -= bytes;
     }
 
     /// Counts `acked` bytes more as delivered, which may end a limit.

@@ -1,16 +1,16 @@
-//! A law of a channel, and how its window is used.
+//! A law of a channel, the subflows under it, and how its window is used.
 
 use laws::ControlLaw;
 use units::Time;
 
 use super::config::ChannelConfig;
-use crate::control::{Control, Lack};
+use crate::law_state::{Lack, LawState};
 use crate::usage::Usage;
 
 /// A law of one subflow or of several, and what is known of how its window is used.
 #[derive(Debug)]
-pub(super) struct Governor<L> {
-    pub(super) control: Control<L>,
+pub(super) struct LawGroup<L> {
+    pub(super) law_state: LawState<L>,
     pub(super) usage: Usage,
     /// Last time at which the window was full.
     pub(super) full_at: Option<Time>,
@@ -19,21 +19,28 @@ pub(super) struct Governor<L> {
     pub(super) paced_at: Option<Time>,
     /// The reason why nothing was left to send as the last packet left; none if something was.
     pub(super) ran_out: Option<Lack>,
-    /// The payload of a full packet that the law knows.
-    pub(super) mss: u32,
+    /// Payload of a full packet that the law was last notified of; none if it knows that of another path.
+    pub(super) mss: Option<u32>,
 }
 
-impl<L: ControlLaw> Governor<L> {
+impl<L: ControlLaw> LawGroup<L> {
     pub(super) fn new(config: &ChannelConfig, law: L, now: Time) -> Self {
         let usage = Usage::new(config.usage, law.permit().window, now);
-        Self { control: Control::new(law, now), usage, full_at: None, paced_at: None, ran_out: None, mss: config.mss }
+        Self {
+            law_state: LawState::new(law, now),
+            usage,
+            full_at: None,
+            paced_at: None,
+            ran_out: None,
+            mss: Some(config.mss),
+        }
     }
 
     /// With this law, but for what late acknowledgements refer to.
     pub(super) fn begin_anew(&mut self, config: &ChannelConfig, law: L, now: Time) {
         self.usage = Usage::new(config.usage, law.permit().window, now);
-        self.control.begin_anew(law, now);
+        self.law_state.begin_anew(law, now);
         (self.full_at, self.paced_at, self.ran_out) = (None, None, None);
-        self.mss = config.mss;
+        self.mss = Some(config.mss);
     }
 }
