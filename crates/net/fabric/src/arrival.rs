@@ -17,8 +17,6 @@ pub struct Arrival {
     pub credit: bool,
     /// The packet is dropped before others: an over-provisioned credit, or data sent without a credit.
     pub expendable: bool,
-    /// Flow, by which a port may queue packets separately.
-    pub flow: u32,
     /// Identity that differs from that of every other packet: the seed of its random decisions.
     pub identity: u64,
 }

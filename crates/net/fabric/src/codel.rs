@@ -188,16 +188,7 @@ mod tests {
     }
 
     fn packet(now: Time, size: u32, ecn_capable: bool) -> Packet {
-        Packet(Arrival {
-            now,
-            size,
-            ecn_capable,
-            control: false,
-            credit: false,
-            expendable: false,
-            flow: 0,
-            identity: now.ps(),
-        })
+        Packet(Arrival { now, size, ecn_capable, control: false, credit: false, expendable: false, identity: now.ps() })
     }
 
     fn push(queue: &mut CoDelQueue<Packet>, item: Packet) {

@@ -66,7 +66,7 @@ impl<P: Item> FqCoDelQueues<P> {
 
     /// Queues a packet (RFC 8290, §4.1).
     pub(crate) fn push(&mut self, waiting: Waiting<P>, packet: &Arrival) {
-        let number = (mix64(packet.flow.into()) % u64::from(self.config.queues)) as u32;
+        let number = (mix64(waiting.item.flow().into()) % u64::from(self.config.queues)) as u32;
         let queue = &mut self.queues[number as usize];
         queue.codel.push(waiting, packet);
         if !queue.listed {
@@ -133,25 +133,32 @@ mod tests {
     use units::{Bytes, Rate, Span};
 
     #[derive(Clone, Copy, Debug)]
-    struct Packet(Arrival);
+    struct Packet {
+        arrival: Arrival,
+        flow: u32,
+    }
 
     impl Item for Packet {
         fn arrival(&self) -> Arrival {
-            self.0
+            self.arrival
+        }
+
+        fn flow(&self) -> u32 {
+            self.flow
         }
     }
 
     fn packet(flow: u32, size: u32, now: Time) -> Packet {
-        Packet(Arrival {
+        let arrival = Arrival {
             now,
             size,
             ecn_capable: false,
             control: false,
             credit: false,
             expendable: false,
-            flow,
             identity: now.ps(),
-        })
+        };
+        Packet { arrival, flow }
     }
 
     fn port(buffer: Bytes) -> (PortParams, QueuedPort<Packet>) {
@@ -169,12 +176,12 @@ mod tests {
         let (params, mut port) = port(buffer);
         let (mut served, mut dropped) = (Vec::new(), [0; 10]);
         let mut out = |it: Packet, exit| match exit {
-            Exit::Served(_) => served.push((it.0.flow, it.0.size)),
-            Exit::Dropped => dropped[it.0.flow as usize] += 1,
+            Exit::Served(_) => served.push((it.flow, it.arrival.size)),
+            Exit::Dropped => dropped[it.flow as usize] += 1,
         };
         for &(flow, size) in packets {
             let packet = packet(flow, size, Time::from_ms(1));
-            assert!(port.enqueue(&params, 7, &packet.0, packet, &mut out).is_none());
+            assert!(port.enqueue(&params, 7, &packet.arrival, packet, &mut out).is_none());
             port.check().unwrap();
         }
         port.advance(&params, 7, Time::from_ms(1) + Span::from_s(10), &mut out);
@@ -214,13 +221,13 @@ mod tests {
     fn a_new_queue_cannot_starve_old_ones() {
         let (params, mut port) = port(Bytes::MAX);
         let mut served = [0u32; 10];
-        let mut out = |it: Packet, exit| served[it.0.flow as usize] += u32::from(matches!(exit, Exit::Served(_)));
+        let mut out = |it: Packet, exit| served[it.flow as usize] += u32::from(matches!(exit, Exit::Served(_)));
         let mut now = Time::from_ms(1);
         let lasts = params.service(1_514);
         for _ in 0..200 {
             for flow in [1, 2] {
                 let packet = packet(flow, 1_514, now);
-                port.enqueue(&params, 7, &packet.0, packet, &mut out);
+                port.enqueue(&params, 7, &packet.arrival, packet, &mut out);
             }
             now += lasts;
             port.advance(&params, 7, now, &mut out);

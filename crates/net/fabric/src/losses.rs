@@ -62,7 +62,6 @@ mod tests {
             control,
             credit: false,
             expendable: false,
-            flow: 0,
             identity: nth,
         }
     }

@@ -437,7 +437,6 @@ mod tests {
             control: false,
             credit: false,
             expendable: false,
-            flow: 0,
             identity: 1,
         };
         let mut plain = crate::PlainPort::default();

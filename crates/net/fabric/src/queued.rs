@@ -15,6 +15,11 @@ pub trait Item: Sized {
     /// Returns the packet as a port sees it, with its arrival time.
     fn arrival(&self) -> Arrival;
 
+    /// Returns the packet's flow, by which a discipline may queue packets apart; by default all are of one.
+    fn flow(&self) -> u32 {
+        0
+    }
+
     /// Returns the packet without its payload, as a port that trims sends it on with `header` bytes; none if it has no
     /// payload.
     fn trimmed(&self, header: u16) -> Option<Self> {
@@ -335,7 +340,7 @@ mod tests {
     }
 
     fn arrival(now: Time, size: u32, control: bool, identity: u64) -> Arrival {
-        Arrival { now, size, ecn_capable: !control, control, credit: false, expendable: false, flow: 0, identity }
+        Arrival { now, size, ecn_capable: !control, control, credit: false, expendable: false, identity }
     }
 
     /// The passage of a packet that is served.

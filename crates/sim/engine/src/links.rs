@@ -29,30 +29,38 @@ const _: () = assert!(size_of::<Egress>() == 64);
 /// Destination of a link's packets.
 #[derive(Clone, Copy)]
 pub(crate) struct Way {
-    /// The receiving node's FIFO here, or an outbox.
+    /// The receiving node's FIFO here, or [`ELSEWHERE`] and an outbox.
     target: u32,
-    /// The receiving node here; [`ELSEWHERE`] if it is in another partition.
+    /// The receiving node here; none if it is in another partition.
     node: u32,
 }
 
-const ELSEWHERE: u32 = u32::MAX;
+/// The bit of a target in another partition.
+const ELSEWHERE: u32 = 1 << 31;
 
 impl Way {
     /// The way to a node of this partition.
     pub(crate) fn to_node(node: u32, fifo: u32) -> Self {
-        debug_assert!(node != ELSEWHERE, "more nodes than numbers");
+        debug_assert!(fifo < ELSEWHERE, "more links than numbers");
         Self { target: fifo, node }
     }
 
     /// The way to another partition.
     pub(crate) fn to_outbox(outbox: u32) -> Self {
-        Self { target: outbox, node: ELSEWHERE }
+        debug_assert!(outbox < ELSEWHERE, "more links than numbers");
+        Self { target: outbox | ELSEWHERE, node: 0 }
+    }
+
+    /// Returns the FIFO, on a way to a node of this partition, or the outbox.
+    #[inline(always)]
+    fn place(self) -> usize {
+        (self.target & !ELSEWHERE) as usize
     }
 
     /// Returns whether the link leaves the partition.
     #[inline(always)]
     fn is_away(self) -> bool {
-        self.node == ELSEWHERE
+        self.target >= ELSEWHERE
     }
 }
 
@@ -278,6 +286,7 @@ impl Links {
                     continue;
                 }
             }
+            // Indexes a FIFO only where it is one.
             let target = way.target as usize;
             if !way.is_away() && fifos.is_full(target) {
                 return (Stopped::Full { turn, fifo: target }, forwarded);
@@ -291,7 +300,7 @@ impl Links {
                 continue;
             };
             if way.is_away() {
-                outboxes[target].packets.push(fifos.at(place).passed(passage));
+                outboxes[way.place()].packets.push(fifos.at(place).passed(passage));
             } else if fifos.pass_on(place, target, passage.arrives, passage.marked) {
                 schedule.activate(way.node as usize, passage.arrives);
             }
@@ -380,7 +389,7 @@ impl Links {
     #[inline(always)]
     pub(crate) fn depart_by(&mut self, way: Way, packet: &Packet, passage: Passage, report: Report) {
         if way.is_away() {
-            let mail = &mut self.outboxes[way.target as usize];
+            let mail = &mut self.outboxes[way.place()];
             mail.packets.push(packet.passed(passage));
             if let Some(reports) = &mut self.reports {
                 mail.records.push(reports.take(report));
@@ -389,7 +398,7 @@ impl Links {
             return;
         }
         let since = self.since.unwrap_or_default();
-        if self.fifos.push_passed(way.target as usize, packet, passage, report, since) {
+        if self.fifos.push_passed(way.place(), packet, passage, report, since) {
             self.schedule.activate(way.node as usize, passage.arrives);
         }
     }

@@ -341,7 +341,6 @@ impl Packet {
             control: !data & !self.is_probe(),
             credit: self.is_credit(),
             expendable: self.is_expendable(),
-            flow: self.flow,
             // Another transmission comes at another time, an acknowledgement at another port.
             identity: u64::from(self.flow) << 32 | u64::from(self.number),
         }
@@ -352,6 +351,10 @@ impl Item for Packet {
     #[inline(always)]
     fn arrival(&self) -> Arrival {
         self.arrival()
+    }
+
+    fn flow(&self) -> u32 {
+        self.flow
     }
 
     fn trimmed(&self, header: u16) -> Option<Self> {

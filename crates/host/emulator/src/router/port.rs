@@ -35,9 +35,12 @@ impl Item for Segment {
             control: self.control,
             credit: false,
             expendable: false,
-            flow: self.flow,
             identity: self.identity,
         }
+    }
+
+    fn flow(&self) -> u32 {
+        self.flow
     }
 }
 

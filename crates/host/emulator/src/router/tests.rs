@@ -201,7 +201,7 @@ struct Packet {
 impl Item for Packet {
     fn arrival(&self) -> Arrival {
         let Self { now, identity, size, control, ecn_capable, .. } = *self;
-        Arrival { now, size, ecn_capable, control, credit: false, expendable: false, flow: 0, identity }
+        Arrival { now, size, ecn_capable, control, credit: false, expendable: false, identity }
     }
 }
 

@@ -33,7 +33,7 @@ impl Item for Packet {
     #[inline]
     fn arrival(&self) -> Arrival {
         let Self { now, identity, size, control } = *self;
-        Arrival { now, size, ecn_capable: !control, control, credit: false, expendable: false, flow: 0, identity }
+        Arrival { now, size, ecn_capable: !control, control, credit: false, expendable: false, identity }
     }
 }
 

@@ -399,16 +399,8 @@ mod tests {
     }
 
     fn thing(class: u8, size: u32, now: Time) -> Thing {
-        let at = Arrival {
-            now,
-            size,
-            ecn_capable: true,
-            control: false,
-            credit: false,
-            expendable: false,
-            flow: 0,
-            identity: 0,
-        };
+        let at =
+            Arrival { now, size, ecn_capable: true, control: false, credit: false, expendable: false, identity: 0 };
         Thing { class, pause: None, at }
     }
 

@@ -199,7 +199,6 @@ impl Network {
             control: false,
             credit: false,
             expendable: false,
-            flow: 0,
             identity: self.sent,
         };
         let Some(passage) = self.ports[from as usize].enqueue(&self.params, from as u64, &arrival) else { return };
