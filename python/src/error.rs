@@ -18,7 +18,7 @@ create_exception!(
     "Runs failed, or their results could not be written or read. `missing` has the names of runs that a merge lacks."
 );
 
-/// A scenario that is wrong.
+/// Exception for a scenario that is wrong.
 pub(crate) fn of_scenario(py: Python<'_>, error: &scenario::Error) -> PyErr {
     let raised = ScenarioError::new_err(error.render(scenario::Colour::Plain));
     let value = raised.value(py);
@@ -35,7 +35,7 @@ pub(crate) fn of_scenario(py: Python<'_>, error: &scenario::Error) -> PyErr {
     set.into_iter().find_map(Result::err).unwrap_or(raised)
 }
 
-/// What ended a study.
+/// Exception for the error that ended a study.
 pub(crate) fn of_study(py: Python<'_>, error: &study::Error) -> PyErr {
     match error {
         study::Error::Scenario(error) => of_scenario(py, error),
@@ -52,7 +52,7 @@ pub(crate) fn of_study(py: Python<'_>, error: &study::Error) -> PyErr {
     }
 }
 
-/// Something that cannot be done as it was asked for, at no place of a file.
+/// Exception for a request that cannot be met as asked, without a place in a file.
 pub(crate) fn asked(py: Python<'_>, text: &str) -> PyErr {
     let raised = ScenarioError::new_err(text.to_owned());
     match text.split_once("\nhelp: ") {

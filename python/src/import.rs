@@ -8,9 +8,9 @@ use scenario::import::Base;
 
 use crate::error;
 
-/// Does `narrows import` with the words of its command line. `base` is the text of the scenario whose network is used, and the
-/// name that errors give it. With `written`, the scenario goes into the file of the option `-o`. Returns the scenario's text, the
-/// name of the file with its flows, if it needs one, and what differs from the original.
+/// Runs `narrows import` with the words of its command line. `base` is the text of the scenario that provides the network, and
+/// its name in errors. With `written`, the scenario goes into the file of the option `-o`. Returns the scenario's text, the
+/// name of the file with its flows, if it needs one, and notes on what differs from the original.
 #[pyfunction]
 #[pyo3(signature = (words, *, base, written))]
 pub(crate) fn import_files(

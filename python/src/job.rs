@@ -15,26 +15,26 @@ use crate::error;
 use crate::law::Bringing;
 use crate::scenario::Scenario;
 
-/// How often the caller's thread looks.
+/// Interval at which the caller's thread looks.
 const EVERY: Duration = Duration::from_millis(50);
-/// As much as a main thread has: laws and engines are not made for less.
+/// Stack of the study's thread, as much as a main thread has: laws and engines are not made for less.
 const STACK_BYTES: usize = 8 << 20;
 
-/// How far the runs are.
+/// Progress of the runs.
 #[derive(Default)]
 struct Far {
     of: usize,
     finished: usize,
-    /// Of each run that goes on, which share of its longest time it has done.
+    /// Share of its longest time that each run in progress has done, by the run's name.
     running: BTreeMap<String, f64>,
     said: Vec<String>,
 }
 
-/// Who looks on: the caller's thread, now and then.
+/// Observer of the study: the caller's thread, at intervals.
 #[derive(Default)]
 struct Caller {
     stop: AtomicBool,
-    /// The thread in which laws are called, as Python numbers it; 0: none.
+    /// Thread in which laws are called, as Python numbers it; 0: none.
     law_thread: AtomicU64,
     far: Mutex<Far>,
 }
@@ -106,11 +106,11 @@ impl Drop for One<'_> {
     }
 }
 
-/// Does the runs of a scenario and writes their results into `out`. `tell` is called with each thing that the user should know,
-/// `show` with how many runs there are, how many are finished, and what share of each other one is done. Both are called in
-/// the caller's thread. Ctrl-C ends the study; finished runs are kept. Answers warnings by their
-/// causes, and the identities that runs broke. `laws` are those in Python, by name: each is called with
-/// its parameters as JSON, and what that answers is called with a path for each flow.
+/// Does the runs of a scenario and writes their results into `out`. `tell` is called with each message for the user, `show`
+/// with the number of runs, the number of finished ones, and the share of each run in progress that is done. Both are called in
+/// the caller's thread. Ctrl-C ends the study; finished runs are kept. Returns warnings by their causes, and the identities
+/// that runs broke. `laws` are those in Python, by name: each is called with its parameters as JSON, and the callable that it
+/// returns is called with a path for each flow.
 #[pyfunction]
 #[pyo3(signature = (scenario, out, *, schemes, shard, only, take, runs_missing, threads, anew, checked, replay, tell, show, laws))]
 #[expect(clippy::too_many_arguments, reason = "all of them by name, from one caller")]
@@ -162,7 +162,7 @@ pub(crate) fn run_study(
         }
         return Err(raised);
     }
-    // What the caller raised comes before what became of the study.
+    // An exception of the caller's thread comes before the result of the study.
     let finished = match (finished, stopped) {
         (Some(Err(error @ study::Error::Stopped { .. })), Some(stopped)) => {
             tell.call1(py, (error.to_string(),))?;
@@ -181,7 +181,7 @@ pub(crate) fn run_study(
     Ok((study::warnings(&finished.runs), finished.runs.iter().flat_map(of).collect()))
 }
 
-/// What came of the study, none of a panic; and what was raised in the caller's thread meanwhile.
+/// Runs the study. Returns its result, none after a panic, and the exception raised in the caller's thread meanwhile.
 fn done(
     study: &Study<'_>,
     caller: &Caller,
@@ -218,16 +218,16 @@ fn done(
     })
 }
 
-/// Ends what a law does in that thread: it may be in a loop that has no end.
+/// Interrupts the law in that thread: it may be in a loop that has no end.
 fn interrupt(thread: u64) {
     if thread == 0 {
         return;
     }
-    // Without it the run ends when the law answers.
+    // Without it the run ends when the law returns.
     let _ = Python::attach(|py| py.import("narrows.law")?.call_method1("interrupt", (thread,)).map(drop));
 }
 
-/// Lets Python see to its signals, and shows how far the runs are.
+/// Lets Python handle its signals, passes messages on, and shows the progress of the runs.
 fn look(py: Python<'_>, caller: &Caller, tell: &Py<PyAny>, show: &Py<PyAny>) -> PyResult<()> {
     py.check_signals()?;
     let (said, of, finished, running) = {

@@ -1,4 +1,4 @@
-//! Laws written in Python: what they are told, what is read from them, and the host that has them.
+//! Laws written in Python: the events that they receive, the permits that are read from them, and the host that has them.
 //!
 //! The engine that runs them is compiled a second time, for [`Either`]: runs of the catalog's laws alone take the first one and
 //! know nothing of this. A call takes Python's lock for as long as the law decides, and no longer.
@@ -33,7 +33,8 @@ create_exception!(
 /// The slowest and the fastest pace that a law may ask for, in bits a second: as in the catalog.
 const PACES: std::ops::RangeInclusive<u64> = 1_000..=100_000_000_000_000;
 
-/// What a law may know of its flow before the first packet leaves. Times are in picoseconds, data in bytes, rates in bits a second.
+/// Facts about a flow that its law may know before the first packet leaves. Times are in picoseconds, data in bytes, rates in
+/// bits a second.
 #[pyclass(frozen, get_all, name = "LawPath", module = "narrows")]
 pub(crate) struct LawPath {
     base_rtt: i64,
@@ -47,7 +48,7 @@ pub(crate) struct LawPath {
 
 #[pymethods]
 impl LawPath {
-    /// From its four facts; the others follow.
+    /// Makes a path from its four facts; the others follow.
     #[new]
     fn new(base_rtt: i64, intra_rtt: i64, line_rate: u64, mss: u64) -> Self {
         let span = units::Span::from_ps;
@@ -96,7 +97,7 @@ pub(crate) struct Ack {
     app_limited: bool,
 }
 
-/// Packets are lost; never a mark. Times are in picoseconds, data in bytes.
+/// Loss of packets; never a mark. Times are in picoseconds, data in bytes.
 #[pyclass(frozen, get_all, name = "Loss", module = "narrows")]
 pub(crate) struct Loss {
     now: u64,
@@ -106,7 +107,7 @@ pub(crate) struct Loss {
     cause: &'static str,
 }
 
-/// Nothing was heard for a retransmission timeout. Times are in picoseconds, data in bytes.
+/// Silence for a retransmission timeout. Times are in picoseconds, data in bytes.
 #[pyclass(frozen, get_all, name = "Timeout", module = "narrows")]
 pub(crate) struct Timeout {
     now: u64,
@@ -115,16 +116,16 @@ pub(crate) struct Timeout {
     in_flight: u64,
 }
 
-/// What ends a run whose law failed, or that was interrupted while a law decided: no bug, so it is told nobody.
+/// Panic payload that ends a run after its law failed, or after an interrupt while a law decided: no bug, so not reported.
 struct Ended;
 
-/// What all laws of a host share.
+/// State that all laws of a host share.
 pub(crate) struct Calls<'a> {
-    /// Whether the caller wants an end.
+    /// Set if the caller wants an end.
     stop: &'a AtomicBool,
-    /// The thread in which laws are called, as Python numbers it; 0: none yet.
+    /// Thread in which laws are called, as Python numbers it; 0: none yet.
     thread: &'a AtomicU64,
-    /// What a law raised first.
+    /// First exception that a law raised.
     failed: Mutex<Option<PyErr>>,
 }
 
@@ -135,10 +136,10 @@ impl Calls<'_> {
     }
 }
 
-/// The simulator, and laws in Python beside those of the catalog.
+/// The simulator, with laws in Python in addition to those of the catalog.
 pub(crate) struct Bringing<'a> {
     simulator: Simulator,
-    /// By name: what is called with a run's parameters as JSON, and answers what makes the law of a flow on a path.
+    /// Callables by name of law: each takes a run's parameters as JSON and returns the maker of a flow's law on a path.
     makers: BTreeMap<String, Py<PyAny>>,
     calls: Calls<'a>,
 }
@@ -153,12 +154,12 @@ impl<'a> Bringing<'a> {
         Self { simulator, makers, calls: Calls { stop, thread, failed: Mutex::default() } }
     }
 
-    /// What a law raised, if one did.
+    /// Takes the exception that a law raised, if one did.
     pub(crate) fn raised(&self) -> Option<PyErr> {
         self.calls.failed.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
-    /// Those that make a run's laws, by name.
+    /// Makers of a run's laws, by name.
     fn makers_for(&self, py: Python<'_>, built: &BuiltRun) -> PyResult<BTreeMap<Arc<str>, Py<PyAny>>> {
         let made = built.laws.brought().map(|law| {
             let maker = self.makers.get(&*law.name).ok_or_else(|| PyValueError::new_err("a law is missing"))?;
@@ -169,7 +170,7 @@ impl<'a> Bringing<'a> {
 }
 
 impl Host for Bringing<'_> {
-    /// Python runs one thread at a time, and laws may share what they like.
+    /// Returns true with laws in Python: Python runs one thread at a time, and laws may share what they like.
     fn one_at_a_time(&self) -> bool {
         !self.makers.is_empty()
     }
@@ -301,11 +302,11 @@ impl ControlLaw for Either<'_> {
     }
 }
 
-/// A law in Python, and what it permitted last.
+/// A law in Python, and its last permit.
 struct InPython<'a> {
     object: Py<PyAny>,
     name: Arc<str>,
-    /// The number of the flow that it was made for: the first one on a kept connection.
+    /// Number of the flow that it was made for: the first one on a kept connection.
     flow: Option<usize>,
     calls: &'a Calls<'a>,
     permit: Permit,
@@ -335,7 +336,7 @@ impl<'a> InPython<'a> {
         }
     }
 
-    /// Tells it something, and reads what it permits then.
+    /// Passes an event to the law, and reads its permit after that.
     fn tell(&mut self, method: &'static str, now: Time, what: impl FnOnce(Python<'_>) -> PyResult<Py<PyAny>>) {
         if self.calls.stop.load(Ordering::Relaxed) {
             resume_unwind(Box::new(Ended));
@@ -348,7 +349,7 @@ impl<'a> InPython<'a> {
         match told {
             Ok(permit) => {
                 let (before, is_loss) = (std::mem::replace(&mut self.permit, permit), method != "on_ack");
-                // A rate and a window: what grows or shrinks first is what was done.
+                // The first of window and rate that grows or shrinks decides.
                 let change = (permit.window, permit.pacing).cmp(&(before.window, before.pacing));
                 match change {
                     std::cmp::Ordering::Greater => self.acted.increases += 1,
@@ -407,7 +408,7 @@ impl ControlLaw for InPython<'_> {
     }
 }
 
-/// What a law permits, by its attributes.
+/// Reads the permit of a law from its attributes.
 fn permitted(object: &Bound<'_, PyAny>) -> PyResult<Permit> {
     let py = object.py();
     let window = number(object, "cwnd", "bytes", 1..=Window::LIMIT.get())?;
@@ -420,7 +421,7 @@ fn permitted(object: &Bound<'_, PyAny>) -> PyResult<Permit> {
     Ok(Permit { window: Bytes::new(window), pacing })
 }
 
-/// An attribute that is a number within a range, rounded down.
+/// Reads an attribute that is a number within a range, rounded down.
 fn number(object: &Bound<'_, PyAny>, name: &str, unit: &str, range: std::ops::RangeInclusive<u64>) -> PyResult<u64> {
     let value = object.getattr(name)?;
     let said = || format!("self.{name} is {}; expected {} to {} {unit}", shown(&value), range.start(), range.end());
@@ -443,17 +444,17 @@ fn shown(value: &Bound<'_, PyAny>) -> String {
     if text.chars().count() > 80 { text.chars().take(80).chain("...".chars()).collect() } else { text }
 }
 
-/// Where a law failed.
+/// Place at which a law failed.
 struct Place<'a> {
     law: &'a str,
     method: &'static str,
-    /// None if it is not known.
+    /// Number of the flow; none if it is not known.
     flow: Option<usize>,
-    /// None before the flow's first event.
+    /// Simulated time; none before the flow's first event.
     now: Option<Time>,
 }
 
-/// Ends the run, and keeps what was raised.
+/// Ends the run, and keeps the exception that was raised.
 fn give_up(calls: &Calls<'_>, raised: PyErr, place: &Place<'_>) -> ! {
     if calls.stop.load(Ordering::Relaxed) {
         // The law itself was interrupted.

@@ -1,7 +1,7 @@
 //! The native part of the Python package `narrows`: scenarios, studies and tables, and the command itself.
 //!
-//! It is thin. What a scenario means, how runs are done and kept, and what is said when something is wrong is the other
-//! crates'. What people see in Python is written in Python.
+//! This crate is thin. The other crates define the meaning of a scenario, the way runs are done and kept, and the messages on
+//! errors. The interface that people see in Python is written in Python.
 
 #![expect(clippy::needless_pass_by_value, reason = "what Python gives is extracted into values")]
 
@@ -47,7 +47,7 @@ mod _narrows {
         module.add("__version__", program.version)?;
         module.add("__engine__", program.engine)?;
         let py = module.py();
-        // What an error does not have is None, and not an error of its own.
+        // An attribute that an error lacks is None, and not an error of its own.
         let scenario = py.get_type::<super::error::ScenarioError>();
         for name in ["file", "line", "column"] {
             scenario.setattr(name, py.None())?;
@@ -65,21 +65,21 @@ mod _narrows {
     }
 }
 
-/// Does what the words of a command line say, and answers the exit code. `again` are the words that start the command again.
+/// Runs the command with the words of a command line, and returns the exit code. `again` are the words that start it again.
 #[pyfunction]
 fn run_command(py: Python<'_>, words: Vec<OsString>, again: Vec<OsString>) -> u8 {
     py.detach(|| command::run(words, again))
 }
 
-/// The name and the options, as JSON, of a command line that this package does; None of another command, of a request for help,
-/// and of a wrong command line.
+/// Returns the name and the options, as JSON, of a command line that this package runs; None for another command, for a request
+/// for help, and for a wrong command line.
 #[pyfunction]
 fn python_command(words: Vec<OsString>) -> Option<(&'static str, String)> {
     command::python_command(words).map(|it| (it.name, it.options))
 }
 
-/// Begins a law in Rust that exists in Python, in a checkout of Narrows, and answers the files that are new. `draft` is the law as
-/// JSON.
+/// Begins a law in Rust that exists in Python, in a checkout of Narrows, and returns the files that are new. `draft` is the law
+/// as JSON.
 #[pyfunction]
 fn new_law(py: Python<'_>, name: &str, checkout: PathBuf, draft: &str) -> PyResult<Vec<String>> {
     py.detach(|| command::new_law(name, &checkout, draft)).map_err(|said| error::asked(py, &said))

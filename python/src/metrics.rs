@@ -10,8 +10,8 @@ use results::panels::Drawing;
 use results::score::{Reference, usual_cells};
 use results::{RunResults, Summary, store};
 
-/// How a paper draws a figure, with all keys, as JSON: a list of panels, or the figure of the paper that is drawn so. `json` is
-/// what `paper.plot` of the file `origin` holds.
+/// Returns the drawing of a paper's figure, with all keys, as JSON: a list of panels, or the figure of the paper that is drawn
+/// in this way. `json` is the content of `paper.plot` in the file `origin`.
 #[pyfunction]
 pub(crate) fn drawing(json: &str, origin: &str) -> PyResult<String> {
     let wrong = |error: String| PyValueError::new_err(format!("error: {origin}: {error}"));
@@ -23,7 +23,7 @@ pub(crate) fn drawing(json: &str, origin: &str) -> PyResult<String> {
     made.map_err(|error| wrong(error.to_string()))
 }
 
-/// Those of the runs in a directory that have these names, in their order.
+/// Loads the runs in a directory that have these names, in the order of the names.
 fn named(directory: &Path, names: &[String]) -> PyResult<Vec<RunResults>> {
     let mut runs = store::load_set(directory).map_err(|error| PyValueError::new_err(error.to_string()))?.runs;
     let places: BTreeMap<&String, usize> = names.iter().zip(0..).collect();
@@ -56,7 +56,7 @@ pub(crate) fn check_reference(json: &str, scenario: &str) -> PyResult<()> {
 }
 
 /// The scores of the schemes of these runs in a directory, as JSON, against a reference in JSON; without one, against the
-/// best of them but for the newcomers, in these metrics or the usual ones. `without` is what these leave out and why.
+/// best of them but for the newcomers, in these metrics or the usual ones. `without` lists what these leave out, with reasons.
 #[pyfunction]
 #[pyo3(signature = (directory, names, cells, reference = None, newcomers = Vec::new()))]
 pub(crate) fn score(
@@ -84,10 +84,10 @@ pub(crate) fn score(
         .map_err(|error| wrong(error.to_string()))
 }
 
-/// A metric's values, why there is none, and the unit.
+/// A metric's values, the reasons for those that are missing, and the unit.
 type Measured = (Vec<Option<f64>>, Vec<Option<String>>, String);
 
-/// Summaries of runs, for metrics such as `inter.slowdown.p99` or `p99(inter.slowdown)`, and the directories with their samples.
+/// Summaries of runs, for metrics such as `inter.slowdown.p99` or `p99(inter.slowdown)`, and the directories of their samples.
 #[pyclass(frozen, module = "narrows._narrows")]
 pub(crate) struct Metrics {
     summaries: Vec<Summary>,
@@ -96,7 +96,7 @@ pub(crate) struct Metrics {
 
 #[pymethods]
 impl Metrics {
-    /// From the text of each run's summary and, for metrics of samples, the run's directory.
+    /// Makes metrics from the text of each run's summary and, for metrics of samples, the run's directory.
     #[new]
     #[pyo3(signature = (summaries, directories = Vec::new()))]
     fn new(summaries: Vec<String>, directories: Vec<PathBuf>) -> PyResult<Self> {
@@ -104,8 +104,8 @@ impl Metrics {
         Ok(Self { summaries: summaries.iter().map(read).collect::<PyResult<_>>()?, directories })
     }
 
-    /// A metric's value in each run, or why there is none; and the unit of all of them: `ns`, `bytes`, `bps`, or nothing for
-    /// plain numbers.
+    /// Returns a metric's value in each run, or the reason for its lack; and the unit of all of them: `ns`, `bytes`, `bps`, or
+    /// an empty text for plain numbers.
     fn values(&self, metric: &str) -> PyResult<Measured> {
         let expr = expression_of_a_run(metric)
             .map_err(|error| PyValueError::new_err(format!("metric `{metric}`: {error}")))?;
@@ -128,7 +128,7 @@ impl Metrics {
         Ok((values, reasons, of_all.unwrap_or_default()))
     }
 
-    /// Whether comparisons such as `p99(intra.slowdown) <= 5` hold in each run; none where a metric has no value.
+    /// Returns whether comparisons such as `p99(intra.slowdown) <= 5` hold in each run; none where a metric has no value.
     fn hold(&self, check: &str) -> PyResult<Vec<Option<bool>>> {
         let check = check_of_a_run(check).map_err(|error| PyValueError::new_err(format!("`{check}`: {error}")))?;
         let sampled = check.all.iter().any(|it| it.left.is_sampled() || it.right.is_sampled());
@@ -142,7 +142,7 @@ impl Metrics {
     }
 }
 
-/// Returns what was found. Refuses a class of flows that no run has: it is a mistake, and not a lack of values.
+/// Returns the results found. Refuses a class of flows that no run has: it is a mistake, and not a lack of values.
 fn known<T>(found: Vec<Result<T, EvalError>>) -> PyResult<Vec<Result<T, EvalError>>> {
     match found.first() {
         Some(Err(error @ EvalError::NoClass { .. }))
@@ -155,7 +155,7 @@ fn known<T>(found: Vec<Result<T, EvalError>>) -> PyResult<Vec<Result<T, EvalErro
 }
 
 impl Metrics {
-    /// What is asked of each run. One run's samples are at hand at a time.
+    /// Returns the result of `ask` for each run. One run's samples are in memory at a time.
     fn each<T>(&self, sampled: bool, ask: impl Fn(&Runs<'_>) -> T) -> PyResult<Vec<T>> {
         if !sampled || self.directories.is_empty() {
             return Ok(self.summaries.iter().map(|summary| ask(&Runs::alone(summary))).collect());

@@ -1,4 +1,4 @@
-//! Tables of what manifests and summaries say: summaries of runs, and iterations of training jobs.
+//! Tables of the content of manifests and summaries: summaries of runs, and iterations of training jobs.
 
 use std::sync::Arc;
 
@@ -35,7 +35,7 @@ pub(crate) fn jobs(manifests: Vec<String>, summaries: Vec<String>) -> PyResult<T
     let runs = read(&manifests, &summaries)?;
     let runs: Vec<(Vec<PointColumn>, Summary)> =
         runs.into_iter().map(|(manifest, summary)| (first_columns(&manifest), summary)).collect();
-    // Of each row: its run, its job, and the iteration.
+    // Each row's run, job and iteration.
     let mut rows = Vec::new();
     for (run, (_, summary)) in runs.iter().enumerate() {
         for (job, training) in summary.training() {

@@ -30,8 +30,8 @@ pub(crate) fn text_of(py: Python<'_>, path: &str) -> PyResult<String> {
     scenario::text_of(Path::new(path)).map_err(|error| error::of_scenario(py, &error))
 }
 
-/// A number of a scenario in its base unit, and the word for that unit: `2ms` is 2e6 `ns`, `80%` is 0.8 without a unit. None for
-/// other text.
+/// A number of a scenario in its base unit, and the word for that unit: `2ms` is 2e6 `ns`, `80%` is 0.8 without a unit. None
+/// for other text.
 #[pyfunction]
 pub(crate) fn amount(text: &str) -> Option<(f64, &'static str)> {
     scenario::amount(text)
@@ -60,7 +60,7 @@ pub(crate) struct Ends {
 
 #[pymethods]
 impl Ends {
-    /// Reads it.
+    /// Reads a range.
     #[new]
     fn new(py: Python<'_>, text: &str) -> PyResult<Self> {
         let read = scenario::argument::range("range", text);
@@ -79,7 +79,7 @@ impl Ends {
         self.ends.high()
     }
 
-    /// Whether only whole numbers lie between them.
+    /// Returns whether only whole numbers lie between the ends.
     #[getter]
     fn is_whole(&self) -> bool {
         self.ends.is_whole()
@@ -100,7 +100,7 @@ pub(crate) struct Scenario {
 #[pymethods]
 impl Scenario {
     /// Reads a text. `origin` is the file that it came from: errors name it, and files that the scenario names are found
-    /// beside it. `set` and `over` hold keys and values as in TOML.
+    /// next to it. `set` and `over` hold keys and values as in TOML.
     #[new]
     #[expect(clippy::too_many_arguments, reason = "all of them by name, from one caller")]
     #[pyo3(signature = (text, origin, *, set, seed, scale, over, seeds))]
@@ -142,7 +142,7 @@ impl Scenario {
         inputs.map(|input| (input.path.display().to_string(), Cow::Owned(input.content.bytes().to_vec()))).collect()
     }
 
-    /// Builds every run without running it, and answers the warnings of each.
+    /// Builds every run without running it, and returns the warnings of each.
     fn check(&self, py: Python<'_>) -> PyResult<Vec<(String, Vec<String>)>> {
         let report = py.detach(|| scenario::check(&self.scenario)).map_err(|error| error::of_scenario(py, &error))?;
         Ok(report.runs.into_iter().map(|run| (run.id, run.warnings)).collect())

@@ -41,11 +41,11 @@ pub(crate) struct Tables {
     source: Source,
     /// Columns of all tables.
     all: SchemaRef,
-    /// True if each table has all of them.
+    /// Set if each table has all of them.
     alike: bool,
     /// Columns that are read, in the order asked for.
     chosen: SchemaRef,
-    /// The runs whose rows are read, in their order; none for all rows as they are.
+    /// Names of the runs with rows to read, in their order; none for all rows as they are.
     runs: Option<Vec<String>>,
     /// The class of the flows that are read; none for all.
     class: Option<String>,
@@ -121,7 +121,7 @@ impl Tables {
         py: Python<'py>,
         requested_schema: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyCapsule>> {
-        // A producer may give what it has instead of what was asked for.
+        // A producer may return the schema that it has instead of the requested one.
         drop(requested_schema);
         let reader = py.detach(|| self.batches()).map_err(|error| unreadable(&error))?;
         PyCapsule::new_with_value(py, FFI_ArrowArrayStream::new(reader), c"arrow_array_stream")
@@ -152,7 +152,7 @@ impl Tables {
 
     /// The rows and columns that were asked for.
     fn batches(&self) -> Result<Box<dyn RecordBatchReader + Send>, ArrowError> {
-        // What rows are selected by is read, too.
+        // Columns that select rows are read, too.
         let by = [self.runs.as_ref().map(|_| RUN), self.class.as_ref().map(|_| CLASS)];
         let mut fields: Vec<FieldRef> = self.chosen.fields().iter().cloned().collect();
         for name in by.into_iter().flatten() {
@@ -189,7 +189,7 @@ fn opened(file: &Path) -> Result<ParquetRecordBatchReaderBuilder<File>, ArrowErr
     let wrong =
         |error: &dyn std::fmt::Display| ArrowError::ExternalError(format!("`{}`: {error}", file.display()).into());
     let opened = File::open(file).map_err(|error| wrong(&error))?;
-    // By Parquet's types alone: writers differ in the Arrow types that they note beside them.
+    // By Parquet's types alone: writers differ in the Arrow types that they note in addition.
     let options = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
     ParquetRecordBatchReaderBuilder::try_new_with_options(opened, options).map_err(|error| wrong(&error))
 }
@@ -198,8 +198,8 @@ fn rows_of(metadata: &ParquetMetaData) -> usize {
     usize::try_from(metadata.file_metadata().num_rows()).unwrap_or_default()
 }
 
-/// The columns of all files, in the order in which they first appear, and whether each file has all of them. Those that some file
-/// lacks may be null.
+/// The columns of all files, in the order in which they first appear, and whether each file has all of them. Those that some
+/// file lacks may be null.
 fn united(files: &[PathBuf]) -> Result<(SchemaRef, bool), ArrowError> {
     let mut fields: Vec<Field> = Vec::new();
     let mut counts: Vec<usize> = Vec::new();
@@ -232,7 +232,7 @@ fn united(files: &[PathBuf]) -> Result<(SchemaRef, bool), ArrowError> {
     Ok((Arc::new(Schema::new(fields.collect::<Vec<_>>())), alike))
 }
 
-/// A batch with these columns. What it lacks is null.
+/// A batch with these columns. A column that it lacks is null.
 fn with_columns(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch, ArrowError> {
     let column = |field: &FieldRef| {
         let found = batch.column_by_name(field.name()).cloned();
@@ -319,7 +319,7 @@ enum Decoded {
     Failed(ArrowError),
 }
 
-/// Some columns of a file, decoded by one thread.
+/// Columns of a file that one thread decodes.
 struct Task {
     file: PathBuf,
     /// Names of the columns that it reads.
@@ -339,7 +339,7 @@ impl Task {
         Ok(builder.with_projection(mask).with_batch_size(BATCH_ROWS).build()?)
     }
 
-    /// Sends all batches. Says whether somebody still receives them.
+    /// Sends all batches. Returns whether a receiver still exists.
     fn send(&self, sender: &SyncSender<Decoded>) -> bool {
         let reader = match self.reader() {
             Ok(reader) => reader,
@@ -355,13 +355,13 @@ impl Task {
     }
 }
 
-/// The batches of files, one file after the other, decoded by several threads: each takes every so many files, or, of few
+/// The batches of files, one file after the other, decoded by several threads: each takes one file in every round, or, with few
 /// files, a part of the columns of each.
 struct Decoding {
     schema: SchemaRef,
-    /// By thread.
+    /// Receivers by thread.
     receivers: Vec<Receiver<Decoded>>,
-    /// By file that is not read to its end: the threads that decode it.
+    /// Threads that decode each file, by file that is not read to its end.
     files: VecDeque<Vec<usize>>,
 }
 
@@ -395,7 +395,7 @@ impl Decoding {
         let mut columns: Vec<(FieldRef, ArrayRef)> = Vec::new();
         let (mut rows, mut ended) = (0, 0);
         for &thread in threads {
-            // A thread that ends without a word has met a bug.
+            // A thread that ends without a message has met a bug.
             let message = self.receivers[thread].recv();
             match message.map_err(|_| ArrowError::ParquetError("damaged: it cannot be decoded".into()))? {
                 Decoded::End => ended += 1,

@@ -2,9 +2,9 @@
 //! s2n-quic's, in turns: `cargo run --release -- [PACKET] [MEBIBYTES] [TURNS]`. Ours also with blocks of 8 data and 2 parity
 //! packets.
 //!
-//! And how long messages take over quinn with BBR on an open, idle connection, from the first write until the peer has all, to be
-//! set beside `narrows perf --messages`: `quinn-listen ADDRESS FILE` writes its certificate to a file and waits for a caller;
-//! `quinn-messages ADDRESS FILE BYTES COUNT`.
+//! Also the time that messages take over quinn with BBR on an open, idle connection, from the first write until the peer has
+//! all, for comparison with `narrows perf --messages`: `quinn-listen ADDRESS FILE` writes its certificate to a file and waits
+//! for a caller; `quinn-messages ADDRESS FILE BYTES COUNT` calls it.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -15,9 +15,9 @@ use nix::sys::resource::{UsageWho, getrusage};
 
 mod messages;
 
-/// Where an endpoint binds.
+/// Address that an endpoint binds to.
 const ANY: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
-/// What is written at a time.
+/// Bytes of one write.
 const PART: usize = 1 << 20;
 
 fn cpu() -> Result<Duration> {

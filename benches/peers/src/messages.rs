@@ -30,7 +30,7 @@ pub fn listen(address: SocketAddr, file: &str) -> Result<()> {
     })
 }
 
-/// Sends so many messages, one after the other, with a pause of four round trips between them.
+/// Sends `count` messages, one after the other, with a pause of four round trips between them.
 pub fn send(address: SocketAddr, file: &str, bytes: usize, count: usize) -> Result<()> {
     let mut roots = rustls::RootCertStore::empty();
     let began = Instant::now();

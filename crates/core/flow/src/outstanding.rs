@@ -54,7 +54,7 @@ pub(crate) enum NotifyLaw {
     No,
 }
 
-/// Evidence that a packet whose timer has expired is lost.
+/// Evidence of loss of a packet after its timer has expired.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum LossEvidence {
     /// A packet that was sent later has arrived, so time alone proves the older one lost.

@@ -185,7 +185,7 @@ impl Survey {
         u64::try_from(sum / sources.max(1)).unwrap_or(u64::MAX)
     }
 
-    /// The groups whose hosts have flows of a class with those of a datacenter, in order: an incast's senders.
+    /// The groups of hosts that have flows of a class with those of a datacenter, in order: an incast's senders.
     pub(crate) fn groups(&self, datacenter: u16, class: FlowClass) -> impl Iterator<Item = &[HostId]> {
         let wanted = move |group: &&Group| (group.datacenter == datacenter) == (class == FlowClass::Intra);
         self.groups.iter().filter(wanted).map(|group| group.hosts.as_slice())

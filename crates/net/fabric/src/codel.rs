@@ -9,8 +9,7 @@ use std::collections::VecDeque;
 use units::{Span, Time};
 
 use crate::arrival::Arrival;
-use crate::discipline::Waiting;
-use crate::queued::Item;
+use crate::item::{Item, Waiting};
 
 /// Parameters of CoDel.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -195,7 +194,7 @@ mod tests {
         queue.push(Waiting { item, service: Span::from_us(1), marked: false }, &item.0);
     }
 
-    /// A queue whose packets have all waited for `sojourn` when they leave, one per millisecond from 0 on. Returns the
+    /// A queue: all packets have waited for `sojourn` when they leave, one per millisecond from 0 on. Returns the
     /// times of drops and of marks, in milliseconds.
     fn steady(config: CoDel, sojourn: Span, ecn_capable: bool, ms: u64) -> [Vec<u64>; 2] {
         let mut queue = CoDelQueue::new(config);

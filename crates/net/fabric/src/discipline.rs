@@ -5,13 +5,12 @@
 
 use std::collections::VecDeque;
 
-use units::{Span, Time};
+use units::Time;
 
 use crate::arrival::Arrival;
 use crate::codel::{CoDel, CoDelQueue};
 use crate::fq_codel::{FqCoDel, FqCoDelQueues};
-use crate::port::PortConfig;
-use crate::queued::Item;
+use crate::item::{Item, Waiting};
 
 /// Queue discipline of a switch's port.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
@@ -23,16 +22,6 @@ pub enum Discipline {
     CoDel(CoDel),
     /// Flow queueing with CoDel in each queue (RFC 8290).
     FqCoDel(FqCoDel),
-}
-
-/// A packet that waits for service.
-#[derive(Debug)]
-pub(crate) struct Waiting<P> {
-    pub(crate) item: P,
-    /// Its service time.
-    pub(crate) service: Span,
-    /// Set if the port marks it.
-    pub(crate) marked: bool,
 }
 
 /// The packet to serve next.
@@ -59,13 +48,12 @@ pub(crate) struct PriorityQueues<P> {
 }
 
 impl<P: Item> Queues<P> {
-    pub(crate) fn new(config: &PortConfig) -> Self {
-        match config.discipline {
-            Discipline::Fifo => Self::Priority(PriorityQueues {
-                control: VecDeque::new(),
-                data: VecDeque::new(),
-                control_priority: config.control_priority,
-            }),
+    /// Returns empty queues. `control_priority` is for the FIFO.
+    pub(crate) fn new(discipline: Discipline, control_priority: bool) -> Self {
+        match discipline {
+            Discipline::Fifo => {
+                Self::Priority(PriorityQueues { control: VecDeque::new(), data: VecDeque::new(), control_priority })
+            }
             Discipline::CoDel(config) => Self::CoDel(CoDelQueue::new(config)),
             Discipline::FqCoDel(config) => Self::FqCoDel(Box::new(FqCoDelQueues::new(config))),
         }
@@ -88,7 +76,7 @@ impl<P: Item> Queues<P> {
         }
     }
 
-    /// Takes the packet whose service begins at `now`; those that the discipline drops go to `dropped`.
+    /// Takes the packet to serve from `now` on; those that the discipline drops go to `dropped`.
     #[inline(always)]
     pub(crate) fn pop(&mut self, now: Time, dropped: &mut impl FnMut(Waiting<P>)) -> Option<Next<P>> {
         match self {

@@ -10,8 +10,7 @@ use units::{Time, mix64};
 
 use crate::arrival::Arrival;
 use crate::codel::{CoDel, CoDelQueue};
-use crate::discipline::Waiting;
-use crate::queued::Item;
+use crate::item::{Item, Waiting};
 
 /// Parameters of FQ-CoDel.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -215,7 +214,7 @@ mod tests {
         assert_eq!((dropped[1], dropped[2]), (14, 0), "{served:?}");
     }
 
-    /// RFC 8290, §4.2: the second rule of the lists: a flow whose packets always come to an empty queue does not starve
+    /// RFC 8290, §4.2: the second rule of the lists: a flow that always finds its queue empty does not starve
     /// the others.
     #[test]
     fn a_new_queue_cannot_starve_old_ones() {

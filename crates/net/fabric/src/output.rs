@@ -7,10 +7,11 @@
 use units::{Bytes, Span, Time};
 
 use crate::arrival::Arrival;
+use crate::item::Item;
 use crate::losses::Losses;
 use crate::plain::{Passage, PlainPort};
 use crate::port::{PortConfig, PortParams};
-use crate::queued::{Exit, Item, QueuedPort};
+use crate::queued::{Exit, QueuedPort};
 
 /// Causes of losses.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -90,7 +91,7 @@ impl Port {
         self.counted(packet, passage)
     }
 
-    /// Works as [`Port::enqueue`], at a port whose services are not rounded, as those of all FIFOs of switches are.
+    /// Works as [`Port::enqueue`], at a port that does not round services, as no FIFO of a switch does.
     #[inline(always)]
     pub fn enqueue_exact(&mut self, params: &PortParams, salt: u64, packet: &Arrival) -> Option<Passage> {
         let passage = self.fifo.enqueue_exact(params, salt, packet);
@@ -108,7 +109,7 @@ impl Port {
         Some(passage)
     }
 
-    /// Counts a packet whose service begins.
+    /// Counts a packet at the start of its service.
     #[inline(always)]
     pub fn count(&mut self, size: u32, passage: Passage) {
         self.bytes += u64::from(size);
@@ -128,7 +129,7 @@ impl Port {
         self.fifo.idle_at()
     }
 
-    /// Packets whose service began.
+    /// Packets served.
     pub fn packets(&self) -> u64 {
         self.packets
     }
@@ -181,7 +182,7 @@ pub struct PortExtras<P> {
     pub unscheduled_drops: u64,
     /// Credits dropped at their own queue.
     pub credit_drops: u64,
-    /// Packets whose payload was dropped.
+    /// Packets trimmed.
     pub trims: u64,
 }
 

@@ -7,26 +7,9 @@ use units::{Bytes, Span, Time};
 use crate::Passage;
 use crate::arrival::{Arrival, draw};
 use crate::credit::{CreditGate, CreditParams};
-use crate::discipline::{Queues, Waiting};
+use crate::discipline::Queues;
+use crate::item::{Item, Waiting};
 use crate::port::{InService, MarkAt, PhantomQueue, PortConfig, PortParams};
-
-/// Item carried by a port with real queues.
-pub trait Item: Sized {
-    /// Returns the packet as a port sees it, with its arrival time.
-    fn arrival(&self) -> Arrival;
-
-    /// Returns the packet's flow, by which a discipline may queue packets apart; by default all are of one.
-    fn flow(&self) -> u32 {
-        0
-    }
-
-    /// Returns the packet without its payload, as a port that trims sends it on with `header` bytes; none if it has no
-    /// payload.
-    fn trimmed(&self, header: u16) -> Option<Self> {
-        let _ = header;
-        None
-    }
-}
 
 /// Exit of a packet from the queues of a port.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -62,7 +45,7 @@ impl<P: Item> QueuedPort<P> {
     /// Returns an idle port with the queues of a configuration.
     pub fn new(config: &PortConfig) -> Self {
         Self {
-            queues: Queues::new(config),
+            queues: Queues::new(config.discipline, config.control_priority),
             queued: Span::ZERO,
             queued_control: Span::ZERO,
             idle_at: Time::ZERO,

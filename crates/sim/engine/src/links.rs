@@ -225,7 +225,7 @@ pub(crate) enum Stopped {
     Done,
     /// The FIFO that a packet is to go to must grow; the packet is still first in line.
     Full { turn: u64, fifo: usize },
-    /// The first packet in line goes to a port that needs its extras, or whose waiting packets must be served first.
+    /// The first packet in line goes to a port that needs its extras, or has waiting packets to serve first.
     Extended { turn: u64, link: usize },
 }
 

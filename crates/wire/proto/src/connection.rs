@@ -177,7 +177,7 @@ enum Life {
     Over,
 }
 
-/// Parameters of a connection whose handshake has begun.
+/// Parameters of a connection during its handshake.
 pub(crate) struct NewConnection {
     pub(crate) now: Time,
     pub(crate) shared: Shared,

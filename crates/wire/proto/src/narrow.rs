@@ -1,4 +1,4 @@
-//! Conversions to narrower integers, of values whose range the caller knows: a length within a packet, an offset into
+//! Conversions to narrower integers, of values in a range that the caller knows: a length within a packet, an offset into
 //! memory, a number that was checked when it was read.
 //!
 //! A value out of range is a bug of the caller. Debug builds panic at it; others keep its lowest bits.

@@ -126,7 +126,7 @@ pub(crate) struct Told {
     pub(crate) newest: u64,
 }
 
-/// An ID as its issuer gives it to the other end.
+/// An ID as its issuer offers it to the other end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct IssuedId {
     pub(crate) id: Id,

@@ -40,9 +40,11 @@ pub use digest::{CHUNK, Digest, of_bytes};
 pub use entry::{Entry, Kind, Stamp};
 pub use error::Error;
 pub use folder::{Folder, Modes};
-pub use message::{Hello, LONGEST_FRAME, Listing, MOST_LANES, Record, Reply, Start, Summary, VERSION, Welcome, parse};
+pub use message::{
+    Hello, LONGEST_FRAME, Listing, MOST_LANES, Record, Reply, SendOptions, Start, Summary, VERSION, Welcome, parse,
+};
 pub use name::{DEEPEST, LONGEST_NAME, LONGEST_PATH, Name, NameError, PARTIALS, check_target};
 pub use progress::{Progress, Watch};
 pub use receive::{ReceiveOptions, receive};
-pub use send::{MOST_OPEN, Outcome, SendOptions, send};
-pub use walk::{Amount, Source, SourceError, survey};
+pub use send::{MOST_OPEN, Outcome, send};
+pub use walk::{Source, SourceError, survey};

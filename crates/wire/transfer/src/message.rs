@@ -14,8 +14,24 @@ use crate::digest::{CHUNK, Digest};
 use crate::entry::Entry;
 use crate::error::Error;
 use crate::name::Name;
-use crate::send::SendOptions;
-use crate::walk::Amount;
+
+/// The amount of data.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub struct Amount {
+    /// Files, directories and links.
+    pub entries: u64,
+    /// Bytes of files.
+    pub bytes: u64,
+}
+
+/// Options of a sender.
+#[derive(Clone, Copy, Debug)]
+pub struct SendOptions {
+    /// Files at a time, 1 to [`MOST_LANES`](crate::MOST_LANES).
+    pub lanes: u8,
+    /// Compare files of equal size by their hashes, and not by their times.
+    pub checksum: bool,
+}
 
 /// The priority of the listing and of replies: data waits for them.
 pub(crate) const URGENT: i32 = 1;

@@ -16,10 +16,11 @@ use crate::crew::{Crew, lock, nap};
 use crate::digest::{Digest, Tree, ValuesHash, chunks_of, read_chunk};
 use crate::entry::Stamp;
 use crate::error::Error;
+use crate::message::{Amount, SendOptions};
 use crate::message::{Frames, Hello, Listing, Record, Reply, Start, Summary, URGENT, Welcome, brief, first_frame, put};
 use crate::outbox::Outbox;
 use crate::progress::{Counts, Watch, add, get};
-use crate::walk::{Amount, Found, Source, shown_path, stamp, walk};
+use crate::walk::{Found, Source, shown_path, stamp, walk};
 
 /// Entries that were listed and are not over: enough for small files to fill a long path, few enough for memory.
 pub const MOST_OPEN: usize = 16_384;
@@ -27,15 +28,6 @@ pub const MOST_OPEN: usize = 16_384;
 const FULL: usize = 256 << 10;
 /// Minimum size of chunks that are not copied into the records, in bytes.
 const LARGE: usize = 32 << 10;
-
-/// Options of a sender.
-#[derive(Clone, Copy, Debug)]
-pub struct SendOptions {
-    /// Files at a time, 1 to [`MOST_LANES`](crate::MOST_LANES).
-    pub lanes: u8,
-    /// Compare files of equal size by their hashes, and not by their times.
-    pub checksum: bool,
-}
 
 /// Result of a transfer.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]

@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use thiserror::Error;
 
 use crate::entry::{Entry, Kind, MODES, Stamp};
+use crate::message::Amount;
 use crate::name::{Name, NameError, shown};
 
 /// The reason why a path cannot be sent at all.
@@ -73,15 +74,6 @@ impl Source {
         }
         Ok(sources)
     }
-}
-
-/// The amount of data.
-#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
-pub struct Amount {
-    /// Files, directories and links.
-    pub entries: u64,
-    /// Bytes of files.
-    pub bytes: u64,
 }
 
 /// Counts the contents, as long as `goes_on` returns true.

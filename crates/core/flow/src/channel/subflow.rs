@@ -14,7 +14,7 @@ use crate::ramp::Ramp;
 /// A subflow: packets in flight on a path, and the acknowledgement state of its peer.
 ///
 /// Its law is in a [`LawGroup`](super::law_group::LawGroup), because one law may decide for several subflows. A
-/// [`crate::Sender`], each of whose subflows has a law of its own, keeps both in one `Subflow`.
+/// [`crate::Sender`], with a law for each subflow, keeps both in one `Subflow`.
 #[derive(Debug)]
 pub(super) struct SubflowState<C> {
     pub(super) out: Outstanding<C>,

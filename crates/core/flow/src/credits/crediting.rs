@@ -51,7 +51,7 @@ pub struct CreditingConfig {
 }
 
 impl<L: ControlLaw> Crediting<L> {
-    /// Creates the state of a flow of which nothing has arrived.
+    /// Creates the state of a flow before its first packet.
     pub fn new(law: L, config: CreditingConfig) -> Self {
         let CreditingConfig { spacing, stops_at_demand, base_rtt, longest } = config;
         Self {

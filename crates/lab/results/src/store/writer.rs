@@ -30,7 +30,7 @@ pub struct Writer {
     plan: Plan,
 }
 
-/// Sets of results whose finished runs become part of a new set.
+/// Sets of results: their finished runs become part of a new set.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Reuse {
     /// The set in the making alone.

@@ -173,7 +173,7 @@ pub struct ClassLoad {
     pub arrivals_ppm: u64,
 }
 
-/// Traffic whose flows are drawn, or follow others.
+/// Traffic with drawn flows, or flows that follow others.
 pub(crate) struct OfferedTraffic {
     pub(crate) arrivals: Vec<Arrivals>,
     pub(crate) requested: Vec<Requested>,

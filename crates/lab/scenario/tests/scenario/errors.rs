@@ -348,7 +348,7 @@ fn a_distribution_that_is_broken_or_missing() {
 fn a_missing_and_an_unreadable_file() {
     let text = load("no/such/file.toml", &Overrides::default()).unwrap_err();
     points_at(&text, "nowhere", &["`no/such/file.toml`"]);
-    // A directory is a file that cannot be read, whoever asks.
+    // A directory is a file that no user can read.
     let directory = std::env::temp_dir();
     let text = load(&directory, &Overrides::default()).unwrap_err();
     points_at(&text, "nowhere", &[&directory.display().to_string()]);

@@ -1,0 +1,33 @@
+//! What a port with real queues carries.
+
+use units::Span;
+
+use crate::arrival::Arrival;
+
+/// Item carried by a port with real queues.
+pub trait Item: Sized {
+    /// Returns the packet as a port sees it, with its arrival time.
+    fn arrival(&self) -> Arrival;
+
+    /// Returns the packet's flow, by which a discipline may queue packets apart; by default all are of one.
+    fn flow(&self) -> u32 {
+        0
+    }
+
+    /// Returns the packet without its payload, as a port that trims sends it on with `header` bytes; none if it has no
+    /// payload.
+    fn trimmed(&self, header: u16) -> Option<Self> {
+        let _ = header;
+        None
+    }
+}
+
+/// A packet that waits for service.
+#[derive(Debug)]
+pub(crate) struct Waiting<P> {
+    pub(crate) item: P,
+    /// Its service time.
+    pub(crate) service: Span,
+    /// Set if the port marks it.
+    pub(crate) marked: bool,
+}
