@@ -250,6 +250,39 @@ class TrimTable(Table):
 
 
 @dataclass(kw_only=True, repr=False)
+class CoDelTable(Table):
+    """CoDel (RFC 8289): drops, or marks, when packets have waited longer than `target` for a whole `interval`. The
+    defaults are the RFC's, for wide-area networks; inside a datacenter a `target` of some ten microseconds and an
+    `interval` of the longest RTT serve."""
+
+    target: str | None = None
+    """Acceptable sojourn time. Takes a time such as "2ms" or "14us". Default: "5ms"."""
+    interval: str | None = None
+    """Time for which the sojourn time must exceed `target` before the first drop; about the longest RTT. Takes a
+    time such as "2ms" or "14us". Default: "100ms"."""
+    ecn: bool | None = None
+    """ECN-capable packets are marked instead of dropped. Takes true or false. Default: true."""
+
+
+@dataclass(kw_only=True, repr=False)
+class FqCoDelTable(Table):
+    """FQ-CoDel (RFC 8290): a queue per hash of the flow, served by deficit round robin with new flows first, and
+    CoDel in each queue."""
+
+    queues: int | None = None
+    """Number of queues. Takes a whole number from 1. Default: 1024."""
+    quantum: int | None = None
+    """Bytes that a queue may send in a round; about the MTU. Takes a whole number from 1. Default: 1514."""
+    target: str | None = None
+    """Acceptable sojourn time. Takes a time such as "2ms" or "14us". Default: "5ms"."""
+    interval: str | None = None
+    """Time for which the sojourn time must exceed `target` before the first drop; about the longest RTT. Takes a
+    time such as "2ms" or "14us". Default: "100ms"."""
+    ecn: bool | None = None
+    """ECN-capable packets are marked instead of dropped. Takes true or false. Default: true."""
+
+
+@dataclass(kw_only=True, repr=False)
 class BurstTable(Table):
     """Burst losses: each group of consecutive data packets at a port loses one, two, ..., with these
     probabilities."""
@@ -276,6 +309,11 @@ class PortPatch(Table):
     """As in `[port]`. Takes true or false."""
     trim: bool | TrimTable | None = None
     """As in `[port]`. Replaces it whole. Takes true, false or { header = 64, control = "1MB" }."""
+    codel: bool | CoDelTable | None = None
+    """As in `[port]`. Replaces it whole. Takes true, false or { target = "50us", interval = "1ms" }."""
+    fq_codel: bool | FqCoDelTable | None = None
+    """As in `[port]`. Replaces it whole. Takes true, false or { target = "50us", interval = "1ms", quantum = 4096
+    }."""
     mark_at: Literal["enqueue", "dequeue"] | None = None
     """As in `[port]`. Takes "enqueue" or "dequeue"."""
     in_service: Literal["remainder", "whole", "excluded"] | None = None
@@ -298,7 +336,7 @@ class PortPatch(Table):
     """As in `[port]`. Takes the place of `hysteresis`. Takes a size such as "1MiB" or "64KB", or a whole number of
     bytes."""
 
-    CANDIDATES: ClassVar[Candidates] = {"ecn": lambda: (Red, Step,), "phantom": lambda: (PhantomTable,), "trim": lambda: (TrimTable,), "loss_bursts": lambda: (BurstTable,)}
+    CANDIDATES: ClassVar[Candidates] = {"ecn": lambda: (Red, Step,), "phantom": lambda: (PhantomTable,), "trim": lambda: (TrimTable,), "codel": lambda: (CoDelTable,), "fq_codel": lambda: (FqCoDelTable,), "loss_bursts": lambda: (BurstTable,)}
 
 
 @dataclass(kw_only=True, repr=False)
@@ -371,6 +409,11 @@ class PortOver(Table):
     """As in `[port]`. Takes true or false."""
     trim: bool | TrimTable | None = None
     """As in `[port]`. Replaces it whole. Takes true, false or { header = 64, control = "1MB" }."""
+    codel: bool | CoDelTable | None = None
+    """As in `[port]`. Replaces it whole. Takes true, false or { target = "50us", interval = "1ms" }."""
+    fq_codel: bool | FqCoDelTable | None = None
+    """As in `[port]`. Replaces it whole. Takes true, false or { target = "50us", interval = "1ms", quantum = 4096
+    }."""
     mark_at: Literal["enqueue", "dequeue"] | None = None
     """As in `[port]`. Takes "enqueue" or "dequeue"."""
     in_service: Literal["remainder", "whole", "excluded"] | None = None
@@ -408,7 +451,7 @@ class PortOver(Table):
     other: PortPatch | None = None
     """For all other ports between switches. Takes a table."""
 
-    CANDIDATES: ClassVar[Candidates] = {"ecn": lambda: (Red, Step,), "phantom": lambda: (PhantomTable,), "trim": lambda: (TrimTable,), "loss_bursts": lambda: (BurstTable,), "credit_queue": lambda: (CreditQueueTable,), "host": lambda: (PortPatch,), "edge": lambda: (PortPatch,), "core": lambda: (PortPatch,), "border": lambda: (PortPatch,), "inter": lambda: (PortPatch,), "other": lambda: (PortPatch,)}
+    CANDIDATES: ClassVar[Candidates] = {"ecn": lambda: (Red, Step,), "phantom": lambda: (PhantomTable,), "trim": lambda: (TrimTable,), "codel": lambda: (CoDelTable,), "fq_codel": lambda: (FqCoDelTable,), "loss_bursts": lambda: (BurstTable,), "credit_queue": lambda: (CreditQueueTable,), "host": lambda: (PortPatch,), "edge": lambda: (PortPatch,), "core": lambda: (PortPatch,), "border": lambda: (PortPatch,), "inter": lambda: (PortPatch,), "other": lambda: (PortPatch,)}
 
 
 @dataclass(kw_only=True, repr=False)
@@ -820,6 +863,12 @@ class Port(Table):
     """Packet trimming: data that finds no room loses its payload alone; marks then depend on the data that waits.
     Not with `[switch]`, nor where ports report themselves. Takes true, false or { header = 64, control = "1MB" }.
     Default: false."""
+    codel: bool | CoDelTable | None = None
+    """CoDel in place of the FIFO. Not with another marking, `control_priority`, `trim`, `credit_queue` or
+    `[switch]`. Takes true, false or { target = "50us", interval = "1ms" }. Default: false."""
+    fq_codel: bool | FqCoDelTable | None = None
+    """FQ-CoDel in place of the FIFO; the same limits. Takes true, false or { target = "50us", interval = "1ms",
+    quantum = 4096 }. Default: false."""
     mark_at: Literal["enqueue", "dequeue"] | None = None
     """Time of the marking decision: when a packet arrives, on the queue that it finds (`enqueue`), or when it
     leaves, on the queue that it leaves behind (`dequeue`). Takes "enqueue" or "dequeue". Default: "enqueue"."""
@@ -865,7 +914,7 @@ class Port(Table):
     other: PortPatch | None = None
     """Other settings for all other ports between switches. Takes a table."""
 
-    CANDIDATES: ClassVar[Candidates] = {"ecn": lambda: (Red, Step,), "phantom": lambda: (PhantomTable,), "trim": lambda: (TrimTable,), "loss_bursts": lambda: (BurstTable,), "credit_queue": lambda: (CreditQueueTable,), "host": lambda: (PortPatch,), "edge": lambda: (PortPatch,), "core": lambda: (PortPatch,), "border": lambda: (PortPatch,), "inter": lambda: (PortPatch,), "other": lambda: (PortPatch,)}
+    CANDIDATES: ClassVar[Candidates] = {"ecn": lambda: (Red, Step,), "phantom": lambda: (PhantomTable,), "trim": lambda: (TrimTable,), "codel": lambda: (CoDelTable,), "fq_codel": lambda: (FqCoDelTable,), "loss_bursts": lambda: (BurstTable,), "credit_queue": lambda: (CreditQueueTable,), "host": lambda: (PortPatch,), "edge": lambda: (PortPatch,), "core": lambda: (PortPatch,), "border": lambda: (PortPatch,), "inter": lambda: (PortPatch,), "other": lambda: (PortPatch,)}
 
 
 @dataclass(kw_only=True, repr=False)

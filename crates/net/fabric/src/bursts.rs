@@ -1,4 +1,4 @@
-//! Losses that come together: several of a group of packets at once.
+//! Losses in bursts: several of a group of packets at once.
 
 use thiserror::Error;
 use units::{Frac, below, mix64};
@@ -6,8 +6,8 @@ use units::{Frac, below, mix64};
 /// Maximum number of losses in a group that [`Bursts`] distinguishes.
 pub const MOST_IN_GROUP: usize = 8;
 
-/// Losses that come together, by groups of data packets that follow each other: measured so between regions of a cloud in
-/// Uno (SC 2025), Table 1, with groups of 10.
+/// Losses in bursts, by groups of consecutive data packets: measured in this form between regions of a cloud in Uno (SC
+/// 2025), Table 1, with groups of 10.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Bursts {
     /// Data packets of a group, from 1 to 64.
@@ -52,8 +52,7 @@ impl Bursts {
         if lost == 0 {
             return false;
         }
-        // Each subset of that size is as likely as any other: each place is taken with what is left to take among what is
-        // left.
+        // Each subset of that size is equally likely: a place is taken with probability (left to take) / (places left).
         for at in 0..=place {
             let taken = below(mix64(drawn ^ u64::from(at + 1)), self.group - at) < lost;
             if at == place {

@@ -2,7 +2,7 @@
 //!
 //! The decision is made when a packet leaves the queue, on its sojourn time. While it drops, the time between drops
 //! shrinks with the square root of their number (§5.3). As in Linux (`net/sched/sch_codel.c`), ECN-capable packets can be
-//! marked instead (§5.4 permits it), and the largest packet so far stands for the MTU.
+//! marked instead (§5.4 permits it). The largest packet that the port has queued stands for the MTU.
 
 use std::collections::VecDeque;
 
@@ -50,9 +50,15 @@ pub const LONGEST_INTERVAL: Span = Span::from_s(100);
 pub(crate) struct CoDelQueue<P> {
     packets: VecDeque<Waiting<P>>,
     bytes: u64,
-    max_packet: u32,
     state: State,
-    config: CoDel,
+}
+
+/// Decision parameters of a port.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct CoDelPort {
+    pub(crate) config: CoDel,
+    /// The largest packet that the port has queued, in bytes.
+    pub(crate) max_packet: u32,
 }
 
 /// State variables of RFC 8289, §5.2.
@@ -76,13 +82,12 @@ struct Head<P> {
 }
 
 impl<P: Item> CoDelQueue<P> {
-    pub(crate) fn new(config: CoDel) -> Self {
-        Self { packets: VecDeque::new(), bytes: 0, max_packet: 0, state: State::default(), config }
+    pub(crate) fn new() -> Self {
+        Self { packets: VecDeque::new(), bytes: 0, state: State::default() }
     }
 
     pub(crate) fn push(&mut self, waiting: Waiting<P>, packet: &Arrival) {
         self.bytes += u64::from(packet.size);
-        self.max_packet = self.max_packet.max(packet.size);
         self.packets.push_back(waiting);
     }
 
@@ -104,69 +109,75 @@ impl<P: Item> CoDelQueue<P> {
     }
 
     /// Takes the next packet to serve (`deque` of RFC 8289, §5.3).
-    pub(crate) fn pop(&mut self, now: Time, dropped: &mut impl FnMut(Waiting<P>)) -> Option<Waiting<P>> {
-        let mut head = self.next(now);
+    pub(crate) fn pop(
+        &mut self,
+        port: &CoDelPort,
+        now: Time,
+        dropped: &mut impl FnMut(Waiting<P>),
+    ) -> Option<Waiting<P>> {
+        let config = &port.config;
+        let mut head = self.next(port, now);
         if self.state.dropping {
             self.state.dropping = head.may_drop;
             while self.state.dropping && now >= self.state.drop_next {
                 self.state.count += 1;
-                let next_drop = self.after(self.state.drop_next);
-                if self.marks(&mut head) {
+                let next_drop = self.after(config, self.state.drop_next);
+                if marks(config, &mut head) {
                     self.state.drop_next = next_drop;
                     break;
                 }
                 head.waiting.take().into_iter().for_each(&mut *dropped);
-                head = self.next(now);
+                head = self.next(port, now);
                 self.state.dropping = head.may_drop;
                 if head.may_drop {
                     self.state.drop_next = next_drop;
                 }
             }
         } else if head.may_drop {
-            if !self.marks(&mut head) {
+            if !marks(config, &mut head) {
                 head.waiting.take().into_iter().for_each(&mut *dropped);
-                head = self.next(now);
+                head = self.next(port, now);
             }
             self.state.dropping = true;
             // A state that was left a short time ago is resumed near its drop rate.
             let delta = self.state.count - self.state.last_count;
-            let recent = now.saturating_since(self.state.drop_next) < self.config.interval.times(16);
+            let recent = now.saturating_since(self.state.drop_next) < config.interval.times(16);
             self.state.count = if delta > 1 && recent { delta } else { 1 };
-            self.state.drop_next = self.after(now);
+            self.state.drop_next = self.after(config, now);
             self.state.last_count = self.state.count;
         }
         head.waiting
     }
 
     /// Takes the head of the queue (`dodeque` of RFC 8289, §5.3).
-    fn next(&mut self, now: Time) -> Head<P> {
+    fn next(&mut self, port: &CoDelPort, now: Time) -> Head<P> {
         let Some(waiting) = self.take_head() else {
             self.state.first_above = None;
             return Head { waiting: None, may_drop: false };
         };
         let sojourn = now.saturating_since(waiting.item.arrival().now);
-        if sojourn < self.config.target || self.bytes <= u64::from(self.max_packet) {
+        if sojourn < port.config.target || self.bytes <= u64::from(port.max_packet) {
             self.state.first_above = None;
             return Head { waiting: Some(waiting), may_drop: false };
         }
-        let first_above = *self.state.first_above.get_or_insert(now + self.config.interval);
+        let first_above = *self.state.first_above.get_or_insert(now + port.config.interval);
         Head { waiting: Some(waiting), may_drop: now >= first_above }
     }
 
-    /// Marks the head if it is ECN-capable and CoDel is to mark. Returns whether it did.
-    fn marks(&self, head: &mut Head<P>) -> bool {
-        let Some(waiting) = &mut head.waiting else { return false };
-        let marks = self.config.response == Response::Mark && waiting.item.arrival().ecn_capable;
-        waiting.marked |= marks;
-        marks
-    }
-
     /// Time of the drop after one at `time`: `interval / sqrt(count)` later (`control_law` of RFC 8289, §5.3).
-    fn after(&self, time: Time) -> Time {
-        let interval = u128::from(self.config.interval.unsigned_ps());
+    fn after(&self, config: &CoDel, time: Time) -> Time {
+        let interval = u128::from(config.interval.unsigned_ps());
         let gap = (interval * interval / u128::from(self.state.count.max(1))).isqrt();
         time + Span::from_unsigned_ps(gap as u64)
     }
+}
+
+/// Marks the head if it is ECN-capable and CoDel is to mark. Returns whether it did.
+fn marks<P: Item>(config: &CoDel, head: &mut Head<P>) -> bool {
+    let Some(waiting) = &mut head.waiting else { return false };
+    let marks = config.response == Response::Mark && waiting.item.arrival().ecn_capable;
+    waiting.marked |= marks;
+    marks
 }
 
 #[cfg(test)]
@@ -190,6 +201,10 @@ mod tests {
         Packet(Arrival { now, size, ecn_capable, control: false, credit: false, expendable: false, identity: now.ps() })
     }
 
+    fn port(config: CoDel) -> CoDelPort {
+        CoDelPort { config, max_packet: 1_500 }
+    }
+
     fn push(queue: &mut CoDelQueue<Packet>, item: Packet) {
         queue.push(Waiting { item, service: Span::from_us(1), marked: false }, &item.0);
     }
@@ -197,7 +212,7 @@ mod tests {
     /// A queue: all packets have waited for `sojourn` when they leave, one per millisecond from 0 on. Returns the
     /// times of drops and of marks, in milliseconds.
     fn steady(config: CoDel, sojourn: Span, ecn_capable: bool, ms: u64) -> [Vec<u64>; 2] {
-        let mut queue = CoDelQueue::new(config);
+        let mut queue = CoDelQueue::new();
         let (mut drops, mut marks) = (Vec::new(), Vec::new());
         let start = Time::from_ms(1_000);
         for n in 0..ms {
@@ -206,7 +221,7 @@ mod tests {
                 let leaves = now + Span::from_ms(queue.packets.len() as i64);
                 push(&mut queue, packet(leaves.saturating_sub(sojourn), 1_500, ecn_capable));
             }
-            let next = queue.pop(now, &mut |_| drops.push(n)).unwrap();
+            let next = queue.pop(&port(config), now, &mut |_| drops.push(n)).unwrap();
             marks.extend(next.marked.then_some(n));
         }
         [drops, marks]
@@ -247,26 +262,26 @@ mod tests {
     /// RFC 8289, §5.3: less than an MTU in the queue is no standing queue, whatever its sojourn time.
     #[test]
     fn a_queue_of_one_packet_is_never_dropped() {
-        let mut queue = CoDelQueue::new(CoDel::RFC);
+        let mut queue = CoDelQueue::new();
         for ms in 0..1_000 {
             let now = Time::from_ms(1_000 + ms);
             push(&mut queue, packet(now.saturating_sub(Span::from_ms(50)), 1_500, false));
-            assert!(queue.pop(now, &mut |_| panic!("dropped at {now}")).is_some());
+            assert!(queue.pop(&port(CoDel::RFC), now, &mut |_| panic!("dropped at {now}")).is_some());
         }
     }
 
     #[test]
     fn settings_out_of_range_are_rejected() {
-        let port = |codel, ecn| {
+        let refusal = |codel, ecn| {
             let discipline = Discipline::CoDel(codel);
             PortParams::new(&PortConfig { ecn, discipline, ..PortConfig::new(Rate::from_gbps(1), Span::from_us(1)) })
                 .err()
         };
-        assert_eq!(port(CoDel::RFC, None), None);
-        assert_eq!(port(CoDel { target: Span::ZERO, ..CoDel::RFC }, None), Some(PortError::Discipline));
-        assert_eq!(port(CoDel { interval: Span::from_ms(4), ..CoDel::RFC }, None), Some(PortError::Discipline));
+        assert_eq!(refusal(CoDel::RFC, None), None);
+        assert_eq!(refusal(CoDel { target: Span::ZERO, ..CoDel::RFC }, None), Some(PortError::Discipline));
+        assert_eq!(refusal(CoDel { interval: Span::from_ms(4), ..CoDel::RFC }, None), Some(PortError::Discipline));
         let ecn = Ecn { min: Bytes::ZERO, max: Bytes::new(10), max_probability: Frac::ONE };
-        assert_eq!(port(CoDel::RFC, Some(ecn)), Some(PortError::DisciplineBeside));
+        assert_eq!(refusal(CoDel::RFC, Some(ecn)), Some(PortError::DisciplineBeside));
     }
 
     proptest! {

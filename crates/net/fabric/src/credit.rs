@@ -2,9 +2,9 @@
 //! follow. Cho et al., "Credit-Scheduled Delay-Bounded Congestion Control for Datacenters" (SIGCOMM 2017), §3; Zeng et
 //! al., "FlashPass" (ICNP 2021), §II-C, §III-B, §III-C.
 //!
-//! A credit of 84 bytes stands for a packet of 1538 bytes, so credits get 84/(84+1538) of the link: one credit in the
-//! time of 1622 bytes. Credits that may be spared are dropped from a threshold on, the others when the queue is full.
-//! What has come in is never pushed out.
+//! A credit of 84 bytes permits a packet of 1538 bytes, so credits get 84/(84+1538) of the link: one credit in the time of
+//! 1622 bytes. Credits that may be spared are dropped from a threshold on, the others when the queue is full. Queued
+//! credits are never pushed out.
 
 use std::collections::VecDeque;
 
@@ -22,7 +22,7 @@ pub struct CreditQueue {
     pub threshold: u32,
     /// Bytes of a credit on the wire, at least 1.
     pub credit: u32,
-    /// Bytes on the wire of the packet that it stands for.
+    /// Bytes on the wire of the packet that a credit permits.
     pub data: u32,
     /// Size of the token bucket: bytes of credits that may be sent at once after a silence, at least one credit.
     pub burst: Bytes,
@@ -33,8 +33,8 @@ pub struct CreditQueue {
 
 impl CreditQueue {
     /// FlashPass's queue (§IV-A: 8 packets, threshold 2) for credits of 84 bytes and packets of 1538, with a bucket of two
-    /// credits. The `ExpressPass` simulator's holds ten: that lets two flows that start together send 20 packets at twice
-    /// the rate, of which 9.5 wait, where `FlashPass` reports at most 6 (§II-C).
+    /// credits. The bucket of the `ExpressPass` simulator holds ten: two flows that start together can then send 20 packets
+    /// at twice the rate, and 9.5 of these wait, while `FlashPass` reports at most 6 (§II-C).
     pub const fn usual() -> Self {
         Self {
             limit: 8,
@@ -67,7 +67,7 @@ pub enum CreditError {
         /// Size of the bucket.
         burst: Bytes,
     },
-    /// A credit stands for over a mebibyte.
+    /// A credit permits over a mebibyte.
     #[error("a credit stands for a packet of {data} B: expected at most {MOST_DATA}")]
     Data {
         /// Bytes of the packet on the wire.
@@ -84,7 +84,7 @@ pub struct CreditParams {
     serializer: Serializer,
     limit: usize,
     threshold: usize,
-    /// A byte of a credit stands for `whole / part` bytes of the link.
+    /// A byte of a credit corresponds to `whole / part` bytes of the link.
     whole: u64,
     part: u64,
     burst: Span,
@@ -137,7 +137,7 @@ impl CreditParams {
     }
 }
 
-/// The credit queue's state: what waits, and one number for the bucket, the time at which it will be full again.
+/// The credit queue's state: the waiting credits, and one number for the bucket, the time at which it will be full again.
 #[derive(Debug)]
 pub struct CreditGate<P> {
     /// With sizes on the wire.
@@ -206,8 +206,8 @@ impl<P> CreditGate<P> {
         self.full_at = self.full_at.max(now) + params.cost(size);
     }
 
-    /// A credit comes to a place where nothing but the bucket holds it back. It leaves at once, or waits, or is
-    /// returned because there is no room.
+    /// Offers a credit to a queue that only the bucket limits. The credit leaves at once, or waits, or is returned because
+    /// there is no room.
     pub fn offer(&mut self, params: &CreditParams, now: Time, item: P, size: u32, expendable: bool) -> Offered<P> {
         if self.passes(params, size, now) {
             self.spend(params, size, now);

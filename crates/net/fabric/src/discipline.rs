@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use units::Time;
 
 use crate::arrival::Arrival;
-use crate::codel::{CoDel, CoDelQueue};
+use crate::codel::{CoDel, CoDelPort, CoDelQueue};
 use crate::fq_codel::{FqCoDel, FqCoDelQueues};
 use crate::item::{Item, Waiting};
 
@@ -35,7 +35,7 @@ pub(crate) struct Next<P> {
 #[derive(Debug)]
 pub(crate) enum Queues<P> {
     Priority(PriorityQueues<P>),
-    CoDel(CoDelQueue<P>),
+    CoDel(CoDelQueue<P>, CoDelPort),
     FqCoDel(Box<FqCoDelQueues<P>>),
 }
 
@@ -54,7 +54,7 @@ impl<P: Item> Queues<P> {
             Discipline::Fifo => {
                 Self::Priority(PriorityQueues { control: VecDeque::new(), data: VecDeque::new(), control_priority })
             }
-            Discipline::CoDel(config) => Self::CoDel(CoDelQueue::new(config)),
+            Discipline::CoDel(config) => Self::CoDel(CoDelQueue::new(), CoDelPort { config, max_packet: 0 }),
             Discipline::FqCoDel(config) => Self::FqCoDel(Box::new(FqCoDelQueues::new(config))),
         }
     }
@@ -67,12 +67,15 @@ impl<P: Item> Queues<P> {
 
     /// Queues a packet that the port has admitted.
     #[inline(always)]
-    pub(crate) fn push(&mut self, waiting: Waiting<P>, packet: &Arrival) {
+    pub(crate) fn push(&mut self, waiting: Waiting<P>, packet: &Arrival, salt: u64) {
         match self {
             Self::Priority(queues) if queues.control_priority && packet.control => queues.control.push_back(waiting),
             Self::Priority(queues) => queues.data.push_back(waiting),
-            Self::CoDel(queue) => queue.push(waiting, packet),
-            Self::FqCoDel(queues) => queues.push(waiting, packet),
+            Self::CoDel(queue, port) => {
+                port.max_packet = port.max_packet.max(packet.size);
+                queue.push(waiting, packet);
+            }
+            Self::FqCoDel(queues) => queues.push(waiting, packet, salt),
         }
     }
 
@@ -86,16 +89,22 @@ impl<P: Item> Queues<P> {
                 let waiting = control.or_else(|| queues.data.pop_front())?;
                 Some(Next { waiting, from_control })
             }
-            Self::CoDel(queue) => queue.pop(now, dropped).map(|waiting| Next { waiting, from_control: false }),
+            Self::CoDel(queue, port) => {
+                queue.pop(port, now, dropped).map(|waiting| Next { waiting, from_control: false })
+            }
             Self::FqCoDel(queues) => queues.pop(now, dropped).map(|waiting| Next { waiting, from_control: false }),
         }
     }
 
-    /// Takes a waiting packet to be dropped in place of one that arrives at a full buffer; none where the arriving packet
-    /// is dropped.
+    /// Returns whether a full buffer drops a waiting packet, chosen once the arriving packet is among them.
+    pub(crate) fn evicts(&self) -> bool {
+        matches!(self, Self::FqCoDel(_))
+    }
+
+    /// Takes a waiting packet to drop from a full buffer; none where the arriving packet is dropped.
     pub(crate) fn evict(&mut self) -> Option<Waiting<P>> {
         match self {
-            Self::Priority(_) | Self::CoDel(_) => None,
+            Self::Priority(_) | Self::CoDel(..) => None,
             Self::FqCoDel(queues) => queues.evict(),
         }
     }
@@ -104,7 +113,7 @@ impl<P: Item> Queues<P> {
     pub(crate) fn waiting(&self) -> [Box<dyn Iterator<Item = &Waiting<P>> + '_>; 2] {
         match self {
             Self::Priority(queues) => [Box::new(queues.control.iter()), Box::new(queues.data.iter())],
-            Self::CoDel(queue) => [Box::new(std::iter::empty()), Box::new(queue.iter())],
+            Self::CoDel(queue, _) => [Box::new(std::iter::empty()), Box::new(queue.iter())],
             Self::FqCoDel(queues) => [Box::new(std::iter::empty()), Box::new(queues.iter())],
         }
     }

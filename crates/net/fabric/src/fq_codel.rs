@@ -1,15 +1,15 @@
 //! FQ-CoDel: a queue per hash of the flow, served by deficit round robin with new flows first, and CoDel in each queue
 //! (RFC 8290).
 //!
-//! A full buffer drops from the head of the queue with the most bytes (§4.1). Two flows with one hash share a queue
-//! (§4.1.3 and §5.3).
+//! A full buffer drops from the head of the queue with the most bytes (§4.1). Two flows with one hash share a queue; the
+//! hash depends on the port and the seed, as the RFC's random salt does.
 
 use std::collections::VecDeque;
 
 use units::{Time, mix64};
 
 use crate::arrival::Arrival;
-use crate::codel::{CoDel, CoDelQueue};
+use crate::codel::{CoDel, CoDelPort, CoDelQueue};
 use crate::item::{Item, Waiting};
 
 /// Parameters of FQ-CoDel.
@@ -19,9 +19,12 @@ pub struct FqCoDel {
     pub codel: CoDel,
     /// Number of queues, 1 to [`MAX_QUEUES`].
     pub queues: u32,
-    /// Bytes that a queue may send in a round, at least 1; about the MTU.
+    /// Bytes that a queue may send in a round, at least [`MIN_QUANTUM`]; about the MTU.
     pub quantum: u32,
 }
+
+/// Minimum quantum: a smaller one takes many rounds for a packet.
+pub const MIN_QUANTUM: u32 = 64;
 
 /// Maximum number of queues, as in Linux.
 pub const MAX_QUEUES: u32 = 65_536;
@@ -32,19 +35,21 @@ impl FqCoDel {
 
     /// Returns whether all parameters are in range.
     pub(crate) fn is_valid(&self) -> bool {
-        self.codel.is_valid() && (1..=MAX_QUEUES).contains(&self.queues) && self.quantum > 0
+        self.codel.is_valid() && (1..=MAX_QUEUES).contains(&self.queues) && self.quantum >= MIN_QUANTUM
     }
 }
 
 /// The queues of a port under FQ-CoDel.
 #[derive(Debug)]
 pub(crate) struct FqCoDelQueues<P> {
-    queues: Vec<FlowQueue<P>>,
+    /// By number; made when a flow needs it.
+    queues: Vec<Option<Box<FlowQueue<P>>>>,
     /// Queues that became active since they were last empty, by number.
     new: VecDeque<u32>,
     /// Queues that have had a quantum.
     old: VecDeque<u32>,
-    config: FqCoDel,
+    quantum: u32,
+    codel: CoDelPort,
 }
 
 #[derive(Debug)]
@@ -56,46 +61,62 @@ struct FlowQueue<P> {
     listed: bool,
 }
 
+/// The two lists of active queues.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum List {
+    New,
+    Old,
+}
+
 impl<P: Item> FqCoDelQueues<P> {
     pub(crate) fn new(config: FqCoDel) -> Self {
-        let queue = || FlowQueue { codel: CoDelQueue::new(config.codel), deficit: 0, listed: false };
-        let queues = std::iter::repeat_with(queue).take(config.queues as usize).collect();
-        Self { queues, new: VecDeque::new(), old: VecDeque::new(), config }
+        Self {
+            queues: std::iter::repeat_with(|| None).take(config.queues as usize).collect(),
+            new: VecDeque::new(),
+            old: VecDeque::new(),
+            quantum: config.quantum,
+            codel: CoDelPort { config: config.codel, max_packet: 0 },
+        }
     }
 
     /// Queues a packet (RFC 8290, §4.1).
-    pub(crate) fn push(&mut self, waiting: Waiting<P>, packet: &Arrival) {
-        let number = (mix64(waiting.item.flow().into()) % u64::from(self.config.queues)) as u32;
-        let queue = &mut self.queues[number as usize];
+    pub(crate) fn push(&mut self, waiting: Waiting<P>, packet: &Arrival, salt: u64) {
+        self.codel.max_packet = self.codel.max_packet.max(packet.size);
+        let number = (mix64(mix64(salt) ^ u64::from(waiting.item.flow())) % self.queues.len() as u64) as u32;
+        let queue = self.queues[number as usize]
+            .get_or_insert_with(|| Box::new(FlowQueue { codel: CoDelQueue::new(), deficit: 0, listed: false }));
         queue.codel.push(waiting, packet);
         if !queue.listed {
             queue.listed = true;
-            queue.deficit = self.config.quantum.into();
+            queue.deficit = self.quantum.into();
             self.new.push_back(number);
         }
     }
 
-    /// Takes the next packet to serve (RFC 8290, §4.2).
+    /// Takes the next packet to serve (RFC 8290, §4.2). Without any, no queue stays active.
     pub(crate) fn pop(&mut self, now: Time, dropped: &mut impl FnMut(Waiting<P>)) -> Option<Waiting<P>> {
         loop {
-            let is_new = !self.new.is_empty();
-            let &number = if is_new { self.new.front() } else { self.old.front() }?;
-            let queue = &mut self.queues[number as usize];
+            let list = if self.new.is_empty() { List::Old } else { List::New };
+            let &number = self.list(list).front()?;
+            let Some(queue) = &mut self.queues[number as usize] else {
+                debug_assert!(false, "queue {number} is in a list and does not exist");
+                self.list(list).pop_front();
+                continue;
+            };
             debug_assert!(queue.listed, "queue {number} is in a list and not marked so");
             if queue.deficit <= 0 {
-                queue.deficit += i64::from(self.config.quantum);
-                self.unlist_first(is_new);
+                queue.deficit += i64::from(self.quantum);
+                self.list(list).pop_front();
                 self.old.push_back(number);
                 continue;
             }
-            let Some(waiting) = queue.codel.pop(now, dropped) else {
+            let Some(waiting) = queue.codel.pop(&self.codel, now, dropped) else {
                 // A new queue that ran empty passes through the old ones, so it cannot starve them.
-                if is_new && self.old.front().is_some() {
-                    self.unlist_first(is_new);
+                let stays = list == List::New && !self.old.is_empty();
+                queue.listed = stays;
+                self.list(list).pop_front();
+                if stays {
                     self.old.push_back(number);
-                } else {
-                    queue.listed = false;
-                    self.unlist_first(is_new);
                 }
                 continue;
             };
@@ -106,22 +127,21 @@ impl<P: Item> FqCoDelQueues<P> {
 
     /// Takes a packet to drop from a full buffer: the head of the queue with the most bytes (RFC 8290, §4.1).
     pub(crate) fn evict(&mut self) -> Option<Waiting<P>> {
-        let listed = self.new.iter().chain(&self.old);
-        let &fattest = listed.max_by_key(|&&number| (self.queues[number as usize].codel.bytes(), number))?;
-        self.queues[fattest as usize].codel.take_head()
+        let bytes = |number: u32| self.queues[number as usize].as_ref().map_or(0, |queue| queue.codel.bytes());
+        let &fattest = self.new.iter().chain(&self.old).max_by_key(|&&number| (bytes(number), number))?;
+        self.queues[fattest as usize].as_mut()?.codel.take_head()
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Waiting<P>> {
         let listed = self.new.iter().chain(&self.old);
-        listed.flat_map(|&number| self.queues[number as usize].codel.iter())
+        listed.filter_map(|&number| self.queues[number as usize].as_ref()).flat_map(|queue| queue.codel.iter())
     }
 
-    fn unlist_first(&mut self, is_new: bool) {
-        if is_new {
-            self.new.pop_front()
-        } else {
-            self.old.pop_front()
-        };
+    fn list(&mut self, list: List) -> &mut VecDeque<u32> {
+        match list {
+            List::New => &mut self.new,
+            List::Old => &mut self.old,
+        }
     }
 }
 
@@ -129,6 +149,7 @@ impl<P: Item> FqCoDelQueues<P> {
 mod tests {
     use super::*;
     use crate::{Discipline, Exit, PortConfig, PortParams, QueuedPort};
+    use proptest::prelude::*;
     use units::{Bytes, Rate, Span};
 
     #[derive(Clone, Copy, Debug)]
@@ -169,14 +190,14 @@ mod tests {
         (PortParams::new(&config).unwrap(), QueuedPort::new(&config))
     }
 
-    /// Puts `packets` at the port at one time. Returns the flow and size of what leaves, in order, and how many were
+    /// Puts `packets` at the port at one time. Returns flow and size of the departing packets, in order, and how many were
     /// dropped of each flow below 10.
     fn run(buffer: Bytes, packets: &[(u32, u32)]) -> (Vec<(u32, u32)>, [u32; 10]) {
         let (params, mut port) = port(buffer);
         let (mut served, mut dropped) = (Vec::new(), [0; 10]);
         let mut out = |it: Packet, exit| match exit {
             Exit::Served(_) => served.push((it.flow, it.arrival.size)),
-            Exit::Dropped => dropped[it.flow as usize] += 1,
+            Exit::Dropped | Exit::Evicted => dropped[it.flow as usize] += 1,
         };
         for &(flow, size) in packets {
             let packet = packet(flow, size, Time::from_ms(1));
@@ -214,23 +235,69 @@ mod tests {
         assert_eq!((dropped[1], dropped[2]), (14, 0), "{served:?}");
     }
 
-    /// RFC 8290, §4.2: the second rule of the lists: a flow that always finds its queue empty does not starve
-    /// the others.
+    /// RFC 8290, §4.2: a new queue that ran empty becomes an old one. A flow that puts a small packet into its empty queue
+    /// before each decision would otherwise be new, and first, every time, and flow 2 would never be served.
     #[test]
     fn a_new_queue_cannot_starve_old_ones() {
         let (params, mut port) = port(Bytes::MAX);
         let mut served = [0u32; 10];
         let mut out = |it: Packet, exit| served[it.flow as usize] += u32::from(matches!(exit, Exit::Served(_)));
-        let mut now = Time::from_ms(1);
-        let lasts = params.service(1_514);
-        for _ in 0..200 {
-            for flow in [1, 2] {
-                let packet = packet(flow, 1_514, now);
-                port.enqueue(&params, 7, &packet.arrival, packet, &mut out);
-            }
-            now += lasts;
-            port.advance(&params, 7, now, &mut out);
+        for _ in 0..100 {
+            let packet = packet(2, 1_514, Time::from_ms(1));
+            assert!(port.enqueue(&params, 7, &packet.arrival, packet, &mut out).is_none());
+        }
+        for _ in 0..100 {
+            // What comes at the time of a decision is there for it.
+            let packet = packet(1, 100, port.idle_at());
+            assert!(port.enqueue(&params, 7, &packet.arrival, packet, &mut out).is_none());
         }
         assert!(served[1].abs_diff(served[2]) <= 2, "{served:?}");
+    }
+
+    /// RFC 8290, §4.2: a queue that a dequeue finds empty is no longer active, so after an idle time a flow is new again,
+    /// however much it had sent over its quantum.
+    #[test]
+    fn a_flow_is_new_again_after_an_idle_time() {
+        let (params, mut port) = port(Bytes::MAX);
+        let mut served = Vec::new();
+        let mut out = |it: Packet, exit| served.extend(matches!(exit, Exit::Served(_)).then_some(it.flow));
+        let mut offer = |flow, size, ms, out: &mut dyn FnMut(Packet, Exit)| {
+            let packet = packet(flow, size, Time::from_ms(ms));
+            assert!(port.enqueue(&params, 7, &packet.arrival, packet, out).is_none());
+        };
+        // 9,000 B leave a deficit of five quanta.
+        offer(3, 9_000, 1, &mut out);
+        (0..20).for_each(|n| offer(n % 2, 1_514, 2_000, &mut out));
+        offer(3, 100, 2_000, &mut out);
+        port.advance(&params, 7, Time::from_ms(9_000), &mut out);
+        assert_eq!(served[1..].iter().position(|&flow| flow == 3), Some(2), "{served:?}");
+    }
+
+    proptest! {
+        /// Every packet leaves once, and the port's counts match its queues, whatever comes to a small buffer.
+        #[test]
+        fn packets_are_conserved(packets in proptest::collection::vec((0..200_000_000u64, 64..9_000u32, 0..6u32), 1..300)) {
+            let (params, mut port) = port(Bytes::new(8_000));
+            let (mut now, mut left, mut refused, mut idle_at) = (Time::ZERO, 0, 0, Time::ZERO);
+            let mut out = |_, exit| {
+                left += 1;
+                if let Exit::Served(passage) = exit {
+                    assert!(passage.arrives > idle_at, "service overlaps");
+                    idle_at = passage.arrives;
+                }
+            };
+            for &(gap, size, flow) in &packets {
+                now += Span::from_unsigned_ps(gap);
+                let packet = packet(flow, size, now);
+                let waits = port.waiting().count();
+                let refusal = port.enqueue(&params, 7, &packet.arrival, packet, &mut out).is_some();
+                prop_assert!(port.check().is_ok() && port.held(now) <= params.buffer);
+                // A packet that no eviction makes room for costs no other packet.
+                prop_assert!(!refusal || port.waiting().count() <= waits);
+                refused += usize::from(refusal);
+            }
+            port.advance(&params, 7, Time::NEVER, &mut out);
+            prop_assert_eq!((left + refused, port.has_waiting()), (packets.len(), false));
+        }
     }
 }

@@ -4,10 +4,10 @@ use units::{Bytes, Frac};
 
 /// Ingress limit of a shared buffer for packets of one class that arrived over one cable.
 ///
-/// A packet in the switch counts against the cable and class by which it arrived: first on the reserve, then on the
-/// shared part, and what finds no room there on the headroom. A departing packet frees headroom first, then the shared
-/// part, then the reserve. Whether to pause a sender is decided when one of its packets has arrived, and whether to
-/// resume it when one has departed: not when packets of others change the free space of the shared part.
+/// A packet in the switch counts against the cable and class by which it arrived: first on the reserve, then on the shared
+/// part, and packets without room there on the headroom. A departing packet frees headroom first, then the shared part,
+/// then the reserve. Whether to pause a sender is decided when one of its packets has arrived, and whether to resume it
+/// when one has departed: not when packets of others change the free space of the shared part.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Gate {
     /// With PFC their sender is paused once they hold this much of the shared part, or some of the headroom. A packet

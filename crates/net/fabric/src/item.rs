@@ -1,4 +1,4 @@
-//! What a port with real queues carries.
+//! Packets in the queues of a port.
 
 use units::Span;
 

@@ -1,5 +1,5 @@
-//! Packet transport between two hosts: links, queues, marking, phantom queues, routing and the networks made of them.
-//! It sees sizes, marks and addresses; it knows no law and no flow.
+//! Packet transport between two hosts: links, queues, marking, phantom queues, routing and the networks made of them. The
+//! crate handles sizes, marks and addresses; it does not depend on laws or flows.
 //!
 //! A directed link and the port that feeds it are one thing here: the port queues and serialises, the link adds
 //! its propagation delay.
@@ -35,7 +35,7 @@ pub use bursts::{BurstError, Bursts, MOST_IN_GROUP};
 pub use codel::{CoDel, LONGEST_INTERVAL, Response};
 pub use credit::{CreditError, CreditGate, CreditParams, CreditQueue, Offered};
 pub use discipline::Discipline;
-pub use fq_codel::{FqCoDel, MAX_QUEUES};
+pub use fq_codel::{FqCoDel, MAX_QUEUES, MIN_QUANTUM};
 pub use gate::{Gate, Limit};
 pub use ideal::{Burst, Ways, base_one_way, base_rtt};
 pub use item::Item;
@@ -43,11 +43,11 @@ pub use losses::Losses;
 pub use mark::Marker;
 pub use network::{Builder, HostId, Link, LinkClass, LinkId, Network, NetworkError, Node, NodeId, NodeKind, Relay};
 pub use outages::Outages;
-pub use output::{DropCause, Occupancy, Port, PortExtras, PortMode, PortOutlet};
+pub use output::{DropCause, Occupancy, Port, PortExtras, PortMode, PortOutlet, Service};
 pub use pauses::Pauses;
 pub use plain::{Passage, PlainPort};
 pub use port::{Ecn, InService, MarkAt, Phantom, PhantomQueue, PortConfig, PortError, PortParams, Trim};
-pub use queued::{Exit, QueuedPort};
+pub use queued::{Admitted, Exit, QueuedPort};
 pub use routing::{Routes, RoutesFrom, path_hash, switch_salt};
 pub use service::SLOWEST;
 pub use shared::{CLASSES, Departure, Framed, Outlet, Pfc, SharedSwitch, Switch, headroom, kept};

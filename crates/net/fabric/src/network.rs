@@ -1,4 +1,4 @@
-//! A network as a graph: hosts and switches, directed links, and where each lies.
+//! A network as a graph: hosts and switches, directed links, and the datacenter of each.
 
 use std::collections::BTreeMap;
 
@@ -246,10 +246,10 @@ impl Network {
         self.outages.iter().map(|(&link, outages)| (link, outages))
     }
 
-    /// The same with no port of the switches marking that `of` names; asked in order of nodes.
+    /// Returns the same network without marking at the ports of switches that `of` selects; called in order of nodes.
     ///
     /// # Errors
-    /// When there are too many different ports.
+    /// If there are too many different ports.
     pub fn without_marks(mut self, mut of: impl FnMut(&Self, NodeId) -> bool) -> Result<Self, NetworkError> {
         for node in 0..self.nodes.len() {
             let id = NodeId(node as u32);
@@ -274,7 +274,7 @@ impl Network {
     }
 }
 
-/// The place of a port's settings among the distinct ones, where they are put if they are new.
+/// Returns the index of a port's settings among the distinct ones. New settings are added.
 fn kind_of(
     params: &mut Vec<PortParams>,
     port: &PortConfig,
@@ -327,7 +327,7 @@ impl Builder {
         self.node(kind, datacenter, name.into())
     }
 
-    /// Adds a switch whose ports have queues of their own. Returns its handle for [`Builder::connect`].
+    /// Adds a switch with a queue per port. Returns its handle for [`Builder::connect`].
     pub fn switch(&mut self, datacenter: u16, name: impl Into<String>) -> u32 {
         self.node(NodeKind::Switch, datacenter, name.into())
     }

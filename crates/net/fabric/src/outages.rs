@@ -2,8 +2,8 @@
 
 use units::Time;
 
-/// Times at which a link is down: what would arrive over it then, or was on its way, is lost. The port in front of it
-/// knows nothing of it and goes on serving.
+/// Times at which a link is down: packets that would arrive over it then, or were on their way, are lost. The port in front
+/// of it does not detect this and continues to serve.
 #[derive(Clone, PartialEq, Eq, Hash, Default, Debug)]
 pub struct Outages {
     /// From one time up to, but without, another; in order and apart.
@@ -11,7 +11,7 @@ pub struct Outages {
 }
 
 impl Outages {
-    /// Down from the first time of each pair up to, but without, the second one. They may come in any order, and overlap.
+    /// Down from the first time of each pair up to, but without, the second one. Pairs may be in any order, and overlap.
     pub fn new(spans: impl IntoIterator<Item = (Time, Time)>) -> Self {
         let mut sorted: Vec<(Time, Time)> = spans.into_iter().filter(|(from, until)| from < until).collect();
         sorted.sort_unstable();
@@ -32,7 +32,7 @@ impl Outages {
         self.spans.get(next).is_some_and(|&(down, _)| down <= until)
     }
 
-    /// Returns the times at which it goes down and comes up again, in order.
+    /// Returns the times at which the link fails and recovers, in order.
     pub fn spans(&self) -> impl Iterator<Item = (Time, Time)> + '_ {
         self.spans.iter().copied()
     }

@@ -1,5 +1,4 @@
-//! An output port with its counters, as the simulator and the emulator have it: service, admission, marking, losses on
-//! the link, and what is counted of them.
+//! Output port and its counters, shared by simulator and emulator: admission, marking, service, losses on the link.
 //!
 //! The configuration selects the code path once, as the port's [`PortMode`]. Where departures are known at enqueue the
 //! queue is one number, in [`Port`]. All other state, which few ports need, is in [`PortExtras`].
@@ -11,7 +10,7 @@ use crate::item::Item;
 use crate::losses::Losses;
 use crate::plain::{Passage, PlainPort};
 use crate::port::{PortConfig, PortParams};
-use crate::queued::{Exit, QueuedPort};
+use crate::queued::{Admitted, Exit, QueuedPort};
 
 /// Causes of losses.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -40,22 +39,33 @@ pub enum PortMode {
     Extended,
 }
 
+/// Service that a port needs for another reason than its configuration.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Service {
+    /// None.
+    Configured,
+    /// Service by [`PortExtras`]: the port is sampled, or its link fails.
+    Extended,
+}
+
 impl PortMode {
-    /// Returns the mode of a switch's port that shares no buffer. `extended` is set if the port needs its extras for
-    /// another reason than its configuration: it is sampled, or its link fails.
-    pub fn of_switch(config: &PortConfig, extended: bool) -> Self {
-        match () {
-            () if extended || config.loses() => Self::Extended,
-            () if config.is_plain() => Self::Fifo,
-            () if config.is_plain_but_for_order() => Self::Priority,
-            () => Self::Extended,
+    /// Returns the mode of a switch's port that shares no buffer.
+    pub fn of_switch(config: &PortConfig, service: Service) -> Self {
+        if service == Service::Extended || config.loses() {
+            Self::Extended
+        } else if config.is_plain() {
+            Self::Fifo
+        } else if config.is_plain_but_for_order() {
+            Self::Priority
+        } else {
+            Self::Extended
         }
     }
 
     /// Returns the mode of a host's NIC. A host passes its NIC one packet at a time, so it is a FIFO in any
     /// configuration.
-    pub fn of_nic(config: &PortConfig, extended: bool) -> Self {
-        if extended || config.loses() { Self::Extended } else { Self::Fifo }
+    pub fn of_nic(config: &PortConfig, service: Service) -> Self {
+        if service == Service::Extended || config.loses() { Self::Extended } else { Self::Fifo }
     }
 }
 
@@ -198,7 +208,7 @@ impl<P: Item + Copy> PortExtras<P> {
         Self { queues: None, losses: Losses::default(), unscheduled_drops: 0, credit_drops: 0, trims: 0 }
     }
 
-    /// Replays service up to the packet's arrival, then queues the packet. What leaves the port goes to `outlet`: this
+    /// Replays service up to the packet's arrival, then queues the packet. Packets that leave the port go to `outlet`: this
     /// packet, or others.
     pub fn enqueue(
         &mut self,
@@ -216,21 +226,18 @@ impl<P: Item + Copy> PortExtras<P> {
                 Some(passage) => outlet.send(item, passage),
             };
         };
-        let losses = &mut self.losses;
-        let mut refused = {
-            let mut out = |item, exit| leave(port, losses, params, salt, item, exit, outlet);
-            queues.enqueue(params, salt, &arrival, item, &mut out)
-        };
+        let mut leaving = Leaving { port, losses: &mut self.losses, params, salt, outlet };
+        let mut refused = queues.enqueue(params, salt, &arrival, item, |item, exit| leaving.leave(item, exit));
         // Expendable packets are dropped completely.
         if let (Some(item), Some(trim)) = (&refused, params.config().trim)
             && !arrival.expendable
             && let Some(header) = item.trimmed(trim.header)
         {
-            outlet.trim(item);
+            leaving.outlet.trim(item);
             self.trims += 1;
-            let mut out = |item, exit| leave(port, losses, params, salt, item, exit, outlet);
-            refused = queues.enqueue(params, salt, &header.arrival(), header, &mut out);
+            refused = queues.enqueue(params, salt, &header.arrival(), header, |item, exit| leaving.leave(item, exit));
         }
+        let Leaving { port, outlet, .. } = leaving;
         let is_credit = arrival.credit && params.credits().is_some();
         match refused {
             Some(_) if is_credit => self.credit_drops += 1,
@@ -244,7 +251,7 @@ impl<P: Item + Copy> PortExtras<P> {
         }
     }
 
-    /// Replays the service that begins before `until`. What leaves the port goes to `outlet`.
+    /// Replays the service that begins before `until`. Packets that leave the port go to `outlet`.
     pub fn advance(
         &mut self,
         port: &mut Port,
@@ -253,15 +260,21 @@ impl<P: Item + Copy> PortExtras<P> {
         until: Time,
         outlet: &mut impl PortOutlet<P>,
     ) {
-        let losses = &mut self.losses;
+        let mut leaving = Leaving { port, losses: &mut self.losses, params, salt, outlet };
         if let Some(queues) = &mut self.queues {
-            queues.advance(params, salt, until, |item, exit| leave(port, losses, params, salt, item, exit, outlet));
+            queues.advance(params, salt, until, |item, exit| leaving.leave(item, exit));
         }
     }
 
-    /// Returns whether packets wait whose service has not begun.
+    /// Returns whether any packet waits for the start of its service.
     pub fn has_waiting(&self) -> bool {
         self.queues.as_ref().is_some_and(QueuedPort::has_waiting)
+    }
+
+    /// Returns what waits and counts already: a port that decides at enqueue counts packets then.
+    pub fn admitted(&self, params: &PortParams) -> Admitted {
+        let queues = self.queues.as_ref().filter(|_| params.config().is_plain_but_for_order());
+        queues.map_or(Admitted::default(), QueuedPort::admitted)
     }
 
     /// Returns the packets that wait, without the credits in their own queue.
@@ -312,26 +325,35 @@ pub struct Occupancy {
     pub phantom: Bytes,
 }
 
-/// Passes a packet that leaves the queues on to the outlet, unless the link loses it.
-#[inline]
-fn leave<P: Item>(
-    port: &mut Port,
-    losses: &mut Losses,
-    params: &PortParams,
+/// The way from the queues to the outlet, past the losses of the link.
+struct Leaving<'a, O> {
+    port: &'a mut Port,
+    losses: &'a mut Losses,
+    params: &'a PortParams,
     salt: u64,
-    item: P,
-    exit: Exit,
-    outlet: &mut impl PortOutlet<P>,
-) {
-    let Exit::Served(passage) = exit else {
-        port.count_drop();
-        return outlet.discard(item, DropCause::Discipline);
-    };
-    let arrival = item.arrival();
-    port.count(arrival.size, passage);
-    if losses.loses(params, salt, &arrival) {
-        outlet.lose(item, passage);
-    } else {
-        outlet.send(item, passage);
+    outlet: &'a mut O,
+}
+
+impl<O> Leaving<'_, O> {
+    #[inline]
+    fn leave<P: Item>(&mut self, item: P, exit: Exit)
+    where
+        O: PortOutlet<P>,
+    {
+        let cause = match exit {
+            Exit::Served(passage) => {
+                let arrival = item.arrival();
+                self.port.count(arrival.size, passage);
+                return if self.losses.loses(self.params, self.salt, &arrival) {
+                    self.outlet.lose(item, passage);
+                } else {
+                    self.outlet.send(item, passage);
+                };
+            }
+            Exit::Dropped => DropCause::Discipline,
+            Exit::Evicted => DropCause::Full,
+        };
+        self.port.count_drop();
+        self.outlet.discard(item, cause);
     }
 }

@@ -2,7 +2,7 @@
 
 use units::{Span, Time};
 
-/// The pauses of a port. Its classes that are paused are the port's own to know, a bit each.
+/// The pauses of a port. The port itself records which of its classes are paused, a bit each.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Pauses {
     /// Each class counts.

@@ -15,7 +15,7 @@ pub struct Passage {
     pub marked: bool,
 }
 
-/// A drop-tail FIFO whose backlog is fluid: the packet in service counts by its remainder.
+/// A drop-tail FIFO with a fluid backlog: the packet in service counts by its remainder.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct PlainPort {
     idle_at: Time,
@@ -29,7 +29,7 @@ impl PlainPort {
         self.take(params, salt, packet, params.service(packet.size))
     }
 
-    /// Queues a packet at a port whose services are not rounded, as all plain ports of switches are: no check is made.
+    /// Queues a packet at a port with unrounded service times, as at all plain ports of switches: no check is made.
     #[inline(always)]
     pub fn enqueue_exact(&mut self, params: &PortParams, salt: u64, packet: &Arrival) -> Option<Passage> {
         debug_assert!(params.config.tick.is_none(), "a service would be rounded");
@@ -43,7 +43,7 @@ impl PlainPort {
             return None;
         }
         self.idle_at = packet.now + backlog + service;
-        // Whether a packet may be marked is asked last: nothing predicts it, while most queues are short.
+        // Whether a packet may be marked is checked last: that branch is unpredictable, while most queues are short.
         let mut marked = params.ecn.marks(backlog, || draw(salt, packet)) & packet.ecn_capable;
         if let Some(phantom) = &params.phantom {
             marked |= self.phantom.add(phantom, salt, packet) && packet.ecn_capable;

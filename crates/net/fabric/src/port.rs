@@ -8,7 +8,7 @@ use crate::bursts::{BurstError, Bursts};
 use crate::codel::LONGEST_INTERVAL;
 use crate::credit::{CreditError, CreditParams, CreditQueue};
 use crate::discipline::Discipline;
-use crate::fq_codel::MAX_QUEUES;
+use crate::fq_codel::{MAX_QUEUES, MIN_QUANTUM};
 use crate::gate::{Gate, Limit};
 use crate::mark::Marker;
 use crate::service::{LONGEST, SLOWEST, long_service, service};
@@ -58,11 +58,11 @@ pub enum InService {
     Excluded,
 }
 
-/// Packet trimming: data that finds no room loses its payload, and its header goes on as a control packet.
+/// Packet trimming: data that finds no room loses its payload, and its header is forwarded as a control packet.
 ///
-/// Data and control then have buffers of their own, and what waits of one takes no room from the other. Marks are of the
-/// data that waits, as in htsim's composite queue. What arrives is trimmed, not what waits. A header is dropped only where
-/// the buffer of control is full.
+/// Data and control then have separate buffers, and neither takes room from the other. Marks are of the data that waits, as
+/// in htsim's composite queue. Arriving packets are trimmed, not waiting ones. A header is dropped only where the buffer of
+/// control is full.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Trim {
     /// Size of a trimmed packet on the wire, in bytes, at least 1; a packet that is smaller keeps its size.
@@ -78,12 +78,12 @@ pub struct PortConfig {
     pub rate: Rate,
     /// Propagation delay.
     pub delay: Span,
-    /// Bytes that may wait, the packet in service included; [`Bytes::MAX`] is unlimited. Where ports share a buffer this
-    /// is a limit of its own, for data classes: what is over it is dropped, PFC or not.
+    /// Bytes that may wait, the packet in service included; [`Bytes::MAX`] is unlimited. Where ports share a buffer this is
+    /// a limit of its own, for data classes: packets above it are dropped, with or without PFC.
     pub buffer: Bytes,
     /// Marking on the real queue.
     pub ecn: Option<Ecn>,
-    /// A phantom queue; a packet is marked if either queue asks.
+    /// A phantom queue; a packet is marked if either queue requires it.
     pub phantom: Option<Phantom>,
     /// Control packets (acknowledgements) go before all data.
     pub control_priority: bool,
@@ -106,7 +106,7 @@ pub struct PortConfig {
     /// Trimming; only with `control_priority`. `buffer` is then of data alone. Ports of switches that share a buffer do
     /// not trim, nor do hosts' NICs.
     pub trim: Option<Trim>,
-    /// The services of packets last whole multiples of this. What waits is counted by its bytes all the same.
+    /// The services of packets last whole multiples of this. The backlog is still counted in bytes.
     pub tick: Tick,
 }
 
@@ -183,10 +183,12 @@ impl PortConfig {
         self.buffer.saturating_add(self.trim.map_or(Bytes::ZERO, |trim| trim.control))
     }
 
-    /// Returns the maximum time that a packet can wait here; none where the buffer is unlimited.
+    /// Returns the maximum time that a packet can wait here; none where the buffer is unlimited, or where other flows may be
+    /// served first for as long as they send.
     pub fn longest_wait(&self) -> Option<Span> {
         let room = self.room();
-        (room != Bytes::MAX).then(|| self.rate.time_for(room))
+        let in_order = !matches!(self.discipline, Discipline::FqCoDel(_));
+        (in_order && room != Bytes::MAX).then(|| self.rate.time_for(room))
     }
 }
 
@@ -214,7 +216,7 @@ pub enum PortError {
     Trim,
     #[error(
         "CoDel needs a target over 0 and at most the interval, and an interval of at most {LONGEST_INTERVAL}; FQ-CoDel 1 to \
-         {MAX_QUEUES} queues and a quantum of at least one byte"
+         {MAX_QUEUES} queues and a quantum of at least {MIN_QUANTUM} bytes"
     )]
     Discipline,
     #[error("CoDel and FQ-CoDel go with no other marking, no priority of control, no trimming and no credit queue")]
@@ -368,7 +370,7 @@ pub struct PhantomQueue {
 }
 
 impl PhantomQueue {
-    /// Adds a packet. Returns whether the occupancy that it found asks for a mark.
+    /// Adds a packet. Returns whether the occupancy that it found requires a mark.
     #[inline]
     pub(crate) fn add(&mut self, params: &PhantomParams, salt: u64, packet: &Arrival) -> bool {
         let backlog = self.empty_at.saturating_since(packet.now);
@@ -377,7 +379,7 @@ impl PhantomQueue {
         params.ecn.marks(backlog, || draw(salt ^ 0x5048_414e_544f_4d00, packet))
     }
 
-    /// Returns whether its occupancy at `packet.now` asks for a mark.
+    /// Returns whether its occupancy at `packet.now` requires a mark.
     #[inline]
     pub(crate) fn asks(self, params: &PhantomParams, salt: u64, packet: &Arrival) -> bool {
         let backlog = self.empty_at.saturating_since(packet.now);

@@ -1,5 +1,5 @@
-//! A port whose service order or marking is not known at enqueue: control before data, CoDel, marks at dequeue, a
-//! backlog that counts whole packets, a queue of credits. It is served lazily: it remembers when it falls idle and replays its
+//! A port with service order or marking that is unknown at enqueue: control before data, CoDel, marks at dequeue, a backlog
+//! that counts whole packets, a queue of credits. It is served lazily: it remembers when it falls idle and replays its
 //! service decisions when it is next touched, so a hop is still one event.
 
 use units::{Bytes, Span, Time};
@@ -18,6 +18,19 @@ pub enum Exit {
     Served(Passage),
     /// The discipline dropped it.
     Dropped,
+    /// Dropped because the buffer was full.
+    Evicted,
+}
+
+/// Packets that wait, with their bytes and marks.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Admitted {
+    /// Packets.
+    pub packets: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Marked ones.
+    pub marks: u64,
 }
 
 /// A port with real queues of `P`.
@@ -79,19 +92,17 @@ impl<P: Item> QueuedPort<P> {
             }
         }
         let service = params.exact_service(packet.size);
-        loop {
-            // The buffer is physical: what is left of the packet in service still lies in it.
-            let (held, room) = match params.control {
-                None => (self.held(packet.now), params.buffer),
-                Some(control) if packet.control => (self.held_of(true, packet.now), control),
-                Some(_) => (self.held_of(false, packet.now), params.buffer),
-            };
-            if held + service <= room {
-                break;
-            }
-            let Some(evicted) = self.queues.evict() else { return Some(item) };
-            self.queued -= evicted.service;
-            out(evicted.item, Exit::Dropped);
+        if self.queues.evicts() {
+            return self.enqueue_evicting(params, salt, packet, item, out);
+        }
+        // The buffer is physical: the remainder of the packet in service still occupies it.
+        let (held, room) = match params.control {
+            None => (self.held(packet.now), params.buffer),
+            Some(control) if packet.control => (self.held_of(true, packet.now), control),
+            Some(_) => (self.held_of(false, packet.now), params.buffer),
+        };
+        if held + service > room {
+            return Some(item);
         }
         let mut marked = params.phantom.as_ref().is_some_and(|phantom| self.phantom.add(phantom, salt, packet));
         if params.config.mark_at == MarkAt::Enqueue {
@@ -102,16 +113,15 @@ impl<P: Item> QueuedPort<P> {
         let waiting = Waiting { item, service, marked };
         // A port that falls idle at this very time decides only when all that comes at this time is in.
         if self.idle_at < packet.now {
-            self.idle_at = packet.now;
             if self.queues.may_bypass() {
+                self.idle_at = packet.now;
                 self.serves_control = packet.control;
                 self.serve(waiting, params, salt, &mut out);
-                return None;
-            }
-            self.queued += service;
-            self.queues.push(waiting, packet);
-            if let Some(next) = self.take_next(params, &mut out) {
-                self.serve(next, params, salt, &mut out);
+            } else {
+                self.wake(packet.now);
+                self.queued += service;
+                self.queues.push(waiting, packet, salt);
+                self.serve_next(params, salt, &mut out);
             }
             return None;
         }
@@ -119,8 +129,54 @@ impl<P: Item> QueuedPort<P> {
         if params.control.is_some() && packet.control {
             self.queued_control += service;
         }
-        self.queues.push(waiting, packet);
+        self.queues.push(waiting, packet, salt);
         None
+    }
+
+    /// Queues a packet at a port, served up to now, that drops waiting packets from a full buffer: this one or others.
+    fn enqueue_evicting(
+        &mut self,
+        params: &PortParams,
+        salt: u64,
+        packet: &Arrival,
+        item: P,
+        mut out: impl FnMut(P, Exit),
+    ) -> Option<P> {
+        let service = params.exact_service(packet.size);
+        // No eviction makes room for it.
+        if self.idle_at.saturating_since(packet.now) + service > params.buffer {
+            return Some(item);
+        }
+        let is_idle = self.idle_at < packet.now;
+        if is_idle {
+            self.wake(packet.now);
+        }
+        self.queued += service;
+        self.queues.push(Waiting { item, service, marked: false }, packet, salt);
+        while self.held(packet.now) > params.buffer {
+            let Some(evicted) = self.queues.evict() else { break };
+            self.queued -= evicted.service;
+            out(evicted.item, Exit::Evicted);
+        }
+        if is_idle {
+            self.serve_next(params, salt, &mut out);
+        }
+        None
+    }
+
+    /// Ends a time without packets: the queues become inactive, as at a dequeue that finds none.
+    fn wake(&mut self, now: Time) {
+        debug_assert!(self.queued == Span::ZERO && self.idle_at < now, "packets wait at an idle port");
+        let none = self.queues.pop(self.idle_at, &mut |_| {});
+        debug_assert!(none.is_none(), "a packet waits at an idle port");
+        self.idle_at = now;
+    }
+
+    /// Takes the next packet into service, if the discipline leaves one.
+    fn serve_next(&mut self, params: &PortParams, salt: u64, out: &mut impl FnMut(P, Exit)) {
+        if let Some(next) = self.take_next(params, out) {
+            self.serve(next, params, salt, out);
+        }
     }
 
     /// A credit arrives at a port with a queue for it, served up to now.
@@ -148,8 +204,7 @@ impl<P: Item> QueuedPort<P> {
             self.advance_with_credits(params, salt, until, &mut out);
         }
         while self.idle_at < until && self.queued > Span::ZERO {
-            let Some(next) = self.take_next(params, &mut out) else { return };
-            self.serve(next, params, salt, &mut out);
+            self.serve_next(params, salt, &mut out);
         }
     }
 
@@ -173,7 +228,7 @@ impl<P: Item> QueuedPort<P> {
         Some(next.waiting)
     }
 
-    /// The same, until no credit waits any more.
+    /// Works as [`QueuedPort::advance`], until no credit waits.
     #[inline(never)]
     fn advance_with_credits(&mut self, params: &PortParams, salt: u64, until: Time, out: &mut impl FnMut(P, Exit)) {
         let Some(credits) = &params.credits else { return };
@@ -246,6 +301,16 @@ impl<P: Item> QueuedPort<P> {
         self.queued + self.idle_at.saturating_since(now)
     }
 
+    /// Returns what waits, marks decided at enqueue included, without the credits in their own queue.
+    pub(crate) fn admitted(&self) -> Admitted {
+        let waiting = self.queues.waiting().into_iter().flatten();
+        waiting.fold(Admitted::default(), |sum, it| Admitted {
+            packets: sum.packets + 1,
+            bytes: sum.bytes + u64::from(it.item.arrival().size),
+            marks: sum.marks + u64::from(it.marked),
+        })
+    }
+
     /// Returns all packets that wait, without the credits in their own queue.
     pub fn waiting(&self) -> impl Iterator<Item = &P> {
         self.queues.waiting().into_iter().flatten().map(|waiting| &waiting.item)
@@ -254,7 +319,7 @@ impl<P: Item> QueuedPort<P> {
     /// Checks that the counts match the queues. Returns the number of entries examined.
     ///
     /// # Errors
-    /// When it is not: what is wrong.
+    /// A description of the mismatch.
     pub fn check(&self) -> Result<usize, String> {
         let [control, data] = self.queues.waiting().map(|queue| queue.map(|it| it.service).sum::<Span>());
         if control + data != self.queued {
@@ -267,7 +332,7 @@ impl<P: Item> QueuedPort<P> {
         Ok(1 + self.waiting().count())
     }
 
-    /// Returns whether packets wait whose service has not begun.
+    /// Returns whether any packet waits for the start of its service.
     #[inline]
     pub fn has_waiting(&self) -> bool {
         self.queued > Span::ZERO || !self.credits.is_empty()
@@ -481,7 +546,7 @@ mod tests {
         queued.advance(&params, 7, Time::NEVER, |it, exit| {
             left.push((it.identity, (served(exit).arrives - params.delay).ps(), served(exit).marked));
         });
-        // Packet 1 finds 1500 B of data, packet 7 as much; what waits of control marks nothing.
+        // Packet 1 finds 1500 B of data, packet 7 the same amount; waiting control packets do not cause marks.
         let control = 10 + 1_200_000;
         let data = control + 4 * 51_200;
         let expected = [
@@ -524,7 +589,7 @@ mod tests {
             };
             assert_eq!(marks(&port), [false, false], "{mark_at:?}");
             let found = marks(&PortConfig { trim: None, ..port });
-            // What finds a queue is marked at enqueue; at dequeue nothing waits behind the last packet.
+            // A packet that finds a queue is marked at enqueue; at dequeue no packet waits after the last one.
             assert_eq!(found, [false, mark_at == MarkAt::Enqueue], "{mark_at:?}");
         }
     }

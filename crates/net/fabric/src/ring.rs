@@ -1,5 +1,5 @@
-//! A queue in a ring. What waits is written in its place and read there: taken out by value it would be put together from
-//! parts on the stack, and the next copy would wait for them to leave the store buffer, at every hop.
+//! A queue in a ring. Entries are written and read in place: removed by value, an entry would be assembled from parts on
+//! the stack, and the next copy would wait for the store buffer, at every hop.
 
 /// A first-in-first-out queue; its store grows and never shrinks.
 #[derive(Clone, Debug)]
@@ -35,7 +35,7 @@ impl<T: Copy> Ring<T> {
         (self.head.wrapping_add(index) as usize) & (self.places.len().wrapping_sub(1))
     }
 
-    /// Appends a place to be written, in which something older lies, or `filler`.
+    /// Appends a slot to be written; it contains an older entry, or `filler`.
     #[inline(always)]
     pub(crate) fn append(&mut self, filler: impl FnOnce() -> T) -> &mut T {
         if self.len() == self.places.len() {

@@ -19,7 +19,7 @@ pub fn path_hash(switch_salt: u64, flow: u32, entropy: u16) -> u64 {
     mix64(switch_salt ^ (u64::from(flow) << 16 | u64::from(entropy)))
 }
 
-/// For each switch and each destination, the ports that lie on a shortest path (fewest links).
+/// For each switch and each destination, the ports on a shortest path (fewest links).
 ///
 /// Destinations are grouped by the switch that a host is attached to, so the table is small: switches squared.
 #[derive(Clone, Hash, Debug)]
@@ -37,10 +37,10 @@ pub struct Routes {
     later: Vec<(Time, Routes)>,
 }
 
-/// Equal ports: `len` of them from place `first` of the list of ports on. If `len` is 0, the destination is attached to
-/// this very switch, and the ports to its hosts are there, by their place in [`Routes::seats`].
+/// Equal ports: `len` of them from place `first` of the list of ports on. If `len` is 0, the destination is this switch
+/// itself, and the ports to its hosts are there, by their place in [`Routes::seats`].
 ///
-/// In 32 bits, `len` in the lower ones: in a large tree the table is what a switch finds least often in cache.
+/// In 32 bits, `len` in the lower ones: in a large tree, accesses to the table miss the cache most often.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 struct Group(u32);
 
@@ -169,7 +169,7 @@ impl Routes {
     fn are_alike(&self, network: &Network, column: usize) -> bool {
         const UNKNOWN: u32 = u32::MAX;
         const END: u32 = 0;
-        // What a switch's way there is called: the same where ports of one kind lead to ways of one name.
+        // The name of a switch's route to the destination: the same if ports of one kind lead to routes of one name.
         let mut name_of = vec![UNKNOWN; network.nodes().len()];
         let mut names = BTreeMap::new();
         for start in 0..network.nodes().len() as u32 {
@@ -256,10 +256,10 @@ impl Routes {
         RoutesFrom { row: &self.table[row..row + self.columns], seats: &self.seats, ports: &self.ports }
     }
 
-    /// The port of a switch by which packets that go back to the host `from` take the reverse of the way that packets from
-    /// it to `to` come, where `hash(switch)` (see [`path_hash`]) chooses among equal ports. None if their way does not lead
-    /// over the switch, or the reverse of the link by which they come to it is on no shortest path back: as routes change, or
-    /// where they avoid a link in one direction.
+    /// The port of a switch by which packets back to the host `from` take the reverse of the path of packets from it to
+    /// `to`, where `hash(switch)` (see [`path_hash`]) chooses among equal ports. None if their path does not include the
+    /// switch, or the reverse of the link on which they arrive is on no shortest path back: as routes change, or where they
+    /// avoid a link in one direction.
     pub fn back(
         &self,
         network: &Network,
@@ -306,8 +306,8 @@ impl Routes {
 }
 
 impl Routes {
-    /// The most that `cost` of links comes to on any of the paths that are equal to this one; none where that of a link is
-    /// none. It must be the same for ports of one kind at switches of one kind.
+    /// The maximum total `cost` of links over the paths that are equal to this one; none if the cost of a link is none. It
+    /// must be the same for ports of one kind at switches of one kind.
     pub fn dearest(&self, network: &Network, path: &[LinkId], cost: impl Fn(LinkId) -> Option<Span>) -> Option<Span> {
         self.over_equal(network, path, cost, |so_far, more| so_far + more, Ord::max)
     }
@@ -332,7 +332,7 @@ impl Routes {
         if self.alike {
             return path[1..].iter().try_fold(of(card)?, |so_far, &link| Some(along(so_far, of(link)?)));
         }
-        // Equal paths have as many links, so the switches that lie so many links away are taken together.
+        // Equal paths have equally many links, so the switches at the same distance are handled together.
         let mut reached = BTreeMap::from([(end_of(card), of(card)?)]);
         for _ in 1..path.len() {
             let mut next = BTreeMap::new();
@@ -466,8 +466,8 @@ mod tests {
     }
 
     proptest! {
-        /// Two tiers of switches between two hosts, with cables of these delays: what all paths cost, one by one, is never
-        /// more than the dearest, and once as much. Paths are alike where delays agree tier by tier.
+        /// Two tiers of switches between two hosts, with cables of these delays: the delay of every path is at most that of
+        /// the slowest path, and equal for at least one. Paths are alike if delays agree tier by tier.
         #[test]
         fn the_dearest_and_the_narrowest_of_all_paths(
             delays in proptest::collection::vec(1i64..4, 8), even in proptest::bool::ANY, start in 0..2u32,

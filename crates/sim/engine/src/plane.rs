@@ -24,6 +24,8 @@ struct Extended {
     link: u32,
     ticks: Ticks,
     extras: PortExtras<Packet>,
+    /// Set if its node has it among its backlogged ports.
+    listed: bool,
 }
 
 pub(crate) struct Plane {
@@ -62,7 +64,7 @@ impl Plane {
         self.window
     }
 
-    /// Says what is known of what the next packet that leaves follows from.
+    /// Sets the tie-break key of the event that the next packet to leave follows from.
     pub(crate) fn follows(&mut self, since: Since) {
         self.links.since = Some(since);
     }
@@ -88,7 +90,7 @@ impl Plane {
         self.links.fifos.head(fifo)
     }
 
-    /// Takes the first packet off a link that is not empty, with what it carries.
+    /// Removes the first packet of a link that is not empty, with the data that it carries.
     #[inline(always)]
     pub(crate) fn pop(&mut self, fifo: usize) -> (Packet, Report) {
         let (place, _) = self.links.fifos.pop_place(fifo);
@@ -146,7 +148,7 @@ impl Plane {
         self.salts().of(link)
     }
 
-    /// Merges a switch's inputs in the order (time, input) and forwards what arrives from `start` to `end`.
+    /// Merges a switch's inputs in the order (time, input) and forwards the packets that arrive from `start` to `end`.
     #[inline]
     pub(crate) fn run_switch(&mut self, node: usize, mut start: Time, end: Time, setup: &Setup) {
         while let Some(change) = setup.routes.change_between(start, end) {
@@ -208,7 +210,7 @@ impl Plane {
         self.links.schedule.activate(node, next);
     }
 
-    /// Logs what arrives over links before `end`: all of it is in their rings.
+    /// Logs the packets that arrive over links before `end`: all of them are in the links' rings.
     #[cold]
     fn record_arrivals(&mut self, fifos: std::ops::Range<usize>, end: Time, setup: &Setup) {
         let Some(recorder) = &mut self.recorder else { return };
@@ -258,7 +260,7 @@ impl Plane {
         self.forwarded += arrived;
     }
 
-    /// A switch that shares its buffer, and what it works on from a time on.
+    /// Returns a shared-buffer switch, and the context in which it works from a time on.
     fn around<'a>(
         &'a mut self,
         node: usize,
@@ -279,7 +281,7 @@ impl Plane {
         (&mut self.shared[place], around)
     }
 
-    /// Forwards packets in the order of a tree. What the hot loop cannot do it leaves to here.
+    /// Forwards packets in the order of a tree. Handles the cases that the hot loop leaves to it.
     #[inline(always)]
     fn forward_all(
         &mut self,
@@ -404,11 +406,11 @@ impl Plane {
             return self.links.enqueue_by_priority(link, packet, params, salt, backlogged);
         }
         self.enqueue_extended(link, packet, Report::NONE, setup);
-        let backlogged = &mut self.backlogged[node];
-        if self.extended_of[link].is_some_and(|place| self.extended[place as usize].extras.has_waiting())
-            && !backlogged.contains(&(link as u32))
-        {
-            backlogged.push(link as u32);
+        let Some(place) = self.extended_of[link] else { return };
+        let port = &mut self.extended[place as usize];
+        if !port.listed && port.extras.has_waiting() {
+            port.listed = true;
+            self.backlogged[node].push(link as u32);
         }
     }
 
@@ -443,9 +445,10 @@ impl Plane {
             self.sample_until(link, end, setup);
             self.advance(link, end);
             let Some(place) = self.extended_of[link] else { return false };
-            let extras = &self.extended[place as usize].extras;
-            next = next.min(extras.next_service(&self.params[params]));
-            extras.has_waiting()
+            let port = &mut self.extended[place as usize];
+            next = next.min(port.extras.next_service(&self.params[params]));
+            port.listed = port.extras.has_waiting();
+            port.listed
         });
         self.backlogged[node] = backlogged;
         debug_assert!(next >= end, "a decision was left out");
@@ -491,7 +494,7 @@ impl Plane {
         }
     }
 
-    /// Takes what has been sent to other partitions.
+    /// Takes the packets that were sent to other partitions.
     pub(crate) fn take_mail(&mut self) -> impl Iterator<Item = Mail> + '_ {
         self.links.outboxes.iter_mut().filter(|mail| !mail.packets.is_empty()).map(|mail| Mail {
             packets: std::mem::take(&mut mail.packets),

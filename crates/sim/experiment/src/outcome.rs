@@ -41,7 +41,7 @@ impl FlowOutcome {
     }
 }
 
-/// Counts of packets by what they are.
+/// Counts of packets by kind.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct ByKind {
     /// Data.
@@ -76,19 +76,19 @@ pub struct LinkOutcome {
     pub packets: u64,
     /// Bytes on the wire.
     pub bytes: Bytes,
-    /// Packets that found no room.
+    /// Packets that found no room, or that the queue discipline dropped.
     pub drops: u64,
     /// Packets among `drops` that were sent without a credit that made room for others.
     pub unscheduled_drops: u64,
     /// Credits and emulation packets that found no room in the credit queue, or only on the far side of its threshold;
     /// the host's own queue counts at its NIC. Not among `drops`.
     pub credit_drops: u64,
-    /// Data packets for which there was no room and whose payload was trimmed. Their headers count on as packets, and
-    /// as `drops` if they found no room either.
+    /// Data packets that had their payload trimmed because the buffer was full. Their headers still count as packets, and
+    /// as `drops` if the buffer had no room for the header either.
     pub trims: u64,
     /// Packets that the link lost by chance, or because it was down.
     pub losses: u64,
-    /// All of `drops` and `losses`, by what they were.
+    /// All of `drops` and `losses`, by kind of packet.
     pub lost: ByKind,
     /// Packets marked.
     pub marks: u64,
@@ -107,11 +107,11 @@ pub struct SwitchOutcome {
     pub node: NodeId,
     /// The most that its buffer held.
     pub max_buffer: Bytes,
-    /// Packets dropped though they came in over a link that could be paused: its headroom was too small.
+    /// Packets dropped although they arrived over a link that could be paused: its headroom was too small.
     pub headroom_drops: u64,
     /// Reports, notifications and messages that its controllers sent.
     pub messages: u64,
-    /// Those of them that went to sources.
+    /// Notifications among them that were sent to sources.
     pub notifications: u64,
 }
 
@@ -124,7 +124,7 @@ pub struct EngineStats {
     pub packet_hops: u64,
     /// Data packets sent, retransmissions included.
     pub data_packets: u64,
-    /// Data packets that came to their hosts; 0 for a run on real packets.
+    /// Data packets that arrived at their hosts; 0 for a run on real packets.
     pub data_received: u64,
     /// Data packets that were on the way when the run ended; 0 for a run on real packets.
     pub data_in_flight: u64,

@@ -41,7 +41,8 @@ pub use entry::{Entry, Kind, Stamp};
 pub use error::Error;
 pub use folder::{Folder, Modes};
 pub use message::{
-    Hello, LONGEST_FRAME, Listing, MOST_LANES, Record, Reply, SendOptions, Start, Summary, VERSION, Welcome, parse,
+    Amount, Hello, LONGEST_FRAME, Listing, MOST_LANES, Record, Reply, SendOptions, Start, Summary, VERSION, Welcome,
+    parse,
 };
 pub use name::{DEEPEST, LONGEST_NAME, LONGEST_PATH, Name, NameError, PARTIALS, check_target};
 pub use progress::{Progress, Watch};

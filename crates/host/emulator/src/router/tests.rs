@@ -21,7 +21,7 @@ const SEED: u64 = 11;
 const MTU: u16 = 1520;
 const SENDERS: u8 = 3;
 
-/// Three hosts on one switch, a fourth behind another: every packet passes its card, `middle` and the last port.
+/// Three hosts on one switch, a fourth behind another: every packet passes its NIC, `middle` and the last port.
 fn network(middle: &PortConfig) -> Network {
     let edge = PortConfig::new(Rate::from_gbps(4), Span::from_us(1));
     let mut builder = Builder::default();
@@ -104,7 +104,7 @@ struct Seen {
     late: Span,
 }
 
-/// A run whose time zero is this time of the router.
+/// A run with time zero at this time of the router.
 fn begun_at(zero: Time) -> RunStart {
     Arc::new(OnceLock::from(zero))
 }
@@ -205,8 +205,8 @@ impl Item for Packet {
     }
 }
 
-/// Feeds a port all that arrives at it, in order. Returns what arrives at the link's far end, and how many were
-/// dropped and lost.
+/// Feeds a port all its arrivals, in order. Returns the packets that arrive at the link's far end, and the numbers of
+/// dropped and lost packets.
 fn feed(network: &Network, link: LinkId, arriving: Vec<Packet>, card: bool) -> (Vec<Packet>, u64, u64) {
     let params = network.port(link);
     let salt = mix64(SEED) ^ u64::from(link.0) << 20;
@@ -225,13 +225,13 @@ fn feed(network: &Network, link: LinkId, arriving: Vec<Packet>, card: bool) -> (
         for packet in arriving {
             let refused = port.enqueue(params, salt, &packet.arrival(), packet.clone(), |packet, exit| match exit {
                 Exit::Served(passage) => leave(packet, passage),
-                Exit::Dropped => panic!("a FIFO dropped a packet"),
+                Exit::Dropped | Exit::Evicted => panic!("a FIFO dropped a packet"),
             });
             drops += u64::from(refused.is_some());
         }
         port.advance(params, salt, Time::NEVER, |packet, exit| match exit {
             Exit::Served(passage) => leave(packet, passage),
-            Exit::Dropped => panic!("a FIFO dropped a packet"),
+            Exit::Dropped | Exit::Evicted => panic!("a FIFO dropped a packet"),
         });
     }
     let sent = out.len();
@@ -294,8 +294,8 @@ proptest! {
         let link = ran.links[link(&network, "left", "right").index()];
         prop_assert_eq!((link.drops, link.losses), (drops, lost));
         prop_assert_eq!(ran.held, 0, "buffers are given back");
-        // What departs from the watched port, but for what is lost, departs a link's delay before it arrives; the
-        // last port adds its own service and delay.
+        // Packets that depart from the watched port and are not lost arrive a link's delay later; the last port adds its
+        // own service and delay.
         prop_assert_eq!(ran.seen.departed.len() as u64, link.packets);
         prop_assert!(ran.seen.departed.is_sorted_by_key(|it| it.0));
         prop_assert_eq!(ran.seen.delivered, expected);
@@ -347,7 +347,7 @@ proptest! {
         prop_assert_eq!(&together.links, &alone.links);
         prop_assert_eq!(&together.seen.departed, &alone.seen.departed);
         prop_assert_eq!(together.held, 0);
-        // Awake whenever it asks to be, it is never late, but for what its estimate rounds up.
+        // If it is awake whenever it asks to be, it is never late, except for the rounding of its estimate.
         prop_assert!(together.seen.late.max(alone.seen.late) < Span::from_ns(20));
         let mut arrived = alone.seen.delivered.clone();
         for (due, bytes) in &together.seen.delivered {
@@ -356,7 +356,7 @@ proptest! {
             prop_assert!(arrived <= *due && *due <= arrived + coalesce);
         }
         prop_assert!(arrived.is_empty());
-        // Each flow's segments come in the order in which they would have come alone.
+        // Each flow's segments arrive in the same order as without the other flow.
         let order = |seen: &Seen| {
             let flows = seen.deliveries.iter().flat_map(|it| std::iter::repeat_n(it.2, it.1.into()));
             let mut order: Vec<_> = flows.zip(seen.delivered.iter().map(|it| it.1)).collect();
@@ -375,7 +375,7 @@ fn a_packet_whose_segments_share_their_fate_is_delivered_whole() {
     assert_eq!(ran.seen.deliveries.iter().map(|it| it.1).collect::<Vec<_>>(), [10]);
 }
 
-/// A flow's packets, one by one: those that a card would cut the sample into, each left to a card of its own.
+/// Returns a flow's packets one by one: the segments that a NIC would cut the sample into, each left to a NIC of its own.
 fn train(whole: &Sample) -> Vec<Sample> {
     let chunks: Vec<&[u8]> = whole.payload.chunks(whole.size.into()).collect();
     let last = chunks.len() - 1;
@@ -409,7 +409,7 @@ fn packets_that_continue_each_other_are_delivered_together() {
 
 type Change = fn(&mut Sample);
 
-/// A packet that differs in anything that a card could not restore stays apart.
+/// A packet that differs in anything that a NIC could not restore stays apart.
 #[test]
 fn packets_that_do_not_continue_each_other_stay_apart() {
     let network = network(&PortConfig::new(Rate::from_gbps(1), Span::from_ms(1)));
@@ -547,8 +547,8 @@ fn queues_are_sampled_at_their_times() {
     let samples = plane.finish().1;
     assert_eq!(samples.len(), 11);
     assert!(samples.iter().enumerate().all(|(at, it)| it.time == Time::from_us(at as u64 * 10) && it.link == port));
-    // Ten segments come at 4 Gb/s from 4 us on, one each 3 us, and leave at 1 Gb/s: at 30 us nine are in, and 26 us
-    // have been served.
+    // Ten segments arrive at 4 Gb/s from 4 us on, one each 3 us, and leave at 1 Gb/s: at 30 us nine are in, and 26 us have
+    // been served.
     let in_queue = samples[3].queue.get();
     assert!((9 * 1500 - 26 * 125..=9 * 1500 - 25 * 125).contains(&in_queue), "{in_queue}");
     assert_eq!(samples[0].queue, Bytes::ZERO);

@@ -13,7 +13,7 @@ use crate::error::Fault;
 use crate::law_plan::LawPlan;
 use crate::survey::Survey;
 
-/// Refuses a scheme whose credits could not emulate its data, or two kinds of them.
+/// Refuses a scheme with two kinds of credits, or with credits that cannot emulate its data.
 pub(crate) fn check(scheme: &Scheme, host: &Host, buffers: SwitchBuffers) -> Result<(), Fault> {
     if *host.receiver_credits {
         let fault = |what: String| Fault::new(host.receiver_credits.origin, what);
@@ -148,8 +148,7 @@ pub(crate) fn longest_echo(
     longest.max()
 }
 
-/// Returns the time for which data waits after the emulation packet whose credit came back; none without a law that
-/// times it.
+/// Returns the time for which data waits after its emulation packet's credit returned; none without a law that times it.
 pub(crate) fn data_waits(laws: &LawPlan, host: &HostConfig) -> Option<Span> {
     let timed = [FlowClass::Intra, FlowClass::Inter].into_iter().filter_map(|class| laws.law(class));
     let settings = timed.filter(|(kind, _)| *kind == Kind::FlashPass).map(|(_, settings)| settings);

@@ -32,7 +32,7 @@ impl Run {
     /// [`Run::build`] refuses, may have none.
     pub fn law_columns(&self) -> LawColumns {
         let mut columns = LawColumns::default();
-        // What is wrong is an error of the run itself, and its other columns do not depend on it.
+        // Invalid laws are an error of the run itself, and its other columns do not depend on them.
         let _ = self.add_laws(&mut columns);
         columns
     }
@@ -92,7 +92,7 @@ mod tests {
         for name in ["owd_ns", "held_ns", "factor_ppm", "w_max_bytes"] {
             assert!(found[1].traces.iter().any(|it| it == name), "{name}");
         }
-        // What it traces with the near loop alone is left out.
+        // Values that it traces only with the near loop are left out.
         assert_eq!(found[2].traces, ["in_flight_ppm", "rate_bps", "in_flight_ppm", "rate_bps"]);
     }
 }

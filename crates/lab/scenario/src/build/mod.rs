@@ -1,4 +1,4 @@
-//! From a run's settings to what the simulator takes.
+//! Conversion of a run's settings to the simulator's input.
 
 mod credits;
 mod failures;
@@ -15,7 +15,9 @@ use std::ops::Range;
 
 use ::laws::catalog::{Marks, Value as LawValue};
 use experiment::{Causes, FlowId, FlowSpec, HostConfig, InitialQuantum, Module, ModuleSpec, Setup, Start, Ties};
-use fabric::{Discipline, HostId, LinkClass, LinkId, Network, NodeKind, PortConfig, PortParams, Routes};
+use fabric::{
+    Discipline, FqCoDel, HostId, LinkClass, LinkId, Network, NodeKind, PortConfig, PortParams, Response, Routes,
+};
 use flow::PathChoice;
 use flow::{Blocks, Recovery};
 use units::{Bytes, Span, Time};
@@ -27,7 +29,7 @@ pub use switches::{CableLine, SwitchLine};
 
 use crate::Error;
 use crate::class::FlowClass;
-use crate::config::{CodingTable, Config, CreditLaw, FlowChoice, Host, OffOr, Scheme, SwitchBuffers, Treatment};
+use crate::config::{CodingTable, Config, CreditLaw, Host, OffOr, Scheme, SwitchBuffers, Treatment};
 use crate::decode::At;
 use crate::error::Fault;
 use crate::index::index32;
@@ -41,11 +43,11 @@ use switches::Sharing;
 /// A run, ready for the simulator.
 #[derive(Clone, Debug)]
 pub struct BuiltRun {
-    /// The network, the flows, how hosts behave, what is sampled.
+    /// The network, the flows, the behaviour of hosts, and the sampling.
     pub setup: Setup,
     /// Makes each flow's law.
     pub laws: LawPlan,
-    /// By flow: inside a datacenter or between two.
+    /// By flow: the index of its entry in `[[traffic]]` or, counted after those, in `[[job]]`.
     pub classes: Vec<FlowClass>,
     /// By flow: the entry that it came from, of `[[traffic]]` or, counted behind those, of `[[job]]`.
     pub traffic: Vec<u16>,
@@ -143,7 +145,7 @@ impl Run {
             )
             .label("needs a topology with two datacenters"));
         }
-        ports_decide_alone(config, scheme, &network, buffers)?;
+        trims_alone(config, scheme, &network, buffers)?;
         let (network, routes) = failures::failing(&config.failure, network, routes, *config.stop, config.seed)?;
         host.longest_echo = sends_credits.then(|| credits::longest_echo(&network, &routes, &host, queue)).flatten();
         let longest_inter = survey.base_rtt(FlowClass::Inter).map(|range| range.max);
@@ -323,7 +325,7 @@ struct Drafted {
 }
 
 impl Drafted {
-    /// Takes in what the entry of that number makes.
+    /// Adds the flows of the traffic entry with that number.
     fn add(
         &mut self,
         made: Made,
@@ -391,47 +393,20 @@ impl Drafted {
     }
 }
 
-/// Refuses trimming and CoDel where the ports of a switch decide together: where it shares a buffer, reports its queues or
-/// has controllers.
-fn ports_decide_alone(
-    config: &Config,
-    scheme: &Scheme,
-    network: &Network,
-    buffers: SwitchBuffers,
-) -> Result<(), Fault> {
-    let together = buffers == SwitchBuffers::Shared
-        || scheme.reads_reports()
-        || scheme.lscc.is_some()
-        || *config.series.predictors != FlowChoice::None;
-    if !together {
+/// Refuses trimming where ports decide together: switches that share a buffer, report their queues or have controllers.
+fn trims_alone(config: &Config, scheme: &Scheme, network: &Network, buffers: SwitchBuffers) -> Result<(), Fault> {
+    let trims = network.params().iter().any(|port| port.config().trim.is_some());
+    if !trims || !network::ports_decide_together(config, scheme, buffers) {
         return Ok(());
     }
-    let fault = |at, what: &str, label: &str, off: &str| {
-        Err(Fault::new(at, what).label(label).help(format!(
-            "give the scheme switch = \"off\", no `lscc` and no law that reads reports, and [series] no predictors; or {off}"
-        )))
-    };
-    let of_scheme = scheme.port.as_ref();
-    if network.params().iter().any(|port| port.config().trim.is_some()) {
-        let trim = of_scheme.and_then(|port| port.trim.as_ref()).filter(|trim| trim.as_ref().is_some());
-        let at = trim.unwrap_or(&config.port.trim).origin;
-        let what = "a port trims by its own queue, and here the ports of a switch decide together";
-        return fault(at, what, "trims", "port.trim = false");
-    }
-    if network.params().iter().any(|port| port.config().discipline != Discipline::Fifo) {
-        let codel = [of_scheme.and_then(|port| port.codel.as_ref()), Some(&config.port.codel)];
-        let fq_codel = [of_scheme.and_then(|port| port.fq_codel.as_ref()), Some(&config.port.fq_codel)];
-        let codel = codel.into_iter().flatten().find(|codel| codel.as_ref().is_some()).map(|codel| codel.origin);
-        let fq_codel = fq_codel.into_iter().flatten().find(|it| it.as_ref().is_some()).map(|it| it.origin);
-        let at = codel.or(fq_codel).unwrap_or(config.port.codel.origin);
-        let what = "the ports of a switch that decide together have FIFOs";
-        return fault(at, what, "another discipline", "port.codel = false and port.fq_codel = false");
-    }
-    Ok(())
+    let of_scheme = scheme.port.as_ref().and_then(|port| port.trim.as_ref());
+    let at = of_scheme.filter(|trim| trim.as_ref().is_some()).unwrap_or(&config.port.trim).origin;
+    Err(Fault::new(at, "a port trims by its own queue, and here the ports of a switch decide together")
+        .label("trims")
+        .help(format!("{}; or port.trim = false", network::ALONE)))
 }
 
-/// Refuses a clock whose ticks are longer than a packet: a port would then send an unlimited number of packets at one
-/// time.
+/// Refuses a clock with ticks longer than a packet: a port could then send an unlimited number of packets at one time.
 fn ticks_fit(config: &Config, network: &Network, packet: u32) -> Result<(), Fault> {
     let rates = network.params().iter().map(|port| port.config().rate);
     let Some(fastest) = rates.max() else { return Ok(()) };
@@ -460,7 +435,7 @@ fn always_held(flows: &[FlowSpec], host: &HostConfig, survey: &Survey) -> Option
     ))
 }
 
-/// Receivers that ask for a packet again before it can have come, where one may be missing.
+/// Returns a warning about receivers that request a retransmission before the packet can have arrived.
 fn asked_early(network: &Network, flows: &[FlowSpec], host: &HostConfig, survey: &Survey) -> Option<String> {
     let Recovery::GoBackN { nack_interval, .. } = host.recovery else { return None };
     if !may_miss(network, host.path) {
@@ -488,7 +463,7 @@ fn may_miss(network: &Network, path: PathChoice) -> bool {
         || path != PathChoice::PerFlow
 }
 
-/// Returns a warning about switch ports whose buffers are smaller than a full packet.
+/// Returns a warning about switch ports with buffers smaller than a full packet.
 fn too_shallow(network: &Network, host: &HostConfig) -> Option<String> {
     let packet = Bytes::new(u64::from(host.mss + host.header));
     let small = |&link: &LinkId| {
@@ -505,7 +480,8 @@ fn too_shallow(network: &Network, host: &HostConfig) -> Option<String> {
     ))
 }
 
-/// Ports that trim packets to no fewer bytes, or have no room for what is left of one.
+/// Returns a warning about ports that cannot trim: packets are no larger than the trimmed size, or their buffer has no room
+/// for it.
 fn trims_in_vain(network: &Network, host: &HostConfig) -> Option<String> {
     let packet = host.mss + host.header;
     let of_port = |config: &PortConfig| {
@@ -556,11 +532,16 @@ fn unused_sizes(host: &HostConfig, laws: &LawPlan) -> Option<String> {
 fn deaf(network: &Network, host: &HostConfig, laws: &LawPlan, modules: &[ModuleSpec]) -> Vec<String> {
     let notified =
         modules.iter().any(|spec| matches!(spec.module, Module::RateLimiting(limiting) if !limiting.telemetry));
-    let marks =
-        network.params().iter().map(PortParams::config).any(|port| port.ecn.is_some() || port.phantom.is_some());
+    let codel_marks = |port: &PortConfig| match port.discipline {
+        Discipline::Fifo => false,
+        Discipline::CoDel(codel) | Discipline::FqCoDel(FqCoDel { codel, .. }) => codel.response == Response::Mark,
+    };
+    let configs = || network.params().iter().map(PortParams::config);
+    let marks = configs().any(|port| port.ecn.is_some() || port.phantom.is_some() || codel_marks(port));
+    let by_codel = configs().any(codel_marks);
     let mut said = Vec::new();
     for class in [FlowClass::Intra, FlowClass::Inter] {
-        // What an external law listens to is not known.
+        // The input signals of an external law are unknown.
         let Some((law, params)) = laws.law(class) else { continue };
         let info = law.info();
         let name = info.name;
@@ -585,6 +566,12 @@ fn deaf(network: &Network, host: &HostConfig, laws: &LawPlan, modules: &[ModuleS
             ));
         }
         let told = hears_marks || by_receivers;
+        if by_codel && !hears_marks {
+            said.push(format!(
+                "CoDel marks ECN-capable packets instead of dropping them, all data is ECN-capable here, and the law {name} \
+                 ignores marks: give codel or fq_codel of [port] ecn = false"
+            ));
+        }
         if told && !marks {
             said.push(format!("the law {name} listens to marks, but no port marks: give [port] ecn"));
         }

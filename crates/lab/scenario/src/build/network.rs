@@ -1,4 +1,4 @@
-//! From `[topology]` and `[port]` to a network, with delays solved from the round trips asked for.
+//! Conversion of `[topology]` and `[port]` to a network, with delays solved from the requested round trips.
 
 mod custom;
 
@@ -9,8 +9,8 @@ use units::{Bytes, Frac, Rate, Serializer, Span};
 
 use super::switches::Sharing;
 use crate::config::{
-    Auto, CablePorts, Clos, Config, Dumbbell, EachHost, FatTrees, Headroom, Host, InterPair, PortPatch, Scheme,
-    SingleSwitch, SwingTable, Topology,
+    Auto, CablePorts, Clos, Config, Dumbbell, EachHost, FatTrees, FlowChoice, Headroom, Host, InterPair, PortPatch,
+    Scheme, SingleSwitch, SwingTable, SwitchBuffers, Topology,
 };
 use crate::decode::At;
 use crate::error::Fault;
@@ -31,6 +31,19 @@ pub(crate) struct Parts<'a> {
     pub(crate) rtt: Span,
     /// The queue of credits that all ports have.
     pub(crate) credits: Option<CreditQueue>,
+}
+
+/// Conditions under which the ports of a switch decide alone.
+pub(super) const ALONE: &str =
+    "give the scheme switch = \"off\", no `lscc` and no law that reads reports, and [series] no predictors";
+
+/// Returns whether the ports of a switch decide together, because it shares a buffer, reports its queues or has
+/// controllers.
+pub(super) fn ports_decide_together(config: &Config, scheme: &Scheme, buffers: SwitchBuffers) -> bool {
+    buffers == SwitchBuffers::Shared
+        || scheme.reads_reports()
+        || scheme.lscc.is_some()
+        || *config.series.predictors != FlowChoice::None
 }
 
 impl Parts<'_> {
@@ -68,6 +81,15 @@ impl Parts<'_> {
         let settings = self.config.port.settings(class, self.scheme.port.as_ref()).with(patch);
         self.check_headroom(settings.headroom)?;
         let port = settings.config(&self.cable(rate, delay))?;
+        let buffers = if self.sharing.is_some() { SwitchBuffers::Shared } else { SwitchBuffers::PerPort };
+        if port.discipline != Discipline::Fifo && ports_decide_together(self.config, self.scheme, buffers) {
+            return Err(Fault::new(
+                settings.discipline_origin(),
+                "the ports of a switch that decide together have FIFOs",
+            )
+            .label("expected false")
+            .help(ALONE));
+        }
         if port.discipline != Discipline::Fifo && self.credits.is_some() {
             return Err(Fault::new(settings.discipline_origin(), "a port with a credit queue has a FIFO for its data")
                 .label("expected false")
@@ -264,7 +286,7 @@ impl Parts<'_> {
         self.laid(built.lay())
     }
 
-    /// The delay of links inside: as given, or so that a round trip between pods is as asked.
+    /// The delay of links inside: as given, or solved from the requested round trip between pods.
     fn link_delay(&self, fat_trees: &FatTrees, rates: &Rates) -> Result<Span, Fault> {
         let Some(rtt) = fat_trees.intra_rtt else {
             return fat_trees.link_delay.map_or(Ok(Span::from_us(1)), over_zero);
@@ -370,7 +392,7 @@ impl Rates {
     }
 }
 
-/// Returns the delay of each of `links` links for a round trip whose other parts take `other` picoseconds.
+/// Returns the delay of each of `links` links, if the other parts of the round trip take `other` picoseconds.
 fn solve(rtt: At<Span>, other: u64, links: u64) -> Result<Span, Fault> {
     let left = rtt.unsigned_ps().saturating_sub(other) / links;
     if left == 0 {

@@ -168,7 +168,7 @@ fn spread(network: &Network, routes: &Routes, demand: &Demand) -> Vec<u128> {
                 *at.entry((Reverse(distance), group.switch)).or_default() += all;
             }
         }
-        // The farthest switches first: nothing comes to a switch after it has passed its share on.
+        // The farthest switches first: a switch receives no more traffic after it has passed its share on.
         while let Some(((Reverse(distance), switch), amount)) = at.pop_first() {
             let ports = routes.from(switch).ports(receivers[0]);
             for &port in ports {

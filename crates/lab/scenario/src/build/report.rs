@@ -158,7 +158,7 @@ impl JobLine {
     }
 }
 
-/// The links of one class and what crosses them.
+/// The links of one class and the traffic that crosses them.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ClassLoad {
     /// The class.

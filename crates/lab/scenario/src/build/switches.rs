@@ -1,5 +1,4 @@
-//! Switches whose ports share a buffer: their settings, the controllers at long hauls, and a check that the buffer
-//! suffices.
+//! Shared-buffer switches: their settings, the controllers at long hauls, and a check that the buffer suffices.
 
 use experiment::{Module, ModuleSpec};
 use fabric::{Gate, Link, LinkClass, LinkId, Network, NetworkError, NodeId, NodeKind};
@@ -15,7 +14,7 @@ use crate::index::index32;
 pub(crate) struct Sharing<'a> {
     table: std::borrow::Cow<'a, Switch>,
     over: Option<&'a SwitchOver>,
-    /// Set if packets ask for reports.
+    /// Set if packets request reports.
     reports: PortReports,
 }
 
@@ -134,7 +133,7 @@ pub(crate) fn looped_relays(network: &Network) -> Option<String> {
     None
 }
 
-/// LSCC's controllers: at each long-haul link one for what leaves, one for what comes in.
+/// LSCC's controllers: at each long-haul link one for outgoing and one for incoming traffic.
 pub(crate) fn modules(lscc: &Lscc, network: &Network, longest_rtt: Option<Span>) -> Result<Vec<ModuleSpec>, Fault> {
     let fastest = (0..index32(network.hosts().len())).map(|host| {
         let uplink = network.uplink(fabric::HostId(host));
@@ -225,8 +224,8 @@ pub struct CableLine {
     pub may_arrive: Option<Bytes>,
 }
 
-/// Returns the switches that share buffers, equal ones together. Refuses a switch whose buffer is too small for what it
-/// keeps.
+/// Returns the switches that share buffers, equal ones together. Refuses a switch with a buffer that is smaller than its
+/// reservations.
 pub(crate) fn lines(
     config: &Config,
     scheme: &Scheme,

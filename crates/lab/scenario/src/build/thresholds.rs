@@ -1,4 +1,4 @@
-//! Thresholds that cannot act: marks above what a port can queue, and targets for round trips below the base RTT.
+//! Thresholds without effect: marks above a port's maximum backlog, and targets for round trips below the base RTT.
 
 use std::collections::BTreeMap;
 
@@ -41,7 +41,7 @@ struct Room {
     limit: &'static str,
 }
 
-/// Returns a warning for each key of ports whose marking thresholds exceed their maximum backlog.
+/// Returns a warning for each key of ports with marking thresholds above their maximum backlog.
 pub(super) fn marks(config: &Config, run: &Run, scheme: &Scheme, network: &Network, packet: Bytes) -> Vec<String> {
     let scheme_name = run.scheme.as_str();
     let mut found: BTreeMap<(String, &str), (String, usize)> = BTreeMap::new();
@@ -105,7 +105,7 @@ fn room(network: &Network, link: LinkId, port: &PortConfig) -> Option<Room> {
     if let Some(alpha) = switch.egress_alpha {
         rooms.push(Room { most: dynamic(shared, alpha.bits()), limit: "egress_alpha of its switch" });
     }
-    // What waits at a port came over the other cables, each up to its limit.
+    // The backlog of a port arrived over the other cables, each up to its limit.
     let others = (network.links_out(from).map(LinkId)).filter(|&other| other != link);
     let mut fixed = Bytes::ZERO;
     let mut shares = 0u64;

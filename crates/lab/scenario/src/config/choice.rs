@@ -15,7 +15,7 @@ use crate::error::Fault;
 use crate::quantity::Decimal;
 use crate::tree::{Node, Value};
 
-/// A value, or what fits the path.
+/// A value, or the value that fits the path.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Auto<T> {
     /// A value that fits the path.
@@ -63,7 +63,7 @@ impl<T: Copy> OffOr<T> {
     }
 }
 
-/// A value, or what a flow's law begins with.
+/// A value, or the initial value of a flow's law.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum WindowOr<T> {
     /// The window that the law begins with.
@@ -185,7 +185,7 @@ or_table! {
     CodingTable, "true, false or { data = 8, parity = 2 }";
     SwingTable, "true, false or { delay = \"1us\", headroom = \"bdp\" }";
     CoDelTable, "true, false or { target = \"50us\", interval = \"1ms\" }";
-    FqCoDelTable, "true, false or { target = \"50us\", interval = \"1ms\", quantum = 4096 }";
+    FqCoDelTable, "true, false or { target = \"50us\", interval = \"1ms\", quantum = 4160 }";
     TrimTable, "true, false or { header = 64, control = \"1MB\" }";
     PfcTable, "true, false or { frame = 64, relay = false }";
 }

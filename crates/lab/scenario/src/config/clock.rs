@@ -60,10 +60,11 @@ impl Clock {
         Ok(())
     }
 
-    /// The order of ties, where a scheme's switches share their buffers or not.
+    /// Returns the order of ties of a scheme, with or without shared buffers.
     ///
     /// # Errors
-    /// When they do not, and the order is that of what was scheduled: only they keep what that order depends on.
+    /// If buffers are not shared and the order is `scheduled`: only shared-buffer switches keep the state that this order
+    /// depends on.
     pub(crate) fn ties(&self, buffers: SwitchBuffers) -> Result<Ties, Fault> {
         if *self.ties == TiesWord::Input {
             return Ok(Ties::Input);

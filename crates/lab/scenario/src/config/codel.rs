@@ -2,11 +2,11 @@
 
 use std::num::NonZeroU32;
 
-use fabric::{CoDel, Discipline, FqCoDel, LONGEST_INTERVAL, MAX_QUEUES, Response};
+use fabric::{CoDel, Discipline, FqCoDel, LONGEST_INTERVAL, MAX_QUEUES, MIN_QUANTUM, Response};
 use units::Span;
 
 use crate::decode::{At, table};
-use crate::error::Fault;
+use crate::error::{Fault, Origin};
 
 table! {
     /// CoDel (RFC 8289): drops, or marks, when packets have waited longer than `target` for a whole `interval`. The defaults are the RFC's, for wide-area networks; inside a datacenter a `target` of some ten microseconds and an `interval` of the longest RTT serve.
@@ -26,7 +26,7 @@ table! {
         /// Number of queues.
         queues: At<NonZeroU32> = At::default_of(NonZeroU32::MIN.saturating_add(FqCoDel::RFC.queues - 1));
         /// Bytes that a queue may send in a round; about the MTU.
-        quantum: NonZeroU32 = NonZeroU32::MIN.saturating_add(FqCoDel::RFC.quantum - 1);
+        quantum: At<NonZeroU32> = At::default_of(NonZeroU32::MIN.saturating_add(FqCoDel::RFC.quantum - 1));
         /// Acceptable sojourn time.
         target: At<Span> = At::default_of(CoDel::RFC.target);
         /// Time for which the sojourn time must exceed `target` before the first drop; about the longest RTT.
@@ -49,8 +49,13 @@ impl FqCoDelTable {
             return Err(Fault::new(self.queues.origin, format!("{queues} queues"))
                 .label(format!("expected at most {MAX_QUEUES}")));
         }
+        let quantum = self.quantum.get();
+        if quantum < MIN_QUANTUM {
+            let what = format!("a quantum of {quantum} B takes many rounds for a packet");
+            return Err(Fault::new(self.quantum.origin, what).label(format!("expected at least {MIN_QUANTUM}")));
+        }
         let codel = codel(self.target, self.interval, self.ecn)?;
-        Ok(Discipline::FqCoDel(FqCoDel { codel, queues, quantum: self.quantum.get() }))
+        Ok(Discipline::FqCoDel(FqCoDel { codel, queues, quantum }))
     }
 }
 
@@ -64,9 +69,15 @@ fn codel(target: At<Span>, interval: At<Span>, ecn: bool) -> Result<CoDel, Fault
     }
     if target.value > interval.value {
         let what = format!("a target of {} is longer than the interval, {}", target.value, interval.value);
-        return Err(Fault::new(target.origin, what)
-            .label(format!("expected at most {}", interval.value))
-            .at_least(interval.origin));
+        let fault = Fault::new(target.origin, what);
+        return Err(if target.origin == Origin::NOWHERE {
+            fault
+                .at_least(interval.origin)
+                .label(format!("expected at least {}", target.value))
+                .help("or give `target`")
+        } else {
+            fault.label(format!("expected at most {}", interval.value))
+        });
     }
     let response = if ecn { Response::Mark } else { Response::Drop };
     Ok(CoDel { target: target.value, interval: interval.value, response })

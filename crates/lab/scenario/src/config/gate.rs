@@ -18,7 +18,7 @@ pub(super) const HYSTERESIS: Bytes = Bytes::new(3_072);
 /// The largest `alpha`.
 const MOST_ALPHA: u64 = 1_024;
 
-/// Room for what arrives after a pause was sent.
+/// Room for packets that arrive after a pause was sent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Headroom {
     /// Bytes that may still arrive over the cable, if its switch pauses at all.

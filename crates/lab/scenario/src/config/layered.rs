@@ -1,15 +1,14 @@
 //! Tables in layers: the file's settings, a scheme's changes, and changes of either at single places, all from one list
 //! of keys.
 
-/// Defines a table, the table of a scheme's changes to it, and, if there are places, the table of the changes at one
-/// and the settings of one.
+/// Defines a table, the table of a scheme's changes to it, and, if there are places, the table of the changes at a place
+/// and the settings of a place.
 ///
-/// Keys read `key: Type = default;`. A text behind the default is the documentation of the key in the other tables, in
-/// addition to `as`.
+/// Keys read `key: Type = default;`. A text after the default documents the key in the other tables, in addition to `as`.
 /// - `open`: keys without a default: `key: Type, "text";`.
 /// - `alone`: keys that no place has.
-/// - `places`: keys of places, with what the scheme's table says of them.
-/// - `settings`: all keys with nothing left open, and fields of its own.
+/// - `places`: keys of places, with their documentation in the scheme's table.
+/// - `settings`: all keys with their final values, and fields of its own.
 macro_rules! layered {
     (
         $(#[doc = $doc:literal])+
@@ -35,7 +34,7 @@ macro_rules! layered {
         }
 
         impl $main {
-            /// Takes what a scheme changes.
+            /// Applies a scheme's changes.
             fn take(&mut self, over: &$over) {
                 $(if let Some(value) = &over.$key { self.$key = value.clone(); })*
             }
@@ -99,12 +98,12 @@ macro_rules! layered {
                 Self { $($key: table.$key.clone(),)* $($own),* }
             }
 
-            /// Takes what a scheme changes of the keys that places have.
+            /// Applies a scheme's changes of the keys that places have.
             fn take_over(&mut self, over: &$over) {
                 $(if let Some(value) = &over.$key { self.$key = value.clone(); })*
             }
 
-            /// Takes what differs at a place.
+            /// Applies the changes at a place.
             fn take_patch(&mut self, patch: &$patch) {
                 $(if let Some(value) = &patch.$key { self.$key = value.clone(); })*
             }

@@ -210,7 +210,7 @@ impl Config {
         self.host.check(PortReports::Absent)
     }
 
-    /// Refuses job names that results cannot tell apart from those of other jobs and other groups of flows.
+    /// Refuses job names that results cannot distinguish from those of other jobs and other groups of flows.
     fn check_job_names(&self) -> Result<(), Fault> {
         for (index, job) in self.job.iter().enumerate() {
             let name = job.name.as_str();

@@ -507,7 +507,8 @@ impl PortSettings {
     /// The queue at which marking begins, if the port marks on its real queue and that is known: a time is only where
     /// all such ports have one `rate`.
     pub(crate) fn ecn_min(&self, rate: Option<Rate>) -> Option<Bytes> {
-        let min = self.ecn.thresholds()?.min;
+        let is_fifo = self.codel.as_ref().is_none() && self.fq_codel.as_ref().is_none();
+        let min = self.ecn.thresholds().filter(|thresholds| is_fifo || thresholds.are_set())?.min;
         match (min.value, self.buffer.value) {
             (Threshold::Share(_), Buffer::Bdp(_)) => None,
             (Threshold::Time(span), _) => rate.map(|rate| rate.bytes_in(span)),
@@ -539,7 +540,8 @@ impl PortSettings {
             (Some(_), Some(_)) => {
                 return Err(Fault::new(self.fq_codel.origin, "a port has one queue discipline")
                     .label("expected false next to `codel`")
-                    .at_least(self.codel.origin));
+                    .at_least(self.codel.origin)
+                    .help("a scheme or a link class that chooses one sets the other to false"));
             }
             (Some(codel), None) => ("codel", self.codel.origin, codel.discipline()?),
             (None, Some(fq_codel)) => ("fq_codel", self.fq_codel.origin, fq_codel.discipline()?),
@@ -549,6 +551,7 @@ impl PortSettings {
             (marks, "ecn", "ecn = \"off\""),
             (self.phantom != Phantom::Off, "phantom", "phantom = \"off\""),
             (self.mark_at != MarkTime::Enqueue, "mark_at", "mark_at = \"enqueue\""),
+            (self.in_service != ServiceView::Remainder, "in_service", "in_service = \"remainder\""),
             (self.control_priority, "control_priority", "control_priority = false"),
             (self.trim.as_ref().is_some(), "trim", "trim = false"),
         ];

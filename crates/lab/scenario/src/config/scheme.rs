@@ -1,4 +1,4 @@
-//! `[schemes.*]`: which laws run, their parameters, and what the scheme changes of ports and hosts.
+//! `[schemes.*]`: the laws of a scheme, their parameters, and the scheme's changes to ports and hosts.
 
 use laws::catalog::{Kind, Quantity, SettingError, Value as LawValue, check, check_pairs};
 use serde_json::{Value as Json, json};

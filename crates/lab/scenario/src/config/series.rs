@@ -1,4 +1,4 @@
-//! `[series]` and `[sizes]`: what is sampled, and how flows are grouped by size.
+//! `[series]` and `[sizes]`: the sampling of ports and flows, and the groups of flows by size.
 
 use serde_json::{Value as Json, json};
 use units::{Bytes, Span};

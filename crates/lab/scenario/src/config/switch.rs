@@ -184,7 +184,7 @@ impl Switch {
 }
 
 impl SwitchSettings {
-    /// Refuses what passes nothing.
+    /// Refuses settings that let no packet pass.
     pub(crate) fn check(&self) -> Result<(), Fault> {
         if self.egress_alpha.value().is_some_and(Decimal::is_zero) {
             return Err(Fault::new(self.egress_alpha.origin, "with `egress_alpha` 0 every packet is dropped")

@@ -1,4 +1,4 @@
-//! `[[traffic]]`: what is sent.
+//! `[[traffic]]`: the flows of a scenario.
 
 use std::num::NonZeroU32;
 
@@ -179,7 +179,7 @@ words! {
     }
 }
 
-/// Some of the hosts.
+/// A subset of the hosts.
 #[derive(Clone, PartialEq, Debug)]
 pub enum HostSet {
     /// Every one.

@@ -1,4 +1,4 @@
-//! Ports and what comes to them.
+//! Ports and packets that arrive at them.
 
 use fabric::{Arrival, Ecn, Exit, Item, Passage, Phantom, PlainPort, PortConfig, PortParams, QueuedPort};
 use units::{Bytes, Frac, Rate, Span, Time, mix64};
@@ -49,7 +49,7 @@ pub(crate) fn packets() -> Vec<Packet> {
     (0..1_000).map(packet).collect()
 }
 
-/// All through a plain port. Gives something of every passage.
+/// Sends all packets through a plain port. Returns a digest of all transits.
 pub(crate) fn plain(params: &PortParams, packets: &[Packet]) -> u64 {
     let mut port = PlainPort::default();
     let passages = packets.iter().map(|packet| port.enqueue(params, 7, &packet.arrival()));

@@ -1,6 +1,6 @@
-//! The narrowest cut between two switches: the links that bound what all paths carry together.
+//! The narrowest cut between two switches: the links that bound the total rate of all paths.
 //!
-//! Ford and Fulkerson's maximum flow over shortest ways (Edmonds and Karp), and the minimum cut that it leaves.
+//! Ford and Fulkerson's maximum flow over shortest paths (Edmonds and Karp), and the resulting minimum cut.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -209,8 +209,8 @@ mod tests {
         assert_eq!(times(&[(10, 3)], &burst), [one; 2]);
         // The best path is the fast cable; with both, 6 packets take it and 3 the slow one: 6 us instead of 9.
         assert_eq!(times(&[(10, 3), (5, 3)], &burst), [one, one - Span::from_us(3)]);
-        // Over a slow cable that is 5 us longer, one packet comes as early as the eighth over the other. Over one that
-        // is 7 us longer, none does.
+        // Over a slow cable that is 5 us longer, one packet arrives as early as the eighth over the other. Over one that is
+        // 7 us longer, none does.
         assert_eq!(times(&[(10, 3), (5, 8)], &burst), [one, one - Span::from_us(1)]);
         assert_eq!(times(&[(10, 3), (5, 10)], &burst), [one; 2]);
         // A packet alone takes the cable of 10 Gb/s (1 us and 1 us) unless the other's delay is under 1.9 us.

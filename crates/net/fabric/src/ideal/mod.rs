@@ -2,7 +2,7 @@
 //! the picosecond, because they repeat the ports' own arithmetic.
 //!
 //! The minimum time is a bound that no run beats. A flow that keeps to one path is bounded by the best path that routes
-//! allow ([`Ways::arrival`]). A flow whose packets may take several paths is bounded by all of them together
+//! allow ([`Ways::arrival`]). A flow that may use several paths is bounded by all of them together
 //! ([`Ways::arrival_over_all`]).
 
 mod cut;
@@ -90,7 +90,7 @@ impl Front {
         Self { first: first + port.delay, last: self.last.max(before_leaves) + service + port.delay, spacing }
     }
 
-    /// Returns whether nothing that follows `other` can be earlier than what follows this one.
+    /// Returns whether no continuation of `other` can be earlier than the same continuation of this one.
     fn is_as_good_as(&self, other: &Self) -> bool {
         self.first <= other.first && self.last <= other.last && self.spacing <= other.spacing
     }
@@ -116,7 +116,7 @@ impl<'a> Ways<'a> {
         best.unwrap_or_default()
     }
 
-    /// Returns the same where each packet may take another path. The bound follows from what must happen:
+    /// Returns the same where each packet may take another path. The bound follows from necessary steps:
     ///
     /// - the full packets pass the sender's NIC one after the other, and the last packet follows them;
     /// - all packets pass the receiver's port;
@@ -131,7 +131,7 @@ impl<'a> Ways<'a> {
         let [full, last] = [burst.full, burst.last].map(|size| (up.service(size), down.service(size)));
         let fulls = burst.packets - 1;
         let [full_way, last_way] = [burst.full, burst.last].map(|size| self.way(from, to, size));
-        // The last full packet, and the last of all, from the card on.
+        // The last full packet, and the last of all, starting at the NIC.
         let full_there = full.0.times(fulls) + full_way + full.1;
         let last_there = full.0.times(fulls) + last.0 + last_way + last.1;
         // The receiver's port, from the first that can be there on: all full ones, and all.

@@ -5,8 +5,8 @@ use units::Time;
 
 #[derive(Debug)]
 pub(super) struct Earliest {
-    /// Inner nodes, each with the first of its leaves, and leaves: the children of `n` are `2 n` and `2 n + 1`, and
-    /// leaves come last, one per port, padded to a power of two.
+    /// Inner nodes, each with the first of its leaves, and leaves: the children of `n` are `2 n` and `2 n + 1`, and leaves
+    /// are last, one per port, padded to a power of two.
     nodes: Vec<(Time, u32)>,
 }
 
@@ -23,7 +23,7 @@ impl Earliest {
         Self { nodes }
     }
 
-    /// The port whose time is first.
+    /// The port with the earliest time.
     #[inline]
     pub(super) fn port(&self) -> usize {
         self.nodes[1].1 as usize
@@ -46,7 +46,8 @@ impl Earliest {
         let mut node = self.nodes.len() / 2 + port;
         let mut first = (time, port as u32);
         self.nodes[node] = first;
-        // Whom the winner so far meets does not depend on who that is, so the meetings wait for nothing but each other.
+        // The opponent at each level depends only on the port, not on the current winner, so the loads of all levels can
+        // overlap.
         while node > 1 {
             let other = self.nodes[node ^ 1];
             let other_wins = if node & 1 == 1 { other.0 <= first.0 } else { other.0 < first.0 };

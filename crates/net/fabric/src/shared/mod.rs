@@ -14,10 +14,10 @@ pub use switch::{Framed, Outlet, SharedSwitch};
 /// Classes of a port: 0 is control, strictly first; 1 to 7 are data, in turn.
 pub const CLASSES: usize = 8;
 
-/// A switch whose ports share one buffer.
+/// A switch with one buffer that all its ports share.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Switch {
-    /// All packets that wait in it lie here.
+    /// Buffer for all waiting packets of the switch.
     pub buffer: Bytes,
     /// Part of the buffer reserved for each ingress port and data class in use.
     pub reserve: Bytes,
@@ -26,12 +26,12 @@ pub struct Switch {
     pub egress_alpha: Option<Frac>,
     /// Pausing; without it packets that find no room are dropped.
     pub pfc: Option<Pfc>,
-    /// Its ports report themselves to packets that ask (INT).
+    /// Its ports add reports of themselves to packets that request them (INT).
     pub int: bool,
 }
 
-/// Priority flow control of a switch. Hosts and all switches that share their buffer, with PFC or without, heed pauses;
-/// switches whose ports have queues of their own do not.
+/// Priority flow control of a switch. Hosts and all shared-buffer switches, with PFC or without, react to pauses; switches
+/// with a queue per port do not.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Pfc {
     /// Size of a pause frame on the wire, in bytes.
@@ -43,15 +43,15 @@ pub struct Pfc {
 }
 
 /// Returns the headroom: bytes of a class that may still arrive over a cable after a switch has decided to pause its
-/// sender. The pause frame waits for a packet that has begun and for one frame of each other class, and takes its time;
-/// both ways take the link's delay; and the sender ends the packet that it has begun.
+/// sender. The pause frame waits for a packet that has begun and for one frame of each other class, and for its own
+/// transmission; both directions take the link's delay; and the sender completes the packet that it is transmitting.
 ///
-/// `rate` is the sender's, `back` the rate of the link that the frame takes; `packet` is the largest packet on the
-/// wire; `classes` is the number of data classes. Not included: acknowledgements that pile up in a host whose NIC is
-/// slower than its arrivals.
+/// `rate` is the sender's, `back` the rate of the link that the frame takes; `packet` is the largest packet on the wire;
+/// `classes` is the number of data classes. Not included: acknowledgements that accumulate in a host if its NIC is slower
+/// than its arrivals.
 pub fn headroom(rate: Rate, back: Rate, delay: Span, packet: u32, frame: u32, classes: u64) -> Bytes {
     let (packet, frames) = (Bytes::new(packet.into()), Bytes::new(frame.into()).times(classes));
     let until_paused = delay.times(2) + back.time_for(packet) + back.time_for(frames);
-    // The packet that met the threshold may lie in the headroom itself.
+    // The packet that met the threshold may itself be in the headroom.
     rate.bytes_in(until_paused) + packet.times(2)
 }

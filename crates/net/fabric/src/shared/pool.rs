@@ -124,7 +124,7 @@ impl Pool {
         self.most_held = self.most_held.max(self.held);
     }
 
-    /// Frees what a packet held.
+    /// Frees the buffer of a packet.
     #[inline]
     pub(super) fn depart(&mut self, port: usize, class: usize, size: u64) {
         let account = &mut self.accounts[port][class];
@@ -238,7 +238,7 @@ mod tests {
 
     #[test]
     fn reserve_then_shared_then_headroom() {
-        // 20,000 - 2 x (1,000 + 4,000) leaves 10,000 to share, of which one may have what is left (alpha 1).
+        // 20,000 - 2 x (1,000 + 4,000) leaves 10,000 to share; one class may use as much of it as remains free (alpha 1).
         let mut pool = Pool::new(&switch(20_000, true), vec![gate(Limit::Alpha(Frac::ONE)); 2], 1);
         assert_eq!(pool.arrive(0, 1, 1_000), Room::Booked);
         assert_eq!((pool.free(), pool.pauses(0, 1)), (10_000, false));

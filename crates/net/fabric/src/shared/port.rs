@@ -1,4 +1,4 @@
-//! A port of a switch that shares its buffer: what waits in it by class, and what its decisions need.
+//! A port of a shared-buffer switch: its waiting packets by class, and the state for its decisions.
 
 use units::{Bytes, Span, Time};
 
@@ -9,7 +9,7 @@ use crate::port::{InService, MarkAt, PhantomQueue, PortParams};
 use crate::ring::Ring;
 use crate::{Item, Passage};
 
-/// A packet whose service begins.
+/// A packet that enters service.
 #[derive(Clone, Copy, Debug)]
 pub struct Departure {
     /// Port by which it leaves.
@@ -140,8 +140,8 @@ impl<P: Item + Copy> Port<P> {
         self.queues[0].ring.get_mut(place)
     }
 
-    /// Puts a frame of a class first in a control queue that had `waited` packets: if it waits, it goes before all that
-    /// is no frame.
+    /// Puts a frame of a class first in a control queue that had `waited` packets: if it waits, it precedes all packets
+    /// that are not frames.
     pub(super) fn put_first(&mut self, waited: usize, class: usize) {
         if self.queues[0].ring.len() > waited {
             let frames = usize::from(self.service.frames);
@@ -151,8 +151,8 @@ impl<P: Item + Copy> Port<P> {
         }
     }
 
-    /// Takes the first packet of the class whose turn it is off the accounts: control, else the data classes in turn. It
-    /// lies where it was until it has left.
+    /// Removes the first packet of the next class from the accounts: control, else the data classes in turn. The packet
+    /// keeps its place until it has left.
     #[inline(always)]
     pub(super) fn take_off(&mut self, params: &PortParams) -> Option<(usize, About)> {
         let service = &mut self.service;
@@ -205,7 +205,7 @@ impl<P: Item + Copy> Port<P> {
         Ok(())
     }
 
-    /// Service time of what waits in a class, and of the control packets that go before it: the queue that marks.
+    /// Service time of a class's waiting packets, and of the control packets that precede them: the queue that causes marks.
     #[inline]
     pub(super) fn before(&self, class: usize) -> Span {
         self.queues[class].service + if class == 0 { Span::ZERO } else { self.queues[0].service }

@@ -1,16 +1,16 @@
-//! A switch whose ports share one buffer. Every decision of the switch depends on all its ports, so it is replayed as
-//! a whole, in the order (time, port), before anything of it is read: a hop is one arrival and one decision.
+//! A switch with one buffer shared by all ports. Every decision of the switch depends on all its ports, so it is replayed
+//! as a whole, in the order (time, port), before any of its state is read: a hop is one arrival and one decision.
 //!
 //! A port sends frames first (pauses and resumes, one per class: the latest), then control, then data classes in turn,
 //! one packet each.
 //!
 //! A packet that arrives needs room even if it leaves at once. It leaves the buffer when its service begins. Packets of
-//! class 0 (control) lie in a buffer of their own that has no limit: they are few, and nothing pauses them.
+//! class 0 (control) are in a separate, unlimited buffer: they are few, and are never paused.
 //!
-//! What happens at one time happens in this order: arrivals, by input link; then decisions of ports, by port. So a port
-//! that falls idle, or is resumed, when packets arrive chooses among those, too.
+//! Events at one time have this order: arrivals, by input link; then decisions of ports, by port. A port that becomes idle,
+//! or is resumed, when packets arrive therefore also chooses among these.
 //!
-//! What marks a packet is its own class's queue and the control packets before it.
+//! Marking depends on the queue of the packet's own class and the control packets before it.
 
 use std::sync::Arc;
 
@@ -212,7 +212,7 @@ impl<P: Framed> SharedSwitch<P> {
     /// Checks that the accounts match the content of the queues. Returns the number of entries examined.
     ///
     /// # Errors
-    /// When they do not: what is wrong.
+    /// A description of the mismatch.
     pub fn check(&self) -> Result<usize, String> {
         let mut examined = 0;
         let mut booked = vec![[0; CLASSES]; self.ports.len()];
@@ -250,7 +250,7 @@ impl<P: Framed> SharedSwitch<P> {
         self.free(class, about, now, out);
     }
 
-    /// Frees what a packet held that has left.
+    /// Frees the buffer of a packet that has left.
     #[inline(always)]
     fn free(&mut self, class: usize, about: About, now: Time, out: &mut impl Outlet<P>) {
         if about.booked {
@@ -345,8 +345,8 @@ impl<P: Framed> SharedSwitch<P> {
         self.headroom_drops
     }
 
-    /// Ports that the other end pauses, with the cables whose senders this makes wait in turn: (port, cable, class), each
-    /// once. A cable's sender waits where its packets are held back and have it paused; at a relay, in any case.
+    /// Ports that the other end pauses, with the cables that this pauses in turn: (port, cable, class), each once. A
+    /// cable's sender is paused if packets from it are held back here and caused a pause; at a relay, in any case.
     pub fn held_back(&self) -> Vec<(usize, usize, u8)> {
         let relays = self.config.pfc.is_some_and(|pfc| pfc.relay);
         let mut held = Vec::new();
@@ -453,8 +453,8 @@ mod tests {
         assert_eq!(classes, [1, 2, 1, 2, 1]);
     }
 
-    /// A relay of three cables: what arrives over the third may be for either of the others, so it rests while one of
-    /// them is paused.
+    /// A relay of three cables: packets that arrive over the third may be for either of the others, so it is paused while
+    /// one of them is.
     #[test]
     fn a_relay_passes_a_resume_on_when_no_other_port_is_paused() {
         let pfc = Pfc { frame: 64, relay: true };
@@ -464,7 +464,7 @@ mod tests {
             switch.on_frame(port, 1, pause, Time::from_us(step), &mut log);
             switch.advance(Time::from_us(step + 1), &mut log);
         }
-        // 2 hears of the first pause and the last resume only; 0 and 1 hear of each other.
+        // 2 receives only the first pause and the last resume; 0 and 1 receive each other's.
         let us = Time::from_us;
         let expected = [
             (us(1), 1, true),

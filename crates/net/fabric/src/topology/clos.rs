@@ -1,9 +1,9 @@
-//! One or more trees of three tiers, or of two: racks of hosts, aggregation switches by pod, core switches over all
-//! pods; and, where there are several trees, a border switch each, the borders joined in a full mesh of long-haul
-//! links. A k-ary fat tree is one kind ([`crate::topology::FatTrees`]), the network of HPCC's and On-Ramp's
-//! simulations another (Li et al., SIGCOMM 2019, §5.1: 5 pods of 4 racks and 4 aggregation switches, 16 cores, 16
-//! hosts a rack). With one pod and no core it is a leaf-spine network, whose spines are its aggregation switches; without
-//! these, racks hang from the border directly (GEMINI's testbed: Zeng et al., Fig. 3).
+//! One or more trees of three tiers, or of two: racks of hosts, aggregation switches by pod, core switches over all pods;
+//! and, where there are several trees, a border switch each, the borders joined in a full mesh of long-haul links. A k-ary
+//! fat tree is one kind ([`crate::topology::FatTrees`]), the network of HPCC's and On-Ramp's simulations another (Li et
+//! al., SIGCOMM 2019, §5.1: 5 pods of 4 racks and 4 aggregation switches, 16 cores, 16 hosts a rack). With one pod and no
+//! core it is a leaf-spine network with the aggregation switches as spines; without these, racks are attached directly to
+//! the border (GEMINI's testbed: Zeng et al., Fig. 3).
 
 use crate::{Builder, LinkClass, Network, NetworkError, PortConfig};
 
@@ -57,7 +57,7 @@ pub struct Clos {
     pub border: PortConfig,
     /// Parallel cables from each of these to the border.
     pub border_links: u16,
-    /// The long-haul cables; every two datacenters need an entry, or several whose cables differ.
+    /// The long-haul cables; every two datacenters need an entry, or several if their cables differ.
     pub inter: Vec<InterLinks>,
 }
 

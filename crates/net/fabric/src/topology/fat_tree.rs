@@ -28,7 +28,7 @@ pub struct FatTrees {
     pub border: PortConfig,
     /// Parallel cables from each core switch to the border.
     pub border_links_per_core: u16,
-    /// The long-haul cables; every two datacenters need an entry, or several whose cables differ.
+    /// The long-haul cables; every two datacenters need an entry, or several if their cables differ.
     pub inter: Vec<InterLinks>,
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use experiment::{RecordConfig, Setup, Ties};
-use fabric::{LinkId, NodeId, NodeKind, Port, PortExtras, PortMode, PortParams, switch_salt};
+use fabric::{LinkId, NodeId, NodeKind, Port, PortExtras, PortMode, PortParams, Service, switch_salt};
 use units::{Span, Time, mix64};
 
 use super::{Extended, Plane};
@@ -48,13 +48,14 @@ impl Plane {
             };
             let config = network.port(LinkId(link)).config();
             let sampled = setup.series.samples(LinkId(link));
-            let needs_extras = sampled || network.outages(LinkId(link)).is_some();
-            let from_host = matches!(network.nodes()[details.from.index()].kind, NodeKind::Host(_));
-            let mode = match from_host {
-                true => PortMode::of_nic(config, needs_extras),
+            let fails = network.outages(LinkId(link)).is_some();
+            let service = if sampled || fails { Service::Extended } else { Service::Configured };
+            let from = network.nodes()[details.from.index()].kind;
+            let mode = match from {
+                NodeKind::Host(_) => PortMode::of_nic(config, service),
                 // The switch serves its ports itself.
-                false if setup.shares(details.from) => PortMode::Fifo,
-                false => PortMode::of_switch(config, needs_extras),
+                NodeKind::Switch if setup.shares(details.from) => PortMode::Fifo,
+                NodeKind::Switch => PortMode::of_switch(config, service),
             };
             let keeps_data = mode == PortMode::Priority;
             overtaken.push(Overtaken {
@@ -69,7 +70,11 @@ impl Plane {
                 extended.push(Extended {
                     link: link - first_link,
                     ticks: Ticks::new(interval, Time::ZERO),
-                    extras: if from_host { PortExtras::of_nic() } else { PortExtras::of_switch(config) },
+                    extras: match from {
+                        NodeKind::Host(_) => PortExtras::of_nic(),
+                        NodeKind::Switch => PortExtras::of_switch(config),
+                    },
+                    listed: false,
                 });
             }
             egress.push(Egress { port: Port::new(details.params, mode), way });
@@ -125,8 +130,8 @@ impl Plane {
         plane
     }
 
-    /// Schedules switches whose controllers or samples have events of their own: these occur before the first packet,
-    /// too. A switch without either is not scheduled: a run in which nothing is scheduled ends.
+    /// Schedules switches with controllers or samples that have events of their own: these occur before the first packet,
+    /// too. A switch without either is not scheduled, because a run without scheduled events ends.
     fn wake(&mut self) {
         for (node, shared) in self.shared_of.iter().enumerate() {
             let next = shared.map_or(Time::NEVER, |shared| self.shared[shared as usize].next_at());

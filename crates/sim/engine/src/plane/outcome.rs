@@ -2,7 +2,7 @@
 
 use experiment::{LinkOutcome, PauseSample, PortSample, Setup, SwitchOutcome, SwitchSample};
 use fabric::{LinkId, NodeId};
-use units::Time;
+use units::{Bytes, Time};
 
 use super::Plane;
 use crate::links::Egress;
@@ -12,7 +12,7 @@ impl Plane {
     /// Checks a node's links and ports once it has run up to `now`. Returns how many entries it examined.
     ///
     /// # Errors
-    /// When something is wrong: what.
+    /// A description of the inconsistency.
     pub(crate) fn check(&self, node: usize, now: Time, setup: &Setup) -> Result<usize, String> {
         let (first, past) = self.inputs[node];
         let mut examined = 1;
@@ -46,6 +46,10 @@ impl Plane {
             };
             if let Some(place) = self.extended_of[link] {
                 let extras = &self.extended[place as usize].extras;
+                let waits = extras.admitted(&setup.network.params()[port.params as usize]);
+                outcome.packets += waits.packets;
+                outcome.bytes += Bytes::new(waits.bytes);
+                outcome.marks += waits.marks;
                 outcome.losses = extras.losses();
                 outcome.unscheduled_drops = extras.unscheduled_drops;
                 outcome.credit_drops = extras.credit_drops;
