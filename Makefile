@@ -85,7 +85,7 @@ arm: ## check lints, the erasure codes and results on Arm, under QEMU
 	@$(CAN_RUN_ARM) || { rustup target add $(ARM) >/dev/null 2>&1; \
 	  [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && apt-get update -qq && \
 	  DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends qemu-user >/dev/null; } || true
-	@if $(CAN_RUN_ARM); then $(CARGO) build --locked -p narrows $(FEATURES) && tests/arm/run $(TARGET)/debug/narrows; \
+	@if $(CAN_RUN_ARM); then $(CARGO) build $(CRATES) --locked $(FEATURES) --bin narrows && tests/arm/run $(TARGET)/debug/narrows; \
 	else $(call missing,Arm,needs qemu-aarch64 and rustup's target $(ARM); not all are here); fi
 
 # Without these the laws are not built for the kernel, and all the rest is.
